@@ -1,0 +1,61 @@
+#ifndef CLIENT_BASE_H
+#define CLIENT_BASE_H
+/* What every file may use: cleanup attributes, ownership transfer, and calls that do not compile.
+ * The headers that declare the banned calls come first, so that only uses are caught. */
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define _cleanup_(function) __attribute__((cleanup(function)))
+
+/* Hands a pointer on: the expression is the pointer, the variable is NULL afterwards. */
+#define TAKE_PTR(pointer)                                                                          \
+    ({                                                                                             \
+        __typeof__(pointer) taken_ = (pointer);                                                    \
+        (pointer) = NULL;                                                                          \
+        taken_;                                                                                    \
+    })
+
+/* Makes `DESTROYp`, the shape that _cleanup_ wants, of a destructor that takes a pointer. */
+#define DEFINE_CLEANUP(type, destroy)                                                              \
+    static inline void destroy##p(type *pointer)                                                   \
+    {                                                                                              \
+        destroy(*pointer);                                                                         \
+    }                                                                                              \
+    struct base_semicolon_
+
+static inline void freep(void *pointer)
+{
+    free(*(void **)pointer);
+}
+
+#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+#define MIN(a, b)         ((a) < (b) ? (a) : (b))
+#define MAX(a, b)         ((a) > (b) ? (a) : (b))
+
+#define BANNED(name)      name##_is_banned_see_client_base_h
+#undef strcpy
+#undef strcat
+#undef strncpy
+#undef strncat
+#undef strtok
+#define strcpy(...)    BANNED(strcpy)
+#define strcat(...)    BANNED(strcat)
+#define strncpy(...)   BANNED(strncpy)
+#define strncat(...)   BANNED(strncat)
+#define strtok(...)    BANNED(strtok)
+#define sprintf(...)   BANNED(sprintf)
+#define vsprintf(...)  BANNED(vsprintf)
+#define gmtime(...)    BANNED(gmtime)
+#define localtime(...) BANNED(localtime)
+#define atoi(...)      BANNED(atoi)
+#define atol(...)      BANNED(atol)
+#define strtol(...)    BANNED(strtol)
+#define strtoul(...)   BANNED(strtoul)
+
+#endif

@@ -1,0 +1,162 @@
+#include "client/bytes.h"
+
+#include <stdarg.h>
+
+int bytes_compare(struct bytes a, struct bytes b)
+{
+    size_t n = MIN(a.size, b.size);
+    int order = n > 0 ? memcmp(a.data, b.data, n) : 0;
+    if (order != 0)
+        return order;
+    return (a.size > b.size) - (a.size < b.size);
+}
+
+bool bytes_equal(struct bytes a, struct bytes b)
+{
+    return a.size == b.size && bytes_compare(a, b) == 0;
+}
+
+bool bytes_start_with(struct bytes bytes, struct bytes prefix)
+{
+    return bytes.size >= prefix.size && bytes_equal(bytes_first(bytes, prefix.size), prefix);
+}
+
+bool bytes_end_with(struct bytes bytes, struct bytes suffix)
+{
+    return bytes.size >= suffix.size &&
+           bytes_equal(bytes_skip(bytes, bytes.size - suffix.size), suffix);
+}
+
+struct bytes bytes_skip(struct bytes bytes, size_t n)
+{
+    if (n == 0)
+        return bytes; /* the data of nothing may be NULL */
+    return (struct bytes){bytes.data + n, bytes.size - n};
+}
+
+struct bytes bytes_first(struct bytes bytes, size_t n)
+{
+    return (struct bytes){bytes.data, n};
+}
+
+const char *bytes_find(struct bytes bytes, struct bytes part)
+{
+    if (bytes.size < part.size || bytes.size == 0)
+        return NULL;
+    return memmem(bytes.data, bytes.size, part.data, part.size);
+}
+
+struct bytes bytes_trim(struct bytes bytes)
+{
+    while (bytes.size > 0 && (bytes.data[0] == ' ' || bytes.data[0] == '\t'))
+        bytes = bytes_skip(bytes, 1);
+    while (bytes.size > 0 &&
+           (bytes.data[bytes.size - 1] == ' ' || bytes.data[bytes.size - 1] == '\t'))
+        bytes.size--;
+    return bytes;
+}
+
+bool bytes_parse_unsigned(struct bytes bytes, uint64_t max, uint64_t *ret)
+{
+    uint64_t value = 0;
+    if (bytes.size == 0)
+        return false;
+    for (size_t i = 0; i < bytes.size; i++) {
+        if (bytes.data[i] < '0' || bytes.data[i] > '9')
+            return false;
+        uint64_t digit = (uint64_t)(bytes.data[i] - '0');
+        if (digit > max || value > (max - digit) / 10)
+            return false;
+        value = value * 10 + digit;
+    }
+    *ret = value;
+    return true;
+}
+
+void buffer_init(struct buffer *buffer, size_t max)
+{
+    *buffer = (struct buffer){.max = max};
+}
+
+void buffer_finish(struct buffer *buffer)
+{
+    free(buffer->data);
+    *buffer = (struct buffer){.max = buffer->max};
+}
+
+void buffer_clear(struct buffer *buffer)
+{
+    buffer->size = 0;
+    buffer->error = 0;
+}
+
+/* Capacity for n more bytes and a NUL behind them, which does not count against max. */
+static int buffer_grow(struct buffer *buffer, size_t n)
+{
+    if (buffer->error < 0)
+        return buffer->error;
+    if (n > buffer->max - buffer->size)
+        return buffer->error = -EFBIG;
+    size_t needed = buffer->size + n + 1;
+    if (needed <= buffer->capacity)
+        return 0;
+    size_t capacity = MAX(needed, MIN(buffer->capacity * 2, buffer->max + 1));
+    char *data = realloc(buffer->data, capacity);
+    if (!data)
+        return buffer->error = -ENOMEM;
+    buffer->data = data;
+    buffer->capacity = capacity;
+    return 0;
+}
+
+char *buffer_reserve(struct buffer *buffer, size_t n)
+{
+    return buffer_grow(buffer, n) < 0 ? NULL : buffer->data + buffer->size;
+}
+
+int buffer_append(struct buffer *buffer, struct bytes bytes)
+{
+    char *room = buffer_reserve(buffer, bytes.size);
+    if (!room)
+        return buffer->error;
+    if (bytes.size > 0)
+        memcpy(room, bytes.data, bytes.size);
+    buffer->size += bytes.size;
+    return 0;
+}
+
+int buffer_append_char(struct buffer *buffer, char c)
+{
+    return buffer_append(buffer, (struct bytes){&c, 1});
+}
+
+int buffer_append_string(struct buffer *buffer, const char *string)
+{
+    return buffer_append(buffer, bytes_of(string));
+}
+
+int buffer_append_format(struct buffer *buffer, const char *format, ...)
+{
+    va_list list, again;
+    va_start(list, format);
+    va_copy(again, list);
+    int n = vsnprintf(NULL, 0, format, list);
+    char *room = n < 0 ? NULL : buffer_reserve(buffer, (size_t)n);
+    if (room) {
+        (void)vsnprintf(room, (size_t)n + 1, format, again);
+        buffer->size += (size_t)n;
+    } else if (n < 0) {
+        buffer->error = -EINVAL;
+    }
+    va_end(again);
+    va_end(list);
+    return buffer->error;
+}
+
+const char *buffer_string(struct buffer *buffer)
+{
+    if (buffer_grow(buffer, 0) < 0)
+        return NULL;
+    buffer->data[buffer->size] = '\0';
+    return buffer->data;
+}

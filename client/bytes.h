@@ -1,0 +1,55 @@
+#ifndef CLIENT_BYTES_H
+#define CLIENT_BYTES_H
+/* Byte strings: views that own nothing, and buffers that grow up to a maximum given once.
+ * Pure; a buffer belongs to one thread. */
+#include "client/base.h"
+
+struct bytes {
+    const char *data;
+    size_t size;
+};
+
+#define BYTES_LITERAL(literal) ((struct bytes){(literal), sizeof(literal) - 1})
+
+static inline struct bytes bytes_of(const char *string)
+{
+    return (struct bytes){string, strlen(string)};
+}
+
+int bytes_compare(struct bytes a, struct bytes b); /* memcmp, then the shorter first */
+bool bytes_equal(struct bytes a, struct bytes b);
+bool bytes_start_with(struct bytes bytes, struct bytes prefix);
+bool bytes_end_with(struct bytes bytes, struct bytes suffix);
+struct bytes bytes_skip(struct bytes bytes, size_t n);        /* without the first n; n <= size */
+struct bytes bytes_first(struct bytes bytes, size_t n);       /* the first n; n <= size */
+const char *bytes_find(struct bytes bytes, struct bytes part); /* NULL: nowhere */
+struct bytes bytes_trim(struct bytes bytes);                  /* without blanks and tabs around */
+bool bytes_parse_unsigned(struct bytes bytes, uint64_t max, uint64_t *ret); /* decimal digits only */
+
+/* An error sticks: after -EFBIG or -ENOMEM the content stays, every append answers the error again.
+ * So a run of appends is checked once, by the last one's answer or by `error`. */
+struct buffer {
+    char *data;
+    size_t size, capacity, max;
+    int error; /* 0, -EFBIG, -ENOMEM */
+};
+
+void buffer_init(struct buffer *buffer, size_t max);
+void buffer_finish(struct buffer *buffer);
+void buffer_clear(struct buffer *buffer); /* size and error become 0, the memory stays */
+int buffer_append(struct buffer *buffer, struct bytes bytes);
+int buffer_append_char(struct buffer *buffer, char c);
+int buffer_append_string(struct buffer *buffer, const char *string);
+int buffer_append_format(struct buffer *buffer, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Room for n more bytes, to be filled by the caller and then counted into size; NULL on error. */
+char *buffer_reserve(struct buffer *buffer, size_t n);
+/* The content as a C string: a NUL stands behind it and is not counted. NULL on error. */
+const char *buffer_string(struct buffer *buffer);
+
+static inline struct bytes buffer_bytes(const struct buffer *buffer)
+{
+    return (struct bytes){buffer->data, buffer->size};
+}
+
+#endif

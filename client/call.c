@@ -1,0 +1,23 @@
+#include "client/call.h"
+
+#include <stdarg.h>
+
+int call_fail(struct call *call, int error, const char *format, ...)
+{
+    call->failure = (struct failure){.error = error};
+    va_list list;
+    va_start(list, format);
+    (void)vsnprintf(call->failure.message, sizeof(call->failure.message), format, list);
+    va_end(list);
+    return error;
+}
+
+bool call_is_cancelled(const struct call *call)
+{
+    return call->is_cancelled && call->is_cancelled(call->context);
+}
+
+int64_t call_remaining_ms(const struct call *call, const struct clock *clock)
+{
+    return MAX(call->deadline_ms - clock_now_ms(clock), 0);
+}

@@ -1,0 +1,30 @@
+#ifndef CLIENT_CALL_H
+#define CLIENT_CALL_H
+/* One call on the service: brings a deadline and a cancel, takes away the reason of a failure. On the stack, one thread. */
+#include "client/base.h"
+#include "client/clock.h"
+
+struct failure { /* a value: copied, never owned; error 0 when nothing failed */
+    int error;       /* negative errno */
+    int http_status; /* 0: no answer */
+    int retry_after_ms;
+    bool is_retryable;
+    const char *advice; /* what the user can do about it: static text, or NULL */
+    char code[64], message[256], request_id[40];
+};
+
+struct call {
+    int64_t deadline_ms;                 /* monotonic */
+    bool (*is_cancelled)(void *context); /* may be NULL; asked some 20 times a second while waiting */
+    void *context;
+    const char *command;    /* whom the request is counted for; may be NULL */
+    struct failure failure; /* out */
+};
+
+/* Notes a failure that no service answer explains, and answers `error` (negative errno). */
+int call_fail(struct call *call, int error, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+bool call_is_cancelled(const struct call *call);
+int64_t call_remaining_ms(const struct call *call, const struct clock *clock); /* at least 0 */
+
+#endif

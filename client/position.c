@@ -1,0 +1,122 @@
+#include "client/position.h"
+#include "client/text/unicode.h"
+
+static const char *find_nul(struct bytes position)
+{
+    return position.size > 0 ? memchr(position.data, '\0', position.size) : NULL;
+}
+
+struct bytes position_partition_key(struct bytes position)
+{
+    const char *nul = find_nul(position);
+    return nul ? bytes_first(position, (size_t)(nul - position.data)) : position;
+}
+
+bool position_has_row(struct bytes position)
+{
+    return find_nul(position) != NULL;
+}
+
+struct bytes position_row_key(struct bytes position)
+{
+    const char *nul = find_nul(position);
+    return nul ? bytes_skip(position, (size_t)(nul - position.data) + 1)
+               : bytes_skip(position, position.size);
+}
+
+int position_append(struct buffer *ret, struct bytes partition_key, struct bytes row_key)
+{
+    if (find_nul(partition_key) || find_nul(row_key))
+        return -EPROTO;
+    (void)buffer_append(ret, partition_key);
+    (void)buffer_append_char(ret, '\0');
+    return buffer_append(ret, row_key);
+}
+
+static bool is_legal_in_key(uint32_t character)
+{
+    return character >= 0x20 && !(character >= 0x7F && character <= 0x9F) && character != '/' &&
+           character != '\\' && character != '#' && character != '?';
+}
+
+/* The next character in UTF-16 order that a key can hold; false behind the last. A lone surrogate's is the next unit. */
+static bool next_character(uint32_t *character)
+{
+    do {
+        switch (*character) {
+        case 0xD7FF:
+            *character = 0x10000;
+            break;
+        case 0x10FFFF:
+            *character = 0xE000;
+            break;
+        case 0xFFFF:
+            return false;
+        default:
+            *character += 1;
+        }
+    } while (!is_legal_in_key(*character));
+    return true;
+}
+
+/* Where the last character begins. */
+static size_t last_character(struct bytes cesu8, uint32_t *ret)
+{
+    size_t begin = 0, n;
+    for (size_t i = 0; i < cesu8.size; i += n) {
+        begin = i;
+        n = cesu8_next(bytes_skip(cesu8, i), ret);
+        if (n == 0) { /* not CESU-8: each byte by itself */
+            *ret = 0xFFFF;
+            n = 1;
+        }
+    }
+    return begin;
+}
+
+int prefix_append_successor(struct buffer *ret, struct bytes prefix, struct bytes fallback)
+{
+    while (prefix.size > 0) {
+        uint32_t character;
+        prefix.size = last_character(prefix, &character);
+        if (next_character(&character)) {
+            (void)buffer_append(ret, prefix);
+            return cesu8_append(ret, character);
+        }
+    }
+    return buffer_append(ret, fallback);
+}
+
+bool range_is_empty(struct range range)
+{
+    return bytes_compare(range.lo, range.hi) >= 0;
+}
+
+bool range_holds(struct range range, struct bytes position)
+{
+    return bytes_compare(range.lo, position) <= 0 && bytes_compare(position, range.hi) < 0;
+}
+
+bool range_is_in_partition(struct range range)
+{
+    if (!position_has_row(range.lo))
+        return false;
+    struct bytes key = position_partition_key(range.lo);
+    if (bytes_equal(position_partition_key(range.hi), key))
+        return position_has_row(range.hi);
+    /* the partition's own end, "p\1", has no NUL */
+    return range.hi.size == key.size + 1 && bytes_start_with(range.hi, key) &&
+           range.hi.data[key.size] == POSITION_AFTER[0];
+}
+
+/* "p\0" and every end without a NUL lie between two partitions. */
+static bool is_partition_border(struct bytes end)
+{
+    return !position_has_row(end) || position_row_key(end).size == 0;
+}
+
+bool range_is_askable(struct range range)
+{
+    return range_is_in_partition(range) ||
+           (is_partition_border(range.lo) && is_partition_border(range.hi));
+}

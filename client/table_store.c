@@ -1,0 +1,193 @@
+#include "client/table_store.h"
+
+/* Tokens are compared with a milestone, which moves up after 1, 2, 4... empty pages (Brent): a circle of any length
+ * is found within a few times its length, and one token is kept, not all. A page with rows breaks every circle. */
+struct continuation {
+    struct buffer token, position, milestone;
+    size_t steps, limit;
+};
+
+#define CONTINUATION_MAX_BYTES ((size_t)16 << 10)
+
+int continuation_create(struct bytes token, struct continuation **ret)
+{
+    _cleanup_(continuation_destroyp) struct continuation *continuation =
+        calloc(1, sizeof(*continuation));
+    if (!continuation)
+        return -ENOMEM;
+    buffer_init(&continuation->token, CONTINUATION_MAX_BYTES);
+    buffer_init(&continuation->position, CONTINUATION_MAX_BYTES);
+    buffer_init(&continuation->milestone, CONTINUATION_MAX_BYTES);
+    continuation->limit = 1;
+    int r = buffer_append(&continuation->token, token);
+    if (r < 0)
+        return r;
+    *ret = TAKE_PTR(continuation);
+    return 0;
+}
+
+struct bytes continuation_token(const struct continuation *continuation)
+{
+    return buffer_bytes(&continuation->token);
+}
+
+struct bytes continuation_position(const struct continuation *continuation)
+{
+    return buffer_bytes(&continuation->position);
+}
+
+void continuation_destroy(struct continuation *continuation)
+{
+    if (!continuation)
+        return;
+    buffer_finish(&continuation->token);
+    buffer_finish(&continuation->position);
+    buffer_finish(&continuation->milestone);
+    free(continuation);
+}
+
+/* Carries the milestone over an empty page; -EPROTO when the token was there before. */
+static int continuation_follow(struct continuation *next, const struct continuation *after)
+{
+    next->steps = after->steps + 1;
+    next->limit = after->limit;
+    struct bytes milestone = buffer_bytes(&after->milestone);
+    if (bytes_equal(continuation_token(next), continuation_token(after)) ||
+        (milestone.size > 0 && bytes_equal(continuation_token(next), milestone)))
+        return -EPROTO;
+    if (next->steps >= next->limit) {
+        next->steps = 0;
+        next->limit *= 2;
+        milestone = continuation_token(next);
+    }
+    return buffer_append(&next->milestone, milestone);
+}
+
+void answer_finish(struct answer *answer)
+{
+    page_unref(TAKE_PTR(answer->page));
+    continuation_destroy(TAKE_PTR(answer->next));
+}
+
+static int check_rows(const struct query *query, const struct page_builder *builder,
+                      struct call *call)
+{
+    struct bytes last = query->after ? continuation_position(query->after) : query->range.lo;
+    size_t rows = page_builder_rows(builder);
+    if (rows > (size_t)query->top)
+        return call_fail(call, -EPROTO, "the service answered %zu rows where %d were asked for",
+                         rows, query->top);
+    for (size_t i = 0; i < rows; i++) {
+        struct bytes position = page_builder_position(builder, i);
+        int order = bytes_compare(last, position);
+        /* a range's begin may be a row's own position; what follows must be greater */
+        if (order > 0 || (order == 0 && i > 0) || bytes_compare(position, query->range.hi) >= 0)
+            return call_fail(call, -EPROTO,
+                             "the service answered row %zu out of key order or out of the range "
+                             "that was asked for",
+                             i);
+        last = position;
+    }
+    return 0;
+}
+
+/* Where the page's coverage begins and ends; `next` is told the position that it stands behind. */
+static int settle_coverage(const struct query *query, const struct page_builder *builder,
+                           struct continuation *next, struct range *ret)
+{
+    struct range covered = query->range;
+    if (query->after)
+        covered.lo = continuation_position(query->after);
+    if (next) {
+        size_t rows = page_builder_rows(builder);
+        int r;
+        if (rows > 0) {
+            (void)buffer_append(&next->position, page_builder_position(builder, rows - 1));
+            r = buffer_append_string(&next->position, POSITION_AFTER);
+        } else {
+            r = buffer_append(&next->position, covered.lo);
+        }
+        if (r < 0)
+            return r;
+        covered.hi = continuation_position(next);
+    }
+    *ret = covered;
+    return 0;
+}
+
+int table_store_query(struct table_store *store, const struct query *query, struct call *call,
+                      struct answer *ret)
+{
+    _cleanup_(page_builder_destroyp) struct page_builder *builder = NULL;
+    _cleanup_(continuation_destroyp) struct continuation *next = NULL;
+    if (!range_is_askable(query->range))
+        return call_fail(call, -EINVAL, "a range that one query cannot ask for");
+    int r = page_builder_create(PAGE_MAX_BYTES, &builder);
+    if (r < 0)
+        return call_fail(call, r, "out of memory");
+    r = store->ops->query(store, query, call, builder, &next);
+    if (r < 0)
+        return r;
+    r = check_rows(query, builder, call);
+    if (r < 0)
+        return r;
+    if (next && query->after && page_builder_rows(builder) == 0) {
+        r = continuation_follow(next, query->after);
+        if (r < 0)
+            return call_fail(call, r, "the service's continuation tokens go in a circle");
+    }
+    struct range covered;
+    r = settle_coverage(query, builder, next, &covered);
+    if (r == 0)
+        r = page_builder_finish(builder, covered, query->keys_only, &ret->page);
+    if (r < 0)
+        return call_fail(call, r, "out of memory");
+    ret->next = TAKE_PTR(next);
+    return 0;
+}
+
+int table_store_get(struct table_store *store, const char *table, struct bytes position,
+                    struct call *call, struct page **ret)
+{
+    _cleanup_(page_builder_destroyp) struct page_builder *builder = NULL;
+    int r = page_builder_create(PAGE_MAX_BYTES, &builder);
+    if (r < 0)
+        return call_fail(call, r, "out of memory");
+    r = store->ops->get(store, table, position, call, builder);
+    if (r < 0)
+        return r;
+    if (page_builder_rows(builder) != 1 ||
+        !bytes_equal(page_builder_position(builder, 0), position))
+        return call_fail(call, -EPROTO, "the service answered another entity than was asked for");
+    _cleanup_(buffer_finish) struct buffer end;
+    buffer_init(&end, position.size + 1);
+    (void)buffer_append(&end, position);
+    r = buffer_append_string(&end, POSITION_AFTER);
+    if (r == 0)
+        r = page_builder_finish(builder, (struct range){position, buffer_bytes(&end)}, false, ret);
+    return r < 0 ? call_fail(call, r, "out of memory") : 0;
+}
+
+int table_store_list_tables(struct table_store *store, const char *only,
+                            const struct continuation *after, struct call *call,
+                            struct table_names *ret, struct continuation **ret_next)
+{
+    _cleanup_(continuation_destroyp) struct continuation *next = NULL;
+    size_t size = ret->names.size;
+    int r = store->ops->list_tables(store, only, after, call, ret, &next);
+    if (r < 0)
+        return r;
+    if (next && after && ret->names.size == size) {
+        r = continuation_follow(next, after);
+        if (r < 0)
+            return call_fail(call, r, "the service's continuation tokens go in a circle");
+    }
+    *ret_next = TAKE_PTR(next);
+    return 0;
+}
+
+void table_store_destroy(struct table_store *store)
+{
+    if (store)
+        store->ops->destroy(store);
+}

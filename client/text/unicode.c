@@ -1,0 +1,127 @@
+#include "client/text/unicode.h"
+
+/* The value of n continuation bytes behind the first byte's bits; false when one is missing. */
+static bool take_continuation(struct bytes bytes, size_t n, uint32_t *value)
+{
+    if (bytes.size <= n)
+        return false;
+    for (size_t i = 1; i <= n; i++) {
+        unsigned char byte = (unsigned char)bytes.data[i];
+        if ((byte & 0xC0) != 0x80)
+            return false;
+        *value = *value << 6 | (byte & 0x3F);
+    }
+    return true;
+}
+
+/* One sequence in shortest form, surrogates included. */
+static size_t sequence_next(struct bytes bytes, uint32_t *ret)
+{
+    static const struct {
+        unsigned char mask, lead;
+        uint32_t min;
+    } forms[] = {{0x80, 0x00, 0}, {0xE0, 0xC0, 0x80}, {0xF0, 0xE0, 0x800}, {0xF8, 0xF0, 0x10000}};
+
+    if (bytes.size == 0)
+        return 0;
+    unsigned char first = (unsigned char)bytes.data[0];
+    for (size_t n = 0; n < ARRAY_SIZE(forms); n++) {
+        if ((first & forms[n].mask) != forms[n].lead)
+            continue;
+        uint32_t value = first & (unsigned char)~forms[n].mask;
+        if (!take_continuation(bytes, n, &value) || value < forms[n].min || value > 0x10FFFF)
+            return 0;
+        *ret = value;
+        return n + 1;
+    }
+    return 0;
+}
+
+size_t utf8_next(struct bytes utf8, uint32_t *ret)
+{
+    uint32_t character;
+    size_t n = sequence_next(utf8, &character);
+    if (n == 0 || UNICODE_IS_SURROGATE(character))
+        return 0;
+    *ret = character;
+    return n;
+}
+
+size_t cesu8_next(struct bytes cesu8, uint32_t *ret)
+{
+    uint32_t high, low;
+    size_t n = sequence_next(cesu8, &high);
+    if (n == 0 || n == 4)
+        return 0;
+    if (high >= 0xD800 && high <= 0xDBFF && sequence_next(bytes_skip(cesu8, n), &low) == 3 &&
+        low >= 0xDC00 && low <= 0xDFFF) {
+        *ret = 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00);
+        return 6;
+    }
+    *ret = high;
+    return n;
+}
+
+static int sequence_append(struct buffer *ret, uint32_t value)
+{
+    char text[4];
+    size_t n = value < 0x80 ? 1 : value < 0x800 ? 2 : value < 0x10000 ? 3 : 4;
+    static const unsigned char leads[] = {0, 0x00, 0xC0, 0xE0, 0xF0};
+    for (size_t i = n; i-- > 1;) {
+        text[i] = (char)(0x80 | (value & 0x3F));
+        value >>= 6;
+    }
+    text[0] = (char)(leads[n] | value);
+    return buffer_append(ret, (struct bytes){text, n});
+}
+
+int utf8_append(struct buffer *ret, uint32_t character)
+{
+    return UNICODE_IS_SURROGATE(character) ? -EILSEQ : sequence_append(ret, character);
+}
+
+int cesu8_append(struct buffer *ret, uint32_t character)
+{
+    if (character < 0x10000)
+        return sequence_append(ret, character);
+    (void)sequence_append(ret, 0xD800 + ((character - 0x10000) >> 10));
+    return sequence_append(ret, 0xDC00 + ((character - 0x10000) & 0x3FF));
+}
+
+int utf8_append_cesu8(struct buffer *ret_utf8, struct bytes cesu8)
+{
+    while (cesu8.size > 0) {
+        uint32_t character;
+        size_t n = cesu8_next(cesu8, &character);
+        if (n == 0)
+            return -EILSEQ;
+        int r = utf8_append(ret_utf8, character);
+        if (r < 0)
+            return r;
+        cesu8 = bytes_skip(cesu8, n);
+    }
+    return ret_utf8->error;
+}
+
+int cesu8_append_utf8(struct buffer *ret_cesu8, struct bytes utf8)
+{
+    while (utf8.size > 0) {
+        uint32_t character;
+        size_t n = utf8_next(utf8, &character);
+        if (n == 0)
+            return -EILSEQ;
+        int r = cesu8_append(ret_cesu8, character);
+        if (r < 0)
+            return r;
+        utf8 = bytes_skip(utf8, n);
+    }
+    return ret_cesu8->error;
+}
+
+size_t cesu8_units(struct bytes cesu8)
+{
+    size_t units = 0;
+    for (size_t i = 0; i < cesu8.size; i++)
+        units += ((unsigned char)cesu8.data[i] & 0xC0) != 0x80; /* one lead byte a unit */
+    return units;
+}

@@ -1,0 +1,23 @@
+#ifndef CLIENT_TEXT_UNICODE_H
+#define CLIENT_TEXT_UNICODE_H
+/* Characters in three encodings. Keys are CESU-8 inside the program (every UTF-16 unit encoded by itself, so that
+ * memcmp is UTF-16 order), UTF-8 in names, texts and URLs. A lone surrogate is a character here, 0xD800 to 0xDFFF:
+ * CESU-8 can hold it, UTF-8 cannot, so each edge escapes it in its own way. Pure. */
+#include "client/bytes.h"
+
+#define UNICODE_IS_SURROGATE(c) ((c) >= 0xD800 && (c) <= 0xDFFF)
+
+/* The first character: its length in bytes, or 0 when the input is empty or not well-formed. */
+size_t utf8_next(struct bytes utf8, uint32_t *ret);   /* strict: shortest form, no surrogates */
+size_t cesu8_next(struct bytes cesu8, uint32_t *ret); /* a pair is one character of 6 bytes */
+
+int utf8_append(struct buffer *ret, uint32_t character); /* a lone surrogate: -EILSEQ, nothing appended */
+int cesu8_append(struct buffer *ret, uint32_t character);
+
+/* Whole strings. -EILSEQ when the input is not well-formed, or holds what the output cannot. */
+int utf8_append_cesu8(struct buffer *ret_utf8, struct bytes cesu8);
+int cesu8_append_utf8(struct buffer *ret_cesu8, struct bytes utf8);
+
+size_t cesu8_units(struct bytes cesu8); /* its length in UTF-16 units; the input is well-formed */
+
+#endif

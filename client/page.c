@@ -165,6 +165,13 @@ int page_builder_end_row(struct page_builder *builder, struct bytes position, st
     return 0;
 }
 
+void page_builder_clear(struct page_builder *builder)
+{
+    buffer_clear(&builder->data);
+    buffer_clear(&builder->index);
+    builder->rows = builder->begin = 0;
+}
+
 size_t page_builder_rows(const struct page_builder *builder)
 {
     return builder->rows;
@@ -202,9 +209,7 @@ int page_builder_finish(struct page_builder *builder, struct range covered, bool
             memcpy(end, parts[i].data, parts[i].size);
         end += parts[i].size;
     }
-    buffer_clear(&builder->data);
-    buffer_clear(&builder->index);
-    builder->rows = builder->begin = 0;
+    page_builder_clear(builder);
     *ret = page;
     return 0;
 }

@@ -39,6 +39,7 @@ struct buffer *page_builder_text(struct page_builder *builder);
 int page_builder_end_row(struct page_builder *builder, struct bytes position, struct bytes etag,
                          int64_t timestamp);
 void page_builder_drop_row(struct page_builder *builder); /* forgets what was appended since the last end */
+void page_builder_clear(struct page_builder *builder); /* no row, no error */
 size_t page_builder_rows(const struct page_builder *builder);
 struct bytes page_builder_position(const struct page_builder *builder, size_t row);
 int page_builder_finish(struct page_builder *builder, struct range covered, bool keys_only,

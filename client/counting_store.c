@@ -1,0 +1,158 @@
+#include "client/counting_store.h"
+
+#include <pthread.h>
+
+#define MAX_ROWS     512 /* of the table; commands that come later are counted as "other" */
+#define COMMAND_SIZE 16  /* the kernel's limit for a command name, with its NUL */
+
+struct row {
+    const char *operation;
+    char command[COMMAND_SIZE];
+    int http_status;
+    uint64_t requests, rows;
+    int64_t duration_ms;
+};
+
+struct counting_store {
+    struct table_store store;
+    struct table_store *inner;
+    const struct clock *clock;
+    pthread_mutex_t lock;
+    /* guarded by lock */
+    struct row rows[MAX_ROWS];
+    size_t n;
+};
+
+static bool row_is(const struct row *row, const char *operation, int http_status,
+                   const char *command)
+{
+    return row->http_status == http_status && strcmp(row->operation, operation) == 0 &&
+           strcmp(row->command, command) == 0;
+}
+
+static struct row *find_row_locked(struct counting_store *self, const char *operation,
+                                   int http_status, const char *command)
+{
+    for (size_t i = 0; i < self->n; i++)
+        if (row_is(&self->rows[i], operation, http_status, command))
+            return &self->rows[i];
+    return NULL;
+}
+
+/* The row to count in. The last quarter of the table is for "other", so that nothing is ever left uncounted. */
+static struct row *take_row_locked(struct counting_store *self, const char *operation,
+                                   int http_status, const char *command)
+{
+    struct row *row = find_row_locked(self, operation, http_status, command);
+    if (!row && self->n >= MAX_ROWS - MAX_ROWS / 4) {
+        command = "other";
+        row = find_row_locked(self, operation, http_status, command);
+    }
+    if (row)
+        return row;
+    if (self->n == MAX_ROWS) /* more statuses than HTTP has: counted in the last row */
+        return &self->rows[MAX_ROWS - 1];
+    row = &self->rows[self->n++];
+    row->operation = operation;
+    row->http_status = http_status;
+    (void)snprintf(row->command, sizeof(row->command), "%s", command);
+    return row;
+}
+
+static int count(struct counting_store *self, const char *operation, const struct call *call,
+                 int64_t begin_ms, size_t rows, int r)
+{
+    char command[COMMAND_SIZE];
+    (void)snprintf(command, sizeof(command), "%s", call->command ? call->command : "");
+    int http_status = r < 0 ? call->failure.http_status : 200;
+    int64_t duration_ms = clock_now_ms(self->clock) - begin_ms;
+
+    (void)pthread_mutex_lock(&self->lock);
+    struct row *row = take_row_locked(self, operation, http_status, command);
+    row->requests++;
+    row->rows += rows;
+    row->duration_ms += duration_ms;
+    (void)pthread_mutex_unlock(&self->lock);
+    return r;
+}
+
+static int counting_query(struct table_store *store, const struct query *query, struct call *call,
+                          struct page_builder *builder, struct continuation **ret_next)
+{
+    struct counting_store *self = (struct counting_store *)store;
+    int64_t begin_ms = clock_now_ms(self->clock);
+    int r = self->inner->ops->query(self->inner, query, call, builder, ret_next);
+    return count(self, "query", call, begin_ms, r < 0 ? 0 : page_builder_rows(builder), r);
+}
+
+static int counting_get(struct table_store *store, const char *table, struct bytes position,
+                        struct call *call, struct page_builder *builder)
+{
+    struct counting_store *self = (struct counting_store *)store;
+    int64_t begin_ms = clock_now_ms(self->clock);
+    int r = self->inner->ops->get(self->inner, table, position, call, builder);
+    return count(self, "get", call, begin_ms, r < 0 ? 0 : 1, r);
+}
+
+static int counting_list_tables(struct table_store *store, const char *only,
+                                const struct continuation *after, struct call *call,
+                                struct table_names *ret, struct continuation **ret_next)
+{
+    struct counting_store *self = (struct counting_store *)store;
+    int64_t begin_ms = clock_now_ms(self->clock);
+    int r = self->inner->ops->list_tables(self->inner, only, after, call, ret, ret_next);
+    return count(self, "list_tables", call, begin_ms, 0, r);
+}
+
+static void counting_destroy(struct table_store *store)
+{
+    struct counting_store *self = (struct counting_store *)store;
+    table_store_destroy(self->inner);
+    (void)pthread_mutex_destroy(&self->lock);
+    free(self);
+}
+
+static const struct table_store_ops counting_ops = {.query = counting_query,
+                                                    .get = counting_get,
+                                                    .list_tables = counting_list_tables,
+                                                    .destroy = counting_destroy};
+
+int counting_store_create(struct table_store *inner, const struct clock *clock,
+                          struct table_store **ret)
+{
+    struct counting_store *self = calloc(1, sizeof(*self));
+    if (!self)
+        return -ENOMEM;
+    int r = pthread_mutex_init(&self->lock, NULL);
+    if (r != 0) {
+        free(self);
+        return -r;
+    }
+    self->store.ops = &counting_ops;
+    self->inner = inner;
+    self->clock = clock;
+    *ret = &self->store;
+    return 0;
+}
+
+int counting_store_each(struct table_store *store,
+                        int (*each)(void *context, const struct counting_row *row), void *context)
+{
+    struct counting_store *self = (struct counting_store *)store;
+    for (size_t i = 0;; i++) { /* rows are only ever added */
+        (void)pthread_mutex_lock(&self->lock);
+        bool is_end = i >= self->n;
+        struct row row = is_end ? (struct row){0} : self->rows[i];
+        (void)pthread_mutex_unlock(&self->lock);
+        if (is_end)
+            return 0;
+        int r = each(context, &(struct counting_row){.operation = row.operation,
+                                                     .command = row.command,
+                                                     .http_status = row.http_status,
+                                                     .requests = row.requests,
+                                                     .rows = row.rows,
+                                                     .duration_ms = row.duration_ms});
+        if (r != 0)
+            return r;
+    }
+}

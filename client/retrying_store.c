@@ -1,0 +1,159 @@
+#include "client/retrying_store.h"
+#include "client/backoff.h"
+
+#include <stdatomic.h>
+
+#define LOOK_MS 50 /* how long a sleep goes on before the cancel is asked again */
+
+struct retrying_store {
+    struct table_store store;
+    struct table_store *inner;
+    const struct clock *clock;
+    _Atomic uint64_t retries, given_up;
+    _Atomic uint64_t chance; /* state of the generator behind the jitter */
+};
+
+/* One operation with its arguments: `attempt` makes it once, and first forgets what a failed attempt left. */
+struct request {
+    int (*attempt)(const struct request *request, struct table_store *inner, struct call *call);
+    const struct query *query;
+    const char *table;
+    struct bytes position;
+    const struct continuation *after;
+    struct page_builder *builder;
+    struct table_names *names;
+    size_t names_size;
+    struct continuation **ret_next;
+};
+
+/* In [0, 1]. Weyl steps through splitmix64: good enough to spread clients, and no lock. */
+static double next_chance(struct retrying_store *self)
+{
+    uint64_t x = atomic_fetch_add(&self->chance, 0x9E3779B97F4A7C15U);
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9U;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBU;
+    return (double)(x >> 11) / (double)(UINT64_MAX >> 11);
+}
+
+static int sleep_through(struct retrying_store *self, int64_t wait_ms, struct call *call)
+{
+    int64_t end = clock_now_ms(self->clock) + wait_ms;
+    for (;;) {
+        if (call_is_cancelled(call))
+            return call_fail(call, -EINTR, "interrupted");
+        int64_t left = end - clock_now_ms(self->clock);
+        if (left <= 0)
+            return 0;
+        self->clock->sleep_ms(self->clock->context, MIN(left, LOOK_MS));
+    }
+}
+
+static int perform(struct retrying_store *self, const struct request *request, struct call *call)
+{
+    for (int failures = 1;; failures++) {
+        call->failure = (struct failure){0};
+        int r = request->attempt(request, self->inner, call);
+        if (r >= 0 || !call->failure.is_retryable)
+            return r;
+        int64_t wait_ms =
+            backoff_wait_ms(failures, next_chance(self), call->failure.retry_after_ms);
+        if (wait_ms >= call_remaining_ms(call, self->clock)) {
+            atomic_fetch_add(&self->given_up, 1);
+            return r;
+        }
+        r = sleep_through(self, wait_ms, call);
+        if (r < 0)
+            return r;
+        atomic_fetch_add(&self->retries, 1);
+    }
+}
+
+static int attempt_query(const struct request *request, struct table_store *inner,
+                         struct call *call)
+{
+    page_builder_clear(request->builder);
+    return inner->ops->query(inner, request->query, call, request->builder, request->ret_next);
+}
+
+static int attempt_get(const struct request *request, struct table_store *inner, struct call *call)
+{
+    page_builder_clear(request->builder);
+    return inner->ops->get(inner, request->table, request->position, call, request->builder);
+}
+
+static int attempt_list_tables(const struct request *request, struct table_store *inner,
+                               struct call *call)
+{
+    request->names->names.size = request->names_size;
+    return inner->ops->list_tables(inner, request->table, request->after, call, request->names,
+                                   request->ret_next);
+}
+
+static int retrying_query(struct table_store *store, const struct query *query, struct call *call,
+                          struct page_builder *builder, struct continuation **ret_next)
+{
+    return perform((struct retrying_store *)store,
+                   &(struct request){.attempt = attempt_query,
+                                     .query = query,
+                                     .builder = builder,
+                                     .ret_next = ret_next},
+                   call);
+}
+
+static int retrying_get(struct table_store *store, const char *table, struct bytes position,
+                        struct call *call, struct page_builder *builder)
+{
+    return perform((struct retrying_store *)store,
+                   &(struct request){.attempt = attempt_get,
+                                     .table = table,
+                                     .position = position,
+                                     .builder = builder},
+                   call);
+}
+
+static int retrying_list_tables(struct table_store *store, const char *only,
+                                const struct continuation *after, struct call *call,
+                                struct table_names *ret, struct continuation **ret_next)
+{
+    return perform((struct retrying_store *)store,
+                   &(struct request){.attempt = attempt_list_tables,
+                                     .table = only,
+                                     .after = after,
+                                     .names = ret,
+                                     .names_size = ret->names.size,
+                                     .ret_next = ret_next},
+                   call);
+}
+
+static void retrying_destroy(struct table_store *store)
+{
+    struct retrying_store *self = (struct retrying_store *)store;
+    table_store_destroy(self->inner);
+    free(self);
+}
+
+static const struct table_store_ops retrying_ops = {.query = retrying_query,
+                                                    .get = retrying_get,
+                                                    .list_tables = retrying_list_tables,
+                                                    .destroy = retrying_destroy};
+
+int retrying_store_create(struct table_store *inner, const struct clock *clock,
+                          struct table_store **ret)
+{
+    struct retrying_store *self = calloc(1, sizeof(*self));
+    if (!self)
+        return -ENOMEM;
+    self->store.ops = &retrying_ops;
+    self->inner = inner;
+    self->clock = clock;
+    atomic_init(&self->chance, (uint64_t)clock_utc_100ns(clock)); /* other clients differ */
+    *ret = &self->store;
+    return 0;
+}
+
+struct retrying_stats retrying_store_stats(struct table_store *store)
+{
+    struct retrying_store *self = (struct retrying_store *)store;
+    return (struct retrying_stats){.retries = atomic_load(&self->retries),
+                                   .given_up = atomic_load(&self->given_up)};
+}

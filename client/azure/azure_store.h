@@ -1,0 +1,17 @@
+#ifndef CLIENT_AZURE_AZURE_STORE_H
+#define CLIENT_AZURE_AZURE_STORE_H
+/* The Table service over REST. Any thread. One request an operation, signed when it is sent; no retries.
+ * To be created after the last fork, behind curl_global_init. Bodies are at most 64 MiB: -EFBIG. */
+#include "client/azure/connection.h"
+#include "client/clock.h"
+#include "client/table_store.h"
+
+struct azure_store_options {
+    const struct connection *connection; /* outlives the store, which signs with its credential */
+    const char *ca_file;                 /* certificates to trust; NULL: the system's. Copied. */
+};
+
+int azure_store_create(const struct azure_store_options *options, const struct clock *clock,
+                       struct table_store **ret);
+
+#endif

@@ -1,0 +1,32 @@
+#ifndef CACHE_ACCOUNT_H
+#define CACHE_ACCOUNT_H
+/* The account as this mount sees it: all of cache/ that fs/ knows. Keys and pages; no names, no nodes, no FUSE.
+ * Any thread; functions block up to caller->call.deadline_ms. 0 or -errno, the reason in caller->call.failure. */
+#include "cache/failure_log.h"
+#include "cache/listing.h"
+
+struct account;
+
+struct account_options {
+    int64_t ttl_ms; /* how old an answer may be */
+};
+
+/* Takes the store on success. The sink is told each failure that failure_log_add is told. */
+int account_create(struct table_store *store, const struct clock *clock,
+                   const struct account_options *options, failure_sink *sink, void *sink_context,
+                   struct account **ret);
+void account_destroy(struct account *account); /* takes NULL; no listing may be open */
+
+/* Says in caller->valid_ms how long its answer holds, that of -ENOENT too. */
+int account_find(struct account *account, struct caller *caller, struct address address,
+                 struct entity *ret);
+/* Is there such a table, a partition with a row in `range`? 0 or -ENOENT. */
+int account_find_directory(struct account *account, struct caller *caller,
+                           const struct directory *directory);
+uint64_t account_number(struct account *account, const struct entity *entity); /* st_ino; NULL: a new one */
+int account_list(struct account *account, const struct directory *directory, struct listing **ret);
+struct failure_log *account_failures(struct account *account);
+
+DEFINE_CLEANUP(struct account *, account_destroy);
+
+#endif

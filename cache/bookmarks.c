@@ -1,0 +1,58 @@
+#include "cache/bookmarks.h"
+
+#define POSITION_MAX_BYTES ((size_t)16 << 10)
+
+void bookmarks_init(struct bookmarks *bookmarks, uint64_t spacing)
+{
+    *bookmarks = (struct bookmarks){.spacing = spacing};
+}
+
+void bookmarks_clear(struct bookmarks *bookmarks)
+{
+    for (size_t i = 0; i < bookmarks->n; i++)
+        buffer_finish(&bookmarks->entries[i].position);
+    bookmarks->n = 0;
+}
+
+void bookmarks_finish(struct bookmarks *bookmarks)
+{
+    bookmarks_clear(bookmarks);
+}
+
+/* Keeps every other bookmark. */
+static void thin_out(struct bookmarks *bookmarks)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < bookmarks->n; i++) {
+        if (i % 2 == 0)
+            bookmarks->entries[kept++] = bookmarks->entries[i];
+        else
+            buffer_finish(&bookmarks->entries[i].position);
+    }
+    bookmarks->n = kept;
+    bookmarks->spacing *= 2;
+}
+
+void bookmarks_add(struct bookmarks *bookmarks, uint64_t cookie, struct bytes position)
+{
+    if (bookmarks->n > 0 &&
+        cookie < bookmarks->entries[bookmarks->n - 1].cookie + bookmarks->spacing)
+        return;
+    if (bookmarks->n == BOOKMARKS_MAX)
+        thin_out(bookmarks);
+    struct bookmark bookmark = {.cookie = cookie};
+    buffer_init(&bookmark.position, POSITION_MAX_BYTES);
+    if (buffer_append(&bookmark.position, position) < 0) {
+        buffer_finish(&bookmark.position);
+        return;
+    }
+    bookmarks->entries[bookmarks->n++] = bookmark;
+}
+
+const struct bookmark *bookmarks_find(const struct bookmarks *bookmarks, uint64_t cookie)
+{
+    const struct bookmark *found = NULL;
+    for (size_t i = 0; i < bookmarks->n && bookmarks->entries[i].cookie <= cookie; i++)
+        found = &bookmarks->entries[i];
+    return found;
+}

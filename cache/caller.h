@@ -1,0 +1,17 @@
+#ifndef CACHE_CALLER_H
+#define CACHE_CALLER_H
+/* Who asks and on what terms: a value on the handler's stack, filled by fs/request. */
+#include "client/call.h"
+
+struct caller {
+    struct call call;
+    int64_t patience_ms; /* how long to go on without progress: each answered page puts the deadline off by it */
+    int64_t valid_ms;    /* out: how long the kernel may keep the answer, a "no" as well */
+};
+
+static inline void caller_made_progress(struct caller *caller, const struct clock *clock)
+{
+    caller->call.deadline_ms = clock_now_ms(clock) + caller->patience_ms;
+}
+
+#endif

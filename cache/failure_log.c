@@ -1,0 +1,120 @@
+#include "cache/failure_log.h"
+
+#include <pthread.h>
+
+#define RECORD_MAX_BYTES ((size_t)16 << 10)
+
+struct slot {
+    struct failure_record record; /* its strings are the three pieces of text */
+    struct buffer text;           /* command NUL table NUL position */
+    bool has_table;
+};
+
+struct failure_log {
+    failure_sink *sink;
+    void *context;
+    pthread_mutex_t lock;
+    /* guarded by lock */
+    struct slot slots[FAILURE_LOG_SIZE]; /* record number n lies in slot n % SIZE */
+    uint64_t count;
+};
+
+int failure_log_create(failure_sink *sink, void *context, struct failure_log **ret)
+{
+    struct failure_log *log = calloc(1, sizeof(*log));
+    if (!log)
+        return -ENOMEM;
+    int r = pthread_mutex_init(&log->lock, NULL);
+    if (r != 0) {
+        free(log);
+        return -r;
+    }
+    for (size_t i = 0; i < FAILURE_LOG_SIZE; i++)
+        buffer_init(&log->slots[i].text, RECORD_MAX_BYTES);
+    log->sink = sink;
+    log->context = context;
+    *ret = log;
+    return 0;
+}
+
+void failure_log_destroy(struct failure_log *log)
+{
+    if (!log)
+        return;
+    for (size_t i = 0; i < FAILURE_LOG_SIZE; i++)
+        buffer_finish(&log->slots[i].text);
+    (void)pthread_mutex_destroy(&log->lock);
+    free(log);
+}
+
+static void append_c_string(struct buffer *text, const char *string)
+{
+    (void)buffer_append_string(text, string ? string : "");
+    (void)buffer_append_char(text, '\0');
+}
+
+/* A record whose strings are too long stays, without them. */
+static void fill_text(struct slot *slot, const struct failure_record *record)
+{
+    buffer_clear(&slot->text);
+    append_c_string(&slot->text, record->command);
+    append_c_string(&slot->text, record->table);
+    if (buffer_append(&slot->text, record->position) == 0)
+        return;
+    slot->has_table = false;
+    buffer_clear(&slot->text);
+    append_c_string(&slot->text, NULL);
+    append_c_string(&slot->text, NULL);
+}
+
+void failure_log_add(struct failure_log *log, const struct failure_record *record)
+{
+    (void)pthread_mutex_lock(&log->lock);
+    struct slot *slot = &log->slots[++log->count % FAILURE_LOG_SIZE];
+    slot->record = *record;
+    slot->has_table = record->table != NULL;
+    fill_text(slot, record);
+    (void)pthread_mutex_unlock(&log->lock);
+
+    if (log->sink)
+        log->sink(log->context, record);
+}
+
+uint64_t failure_log_count(struct failure_log *log)
+{
+    (void)pthread_mutex_lock(&log->lock);
+    uint64_t count = log->count;
+    (void)pthread_mutex_unlock(&log->lock);
+    return count;
+}
+
+/* Points the record's strings into `text`: as they were added, one behind the other. */
+static void point_into(struct failure_record *record, struct bytes text, bool has_table)
+{
+    record->command = text.data;
+    text = bytes_skip(text, strlen(text.data) + 1);
+    record->table = has_table ? text.data : NULL;
+    record->position = bytes_skip(text, strlen(text.data) + 1);
+}
+
+uint64_t failure_log_next(struct failure_log *log, uint64_t after, struct failure_record *ret,
+                          struct buffer *ret_text)
+{
+    buffer_clear(ret_text);
+    (void)pthread_mutex_lock(&log->lock);
+    uint64_t oldest = log->count > FAILURE_LOG_SIZE ? log->count - FAILURE_LOG_SIZE + 1 : 1;
+    uint64_t number = MAX(after + 1, oldest);
+    bool is_there = number <= log->count;
+    bool has_table = false;
+    if (is_there) {
+        const struct slot *slot = &log->slots[number % FAILURE_LOG_SIZE];
+        *ret = slot->record;
+        has_table = slot->has_table;
+        is_there = slot->text.error == 0 && buffer_append(ret_text, buffer_bytes(&slot->text)) == 0;
+    }
+    (void)pthread_mutex_unlock(&log->lock);
+    if (!is_there)
+        return 0;
+    point_into(ret, buffer_bytes(ret_text), has_table);
+    return number;
+}

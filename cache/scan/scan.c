@@ -1,0 +1,27 @@
+#include "cache/scan/scan.h"
+
+bool scan_ask(struct scan *scan, struct scan_request *ret)
+{
+    return scan->ops->ask(scan, ret);
+}
+
+int scan_tell(struct scan *scan, uint64_t id, struct answer *answer)
+{
+    return scan->ops->tell(scan, id, answer);
+}
+
+void scan_give_back(struct scan *scan, uint64_t id)
+{
+    scan->ops->give_back(scan, id);
+}
+
+enum scan_state scan_take(struct scan *scan, struct scan_item *ret)
+{
+    return scan->ops->take(scan, ret);
+}
+
+void scan_destroy(struct scan *scan)
+{
+    if (scan)
+        scan->ops->destroy(scan);
+}

@@ -1,0 +1,174 @@
+#include "client/text/edm_value.h"
+#include "client/text/json_string.h"
+
+static const struct bytes type_names[] = {
+    [EDM_STRING] = BYTES_LITERAL("Edm.String"), [EDM_BOOLEAN] = BYTES_LITERAL("Edm.Boolean"),
+    [EDM_INT32] = BYTES_LITERAL("Edm.Int32"),   [EDM_INT64] = BYTES_LITERAL("Edm.Int64"),
+    [EDM_DOUBLE] = BYTES_LITERAL("Edm.Double"), [EDM_DATETIME] = BYTES_LITERAL("Edm.DateTime"),
+    [EDM_GUID] = BYTES_LITERAL("Edm.Guid"),     [EDM_BINARY] = BYTES_LITERAL("Edm.Binary"),
+};
+
+static enum edm_type type_of_annotation(struct bytes annotation)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(type_names); i++)
+        if (bytes_equal(annotation, type_names[i]))
+            return (enum edm_type)i;
+    return EDM_OTHER;
+}
+
+static enum edm_type type_of_token(const struct json_token *token)
+{
+    if (token->kind == JSON_STRING)
+        return EDM_STRING;
+    if (token->kind != JSON_NUMBER)
+        return EDM_BOOLEAN;
+    return token->is_integer ? EDM_INT32 : EDM_DOUBLE;
+}
+
+struct edm_value edm_value_of(const struct json_token *token, struct bytes annotation)
+{
+    struct edm_value value = {.type = type_of_token(token), .token = *token};
+    if (annotation.data) {
+        enum edm_type annotated = type_of_annotation(annotation);
+        if (annotated != value.type)
+            value.annotation = annotation;
+        value.type = annotated;
+    }
+    if (value.type == EDM_DOUBLE)
+        value.annotation = type_names[EDM_DOUBLE];
+    return value;
+}
+
+/* Text against a form where 0 stands for a digit, x for a hexadecimal one, all else for itself. */
+static bool has_form(struct bytes text, const char *form)
+{
+    size_t i = 0;
+    for (; i < text.size && form[i] != '\0'; i++) {
+        char c = text.data[i], lower = (char)(c | 0x20);
+        bool is_digit = c >= '0' && c <= '9';
+        bool fits = form[i] == '0'   ? is_digit
+                    : form[i] == 'x' ? is_digit || (lower >= 'a' && lower <= 'f')
+                                     : c == form[i];
+        if (!fits)
+            return false;
+    }
+    return i == text.size && form[i] == '\0';
+}
+
+static const char seconds_form[] = "0000-00-00T00:00:00";
+#define SECONDS_SIZE   (sizeof(seconds_form) - 1)
+#define TICKS_A_SECOND 10000000
+
+static int64_t digits(struct bytes text, size_t begin, size_t n)
+{
+    int64_t value = 0;
+    for (size_t i = begin; i < begin + n; i++)
+        value = value * 10 + (text.data[i] - '0');
+    return value;
+}
+
+static bool is_leap_year(int64_t year)
+{
+    return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+}
+
+static int64_t leap_years_before(int64_t year)
+{
+    return (year - 1) / 4 - (year - 1) / 100 + (year - 1) / 400;
+}
+
+/* Days since 1970; false when there is no such day. */
+static bool days_of_date(int64_t year, int64_t month, int64_t day, int64_t *ret)
+{
+    static const int16_t days_before[] = {0,   31,  59,  90,  120, 151, 181,
+                                          212, 243, 273, 304, 334, 365};
+    if (year < 1601 || month < 1 || month > 12)
+        return false;
+    int64_t leap_day = is_leap_year(year);
+    int64_t days_in_month =
+        days_before[month] - days_before[month - 1] + (month == 2 ? leap_day : 0);
+    if (day < 1 || day > days_in_month)
+        return false;
+    *ret = (year - 1970) * 365 + leap_years_before(year) - leap_years_before(1970) +
+           days_before[month - 1] + (month > 2 ? leap_day : 0) + day - 1;
+    return true;
+}
+
+/* What stands behind the seconds: `Z`, or a point and 1 to 7 digits before it; in 100 ns. */
+static bool parse_fraction(struct bytes text, int64_t *ret)
+{
+    uint64_t ticks = 0;
+    if (text.size == 0 || text.size > 9 || text.data[text.size - 1] != 'Z')
+        return false;
+    if (text.size > 1) {
+        struct bytes after_point = bytes_skip(bytes_first(text, text.size - 1), 1);
+        if (text.data[0] != '.' || !bytes_parse_unsigned(after_point, TICKS_A_SECOND - 1, &ticks))
+            return false;
+        for (size_t n = after_point.size; n < 7; n++)
+            ticks *= 10;
+    }
+    *ret = (int64_t)ticks;
+    return true;
+}
+
+bool edm_datetime_parse(struct bytes text, int64_t *ret)
+{
+    int64_t days, fraction;
+    if (text.size <= SECONDS_SIZE || !has_form(bytes_first(text, SECONDS_SIZE), seconds_form) ||
+        !parse_fraction(bytes_skip(text, SECONDS_SIZE), &fraction) ||
+        !days_of_date(digits(text, 0, 4), digits(text, 5, 2), digits(text, 8, 2), &days))
+        return false;
+    int64_t hour = digits(text, 11, 2), minute = digits(text, 14, 2), second = digits(text, 17, 2);
+    if (hour > 23 || minute > 59 || second > 59)
+        return false;
+    int64_t seconds = ((days * 24 + hour) * 60 + minute) * 60 + second;
+    *ret = seconds * TICKS_A_SECOND + fraction;
+    return true;
+}
+
+/* Both work on what was appended to `ret` behind `begin`, a string without its quotes. */
+
+static void trim_datetime(struct buffer *ret, size_t begin)
+{
+    int64_t ticks;
+    struct bytes text = bytes_skip(buffer_bytes(ret), begin);
+    if (!edm_datetime_parse(text, &ticks) || text.size == SECONDS_SIZE + 1)
+        return;
+    do
+        ret->size--; /* first the Z, then zeros, at last perhaps the point */
+    while (ret->data[ret->size - 1] == '0');
+    if (ret->data[ret->size - 1] == '.')
+        ret->size--;
+    ret->data[ret->size++] = 'Z';
+}
+
+static void lower_guid(struct buffer *ret, size_t begin)
+{
+    if (!has_form(bytes_skip(buffer_bytes(ret), begin), "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"))
+        return;
+    for (size_t i = begin; i < ret->size; i++)
+        if (ret->data[i] >= 'A' && ret->data[i] <= 'F')
+            ret->data[i] = (char)(ret->data[i] | 0x20);
+}
+
+static int append_string(struct buffer *ret, const struct edm_value *value)
+{
+    (void)buffer_append_char(ret, '"');
+    size_t begin = ret->size;
+    int r = value->token.has_escapes ? json_string_append_canonical(ret, value->token.text)
+                                     : buffer_append(ret, value->token.text);
+    if (r < 0)
+        return r;
+    if (value->type == EDM_DATETIME)
+        trim_datetime(ret, begin);
+    if (value->type == EDM_GUID)
+        lower_guid(ret, begin);
+    return buffer_append_char(ret, '"');
+}
+
+int edm_value_append(struct buffer *ret, const struct edm_value *value)
+{
+    const struct json_token *token = &value->token;
+    bool is_quoted = token->kind == JSON_STRING || (value->type == EDM_INT64 && token->is_integer);
+    return is_quoted ? append_string(ret, value) : buffer_append(ret, token->text);
+}

@@ -1,0 +1,111 @@
+#include "client/text/json_string.h"
+#include "client/text/unicode.h"
+
+/* The escapes of one letter, and what they stand for. */
+static const char letters[] = "\"\\/bfnrt", characters[] = "\"\\/\b\f\n\r\t";
+
+static uint32_t hex_value(char digit)
+{
+    return digit <= '9' ? (uint32_t)(digit - '0') : (uint32_t)((digit | 0x20) - 'a' + 10);
+}
+
+/* The unit of a \uXXXX at the begin. */
+static bool unit_escape(struct bytes raw, uint32_t *ret)
+{
+    if (raw.size < 6 || raw.data[0] != '\\' || raw.data[1] != 'u')
+        return false;
+    *ret = 0;
+    for (size_t i = 2; i < 6; i++)
+        *ret = *ret << 4 | hex_value(raw.data[i]);
+    return true;
+}
+
+size_t json_string_next(struct bytes raw, uint32_t *ret)
+{
+    uint32_t unit, low;
+    if (raw.size == 0 || raw.data[0] != '\\')
+        return utf8_next(raw, ret);
+    if (!unit_escape(raw, &unit)) {
+        *ret = (uint32_t)characters[strchr(letters, raw.data[1]) - letters];
+        return 2;
+    }
+    if (unit >= 0xD800 && unit <= 0xDBFF && unit_escape(bytes_skip(raw, 6), &low) &&
+        low >= 0xDC00 && low <= 0xDFFF) {
+        *ret = 0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00);
+        return 12;
+    }
+    *ret = unit;
+    return 6;
+}
+
+/* Appends what stands for itself: all before the first backslash or byte from `first_other` on.
+ * How many bytes it is. */
+static size_t append_span(struct buffer *ret, struct bytes raw, unsigned char first_other)
+{
+    size_t n = 0;
+    while (n < raw.size && raw.data[n] != '\\' && (unsigned char)raw.data[n] < first_other)
+        n++;
+    (void)buffer_append(ret, bytes_first(raw, n));
+    return n;
+}
+
+static int append_canonical(struct buffer *ret, uint32_t character)
+{
+    if (UNICODE_IS_SURROGATE(character))
+        return buffer_append_format(ret, "\\u%04x", character);
+    if (character >= 0x20 && character != '"' && character != '\\')
+        return utf8_append(ret, character);
+    const char *found = character ? strchr(characters, (int)character) : NULL;
+    if (!found)
+        return buffer_append_format(ret, "\\u%04x", character);
+    (void)buffer_append_char(ret, '\\');
+    return buffer_append_char(ret, letters[found - characters]);
+}
+
+#define FOUR_BYTES 0xF0 /* the least first byte of such a character, which CESU-8 spells in six */
+#define NO_BYTE    0xFF /* occurs nowhere in UTF-8 */
+
+static int append_string(struct buffer *ret, struct bytes raw, unsigned char first_other,
+                         int (*append)(struct buffer *ret, uint32_t character))
+{
+    for (;;) {
+        uint32_t character;
+        raw = bytes_skip(raw, append_span(ret, raw, first_other));
+        size_t n = json_string_next(raw, &character);
+        if (n == 0)
+            return ret->error;
+        int r = append(ret, character);
+        if (r < 0)
+            return r;
+        raw = bytes_skip(raw, n);
+    }
+}
+
+int json_string_append_cesu8(struct buffer *ret, struct bytes raw)
+{
+    return append_string(ret, raw, FOUR_BYTES, cesu8_append);
+}
+
+int json_string_append_utf8(struct buffer *ret, struct bytes raw)
+{
+    return append_string(ret, raw, NO_BYTE, utf8_append);
+}
+
+int json_string_append_canonical(struct buffer *ret, struct bytes raw)
+{
+    return append_string(ret, raw, NO_BYTE, append_canonical);
+}
+
+int json_string_compare(struct bytes a, struct bytes b)
+{
+    for (;;) {
+        uint32_t character_a = 0, character_b = 0;
+        size_t n_a = json_string_next(a, &character_a), n_b = json_string_next(b, &character_b);
+        if (n_a == 0 || n_b == 0)
+            return (n_a > 0) - (n_b > 0);
+        if (character_a != character_b)
+            return character_a < character_b ? -1 : 1;
+        a = bytes_skip(a, n_a);
+        b = bytes_skip(b, n_b);
+    }
+}

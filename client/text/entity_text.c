@@ -19,8 +19,7 @@ struct entity_text {
     struct json_token partition_key, row_key; /* strings; JSON_NULL: none */
     int64_t timestamp;
     struct buffer partition_key_cesu8, row_key_cesu8, etag;
-    struct buffer
-        respelled; /* what stood in the answer in another spelling; never moves while views of it live */
+    struct buffer respelled; /* names and strings; never moves while views of it live */
 };
 
 enum role {

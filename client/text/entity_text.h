@@ -18,15 +18,13 @@
  * null, annotations of properties that are not there. Of members with one name the last counts. */
 #include "client/text/json_reader.h"
 
-#define ENTITY_TEXT_MAX_MEMBERS                                                                    \
-    65536 /* of one entity, annotations and all; the service allows some 500 */
+#define ENTITY_TEXT_MAX_MEMBERS 65536 /* of one entity; the service allows some 500 */
 
 struct entity_text; /* scratch memory, used again for every entity of a page */
 int entity_text_create(struct entity_text **ret);
 void entity_text_destroy(struct entity_text *text); /* takes NULL */
 
-struct
-    entity_facts { /* what stands beside the text; views into `entity_text`, until the next call */
+struct entity_facts { /* beside the text; views into `entity_text`, until the next call */
     struct bytes partition_key, row_key; /* CESU-8 */
     struct bytes etag;                   /* odata.etag, unescaped; empty: none */
     int64_t timestamp;                   /* 100 ns since 1970; 0: none */

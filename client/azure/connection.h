@@ -5,7 +5,7 @@
 #include "client/azure/credential.h"
 #include "client/azure/endpoint.h"
 
-struct connection_environment { /* views of the caller; NULL or "": not set */
+struct connection_environment {    /* views of the caller; NULL or "": not set */
     const char *connection_string; /* AZURE_STORAGE_CONNECTION_STRING */
     const char *account;           /* AZURE_STORAGE_ACCOUNT */
     const char *key;               /* AZURE_STORAGE_KEY */

@@ -10,8 +10,8 @@ struct signed_request {
     const char *verb;
     struct bytes content_md5, content_type; /* byte for byte as sent; empty: no such header */
     struct bytes date;                      /* of x-ms-date */
-    struct bytes path;                      /* byte for byte as sent, from the slash behind the host on */
-    struct bytes query;                     /* as sent, without "?" */
+    struct bytes path;  /* byte for byte as sent, from the slash behind the host on */
+    struct bytes query; /* as sent, without "?" */
 };
 
 /* -EINVAL: not base64, or nothing; no message could say more without showing the key. */

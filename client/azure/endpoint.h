@@ -10,7 +10,8 @@
 #define ENDPOINT_TABLE_SIZE   64
 
 struct endpoint { /* a value */
-    char url[ENDPOINT_URL_SIZE]; /* scheme://host[:port][/account]: lower case, no slash at the end */
+    char url
+        [ENDPOINT_URL_SIZE]; /* scheme://host[:port][/account]: lower case, no slash at the end */
     char account[ENDPOINT_ACCOUNT_SIZE]; /* as it signs: without -secondary */
     char table[ENDPOINT_TABLE_SIZE];     /* "": the URL named none */
     bool is_loopback;
@@ -26,5 +27,8 @@ bool endpoint_is_table_name(struct bytes name);   /* a letter, then 2 to 62 lett
  * -EINVAL, the reason in call->failure: no URL, user info, a query string, http beyond loopback, a Cosmos DB host. */
 int endpoint_parse(struct endpoint *ret, const char *what, struct bytes url, struct bytes account,
                    struct call *call);
+
+/* A table named behind an account name: "" or "TABLE", perhaps with a slash at the end. -EINVAL, the reason in call. */
+int endpoint_set_table(struct endpoint *endpoint, struct bytes table, struct call *call);
 
 #endif

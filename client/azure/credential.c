@@ -1,0 +1,167 @@
+#include "client/azure/credential.h"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+
+#define SECRET_MAX_BYTES ((size_t)4 << 10) /* a key has 64, a SAS token some 300 */
+#define DIGEST_SIZE      32
+
+struct credential {
+    size_t size;        /* of the allocation: all of it is wiped */
+    size_t secret_size; /* the key's bytes, or the token */
+    char account[32];   /* "": a SAS */
+    char secret[];
+};
+
+static struct credential *allocate(size_t secret_size)
+{
+    size_t size = sizeof(struct credential) + secret_size;
+    struct credential *credential = OPENSSL_zalloc(size);
+    if (credential) {
+        credential->size = size;
+        credential->secret_size = secret_size;
+    }
+    return credential;
+}
+
+void credential_destroy(struct credential *credential)
+{
+    if (credential)
+        OPENSSL_clear_free(credential, credential->size);
+}
+
+/* How many "=" end it; negative: not base64. EVP_DecodeBlock would skip blanks, and takes "=" anywhere. */
+static int base64_padding(struct bytes text)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    size_t n = 0;
+    while (n < text.size && text.data[n] != '\0' && strchr(digits, text.data[n]))
+        n++;
+    size_t padding = text.size - n;
+    if (text.size % 4 != 0 || padding > 2 || n == 0)
+        return -1;
+    for (size_t i = n; i < text.size; i++) {
+        if (text.data[i] != '=')
+            return -1;
+    }
+    return (int)padding;
+}
+
+int credential_create_shared_key(struct bytes account, struct bytes key_base64,
+                                 struct credential **ret)
+{
+    struct bytes text = bytes_trim(key_base64);
+    int padding = base64_padding(text);
+    if (padding < 0 || text.size > SECRET_MAX_BYTES || account.size == 0 ||
+        account.size >= sizeof((*ret)->account))
+        return -EINVAL;
+    _cleanup_(credential_destroyp) struct credential *credential = allocate(text.size / 4 * 3);
+    if (!credential)
+        return -ENOMEM;
+    if (EVP_DecodeBlock((unsigned char *)credential->secret, (const unsigned char *)text.data,
+                        (int)text.size) < 0)
+        return -EINVAL;
+    credential->secret_size -= (size_t)padding;
+    memcpy(credential->account, account.data, account.size);
+    *ret = TAKE_PTR(credential);
+    return 0;
+}
+
+/* The value of a parameter of a query string, by its name; false: there is none. */
+static bool find_parameter(struct bytes query, struct bytes name, struct bytes *ret)
+{
+    while (query.size > 0) {
+        const char *end = memchr(query.data, '&', query.size);
+        struct bytes pair = bytes_first(query, end ? (size_t)(end - query.data) : query.size);
+        if (pair.size > name.size && pair.data[name.size] == '=' && bytes_start_with(pair, name)) {
+            *ret = bytes_skip(pair, name.size + 1);
+            return true;
+        }
+        query = bytes_skip(query, end ? pair.size + 1 : pair.size);
+    }
+    return false;
+}
+
+int credential_create_sas(struct bytes token, struct credential **ret)
+{
+    struct bytes text = bytes_trim(token), signature;
+    if (bytes_start_with(text, BYTES_LITERAL("?")))
+        text = bytes_skip(text, 1);
+    for (size_t i = 0; i < text.size; i++) {
+        if (text.data[i] <= ' ' || text.data[i] >= 0x7F || strchr("#\"'<>\\?", text.data[i]))
+            return -EINVAL;
+    }
+    if (text.size > SECRET_MAX_BYTES || !find_parameter(text, BYTES_LITERAL("sig"), &signature) ||
+        signature.size == 0)
+        return -EINVAL;
+    struct credential *credential = allocate(text.size);
+    if (!credential)
+        return -ENOMEM;
+    memcpy(credential->secret, text.data, text.size);
+    *ret = credential;
+    return 0;
+}
+
+/* What is signed: https://learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key, "Table service". */
+static int append_string_to_sign(const struct credential *credential,
+                                 const struct signed_request *request, struct buffer *ret)
+{
+    struct bytes comp;
+    struct bytes parts[] = {bytes_of(request->verb), request->content_md5, request->content_type,
+                            request->date};
+    for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+        (void)buffer_append(ret, parts[i]);
+        (void)buffer_append_char(ret, '\n');
+    }
+    (void)buffer_append_char(ret, '/');
+    (void)buffer_append_string(ret, credential->account);
+    (void)buffer_append(ret, request->path);
+    if (find_parameter(request->query, BYTES_LITERAL("comp"), &comp)) {
+        (void)buffer_append_string(ret, "?comp=");
+        (void)buffer_append(ret, comp);
+    }
+    return ret->error;
+}
+
+int credential_append_authorization(const struct credential *credential,
+                                    const struct signed_request *request, struct buffer *ret)
+{
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned char base64[(DIGEST_SIZE + 2) / 3 * 4 + 1];
+    unsigned int digest_size;
+    _cleanup_(buffer_finish) struct buffer text;
+    if (credential->account[0] == '\0')
+        return ret->error;
+    buffer_init(&text, (size_t)64 << 10);
+    int r = append_string_to_sign(credential, request, &text);
+    if (r < 0)
+        return r;
+    if (!HMAC(EVP_sha256(), credential->secret, (int)credential->secret_size,
+              (const unsigned char *)text.data, text.size, digest, &digest_size))
+        return -ENOMEM;
+    (void)EVP_EncodeBlock(base64, digest, (int)digest_size);
+    return buffer_append_format(ret, "SharedKey %s:%s", credential->account, base64);
+}
+
+int credential_append_query(const struct credential *credential, struct buffer *ret)
+{
+    if (credential->account[0] != '\0')
+        return ret->error;
+    return buffer_append(ret, (struct bytes){credential->secret, credential->secret_size});
+}
+
+int credential_append_description(const struct credential *credential, struct buffer *ret)
+{
+    static const char *const shown[] = {"sv", "ss", "srt", "tn", "sp", "st", "se", "spr", "si"};
+    if (credential->account[0] != '\0')
+        return buffer_append_format(ret, "shared key of account %s", credential->account);
+    (void)buffer_append_string(ret, "SAS token (");
+    for (size_t i = 0; i < ARRAY_SIZE(shown); i++) {
+        struct bytes token = {credential->secret, credential->secret_size}, value;
+        if (!find_parameter(token, bytes_of(shown[i]), &value))
+            continue;
+        (void)buffer_append_format(ret, "%s=%.*s, ", shown[i], (int)value.size, value.data);
+    }
+    return buffer_append_string(ret, "signature not shown)");
+}

@@ -1,0 +1,248 @@
+#include "client/azure/endpoint.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <strings.h>
+
+#define SEGMENTS_MAX 2 /* account and table */
+
+#define HOST_MAX 253
+
+struct parts { /* views of the URL; the host is a copy in lower case, without brackets */
+    char host[HOST_MAX + 1];
+    struct bytes port;
+    struct bytes segments[SEGMENTS_MAX];
+    size_t segment_count;
+    bool is_https, is_ipv6, is_ipv4;
+};
+
+static bool is_alphanumeric(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+bool endpoint_is_account_name(struct bytes name)
+{
+    for (size_t i = 0; i < name.size; i++) {
+        if (!is_alphanumeric(name.data[i]) || isupper((unsigned char)name.data[i]))
+            return false;
+    }
+    return name.size >= 3 && name.size < ENDPOINT_ACCOUNT_SIZE;
+}
+
+bool endpoint_is_table_name(struct bytes name)
+{
+    for (size_t i = 0; i < name.size; i++) {
+        if (!is_alphanumeric(name.data[i]))
+            return false;
+    }
+    return name.size >= 3 && name.size < ENDPOINT_TABLE_SIZE && name.data[0] > '9';
+}
+
+/* What stands before the first c, and what behind it; all of it, and nothing, without one. */
+static struct bytes split_at(struct bytes text, char c, struct bytes *ret_rest)
+{
+    const char *found = text.size > 0 ? memchr(text.data, c, text.size) : NULL;
+    size_t n = found ? (size_t)(found - text.data) : text.size;
+    *ret_rest = bytes_skip(text, found ? n + 1 : n);
+    return bytes_first(text, n);
+}
+
+static bool holds(struct bytes text, const char *part)
+{
+    return bytes_find(text, bytes_of(part)) != NULL;
+}
+
+static bool starts_with_word(struct bytes text, const char *word)
+{
+    size_t n = strlen(word);
+    return text.size >= n && strncasecmp(text.data, word, n) == 0;
+}
+
+static bool is_loopback(const struct parts *parts)
+{
+    unsigned char ipv4[4];
+    struct in6_addr ipv6;
+    if (parts->is_ipv6)
+        return inet_pton(AF_INET6, parts->host, &ipv6) == 1 && IN6_IS_ADDR_LOOPBACK(&ipv6);
+    return strcmp(parts->host, "localhost") == 0 ||
+           (inet_pton(AF_INET, parts->host, ipv4) == 1 && ipv4[0] == 127);
+}
+
+static bool copy_host(struct bytes host, struct parts *parts)
+{
+    if (host.size == 0 || host.size > HOST_MAX)
+        return false;
+    for (size_t i = 0; i < host.size; i++)
+        parts->host[i] = (char)tolower((unsigned char)host.data[i]);
+    return true;
+}
+
+/* [v6] or a name or address, then perhaps :port. */
+static bool split_authority(struct bytes authority, struct parts *parts)
+{
+    union {
+        struct in_addr ipv4;
+        struct in6_addr ipv6;
+    } address;
+    parts->is_ipv6 = authority.size > 0 && authority.data[0] == '[';
+    if (parts->is_ipv6) {
+        struct bytes host = split_at(bytes_skip(authority, 1), ']', &authority);
+        struct bytes between = split_at(authority, ':', &parts->port);
+        return between.size == 0 && copy_host(host, parts) &&
+               inet_pton(AF_INET6, parts->host, &address) == 1;
+    }
+    struct bytes host = split_at(authority, ':', &parts->port);
+    for (size_t i = 0; i < host.size; i++) {
+        char c = host.data[i];
+        if (!is_alphanumeric(c) && c != '-' && c != '.' && c != '_')
+            return false;
+    }
+    if (!copy_host(host, parts))
+        return false;
+    parts->is_ipv4 = inet_pton(AF_INET, parts->host, &address) == 1;
+    return true;
+}
+
+static bool split_path(struct bytes path, struct parts *parts)
+{
+    while (path.size > 0) {
+        struct bytes segment = split_at(path, '/', &path);
+        if (segment.size == 0 || parts->segment_count == SEGMENTS_MAX)
+            return false;
+        parts->segments[parts->segment_count++] = segment;
+    }
+    return true;
+}
+
+static int split_url(struct bytes url, const char *what, struct call *call, struct parts *parts)
+{
+    uint64_t port;
+    struct bytes path;
+    parts->is_https = starts_with_word(url, "https://");
+    if (!parts->is_https && !starts_with_word(url, "http://"))
+        return call_fail(call, -EINVAL, "%s is no URL that begins with https:// or http://", what);
+    if (holds(url, "@"))
+        return call_fail(call, -EINVAL, "%s holds user information, which is not used here", what);
+    if (holds(url, "?") || holds(url, "#"))
+        return call_fail(call, -EINVAL,
+                         "%s holds a query string: a SAS token belongs into "
+                         "AZURE_STORAGE_SAS_TOKEN",
+                         what);
+    struct bytes rest = bytes_skip(url, strlen(parts->is_https ? "https://" : "http://"));
+    if (!split_authority(split_at(rest, '/', &path), parts))
+        return call_fail(call, -EINVAL, "%s names no valid host", what);
+    if (parts->port.size > 0 && !bytes_parse_unsigned(parts->port, UINT16_MAX, &port))
+        return call_fail(call, -EINVAL, "%s names no valid port", what);
+    if (!split_path(path, parts))
+        return call_fail(call, -EINVAL, "%s has a path that is not [/ACCOUNT][/TABLE]", what);
+    return 0;
+}
+
+static int check_host(const struct parts *parts, const char *what, struct call *call)
+{
+    if (strstr(parts->host, ".table.cosmos.") || strstr(parts->host, ".table.cosmosdb."))
+        return call_fail(call, -EINVAL,
+                         "%s is a Cosmos DB endpoint: it does not order its results by key, "
+                         "which a mount needs",
+                         what);
+    if (!parts->is_https && !is_loopback(parts))
+        return call_fail(call, -EINVAL,
+                         "%s is http:// beyond this machine, where everybody could read along: "
+                         "use https://",
+                         what);
+    return 0;
+}
+
+static struct bytes without_secondary(struct bytes name)
+{
+    struct bytes suffix = BYTES_LITERAL("-secondary");
+    return bytes_end_with(name, suffix) ? bytes_first(name, name.size - suffix.size) : name;
+}
+
+static bool is_host_style(const struct parts *parts)
+{
+    return !parts->is_ipv6 && !parts->is_ipv4 && strstr(parts->host, ".table.");
+}
+
+/* Who the account is by the URL, and what is left for a table; the account's segment, if it is one, stays in the URL. */
+static struct bytes take_account(const struct parts *parts, struct bytes known,
+                                 struct bytes *ret_segment, struct bytes *ret_table)
+{
+    struct bytes first = parts->segment_count > 0 ? parts->segments[0] : (struct bytes){0};
+    struct bytes second = parts->segment_count > 1 ? parts->segments[1] : (struct bytes){0};
+    struct bytes rest;
+    if (is_host_style(parts)) {
+        *ret_segment = second; /* none, or refused */
+        *ret_table = first;
+        return without_secondary(split_at(bytes_of(parts->host), '.', &rest));
+    }
+    *ret_segment = first;
+    *ret_table = second;
+    return first.size > 0 ? without_secondary(first) : known;
+}
+
+static void write_url(const struct parts *parts, struct bytes segment, struct endpoint *endpoint)
+{
+    struct bytes port = parts->port;
+    if (bytes_equal(port, bytes_of(parts->is_https ? "443" : "80")))
+        port.size = 0;
+    (void)snprintf(endpoint->url, sizeof(endpoint->url), "%s://%s%s%s%s%.*s%s%.*s",
+                   parts->is_https ? "https" : "http", parts->is_ipv6 ? "[" : "", parts->host,
+                   parts->is_ipv6 ? "]" : "", port.size > 0 ? ":" : "", (int)port.size, port.data,
+                   segment.size > 0 ? "/" : "", (int)segment.size, segment.data);
+}
+
+int endpoint_set_table(struct endpoint *endpoint, struct bytes table, struct call *call)
+{
+    if (bytes_end_with(table, BYTES_LITERAL("/")))
+        table.size--;
+    if (table.size > 0 && !endpoint_is_table_name(table))
+        return call_fail(call, -EINVAL,
+                         "the table name is not a letter followed by 2 to 62 letters and digits");
+    (void)snprintf(endpoint->table, sizeof(endpoint->table), "%.*s", (int)table.size, table.data);
+    return 0;
+}
+
+static int check_account(struct bytes account, struct bytes known, const char *what,
+                         struct call *call)
+{
+    if (account.size == 0)
+        return call_fail(call, -EINVAL, "%s names no account: append /ACCOUNT", what);
+    if (!endpoint_is_account_name(account))
+        return call_fail(call, -EINVAL,
+                         "the account name in %s is not 3 to 24 of the characters a-z and 0-9",
+                         what);
+    if (known.size > 0 && !bytes_equal(account, known))
+        return call_fail(call, -EINVAL, "%s is of account '%.*s', but AccountName is '%.*s'", what,
+                         (int)account.size, account.data, (int)known.size, known.data);
+    return 0;
+}
+
+int endpoint_parse(struct endpoint *ret, const char *what, struct bytes url, struct bytes account,
+                   struct call *call)
+{
+    struct parts parts = {0};
+    struct endpoint endpoint = {0};
+    struct bytes segment, table;
+    int r = split_url(url, what, call, &parts);
+    if (r < 0)
+        return r;
+    r = check_host(&parts, what, call);
+    if (r < 0)
+        return r;
+    struct bytes named = take_account(&parts, account, &segment, &table);
+    r = check_account(named, account, what, call);
+    if (r < 0)
+        return r;
+    if (is_host_style(&parts) && segment.size > 0)
+        return call_fail(call, -EINVAL, "%s has a path that is not /TABLE", what);
+    endpoint.is_loopback = is_loopback(&parts);
+    write_url(&parts, segment, &endpoint);
+    (void)snprintf(endpoint.account, sizeof(endpoint.account), "%.*s", (int)named.size, named.data);
+    r = endpoint_set_table(&endpoint, table, call);
+    if (r < 0)
+        return r;
+    *ret = endpoint;
+    return 0;
+}

@@ -1,0 +1,390 @@
+#include "client/azure/http.h"
+
+#include <curl/curl.h>
+#include <pthread.h>
+#include <strings.h>
+
+#define WAKE_MS           50 /* how often a waiting exchange looks at its call */
+#define HEADERS_MAX_BYTES ((size_t)64 << 10)
+
+/* A handle and what it is doing; between exchanges it rests in the pool with its connection. Each easy handle has a
+ * multi handle of its own, because only a multi's wait can be cut into pieces. DNS answers and TLS sessions are not
+ * shared between handles: kept connections make both rare. */
+struct exchange {
+    CURL *easy;
+    CURLM *multi;
+    struct http_answer answer;
+    int sends;
+    char error[CURL_ERROR_SIZE];
+    struct exchange *next;
+};
+
+struct http {
+    struct http_options options;
+    char *ca_file;
+    const struct clock *clock;
+    pthread_mutex_t lock;
+    pthread_cond_t freed;
+    /* guarded by lock */
+    struct exchange *idle; /* a stack: the warmest connection first */
+    size_t exchanges;      /* idle ones too */
+};
+
+static void exchange_destroy(struct exchange *exchange)
+{
+    if (!exchange)
+        return;
+    curl_easy_cleanup(exchange->easy);
+    (void)curl_multi_cleanup(exchange->multi);
+    free(exchange);
+}
+
+DEFINE_CLEANUP(struct exchange *, exchange_destroy);
+DEFINE_CLEANUP(struct curl_slist *, curl_slist_free_all);
+
+static size_t take_body(char *data, size_t size, size_t count, void *context)
+{
+    struct exchange *exchange = context;
+    size_t n = size * count;
+    return buffer_append(&exchange->answer.body, (struct bytes){data, n}) < 0 ? 0 : n;
+}
+
+/* A status line begins an answer anew: "100 Continue" goes before the real one. */
+static size_t take_header(char *data, size_t size, size_t count, void *context)
+{
+    struct exchange *exchange = context;
+    struct bytes line = {data, size * count};
+    if (bytes_start_with(line, BYTES_LITERAL("HTTP/")))
+        buffer_clear(&exchange->answer.headers);
+    return buffer_append(&exchange->answer.headers, line) < 0 ? 0 : line.size;
+}
+
+static int count_send(void *context, char *remote, char *local, int remote_port, int local_port)
+{
+    struct exchange *exchange = context;
+    (void)remote;
+    (void)local;
+    (void)remote_port;
+    (void)local_port;
+    exchange->sends++;
+    return CURL_PREREQFUNC_OK;
+}
+
+static bool set_transport(CURL *easy, const struct http *http)
+{
+    unsigned failed = 0;
+    failed |= curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    failed |= curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    failed |= curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+    failed |= curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
+    failed |= curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    failed |= curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+    failed |= curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)http->options.connect_ms);
+    /* a cancelled exchange does not wait for the resolver's thread */
+    failed |= curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
+    failed |= curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    failed |= curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
+    failed |= curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
+    if (http->ca_file)
+        failed |= curl_easy_setopt(easy, CURLOPT_CAINFO, http->ca_file);
+    if (!http->options.use_proxy)
+        failed |= curl_easy_setopt(easy, CURLOPT_PROXY, ""); /* whatever the environment says */
+    return failed == 0;
+}
+
+static bool set_callbacks(struct exchange *exchange)
+{
+    unsigned failed = 0;
+    CURL *easy = exchange->easy;
+    failed |= curl_easy_setopt(easy, CURLOPT_USERAGENT, "tablefuse/" TABLEFUSE_VERSION);
+    failed |= curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+    failed |= curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, exchange->error);
+    failed |= curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
+    failed |= curl_easy_setopt(easy, CURLOPT_WRITEDATA, exchange);
+    failed |= curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_header);
+    failed |= curl_easy_setopt(easy, CURLOPT_HEADERDATA, exchange);
+    failed |= curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, count_send);
+    failed |= curl_easy_setopt(easy, CURLOPT_PREREQDATA, exchange);
+    return failed == 0;
+}
+
+static int exchange_create(const struct http *http, struct exchange **ret)
+{
+    _cleanup_(exchange_destroyp) struct exchange *exchange = calloc(1, sizeof(*exchange));
+    if (!exchange)
+        return -ENOMEM;
+    exchange->easy = curl_easy_init();
+    exchange->multi = curl_multi_init();
+    if (!exchange->easy || !exchange->multi || !set_transport(exchange->easy, http) ||
+        !set_callbacks(exchange))
+        return -ENOMEM;
+    *ret = TAKE_PTR(exchange);
+    return 0;
+}
+
+static int fail_retryable(struct call *call, int error, bool is_retryable, const char *message)
+{
+    (void)call_fail(call, error, "%s", message);
+    call->failure.is_retryable = is_retryable;
+    return error;
+}
+
+static int check_call(const struct http *http, struct call *call, int64_t end_ms)
+{
+    if (call_is_cancelled(call))
+        return call_fail(call, -EINTR, "interrupted");
+    if (clock_now_ms(http->clock) < end_ms)
+        return 0;
+    return fail_retryable(call, -ETIMEDOUT, call_remaining_ms(call, http->clock) > 0,
+                          "the service did not answer in time");
+}
+
+/* An idle one, or leave to make one (NULL, true); false after WAKE_MS without. */
+static bool take_from_pool(struct http *http, struct exchange **ret)
+{
+    struct timespec until;
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += (long)WAKE_MS * 1000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    (void)pthread_mutex_lock(&http->lock);
+    if (!http->idle && http->exchanges == HTTP_EXCHANGES_MAX)
+        (void)pthread_cond_timedwait(&http->freed, &http->lock, &until);
+    struct exchange *exchange = http->idle;
+    bool may_create = !exchange && http->exchanges < HTTP_EXCHANGES_MAX;
+    if (exchange)
+        http->idle = exchange->next;
+    else if (may_create)
+        http->exchanges++;
+    (void)pthread_mutex_unlock(&http->lock);
+    *ret = exchange;
+    return exchange || may_create;
+}
+
+/* `exchange` NULL: one that could not be made. */
+static void put_into_pool(struct http *http, struct exchange *exchange)
+{
+    (void)pthread_mutex_lock(&http->lock);
+    if (exchange) {
+        exchange->next = http->idle;
+        http->idle = exchange;
+    } else {
+        http->exchanges--;
+    }
+    (void)pthread_cond_signal(&http->freed);
+    (void)pthread_mutex_unlock(&http->lock);
+}
+
+static int take_exchange(struct http *http, struct call *call, struct exchange **ret)
+{
+    struct exchange *exchange;
+    while (!take_from_pool(http, &exchange)) {
+        int r = check_call(http, call, call->deadline_ms);
+        if (r < 0)
+            return r;
+    }
+    if (!exchange && exchange_create(http, &exchange) < 0) {
+        put_into_pool(http, NULL);
+        return call_fail(call, -ENOMEM, "out of memory");
+    }
+    *ret = exchange;
+    return 0;
+}
+
+/* Until the transfer ends, the call is cancelled, or time is over. */
+static int drive(const struct http *http, CURLM *multi, struct call *call, CURLcode *ret_code)
+{
+    int64_t end_ms = MIN(call->deadline_ms, clock_now_ms(http->clock) + http->options.attempt_ms);
+    int running = 1, left;
+    for (;;) {
+        if (curl_multi_perform(multi, &running) != CURLM_OK)
+            return fail_retryable(call, -EIO, false, "libcurl is out of order");
+        if (running == 0)
+            break;
+        int r = check_call(http, call, end_ms);
+        if (r < 0)
+            return r;
+        (void)curl_multi_poll(multi, NULL, 0, WAKE_MS, NULL);
+    }
+    const CURLMsg *message = curl_multi_info_read(multi, &left);
+    *ret_code = message ? message->data.result : CURLE_FAILED_INIT;
+    return 0;
+}
+
+static const struct reason {
+    CURLcode code;
+    int error;
+    bool is_retryable;
+    const char *advice;
+} reasons[] = {
+    {CURLE_COULDNT_RESOLVE_HOST, -EHOSTUNREACH, true,
+     "check the account's name, and whether this machine can resolve names"},
+    {CURLE_COULDNT_RESOLVE_PROXY, -EHOSTUNREACH, true, "check the proxy that https_proxy names"},
+    {CURLE_COULDNT_CONNECT, -EHOSTUNREACH, true,
+     "check that the service runs there and that no firewall is between"},
+    /* an exchange's own time limit is not libcurl's: this one is the connection's */
+    {CURLE_OPERATION_TIMEDOUT, -EHOSTUNREACH, true,
+     "check that the service runs there and that no firewall is between"},
+    {CURLE_PEER_FAILED_VERIFICATION, -EPROTO, false,
+     "the server's certificate is not trusted for this host: if it is the right server, name the "
+     "authority that signed it with ca_cert=FILE or SSL_CERT_FILE"},
+    {CURLE_SSL_CACERT_BADFILE, -EPROTO, false,
+     "the file that ca_cert= or SSL_CERT_FILE names cannot be read as certificates in PEM"},
+    {CURLE_SSL_CONNECT_ERROR, -EPROTO, true,
+     "check that the endpoint speaks TLS 1.2 or newer at this port"},
+    {CURLE_URL_MALFORMAT, -EIO, false, NULL},
+    {CURLE_UNSUPPORTED_PROTOCOL, -EIO, false, NULL},
+    {CURLE_OUT_OF_MEMORY, -ENOMEM, false, NULL},
+};
+
+static int fail_transfer(struct call *call, const struct exchange *exchange, CURLcode code)
+{
+    struct reason reason = {code, -EIO, true, NULL};
+    if (exchange->answer.body.error < 0)
+        return fail_retryable(call, exchange->answer.body.error, false,
+                              "the answer is larger than what is read at once");
+    for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
+        if (reasons[i].code == code)
+            reason = reasons[i];
+    }
+    (void)fail_retryable(call, reason.error, reason.is_retryable,
+                         exchange->error[0] ? exchange->error : curl_easy_strerror(code));
+    call->failure.advice = reason.advice;
+    return reason.error;
+}
+
+static int transfer(const struct http *http, struct exchange *exchange, struct call *call)
+{
+    CURLcode code;
+    long status = 0;
+    if (curl_multi_add_handle(exchange->multi, exchange->easy) != CURLM_OK)
+        return call_fail(call, -ENOMEM, "out of memory");
+    int r = drive(http, exchange->multi, call, &code);
+    (void)curl_multi_remove_handle(exchange->multi, exchange->easy);
+    if (r < 0)
+        return r;
+    if (code != CURLE_OK)
+        return fail_transfer(call, exchange, code);
+    (void)curl_easy_getinfo(exchange->easy, CURLINFO_RESPONSE_CODE, &status);
+    exchange->answer.status = (int)status;
+    exchange->answer.was_resent = exchange->sends > 1;
+    return 0;
+}
+
+/* "Expect:" without a value: libcurl is not to wait for a "100 Continue". */
+static int make_headers(struct bytes headers, struct curl_slist **ret)
+{
+    _cleanup_(curl_slist_free_allp) struct curl_slist *list = curl_slist_append(NULL, "Expect:");
+    while (list && headers.size > 0) {
+        struct curl_slist *longer = curl_slist_append(list, headers.data);
+        if (!longer)
+            return -ENOMEM;
+        list = longer;
+        headers = bytes_skip(headers, strlen(headers.data) + 1);
+    }
+    if (!list)
+        return -ENOMEM;
+    *ret = TAKE_PTR(list);
+    return 0;
+}
+
+static int perform(const struct http *http, struct exchange *exchange,
+                   const struct http_request *request, struct call *call)
+{
+    _cleanup_(curl_slist_free_allp) struct curl_slist *headers = NULL;
+    if (make_headers(request->headers, &headers) < 0 ||
+        curl_easy_setopt(exchange->easy, CURLOPT_URL, request->url) != CURLE_OK ||
+        curl_easy_setopt(exchange->easy, CURLOPT_HTTPHEADER, headers) != CURLE_OK)
+        return call_fail(call, -ENOMEM, "out of memory");
+    buffer_init(&exchange->answer.headers, HEADERS_MAX_BYTES);
+    buffer_init(&exchange->answer.body, http->options.body_max_bytes);
+    exchange->answer.status = exchange->sends = 0;
+    exchange->error[0] = '\0';
+    int r = transfer(http, exchange, call);
+    (void)curl_easy_setopt(exchange->easy, CURLOPT_HTTPHEADER, NULL);
+    return r;
+}
+
+int http_get(struct http *http, const struct http_request *request, struct call *call,
+             struct http_answer *ret)
+{
+    struct exchange *exchange = NULL;
+    int r = take_exchange(http, call, &exchange);
+    if (r < 0)
+        return r;
+    r = perform(http, exchange, request, call);
+    if (r == 0)
+        *ret = exchange->answer;
+    else
+        http_answer_finish(&exchange->answer);
+    exchange->answer = (struct http_answer){0};
+    put_into_pool(http, exchange);
+    return r;
+}
+
+bool http_answer_header(const struct http_answer *answer, const char *name, struct bytes *ret)
+{
+    struct bytes rest = buffer_bytes(&answer->headers);
+    size_t n = strlen(name);
+    bool is_found = false;
+    while (rest.size > 0) {
+        const char *end = memchr(rest.data, '\n', rest.size);
+        struct bytes line = bytes_first(rest, end ? (size_t)(end - rest.data) : rest.size);
+        rest = bytes_skip(rest, end ? line.size + 1 : line.size);
+        if (line.size <= n || line.data[n] != ':' || strncasecmp(line.data, name, n) != 0)
+            continue;
+        if (bytes_end_with(line, BYTES_LITERAL("\r")))
+            line.size--;
+        *ret = bytes_trim(bytes_skip(line, n + 1));
+        is_found = true;
+    }
+    return is_found;
+}
+
+void http_answer_finish(struct http_answer *answer)
+{
+    buffer_finish(&answer->headers);
+    buffer_finish(&answer->body);
+}
+
+static int init_lock(struct http *http)
+{
+    pthread_condattr_t attributes;
+    if (pthread_mutex_init(&http->lock, NULL) != 0)
+        return -ENOMEM;
+    (void)pthread_condattr_init(&attributes);
+    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    int r = pthread_cond_init(&http->freed, &attributes);
+    (void)pthread_condattr_destroy(&attributes);
+    if (r != 0)
+        (void)pthread_mutex_destroy(&http->lock);
+    return r == 0 ? 0 : -ENOMEM;
+}
+
+int http_create(const struct http_options *options, const struct clock *clock, struct http **ret)
+{
+    _cleanup_(freep) struct http *http = calloc(1, sizeof(*http));
+    _cleanup_(freep) char *ca_file = options->ca_file ? strdup(options->ca_file) : NULL;
+    if (!http || (options->ca_file && !ca_file) || init_lock(http) < 0)
+        return -ENOMEM;
+    http->options = *options;
+    http->ca_file = TAKE_PTR(ca_file);
+    http->clock = clock;
+    *ret = TAKE_PTR(http);
+    return 0;
+}
+
+void http_destroy(struct http *http)
+{
+    if (!http)
+        return;
+    while (http->idle) {
+        struct exchange *exchange = http->idle;
+        http->idle = exchange->next;
+        exchange_destroy(exchange);
+    }
+    (void)pthread_cond_destroy(&http->freed);
+    (void)pthread_mutex_destroy(&http->lock);
+    free(http->ca_file);
+    free(http);
+}

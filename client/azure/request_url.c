@@ -1,0 +1,289 @@
+#include "client/azure/request_url.h"
+#include "client/text/unicode.h"
+
+#define KEY_MAX_BYTES ((size_t)16 << 10) /* of one key in UTF-8; the service's own limit is 2 KiB */
+
+static const struct {
+    const char *header, *parameter;
+    char letter;
+} token_parts[TOKEN_PARTS] = {
+    [TOKEN_NEXT_PARTITION_KEY] = {"x-ms-continuation-NextPartitionKey", "NextPartitionKey", 'P'},
+    [TOKEN_NEXT_ROW_KEY] = {"x-ms-continuation-NextRowKey", "NextRowKey", 'R'},
+    [TOKEN_NEXT_TABLE_NAME] = {"x-ms-continuation-NextTableName", "NextTableName", 'T'},
+};
+
+static bool is_unreserved(char c)
+{
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '.' || c == '_' || c == '~';
+}
+
+static int append_encoded(struct buffer *ret, struct bytes text)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    for (size_t i = 0; i < text.size; i++) {
+        unsigned char byte = (unsigned char)text.data[i];
+        char escape[] = {'%', digits[byte >> 4], digits[byte & 15]};
+        (void)buffer_append(ret, is_unreserved(text.data[i]) ? (struct bytes){text.data + i, 1}
+                                                             : (struct bytes){escape, 3});
+    }
+    return ret->error;
+}
+
+/* What stands between the quotes of an OData literal. */
+static int append_literal(struct buffer *ret, struct bytes utf8)
+{
+    for (size_t i = 0; i < utf8.size; i++) {
+        if (utf8.data[i] == '\'')
+            (void)buffer_append_string(ret, "%27");
+        (void)append_encoded(ret, (struct bytes){utf8.data + i, 1});
+    }
+    return ret->error;
+}
+
+static int append_key(struct buffer *ret, struct bytes key)
+{
+    _cleanup_(buffer_finish) struct buffer utf8;
+    buffer_init(&utf8, KEY_MAX_BYTES);
+    int r = utf8_append_cesu8(&utf8, key);
+    return r < 0 ? r : append_literal(ret, buffer_bytes(&utf8));
+}
+
+int request_url_append_rows(struct buffer *ret, const char *table)
+{
+    (void)buffer_append_char(ret, '/');
+    (void)append_encoded(ret, bytes_of(table));
+    return buffer_append_string(ret, "()");
+}
+
+int request_url_append_tables(struct buffer *ret)
+{
+    return buffer_append_string(ret, "/Tables");
+}
+
+int request_url_append_entity(struct buffer *ret, const char *table, struct bytes position)
+{
+    (void)buffer_append_char(ret, '/');
+    (void)append_encoded(ret, bytes_of(table));
+    (void)buffer_append_string(ret, "(PartitionKey='");
+    int r = append_key(ret, position_partition_key(position));
+    if (r < 0)
+        return r;
+    (void)buffer_append_string(ret, "',RowKey='");
+    r = append_key(ret, position_row_key(position));
+    return r < 0 ? r : buffer_append_string(ret, "')");
+}
+
+/* One comparison of a filter: the property, "ge"..., the key in CESU-8. */
+struct comparison {
+    const char *property, *operation;
+    struct bytes key;
+};
+
+struct filter {
+    struct buffer *text; /* percent-encoded */
+    bool is_widened, is_begun;
+};
+
+/* Where a key's first lone surrogate stands, which is written to ret_unit; the key's size: it has none (or is not
+ * well-formed, which is found when it is written). */
+static size_t find_lone_surrogate(struct bytes key, uint32_t *ret_unit)
+{
+    size_t n;
+    for (size_t i = 0; i < key.size; i += n) {
+        uint32_t character;
+        n = cesu8_next(bytes_skip(key, i), &character);
+        if (n == 0)
+            break;
+        if (UNICODE_IS_SURROGATE(character)) {
+            *ret_unit = character;
+            return i;
+        }
+    }
+    return key.size;
+}
+
+/* In UTF-16 order: U+D7FF, the supplementary characters (led by the units D800 to DBFF), U+E000. A lone unit stands
+ * between those of the leading unit before and after it; behind all of them, if it is a trailing one. */
+static uint32_t last_character_before(uint32_t unit)
+{
+    if (unit >= 0xDC00)
+        return 0x10FFFF;
+    return unit == 0xD800 ? 0xD7FF : 0x10000 + ((unit - 0xD800) << 10) - 1;
+}
+
+static uint32_t first_character_behind(uint32_t unit)
+{
+    return unit >= 0xDBFF ? 0xE000 : 0x10000 + ((unit - 0xD800 + 1) << 10);
+}
+
+static int append_comparison(struct filter *filter, struct comparison comparison)
+{
+    if (filter->is_begun)
+        (void)buffer_append_string(filter->text, "%20and%20");
+    filter->is_begun = true;
+    (void)buffer_append_format(filter->text, "%s%%20%s%%20%%27", comparison.property,
+                               comparison.operation);
+    int r = append_key(filter->text, comparison.key);
+    return r < 0 ? r : buffer_append_string(filter->text, "%27");
+}
+
+/* A key with a lone surrogate: the nearest one that can be written, below it for ge and gt, above for lt and le. */
+static int append_bound(struct filter *filter, struct comparison comparison)
+{
+    uint32_t unit = 0;
+    size_t n = find_lone_surrogate(comparison.key, &unit);
+    if (n == comparison.key.size)
+        return append_comparison(filter, comparison);
+    _cleanup_(buffer_finish) struct buffer key;
+    buffer_init(&key, KEY_MAX_BYTES);
+    bool is_low = comparison.operation[0] == 'g';
+    (void)buffer_append(&key, bytes_first(comparison.key, n));
+    int r = cesu8_append(&key, is_low ? last_character_before(unit) : first_character_behind(unit));
+    if (r < 0)
+        return r;
+    filter->is_widened = true;
+    return append_comparison(
+        filter, (struct comparison){comparison.property, is_low ? "ge" : "lt", buffer_bytes(&key)});
+}
+
+/* An end may carry POSITION_AFTER: it then stands behind the key, else before it. */
+static bool take_after(struct bytes *key)
+{
+    bool is_after = bytes_end_with(*key, BYTES_LITERAL(POSITION_AFTER));
+    key->size -= is_after ? 1 : 0;
+    return is_after;
+}
+
+static int append_low(struct filter *filter, const char *property, struct bytes key)
+{
+    if (key.size == 0)
+        return 0;
+    const char *operation = take_after(&key) ? "gt" : "ge";
+    return append_bound(filter, (struct comparison){property, operation, key});
+}
+
+static int append_high(struct filter *filter, const char *property, struct bytes key)
+{
+    const char *operation = take_after(&key) ? "le" : "lt";
+    return append_bound(filter, (struct comparison){property, operation, key});
+}
+
+/* The partition's own key cannot be written: a little more than the partition. */
+static int append_around_partition(struct filter *filter, struct bytes key)
+{
+    int r = append_bound(filter, (struct comparison){"PartitionKey", "ge", key});
+    return r < 0 ? r : append_bound(filter, (struct comparison){"PartitionKey", "le", key});
+}
+
+static int append_in_partition(struct filter *filter, struct range range)
+{
+    uint32_t unit;
+    struct bytes key = position_partition_key(range.lo);
+    if (find_lone_surrogate(key, &unit) < key.size)
+        return append_around_partition(filter, key);
+    int r = append_comparison(filter, (struct comparison){"PartitionKey", "eq", key});
+    if (r == 0)
+        r = append_low(filter, "RowKey", position_row_key(range.lo));
+    if (r == 0 && position_has_row(range.hi))
+        r = append_high(filter, "RowKey", position_row_key(range.hi));
+    return r;
+}
+
+static int append_across_partitions(struct filter *filter, struct range range)
+{
+    int r = append_low(filter, "PartitionKey", position_partition_key(range.lo));
+    if (r == 0 && !bytes_equal(range.hi, BYTES_LITERAL(POSITION_END)))
+        r = append_high(filter, "PartitionKey", position_partition_key(range.hi));
+    return r;
+}
+
+/* `name` with "&" before it unless it is the first. */
+static void begin_parameter(struct buffer *ret, size_t begin, const char *name)
+{
+    if (ret->size > begin)
+        (void)buffer_append_char(ret, '&');
+    (void)buffer_append_string(ret, name);
+    (void)buffer_append_char(ret, '=');
+}
+
+static int append_range(struct buffer *ret, struct range range, bool *ret_is_widened)
+{
+    struct filter filter = {.text = ret};
+    size_t begin = ret->size;
+    begin_parameter(ret, begin, "$filter");
+    int r = range_is_in_partition(range) ? append_in_partition(&filter, range)
+                                         : append_across_partitions(&filter, range);
+    if (r < 0)
+        return r;
+    if (!filter.is_begun)
+        ret->size = begin; /* everything: no filter at all */
+    *ret_is_widened = filter.is_widened;
+    return ret->error;
+}
+
+const char *token_header(enum token_part part)
+{
+    return token_parts[part].header;
+}
+
+int token_append_part(struct buffer *ret, enum token_part part, struct bytes value)
+{
+    (void)buffer_append_char(ret, token_parts[part].letter);
+    (void)buffer_append(ret, value);
+    return buffer_append_char(ret, '\0');
+}
+
+static const char *parameter_of(char letter)
+{
+    for (size_t i = 0; i < TOKEN_PARTS; i++) {
+        if (token_parts[i].letter == letter)
+            return token_parts[i].parameter;
+    }
+    return NULL;
+}
+
+static int append_token(struct buffer *ret, size_t begin, const struct continuation *after)
+{
+    struct bytes token = after ? continuation_token(after) : (struct bytes){0};
+    while (token.size > 0) {
+        const char *end = memchr(token.data, '\0', token.size);
+        const char *parameter = parameter_of(token.data[0]);
+        if (!end || !parameter)
+            return -EILSEQ; /* not made by token_append_part */
+        begin_parameter(ret, begin, parameter);
+        size_t n = (size_t)(end - token.data);
+        (void)append_encoded(ret, (struct bytes){token.data + 1, n - 1});
+        token = bytes_skip(token, n + 1);
+    }
+    return ret->error;
+}
+
+int request_url_append_row_query(struct buffer *ret, const struct query *query,
+                                 bool *ret_is_widened)
+{
+    size_t begin = ret->size;
+    int r = append_range(ret, query->range, ret_is_widened);
+    if (r < 0)
+        return r;
+    if (query->keys_only) {
+        begin_parameter(ret, begin, "$select");
+        (void)buffer_append_string(ret, "PartitionKey%2CRowKey%2CTimestamp");
+    }
+    begin_parameter(ret, begin, "$top");
+    (void)buffer_append_format(ret, "%d", query->top);
+    return append_token(ret, begin, query->after);
+}
+
+int request_url_append_table_query(struct buffer *ret, const char *only,
+                                   const struct continuation *after)
+{
+    size_t begin = ret->size;
+    if (only) {
+        begin_parameter(ret, begin, "$filter");
+        (void)buffer_append_string(ret, "TableName%20eq%20%27");
+        (void)append_literal(ret, bytes_of(only));
+        (void)buffer_append_string(ret, "%27");
+    }
+    return append_token(ret, begin, after);
+}

@@ -1,0 +1,217 @@
+#include "client/azure/service_error.h"
+#include "client/azure/http_date.h"
+
+#include <cjson/cJSON.h>
+#include <limits.h>
+
+#define BODY_MAX_BYTES     ((size_t)64 << 10)        /* an error says what it is long before */
+#define SKEW_MAX_100NS     (INT64_C(300) * 10000000) /* the service bears 15 minutes */
+#define RETRY_AFTER_MAX_MS ((int64_t)3600 * 1000)
+
+static const char advice_key[] =
+    "check AZURE_STORAGE_KEY, or AccountKey in the connection string; a SAS token may have "
+    "expired, or its text may be cut";
+static const char advice_clock[] =
+    "this machine's clock differs from the service's by more than 5 minutes: set it";
+static const char advice_permission[] =
+    "the SAS token lacks a permission in sp=: reading entities needs r, listing tables l";
+static const char advice_resource[] =
+    "the SAS token is not for this: an account SAS needs srt=sco; a table's own SAS cannot list "
+    "tables, so mount SOURCE/TABLE";
+static const char advice_throttled[] =
+    "the service asks for fewer requests: wait, or lower what else uses the account";
+static const char advice_version[] =
+    "an emulator of another age: start Azurite with --skipApiVersionCheck";
+static const char advice_long[] = "the request is too long: a key is longer than the service takes";
+static const char advice_endpoint[] =
+    "check that the endpoint is a Table endpoint of Azure Storage, and what proxy is between";
+
+struct rule {         /* the first that fits */
+    int status;       /* 0: any */
+    const char *code; /* NULL: any */
+    int error;
+    bool is_retryable;
+    const char *advice;
+};
+
+static const struct rule rules[] = {
+    {400, "InvalidAuthenticationInfo", -EACCES, false, advice_key},
+    {400, "InvalidHeaderValue", -EINVAL, false, advice_version},
+    {400, "KeyValueTooLarge", -ENAMETOOLONG, false, advice_long},
+    {400, "EntityTooLarge", -EFBIG, false, NULL},
+    {400, "RequestBodyTooLarge", -EFBIG, false, NULL},
+    {400, "ContentLengthExceeded", -EFBIG, false, NULL},
+    {400, NULL, -EINVAL, false, NULL},
+    {401, NULL, -EACCES, false, advice_key},
+    {403, "AuthenticationFailed", -EACCES, false, advice_key},
+    {403, "AuthorizationFailure", -EACCES, false,
+     "Azure: the account's firewall, or a SAS token that does not allow this; Azurite: a wrong "
+     "account key"},
+    {403, "AuthorizationPermissionMismatch", -EACCES, false, advice_permission},
+    {403, "AuthorizationResourceTypeMismatch", -EACCES, false, advice_resource},
+    {403, "AuthorizationServiceMismatch", -EACCES, false,
+     "the account SAS is not for tables: it needs t in ss="},
+    {403, "AuthorizationProtocolMismatch", -EACCES, false,
+     "the SAS token's spr= allows another protocol than the endpoint's"},
+    {403, "AuthorizationSourceIPMismatch", -EACCES, false,
+     "the SAS token's sip= does not hold the address that this machine is seen with"},
+    {403, "InsufficientAccountPermissions", -EACCES, false,
+     "the account or its subscription does not allow this operation"},
+    {403, "AccountIsDisabled", -EACCES, false,
+     "the account is disabled: look at its subscription in the Azure portal"},
+    {403, "KeyBasedAuthenticationNotPermitted", -EACCES, false,
+     "the account forbids access by key and by SAS tokens signed with it"},
+    {403, NULL, -EACCES, false, advice_key},
+    {404, "TableNotFound", -ENOENT, false, "the table does not exist; its name's case counts, too"},
+    {404, NULL, -ENOENT, false, NULL},
+    {408, NULL, -ETIMEDOUT, true, NULL},
+    {409, "EntityAlreadyExists", -EEXIST, false, NULL},
+    {409, "TableAlreadyExists", -EEXIST, false, NULL},
+    {409, "TableBeingDeleted", -EBUSY, false, "a dropped table's name is free after a minute"},
+    {409, "AccountBeingCreated", -EBUSY, false, "the account is not ready yet"},
+    {412, NULL, -ESTALE, false, NULL},
+    {413, NULL, -EFBIG, false, NULL},
+    {414, NULL, -ENAMETOOLONG, false, advice_long},
+    {429, NULL, -EBUSY, true, advice_throttled},
+    {431, NULL, -ENAMETOOLONG, false, advice_long},
+    {500, "OperationTimedOut", -ETIMEDOUT, true, NULL},
+    {500, NULL, -EIO, true, NULL},
+    {502, NULL, -EIO, true, NULL},
+    {503, NULL, -EBUSY, true, advice_throttled},
+    {504, NULL, -ETIMEDOUT, true, NULL},
+    {0, NULL, -EIO, false, advice_endpoint},
+};
+
+static const struct rule *find_rule(int status, const char *code)
+{
+    const struct rule *rule = rules;
+    while ((rule->status != 0 && rule->status != status) ||
+           (rule->code && strcmp(rule->code, code) != 0))
+        rule++; /* the last fits all */
+    return rule;
+}
+
+/* The first line of a text of the service: without control characters, cut between characters of UTF-8. */
+static void copy_line(char *ret, size_t size, struct bytes text)
+{
+    size_t n = 0;
+    while (n < text.size && n < size - 1 && text.data[n] != '\n' && text.data[n] != '\r')
+        n++;
+    while (n < text.size && n > 0 && ((unsigned char)text.data[n] & 0xC0) == 0x80)
+        n--;
+    for (size_t i = 0; i < n; i++)
+        ret[i] = (unsigned char)text.data[i] < 0x20 || text.data[i] == 0x7F ? ' ' : text.data[i];
+    ret[n] = '\0';
+}
+
+/* A service or proxy that repeats the URL or a header must not bring a signature into messages. */
+static void strike_out(char *text, const char *mark)
+{
+    char *found = strstr(text, mark);
+    while (found) {
+        found += strlen(mark);
+        for (; *found && !strchr(" &\"'<>", *found); found++)
+            *found = '*';
+        found = strstr(found, mark);
+    }
+}
+
+static struct bytes string_member(const cJSON *object, const char *name)
+{
+    const cJSON *member = cJSON_GetObjectItemCaseSensitive(object, name);
+    const char *value = cJSON_GetStringValue(member);
+    return value ? bytes_of(value) : (struct bytes){0};
+}
+
+/* {"odata.error":{"code":"...","message":{"lang":"...","value":"..."}}} */
+static void read_json(struct bytes body, struct failure *failure)
+{
+    cJSON *root = cJSON_ParseWithLength(body.data, body.size);
+    const cJSON *error = cJSON_GetObjectItemCaseSensitive(root, "odata.error");
+    const cJSON *message = cJSON_GetObjectItemCaseSensitive(error, "message");
+    copy_line(failure->code, sizeof(failure->code), string_member(error, "code"));
+    copy_line(failure->message, sizeof(failure->message), string_member(message, "value"));
+    cJSON_Delete(root);
+}
+
+/* What stands between <NAME ...> and the next tag; nothing when there is no such element. */
+static struct bytes xml_text(struct bytes body, const char *name)
+{
+    char open[16];
+    (void)snprintf(open, sizeof(open), "<%s", name);
+    const char *begin = bytes_find(body, bytes_of(open));
+    const char *end = body.data + body.size;
+    if (!begin || begin + strlen(open) == end || !strchr("> ", begin[strlen(open)]))
+        return (struct bytes){0};
+    begin = memchr(begin, '>', (size_t)(end - begin));
+    if (!begin)
+        return (struct bytes){0};
+    begin++;
+    const char *close = memchr(begin, '<', (size_t)(end - begin));
+    return (struct bytes){begin, (size_t)((close ? close : begin) - begin)};
+}
+
+/* <m:error><m:code>... or <Error><Code>... */
+static void read_xml(struct bytes body, struct failure *failure)
+{
+    struct bytes code = xml_text(body, "m:code");
+    struct bytes message = xml_text(body, "m:message");
+    copy_line(failure->code, sizeof(failure->code), code.size > 0 ? code : xml_text(body, "Code"));
+    copy_line(failure->message, sizeof(failure->message),
+              message.size > 0 ? message : xml_text(body, "Message"));
+}
+
+/* Trusted in this order: the code of a JSON body, the header, the code of an XML body. */
+static void read_body(const struct service_answer *answer, struct failure *failure)
+{
+    struct bytes body = bytes_first(answer->body, MIN(answer->body.size, BODY_MAX_BYTES));
+    bool is_json = bytes_start_with(bytes_trim(body), BYTES_LITERAL("{"));
+    if (is_json)
+        read_json(body, failure);
+    else
+        read_xml(body, failure);
+    if (answer->error_code.size > 0 && !(is_json && failure->code[0]))
+        copy_line(failure->code, sizeof(failure->code), answer->error_code);
+    if (failure->message[0] == '\0')
+        (void)snprintf(failure->message, sizeof(failure->message),
+                       "the service answered HTTP %d without a reason", answer->status);
+    strike_out(failure->message, "sig=");
+    strike_out(failure->message, "SharedKey ");
+}
+
+static int retry_after_ms(const struct service_answer *answer, int64_t now_utc_100ns)
+{
+    uint64_t value;
+    int64_t then, wait_ms = 0;
+    if (bytes_parse_unsigned(answer->retry_after_ms, INT_MAX, &value))
+        wait_ms = (int64_t)value;
+    else if (bytes_parse_unsigned(answer->retry_after, INT_MAX, &value))
+        wait_ms = (int64_t)value * 1000;
+    else if (http_date_parse(answer->retry_after, &then))
+        wait_ms = (then - now_utc_100ns) / 10000;
+    return (int)MAX(MIN(wait_ms, RETRY_AFTER_MAX_MS), 0);
+}
+
+static bool is_clock_wrong(struct bytes date, int64_t now_utc_100ns)
+{
+    int64_t then;
+    if (!http_date_parse(date, &then))
+        return false;
+    return then > now_utc_100ns + SKEW_MAX_100NS || then < now_utc_100ns - SKEW_MAX_100NS;
+}
+
+void service_error_read(const struct service_answer *answer, int64_t now_utc_100ns,
+                        struct failure *ret)
+{
+    struct failure failure = {.http_status = answer->status};
+    read_body(answer, &failure);
+    copy_line(failure.request_id, sizeof(failure.request_id), answer->request_id);
+    const struct rule *rule = find_rule(answer->status, failure.code);
+    failure.error = rule->error;
+    failure.is_retryable = rule->is_retryable;
+    failure.advice = rule->advice;
+    failure.retry_after_ms = retry_after_ms(answer, now_utc_100ns);
+    if (rule->advice == advice_key && is_clock_wrong(answer->date, now_utc_100ns))
+        failure.advice = advice_clock;
+    *ret = failure;
+}

@@ -1,0 +1,85 @@
+#!/usr/bin/python3
+"""The layering test finds what it is there to find: each violation, planted in a copy of a tree that has none."""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+LAYERS = pathlib.Path(__file__).with_name("layers")
+
+GOOD = {
+    "client/bytes.h": "#include <stddef.h>\n",
+    "client/table_store.h": '#include "client/bytes.h"\n',
+    "client/azure/http.c": '#include "client/azure/http.h"\n#include <curl/curl.h>\n#include <openssl/ssl.h>\n',
+    "client/azure/http.h": "#include <cjson/cJSON.h>\n",
+    "client/text/digest.h": "",
+    "client/clock.c": '// #include "fs/log.h"\n/* #include "fs/log.h" */\nconst char *s = "/*";\n#include <time.h>\n',
+    "cache/account.h": '#include "client/table_store.h"\n',
+    "cache/account.c": '#include "cache/account.h"\n',
+    "fs/log.h": "",
+    "fs/session.c": '#include "fs/log.h"\n#include "cache/account.h"\n#include "client/text/digest.h"\n'
+    "#include <fuse_lowlevel.h>\n",
+    "fs/command.c": '#include "client/azure/azure_store.h"\n#include "client/counting_store.h"\n',
+}
+
+BAD = [
+    ("client/planted.c", '#include "cache/account.h"', "is above client/"),
+    ("client/planted.h", "#include <fs/log.h>", "is above client/"),
+    ("cache/scan/planted.c", '#include "fs/log.h"', "is above cache/"),
+    ("cache/planted.c", "  #  include <fuse_lowlevel.h>", "belongs to fs/"),
+    ("client/planted.c", "#include <fuse3/fuse.h>", "belongs to fs/"),
+    ("cache/planted.c", "#include <curl/curl.h>", "belongs to client/"),
+    ("fs/planted.c", "#include <openssl/sha.h>", "belongs to client/"),
+    ("fs/planted.c", "#include <cjson/cJSON.h>", "belongs to client/"),
+    ("fs/planted.c", "#include <sqlite3.h>", "belongs to client/"),
+    ("fs/planted.c", '#include "cache/scan/scan.h"', "is not for fs/"),
+    ("fs/planted.c", '#include "client/table_store.h"', "is not for fs/"),
+    ("fs/ops/planted.c", '#include "client/azure/azure_store.h"', "is not for fs/"),
+    ("fs/command.h", '#include "client/azure/azure_store.h"', "is not for fs/"),
+    ("fs/command.c", '#include "cache/scan/scan.h"', "is not for fs/"),
+    ("cache/planted.c", '#include "client/azure/http.h"', "named by fs/command.c alone"),
+    ("client/planted.c", '#include "client/azure/http.h"', "named by fs/command.c alone"),
+    ("client/planted.c", '#include "../fs/log.h"', "does not begin at the root"),
+    ("client/azure/planted.c", '#include "http.h"', "does not name its folder"),
+    ("client/planted.c", "#include HEADER", "not spelled out"),
+    ("client/planted.c", '#include \\\n"fs/log.h"', "is above client/"),
+    ("client/planted.c", '/* comment */ #include "fs/log.h"', "is above client/"),
+]
+
+
+def check(extra):
+    with tempfile.TemporaryDirectory() as directory:
+        for name, text in {**GOOD, **extra}.items():
+            path = pathlib.Path(directory, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return subprocess.run(
+            [sys.executable, LAYERS, directory], capture_output=True, text=True, timeout=60
+        )
+
+
+class LayersTest(unittest.TestCase):
+    def test_a_good_tree_passes(self):
+        done = check({})
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+
+    def test_each_violation_is_found(self):
+        for source, line, said in BAD:
+            with self.subTest(source=source, line=line):
+                done = check({source: GOOD.get(source, "") + "int x;\n" + line + "\n"})
+                self.assertEqual(
+                    (done.returncode, len(done.stdout.splitlines())), (1, 1), done.stdout
+                )
+                self.assertIn(source, done.stdout)
+                self.assertIn(said, done.stdout)
+
+    def test_a_tree_without_sources_is_no_success(self):
+        with tempfile.TemporaryDirectory() as directory:
+            self.assertEqual(
+                subprocess.run([LAYERS, directory], capture_output=True, timeout=60).returncode, 1
+            )
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,95 @@
+"""Fixtures: a fresh table service for each file, the SDK that writes to it, and mounts that are always undone."""
+import tempfile
+import threading
+import pathlib
+import shutil
+
+import pytest
+
+from harness import Azurite, Mount, Sdk
+
+# A test that hangs in the file system cannot be interrupted, only let go: before pytest-timeout comes.
+WATCHDOG_BEFORE_SEC = 15
+
+
+@pytest.fixture(scope="module")
+def scratch():
+    """A directory that other users may enter, unlike pytest's own."""
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="tablefuse-"))
+    directory.chmod(0o755)
+    yield directory
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def service(scratch):
+    azurite = Azurite(scratch)
+    yield azurite
+    azurite.stop()
+
+
+@pytest.fixture(scope="module")
+def sdk(service):
+    writer = Sdk(service)
+    yield writer
+    writer.stop()
+
+
+@pytest.fixture(autouse=True)
+def watchdog(request):
+    limit = request.node.get_closest_marker("timeout")
+    seconds = (
+        limit.args[0] if limit else float(request.config.getini("timeout"))
+    ) - WATCHDOG_BEFORE_SEC
+    timer = threading.Timer(seconds, Mount.kill_all)
+    timer.daemon = True
+    timer.start()
+    yield
+    timer.cancel()
+
+
+class Mounts:
+    def __init__(self, directory, service):
+        self._directory, self._service = directory, service
+        self._made = []
+
+    def prepare(self):
+        """A mount point with nothing on it."""
+        base = pathlib.Path(tempfile.mkdtemp(dir=self._directory))
+        base.chmod(0o755)
+        (base / "mnt").mkdir()
+        (base / "logs").mkdir(mode=0o777)
+        (base / "logs").chmod(0o777)
+        self._made.append(Mount(base / "mnt", base / "logs"))
+        return self._made[-1]
+
+    def __call__(self, *options, faults=None, **start):
+        """The file's service, mounted. With faults: by the program that has them."""
+        mount = self.prepare()
+        start.setdefault(
+            "env", {"AZURE_STORAGE_CONNECTION_STRING": self._service.connection_string()}
+        )
+        mount.start(start.pop("source", None), *options, faults=faults, **start)
+        return mount
+
+    def finish(self):
+        problems = []
+        for mount in reversed(self._made):
+            try:
+                mount.finish()
+            except Exception as problem:
+                problems.append(problem)
+        if problems:
+            raise problems[0]
+
+
+@pytest.fixture
+def mounts(scratch, service):
+    made = Mounts(scratch, service)
+    yield made
+    made.finish()
+
+
+@pytest.fixture
+def mount(mounts):
+    return mounts()

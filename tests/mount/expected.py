@@ -1,0 +1,92 @@
+"""What the tree must show, computed from the design alone: file names of keys and the canonical text of entities."""
+import hashlib
+import json
+
+NAME_BYTES = 255
+DIGEST_DIGITS = 16
+ENTITY_SUFFIX = ".json"
+# without an annotation: what JSON itself tells
+PLAIN_TYPES = ("String", "Boolean", "Int32")
+
+
+def _escape(character):
+    return "".join(f"#{byte:02X}" for byte in character.encode("utf-8"))
+
+
+def _needs_escape(character):
+    return character in "/#" or ord(character) < 0x20 or 0x7F <= ord(character) < 0xA0
+
+
+def _pieces(key, *, is_partition):
+    """The written form of each character."""
+    if not key:
+        return ["#00"]
+    pieces = [_escape(c) if _needs_escape(c) else c for c in key]
+    if key[0] == ".":
+        pieces[0] = _escape(".")
+    if is_partition and key[-1] == "+":
+        pieces[-1] = _escape("+")
+    return pieces
+
+
+def cesu8(key):
+    units = key.encode("utf-16-be")
+    return b"".join(
+        chr(units[i] << 8 | units[i + 1]).encode("utf-8", "surrogatepass")
+        for i in range(0, len(units), 2)
+    )
+
+
+def _cut(pieces, limit):
+    kept, size = [], 0
+    for piece in pieces:
+        size += len(piece.encode("utf-8"))
+        if size > limit:
+            break
+        kept.append(piece)
+    return "".join(kept)
+
+
+def _name(key, suffix, *, is_partition):
+    pieces = _pieces(key, is_partition=is_partition)
+    name = "".join(pieces) + suffix
+    if len(name.encode("utf-8")) <= NAME_BYTES:
+        return name
+    tail = "#~" + hashlib.sha256(cesu8(key)).hexdigest()[:DIGEST_DIGITS] + suffix
+    return _cut(pieces, NAME_BYTES - len(tail)) + tail
+
+
+def partition_name(key):
+    return _name(key, "", is_partition=True)
+
+
+def entity_name(key):
+    return _name(key, ENTITY_SUFFIX, is_partition=False)
+
+
+def utf16_order(key):
+    """Sort key: the order in which the service answers."""
+    return key.encode("utf-16-be", "surrogatepass")
+
+
+def _literal(kind, value):
+    """`value` of a Double is its token as the service prints it: text, never printed from a float here."""
+    if kind == "Boolean":
+        return "true" if value else "false"
+    if kind in ("Int32", "Double"):
+        return str(value)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def entity_text(partition_key, row_key, properties):
+    """`properties`: {name: (kind, value)}, the values in canonical form."""
+    lines = [("PartitionKey", json.dumps(partition_key, ensure_ascii=False))]
+    lines.append(("RowKey", json.dumps(row_key, ensure_ascii=False)))
+    for name, (kind, value) in sorted(properties.items(), key=lambda item: utf16_order(item[0])):
+        if kind not in PLAIN_TYPES:
+            lines.append((name + "@odata.type", json.dumps("Edm." + kind)))
+        lines.append((name, _literal(kind, value)))
+    members = ",\n".join(
+        f"  {json.dumps(name, ensure_ascii=False)}: {value}" for name, value in lines
+    )
+    return "{\n" + members + "\n}\n"

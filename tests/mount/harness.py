@@ -1,0 +1,413 @@
+"""The processes that a mount test is made of: a table service, the SDK that writes to it, and the mounted program.
+Everything here is bounded in time and ends with the test, whatever fails."""
+import base64
+import ctypes
+import json
+import os
+import pathlib
+import re
+import select
+import signal
+import socket
+import subprocess
+import time
+import urllib.parse
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TABLEFUSE = os.environ.get("TABLEFUSE", str(ROOT / "build/tablefuse"))
+# the same program over stores that wait, fail, and answer in short and empty pages (TABLEFUSE_FAULTS)
+FAULTY = os.environ.get("TABLEFUSE_FAULTY", str(ROOT / "build/tests/tablefuse-faulty"))
+MODULES = os.environ.get("TABLEFUSE_EMULATOR", str(ROOT / "build/emulator/node_modules"))
+
+ACCOUNT = "devstoreaccount1"
+# the key that every emulator of the service is known to have
+KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+
+COMMAND_SEC = 30
+MOUNT_SEC = 40  # the program's own limit is 30
+EXIT_SEC = 15
+
+PR_SET_PDEATHSIG = 1
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def environment(**extra):
+    """The tester's, without what would change the program's mind."""
+    foreign = re.compile(r"AZURE_|SSL_CERT|CURL_|.*_proxy$|TABLEFUSE", re.IGNORECASE)
+    kept = {name: value for name, value in os.environ.items() if not foreign.match(name)}
+    return {**kept, "LC_ALL": "C.UTF-8", **extra}
+
+
+def run(*command, check=True, timeout=COMMAND_SEC, env=None, cwd=None, text=True, **options):
+    """A finished command. One that hangs hangs in the file system: the daemons are killed, which lets it go."""
+    process = subprocess.Popen(
+        [str(word) for word in command],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=env or environment(),
+        cwd=cwd,
+        text=text,
+        errors="surrogateescape" if text else None,
+        start_new_session=True,
+        **options,
+    )
+    try:
+        out, err = process.communicate(timeout=timeout)
+    except BaseException:
+        os.killpg(process.pid, signal.SIGKILL)
+        Mount.kill_all()
+        process.communicate()
+        raise
+    done = subprocess.CompletedProcess(command, process.returncode, out, err)
+    assert (
+        not check or done.returncode == 0
+    ), f"{command} ended with {done.returncode}:\n{err or out}"
+    return done
+
+
+def wait_until(is_true, timeout=COMMAND_SEC, what="the condition"):
+    end = time.monotonic() + timeout
+    while not is_true():
+        assert time.monotonic() < end, f"{what} did not come true in {timeout} s"
+        time.sleep(0.02)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def _end_with_parent():
+    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+class Azurite:
+    """A table service in memory, in a process group of its own."""
+
+    def __init__(self, directory, account=ACCOUNT, key=KEY, certificate=None):
+        self.account, self.key, self.certificate = account, key, certificate
+        self.port = free_port()
+        self.endpoint = f"{'https' if certificate else 'http'}://127.0.0.1:{self.port}/{account}"
+        self._log = open(pathlib.Path(directory) / f"azurite-{self.port}.log", "wb")
+        tls = ["--cert", certificate.file, "--key", certificate.key] if certificate else []
+        self._process = subprocess.Popen(
+            [
+                "node",
+                f"{MODULES}/azurite/dist/src/table/main.js",
+                "--tableHost",
+                "127.0.0.1",
+                "--tablePort",
+                str(self.port),
+                "--inMemoryPersistence",
+                "--silent",
+                "--disableTelemetry",
+                "--skipApiVersionCheck",
+                *tls,
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=self._log,
+            cwd=directory,
+            start_new_session=True,
+            env=environment(AZURITE_ACCOUNTS=f"{account}:{key}"),
+            preexec_fn=_end_with_parent,
+        )
+        wait_until(self._is_ready, what="Azurite")
+
+    def _is_ready(self):
+        assert (
+            self._process.poll() is None
+        ), f"Azurite ended: {pathlib.Path(self._log.name).read_text()}"
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+    def connection_string(self, key=None, sas=None):
+        secret = (
+            f"SharedAccessSignature={sas}"
+            if sas
+            else f"AccountName={self.account};AccountKey={key or self.key}"
+        )
+        return f"{secret};TableEndpoint={self.endpoint}"
+
+    def send(self, number):
+        """SIGSTOP makes it a service that is there and does not answer."""
+        os.killpg(self._process.pid, number)
+
+    def stop(self):
+        if self._process.poll() is None:
+            self.send(signal.SIGKILL)
+        self._process.wait(timeout=EXIT_SEC)
+        self._log.close()
+
+
+class Sdk:
+    """@azure/data-tables behind a pipe: see sdk.js for the commands."""
+
+    def __init__(self, service):
+        ca = {"NODE_EXTRA_CA_CERTS": service.certificate.file} if service.certificate else {}
+        self._process = subprocess.Popen(
+            ["node", str(pathlib.Path(__file__).with_name("sdk.js"))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            start_new_session=True,
+            preexec_fn=_end_with_parent,
+            env=environment(
+                NODE_PATH=MODULES,
+                SDK_ENDPOINT=service.endpoint,
+                SDK_ACCOUNT=service.account,
+                SDK_KEY=service.key,
+                **ca,
+            ),
+        )
+
+    def _ask(self, timeout=120, **command):
+        self._process.stdin.write(json.dumps(command) + "\n")
+        self._process.stdin.flush()
+        ready, _, _ = select.select([self._process.stdout], [], [], timeout)
+        assert ready, f"the SDK did not answer {command['command']}"
+        answer = json.loads(self._process.stdout.readline())
+        assert "error" not in answer, f"{command['command']}: {answer['error']}"
+        return answer["result"]
+
+    def create_table(self, name, entities=()):
+        self._ask(command="createTable", name=name)
+        self.insert(name, entities)
+
+    def fill_table(self, name, entities):
+        """A table of many entities, by transactions: keys without quotes only (Azurite mistakes others in batches)."""
+        self._ask(command="createTable", name=name)
+        self._ask(command="batch", name=name, entities=list(entities))
+
+    def insert(self, name, entities):
+        self._ask(command="insert", name=name, entities=list(entities))
+
+    def update(self, name, entities):
+        self._ask(command="update", name=name, entities=list(entities))
+
+    def remove(self, name, partition_key, row_key):
+        self._ask(command="remove", name=name, partitionKey=partition_key, rowKey=row_key)
+
+    def drop_table(self, name):
+        self._ask(command="dropTable", name=name)
+
+    def read(self, name):
+        return self._ask(command="read", name=name)
+
+    def stop(self):
+        self._process.kill()
+        self._process.communicate()
+
+
+class Counts:
+    """The counters of .tablefuse/stats, or the difference of two readings."""
+
+    _LINE = re.compile(r"^(\w+)(?:\{(.*)\})? ([\d.]+)$", re.MULTILINE)
+    _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+
+    def __init__(self, text="", values=None):
+        self.values = values or {
+            (name, frozenset(self._LABEL.findall(labels))): float(value)
+            for name, labels, value in self._LINE.findall(text)
+        }
+
+    def __sub__(self, before):
+        return Counts(
+            values={what: n - before.values.get(what, 0) for what, n in self.values.items()}
+        )
+
+    def total(self, name, **labels):
+        wanted = {(label, str(value)) for label, value in labels.items()}
+        return int(
+            sum(n for (what, has), n in self.values.items() if what == name and wanted <= has)
+        )
+
+    def requests(self, operation=None, **labels):
+        if operation:
+            labels["operation"] = operation
+        return self.total("tablefuse_requests_total", **labels)
+
+
+class Counting:
+    """`with mount.counting() as counted:`, afterwards counted.requests("query")."""
+
+    def __init__(self, mount):
+        self._mount = mount
+
+    def __enter__(self):
+        self._before = self._mount.stats()
+        return self
+
+    def __exit__(self, *_):
+        self._counts = self._mount.stats() - self._before
+
+    def __getattr__(self, name):
+        return getattr(self._counts, name)
+
+
+class Mount:
+    """A mounted program. After unmount() its daemon is gone, and no sanitizer had anything to say."""
+
+    _live = set()
+
+    def __init__(self, point, logs):
+        self.point, self._logs = pathlib.Path(point), pathlib.Path(logs)
+        self._daemon = None  # a pidfd
+        self.pid = None
+
+    def __truediv__(self, name):
+        return self.point / name
+
+    def start(
+        self, source=None, *options, env=None, program=None, faults=None, cwd=None, check=True
+    ):
+        """Runs `mount` in the background, as a user does, and answers the finished command."""
+        Mount._live.add(self)
+        flags = ["-o", ",".join(options)] if options else []
+        faulty = {"TABLEFUSE_FAULTS": faults} if faults is not None else {}
+        done = run(
+            program or (FAULTY if faulty else TABLEFUSE),
+            "mount",
+            *flags,
+            *([source] if source else []),
+            self.point,
+            check=check,
+            timeout=MOUNT_SEC,
+            cwd=cwd,
+            env=environment(**self.sanitizers(), **(env or {}), **faulty),
+        )
+        if done.returncode == 0:
+            assert done.stdout + done.stderr == "", "a mount that works has nothing to say"
+            self.adopt()
+        return done
+
+    def sanitizers(self):
+        """Their reports go to files: a daemon in the background has no standard error."""
+        each = {
+            name: f"log_path={self._logs}/{name}:{os.environ.get(name, '')}"
+            for name in ("ASAN_OPTIONS", "TSAN_OPTIONS")
+        }
+        return {**each, "UBSAN_OPTIONS": f"print_stacktrace=1:{each['ASAN_OPTIONS']}"}
+
+    def adopt(self):
+        """Notes the daemon that answers at the mount point, so that its end can be waited for."""
+        Mount._live.add(self)
+        self.pid = int(re.search(r"^pid (\d+)$", self.control("version"), re.MULTILINE)[1])
+        self._daemon = os.pidfd_open(self.pid)
+
+    def control(self, name):
+        return (self.point / ".tablefuse" / name).read_text(
+            encoding="utf-8", errors="surrogateescape"
+        )
+
+    def stats(self):
+        return Counts(self.control("stats"))
+
+    def counting(self):
+        return Counting(self)
+
+    def is_mounted(self):
+        octal = re.sub(r"[ \t\n\\]", lambda c: f"\\{ord(c[0]):03o}", str(self.point))
+        lines = pathlib.Path("/proc/self/mounts").read_text(errors="surrogateescape").splitlines()
+        return any(line.split(" ")[1] == octal for line in lines)
+
+    def has_ended(self, timeout=EXIT_SEC):
+        """Whether the daemon is gone, waiting for it."""
+        return bool(select.select([self._daemon], [], [], timeout)[0])
+
+    def send(self, number):
+        signal.pidfd_send_signal(self._daemon, number)
+
+    def unmount(self, *flags, check=True):
+        return run(TABLEFUSE, "unmount", *flags, self.point, check=check)
+
+    def finish(self):
+        """Whatever happened before: nothing mounted, no daemon, no report."""
+        Mount._live.discard(self)
+        try:
+            if self.is_mounted():
+                if self.unmount(check=False).returncode != 0:
+                    self._detach()
+            assert (
+                self._daemon is None or self.has_ended()
+            ), "the daemon did not end after the unmount"
+        finally:
+            self._kill()
+            self._detach()
+        reports = [path.read_text(errors="replace") for path in self._logs.iterdir()]
+        assert not reports, "\n".join(reports)
+
+    def _detach(self):
+        while self.is_mounted():
+            tool = ["umount", "-l"] if os.geteuid() == 0 else ["fusermount3", "-uz"]
+            subprocess.run([*tool, self.point], check=True, timeout=EXIT_SEC)
+
+    def _kill(self):
+        if self._daemon is not None and not self.has_ended(0):
+            self.send(signal.SIGKILL)
+
+    @staticmethod
+    def kill_all():
+        for mount in Mount._live:
+            mount._kill()
+            if mount._daemon is None:  # it never answered: known by its command line alone
+                for pid in mount._unanswering():
+                    os.kill(pid, signal.SIGKILL)
+
+    def _unanswering(self):
+        for line in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                if os.fsencode(self.point) in line.read_bytes().split(b"\0"):
+                    yield int(line.parent.name)
+            except OSError:
+                pass  # ended meanwhile
+
+
+class Certificate:
+    """Self-signed, for the loopback address or for somebody else's."""
+
+    def __init__(self, directory, name="localhost", addresses="DNS:localhost,IP:127.0.0.1"):
+        self.file, self.key = f"{directory}/{name}.pem", f"{directory}/{name}.key"
+        run(
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            f"/CN={name}",
+            "-addext",
+            f"subjectAltName={addresses}",
+            "-keyout",
+            self.key,
+            "-out",
+            self.file,
+        )
+
+
+def account_sas(account, key, permissions="rl"):
+    """A shared access signature for the whole account, as the service documents it."""
+    import hashlib
+    import hmac
+
+    fields = {
+        "sv": "2019-02-02",
+        "ss": "t",
+        "srt": "sco",
+        "sp": permissions,
+        "st": "",
+        "se": "2099-01-01T00:00:00Z",
+        "sip": "",
+        "spr": "https,http",
+    }
+    order = ("sp", "ss", "srt", "st", "se", "sip", "spr", "sv")
+    text = "".join(value + "\n" for value in [account, *(fields[name] for name in order)])
+    digest = hmac.new(base64.b64decode(key), text.encode(), hashlib.sha256).digest()
+    given = {name: value for name, value in fields.items() if value}
+    return urllib.parse.urlencode({**given, "sig": base64.b64encode(digest).decode()})

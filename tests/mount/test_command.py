@@ -1,0 +1,508 @@
+"""The command line: what can be mounted how, how it ends, and what a refusal says."""
+import os
+import pathlib
+import re
+import signal
+import stat
+import subprocess
+
+import pytest
+
+from harness import (
+    ACCOUNT,
+    EXIT_SEC,
+    KEY,
+    TABLEFUSE,
+    Azurite,
+    account_sas,
+    environment,
+    run,
+    wait_until,
+)
+
+USAGE, CONFIGURATION, REFUSED, NETWORK, NOT_FOUND, MOUNTING = 1, 2, 3, 4, 5, 32
+OTHER_KEY = "bm90IHRoZSBrZXkgb2YgdGhpcyBhY2NvdW50"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def data(sdk):
+    sdk.create_table("table", [{"partitionKey": "p", "rowKey": "r", "N": 1}])
+    sdk.create_table("Mixed", [{"partitionKey": "p", "rowKey": "r"}])
+
+
+def assert_serves(mount):
+    assert sorted(os.listdir(mount.point)) == ["Mixed", "table"]
+    assert os.listdir(mount / "table/p") == ["r.json"]
+
+
+def refusal(mounts, *options, source=None, env=None, expected):
+    """One line on standard error, the exit code, and nothing mounted."""
+    mount = mounts.prepare()
+    failed = mount.start(source, *options, env=env or {}, check=False)
+    assert failed.returncode == expected, failed.stderr
+    assert failed.stdout == "" and not mount.is_mounted()
+    assert len(failed.stderr.splitlines()) == 1, failed.stderr
+    return failed.stderr
+
+
+# --- where the account is, and who asks
+
+
+def test_connection_string(mount):
+    assert_serves(mount)
+
+
+def test_connection_string_in_its_whole_grammar(mounts, service):
+    text = f" ;defaultendpointsprotocol=http; ACCOUNTNAME={ACCOUNT} ;AccountKey={KEY};;tableendpoint={service.endpoint}/;"
+    assert_serves(mounts(env={"AZURE_STORAGE_CONNECTION_STRING": text}))
+
+
+def test_url_and_key(mounts, service):
+    assert_serves(mounts(source=service.endpoint, env={"AZURE_STORAGE_KEY": KEY}))
+
+
+@pytest.mark.parametrize("question_mark", ["", "?"])
+def test_shared_access_signature(mounts, service, question_mark):
+    sas = question_mark + account_sas(ACCOUNT, KEY)
+    assert_serves(
+        mounts(env={"AZURE_STORAGE_CONNECTION_STRING": service.connection_string(sas=sas)})
+    )
+    assert_serves(mounts(source=service.endpoint, env={"AZURE_STORAGE_SAS_TOKEN": sas}))
+
+
+def test_account_key_wins_inside_a_connection_string(mounts, service):
+    text = service.connection_string() + ";SharedAccessSignature=sv=2019-02-02&sig=bm9uZQ%3D%3D"
+    assert_serves(mounts(env={"AZURE_STORAGE_CONNECTION_STRING": text}))
+
+
+def test_a_table_as_the_root(mounts, service):
+    for start in ({"source": f"{service.endpoint}/table", "env": {"AZURE_STORAGE_KEY": KEY}}, {}):
+        mount = mounts(*([] if start else ["table=table"]), **start)
+        assert os.listdir(mount.point) == ["p"]
+        assert '"N": 1' in (mount / "p/r.json").read_text()
+        assert mount.control("version").startswith("tablefuse ")
+
+
+@pytest.mark.parametrize(
+    "env, named",
+    [
+        (
+            {
+                "AZURE_STORAGE_KEY": KEY,
+                "AZURE_STORAGE_ACCOUNT": "a",
+                "AZURE_STORAGE_SAS_TOKEN": "sv=1&sig=2",
+            },
+            ["AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN"],
+        ),
+        (
+            {
+                "AZURE_STORAGE_CONNECTION_STRING": "UseDevelopmentStorage=true",
+                "AZURE_STORAGE_KEY": KEY,
+            },
+            ["AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGE_KEY"],
+        ),
+        (
+            {
+                "AZURE_STORAGE_CONNECTION_STRING": "UseDevelopmentStorage=true",
+                "AZURE_STORAGE_SAS_TOKEN": "sv=1&sig=2",
+            },
+            ["AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGE_SAS_TOKEN"],
+        ),
+    ],
+)
+def test_two_credentials_are_refused_and_named(mounts, env, named):
+    message = refusal(mounts, env=env, expected=CONFIGURATION)
+    assert all(name in message for name in named)
+
+
+@pytest.mark.parametrize(
+    "env, said",
+    [
+        ({}, "AZURE_STORAGE"),
+        ({"AZURE_STORAGE_ACCOUNT": "account"}, "AZURE_STORAGE_KEY"),
+        ({"AZURE_STORAGE_KEY": KEY}, "AZURE_STORAGE_ACCOUNT"),
+        ({"AZURE_STORAGE_CONNECTION_STRING": "no grammar"}, "AZURE_STORAGE_CONNECTION_STRING"),
+        ({"AZURE_STORAGE_CONNECTION_STRING": "AccountName=account"}, "AccountKey"),
+        (
+            {"AZURE_STORAGE_CONNECTION_STRING": "AccountName=account;AccountKey=not base64!"},
+            "AccountKey",
+        ),
+        (
+            {"AZURE_STORAGE_ACCOUNT": "account", "AZURE_STORAGE_KEY": "not base64!"},
+            "AZURE_STORAGE_KEY",
+        ),
+        (
+            {
+                "AZURE_STORAGE_CONNECTION_STRING": f"AccountName=account;AccountKey={KEY};TableEndpoint=https://account.table.cosmos.azure.com:443/"
+            },
+            "Cosmos",
+        ),
+        (
+            {
+                "AZURE_STORAGE_CONNECTION_STRING": f"AccountName=account;AccountKey={KEY};TableEndpoint=http://example.com/account"
+            },
+            "http",
+        ),
+        (
+            {
+                "AZURE_STORAGE_CONNECTION_STRING": f"DefaultEndpointsProtocol=http;AccountName=account;AccountKey={KEY}"
+            },
+            "http",
+        ),
+    ],
+)
+def test_configuration_is_refused(mounts, env, said):
+    message = refusal(mounts, env=env, expected=CONFIGURATION)
+    assert said.lower() in message.lower()
+    assert KEY not in message and "not base64!" not in message
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "http://example.com/account",
+        "https://account.table.cosmos.azure.com",
+        "ftp://127.0.0.1/account",
+        "https://",
+        "Not An Account",
+        "http://127.0.0.1:99999/account",
+        "http://127.0.0.1",
+        "http://localhost.example.com/account",
+        "http://127.0.0.1.example.com/account",
+    ],
+)
+def test_a_source_is_refused(mounts, source):
+    refusal(mounts, source=source, env={"AZURE_STORAGE_KEY": KEY}, expected=CONFIGURATION)
+
+
+@pytest.mark.sanitized
+def test_a_wrong_key_is_refused(mounts, service):
+    env = {"AZURE_STORAGE_CONNECTION_STRING": service.connection_string(key=OTHER_KEY)}
+    message = refusal(mounts, env=env, expected=REFUSED)
+    assert (
+        ACCOUNT in message
+        and str(service.port) in message
+        and "403" in message
+        and "AuthorizationFailure" in message
+    )
+
+
+def test_a_wrong_signature_is_refused(mounts, service):
+    sas = account_sas(ACCOUNT, OTHER_KEY)
+    env = {"AZURE_STORAGE_CONNECTION_STRING": service.connection_string(sas=sas)}
+    assert "403" in refusal(mounts, env=env, expected=REFUSED)
+
+
+@pytest.mark.parametrize("table", ["missing", "TABLE", "mixed"])
+def test_a_table_that_is_not_there(mounts, service, table):
+    env = {"AZURE_STORAGE_CONNECTION_STRING": service.connection_string()}
+    assert table in refusal(mounts, f"table={table}", env=env, expected=NOT_FOUND)
+
+
+def test_an_account_without_tables_can_be_mounted(mounts, scratch):
+    empty = Azurite(scratch)
+    try:
+        mount = mounts(env={"AZURE_STORAGE_CONNECTION_STRING": empty.connection_string()})
+        assert os.listdir(mount.point) == []
+    finally:
+        empty.stop()
+
+
+# --- usage
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["mount"],
+        ["mount", "a", "b", "c"],
+        ["unmount"],
+        ["unmount", "a", "b"],
+        ["unmount", "-x", "a"],
+        ["frobnicate"],
+        ["mount", "-x", "d"],
+        ["mount", "-o"],
+        ["version", "more"],
+        ["--frobnicate"],
+    ],
+)
+def test_usage_errors(arguments):
+    failed = run(TABLEFUSE, *arguments, check=False)
+    assert failed.returncode == USAGE and failed.stdout == "" and "tablefuse" in failed.stderr
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "frobnicate",
+        "ttl=",
+        "ttl=soon",
+        "ttl=-1",
+        "uid=",
+        "uid=-1",
+        "uid=99999999999",
+        "gid=x",
+        "umask=8",
+        "umask=rwx",
+        "umask=01000",
+        "ro=1",
+        "ttl",
+        "ca_cert",
+        "ca_cert=",
+        "table=",
+        "table=a/b",
+        "frobnicate=1",
+        "layout=flat,frobnicate",
+    ],
+)
+def test_option_errors(mounts, service, option):
+    mount = mounts.prepare()
+    env = {"AZURE_STORAGE_CONNECTION_STRING": service.connection_string()}
+    failed = mount.start(None, option, env=env, check=False)
+    assert failed.returncode == USAGE, failed.stderr
+    assert re.split("[=,]", option)[0] in failed.stderr or "frobnicate" in failed.stderr
+
+
+def test_help_and_version():
+    helped = run(TABLEFUSE, "--help")
+    for word in (
+        "mount",
+        "unmount",
+        "-f",
+        "-o",
+        "-z",
+        "emulator",
+        "AZURE_STORAGE_CONNECTION_STRING",
+        "ttl=",
+        "uid=",
+        "gid=",
+        "umask=",
+        "allow_other",
+        "ca_cert=",
+        "table=",
+        "ro",
+    ):
+        assert word in helped.stdout
+    assert helped.stderr == ""
+    assert re.fullmatch(r"tablefuse \d+\.\d+\.\d+\n", run(TABLEFUSE, "version").stdout)
+
+
+@pytest.mark.parametrize("point, said", [("missing", "No such file"), ("file", "Not a directory")])
+def test_a_mount_point_that_cannot_be(service, tmp_path, point, said):
+    (tmp_path / "file").touch()
+    env = environment(AZURE_STORAGE_CONNECTION_STRING=service.connection_string())
+    failed = run(TABLEFUSE, "mount", tmp_path / point, check=False, env=env)
+    assert failed.returncode == MOUNTING and point in failed.stderr and said in failed.stderr
+
+
+def test_unmounting_what_is_not_mounted(tmp_path):
+    failed = run(TABLEFUSE, "unmount", tmp_path, check=False)
+    assert failed.returncode not in (0, USAGE) and str(tmp_path) in failed.stderr
+
+
+def test_a_relative_mount_point_and_a_path_with_spaces(mounts, service, tmp_path):
+    mount = mounts.prepare()
+    point = mount.point.with_name('with spaces\\and "quotes",comma')
+    mount.point.rename(point)
+    mount.point = point
+    env = environment(
+        AZURE_STORAGE_CONNECTION_STRING=service.connection_string(), **mount.sanitizers()
+    )
+    run(TABLEFUSE, "mount", point.name, cwd=point.parent, env=env)
+    mount.adopt()
+    assert_serves(mount)
+    run(TABLEFUSE, "unmount", point.name, cwd=point.parent)
+    assert not mount.is_mounted() and mount.has_ended()
+
+
+# --- what it looks like
+
+
+def test_the_mount_table(mounts):
+    mount = mounts("ro")
+    (line,) = [
+        line
+        for line in pathlib.Path("/proc/self/mounts").read_text().splitlines()
+        if str(mount.point) in line
+    ]
+    source, _, kind, options = line.split()[:4]
+    assert kind == "fuse.tablefuse" and ACCOUNT in source
+    assert {"ro", "nosuid", "nodev"} <= set(options.split(","))
+
+
+@pytest.mark.sanitized
+def test_owner_and_modes(mounts):
+    plain = mounts()
+    for path, kind, mode in (
+        ("", stat.S_IFDIR, 0o755),
+        ("table/p", stat.S_IFDIR, 0o755),
+        ("table/p/r.json", stat.S_IFREG, 0o644),
+    ):
+        status = os.stat(plain / path)
+        assert (stat.S_IFMT(status.st_mode), stat.S_IMODE(status.st_mode)) == (kind, mode)
+        assert (status.st_uid, status.st_gid) == (os.getuid(), os.getgid())
+    owned = mounts("uid=1234,gid=2345,umask=027")
+    for path, mode in (("", 0o750), ("table", 0o750), ("table/p/r.json", 0o640)):
+        status = os.stat(owned / path)
+        assert (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)) == (1234, 2345, mode)
+
+
+def test_df(mount):
+    lines = run("df", "--output=size,avail,iavail", mount.point).stdout.splitlines()
+    assert len(lines) == 2 and all(int(number) > 0 for number in lines[1].split())
+    assert os.statvfs(mount.point).f_namemax == 255
+
+
+def test_control_files(mount):
+    assert os.listdir(mount.point) == ["Mixed", "table"] and ".tablefuse" not in os.listdir(
+        mount.point
+    )
+    assert sorted(os.listdir(mount / ".tablefuse")) == ["config", "errors", "stats", "version"]
+    assert re.search(r"^tablefuse \d+\.\d+\.\d+$", mount.control("version"), re.MULTILINE)
+    assert pathlib.Path(f"/proc/{mount.pid}").exists()
+    config = mount.control("config")
+    assert ACCOUNT in config and KEY not in config
+    for name in ("stats", "errors", "version", "config"):
+        assert run("cat", mount / ".tablefuse" / name).stdout is not None
+        assert os.stat(mount / ".tablefuse" / name).st_size == 0
+    run("cp", mount / ".tablefuse/stats", mount.point.parent / "copied")
+    assert "tablefuse_requests_total" in (mount.point.parent / "copied").read_text()
+
+
+def test_stats_are_prometheus_text(mount):
+    os.listdir(mount / "table/p")
+    stats = mount.control("stats")
+    for line in stats.splitlines():
+        assert re.fullmatch(
+            r'# (HELP|TYPE) \w+ .*|\w+(\{\w+="[^"]*"(,\w+="[^"]*")*\})? \d+(\.\d+)?', line
+        ), line
+    counts = mount.stats()
+    assert (
+        counts.requests("query", status="200") > 0
+        and counts.requests("list_tables", status="200") > 0
+    )
+    with mount.counting() as counted:
+        os.stat(mount / ".tablefuse/stats")
+        os.stat(mount / ".tablefuse")
+    assert counted.requests() == 0
+
+
+def test_failures_are_named(mount):
+    with mount.counting() as counted:
+        failed = run("ls", mount / "missing", check=False)
+    assert failed.returncode == 2 and "No such file or directory" in failed.stderr
+    assert counted.requests(command="ls") >= 1
+    assert mount.control("errors") == "", "a name that is not there is no failure"
+
+
+# --- how it ends
+
+
+@pytest.mark.sanitized
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_unmounts(mount, number):
+    assert_serves(mount)
+    mount.send(number)
+    assert mount.has_ended() and not mount.is_mounted()
+    assert os.listdir(mount.point) == []
+
+
+def test_unmount_waits_for_the_end(mount):
+    mount.unmount()
+    assert not mount.is_mounted() and mount.has_ended()
+
+
+@pytest.mark.sanitized
+def test_a_busy_mount_is_not_unmounted(mount):
+    with open(mount / "table/p/r.json") as file:
+        refused = mount.unmount(check=False)
+        assert refused.returncode != 0 and "busy" in refused.stderr.lower()
+        assert_serves(mount)
+        mount.unmount("-z")
+        assert not mount.is_mounted() and not mount.has_ended(0)
+        assert '"N": 1' in file.read(), "who has it open goes on reading"
+    assert mount.has_ended()
+
+
+def test_the_foreground(mounts, service):
+    mount = mounts.prepare()
+    env = environment(
+        AZURE_STORAGE_CONNECTION_STRING=service.connection_string(), **mount.sanitizers()
+    )
+    log = mount.point.with_name("log")
+    with open(log, "w") as file:
+        process = subprocess.Popen(
+            [TABLEFUSE, "mount", "-f", mount.point],
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=file,
+            env=env,
+        )
+    wait_until(mount.is_mounted)
+    mount.adopt()
+    assert mount.pid == process.pid
+    assert_serves(mount)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=EXIT_SEC) == 0 and not mount.is_mounted()
+    said = log.read_text()
+    assert "error" not in said.lower() and "Sanitizer" not in said
+
+
+def test_the_foreground_says_what_failed(mounts, service):
+    mount = mounts.prepare()
+    env = environment(
+        AZURE_STORAGE_CONNECTION_STRING=service.connection_string(key=OTHER_KEY),
+        **mount.sanitizers(),
+    )
+    failed = run(TABLEFUSE, "mount", "-f", mount.point, env=env, check=False)
+    assert failed.returncode == REFUSED and ACCOUNT in failed.stderr
+
+
+@pytest.mark.sanitized
+def test_a_dead_mount_is_replaced(mounts, service):
+    mount = mounts()
+    mount.send(signal.SIGKILL)
+    assert mount.has_ended()
+    with pytest.raises(OSError):
+        os.stat(mount.point)
+    mount.start(env={"AZURE_STORAGE_CONNECTION_STRING": service.connection_string()})
+    assert_serves(mount)
+    mount.unmount()
+    assert not mount.is_mounted(), "nothing is left under it"
+
+
+def test_a_live_mount_is_not_mounted_over(mounts, service):
+    mount = mounts()
+    failed = run(
+        TABLEFUSE,
+        "mount",
+        mount.point,
+        check=False,
+        env=environment(AZURE_STORAGE_CONNECTION_STRING=service.connection_string()),
+    )
+    assert failed.returncode == MOUNTING and "mounted" in failed.stderr
+    assert_serves(mount)
+
+
+def test_a_script_can_wait_for_the_mount(mounts, service):
+    """The daemon keeps neither the caller's output open nor its directory busy."""
+    mount = mounts.prepare()
+    caller = mount.point.with_name("caller")
+    caller.mkdir()
+    env = environment(
+        AZURE_STORAGE_CONNECTION_STRING=service.connection_string(), **mount.sanitizers()
+    )
+    done = run(
+        "sh",
+        "-c",
+        'out=$("$0" mount "$1" 2>&1); echo "$?:$out"',
+        TABLEFUSE,
+        mount.point,
+        cwd=caller,
+        env=env,
+    )
+    mount.adopt()
+    assert done.stdout == "0:\n"
+    assert os.readlink(f"/proc/{mount.pid}/cwd") == "/"
+    assert os.getsid(mount.pid) != os.getsid(0)

@@ -1,0 +1,203 @@
+"""Days on which the service goes away: errors with a reason, never a short listing, and nothing waits for ever."""
+import os
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+
+from harness import MOUNT_SEC, TABLEFUSE, Azurite, Sdk, environment, free_port, run, wait_until
+
+ROWS = 8000
+GIVEN_UP_SEC = 100  # a file operation gives up after 60 s without progress
+
+
+def entities(rows=ROWS):
+    return [{"partitionKey": "p", "rowKey": f"{row:04}", "Row": row} for row in range(rows)]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def data(sdk):
+    sdk.fill_table("steady", entities(2000))
+
+
+@pytest.fixture
+def silent():
+    """A port that takes connections and never answers."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(64)
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/devstoreaccount1"
+
+
+@pytest.fixture
+def mortal(scratch):
+    """A service of the test's own, to be killed."""
+    azurite = Azurite(scratch)
+    sdk = Sdk(azurite)
+    sdk.fill_table("mortal", entities())
+    yield azurite
+    sdk.stop()
+    azurite.stop()
+
+
+def begin(*command, **variables):
+    return subprocess.Popen(
+        [str(word) for word in command],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(**variables),
+        start_new_session=True,
+    )
+
+
+def half_way(mount, operation):
+    """Begins `operation`, and answers when it has asked for some of its pages."""
+    before = mount.stats().requests("query")
+    process = operation()
+    wait_until(lambda: mount.stats().requests("query") >= before + 3, what="the third page")
+    assert process.poll() is None
+    return process
+
+
+def connection(endpoint):
+    return {
+        "AZURE_STORAGE_CONNECTION_STRING": f"AccountName=devstoreaccount1;AccountKey=bm90IGEga2V5;TableEndpoint={endpoint}"
+    }
+
+
+@pytest.mark.timeout(180)
+def test_a_service_that_is_killed(mounts, mortal, silent, tmp_path):
+    """Everything that has to wait for a time limit, waiting together."""
+    env = {"AZURE_STORAGE_CONNECTION_STRING": mortal.connection_string()}
+    mount = mounts(faults="latency=300", env=env)
+    waiting = mounts.prepare()
+    unanswered = begin(TABLEFUSE, "mount", waiting.point, **connection(silent))
+    running = {
+        "find": half_way(mount, lambda: begin("find", mount / "mortal/p", "-name", "*.json")),
+        "ls": half_way(mount, lambda: begin("ls", mount / "mortal/p")),
+        "rsync": half_way(
+            mount, lambda: begin("rsync", "-a", f"{mount.point}/mortal/p/", tmp_path)
+        ),
+    }
+    mortal.stop()
+    for name, process in running.items():
+        out, err = process.communicate(timeout=GIVEN_UP_SEC)
+        assert process.returncode not in (0, -signal.SIGKILL), f"{name} took a part for the whole"
+        assert "No such file" not in err and "Connection refused" not in out
+    errors = mount.control("errors")
+    assert "mortal" in errors and "127.0.0.1" in errors
+    assert mount.stats().total("tablefuse_given_up_total") > 0
+    out, err = unanswered.communicate(timeout=MOUNT_SEC)
+    assert unanswered.returncode == 4 and len(err.splitlines()) == 1 and silent.split("/")[2] in err
+    assert not waiting.is_mounted()
+
+
+def test_a_service_that_never_was(mounts):
+    mount = mounts.prepare()
+    failed = mount.start(
+        env=connection(f"http://127.0.0.1:{free_port()}/devstoreaccount1"), check=False
+    )
+    assert failed.returncode == 4 and not mount.is_mounted()
+    assert len(failed.stderr.splitlines()) == 1 and "devstoreaccount1" in failed.stderr
+
+
+@pytest.mark.parametrize("tool", ["ls", "rsync", "find"])
+def test_a_table_dropped_half_way(mounts, sdk, tmp_path, tool):
+    sdk.fill_table("dropped" + tool, entities())
+    mount = mounts(faults="latency=300")
+    folder = f"{mount.point}/dropped{tool}/p/"
+    command = {
+        "ls": ["ls", folder],
+        "rsync": ["rsync", "-a", folder, tmp_path],
+        "find": ["find", folder],
+    }[tool]
+    process = half_way(mount, lambda: begin(*command))
+    sdk.drop_table("dropped" + tool)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode != 0 and err
+    assert "TableNotFound" in mount.control("errors")
+
+
+def test_a_dropped_table_is_gone(mounts, sdk):
+    sdk.fill_table("brief", entities(3))
+    mount = mounts("ttl=0")
+    assert len(os.listdir(mount / "brief/p")) == 3
+    sdk.drop_table("brief")
+    with pytest.raises(FileNotFoundError):
+        os.stat(mount / "brief")
+    assert "brief" not in os.listdir(mount.point)
+
+
+@pytest.fixture
+def stopped(service):
+    """The file's service, there and not answering while the test runs."""
+    yield lambda: service.send(signal.SIGSTOP)
+    service.send(signal.SIGCONT)
+
+
+@pytest.mark.sanitized
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_waiting_ls_can_be_interrupted(mounts, stopped, number):
+    mount = mounts("ttl=0")
+    stopped()
+    process = begin("ls", mount / "steady/p")
+    time.sleep(1)
+    assert process.poll() is None, "it should be waiting for the service"
+    os.killpg(process.pid, number)
+    process.communicate(timeout=10)
+    assert process.returncode == -number
+
+
+def test_another_signal_interrupts_nothing(mounts, service):
+    mount = mounts("ttl=0")
+    service.send(signal.SIGSTOP)
+    try:
+        process = begin(
+            "python3",
+            "-c",
+            "import os, signal, sys; signal.signal(signal.SIGURG, lambda *_: None);"
+            "print(len(os.listdir(sys.argv[1])))",
+            mount / "steady/p",
+        )
+        time.sleep(1)
+        process.send_signal(signal.SIGURG)
+        time.sleep(1)
+    finally:
+        service.send(signal.SIGCONT)
+    out, err = process.communicate(timeout=20)
+    assert (process.returncode, out) == (0, "2000\n"), err
+
+
+@pytest.mark.sanitized
+def test_sigterm_does_not_wait_for_the_service(mounts, stopped):
+    mount = mounts("ttl=0")
+    stopped()
+    process = begin("ls", mount / "steady/p")
+    time.sleep(1)
+    mount.send(signal.SIGTERM)
+    assert mount.has_ended(), "the daemon waits for a service that does not answer"
+    assert not mount.is_mounted()
+    process.communicate(timeout=10)
+    assert process.returncode != 0
+
+
+def test_control_files_answer_while_the_service_does_not(mounts, stopped):
+    mount = mounts("ttl=0")
+    stopped()
+    assert "tablefuse_requests_total" in mount.control("stats")
+    assert mount.control("version") and mount.control("config")
+    assert os.statvfs(mount.point).f_namemax == 255
+
+
+def test_the_service_comes_back(mounts, service):
+    mount = mounts("ttl=0")
+    service.send(signal.SIGSTOP)
+    process = begin("ls", mount / "steady/p")
+    time.sleep(1)
+    service.send(signal.SIGCONT)
+    out, err = process.communicate(timeout=40)
+    assert process.returncode == 0 and len(out.splitlines()) == 2000, err

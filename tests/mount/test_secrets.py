@@ -1,0 +1,188 @@
+"""A key that was planted is found nowhere: no output, no log, no generated file, not where other users may look."""
+import base64
+import os
+import pathlib
+import re
+import resource
+import signal
+import subprocess
+import urllib.parse
+
+import pytest
+
+from harness import EXIT_SEC, TABLEFUSE, Azurite, account_sas, environment, run, wait_until
+
+ACCOUNT = "planted"
+SECRET = b"this-is-the-planted-account-key-that-nobody-may-ever-see-again!!"
+KEY = base64.b64encode(SECRET).decode()
+SAS = account_sas(ACCOUNT, KEY)
+SIGNATURE = dict(urllib.parse.parse_qsl(SAS))["sig"]
+# a part of each would be too much already
+PARTS = [
+    SECRET[8:28],
+    KEY[10:30].encode(),
+    SIGNATURE[5:25].encode(),
+    urllib.parse.quote(SIGNATURE, safe="")[5:25].encode(),
+]
+
+
+@pytest.fixture(scope="module")
+def service(scratch):
+    azurite = Azurite(scratch, ACCOUNT, KEY)
+    yield azurite
+    azurite.stop()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def data(sdk):
+    sdk.create_table("table", [{"partitionKey": "p", "rowKey": "r"}])
+
+
+CREDENTIALS = {
+    "connection string": lambda url: {
+        "AZURE_STORAGE_CONNECTION_STRING": f"AccountName={ACCOUNT};AccountKey={KEY};TableEndpoint={url}"
+    },
+    "connection string with a signature": lambda url: {
+        "AZURE_STORAGE_CONNECTION_STRING": f"SharedAccessSignature={SAS};TableEndpoint={url}"
+    },
+    "key": lambda _: {"AZURE_STORAGE_KEY": KEY},
+    "signature": lambda _: {"AZURE_STORAGE_SAS_TOKEN": SAS},
+}
+
+
+def source(service, env):
+    return None if "AZURE_STORAGE_CONNECTION_STRING" in env else service.endpoint
+
+
+def assert_clean(what, data):
+    for part in PARTS:
+        assert part not in (
+            data if isinstance(data, bytes) else data.encode("utf-8", "surrogateescape")
+        ), f"in {what}"
+
+
+@pytest.mark.parametrize("kind", CREDENTIALS)
+def test_a_mounted_secret(mounts, service, kind):
+    env = CREDENTIALS[kind](service.endpoint)
+    mount = mounts(source=source(service, env), env=env)
+    run("ls", "-lR", mount.point)
+    run("ls", mount / "missing", check=False)
+    service.send(signal.SIGSTOP)  # an interrupted request is a failure to tell of
+    try:
+        process = subprocess.Popen(
+            ["ls", mount / "table/p"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(timeout=1)
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=EXIT_SEC)
+    finally:
+        service.send(signal.SIGCONT)
+    for name in ("stats", "errors", "version", "config"):
+        assert_clean(name, mount.control(name))
+    for name in ("cmdline", "environ"):
+        try:
+            assert_clean(name, pathlib.Path(f"/proc/{mount.pid}/{name}").read_bytes())
+        except PermissionError:
+            pass  # safer still
+    assert_clean("the mount table", pathlib.Path("/proc/self/mounts").read_bytes())
+
+
+@pytest.mark.parametrize("kind", CREDENTIALS)
+def test_a_log_of_failures(mounts, service, kind):
+    env = CREDENTIALS[kind](service.endpoint)
+    mount = mounts.prepare()
+    log = mount.point.with_name("log")
+    command = [TABLEFUSE, "mount", "-f", *filter(None, [source(service, env)]), mount.point]
+    with open(log, "w") as file:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=file,
+            env=environment(**env, **mount.sanitizers()),
+        )
+    wait_until(mount.is_mounted)
+    mount.adopt()
+    service.send(signal.SIGSTOP)
+    try:
+        waiting = subprocess.Popen(
+            ["ls", mount / "table"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        with pytest.raises(subprocess.TimeoutExpired):
+            waiting.wait(timeout=1)
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=EXIT_SEC)
+        waiting.wait(timeout=EXIT_SEC)
+    finally:
+        service.send(signal.SIGCONT)
+    assert_clean("the log", log.read_bytes())
+
+
+@pytest.mark.parametrize("kind", CREDENTIALS)
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1:1/planted",
+        "http://example.com/planted",
+        "https://planted.table.cosmos.azure.com",
+    ],
+)
+def test_a_mount_that_fails(mounts, kind, url):
+    env = CREDENTIALS[kind](url)
+    mount = mounts.prepare()
+    failed = mount.start(
+        None if "AZURE_STORAGE_CONNECTION_STRING" in env else url, env=env, check=False
+    )
+    assert failed.returncode in (2, 4)
+    assert_clean("what a failure says", failed.stdout + failed.stderr)
+
+
+def test_what_is_refused_is_not_repeated(mounts, service):
+    for env in (
+        {
+            "AZURE_STORAGE_CONNECTION_STRING": f"AccountName=a;AccountKey={KEY}!;TableEndpoint={service.endpoint}"
+        },
+        {"AZURE_STORAGE_CONNECTION_STRING": f"{KEY};{SAS}"},
+        {
+            "AZURE_STORAGE_CONNECTION_STRING": f"AccountName=a;AccountKey={KEY}",
+            "AZURE_STORAGE_SAS_TOKEN": SAS,
+        },
+        {"AZURE_STORAGE_ACCOUNT": "a", "AZURE_STORAGE_KEY": KEY, "AZURE_STORAGE_SAS_TOKEN": SAS},
+    ):
+        failed = mounts.prepare().start(env=env, check=False)
+        assert failed.returncode == 2
+        assert_clean("a refusal", failed.stdout + failed.stderr)
+
+
+@pytest.mark.parametrize("kind", CREDENTIALS)
+def test_a_core(mounts, service, kind, tmp_path):
+    """A crash with core dumps allowed leaves none, or one without the secret."""
+    env = CREDENTIALS[kind](service.endpoint)
+    before = resource.getrlimit(resource.RLIMIT_CORE)
+    try:
+        if before[1] == resource.RLIM_INFINITY:
+            resource.setrlimit(
+                resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+            )
+        mount = mounts(source=source(service, env), env=env, cwd=tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_CORE, before)
+    run("ls", "-lR", mount.point)
+    began = os.stat(tmp_path).st_mtime
+    mount.send(signal.SIGABRT)
+    assert mount.has_ended()
+    pattern = pathlib.Path("/proc/sys/kernel/core_pattern").read_text().strip()
+    assert re.match(r"[|/]|[\w%.]+$", pattern)
+    for directory in {
+        tmp_path,
+        pathlib.Path("/"),
+        mount.point.parent,
+        pathlib.Path(pattern).parent,
+    }:
+        for core in directory.glob("core*"):
+            if core.is_file() and core.stat().st_mtime >= began:
+                try:
+                    assert_clean(f"the core {core}", core.read_bytes())
+                finally:
+                    core.unlink()

@@ -1,0 +1,214 @@
+"""Directories as streams: parallel, streamed, seekable, and whole whatever the service's pages look like."""
+import errno
+import os
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from directory_stream import DirectoryStream
+from harness import run
+
+ROWS = 5000
+PAGE_ROWS = 1000
+NAMES = [f"{row:04}.json" for row in range(ROWS)]
+PARTITIONS = 30
+
+
+@pytest.fixture(scope="module", autouse=True)
+def data(sdk):
+    sdk.fill_table(
+        "stream", [{"partitionKey": "p", "rowKey": f"{row:04}", "Row": row} for row in range(ROWS)]
+    )
+    sdk.fill_table(
+        "wide",
+        [
+            {"partitionKey": f"part{p:02}", "rowKey": f"r{r}"}
+            for p in range(PARTITIONS)
+            for r in range(3)
+        ],
+    )
+
+
+def queries_of_a_listing(mounts):
+    """How many queries the program with faults sends until a listing of stream/p has ended: the last is its last page.
+    A fault can then be aimed at a page."""
+    mount = mounts(faults="")
+    assert os.listdir(mount / "stream/p") == NAMES
+    return mount.stats().requests("query")
+
+
+@pytest.mark.sanitized
+def test_lookups_in_one_directory_run_in_parallel(mounts):
+    delay_ms, lookups = 200, 64
+    mount = mounts(faults=f"latency={delay_ms}")
+    os.stat(mount / "stream/p")
+    began = time.monotonic()
+    with ThreadPoolExecutor(lookups) as pool:
+        sizes = list(
+            pool.map(lambda name: os.stat(mount / "stream/p" / name).st_size, NAMES[:lookups])
+        )
+    elapsed = time.monotonic() - began
+    assert len(set(sizes)) <= 2 and min(sizes) > 0
+    assert (
+        elapsed < lookups * delay_ms / 1000 / 2
+    ), "one after another they would take twice as long and more"
+
+
+@pytest.mark.sanitized
+def test_lookups_and_a_listing_of_one_directory_run_in_parallel(mounts):
+    delay_ms, lookups = 200, 20
+    mount = mounts(faults=f"latency={delay_ms}")
+    os.stat(mount / "stream/p")
+    began = time.monotonic()
+    with ThreadPoolExecutor(lookups + 1) as pool:
+        listing = pool.submit(os.listdir, mount / "stream/p")
+        found = list(
+            pool.map(lambda name: os.path.exists(mount / "stream/p" / name), NAMES[-lookups:])
+        )
+        elapsed = time.monotonic() - began
+        assert listing.result() == NAMES
+    assert all(found) and elapsed < lookups * delay_ms / 1000 / 2
+
+
+def test_the_first_names_come_before_the_last_page_is_asked(mounts):
+    mount = mounts(faults="latency=300")
+    os.stat(mount / "stream/p")
+    with mount.counting() as counted, DirectoryStream(mount / "stream/p") as stream:
+        assert next(stream) == NAMES[0]
+    assert 1 <= counted.requests("query") < ROWS / PAGE_ROWS
+
+
+def test_head_of_a_partition_costs_one_page(mount):
+    os.stat(mount / "stream/p")
+    with mount.counting() as counted:
+        with DirectoryStream(mount / "stream/p") as stream:
+            assert [next(stream) for _ in range(10)] == NAMES[:10]
+    assert counted.requests("query") == 1
+
+
+@pytest.mark.sanitized
+@pytest.mark.parametrize("faults", [None, "short=7", "short=300,empty=1"])
+def test_seekdir_and_rewinddir(mounts, faults):
+    mount = mounts(faults=faults)
+    with DirectoryStream(mount / "stream/p") as stream:
+        places, seen = [], []
+        while len(seen) < 2500:
+            places.append(stream.tell())
+            seen.append(next(stream))
+        assert seen == NAMES[:2500] and len(set(places)) == len(places)
+        for row in (2499, 0, 1200, 999, 1000, 1001, 7, 2100):
+            stream.seek(places[row])
+            assert [next(stream), next(stream)] == NAMES[row : row + 2]
+        stream.rewind()
+        assert [next(stream) for _ in range(3)] == NAMES[:3]
+        stream.seek(places[2400])
+        assert list(stream) == NAMES[2400:]
+        stream.rewind()
+        assert list(stream) == NAMES
+
+
+def test_seekdir_among_partitions_and_tables(mount):
+    for path in ("wide", "."):
+        with DirectoryStream(mount / path) as stream:
+            places, seen = [], []
+            for name in iter(lambda: (places.append(stream.tell()), next(stream, None))[1], None):
+                seen.append(name)
+            for row in reversed(range(len(seen))):
+                stream.seek(places[row])
+                assert next(stream) == seen[row]
+            assert sorted(seen) == seen and len(seen) == (PARTITIONS if path == "wide" else 2)
+
+
+@pytest.mark.sanitized
+def test_several_readers_each_see_all(mounts):
+    mount = mounts(faults="latency=20")
+    start = threading.Barrier(6)
+
+    def read():
+        start.wait()
+        with DirectoryStream(mount / "stream/p") as stream:
+            return list(stream)
+
+    with ThreadPoolExecutor(6) as pool:
+        for seen in [pool.submit(read) for _ in range(6)]:
+            assert seen.result() == NAMES
+
+
+def test_two_positions_of_one_stream_of_processes(mount):
+    """Interleaved readers do not move each other."""
+    with DirectoryStream(mount / "stream/p") as one, DirectoryStream(mount / "stream/p") as other:
+        for name in NAMES[:1500]:
+            assert next(one) == name
+            if name.endswith("0.json"):
+                next(other)
+        assert next(one) == NAMES[1500] and next(other) == NAMES[150]
+
+
+@pytest.mark.sanitized
+@pytest.mark.parametrize(
+    "faults", ["short=7", "short=1000,empty=3", "short=999", "empty=1", "short=13,empty=2"]
+)
+def test_short_and_empty_pages_make_the_same_listing(mounts, faults):
+    mount = mounts(faults=faults)
+    assert os.listdir(mount / "stream/p") == NAMES
+    assert sorted(os.listdir(mount.point)) == ["stream", "wide"]
+    assert os.listdir(mount / "wide") == [f"part{p:02}" for p in range(PARTITIONS)]
+    found = run("find", mount / "wide", "-type", "f").stdout.splitlines()
+    assert len(found) == PARTITIONS * 3
+    assert os.path.exists(mount / "stream/p/4999.json") and not os.path.exists(mount / "stream/q")
+
+
+@pytest.mark.sanitized
+@pytest.mark.parametrize(
+    "answer, error",
+    [
+        ("403:AuthorizationFailure", errno.EACCES),
+        ("400:InvalidInput", errno.EINVAL),
+        ("501:NotImplemented", errno.EIO),
+    ],
+)
+def test_a_listing_that_fails_half_way_fails(mounts, answer, error):
+    last = queries_of_a_listing(mounts)
+    mount = mounts(faults=f"fail=query:{last}:{answer}")
+    with pytest.raises(OSError) as raised:
+        os.listdir(mount / "stream/p")
+    assert raised.value.errno == error
+    assert answer.split(":")[1] in mount.control("errors")
+    assert os.listdir(mount / "stream/p") == NAMES, "the next listing is a new one"
+
+
+@pytest.mark.parametrize("tool", [["ls"], ["ls", "-l"], ["find"], ["rsync", "-a", "-n"]])
+def test_tools_see_the_failure(mounts, tool, tmp_path):
+    last = queries_of_a_listing(mounts)
+    mount = mounts(faults=f"fail=query:{last - 1}+:404:TableNotFound")
+    target = [tmp_path] if tool[0] == "rsync" else []
+    failed = run(*tool, f"{mount.point}/stream/p/", *target, check=False)
+    assert failed.returncode != 0 and failed.stderr
+    assert (
+        "No such file or directory" not in failed.stderr
+    ), "glibc takes ENOENT for the end of the directory"
+    assert "TableNotFound" in mount.control("errors")
+
+
+@pytest.mark.sanitized
+@pytest.mark.parametrize(
+    "answer",
+    ["503:ServerBusy", "500:OperationTimedOut", "429:TooManyRequests", "0:", "408:Timeout"],
+)
+def test_a_passing_failure_is_tried_again(mounts, answer):
+    last = queries_of_a_listing(mounts)
+    mount = mounts(faults=f"fail=query:{last}:{answer},fail=query:{last + 1}:{answer}")
+    assert os.listdir(mount / "stream/p") == NAMES
+    assert mount.stats().total("tablefuse_retries_total") == 2
+    assert mount.stats().total("tablefuse_given_up_total") == 0
+
+
+def test_a_lookup_that_fails_is_not_a_missing_name(mounts):
+    mount = mounts(faults="fail=get:*:403:AuthorizationFailure")
+    with pytest.raises(PermissionError):
+        os.stat(mount / "stream/p/0000.json")
+    with pytest.raises(PermissionError):
+        os.stat(mount / "stream/p/missing.json")
+    assert "AuthorizationFailure" in mount.control("errors")

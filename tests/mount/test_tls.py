@@ -1,0 +1,96 @@
+"""https with a certificate of one's own."""
+import os
+import pathlib
+
+import pytest
+
+from harness import ACCOUNT, KEY, Azurite, Certificate
+
+NETWORK = 4
+
+
+@pytest.fixture(scope="module")
+def certificate(scratch):
+    return Certificate(scratch)
+
+
+@pytest.fixture(scope="module")
+def service(scratch, certificate):
+    azurite = Azurite(scratch, certificate=certificate)
+    yield azurite
+    azurite.stop()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def data(sdk):
+    sdk.create_table("secure", [{"partitionKey": "p", "rowKey": "r", "Text": "over TLS"}])
+
+
+def refusal(mounts, service, *options, **variables):
+    mount = mounts.prepare()
+    failed = mount.start(
+        service.endpoint, *options, env={"AZURE_STORAGE_KEY": KEY, **variables}, check=False
+    )
+    assert not mount.is_mounted() and len(failed.stderr.splitlines()) == 1
+    return failed
+
+
+@pytest.mark.sanitized
+def test_ca_cert(mounts, certificate):
+    mount = mounts(f"ca_cert={certificate.file}")
+    assert "over TLS" in (mount / "secure/p/r.json").read_text()
+
+
+def test_a_relative_ca_cert(mounts, certificate):
+    path = pathlib.Path(certificate.file)
+    assert os.listdir(mounts(f"ca_cert={path.name}", cwd=path.parent).point) == ["secure"]
+
+
+def test_ssl_cert_file(mounts, service, certificate):
+    mount = mounts(
+        source=service.endpoint, env={"AZURE_STORAGE_KEY": KEY, "SSL_CERT_FILE": certificate.file}
+    )
+    assert os.listdir(mount / "secure/p") == ["r.json"]
+
+
+def test_an_unknown_certificate_is_refused(mounts, service):
+    failed = refusal(mounts, service)
+    assert (
+        failed.returncode == NETWORK
+        and "certificate" in failed.stderr
+        and "ca_cert" in failed.stderr
+    )
+
+
+def test_a_foreign_certificate_is_refused(mounts, service, scratch):
+    foreign = Certificate(scratch, "foreign")
+    failed = refusal(mounts, service, f"ca_cert={foreign.file}")
+    assert failed.returncode == NETWORK and "certificate" in failed.stderr
+
+
+def test_a_certificate_for_another_host_is_refused(mounts, scratch):
+    elsewhere = Certificate(scratch, "elsewhere", "DNS:elsewhere.example")
+    azurite = Azurite(scratch, certificate=elsewhere)
+    try:
+        failed = refusal(mounts, azurite, f"ca_cert={elsewhere.file}")
+    finally:
+        azurite.stop()
+    assert failed.returncode == NETWORK and ACCOUNT in failed.stderr
+
+
+@pytest.mark.parametrize("content", [None, "", "no certificate\n"])
+def test_a_ca_cert_that_is_none(mounts, service, scratch, content):
+    path = scratch / "none.pem"
+    path.unlink(missing_ok=True)
+    if content is not None:
+        path.write_text(content)
+    failed = refusal(mounts, service, f"ca_cert={path}")
+    assert failed.returncode in (2, NETWORK) and "none.pem" in failed.stderr
+
+
+def test_plain_http_to_a_tls_port_fails(mounts, service):
+    mount = mounts.prepare()
+    failed = mount.start(
+        service.endpoint.replace("https", "http"), env={"AZURE_STORAGE_KEY": KEY}, check=False
+    )
+    assert failed.returncode == NETWORK and not mount.is_mounted()

@@ -1,0 +1,137 @@
+"""Other users: a mount of a plain user, and who may look into it.
+
+Root's /dev/fuse is often root's alone. In a mount namespace of its own each script gets one that everybody may open,
+and a fuse.conf; it ends with the script, and its mounts with it."""
+import os
+import shutil
+
+import pytest
+
+from harness import TABLEFUSE, environment, run
+
+pytestmark = pytest.mark.skipif(
+    os.geteuid() != 0, reason="only root can become others; all other files ran as a plain user"
+)
+
+USER, OTHER = "nobody", "games"
+
+PROLOGUE = """
+set -eu
+mount -t tmpfs none "$WORK/devices"
+mknod "$WORK/devices/fuse" c 10 229
+chmod 666 "$WORK/devices/fuse"
+mount --bind "$WORK/devices/fuse" /dev/fuse
+printf "%s" "$FUSE_CONF" > "$WORK/fuse.conf"
+mount --bind "$WORK/fuse.conf" /etc/fuse.conf
+as() { user=$1; shift; runuser -u "$user" -- "$@"; }
+trap 'umount -l "$WORK/mnt" 2>/dev/null || :' EXIT
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def data(sdk):
+    sdk.create_table("table", [{"partitionKey": "p", "rowKey": "r", "N": 1}])
+
+
+@pytest.fixture
+def script(tmp_path_factory, scratch, service):
+    """Runs a script in such a namespace; $WORK/mnt is the user's, the program is $WORK/tablefuse."""
+    work = scratch / tmp_path_factory.mktemp("users").name
+    for directory in ("mnt", "devices"):
+        (work / directory).mkdir(parents=True)
+    shutil.copy(TABLEFUSE, work / "tablefuse")
+    shutil.chown(work / "mnt", USER)
+    for path in (work, work / "mnt", work / "tablefuse"):
+        path.chmod(0o755)
+
+    def in_namespace(text, fuse_conf="", check=True):
+        env = environment(
+            WORK=str(work),
+            FUSE_CONF=fuse_conf,
+            HOME="/",
+            AZURE_STORAGE_CONNECTION_STRING=service.connection_string(),
+        )
+        return run("unshare", "-m", "sh", "-c", PROLOGUE + text, env=env, check=check)
+
+    return in_namespace
+
+
+@pytest.mark.sanitized
+def test_a_plain_user_mounts_reads_and_unmounts(script):
+    done = script(
+        f"""
+        as {USER} "$WORK/tablefuse" mount "$WORK/mnt"
+        as {USER} ls "$WORK/mnt/table/p"
+        as {USER} cat "$WORK/mnt/table/p/r.json"
+        as {USER} stat -c %U "$WORK/mnt/table/p/r.json"
+        as {USER} "$WORK/tablefuse" unmount "$WORK/mnt"
+        as {USER} ls -a "$WORK/mnt"
+    """
+    )
+    listed, *text, owner, dot, dots = done.stdout.splitlines()
+    assert listed == "r.json" and text[-2] == '  "N": 1' and (owner, dot, dots) == (USER, ".", "..")
+
+
+def test_nobody_else_looks_in(script):
+    done = script(
+        f"""
+        as {USER} "$WORK/tablefuse" mount "$WORK/mnt"
+        as {OTHER} ls "$WORK/mnt" || echo refused the other
+        ls "$WORK/mnt" || echo refused root
+        as {USER} "$WORK/tablefuse" unmount "$WORK/mnt"
+    """
+    )
+    assert done.stdout.splitlines() == ["refused the other", "refused root"]
+
+
+def test_allow_other_needs_fuse_conf(script):
+    done = script(
+        f"""
+        as {USER} "$WORK/tablefuse" mount -o allow_other "$WORK/mnt" || echo "exit $?"
+        mountpoint -q "$WORK/mnt" || echo nothing there
+    """
+    )
+    assert done.stdout.splitlines() == ["exit 32", "nothing there"]
+    assert "user_allow_other" in done.stderr
+
+
+def test_allow_other_lets_in_whom_the_modes_let_in(script):
+    done = script(
+        f"""
+        as {USER} "$WORK/tablefuse" mount -o allow_other "$WORK/mnt"
+        as {OTHER} ls "$WORK/mnt/table/p"
+        grep -o default_permissions /proc/self/mounts | head -n 1
+        as {USER} "$WORK/tablefuse" unmount "$WORK/mnt"
+        as {USER} "$WORK/tablefuse" mount -o allow_other,umask=077 "$WORK/mnt"
+        as {OTHER} ls "$WORK/mnt/table" || echo refused the other
+        as {USER} ls "$WORK/mnt/table"
+        as {USER} "$WORK/tablefuse" unmount "$WORK/mnt"
+    """,
+        fuse_conf="user_allow_other\n",
+    )
+    assert done.stdout.splitlines() == ["r.json", "default_permissions", "refused the other", "p"]
+
+
+def test_root_lets_others_in_without_fuse_conf(script):
+    done = script(
+        f"""
+        "$WORK/tablefuse" mount "$WORK/mnt"
+        as {OTHER} ls "$WORK/mnt" || echo refused the other
+        "$WORK/tablefuse" unmount "$WORK/mnt"
+        "$WORK/tablefuse" mount -o allow_other,uid=$(id -u {USER}),umask=027 "$WORK/mnt"
+        as {USER} ls "$WORK/mnt"
+        as {OTHER} ls "$WORK/mnt" || echo refused the other
+        "$WORK/tablefuse" unmount "$WORK/mnt"
+    """
+    )
+    assert done.stdout.splitlines() == ["refused the other", "table", "refused the other"]
+
+
+def test_a_directory_of_somebody_else_is_no_mount_point(script):
+    done = script(
+        f"""
+        chown {OTHER} "$WORK/mnt"
+        as {USER} "$WORK/tablefuse" mount "$WORK/mnt" || echo "exit $?"
+    """
+    )
+    assert done.stdout == "exit 32\n" and "mnt" in done.stderr

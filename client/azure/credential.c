@@ -131,9 +131,9 @@ int credential_append_authorization(const struct credential *credential,
     unsigned char base64[(DIGEST_SIZE + 2) / 3 * 4 + 1];
     unsigned int digest_size;
     _cleanup_(buffer_finish) struct buffer text;
+    buffer_init(&text, (size_t)64 << 10);
     if (credential->account[0] == '\0')
         return ret->error;
-    buffer_init(&text, (size_t)64 << 10);
     int r = append_string_to_sign(credential, request, &text);
     if (r < 0)
         return r;

@@ -1,0 +1,90 @@
+# shellcheck shell=bash disable=SC2034
+# What quickstart and check need on a Debian machine, and how it gets there. Sourced, never run.
+# The working directory is the repository; `build/` is the only folder that is written to.
+
+# Everything that meson.build asks for, and what a session in a shell wants.
+build_packages=(gcc libc6-dev meson ninja-build pkg-config libfuse3-dev libcurl4-openssl-dev
+    libssl-dev libcjson-dev libcmocka-dev uthash-dev)
+use_packages=(fuse3 jq grep findutils ca-certificates)
+check_packages=(clang libclang-rt-14-dev clang-format clang-tidy cppcheck python3 python3-pytest
+    python3-pytest-timeout openssl procps rsync tar util-linux mount)
+
+emulator=build/emulator # where npm puts the table service and its SDK
+azurite=$emulator/node_modules/azurite/dist/src/table/main.js
+
+fail() # MESSAGE
+{
+    printf '%s: %s\n' "$0" "$1" >&2
+    exit 1
+}
+
+as_root() # COMMAND...
+{
+    if [ "$(id -u)" = 0 ]; then
+        "$@"
+    elif command -v sudo >/dev/null; then
+        sudo "$@"
+    else
+        fail "not root and no sudo; as root, run: $*"
+    fi
+}
+
+is_installed() # PACKAGE
+{
+    [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+install_packages() # PACKAGE...
+{
+    local missing=() package
+    command -v apt-get >/dev/null || fail "this needs Debian's apt-get; elsewhere install: $*"
+    for package; do
+        is_installed "$package" || missing+=("$package")
+    done
+    [ ${#missing[@]} = 0 ] && return
+    echo "Installing ${missing[*]}"
+    as_root apt-get update -qq || fail 'apt-get update failed: is the network up?'
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
+        -o DPkg::Lock::Timeout=120 -o Dpkg::Use-Pty=0 "${missing[@]}" >/dev/null ||
+        fail "apt-get could not install: ${missing[*]}"
+}
+
+# Node from elsewhere than Debian brings its own npm, and Debian's packages would clash with it.
+install_node()
+{
+    if ! command -v node >/dev/null; then
+        install_packages nodejs npm
+    elif ! command -v npm >/dev/null; then
+        install_packages npm
+    fi
+    node -e 'process.exit(parseInt(process.versions.node) >= 18 ? 0 : 1)' ||
+        fail "$(command -v node) is too old: version 18 or newer is needed"
+}
+
+# Azurite and @azure/data-tables in the versions of package-lock.json.
+install_emulator()
+{
+    cmp -s contrib/emulator/package-lock.json "$emulator/installed-lock.json" && return
+    install_node
+    echo "Installing Azurite into $emulator"
+    { mkdir -p "$emulator" && cp contrib/emulator/package*.json "$emulator"; } ||
+        fail "cannot write to $emulator"
+    npm ci --prefix "$emulator" --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null ||
+        fail 'npm ci failed: is the network up?'
+    cp contrib/emulator/package-lock.json "$emulator/installed-lock.json"
+}
+
+configure() # DIRECTORY MESON-OPTION...
+{
+    local directory=$1 log
+    shift
+    [ -f "$directory/build.ninja" ] && return
+    mkdir -p build
+    log=build/setup.log
+    meson setup "$directory" "$@" >"$log" 2>&1 || { cat "$log"; return 1; }
+}
+
+compile() # DIRECTORY
+{
+    ninja -C "$1" --quiet
+}

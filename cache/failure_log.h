@@ -12,7 +12,7 @@ struct failure_record { /* fs/ turns table and position into a path when it is r
     const char *operation; /* static text */
     const char *command;   /* who asked; may be NULL */
     const char *table;     /* NULL: the account */
-    struct bytes position; /* may be empty: the table */
+    struct bytes position; /* an entity; without NUL: a partition; empty: the table */
     struct failure failure;
 };
 

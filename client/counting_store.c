@@ -1,4 +1,5 @@
 #include "client/counting_store.h"
+#include "client/text/metrics.h"
 
 #include <pthread.h>
 
@@ -9,8 +10,7 @@ struct row {
     const char *operation;
     char command[COMMAND_SIZE];
     int http_status;
-    uint64_t requests, rows;
-    int64_t duration_ms;
+    uint64_t requests, rows, duration_ms;
 };
 
 struct counting_store {
@@ -65,13 +65,13 @@ static int count(struct counting_store *self, const char *operation, const struc
     char command[COMMAND_SIZE];
     (void)snprintf(command, sizeof(command), "%s", call->command ? call->command : "");
     int http_status = r < 0 ? call->failure.http_status : 200;
-    int64_t duration_ms = clock_now_ms(self->clock) - begin_ms;
+    int64_t duration_ms = MAX(clock_now_ms(self->clock) - begin_ms, 0);
 
     (void)pthread_mutex_lock(&self->lock);
     struct row *row = take_row_locked(self, operation, http_status, command);
     row->requests++;
     row->rows += rows;
-    row->duration_ms += duration_ms;
+    row->duration_ms += (uint64_t)duration_ms;
     (void)pthread_mutex_unlock(&self->lock);
     return r;
 }
@@ -135,24 +135,47 @@ int counting_store_create(struct table_store *inner, const struct clock *clock,
     return 0;
 }
 
-int counting_store_each(struct table_store *store,
-                        int (*each)(void *context, const struct counting_row *row), void *context)
+static const struct {
+    const char *name, *help;
+    size_t offset; /* of an uint64_t in struct row */
+} metrics[] = {
+    {"tablefuse_requests_total",
+     "Requests sent to the service, by HTTP status (0: no answer) and the command they were for.",
+     offsetof(struct row, requests)},
+    {"tablefuse_request_rows_total", "Entities that they brought.", offsetof(struct row, rows)},
+    {"tablefuse_request_milliseconds_total", "Time that they took.",
+     offsetof(struct row, duration_ms)},
+};
+
+static void append_sample(struct buffer *ret, const char *metric, const struct row *row,
+                          uint64_t value)
+{
+    (void)buffer_append_format(ret, "%s{", metric);
+    (void)metrics_append_label(ret, "operation", row->operation);
+    (void)buffer_append_format(ret, ",status=\"%d\",", row->http_status);
+    (void)metrics_append_label(ret, "command", row->command);
+    (void)buffer_append_format(ret, "} %llu\n", (unsigned long long)value);
+}
+
+int counting_store_append_metrics(struct table_store *store, struct buffer *ret)
 {
     struct counting_store *self = (struct counting_store *)store;
-    for (size_t i = 0;; i++) { /* rows are only ever added */
-        (void)pthread_mutex_lock(&self->lock);
-        bool is_end = i >= self->n;
-        struct row row = is_end ? (struct row){0} : self->rows[i];
-        (void)pthread_mutex_unlock(&self->lock);
-        if (is_end)
-            return 0;
-        int r = each(context, &(struct counting_row){.operation = row.operation,
-                                                     .command = row.command,
-                                                     .http_status = row.http_status,
-                                                     .requests = row.requests,
-                                                     .rows = row.rows,
-                                                     .duration_ms = row.duration_ms});
-        if (r != 0)
-            return r;
+    struct row *rows = malloc(sizeof(self->rows));
+    if (!rows)
+        return -ENOMEM;
+    (void)pthread_mutex_lock(&self->lock);
+    size_t n = self->n;
+    memcpy(rows, self->rows, n * sizeof(*rows));
+    (void)pthread_mutex_unlock(&self->lock);
+
+    for (size_t m = 0; m < ARRAY_SIZE(metrics); m++) {
+        (void)metrics_append_head(ret, metrics[m].name, "counter", metrics[m].help);
+        for (size_t i = 0; i < n; i++) {
+            uint64_t value;
+            memcpy(&value, (const char *)&rows[i] + metrics[m].offset, sizeof(value));
+            append_sample(ret, metrics[m].name, &rows[i], value);
+        }
     }
+    free(rows);
+    return ret->error;
 }

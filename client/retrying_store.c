@@ -1,5 +1,6 @@
 #include "client/retrying_store.h"
 #include "client/backoff.h"
+#include "client/text/metrics.h"
 
 #include <stdatomic.h>
 
@@ -151,9 +152,12 @@ int retrying_store_create(struct table_store *inner, const struct clock *clock,
     return 0;
 }
 
-struct retrying_stats retrying_store_stats(struct table_store *store)
+int retrying_store_append_metrics(struct table_store *store, struct buffer *ret)
 {
     struct retrying_store *self = (struct retrying_store *)store;
-    return (struct retrying_stats){.retries = atomic_load(&self->retries),
-                                   .given_up = atomic_load(&self->given_up)};
+    (void)metrics_append_number(ret, "tablefuse_retries_total", "counter",
+                                "Requests that were sent again.", atomic_load(&self->retries));
+    return metrics_append_number(ret, "tablefuse_given_up_total", "counter",
+                                 "Operations that failed after all retries.",
+                                 atomic_load(&self->given_up));
 }

@@ -5,13 +5,9 @@
 #include "client/clock.h"
 #include "client/table_store.h"
 
-struct retrying_stats {
-    uint64_t retries, given_up;
-};
-
 /* Takes the inner store on success. */
 int retrying_store_create(struct table_store *inner, const struct clock *clock,
                           struct table_store **ret);
-struct retrying_stats retrying_store_stats(struct table_store *store); /* of a store made here */
+int retrying_store_append_metrics(struct table_store *store, struct buffer *ret); /* of a store made here */
 
 #endif

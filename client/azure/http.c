@@ -21,13 +21,14 @@ struct exchange {
 
 struct http {
     struct http_options options;
-    char *ca_file;
     const struct clock *clock;
     pthread_mutex_t lock;
     pthread_cond_t freed;
     /* guarded by lock */
     struct exchange *idle; /* a stack: the warmest connection first */
     size_t exchanges;      /* idle ones too */
+    /* not guarded: */
+    char ca_file[]; /* the options' */
 };
 
 static void exchange_destroy(struct exchange *exchange)
@@ -85,8 +86,8 @@ static bool set_transport(CURL *easy, const struct http *http)
     failed |= curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     failed |= curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
     failed |= curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
-    if (http->ca_file)
-        failed |= curl_easy_setopt(easy, CURLOPT_CAINFO, http->ca_file);
+    if (http->options.ca_file)
+        failed |= curl_easy_setopt(easy, CURLOPT_CAINFO, http->options.ca_file);
     if (!http->options.use_proxy)
         failed |= curl_easy_setopt(easy, CURLOPT_PROXY, ""); /* whatever the environment says */
     return failed == 0;
@@ -108,11 +109,22 @@ static bool set_callbacks(struct exchange *exchange)
     return failed == 0;
 }
 
+/* As it is between exchanges: what it took was handed on. */
+static void exchange_reset(struct exchange *exchange, const struct http *http)
+{
+    exchange->answer = (struct http_answer){0};
+    buffer_init(&exchange->answer.headers, HEADERS_MAX_BYTES);
+    buffer_init(&exchange->answer.body, http->options.body_max_bytes);
+    exchange->sends = 0;
+    exchange->error[0] = '\0';
+}
+
 static int exchange_create(const struct http *http, struct exchange **ret)
 {
     _cleanup_(exchange_destroyp) struct exchange *exchange = calloc(1, sizeof(*exchange));
     if (!exchange)
         return -ENOMEM;
+    exchange_reset(exchange, http);
     exchange->easy = curl_easy_init();
     exchange->multi = curl_multi_init();
     if (!exchange->easy || !exchange->multi || !set_transport(exchange->easy, http) ||
@@ -177,18 +189,15 @@ static void put_into_pool(struct http *http, struct exchange *exchange)
 
 static int take_exchange(struct http *http, struct call *call, struct exchange **ret)
 {
-    struct exchange *exchange;
-    while (!take_from_pool(http, &exchange)) {
+    while (!take_from_pool(http, ret)) {
         int r = check_call(http, call, call->deadline_ms);
         if (r < 0)
             return r;
     }
-    if (!exchange && exchange_create(http, &exchange) < 0) {
-        put_into_pool(http, NULL);
-        return call_fail(call, -ENOMEM, "out of memory");
-    }
-    *ret = exchange;
-    return 0;
+    if (*ret || exchange_create(http, ret) == 0)
+        return 0;
+    put_into_pool(http, NULL);
+    return call_fail(call, -ENOMEM, "out of memory");
 }
 
 /* Until the transfer ends, the call is cancelled, or time is over. */
@@ -296,10 +305,6 @@ static int perform(const struct http *http, struct exchange *exchange,
         curl_easy_setopt(exchange->easy, CURLOPT_URL, request->url) != CURLE_OK ||
         curl_easy_setopt(exchange->easy, CURLOPT_HTTPHEADER, headers) != CURLE_OK)
         return call_fail(call, -ENOMEM, "out of memory");
-    buffer_init(&exchange->answer.headers, HEADERS_MAX_BYTES);
-    buffer_init(&exchange->answer.body, http->options.body_max_bytes);
-    exchange->answer.status = exchange->sends = 0;
-    exchange->error[0] = '\0';
     int r = transfer(http, exchange, call);
     (void)curl_easy_setopt(exchange->easy, CURLOPT_HTTPHEADER, NULL);
     return r;
@@ -317,7 +322,7 @@ int http_get(struct http *http, const struct http_request *request, struct call 
         *ret = exchange->answer;
     else
         http_answer_finish(&exchange->answer);
-    exchange->answer = (struct http_answer){0};
+    exchange_reset(exchange, http);
     put_into_pool(http, exchange);
     return r;
 }
@@ -361,16 +366,29 @@ static int init_lock(struct http *http)
     return r == 0 ? 0 : -ENOMEM;
 }
 
+int http_global_init(void)
+{
+    return curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK ? 0 : -ENOMEM;
+}
+
 int http_create(const struct http_options *options, const struct clock *clock, struct http **ret)
 {
-    _cleanup_(freep) struct http *http = calloc(1, sizeof(*http));
-    _cleanup_(freep) char *ca_file = options->ca_file ? strdup(options->ca_file) : NULL;
-    if (!http || (options->ca_file && !ca_file) || init_lock(http) < 0)
+    size_t ca_size = options->ca_file ? strlen(options->ca_file) + 1 : 0;
+    struct http *http = calloc(1, sizeof(*http) + ca_size);
+    if (!http)
         return -ENOMEM;
+    int r = init_lock(http);
+    if (r < 0) {
+        free(http);
+        return r;
+    }
     http->options = *options;
-    http->ca_file = TAKE_PTR(ca_file);
+    if (options->ca_file) {
+        memcpy(http->ca_file, options->ca_file, ca_size);
+        http->options.ca_file = http->ca_file;
+    }
     http->clock = clock;
-    *ret = TAKE_PTR(http);
+    *ret = http;
     return 0;
 }
 
@@ -385,6 +403,5 @@ void http_destroy(struct http *http)
     }
     (void)pthread_cond_destroy(&http->freed);
     (void)pthread_mutex_destroy(&http->lock);
-    free(http->ca_file);
     free(http);
 }

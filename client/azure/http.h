@@ -1,7 +1,7 @@
 #ifndef CLIENT_AZURE_HTTP_H
 #define CLIENT_AZURE_HTTP_H
 /* One HTTP exchange at a time and thread, over kept connections: HTTP/1.1, verified TLS 1.2 or newer, no redirects.
- * Any thread. To be created after the last fork, in a process that called curl_global_init once before any thread. */
+ * Any thread. To be created after the last fork, behind http_global_init. */
 #include "client/bytes.h"
 #include "client/call.h"
 
@@ -27,6 +27,8 @@ struct http_answer {
      * than once. Reads do not care; a write was perhaps done twice, and counts as a second attempt. */
     bool was_resent;
 };
+
+int http_global_init(void); /* libcurl's own: once, after the last fork, before any thread. 0 or -ENOMEM */
 
 struct http;
 int http_create(const struct http_options *options, const struct clock *clock, struct http **ret);

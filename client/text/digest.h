@@ -1,0 +1,10 @@
+#ifndef CLIENT_TEXT_DIGEST_H
+#define CLIENT_TEXT_DIGEST_H
+/* SHA-256, for names of keys that are too long to be file names. Pure. */
+#include "client/bytes.h"
+
+#define DIGEST_SIZE 32
+
+int digest_sha256(struct bytes input, unsigned char ret[DIGEST_SIZE]); /* 0 or -ENOMEM */
+
+#endif

@@ -1,0 +1,74 @@
+#include "fs/background.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int reap(pid_t child, int otherwise)
+{
+    int status;
+    while (waitpid(child, &status, 0) < 0)
+        if (errno != EINTR)
+            return otherwise;
+    return WIFEXITED(status) && WEXITSTATUS(status) != 0 ? WEXITSTATUS(status) : otherwise;
+}
+
+/* How the child fares: it writes a byte when it is ready, and closes the pipe when it ends. */
+static int await_child(pid_t child, int fd, int64_t limit_ms, int otherwise)
+{
+    struct pollfd pollfd = {.fd = fd, .events = POLLIN};
+    int n;
+    do {
+        n = poll(&pollfd, 1, (int)limit_ms);
+    } while (n < 0 && errno == EINTR);
+    char byte;
+    if (n > 0 && read(fd, &byte, 1) == 1)
+        return 0;
+    if (n <= 0) {
+        (void)fprintf(stderr, "tablefuse: the mount did not answer within %d s: given up\n",
+                      (int)(limit_ms / 1000));
+        (void)kill(child, SIGKILL);
+    }
+    return reap(child, otherwise);
+}
+
+int background_fork(int64_t limit_ms, int otherwise, struct background *ret, int *ret_exit_code)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return -errno;
+    pid_t child = fork();
+    if (child < 0) {
+        int error = -errno;
+        (void)close(ends[0]);
+        (void)close(ends[1]);
+        return error;
+    }
+    if (child == 0) {
+        (void)close(ends[0]);
+        ret->pipe = ends[1];
+        return 0;
+    }
+    (void)close(ends[1]);
+    *ret_exit_code = await_child(child, ends[0], limit_ms, otherwise);
+    (void)close(ends[0]);
+    return 1;
+}
+
+void background_ready(struct background *background)
+{
+    if (background->pipe < 0)
+        return;
+    (void)setsid();
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int fd = STDIN_FILENO; null >= 0 && fd <= STDERR_FILENO; fd++)
+        (void)dup2(null, fd);
+    if (null > STDERR_FILENO)
+        (void)close(null);
+    ssize_t n = write(background->pipe, "", 1);
+    (void)n; /* a parent that was killed meanwhile needs no answer */
+    (void)close(background->pipe);
+    background->pipe = -1;
+}

@@ -1,0 +1,472 @@
+#include "fs/command.h"
+#include "cache/account.h"
+#include "client/azure/azure_store.h"
+#include "client/azure/http.h"
+#include "client/counting_store.h"
+#include "client/retrying_store.h"
+#include "client/text/metrics.h"
+#include "fs/background.h"
+#include "fs/mountpoint.h"
+#include "fs/options.h"
+#include "fs/session.h"
+
+#define FUSE_USE_VERSION 312
+#include <fuse_lowlevel.h>
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define QUESTION_MS   10000 /* for the first question to the service, retries included */
+#define MOUNT_MS      30000 /* for all of `tablefuse mount` */
+#define DAEMON_END_MS 30000
+
+static const char usage[] =
+    "usage: tablefuse mount [-f] [-o OPTIONS] [SOURCE] DIR\n"
+    "       tablefuse unmount [-z] DIR\n"
+    "       tablefuse version\n"
+    "\n"
+    "Mounts an Azure Table Storage account as a directory tree of JSON files.\n"
+    "\n"
+    "SOURCE is an account name, an endpoint URL, or `emulator`; /TABLE behind it makes that\n"
+    "table's directory the root. Credentials, and the account where there is no SOURCE, come\n"
+    "from the environment: AZURE_STORAGE_CONNECTION_STRING, or AZURE_STORAGE_ACCOUNT with\n"
+    "AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN.\n"
+    "\n"
+    "  -f               stay in the foreground, messages on standard error\n"
+    "  -z               unmount now, finish when the last user is done\n"
+    "  -o ro            read-only (this version always is)\n"
+    "  -o ttl=SECONDS   how old an answer may be (default 1; fractions allowed; 0: always ask)\n"
+    "  -o uid=, gid=    owner of every file (default: who mounts)\n"
+    "  -o umask=OCTAL   permissions taken from 0777 and 0666 (default: the mounter's umask)\n"
+    "  -o allow_other   other users may enter; the kernel checks the permissions\n"
+    "  -o ca_cert=FILE  trust these certificates (also: SSL_CERT_FILE)\n"
+    "  -o table=TABLE   the same as /TABLE behind SOURCE\n"
+    "and FUSE's own options, for example auto_unmount, fsname=NAME.\n"
+    "\n"
+    "Exit codes: 1 usage, 2 configuration, 3 credentials refused, 4 network or TLS,\n"
+    "5 not found, 32 mounting.\n";
+
+struct mount_command {
+    bool is_foreground;
+    const char *source; /* NULL: the environment says */
+    char *mountpoint;
+    struct options options;
+    struct fuse_args args;
+    struct background background;
+    struct connection connection;
+    struct table_store *store, *retrying, *counting; /* the second and third are inside the first's chain */
+    struct file_system fs;
+};
+
+static int complain_usage(const char *reason)
+{
+    (void)fprintf(stderr, "tablefuse: %s\n%s", reason, usage);
+    return EXIT_USAGE;
+}
+
+/* Copies the environment's answer and blanks it, so that /proc/PID/environ shows no secret. */
+static char *take_secret(const char *name)
+{
+    char *value = getenv(name);
+    char *copy = value ? strdup(value) : NULL;
+    if (value)
+        explicit_bzero(value, strlen(value));
+    return copy;
+}
+
+static void wipe(char *secret)
+{
+    if (secret)
+        explicit_bzero(secret, strlen(secret));
+    free(secret);
+}
+
+static int connect_account(struct mount_command *command)
+{
+    char *connection_string = take_secret("AZURE_STORAGE_CONNECTION_STRING");
+    char *key = take_secret("AZURE_STORAGE_KEY");
+    char *sas_token = take_secret("AZURE_STORAGE_SAS_TOKEN");
+    struct connection_environment environment = {.connection_string = connection_string,
+                                                 .account = getenv("AZURE_STORAGE_ACCOUNT"),
+                                                 .key = key,
+                                                 .sas_token = sas_token};
+    struct call call = {0};
+    int r = connection_init(&command->connection, command->source, &environment, &call);
+    wipe(connection_string);
+    wipe(key);
+    wipe(sas_token);
+    char *own_table = command->connection.endpoint.table;
+    if (r == 0 && command->options.table) {
+        if (own_table[0] && strcmp(own_table, command->options.table) != 0)
+            r = call_fail(&call, -EINVAL, "SOURCE names the table %s, -o table= another", own_table);
+        else
+            r = endpoint_set_table(&command->connection.endpoint, bytes_of(command->options.table),
+                                   &call);
+    }
+    if (r < 0)
+        (void)fprintf(stderr, "tablefuse: %s\n", call.failure.message);
+    return r < 0 ? EXIT_CONFIGURATION : 0;
+}
+
+static const char *table_of(const struct mount_command *command)
+{
+    const char *table = command->connection.endpoint.table;
+    return table[0] ? table : NULL;
+}
+
+/* The store with its decorators, from the service upwards. */
+static int create_store(struct mount_command *command, store_decorator *decorate)
+{
+    const char *ca_file = command->options.ca_cert ? command->options.ca_cert
+                                                   : getenv("SSL_CERT_FILE");
+    struct azure_store_options options = {.connection = &command->connection, .ca_file = ca_file};
+    _cleanup_(table_store_destroyp) struct table_store *store = NULL;
+    struct table_store *outer;
+    int r = azure_store_create(&options, &clock_system, &store);
+    if (r == 0 && decorate) {
+        r = decorate(store, &outer);
+        if (r == 0)
+            store = outer;
+    }
+    if (r == 0) {
+        r = counting_store_create(store, &clock_system, &outer);
+        if (r == 0)
+            store = command->counting = outer;
+    }
+    if (r == 0) {
+        r = retrying_store_create(store, &clock_system, &outer);
+        if (r == 0)
+            store = command->retrying = outer;
+    }
+    if (r == 0)
+        command->store = TAKE_PTR(store);
+    return r;
+}
+
+static int exit_code_of(const struct failure *failure)
+{
+    if (failure->error == -EACCES)
+        return EXIT_CREDENTIALS;
+    if (failure->error == -ENOENT)
+        return EXIT_NOT_FOUND;
+    return failure->http_status == 0 || failure->is_retryable ? EXIT_NETWORK : EXIT_CONFIGURATION;
+}
+
+static int complain_service(const struct mount_command *command, const struct failure *failure)
+{
+    const struct endpoint *endpoint = &command->connection.endpoint;
+    (void)fprintf(stderr, "tablefuse: account %s at %s", endpoint->account, endpoint->url);
+    if (endpoint->table[0])
+        (void)fprintf(stderr, ", table %s", endpoint->table);
+    if (failure->http_status > 0)
+        (void)fprintf(stderr, ": HTTP %d", failure->http_status);
+    if (failure->code[0])
+        (void)fprintf(stderr, " %s", failure->code);
+    if (failure->message[0])
+        (void)fprintf(stderr, ": %s", failure->message);
+    (void)fprintf(stderr, "%s%s\n", failure->advice ? " -- " : "",
+                  failure->advice ? failure->advice : "");
+    return exit_code_of(failure);
+}
+
+/* One real question: does the service know us, and is the table there? */
+static int ask_service(struct mount_command *command)
+{
+    struct call call = {.deadline_ms = clock_now_ms(&clock_system) + QUESTION_MS,
+                        .command = "mount"};
+    int r;
+    if (table_of(command)) {
+        struct query query = {
+            .table = table_of(command), .range = RANGE_ALL, .top = 1, .keys_only = true};
+        struct answer answer = {0};
+        r = table_store_query(command->store, &query, &call, &answer);
+        answer_finish(&answer);
+    } else {
+        struct table_names names;
+        struct continuation *next = NULL;
+        buffer_init(&names.names, (size_t)1 << 20);
+        r = table_store_list_tables(command->store, NULL, NULL, &call, &names, &next);
+        continuation_destroy(next);
+        buffer_finish(&names.names);
+    }
+    return r < 0 ? complain_service(command, &call.failure) : 0;
+}
+
+static int append_stats(void *context, struct buffer *ret)
+{
+    struct mount_command *command = context;
+    (void)counting_store_append_metrics(command->counting, ret);
+    (void)retrying_store_append_metrics(command->retrying, ret);
+    (void)metrics_append_number(ret, "tablefuse_inodes", "gauge", "Nodes that the kernel knows.",
+                                inode_table_count(command->fs.inodes));
+    return metrics_append_number(ret, "tablefuse_waiting", "gauge",
+                                 "Callers that may wait for the service.",
+                                 (uint64_t)atomic_load(&command->fs.waiting));
+}
+
+static int describe_configuration(const struct mount_command *command, struct buffer *ret)
+{
+    const struct options *options = &command->options;
+    const struct endpoint *endpoint = &command->connection.endpoint;
+    (void)buffer_append_format(ret, "account %s\nendpoint %s\ncredential ", endpoint->account,
+                               endpoint->url);
+    (void)credential_append_description(command->connection.credential, ret);
+    (void)buffer_append_format(ret, "\ntable %s\n", endpoint->table[0] ? endpoint->table : "-");
+    return buffer_append_format(ret, "ttl %lld.%03lld\nuid %u\ngid %u\numask %03o\nca_cert %s\n",
+                                (long long)options->ttl_ms / 1000,
+                                (long long)options->ttl_ms % 1000, options->uid, options->gid,
+                                options->umask, options->ca_cert ? options->ca_cert : "-");
+}
+
+static void tell_failure(void *context, const struct failure_record *record)
+{
+    const struct log *log = context;
+    _cleanup_(buffer_finish) struct buffer line;
+    buffer_init(&line, 2048);
+    (void)control_append_failure(&line, record);
+    const char *text = buffer_string(&line);
+    if (text)
+        log_message(log, "%s", text);
+}
+
+static int create_control(struct mount_command *command)
+{
+    _cleanup_(buffer_finish) struct buffer text;
+    buffer_init(&text, (size_t)16 << 10);
+    (void)describe_configuration(command, &text);
+    const char *config = buffer_string(&text);
+    return config ? control_dir_create(account_failures(command->fs.account), config, append_stats,
+                                       command, &command->fs.control)
+                  : -ENOMEM;
+}
+
+static void on_ready(void *context)
+{
+    struct mount_command *command = context;
+    if (command->is_foreground)
+        return;
+    command->fs.log.is_syslog = true;
+    background_ready(&command->background);
+}
+
+/* The file system over the store, which it takes. */
+static int create_file_system(struct mount_command *command)
+{
+    struct file_system *fs = &command->fs;
+    const struct account_options options = {.ttl_ms = command->options.ttl_ms};
+    _cleanup_(place_finish) struct place root = {0};
+    fs->clock = &clock_system;
+    fs->attributes = (struct attributes){.uid = command->options.uid,
+                                         .gid = command->options.gid,
+                                         .umask = command->options.umask,
+                                         .mounted_at_100ns = clock_utc_100ns(&clock_system)};
+    fs->ready = on_ready;
+    fs->ready_context = command;
+    int r = account_create(command->store, fs->clock, &options, tell_failure, &fs->log,
+                           &fs->account);
+    if (r < 0)
+        return r;
+    command->store = NULL;
+    r = place_root(table_of(command), &root);
+    if (r == 0)
+        r = inode_table_create(&root, &fs->inodes);
+    if (r == 0)
+        r = recent_create(&fs->recent);
+    if (r == 0)
+        r = process_ids_create(fs->clock, &fs->processes);
+    return r < 0 ? r : create_control(command);
+}
+
+static void destroy_all(struct mount_command *command)
+{
+    struct file_system *fs = &command->fs;
+    session_destroy(fs);
+    control_dir_destroy(fs->control);
+    process_ids_destroy(fs->processes);
+    recent_destroy(fs->recent);
+    inode_table_destroy(fs->inodes);
+    account_destroy(fs->account);
+    table_store_destroy(command->store);
+    connection_finish(&command->connection);
+}
+
+static int complain_memory(void)
+{
+    (void)fprintf(stderr, "tablefuse: out of memory\n");
+    return EXIT_MOUNTING;
+}
+
+/* In the process that stays: from options to a mounted file system that has ended. Reads top to bottom. */
+static int mount_and_serve(struct mount_command *command, store_decorator *decorate)
+{
+    (void)prctl(PR_SET_DUMPABLE, 0); /* no core, no debugger: they would show the key */
+    (void)signal(SIGPIPE, SIG_IGN);
+    if (session_create(&command->fs, &command->args) < 0)
+        return EXIT_USAGE;
+    int code = connect_account(command);
+    if (code != 0)
+        return code;
+    if (http_global_init() < 0 || create_store(command, decorate) < 0)
+        return complain_memory();
+    code = ask_service(command);
+    if (code != 0)
+        return code;
+    if (create_file_system(command) < 0)
+        return complain_memory();
+    return session_run(&command->fs, command->mountpoint) < 0 ? EXIT_MOUNTING : 0;
+}
+
+/* A dead mount of ours is taken away first; a living one is not covered by another. */
+static int prepare_mountpoint(struct mount_command *command, const char *directory)
+{
+    int r = mountpoint_resolve(directory, &command->mountpoint);
+    if (r == 0 && mountpoint_is_tablefuse(command->mountpoint)) {
+        if (!mountpoint_is_dead(command->mountpoint)) {
+            (void)fprintf(stderr, "tablefuse: %s is a tablefuse mount already\n", directory);
+            return EXIT_MOUNTING;
+        }
+        r = mountpoint_unmount(command->mountpoint, true);
+    }
+    struct stat stat_of_directory;
+    if (r == 0 && stat(command->mountpoint, &stat_of_directory) < 0)
+        r = -errno;
+    else if (r == 0 && !S_ISDIR(stat_of_directory.st_mode))
+        r = -ENOTDIR;
+    if (r < 0)
+        (void)fprintf(stderr, "tablefuse: cannot mount at %s: %s\n", directory, strerror(-r));
+    return r < 0 ? EXIT_MOUNTING : 0;
+}
+
+/* Options and operands of `mount`; a relative ca_cert is made absolute, for the daemon works in /. */
+static int parse_mount(int argc, char **argv, struct mount_command *command, const char **ret_dir)
+{
+    for (int option; (option = getopt(argc, argv, "fo:")) != -1;) {
+        if (option == 'f')
+            command->is_foreground = true;
+        else if (option != 'o')
+            return complain_usage("no such option");
+        else if (fuse_opt_add_arg(&command->args, "-o") < 0 ||
+                 fuse_opt_add_arg(&command->args, optarg) < 0)
+            return complain_memory();
+    }
+    int operands = argc - optind;
+    if (operands < 1 || operands > 2)
+        return complain_usage("mount takes an optional SOURCE and a DIR");
+    command->source = operands == 2 ? argv[optind] : NULL;
+    *ret_dir = argv[argc - 1];
+    mode_t mask = umask(0);
+    (void)umask(mask);
+    if (options_parse(&command->args, getuid(), getgid(), mask, &command->options) < 0)
+        return EXIT_USAGE;
+    if (command->options.ca_cert) {
+        char *path = realpath(command->options.ca_cert, NULL);
+        if (!path) {
+            (void)fprintf(stderr, "tablefuse: ca_cert=%s: %s\n", command->options.ca_cert,
+                          strerror(errno));
+            return EXIT_CONFIGURATION;
+        }
+        free(command->options.ca_cert);
+        command->options.ca_cert = path;
+    }
+    return 0;
+}
+
+static int run_mount(int argc, char **argv, store_decorator *decorate)
+{
+    struct mount_command command = {.background = {.pipe = -1}, .args = FUSE_ARGS_INIT(0, NULL)};
+    const char *directory = NULL;
+    int code = fuse_opt_add_arg(&command.args, "tablefuse") < 0
+                   ? complain_memory()
+                   : parse_mount(argc, argv, &command, &directory);
+    if (code == 0)
+        code = prepare_mountpoint(&command, directory);
+    int is_parent = 0;
+    if (code == 0 && !command.is_foreground) {
+        is_parent = background_fork(MOUNT_MS, EXIT_MOUNTING, &command.background, &code);
+        if (is_parent < 0) {
+            (void)fprintf(stderr, "tablefuse: cannot fork: %s\n", strerror(-is_parent));
+            code = EXIT_MOUNTING;
+        }
+    }
+    if (code == 0 && is_parent == 0) {
+        code = mount_and_serve(&command, decorate);
+        destroy_all(&command);
+    }
+    fuse_opt_free_args(&command.args);
+    options_finish(&command.options);
+    free(command.mountpoint);
+    return code;
+}
+
+static int open_pidfd(pid_t pid)
+{
+    return pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+}
+
+/* Waits for the daemon's end, so that what comes after `unmount` finds nothing of the mount left. */
+static int await_daemon(int pidfd)
+{
+    struct pollfd pollfd = {.fd = pidfd, .events = POLLIN};
+    int n;
+    do {
+        n = poll(&pollfd, 1, DAEMON_END_MS);
+    } while (n < 0 && errno == EINTR);
+    (void)close(pidfd);
+    if (n > 0)
+        return 0;
+    (void)fprintf(stderr, "tablefuse: unmounted, but its process has not ended yet\n");
+    return EXIT_MOUNTING;
+}
+
+static int unmount_directory(const char *directory, bool is_lazy)
+{
+    _cleanup_(freep) char *path = NULL;
+    int r = mountpoint_resolve(directory, &path);
+    if (r < 0 || !mountpoint_is_tablefuse(path)) {
+        (void)fprintf(stderr, "tablefuse: %s is not a tablefuse mount%s%s\n", directory,
+                      r < 0 ? ": " : "", r < 0 ? strerror(-r) : "");
+        return EXIT_NOT_FOUND;
+    }
+    /* the daemon of a lazy unmount ends when its last user does; that of a dead mount has */
+    int pidfd = is_lazy || mountpoint_is_dead(path) ? -1 : open_pidfd(mountpoint_daemon(path));
+    r = mountpoint_unmount(path, is_lazy);
+    if (r == 0)
+        return pidfd < 0 ? 0 : await_daemon(pidfd);
+    if (pidfd >= 0)
+        (void)close(pidfd);
+    if (r != -EIO) /* then fusermount3 has said why */
+        (void)fprintf(stderr, "tablefuse: cannot unmount %s: %s%s\n", directory, strerror(-r),
+                      r == -EBUSY ? " (end what uses it, or unmount -z)" : "");
+    return EXIT_MOUNTING;
+}
+
+static int run_unmount(int argc, char **argv)
+{
+    bool is_lazy = false;
+    for (int option; (option = getopt(argc, argv, "z")) != -1;) {
+        if (option != 'z')
+            return complain_usage("no such option");
+        is_lazy = true;
+    }
+    if (argc - optind != 1)
+        return complain_usage("unmount takes one DIR");
+    return unmount_directory(argv[optind], is_lazy);
+}
+
+int command_run(int argc, char **argv, store_decorator *decorate)
+{
+    const char *verb = argc > 1 ? argv[1] : "";
+    if (strcmp(verb, "--help") == 0 || strcmp(verb, "-h") == 0)
+        return fputs(usage, stdout) < 0 ? EXIT_USAGE : 0;
+    if (strcmp(verb, "version") == 0 || strcmp(verb, "--version") == 0)
+        return printf("tablefuse %s\n", TABLEFUSE_VERSION) < 0 ? EXIT_USAGE : 0;
+    if (strcmp(verb, "mount") == 0)
+        return run_mount(argc - 1, argv + 1, decorate);
+    if (strcmp(verb, "unmount") == 0)
+        return run_unmount(argc - 1, argv + 1);
+    return complain_usage(verb[0] ? "no such command" : "no command");
+}

@@ -1,0 +1,135 @@
+#include "fs/files/control_dir.h"
+#include "fs/tree/names.h"
+
+#include <unistd.h>
+
+#define CONFIG_MAX_BYTES ((size_t)64 << 10)
+#define TICKS_PER_SEC    10000000
+
+struct control_dir {
+    struct failure_log *failures;
+    struct buffer config;
+    control_stats *stats;
+    void *stats_context;
+};
+
+int control_dir_create(struct failure_log *failures, const char *config, control_stats *stats,
+                       void *stats_context, struct control_dir **ret)
+{
+    _cleanup_(control_dir_destroyp) struct control_dir *control = calloc(1, sizeof(*control));
+    if (!control)
+        return -ENOMEM;
+    control->failures = failures;
+    control->stats = stats;
+    control->stats_context = stats_context;
+    buffer_init(&control->config, CONFIG_MAX_BYTES);
+    int r = buffer_append_string(&control->config, config);
+    if (r < 0)
+        return r;
+    *ret = TAKE_PTR(control);
+    return 0;
+}
+
+void control_dir_destroy(struct control_dir *control)
+{
+    if (!control)
+        return;
+    buffer_finish(&control->config);
+    free(control);
+}
+
+static int append_time(struct buffer *ret, int64_t at_100ns)
+{
+    time_t sec = (time_t)(at_100ns / TICKS_PER_SEC);
+    struct tm utc;
+    char text[32];
+    if (!gmtime_r(&sec, &utc) || strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &utc) == 0)
+        return buffer_append_char(ret, '-');
+    return buffer_append_format(ret, "%s.%03dZ", text,
+                                (int)(at_100ns % TICKS_PER_SEC / (TICKS_PER_SEC / 1000)));
+}
+
+/* The path in the account: /TABLE/PARTITION/ROW.json, as much of it as the record names. */
+static int append_path(struct buffer *ret, const struct failure_record *record)
+{
+    (void)buffer_append_char(ret, '/');
+    if (!record->table)
+        return ret->error;
+    (void)buffer_append_string(ret, record->table);
+    struct bytes position = record->position;
+    if (position.size == 0)
+        return ret->error;
+    (void)buffer_append_char(ret, '/');
+    int r = names_encode(position_partition_key(position), NAME_PARTITION, ret);
+    if (r == 0 && position_has_row(position)) {
+        (void)buffer_append_char(ret, '/');
+        r = names_encode(position_row_key(position), NAME_ENTITY, ret);
+    }
+    return r < 0 ? r : ret->error;
+}
+
+int control_append_failure(struct buffer *ret, const struct failure_record *record)
+{
+    const struct failure *failure = &record->failure;
+    (void)append_time(ret, record->at_100ns);
+    (void)buffer_append_format(ret, " %s ", record->operation);
+    (void)append_path(ret, record);
+    (void)buffer_append_format(ret, ": %s", strerrorname_np(-failure->error));
+    if (failure->http_status > 0)
+        (void)buffer_append_format(ret, ", HTTP %d", failure->http_status);
+    if (failure->code[0])
+        (void)buffer_append_format(ret, " %s", failure->code);
+    if (failure->message[0])
+        (void)buffer_append_format(ret, ": %s", failure->message);
+    if (failure->request_id[0])
+        (void)buffer_append_format(ret, " (request %s)", failure->request_id);
+    if (record->command && record->command[0])
+        (void)buffer_append_format(ret, " [%s]", record->command);
+    if (failure->advice)
+        (void)buffer_append_format(ret, " -- %s", failure->advice);
+    return ret->error;
+}
+
+static int append_errors(struct control_dir *control, struct buffer *ret)
+{
+    _cleanup_(buffer_finish) struct buffer strings;
+    buffer_init(&strings, (size_t)64 << 10);
+    struct failure_record record;
+    uint64_t number = 0;
+    while ((number = failure_log_next(control->failures, number, &record, &strings)) != 0) {
+        (void)control_append_failure(ret, &record);
+        (void)buffer_append_char(ret, '\n');
+    }
+    return ret->error;
+}
+
+static int append_stats(struct control_dir *control, struct buffer *ret)
+{
+    int r = control->stats(control->stats_context, ret);
+    if (r < 0)
+        return r;
+    return buffer_append_format(ret,
+                                "# HELP tablefuse_failures_total Operations that ended in an "
+                                "error; the last are in the errors file.\n"
+                                "# TYPE tablefuse_failures_total counter\n"
+                                "tablefuse_failures_total %llu\n",
+                                (unsigned long long)failure_log_count(control->failures));
+}
+
+int control_dir_text(struct control_dir *control, enum control_file file, struct buffer *ret)
+{
+    switch (file) {
+    case CONTROL_STATS:
+        return append_stats(control, ret);
+    case CONTROL_ERRORS:
+        return append_errors(control, ret);
+    case CONTROL_VERSION:
+        return buffer_append_format(ret, "tablefuse %s\npid %d\n", TABLEFUSE_VERSION,
+                                    (int)getpid());
+    case CONTROL_CONFIG:
+        return buffer_append(ret, buffer_bytes(&control->config));
+    case CONTROL_FILES:
+        break;
+    }
+    return -ENOENT;
+}

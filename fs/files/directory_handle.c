@@ -1,0 +1,212 @@
+#include "fs/files/directory_handle.h"
+#include "fs/ops/entry.h"
+
+#define DOT_ENTRIES 2 /* cookies of `.` and `..` */
+
+struct directory_handle {
+    struct file_system *fs;
+    const struct inode *directory;
+    struct listing *listing; /* NULL for .tablefuse, whose names stand in a table */
+};
+
+/* One reply that is being packed. */
+struct packing {
+    struct directory_handle *handle;
+    struct request *request;
+    char *data;
+    size_t size, used;
+    bool is_plus, is_full;
+    uint64_t *entered; /* node ids whose lookups this reply counts */
+    size_t entered_count;
+};
+
+int directory_handle_create(struct file_system *fs, const struct inode *directory,
+                            struct directory_handle **ret)
+{
+    struct directory_handle *handle = calloc(1, sizeof(*handle));
+    if (!handle)
+        return -ENOMEM;
+    handle->fs = fs;
+    handle->directory = directory;
+    if (directory->place.kind == PLACE_DIRECTORY) {
+        struct directory place = place_directory(&directory->place);
+        int r = account_list(fs->account, &place, &handle->listing);
+        if (r < 0) {
+            free(handle);
+            return r;
+        }
+    }
+    *ret = handle;
+    return 0;
+}
+
+void directory_handle_destroy(struct directory_handle *handle)
+{
+    if (!handle)
+        return;
+    listing_close(handle->listing);
+    free(handle);
+}
+
+/* Adds an entry if there is room; `is_full` says when there was none. */
+static void pack(struct packing *packing, const char *name, const struct fuse_entry_param *entry,
+                 uint64_t cookie)
+{
+    fuse_req_t req = packing->request->req;
+    char *end = packing->data + packing->used;
+    size_t left = packing->size - packing->used;
+    size_t needed = packing->is_plus
+                        ? fuse_add_direntry_plus(req, end, left, name, entry, (off_t)cookie)
+                        : fuse_add_direntry(req, end, left, name, &entry->attr, (off_t)cookie);
+    if (needed > left)
+        packing->is_full = true;
+    else
+        packing->used += needed;
+}
+
+/* `.` and `..`: never a lookup, so their node id is 0. */
+static void pack_dots(struct packing *packing, off_t cookie)
+{
+    const struct inode *directory = packing->handle->directory;
+    const struct inode *parent = inode_table_find(packing->handle->fs->inodes, directory->parent);
+    uint64_t numbers[DOT_ENTRIES] = {directory->number,
+                                     parent ? parent->number : directory->number};
+    static const char *const names[DOT_ENTRIES] = {".", ".."};
+    for (; cookie < DOT_ENTRIES && !packing->is_full; cookie++) {
+        struct fuse_entry_param entry = {.attr = {.st_ino = numbers[cookie], .st_mode = S_IFDIR}};
+        pack(packing, names[cookie], &entry, (uint64_t)cookie + 1);
+    }
+}
+
+/* READDIRPLUS: the entry's node is entered first; given back when it did not fit. */
+static int pack_entered(struct packing *packing, const char *name, struct place *place,
+                        const struct entity *entity, uint64_t number, uint64_t cookie)
+{
+    struct file_system *fs = packing->handle->fs;
+    struct fuse_entry_param entry;
+    int r = entry_make(fs, packing->handle->directory->id, bytes_of(name), place, entity, number,
+                       packing->request->caller.valid_ms, &entry);
+    if (r < 0)
+        return r;
+    pack(packing, name, &entry, cookie);
+    if (packing->is_full)
+        inode_table_forget(fs->inodes, entry.ino, 1);
+    else
+        packing->entered[packing->entered_count++] = entry.ino;
+    return 0;
+}
+
+static uint64_t number_of(const struct packing *packing, const char *name, uint64_t listed)
+{
+    uint64_t number = inode_table_number(packing->handle->fs->inodes,
+                                         packing->handle->directory->id, bytes_of(name));
+    return number != 0 ? number : listed;
+}
+
+static int pack_child(struct packing *packing, const char *name, struct place *place,
+                      const struct entity *entity, uint64_t number, uint64_t cookie)
+{
+    number = number_of(packing, name, number);
+    if (packing->is_plus)
+        return pack_entered(packing, name, place, entity, number, cookie);
+    bool is_file = place->kind == PLACE_ENTITY || place->kind == PLACE_CONTROL_FILE;
+    struct fuse_entry_param entry = {
+        .attr = {.st_ino = number, .st_mode = is_file ? S_IFREG : S_IFDIR}};
+    pack(packing, name, &entry, cookie);
+    return 0;
+}
+
+static int pack_listed(struct packing *packing, const struct listing_entry *listed)
+{
+    const struct place *parent = &packing->handle->directory->place;
+    _cleanup_(place_finish) struct place place = {0};
+    _cleanup_(buffer_finish) struct buffer name;
+    buffer_init(&name, NAME_MAX_BYTES);
+    int r;
+    if (listed->kind == LISTING_TABLE) {
+        r = buffer_append(&name, listed->key);
+        if (r == 0)
+            r = place_child(parent, listed->key, &place);
+        if (r == -ENOENT)
+            return 0; /* no table's name: it could not be resolved */
+    } else {
+        enum name_kind kind = listed->kind == LISTING_ENTITY ? NAME_ENTITY : NAME_PARTITION;
+        r = names_encode(listed->key, kind, &name);
+        if (r == 0)
+            r = place_of_key(parent, listed->key, &place);
+    }
+    const char *text = r == 0 ? buffer_string(&name) : NULL;
+    if (!text)
+        return r < 0 ? r : -ENOMEM;
+    return pack_child(packing, text, &place, listed->entity.page ? &listed->entity : NULL,
+                      listed->number, DOT_ENTRIES + listed->cookie);
+}
+
+static int pack_listing(struct packing *packing, uint64_t cookie)
+{
+    struct caller *caller = &packing->request->caller;
+    while (!packing->is_full) {
+        struct listing_entry entry;
+        int r = listing_next(packing->handle->listing, caller, cookie, &entry);
+        if (r <= 0)
+            return r;
+        r = pack_listed(packing, &entry);
+        if (r < 0)
+            return call_fail(&caller->call, r, "an entry that cannot be shown");
+        cookie = entry.cookie;
+    }
+    return 0;
+}
+
+static int pack_control(struct packing *packing, uint64_t cookie)
+{
+    packing->request->caller.valid_ms = 1000;
+    for (; cookie < CONTROL_FILES && !packing->is_full; cookie++) {
+        const char *name = control_file_names[cookie];
+        struct place place;
+        int r = place_child(&packing->handle->directory->place, bytes_of(name), &place);
+        if (r == 0)
+            r = pack_child(packing, name, &place, NULL,
+                           account_number(packing->handle->fs->account, NULL),
+                           DOT_ENTRIES + cookie + 1);
+        place_finish(&place);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static int pack_all(struct packing *packing, off_t cookie)
+{
+    pack_dots(packing, cookie);
+    if (packing->is_full)
+        return 0;
+    uint64_t behind_dots = cookie > DOT_ENTRIES ? (uint64_t)cookie - DOT_ENTRIES : 0;
+    return packing->handle->listing ? pack_listing(packing, behind_dots)
+                                    : pack_control(packing, behind_dots);
+}
+
+void directory_handle_read(struct directory_handle *handle, struct request *request, size_t size,
+                           off_t cookie, bool is_plus)
+{
+    /* an entry takes at least so many bytes of a reply */
+    size_t max_entries = size / sizeof(struct fuse_entry_param) + 1;
+    _cleanup_(freep) char *data = malloc(size);
+    _cleanup_(freep) uint64_t *entered = calloc(is_plus ? max_entries : 1, sizeof(uint64_t));
+    struct packing packing = {.handle = handle,
+                              .request = request,
+                              .data = data,
+                              .size = size,
+                              .is_plus = is_plus,
+                              .entered = entered};
+    int r = data && entered ? pack_all(&packing, cookie)
+                            : call_fail(&request->caller.call, -ENOMEM, "out of memory");
+    if (r < 0 && packing.used == 0) {
+        request_fail(request, r, &handle->directory->place);
+        return;
+    }
+    if (fuse_reply_buf(request->req, packing.data, packing.used) == 0)
+        return;
+    for (size_t i = 0; i < packing.entered_count; i++) /* the kernel did not take the reply */
+        inode_table_forget(handle->fs->inodes, packing.entered[i], 1);
+}

@@ -1,0 +1,8 @@
+#include "fs/command.h"
+
+#include <stddef.h>
+
+int main(int argc, char **argv)
+{
+    return command_run(argc, argv, NULL);
+}

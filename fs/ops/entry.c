@@ -1,0 +1,42 @@
+#include "fs/ops/entry.h"
+
+void entry_attributes(const struct file_system *fs, const struct inode *inode, struct stat *ret)
+{
+    switch (inode->place.kind) {
+    case PLACE_DIRECTORY:
+    case PLACE_CONTROL_DIRECTORY:
+        attributes_of_directory(&fs->attributes, inode->number, ret);
+        return;
+    case PLACE_ENTITY:
+        attributes_of_file(&fs->attributes, inode->number, inode->version.size,
+                           inode->version.timestamp, ret);
+        return;
+    case PLACE_CONTROL_FILE: /* made when it is opened: no size before, the time is now */
+        attributes_of_file(&fs->attributes, inode->number, 0, clock_utc_100ns(fs->clock), ret);
+        return;
+    }
+}
+
+int entry_make(struct file_system *fs, uint64_t parent, struct bytes name, struct place *place,
+               const struct entity *entity, uint64_t number, int64_t valid_ms,
+               struct fuse_entry_param *ret)
+{
+    struct version version = {0};
+    if (entity)
+        version = (struct version){.etag = page_etag(entity->page, entity->row),
+                                   .size = page_text(entity->page, entity->row).size,
+                                   .timestamp = page_timestamp(entity->page, entity->row)};
+    if (number == 0)
+        number = inode_table_number(fs->inodes, parent, name);
+    if (number == 0)
+        number = account_number(fs->account, entity);
+    const struct inode *inode =
+        inode_table_enter(fs->inodes, parent, name, place, &version, number);
+    if (!inode)
+        return -ENOMEM;
+    double valid_sec = (double)valid_ms / 1000;
+    *ret = (struct fuse_entry_param){
+        .ino = inode->id, .attr_timeout = valid_sec, .entry_timeout = valid_sec};
+    entry_attributes(fs, inode, &ret->attr);
+    return 0;
+}

@@ -1,0 +1,127 @@
+#include "fs/ops/file_ops.h"
+#include "fs/files/open_file.h"
+
+#include <fcntl.h>
+
+#define GENERATED_MAX_BYTES ((size_t)4 << 20)
+
+static struct open_file *handle_of(const struct fuse_file_info *info)
+{
+    return (struct open_file *)(uintptr_t)info->fh;
+}
+
+/* The service has another version than the node. The first time the kernel is told to look again; a thread that comes
+ * straight back without a lookup (an open of /proc/self/fd/N) gets the text that is open there. */
+static int open_outdated(struct request *request, const struct inode *inode, struct entity *ret)
+{
+    struct file_system *fs = request->fs;
+    pid_t thread = request->context->pid;
+    if (recent_was_stale(fs->recent, thread) && inode_table_open_text(fs->inodes, inode->id, ret))
+        return 0;
+    recent_answered_stale(fs->recent, thread);
+    return -ESTALE;
+}
+
+/* The text of the node's version: just looked up by this thread, else as the service has it now. */
+static int find_text(struct request *request, const struct inode *inode, struct entity *ret)
+{
+    struct file_system *fs = request->fs;
+    if (recent_take(fs->recent, request->context->pid, inode->id, clock_now_ms(fs->clock), ret))
+        return 0;
+    _cleanup_(entity_finish) struct entity stored = {0};
+    int r = account_find(fs->account, &request->caller, place_address(&inode->place), &stored);
+    if (r < 0)
+        return r;
+    if (!bytes_equal(page_etag(stored.page, stored.row), inode->version.etag))
+        return open_outdated(request, inode, ret);
+    *ret = stored;
+    stored.page = NULL;
+    return 0;
+}
+
+static int open_entity(struct request *request, const struct inode *inode,
+                       struct open_file **ret)
+{
+    struct file_system *fs = request->fs;
+    _cleanup_(entity_finish) struct entity entity = {0};
+    int r = find_text(request, inode, &entity);
+    if (r == 0)
+        r = open_file_create_entity(&entity, ret);
+    if (r < 0)
+        return r;
+    inode_table_opened(fs->inodes, inode->id, &entity);
+    recent_opened(fs->recent, request->context->pid);
+    return 0;
+}
+
+static int open_generated(struct request *request, const struct inode *inode,
+                          struct open_file **ret)
+{
+    _cleanup_(buffer_finish) struct buffer text;
+    buffer_init(&text, GENERATED_MAX_BYTES);
+    int r = control_dir_text(request->fs->control, inode->place.control_file, &text);
+    return r < 0 ? r : open_file_create_text(&text, ret);
+}
+
+static int open_node(struct request *request, const struct inode *inode,
+                     struct fuse_file_info *info, struct open_file **ret)
+{
+    if ((info->flags & O_ACCMODE) != O_RDONLY)
+        return -EROFS;
+    info->noflush = 1; /* there is nothing to flush: saves a round trip a close */
+    if (inode->place.kind == PLACE_CONTROL_FILE) {
+        info->direct_io = 1; /* its size is not known before */
+        return open_generated(request, inode, ret);
+    }
+    info->keep_cache = 1; /* a node is one version: the kernel's pages stay right */
+    return open_entity(request, inode, ret);
+}
+
+static void release(struct file_system *fs, uint64_t id, struct open_file *handle)
+{
+    if (handle->entity.page)
+        inode_table_closed(fs->inodes, id);
+    open_file_destroy(handle);
+}
+
+void file_ops_open(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info)
+{
+    struct request request;
+    struct open_file *handle = NULL;
+    if (!request_begin(&request, req, "open"))
+        return;
+    const struct inode *inode = inode_table_find(request.fs->inodes, id);
+    int r = inode ? open_node(&request, inode, info, &handle) : -ESTALE;
+    if (r == -ESTALE || r == -EROFS) {
+        reply_error(req, r);
+    } else if (r < 0) {
+        request_fail(&request, r, &inode->place);
+    } else {
+        info->fh = (uintptr_t)handle;
+        if (fuse_reply_open(req, info) < 0)
+            release(request.fs, id, handle); /* interrupted: no RELEASE comes */
+    }
+    request_end(&request);
+}
+
+void file_ops_read(fuse_req_t req, fuse_ino_t id, size_t size, off_t offset,
+                   struct fuse_file_info *info)
+{
+    (void)id;
+    struct bytes text = open_file_read(handle_of(info), offset, size);
+    (void)fuse_reply_buf(req, text.data, text.size);
+}
+
+void file_ops_release(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info)
+{
+    release(request_fs(req), id, handle_of(info));
+    reply_error(req, 0);
+}
+
+void file_ops_fsync(fuse_req_t req, fuse_ino_t id, int datasync, struct fuse_file_info *info)
+{
+    (void)id;
+    (void)datasync;
+    (void)info;
+    reply_error(req, 0); /* nothing is written; without a handler ENOSYS would hold for the whole mount */
+}

@@ -1,0 +1,142 @@
+#include "fs/ops/lookup_ops.h"
+#include "fs/ops/entry.h"
+
+#define BLOCK_SIZE  4096
+#define TOTAL_BYTES ((uint64_t)1 << 50) /* nobody knows; df and installers want some room to be free */
+#define TOTAL_FILES 1000000000
+
+/* Of the keys that start like a cut name, the one that it is the name of: its place. */
+static int settle_cut(struct request *request, const struct inode *parent, struct bytes name,
+                      struct place *place)
+{
+    enum name_kind kind =
+        place->directory_kind == DIRECTORY_ENTITIES ? NAME_ENTITY : NAME_PARTITION;
+    struct directory candidates = place_directory(place);
+    _cleanup_(listing_closep) struct listing *listing = NULL;
+    int r = account_list(request->fs->account, &candidates, &listing);
+    if (r < 0)
+        return call_fail(&request->caller.call, r, "out of memory");
+    struct listing_entry entry = {0};
+    do {
+        r = listing_next(listing, &request->caller, entry.cookie, &entry);
+    } while (r == 1 && !names_is_of(name, kind, entry.key));
+    if (r == 0 || r == -ESTALE)
+        return -ENOENT; /* no such key; no such table any more */
+    if (r < 0)
+        return r;
+    place_finish(place);
+    return place_of_key(&parent->place, entry.key, place);
+}
+
+/* Asks the account whether the place is there; an entity comes along. */
+static int find(struct request *request, const struct place *place, struct entity *ret)
+{
+    struct file_system *fs = request->fs;
+    struct directory directory;
+    switch (place->kind) {
+    case PLACE_ENTITY:
+        return account_find(fs->account, &request->caller, place_address(place), ret);
+    case PLACE_DIRECTORY:
+        directory = place_directory(place);
+        return account_find_directory(fs->account, &request->caller, &directory);
+    case PLACE_CONTROL_DIRECTORY:
+    case PLACE_CONTROL_FILE:
+        request->caller.valid_ms = 1000;
+        return 0;
+    }
+    return -ENOENT;
+}
+
+static int look_up(struct request *request, const struct inode *parent, struct bytes name,
+                   struct place *place, struct fuse_entry_param *ret)
+{
+    _cleanup_(entity_finish) struct entity entity = {0};
+    int r = place_child(&parent->place, name, place);
+    if (r < 0) {
+        request->caller.valid_ms = INT32_MAX; /* a name that is never there */
+        return r;
+    }
+    if (place->is_cut)
+        r = settle_cut(request, parent, name, place);
+    if (r == 0)
+        r = find(request, place, &entity);
+    if (r < 0)
+        return r;
+    int64_t valid_ms = request->caller.valid_ms;
+    r = entry_make(request->fs, parent->id, name, place, entity.page ? &entity : NULL, 0, valid_ms,
+                   ret);
+    if (r < 0)
+        return call_fail(&request->caller.call, r, "out of memory");
+    if (entity.page)
+        recent_looked_up(request->fs->recent, request->context->pid, ret->ino, &entity,
+                         clock_now_ms(request->fs->clock) + valid_ms);
+    return 0;
+}
+
+/* "No such name" is an answer too, which the kernel keeps as long as it holds. */
+static void reply_absent(struct request *request)
+{
+    struct fuse_entry_param absent = {.entry_timeout = (double)request->caller.valid_ms / 1000};
+    (void)fuse_reply_entry(request->req, &absent);
+}
+
+void lookup_ops_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+    struct request request;
+    struct fuse_entry_param entry;
+    _cleanup_(place_finish) struct place place = {0};
+    if (!request_begin(&request, req, "lookup"))
+        return;
+    const struct inode *directory = inode_table_find(request.fs->inodes, parent);
+    int r = directory ? look_up(&request, directory, bytes_of(name), &place, &entry) : -ESTALE;
+    if (r == -ENOENT)
+        reply_absent(&request);
+    else if (r < 0)
+        request_fail(&request, r, &place);
+    else if (fuse_reply_entry(req, &entry) < 0) /* the caller is gone: the kernel does not know the node */
+        inode_table_forget(request.fs->inodes, entry.ino, 1);
+    request_end(&request);
+}
+
+void lookup_ops_forget(fuse_req_t req, fuse_ino_t id, uint64_t lookups)
+{
+    inode_table_forget(request_fs(req)->inodes, id, lookups);
+    fuse_reply_none(req);
+}
+
+void lookup_ops_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
+{
+    for (size_t i = 0; i < count; i++)
+        inode_table_forget(request_fs(req)->inodes, forgets[i].ino, forgets[i].nlookup);
+    fuse_reply_none(req);
+}
+
+/* A node is one version: what it is does not change, so nobody is asked. */
+void lookup_ops_getattr(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info)
+{
+    (void)info;
+    struct file_system *fs = request_fs(req);
+    const struct inode *inode = inode_table_find(fs->inodes, id);
+    struct stat stat;
+    if (!inode) {
+        reply_error(req, -ESTALE);
+        return;
+    }
+    entry_attributes(fs, inode, &stat);
+    (void)fuse_reply_attr(req, &stat, 1.0);
+}
+
+void lookup_ops_statfs(fuse_req_t req, fuse_ino_t id)
+{
+    (void)id;
+    struct statvfs statvfs = {.f_bsize = BLOCK_SIZE,
+                              .f_frsize = BLOCK_SIZE,
+                              .f_blocks = TOTAL_BYTES / BLOCK_SIZE,
+                              .f_bfree = TOTAL_BYTES / BLOCK_SIZE,
+                              .f_bavail = TOTAL_BYTES / BLOCK_SIZE,
+                              .f_files = TOTAL_FILES,
+                              .f_ffree = TOTAL_FILES,
+                              .f_favail = TOTAL_FILES,
+                              .f_namemax = NAME_MAX_BYTES};
+    (void)fuse_reply_statfs(req, &statvfs);
+}

@@ -1,0 +1,144 @@
+#define FUSE_USE_VERSION 312
+#include "fs/options.h"
+#include "client/bytes.h"
+
+#include <fuse_lowlevel.h>
+
+#define MAX_TTL_MS ((uint64_t)24 * 3600 * 1000)
+
+/* As they stand on the command line; checked afterwards, because fuse_opt's own numbers take trailing garbage. */
+struct raw_options {
+    char *table, *ca_cert, *ttl, *uid, *gid, *umask;
+    int allow_other, rw;
+};
+
+#define TEXT_OPTION(name) {#name "=%s", offsetof(struct raw_options, name), 0}
+
+static const struct fuse_opt option_table[] = {
+    TEXT_OPTION(table),
+    TEXT_OPTION(ca_cert),
+    TEXT_OPTION(ttl),
+    TEXT_OPTION(uid),
+    TEXT_OPTION(gid),
+    TEXT_OPTION(umask),
+    {"allow_other", offsetof(struct raw_options, allow_other), 1},
+    {"rw", offsetof(struct raw_options, rw), 1},
+    FUSE_OPT_KEY("ro", FUSE_OPT_KEY_DISCARD), /* every mount is, so far */
+    FUSE_OPT_END,
+};
+
+static void raw_options_finish(struct raw_options *raw)
+{
+    free(raw->table);
+    free(raw->ca_cert);
+    free(raw->ttl);
+    free(raw->uid);
+    free(raw->gid);
+    free(raw->umask);
+}
+
+bool options_parse_seconds(const char *text, int64_t *ret_ms)
+{
+    struct bytes all = bytes_of(text);
+    const char *point = strchr(text, '.');
+    struct bytes whole = point ? bytes_first(all, (size_t)(point - text)) : all;
+    struct bytes fraction = point ? bytes_of(point + 1) : BYTES_LITERAL("");
+    uint64_t seconds = 0, ms = 0, ignored;
+    if (whole.size == 0 && fraction.size == 0)
+        return false;
+    if (whole.size > 0 && !bytes_parse_unsigned(whole, MAX_TTL_MS / 1000, &seconds))
+        return false;
+    for (size_t i = 0; i < 3; i++) {
+        uint64_t digit = 0;
+        if (i < fraction.size && !bytes_parse_unsigned((struct bytes){fraction.data + i, 1}, 9, &digit))
+            return false;
+        ms = ms * 10 + digit;
+    }
+    if (fraction.size > 3 && !bytes_parse_unsigned(bytes_skip(fraction, 3), UINT64_MAX, &ignored))
+        return false;
+    *ret_ms = (int64_t)(seconds * 1000 + ms);
+    return seconds * 1000 + ms <= MAX_TTL_MS;
+}
+
+static bool parse_octal(const char *text, mode_t *ret)
+{
+    mode_t value = 0;
+    size_t size = strlen(text);
+    if (size == 0 || size > 4 || strspn(text, "01234567") != size)
+        return false;
+    for (; *text; text++)
+        value = value * 8 + (mode_t)(*text - '0');
+    *ret = value;
+    return value <= 0777;
+}
+
+static bool parse_id(const char *text, uint32_t *ret)
+{
+    uint64_t value;
+    if (!bytes_parse_unsigned(bytes_of(text), UINT32_MAX - 1, &value))
+        return false;
+    *ret = (uint32_t)value;
+    return true;
+}
+
+static int refuse(const char *option, const char *value, const char *expected)
+{
+    (void)fprintf(stderr, "tablefuse: option %s=%s: expected %s\n", option, value, expected);
+    return -EINVAL;
+}
+
+static int check(const struct raw_options *raw, struct options *ret)
+{
+    if (raw->rw) {
+        (void)fprintf(stderr, "tablefuse: option rw: this version mounts read-only\n");
+        return -EINVAL;
+    }
+    if (raw->ttl && !options_parse_seconds(raw->ttl, &ret->ttl_ms))
+        return refuse("ttl", raw->ttl, "seconds, at most 86400, for example 0.5");
+    if (raw->uid && !parse_id(raw->uid, &ret->uid))
+        return refuse("uid", raw->uid, "a number");
+    if (raw->gid && !parse_id(raw->gid, &ret->gid))
+        return refuse("gid", raw->gid, "a number");
+    if (raw->umask && !parse_octal(raw->umask, &ret->umask))
+        return refuse("umask", raw->umask, "an octal number, for example 022");
+    if (raw->ca_cert && raw->ca_cert[0] == '\0')
+        return refuse("ca_cert", "", "a file");
+    return 0;
+}
+
+/* What we always ask of FUSE. */
+static int add_fixed_options(struct fuse_args *args, const struct options *options)
+{
+    int r = fuse_opt_add_arg(args, "-osubtype=tablefuse,ro");
+    if (r == 0 && options->allow_other) /* without the kernel's checks anybody could do anything */
+        r = fuse_opt_add_arg(args, "-oallow_other,default_permissions");
+    return r == 0 ? 0 : -ENOMEM;
+}
+
+int options_parse(struct fuse_args *args, uid_t uid, gid_t gid, mode_t umask, struct options *ret)
+{
+    struct raw_options raw = {0};
+    struct options options = {
+        .ttl_ms = OPTIONS_DEFAULT_TTL_MS, .uid = uid, .gid = gid, .umask = umask};
+    int r = fuse_opt_parse(args, &raw, option_table, NULL) == 0 ? 0 : -EINVAL;
+    if (r == 0)
+        r = check(&raw, &options);
+    if (r == 0) {
+        options.allow_other = raw.allow_other;
+        options.table = TAKE_PTR(raw.table);
+        options.ca_cert = TAKE_PTR(raw.ca_cert);
+        r = add_fixed_options(args, &options);
+        if (r < 0)
+            options_finish(&options);
+        else
+            *ret = options;
+    }
+    raw_options_finish(&raw);
+    return r;
+}
+
+void options_finish(struct options *options)
+{
+    free(TAKE_PTR(options->table));
+    free(TAKE_PTR(options->ca_cert));
+}

@@ -1,0 +1,28 @@
+#ifndef FS_OPTIONS_H
+#define FS_OPTIONS_H
+/* The options of `tablefuse mount -o`. Parsing is pure but for messages on standard error. One thread. */
+#include "client/base.h"
+#include "fs/tree/attributes.h"
+
+struct fuse_args;
+
+#define OPTIONS_DEFAULT_TTL_MS 1000
+
+struct options {
+    char *table;           /* its directory is the root; NULL: none */
+    char *ca_cert;         /* a file; NULL: the system's certificates */
+    int64_t ttl_ms;
+    uid_t uid;
+    gid_t gid;
+    mode_t umask;
+    bool allow_other;
+};
+
+/* Takes our own options out of args ("-o a,b=c" pairs) and leaves those of FUSE. `defaults` come from the process that
+ * mounts: uid, gid, umask. -EINVAL after a message on standard error. */
+int options_parse(struct fuse_args *args, uid_t uid, gid_t gid, mode_t umask, struct options *ret);
+void options_finish(struct options *options);
+/* Seconds with an optional fraction, "0.25", to milliseconds; false: not a number, or over a day. */
+bool options_parse_seconds(const char *text, int64_t *ret_ms);
+
+#endif

@@ -1,0 +1,158 @@
+#include "fs/tree/names.h"
+#include "client/text/digest.h"
+#include "client/text/unicode.h"
+
+#define ENTITY_SUFFIX BYTES_LITERAL(".json")
+#define CUT_MARK      BYTES_LITERAL("#~")
+#define EMPTY_KEY     BYTES_LITERAL("#00")
+
+#define KEY_MAX_BYTES ((size_t)64 << 10) /* of a key that is made of a name, and of a name before it is cut */
+
+static struct bytes suffix_of(enum name_kind kind)
+{
+    return kind == NAME_ENTITY ? ENTITY_SUFFIX : BYTES_LITERAL("");
+}
+
+static bool is_control(uint32_t character)
+{
+    return character < 0x20 || (character >= 0x7F && character <= 0x9F);
+}
+
+static bool must_escape(uint32_t character, bool is_first, bool is_last, enum name_kind kind)
+{
+    return character == '/' || character == '#' || is_control(character) ||
+           UNICODE_IS_SURROGATE(character) || (character == '.' && is_first) ||
+           (character == '+' && is_last && kind == NAME_PARTITION);
+}
+
+static int append_escaped(struct buffer *name, struct bytes bytes)
+{
+    for (size_t i = 0; i < bytes.size; i++)
+        (void)buffer_append_format(name, "#%02X", (unsigned char)bytes.data[i]);
+    return name->error;
+}
+
+/* The whole key, however long. *ret_fit: the size of its longest run of whole characters within `room`. */
+static int encode_whole(struct bytes key, enum name_kind kind, size_t room, struct buffer *name,
+                        size_t *ret_fit)
+{
+    size_t begin = name->size;
+    *ret_fit = 0;
+    for (size_t i = 0, n; i < key.size; i += n) {
+        uint32_t character;
+        n = cesu8_next(bytes_skip(key, i), &character);
+        if (n == 0 || character == 0) /* no key holds U+0000; `#00` is the empty key's name */
+            return -EILSEQ;
+        if (must_escape(character, i == 0, i + n == key.size, kind))
+            (void)append_escaped(name, bytes_first(bytes_skip(key, i), n));
+        else
+            (void)utf8_append(name, character);
+        if (name->size - begin <= room)
+            *ret_fit = name->size - begin;
+    }
+    return name->error;
+}
+
+static int append_digest(struct bytes key, struct buffer *name)
+{
+    unsigned char digest[DIGEST_SIZE];
+    int r = digest_sha256(key, digest);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < NAME_DIGEST_CHARS / 2; i++)
+        (void)buffer_append_format(name, "%02x", digest[i]);
+    return name->error;
+}
+
+int names_encode(struct bytes key, enum name_kind kind, struct buffer *ret_name)
+{
+    struct bytes suffix = suffix_of(kind);
+    size_t room = NAME_MAX_BYTES - suffix.size - CUT_MARK.size - NAME_DIGEST_CHARS, fit = 0;
+    _cleanup_(buffer_finish) struct buffer name;
+    buffer_init(&name, KEY_MAX_BYTES);
+
+    int r = key.size == 0 ? buffer_append(&name, EMPTY_KEY)
+                          : encode_whole(key, kind, room, &name, &fit);
+    if (r < 0)
+        return r;
+    if (name.size + suffix.size > NAME_MAX_BYTES) {
+        name.size = fit;
+        (void)buffer_append(&name, CUT_MARK);
+        r = append_digest(key, &name);
+    }
+    if (r == 0)
+        r = buffer_append(&name, suffix);
+    return r < 0 ? r : buffer_append(ret_name, buffer_bytes(&name));
+}
+
+static int hex_digit(char c)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    const char *found = c == '\0' ? NULL : strchr(digits, c);
+    return found ? (int)(found - digits) : -1;
+}
+
+/* Undoes the escapes: CESU-8 of what is written. False where no key is written so. */
+static bool unescape(struct bytes name, struct buffer *key)
+{
+    while (name.size > 0) {
+        uint32_t character;
+        size_t n = utf8_next(name, &character);
+        if (n == 0)
+            return false;
+        if (character == '#') {
+            int high = name.size >= 3 ? hex_digit(name.data[1]) : -1;
+            int low = name.size >= 3 ? hex_digit(name.data[2]) : -1;
+            if (high < 0 || low < 0)
+                return false;
+            n = 3;
+            (void)buffer_append_char(key, (char)(high << 4 | low));
+        } else {
+            (void)cesu8_append(key, character);
+        }
+        name = bytes_skip(name, n);
+    }
+    return key->error == 0;
+}
+
+/* Splits `stem` before `#~` and the digest; false: it has none. */
+static bool split_cut(struct bytes stem, struct bytes *ret_begin)
+{
+    size_t tail = CUT_MARK.size + NAME_DIGEST_CHARS;
+    if (stem.size < tail ||
+        !bytes_start_with(bytes_skip(stem, stem.size - tail), CUT_MARK))
+        return false;
+    *ret_begin = bytes_first(stem, stem.size - tail);
+    return true;
+}
+
+int names_decode(struct bytes name, enum name_kind kind, struct buffer *ret_key,
+                 enum name_meaning *ret_meaning)
+{
+    struct bytes suffix = suffix_of(kind), begin;
+    *ret_meaning = NAME_MEANS_NOTHING;
+    buffer_clear(ret_key);
+    if (name.size > NAME_MAX_BYTES || name.size <= suffix.size || name.data[0] == '.' ||
+        !bytes_end_with(name, suffix))
+        return 0;
+    struct bytes stem = bytes_first(name, name.size - suffix.size);
+    if (bytes_equal(stem, EMPTY_KEY)) {
+        *ret_meaning = NAME_MEANS_KEY;
+        return 0;
+    }
+    bool is_cut = split_cut(stem, &begin);
+    if (!unescape(is_cut ? begin : stem, ret_key))
+        return ret_key->error;
+    if (is_cut) /* whether a key is behind it, and this its canonical name, names_is_of says of each candidate */
+        *ret_meaning = NAME_MEANS_CUT;
+    else if (names_is_of(name, kind, buffer_bytes(ret_key)))
+        *ret_meaning = NAME_MEANS_KEY;
+    return 0;
+}
+
+bool names_is_of(struct bytes name, enum name_kind kind, struct bytes key)
+{
+    _cleanup_(buffer_finish) struct buffer own;
+    buffer_init(&own, NAME_MAX_BYTES);
+    return names_encode(key, kind, &own) == 0 && bytes_equal(buffer_bytes(&own), name);
+}

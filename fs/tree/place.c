@@ -1,0 +1,200 @@
+#include "fs/tree/place.h"
+
+#define KEY_MAX_BYTES   ((size_t)64 << 10)
+#define PLACE_MAX_BYTES ((size_t)256 << 10)
+
+const char *const control_file_names[CONTROL_FILES] = {[CONTROL_STATS] = "stats",
+                                                       [CONTROL_ERRORS] = "errors",
+                                                       [CONTROL_VERSION] = "version",
+                                                       [CONTROL_CONFIG] = "config"};
+
+/* Copies the strings behind one another. */
+static int set_text(struct place *place, const char *table, struct bytes lo, struct bytes hi)
+{
+    size_t table_size = table ? strlen(table) + 1 : 0;
+    place->text = malloc(table_size + lo.size + hi.size + 1);
+    if (!place->text)
+        return -ENOMEM;
+    struct bytes parts[] = {{table, table_size}, lo, hi};
+    char *end = place->text;
+    for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+        if (parts[i].size > 0)
+            memcpy(end, parts[i].data, parts[i].size);
+        end += parts[i].size;
+    }
+    place->table_size = (uint32_t)table_size;
+    place->lo_size = (uint32_t)lo.size;
+    place->hi_size = (uint32_t)hi.size;
+    return 0;
+}
+
+static const char *place_table(const struct place *place)
+{
+    return place->table_size > 0 ? place->text : NULL;
+}
+
+static struct range place_range(const struct place *place)
+{
+    const char *lo = place->text ? place->text + place->table_size : "";
+    return (struct range){{lo, place->lo_size}, {lo + place->lo_size, place->hi_size}};
+}
+
+static int make_table(const char *table, struct place *ret)
+{
+    *ret = (struct place){.kind = PLACE_DIRECTORY, .directory_kind = DIRECTORY_FLAT};
+    return set_text(ret, table, RANGE_ALL.lo, RANGE_ALL.hi);
+}
+
+int place_root(const char *table, struct place *ret)
+{
+    *ret = (struct place){.kind = PLACE_DIRECTORY, .directory_kind = DIRECTORY_TABLES};
+    int r = table ? make_table(table, ret)
+                  : set_text(ret, NULL, BYTES_LITERAL(""), BYTES_LITERAL(""));
+    ret->is_root = true;
+    return r;
+}
+
+void place_finish(struct place *place)
+{
+    free(TAKE_PTR(place->text));
+}
+
+/* Table names are letters and digits, 3 to 63; whether one is there in this spelling, the account says. */
+static int child_table(struct bytes name, struct place *ret)
+{
+    char table[64];
+    if (name.size < 3 || name.size >= sizeof(table))
+        return -ENOENT;
+    for (size_t i = 0; i < name.size; i++) {
+        char c = name.data[i];
+        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (!is_letter && !(i > 0 && c >= '0' && c <= '9'))
+            return -ENOENT;
+        table[i] = c;
+    }
+    table[name.size] = '\0';
+    return make_table(table, ret);
+}
+
+static int make_partition(const char *table, struct bytes key, struct place *ret)
+{
+    _cleanup_(buffer_finish) struct buffer ends;
+    buffer_init(&ends, PLACE_MAX_BYTES);
+    int r = position_append(&ends, key, BYTES_LITERAL(""));
+    size_t lo_size = ends.size;
+    if (r == 0)
+        (void)buffer_append(&ends, key);
+    if (r == 0)
+        r = buffer_append_string(&ends, POSITION_AFTER);
+    if (r < 0)
+        return r;
+    *ret = (struct place){.kind = PLACE_DIRECTORY, .directory_kind = DIRECTORY_ENTITIES};
+    return set_text(ret, table, bytes_first(buffer_bytes(&ends), lo_size),
+                    bytes_skip(buffer_bytes(&ends), lo_size));
+}
+
+static int make_entity(const struct place *partition, struct bytes row_key, struct place *ret)
+{
+    _cleanup_(buffer_finish) struct buffer position;
+    buffer_init(&position, PLACE_MAX_BYTES);
+    int r = position_append(&position, position_partition_key(place_range(partition).lo), row_key);
+    if (r < 0)
+        return r;
+    *ret = (struct place){.kind = PLACE_ENTITY};
+    return set_text(ret, place_table(partition), buffer_bytes(&position), BYTES_LITERAL(""));
+}
+
+static enum name_kind child_kind(const struct place *parent)
+{
+    return parent->directory_kind == DIRECTORY_FLAT ? NAME_PARTITION : NAME_ENTITY;
+}
+
+int place_of_key(const struct place *parent, struct bytes key, struct place *ret)
+{
+    return child_kind(parent) == NAME_PARTITION ? make_partition(place_table(parent), key, ret)
+                                                : make_entity(parent, key, ret);
+}
+
+/* The keys that start with `begin`: a range of the parent's. */
+static int make_cut(const struct place *parent, struct bytes begin, struct place *ret)
+{
+    struct range whole = place_range(parent);
+    _cleanup_(buffer_finish) struct buffer lo, hi;
+    buffer_init(&lo, PLACE_MAX_BYTES);
+    buffer_init(&hi, PLACE_MAX_BYTES);
+    *ret = (struct place){.kind = PLACE_DIRECTORY,
+                          .directory_kind = parent->directory_kind,
+                          .is_cut = true};
+    if (parent->directory_kind == DIRECTORY_ENTITIES)
+        (void)buffer_append(&lo, whole.lo); /* "p NUL" */
+    (void)buffer_append(&hi, buffer_bytes(&lo));
+    size_t before = hi.size;
+    (void)prefix_append_successor(&hi, begin, BYTES_LITERAL(""));
+    if (hi.error == 0 && hi.size == before) { /* nothing comes behind such keys */
+        buffer_clear(&hi);
+        (void)buffer_append(&hi, whole.hi);
+    }
+    int r = buffer_append(&lo, begin);
+    if (r < 0 || hi.error < 0)
+        return MIN(r, hi.error);
+    return set_text(ret, place_table(parent), buffer_bytes(&lo), buffer_bytes(&hi));
+}
+
+static int child_keyed(const struct place *parent, struct bytes name, struct place *ret)
+{
+    _cleanup_(buffer_finish) struct buffer key;
+    buffer_init(&key, KEY_MAX_BYTES);
+    enum name_meaning meaning;
+    int r = names_decode(name, child_kind(parent), &key, &meaning);
+    if (r < 0)
+        return r;
+    switch (meaning) {
+    case NAME_MEANS_NOTHING:
+        return -ENOENT;
+    case NAME_MEANS_KEY:
+        return place_of_key(parent, buffer_bytes(&key), ret);
+    case NAME_MEANS_CUT:
+        return make_cut(parent, buffer_bytes(&key), ret);
+    }
+    return -ENOENT;
+}
+
+static int child_control_file(struct bytes name, struct place *ret)
+{
+    for (size_t i = 0; i < CONTROL_FILES; i++) {
+        if (bytes_equal(name, bytes_of(control_file_names[i]))) {
+            *ret = (struct place){.kind = PLACE_CONTROL_FILE, .control_file = (enum control_file)i};
+            return 0;
+        }
+    }
+    return -ENOENT;
+}
+
+int place_child(const struct place *parent, struct bytes name, struct place *ret)
+{
+    if (name.size > NAME_MAX_BYTES)
+        return -ENAMETOOLONG;
+    if (parent->kind == PLACE_CONTROL_DIRECTORY)
+        return child_control_file(name, ret);
+    if (parent->kind != PLACE_DIRECTORY)
+        return -ENOTDIR;
+    if (name.size > 0 && name.data[0] == '.') {
+        if (!parent->is_root || !bytes_equal(name, BYTES_LITERAL(CONTROL_DIRECTORY_NAME)))
+            return -ENOENT;
+        *ret = (struct place){.kind = PLACE_CONTROL_DIRECTORY};
+        return 0;
+    }
+    return parent->directory_kind == DIRECTORY_TABLES ? child_table(name, ret)
+                                                      : child_keyed(parent, name, ret);
+}
+
+struct directory place_directory(const struct place *place)
+{
+    return (struct directory){
+        .kind = place->directory_kind, .table = place_table(place), .range = place_range(place)};
+}
+
+struct address place_address(const struct place *place)
+{
+    return (struct address){.table = place_table(place), .position = place_range(place).lo};
+}

@@ -1,0 +1,42 @@
+#ifndef FS_TREE_PLACE_H
+#define FS_TREE_PLACE_H
+/* What a node stands for, made from names: the one place where a path becomes keys, and where a leading dot is seen.
+ * Pure; a place owns its strings and does not change. */
+#include "cache/address.h"
+#include "fs/tree/names.h"
+
+enum place_kind {
+    PLACE_DIRECTORY,         /* of the account: place_directory */
+    PLACE_ENTITY,            /* place_address */
+    PLACE_CONTROL_DIRECTORY, /* .tablefuse */
+    PLACE_CONTROL_FILE,      /* place.control_file */
+};
+
+enum control_file { CONTROL_STATS, CONTROL_ERRORS, CONTROL_VERSION, CONTROL_CONFIG, CONTROL_FILES };
+
+#define CONTROL_DIRECTORY_NAME ".tablefuse"
+extern const char *const control_file_names[CONTROL_FILES];
+
+struct place {
+    enum place_kind kind;
+    enum directory_kind directory_kind;
+    enum control_file control_file;
+    bool is_root;
+    bool is_cut;  /* not settled: a long key that starts like this; place_of_key settles it */
+    char *text;   /* one block: table NUL lo hi; an entity's position is lo */
+    uint32_t table_size, lo_size, hi_size;
+};
+
+int place_root(const char *table, struct place *ret); /* table NULL: the account; else that table's directory */
+void place_finish(struct place *place);
+
+/* What `name` is in the directory `parent`: 0, -ENOENT (such a name is never there), -ENAMETOOLONG, -ENOTDIR, -ENOMEM. */
+int place_child(const struct place *parent, struct bytes name, struct place *ret);
+/* The child that a key makes: settles a cut place once its key is found. 0, -ENOMEM, -EPROTO (no such key). */
+int place_of_key(const struct place *parent, struct bytes key, struct place *ret);
+
+/* Views into the place. Of a cut place: the directory whose listing holds the key. */
+struct directory place_directory(const struct place *place);
+struct address place_address(const struct place *place);
+
+#endif

@@ -1,0 +1,118 @@
+#include "fs/tree/recent.h"
+
+#include <pthread.h>
+
+struct slot {
+    pid_t thread; /* 0: free */
+    uint64_t node;
+    struct entity entity; /* no page: none */
+    int64_t valid_until_ms;
+    bool was_stale;
+};
+
+struct recent {
+    pthread_mutex_t lock;
+    /* guarded by lock */
+    struct slot slots[RECENT_SIZE];
+    size_t next; /* the slot that is used again next */
+};
+
+int recent_create(struct recent **ret)
+{
+    struct recent *recent = calloc(1, sizeof(*recent));
+    if (!recent)
+        return -ENOMEM;
+    int r = pthread_mutex_init(&recent->lock, NULL);
+    if (r != 0) {
+        free(recent);
+        return -r;
+    }
+    *ret = recent;
+    return 0;
+}
+
+void recent_destroy(struct recent *recent)
+{
+    if (!recent)
+        return;
+    for (size_t i = 0; i < RECENT_SIZE; i++)
+        entity_finish(&recent->slots[i].entity);
+    (void)pthread_mutex_destroy(&recent->lock);
+    free(recent);
+}
+
+static struct slot *find_locked(struct recent *recent, pid_t thread)
+{
+    for (size_t i = 0; i < RECENT_SIZE; i++)
+        if (recent->slots[i].thread == thread)
+            return &recent->slots[i];
+    return NULL;
+}
+
+/* The thread's slot, if need be that of the thread that was quiet longest. */
+static struct slot *take_slot_locked(struct recent *recent, pid_t thread)
+{
+    struct slot *slot = find_locked(recent, thread);
+    if (slot)
+        return slot;
+    slot = &recent->slots[recent->next++ % RECENT_SIZE];
+    entity_finish(&slot->entity);
+    *slot = (struct slot){.thread = thread};
+    return slot;
+}
+
+void recent_looked_up(struct recent *recent, pid_t thread, uint64_t node, const struct entity *entity,
+                      int64_t valid_until_ms)
+{
+    if (thread == 0)
+        return;
+    (void)pthread_mutex_lock(&recent->lock);
+    struct slot *slot = take_slot_locked(recent, thread);
+    entity_finish(&slot->entity);
+    slot->entity = (struct entity){page_ref(entity->page), entity->row};
+    slot->node = node;
+    slot->valid_until_ms = valid_until_ms;
+    (void)pthread_mutex_unlock(&recent->lock);
+}
+
+bool recent_take(struct recent *recent, pid_t thread, uint64_t node, int64_t now_ms,
+                 struct entity *ret)
+{
+    (void)pthread_mutex_lock(&recent->lock);
+    struct slot *slot = thread == 0 ? NULL : find_locked(recent, thread);
+    bool is_there = slot && slot->entity.page && slot->node == node &&
+                    (slot->was_stale || now_ms < slot->valid_until_ms);
+    if (is_there) {
+        *ret = slot->entity;
+        slot->entity = (struct entity){0};
+    }
+    (void)pthread_mutex_unlock(&recent->lock);
+    return is_there;
+}
+
+void recent_answered_stale(struct recent *recent, pid_t thread)
+{
+    if (thread == 0)
+        return;
+    (void)pthread_mutex_lock(&recent->lock);
+    take_slot_locked(recent, thread)->was_stale = true;
+    (void)pthread_mutex_unlock(&recent->lock);
+}
+
+bool recent_was_stale(struct recent *recent, pid_t thread)
+{
+    (void)pthread_mutex_lock(&recent->lock);
+    struct slot *slot = thread == 0 ? NULL : find_locked(recent, thread);
+    bool was_stale = slot && slot->was_stale;
+    (void)pthread_mutex_unlock(&recent->lock);
+    return was_stale;
+}
+
+void recent_opened(struct recent *recent, pid_t thread)
+{
+    (void)pthread_mutex_lock(&recent->lock);
+    struct slot *slot = thread == 0 ? NULL : find_locked(recent, thread);
+    if (slot)
+        slot->was_stale = false;
+    (void)pthread_mutex_unlock(&recent->lock);
+}

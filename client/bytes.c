@@ -11,34 +11,6 @@ int bytes_compare(struct bytes a, struct bytes b)
     return (a.size > b.size) - (a.size < b.size);
 }
 
-bool bytes_equal(struct bytes a, struct bytes b)
-{
-    return a.size == b.size && bytes_compare(a, b) == 0;
-}
-
-bool bytes_start_with(struct bytes bytes, struct bytes prefix)
-{
-    return bytes.size >= prefix.size && bytes_equal(bytes_first(bytes, prefix.size), prefix);
-}
-
-bool bytes_end_with(struct bytes bytes, struct bytes suffix)
-{
-    return bytes.size >= suffix.size &&
-           bytes_equal(bytes_skip(bytes, bytes.size - suffix.size), suffix);
-}
-
-struct bytes bytes_skip(struct bytes bytes, size_t n)
-{
-    if (n == 0)
-        return bytes; /* the data of nothing may be NULL */
-    return (struct bytes){bytes.data + n, bytes.size - n};
-}
-
-struct bytes bytes_first(struct bytes bytes, size_t n)
-{
-    return (struct bytes){bytes.data, n};
-}
-
 const char *bytes_find(struct bytes bytes, struct bytes part)
 {
     if (bytes.size < part.size || bytes.size == 0)
@@ -114,7 +86,7 @@ char *buffer_reserve(struct buffer *buffer, size_t n)
     return buffer_grow(buffer, n) < 0 ? NULL : buffer->data + buffer->size;
 }
 
-int buffer_append(struct buffer *buffer, struct bytes bytes)
+int buffer_append_growing(struct buffer *buffer, struct bytes bytes)
 {
     char *room = buffer_reserve(buffer, bytes.size);
     if (!room)
@@ -123,11 +95,6 @@ int buffer_append(struct buffer *buffer, struct bytes bytes)
         memcpy(room, bytes.data, bytes.size);
     buffer->size += bytes.size;
     return 0;
-}
-
-int buffer_append_char(struct buffer *buffer, char c)
-{
-    return buffer_append(buffer, (struct bytes){&c, 1});
 }
 
 int buffer_append_string(struct buffer *buffer, const char *string)

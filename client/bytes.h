@@ -16,15 +16,43 @@ static inline struct bytes bytes_of(const char *string)
     return (struct bytes){string, strlen(string)};
 }
 
-int bytes_compare(struct bytes a, struct bytes b); /* memcmp, then the shorter first */
-bool bytes_equal(struct bytes a, struct bytes b);
-bool bytes_start_with(struct bytes bytes, struct bytes prefix);
-bool bytes_end_with(struct bytes bytes, struct bytes suffix);
-struct bytes bytes_skip(struct bytes bytes, size_t n);        /* without the first n; n <= size */
-struct bytes bytes_first(struct bytes bytes, size_t n);       /* the first n; n <= size */
+int bytes_compare(struct bytes a, struct bytes b);             /* memcmp, then the shorter first */
 const char *bytes_find(struct bytes bytes, struct bytes part); /* NULL: nowhere */
-struct bytes bytes_trim(struct bytes bytes);                  /* without blanks and tabs around */
-bool bytes_parse_unsigned(struct bytes bytes, uint64_t max, uint64_t *ret); /* decimal digits only */
+struct bytes bytes_trim(struct bytes bytes);                   /* without blanks and tabs around */
+/* Decimal digits only; false for anything else, and above max. */
+bool bytes_parse_unsigned(struct bytes bytes, uint64_t max, uint64_t *ret);
+
+/* The short ones are inline: so comparing with a literal is no call. */
+
+static inline bool bytes_equal(struct bytes a, struct bytes b)
+{
+    return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+}
+
+/* Without the first n; n <= size. */
+static inline struct bytes bytes_skip(struct bytes bytes, size_t n)
+{
+    if (n == 0)
+        return bytes; /* the data of nothing may be NULL */
+    return (struct bytes){bytes.data + n, bytes.size - n};
+}
+
+/* The first n; n <= size. */
+static inline struct bytes bytes_first(struct bytes bytes, size_t n)
+{
+    return (struct bytes){bytes.data, n};
+}
+
+static inline bool bytes_start_with(struct bytes bytes, struct bytes prefix)
+{
+    return bytes.size >= prefix.size && bytes_equal(bytes_first(bytes, prefix.size), prefix);
+}
+
+static inline bool bytes_end_with(struct bytes bytes, struct bytes suffix)
+{
+    return bytes.size >= suffix.size &&
+           bytes_equal(bytes_skip(bytes, bytes.size - suffix.size), suffix);
+}
 
 /* An error sticks: after -EFBIG or -ENOMEM the content stays, every append answers the error again.
  * So a run of appends is checked once, by the last one's answer or by `error`. */
@@ -37,8 +65,7 @@ struct buffer {
 void buffer_init(struct buffer *buffer, size_t max);
 void buffer_finish(struct buffer *buffer);
 void buffer_clear(struct buffer *buffer); /* size and error become 0, the memory stays */
-int buffer_append(struct buffer *buffer, struct bytes bytes);
-int buffer_append_char(struct buffer *buffer, char c);
+int buffer_append_growing(struct buffer *buffer, struct bytes bytes); /* of buffer_append alone */
 int buffer_append_string(struct buffer *buffer, const char *string);
 int buffer_append_format(struct buffer *buffer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -46,6 +73,21 @@ int buffer_append_format(struct buffer *buffer, const char *format, ...)
 char *buffer_reserve(struct buffer *buffer, size_t n);
 /* The content as a C string: a NUL stands behind it and is not counted. NULL on error. */
 const char *buffer_string(struct buffer *buffer);
+
+/* Inline where there is room, which there nearly always is. */
+static inline int buffer_append(struct buffer *buffer, struct bytes bytes)
+{
+    if (buffer->error < 0 || bytes.size == 0 || bytes.size >= buffer->capacity - buffer->size)
+        return buffer_append_growing(buffer, bytes);
+    memcpy(buffer->data + buffer->size, bytes.data, bytes.size);
+    buffer->size += bytes.size;
+    return 0;
+}
+
+static inline int buffer_append_char(struct buffer *buffer, char c)
+{
+    return buffer_append(buffer, (struct bytes){&c, 1});
+}
 
 static inline struct bytes buffer_bytes(const struct buffer *buffer)
 {

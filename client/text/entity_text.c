@@ -2,6 +2,7 @@
 #include "client/text/edm_value.h"
 #include "client/text/json_string.h"
 
+#define FIRST_MEMBERS     32                 /* doubled up to ENTITY_TEXT_MAX_MEMBERS */
 #define MAX_SCRATCH_BYTES ((size_t)64 << 20) /* no answer is longer */
 
 /* Members are kept as views of the answer until all are known; then they are sorted and written. */
@@ -32,28 +33,22 @@ enum role {
     ROLE_METADATA,
 };
 
-static const struct {
-    struct bytes name;
-    enum role role;
-} known_names[] = {
-    {BYTES_LITERAL("PartitionKey"), ROLE_PARTITION_KEY},
-    {BYTES_LITERAL("RowKey"), ROLE_ROW_KEY},
-    {BYTES_LITERAL("Timestamp"), ROLE_TIMESTAMP},
-    {BYTES_LITERAL("odata.etag"), ROLE_ETAG},
-};
-static const struct bytes metadata_prefix = BYTES_LITERAL("odata.");
 static const struct bytes annotation_suffix = BYTES_LITERAL("@odata.type");
 
 int entity_text_create(struct entity_text **ret)
 {
-    struct entity_text *text = calloc(1, sizeof(*text));
+    _cleanup_(entity_text_destroyp) struct entity_text *text = calloc(1, sizeof(*text));
     if (!text)
         return -ENOMEM;
     buffer_init(&text->partition_key_cesu8, MAX_SCRATCH_BYTES);
     buffer_init(&text->row_key_cesu8, MAX_SCRATCH_BYTES);
     buffer_init(&text->etag, MAX_SCRATCH_BYTES);
     buffer_init(&text->respelled, MAX_SCRATCH_BYTES);
-    *ret = text;
+    text->members = calloc(FIRST_MEMBERS, sizeof(*text->members));
+    text->capacity = FIRST_MEMBERS;
+    if (!text->members)
+        return -ENOMEM;
+    *ret = TAKE_PTR(text);
     return 0;
 }
 
@@ -107,53 +102,59 @@ static int respell(struct entity_text *text, const struct json_reader *reader,
 
 static enum role role_of(struct bytes name)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(known_names); i++)
-        if (name.size == known_names[i].name.size && bytes_equal(name, known_names[i].name))
-            return known_names[i].role;
-    if (bytes_start_with(name, metadata_prefix))
+    if (bytes_equal(name, BYTES_LITERAL("PartitionKey")))
+        return ROLE_PARTITION_KEY;
+    if (bytes_equal(name, BYTES_LITERAL("RowKey")))
+        return ROLE_ROW_KEY;
+    if (bytes_equal(name, BYTES_LITERAL("Timestamp")))
+        return ROLE_TIMESTAMP;
+    if (bytes_equal(name, BYTES_LITERAL("odata.etag")))
+        return ROLE_ETAG;
+    if (bytes_start_with(name, BYTES_LITERAL("odata.")))
         return ROLE_METADATA;
     return bytes_end_with(name, annotation_suffix) ? ROLE_ANNOTATION : ROLE_PROPERTY;
 }
 
-static int add_member(struct entity_text *text, const struct member *member)
+static int grow_members(struct entity_text *text)
 {
-    if (text->count == ENTITY_TEXT_MAX_MEMBERS)
+    if (text->count < text->capacity)
+        return 0;
+    if (text->capacity == ENTITY_TEXT_MAX_MEMBERS)
         return -EFBIG;
-    if (text->count == text->capacity) {
-        size_t capacity = MAX(text->capacity * 2, 32);
-        struct member *members = reallocarray(text->members, capacity, sizeof(*members));
-        if (!members)
-            return -ENOMEM;
-        text->members = members;
-        text->capacity = capacity;
-    }
-    text->members[text->count] = *member;
-    text->members[text->count].order = (uint32_t)text->count;
+    size_t capacity = text->capacity * 2;
+    struct member *members = reallocarray(text->members, capacity, sizeof(*members));
+    if (!members)
+        return -ENOMEM;
+    text->members = members;
+    text->capacity = capacity;
+    return 0;
+}
+
+static int add_member(struct entity_text *text, const struct json_token *name,
+                      const struct json_token *value, bool is_annotation)
+{
+    int r = grow_members(text);
+    if (r < 0)
+        return r;
+    text->members[text->count] = (struct member){.name = name->text,
+                                                 .has_escapes = name->has_escapes,
+                                                 .is_annotation = is_annotation,
+                                                 .order = (uint32_t)text->count,
+                                                 .value = *value};
     text->count++;
     return 0;
 }
 
-static int add_property(struct entity_text *text, const struct json_token *name,
-                        const struct json_token *value)
-{
-    struct member member = {.name = name->text, .has_escapes = name->has_escapes, .value = *value};
-    return add_member(text, &member);
-}
-
 static int add_annotation(struct entity_text *text, struct json_reader *reader,
-                          const struct json_token *name, struct json_token *value)
+                          struct json_token *name, struct json_token *value)
 {
     if (value->kind != JSON_STRING)
         return reject(reader, "an annotation that is not a string");
     int r = respell(text, reader, value);
     if (r < 0)
         return r;
-    struct member member = {.name =
-                                bytes_first(name->text, name->text.size - annotation_suffix.size),
-                            .has_escapes = name->has_escapes,
-                            .is_annotation = true,
-                            .value = *value};
-    return add_member(text, &member);
+    name->text.size -= annotation_suffix.size;
+    return add_member(text, name, value, true);
 }
 
 static int take_key(struct json_reader *reader, const struct json_token *value,
@@ -217,7 +218,7 @@ static int take_member(struct entity_text *text, struct json_reader *reader,
         return 0;
     case ROLE_PROPERTY:
     default:
-        return add_property(text, name, &value);
+        return add_member(text, name, &value, false);
     }
 }
 
@@ -278,8 +279,8 @@ static void sort_members(struct member *members, size_t count)
 
 static void begin_line(struct buffer *ret, size_t begin, struct bytes name)
 {
-    bool is_first = ret->size == begin;
-    (void)buffer_append(ret, is_first ? BYTES_LITERAL("{\n  \"") : BYTES_LITERAL(",\n  \""));
+    (void)buffer_append_char(ret, ret->size == begin ? '{' : ',');
+    (void)buffer_append(ret, BYTES_LITERAL("\n  \""));
     (void)buffer_append(ret, name);
 }
 
@@ -305,19 +306,30 @@ static void append_key(struct buffer *ret, size_t begin, struct bytes name,
         append_property(ret, begin, name, &value);
 }
 
-/* The sorted members, those of one name together. */
+/* Takes the members of one name, which stand together, and answers what they say: the last
+ * property and the last annotation, NULL without one. */
+static const struct member *take_name(const struct member **at, const struct member *end,
+                                      struct bytes *ret_annotation)
+{
+    struct bytes name = (*at)->name;
+    const struct member *property = NULL;
+    *ret_annotation = (struct bytes){NULL, 0};
+    do {
+        if ((*at)->is_annotation)
+            *ret_annotation = (*at)->value.text;
+        else
+            property = *at;
+        *at += 1;
+    } while (*at < end && bytes_equal((*at)->name, name));
+    return property;
+}
+
 static void append_members(const struct entity_text *text, struct buffer *ret, size_t begin)
 {
-    const struct member *end = text->members + text->count;
-    for (const struct member *member = text->members, *next; member < end; member = next) {
-        struct bytes annotation = {NULL, 0};
-        const struct member *property = NULL;
-        for (next = member; next < end && bytes_equal(next->name, member->name); next++) {
-            if (next->is_annotation)
-                annotation = next->value.text;
-            else
-                property = next;
-        }
+    const struct member *at = text->members, *end = at + text->count;
+    while (at < end) {
+        struct bytes annotation;
+        const struct member *property = take_name(&at, end, &annotation);
         if (!property || property->value.kind == JSON_NULL)
             continue;
         struct edm_value value = edm_value_of(&property->value, annotation);

@@ -1,5 +1,7 @@
 #include "client/text/json_reader.h"
 
+#include <endian.h>
+
 enum expected {
     EXPECT_VALUE,
     EXPECT_VALUE_OR_END, /* behind [ */
@@ -274,23 +276,50 @@ static const char *take_string_byte(struct json_reader *reader, unsigned char c)
     return NULL;
 }
 
-static bool is_plain(unsigned char c)
+/* A bit for each of eight bytes, the first one's the lowest, that is no plain character of a
+ * string; above the first such byte the bits may be wrong. */
+static uint64_t other_bytes(const char *data)
 {
-    return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+    static const uint64_t ones = 0x0101010101010101;
+    uint64_t word;
+    memcpy(&word, data, sizeof(word));
+    word = le64toh(word);
+    uint64_t is_control = word - ones * 0x20;
+    uint64_t is_quote = (word ^ ones * '"') - ones;
+    uint64_t is_backslash = (word ^ ones * '\\') - ones;
+    return (is_control | is_quote | is_backslash | word) & ones * 0x80;
+}
+
+static bool is_plain(char c)
+{
+    return (unsigned char)c >= 0x20 && (unsigned char)c < 0x80 && c != '"' && c != '\\';
+}
+
+/* Where plain characters that begin at `at` end. Eight at once: strings are most of a text. */
+static size_t skip_plain(struct bytes text, size_t at)
+{
+    while (text.size - at >= 8) {
+        uint64_t others = other_bytes(text.data + at);
+        if (others)
+            return at + (size_t)__builtin_ctzll(others) / 8;
+        at += 8;
+    }
+    while (at < text.size && is_plain(text.data[at]))
+        at++;
+    return at;
 }
 
 static enum json_kind read_string(struct json_reader *reader)
 {
-    const unsigned char *data = (const unsigned char *)reader->text.data;
-    for (size_t at = reader->at;; at++) {
-        while (reader->part == STRING_PLAIN && at < reader->text.size && is_plain(data[at]))
-            at++;
-        reader->at = at;
-        if (at == reader->text.size)
+    for (;; reader->at++) {
+        if (reader->part == STRING_PLAIN)
+            reader->at = skip_plain(reader->text, reader->at);
+        if (reader->at == reader->text.size)
             return text_ended(reader);
-        if (reader->part == STRING_PLAIN && data[at] == '"')
+        unsigned char c = (unsigned char)reader->text.data[reader->at];
+        if (c == '"' && reader->part == STRING_PLAIN)
             break;
-        const char *problem = take_string_byte(reader, data[at]);
+        const char *problem = take_string_byte(reader, c);
         if (problem)
             return fail(reader, problem);
     }

@@ -1,0 +1,221 @@
+#include "tests/stores/faulty_store.h"
+#include "client/azure/service_error.h"
+
+#include <stdatomic.h>
+
+#define MAX_FAULTS 16
+
+enum operation { QUERY, GET, LIST_TABLES, OPERATIONS };
+
+static const char *const operation_names[OPERATIONS] = {"query", "get", "list_tables"};
+
+struct fault {
+    bool hits[OPERATIONS];
+    uint64_t first, last; /* requests, from 1 */
+    int status;
+    char code[64];
+};
+
+struct faulty_store {
+    struct table_store store;
+    struct table_store *inner;
+    const struct clock *clock;
+    int64_t latency_ms;
+    int short_rows, empty_pages; /* 0: not asked for */
+    bool is_circle;
+    struct fault faults[MAX_FAULTS];
+    size_t fault_count;
+    _Atomic uint64_t requests[OPERATIONS];
+};
+
+static bool parse_fault(struct faulty_store *self, const char *rule)
+{
+    char operation[16], which[24], code[64] = "";
+    int status;
+    if (self->fault_count == MAX_FAULTS ||
+        sscanf(rule, "%15[^:]:%23[^:]:%d:%63s", operation, which, &status, code) < 3)
+        return false;
+    struct fault *fault = &self->faults[self->fault_count++];
+    bool is_known = false;
+    for (size_t i = 0; i < OPERATIONS; i++) {
+        fault->hits[i] = strcmp(operation, "*") == 0 || strcmp(operation, operation_names[i]) == 0;
+        is_known |= fault->hits[i];
+    }
+    fault->status = status;
+    (void)snprintf(fault->code, sizeof(fault->code), "%s", code);
+    fault->first = 1;
+    fault->last = UINT64_MAX;
+    if (strcmp(which, "*") == 0)
+        return is_known;
+    size_t digits = strspn(which, "0123456789");
+    bool is_open = strcmp(which + digits, "+") == 0;
+    if (!is_open && which[digits] != '\0')
+        return false;
+    if (!bytes_parse_unsigned((struct bytes){which, digits}, UINT32_MAX, &fault->first))
+        return false;
+    if (!is_open)
+        fault->last = fault->first;
+    return is_known;
+}
+
+static bool parse_rule(struct faulty_store *self, const char *rule)
+{
+    uint64_t number;
+    if (strcmp(rule, "circle") == 0)
+        return self->is_circle = true;
+    if (strncmp(rule, "fail=", 5) == 0)
+        return parse_fault(self, rule + 5);
+    const char *equals = strchr(rule, '=');
+    if (!equals || !bytes_parse_unsigned(bytes_of(equals + 1), INT32_MAX, &number))
+        return false;
+    if (strncmp(rule, "latency=", 8) == 0)
+        self->latency_ms = (int64_t)number;
+    else if (strncmp(rule, "short=", 6) == 0)
+        self->short_rows = (int)number;
+    else if (strncmp(rule, "empty=", 6) == 0)
+        self->empty_pages = (int)number;
+    else
+        return false;
+    return true;
+}
+
+static int wait_latency(struct faulty_store *self, struct call *call)
+{
+    int64_t end = clock_now_ms(self->clock) + self->latency_ms;
+    for (;;) {
+        if (call_is_cancelled(call))
+            return call_fail(call, -EINTR, "interrupted");
+        int64_t left = MIN(end - clock_now_ms(self->clock), call_remaining_ms(call, self->clock));
+        if (left <= 0)
+            break;
+        self->clock->sleep_ms(self->clock->context, MIN(left, 20));
+    }
+    if (clock_now_ms(self->clock) < end)
+        return call_fail(call, -ETIMEDOUT, "no answer in time");
+    return 0;
+}
+
+static int fail_as(const struct fault *fault, int64_t now_100ns, struct call *call)
+{
+    if (fault->status == 0) {
+        (void)call_fail(call, -EIO, "the connection was reset");
+        call->failure.is_retryable = true;
+        return -EIO;
+    }
+    struct service_answer answer = {.status = fault->status, .error_code = bytes_of(fault->code)};
+    service_error_read(&answer, now_100ns, &call->failure);
+    return call->failure.error;
+}
+
+/* What befalls a request before it is sent. */
+static int befall(struct faulty_store *self, enum operation operation, struct call *call)
+{
+    uint64_t number = atomic_fetch_add(&self->requests[operation], 1) + 1;
+    int r = self->latency_ms > 0 ? wait_latency(self, call) : 0;
+    for (size_t i = 0; r == 0 && i < self->fault_count; i++) {
+        const struct fault *fault = &self->faults[i];
+        if (fault->hits[operation] && number >= fault->first && number <= fault->last)
+            r = fail_as(fault, clock_utc_100ns(self->clock), call);
+    }
+    return r;
+}
+
+/* Our token: the number of empty pages answered so far (one character), then the inner store's token, if there is one. */
+static int wrap_token(int empty_pages, const struct continuation *inner, struct continuation **ret)
+{
+    _cleanup_(buffer_finish) struct buffer token;
+    buffer_init(&token, (size_t)8 << 10);
+    int r = buffer_append_char(&token, (char)('0' + empty_pages));
+    if (r == 0 && inner)
+        r = buffer_append(&token, continuation_token(inner));
+    return r < 0 ? r : continuation_create(buffer_bytes(&token), ret);
+}
+
+static int unwrap_token(const struct continuation *after, int *ret_empty_pages,
+                        struct continuation **ret)
+{
+    *ret_empty_pages = 0;
+    if (!after)
+        return 0;
+    struct bytes token = continuation_token(after);
+    *ret_empty_pages = token.data[0] - '0';
+    return token.size > 1 ? continuation_create(bytes_skip(token, 1), ret) : 0;
+}
+
+static int faulty_query(struct table_store *store, const struct query *query, struct call *call,
+                        struct page_builder *builder, struct continuation **ret_next)
+{
+    struct faulty_store *self = (struct faulty_store *)store;
+    _cleanup_(continuation_destroyp) struct continuation *after = NULL;
+    _cleanup_(continuation_destroyp) struct continuation *next = NULL;
+    int empty_pages;
+    int r = befall(self, QUERY, call);
+    if (r == 0)
+        r = unwrap_token(query->after, &empty_pages, &after);
+    if (r < 0)
+        return r;
+    if (self->is_circle)
+        return wrap_token((empty_pages + 1) % 3, NULL, ret_next);
+    if (empty_pages < self->empty_pages)
+        return wrap_token(empty_pages + 1, after, ret_next);
+
+    struct query inner_query = *query;
+    inner_query.after = after;
+    if (self->short_rows > 0)
+        inner_query.top = MIN(query->top, self->short_rows);
+    r = self->inner->ops->query(self->inner, &inner_query, call, builder, &next);
+    return r == 0 && next ? wrap_token(0, next, ret_next) : r;
+}
+
+static int faulty_get(struct table_store *store, const char *table, struct bytes position,
+                      struct call *call, struct page_builder *builder)
+{
+    struct faulty_store *self = (struct faulty_store *)store;
+    int r = befall(self, GET, call);
+    return r < 0 ? r : self->inner->ops->get(self->inner, table, position, call, builder);
+}
+
+static int faulty_list_tables(struct table_store *store, const char *only,
+                              const struct continuation *after, struct call *call,
+                              struct table_names *ret, struct continuation **ret_next)
+{
+    struct faulty_store *self = (struct faulty_store *)store;
+    int r = befall(self, LIST_TABLES, call);
+    return r < 0 ? r
+                 : self->inner->ops->list_tables(self->inner, only, after, call, ret, ret_next);
+}
+
+static void faulty_destroy(struct table_store *store)
+{
+    struct faulty_store *self = (struct faulty_store *)store;
+    table_store_destroy(self->inner);
+    free(self);
+}
+
+static const struct table_store_ops faulty_ops = {.query = faulty_query,
+                                                  .get = faulty_get,
+                                                  .list_tables = faulty_list_tables,
+                                                  .destroy = faulty_destroy};
+
+int faulty_store_create(struct table_store *inner, const struct clock *clock, const char *rules,
+                        struct table_store **ret)
+{
+    struct faulty_store *self = calloc(1, sizeof(*self));
+    _cleanup_(freep) char *copy = strdup(rules);
+    if (!self || !copy) {
+        free(self);
+        return -ENOMEM;
+    }
+    self->store.ops = &faulty_ops;
+    self->inner = inner;
+    self->clock = clock;
+    char *rest = copy;
+    for (char *rule; (rule = strsep(&rest, ",")) != NULL;) {
+        if (rule[0] != '\0' && !parse_rule(self, rule)) {
+            free(self);
+            return -EINVAL;
+        }
+    }
+    *ret = &self->store;
+    return 0;
+}

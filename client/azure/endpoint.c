@@ -1,7 +1,6 @@
 #include "client/azure/endpoint.h"
 
 #include <arpa/inet.h>
-#include <ctype.h>
 #include <strings.h>
 
 #define SEGMENTS_MAX 2 /* account and table */
@@ -16,15 +15,20 @@ struct parts { /* views of the URL; the host is a copy in lower case, without br
     bool is_https, is_ipv6, is_ipv4;
 };
 
+static char lower(char c)
+{
+    return (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+}
+
 static bool is_alphanumeric(char c)
 {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    return (c >= '0' && c <= '9') || (lower(c) >= 'a' && lower(c) <= 'z');
 }
 
 bool endpoint_is_account_name(struct bytes name)
 {
     for (size_t i = 0; i < name.size; i++) {
-        if (!is_alphanumeric(name.data[i]) || isupper((unsigned char)name.data[i]))
+        if (!is_alphanumeric(name.data[i]) || name.data[i] != lower(name.data[i]))
             return false;
     }
     return name.size >= 3 && name.size < ENDPOINT_ACCOUNT_SIZE;
@@ -74,7 +78,7 @@ static bool copy_host(struct bytes host, struct parts *parts)
     if (host.size == 0 || host.size > HOST_MAX)
         return false;
     for (size_t i = 0; i < host.size; i++)
-        parts->host[i] = (char)tolower((unsigned char)host.data[i]);
+        parts->host[i] = lower(host.data[i]);
     return true;
 }
 
@@ -87,9 +91,10 @@ static bool split_authority(struct bytes authority, struct parts *parts)
     } address;
     parts->is_ipv6 = authority.size > 0 && authority.data[0] == '[';
     if (parts->is_ipv6) {
+        bool is_closed = holds(authority, "]");
         struct bytes host = split_at(bytes_skip(authority, 1), ']', &authority);
         struct bytes between = split_at(authority, ':', &parts->port);
-        return between.size == 0 && copy_host(host, parts) &&
+        return is_closed && between.size == 0 && copy_host(host, parts) &&
                inet_pton(AF_INET6, parts->host, &address) == 1;
     }
     struct bytes host = split_at(authority, ':', &parts->port);
@@ -195,7 +200,7 @@ static void write_url(const struct parts *parts, struct bytes segment, struct en
 
 int endpoint_set_table(struct endpoint *endpoint, struct bytes table, struct call *call)
 {
-    if (bytes_end_with(table, BYTES_LITERAL("/")))
+    if (table.size > 0 && table.data[table.size - 1] == '/')
         table.size--;
     if (table.size > 0 && !endpoint_is_table_name(table))
         return call_fail(call, -EINVAL,

@@ -2,7 +2,8 @@
 #define CLIENT_AZURE_ENTITY_ANSWER_H
 /* The JSON bodies that hold entities, turned into rows of a page. Pure, one thread.
  * Both: -EPROTO with the reason in call->failure when the body is not what the service sends, -EFBIG past the page's
- * maximum. Keys only: rows with keys, ETag and Timestamp where the body has them, and no text. */
+ * maximum. Keys only: rows with keys, ETag and Timestamp where the body has them, and no text.
+ * After a failure the builder may hold some of the rows. */
 #include "client/call.h"
 #include "client/page.h"
 

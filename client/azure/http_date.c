@@ -74,8 +74,8 @@ bool http_date_parse(struct bytes text, int64_t *ret_utc_100ns)
         !parse_number(text, 17, 2, 23, &hour) || !parse_number(text, 20, 2, 59, &minute) ||
         !parse_number(text, 23, 2, 60, &second))
         return false;
-    int64_t seconds =
-        day_of_date(year, month, day) * SECONDS_A_DAY + hour * 3600 + minute * 60 + second;
+    int64_t minutes = (int64_t)hour * 60 + minute;
+    int64_t seconds = day_of_date(year, month, day) * SECONDS_A_DAY + minutes * 60 + second;
     *ret_utc_100ns = seconds * UNITS_A_SECOND;
     return true;
 }

@@ -99,8 +99,12 @@ static void copy_line(char *ret, size_t size, struct bytes text)
         n++;
     while (n < text.size && n > 0 && ((unsigned char)text.data[n] & 0xC0) == 0x80)
         n--;
-    for (size_t i = 0; i < n; i++)
-        ret[i] = (unsigned char)text.data[i] < 0x20 || text.data[i] == 0x7F ? ' ' : text.data[i];
+    if (n > 0)
+        memcpy(ret, text.data, n);
+    for (size_t i = 0; i < n; i++) {
+        if ((unsigned char)ret[i] < 0x20 || ret[i] == 0x7F)
+            ret[i] = ' ';
+    }
     ret[n] = '\0';
 }
 

@@ -1,0 +1,284 @@
+#include "client/azure/connection.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+#define KEY      "U0VDUkVULVNFQ1JFVC1TRUNSRVQ="
+#define KEY2     "T1RIRVItT1RIRVItT1RIRVItT1Q="
+#define SAS      "sv=2020-12-06&sp=rl&sig=SECRET%3D"
+#define KEY_TEXT "shared key of account "
+#define SAS_TEXT "SAS token (sv=2020-12-06, sp=rl, signature not shown)"
+
+static const struct {
+    const char *source;
+    struct connection_environment environment;
+    const char *url, *table, *credential;
+} good[] = {
+    {"emulator", {0}, "http://127.0.0.1:10002/devstoreaccount1", "", KEY_TEXT "devstoreaccount1"},
+    {"emulator/tab/",
+     {.connection_string = "nonsense", .account = "X", .key = "?", .sas_token = "?"},
+     "http://127.0.0.1:10002/devstoreaccount1",
+     "tab",
+     KEY_TEXT "devstoreaccount1"},
+    {"acct", {.key = KEY}, "https://acct.table.core.windows.net", "", KEY_TEXT "acct"},
+    {" acct/Tab1 ", {.sas_token = SAS}, "https://acct.table.core.windows.net", "Tab1", SAS_TEXT},
+    {"acct/",
+     {.account = "acct", .key = " " KEY " "},
+     "https://acct.table.core.windows.net",
+     "",
+     KEY_TEXT "acct"},
+    {"https://acct.table.core.windows.net/tab",
+     {.key = KEY, .sas_token = ""},
+     "https://acct.table.core.windows.net",
+     "tab",
+     KEY_TEXT "acct"},
+    {"http://localhost:1/acct/tab",
+     {.sas_token = "?" SAS},
+     "http://localhost:1/acct",
+     "tab",
+     SAS_TEXT},
+    {NULL,
+     {.account = "acct", .key = KEY},
+     "https://acct.table.core.windows.net",
+     "",
+     KEY_TEXT "acct"},
+    {"",
+     {.account = "acct", .sas_token = SAS},
+     "https://acct.table.core.windows.net",
+     "",
+     SAS_TEXT},
+    {NULL,
+     {.connection_string = "AccountName=acct;AccountKey=" KEY},
+     "https://acct.table.core.windows.net",
+     "",
+     KEY_TEXT "acct"},
+    {NULL,
+     {.connection_string = " ; accountname = acct ;ACCOUNTKEY=" KEY
+                           ";DefaultEndpointsProtocol=HTTPS;EndpointSuffix=core.chinacloudapi.cn;"},
+     "https://acct.table.core.chinacloudapi.cn",
+     "",
+     KEY_TEXT "acct"},
+    {NULL,
+     {.connection_string = "AccountName=acct;AccountKey=" KEY ";SharedAccessSignature=" SAS},
+     "https://acct.table.core.windows.net",
+     "",
+     KEY_TEXT "acct"},
+    {NULL,
+     {.connection_string = "TableEndpoint=https://acct.table.core.windows.net/;"
+                           "BlobEndpoint=https://x;SharedAccessSignature=?" SAS ";"},
+     "https://acct.table.core.windows.net",
+     "",
+     SAS_TEXT},
+    {NULL,
+     {.connection_string = "DefaultEndpointsProtocol=http;AccountName=acct;AccountKey=" KEY
+                           ";TableEndpoint=http://127.0.0.1:10002/acct;"},
+     "http://127.0.0.1:10002/acct",
+     "",
+     KEY_TEXT "acct"},
+    {NULL,
+     {.connection_string =
+          "AccountName=acct;AccountKey=" KEY ";TableEndpoint=https://tables.example.com"},
+     "https://tables.example.com",
+     "",
+     KEY_TEXT "acct"},
+    {NULL,
+     {.connection_string = "TableEndpoint=https://acct.table.core.windows.net;"
+                           "TableSecondaryEndpoint=https://acct-secondary.table.core.windows.net;"
+                           "AccountKey=" KEY},
+     "https://acct.table.core.windows.net",
+     "",
+     KEY_TEXT "acct"},
+    {NULL,
+     {.connection_string = "UseDevelopmentStorage=true"},
+     "http://127.0.0.1:10002/devstoreaccount1",
+     "",
+     KEY_TEXT "devstoreaccount1"},
+    {NULL,
+     {.connection_string =
+          "usedevelopmentstorage=True;DevelopmentStorageProxyUri=http://localhost:99/;"},
+     "http://localhost:10002/devstoreaccount1",
+     "",
+     KEY_TEXT "devstoreaccount1"},
+    {"acct/tab",
+     {.connection_string = "AccountName=acct;AccountKey=" KEY ";EndpointSuffix=core.cloudapi.de"},
+     "https://acct.table.core.cloudapi.de",
+     "tab",
+     KEY_TEXT "acct"},
+    {"https://acct.table.core.windows.net:443/tab",
+     {.connection_string = "AccountName=acct;AccountKey=" KEY, .account = "acct"},
+     "https://acct.table.core.windows.net",
+     "tab",
+     KEY_TEXT "acct"},
+};
+
+static void sources_and_environments_make_connections(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+        struct connection connection = {0};
+        struct call call = {0};
+        struct buffer text;
+        buffer_init(&text, 1000);
+        assert_int_equal(connection_init(&connection, good[i].source, &good[i].environment, &call),
+                         0);
+        assert_string_equal(connection.endpoint.url, good[i].url);
+        assert_string_equal(connection.endpoint.table, good[i].table);
+        assert_int_equal(credential_append_description(connection.credential, &text), 0);
+        assert_string_equal(buffer_string(&text), good[i].credential);
+        buffer_finish(&text);
+        connection_finish(&connection);
+    }
+}
+
+#define CS "AZURE_STORAGE_CONNECTION_STRING"
+
+static const struct {
+    const char *source;
+    struct connection_environment environment;
+    const char *message;
+} bad[] = {
+    {NULL, {0}, "no account: name one as SOURCE, or set " CS " or AZURE_STORAGE_ACCOUNT"},
+    {NULL, {.key = KEY}, "no account: name one as SOURCE, or set " CS " or AZURE_STORAGE_ACCOUNT"},
+    {"acct",
+     {0},
+     "no credential for account 'acct': set AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN or " CS},
+    {NULL,
+     {.account = "acct"},
+     "no credential for account 'acct': set AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN or " CS},
+    {NULL,
+     {.connection_string = "AccountName=acct;AccountKey=" KEY, .key = KEY2},
+     CS " and AZURE_STORAGE_KEY are both set: unset one of them"},
+    {"acct",
+     {.connection_string = "AccountName=acct;AccountKey=" KEY, .sas_token = SAS},
+     CS " and AZURE_STORAGE_SAS_TOKEN are both set: unset one of them"},
+    {"acct",
+     {.key = KEY, .sas_token = SAS},
+     "AZURE_STORAGE_KEY and AZURE_STORAGE_SAS_TOKEN are both set: unset one of them"},
+    {"acct",
+     {.account = "other", .key = KEY},
+     "AZURE_STORAGE_ACCOUNT names account 'other', but SOURCE or " CS " account 'acct'"},
+    {NULL,
+     {.account = "other", .connection_string = "AccountName=acct;AccountKey=" KEY},
+     "AZURE_STORAGE_ACCOUNT names account 'other', but SOURCE or " CS " account 'acct'"},
+    {NULL,
+     {.account = "SECRET", .key = KEY},
+     "AZURE_STORAGE_ACCOUNT is not 3 to 24 of the characters a-z and 0-9"},
+    {"other",
+     {.connection_string = "AccountName=acct;AccountKey=" KEY},
+     "SOURCE names account 'other', but " CS " account 'acct'"},
+    {"http://127.0.0.1:1/acct",
+     {.connection_string = "AccountName=acct;AccountKey=" KEY},
+     "SOURCE is at http://127.0.0.1:1/acct, but " CS
+     " at https://acct.table.core.windows.net: unset one"},
+    {"acct",
+     {.key = "SECRET"},
+     "AZURE_STORAGE_KEY is not the base64 of an account key: was it cut?"},
+    {"acct",
+     {.sas_token = "SECRET"},
+     "AZURE_STORAGE_SAS_TOKEN is not a percent-encoded SAS token with a signature: was it cut, or "
+     "not quoted?"},
+    {NULL,
+     {.connection_string = "AccountName=acct;AccountKey=SECRET"},
+     "AccountKey is not the base64 of an account key: was it cut?"},
+    {NULL,
+     {.connection_string = "AccountName=acct;SharedAccessSignature=SECRET"},
+     "SharedAccessSignature is not a percent-encoded SAS token with a signature: was it cut, or "
+     "not quoted?"},
+    {NULL,
+     {.connection_string = "AccountName=acct;;SECRET;AccountKey=" KEY},
+     "part 3 of " CS " is no NAME=VALUE"},
+    {NULL,
+     {.connection_string = "AccountName=SECRET AccountKey=" KEY},
+     "AccountName is not 3 to 24 of the characters a-z and 0-9"},
+    {NULL,
+     {.connection_string = "AccountKey=" KEY ";AccountKey=" KEY ";AccountName=acct"},
+     CS " names AccountKey twice"},
+    {NULL,
+     {.connection_string = "AccountKey=" KEY},
+     CS " names neither AccountName nor TableEndpoint"},
+    {NULL, {.connection_string = ";;"}, CS " names neither AccountName nor TableEndpoint"},
+    {NULL,
+     {.connection_string = "AccountName=acct"},
+     CS " holds neither AccountKey nor SharedAccessSignature"},
+    {NULL,
+     {.connection_string = "AccountName=acct;DefaultEndpointsProtocol=ftp;AccountKey=" KEY},
+     "DefaultEndpointsProtocol is neither https nor http"},
+    {NULL,
+     {.connection_string = "AccountName=acct;DefaultEndpointsProtocol=http;AccountKey=" KEY},
+     "the endpoint of " CS
+     " is http:// beyond this machine, where everybody could read along: use https://"},
+    {NULL,
+     {.connection_string = "AccountName=acct;AccountKey=" KEY
+                           ";TableEndpoint=https://acct.table.cosmos.azure.com:443/"},
+     "TableEndpoint is a Cosmos DB endpoint: it does not order its results by key, which a mount "
+     "needs"},
+    {NULL,
+     {.connection_string = "AccountName=acct;AccountKey=" KEY
+                           ";TableEndpoint=https://acct.table.core.windows.net/tab"},
+     "TableEndpoint names a table: write SOURCE/TABLE"},
+    {NULL,
+     {.connection_string = "TableSecondaryEndpoint=https://acct-secondary.table.core.windows.net;"
+                           "AccountName=acct;AccountKey=" KEY},
+     "TableSecondaryEndpoint stands without TableEndpoint"},
+    {NULL,
+     {.connection_string = "UseDevelopmentStorage=false"},
+     "UseDevelopmentStorage can only be true"},
+    {NULL,
+     {.connection_string = "UseDevelopmentStorage=true;AccountKey=" KEY},
+     "UseDevelopmentStorage stands beside an account, key or endpoint"},
+    {NULL,
+     {.connection_string =
+          "UseDevelopmentStorage=true;DevelopmentStorageProxyUri=http://azurite.example.com"},
+     "DevelopmentStorageProxyUri is http:// beyond this machine, where everybody could read along: "
+     "use https://"},
+    {NULL,
+     {.connection_string = "UseDevelopmentStorage=true;DevelopmentStorageProxyUri=localhost"},
+     "DevelopmentStorageProxyUri is no URL that begins with https:// or http://"},
+    {"AccountName=acct;AccountKey=SECRET",
+     {0},
+     "SOURCE looks like a connection string: it belongs into " CS},
+    {"AccountKey=SECRET", {0}, "SOURCE looks like a connection string: it belongs into " CS},
+    {"https://acct.table.core.windows.net?sig=SECRET",
+     {.key = KEY},
+     "SOURCE holds a query string: a SAS token belongs into AZURE_STORAGE_SAS_TOKEN"},
+    {"https://acct:SECRET@acct.table.core.windows.net",
+     {.key = KEY},
+     "SOURCE holds user information, which is not used here"},
+    {"Acct",
+     {.key = KEY},
+     "SOURCE is no URL, and no account name: 3 to 24 of the characters a-z and 0-9"},
+    {"/tab",
+     {.key = KEY},
+     "SOURCE is no URL, and no account name: 3 to 24 of the characters a-z and 0-9"},
+    {"acct/tab/more",
+     {.key = KEY},
+     "the table name is not a letter followed by 2 to 62 letters and digits"},
+    {"emulator/1", {0}, "the table name is not a letter followed by 2 to 62 letters and digits"},
+};
+
+static void other_sources_and_environments_are_refused(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        struct connection connection = {.endpoint.account = "untouched"};
+        struct call call = {0};
+        assert_int_equal(connection_init(&connection, bad[i].source, &bad[i].environment, &call),
+                         -EINVAL);
+        assert_string_equal(call.failure.message, bad[i].message);
+        assert_null(strstr(call.failure.message, "SECRET"));
+        assert_null(strstr(call.failure.message, "U0VD"));
+        assert_null(strchr(call.failure.message, '\n'));
+        assert_string_equal(connection.endpoint.account, "untouched");
+        assert_null(connection.credential);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sources_and_environments_make_connections),
+        cmocka_unit_test(other_sources_and_environments_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,175 @@
+#include "client/azure/endpoint.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+static const struct {
+    const char *url, *known, *ret_url, *account, *table;
+    bool is_loopback;
+} good[] = {
+    {"https://acct.table.core.windows.net", "", "https://acct.table.core.windows.net", "acct", "",
+     false},
+    {"https://acct.table.core.windows.net/", "", "https://acct.table.core.windows.net", "acct", "",
+     false},
+    {"HTTPS://Acct.Table.Core.Windows.Net:443/MyTable/", "", "https://acct.table.core.windows.net",
+     "acct", "MyTable", false},
+    {"https://acct.z01.table.storage.azure.net:8443/tab", "",
+     "https://acct.z01.table.storage.azure.net:8443", "acct", "tab", false},
+    {"https://acct-secondary.table.core.windows.net", "",
+     "https://acct-secondary.table.core.windows.net", "acct", "", false},
+    {"http://127.0.0.1:10002/devstoreaccount1", "", "http://127.0.0.1:10002/devstoreaccount1",
+     "devstoreaccount1", "", true},
+    {"http://127.9.8.7:80/acct/tab1", "", "http://127.9.8.7/acct", "acct", "tab1", true},
+    {"http://[::1]:10002/acct/tab1/", "", "http://[::1]:10002/acct", "acct", "tab1", true},
+    {"http://LocalHost/acct", "", "http://localhost/acct", "acct", "", true},
+    {"https://localhost/acct-secondary", "", "https://localhost/acct-secondary", "acct", "", true},
+    {"https://10.0.0.1/acct/tab", "", "https://10.0.0.1/acct", "acct", "tab", false},
+    {"https://[2001:DB8::1]/acct", "", "https://[2001:db8::1]/acct", "acct", "", false},
+    {"https://azurite.internal/acct", "", "https://azurite.internal/acct", "acct", "", false},
+    {"https://tables.example.com", "acct", "https://tables.example.com", "acct", "", false},
+    {"https://tables.example.com/acct/tab", "acct", "https://tables.example.com/acct", "acct",
+     "tab", false},
+    {"https://acct.table.core.windows.net", "acct", "https://acct.table.core.windows.net", "acct",
+     "", false},
+};
+
+static void endpoints_are_taken_apart(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+        struct endpoint endpoint;
+        struct call call = {0};
+        assert_int_equal(endpoint_parse(&endpoint, "SOURCE", bytes_of(good[i].url),
+                                        bytes_of(good[i].known), &call),
+                         0);
+        assert_string_equal(endpoint.url, good[i].ret_url);
+        assert_string_equal(endpoint.account, good[i].account);
+        assert_string_equal(endpoint.table, good[i].table);
+        assert_int_equal(endpoint.is_loopback, good[i].is_loopback);
+    }
+}
+
+static const struct {
+    const char *url, *known, *message;
+} bad[] = {
+    {"", "", "SOURCE is no URL that begins with https:// or http://"},
+    {"ftp://host/SECRET", "", "SOURCE is no URL that begins with https:// or http://"},
+    {"https://u:SECRET@acct.table.core.windows.net", "",
+     "SOURCE holds user information, which is not used here"},
+    {"https://acct.table.core.windows.net/?sig=SECRET", "",
+     "SOURCE holds a query string: a SAS token belongs into AZURE_STORAGE_SAS_TOKEN"},
+    {"https://acct.table.core.windows.net#SECRET", "",
+     "SOURCE holds a query string: a SAS token belongs into AZURE_STORAGE_SAS_TOKEN"},
+    {"https://", "", "SOURCE names no valid host"},
+    {"https:///acct", "", "SOURCE names no valid host"},
+    {"https://SECRET host/acct", "", "SOURCE names no valid host"},
+    {"https://[::1/acct", "", "SOURCE names no valid host"},
+    {"https://[]/acct", "", "SOURCE names no valid host"},
+    {"https://[127.0.0.1]/acct", "", "SOURCE names no valid host"},
+    {"https://[::1]x/acct", "", "SOURCE names no valid host"},
+    {"https://host:/acct:x", "",
+     "the account name in SOURCE is not 3 to 24 of the characters a-z and 0-9"},
+    {"https://host:65536/acct", "", "SOURCE names no valid port"},
+    {"https://host:SECRET/acct", "", "SOURCE names no valid port"},
+    {"https://host:-1/acct", "", "SOURCE names no valid port"},
+    {"https://host/acct/tab/more", "", "SOURCE has a path that is not [/ACCOUNT][/TABLE]"},
+    {"https://host//tab", "", "SOURCE has a path that is not [/ACCOUNT][/TABLE]"},
+    {"https://acct.table.core.windows.net/tab/more", "", "SOURCE has a path that is not /TABLE"},
+    {"https://host", "", "SOURCE names no account: append /ACCOUNT"},
+    {"https://host/Acct", "",
+     "the account name in SOURCE is not 3 to 24 of the characters a-z and 0-9"},
+    {"https://host/..", "",
+     "the account name in SOURCE is not 3 to 24 of the characters a-z and 0-9"},
+    {"https://ac.table.core.windows.net", "",
+     "the account name in SOURCE is not 3 to 24 of the characters a-z and 0-9"},
+    {"https://host/acct/1ab", "",
+     "the table name is not a letter followed by 2 to 62 letters and digits"},
+    {"https://host/acct/..", "",
+     "the table name is not a letter followed by 2 to 62 letters and digits"},
+    {"https://host/acct/$batch", "",
+     "the table name is not a letter followed by 2 to 62 letters and digits"},
+    {"https://abcd.table.core.windows.net", "acct",
+     "SOURCE is of account 'abcd', but AccountName is 'acct'"},
+    {"http://acct.table.core.windows.net", "",
+     "SOURCE is http:// beyond this machine, where everybody could read along: use https://"},
+    {"http://128.0.0.1/acct", "",
+     "SOURCE is http:// beyond this machine, where everybody could read along: use https://"},
+    {"http://127.0.0.1.example.com/acct", "",
+     "SOURCE is http:// beyond this machine, where everybody could read along: use https://"},
+    {"http://localhost.example.com/acct", "",
+     "SOURCE is http:// beyond this machine, where everybody could read along: use https://"},
+    {"http://[::2]/acct", "",
+     "SOURCE is http:// beyond this machine, where everybody could read along: use https://"},
+    {"https://acct.Table.Cosmos.azure.com:443/", "",
+     "SOURCE is a Cosmos DB endpoint: it does not order its results by key, which a mount needs"},
+    {"https://acct.table.cosmosdb.azure.com", "",
+     "SOURCE is a Cosmos DB endpoint: it does not order its results by key, which a mount needs"},
+};
+
+static void other_endpoints_are_refused_without_repeating_them(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        struct endpoint endpoint = {.account = "untouched"};
+        struct call call = {0};
+        assert_int_equal(endpoint_parse(&endpoint, "SOURCE", bytes_of(bad[i].url),
+                                        bytes_of(bad[i].known), &call),
+                         -EINVAL);
+        assert_string_equal(call.failure.message, bad[i].message);
+        assert_null(strstr(call.failure.message, "SECRET"));
+        assert_int_equal(call.failure.error, -EINVAL);
+        assert_string_equal(endpoint.account, "untouched");
+    }
+}
+
+static void a_long_host_is_refused(void **state)
+{
+    (void)state;
+    char url[600] = "https://";
+    struct endpoint endpoint;
+    struct call call = {0};
+    memset(url + 8, 'a', 254);
+    assert_int_equal(endpoint_parse(&endpoint, "SOURCE", bytes_of(url), bytes_of("acct"), &call),
+                     -EINVAL);
+    url[8 + 253] = '\0';
+    assert_int_equal(endpoint_parse(&endpoint, "SOURCE", bytes_of(url), bytes_of("acct"), &call),
+                     0);
+    assert_int_equal(strlen(endpoint.url), 8 + 253);
+}
+
+static void names_are_checked(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        bool is_account, is_table;
+    } names[] = {
+        {"abc", true, true},
+        {"ab", false, false},
+        {"1abc", true, false},
+        {"aBc", false, true},
+        {"ab-c", false, false},
+        {"ab\xc3\xa4", false, false},
+        {"abcdefghijklmnopqrstuvwx", true, true},
+        {"abcdefghijklmnopqrstuvwxy", false, true},
+        {"a12345678901234567890123456789012345678901234567890123456789012", false, true},
+        {"a123456789012345678901234567890123456789012345678901234567890123", false, false},
+        {"", false, false},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        assert_int_equal(endpoint_is_account_name(bytes_of(names[i].name)), names[i].is_account);
+        assert_int_equal(endpoint_is_table_name(bytes_of(names[i].name)), names[i].is_table);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(endpoints_are_taken_apart),
+        cmocka_unit_test(other_endpoints_are_refused_without_repeating_them),
+        cmocka_unit_test(a_long_host_is_refused),
+        cmocka_unit_test(names_are_checked),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

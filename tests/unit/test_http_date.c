@@ -1,0 +1,92 @@
+#include "client/azure/http_date.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+static const struct {
+    int64_t seconds;
+    const char *text;
+} dates[] = {
+    {0, "Thu, 01 Jan 1970 00:00:00 GMT"},
+    {86399, "Thu, 01 Jan 1970 23:59:59 GMT"},
+    {951782399, "Mon, 28 Feb 2000 23:59:59 GMT"},
+    {951782400, "Tue, 29 Feb 2000 00:00:00 GMT"},
+    {951868800, "Wed, 01 Mar 2000 00:00:00 GMT"},
+    {1735787045, "Thu, 02 Jan 2025 03:04:05 GMT"},
+    {1709164800, "Thu, 29 Feb 2024 00:00:00 GMT"},
+    {1798761599, "Thu, 31 Dec 2026 23:59:59 GMT"},
+    {4107542400, "Mon, 01 Mar 2100 00:00:00 GMT"}, /* 2100 is no leap year */
+    {253402300799, "Fri, 31 Dec 9999 23:59:59 GMT"},
+};
+
+static void dates_are_written_and_read(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(dates); i++) {
+        struct buffer text;
+        int64_t utc_100ns = -1;
+        buffer_init(&text, 64);
+        assert_int_equal(http_date_append(&text, dates[i].seconds * 10000000 + 9999999), 0);
+        assert_string_equal(buffer_string(&text), dates[i].text);
+        assert_true(http_date_parse(buffer_bytes(&text), &utc_100ns));
+        assert_int_equal(utc_100ns, dates[i].seconds * 10000000);
+        buffer_finish(&text);
+    }
+}
+
+static void every_day_of_400_years_agrees_with_the_c_library(void **state)
+{
+    (void)state;
+    struct buffer text;
+    buffer_init(&text, 64);
+    for (int64_t day = 0; day < 146097; day++) {
+        char expected[64];
+        struct tm date;
+        time_t seconds = (time_t)(day * 86400 + 45296);
+        (void)gmtime_r(&seconds, &date);
+        (void)strftime(expected, sizeof(expected), "%a, %d %b %Y %H:%M:%S GMT", &date);
+        buffer_clear(&text);
+        assert_int_equal(http_date_append(&text, (int64_t)seconds * 10000000), 0);
+        assert_string_equal(buffer_string(&text), expected);
+        int64_t back = 0;
+        assert_true(http_date_parse(buffer_bytes(&text), &back));
+        assert_int_equal(back, (int64_t)seconds * 10000000);
+    }
+    buffer_finish(&text);
+}
+
+static void other_texts_are_no_dates(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "",
+        "GMT",
+        "Thu, 02 Jan 2025 03:04:05 UTC",
+        "Thu, 02 Jan 2025 03:04:05 GMT ",
+        "Thu, 02 Jam 2025 03:04:05 GMT",
+        "Thu, 32 Jan 2025 03:04:05 GMT",
+        "Thu, 02 Jan 2025 24:04:05 GMT",
+        "Thu, 02 Jan 2025 03:60:05 GMT",
+        "Thu, 02 Jan 2025 03:04:61 GMT",
+        "Thu, 02 Jan 1969 03:04:05 GMT",
+        "Thu, -2 Jan 2025 03:04:05 GMT",
+        "Thursday, 02-Jan-25 03:04:05 GMT",
+        "2025-01-02T03:04:05Z",
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+        int64_t value = 7;
+        assert_false(http_date_parse(bytes_of(texts[i]), &value));
+        assert_int_equal(value, 7);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(dates_are_written_and_read),
+        cmocka_unit_test(every_day_of_400_years_agrees_with_the_c_library),
+        cmocka_unit_test(other_texts_are_no_dates),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

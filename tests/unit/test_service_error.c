@@ -1,0 +1,260 @@
+#include "client/azure/service_error.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+#define NOW ((int64_t)1735787045 * 10000000) /* Thu, 02 Jan 2025 03:04:05 GMT */
+#define JSON(code)                                                                                 \
+    "{\"odata.error\":{\"code\":\"" code "\",\"message\":{\"lang\":\"en-US\","                     \
+    "\"value\":\"Text of it.\\nRequestId:1\\nTime:2\"}}}"
+
+static struct failure read_answer(int status, const char *body, const char *header)
+{
+    struct failure failure;
+    const struct service_answer answer = {
+        .status = status, .body = bytes_of(body), .error_code = bytes_of(header)};
+    service_error_read(&answer, NOW, &failure);
+    assert_int_equal(failure.http_status, status);
+    return failure;
+}
+
+static const struct {
+    int status;
+    const char *code;
+    int error;
+    bool is_retryable;
+    const char *advice; /* a part of it; NULL: none */
+} rules[] = {
+    {301, "", -EIO, false, "endpoint"},
+    {304, "ConditionNotMet", -EIO, false, "endpoint"},
+    {400, "InvalidInput", -EINVAL, false, NULL},
+    {400, "", -EINVAL, false, NULL},
+    {400, "OutOfRangeInput", -EINVAL, false, NULL},
+    {400, "KeyValueTooLarge", -ENAMETOOLONG, false, "key"},
+    {400, "EntityTooLarge", -EFBIG, false, NULL},
+    {400, "RequestBodyTooLarge", -EFBIG, false, NULL},
+    {400, "InvalidHeaderValue", -EINVAL, false, "--skipApiVersionCheck"},
+    {400, "InvalidAuthenticationInfo", -EACCES, false, "AZURE_STORAGE_KEY"},
+    {401, "", -EACCES, false, "AZURE_STORAGE_KEY"},
+    {403, "", -EACCES, false, "AZURE_STORAGE_KEY"},
+    {403, "AuthenticationFailed", -EACCES, false, "AZURE_STORAGE_KEY"},
+    {403, "AuthorizationFailure", -EACCES, false, "Azurite: a wrong account key"},
+    {403, "AuthorizationPermissionMismatch", -EACCES, false, "sp="},
+    {403, "AuthorizationResourceTypeMismatch", -EACCES, false, "srt="},
+    {403, "AuthorizationServiceMismatch", -EACCES, false, "ss="},
+    {403, "AuthorizationProtocolMismatch", -EACCES, false, "spr="},
+    {403, "AuthorizationSourceIPMismatch", -EACCES, false, "sip="},
+    {403, "InsufficientAccountPermissions", -EACCES, false, "subscription"},
+    {403, "AccountIsDisabled", -EACCES, false, "disabled"},
+    {403, "KeyBasedAuthenticationNotPermitted", -EACCES, false, "forbids"},
+    {404, "TableNotFound", -ENOENT, false, "case"},
+    {404, "ResourceNotFound", -ENOENT, false, NULL},
+    {404, "", -ENOENT, false, NULL},
+    {405, "UnsupportedHttpVerb", -EIO, false, "endpoint"},
+    {408, "", -ETIMEDOUT, true, NULL},
+    {409, "EntityAlreadyExists", -EEXIST, false, NULL},
+    {409, "TableAlreadyExists", -EEXIST, false, NULL},
+    {409, "TableBeingDeleted", -EBUSY, false, "minute"},
+    {409, "AccountBeingCreated", -EBUSY, false, "not ready"},
+    {409, "SomethingElse", -EIO, false, "endpoint"},
+    {412, "UpdateConditionNotSatisfied", -ESTALE, false, NULL},
+    {413, "", -EFBIG, false, NULL},
+    {414, "", -ENAMETOOLONG, false, "key"},
+    {415, "AtomFormatNotSupported", -EIO, false, "endpoint"},
+    {429, "TooManyRequests", -EBUSY, true, "fewer"},
+    {431, "", -ENAMETOOLONG, false, "key"},
+    {500, "OperationTimedOut", -ETIMEDOUT, true, NULL},
+    {500, "InternalError", -EIO, true, NULL},
+    {500, "", -EIO, true, NULL},
+    {501, "NotImplemented", -EIO, false, "endpoint"},
+    {502, "", -EIO, true, NULL},
+    {503, "ServerBusy", -EBUSY, true, "fewer"},
+    {504, "", -ETIMEDOUT, true, NULL},
+    {505, "", -EIO, false, "endpoint"},
+    {204, "", -EIO, false, "endpoint"},
+};
+
+static void status_and_code_decide(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
+        struct failure failure = read_answer(rules[i].status, "", rules[i].code);
+        assert_int_equal(failure.error, rules[i].error);
+        assert_int_equal(failure.is_retryable, rules[i].is_retryable);
+        assert_string_equal(failure.code, rules[i].code);
+        assert_int_equal(failure.retry_after_ms, 0);
+        if (rules[i].advice)
+            assert_non_null(strstr(failure.advice, rules[i].advice));
+        else
+            assert_null(failure.advice);
+    }
+}
+
+static const struct {
+    const char *body, *header, *code, *message;
+} bodies[] = {
+    {JSON("TableNotFound"), "", "TableNotFound", "Text of it."},
+    {JSON("TableNotFound"), "Other", "TableNotFound", "Text of it."},
+    {JSON(""), "Other", "Other", "Text of it."},
+    {" {\"odata.error\":{\"code\":\"A\"}}", "", "A",
+     "the service answered HTTP 403 without a reason"},
+    /* members in another case are other members */
+    {"{\"odata.Error\":{\"code\":\"A\"}}", "", "",
+     "the service answered HTTP 403 without a reason"},
+    {"{\"odata.error\":{\"code\":7,\"message\":\"x\"}}", "H", "H",
+     "the service answered HTTP 403 without a reason"},
+    {"{\"odata.error\":[]}", "", "", "the service answered HTTP 403 without a reason"},
+    {"{\"odata.error\":{\"code\":\"A\"", "H", "H",
+     "the service answered HTTP 403 without a reason"},
+    {"<?xml version=\"1.0\"?><m:error xmlns:m=\"u\"><m:code>AuthenticationFailed</m:code>"
+     "<m:message xml:lang=\"en-US\">Not you.\nRequestId:1</m:message></m:error>",
+     "", "AuthenticationFailed", "Not you."},
+    {"<Error><Code>A</Code><Message>B</Message></Error>", "", "A", "B"},
+    {"<Error><Code>A</Code><Message>B</Message></Error>", "H", "H", "B"},
+    {"<Error><Codex>A</Codex><Message", "", "", "the service answered HTTP 403 without a reason"},
+    {"<m:code", "", "", "the service answered HTTP 403 without a reason"},
+    {"<m:code>", "", "", "the service answered HTTP 403 without a reason"},
+    {"<m:code>A", "", "", "the service answered HTTP 403 without a reason"},
+    {"<html><body><h1>Forbidden</h1></body></html>", "", "",
+     "the service answered HTTP 403 without a reason"},
+    {"", "", "", "the service answered HTTP 403 without a reason"},
+    {"\x01\xFF\x00", "", "", "the service answered HTTP 403 without a reason"},
+    /* what would be a secret is struck out, what would move a terminal's cursor is a blank */
+    {"<m:message>bad http://x/?a=1&sig=SECRET%3D&b=2 and sig=SECRET</m:message>", "", "",
+     "bad http://x/?a=1&sig=*********&b=2 and sig=******"},
+    {"<m:message>'SharedKey acct:SECRET' is wrong</m:message>", "", "",
+     "'SharedKey ***********' is wrong"},
+    {"<m:message>\x1b[31mred\x7f</m:message>", "\x1bX", " X", " [31mred "},
+};
+
+static void every_form_of_body_is_read(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(bodies); i++) {
+        struct failure failure = read_answer(403, bodies[i].body, bodies[i].header);
+        assert_string_equal(failure.code, bodies[i].code);
+        assert_string_equal(failure.message, bodies[i].message);
+        assert_int_equal(failure.error, -EACCES);
+    }
+}
+
+static void long_texts_are_cut_between_characters(void **state)
+{
+    (void)state;
+    static const size_t expected[] = {85 * 3, 1 + 84 * 3, 2 + 84 * 3}; /* at most 255 */
+    for (size_t lead = 0; lead < ARRAY_SIZE(expected); lead++) {
+        struct buffer body;
+        buffer_init(&body, 2000);
+        (void)buffer_append_string(&body, "<m:message>");
+        (void)buffer_append(&body, (struct bytes){"xx", lead});
+        for (int i = 0; i < 200; i++)
+            (void)buffer_append_string(&body, "\xE2\x82\xAC");
+        (void)buffer_append_string(&body, "</m:message>");
+        struct failure failure = read_answer(500, buffer_string(&body), "");
+        assert_int_equal(strlen(failure.message), expected[lead]);
+        buffer_finish(&body);
+    }
+}
+
+static void a_huge_body_is_not_searched(void **state)
+{
+    (void)state;
+    size_t size = (size_t)1 << 20;
+    char *body = malloc(size + 1);
+    assert_non_null(body);
+    memset(body, '[', size);
+    body[size] = '\0';
+    struct failure failure = read_answer(500, body, "H");
+    assert_string_equal(failure.code, "H");
+    body[0] = '{';
+    failure = read_answer(500, body, "H");
+    assert_string_equal(failure.code, "H");
+    memset(body, ' ', size);
+    memcpy(body + 70000, JSON("A"), sizeof(JSON("A")));
+    failure = read_answer(500, body, "H");
+    assert_string_equal(failure.code, "H");
+    free(body);
+}
+
+static void a_wrong_clock_is_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *date, *code;
+        bool is_clock;
+    } cases[] = {
+        {"Thu, 02 Jan 2025 03:04:05 GMT", "AuthenticationFailed", false},
+        {"Thu, 02 Jan 2025 03:09:05 GMT", "AuthenticationFailed", false},
+        {"Thu, 02 Jan 2025 03:09:06 GMT", "AuthenticationFailed", true},
+        {"Thu, 02 Jan 2025 02:59:04 GMT", "AuthenticationFailed", true},
+        {"Thu, 02 Jan 2025 02:00:00 GMT", "", true},
+        {"Thu, 02 Jan 2025 02:00:00 GMT", "AuthorizationPermissionMismatch", false},
+        {"nonsense", "AuthenticationFailed", false},
+        {"", "AuthenticationFailed", false},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct failure failure;
+        const struct service_answer answer = {
+            .status = 403, .error_code = bytes_of(cases[i].code), .date = bytes_of(cases[i].date)};
+        service_error_read(&answer, NOW, &failure);
+        assert_int_equal(strstr(failure.advice, "clock") != NULL, cases[i].is_clock);
+        assert_int_equal(failure.error, -EACCES);
+    }
+}
+
+static void the_service_says_how_long_to_wait(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *ms, *seconds;
+        int expected_ms;
+    } cases[] = {
+        {"", "", 0},
+        {"", "3", 3000},
+        {"250", "3", 250},
+        {"", "Thu, 02 Jan 2025 03:04:15 GMT", 10000},
+        {"", "Thu, 02 Jan 2025 03:04:00 GMT", 0},
+        {"", "Fri, 03 Jan 2025 03:04:00 GMT", 3600000},
+        {"", "99999999999999999999", 0},
+        {"", "2147483647", 3600000},
+        {"2147483647", "", 3600000},
+        {"-5", "soon", 0},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct failure failure;
+        const struct service_answer answer = {.status = 503,
+                                              .retry_after_ms = bytes_of(cases[i].ms),
+                                              .retry_after = bytes_of(cases[i].seconds)};
+        service_error_read(&answer, NOW, &failure);
+        assert_int_equal(failure.retry_after_ms, cases[i].expected_ms);
+        assert_true(failure.is_retryable);
+    }
+}
+
+static void the_request_id_is_kept(void **state)
+{
+    (void)state;
+    struct failure failure;
+    struct service_answer answer = {.status = 503,
+                                    .request_id = bytes_of("72205fa1-bf4f-43fa-8a83-e9355ed1f78a")};
+    service_error_read(&answer, NOW, &failure);
+    assert_string_equal(failure.request_id, "72205fa1-bf4f-43fa-8a83-e9355ed1f78a");
+    answer.request_id = bytes_of("72205fa1-bf4f-43fa-8a83-e9355ed1f78a-and-much-more");
+    service_error_read(&answer, NOW, &failure);
+    assert_string_equal(failure.request_id, "72205fa1-bf4f-43fa-8a83-e9355ed1f78a-an");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(status_and_code_decide),
+        cmocka_unit_test(every_form_of_body_is_read),
+        cmocka_unit_test(long_texts_are_cut_between_characters),
+        cmocka_unit_test(a_huge_body_is_not_searched),
+        cmocka_unit_test(a_wrong_clock_is_named),
+        cmocka_unit_test(the_service_says_how_long_to_wait),
+        cmocka_unit_test(the_request_id_is_kept),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

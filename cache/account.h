@@ -23,7 +23,8 @@ int account_find(struct account *account, struct caller *caller, struct address 
 /* Is there such a table, a partition with a row in `range`? 0 or -ENOENT. */
 int account_find_directory(struct account *account, struct caller *caller,
                            const struct directory *directory);
-uint64_t account_number(struct account *account, const struct entity *entity); /* st_ino; NULL: a new one */
+uint64_t account_number(struct account *account,
+                        const struct entity *entity); /* st_ino; NULL: a new one */
 int account_list(struct account *account, const struct directory *directory, struct listing **ret);
 struct failure_log *account_failures(struct account *account);
 

@@ -22,6 +22,7 @@ void bookmarks_finish(struct bookmarks *bookmarks);
 void bookmarks_clear(struct bookmarks *bookmarks); /* the listing begins anew */
 /* Cookies are told in ascending order; one nearer to the last than the spacing, or without memory, is not kept. */
 void bookmarks_add(struct bookmarks *bookmarks, uint64_t cookie, struct bytes position);
-const struct bookmark *bookmarks_find(const struct bookmarks *bookmarks, uint64_t cookie); /* the last at or before it; NULL: none */
+const struct bookmark *bookmarks_find(const struct bookmarks *bookmarks,
+                                      uint64_t cookie); /* the last at or before it; NULL: none */
 
 #endif

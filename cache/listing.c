@@ -27,7 +27,7 @@ struct listing {
     struct window window;
     struct buffer position;    /* where what is behind the window begins; of tables: unused */
     struct continuation *next; /* behind an empty page; of tables: behind the window */
-    struct scan *scan;         /* of partitions: it stands behind the window; NULL: begins at position */
+    struct scan *scan; /* of partitions: it stands behind the window; NULL: begins at position */
     bool is_started, is_complete; /* complete: nothing is behind the window */
     struct bookmarks bookmarks;
 };
@@ -332,8 +332,7 @@ int listing_next(struct listing *listing, struct caller *caller, uint64_t cookie
             return r;
     }
     describe(listing, cookie - listing->window.first, ret);
-    caller->valid_ms = MAX(listing->window.asked_ms + listing->source.ttl_ms -
-                               clock_now_ms(listing->source.clock),
-                           0);
+    caller->valid_ms = MAX(
+        listing->window.asked_ms + listing->source.ttl_ms - clock_now_ms(listing->source.clock), 0);
     return 1;
 }

@@ -13,8 +13,8 @@ struct listing_entry {
     enum listing_kind kind;
     struct bytes key;     /* CESU-8; a table's name in ASCII; until the next call */
     struct entity entity; /* of LISTING_ENTITY, whole; borrowed until the next call */
-    uint64_t cookie;      /* grows from 1; names the place behind this entry for the listing's life */
-    uint64_t number;      /* st_ino; grows along the listing */
+    uint64_t cookie; /* grows from 1; names the place behind this entry for the listing's life */
+    uint64_t number; /* st_ino; grows along the listing */
 };
 
 struct listing_source { /* lives longer than the listing */
@@ -26,7 +26,7 @@ struct listing_source { /* lives longer than the listing */
 
 struct listing;
 int listing_create(const struct listing_source *source, const struct directory *directory,
-                   struct listing **ret); /* sends nothing */
+                   struct listing **ret);    /* sends nothing */
 void listing_close(struct listing *listing); /* takes NULL */
 /* The entry behind `cookie` (0: the first, asked for anew when the listing had begun already): 1; 0 at the sure end;
  * -errno: the listing cannot go on now. Never -ENOENT, which readers take for the end: a directory that vanished is -ESTALE.

@@ -38,7 +38,7 @@ static inline void freep(void *pointer)
 #define MIN(a, b)         ((a) < (b) ? (a) : (b))
 #define MAX(a, b)         ((a) > (b) ? (a) : (b))
 
-#define BANNED(name)      name##_is_banned_see_client_base_h
+#define BANNED(name) name##_is_banned_see_client_base_h
 #undef strcpy
 #undef strcat
 #undef strncpy

@@ -4,7 +4,7 @@
 #include "client/base.h"
 #include "client/clock.h"
 
-struct failure { /* a value: copied, never owned; error 0 when nothing failed */
+struct failure {     /* a value: copied, never owned; error 0 when nothing failed */
     int error;       /* negative errno */
     int http_status; /* 0: no answer */
     int retry_after_ms;
@@ -14,8 +14,9 @@ struct failure { /* a value: copied, never owned; error 0 when nothing failed */
 };
 
 struct call {
-    int64_t deadline_ms;                 /* monotonic */
-    bool (*is_cancelled)(void *context); /* may be NULL; asked some 20 times a second while waiting */
+    int64_t deadline_ms; /* monotonic */
+    bool (*is_cancelled)(
+        void *context); /* may be NULL; asked some 20 times a second while waiting */
     void *context;
     const char *command;    /* whom the request is counted for; may be NULL */
     struct failure failure; /* out */

@@ -21,7 +21,8 @@ static void sleep_ms(void *context, int64_t ms)
 {
     (void)context;
     struct timespec duration = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-    (void)nanosleep(&duration, NULL); /* a signal may end it early: callers look at the time again */
+    (void)nanosleep(&duration,
+                    NULL); /* a signal may end it early: callers look at the time again */
 }
 
 const struct clock clock_system = {

@@ -2,7 +2,8 @@
 
 #include <stdatomic.h>
 
-struct row { /* text, position and ETag lie one behind the other; the next row's text ends the ETag */
+struct
+    row { /* text, position and ETag lie one behind the other; the next row's text ends the ETag */
     int64_t timestamp;
     uint32_t text, position, etag, end;
 };
@@ -188,8 +189,8 @@ int page_builder_finish(struct page_builder *builder, struct range covered, bool
                         struct page **ret)
 {
     size_t index_size = builder->rows * sizeof(struct row);
-    size_t size = sizeof(struct page) + index_size + builder->begin + covered.lo.size +
-                  covered.hi.size;
+    size_t size =
+        sizeof(struct page) + index_size + builder->begin + covered.lo.size + covered.hi.size;
     struct page *page = malloc(size);
     if (!page)
         return -ENOMEM;

@@ -17,13 +17,13 @@ struct entity { /* one version of one entity; holds its page, NULL: none */
 struct page *page_ref(struct page *page);
 void page_unref(struct page *page); /* takes NULL */
 size_t page_rows(const struct page *page);
-size_t page_bytes(const struct page *page); /* memory it takes */
+size_t page_bytes(const struct page *page);       /* memory it takes */
 struct range page_range(const struct page *page); /* empty (lo == hi) when it proves nothing */
 bool page_is_keys_only(const struct page *page);  /* its texts are empty */
 struct bytes page_position(const struct page *page, size_t row);
 struct bytes page_text(const struct page *page, size_t row);
 struct bytes page_etag(const struct page *page, size_t row);
-int64_t page_timestamp(const struct page *page, size_t row); /* 100 ns since 1970 */
+int64_t page_timestamp(const struct page *page, size_t row);      /* 100 ns since 1970 */
 size_t page_seek(const struct page *page, struct bytes position); /* first row at or after it */
 /* The row's inode number. The first call takes a block of numbers, one a row, from the atomic counter. */
 uint64_t page_number(struct page *page, size_t row, _Atomic uint64_t *counter);
@@ -38,7 +38,8 @@ struct buffer *page_builder_text(struct page_builder *builder);
 /* -EFBIG past max_bytes; ends the row with what was appended since the last. */
 int page_builder_end_row(struct page_builder *builder, struct bytes position, struct bytes etag,
                          int64_t timestamp);
-void page_builder_drop_row(struct page_builder *builder); /* forgets what was appended since the last end */
+void page_builder_drop_row(
+    struct page_builder *builder); /* forgets what was appended since the last end */
 void page_builder_clear(struct page_builder *builder); /* no row, no error */
 size_t page_builder_rows(const struct page_builder *builder);
 struct bytes page_builder_position(const struct page_builder *builder, size_t row);

@@ -5,8 +5,9 @@
  * Inside the program a key is CESU-8 bytes; UTF-8 exists in names, texts and URLs only. A key with U+0000 is -EPROTO. */
 #include "client/bytes.h"
 
-#define POSITION_AFTER "\x01" /* appended: the least position behind a row ("p\0r"), or behind a partition ("p") */
-#define POSITION_END   "\xff" /* behind every position, so every range has two ends */
+#define POSITION_AFTER                                                                             \
+    "\x01" /* appended: the least position behind a row ("p\0r"), or behind a partition ("p") */
+#define POSITION_END "\xff" /* behind every position, so every range has two ends */
 
 struct range { /* [lo, hi) */
     struct bytes lo, hi;
@@ -15,7 +16,8 @@ struct range { /* [lo, hi) */
 #define RANGE_ALL ((struct range){BYTES_LITERAL(""), BYTES_LITERAL(POSITION_END)})
 
 struct bytes position_partition_key(struct bytes position);
-bool position_has_row(struct bytes position);         /* is there a NUL: an end inside or at the begin of a partition */
+bool position_has_row(
+    struct bytes position); /* is there a NUL: an end inside or at the begin of a partition */
 struct bytes position_row_key(struct bytes position); /* empty without NUL */
 int position_append(struct buffer *ret, struct bytes partition_key, struct bytes row_key);
 
@@ -25,7 +27,9 @@ int prefix_append_successor(struct buffer *ret, struct bytes prefix, struct byte
 
 bool range_is_empty(struct range range);
 bool range_holds(struct range range, struct bytes position);
-bool range_is_in_partition(struct range range); /* lo has a NUL, and hi is not behind lo's partition */
-bool range_is_askable(struct range range);      /* inside one partition, or both ends at partition borders */
+bool range_is_in_partition(
+    struct range range); /* lo has a NUL, and hi is not behind lo's partition */
+bool range_is_askable(
+    struct range range); /* inside one partition, or both ends at partition borders */
 
 #endif

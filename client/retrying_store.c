@@ -93,23 +93,21 @@ static int attempt_list_tables(const struct request *request, struct table_store
 static int retrying_query(struct table_store *store, const struct query *query, struct call *call,
                           struct page_builder *builder, struct continuation **ret_next)
 {
-    return perform((struct retrying_store *)store,
-                   &(struct request){.attempt = attempt_query,
-                                     .query = query,
-                                     .builder = builder,
-                                     .ret_next = ret_next},
-                   call);
+    return perform(
+        (struct retrying_store *)store,
+        &(struct request){
+            .attempt = attempt_query, .query = query, .builder = builder, .ret_next = ret_next},
+        call);
 }
 
 static int retrying_get(struct table_store *store, const char *table, struct bytes position,
                         struct call *call, struct page_builder *builder)
 {
-    return perform((struct retrying_store *)store,
-                   &(struct request){.attempt = attempt_get,
-                                     .table = table,
-                                     .position = position,
-                                     .builder = builder},
-                   call);
+    return perform(
+        (struct retrying_store *)store,
+        &(struct request){
+            .attempt = attempt_get, .table = table, .position = position, .builder = builder},
+        call);
 }
 
 static int retrying_list_tables(struct table_store *store, const char *only,

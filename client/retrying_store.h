@@ -8,6 +8,7 @@
 /* Takes the inner store on success. */
 int retrying_store_create(struct table_store *inner, const struct clock *clock,
                           struct table_store **ret);
-int retrying_store_append_metrics(struct table_store *store, struct buffer *ret); /* of a store made here */
+int retrying_store_append_metrics(struct table_store *store,
+                                  struct buffer *ret); /* of a store made here */
 
 #endif

@@ -17,7 +17,7 @@ void continuation_destroy(struct continuation *continuation); /* takes NULL */
 
 struct query {
     const char *table;
-    struct range range; /* range_is_askable */
+    struct range range;               /* range_is_askable */
     const struct continuation *after; /* NULL: from range.lo */
     int top;                          /* 1 to TABLE_STORE_PAGE_ROWS */
     bool keys_only;

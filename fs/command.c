@@ -58,7 +58,8 @@ struct mount_command {
     struct fuse_args args;
     struct background background;
     struct connection connection;
-    struct table_store *store, *retrying, *counting; /* the second and third are inside the first's chain */
+    struct table_store *store, *retrying,
+        *counting; /* the second and third are inside the first's chain */
     struct file_system fs;
 };
 
@@ -102,7 +103,8 @@ static int connect_account(struct mount_command *command)
     char *own_table = command->connection.endpoint.table;
     if (r == 0 && command->options.table) {
         if (own_table[0] && strcmp(own_table, command->options.table) != 0)
-            r = call_fail(&call, -EINVAL, "SOURCE names the table %s, -o table= another", own_table);
+            r = call_fail(&call, -EINVAL, "SOURCE names the table %s, -o table= another",
+                          own_table);
         else
             r = endpoint_set_table(&command->connection.endpoint, bytes_of(command->options.table),
                                    &call);
@@ -121,8 +123,8 @@ static const char *table_of(const struct mount_command *command)
 /* The store with its decorators, from the service upwards. */
 static int create_store(struct mount_command *command, store_decorator *decorate)
 {
-    const char *ca_file = command->options.ca_cert ? command->options.ca_cert
-                                                   : getenv("SSL_CERT_FILE");
+    const char *ca_file =
+        command->options.ca_cert ? command->options.ca_cert : getenv("SSL_CERT_FILE");
     struct azure_store_options options = {.connection = &command->connection, .ca_file = ca_file};
     _cleanup_(table_store_destroyp) struct table_store *store = NULL;
     struct table_store *outer;
@@ -266,8 +268,8 @@ static int create_file_system(struct mount_command *command)
                                          .mounted_at_100ns = clock_utc_100ns(&clock_system)};
     fs->ready = on_ready;
     fs->ready_context = command;
-    int r = account_create(command->store, fs->clock, &options, tell_failure, &fs->log,
-                           &fs->account);
+    int r =
+        account_create(command->store, fs->clock, &options, tell_failure, &fs->log, &fs->account);
     if (r < 0)
         return r;
     command->store = NULL;

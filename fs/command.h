@@ -16,6 +16,7 @@ enum command_exit {
 /* Puts another store in front of the service's, for tests: takes `inner` on success. 0 or -errno. */
 typedef int store_decorator(struct table_store *inner, struct table_store **ret);
 
-int command_run(int argc, char **argv, store_decorator *decorate); /* decorate may be NULL; the exit code */
+int command_run(int argc, char **argv,
+                store_decorator *decorate); /* decorate may be NULL; the exit code */
 
 #endif

@@ -22,9 +22,9 @@ struct file_system {
     const struct clock *clock;
     struct log log;
     struct fuse_session *session;
-    _Atomic int waiting; /* callers that may be waiting for the service */
-    _Atomic bool is_ready;          /* FUSE's init was answered: the mount works */
-    void (*ready)(void *context);   /* called once, then; NULL: nobody waits */
+    _Atomic int waiting;          /* callers that may be waiting for the service */
+    _Atomic bool is_ready;        /* FUSE's init was answered: the mount works */
+    void (*ready)(void *context); /* called once, then; NULL: nobody waits */
     void *ready_context;
 };
 

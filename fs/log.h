@@ -8,6 +8,7 @@ struct log {
     bool is_syslog;
 };
 
-void log_message(const struct log *log, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void log_message(const struct log *log, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -11,7 +11,8 @@
 int mountpoint_resolve(const char *directory, char **ret)
 {
     char *path = realpath(directory, NULL);
-    if (!path && errno == ENOTCONN) { /* the last part is the dead mount; what is above it can be asked */
+    if (!path &&
+        errno == ENOTCONN) { /* the last part is the dead mount; what is above it can be asked */
         _cleanup_(freep) char *parent = NULL;
         const char *slash = strrchr(directory, '/');
         const char *name = slash ? slash + 1 : directory;
@@ -91,8 +92,8 @@ pid_t mountpoint_daemon(const char *path)
     rest = bytes_skip(rest, (size_t)(pid - text) + strlen("\npid "));
     const char *end = bytes_find(rest, BYTES_LITERAL("\n"));
     uint64_t value;
-    if (!end || !bytes_parse_unsigned(bytes_first(rest, (size_t)(end - rest.data)), INT32_MAX,
-                                      &value))
+    if (!end ||
+        !bytes_parse_unsigned(bytes_first(rest, (size_t)(end - rest.data)), INT32_MAX, &value))
         return 0;
     return (pid_t)value;
 }

@@ -12,7 +12,10 @@ struct raw_options {
     int allow_other, rw;
 };
 
-#define TEXT_OPTION(name) {#name "=%s", offsetof(struct raw_options, name), 0}
+#define TEXT_OPTION(name)                                                                          \
+    {                                                                                              \
+#name "=%s", offsetof(struct raw_options, name), 0                                         \
+    }
 
 static const struct fuse_opt option_table[] = {
     TEXT_OPTION(table),
@@ -50,7 +53,8 @@ bool options_parse_seconds(const char *text, int64_t *ret_ms)
         return false;
     for (size_t i = 0; i < 3; i++) {
         uint64_t digit = 0;
-        if (i < fraction.size && !bytes_parse_unsigned((struct bytes){fraction.data + i, 1}, 9, &digit))
+        if (i < fraction.size &&
+            !bytes_parse_unsigned((struct bytes){fraction.data + i, 1}, 9, &digit))
             return false;
         ms = ms * 10 + digit;
     }

@@ -9,8 +9,8 @@ struct fuse_args;
 #define OPTIONS_DEFAULT_TTL_MS 1000
 
 struct options {
-    char *table;           /* its directory is the root; NULL: none */
-    char *ca_cert;         /* a file; NULL: the system's certificates */
+    char *table;   /* its directory is the root; NULL: none */
+    char *ca_cert; /* a file; NULL: the system's certificates */
     int64_t ttl_ms;
     uid_t uid;
     gid_t gid;

@@ -6,7 +6,8 @@
 #include <signal.h>
 #include <unistd.h>
 
-#define SLOTS   256 /* a thread's slot is its id modulo this: a collision costs a read, nothing else */
+#define SLOTS                                                                                      \
+    256 /* a thread's slot is its id modulo this: a collision costs a read, nothing else */
 #define KEPT_MS 1000
 
 struct slot {

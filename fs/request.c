@@ -25,8 +25,9 @@ bool request_begin(struct request *request, fuse_req_t req, const char *operatio
                         .patience_ms = REQUEST_PATIENCE_MS};
     if (atomic_fetch_add(&fs->waiting, 1) < REQUEST_MAX_WAITING)
         return true;
-    request_fail(request, call_fail(&request->caller.call, -EBUSY, "%d callers are waiting already",
-                                    REQUEST_MAX_WAITING),
+    request_fail(request,
+                 call_fail(&request->caller.call, -EBUSY, "%d callers are waiting already",
+                           REQUEST_MAX_WAITING),
                  NULL);
     request_end(request);
     return false;

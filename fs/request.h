@@ -26,7 +26,8 @@ void request_end(struct request *request);
 /* Notes the failure in the log, with the place it is about (NULL: none), and answers it. -ENOENT, -EINTR and -ESTALE that no
  * service answer explains are ordinary and not noted. */
 void request_fail(struct request *request, int error, const struct place *place);
-void request_note(struct request *request, int error, const struct place *place); /* without the reply */
+void request_note(struct request *request, int error,
+                  const struct place *place); /* without the reply */
 
 static inline struct file_system *request_fs(fuse_req_t req)
 {

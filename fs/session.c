@@ -15,9 +15,9 @@
 static void on_init(void *userdata, struct fuse_conn_info *connection)
 {
     (void)userdata;
-    connection->want |= connection->capable & (FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_READDIRPLUS |
-                                               FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_ASYNC_READ |
-                                               FUSE_CAP_ATOMIC_O_TRUNC);
+    connection->want |= connection->capable &
+                        (FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_READDIRPLUS |
+                         FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_ASYNC_READ | FUSE_CAP_ATOMIC_O_TRUNC);
     /* a node is one version, so its pages never need to be dropped */
     connection->want &= ~(unsigned)FUSE_CAP_AUTO_INVAL_DATA;
 }

@@ -29,9 +29,11 @@ enum scan_state {
     SCAN_END,
 };
 
-bool scan_ask(struct scan *scan, struct scan_request *ret); /* false: nothing to ask before an answer or a take */
-int scan_tell(struct scan *scan, uint64_t id, struct answer *answer); /* takes the answer, also on -ENOMEM */
-void scan_give_back(struct scan *scan, uint64_t id);                  /* not answered: asked again */
+bool scan_ask(struct scan *scan,
+              struct scan_request *ret); /* false: nothing to ask before an answer or a take */
+int scan_tell(struct scan *scan, uint64_t id,
+              struct answer *answer);                /* takes the answer, also on -ENOMEM */
+void scan_give_back(struct scan *scan, uint64_t id); /* not answered: asked again */
 enum scan_state scan_take(struct scan *scan, struct scan_item *ret);
 void scan_destroy(struct scan *scan); /* takes NULL */
 

@@ -20,8 +20,8 @@ int metrics_append_label(struct buffer *ret, const char *name, const char *value
     return buffer_append_char(ret, '"');
 }
 
-int metrics_append_number(struct buffer *ret, const char *metric, const char *type, const char *help,
-                          uint64_t value)
+int metrics_append_number(struct buffer *ret, const char *metric, const char *type,
+                          const char *help, uint64_t value)
 {
     (void)metrics_append_head(ret, metric, type, help);
     return buffer_append_format(ret, "%s %llu\n", metric, (unsigned long long)value);

@@ -11,7 +11,8 @@
 size_t utf8_next(struct bytes utf8, uint32_t *ret);   /* strict: shortest form, no surrogates */
 size_t cesu8_next(struct bytes cesu8, uint32_t *ret); /* a pair is one character of 6 bytes */
 
-int utf8_append(struct buffer *ret, uint32_t character); /* a lone surrogate: -EILSEQ, nothing appended */
+int utf8_append(struct buffer *ret,
+                uint32_t character); /* a lone surrogate: -EILSEQ, nothing appended */
 int cesu8_append(struct buffer *ret, uint32_t character);
 
 /* Whole strings. -EILSEQ when the input is not well-formed, or holds what the output cannot. */

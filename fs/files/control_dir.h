@@ -10,8 +10,8 @@ typedef int control_stats(void *context, struct buffer *ret);
 
 struct control_dir;
 /* `config`: the text of that file, secrets masked already (copied). The log lives longer. */
-int control_dir_create(struct failure_log *failures, const char *config, control_stats *stats, void *stats_context,
-                       struct control_dir **ret);
+int control_dir_create(struct failure_log *failures, const char *config, control_stats *stats,
+                       void *stats_context, struct control_dir **ret);
 void control_dir_destroy(struct control_dir *control); /* takes NULL */
 int control_dir_text(struct control_dir *control, enum control_file file, struct buffer *ret);
 

@@ -4,13 +4,14 @@
 #include "client/page.h"
 
 struct open_file {
-    struct entity entity;  /* of an entity; else: */
-    struct buffer text;    /* generated */
+    struct entity entity; /* of an entity; else: */
+    struct buffer text;   /* generated */
 };
 
 int open_file_create_entity(const struct entity *entity, struct open_file **ret); /* holds it */
-int open_file_create_text(struct buffer *text, struct open_file **ret); /* takes the text on success */
-void open_file_destroy(struct open_file *handle);                       /* takes NULL */
+int open_file_create_text(struct buffer *text,
+                          struct open_file **ret); /* takes the text on success */
+void open_file_destroy(struct open_file *handle);  /* takes NULL */
 struct bytes open_file_read(const struct open_file *handle, off_t offset, size_t size);
 
 #endif

@@ -39,8 +39,7 @@ static int find_text(struct request *request, const struct inode *inode, struct 
     return 0;
 }
 
-static int open_entity(struct request *request, const struct inode *inode,
-                       struct open_file **ret)
+static int open_entity(struct request *request, const struct inode *inode, struct open_file **ret)
 {
     struct file_system *fs = request->fs;
     _cleanup_(entity_finish) struct entity entity = {0};
@@ -123,5 +122,6 @@ void file_ops_fsync(fuse_req_t req, fuse_ino_t id, int datasync, struct fuse_fil
     (void)id;
     (void)datasync;
     (void)info;
-    reply_error(req, 0); /* nothing is written; without a handler ENOSYS would hold for the whole mount */
+    reply_error(
+        req, 0); /* nothing is written; without a handler ENOSYS would hold for the whole mount */
 }

@@ -1,8 +1,9 @@
 #include "fs/ops/lookup_ops.h"
 #include "fs/ops/entry.h"
 
-#define BLOCK_SIZE  4096
-#define TOTAL_BYTES ((uint64_t)1 << 50) /* nobody knows; df and installers want some room to be free */
+#define BLOCK_SIZE 4096
+#define TOTAL_BYTES                                                                                \
+    ((uint64_t)1 << 50) /* nobody knows; df and installers want some room to be free */
 #define TOTAL_FILES 1000000000
 
 /* Of the keys that start like a cut name, the one that it is the name of: its place. */
@@ -93,7 +94,8 @@ void lookup_ops_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
         reply_absent(&request);
     else if (r < 0)
         request_fail(&request, r, &place);
-    else if (fuse_reply_entry(req, &entry) < 0) /* the caller is gone: the kernel does not know the node */
+    else if (fuse_reply_entry(req, &entry) <
+             0) /* the caller is gone: the kernel does not know the node */
         inode_table_forget(request.fs->inodes, entry.ino, 1);
     request_end(&request);
 }

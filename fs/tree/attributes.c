@@ -13,8 +13,8 @@ static struct timespec time_of(int64_t at_100ns)
     return (struct timespec){.tv_sec = sec, .tv_nsec = ticks * 100};
 }
 
-static void fill(const struct attributes *attributes, uint64_t number, mode_t mode, int64_t at_100ns,
-                 struct stat *ret)
+static void fill(const struct attributes *attributes, uint64_t number, mode_t mode,
+                 int64_t at_100ns, struct stat *ret)
 {
     *ret = (struct stat){.st_ino = number,
                          .st_mode = mode & ~attributes->umask,
@@ -30,7 +30,8 @@ void attributes_of_file(const struct attributes *attributes, uint64_t number, ui
 {
     fill(attributes, number, S_IFREG | 0666, timestamp_100ns, ret);
     ret->st_size = (off_t)size;
-    ret->st_blocks = (blkcnt_t)((size + 511) / 512); /* not zero: tar takes that for a file of holes */
+    ret->st_blocks =
+        (blkcnt_t)((size + 511) / 512); /* not zero: tar takes that for a file of holes */
 }
 
 void attributes_of_directory(const struct attributes *attributes, uint64_t number, struct stat *ret)

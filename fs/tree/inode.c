@@ -3,7 +3,7 @@
 #include <pthread.h>
 
 /* uthash ends the process when it is out of memory; told not to, it leaves the element out and says so here. */
-#define HASH_NONFATAL_OOM 1
+#define HASH_NONFATAL_OOM            1
 #define uthash_nonfatal_oom(element) ((element)->is_left_out = true)
 #include <uthash.h>
 
@@ -127,7 +127,7 @@ void inode_table_destroy(struct inode_table *table)
     if (!table)
         return;
     struct node *node, *next;
-    HASH_ITER(by_id, table->ids, node, next) {
+    HASH_ITER (by_id, table->ids, node, next) {
         unname_locked(table, node);
         HASH_DELETE(by_id, table->ids, node);
         node_destroy(node);

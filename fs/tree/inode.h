@@ -26,8 +26,9 @@ struct inode {
 };
 
 struct inode_table;
-int inode_table_create(struct place *root, struct inode_table **ret); /* takes the root's place on success */
-void inode_table_destroy(struct inode_table *table);                  /* takes NULL */
+int inode_table_create(struct place *root,
+                       struct inode_table **ret);    /* takes the root's place on success */
+void inode_table_destroy(struct inode_table *table); /* takes NULL */
 
 /* The node `name` in `parent`, in this version, with one more lookup counted: known, or made with a copy of what is
  * given. A node that is made takes *place (it is emptied), and the number of the node that had the name before, else
@@ -45,7 +46,8 @@ size_t inode_table_count(struct inode_table *table);
  * one. The entity is of the node's version. */
 void inode_table_opened(struct inode_table *table, uint64_t id, const struct entity *entity);
 void inode_table_closed(struct inode_table *table, uint64_t id);
-bool inode_table_open_text(struct inode_table *table, uint64_t id, struct entity *ret); /* the caller's to finish */
+bool inode_table_open_text(struct inode_table *table, uint64_t id,
+                           struct entity *ret); /* the caller's to finish */
 
 DEFINE_CLEANUP(struct inode_table *, inode_table_destroy);
 

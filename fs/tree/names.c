@@ -6,7 +6,8 @@
 #define CUT_MARK      BYTES_LITERAL("#~")
 #define EMPTY_KEY     BYTES_LITERAL("#00")
 
-#define KEY_MAX_BYTES ((size_t)64 << 10) /* of a key that is made of a name, and of a name before it is cut */
+#define KEY_MAX_BYTES                                                                              \
+    ((size_t)64 << 10) /* of a key that is made of a name, and of a name before it is cut */
 
 static struct bytes suffix_of(enum name_kind kind)
 {
@@ -119,8 +120,7 @@ static bool unescape(struct bytes name, struct buffer *key)
 static bool split_cut(struct bytes stem, struct bytes *ret_begin)
 {
     size_t tail = CUT_MARK.size + NAME_DIGEST_CHARS;
-    if (stem.size < tail ||
-        !bytes_start_with(bytes_skip(stem, stem.size - tail), CUT_MARK))
+    if (stem.size < tail || !bytes_start_with(bytes_skip(stem, stem.size - tail), CUT_MARK))
         return false;
     *ret_begin = bytes_first(stem, stem.size - tail);
     return true;

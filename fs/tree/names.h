@@ -12,7 +12,8 @@
 
 enum name_kind { NAME_PARTITION, NAME_ENTITY };
 
-int names_encode(struct bytes key, enum name_kind kind, struct buffer *ret_name); /* appends; -EILSEQ: no CESU-8 */
+int names_encode(struct bytes key, enum name_kind kind,
+                 struct buffer *ret_name); /* appends; -EILSEQ: no CESU-8 */
 
 enum name_meaning {
     NAME_MEANS_NOTHING,
@@ -23,6 +24,7 @@ enum name_meaning {
 /* Puts the key, or what it starts with, into ret_key (cleared first). -errno: memory alone. */
 int names_decode(struct bytes name, enum name_kind kind, struct buffer *ret_key,
                  enum name_meaning *ret_meaning);
-bool names_is_of(struct bytes name, enum name_kind kind, struct bytes key); /* would the key get this name? */
+bool names_is_of(struct bytes name, enum name_kind kind,
+                 struct bytes key); /* would the key get this name? */
 
 #endif

@@ -48,8 +48,8 @@ static int make_table(const char *table, struct place *ret)
 int place_root(const char *table, struct place *ret)
 {
     *ret = (struct place){.kind = PLACE_DIRECTORY, .directory_kind = DIRECTORY_TABLES};
-    int r = table ? make_table(table, ret)
-                  : set_text(ret, NULL, BYTES_LITERAL(""), BYTES_LITERAL(""));
+    int r =
+        table ? make_table(table, ret) : set_text(ret, NULL, BYTES_LITERAL(""), BYTES_LITERAL(""));
     ret->is_root = true;
     return r;
 }
@@ -122,9 +122,8 @@ static int make_cut(const struct place *parent, struct bytes begin, struct place
     _cleanup_(buffer_finish) struct buffer lo, hi;
     buffer_init(&lo, PLACE_MAX_BYTES);
     buffer_init(&hi, PLACE_MAX_BYTES);
-    *ret = (struct place){.kind = PLACE_DIRECTORY,
-                          .directory_kind = parent->directory_kind,
-                          .is_cut = true};
+    *ret = (struct place){
+        .kind = PLACE_DIRECTORY, .directory_kind = parent->directory_kind, .is_cut = true};
     if (parent->directory_kind == DIRECTORY_ENTITIES)
         (void)buffer_append(&lo, whole.lo); /* "p NUL" */
     (void)buffer_append(&hi, buffer_bytes(&lo));

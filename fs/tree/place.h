@@ -22,12 +22,13 @@ struct place {
     enum directory_kind directory_kind;
     enum control_file control_file;
     bool is_root;
-    bool is_cut;  /* not settled: a long key that starts like this; place_of_key settles it */
-    char *text;   /* one block: table NUL lo hi; an entity's position is lo */
+    bool is_cut; /* not settled: a long key that starts like this; place_of_key settles it */
+    char *text;  /* one block: table NUL lo hi; an entity's position is lo */
     uint32_t table_size, lo_size, hi_size;
 };
 
-int place_root(const char *table, struct place *ret); /* table NULL: the account; else that table's directory */
+int place_root(const char *table,
+               struct place *ret); /* table NULL: the account; else that table's directory */
 void place_finish(struct place *place);
 
 /* What `name` is in the directory `parent`: 0, -ENOENT (such a name is never there), -ENAMETOOLONG, -ENOTDIR, -ENOMEM. */

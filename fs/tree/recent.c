@@ -61,8 +61,8 @@ static struct slot *take_slot_locked(struct recent *recent, pid_t thread)
     return slot;
 }
 
-void recent_looked_up(struct recent *recent, pid_t thread, uint64_t node, const struct entity *entity,
-                      int64_t valid_until_ms)
+void recent_looked_up(struct recent *recent, pid_t thread, uint64_t node,
+                      const struct entity *entity, int64_t valid_until_ms)
 {
     if (thread == 0)
         return;

@@ -14,14 +14,15 @@ struct recent;
 int recent_create(struct recent **ret);
 void recent_destroy(struct recent *recent); /* takes NULL */
 
-void recent_looked_up(struct recent *recent, pid_t thread, uint64_t node, const struct entity *entity,
-                      int64_t valid_until_ms);
+void recent_looked_up(struct recent *recent, pid_t thread, uint64_t node,
+                      const struct entity *entity, int64_t valid_until_ms);
 /* The node's text, if it is what the thread looked up last, and valid or behind an ESTALE; it is forgotten with that. The
  * caller finishes it. */
 bool recent_take(struct recent *recent, pid_t thread, uint64_t node, int64_t now_ms,
                  struct entity *ret);
 void recent_answered_stale(struct recent *recent, pid_t thread);
-bool recent_was_stale(struct recent *recent, pid_t thread); /* since the thread's last successful open */
+bool recent_was_stale(struct recent *recent,
+                      pid_t thread); /* since the thread's last successful open */
 void recent_opened(struct recent *recent, pid_t thread);
 
 DEFINE_CLEANUP(struct recent *, recent_destroy);

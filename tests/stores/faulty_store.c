@@ -148,7 +148,7 @@ static int faulty_query(struct table_store *store, const struct query *query, st
     struct faulty_store *self = (struct faulty_store *)store;
     _cleanup_(continuation_destroyp) struct continuation *after = NULL;
     _cleanup_(continuation_destroyp) struct continuation *next = NULL;
-    int empty_pages;
+    int empty_pages = 0;
     int r = befall(self, QUERY, call);
     if (r == 0)
         r = unwrap_token(query->after, &empty_pages, &after);
@@ -181,8 +181,7 @@ static int faulty_list_tables(struct table_store *store, const char *only,
 {
     struct faulty_store *self = (struct faulty_store *)store;
     int r = befall(self, LIST_TABLES, call);
-    return r < 0 ? r
-                 : self->inner->ops->list_tables(self->inner, only, after, call, ret, ret_next);
+    return r < 0 ? r : self->inner->ops->list_tables(self->inner, only, after, call, ret, ret_next);
 }
 
 static void faulty_destroy(struct table_store *store)

@@ -1,0 +1,166 @@
+#include "tests/stores/memory_store.h"
+
+#include <assert.h>
+
+#define MAX_BYTES ((size_t)32 << 20)
+
+static struct page *rows_of(struct memory_store *self)
+{
+    if (!self->rows) {
+        int r = page_builder_finish(self->rows_in, RANGE_ALL, false, &self->rows);
+        assert(r == 0);
+        (void)r;
+    }
+    return self->rows;
+}
+
+static int ask(struct memory_store *self, struct memory_store_entry entry, struct range range,
+               struct call *call)
+{
+    self->asked++;
+    if (self->asked <= MEMORY_STORE_DIARY) {
+        buffer_init(&entry.lo, MAX_BYTES);
+        buffer_init(&entry.hi, MAX_BYTES);
+        (void)buffer_append(&entry.lo, range.lo);
+        (void)buffer_append(&entry.hi, range.hi);
+        self->diary[self->asked - 1] = entry;
+    }
+    return self->fault ? self->fault(self, self->asked, call) : 0;
+}
+
+static int copy_row(const struct page *rows, size_t row, bool keys_only,
+                    struct page_builder *builder)
+{
+    if (!keys_only)
+        (void)buffer_append(page_builder_text(builder), page_text(rows, row));
+    return page_builder_end_row(builder, page_position(rows, row), page_etag(rows, row),
+                                page_timestamp(rows, row));
+}
+
+static int memory_query(struct table_store *store, const struct query *query, struct call *call,
+                        struct page_builder *builder, struct continuation **ret_next)
+{
+    struct memory_store *self = (struct memory_store *)store;
+    struct memory_store_entry entry = {.what = ASKED_QUERY,
+                                       .is_continued = query->after != NULL,
+                                       .keys_only = query->keys_only,
+                                       .top = query->top};
+    int r = ask(self, entry, query->range, call);
+    if (r < 0)
+        return r;
+    const struct page *rows = rows_of(self);
+    size_t row = page_seek(rows, query->range.lo), end = page_seek(rows, query->range.hi);
+    if (query->after) /* the token is the next row's number */
+        memcpy(&row, continuation_token(query->after).data, sizeof(row));
+    size_t top = (size_t)(self->max_rows > 0 ? MIN(query->top, self->max_rows) : query->top);
+    size_t last = MIN(end, row + top);
+    for (; row < last && r == 0; row++)
+        r = copy_row(rows, self->swaps_rows ? last - 1 - row : row, query->keys_only, builder);
+    if (r == 0 && row < end)
+        r = continuation_create((struct bytes){(const char *)&row, sizeof(row)}, ret_next);
+    return r;
+}
+
+static int memory_get(struct table_store *store, const char *table, struct bytes position,
+                      struct call *call, struct page_builder *builder)
+{
+    struct memory_store *self = (struct memory_store *)store;
+    (void)table;
+    int r = ask(self, (struct memory_store_entry){.what = ASKED_GET},
+                (struct range){position, position}, call);
+    if (r < 0)
+        return r;
+    const struct page *rows = rows_of(self);
+    size_t row = page_seek(rows, position);
+    if (row == page_rows(rows) || !bytes_equal(page_position(rows, row), position))
+        return call_fail(call, -ENOENT, "no such entity");
+    return copy_row(rows, row, false, builder);
+}
+
+static int memory_list_tables(struct table_store *store, const char *only,
+                              const struct continuation *after, struct call *call,
+                              struct table_names *ret, struct continuation **ret_next)
+{
+    struct memory_store *self = (struct memory_store *)store;
+    int r = ask(
+        self, (struct memory_store_entry){.what = ASKED_LIST_TABLES, .is_continued = after != NULL},
+        (struct range){BYTES_LITERAL(""), BYTES_LITERAL("")}, call);
+    if (r < 0)
+        return r;
+    size_t offset = 0;
+    if (after)
+        memcpy(&offset, continuation_token(after).data, sizeof(offset));
+    for (int n = 0; offset < self->tables.size; n++) {
+        if (self->max_rows > 0 && n == self->max_rows)
+            return continuation_create((struct bytes){(const char *)&offset, sizeof(offset)},
+                                       ret_next);
+        struct bytes name = bytes_of(self->tables.data + offset);
+        if (!only || bytes_equal(name, bytes_of(only)))
+            (void)buffer_append(&ret->names, (struct bytes){name.data, name.size + 1});
+        offset += name.size + 1;
+    }
+    return 0;
+}
+
+void memory_store_forget_diary(struct memory_store *self)
+{
+    for (size_t i = 0; i < MIN(self->asked, MEMORY_STORE_DIARY); i++) {
+        buffer_finish(&self->diary[i].lo);
+        buffer_finish(&self->diary[i].hi);
+    }
+    self->asked = 0;
+}
+
+static void memory_destroy(struct table_store *store)
+{
+    struct memory_store *self = (struct memory_store *)store;
+    memory_store_forget_diary(self);
+    buffer_finish(&self->tables);
+    page_builder_destroy(self->rows_in);
+    page_unref(self->rows);
+    free(self);
+}
+
+static const struct table_store_ops memory_ops = {.query = memory_query,
+                                                  .get = memory_get,
+                                                  .list_tables = memory_list_tables,
+                                                  .destroy = memory_destroy};
+
+struct memory_store *memory_store_create(void)
+{
+    struct memory_store *self = calloc(1, sizeof(*self));
+    assert(self);
+    self->store.ops = &memory_ops;
+    buffer_init(&self->tables, MAX_BYTES);
+    int r = page_builder_create(MAX_BYTES, &self->rows_in);
+    assert(r == 0);
+    (void)r;
+    return self;
+}
+
+void memory_store_add_table(struct memory_store *self, const char *table)
+{
+    (void)buffer_append(&self->tables, (struct bytes){table, strlen(table) + 1});
+}
+
+void memory_store_add(struct memory_store *self, struct bytes partition_key, struct bytes row_key,
+                      const char *etag)
+{
+    struct buffer position;
+    buffer_init(&position, MAX_BYTES);
+    int r = position_append(&position, partition_key, row_key);
+    struct buffer *text = page_builder_text(self->rows_in);
+    (void)buffer_append(text, partition_key);
+    (void)buffer_append_char(text, '|');
+    (void)buffer_append(text, row_key);
+    if (r == 0)
+        r = page_builder_end_row(self->rows_in, buffer_bytes(&position), bytes_of(etag), 1000);
+    assert(r == 0);
+    buffer_finish(&position);
+}
+
+void memory_store_add_strings(struct memory_store *self, const char *partition_key,
+                              const char *row_key)
+{
+    memory_store_add(self, bytes_of(partition_key), bytes_of(row_key), "etag");
+}

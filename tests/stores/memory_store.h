@@ -1,0 +1,37 @@
+#ifndef TESTS_STORES_MEMORY_STORE_H
+#define TESTS_STORES_MEMORY_STORE_H
+/* A store for unit tests: tables in memory, answered by the rules of the seam, and a diary of what was asked. One thread. */
+#include "client/table_store.h"
+
+#define MEMORY_STORE_DIARY 256
+
+struct memory_store_entry { /* one request */
+    enum { ASKED_QUERY, ASKED_GET, ASKED_LIST_TABLES } what;
+    struct buffer lo, hi; /* of a get: lo */
+    bool is_continued, keys_only;
+    int top;
+};
+
+struct memory_store {
+    struct table_store store;
+    struct buffer tables;         /* names, NUL behind each */
+    struct page_builder *rows_in; /* rows of every table, added in key order */
+    struct page *rows;
+    struct memory_store_entry diary[MEMORY_STORE_DIARY];
+    size_t asked; /* requests; the first of them are in the diary */
+    int max_rows; /* of a page, whatever top says */
+    /* says whether to fail the request that is being asked, its number from 1; NULL: never */
+    int (*fault)(struct memory_store *self, size_t number, struct call *call);
+    bool swaps_rows; /* answers out of order, to see whether anybody minds */
+};
+
+struct memory_store *memory_store_create(void);
+void memory_store_add_table(struct memory_store *self, const char *table);
+/* Keys in CESU-8; rows ascend. The text is the keys, the ETag `etag`. */
+void memory_store_add(struct memory_store *self, struct bytes partition_key, struct bytes row_key,
+                      const char *etag);
+void memory_store_add_strings(struct memory_store *self, const char *partition_key,
+                              const char *row_key);
+void memory_store_forget_diary(struct memory_store *self);
+
+#endif

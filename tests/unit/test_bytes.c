@@ -1,0 +1,68 @@
+#include "tests/unit/unit.h"
+
+static void compare_orders_by_bytes_then_length(void **state)
+{
+    (void)state;
+    assert_true(bytes_compare(B("a"), B("b")) < 0);
+    assert_true(bytes_compare(B("ab"), B("a")) > 0);
+    assert_true(bytes_compare(B("a\0b"), B("a")) > 0);
+    assert_true(bytes_compare(B("\xff"), B("a")) > 0);
+    assert_int_equal(bytes_compare((struct bytes){NULL, 0}, B("")), 0);
+}
+
+static void parse_unsigned_takes_digits_alone(void **state)
+{
+    (void)state;
+    uint64_t value = 7;
+    assert_true(bytes_parse_unsigned(B("18446744073709551615"), UINT64_MAX, &value));
+    assert_true(value == UINT64_MAX);
+    assert_true(bytes_parse_unsigned(B("007"), 7, &value));
+    assert_int_equal(value, 7);
+    static const char *const bad[] = {
+        "", "-1", "+1", " 1", "1 ", "1x", "0x1", "18446744073709551616", "99999999999999999999999"};
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+        assert_false(bytes_parse_unsigned(bytes_of(bad[i]), UINT64_MAX, &value));
+    assert_false(bytes_parse_unsigned(B("8"), 7, &value));
+    assert_false(bytes_parse_unsigned(B("10"), 9, &value));
+    assert_int_equal(value, 7);
+}
+
+static void a_buffer_keeps_to_its_maximum_and_its_error_sticks(void **state)
+{
+    (void)state;
+    struct buffer buffer;
+    buffer_init(&buffer, 5);
+    assert_int_equal(buffer_append(&buffer, B("abc")), 0);
+    assert_int_equal(buffer_append_format(&buffer, "%d", 123), -EFBIG);
+    assert_int_equal(buffer_append_char(&buffer, 'd'), -EFBIG);
+    assert_bytes(buffer_bytes(&buffer), B("abc"));
+    assert_null(buffer_string(&buffer));
+    buffer_clear(&buffer);
+    assert_int_equal(buffer_append_format(&buffer, "%s", "12345"), 0);
+    assert_string_equal(buffer_string(&buffer), "12345");
+    assert_int_equal(buffer_append_char(&buffer, 'x'), -EFBIG);
+    buffer_finish(&buffer);
+}
+
+static void trim_and_find(void **state)
+{
+    (void)state;
+    assert_bytes(bytes_trim(B(" \ta b\t ")), B("a b"));
+    assert_bytes(bytes_trim(B("  ")), B(""));
+    struct bytes text = B("one two");
+    assert_ptr_equal(bytes_find(text, B("two")), text.data + 4);
+    assert_null(bytes_find(text, B("three")));
+    assert_true(bytes_start_with(text, B("one")) && bytes_end_with(text, B("two")));
+    assert_false(bytes_end_with(B("o"), B("two")));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(compare_orders_by_bytes_then_length),
+        cmocka_unit_test(parse_unsigned_takes_digits_alone),
+        cmocka_unit_test(a_buffer_keeps_to_its_maximum_and_its_error_sticks),
+        cmocka_unit_test(trim_and_find),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

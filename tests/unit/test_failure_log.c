@@ -1,0 +1,83 @@
+#include "cache/failure_log.h"
+#include "tests/unit/unit.h"
+
+static int told;
+
+static void sink(void *context, const struct failure_record *record)
+{
+    assert_string_equal(context, "context");
+    assert_non_null(record->operation);
+    told++;
+}
+
+static struct failure_record record_number(int i)
+{
+    return (struct failure_record){.at_100ns = i,
+                                   .operation = "lookup",
+                                   .command = "cat",
+                                   .table = i % 2 ? "t" : NULL,
+                                   .position = B("p\0r"),
+                                   .failure = {.error = -EIO, .http_status = i}};
+}
+
+static void the_last_hundred_are_kept_in_order(void **state)
+{
+    (void)state;
+    struct failure_log *log;
+    char context[] = "context";
+    told = 0;
+    assert_int_equal(failure_log_create(sink, context, &log), 0);
+    struct failure_record record;
+    struct buffer text;
+    buffer_init(&text, 1 << 16);
+    assert_int_equal(failure_log_next(log, 0, &record, &text), 0);
+    for (int i = 1; i <= 250; i++) {
+        struct failure_record added = record_number(i);
+        failure_log_add(log, &added);
+    }
+    assert_int_equal(told, 250);
+    assert_int_equal(failure_log_count(log), 250);
+    int expected = 151;
+    for (uint64_t n = 0; (n = failure_log_next(log, n, &record, &text)) != 0; expected++) {
+        assert_int_equal(n, expected);
+        assert_int_equal(record.failure.http_status, expected);
+        assert_string_equal(record.command, "cat");
+        assert_bytes(record.position, B("p\0r"));
+        if (expected % 2)
+            assert_string_equal(record.table, "t");
+        else
+            assert_null(record.table);
+    }
+    assert_int_equal(expected, 251);
+    buffer_finish(&text);
+    failure_log_destroy(log);
+}
+
+static void a_record_that_is_too_long_stays_without_its_strings(void **state)
+{
+    (void)state;
+    struct failure_log *log;
+    assert_int_equal(failure_log_create(NULL, NULL, &log), 0);
+    char *position = calloc(1, 100000);
+    struct failure_record record = record_number(1);
+    record.position = (struct bytes){position, 100000};
+    failure_log_add(log, &record);
+    free(position);
+    struct buffer text;
+    buffer_init(&text, 1 << 16);
+    assert_int_equal(failure_log_next(log, 0, &record, &text), 1);
+    assert_int_equal(record.failure.http_status, 1);
+    assert_null(record.table);
+    assert_int_equal(record.position.size, 0);
+    buffer_finish(&text);
+    failure_log_destroy(log);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_last_hundred_are_kept_in_order),
+        cmocka_unit_test(a_record_that_is_too_long_stays_without_its_strings),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

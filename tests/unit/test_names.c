@@ -1,0 +1,172 @@
+#include "client/text/unicode.h"
+#include "fs/tree/names.h"
+#include "tests/unit/unit.h"
+
+static void assert_name(struct bytes key, enum name_kind kind, struct bytes expected)
+{
+    struct buffer name, again;
+    enum name_meaning meaning;
+    buffer_init(&name, NAME_MAX_BYTES);
+    buffer_init(&again, 4096);
+    assert_int_equal(names_encode(key, kind, &name), 0);
+    assert_bytes(buffer_bytes(&name), expected);
+    assert_int_equal(names_decode(expected, kind, &again, &meaning), 0);
+    assert_int_equal(meaning, NAME_MEANS_KEY);
+    assert_bytes(buffer_bytes(&again), key);
+    buffer_finish(&name);
+    buffer_finish(&again);
+}
+
+static void keys_are_written_as_the_design_says(void **state)
+{
+    (void)state;
+    assert_name(B("Newtonsoft.Json"), NAME_PARTITION, B("Newtonsoft.Json"));
+    assert_name(B("13.0.1"), NAME_ENTITY, B("13.0.1.json"));
+    assert_name(B(""), NAME_PARTITION, B("#00"));
+    assert_name(B(""), NAME_ENTITY, B("#00.json"));
+    assert_name(B("."), NAME_PARTITION, B("#2E"));
+    assert_name(B(".."), NAME_ENTITY, B("#2E..json"));
+    assert_name(B("a.b"), NAME_PARTITION, B("a.b"));
+    assert_name(B("a+"), NAME_PARTITION, B("a#2B"));
+    assert_name(B("+a+b"), NAME_PARTITION, B("+a+b"));
+    assert_name(B("+"), NAME_PARTITION, B("#2B"));
+    assert_name(B("a+"), NAME_ENTITY, B("a+.json"));
+    assert_name(B("a/b#c"), NAME_ENTITY, B("a#2Fb#23c.json"));
+    assert_name(B("100%2F ~'\""), NAME_ENTITY, B("100%2F ~'\".json"));
+    assert_name(B("x.json"), NAME_ENTITY, B("x.json.json"));
+    assert_name(B("x.json"), NAME_PARTITION, B("x.json"));
+    assert_name(B("\t\x7F\n"), NAME_PARTITION, B("#09#7F#0A"));
+    assert_name(B("\xC2\x85"), NAME_PARTITION, B("#C2#85")); /* U+0085 */
+    assert_name(B("\xED\xA0\xBD\xED\xB8\x80"), NAME_PARTITION, B("\xF0\x9F\x98\x80"));
+    assert_name(B("a\xED\xA0\xBD"), NAME_ENTITY, B("a#ED#A0#BD.json")); /* a lone surrogate */
+    assert_name(B("#00"), NAME_PARTITION, B("#2300"));
+}
+
+static void other_names_mean_nothing(void **state)
+{
+    (void)state;
+    static const char *const partitions[] = {
+        "#41",          "#2e",          "#",      "a#",      "a#2",
+        "#GG",          ".hidden",      ".",      "..",      "",
+        "a+",           "a#00",         "#00#00", "#2Ea#2E", "\xFF",
+        "\xED\xA0\xBD", "#F0#9F#98#80", "a\tb",   "#C3#A9",  "#ED#A0#BD#ED#B8#80",
+        "a#7E"};
+    static const char *const entities[] = {"a",       "a.JSON",   ".json",  "#00",
+                                           "a.json.", "#41.json", ".a.json"};
+    struct buffer key;
+    enum name_meaning meaning;
+    buffer_init(&key, 4096);
+    for (size_t i = 0; i < ARRAY_SIZE(partitions); i++) {
+        assert_int_equal(names_decode(bytes_of(partitions[i]), NAME_PARTITION, &key, &meaning), 0);
+        if (meaning != NAME_MEANS_NOTHING)
+            fail_msg("%s means something", partitions[i]);
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(entities); i++) {
+        assert_int_equal(names_decode(bytes_of(entities[i]), NAME_ENTITY, &key, &meaning), 0);
+        if (meaning != NAME_MEANS_NOTHING)
+            fail_msg("%s means something", entities[i]);
+    }
+    buffer_finish(&key);
+}
+
+static void every_key_character_goes_there_and_back(void **state)
+{
+    (void)state;
+    struct buffer key, name, again;
+    enum name_meaning meaning;
+    buffer_init(&key, 64);
+    buffer_init(&name, NAME_MAX_BYTES);
+    buffer_init(&again, 64);
+    for (uint32_t c = 1; c <= 0x10FFFF; c += c < 0x3000 || (c >= 0xD000 && c < 0x10100) ? 1 : 97) {
+        for (int place = 0; place < 4; place++) { /* alone, first, in the middle, last */
+            for (int kind = NAME_PARTITION; kind <= NAME_ENTITY; kind++) {
+                buffer_clear(&key);
+                buffer_clear(&name);
+                if (place >= 2)
+                    (void)buffer_append_char(&key, 'x');
+                (void)cesu8_append(&key, c);
+                if (place == 1 || place == 2)
+                    (void)buffer_append_char(&key, 'y');
+                assert_int_equal(names_encode(buffer_bytes(&key), kind, &name), 0);
+                assert_true(name.data[0] != '.' && !memchr(name.data, '/', name.size));
+                assert_int_equal(names_decode(buffer_bytes(&name), kind, &again, &meaning), 0);
+                assert_int_equal(meaning, NAME_MEANS_KEY);
+                assert_bytes(buffer_bytes(&again), buffer_bytes(&key));
+            }
+        }
+    }
+    buffer_finish(&key);
+    buffer_finish(&name);
+    buffer_finish(&again);
+}
+
+static void assert_cut(struct bytes key, enum name_kind kind, size_t fit)
+{
+    struct buffer name, begin;
+    enum name_meaning meaning;
+    buffer_init(&name, NAME_MAX_BYTES);
+    buffer_init(&begin, 4096);
+    assert_int_equal(names_encode(key, kind, &name), 0);
+    assert_int_equal(name.size, fit + 18 + (kind == NAME_ENTITY ? 5 : 0));
+    assert_memory_equal(name.data + fit, "#~", 2);
+    assert_int_equal(names_decode(buffer_bytes(&name), kind, &begin, &meaning), 0);
+    assert_int_equal(meaning, NAME_MEANS_CUT);
+    assert_true(bytes_start_with(key, buffer_bytes(&begin)));
+    assert_true(names_is_of(buffer_bytes(&name), kind, key));
+    assert_false(names_is_of(buffer_bytes(&name), kind, buffer_bytes(&begin)));
+    buffer_finish(&name);
+    buffer_finish(&begin);
+}
+
+static void long_keys_are_cut_between_characters(void **state)
+{
+    (void)state;
+    struct buffer key;
+    buffer_init(&key, 8192);
+    for (int i = 0; i < 300; i++)
+        (void)buffer_append_char(&key, 'k');
+    assert_name(bytes_first(buffer_bytes(&key), 255), NAME_PARTITION,
+                bytes_first(buffer_bytes(&key), 255));
+    assert_cut(bytes_first(buffer_bytes(&key), 256), NAME_PARTITION, 237);
+    assert_cut(bytes_first(buffer_bytes(&key), 251), NAME_ENTITY, 232);
+    buffer_clear(&key);
+    for (int i = 0; i < 1024; i++)
+        (void)cesu8_append(&key, 0x65E5); /* three bytes: 232 = 77 * 3 + 1, 237 = 79 * 3 */
+    assert_cut(buffer_bytes(&key), NAME_ENTITY, 231);
+    assert_cut(buffer_bytes(&key), NAME_PARTITION, 237);
+    buffer_clear(&key);
+    for (int i = 0; i < 512; i++)
+        (void)cesu8_append(&key, 0x1F600); /* six bytes in the key, four in the name */
+    assert_cut(buffer_bytes(&key), NAME_ENTITY, 232);
+    assert_cut(buffer_bytes(&key), NAME_PARTITION, 236);
+    buffer_clear(&key);
+    for (int i = 0; i < 512; i++)
+        (void)cesu8_append(&key, 0xD83D); /* lone: nine bytes in the name */
+    assert_cut(buffer_bytes(&key), NAME_ENTITY, 225);
+    buffer_finish(&key);
+}
+
+static void the_digest_is_of_the_whole_key(void **state)
+{
+    (void)state;
+    char long_key[300];
+    memset(long_key, 'k', sizeof(long_key));
+    struct buffer name;
+    buffer_init(&name, NAME_MAX_BYTES);
+    assert_int_equal(names_encode((struct bytes){long_key, 300}, NAME_PARTITION, &name), 0);
+    /* printf 'k%.0s' {1..300} | sha256sum */
+    assert_memory_equal(name.data + 237, "#~17b16d8ef494060f", 18);
+    buffer_finish(&name);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(keys_are_written_as_the_design_says),
+        cmocka_unit_test(other_names_mean_nothing),
+        cmocka_unit_test(every_key_character_goes_there_and_back),
+        cmocka_unit_test(long_keys_are_cut_between_characters),
+        cmocka_unit_test(the_digest_is_of_the_whole_key),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

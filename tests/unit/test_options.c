@@ -1,0 +1,147 @@
+#define FUSE_USE_VERSION 312
+#include "fs/options.h"
+#include "fs/process_id.h"
+#include "tests/unit/unit.h"
+
+#include <fuse_opt.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+static int parse(const char *text, struct options *ret, struct buffer *ret_left)
+{
+    struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
+    assert_int_equal(fuse_opt_add_arg(&args, "tablefuse"), 0);
+    assert_int_equal(fuse_opt_add_arg(&args, "-o"), 0);
+    assert_int_equal(fuse_opt_add_arg(&args, text), 0);
+    int r = options_parse(&args, 1, 2, 022, ret);
+    for (int i = 1; r == 0 && i < args.argc; i++)
+        (void)buffer_append_format(ret_left, "%s ", args.argv[i]);
+    fuse_opt_free_args(&args);
+    return r;
+}
+
+static void our_options_are_taken_and_those_of_fuse_left(void **state)
+{
+    (void)state;
+    struct options options;
+    struct buffer left;
+    buffer_init(&left, 1000);
+    assert_int_equal(
+        parse("ro,ttl=0.25,uid=1000,gid=1001,umask=077,table=t1x,ca_cert=/f,max_read=4096",
+              &options, &left),
+        0);
+    assert_int_equal(options.ttl_ms, 250);
+    assert_int_equal(options.uid, 1000);
+    assert_int_equal(options.gid, 1001);
+    assert_int_equal(options.umask, 077);
+    assert_string_equal(options.table, "t1x");
+    assert_string_equal(options.ca_cert, "/f");
+    assert_false(options.allow_other);
+    assert_null(strstr(buffer_string(&left), "ttl"));
+    assert_non_null(strstr(buffer_string(&left), "max_read=4096"));
+    assert_non_null(strstr(buffer_string(&left), "ro"));
+    assert_null(strstr(buffer_string(&left), "default_permissions"));
+    options_finish(&options);
+    buffer_clear(&left);
+    assert_int_equal(parse("allow_other", &options, &left), 0);
+    assert_non_null(strstr(buffer_string(&left), "allow_other,default_permissions"));
+    assert_int_equal(options.ttl_ms, OPTIONS_DEFAULT_TTL_MS);
+    assert_int_equal(options.uid, 1);
+    assert_int_equal(options.gid, 2);
+    assert_int_equal(options.umask, 022);
+    options_finish(&options);
+    buffer_finish(&left);
+}
+
+static void nonsense_is_refused(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "ttl=",    "ttl=-1",      "ttl=1s",      "ttl=.",     "ttl=1e3",        "ttl=86401",
+        "ttl=nan", "ttl=0.1234x", "uid=root",    "uid=-1",    "uid=4294967295", "gid=1x",
+        "umask=8", "umask=",      "umask=01777", "umask=22x", "ca_cert=",       "rw"};
+    struct options options;
+    struct buffer left;
+    buffer_init(&left, 1000);
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+        if (parse(bad[i], &options, &left) != -EINVAL)
+            fail_msg("%s was taken", bad[i]);
+    buffer_finish(&left);
+}
+
+static void seconds_have_fractions(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t expected;
+    } cases[] = {{"0", 0},     {"1", 1000},      {"0.2", 200},       {".5", 500},
+                 {"2.", 2000}, {"1.2349", 1234}, {"86400", 86400000}};
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        int64_t ms;
+        assert_true(options_parse_seconds(cases[i].text, &ms));
+        assert_int_equal(ms, cases[i].expected);
+    }
+}
+
+static void *name_of_this_thread(void *ids)
+{
+    static char command[PROCESS_COMMAND_SIZE];
+    process_ids_command(ids, gettid(), command);
+    return command;
+}
+
+static void a_thread_is_known_by_its_process(void **state)
+{
+    (void)state;
+    struct process_ids *ids;
+    char command[PROCESS_COMMAND_SIZE], own[PROCESS_COMMAND_SIZE];
+    assert_int_equal(process_ids_create(&clock_system, &ids), 0);
+    process_ids_command(ids, getpid(), own);
+    assert_memory_equal(own, "test_options", 12);
+    pthread_t thread;
+    void *name;
+    assert_int_equal(pthread_create(&thread, NULL, name_of_this_thread, ids), 0);
+    assert_int_equal(pthread_join(thread, &name), 0);
+    assert_string_equal(name, own);
+    process_ids_command(ids, 0, command);
+    assert_string_equal(command, "");
+    process_ids_command(ids, INT32_MAX, command);
+    assert_string_equal(command, "");
+    process_ids_destroy(ids);
+}
+
+static void only_signals_that_end_count(void **state)
+{
+    (void)state;
+    sigset_t set, before;
+    assert_int_equal(sigemptyset(&set), 0);
+    assert_int_equal(sigaddset(&set, SIGURG), 0);
+    assert_int_equal(sigaddset(&set, SIGINT), 0);
+    assert_int_equal(sigprocmask(SIG_BLOCK, &set, &before), 0);
+    assert_false(process_is_being_ended(gettid()));
+    assert_int_equal(raise(SIGURG), 0);
+    assert_false(process_is_being_ended(gettid()));
+    assert_int_equal(raise(SIGINT), 0);
+    assert_true(process_is_being_ended(gettid()));
+    int signal_number;
+    assert_int_equal(sigwait(&set, &signal_number), 0);
+    assert_int_equal(sigwait(&set, &signal_number), 0);
+    assert_false(process_is_being_ended(gettid()));
+    assert_int_equal(sigprocmask(SIG_SETMASK, &before, NULL), 0);
+    assert_true(process_is_being_ended(0));
+    assert_true(process_is_being_ended(INT32_MAX));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(our_options_are_taken_and_those_of_fuse_left),
+        cmocka_unit_test(nonsense_is_refused),
+        cmocka_unit_test(seconds_have_fractions),
+        cmocka_unit_test(a_thread_is_known_by_its_process),
+        cmocka_unit_test(only_signals_that_end_count),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

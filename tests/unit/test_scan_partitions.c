@@ -1,0 +1,148 @@
+#include "cache/scan/scan.h"
+#include "tests/stores/faulty_store.h"
+#include "tests/stores/memory_store.h"
+#include "tests/unit/unit.h"
+
+/* Drives a scan to its end over a store, and puts the keys into `keys`, a comma behind each. */
+static size_t run(struct table_store *store, struct range range, struct buffer *keys)
+{
+    struct scan *scan;
+    size_t requests = 0;
+    assert_int_equal(scan_partitions_create(range, &scan), 0);
+    for (;;) {
+        struct scan_item item;
+        enum scan_state state = scan_take(scan, &item);
+        if (state == SCAN_END)
+            break;
+        if (state == SCAN_ITEM) {
+            (void)buffer_append(keys, item.key);
+            (void)buffer_append_char(keys, ',');
+            continue;
+        }
+        struct scan_request request, none;
+        assert_true(scan_ask(scan, &request));
+        assert_false(scan_ask(scan, &none));
+        if (requests++ % 3 == 1) { /* as if it had failed: it is asked again, the same */
+            scan_give_back(scan, request.id);
+            assert_true(scan_ask(scan, &none));
+            assert_bytes(none.range.lo, request.range.lo);
+        }
+        assert_true(requests < 5000);
+        struct query query = {.table = "t",
+                              .range = request.range,
+                              .after = request.after,
+                              .top = request.top,
+                              .keys_only = request.keys_only};
+        struct call call = {.deadline_ms = INT64_MAX};
+        struct answer answer = {0};
+        assert_int_equal(table_store_query(store, &query, &call, &answer), 0);
+        assert_int_equal(scan_tell(scan, request.id, &answer), 0);
+    }
+    scan_destroy(scan);
+    return requests;
+}
+
+static void ten_huge_partitions_cost_ten_requests(void **state)
+{
+    (void)state;
+    struct memory_store *memory = memory_store_create();
+    for (int p = 0; p < 10; p++) {
+        for (int r = 0; r < 3000; r++) {
+            char partition[8], row[8];
+            (void)snprintf(partition, sizeof(partition), "p%d", p);
+            (void)snprintf(row, sizeof(row), "%05d", r);
+            memory_store_add_strings(memory, partition, row);
+        }
+    }
+    struct buffer keys;
+    buffer_init(&keys, 1000);
+    assert_int_equal(run(&memory->store, RANGE_ALL, &keys),
+                     11); /* the last says that nothing follows */
+    assert_bytes(buffer_bytes(&keys), B("p0,p1,p2,p3,p4,p5,p6,p7,p8,p9,"));
+    assert_int_equal(memory->diary[0].top, 1000);
+    assert_int_equal(memory->diary[5].top, 16); /* of each page one key is used */
+    assert_true(memory->diary[0].keys_only);
+    assert_false(memory->diary[5].is_continued);
+    buffer_finish(&keys);
+    table_store_destroy(&memory->store);
+}
+
+static void a_thousand_small_partitions_are_one_page(void **state)
+{
+    (void)state;
+    struct memory_store *memory = memory_store_create();
+    for (int p = 0; p < 2500; p++) {
+        char partition[8];
+        (void)snprintf(partition, sizeof(partition), "%04d", p);
+        memory_store_add_strings(memory, partition, "");
+    }
+    struct buffer keys;
+    buffer_init(&keys, 20000);
+    assert_int_equal(run(&memory->store, RANGE_ALL, &keys), 3);
+    assert_int_equal(keys.size, 2500 * 5);
+    buffer_finish(&keys);
+    table_store_destroy(&memory->store);
+}
+
+static void awkward_keys_come_each_once_in_order(void **state)
+{
+    (void)state;
+    static const char *const partitions[] = {"",
+                                             "\x20",
+                                             "A",
+                                             "A!",
+                                             "A+",
+                                             "AB",
+                                             "a",
+                                             "\xC3\xA9",
+                                             "\xED\xA0\xBD\xED\xB8\x80",
+                                             "\xEE\x80\x80",
+                                             "\xEF\xBF\xBF",
+                                             "\xEF\xBF\xBF\xEF\xBF\xBF"};
+    static const char *const faults[] = {"",        "short=1", "short=2",
+                                         "short=3", "empty=1", "empty=9,short=1"};
+    for (size_t f = 0; f < ARRAY_SIZE(faults); f++) {
+        struct memory_store *memory = memory_store_create();
+        struct buffer keys, expected;
+        buffer_init(&keys, 1000);
+        buffer_init(&expected, 1000);
+        for (size_t p = 0; p < ARRAY_SIZE(partitions); p++) {
+            memory_store_add_strings(memory, partitions[p], "");
+            memory_store_add_strings(memory, partitions[p], "\xEF\xBF\xBF");
+            (void)buffer_append_format(&expected, "%s,", partitions[p]);
+        }
+        struct table_store *faulty;
+        assert_int_equal(faulty_store_create(&memory->store, &clock_system, faults[f], &faulty), 0);
+        (void)run(faulty, RANGE_ALL, &keys);
+        assert_bytes(buffer_bytes(&keys), buffer_bytes(&expected));
+        buffer_clear(&keys);
+        (void)run(faulty, (struct range){B("A"), B("B")}, &keys);
+        assert_bytes(buffer_bytes(&keys), B("A,A!,A+,AB,"));
+        buffer_finish(&keys);
+        buffer_finish(&expected);
+        table_store_destroy(faulty);
+    }
+}
+
+static void an_empty_range_is_one_request(void **state)
+{
+    (void)state;
+    struct memory_store *memory = memory_store_create();
+    struct buffer keys;
+    buffer_init(&keys, 10);
+    assert_int_equal(run(&memory->store, RANGE_ALL, &keys), 1);
+    assert_int_equal(keys.size, 0);
+    buffer_finish(&keys);
+    table_store_destroy(&memory->store);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ten_huge_partitions_cost_ten_requests),
+        cmocka_unit_test(a_thousand_small_partitions_are_one_page),
+        cmocka_unit_test(awkward_keys_come_each_once_in_order),
+        cmocka_unit_test(an_empty_range_is_one_request),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,161 @@
+#include "tests/stores/faulty_store.h"
+#include "tests/stores/memory_store.h"
+#include "tests/unit/unit.h"
+
+static struct memory_store *filled(int rows)
+{
+    struct memory_store *memory = memory_store_create();
+    for (int i = 0; i < rows; i++) {
+        char key[8];
+        (void)snprintf(key, sizeof(key), "%03d", i);
+        memory_store_add_strings(memory, "p", key);
+    }
+    return memory;
+}
+
+static struct query whole_partition(int top)
+{
+    return (struct query){.table = "t", .range = {B("p\0"), B("p\x01")}, .top = top};
+}
+
+static void coverage_ends_behind_the_last_row_or_at_the_end(void **state)
+{
+    (void)state;
+    struct memory_store *memory = filled(5);
+    struct query query = whole_partition(3);
+    struct call call = {0};
+    struct answer first, second;
+    assert_int_equal(table_store_query(&memory->store, &query, &call, &first), 0);
+    assert_int_equal(page_rows(first.page), 3);
+    assert_non_null(first.next);
+    assert_bytes(page_range(first.page).lo, B("p\0"));
+    assert_bytes(page_range(first.page).hi, B("p\0"
+                                              "002\x01"));
+    assert_bytes(continuation_position(first.next), B("p\0"
+                                                      "002\x01"));
+    query.after = first.next;
+    assert_int_equal(table_store_query(&memory->store, &query, &call, &second), 0);
+    assert_int_equal(page_rows(second.page), 2);
+    assert_null(second.next);
+    assert_bytes(page_range(second.page).lo, B("p\0"
+                                               "002\x01"));
+    assert_bytes(page_range(second.page).hi, B("p\x01"));
+    answer_finish(&first);
+    answer_finish(&second);
+    table_store_destroy(&memory->store);
+}
+
+static void an_empty_page_with_a_token_proves_nothing_and_carries_the_position(void **state)
+{
+    (void)state;
+    struct memory_store *memory = filled(2);
+    struct clock clock = clock_system;
+    struct table_store *faulty;
+    assert_int_equal(faulty_store_create(&memory->store, &clock, "empty=5", &faulty), 0);
+    struct query query = whole_partition(1000);
+    struct call call = {0};
+    struct answer answer = {0};
+    for (int i = 0; i < 6; i++) {
+        struct answer last = answer;
+        query.after = last.next;
+        answer = (struct answer){0};
+        assert_int_equal(table_store_query(faulty, &query, &call, &answer), 0);
+        answer_finish(&last);
+        if (i < 5) {
+            assert_int_equal(page_rows(answer.page), 0);
+            assert_true(range_is_empty(page_range(answer.page)));
+            assert_bytes(continuation_position(answer.next), B("p\0"));
+        }
+    }
+    assert_int_equal(page_rows(answer.page), 2);
+    assert_null(answer.next);
+    answer_finish(&answer);
+    table_store_destroy(faulty);
+}
+
+static void tokens_in_a_circle_are_found(void **state)
+{
+    (void)state;
+    struct memory_store *memory = filled(2);
+    struct clock clock = clock_system;
+    struct table_store *faulty;
+    assert_int_equal(faulty_store_create(&memory->store, &clock, "circle", &faulty), 0);
+    struct query query = whole_partition(1000);
+    struct call call = {0};
+    struct answer answer = {0};
+    int r = 0, asked = 0;
+    for (; r == 0 && asked < 100; asked++) {
+        struct answer last = answer;
+        query.after = last.next;
+        answer = (struct answer){0};
+        r = table_store_query(faulty, &query, &call, &answer);
+        answer_finish(&last);
+    }
+    assert_int_equal(r, -EPROTO);
+    assert_true(asked < 15);
+    assert_string_equal(call.failure.message, "the service's continuation tokens go in a circle");
+    answer_finish(&answer);
+    table_store_destroy(faulty);
+}
+
+static void rows_out_of_order_are_refused(void **state)
+{
+    (void)state;
+    struct memory_store *memory = filled(3);
+    memory->swaps_rows = true;
+    struct query query = whole_partition(1000);
+    struct call call = {0};
+    struct answer answer;
+    assert_int_equal(table_store_query(&memory->store, &query, &call, &answer), -EPROTO);
+    table_store_destroy(&memory->store);
+}
+
+static void a_range_that_needs_an_or_is_refused(void **state)
+{
+    (void)state;
+    struct memory_store *memory = filled(1);
+    struct query query = {.table = "t", .range = {B("p\0r"), B("q\0")}, .top = 1000};
+    struct call call = {0};
+    struct answer answer;
+    assert_int_equal(table_store_query(&memory->store, &query, &call, &answer), -EINVAL);
+    assert_int_equal(memory->asked, 0);
+    table_store_destroy(&memory->store);
+}
+
+static void get_is_a_page_of_one_row_that_covers_it(void **state)
+{
+    (void)state;
+    struct memory_store *memory = filled(3);
+    struct call call = {0};
+    struct page *page;
+    assert_int_equal(table_store_get(&memory->store, "t",
+                                     B("p\0"
+                                       "001"),
+                                     &call, &page),
+                     0);
+    assert_int_equal(page_rows(page), 1);
+    assert_bytes(page_range(page).lo, B("p\0"
+                                        "001"));
+    assert_bytes(page_range(page).hi, B("p\0"
+                                        "001\x01"));
+    page_unref(page);
+    assert_int_equal(table_store_get(&memory->store, "t",
+                                     B("p\0"
+                                       "0011"),
+                                     &call, &page),
+                     -ENOENT);
+    table_store_destroy(&memory->store);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(coverage_ends_behind_the_last_row_or_at_the_end),
+        cmocka_unit_test(an_empty_page_with_a_token_proves_nothing_and_carries_the_position),
+        cmocka_unit_test(tokens_in_a_circle_are_found),
+        cmocka_unit_test(rows_out_of_order_are_refused),
+        cmocka_unit_test(a_range_that_needs_an_or_is_refused),
+        cmocka_unit_test(get_is_a_page_of_one_row_that_covers_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,47 @@
+#ifndef TESTS_UNIT_UNIT_H
+#define TESTS_UNIT_UNIT_H
+/* What every unit test includes: cmocka with what it needs, a clock that tests turn, byte strings compared. */
+#include "client/bytes.h"
+#include "client/clock.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#define B(literal) BYTES_LITERAL(literal)
+
+#define assert_bytes(actual, ...) assert_bytes_at((actual), (__VA_ARGS__), __FILE__, __LINE__)
+
+static inline void assert_bytes_at(struct bytes actual, struct bytes expected, const char *file,
+                                   int line)
+{
+    if (bytes_equal(actual, expected))
+        return;
+    print_error("%.*s\nis not\n%.*s\n", (int)actual.size, actual.data ? actual.data : "",
+                (int)expected.size, expected.data ? expected.data : "");
+    _fail(file, line);
+}
+
+/* A clock that stands still but for sleeps; context is its time in ms. */
+static inline int64_t fake_monotonic_ms(void *context)
+{
+    return *(int64_t *)context;
+}
+
+static inline int64_t fake_utc_100ns(void *context)
+{
+    return *(int64_t *)context * 10000;
+}
+
+static inline void fake_sleep_ms(void *context, int64_t ms)
+{
+    *(int64_t *)context += ms;
+}
+
+static inline struct clock fake_clock(int64_t *now_ms)
+{
+    return (struct clock){fake_monotonic_ms, fake_utc_100ns, fake_sleep_ms, now_ms};
+}
+
+#endif

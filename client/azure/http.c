@@ -14,6 +14,7 @@ struct exchange {
     CURL *easy;
     CURLM *multi;
     struct http_answer answer;
+    bool is_head_complete; /* the empty line behind the headers came */
     int sends;
     char error[CURL_ERROR_SIZE];
     struct exchange *next;
@@ -55,8 +56,12 @@ static size_t take_header(char *data, size_t size, size_t count, void *context)
 {
     struct exchange *exchange = context;
     struct bytes line = {data, size * count};
-    if (bytes_start_with(line, BYTES_LITERAL("HTTP/")))
+    if (bytes_start_with(line, BYTES_LITERAL("HTTP/"))) {
         buffer_clear(&exchange->answer.headers);
+        exchange->is_head_complete = false;
+    } else if (line.data[0] == '\r' || line.data[0] == '\n') {
+        exchange->is_head_complete = true;
+    }
     return buffer_append(&exchange->answer.headers, line) < 0 ? 0 : line.size;
 }
 
@@ -115,6 +120,7 @@ static void exchange_reset(struct exchange *exchange, const struct http *http)
     exchange->answer = (struct http_answer){0};
     buffer_init(&exchange->answer.headers, HEADERS_MAX_BYTES);
     buffer_init(&exchange->answer.body, http->options.body_max_bytes);
+    exchange->is_head_complete = false;
     exchange->sends = 0;
     exchange->error[0] = '\0';
 }
@@ -242,7 +248,7 @@ static const struct reason {
     {CURLE_SSL_CONNECT_ERROR, -EPROTO, true,
      "check that the endpoint speaks TLS 1.2 or newer at this port"},
     {CURLE_URL_MALFORMAT, -EIO, false, NULL},
-    {CURLE_UNSUPPORTED_PROTOCOL, -EIO, false, NULL},
+    {CURLE_UNSUPPORTED_PROTOCOL, -EIO, false, "check the endpoint: what answers there is no HTTP"},
     {CURLE_OUT_OF_MEMORY, -ENOMEM, false, NULL},
 };
 
@@ -274,6 +280,9 @@ static int transfer(const struct http *http, struct exchange *exchange, struct c
         return r;
     if (code != CURLE_OK)
         return fail_transfer(call, exchange, code);
+    /* libcurl takes the end of the connection for the end of the headers */
+    if (!exchange->is_head_complete)
+        return fail_retryable(call, -EIO, true, "the connection broke within the answer's headers");
     (void)curl_easy_getinfo(exchange->easy, CURLINFO_RESPONSE_CODE, &status);
     exchange->answer.status = (int)status;
     exchange->answer.was_resent = exchange->sends > 1;

@@ -1,0 +1,451 @@
+#include "client/azure/http.h"
+#include "tests/unit/loopback_server.h"
+
+#include <curl/curl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+#define BODY_MAX ((size_t)1 << 20)
+
+struct fixture {
+    struct loopback_server server;
+    struct http *http;
+    struct call call;
+    struct http_answer answer;
+    char url[200];
+};
+
+static const struct http_options options = {
+    .connect_ms = 2000, .attempt_ms = 20000, .body_max_bytes = BODY_MAX};
+
+static void begin_with(struct fixture *fixture, const struct canned *answers, size_t count,
+                       const struct http_options *http_options)
+{
+    loopback_start(&fixture->server, answers, count);
+    assert_int_equal(http_create(http_options, &clock_system, &fixture->http), 0);
+    fixture->call = (struct call){.deadline_ms = clock_now_ms(&clock_system) + 20000};
+    fixture->answer = (struct http_answer){0};
+    (void)snprintf(fixture->url, sizeof(fixture->url), "http://127.0.0.1:%d/path?query",
+                   fixture->server.port);
+}
+
+static void begin(struct fixture *fixture, const struct canned *answers, size_t count)
+{
+    begin_with(fixture, answers, count, &options);
+}
+
+static int get(struct fixture *fixture)
+{
+    const struct http_request request = {.url = fixture->url};
+    http_answer_finish(&fixture->answer);
+    return http_get(fixture->http, &request, &fixture->call, &fixture->answer);
+}
+
+static void end(struct fixture *fixture)
+{
+    http_answer_finish(&fixture->answer);
+    http_destroy(fixture->http);
+    loopback_stop(&fixture->server);
+}
+
+static void expect_body(struct fixture *fixture, const char *expected)
+{
+    assert_string_equal(buffer_string(&fixture->answer.body), expected);
+}
+
+static void expect_header(struct fixture *fixture, const char *name, const char *expected)
+{
+    struct bytes value = BYTES_LITERAL("untouched");
+    assert_int_equal(http_answer_header(&fixture->answer, name, &value), expected != NULL);
+    assert_true(bytes_equal(value, bytes_of(expected ? expected : "untouched")));
+}
+
+static void an_answer_has_status_headers_and_body(void **state)
+{
+    (void)state;
+    static const struct canned answers[] = {
+        {.status = "404 Not Found",
+         .headers = "x-MS-odd-CASE:  value \r\nEmpty:\r\nempty2: \r\nTwice: a\r\nTwice: b\r\n",
+         .body = "{}"}};
+    struct fixture f;
+    begin(&f, answers, 1);
+    assert_int_equal(get(&f), 0);
+    assert_int_equal(f.answer.status, 404);
+    assert_false(f.answer.was_resent);
+    expect_body(&f, "{}");
+    expect_header(&f, "X-ms-Odd-Case", "value");
+    expect_header(&f, "Empty", "");
+    expect_header(&f, "Empty2", "");
+    expect_header(&f, "Twice", "b");
+    expect_header(&f, "X-ms-Odd", NULL);
+    expect_header(&f, "value", NULL);
+    end(&f);
+}
+
+static void chunks_and_continues_are_understood(void **state)
+{
+    (void)state;
+    static const struct canned answers[] = {
+        {.raw = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nA: 1\r\n\r\n"
+                "3\r\nabc\r\n2;x=y\r\nde\r\n0\r\nTrailer: t\r\n\r\n"},
+        {.raw =
+             "HTTP/1.1 100 Continue\r\nA: 2\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"},
+        {.status = "200 OK"},
+    };
+    struct fixture f;
+    begin(&f, answers, 3);
+    assert_int_equal(get(&f), 0);
+    assert_int_equal(f.answer.status, 200);
+    expect_body(&f, "abcde");
+    expect_header(&f, "a", "1");
+    assert_int_equal(get(&f), 0);
+    assert_int_equal(f.answer.status, 200);
+    expect_body(&f, "x");
+    expect_header(&f, "a", NULL);
+    assert_int_equal(get(&f), 0);
+    assert_int_equal(f.answer.body.size, 0);
+    assert_int_equal(f.server.connections, 1);
+    end(&f);
+}
+
+static void what_is_sent_is_what_was_given(void **state)
+{
+    (void)state;
+    static const struct canned answers[] = {{.status = "200 OK"}};
+    struct fixture f;
+    begin(&f, answers, 1);
+    char url[200];
+    (void)snprintf(url, sizeof(url), "http://127.0.0.1:%d/a/../b('%%27')?x=%%2F..%%2f&y",
+                   f.server.port);
+    const struct http_request request = {url, BYTES_LITERAL("Accept: a/b\0X-One: 1\0")};
+    assert_int_equal(http_get(f.http, &request, &f.call, &f.answer), 0);
+    char expected[400];
+    (void)snprintf(expected, sizeof(expected),
+                   "GET /a/../b('%%27')?x=%%2F..%%2f&y HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n"
+                   "User-Agent: tablefuse/" TABLEFUSE_VERSION "\r\nAccept: a/b\r\nX-One: 1\r\n\r",
+                   f.server.port);
+    assert_string_equal(f.server.last_request, expected);
+    end(&f);
+}
+
+static void a_connection_is_kept(void **state)
+{
+    (void)state;
+    static const struct canned answers[] = {{.status = "200 OK", .body = "b"}};
+    struct fixture f;
+    begin(&f, answers, 1);
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(get(&f), 0);
+    assert_int_equal(f.server.requests, 20);
+    assert_int_equal(f.server.connections, 1);
+    end(&f);
+}
+
+static void libcurls_own_second_sending_is_noticed(void **state)
+{
+    (void)state;
+    static const struct canned answers[] = {
+        {.status = "200 OK"}, {.end = CANNED_CLOSE}, {.status = "200 OK", .body = "again"}};
+    struct fixture f;
+    begin(&f, answers, 3);
+    assert_int_equal(get(&f), 0);
+    assert_false(f.answer.was_resent);
+    assert_int_equal(get(&f), 0);
+    expect_body(&f, "again");
+    assert_true(f.answer.was_resent);
+    assert_int_equal(f.server.requests, 3);
+    assert_int_equal(get(&f), 0);
+    assert_false(f.answer.was_resent);
+    end(&f);
+}
+
+static void broken_answers_are_errors(void **state)
+{
+    (void)state;
+    static const struct canned answers[] = {
+        {.end = CANNED_RESET},
+        {.end = CANNED_CLOSE},
+        {.raw = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", .end = CANNED_CLOSE},
+        {.raw = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", .end = CANNED_RESET},
+        {.raw = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
+         .end = CANNED_CLOSE},
+        {.raw = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", .end = CANNED_CLOSE},
+        {.raw = "SSH-2.0-OpenSSH_9.2\r\n", .end = CANNED_CLOSE},
+        {.raw = "HTTP/1.1 200 OK\r\nConte", .end = CANNED_CLOSE},
+    };
+    struct fixture f;
+    begin(&f, answers, ARRAY_SIZE(answers));
+    for (size_t i = 0; i < ARRAY_SIZE(answers); i++) {
+        assert_int_equal(get(&f), -EIO);
+        assert_int_equal(f.call.failure.error, -EIO);
+        assert_int_equal(f.call.failure.http_status, 0);
+        assert_int_equal(f.call.failure.is_retryable, !answers[i].raw || answers[i].raw[0] == 'H');
+        assert_true(f.call.failure.message[0] != '\0');
+        assert_null(f.answer.body.data);
+    }
+    assert_int_equal(f.server.requests, ARRAY_SIZE(answers));
+    end(&f);
+}
+
+static void an_answer_too_large_is_refused(void **state)
+{
+    (void)state;
+    static const struct canned answers[] = {
+        {.status = "200 OK", .padding = BODY_MAX},
+        {.status = "200 OK", .padding = BODY_MAX + 1},
+        {.raw = "HTTP/1.1 200 OK\r\n\r\n",
+         .status = "200 OK",
+         .padding = 2 * BODY_MAX,
+         .end = CANNED_CLOSE},
+    };
+    struct fixture f;
+    begin(&f, answers, 3);
+    assert_int_equal(get(&f), 0);
+    assert_int_equal(f.answer.body.size, BODY_MAX);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(get(&f), -EFBIG);
+        assert_false(f.call.failure.is_retryable);
+    }
+    end(&f);
+}
+
+static void a_flood_of_headers_is_refused(void **state)
+{
+    (void)state;
+    static char raw[(200 << 10) + 100];
+    size_t size = (size_t)snprintf(raw, sizeof(raw), "HTTP/1.1 200 OK\r\n");
+    while (size < (size_t)100 << 10)
+        size += (size_t)snprintf(raw + size, sizeof(raw) - size, "Header: %080d\r\n", 1);
+    (void)snprintf(raw + size, sizeof(raw) - size, "Content-Length: 0\r\n\r\n");
+    const struct canned answers[] = {{.raw = raw}};
+    struct fixture f;
+    begin(&f, answers, 1);
+    assert_int_equal(get(&f), -EIO);
+    end(&f);
+}
+
+static void a_redirect_is_not_followed(void **state)
+{
+    (void)state;
+    static const struct canned answers[] = {
+        {.status = "302 Found", .headers = "Location: /elsewhere\r\n"}};
+    struct fixture f;
+    begin(&f, answers, 1);
+    assert_int_equal(get(&f), 0);
+    assert_int_equal(f.answer.status, 302);
+    assert_int_equal(f.server.requests, 1);
+    end(&f);
+}
+
+static bool is_after(void *context)
+{
+    return clock_now_ms(&clock_system) >= *(const int64_t *)context;
+}
+
+static void a_cancel_ends_a_waiting_exchange(void **state)
+{
+    (void)state;
+    static const struct canned answers[] = {
+        {.end = CANNED_HANG},
+        {.raw = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc", .end = CANNED_HANG}};
+    struct fixture f;
+    begin(&f, answers, 2);
+    for (int i = 0; i < 2; i++) {
+        int64_t begin_ms = clock_now_ms(&clock_system), cancel_ms = begin_ms + 100;
+        f.call.is_cancelled = is_after;
+        f.call.context = &cancel_ms;
+        assert_int_equal(get(&f), -EINTR);
+        assert_in_range(clock_now_ms(&clock_system) - begin_ms, 100, 1000);
+        assert_false(f.call.failure.is_retryable);
+    }
+    end(&f);
+}
+
+static void a_deadline_ends_an_exchange(void **state)
+{
+    (void)state;
+    static const struct canned answers[] = {{.end = CANNED_HANG}};
+    struct http_options impatient = options;
+    struct fixture f;
+    impatient.attempt_ms = 150;
+    begin_with(&f, answers, 1, &impatient);
+    assert_int_equal(get(&f), -ETIMEDOUT); /* of this attempt: another one may follow */
+    assert_true(f.call.failure.is_retryable);
+    f.call.deadline_ms = clock_now_ms(&clock_system) + 50;
+    assert_int_equal(get(&f), -ETIMEDOUT);
+    assert_false(f.call.failure.is_retryable);
+    int requests = f.server.requests;
+    assert_int_equal(get(&f), -ETIMEDOUT); /* nothing is sent when time is over */
+    assert_in_range(f.server.requests, requests, requests + 1);
+    end(&f);
+}
+
+static void nobody_listens(void **state)
+{
+    (void)state;
+    static const struct canned answers[] = {{.status = "200 OK"}};
+    struct fixture f;
+    begin(&f, answers, 1);
+    (void)snprintf(f.url, sizeof(f.url), "http://127.0.0.1:1/");
+    assert_int_equal(get(&f), -EHOSTUNREACH);
+    assert_true(f.call.failure.is_retryable);
+    assert_non_null(strstr(f.call.failure.message, "127.0.0.1 port 1"));
+    assert_non_null(f.call.failure.advice);
+    end(&f);
+}
+
+static void other_protocols_are_refused(void **state)
+{
+    (void)state;
+    static const struct canned answers[] = {{.status = "200 OK"}};
+    static const char *const urls[] = {"file:///etc/passwd", "ftp://127.0.0.1/", "http://", ""};
+    struct fixture f;
+    begin(&f, answers, 1);
+    for (size_t i = 0; i < ARRAY_SIZE(urls); i++) {
+        (void)snprintf(f.url, sizeof(f.url), "%s", urls[i]);
+        assert_int_equal(get(&f), -EIO);
+        assert_false(f.call.failure.is_retryable);
+    }
+    end(&f);
+}
+
+static void tls_troubles_are_told_apart(void **state)
+{
+    (void)state;
+    static const struct canned answers[] = {
+        {.raw = "HTTP/1.1 400 no TLS\r\n\r\n", .end = CANNED_CLOSE}};
+    struct http_options impatient = options, distrusting = options;
+    struct fixture f;
+    impatient.connect_ms = 300;
+    begin_with(&f, answers, 1, &impatient);
+    (void)snprintf(f.url, sizeof(f.url), "https://127.0.0.1:%d/", f.server.port);
+    /* the server waits for a request's end, which TLS does not send: the connection's time limit ends that */
+    assert_int_equal(get(&f), -EHOSTUNREACH);
+    assert_true(f.call.failure.is_retryable);
+    end(&f);
+    distrusting.ca_file = "/nonexistent/ca.pem";
+    begin_with(&f, answers, 1, &distrusting);
+    (void)snprintf(f.url, sizeof(f.url), "https://127.0.0.1:%d/", f.server.port);
+    assert_int_equal(get(&f), -EPROTO);
+    assert_false(f.call.failure.is_retryable);
+    assert_non_null(strstr(f.call.failure.advice, "ca_cert="));
+    end(&f);
+}
+
+static void proxies_serve_who_may_use_them(void **state)
+{
+    (void)state;
+    static const struct canned answers[] = {{.status = "200 OK"}};
+    struct http_options proxied = options;
+    struct fixture f;
+    proxied.use_proxy = true;
+    assert_int_equal(setenv("http_proxy", "http://127.0.0.1:1", 1), 0);
+    assert_int_equal(setenv("all_proxy", "http://127.0.0.1:1", 1), 0);
+    assert_int_equal(unsetenv("no_proxy"), 0);
+    assert_int_equal(unsetenv("NO_PROXY"), 0);
+    begin(&f, answers, 1);
+    assert_int_equal(get(&f), 0);
+    end(&f);
+    begin_with(&f, answers, 1, &proxied);
+    assert_int_equal(get(&f), -EHOSTUNREACH);
+    assert_int_equal(f.server.requests, 0);
+    end(&f);
+    assert_int_equal(unsetenv("http_proxy"), 0);
+    assert_int_equal(unsetenv("all_proxy"), 0);
+}
+
+static void *get_in_thread(void *context)
+{
+    const struct fixture *f = context;
+    const struct http_request request = {.url = f->url};
+    struct call call = f->call;
+    struct http_answer answer = {0};
+    int r = http_get(f->http, &request, &call, &answer);
+    http_answer_finish(&answer);
+    return (void *)(intptr_t)r;
+}
+
+static void await_requests(struct fixture *f, int n)
+{
+    for (int i = 0; i < 1000 && f->server.requests < n; i++)
+        (void)usleep(10000);
+    assert_int_equal(f->server.requests, n);
+}
+
+static void who_finds_no_free_handle_waits(void **state)
+{
+    (void)state;
+    static const struct canned answers[] = {{.end = CANNED_HANG}};
+    pthread_t threads[HTTP_EXCHANGES_MAX];
+    struct fixture f;
+    begin(&f, answers, 1);
+    for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, get_in_thread, &f), 0);
+    await_requests(&f, HTTP_EXCHANGES_MAX);
+    f.call.deadline_ms = clock_now_ms(&clock_system) + 150;
+    assert_int_equal(get(&f), -ETIMEDOUT);
+    int64_t begin_ms = clock_now_ms(&clock_system), cancel_ms = begin_ms + 100;
+    f.call.deadline_ms = begin_ms + 20000;
+    f.call.is_cancelled = is_after;
+    f.call.context = &cancel_ms;
+    assert_int_equal(get(&f), -EINTR);
+    assert_in_range(clock_now_ms(&clock_system) - begin_ms, 100, 1000);
+    assert_int_equal(f.server.requests, HTTP_EXCHANGES_MAX);
+    loopback_stop(&f.server);
+    for (size_t i = 0; i < ARRAY_SIZE(threads); i++) {
+        void *r;
+        assert_int_equal(pthread_join(threads[i], &r), 0);
+        assert_true((intptr_t)r < 0);
+    }
+    http_destroy(f.http);
+}
+
+static void a_handle_that_becomes_free_is_taken(void **state)
+{
+    (void)state;
+    static const struct canned answers[] = {{.status = "200 OK", .delay_ms = 20}};
+    pthread_t threads[3 * HTTP_EXCHANGES_MAX];
+    struct fixture f;
+    begin(&f, answers, 1);
+    for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, get_in_thread, &f), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(threads); i++) {
+        void *r;
+        assert_int_equal(pthread_join(threads[i], &r), 0);
+        assert_int_equal((intptr_t)r, 0);
+    }
+    assert_int_equal(f.server.requests, 3 * HTTP_EXCHANGES_MAX);
+    assert_in_range(f.server.connections, 1, HTTP_EXCHANGES_MAX);
+    end(&f);
+}
+
+static int init_libcurl(void **state)
+{
+    (void)state;
+    return curl_global_init(CURL_GLOBAL_ALL) == CURLE_OK ? 0 : -1;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_answer_has_status_headers_and_body),
+        cmocka_unit_test(chunks_and_continues_are_understood),
+        cmocka_unit_test(what_is_sent_is_what_was_given),
+        cmocka_unit_test(a_connection_is_kept),
+        cmocka_unit_test(libcurls_own_second_sending_is_noticed),
+        cmocka_unit_test(broken_answers_are_errors),
+        cmocka_unit_test(an_answer_too_large_is_refused),
+        cmocka_unit_test(a_flood_of_headers_is_refused),
+        cmocka_unit_test(a_redirect_is_not_followed),
+        cmocka_unit_test(a_cancel_ends_a_waiting_exchange),
+        cmocka_unit_test(a_deadline_ends_an_exchange),
+        cmocka_unit_test(nobody_listens),
+        cmocka_unit_test(other_protocols_are_refused),
+        cmocka_unit_test(tls_troubles_are_told_apart),
+        cmocka_unit_test(proxies_serve_who_may_use_them),
+        cmocka_unit_test(who_finds_no_free_handle_waits),
+        cmocka_unit_test(a_handle_that_becomes_free_is_taken),
+    };
+    return cmocka_run_group_tests(tests, init_libcurl, NULL);
+}

@@ -1,4 +1,5 @@
-/* An entity's canonical text, read as a service's answer, gives itself; and an answer that holds the entity, the same. */
+/* An entity's canonical text, read as a service's answer, gives itself; and an answer that holds
+ * the entity, the same. */
 #include "client/azure/entity_answer.h"
 #include "client/text/entity_text.h"
 #include "tests/fuzz/fuzz.h"

@@ -1,5 +1,5 @@
-/* Reading a text in pieces gives the tokens of reading it whole, and an error as early as can be; strings survive being
- * spelled anew. */
+/* Reading a text in pieces gives the tokens of reading it whole, and an error as early as can
+ * be; strings survive being spelled anew. */
 #include "client/text/json_reader.h"
 #include "client/text/json_string.h"
 #include "tests/fuzz/fuzz.h"

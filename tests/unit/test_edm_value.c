@@ -1,0 +1,255 @@
+#include "client/text/edm_value.h"
+#include "tests/unit/unit.h"
+
+/* The first token of a text. */
+static struct json_token token_of(struct bytes json)
+{
+    struct json_reader reader;
+    struct json_token token = {.kind = JSON_ERROR};
+    json_reader_init(&reader);
+    json_reader_feed(&reader, json, true);
+    assert_true(json_reader_next(&reader, &token) >= JSON_STRING);
+    return token;
+}
+
+#define NONE ((struct bytes){NULL, 0})
+
+static void assert_value(struct bytes json, struct bytes annotation, enum edm_type type,
+                         struct bytes expected_annotation, struct bytes expected)
+{
+    struct buffer out;
+    struct json_token token = token_of(json);
+    struct edm_value value = edm_value_of(&token, annotation);
+    buffer_init(&out, 1000);
+    assert_int_equal(value.type, type);
+    assert_int_equal(value.annotation.data != NULL, expected_annotation.data != NULL);
+    assert_bytes(value.annotation, expected_annotation);
+    assert_int_equal(edm_value_append(&out, &value), 0);
+    assert_bytes(buffer_bytes(&out), expected);
+    buffer_finish(&out);
+}
+
+static void without_annotation_the_token_decides(void **state)
+{
+    (void)state;
+    assert_value(B("\"a\""), NONE, EDM_STRING, NONE, B("\"a\""));
+    assert_value(B("\"\""), NONE, EDM_STRING, NONE, B("\"\""));
+    assert_value(B("true"), NONE, EDM_BOOLEAN, NONE, B("true"));
+    assert_value(B("false"), NONE, EDM_BOOLEAN, NONE, B("false"));
+    assert_value(B("-5"), NONE, EDM_INT32, NONE, B("-5"));
+    assert_value(B("-0"), NONE, EDM_INT32, NONE, B("-0"));
+    assert_value(B("9007199254740993"), NONE, EDM_INT32, NONE, B("9007199254740993"));
+    assert_value(B("3.0"), NONE, EDM_DOUBLE, B("Edm.Double"), B("3.0"));
+    assert_value(B("1e300"), NONE, EDM_DOUBLE, B("Edm.Double"), B("1e300"));
+    assert_value(B("1E+300"), NONE, EDM_DOUBLE, B("Edm.Double"), B("1E+300"));
+    assert_value(B("0.1000000000000000055511151231257827"), NONE, EDM_DOUBLE, B("Edm.Double"),
+                 B("0.1000000000000000055511151231257827"));
+}
+
+static void an_annotation_that_says_nothing_new_is_left_out(void **state)
+{
+    (void)state;
+    assert_value(B("\"a\""), B("Edm.String"), EDM_STRING, NONE, B("\"a\""));
+    assert_value(B("true"), B("Edm.Boolean"), EDM_BOOLEAN, NONE, B("true"));
+    assert_value(B("7"), B("Edm.Int32"), EDM_INT32, NONE, B("7"));
+    /* here it says something, if nothing right */
+    assert_value(B("7"), B("Edm.String"), EDM_STRING, B("Edm.String"), B("7"));
+    assert_value(B("\"true\""), B("Edm.Boolean"), EDM_BOOLEAN, B("Edm.Boolean"), B("\"true\""));
+    assert_value(B("\"7\""), B("Edm.Int32"), EDM_INT32, B("Edm.Int32"), B("\"7\""));
+    assert_value(B("7.0"), B("Edm.Int32"), EDM_INT32, B("Edm.Int32"), B("7.0"));
+}
+
+static void an_annotation_is_kept(void **state)
+{
+    (void)state;
+    assert_value(B("\"9223372036854775807\""), B("Edm.Int64"), EDM_INT64, B("Edm.Int64"),
+                 B("\"9223372036854775807\""));
+    assert_value(B("9007199254740993"), B("Edm.Int64"), EDM_INT64, B("Edm.Int64"),
+                 B("\"9007199254740993\""));
+    assert_value(B("1.5"), B("Edm.Int64"), EDM_INT64, B("Edm.Int64"), B("1.5"));
+    assert_value(B("\"NaN\""), B("Edm.Double"), EDM_DOUBLE, B("Edm.Double"), B("\"NaN\""));
+    assert_value(B("\"Infinity\""), B("Edm.Double"), EDM_DOUBLE, B("Edm.Double"),
+                 B("\"Infinity\""));
+    assert_value(B("\"-Infinity\""), B("Edm.Double"), EDM_DOUBLE, B("Edm.Double"),
+                 B("\"-Infinity\""));
+    assert_value(B("3.0"), B("Edm.Double"), EDM_DOUBLE, B("Edm.Double"), B("3.0"));
+    assert_value(B("3"), B("Edm.Double"), EDM_DOUBLE, B("Edm.Double"), B("3"));
+    assert_value(B("\"AAEC/+==\""), B("Edm.Binary"), EDM_BINARY, B("Edm.Binary"),
+                 B("\"AAEC/+==\""));
+    assert_value(B("\"AAEC\\/\\u002B\""), B("Edm.Binary"), EDM_BINARY, B("Edm.Binary"),
+                 B("\"AAEC/+\""));
+    assert_value(B("\"x\""), B("Edm.Other"), EDM_OTHER, B("Edm.Other"), B("\"x\""));
+    assert_value(B("1.0"), B("Edm.Other"), EDM_OTHER, B("Edm.Other"), B("1.0"));
+    assert_value(B("1"), B("edm.int32"), EDM_OTHER, B("edm.int32"), B("1"));
+    assert_value(B("1"), B(""), EDM_OTHER, B(""), B("1"));
+}
+
+static void a_guid_is_in_lower_case(void **state)
+{
+    (void)state;
+    struct bytes guid = B("Edm.Guid");
+    assert_value(B("\"C9DA6455-213d-42C9-9A79-3E9149A57833\""), guid, EDM_GUID, guid,
+                 B("\"c9da6455-213d-42c9-9a79-3e9149a57833\""));
+    assert_value(B("\"\\u00439DA6455-213d-42C9-9A79-3E9149A57833\""), guid, EDM_GUID, guid,
+                 B("\"c9da6455-213d-42c9-9a79-3e9149a57833\""));
+    /* none */
+    assert_value(B("\"C9DA6455213d42C99A793E9149A57833\""), guid, EDM_GUID, guid,
+                 B("\"C9DA6455213d42C99A793E9149A57833\""));
+    assert_value(B("\"G9DA6455-213d-42C9-9A79-3E9149A57833\""), guid, EDM_GUID, guid,
+                 B("\"G9DA6455-213d-42C9-9A79-3E9149A57833\""));
+    assert_value(B("\"C9DA6455-213d-42C9-9A79-3E9149A5783\""), guid, EDM_GUID, guid,
+                 B("\"C9DA6455-213d-42C9-9A79-3E9149A5783\""));
+    assert_value(B("\"C9DA6455-213d-42C9-9A79-3E9149A57833 \""), guid, EDM_GUID, guid,
+                 B("\"C9DA6455-213d-42C9-9A79-3E9149A57833 \""));
+    assert_value(B("\"A\""), guid, EDM_GUID, guid, B("\"A\""));
+    assert_value(B("\"\""), guid, EDM_GUID, guid, B("\"\""));
+    assert_value(B("12"), guid, EDM_GUID, guid, B("12"));
+}
+
+static void a_datetime_has_no_zeros_at_its_end(void **state)
+{
+    (void)state;
+    static const struct bytes cases[][2] = {
+        {B("\"2020-02-29T23:59:59.1230000Z\""), B("\"2020-02-29T23:59:59.123Z\"")},
+        {B("\"2020-02-29T23:59:59.1Z\""), B("\"2020-02-29T23:59:59.1Z\"")},
+        {B("\"2020-02-29T23:59:59.0000001Z\""), B("\"2020-02-29T23:59:59.0000001Z\"")},
+        {B("\"2020-02-29T23:59:59.0000000Z\""), B("\"2020-02-29T23:59:59Z\"")},
+        {B("\"2020-02-29T23:59:50.0Z\""), B("\"2020-02-29T23:59:50Z\"")},
+        {B("\"2020-02-29T23:59:50Z\""), B("\"2020-02-29T23:59:50Z\"")},
+        {B("\"2020-02-29T23:59:50.\\u0030Z\""), B("\"2020-02-29T23:59:50Z\"")},
+        /* no times of the service: as they are */
+        {B("\"2020-02-29T23:59:50.Z\""), B("\"2020-02-29T23:59:50.Z\"")},
+        {B("\"2021-02-29T00:00:00.10Z\""), B("\"2021-02-29T00:00:00.10Z\"")},
+        {B("\"2020-02-29T23:59:59.12300000Z\""), B("\"2020-02-29T23:59:59.12300000Z\"")},
+        {B("\"2020-02-29T23:59:59.10\""), B("\"2020-02-29T23:59:59.10\"")},
+        {B("\"2020-02-29T23:59:59.10+01:00\""), B("\"2020-02-29T23:59:59.10+01:00\"")},
+        {B("\"1600-01-01T00:00:00.10Z\""), B("\"1600-01-01T00:00:00.10Z\"")},
+        {B("\".0Z\""), B("\".0Z\"")},
+        {B("\"\""), B("\"\"")},
+        {B("10"), B("10")},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+        assert_value(cases[i][0], B("Edm.DateTime"), EDM_DATETIME, B("Edm.DateTime"), cases[i][1]);
+    /* a string of that form is none */
+    assert_value(B("\"2020-02-29T23:59:59.10Z\""), NONE, EDM_STRING, NONE,
+                 B("\"2020-02-29T23:59:59.10Z\""));
+}
+
+static void times_are_100_ns_since_1970(void **state)
+{
+    (void)state;
+    static const struct {
+        struct bytes text;
+        int64_t ticks;
+    } cases[] = {
+        {B("1970-01-01T00:00:00Z"), 0},
+        {B("1970-01-01T00:00:00.0000001Z"), 1},
+        {B("1970-01-01T00:00:00.1Z"), 1000000},
+        {B("1969-12-31T23:59:59.9999999Z"), -1},
+        {B("2000-02-29T12:34:56Z"), 9518276960000000},
+        {B("2000-03-01T00:00:00Z"), 9518688000000000},
+        {B("2017-01-05T03:25:25.9422152Z"), 14835867259422152},
+        {B("2038-01-19T03:14:08Z"), 21474836480000000},
+        {B("1900-02-28T00:00:00Z"), -22039776000000000},
+        {B("1900-03-01T00:00:00Z"), -22038912000000000},
+        {B("1601-01-01T00:00:00Z"), -116444736000000000},
+        {B("9999-12-31T23:59:59.9999999Z"), 2534023007999999999},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        int64_t ticks = 42;
+        assert_true(edm_datetime_parse(cases[i].text, &ticks));
+        assert_true(ticks == cases[i].ticks);
+    }
+}
+
+static void every_day_is_one_day_behind_the_last(void **state)
+{
+    (void)state;
+    int64_t expected = -116444736000000000;
+    for (int year = 1601; year <= 9999; year++)
+        for (int month = 1; month <= 12; month++)
+            for (int day = 1; day <= 31; day++) {
+                char text[64];
+                int64_t ticks;
+                (void)snprintf(text, sizeof(text), "%04d-%02d-%02dT00:00:00Z", year, month, day);
+                if (!edm_datetime_parse(bytes_of(text), &ticks))
+                    continue; /* a day too many would show in the next */
+                assert_true(ticks == expected);
+                expected += INT64_C(864000000000);
+            }
+    assert_true(expected == 2534023008000000000);
+}
+
+static void what_is_no_time_is_refused(void **state)
+{
+    (void)state;
+    static const struct bytes bad[] = {
+        B(""),
+        B("Z"),
+        B("2020-01-01"),
+        B("2020-01-01T00:00:00"),
+        B("2020-01-01T00:00:00.Z"),
+        B("2020-01-01T00:00:00.12345678Z"),
+        B("2020-01-01T00:00:00.-1Z"),
+        B("2020-01-01T00:00:00,1Z"),
+        B("2020-01-01T00:00:00z"),
+        B("2020-01-01t00:00:00Z"),
+        B("2020-01-01 00:00:00Z"),
+        B("2020-01-01T00:00:00ZZ"),
+        B("2020-01-01T00:00:00Z "),
+        B(" 2020-01-01T00:00:00Z"),
+        B("2020-01-01T00:00Z"),
+        B("2020-01-01T24:00:00Z"),
+        B("2020-01-01T00:60:00Z"),
+        B("2020-01-01T00:00:60Z"),
+        B("2020-00-01T00:00:00Z"),
+        B("2020-13-01T00:00:00Z"),
+        B("2020-01-00T00:00:00Z"),
+        B("2020-01-32T00:00:00Z"),
+        B("2020-04-31T00:00:00Z"),
+        B("2021-02-29T00:00:00Z"),
+        B("1900-02-29T00:00:00Z"),
+        B("1600-12-31T23:59:59Z"),
+        B("0000-01-01T00:00:00Z"),
+        B("10000-01-01T00:00:00Z"),
+        B("-020-01-01T00:00:00Z"),
+        B("2020-1-01T00:00:00.0Z"),
+        B("2020-01-01T00:00:00\0Z"),
+        B("2020-01-01T00:00:00+00:00"),
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        int64_t ticks = 42;
+        assert_false(edm_datetime_parse(bad[i], &ticks));
+        assert_int_equal(ticks, 42);
+    }
+}
+
+static void a_full_buffer_is_an_error(void **state)
+{
+    (void)state;
+    struct json_token token = token_of(B("\"2020-02-29T23:59:59.0000000Z\""));
+    struct edm_value value = edm_value_of(&token, B("Edm.DateTime"));
+    for (size_t max = 0; max <= token.text.size + 1; max++) {
+        struct buffer out;
+        buffer_init(&out, max);
+        int r = edm_value_append(&out, &value);
+        assert_true(r == -EFBIG || (r == 0 && out.size == sizeof("\"2020-02-29T23:59:59Z\"") - 1));
+        buffer_finish(&out);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_annotation_the_token_decides),
+        cmocka_unit_test(an_annotation_that_says_nothing_new_is_left_out),
+        cmocka_unit_test(an_annotation_is_kept),
+        cmocka_unit_test(a_guid_is_in_lower_case),
+        cmocka_unit_test(a_datetime_has_no_zeros_at_its_end),
+        cmocka_unit_test(times_are_100_ns_since_1970),
+        cmocka_unit_test(every_day_is_one_day_behind_the_last),
+        cmocka_unit_test(what_is_no_time_is_refused),
+        cmocka_unit_test(a_full_buffer_is_an_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

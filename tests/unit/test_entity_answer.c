@@ -1,0 +1,296 @@
+#include "client/azure/entity_answer.h"
+#include "tests/unit/unit.h"
+
+#define PAGE_BYTES ((size_t)1 << 20)
+
+struct made {
+    int error;
+    struct call call;
+    struct page *page; /* what was in the builder, also after a failure */
+};
+
+/* A body in memory of its own, so that a read behind it is seen. */
+static char *copy_of(struct bytes body)
+{
+    char *copy = malloc(body.size);
+    if (body.size > 0)
+        memcpy(copy, body.data, body.size);
+    return copy;
+}
+
+static void finish_page(struct made *made, struct page_builder *builder, bool keys_only)
+{
+    assert_int_equal(made->error, made->call.failure.error);
+    assert_int_equal(page_builder_finish(builder, RANGE_ALL, keys_only, &made->page), 0);
+    page_builder_destroy(builder);
+}
+
+static void make_page(struct made *made, struct bytes body, struct range range, bool keys_only)
+{
+    struct page_builder *builder;
+    char *copy = copy_of(body);
+    *made = (struct made){.error = 0};
+    assert_int_equal(page_builder_create(PAGE_BYTES, &builder), 0);
+    made->error =
+        entity_answer_page((struct bytes){copy, body.size}, range, keys_only, &made->call, builder);
+    free(copy);
+    finish_page(made, builder, keys_only);
+}
+
+static void make_single(struct made *made, struct bytes body, struct bytes etag)
+{
+    struct page_builder *builder;
+    char *copy = copy_of(body);
+    *made = (struct made){.error = 0};
+    assert_int_equal(page_builder_create(PAGE_BYTES, &builder), 0);
+    made->error = entity_answer_single((struct bytes){copy, body.size}, etag, &made->call, builder);
+    free(copy);
+    finish_page(made, builder, false);
+}
+
+static void assert_row(const struct made *made, size_t row, struct bytes position,
+                       struct bytes etag, int64_t timestamp, struct bytes text)
+{
+    assert_true(row < page_rows(made->page));
+    assert_bytes(page_position(made->page, row), position);
+    assert_bytes(page_etag(made->page, row), etag);
+    assert_true(page_timestamp(made->page, row) == timestamp);
+    assert_bytes(page_text(made->page, row), text);
+}
+
+static const char sample[] =
+    "{\"odata.metadata\":\"https://account.table.core.windows.net/$metadata#packages\",\"value\":["
+    "{\"odata.etag\":\"W/"
+    "\\\"1\\\"\",\"PartitionKey\":\"a\",\"RowKey\":\"\\u00e9\",\"Timestamp\":\"1970-01-01T00:00:"
+    "01Z\",\"x\":1},"
+    "{\"odata.etag\":\"W/"
+    "\\\"2\\\"\",\"PartitionKey\":\"b\",\"RowKey\":\"\",\"Timestamp\":\"1970-01-01T00:00:02.5Z\"},"
+    "{\"PartitionKey\":\"b\",\"RowKey\":\"\\ud83d\\ude00\"}]}";
+
+#define TEXT_0 B("{\n  \"PartitionKey\": \"a\",\n  \"RowKey\": \"\xC3\xA9\",\n  \"x\": 1\n}\n")
+#define TEXT_1 B("{\n  \"PartitionKey\": \"b\",\n  \"RowKey\": \"\"\n}\n")
+#define TEXT_2 B("{\n  \"PartitionKey\": \"b\",\n  \"RowKey\": \"\xF0\x9F\x98\x80\"\n}\n")
+
+static void a_body_becomes_rows(void **state)
+{
+    (void)state;
+    struct made made;
+    make_page(&made, B(sample), RANGE_ALL, false);
+    assert_int_equal(made.error, 0);
+    assert_int_equal(page_rows(made.page), 3);
+    assert_row(&made, 0, B("a\0\xC3\xA9"), B("W/\"1\""), 10000000, TEXT_0);
+    assert_row(&made, 1, B("b\0"), B("W/\"2\""), 25000000, TEXT_1);
+    assert_row(&made, 2, B("b\0\xED\xA0\xBD\xED\xB8\x80"), B(""), 0, TEXT_2);
+    page_unref(made.page);
+}
+
+static void keys_only_rows_have_no_text(void **state)
+{
+    (void)state;
+    struct made made;
+    make_page(&made, B(sample), RANGE_ALL, true);
+    assert_int_equal(made.error, 0);
+    assert_int_equal(page_rows(made.page), 3);
+    assert_true(page_is_keys_only(made.page));
+    assert_row(&made, 0, B("a\0\xC3\xA9"), B("W/\"1\""), 10000000, B(""));
+    assert_row(&made, 2, B("b\0\xED\xA0\xBD\xED\xB8\x80"), B(""), 0, B(""));
+    page_unref(made.page);
+}
+
+static void rows_outside_the_range_are_left_out(void **state)
+{
+    (void)state;
+    struct made made;
+    make_page(&made, B(sample), (struct range){B("a\0\xC3\xA9\x01"), B("b\0\x01")}, false);
+    assert_int_equal(made.error, 0);
+    assert_int_equal(page_rows(made.page), 1);
+    assert_row(&made, 0, B("b\0"), B("W/\"2\""), 25000000, TEXT_1);
+    page_unref(made.page);
+    make_page(&made, B(sample), (struct range){B("b\0\x01"), B("c")}, false);
+    assert_int_equal(page_rows(made.page), 1);
+    assert_row(&made, 0, B("b\0\xED\xA0\xBD\xED\xB8\x80"), B(""), 0, TEXT_2);
+    page_unref(made.page);
+    make_page(&made, B(sample), (struct range){B("x"), B("x")}, false);
+    assert_int_equal(made.error, 0);
+    assert_int_equal(page_rows(made.page), 0);
+    page_unref(made.page);
+}
+
+static void empty_answers_are_pages(void **state)
+{
+    (void)state;
+    static const struct bytes bodies[] = {
+        B("{\"value\":[]}"),
+        B("\n{ \"value\" : [ ] , \"odata.metadata\" : \"x\" }\n"),
+        B("{\"unknown\":{\"value\":[1,{}]},\"v\\u0061lue\":[],\"more\":null}"),
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(bodies); i++) {
+        struct made made;
+        make_page(&made, bodies[i], RANGE_ALL, false);
+        assert_int_equal(made.error, 0);
+        assert_int_equal(page_rows(made.page), 0);
+        page_unref(made.page);
+    }
+}
+
+static void assert_refused(const struct made *made, const char *problem, size_t offset)
+{
+    char message[256];
+    (void)snprintf(message, sizeof(message), "no answer with entities: %s, at byte %zu", problem,
+                   offset);
+    assert_int_equal(made->error, -EPROTO);
+    assert_string_equal(made->call.failure.message, message);
+    page_unref(made->page);
+}
+
+#define ROW "{\"PartitionKey\":\"p\",\"RowKey\":\"r\"}"
+
+static void what_the_service_does_not_send_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        struct bytes body;
+        const char *problem;
+        size_t offset;
+    } cases[] = {
+        {B(""), "the text ends too early", 0},
+        {B("[]"), "not an object", 0},
+        {B("<html>"), "no JSON value begins so", 0},
+        {B("{}"), "no value before the object's end", 1},
+        {B("{\"Value\":[]}"), "no value before the object's end", 11},
+        {B("{\"value\":{}}"), "value is not an array", 9},
+        {B("{\"value\":null}"), "value is not an array", 9},
+        {B("{\"value\":[],\"value\":[]}"), "a second value", 12},
+        {B("{\"value\":[5]}"), "an entity that is not an object", 10},
+        {B("{\"value\":[[]]}"), "an entity that is not an object", 10},
+        {B("{\"value\":[" ROW ",null]}"), "an entity that is not an object", 44},
+        {B("{\"value\":[{}]}"), "an entity without both its keys ends here", 11},
+        {B("{\"value\":[{\"PartitionKey\":\"p\"}]}"), "an entity without both its keys ends here",
+         29},
+        {B("{\"value\":[{\"RowKey\":\"p\"}]}"), "an entity without both its keys ends here", 23},
+        {B("{\"value\":[{\"PartitionKey\":\"\\u0000\",\"RowKey\":\"r\"}]}"),
+         "an entity with U+0000 in a key ends here", 47},
+        {B("{\"value\":[{\"PartitionKey\":\"p\",\"RowKey\":\"r\",\"x\":[]}]}"),
+         "an object or array as a property's value", 47},
+        {B("{\"value\":[]}]"), "a bracket that closes nothing", 12},
+        {B("{\"value\":[]}{}"), "an object or array where none can be", 12},
+        {B("{\"value\":[]}\0"), "no JSON value begins so", 12},
+        {B("{\"a\":[1,],\"value\":[]}"), "a bracket that closes nothing", 8},
+        {B("{\"value\":[" ROW " " ROW "]}"), "an object or array where none can be", 44},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct made made;
+        make_page(&made, cases[i].body, RANGE_ALL, false);
+        assert_refused(&made, cases[i].problem, cases[i].offset);
+    }
+}
+
+static void a_body_cut_anywhere_is_refused(void **state)
+{
+    (void)state;
+    struct bytes body = B(sample);
+    for (size_t n = 0; n < body.size; n++) {
+        struct made made;
+        make_page(&made, bytes_first(body, n), RANGE_ALL, false);
+        assert_refused(&made, "the text ends too early", n);
+    }
+}
+
+static void a_failure_leaves_whole_rows(void **state)
+{
+    (void)state;
+    struct made made;
+    make_page(&made, B("{\"value\":[" ROW ",{\"PartitionKey\":\"p\",\"x\":1}]}"), RANGE_ALL, false);
+    assert_int_equal(made.error, -EPROTO);
+    assert_int_equal(page_rows(made.page), 1);
+    assert_bytes(page_position(made.page, 0), B("p\0r"));
+    page_unref(made.page);
+}
+
+static void a_single_entity_is_one_row(void **state)
+{
+    (void)state;
+    struct made made;
+    struct bytes body = B("{\"odata.metadata\":\"m\",\"odata.etag\":\"W/"
+                          "\\\"1\\\"\",\"PartitionKey\":\"p\",\"RowKey\":\"r\","
+                          "\"Timestamp\":\"1970-01-01T00:00:01Z\"}");
+    struct bytes text = B("{\n  \"PartitionKey\": \"p\",\n  \"RowKey\": \"r\"\n}\n");
+    make_single(&made, body, B(""));
+    assert_int_equal(made.error, 0);
+    assert_int_equal(page_rows(made.page), 1);
+    assert_row(&made, 0, B("p\0r"), B("W/\"1\""), 10000000, text);
+    page_unref(made.page);
+    make_single(&made, body, B("W/\"header\""));
+    assert_int_equal(made.error, 0);
+    assert_row(&made, 0, B("p\0r"), B("W/\"header\""), 10000000, text);
+    page_unref(made.page);
+    make_single(&made, B("{\"PartitionKey\":\"p\",\"RowKey\":\"r\"}"), B(""));
+    assert_row(&made, 0, B("p\0r"), B(""), 0, text);
+    page_unref(made.page);
+
+    for (size_t n = 0; n < body.size; n++) {
+        make_single(&made, bytes_first(body, n), B(""));
+        assert_refused(&made, "the text ends too early", n);
+    }
+}
+
+static void what_is_no_single_entity_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        struct bytes body;
+        const char *problem;
+        size_t offset;
+    } cases[] = {
+        {B("[" ROW "]"), "not an object", 0},
+        {B("{\"value\":[]}"), "an object or array as a property's value", 9},
+        {B("{\"PartitionKey\":\"p\"}"), "an entity without both its keys ends here", 19},
+        {B(ROW ROW), "an object or array where none can be", 33},
+        {B(ROW "x"), "no JSON value begins so", 33},
+        {B("{\"PartitionKey\":\"p\",\"RowKey\":\"\\u0000\"}"),
+         "an entity with U+0000 in a key ends here", 37},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct made made;
+        make_single(&made, cases[i].body, B("e"));
+        assert_refused(&made, cases[i].problem, cases[i].offset);
+    }
+}
+
+static void past_the_maximum_is_efbig(void **state)
+{
+    (void)state;
+    struct bytes body = B(sample);
+    for (size_t max = 0; max < 1000; max++) {
+        struct page_builder *builder;
+        struct call call = {.deadline_ms = 0};
+        assert_int_equal(page_builder_create(max, &builder), 0);
+        int r = entity_answer_page(body, RANGE_ALL, false, &call, builder);
+        page_builder_destroy(builder);
+        if (r == 0) {
+            assert_true(max > TEXT_0.size + TEXT_1.size + TEXT_2.size);
+            return;
+        }
+        assert_int_equal(r, -EFBIG);
+        assert_int_equal(call.failure.error, -EFBIG);
+        assert_string_equal(call.failure.message, "an answer too large for a page");
+    }
+    fail();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_body_becomes_rows),
+        cmocka_unit_test(keys_only_rows_have_no_text),
+        cmocka_unit_test(rows_outside_the_range_are_left_out),
+        cmocka_unit_test(empty_answers_are_pages),
+        cmocka_unit_test(what_the_service_does_not_send_is_refused),
+        cmocka_unit_test(a_body_cut_anywhere_is_refused),
+        cmocka_unit_test(a_failure_leaves_whole_rows),
+        cmocka_unit_test(a_single_entity_is_one_row),
+        cmocka_unit_test(what_is_no_single_entity_is_refused),
+        cmocka_unit_test(past_the_maximum_is_efbig),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

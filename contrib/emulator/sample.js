@@ -44,7 +44,7 @@ const tables = {
     ['rows', ' spaces '],
     ['rows', '.hidden'],
     ['rows', '😀'],
-    ['rows', '*?.txt'],
+    ['rows', '*.txt'],
     ['rows', 'long-'.repeat(100)],
     ['C++', 'a plus at the end'],
     ['.net', 'a leading dot'],

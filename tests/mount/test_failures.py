@@ -7,9 +7,11 @@ import time
 
 import pytest
 
-from harness import MOUNT_SEC, TABLEFUSE, Azurite, Sdk, environment, free_port, run, wait_until
+from harness import COMMAND_SEC, EXIT_SEC, MOUNT_SEC, TABLEFUSE, Azurite, Sdk, environment
+from harness import free_port, wait_until
 
-ROWS = 8000
+SLOW_PAGES = "latency=300,short=10"
+ROWS = 80
 GIVEN_UP_SEC = 100  # a file operation gives up after 60 s without progress
 
 
@@ -42,23 +44,36 @@ def mortal(scratch):
     azurite.stop()
 
 
-def begin(*command, **variables):
-    return subprocess.Popen(
-        [str(word) for word in command],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment(**variables),
-        start_new_session=True,
-    )
+@pytest.fixture
+def begin(mounts):
+    """Starts a process that has ended before the mounts that it uses are undone."""
+    begun = []
+
+    def begin_one(*command, **variables):
+        begun.append(
+            subprocess.Popen(
+                [str(word) for word in command],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                env=environment(**variables),
+                start_new_session=True,
+            )
+        )
+        return begun[-1]
+
+    yield begin_one
+    for process in begun:
+        process.kill()
+        process.communicate(timeout=EXIT_SEC)
 
 
-def half_way(mount, operation):
-    """Begins `operation`, and answers when it has asked for some of its pages."""
+def half_way(mount, begin, *command):
+    """Begins what reads a partition of 8 slow pages, and answers the process when it has asked for some of them."""
     before = mount.stats().requests("query")
-    process = operation()
-    wait_until(lambda: mount.stats().requests("query") >= before + 3, what="the third page")
+    process = begin(*command)
+    wait_until(lambda: mount.stats().requests("query") >= before + 4, what="the fourth query")
     assert process.poll() is None
     return process
 
@@ -70,18 +85,15 @@ def connection(endpoint):
 
 
 @pytest.mark.timeout(180)
-def test_a_service_that_is_killed(mounts, mortal, silent, tmp_path):
+def test_a_service_that_is_killed(mounts, begin, mortal, silent):
     """Everything that has to wait for a time limit, waiting together."""
     env = {"AZURE_STORAGE_CONNECTION_STRING": mortal.connection_string()}
-    mount = mounts(faults="latency=300", env=env)
+    mount = mounts(faults=SLOW_PAGES, env=env)
     waiting = mounts.prepare()
     unanswered = begin(TABLEFUSE, "mount", waiting.point, **connection(silent))
     running = {
-        "find": half_way(mount, lambda: begin("find", mount / "mortal/p", "-name", "*.json")),
-        "ls": half_way(mount, lambda: begin("ls", mount / "mortal/p")),
-        "rsync": half_way(
-            mount, lambda: begin("rsync", "-a", f"{mount.point}/mortal/p/", tmp_path)
-        ),
+        "find": half_way(mount, begin, "find", mount / "mortal/p", "-name", "*.json"),
+        "ls": half_way(mount, begin, "ls", mount / "mortal/p"),
     }
     mortal.stop()
     for name, process in running.items():
@@ -105,19 +117,16 @@ def test_a_service_that_never_was(mounts):
     assert len(failed.stderr.splitlines()) == 1 and "devstoreaccount1" in failed.stderr
 
 
-@pytest.mark.parametrize("tool", ["ls", "rsync", "find"])
-def test_a_table_dropped_half_way(mounts, sdk, tmp_path, tool):
+@pytest.mark.sanitized
+@pytest.mark.parametrize("tool", ["ls", "find", "rsync"])
+def test_a_table_dropped_half_way(mounts, begin, sdk, tmp_path, tool):
     sdk.fill_table("dropped" + tool, entities())
-    mount = mounts(faults="latency=300")
-    folder = f"{mount.point}/dropped{tool}/p/"
-    command = {
-        "ls": ["ls", folder],
-        "rsync": ["rsync", "-a", folder, tmp_path],
-        "find": ["find", folder],
-    }[tool]
-    process = half_way(mount, lambda: begin(*command))
+    mount = mounts(faults=SLOW_PAGES)
+    words = {"ls": ["ls", "-U"], "find": ["find"], "rsync": ["rsync", "-a"]}[tool]
+    target = [tmp_path] if tool == "rsync" else []
+    process = half_way(mount, begin, *words, f"{mount.point}/dropped{tool}/p/", *target)
     sdk.drop_table("dropped" + tool)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=COMMAND_SEC)
     assert process.returncode != 0 and err
     assert "TableNotFound" in mount.control("errors")
 
@@ -141,7 +150,7 @@ def stopped(service):
 
 @pytest.mark.sanitized
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_a_waiting_ls_can_be_interrupted(mounts, stopped, number):
+def test_a_waiting_ls_can_be_interrupted(mounts, begin, stopped, number):
     mount = mounts("ttl=0")
     stopped()
     process = begin("ls", mount / "steady/p")
@@ -152,7 +161,7 @@ def test_a_waiting_ls_can_be_interrupted(mounts, stopped, number):
     assert process.returncode == -number
 
 
-def test_another_signal_interrupts_nothing(mounts, service):
+def test_another_signal_interrupts_nothing(mounts, begin, service):
     mount = mounts("ttl=0")
     service.send(signal.SIGSTOP)
     try:
@@ -173,7 +182,7 @@ def test_another_signal_interrupts_nothing(mounts, service):
 
 
 @pytest.mark.sanitized
-def test_sigterm_does_not_wait_for_the_service(mounts, stopped):
+def test_sigterm_does_not_wait_for_the_service(mounts, begin, stopped):
     mount = mounts("ttl=0")
     stopped()
     process = begin("ls", mount / "steady/p")
@@ -193,7 +202,7 @@ def test_control_files_answer_while_the_service_does_not(mounts, stopped):
     assert os.statvfs(mount.point).f_namemax == 255
 
 
-def test_the_service_comes_back(mounts, service):
+def test_the_service_comes_back(mounts, begin, service):
     mount = mounts("ttl=0")
     service.send(signal.SIGSTOP)
     process = begin("ls", mount / "steady/p")

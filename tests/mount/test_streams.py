@@ -89,7 +89,7 @@ def test_head_of_a_partition_costs_one_page(mount):
 
 
 @pytest.mark.sanitized
-@pytest.mark.parametrize("faults", [None, "short=7", "short=300,empty=1"])
+@pytest.mark.parametrize("faults", [None, "short=70", "short=300,empty=1"])
 def test_seekdir_and_rewinddir(mounts, faults):
     mount = mounts(faults=faults)
     with DirectoryStream(mount / "stream/p") as stream:
@@ -171,12 +171,29 @@ def test_short_and_empty_pages_make_the_same_listing(mounts, faults):
 )
 def test_a_listing_that_fails_half_way_fails(mounts, answer, error):
     last = queries_of_a_listing(mounts)
-    mount = mounts(faults=f"fail=query:{last}:{answer}")
+    mount = mounts(faults=f"fail=query:{last}+:{answer}")
     with pytest.raises(OSError) as raised:
         os.listdir(mount / "stream/p")
     assert raised.value.errno == error
     assert answer.split(":")[1] in mount.control("errors")
-    assert os.listdir(mount / "stream/p") == NAMES, "the next listing is a new one"
+
+
+def test_a_listing_that_failed_once_is_whole_or_fails(mounts):
+    last = queries_of_a_listing(mounts)
+    mount = mounts(faults=f"fail=query:{last}:403:AuthorizationFailure")
+    try:
+        assert os.listdir(mount / "stream/p") == NAMES
+    except PermissionError:
+        pass
+    assert os.listdir(mount / "stream/p") == NAMES
+
+
+@pytest.mark.sanitized
+def test_tokens_that_go_in_a_circle_are_an_error(mounts):
+    mount = mounts(faults="short=1,empty=1,circle")
+    with pytest.raises(OSError) as raised:
+        os.listdir(mount / "stream/p")
+    assert raised.value.errno == errno.EPROTO
 
 
 @pytest.mark.parametrize("tool", [["ls"], ["ls", "-l"], ["find"], ["rsync", "-a", "-n"]])

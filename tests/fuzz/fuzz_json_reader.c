@@ -67,8 +67,8 @@ static void check_spelling(struct bytes raw)
 static struct bytes piece_of(struct bytes text, size_t end)
 {
     char *piece = malloc(end);
-    if (end > 0)
-        memcpy(piece, text.data, end);
+    INVARIANT(piece);
+    memcpy(piece, text.data, end);
     return (struct bytes){piece, end};
 }
 

@@ -12,9 +12,10 @@ struct made {
 /* A body in memory of its own, so that a read behind it is seen. */
 static char *copy_of(struct bytes body)
 {
+    if (body.size == 0)
+        return NULL;
     char *copy = malloc(body.size);
-    if (body.size > 0)
-        memcpy(copy, body.data, body.size);
+    memcpy(copy, body.data, body.size);
     return copy;
 }
 

@@ -23,7 +23,7 @@
 
 /* Makes `DESTROYp`, the shape that _cleanup_ wants, of a destructor that takes a pointer. */
 #define DEFINE_CLEANUP(type, destroy)                                                              \
-    static inline void destroy##p(type *pointer)                                                   \
+    static inline void destroy##p(__typeof__(type) *pointer)                                       \
     {                                                                                              \
         destroy(*pointer);                                                                         \
     }                                                                                              \

@@ -13,12 +13,11 @@ int mountpoint_resolve(const char *directory, char **ret)
     char *path = realpath(directory, NULL);
     if (!path &&
         errno == ENOTCONN) { /* the last part is the dead mount; what is above it can be asked */
-        _cleanup_(freep) char *parent = NULL;
         const char *slash = strrchr(directory, '/');
         const char *name = slash ? slash + 1 : directory;
         _cleanup_(freep) char *above =
             slash ? strndup(directory, (size_t)MAX(slash - directory, 1)) : strdup(".");
-        parent = above ? realpath(above, NULL) : NULL;
+        _cleanup_(freep) char *parent = above ? realpath(above, NULL) : NULL;
         if (!parent)
             return -errno;
         if (asprintf(&path, "%s/%s", strcmp(parent, "/") == 0 ? "" : parent, name) < 0)

@@ -26,7 +26,7 @@ static const struct fuse_opt option_table[] = {
     TEXT_OPTION(umask),
     {"allow_other", offsetof(struct raw_options, allow_other), 1},
     {"rw", offsetof(struct raw_options, rw), 1},
-    FUSE_OPT_KEY("ro", FUSE_OPT_KEY_DISCARD), /* every mount is, so far */
+    {"ro", (unsigned long)~0U, FUSE_OPT_KEY_DISCARD}, /* every mount is, so far */
     FUSE_OPT_END,
 };
 

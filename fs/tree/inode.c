@@ -1,16 +1,7 @@
 #include "fs/tree/inode.h"
 
+#include <bsd/sys/tree.h>
 #include <pthread.h>
-
-/* uthash ends the process when it is out of memory; told not to, it leaves the element out and says so here. */
-#define HASH_NONFATAL_OOM            1
-#define uthash_nonfatal_oom(element) ((element)->is_left_out = true)
-#include <uthash.h>
-
-struct child_key { /* hashed as bytes: the parent's id, then the name */
-    uint64_t parent;
-    char name[];
-};
 
 struct node {
     struct inode inode; /* the face; name and ETag are views into this block */
@@ -19,16 +10,33 @@ struct node {
     size_t open_count;
     struct entity open_text; /* while open_count > 0 */
     bool is_named;           /* it is the one that has its name now */
-    bool is_left_out;
-    UT_hash_handle by_id, by_name;
-    size_t key_size;
-    struct child_key key; /* then the ETag */
+    RB_ENTRY(node) by_id, by_name;
+    char text[]; /* name, ETag */
 };
+
+static int compare_ids(const struct node *a, const struct node *b)
+{
+    return (a->inode.id > b->inode.id) - (a->inode.id < b->inode.id);
+}
+
+static int compare_names(const struct node *a, const struct node *b)
+{
+    if (a->inode.parent != b->inode.parent)
+        return a->inode.parent < b->inode.parent ? -1 : 1;
+    return bytes_compare(a->inode.name, b->inode.name);
+}
+
+RB_HEAD(id_tree, node);
+RB_HEAD(name_tree, node);
+RB_GENERATE_INTERNAL(id_tree, node, by_id, compare_ids, static __attribute__((unused)))
+RB_GENERATE_INTERNAL(name_tree, node, by_name, compare_names, static __attribute__((unused)))
 
 struct inode_table {
     pthread_mutex_t lock;
     /* guarded by lock */
-    struct node *ids, *names;
+    struct id_tree ids;
+    struct name_tree names;
+    size_t count;
     uint64_t last_id;
 };
 
@@ -37,17 +45,14 @@ static struct node *node_create(uint64_t parent, struct bytes name, const struct
     struct node *node = calloc(1, sizeof(*node) + name.size + version->etag.size);
     if (!node)
         return NULL;
-    node->key.parent = parent;
-    node->key_size = sizeof(node->key) + name.size;
-    char *etag = node->key.name + name.size;
     if (name.size > 0)
-        memcpy(node->key.name, name.data, name.size);
+        memcpy(node->text, name.data, name.size);
     if (version->etag.size > 0)
-        memcpy(etag, version->etag.data, version->etag.size);
+        memcpy(node->text + name.size, version->etag.data, version->etag.size);
     node->inode.parent = parent;
-    node->inode.name = (struct bytes){node->key.name, name.size};
+    node->inode.name = (struct bytes){node->text, name.size};
     node->inode.version = *version;
-    node->inode.version.etag.data = etag;
+    node->inode.version.etag.data = node->text + name.size;
     return node;
 }
 
@@ -60,41 +65,37 @@ static void node_destroy(struct node *node)
 
 static struct node *find_id_locked(struct inode_table *table, uint64_t id)
 {
-    struct node *node;
-    HASH_FIND(by_id, table->ids, &id, sizeof(id), node);
-    return node;
+    struct node probe = {.inode.id = id};
+    return RB_FIND(id_tree, &table->ids, &probe);
 }
 
-static struct node *find_name_locked(struct inode_table *table, const struct child_key *key,
-                                     size_t key_size)
+static struct node *find_name_locked(struct inode_table *table, uint64_t parent, struct bytes name)
 {
-    struct node *node;
-    HASH_FIND(by_name, table->names, key, key_size, node);
-    return node;
+    struct node probe = {.inode = {.parent = parent, .name = name}};
+    return RB_FIND(name_tree, &table->names, &probe);
 }
 
 static void unname_locked(struct inode_table *table, struct node *node)
 {
     if (node->is_named)
-        HASH_DELETE(by_name, table->names, node);
+        (void)RB_REMOVE(name_tree, &table->names, node);
     node->is_named = false;
 }
 
-/* In both indexes, with an id; false without memory, and in neither. */
-static bool add_locked(struct inode_table *table, struct node *node)
+static void add_locked(struct inode_table *table, struct node *node)
 {
-    node->inode.id = table->last_id + 1;
-    HASH_ADD(by_id, table->ids, inode.id, sizeof(node->inode.id), node);
-    if (node->is_left_out)
-        return false;
-    HASH_ADD_KEYPTR(by_name, table->names, &node->key, node->key_size, node);
-    if (node->is_left_out) {
-        HASH_DELETE(by_id, table->ids, node);
-        return false;
-    }
+    node->inode.id = ++table->last_id;
     node->is_named = true;
-    table->last_id++;
-    return true;
+    (void)RB_INSERT(id_tree, &table->ids, node);
+    (void)RB_INSERT(name_tree, &table->names, node);
+    table->count++;
+}
+
+static void remove_locked(struct inode_table *table, struct node *node)
+{
+    unname_locked(table, node);
+    (void)RB_REMOVE(id_tree, &table->ids, node);
+    table->count--;
 }
 
 int inode_table_create(struct place *root, struct inode_table **ret)
@@ -112,10 +113,7 @@ int inode_table_create(struct place *root, struct inode_table **ret)
         return -ENOMEM;
     node->inode.number = INODE_ROOT;
     node->lookups = 1; /* never forgotten */
-    if (!add_locked(table, node)) {
-        node_destroy(node);
-        return -ENOMEM;
-    }
+    add_locked(table, node);
     node->inode.place = *root;
     *root = (struct place){0};
     *ret = TAKE_PTR(table);
@@ -126,10 +124,8 @@ void inode_table_destroy(struct inode_table *table)
 {
     if (!table)
         return;
-    struct node *node, *next;
-    HASH_ITER (by_id, table->ids, node, next) {
-        unname_locked(table, node);
-        HASH_DELETE(by_id, table->ids, node);
+    for (struct node *node; (node = RB_ROOT(&table->ids)) != NULL;) {
+        remove_locked(table, node);
         node_destroy(node);
     }
     (void)pthread_mutex_destroy(&table->lock);
@@ -144,14 +140,15 @@ static bool is_same_version(const struct version *a, const struct version *b)
 /* Puts `made` in the place of the node that has its name, unless that one is the same version: then that one. */
 static struct node *enter_locked(struct inode_table *table, struct node *made)
 {
-    struct node *known = find_name_locked(table, &made->key, made->key_size);
+    struct node *known = find_name_locked(table, made->inode.parent, made->inode.name);
     if (known && is_same_version(&known->inode.version, &made->inode.version))
         return known;
     if (known) {
         made->inode.number = known->inode.number;
         unname_locked(table, known);
     }
-    return add_locked(table, made) ? made : NULL;
+    add_locked(table, made);
+    return made;
 }
 
 const struct inode *inode_table_enter(struct inode_table *table, uint64_t parent, struct bytes name,
@@ -167,13 +164,12 @@ const struct inode *inode_table_enter(struct inode_table *table, uint64_t parent
 
     (void)pthread_mutex_lock(&table->lock);
     struct node *node = enter_locked(table, made);
-    if (node)
-        node->lookups++;
+    node->lookups++;
     (void)pthread_mutex_unlock(&table->lock);
 
     if (node != made)
         node_destroy(made);
-    return node ? &node->inode : NULL;
+    return &node->inode;
 }
 
 const struct inode *inode_table_find(struct inode_table *table, uint64_t id)
@@ -193,10 +189,8 @@ void inode_table_forget(struct inode_table *table, uint64_t id, uint64_t lookups
     if (node)
         node->lookups -= MIN(lookups, node->lookups);
     bool is_gone = node && node->lookups == 0;
-    if (is_gone) {
-        unname_locked(table, node);
-        HASH_DELETE(by_id, table->ids, node);
-    }
+    if (is_gone)
+        remove_locked(table, node);
     (void)pthread_mutex_unlock(&table->lock);
     if (is_gone)
         node_destroy(node);
@@ -204,21 +198,17 @@ void inode_table_forget(struct inode_table *table, uint64_t id, uint64_t lookups
 
 uint64_t inode_table_number(struct inode_table *table, uint64_t parent, struct bytes name)
 {
-    struct node *probe = node_create(parent, name, &(struct version){0});
-    if (!probe)
-        return 0;
     (void)pthread_mutex_lock(&table->lock);
-    struct node *node = find_name_locked(table, &probe->key, probe->key_size);
+    struct node *node = find_name_locked(table, parent, name);
     uint64_t number = node ? node->inode.number : 0;
     (void)pthread_mutex_unlock(&table->lock);
-    node_destroy(probe);
     return number;
 }
 
 size_t inode_table_count(struct inode_table *table)
 {
     (void)pthread_mutex_lock(&table->lock);
-    size_t count = HASH_CNT(by_id, table->ids);
+    size_t count = table->count;
     (void)pthread_mutex_unlock(&table->lock);
     return count;
 }

@@ -70,7 +70,7 @@ static void append_decoded(struct buffer *ret, struct bytes filter)
     for (size_t i = 0; i < filter.size; i++) {
         const char *rest = filter.data + i;
         bool is_blank = strncmp(rest, "%20", 3) == 0, is_quote = strncmp(rest, "%27", 3) == 0;
-        (void)buffer_append_char(ret, is_blank ? ' ' : is_quote ? '\'' : *rest);
+        (void)buffer_append(ret, is_blank ? P(" ") : is_quote ? P("'") : (struct bytes){rest, 1});
         i += is_blank || is_quote ? 2 : 0;
     }
 }

@@ -19,9 +19,11 @@ static void make(struct made *made, struct bytes answer)
 {
     struct json_reader reader;
     struct json_token token;
-    char *copy = answer.size > 0 ? malloc(answer.size) : NULL;
-    if (copy)
+    char *copy = NULL;
+    if (answer.data && answer.size > 0) {
+        copy = malloc(answer.size);
         memcpy(copy, answer.data, answer.size);
+    }
     *made = (struct made){.error = -EIO};
     buffer_init(&made->text, TEXT_MAX_BYTES);
     assert_int_equal(entity_text_create(&made->scratch), 0);

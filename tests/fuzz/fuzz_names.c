@@ -1,0 +1,77 @@
+/* A name that means a key is the name of that key and of no other; a key's name is a legal file name that leads back. */
+#include "fs/tree/names.h"
+#include "fs/tree/place.h"
+#include "tests/fuzz/fuzz.h"
+
+#define MAX_BYTES ((size_t)64 << 10)
+
+static void check_name(struct bytes name, enum name_kind kind)
+{
+    struct buffer key;
+    enum name_meaning meaning;
+    buffer_init(&key, MAX_BYTES);
+    INVARIANT(names_decode(name, kind, &key, &meaning) == 0);
+    if (meaning == NAME_MEANS_KEY)
+        INVARIANT(names_is_of(name, kind, buffer_bytes(&key)));
+    buffer_finish(&key);
+}
+
+static bool is_legal_file_name(struct bytes name)
+{
+    if (name.size == 0 || name.size > NAME_MAX_BYTES || name.data[0] == '.')
+        return false;
+    for (size_t i = 0; i < name.size; i++)
+        if ((unsigned char)name.data[i] < 0x20 || name.data[i] == '/')
+            return false;
+    return true;
+}
+
+static void check_key(struct bytes key, enum name_kind kind)
+{
+    struct buffer name, again;
+    enum name_meaning meaning;
+    buffer_init(&name, NAME_MAX_BYTES);
+    buffer_init(&again, MAX_BYTES);
+    if (names_encode(key, kind, &name) == 0) {
+        INVARIANT(is_legal_file_name(buffer_bytes(&name)));
+        INVARIANT(names_decode(buffer_bytes(&name), kind, &again, &meaning) == 0);
+        INVARIANT(meaning != NAME_MEANS_NOTHING);
+        if (meaning == NAME_MEANS_KEY)
+            INVARIANT(bytes_equal(buffer_bytes(&again), key));
+        else
+            INVARIANT(bytes_start_with(key, buffer_bytes(&again)));
+    }
+    buffer_finish(&name);
+    buffer_finish(&again);
+}
+
+/* A path, its parts behind slashes: every place on it can be made or is refused. */
+static void check_path(struct bytes path)
+{
+    struct place place;
+    INVARIANT(place_root(NULL, &place) == 0);
+    while (path.size > 0) {
+        const char *slash = memchr(path.data, '/', path.size);
+        size_t size = slash ? (size_t)(slash - path.data) : path.size;
+        struct place child;
+        if (place_child(&place, bytes_first(path, size), &child) < 0)
+            break;
+        place_finish(&place);
+        place = child;
+        if (child.is_cut)
+            break;
+        path = bytes_skip(path, MIN(size + 1, path.size));
+    }
+    place_finish(&place);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct bytes input = {(const char *)data, size};
+    for (int kind = NAME_PARTITION; kind <= NAME_ENTITY; kind++) {
+        check_name(input, (enum name_kind)kind);
+        check_key(input, (enum name_kind)kind);
+    }
+    check_path(input);
+    return 0;
+}

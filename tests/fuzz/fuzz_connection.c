@@ -1,5 +1,5 @@
-/* Lines: SOURCE, connection string, account, key, SAS token. What is accepted is a sane endpoint; what is refused is one
- * line. */
+/* Lines: SOURCE, connection string, account, key, SAS token. What is accepted is a sane endpoint;
+ * what is refused is one line. */
 #include "client/azure/connection.h"
 #include "tests/fuzz/fuzz.h"
 

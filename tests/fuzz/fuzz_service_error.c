@@ -1,5 +1,5 @@
-/* Whatever a body holds, the failure is made of terminated lines without control characters or signatures. The first
- * byte chooses the status, the rest of the first line is x-ms-error-code. */
+/* Whatever a body holds, the failure is made of terminated lines without control characters or
+ * signatures. The first byte chooses the status, the rest of the first line is x-ms-error-code. */
 #include "client/azure/service_error.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -191,7 +191,8 @@ static int send_request(const struct azure_store *store, struct request *request
     return http_get(store->http, &http_request, call, ret);
 }
 
-/* Sends what the path and query say; `r` is the answer of those who wrote them. Any answer but 200 is a failure. */
+/* Sends what the path and query say; `r` is the answer of those who wrote them. Any answer but 200
+ * is a failure. */
 static int ask(const struct azure_store *store, struct request *request, int r, struct call *call,
                struct http_answer *ret)
 {
@@ -243,7 +244,8 @@ static int azure_query(struct table_store *table_store, const struct query *quer
     r = ask(store, &request, r, call, &answer);
     if (r < 0)
         return r;
-    /* rows outside a range that was asked for as it is are not dropped: they are an error, which the wrapper finds */
+    /* rows outside a range that was asked for as it is are not dropped: they are an error, which
+     * the wrapper finds */
     r = entity_answer_page(buffer_bytes(&answer.body), is_widened ? query->range : RANGE_ALL,
                            query->keys_only, call, builder);
     if (r == 0)

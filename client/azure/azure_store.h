@@ -1,6 +1,7 @@
 #ifndef CLIENT_AZURE_AZURE_STORE_H
 #define CLIENT_AZURE_AZURE_STORE_H
-/* The Table service over REST. Any thread. One request an operation, signed when it is sent; no retries.
+/* The Table service over REST. Any thread. One request an operation, signed when it is sent; no
+ * retries.
  * To be created after the last fork, behind http_global_init. Bodies are at most 64 MiB: -EFBIG. */
 #include "client/azure/connection.h"
 #include "client/clock.h"

@@ -269,8 +269,8 @@ static int parse_source(struct endpoint *ret, struct bytes source, struct call *
     return r < 0 ? r : endpoint_set_table(ret, table, call);
 }
 
-/* A connection string serves a SOURCE that names the same account; and, if it is a URL, the same endpoint: a SAS token
- * must not go to a host that it was not given for. */
+/* A connection string serves a SOURCE that names the same account; and, if it is a URL, the same
+ * endpoint: a SAS token must not go to a host that it was not given for. */
 static int connect_source_by_string(struct connection *ret, struct bytes source,
                                     const struct variables *variables, struct call *call)
 {

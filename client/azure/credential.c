@@ -31,7 +31,8 @@ void credential_destroy(struct credential *credential)
         OPENSSL_clear_free(credential, credential->size);
 }
 
-/* How many "=" end it; negative: not base64. EVP_DecodeBlock would skip blanks, and takes "=" anywhere. */
+/* How many "=" end it; negative: not base64. EVP_DecodeBlock would skip blanks, and takes "="
+ * anywhere. */
 static int base64_padding(struct bytes text)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -103,7 +104,8 @@ int credential_create_sas(struct bytes token, struct credential **ret)
     return 0;
 }
 
-/* What is signed: https://learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key, "Table service". */
+/* What is signed: https://learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key,
+ * "Table service". */
 static int append_string_to_sign(const struct credential *credential,
                                  const struct signed_request *request, struct buffer *ret)
 {

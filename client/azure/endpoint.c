@@ -170,7 +170,8 @@ static bool is_host_style(const struct parts *parts)
     return !parts->is_ipv6 && !parts->is_ipv4 && strstr(parts->host, ".table.");
 }
 
-/* Who the account is by the URL, and what is left for a table; the account's segment, if it is one, stays in the URL. */
+/* Who the account is by the URL, and what is left for a table; the account's segment, if it is one,
+ * stays in the URL. */
 static struct bytes take_account(const struct parts *parts, struct bytes known,
                                  struct bytes *ret_segment, struct bytes *ret_table)
 {

@@ -7,9 +7,9 @@
 #define WAKE_MS           50 /* how often a waiting exchange looks at its call */
 #define HEADERS_MAX_BYTES ((size_t)64 << 10)
 
-/* A handle and what it is doing; between exchanges it rests in the pool with its connection. Each easy handle has a
- * multi handle of its own, because only a multi's wait can be cut into pieces. DNS answers and TLS sessions are not
- * shared between handles: kept connections make both rare. */
+/* A handle and what it is doing; between exchanges it rests in the pool with its connection. Each
+ * easy handle has a multi handle of its own, because only a multi's wait can be cut into pieces.
+ * DNS answers and TLS sessions are not shared between handles: kept connections make both rare. */
 struct exchange {
     CURL *easy;
     CURLM *multi;

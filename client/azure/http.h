@@ -1,7 +1,7 @@
 #ifndef CLIENT_AZURE_HTTP_H
 #define CLIENT_AZURE_HTTP_H
-/* One HTTP exchange at a time and thread, over kept connections: HTTP/1.1, verified TLS 1.2 or newer, no redirects.
- * Any thread. To be created after the last fork, behind http_global_init. */
+/* One HTTP exchange at a time and thread, over kept connections: HTTP/1.1, verified TLS 1.2 or
+ * newer, no redirects. Any thread. To be created after the last fork, behind http_global_init. */
 #include "client/bytes.h"
 #include "client/call.h"
 
@@ -23,24 +23,28 @@ struct http_request {
 struct http_answer {
     int status;
     struct buffer headers, body; /* headers: lines as they came */
-    /* libcurl sends a request again by itself when a kept connection turns out dead: true when it began to send more
-     * than once. Reads do not care; a write was perhaps done twice, and counts as a second attempt. */
+    /* libcurl sends a request again by itself when a kept connection turns out dead: true when it
+     * began to send more than once. Reads do not care; a write was perhaps done twice, and counts
+     * as a second attempt. */
     bool was_resent;
 };
 
-int http_global_init(void); /* libcurl's own: once, after the last fork, before any thread. 0 or -ENOMEM */
+/* libcurl's own: once, after the last fork, before any thread. -ENOMEM. */
+int http_global_init(void);
 
 struct http;
 int http_create(const struct http_options *options, const struct clock *clock, struct http **ret);
 void http_destroy(struct http *http); /* takes NULL; no exchange is in flight */
 
-/* A GET. Waits for a free handle, then until the call's deadline or attempt_ms, whichever is first; asks the call every
- * 50 ms whether it is cancelled. Any status is a success here. ret: to be finished by the caller, on success only.
- * Errors, the reason in call->failure: -EINTR cancelled; -ETIMEDOUT; -EHOSTUNREACH no connection; -EPROTO TLS;
- * -EFBIG; -EIO the connection broke; -ENOMEM. */
+/* A GET. Waits for a free handle, then until the call's deadline or attempt_ms, whichever is first;
+ * asks the call every 50 ms whether it is cancelled. Any status is a success here. ret: to be
+ * finished by the caller, on success only.
+ * Errors, the reason in call->failure: -EINTR cancelled; -ETIMEDOUT; -EHOSTUNREACH no connection;
+ * -EPROTO TLS; -EFBIG; -EIO the connection broke; -ENOMEM. */
 int http_get(struct http *http, const struct http_request *request, struct call *call,
              struct http_answer *ret);
-/* The value of the last header of that name, in any case; false: there is none, which an empty one is not. */
+/* The value of the last header of that name, in any case; false: there is none, which an empty one
+ * is not. */
 bool http_answer_header(const struct http_answer *answer, const char *name, struct bytes *ret);
 void http_answer_finish(struct http_answer *answer);
 

@@ -9,8 +9,8 @@ static const char day_names[][4] = {"Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "W
 static const char month_names[][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                       "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 
-/* Years here begin in March, so that the leap day is the last of its year. The k-th month from March begins on day
- * (153 k + 2) / 5: months of 31 and 30 days in turn, twice broken. */
+/* Years here begin in March, so that the leap day is the last of its year. The k-th month from
+ * March begins on day (153 k + 2) / 5: months of 31 and 30 days in turn, twice broken. */
 static void date_of_day(int64_t day, int *ret_year, int *ret_month, int *ret_day)
 {
     int64_t since = day + DAYS_BEFORE_ERA;

@@ -1,6 +1,7 @@
 #ifndef CLIENT_AZURE_HTTP_DATE_H
 #define CLIENT_AZURE_HTTP_DATE_H
-/* The date of HTTP headers (RFC 1123): "Thu, 02 Jan 2025 03:04:05 GMT", in every locale. Pure, any thread. */
+/* The date of HTTP headers (RFC 1123): "Thu, 02 Jan 2025 03:04:05 GMT", in every locale. Pure, any
+ * thread. */
 #include "client/bytes.h"
 
 #define HTTP_DATE_SIZE 29

@@ -85,8 +85,8 @@ struct filter {
     bool is_widened, is_begun;
 };
 
-/* Where a key's first lone surrogate stands, which is written to ret_unit; the key's size: it has none (or is not
- * well-formed, which is found when it is written). */
+/* Where a key's first lone surrogate stands, which is written to ret_unit; the key's size: it has
+ * none (or is not well-formed, which is found when it is written). */
 static size_t find_lone_surrogate(struct bytes key, uint32_t *ret_unit)
 {
     size_t n;
@@ -103,8 +103,9 @@ static size_t find_lone_surrogate(struct bytes key, uint32_t *ret_unit)
     return key.size;
 }
 
-/* In UTF-16 order: U+D7FF, the supplementary characters (led by the units D800 to DBFF), U+E000. A lone unit stands
- * between those of the leading unit before and after it; behind all of them, if it is a trailing one. */
+/* In UTF-16 order: U+D7FF, the supplementary characters (led by the units D800 to DBFF), U+E000. A
+ * lone unit stands between those of the leading unit before and after it; behind all of them, if it
+ * is a trailing one. */
 static uint32_t last_character_before(uint32_t unit)
 {
     if (unit >= 0xDC00)
@@ -128,7 +129,8 @@ static int append_comparison(struct filter *filter, struct comparison comparison
     return r < 0 ? r : buffer_append_string(filter->text, "%27");
 }
 
-/* A key with a lone surrogate: the nearest one that can be written, below it for ge and gt, above for lt and le. */
+/* A key with a lone surrogate: the nearest one that can be written, below it for ge and gt, above
+ * for lt and le. */
 static int append_bound(struct filter *filter, struct comparison comparison)
 {
     uint32_t unit = 0;

@@ -91,7 +91,8 @@ static const struct rule *find_rule(int status, const char *code)
     return rule;
 }
 
-/* The first line of a text of the service: without control characters, cut between characters of UTF-8. */
+/* The first line of a text of the service: without control characters, cut between characters of
+ * UTF-8. */
 static void copy_line(char *ret, size_t size, struct bytes text)
 {
     size_t n = 0;

@@ -1,7 +1,9 @@
 #ifndef CLIENT_AZURE_SERVICE_ERROR_H
 #define CLIENT_AZURE_SERVICE_ERROR_H
-/* An answer of the service that is not a success, turned into the reason of a failure. Pure, any thread.
- * Codes: https://learn.microsoft.com/rest/api/storageservices/table-service-error-codes and common-rest-api-error-codes. */
+/* An answer of the service that is not a success, turned into the reason of a failure. Pure, any
+ * thread.
+ * Codes: https://learn.microsoft.com/rest/api/storageservices/table-service-error-codes and
+ * common-rest-api-error-codes. */
 #include "client/bytes.h"
 #include "client/call.h"
 
@@ -15,8 +17,8 @@ struct service_answer { /* values of headers are empty where there is none */
     struct bytes retry_after;    /* seconds, or a date */
 };
 
-/* The local time serves to find a clock that is wrong, and what a date in retry_after means. What looks like a
- * signature in the message is struck out. */
+/* The local time serves to find a clock that is wrong, and what a date in retry_after means. What
+ * looks like a signature in the message is struck out. */
 void service_error_read(const struct service_answer *answer, int64_t now_utc_100ns,
                         struct failure *ret);
 

@@ -1,6 +1,7 @@
 #ifndef TESTS_UNIT_LOOPBACK_SERVER_H
 #define TESTS_UNIT_LOOPBACK_SERVER_H
-/* A server on a free loopback port that gives canned answers, one after the other, the last for ever. For tests. */
+/* A server on a free loopback port that gives canned answers, one after the other, the last for
+ * ever. For tests. */
 #include "client/base.h"
 
 #include <arpa/inet.h>
@@ -164,7 +165,8 @@ static inline void loopback_stop(struct loopback_server *server)
     (void)pthread_mutex_destroy(&server->lock);
 }
 
-/* The value of a header of the last request, cut to its line; NULL: it had none. The caller frees it. */
+/* The value of a header of the last request, cut to its line; NULL: it had none. The caller frees
+ * it. */
 static inline char *loopback_header(struct loopback_server *server, const char *name)
 {
     char *value = NULL;

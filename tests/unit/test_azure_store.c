@@ -1,7 +1,7 @@
 #include "client/azure/azure_store.h"
+#include "client/azure/http.h"
 #include "tests/unit/loopback_server.h"
 
-#include <curl/curl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
@@ -515,7 +515,7 @@ static void no_failure_shows_the_sas(void **state)
 static int init_libcurl(void **state)
 {
     (void)state;
-    return curl_global_init(CURL_GLOBAL_ALL) == CURLE_OK ? 0 : -1;
+    return http_global_init();
 }
 
 int main(void)

@@ -1,7 +1,6 @@
 #include "client/azure/http.h"
 #include "tests/unit/loopback_server.h"
 
-#include <curl/curl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
@@ -320,7 +319,8 @@ static void tls_troubles_are_told_apart(void **state)
     impatient.connect_ms = 300;
     begin_with(&f, answers, 1, &impatient);
     (void)snprintf(f.url, sizeof(f.url), "https://127.0.0.1:%d/", f.server.port);
-    /* the server waits for a request's end, which TLS does not send: the connection's time limit ends that */
+    /* the server waits for a request's end, which TLS does not send: the connection's time limit
+     * ends that */
     assert_int_equal(get(&f), -EHOSTUNREACH);
     assert_true(f.call.failure.is_retryable);
     end(&f);
@@ -423,7 +423,7 @@ static void a_handle_that_becomes_free_is_taken(void **state)
 static int init_libcurl(void **state)
 {
     (void)state;
-    return curl_global_init(CURL_GLOBAL_ALL) == CURLE_OK ? 0 : -1;
+    return http_global_init();
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 #include "fs/files/directory_handle.h"
-#include "fs/ops/entry.h"
+#include "fs/entry.h"
 
 #define DOT_ENTRIES 2 /* cookies of `.` and `..` */
 

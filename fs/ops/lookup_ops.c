@@ -1,5 +1,5 @@
 #include "fs/ops/lookup_ops.h"
-#include "fs/ops/entry.h"
+#include "fs/entry.h"
 
 #define BLOCK_SIZE 4096
 #define TOTAL_BYTES                                                                                \

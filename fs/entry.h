@@ -1,5 +1,5 @@
-#ifndef FS_OPS_ENTRY_H
-#define FS_OPS_ENTRY_H
+#ifndef FS_ENTRY_H
+#define FS_ENTRY_H
 /* What LOOKUP and READDIRPLUS answer of a name: its node and attributes, and how long they hold. */
 #include "fs/request.h"
 

@@ -1,4 +1,4 @@
-#include "fs/ops/entry.h"
+#include "fs/entry.h"
 
 void entry_attributes(const struct file_system *fs, const struct inode *inode, struct stat *ret)
 {

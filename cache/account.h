@@ -1,7 +1,8 @@
 #ifndef CACHE_ACCOUNT_H
 #define CACHE_ACCOUNT_H
-/* The account as this mount sees it: all of cache/ that fs/ knows. Keys and pages; no names, no nodes, no FUSE.
- * Any thread; functions block up to caller->call.deadline_ms. 0 or -errno, the reason in caller->call.failure. */
+/* The account as this mount sees it: all of cache/ that fs/ knows. Keys and pages; no names, no
+ * nodes, no FUSE. Any thread; functions block up to caller->call.deadline_ms. 0 or -errno, the
+ * reason in caller->call.failure. */
 #include "cache/failure_log.h"
 #include "cache/listing.h"
 
@@ -23,8 +24,8 @@ int account_find(struct account *account, struct caller *caller, struct address 
 /* Is there such a table, a partition with a row in `range`? 0 or -ENOENT. */
 int account_find_directory(struct account *account, struct caller *caller,
                            const struct directory *directory);
-uint64_t account_number(struct account *account,
-                        const struct entity *entity); /* st_ino; NULL: a new one */
+/* st_ino; NULL: a new one */
+uint64_t account_number(struct account *account, const struct entity *entity);
 int account_list(struct account *account, const struct directory *directory, struct listing **ret);
 struct failure_log *account_failures(struct account *account);
 

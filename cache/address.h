@@ -1,6 +1,7 @@
 #ifndef CACHE_ADDRESS_H
 #define CACHE_ADDRESS_H
-/* What fs/ can point at, in terms of keys: values; fs/tree/place makes them from names, cache/ never sees a name. */
+/* What fs/ can point at, in terms of keys: values; fs/tree/place makes them from names, cache/
+ * never sees a name. */
 #include "client/position.h"
 
 struct address { /* an entity's */

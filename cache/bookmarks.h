@@ -1,7 +1,8 @@
 #ifndef CACHE_BOOKMARKS_H
 #define CACHE_BOOKMARKS_H
-/* Where a listing was, so that seekdir can go back without reading from the begin: some (cookie, position) pairs, evenly
- * spread, in memory that does not grow with the directory. Pure, one thread. */
+/* Where a listing was, so that seekdir can go back without reading from the begin: some (cookie,
+ * position) pairs, evenly spread, in memory that does not grow with the directory. Pure, one
+ * thread. */
 #include "client/bytes.h"
 
 #define BOOKMARKS_MAX 256
@@ -20,9 +21,10 @@ struct bookmarks {
 void bookmarks_init(struct bookmarks *bookmarks, uint64_t spacing);
 void bookmarks_finish(struct bookmarks *bookmarks);
 void bookmarks_clear(struct bookmarks *bookmarks); /* the listing begins anew */
-/* Cookies are told in ascending order; one nearer to the last than the spacing, or without memory, is not kept. */
+/* Cookies are told in ascending order; one nearer to the last than the spacing, or without memory,
+ * is not kept. */
 void bookmarks_add(struct bookmarks *bookmarks, uint64_t cookie, struct bytes position);
-const struct bookmark *bookmarks_find(const struct bookmarks *bookmarks,
-                                      uint64_t cookie); /* the last at or before it; NULL: none */
+/* the last at or before it; NULL: none */
+const struct bookmark *bookmarks_find(const struct bookmarks *bookmarks, uint64_t cookie);
 
 #endif

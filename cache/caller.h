@@ -5,9 +5,9 @@
 
 struct caller {
     struct call call;
-    int64_t
-        patience_ms; /* how long to go on without progress: each answered page puts the deadline off by it */
-    int64_t valid_ms; /* out: how long the kernel may keep the answer, a "no" as well */
+    int64_t patience_ms; /* how long to go on without progress: each answered page puts the deadline
+                            off by it */
+    int64_t valid_ms;    /* out: how long the kernel may keep the answer, a "no" as well */
 };
 
 static inline void caller_made_progress(struct caller *caller, const struct clock *clock)

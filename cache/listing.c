@@ -136,7 +136,8 @@ static int position_behind(struct listing *listing, struct bytes key_or_position
     return buffer_append_string(&listing->position, POSITION_AFTER);
 }
 
-/* Puts an answer in place: its rows are the window, and the next question begins behind the last of them. */
+/* Puts an answer in place: its rows are the window, and the next question begins behind the last of
+ * them. */
 static int take_entities(struct listing *listing, struct answer *answer, int64_t asked_ms)
 {
     size_t rows = page_rows(answer->page);

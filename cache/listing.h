@@ -1,8 +1,9 @@
 #ifndef CACHE_LISTING_H
 #define CACHE_LISTING_H
-/* The names for one opendir: a cursor. It stands at a position, never at a continuation token (one is followed only
- * behind an empty page, at once; the list of tables alone has no positions and keeps its token), so a reader may pause
- * for days. Holds one page. One thread at a time; no lock; blocks for the requests that it sends. */
+/* The names for one opendir: a cursor. It stands at a position, never at a continuation token (one
+ * is followed only behind an empty page, at once; the list of tables alone has no positions and
+ * keeps its token), so a reader may pause for days. Holds one page. One thread at a time; no lock;
+ * blocks for the requests that it sends. */
 #include "cache/address.h"
 #include "cache/caller.h"
 #include "client/table_store.h"
@@ -25,12 +26,13 @@ struct listing_source { /* lives longer than the listing */
 };
 
 struct listing;
+/* sends nothing */
 int listing_create(const struct listing_source *source, const struct directory *directory,
-                   struct listing **ret);    /* sends nothing */
+                   struct listing **ret);
 void listing_close(struct listing *listing); /* takes NULL */
-/* The entry behind `cookie` (0: the first, asked for anew when the listing had begun already): 1; 0 at the sure end;
- * -errno: the listing cannot go on now. Never -ENOENT, which readers take for the end: a directory that vanished is -ESTALE.
- * A failed call changes nothing; it may be made again. */
+/* The entry behind `cookie` (0: the first, asked for anew when the listing had begun already): 1; 0
+ * at the sure end; -errno: the listing cannot go on now. Never -ENOENT, which readers take for the
+ * end: a directory that vanished is -ESTALE. A failed call may be made again. */
 int listing_next(struct listing *listing, struct caller *caller, uint64_t cookie,
                  struct listing_entry *ret);
 

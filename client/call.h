@@ -1,6 +1,7 @@
 #ifndef CLIENT_CALL_H
 #define CLIENT_CALL_H
-/* One call on the service: brings a deadline and a cancel, takes away the reason of a failure. On the stack, one thread. */
+/* One call on the service: brings a deadline and a cancel, takes away the reason of a failure. On
+ * the stack, one thread. */
 #include "client/base.h"
 #include "client/clock.h"
 

@@ -39,7 +39,8 @@ static struct row *find_row_locked(struct counting_store *self, const char *oper
     return NULL;
 }
 
-/* The row to count in. The last quarter of the table is for "other", so that nothing is ever left uncounted. */
+/* The row to count in. The last quarter of the table is for "other", so that nothing is ever left
+ * uncounted. */
 static struct row *take_row_locked(struct counting_store *self, const char *operation,
                                    int http_status, const char *command)
 {

@@ -2,8 +2,7 @@
 
 #include <stdatomic.h>
 
-struct
-    row { /* text, position and ETag lie one behind the other; the next row's text ends the ETag */
+struct row { /* text, position and ETag lie one behind the other; `end` is the next row's text */
     int64_t timestamp;
     uint32_t text, position, etag, end;
 };

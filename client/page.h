@@ -1,11 +1,12 @@
 #ifndef CLIENT_PAGE_H
 #define CLIENT_PAGE_H
-/* Page: a run of entities in key order and the range it covers completely. Immutable, counted, any thread.
- * One allocation: positions, canonical texts and ETags one behind the other, and an index of 24 bytes a row.
- * Every entity text in the program is a row of a page: an answer of 1,000 and one that was got alone. */
+/* Page: a run of entities in key order and the range it covers completely. Immutable, counted, any
+ * thread. One allocation: positions, canonical texts and ETags one behind the other, and an index
+ * of 24 bytes a row. Every entity text in the program is a row of a page: an answer of 1,000 and
+ * one that was got alone. */
 #include "client/position.h"
 
-#define PAGE_MAX_BYTES ((size_t)64 << 20) /* of positions, texts and ETags: offsets have 32 bits */
+#define PAGE_MAX_BYTES ((size_t)64 << 20) /* of all a page holds: offsets have 32 bits */
 
 struct page;
 
@@ -25,7 +26,8 @@ struct bytes page_text(const struct page *page, size_t row);
 struct bytes page_etag(const struct page *page, size_t row);
 int64_t page_timestamp(const struct page *page, size_t row);      /* 100 ns since 1970 */
 size_t page_seek(const struct page *page, struct bytes position); /* first row at or after it */
-/* The row's inode number. The first call takes a block of numbers, one a row, from the atomic counter. */
+/* The row's inode number. The first call takes a block of numbers, one a row, from the atomic
+ * counter. */
 uint64_t page_number(struct page *page, size_t row, _Atomic uint64_t *counter);
 
 void entity_finish(struct entity *entity); /* lets its page go; takes an empty one */
@@ -38,13 +40,14 @@ struct buffer *page_builder_text(struct page_builder *builder);
 /* -EFBIG past max_bytes; ends the row with what was appended since the last. */
 int page_builder_end_row(struct page_builder *builder, struct bytes position, struct bytes etag,
                          int64_t timestamp);
-void page_builder_drop_row(
-    struct page_builder *builder); /* forgets what was appended since the last end */
+/* Forgets what was appended since the last end. */
+void page_builder_drop_row(struct page_builder *builder);
 void page_builder_clear(struct page_builder *builder); /* no row, no error */
 size_t page_builder_rows(const struct page_builder *builder);
 struct bytes page_builder_position(const struct page_builder *builder, size_t row);
+/* the builder is empty afterwards */
 int page_builder_finish(struct page_builder *builder, struct range covered, bool keys_only,
-                        struct page **ret); /* the builder is empty afterwards */
+                        struct page **ret);
 
 DEFINE_CLEANUP(struct page *, page_unref);
 DEFINE_CLEANUP(struct page_builder *, page_builder_destroy);

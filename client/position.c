@@ -39,7 +39,8 @@ static bool is_legal_in_key(uint32_t character)
            character != '\\' && character != '#' && character != '?';
 }
 
-/* The next character in UTF-16 order that a key can hold; false behind the last. A lone surrogate's is the next unit. */
+/* The next character in UTF-16 order that a key can hold; false behind the last. A lone surrogate's
+ * is the next unit. */
 static bool next_character(uint32_t *character)
 {
     do {

@@ -1,8 +1,9 @@
 #ifndef CLIENT_POSITION_H
 #define CLIENT_POSITION_H
-/* Position: PartitionKey NUL RowKey, each key in CESU-8; memcmp is the service's order (UTF-16 units). Ends of ranges
- * may also be a piece of a PartitionKey without NUL: it stands before every key that starts with it. Pure, any thread.
- * Inside the program a key is CESU-8 bytes; UTF-8 exists in names, texts and URLs only. A key with U+0000 is -EPROTO. */
+/* Position: PartitionKey NUL RowKey, each key in CESU-8; memcmp is the service's order (UTF-16
+ * units). Ends of ranges may also be a piece of a PartitionKey without NUL: it stands before every
+ * key that starts with it. Pure, any thread. Inside the program a key is CESU-8 bytes; UTF-8 exists
+ * in names, texts and URLs only. A key with U+0000 is -EPROTO. */
 #include "client/bytes.h"
 
 #define POSITION_AFTER                                                                             \
@@ -16,20 +17,18 @@ struct range { /* [lo, hi) */
 #define RANGE_ALL ((struct range){BYTES_LITERAL(""), BYTES_LITERAL(POSITION_END)})
 
 struct bytes position_partition_key(struct bytes position);
-bool position_has_row(
-    struct bytes position); /* is there a NUL: an end inside or at the begin of a partition */
+/* Is there a NUL? Then it is a row, or an end inside or at the begin of a partition. */
+bool position_has_row(struct bytes position);
 struct bytes position_row_key(struct bytes position); /* empty without NUL */
 int position_append(struct buffer *ret, struct bytes partition_key, struct bytes row_key);
 
-/* The least end behind everything that starts with `prefix`, a piece of one key (no NUL): the next character in
- * UTF-16 order that a key can hold. Nothing behind it: `fallback` is appended instead. */
+/* The least end behind everything that starts with `prefix`, a piece of one key (no NUL): the next
+ * character in UTF-16 order that a key can hold. Nothing behind it: `fallback` is appended. */
 int prefix_append_successor(struct buffer *ret, struct bytes prefix, struct bytes fallback);
 
 bool range_is_empty(struct range range);
 bool range_holds(struct range range, struct bytes position);
-bool range_is_in_partition(
-    struct range range); /* lo has a NUL, and hi is not behind lo's partition */
-bool range_is_askable(
-    struct range range); /* inside one partition, or both ends at partition borders */
+bool range_is_in_partition(struct range range); /* lo has a NUL, hi is not behind its partition */
+bool range_is_askable(struct range range);      /* inside one partition, or whole partitions */
 
 #endif

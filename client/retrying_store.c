@@ -14,7 +14,8 @@ struct retrying_store {
     _Atomic uint64_t chance; /* state of the generator behind the jitter */
 };
 
-/* One operation with its arguments: `attempt` makes it once, and first forgets what a failed attempt left. */
+/* One operation with its arguments: `attempt` makes it once, and first forgets what a failed
+ * attempt left. */
 struct request {
     int (*attempt)(const struct request *request, struct table_store *inner, struct call *call);
     const struct query *query;

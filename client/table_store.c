@@ -1,7 +1,8 @@
 #include "client/table_store.h"
 
-/* Tokens are compared with a milestone, which moves up after 1, 2, 4... empty pages (Brent): a circle of any length
- * is found within a few times its length, and one token is kept, not all. A page with rows breaks every circle. */
+/* Tokens are compared with a milestone, which moves up after 1, 2, 4... empty pages (Brent): a
+ * circle of any length is found within a few times its length, and one token is kept, not all. A
+ * page with rows breaks every circle. */
 struct continuation {
     struct buffer token, position, milestone;
     size_t steps, limit;

@@ -1,14 +1,16 @@
 #ifndef CLIENT_TABLE_STORE_H
 #define CLIENT_TABLE_STORE_H
-/* The seam: a table service. Every operation blocks until its call's deadline, may run on any thread, makes ONE
- * attempt, answers 0 or -errno and leaves the reason in call->failure. Implementers fill ops; users call the wrappers. */
+/* The seam: a table service. Every operation blocks until its call's deadline, may run on any
+ * thread, makes ONE attempt, answers 0 or -errno and leaves the reason in call->failure.
+ * Implementers fill ops; users call the wrappers. */
 #include "client/call.h"
 #include "client/page.h"
 
 #define TABLE_STORE_PAGE_ROWS 1000 /* what a service answers at most in one page */
 
-/* The service's opaque token and the position it stands behind (the wrapper sets it; an empty page carries it on), where a
- * continued page's coverage begins and where a scan resumes when the token is too old. Immutable outside the wrappers. */
+/* The service's opaque token and the position it stands behind (the wrapper sets it; an empty page
+ * carries it on), where a continued page's coverage begins and where a scan resumes when the token
+ * is too old. Immutable outside the wrappers. */
 struct continuation;
 int continuation_create(struct bytes token, struct continuation **ret); /* for implementers */
 struct bytes continuation_token(const struct continuation *continuation);
@@ -47,16 +49,17 @@ struct table_store_ops {
     void (*destroy)(struct table_store *);
 };
 
-/* The rows of the range, page by page. Checks that rows ascend strictly inside the range and behind `after`, and that
- * tokens do not go in a circle (else -EPROTO), and sets what the page covers: the one place for these. Coverage begins
- * at after's position, else range.lo; ends at range.hi without a next, behind the last row with one.
- * No such table: -ENOENT. */
+/* The rows of the range, page by page. Checks that rows ascend strictly inside the range and behind
+ * `after`, and that tokens do not go in a circle (else -EPROTO), and sets what the page covers: the
+ * one place for these. Coverage begins at after's position, else range.lo; ends at range.hi without
+ * a next, behind the last row with one. No such table: -ENOENT. */
 int table_store_query(struct table_store *store, const struct query *query, struct call *call,
                       struct answer *ret);
 /* One entity, a page of one row; -ENOENT: no such entity, or no such table. */
 int table_store_get(struct table_store *store, const char *table, struct bytes position,
                     struct call *call, struct page **ret);
-/* A page of table names, appended to ret; `only` non-NULL: just the table of that name, spelled as it is stored. */
+/* A page of table names, appended to ret; `only` non-NULL: just the table of that name, spelled as
+ * it is stored. */
 int table_store_list_tables(struct table_store *store, const char *only,
                             const struct continuation *after, struct call *call,
                             struct table_names *ret, struct continuation **ret_next);

@@ -44,7 +44,7 @@ install_packages() # PACKAGE...
     [ ${#missing[@]} = 0 ] && return
     echo "Installing ${missing[*]}"
     as_root apt-get update -qq || fail 'apt-get update failed: is the network up?'
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
+    as_root env DEBIAN_FRONTEND=noninteractive DEBCONF_NOWARNINGS=yes apt-get install -qq -y --no-install-recommends \
         -o DPkg::Lock::Timeout=120 -o Dpkg::Use-Pty=0 "${missing[@]}" >/dev/null ||
         fail "apt-get could not install: ${missing[*]}"
 }

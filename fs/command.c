@@ -302,7 +302,8 @@ static int complain_memory(void)
     return EXIT_MOUNTING;
 }
 
-/* In the process that stays: from options to a mounted file system that has ended. Reads top to bottom. */
+/* In the process that stays: from options to a mounted file system that has ended. Reads top to
+ * bottom. */
 static int mount_and_serve(struct mount_command *command, store_decorator *decorate)
 {
     (void)prctl(PR_SET_DUMPABLE, 0); /* no core, no debugger: they would show the key */
@@ -343,7 +344,7 @@ static int prepare_mountpoint(struct mount_command *command, const char *directo
     return r < 0 ? EXIT_MOUNTING : 0;
 }
 
-/* Options and operands of `mount`; a relative ca_cert is made absolute, for the daemon works in /. */
+/* Options and operands of `mount`; a relative ca_cert is made absolute: the daemon works in /. */
 static int parse_mount(int argc, char **argv, struct mount_command *command, const char **ret_dir)
 {
     for (int option; (option = getopt(argc, argv, "fo:")) != -1;) {
@@ -409,7 +410,7 @@ static int open_pidfd(pid_t pid)
     return pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 }
 
-/* Waits for the daemon's end, so that what comes after `unmount` finds nothing of the mount left. */
+/* Waits for the daemon's end, so that what comes after `unmount` finds nothing of it left. */
 static int await_daemon(int pidfd)
 {
     struct pollfd pollfd = {.fd = pidfd, .events = POLLIN};

@@ -1,6 +1,7 @@
 #ifndef FS_COMMAND_H
 #define FS_COMMAND_H
-/* The command line: `tablefuse mount|unmount|version`. Wires the program together; the one place that names stores. */
+/* The command line: `tablefuse mount|unmount|version`. Wires the program together; the one place
+ * that names stores. */
 
 struct table_store;
 
@@ -13,10 +14,10 @@ enum command_exit {
     EXIT_MOUNTING = 32,
 };
 
-/* Puts another store in front of the service's, for tests: takes `inner` on success. 0 or -errno. */
+/* Puts another store in front of the service's, for tests: takes `inner` on success. */
 typedef int store_decorator(struct table_store *inner, struct table_store **ret);
 
-int command_run(int argc, char **argv,
-                store_decorator *decorate); /* decorate may be NULL; the exit code */
+/* decorate may be NULL; the exit code */
+int command_run(int argc, char **argv, store_decorator *decorate);
 
 #endif

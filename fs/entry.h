@@ -3,8 +3,9 @@
 /* What LOOKUP and READDIRPLUS answer of a name: its node and attributes, and how long they hold. */
 #include "fs/request.h"
 
-/* Counts one more lookup of `name` in `parent`, with *place (taken), and fills *ret. `entity` NULL: a directory or a
- * control file. `number`: st_ino where the name had no node; 0: a new one. 0 or -ENOMEM. */
+/* Counts one more lookup of `name` in `parent`, with *place (taken), and fills *ret. `entity` NULL:
+ * a directory or a control file. `number`: st_ino where the name had no node; 0: a new one. 0 or
+ * -ENOMEM. */
 int entry_make(struct file_system *fs, uint64_t parent, struct bytes name, struct place *place,
                const struct entity *entity, uint64_t number, int64_t valid_ms,
                struct fuse_entry_param *ret);

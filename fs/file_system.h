@@ -1,7 +1,7 @@
 #ifndef FS_FILE_SYSTEM_H
 #define FS_FILE_SYSTEM_H
-/* What the handlers work on: FUSE's user data. Filled by fs/command before the session runs, read-only afterwards but for
- * the atomics; each part has its own lock. */
+/* What the handlers work on: FUSE's user data. Filled by fs/command before the session runs,
+ * read-only afterwards but for the atomics; each part has its own lock. */
 #include "cache/account.h"
 #include "fs/files/control_dir.h"
 #include "fs/log.h"

@@ -1,7 +1,8 @@
 #ifndef FS_LOG_H
 #define FS_LOG_H
-/* Messages for the person who mounted: standard error while in the foreground (and until the mount is ready), the
- * system's log afterwards. Any thread. Never holds a credential: nothing below fs/ logs, and errors carry none. */
+/* Messages for the person who mounted: standard error while in the foreground (and until the mount
+ * is ready), the system's log afterwards. Any thread. Never holds a credential: nothing below fs/
+ * logs, and errors carry none. */
 #include <stdbool.h>
 
 struct log {

@@ -6,7 +6,8 @@
 
 #define MAX_TTL_MS ((uint64_t)24 * 3600 * 1000)
 
-/* As they stand on the command line; checked afterwards, because fuse_opt's own numbers take trailing garbage. */
+/* As they stand on the command line; checked afterwards, because fuse_opt's own numbers take
+ * trailing garbage. */
 struct raw_options {
     char *table, *ca_cert, *ttl, *uid, *gid, *umask;
     int allow_other, rw;

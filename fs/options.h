@@ -1,6 +1,7 @@
 #ifndef FS_OPTIONS_H
 #define FS_OPTIONS_H
-/* The options of `tablefuse mount -o`. Parsing is pure but for messages on standard error. One thread. */
+/* The options of `tablefuse mount -o`. Parsing is pure but for messages on standard error. One
+ * thread. */
 #include "client/base.h"
 #include "fs/tree/attributes.h"
 
@@ -18,11 +19,11 @@ struct options {
     bool allow_other;
 };
 
-/* Takes our own options out of args ("-o a,b=c" pairs) and leaves those of FUSE. `defaults` come from the process that
- * mounts: uid, gid, umask. -EINVAL after a message on standard error. */
+/* Takes our own options out of args ("-o a,b=c" pairs) and leaves those of FUSE. `defaults` come
+ * from the process that mounts: uid, gid, umask. -EINVAL after a message on standard error. */
 int options_parse(struct fuse_args *args, uid_t uid, gid_t gid, mode_t umask, struct options *ret);
 void options_finish(struct options *options);
-/* Seconds with an optional fraction, "0.25", to milliseconds; false: not a number, or over a day. */
+/* Seconds with an optional fraction, "0.25", to milliseconds; false: no number, or over a day. */
 bool options_parse_seconds(const char *text, int64_t *ret_ms);
 
 #endif

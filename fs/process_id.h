@@ -1,8 +1,8 @@
 #ifndef FS_PROCESS_ID_H
 #define FS_PROCESS_ID_H
-/* Who a FUSE request is from. FUSE gives a thread's id; the process is its thread group. Read from /proc (status and comm
- * alone: other files there may wait for the caller's own page fault), some 20 us, kept a second a thread. Any thread;
- * one leaf mutex, not held while reading. */
+/* Who a FUSE request is from. FUSE gives a thread's id; the process is its thread group. Read from
+ * /proc (status and comm alone: other files there may wait for the caller's own page fault), some
+ * 20 us, kept a second a thread. Any thread; one leaf mutex, not held while reading. */
 #include "client/clock.h"
 
 #include <stdbool.h>
@@ -13,11 +13,13 @@
 struct process_ids;
 int process_ids_create(const struct clock *clock, struct process_ids **ret);
 void process_ids_destroy(struct process_ids *ids); /* takes NULL */
-/* The command name of the thread's process; "" for thread 0 (another pid namespace) and one that is gone. */
+/* The command name of the thread's process; "" for thread 0 (another pid namespace) and one that is
+ * gone. */
 void process_ids_command(struct process_ids *ids, pid_t thread, char ret[PROCESS_COMMAND_SIZE]);
 
-/* Does a signal wait for the thread by which a person or a service manager ends it: SIGKILL, SIGINT, SIGTERM, SIGHUP or
- * SIGQUIT, even if it is caught? True for thread 0 and for one that is gone: nobody can be asked. Reads /proc. */
+/* Does a signal wait for the thread by which a person or a service manager ends it: SIGKILL,
+ * SIGINT, SIGTERM, SIGHUP or SIGQUIT, even if it is caught? True for thread 0 and for one that is
+ * gone: nobody can be asked. Reads /proc. */
 bool process_is_being_ended(pid_t thread);
 
 #endif

@@ -7,7 +7,8 @@ static bool is_cancelled(void *context)
     struct request *request = context;
     if (fuse_session_exited(request->fs->session))
         return true;
-    /* the kernel says once that some signal came; which, and whether a later one ends the caller, /proc tells */
+    /* the kernel says once that some signal came; which, and whether a later one ends the caller,
+     * /proc tells */
     return fuse_req_interrupted(request->req) && process_is_being_ended(request->context->pid);
 }
 

@@ -1,7 +1,8 @@
 #ifndef FS_REQUEST_H
 #define FS_REQUEST_H
-/* One FUSE request that may ask the service: who asks, how long it may take, when it is interrupted, and how a failure is
- * told. On the handler's stack, one thread. Every errno below is negative; the sign flips here, in the replies. */
+/* One FUSE request that may ask the service: who asks, how long it may take, when it is
+ * interrupted, and how a failure is told. On the handler's stack, one thread. Every errno below is
+ * negative; the sign flips here, in the replies. */
 #define FUSE_USE_VERSION 312
 #include "fs/file_system.h"
 
@@ -19,15 +20,16 @@ struct request {
     struct caller caller;
 };
 
-/* False: too many callers wait; the request is answered with EBUSY. Else request_end is called after the reply. */
+/* False: too many callers wait; the request is answered with EBUSY. Else request_end is called
+ * after the reply. */
 bool request_begin(struct request *request, fuse_req_t req, const char *operation);
 void request_end(struct request *request);
 
-/* Notes the failure in the log, with the place it is about (NULL: none), and answers it. -ENOENT, -EINTR and -ESTALE that no
- * service answer explains are ordinary and not noted. */
+/* Notes the failure in the log, with the place it is about (NULL: none), and answers it. -ENOENT,
+ * -EINTR and -ESTALE that no service answer explains are ordinary and not noted. */
 void request_fail(struct request *request, int error, const struct place *place);
-void request_note(struct request *request, int error,
-                  const struct place *place); /* without the reply */
+/* without the reply */
+void request_note(struct request *request, int error, const struct place *place);
 
 static inline struct file_system *request_fs(fuse_req_t req)
 {

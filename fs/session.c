@@ -8,7 +8,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* Made when needed. With every thread busy an interrupt is not even read, so more than may wait (fs/request.h). */
+/* Made when needed. With every thread busy an interrupt is not even read, so more than may wait
+ * (fs/request.h). */
 #define MAX_THREADS      1024
 #define MAX_IDLE_THREADS 16
 
@@ -47,8 +48,9 @@ static ssize_t channel_read(int fd, void *buffer, size_t size, void *userdata)
 }
 
 #if FUSE_VERSION < FUSE_MAKE_VERSION(3, 17)
-/* FIXME: drop when libfuse 3.17 is the oldest: before it, libfuse never tells the kernel that lookups and reads of one
- * directory may run in parallel, though it is asked to (libfuse pull request 861). So the flag is set in its reply. */
+/* FIXME: drop when libfuse 3.17 is the oldest: before it, libfuse never tells the kernel that
+ * lookups and reads of one directory may run in parallel, though it is asked to (libfuse pull
+ * request 861). So the flag is set in its reply. */
 static void allow_parallel_directory_operations(const struct iovec *iov, int count)
 {
     struct fuse_init_out *init = count == 2 ? iov[1].iov_base : NULL;

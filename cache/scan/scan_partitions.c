@@ -1,6 +1,7 @@
-/* Jumps. A page of keys tells some partitions whole and the beginning of one more; the next question is for what lies
- * behind that last one (`PartitionKey gt last`), never for the rest of it, so ten huge partitions cost ten requests. A
- * token is followed only behind an empty page, which tells nothing to jump from. One request is out at a time. */
+/* Jumps. A page of keys tells some partitions whole and the beginning of one more; the next
+ * question is for what lies behind that last one (`PartitionKey gt last`), never for the rest of
+ * it, so ten huge partitions cost ten requests. A token is followed only behind an empty page,
+ * which tells nothing to jump from. One request is out at a time. */
 #include "cache/scan/scan.h"
 
 #define TOP_MAX TABLE_STORE_PAGE_ROWS

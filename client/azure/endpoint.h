@@ -10,9 +10,8 @@
 #define ENDPOINT_ACCOUNT_SIZE 25
 #define ENDPOINT_TABLE_SIZE   64
 
-struct endpoint { /* a value */
-    char url
-        [ENDPOINT_URL_SIZE]; /* scheme://host[:port][/account]: lower case, no slash at the end */
+struct endpoint {                /* a value */
+    char url[ENDPOINT_URL_SIZE]; /* scheme://host[:port][/account]: lower case, no slash behind */
     char account[ENDPOINT_ACCOUNT_SIZE]; /* as it signs: without -secondary */
     char table[ENDPOINT_TABLE_SIZE];     /* "": the URL named none */
     bool is_loopback;

@@ -1,7 +1,7 @@
 #include "client/azure/request_url.h"
 #include "client/text/unicode.h"
 
-#define KEY_MAX_BYTES ((size_t)16 << 10) /* of one key in UTF-8; the service's own limit is 2 KiB */
+#define KEY_MAX_BYTES ((size_t)16 << 10) /* of one key in UTF-8; the service allows 2 KiB */
 
 static const struct {
     const char *header, *parameter;

@@ -12,8 +12,8 @@
 size_t json_string_next(struct bytes raw, uint32_t *ret);
 
 int json_string_append_cesu8(struct buffer *ret, struct bytes raw);
-int json_string_append_utf8(struct buffer *ret,
-                            struct bytes raw); /* -EILSEQ: holds a lone surrogate */
+/* -EILSEQ: holds a lone surrogate */
+int json_string_append_utf8(struct buffer *ret, struct bytes raw);
 
 /* In canonical spelling, without quotes; never longer than `raw`. */
 int json_string_append_canonical(struct buffer *ret, struct bytes raw);

@@ -1,8 +1,9 @@
 #ifndef CLIENT_TEXT_UNICODE_H
 #define CLIENT_TEXT_UNICODE_H
-/* Characters in three encodings. Keys are CESU-8 inside the program (every UTF-16 unit encoded by itself, so that
- * memcmp is UTF-16 order), UTF-8 in names, texts and URLs. A lone surrogate is a character here, 0xD800 to 0xDFFF:
- * CESU-8 can hold it, UTF-8 cannot, so each edge escapes it in its own way. Pure. */
+/* Characters in three encodings. Keys are CESU-8 inside the program (every UTF-16 unit encoded by
+ * itself, so that memcmp is UTF-16 order), UTF-8 in names, texts and URLs. A lone surrogate is a
+ * character here, 0xD800 to 0xDFFF: CESU-8 can hold it, UTF-8 cannot, so each edge escapes it in
+ * its own way. Pure. */
 #include "client/bytes.h"
 
 #define UNICODE_IS_SURROGATE(c) ((c) >= 0xD800 && (c) <= 0xDFFF)
@@ -11,8 +12,8 @@
 size_t utf8_next(struct bytes utf8, uint32_t *ret);   /* strict: shortest form, no surrogates */
 size_t cesu8_next(struct bytes cesu8, uint32_t *ret); /* a pair is one character of 6 bytes */
 
-int utf8_append(struct buffer *ret,
-                uint32_t character); /* a lone surrogate: -EILSEQ, nothing appended */
+/* a lone surrogate: -EILSEQ, nothing appended */
+int utf8_append(struct buffer *ret, uint32_t character);
 int cesu8_append(struct buffer *ret, uint32_t character);
 
 /* Whole strings. -EILSEQ when the input is not well-formed, or holds what the output cannot. */

@@ -10,8 +10,9 @@ static struct open_file *handle_of(const struct fuse_file_info *info)
     return (struct open_file *)(uintptr_t)info->fh;
 }
 
-/* The service has another version than the node. The first time the kernel is told to look again; a thread that comes
- * straight back without a lookup (an open of /proc/self/fd/N) gets the text that is open there. */
+/* The service has another version than the node. The first time the kernel is told to look again; a
+ * thread that comes straight back without a lookup (an open of /proc/self/fd/N) gets the text that
+ * is open there. */
 static int open_outdated(struct request *request, const struct inode *inode, struct entity *ret)
 {
     struct file_system *fs = request->fs;

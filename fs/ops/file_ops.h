@@ -1,6 +1,6 @@
 #ifndef FS_OPS_FILE_OPS_H
 #define FS_OPS_FILE_OPS_H
-/* OPEN, READ, RELEASE, FSYNC (of files and directories). FLUSH is never sent: opens ask for none. */
+/* OPEN, READ, RELEASE, FSYNC (of files and directories). FLUSH is never sent: opens say so. */
 #include "fs/request.h"
 
 void file_ops_open(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info);

@@ -137,7 +137,8 @@ static bool is_same_version(const struct version *a, const struct version *b)
     return bytes_equal(a->etag, b->etag) && a->timestamp == b->timestamp && a->size == b->size;
 }
 
-/* Puts `made` in the place of the node that has its name, unless that one is the same version: then that one. */
+/* Puts `made` in the place of the node that has its name, unless that one is the same version: then
+ * that one. */
 static struct node *enter_locked(struct inode_table *table, struct node *made)
 {
     struct node *known = find_name_locked(table, made->inode.parent, made->inode.name);

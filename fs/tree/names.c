@@ -33,7 +33,8 @@ static int append_escaped(struct buffer *name, struct bytes bytes)
     return name->error;
 }
 
-/* The whole key, however long. *ret_fit: the size of its longest run of whole characters within `room`. */
+/* The whole key, however long. *ret_fit: the size of its longest run of whole characters within
+ * `room`. */
 static int encode_whole(struct bytes key, enum name_kind kind, size_t room, struct buffer *name,
                         size_t *ret_fit)
 {
@@ -143,7 +144,8 @@ int names_decode(struct bytes name, enum name_kind kind, struct buffer *ret_key,
     bool is_cut = split_cut(stem, &begin);
     if (!unescape(is_cut ? begin : stem, ret_key))
         return ret_key->error;
-    if (is_cut) /* whether a key is behind it, and this its canonical name, names_is_of says of each candidate */
+    if (is_cut) /* whether a key is behind it, and this its canonical name, names_is_of says of each
+                   candidate */
         *ret_meaning = NAME_MEANS_CUT;
     else if (names_is_of(name, kind, buffer_bytes(ret_key)))
         *ret_meaning = NAME_MEANS_KEY;

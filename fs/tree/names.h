@@ -1,10 +1,11 @@
 #ifndef FS_TREE_NAMES_H
 #define FS_TREE_NAMES_H
-/* Keys and file names. A name is the key in UTF-8 with `#XX` (hex of each byte, CESU-8 for a lone surrogate) for: `/`,
- * control characters, a leading `.`, `#`, lone surrogates, and a trailing `+` of a PartitionKey. The empty key is `#00`.
- * Row keys get `.json` behind them. A name that would be longer than 255 bytes is cut to its longest run of whole
- * characters that leaves room for `#~` and 16 hex digits of the SHA-256 of the whole key in CESU-8. A bijection on
- * the names that it makes; every other name means nothing. Pure; keys and names are hostile input. */
+/* Keys and file names. A name is the key in UTF-8 with `#XX` (hex of each byte, CESU-8 for a lone
+ * surrogate) for: `/`, control characters, a leading `.`, `#`, lone surrogates, and a trailing `+`
+ * of a PartitionKey. The empty key is `#00`. Row keys get `.json` behind them. A name that would be
+ * longer than 255 bytes is cut to its longest run of whole characters that leaves room for `#~` and
+ * 16 hex digits of the SHA-256 of the whole key in CESU-8. A bijection on the names that it makes;
+ * every other name means nothing. Pure; keys and names are hostile input. */
 #include "client/bytes.h"
 
 #define NAME_MAX_BYTES    255
@@ -12,8 +13,8 @@
 
 enum name_kind { NAME_PARTITION, NAME_ENTITY };
 
-int names_encode(struct bytes key, enum name_kind kind,
-                 struct buffer *ret_name); /* appends; -EILSEQ: no CESU-8 */
+/* appends; -EILSEQ: no CESU-8 */
+int names_encode(struct bytes key, enum name_kind kind, struct buffer *ret_name);
 
 enum name_meaning {
     NAME_MEANS_NOTHING,
@@ -24,7 +25,7 @@ enum name_meaning {
 /* Puts the key, or what it starts with, into ret_key (cleared first). -errno: memory alone. */
 int names_decode(struct bytes name, enum name_kind kind, struct buffer *ret_key,
                  enum name_meaning *ret_meaning);
-bool names_is_of(struct bytes name, enum name_kind kind,
-                 struct bytes key); /* would the key get this name? */
+/* would the key get this name? */
+bool names_is_of(struct bytes name, enum name_kind kind, struct bytes key);
 
 #endif

@@ -59,7 +59,8 @@ void place_finish(struct place *place)
     free(TAKE_PTR(place->text));
 }
 
-/* Table names are letters and digits, 3 to 63; whether one is there in this spelling, the account says. */
+/* Table names are letters and digits, 3 to 63; whether one is there in this spelling, the account
+ * says. */
 static int child_table(struct bytes name, struct place *ret)
 {
     char table[64];

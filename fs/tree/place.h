@@ -1,7 +1,7 @@
 #ifndef FS_TREE_PLACE_H
 #define FS_TREE_PLACE_H
-/* What a node stands for, made from names: the one place where a path becomes keys, and where a leading dot is seen.
- * Pure; a place owns its strings and does not change. */
+/* What a node stands for, made from names: the one place where a path becomes keys, and where a
+ * leading dot is seen. Pure; a place owns its strings and does not change. */
 #include "cache/address.h"
 #include "fs/tree/names.h"
 
@@ -27,13 +27,15 @@ struct place {
     uint32_t table_size, lo_size, hi_size;
 };
 
-int place_root(const char *table,
-               struct place *ret); /* table NULL: the account; else that table's directory */
+/* table NULL: the account; else that table's directory */
+int place_root(const char *table, struct place *ret);
 void place_finish(struct place *place);
 
-/* What `name` is in the directory `parent`: 0, -ENOENT (such a name is never there), -ENAMETOOLONG, -ENOTDIR, -ENOMEM. */
+/* What `name` is in the directory `parent`: 0, -ENOENT (such a name is never there), -ENAMETOOLONG,
+ * -ENOTDIR, -ENOMEM. */
 int place_child(const struct place *parent, struct bytes name, struct place *ret);
-/* The child that a key makes: settles a cut place once its key is found. 0, -ENOMEM, -EPROTO (no such key). */
+/* The child that a key makes: settles a cut place once its key is found. 0, -ENOMEM, -EPROTO (no
+ * such key). */
 int place_of_key(const struct place *parent, struct bytes key, struct place *ret);
 
 /* Views into the place. Of a cut place: the directory whose listing holds the key. */

@@ -1,9 +1,10 @@
 #ifndef FS_TREE_RECENT_H
 #define FS_TREE_RECENT_H
-/* What each thread looked up last: it usually opens that next, and needs no second request then. Also what keeps the
- * promise that a thread is answered ESTALE at most once in a row: the kernel answers ESTALE by LOOKUP and OPEN, and that
- * OPEN succeeds with the text that its LOOKUP brought, whatever changed meanwhile. The last RECENT_SIZE threads are
- * remembered. Any thread; one leaf mutex. */
+/* What each thread looked up last: it usually opens that next, and needs no second request then.
+ * Also what keeps the promise that a thread is answered ESTALE at most once in a row: the kernel
+ * answers ESTALE by LOOKUP and OPEN, and that OPEN succeeds with the text that its LOOKUP brought,
+ * whatever changed meanwhile. The last RECENT_SIZE threads are remembered. Any thread; one leaf
+ * mutex. */
 #include "client/page.h"
 
 #include <sys/types.h>
@@ -16,13 +17,13 @@ void recent_destroy(struct recent *recent); /* takes NULL */
 
 void recent_looked_up(struct recent *recent, pid_t thread, uint64_t node,
                       const struct entity *entity, int64_t valid_until_ms);
-/* The node's text, if it is what the thread looked up last, and valid or behind an ESTALE; it is forgotten with that. The
- * caller finishes it. */
+/* The node's text, if it is what the thread looked up last, and valid or behind an ESTALE; it is
+ * forgotten with that. The caller finishes it. */
 bool recent_take(struct recent *recent, pid_t thread, uint64_t node, int64_t now_ms,
                  struct entity *ret);
 void recent_answered_stale(struct recent *recent, pid_t thread);
-bool recent_was_stale(struct recent *recent,
-                      pid_t thread); /* since the thread's last successful open */
+/* since the thread's last successful open */
+bool recent_was_stale(struct recent *recent, pid_t thread);
 void recent_opened(struct recent *recent, pid_t thread);
 
 DEFINE_CLEANUP(struct recent *, recent_destroy);

@@ -1,4 +1,5 @@
-/* A name that means a key is the name of that key and of no other; a key's name is a legal file name that leads back. */
+/* A name that means a key is the name of that key and of no other; a key's name is a legal file
+ * name that leads back. */
 #include "fs/tree/names.h"
 #include "fs/tree/place.h"
 #include "tests/fuzz/fuzz.h"

@@ -120,7 +120,8 @@ static int befall(struct faulty_store *self, enum operation operation, struct ca
     return r;
 }
 
-/* Our token: the number of empty pages answered so far (one character), then the inner store's token, if there is one. */
+/* Our token: the number of empty pages answered so far (one character), then the inner store's
+ * token, if there is one. */
 static int wrap_token(int empty_pages, const struct continuation *inner, struct continuation **ret)
 {
     _cleanup_(buffer_finish) struct buffer token;

@@ -1,13 +1,15 @@
 #ifndef TESTS_STORES_FAULTY_STORE_H
 #define TESTS_STORES_FAULTY_STORE_H
-/* A decorator for tests: a service on a bad day, made to order. Any thread. Rules, separated by commas:
+/* A decorator for tests: a service on a bad day, made to order. Any thread. The rules, separated by
+ * commas:
+ *
  *   latency=MS             every request waits so long first (a cancelled one does not)
- *   fail=OP:N:STATUS:CODE  the N-th request (from 1) of OP (query, get, list_tables, or * for each of them by itself)
- *                          answers this HTTP status and service code; STATUS 0: the connection is reset.
- *                          N+: the N-th and all later; N of "*": every one
+ *   fail=OP:N:STATUS:CODE  the N-th request (from 1) of OP (query, get, list_tables, or * for each
+ *                          of them) answers this HTTP status and service code; STATUS 0: the
+ *                          connection is reset. N+: the N-th and all later; N of "*": every one
  *   short=ROWS             pages hold at most so many rows, with a token
  *   empty=K                K empty pages with a token come before each page of a query
- *   circle                 every query answers empty pages whose tokens go in a circle of three */
+ *   circle                 queries answer empty pages whose tokens go in a circle of three */
 #include "client/clock.h"
 #include "client/table_store.h"
 

@@ -1,6 +1,7 @@
 #ifndef TESTS_STORES_MEMORY_STORE_H
 #define TESTS_STORES_MEMORY_STORE_H
-/* A store for unit tests: tables in memory, answered by the rules of the seam, and a diary of what was asked. One thread. */
+/* A store for unit tests: tables in memory, answered by the rules of the seam, and a diary of what
+ * was asked. One thread. */
 #include "client/table_store.h"
 
 #define MEMORY_STORE_DIARY 256

@@ -1,6 +1,7 @@
 #ifndef TESTS_UNIT_UNIT_H
 #define TESTS_UNIT_UNIT_H
-/* What every unit test includes: cmocka with what it needs, a clock that tests turn, byte strings compared. */
+/* What every unit test includes: cmocka with what it needs, a clock that tests turn, byte strings
+ * compared. */
 #include "client/bytes.h"
 #include "client/clock.h"
 

@@ -28,6 +28,7 @@ struct listing {
     struct buffer position;    /* where what is behind the window begins; of tables: unused */
     struct continuation *next; /* behind an empty page; of tables: behind the window */
     struct scan *scan; /* of partitions: it stands behind the window; NULL: begins at position */
+    int top;           /* rows to ask for */
     bool is_started, is_complete; /* complete: nothing is behind the window */
     struct bookmarks bookmarks;
 };
@@ -40,6 +41,7 @@ int listing_create(const struct listing_source *source, const struct directory *
         return -ENOMEM;
     listing->source = *source;
     listing->kind = directory->kind;
+    listing->top = TABLE_STORE_PAGE_ROWS;
     buffer_init(&listing->lo, POSITION_MAX_BYTES);
     buffer_init(&listing->hi, POSITION_MAX_BYTES);
     buffer_init(&listing->position, POSITION_MAX_BYTES);
@@ -158,7 +160,7 @@ static int fill_entities(struct listing *listing, struct caller *caller)
     struct query query = {.table = listing->table,
                           .range = {buffer_bytes(&listing->position), buffer_bytes(&listing->hi)},
                           .after = listing->next,
-                          .top = TABLE_STORE_PAGE_ROWS};
+                          .top = listing->top};
     if (range_is_empty(query.range)) {
         listing->is_complete = true;
         return 0;
@@ -166,6 +168,10 @@ static int fill_entities(struct listing *listing, struct caller *caller)
     _cleanup_(answer_finish) struct answer answer = {0};
     int64_t asked_ms = clock_now_ms(listing->source.clock);
     int r = table_store_query(listing->source.store, &query, &caller->call, &answer);
+    if (r == -EFBIG && listing->top > 1) { /* a thousand entities of up to 1 MiB: fewer, then */
+        listing->top = MAX(listing->top / 8, 1);
+        return 0;
+    }
     return r < 0 ? r : take_entities(listing, &answer, asked_ms);
 }
 
@@ -273,8 +279,8 @@ static int fill(struct listing *listing, struct caller *caller)
         r = fill_entities(listing, caller);
         break;
     }
-    if (r == -ENOMEM || r == -EFBIG)
-        return call_fail(&caller->call, -ENOMEM, "out of memory");
+    if (r < 0 && caller->call.failure.error != r) /* our own buffers: no store has said why */
+        return call_fail(&caller->call, r, "no memory for a page of names");
     if (r == -ENOENT) {
         caller->call.failure.error = -ESTALE;
         return -ESTALE;

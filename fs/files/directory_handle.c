@@ -103,43 +103,44 @@ static uint64_t number_of(const struct packing *packing, const char *name, uint6
     return number != 0 ? number : listed;
 }
 
-static int pack_child(struct packing *packing, const char *name, struct place *place,
-                      const struct entity *entity, uint64_t number, uint64_t cookie)
+/* READDIR: a name, a number and a type are all that is asked for. */
+static void pack_plain(struct packing *packing, const char *name, mode_t type, uint64_t number,
+                       uint64_t cookie)
 {
-    number = number_of(packing, name, number);
-    if (packing->is_plus)
-        return pack_entered(packing, name, place, entity, number, cookie);
-    bool is_file = place->kind == PLACE_ENTITY || place->kind == PLACE_CONTROL_FILE;
-    struct fuse_entry_param entry = {
-        .attr = {.st_ino = number, .st_mode = is_file ? S_IFREG : S_IFDIR}};
+    struct fuse_entry_param entry = {.attr = {.st_ino = number, .st_mode = type}};
     pack(packing, name, &entry, cookie);
-    return 0;
+}
+
+static int append_name(struct buffer *name, const struct listing_entry *listed)
+{
+    if (listed->kind == LISTING_TABLE)
+        return buffer_append(name, listed->key);
+    return names_encode(listed->key, listed->kind == LISTING_ENTITY ? NAME_ENTITY : NAME_PARTITION,
+                        name);
 }
 
 static int pack_listed(struct packing *packing, const struct listing_entry *listed)
 {
     const struct place *parent = &packing->handle->directory->place;
+    bool is_entity = listed->kind == LISTING_ENTITY;
+    uint64_t cookie = DOT_ENTRIES + listed->cookie;
     _cleanup_(place_finish) struct place place = {0};
-    _cleanup_(buffer_finish) struct buffer name;
-    buffer_init(&name, NAME_MAX_BYTES);
-    int r;
-    if (listed->kind == LISTING_TABLE) {
-        r = buffer_append(&name, listed->key);
-        if (r == 0)
-            r = place_child(parent, listed->key, &place);
-        if (r == -ENOENT)
-            return 0; /* no table's name: it could not be resolved */
-    } else {
-        enum name_kind kind = listed->kind == LISTING_ENTITY ? NAME_ENTITY : NAME_PARTITION;
-        r = names_encode(listed->key, kind, &name);
-        if (r == 0)
-            r = place_of_key(parent, listed->key, &place);
-    }
-    const char *text = r == 0 ? buffer_string(&name) : NULL;
-    if (!text)
+    _cleanup_(buffer_finish) struct buffer buffer;
+    buffer_init(&buffer, NAME_MAX_BYTES);
+    int r = append_name(&buffer, listed);
+    const char *name = r == 0 ? buffer_string(&buffer) : NULL;
+    if (!name)
         return r < 0 ? r : -ENOMEM;
-    return pack_child(packing, text, &place, listed->entity.page ? &listed->entity : NULL,
-                      listed->number, DOT_ENTRIES + listed->cookie);
+    uint64_t number = number_of(packing, name, listed->number);
+    if (!packing->is_plus) {
+        pack_plain(packing, name, is_entity ? S_IFREG : S_IFDIR, number, cookie);
+        return 0;
+    }
+    r = listed->kind == LISTING_TABLE ? place_child(parent, listed->key, &place)
+                                      : place_of_key(parent, listed->key, &place);
+    if (r < 0)
+        return r;
+    return pack_entered(packing, name, &place, is_entity ? &listed->entity : NULL, number, cookie);
 }
 
 static int pack_listing(struct packing *packing, uint64_t cookie)
@@ -160,15 +161,20 @@ static int pack_listing(struct packing *packing, uint64_t cookie)
 
 static int pack_control(struct packing *packing, uint64_t cookie)
 {
+    struct file_system *fs = packing->handle->fs;
     packing->request->caller.valid_ms = 1000;
     for (; cookie < CONTROL_FILES && !packing->is_full; cookie++) {
         const char *name = control_file_names[cookie];
+        uint64_t number = number_of(packing, name, account_number(fs->account, NULL));
+        uint64_t next = DOT_ENTRIES + cookie + 1;
+        if (!packing->is_plus) {
+            pack_plain(packing, name, S_IFREG, number, next);
+            continue;
+        }
         struct place place;
         int r = place_child(&packing->handle->directory->place, bytes_of(name), &place);
         if (r == 0)
-            r = pack_child(packing, name, &place, NULL,
-                           account_number(packing->handle->fs->account, NULL),
-                           DOT_ENTRIES + cookie + 1);
+            r = pack_entered(packing, name, &place, NULL, number, next);
         place_finish(&place);
         if (r < 0)
             return r;

@@ -179,6 +179,27 @@ static void a_failure_is_no_end_and_can_be_repeated(void **state)
     account_destroy(setup.account);
 }
 
+static int refuse_large_pages(struct memory_store *self, size_t number, struct call *call)
+{
+    return self->diary[number - 1].top > 20 ? call_fail(call, -EFBIG, "too large") : 0;
+}
+
+static void pages_that_are_too_large_are_asked_for_in_pieces(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up_with(&setup, "");
+    add_rows(&setup, "p", 40);
+    setup.memory->fault = refuse_large_pages;
+    struct listing *listing = open_rows(&setup);
+    for (uint64_t cookie = 0; cookie < 40; cookie++)
+        assert_row(&setup, listing, cookie);
+    assert_end(&setup, listing, 40);
+    assert_int_equal(setup.memory->asked, 5); /* 1000, 125, then 15 three times */
+    listing_close(listing);
+    account_destroy(setup.account);
+}
+
 static void each_page_is_progress(void **state)
 {
     (void)state;
@@ -318,6 +339,7 @@ int main(void)
         cmocka_unit_test(rewinding_asks_anew),
         cmocka_unit_test(short_and_empty_pages_change_nothing),
         cmocka_unit_test(a_failure_is_no_end_and_can_be_repeated),
+        cmocka_unit_test(pages_that_are_too_large_are_asked_for_in_pieces),
         cmocka_unit_test(each_page_is_progress),
         cmocka_unit_test(entries_hold_as_long_as_their_page_is_young),
         cmocka_unit_test(partitions_and_tables_are_listed_and_sought),

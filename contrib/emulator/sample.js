@@ -17,7 +17,7 @@ const tables = {
     ['Newtonsoft.Json', '13.0.2-beta1', { Downloads: int64('4215530'), Listed: false, Size: 2071300 }],
     ['Serilog', '3.1.1', { Downloads: int64('250112044'), Listed: true, Size: 492018 }],
     ['Serilog', '4.0.0', { Downloads: int64('99038110'), Listed: true, Size: 537624 }],
-    ['zlib', '1.3.1', { Downloads: int64('311'), Listed: true, Size: 410553, Note: 'stands "alone"\nin its partition' }],
+    ['zlib', '1.3.1', { Downloads: int64('31100412'), Listed: true, Size: 410553, Note: 'stands "alone"\nin its partition' }],
   ],
   orders: [
     ['ada', '2024-0001', {

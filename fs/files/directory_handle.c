@@ -1,6 +1,8 @@
 #include "fs/files/directory_handle.h"
 #include "fs/entry.h"
 
+#include <linux/fuse.h>
+
 #define DOT_ENTRIES 2 /* cookies of `.` and `..` */
 
 struct directory_handle {
@@ -195,8 +197,7 @@ static int pack_all(struct packing *packing, off_t cookie)
 void directory_handle_read(struct directory_handle *handle, struct request *request, size_t size,
                            off_t cookie, bool is_plus)
 {
-    /* an entry takes at least so many bytes of a reply */
-    size_t max_entries = size / sizeof(struct fuse_entry_param) + 1;
+    size_t max_entries = size / sizeof(struct fuse_dirent) + 1; /* each takes more than that */
     _cleanup_(freep) char *data = malloc(size);
     _cleanup_(freep) uint64_t *entered = calloc(is_plus ? max_entries : 1, sizeof(uint64_t));
     struct packing packing = {.handle = handle,

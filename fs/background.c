@@ -62,6 +62,8 @@ void background_ready(struct background *background)
     if (background->pipe < 0)
         return;
     (void)setsid();
+    int r = chdir("/"); /* keeps no directory busy; every path is absolute */
+    (void)r;
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int fd = STDIN_FILENO; null >= 0 && fd <= STDERR_FILENO; fd++)
         (void)dup2(null, fd);

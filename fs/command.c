@@ -123,9 +123,8 @@ static const char *table_of(const struct mount_command *command)
 /* The store with its decorators, from the service upwards. */
 static int create_store(struct mount_command *command, store_decorator *decorate)
 {
-    const char *ca_file =
-        command->options.ca_cert ? command->options.ca_cert : getenv("SSL_CERT_FILE");
-    struct azure_store_options options = {.connection = &command->connection, .ca_file = ca_file};
+    struct azure_store_options options = {.connection = &command->connection,
+                                          .ca_file = command->options.ca_cert};
     _cleanup_(table_store_destroyp) struct table_store *store = NULL;
     struct table_store *outer;
     int r = azure_store_create(&options, &clock_system, &store);
@@ -344,7 +343,23 @@ static int prepare_mountpoint(struct mount_command *command, const char *directo
     return r < 0 ? EXIT_MOUNTING : 0;
 }
 
-/* Options and operands of `mount`; a relative ca_cert is made absolute: the daemon works in /. */
+/* The option, else SSL_CERT_FILE, as an absolute path: the daemon works in /. */
+static int find_ca_cert(struct options *options)
+{
+    const char *file = options->ca_cert ? options->ca_cert : getenv("SSL_CERT_FILE");
+    if (!file || file[0] == '\0')
+        return 0;
+    char *path = realpath(file, NULL);
+    if (!path) {
+        (void)fprintf(stderr, "tablefuse: certificates in %s: %s\n", file, strerror(errno));
+        return EXIT_CONFIGURATION;
+    }
+    free(options->ca_cert);
+    options->ca_cert = path;
+    return 0;
+}
+
+/* Options and operands of `mount`. */
 static int parse_mount(int argc, char **argv, struct mount_command *command, const char **ret_dir)
 {
     for (int option; (option = getopt(argc, argv, "fo:")) != -1;) {
@@ -365,17 +380,7 @@ static int parse_mount(int argc, char **argv, struct mount_command *command, con
     (void)umask(mask);
     if (options_parse(&command->args, getuid(), getgid(), mask, &command->options) < 0)
         return EXIT_USAGE;
-    if (command->options.ca_cert) {
-        char *path = realpath(command->options.ca_cert, NULL);
-        if (!path) {
-            (void)fprintf(stderr, "tablefuse: ca_cert=%s: %s\n", command->options.ca_cert,
-                          strerror(errno));
-            return EXIT_CONFIGURATION;
-        }
-        free(command->options.ca_cert);
-        command->options.ca_cert = path;
-    }
-    return 0;
+    return find_ca_cert(&command->options);
 }
 
 static int run_mount(int argc, char **argv, store_decorator *decorate)
@@ -465,11 +470,11 @@ int command_run(int argc, char **argv, store_decorator *decorate)
     const char *verb = argc > 1 ? argv[1] : "";
     if (strcmp(verb, "--help") == 0 || strcmp(verb, "-h") == 0)
         return fputs(usage, stdout) < 0 ? EXIT_USAGE : 0;
-    if (strcmp(verb, "version") == 0 || strcmp(verb, "--version") == 0)
+    if ((strcmp(verb, "version") == 0 || strcmp(verb, "--version") == 0) && argc == 2)
         return printf("tablefuse %s\n", TABLEFUSE_VERSION) < 0 ? EXIT_USAGE : 0;
     if (strcmp(verb, "mount") == 0)
         return run_mount(argc - 1, argv + 1, decorate);
     if (strcmp(verb, "unmount") == 0)
         return run_unmount(argc - 1, argv + 1);
-    return complain_usage(verb[0] ? "no such command" : "no command");
+    return complain_usage(verb[0] ? "no such command" : "no command given");
 }

@@ -106,6 +106,8 @@ static int check(const struct raw_options *raw, struct options *ret)
         return refuse("gid", raw->gid, "a number");
     if (raw->umask && !parse_octal(raw->umask, &ret->umask))
         return refuse("umask", raw->umask, "an octal number, for example 022");
+    if (raw->table && raw->table[0] == '\0')
+        return refuse("table", "", "the name of a table");
     if (raw->ca_cert && raw->ca_cert[0] == '\0')
         return refuse("ca_cert", "", "a file");
     return 0;

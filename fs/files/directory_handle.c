@@ -9,6 +9,10 @@ struct directory_handle {
     struct file_system *fs;
     const struct inode *directory;
     struct listing *listing; /* NULL for .tablefuse, whose names stand in a table */
+    /* what ended a reply that had entries in it: told at the next read, which is not made to wait
+     */
+    struct failure failure; /* error 0: nothing */
+    off_t failed_behind;    /* cookie */
 };
 
 /* One reply that is being packed. */
@@ -17,6 +21,7 @@ struct packing {
     struct request *request;
     char *data;
     size_t size, used;
+    off_t last; /* cookie of the last entry in it */
     bool is_plus, is_full;
     uint64_t *entered; /* node ids whose lookups this reply counts */
     size_t entered_count;
@@ -60,10 +65,11 @@ static void pack(struct packing *packing, const char *name, const struct fuse_en
     size_t needed = packing->is_plus
                         ? fuse_add_direntry_plus(req, end, left, name, entry, (off_t)cookie)
                         : fuse_add_direntry(req, end, left, name, &entry->attr, (off_t)cookie);
-    if (needed > left)
-        packing->is_full = true;
-    else
-        packing->used += needed;
+    packing->is_full = needed > left;
+    if (packing->is_full)
+        return;
+    packing->used += needed;
+    packing->last = (off_t)cookie;
 }
 
 /* `.` and `..`: never a lookup, so their node id is 0. */
@@ -194,9 +200,36 @@ static int pack_all(struct packing *packing, off_t cookie)
                                     : pack_control(packing, behind_dots);
 }
 
+/* An error is no reply while there are entries to tell: it waits for the next read. */
+static void reply(struct packing *packing, int error)
+{
+    struct directory_handle *handle = packing->handle;
+    struct request *request = packing->request;
+    if (error < 0 && packing->used == 0) {
+        request_fail(request, error, &handle->directory->place);
+        return;
+    }
+    if (error < 0 && error != -EINTR) { /* what interrupts this read is over at the next */
+        handle->failure = request->caller.call.failure;
+        handle->failure.error = error;
+        handle->failed_behind = packing->last;
+    }
+    if (fuse_reply_buf(request->req, packing->data, packing->used) == 0)
+        return;
+    for (size_t i = 0; i < packing->entered_count; i++) /* the kernel did not take the reply */
+        inode_table_forget(handle->fs->inodes, packing->entered[i], 1);
+}
+
 void directory_handle_read(struct directory_handle *handle, struct request *request, size_t size,
                            off_t cookie, bool is_plus)
 {
+    struct failure *failure = &handle->failure;
+    if (failure->error < 0 && handle->failed_behind == cookie) {
+        request->caller.call.failure = *failure;
+        *failure = (struct failure){0};
+        request_fail(request, request->caller.call.failure.error, &handle->directory->place);
+        return;
+    }
     size_t max_entries = size / sizeof(struct fuse_dirent) + 1; /* each takes more than that */
     _cleanup_(freep) char *data = malloc(size);
     _cleanup_(freep) uint64_t *entered = calloc(is_plus ? max_entries : 1, sizeof(uint64_t));
@@ -206,14 +239,6 @@ void directory_handle_read(struct directory_handle *handle, struct request *requ
                               .size = size,
                               .is_plus = is_plus,
                               .entered = entered};
-    int r = data && entered ? pack_all(&packing, cookie)
-                            : call_fail(&request->caller.call, -ENOMEM, "out of memory");
-    if (r < 0 && packing.used == 0) {
-        request_fail(request, r, &handle->directory->place);
-        return;
-    }
-    if (fuse_reply_buf(request->req, packing.data, packing.used) == 0)
-        return;
-    for (size_t i = 0; i < packing.entered_count; i++) /* the kernel did not take the reply */
-        inode_table_forget(handle->fs->inodes, packing.entered[i], 1);
+    reply(&packing, data && entered ? pack_all(&packing, cookie)
+                                    : call_fail(&request->caller.call, -ENOMEM, "out of memory"));
 }

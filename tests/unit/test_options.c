@@ -57,10 +57,11 @@ static void our_options_are_taken_and_those_of_fuse_left(void **state)
 static void nonsense_is_refused(void **state)
 {
     (void)state;
-    static const char *const bad[] = {
-        "ttl=",    "ttl=-1",      "ttl=1s",      "ttl=.",     "ttl=1e3",        "ttl=86401",
-        "ttl=nan", "ttl=0.1234x", "uid=root",    "uid=-1",    "uid=4294967295", "gid=1x",
-        "umask=8", "umask=",      "umask=01777", "umask=22x", "ca_cert=",       "rw"};
+    static const char *const bad[] = {"ttl=",     "ttl=-1",    "ttl=1s",         "ttl=.",
+                                      "ttl=1e3",  "ttl=86401", "ttl=nan",        "ttl=0.1234x",
+                                      "uid=root", "uid=-1",    "uid=4294967295", "gid=1x",
+                                      "umask=8",  "umask=",    "umask=01777",    "umask=22x",
+                                      "ca_cert=", "rw",        "table="};
     struct options options;
     struct buffer left;
     buffer_init(&left, 1000);

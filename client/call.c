@@ -4,7 +4,7 @@
 
 int call_fail(struct call *call, int error, const char *format, ...)
 {
-    call->failure = (struct failure){.error = error};
+    call->failure = (struct failure){.error = error, .operation = -1};
     va_list list;
     va_start(list, format);
     (void)vsnprintf(call->failure.message, sizeof(call->failure.message), format, list);

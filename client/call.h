@@ -9,7 +9,9 @@ struct failure {     /* a value: copied, never owned; error 0 when nothing faile
     int error;       /* negative errno */
     int http_status; /* 0: no answer */
     int retry_after_ms;
+    int operation; /* index of the write of a batch that was refused; -1: none was named */
     bool is_retryable;
+    bool is_ambiguous;  /* the change may have been made all the same */
     const char *advice; /* what the user can do about it: static text, or NULL */
     char code[64], message[256], request_id[40];
 };

@@ -105,6 +105,40 @@ static int counting_list_tables(struct table_store *store, const char *only,
     return count(self, "list_tables", call, begin_ms, 0, r);
 }
 
+static int counting_write(struct table_store *store, const char *table, const struct write *writes,
+                          size_t n, struct call *call, struct write_result *ret)
+{
+    struct counting_store *self = (struct counting_store *)store;
+    int64_t begin_ms = clock_now_ms(self->clock);
+    int r = self->inner->ops->write(self->inner, table, writes, n, call, ret);
+    return count(self,
+                 n > 1                            ? "batch"
+                 : writes[0].kind == WRITE_DELETE ? "delete"
+                                                  : "write",
+                 call, begin_ms, r < 0 ? 0 : n, r);
+}
+
+static int counting_create_table(struct table_store *store, const char *table, struct call *call)
+{
+    struct counting_store *self = (struct counting_store *)store;
+    int64_t begin_ms = clock_now_ms(self->clock);
+    int r = self->inner->ops->create_table(self->inner, table, call);
+    return count(self, "create_table", call, begin_ms, 0, r);
+}
+
+static int counting_delete_table(struct table_store *store, const char *table, struct call *call)
+{
+    struct counting_store *self = (struct counting_store *)store;
+    int64_t begin_ms = clock_now_ms(self->clock);
+    int r = self->inner->ops->delete_table(self->inner, table, call);
+    return count(self, "delete_table", call, begin_ms, 0, r);
+}
+
+static const struct table_store_limits *counting_limits(struct table_store *store)
+{
+    return table_store_limits(((struct counting_store *)store)->inner);
+}
+
 static void counting_destroy(struct table_store *store)
 {
     struct counting_store *self = (struct counting_store *)store;
@@ -116,6 +150,10 @@ static void counting_destroy(struct table_store *store)
 static const struct table_store_ops counting_ops = {.query = counting_query,
                                                     .get = counting_get,
                                                     .list_tables = counting_list_tables,
+                                                    .write = counting_write,
+                                                    .create_table = counting_create_table,
+                                                    .delete_table = counting_delete_table,
+                                                    .limits = counting_limits,
                                                     .destroy = counting_destroy};
 
 int counting_store_create(struct table_store *inner, const struct clock *clock,

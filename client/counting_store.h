@@ -8,8 +8,9 @@
 /* Takes the inner store on success. */
 int counting_store_create(struct table_store *inner, const struct clock *clock,
                           struct table_store **ret);
-/* tablefuse_requests_total and what they brought and took, by operation (query, get, list_tables),
- * HTTP status (0: no answer) and command. Of a store made here. */
+/* tablefuse_requests_total and what they brought and took, by operation (query, get, list_tables,
+ * write, delete, batch, create_table, delete_table), HTTP status (0: no answer) and command. Of a
+ * store made here. */
 int counting_store_append_metrics(struct table_store *store, struct buffer *ret);
 
 #endif

@@ -1,6 +1,7 @@
 #include "client/retrying_store.h"
 #include "client/backoff.h"
 #include "client/text/metrics.h"
+#include "client/written.h"
 
 #include <stdatomic.h>
 
@@ -26,6 +27,13 @@ struct request {
     struct table_names *names;
     size_t names_size;
     struct continuation **ret_next;
+    const struct write *writes;
+    size_t n;
+    struct write_result *results;
+    /* of a change: an earlier attempt's answer was lost, and this one was refused with `error`.
+     * Says whether that is so (`error`), or the change was made then (0). NULL: it is so. */
+    int (*doubt)(struct retrying_store *self, const struct request *request, int error,
+                 struct call *call);
 };
 
 /* In [0, 1]. Weyl steps through splitmix64: good enough to spread clients, and no lock. */
@@ -50,17 +58,31 @@ static int sleep_through(struct retrying_store *self, int64_t wait_ms, struct ca
     }
 }
 
+/* Refused for what is there or not there, or in another version: what a lost first attempt of
+ * the same change would look like. */
+static bool is_doubtful(int error)
+{
+    return error == -EEXIST || error == -ENOENT || error == -ESTALE;
+}
+
 static int perform(struct retrying_store *self, const struct request *request, struct call *call)
 {
+    bool was_ambiguous = false;
     for (int failures = 1;; failures++) {
         call->failure = (struct failure){0};
         int r = request->attempt(request, self->inner, call);
-        if (r >= 0 || !call->failure.is_retryable)
+        if (r >= 0)
             return r;
+        was_ambiguous |= call->failure.is_ambiguous;
+        if (!call->failure.is_retryable)
+            return was_ambiguous && request->doubt && is_doubtful(r)
+                       ? request->doubt(self, request, r, call)
+                       : r;
         int64_t wait_ms =
             backoff_wait_ms(failures, next_chance(self), call->failure.retry_after_ms);
         if (wait_ms >= call_remaining_ms(call, self->clock)) {
             atomic_fetch_add(&self->given_up, 1);
+            call->failure.is_ambiguous = was_ambiguous;
             return r;
         }
         r = sleep_through(self, wait_ms, call);
@@ -125,6 +147,89 @@ static int retrying_list_tables(struct table_store *store, const char *only,
                    call);
 }
 
+static int attempt_write(const struct request *request, struct table_store *inner,
+                         struct call *call)
+{
+    return inner->ops->write(inner, request->table, request->writes, request->n, call,
+                             request->results);
+}
+
+static int doubt_write(struct retrying_store *self, const struct request *request, int error,
+                       struct call *call)
+{
+    struct failure refused = call->failure;
+    int r = written_check(&self->store, request->table, request->writes, request->n, call,
+                          request->results);
+    if (r == 1)
+        return 0;
+    if (r < 0) { /* nobody knows, then */
+        call->failure.is_ambiguous = true;
+        return r;
+    }
+    call->failure = refused;
+    call->failure.is_ambiguous = false;
+    return error;
+}
+
+static int retrying_write(struct table_store *store, const char *table, const struct write *writes,
+                          size_t n, struct call *call, struct write_result *ret)
+{
+    return perform((struct retrying_store *)store,
+                   &(struct request){.attempt = attempt_write,
+                                     .doubt = doubt_write,
+                                     .table = table,
+                                     .writes = writes,
+                                     .n = n,
+                                     .results = ret},
+                   call);
+}
+
+static int attempt_create_table(const struct request *request, struct table_store *inner,
+                                struct call *call)
+{
+    return inner->ops->create_table(inner, request->table, call);
+}
+
+static int attempt_delete_table(const struct request *request, struct table_store *inner,
+                                struct call *call)
+{
+    return inner->ops->delete_table(inner, request->table, call);
+}
+
+/* A table that is there when it was to be created, or gone when it was to be deleted: by whomever.
+ */
+static int doubt_table(struct retrying_store *self, const struct request *request, int error,
+                       struct call *call)
+{
+    (void)self;
+    int done = request->attempt == attempt_create_table ? -EEXIST : -ENOENT;
+    if (error != done)
+        return error;
+    call->failure = (struct failure){0};
+    return 0;
+}
+
+static int retrying_create_table(struct table_store *store, const char *table, struct call *call)
+{
+    return perform(
+        (struct retrying_store *)store,
+        &(struct request){.attempt = attempt_create_table, .doubt = doubt_table, .table = table},
+        call);
+}
+
+static int retrying_delete_table(struct table_store *store, const char *table, struct call *call)
+{
+    return perform(
+        (struct retrying_store *)store,
+        &(struct request){.attempt = attempt_delete_table, .doubt = doubt_table, .table = table},
+        call);
+}
+
+static const struct table_store_limits *retrying_limits(struct table_store *store)
+{
+    return table_store_limits(((struct retrying_store *)store)->inner);
+}
+
 static void retrying_destroy(struct table_store *store)
 {
     struct retrying_store *self = (struct retrying_store *)store;
@@ -135,6 +240,10 @@ static void retrying_destroy(struct table_store *store)
 static const struct table_store_ops retrying_ops = {.query = retrying_query,
                                                     .get = retrying_get,
                                                     .list_tables = retrying_list_tables,
+                                                    .write = retrying_write,
+                                                    .create_table = retrying_create_table,
+                                                    .delete_table = retrying_delete_table,
+                                                    .limits = retrying_limits,
                                                     .destroy = retrying_destroy};
 
 int retrying_store_create(struct table_store *inner, const struct clock *clock,

@@ -139,6 +139,8 @@ int table_store_query(struct table_store *store, const struct query *query, stru
     }
     struct range covered;
     r = settle_coverage(query, builder, next, &covered);
+    if (query->filter || query->select) /* what was left out proves nothing */
+        covered.hi = covered.lo;
     if (r == 0)
         r = page_builder_finish(builder, covered, query->keys_only, &ret->page);
     if (r < 0)
@@ -185,6 +187,94 @@ int table_store_list_tables(struct table_store *store, const char *only,
     }
     *ret_next = TAKE_PTR(next);
     return 0;
+}
+
+static bool has_precondition(enum write_kind kind)
+{
+    return kind == WRITE_REPLACE || kind == WRITE_MERGE || kind == WRITE_DELETE;
+}
+
+static int check_write(const struct write *write, int operation, struct call *call)
+{
+    const char *reason = NULL;
+    if (!position_has_row(write->position))
+        reason = "a write without a row";
+    else if (has_precondition(write->kind) != (write->if_match.size > 0))
+        reason = "a write with the wrong precondition";
+    else if ((write->kind == WRITE_DELETE) != (write->text.size == 0))
+        reason = "a write without its text";
+    if (!reason)
+        return 0;
+    (void)call_fail(call, -EINVAL, "%s", reason);
+    call->failure.operation = operation;
+    return -EINVAL;
+}
+
+struct placed {
+    struct bytes position;
+    int operation;
+};
+
+static int compare_placed(const void *a, const void *b)
+{
+    const struct placed *x = a, *y = b;
+    int order = bytes_compare(x->position, y->position);
+    return order != 0 ? order : x->operation - y->operation;
+}
+
+/* One partition and no row twice: the second that offends is named, as the service does. */
+static int check_batch(const struct write *writes, size_t n, struct call *call)
+{
+    _cleanup_(freep) struct placed *placed = calloc(n, sizeof(*placed));
+    if (!placed)
+        return call_fail(call, -ENOMEM, "out of memory");
+    struct bytes partition = position_partition_key(writes[0].position);
+    for (size_t i = 0; i < n; i++) {
+        placed[i] = (struct placed){writes[i].position, (int)i};
+        if (!bytes_equal(position_partition_key(writes[i].position), partition)) {
+            (void)call_fail(call, -EINVAL, "a batch over several partitions");
+            call->failure.operation = (int)i;
+            return -EINVAL;
+        }
+    }
+    qsort(placed, n, sizeof(*placed), compare_placed);
+    for (size_t i = 1; i < n; i++) {
+        if (bytes_equal(placed[i].position, placed[i - 1].position)) {
+            (void)call_fail(call, -EINVAL, "a batch with a row twice");
+            call->failure.operation = placed[i].operation;
+            return -EINVAL;
+        }
+    }
+    return 0;
+}
+
+int table_store_write(struct table_store *store, const char *table, const struct write *writes,
+                      size_t n, struct call *call, struct write_result *ret)
+{
+    size_t max = table_store_limits(store)->batch_writes;
+    int r = 0;
+    if (n == 0 || n > max)
+        return call_fail(call, -EINVAL, "a batch of %zu writes; at most %zu", n, max);
+    for (size_t i = 0; i < n && r == 0; i++)
+        r = check_write(&writes[i], (int)i, call);
+    if (r == 0)
+        r = check_batch(writes, n, call);
+    return r < 0 ? r : store->ops->write(store, table, writes, n, call, ret);
+}
+
+int table_store_create_table(struct table_store *store, const char *table, struct call *call)
+{
+    return store->ops->create_table(store, table, call);
+}
+
+int table_store_delete_table(struct table_store *store, const char *table, struct call *call)
+{
+    return store->ops->delete_table(store, table, call);
+}
+
+const struct table_store_limits *table_store_limits(struct table_store *store)
+{
+    return store->ops->limits(store);
 }
 
 void table_store_destroy(struct table_store *store)

@@ -45,6 +45,14 @@ bool bytes_parse_unsigned(struct bytes bytes, uint64_t max, uint64_t *ret)
     return true;
 }
 
+int hex_digit_value(char digit)
+{
+    char lower = (char)(digit | 0x20);
+    if (digit >= '0' && digit <= '9')
+        return digit - '0';
+    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
 void buffer_init(struct buffer *buffer, size_t max)
 {
     *buffer = (struct buffer){.max = max};

@@ -21,6 +21,7 @@ const char *bytes_find(struct bytes bytes, struct bytes part); /* NULL: nowhere 
 struct bytes bytes_trim(struct bytes bytes);                   /* without blanks and tabs around */
 /* Decimal digits only; false for anything else, and above max. */
 bool bytes_parse_unsigned(struct bytes bytes, uint64_t max, uint64_t *ret);
+int hex_digit_value(char digit); /* in either case; -1: no hexadecimal digit */
 
 /* The short ones are inline: so comparing with a literal is no call. */
 

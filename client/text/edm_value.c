@@ -1,6 +1,8 @@
 #include "client/text/edm_value.h"
 #include "client/text/json_string.h"
 
+#include <math.h>
+
 static const struct bytes type_names[] = {
     [EDM_STRING] = BYTES_LITERAL("Edm.String"), [EDM_BOOLEAN] = BYTES_LITERAL("Edm.Boolean"),
     [EDM_INT32] = BYTES_LITERAL("Edm.Int32"),   [EDM_INT64] = BYTES_LITERAL("Edm.Int64"),
@@ -44,10 +46,9 @@ static bool has_form(struct bytes text, const char *form)
 {
     size_t i = 0;
     for (; i < text.size && form[i] != '\0'; i++) {
-        char c = text.data[i], lower = (char)(c | 0x20);
-        bool is_digit = c >= '0' && c <= '9';
-        bool fits = form[i] == '0'   ? is_digit
-                    : form[i] == 'x' ? is_digit || (lower >= 'a' && lower <= 'f')
+        char c = text.data[i];
+        bool fits = form[i] == '0'   ? c >= '0' && c <= '9'
+                    : form[i] == 'x' ? hex_digit_value(c) >= 0
                                      : c == form[i];
         if (!fits)
             return false;
@@ -126,6 +127,110 @@ bool edm_datetime_parse(struct bytes text, int64_t *ret)
     return true;
 }
 
+bool edm_integer_parse(struct bytes text, int64_t min, int64_t max, int64_t *ret)
+{
+    uint64_t magnitude;
+    bool is_negative = bytes_start_with(text, BYTES_LITERAL("-"));
+    uint64_t limit = is_negative ? -(uint64_t)min : (uint64_t)max;
+    if (!bytes_parse_unsigned(bytes_skip(text, is_negative), limit, &magnitude))
+        return false;
+    *ret = (int64_t)(is_negative ? -magnitude : magnitude);
+    return true;
+}
+
+static bool is_json_number(struct bytes text)
+{
+    struct json_reader reader;
+    struct json_token token;
+    json_reader_init(&reader);
+    json_reader_feed(&reader, text, true);
+    return json_reader_next(&reader, &token) == JSON_NUMBER && bytes_equal(token.text, text);
+}
+
+bool edm_double_parse(struct bytes text, double *ret)
+{
+    static const struct {
+        struct bytes name;
+        double value;
+    } specials[] = {{BYTES_LITERAL("NaN"), (double)NAN},
+                    {BYTES_LITERAL("Infinity"), (double)INFINITY},
+                    {BYTES_LITERAL("-Infinity"), (double)-INFINITY}};
+    for (size_t i = 0; i < ARRAY_SIZE(specials); i++) {
+        if (bytes_equal(text, specials[i].name)) {
+            *ret = specials[i].value;
+            return true;
+        }
+    }
+    char *end;
+    if (!is_json_number(text))
+        return false;
+    double value = strtod(text.data, &end);
+    if (end != text.data + text.size || isinf(value))
+        return false;
+    *ret = value;
+    return true;
+}
+
+static const char guid_form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+
+bool edm_guid_parse(struct bytes text, unsigned char ret[EDM_GUID_BYTES])
+{
+    if (!has_form(text, guid_form))
+        return false;
+    size_t n = 0;
+    for (size_t i = 0; i < text.size; i += 2) {
+        i += text.data[i] == '-';
+        int high = hex_digit_value(text.data[i]), low = hex_digit_value(text.data[i + 1]);
+        ret[n++] = (unsigned char)(high << 4 | low);
+    }
+    return true;
+}
+
+/* 0 to 63, or 64 for what is no digit of base64. */
+static unsigned base64_value(char digit)
+{
+    if (digit >= 'A' && digit <= 'Z')
+        return (unsigned)(digit - 'A');
+    if (digit >= 'a' && digit <= 'z')
+        return (unsigned)(digit - 'a' + 26);
+    if (digit >= '0' && digit <= '9')
+        return (unsigned)(digit - '0' + 52);
+    return digit == '+' ? 62 : digit == '/' ? 63 : 64;
+}
+
+static size_t base64_padding(struct bytes base64)
+{
+    size_t n = 0;
+    while (n < 2 && n < base64.size && base64.data[base64.size - 1 - n] == '=')
+        n++;
+    return n;
+}
+
+bool edm_binary_size(struct bytes base64, size_t *ret)
+{
+    size_t padding = base64_padding(base64);
+    if (base64.size % 4 != 0)
+        return false;
+    for (size_t i = 0; i < base64.size - padding; i++)
+        if (base64_value(base64.data[i]) == 64)
+            return false;
+    *ret = base64.size / 4 * 3 - padding;
+    return true;
+}
+
+size_t edm_binary_next(struct bytes *base64, unsigned char ret[3])
+{
+    struct bytes group = bytes_first(*base64, 4);
+    *base64 = bytes_skip(*base64, 4);
+    uint32_t bits = 0;
+    for (size_t i = 0; i < 4; i++)
+        bits = bits << 6 | (base64_value(group.data[i]) & 63); /* padding counts 0 */
+    ret[0] = (unsigned char)(bits >> 16);
+    ret[1] = (unsigned char)(bits >> 8);
+    ret[2] = (unsigned char)bits;
+    return 3 - base64_padding(group);
+}
+
 /* Both work on what was appended to `ret` behind `begin`, a string without its quotes. */
 
 static void trim_datetime(struct buffer *ret, size_t begin)
@@ -144,7 +249,7 @@ static void trim_datetime(struct buffer *ret, size_t begin)
 
 static void lower_guid(struct buffer *ret, size_t begin)
 {
-    if (!has_form(bytes_skip(buffer_bytes(ret), begin), "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"))
+    if (!has_form(bytes_skip(buffer_bytes(ret), begin), guid_form))
         return;
     for (size_t i = begin; i < ret->size; i++)
         if (ret->data[i] >= 'A' && ret->data[i] <= 'F')

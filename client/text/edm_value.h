@@ -39,5 +39,18 @@ int edm_value_append(struct buffer *ret, const struct edm_value *value);
 /* `YYYY-MM-DDThh:mm:ss[.1 to 7 digits]Z`, 1601 to 9999, in 100 ns since 1970. Strict: false for
  * anything else. */
 bool edm_datetime_parse(struct bytes text, int64_t *ret);
+/* Decimal digits, a minus before them or not; false for anything else, and outside min..max. */
+bool edm_integer_parse(struct bytes text, int64_t min, int64_t max, int64_t *ret);
+/* A number in JSON's form that a double can hold, or NaN, Infinity, -Infinity. The byte behind the
+ * text is read: a NUL, a quote, a blank, whatever cannot go on with a number. */
+bool edm_double_parse(struct bytes text, double *ret);
+#define EDM_GUID_BYTES 16
+/* 8-4-4-4-12 hexadecimal digits, in their order. */
+bool edm_guid_parse(struct bytes text, unsigned char ret[EDM_GUID_BYTES]);
+
+/* Base64 with its padding, in groups of four; false for anything else. */
+bool edm_binary_size(struct bytes base64, size_t *ret);
+/* The first group, of a text that has a size: how many bytes, 1 to 3; the rest stays in it. */
+size_t edm_binary_next(struct bytes *base64, unsigned char ret[3]);
 
 #endif

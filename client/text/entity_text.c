@@ -1,5 +1,5 @@
 #include "client/text/entity_text.h"
-#include "client/text/edm_value.h"
+#include "client/text/entity_lines.h"
 #include "client/text/json_string.h"
 
 #define FIRST_MEMBERS     32                 /* doubled up to ENTITY_TEXT_MAX_MEMBERS */
@@ -33,7 +33,7 @@ enum role {
     ROLE_METADATA,
 };
 
-static const struct bytes annotation_suffix = BYTES_LITERAL("@odata.type");
+static const struct bytes annotation_suffix = BYTES_LITERAL(ENTITY_ANNOTATION_SUFFIX);
 
 int entity_text_create(struct entity_text **ret)
 {
@@ -279,8 +279,7 @@ static void sort_members(struct member *members, size_t count)
 
 static void begin_line(struct buffer *ret, size_t begin, struct bytes name)
 {
-    (void)buffer_append_char(ret, ret->size == begin ? '{' : ',');
-    (void)buffer_append(ret, BYTES_LITERAL("\n  \""));
+    (void)entity_lines_append(ret, begin, BYTES_LITERAL("\""));
     (void)buffer_append(ret, name);
 }
 
@@ -289,7 +288,7 @@ static void append_property(struct buffer *ret, size_t begin, struct bytes name,
 {
     if (value->annotation.data) {
         begin_line(ret, begin, name);
-        (void)buffer_append(ret, BYTES_LITERAL("@odata.type\": \""));
+        (void)buffer_append(ret, BYTES_LITERAL(ENTITY_ANNOTATION_SUFFIX "\": \""));
         (void)buffer_append(ret, value->annotation);
         (void)buffer_append_char(ret, '"');
     }
@@ -344,8 +343,7 @@ static int append_entity(struct entity_text *text, struct buffer *ret)
     append_key(ret, begin, BYTES_LITERAL("PartitionKey"), &text->partition_key);
     append_key(ret, begin, BYTES_LITERAL("RowKey"), &text->row_key);
     append_members(text, ret, begin);
-    bool is_empty = ret->size == begin;
-    return buffer_append(ret, is_empty ? BYTES_LITERAL("{\n}\n") : BYTES_LITERAL("\n}\n"));
+    return entity_lines_append_end(ret, begin);
 }
 
 int entity_text_from_service(struct entity_text *text, struct json_reader *reader,

@@ -4,11 +4,6 @@
 /* The escapes of one letter, and what they stand for. */
 static const char letters[] = "\"\\/bfnrt", characters[] = "\"\\/\b\f\n\r\t";
 
-static uint32_t hex_value(char digit)
-{
-    return digit <= '9' ? (uint32_t)(digit - '0') : (uint32_t)((digit | 0x20) - 'a' + 10);
-}
-
 /* The unit of a \uXXXX at the begin. */
 static bool unit_escape(struct bytes raw, uint32_t *ret)
 {
@@ -16,7 +11,7 @@ static bool unit_escape(struct bytes raw, uint32_t *ret)
         return false;
     *ret = 0;
     for (size_t i = 2; i < 6; i++)
-        *ret = *ret << 4 | hex_value(raw.data[i]);
+        *ret = *ret << 4 | (uint32_t)hex_digit_value(raw.data[i]);
     return true;
 }
 
@@ -108,4 +103,48 @@ int json_string_compare(struct bytes a, struct bytes b)
         a = bytes_skip(a, n_a);
         b = bytes_skip(b, n_b);
     }
+}
+
+/* How many bytes at the begin are the same ASCII characters and stand for themselves. */
+static size_t common_ascii(struct bytes raw, struct bytes cesu8)
+{
+    size_t n = 0, size = MIN(raw.size, cesu8.size);
+    while (n < size && raw.data[n] == cesu8.data[n] && raw.data[n] != '\\' &&
+           (unsigned char)raw.data[n] < 0x80)
+        n++;
+    return n;
+}
+
+int json_string_compare_cesu8(struct bytes raw, struct bytes cesu8)
+{
+    for (;;) {
+        uint32_t character;
+        char units[CESU8_MAX_BYTES];
+        size_t n = common_ascii(raw, cesu8);
+        raw = bytes_skip(raw, n);
+        cesu8 = bytes_skip(cesu8, n);
+        n = json_string_next(raw, &character);
+        if (n == 0 || cesu8.size == 0)
+            return (n > 0) - (cesu8.size > 0);
+        size_t size = cesu8_encode(character, units);
+        struct bytes first = bytes_first(cesu8, MIN(size, cesu8.size));
+        int order = bytes_compare((struct bytes){units, size}, first);
+        if (order != 0)
+            return order;
+        raw = bytes_skip(raw, n);
+        cesu8 = bytes_skip(cesu8, size);
+    }
+}
+
+size_t json_string_units(struct bytes raw)
+{
+    size_t units = 0;
+    for (size_t i = 0; i < raw.size; i++) {
+        unsigned char byte = (unsigned char)raw.data[i];
+        if (byte == '\\') /* stands for one unit, whichever escape */
+            i += raw.data[i + 1] == 'u' ? 5 : 1;
+        units += (byte & 0xC0) != 0x80;
+        units += byte >= FOUR_BYTES;
+    }
+    return units;
 }

@@ -62,30 +62,38 @@ size_t cesu8_next(struct bytes cesu8, uint32_t *ret)
     return n;
 }
 
-static int sequence_append(struct buffer *ret, uint32_t value)
+static size_t sequence_encode(uint32_t value, char *ret)
 {
-    char text[4];
     size_t n = value < 0x80 ? 1 : value < 0x800 ? 2 : value < 0x10000 ? 3 : 4;
     static const unsigned char leads[] = {0, 0x00, 0xC0, 0xE0, 0xF0};
     for (size_t i = n; i-- > 1;) {
-        text[i] = (char)(0x80 | (value & 0x3F));
+        ret[i] = (char)(0x80 | (value & 0x3F));
         value >>= 6;
     }
-    text[0] = (char)(leads[n] | value);
-    return buffer_append(ret, (struct bytes){text, n});
+    ret[0] = (char)(leads[n] | value);
+    return n;
 }
 
 int utf8_append(struct buffer *ret, uint32_t character)
 {
-    return UNICODE_IS_SURROGATE(character) ? -EILSEQ : sequence_append(ret, character);
+    char text[4];
+    if (UNICODE_IS_SURROGATE(character))
+        return -EILSEQ;
+    return buffer_append(ret, (struct bytes){text, sequence_encode(character, text)});
+}
+
+size_t cesu8_encode(uint32_t character, char ret[CESU8_MAX_BYTES])
+{
+    if (character < 0x10000)
+        return sequence_encode(character, ret);
+    (void)sequence_encode(0xD800 + ((character - 0x10000) >> 10), ret);
+    return 3 + sequence_encode(0xDC00 + ((character - 0x10000) & 0x3FF), ret + 3);
 }
 
 int cesu8_append(struct buffer *ret, uint32_t character)
 {
-    if (character < 0x10000)
-        return sequence_append(ret, character);
-    (void)sequence_append(ret, 0xD800 + ((character - 0x10000) >> 10));
-    return sequence_append(ret, 0xDC00 + ((character - 0x10000) & 0x3FF));
+    char text[CESU8_MAX_BYTES];
+    return buffer_append(ret, (struct bytes){text, cesu8_encode(character, text)});
 }
 
 int utf8_append_cesu8(struct buffer *ret_utf8, struct bytes cesu8)

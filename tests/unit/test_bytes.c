@@ -56,6 +56,20 @@ static void trim_and_find(void **state)
     assert_false(bytes_end_with(B("o"), B("two")));
 }
 
+static void hexadecimal_digits_have_values(void **state)
+{
+    (void)state;
+    for (int c = -128; c < 128; c++) {
+        const char *digits = "0123456789abcdef", *upper = "0123456789ABCDEF";
+        const char *found = c > 0 ? strchr(digits, c) : NULL,
+                   *found_upper = c > 0 ? strchr(upper, c) : NULL;
+        int expected = found         ? (int)(found - digits)
+                       : found_upper ? (int)(found_upper - upper)
+                                     : -1;
+        assert_int_equal(hex_digit_value((char)c), expected);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -63,6 +77,7 @@ int main(void)
         cmocka_unit_test(parse_unsigned_takes_digits_alone),
         cmocka_unit_test(a_buffer_keeps_to_its_maximum_and_its_error_sticks),
         cmocka_unit_test(trim_and_find),
+        cmocka_unit_test(hexadecimal_digits_have_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

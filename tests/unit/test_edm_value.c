@@ -1,6 +1,8 @@
 #include "client/text/edm_value.h"
 #include "tests/unit/unit.h"
 
+#include <math.h>
+
 /* The first token of a text. */
 static struct json_token token_of(struct bytes json)
 {
@@ -240,6 +242,124 @@ static void a_full_buffer_is_an_error(void **state)
     }
 }
 
+static void integers_are_digits_within_bounds(void **state)
+{
+    (void)state;
+    static const struct {
+        struct bytes text;
+        int64_t min, max, value;
+    } good[] = {
+        {B("0"), INT32_MIN, INT32_MAX, 0},
+        {B("-0"), INT32_MIN, INT32_MAX, 0},
+        {B("007"), INT32_MIN, INT32_MAX, 7},
+        {B("2147483647"), INT32_MIN, INT32_MAX, INT32_MAX},
+        {B("-2147483648"), INT32_MIN, INT32_MAX, INT32_MIN},
+        {B("9223372036854775807"), INT64_MIN, INT64_MAX, INT64_MAX},
+        {B("-9223372036854775808"), INT64_MIN, INT64_MAX, INT64_MIN},
+    };
+    static const struct bytes bad[] = {
+        {NULL, 0}, B("-"),   B("+1"),  B("--1"),        B(" 1"),          B("1 "),
+        B("1.0"),  B("1e3"), B("0x1"), B("2147483648"), B("-2147483649"), B("99999999999999999999"),
+    };
+    int64_t value = 42;
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+        assert_false(edm_integer_parse(bad[i], INT32_MIN, INT32_MAX, &value));
+    assert_false(edm_integer_parse(B("9223372036854775808"), INT64_MIN, INT64_MAX, &value));
+    assert_false(edm_integer_parse(B("-9223372036854775809"), INT64_MIN, INT64_MAX, &value));
+    assert_int_equal(value, 42);
+    for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+        assert_true(edm_integer_parse(good[i].text, good[i].min, good[i].max, &value));
+        assert_true(value == good[i].value);
+    }
+}
+
+static void doubles_are_numbers_of_json_or_special(void **state)
+{
+    (void)state;
+    static const struct {
+        struct bytes text;
+        double value;
+    } good[] = {
+        {B("0"), 0},
+        {B("-0.0"), 0},
+        {B("3"), 3},
+        {B("1.5"), 1.5},
+        {B("-1e300"), -1e300},
+        {B("1E+2"), 100},
+        {B("5e-324"), 5e-324},
+        {B("1e-400"), 0},
+        {B("0.1000000000000000055511151231257827"), 0.1},
+        {B("Infinity"), INFINITY},
+        {B("-Infinity"), -INFINITY},
+    };
+    static const struct bytes bad[] = {
+        {NULL, 0}, B("nan"),   B("INF"),    B("infinity"), B("+1"),  B(" 1"),
+        B("1 "),   B("1,5"),   B("0x10"),   B("1."),       B(".5"),  B("01"),
+        B("1e"),   B("1e400"), B("-1e400"), B("true"),     B("1\0"),
+    };
+    double value = 42;
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+        assert_false(edm_double_parse(bad[i], &value));
+    assert_true(value == 42);
+    for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+        assert_true(edm_double_parse(good[i].text, &value));
+        assert_true(value == good[i].value);
+    }
+    assert_true(edm_double_parse(B("NaN"), &value));
+    assert_true(isnan(value));
+    assert_false(edm_double_parse(bytes_first(B("12345"), 4), &value)); /* a number goes on */
+}
+
+static void guids_are_sixteen_bytes(void **state)
+{
+    (void)state;
+    static const unsigned char expected[EDM_GUID_BYTES] = {0xC9, 0xDA, 0x64, 0x55, 0x21, 0x3D,
+                                                           0x42, 0xC9, 0x9A, 0x79, 0x3E, 0x91,
+                                                           0x49, 0xA5, 0x78, 0x33};
+    unsigned char guid[EDM_GUID_BYTES] = {0};
+    assert_false(edm_guid_parse(B(""), guid));
+    assert_false(edm_guid_parse(B("C9DA6455213d42C99A793E9149A57833"), guid));
+    assert_false(edm_guid_parse(B("C9DA6455-213d-42C9-9A79-3E9149A5783g"), guid));
+    assert_false(edm_guid_parse(B("{C9DA6455-213d-42C9-9A79-3E9149A57833}"), guid));
+    assert_int_equal(guid[0], 0);
+    assert_true(edm_guid_parse(B("C9DA6455-213d-42C9-9A79-3E9149A57833"), guid));
+    assert_memory_equal(guid, expected, sizeof(expected));
+}
+
+static void assert_binary(struct bytes base64, struct bytes expected)
+{
+    size_t size = 42, n = 0;
+    assert_true(edm_binary_size(base64, &size));
+    assert_int_equal(size, expected.size);
+    while (base64.size > 0) {
+        unsigned char group[3];
+        size_t k = edm_binary_next(&base64, group);
+        assert_true(k >= 1 && n + k <= expected.size);
+        assert_memory_equal(group, expected.data + n, k);
+        n += k;
+    }
+    assert_int_equal(n, expected.size);
+}
+
+static void binaries_are_groups_of_base64(void **state)
+{
+    (void)state;
+    static const struct bytes bad[] = {
+        B("A"),    B("AA"),   B("AAA"),      B("AAAAA"), B("===="), B("A==="),
+        B("A=A="), B("AA=A"), B("AA==AAAA"), B("AA-_"),  B("AA A"), B("AAA\0"),
+    };
+    assert_binary((struct bytes){NULL, 0}, B(""));
+    assert_binary(B("AA=="), B("\0"));
+    assert_binary(B("AAE="), B("\0\1"));
+    assert_binary(B("AAEC"), B("\0\1\2"));
+    assert_binary(B("+/8="), B("\xFB\xFF"));
+    assert_binary(B("Zm9vYmFyIQ=="), B("foobar!"));
+    size_t size = 42;
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+        assert_false(edm_binary_size(bad[i], &size));
+    assert_int_equal(size, 42);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -252,6 +372,10 @@ int main(void)
         cmocka_unit_test(every_day_is_one_day_behind_the_last),
         cmocka_unit_test(what_is_no_time_is_refused),
         cmocka_unit_test(a_full_buffer_is_an_error),
+        cmocka_unit_test(integers_are_digits_within_bounds),
+        cmocka_unit_test(doubles_are_numbers_of_json_or_special),
+        cmocka_unit_test(guids_are_sixteen_bytes),
+        cmocka_unit_test(binaries_are_groups_of_base64),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 #include "client/text/json_string.h"
+#include "client/text/unicode.h"
 #include "tests/unit/unit.h"
 
 /* Every way to spell it: what stands between quotes, as CESU-8, UTF-8 (NULL: cannot be), and in
@@ -113,6 +114,37 @@ static void the_order_is_that_of_code_points(void **state)
     }
 }
 
+/* Against every other spelling, in the order of what they stand for. */
+static void it_is_compared_with_cesu8(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        assert_int_equal(json_string_units(cases[i].raw), cesu8_units(cases[i].cesu8));
+        for (size_t k = 0; k < ARRAY_SIZE(cases); k++) {
+            int order = json_string_compare_cesu8(cases[i].raw, cases[k].cesu8);
+            int expected = bytes_compare(cases[i].cesu8, cases[k].cesu8);
+            assert_int_equal((order > 0) - (order < 0), (expected > 0) - (expected < 0));
+        }
+    }
+}
+
+static void the_order_is_that_of_utf16(void **state)
+{
+    (void)state;
+    /* U+1F600 stands before U+E000, and a lone surrogate where it is a unit */
+    assert_true(json_string_compare_cesu8(B("\xF0\x9F\x98\x80"), B("\xEE\x80\x80")) < 0);
+    assert_true(json_string_compare_cesu8(B("\xEE\x80\x80"), B("\xED\xA0\xBD\xED\xB8\x80")) > 0);
+    assert_true(json_string_compare_cesu8(B("\\ud83d\xEE\x80\x80"), B("\xED\xA0\xBD\xED\xB8\x80")) >
+                0);
+    assert_true(json_string_compare_cesu8(B("\\ud83dz"), B("\xED\xA0\xBD\xED\xB8\x80")) < 0);
+    assert_true(json_string_compare_cesu8(B("\xC3\xA9"), B("\xC3\xA8")) > 0);
+    assert_true(json_string_compare_cesu8(B("\xF0\x9F\x98\x80"), B("\xED\xA0\xBD")) > 0);
+    assert_true(json_string_compare_cesu8(B("ab"), B("abc")) < 0);
+    assert_true(json_string_compare_cesu8(B("abc"), B("ab")) > 0);
+    assert_int_equal(json_string_compare_cesu8(NONE, NONE), 0);
+    assert_true(json_string_compare_cesu8(B("a"), NONE) > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -120,6 +152,8 @@ int main(void)
         cmocka_unit_test(one_is_written),
         cmocka_unit_test(a_full_buffer_is_an_error),
         cmocka_unit_test(the_order_is_that_of_code_points),
+        cmocka_unit_test(it_is_compared_with_cesu8),
+        cmocka_unit_test(the_order_is_that_of_utf16),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -256,6 +256,7 @@ class Mount:
     def __init__(self, point, logs):
         self.point, self._logs = pathlib.Path(point), pathlib.Path(logs)
         self._daemon = None  # a pidfd
+        self._may_end = False  # before it is unmounted
         self.pid = None
 
     def __truediv__(self, name):
@@ -285,18 +286,20 @@ class Mount:
         return done
 
     def sanitizers(self):
-        """Their reports go to files: a daemon in the background has no standard error."""
+        """Their reports go to files: a daemon in the background has no standard error. UBSan, which
+        cannot do that beside ASan, ends the daemon."""
         each = {
-            name: f"log_path={self._logs}/{name}:{os.environ.get(name, '')}"
+            name: f"{os.environ.get(name, '')}:log_path={self._logs}/{name}"
             for name in ("ASAN_OPTIONS", "TSAN_OPTIONS")
         }
-        return {**each, "UBSAN_OPTIONS": f"print_stacktrace=1:{each['ASAN_OPTIONS']}"}
+        return {**each, "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"}
 
     def adopt(self):
         """Notes the daemon that answers at the mount point, so that its end can be waited for."""
         Mount._live.add(self)
         self.pid = int(re.search(r"^pid (\d+)$", self.control("version"), re.MULTILINE)[1])
         self._daemon = os.pidfd_open(self.pid)
+        self._may_end = False
 
     def control(self, name):
         return (self.point / ".tablefuse" / name).read_text(
@@ -319,6 +322,7 @@ class Mount:
         return bool(select.select([self._daemon], [], [], timeout)[0])
 
     def send(self, number):
+        self._may_end = True
         signal.pidfd_send_signal(self._daemon, number)
 
     def unmount(self, *flags, check=True):
@@ -327,18 +331,18 @@ class Mount:
     def finish(self):
         """Whatever happened before: nothing mounted, no daemon, no report."""
         Mount._live.discard(self)
+        has_died = self._daemon is not None and not self._may_end and self.has_ended(0)
         try:
-            if self.is_mounted():
-                if self.unmount(check=False).returncode != 0:
-                    self._detach()
-            assert (
-                self._daemon is None or self.has_ended()
-            ), "the daemon did not end after the unmount"
+            assert not (has_died and self.is_mounted()), "the daemon died while it was mounted"
+            if self.is_mounted() and self.unmount(check=False).returncode != 0:
+                self._detach()
+            has_ended = self._daemon is None or self.has_ended()
+            assert has_ended, "the daemon did not end after the unmount"
         finally:
             self._kill()
             self._detach()
-        reports = [path.read_text(errors="replace") for path in self._logs.iterdir()]
-        assert not reports, "\n".join(reports)
+            reports = [path.read_text(errors="replace") for path in self._logs.iterdir()]
+            assert not reports, "\n".join(reports)
 
     def _detach(self):
         while self.is_mounted():

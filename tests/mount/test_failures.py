@@ -10,8 +10,8 @@ import pytest
 from harness import COMMAND_SEC, EXIT_SEC, MOUNT_SEC, TABLEFUSE, Azurite, Sdk, environment
 from harness import free_port, wait_until
 
-SLOW_PAGES = "latency=300,short=10"
-ROWS = 80
+SLOW_PAGES = "latency=300,short=5"
+ROWS = 40
 GIVEN_UP_SEC = 100  # a file operation gives up after 60 s without progress
 
 

@@ -1,215 +1,25 @@
 #include "client/azure/azure_store.h"
+#include "client/azure/batch.h"
 #include "client/azure/entity_answer.h"
-#include "client/azure/http.h"
-#include "client/azure/http_date.h"
+#include "client/azure/etag.h"
+#include "client/azure/http_header.h"
 #include "client/azure/request_url.h"
-#include "client/azure/service_error.h"
+#include "client/azure/service.h"
+#include "client/azure/uuid.h"
+#include "client/azure/write_request.h"
 
 #include <cjson/cJSON.h>
-#include <openssl/rand.h>
 
-#define SERVICE_VERSION "2020-12-06"
-
-#define CONNECT_MS 10000
-#define ATTEMPT_MS 35000
-#define SERVER_TIMEOUT_SEC                                                                         \
-    30 /* the service's most; below ATTEMPT_MS, so that its own answer comes first */
-#define BODY_MAX_BYTES PAGE_MAX_BYTES
-#define URL_MAX_BYTES  ((size_t)64 << 10)
+#define TOKEN_MAX_BYTES ((size_t)64 << 10)
 
 struct azure_store {
     struct table_store store;
-    const struct clock *clock;
-    const struct credential *credential;
-    struct http *http;
-    char origin[ENDPOINT_URL_SIZE];    /* scheme://host[:port] */
-    char base_path[ENDPOINT_URL_SIZE]; /* "" or "/account" */
+    struct service *service;
 };
 
-/* What an operation asks for, percent-encoded as it is signed and sent. */
-struct request {
-    struct buffer path; /* from the slash behind the host on */
-    struct buffer query;
-};
-
-static void request_init(struct request *request, const struct azure_store *store)
+static const struct service *service_of(struct table_store *store)
 {
-    buffer_init(&request->path, URL_MAX_BYTES);
-    buffer_init(&request->query, URL_MAX_BYTES);
-    (void)buffer_append_string(&request->path, store->base_path);
-}
-
-static void request_finish(struct request *request)
-{
-    buffer_finish(&request->path);
-    buffer_finish(&request->query);
-}
-
-static struct azure_store *azure_store_of(struct table_store *store)
-{
-    return (struct azure_store *)((char *)store - offsetof(struct azure_store, store));
-}
-
-static int fail_request(struct call *call, int error)
-{
-    if (error == -EFBIG)
-        return call_fail(call, -ENAMETOOLONG, "the request's URL is too long");
-    if (error == -EILSEQ)
-        return call_fail(call, -EINVAL, "a key that no URL can hold");
-    return call_fail(call, error, "the request could not be made");
-}
-
-/* The service gives up before the call does, so that its own reason arrives. */
-static int append_timeout(struct buffer *query, int64_t remaining_ms)
-{
-    int64_t sec = MAX(MIN(remaining_ms / 1000 - 1, SERVER_TIMEOUT_SEC), 1);
-    return buffer_append_format(query, query->size > 0 ? "&timeout=%d" : "timeout=%d", (int)sec);
-}
-
-static int append_url(const struct azure_store *store, const struct request *request,
-                      struct buffer *ret)
-{
-    (void)buffer_append_string(ret, store->origin);
-    (void)buffer_append(ret, buffer_bytes(&request->path));
-    (void)buffer_append_char(ret, '?');
-    (void)buffer_append(ret, buffer_bytes(&request->query));
-    size_t size = ret->size;
-    (void)buffer_append_char(ret, '&');
-    int r = credential_append_query(store->credential, ret);
-    if (r == 0 && ret->size == size + 1)
-        ret->size = size; /* a key: in the headers */
-    return r;
-}
-
-static int append_header(struct buffer *ret, const char *name, struct bytes value)
-{
-    (void)buffer_append_string(ret, name);
-    (void)buffer_append_string(ret, ": ");
-    (void)buffer_append(ret, value);
-    return buffer_append_char(ret, '\0');
-}
-
-/* A random UUID (version 4), for the service's logs. */
-static int append_request_id(struct buffer *ret)
-{
-    unsigned char b[16];
-    if (RAND_bytes(b, sizeof(b)) != 1)
-        return -EIO;
-    b[6] = (unsigned char)(0x40 | (b[6] & 0x0F));
-    b[8] = (unsigned char)(0x80 | (b[8] & 0x3F));
-    (void)buffer_append_string(ret, "x-ms-client-request-id: ");
-    for (size_t i = 0; i < sizeof(b); i++)
-        (void)buffer_append_format(ret, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x",
-                                   b[i]);
-    return buffer_append_char(ret, '\0');
-}
-
-static int append_authorization(const struct azure_store *store, const struct request *request,
-                                struct bytes date, struct buffer *ret)
-{
-    _cleanup_(buffer_finish) struct buffer value;
-    buffer_init(&value, 256);
-    const struct signed_request signed_request = {.verb = "GET",
-                                                  .date = date,
-                                                  .path = buffer_bytes(&request->path),
-                                                  .query = buffer_bytes(&request->query)};
-    int r = credential_append_authorization(store->credential, &signed_request, &value);
-    if (r < 0 || value.size == 0)
-        return r;
-    return append_header(ret, "Authorization", buffer_bytes(&value));
-}
-
-/* Signed as of now. x-ms-date alone, no Date: Azurite would sign over the latter. */
-static int append_headers(const struct azure_store *store, const struct request *request,
-                          struct buffer *ret)
-{
-    _cleanup_(buffer_finish) struct buffer date;
-    buffer_init(&date, HTTP_DATE_SIZE);
-    int r = http_date_append(&date, clock_utc_100ns(store->clock));
-    if (r < 0)
-        return r;
-    (void)append_header(ret, "x-ms-version", BYTES_LITERAL(SERVICE_VERSION));
-    (void)append_header(ret, "Accept", BYTES_LITERAL("application/json;odata=minimalmetadata"));
-    (void)append_header(ret, "DataServiceVersion", BYTES_LITERAL("3.0"));
-    (void)append_header(ret, "x-ms-date", buffer_bytes(&date));
-    r = append_request_id(ret);
-    return r < 0 ? r : append_authorization(store, request, buffer_bytes(&date), ret);
-}
-
-static struct bytes header_of(const struct http_answer *answer, const char *name)
-{
-    struct bytes value = {0};
-    (void)http_answer_header(answer, name, &value);
-    return value;
-}
-
-static int fail_by_answer(const struct azure_store *store, const struct http_answer *answer,
-                          struct call *call)
-{
-    struct service_answer service_answer = {
-        .status = answer->status,
-        .body = buffer_bytes(&answer->body),
-        .error_code = header_of(answer, "x-ms-error-code"),
-        .request_id = header_of(answer, "x-ms-request-id"),
-        .date = header_of(answer, "Date"),
-        .retry_after_ms = header_of(answer, "x-ms-retry-after-ms"),
-        .retry_after = header_of(answer, "Retry-After"),
-    };
-    if (service_answer.retry_after_ms.size == 0)
-        service_answer.retry_after_ms = header_of(answer, "retry-after-ms");
-    service_error_read(&service_answer, clock_utc_100ns(store->clock), &call->failure);
-    return call->failure.error;
-}
-
-/* A body that was not understood: the failure says which answer it was. */
-static int fail_by_body(const struct http_answer *answer, int error, struct call *call)
-{
-    struct bytes request_id = header_of(answer, "x-ms-request-id");
-    call->failure.http_status = answer->status;
-    (void)snprintf(call->failure.request_id, sizeof(call->failure.request_id), "%.*s",
-                   (int)request_id.size, request_id.data ? request_id.data : "");
-    return error;
-}
-
-static int send_request(const struct azure_store *store, struct request *request, struct call *call,
-                        struct http_answer *ret)
-{
-    _cleanup_(buffer_finish) struct buffer url;
-    _cleanup_(buffer_finish) struct buffer headers;
-    buffer_init(&url, 2 * URL_MAX_BYTES);
-    buffer_init(&headers, URL_MAX_BYTES);
-    int r = append_timeout(&request->query,
-                           MIN(call_remaining_ms(call, store->clock), (int64_t)ATTEMPT_MS));
-    if (r == 0)
-        r = append_url(store, request, &url);
-    if (r == 0)
-        r = append_headers(store, request, &headers);
-    const char *text = buffer_string(&url);
-    if (r < 0 || !text)
-        return fail_request(call, r < 0 ? r : url.error);
-    const struct http_request http_request = {text, buffer_bytes(&headers)};
-    return http_get(store->http, &http_request, call, ret);
-}
-
-/* Sends what the path and query say; `r` is the answer of those who wrote them. Any answer but 200
- * is a failure. */
-static int ask(const struct azure_store *store, struct request *request, int r, struct call *call,
-               struct http_answer *ret)
-{
-    struct http_answer answer = {0};
-    call->failure = (struct failure){0};
-    if (r < 0)
-        return fail_request(call, r);
-    r = send_request(store, request, call, &answer);
-    if (r < 0)
-        return r;
-    if (answer.status != 200) {
-        r = fail_by_answer(store, &answer, call);
-        http_answer_finish(&answer);
-        return r;
-    }
-    *ret = answer;
-    return 0;
+    return ((struct azure_store *)store)->service;
 }
 
 /* More follows when one of the headers is there, even empty. */
@@ -217,7 +27,7 @@ static int take_continuation(const struct http_answer *answer, struct call *call
                              struct continuation **ret)
 {
     _cleanup_(buffer_finish) struct buffer token;
-    buffer_init(&token, URL_MAX_BYTES);
+    buffer_init(&token, TOKEN_MAX_BYTES);
     for (enum token_part part = 0; part < TOKEN_PARTS; part++) {
         struct bytes value;
         if (http_answer_header(answer, token_header(part), &value))
@@ -229,19 +39,18 @@ static int take_continuation(const struct http_answer *answer, struct call *call
     return r < 0 ? call_fail(call, r, "a continuation token that could not be kept") : 0;
 }
 
-static int azure_query(struct table_store *table_store, const struct query *query,
-                       struct call *call, struct page_builder *builder,
-                       struct continuation **ret_next)
+static int azure_query(struct table_store *store, const struct query *query, struct call *call,
+                       struct page_builder *builder, struct continuation **ret_next)
 {
-    const struct azure_store *store = azure_store_of(table_store);
-    _cleanup_(request_finish) struct request request;
+    const struct service *service = service_of(store);
+    _cleanup_(service_request_finish) struct service_request request;
     _cleanup_(http_answer_finish) struct http_answer answer = {0};
     bool is_widened = false;
-    request_init(&request, store);
+    service_request_init(&request, service, "GET", 200);
     int r = request_url_append_rows(&request.path, query->table);
     if (r == 0)
         r = request_url_append_row_query(&request.query, query, &is_widened);
-    r = ask(store, &request, r, call, &answer);
+    r = service_ask(service, &request, r, call, &answer);
     if (r < 0)
         return r;
     /* rows outside a range that was asked for as it is are not dropped: they are an error, which
@@ -250,11 +59,11 @@ static int azure_query(struct table_store *table_store, const struct query *quer
                            query->keys_only, call, builder);
     if (r == 0)
         r = take_continuation(&answer, call, ret_next);
-    return r < 0 ? fail_by_body(&answer, r, call) : 0;
+    return r < 0 ? service_fail_by_body(&answer, r, call) : 0;
 }
 
 /* A key that no URL can hold: the rows around it are asked for, until the page that has it. */
-static int get_by_query(struct table_store *table_store, const char *table, struct bytes position,
+static int get_by_query(struct table_store *store, const char *table, struct bytes position,
                         struct call *call, struct page_builder *builder)
 {
     _cleanup_(buffer_finish) struct buffer end;
@@ -262,13 +71,13 @@ static int get_by_query(struct table_store *table_store, const char *table, stru
     buffer_init(&end, position.size + 1);
     (void)buffer_append(&end, position);
     if (buffer_append_string(&end, POSITION_AFTER) < 0)
-        return fail_request(call, end.error);
+        return request_url_fail(call, end.error);
     struct query query = {
         .table = table, .range = {position, buffer_bytes(&end)}, .top = TABLE_STORE_PAGE_ROWS};
     do {
         struct continuation *next = NULL;
         query.after = after;
-        int r = azure_query(table_store, &query, call, builder, &next);
+        int r = azure_query(store, &query, call, builder, &next);
         if (r < 0 || page_builder_rows(builder) > 0) {
             continuation_destroy(next);
             return r;
@@ -283,21 +92,22 @@ static int get_by_query(struct table_store *table_store, const char *table, stru
     return call_fail(call, -ENOENT, "no entity has this key");
 }
 
-static int azure_get(struct table_store *table_store, const char *table, struct bytes position,
+static int azure_get(struct table_store *store, const char *table, struct bytes position,
                      struct call *call, struct page_builder *builder)
 {
-    const struct azure_store *store = azure_store_of(table_store);
-    _cleanup_(request_finish) struct request request;
+    const struct service *service = service_of(store);
+    _cleanup_(service_request_finish) struct service_request request;
     _cleanup_(http_answer_finish) struct http_answer answer = {0};
-    request_init(&request, store);
+    service_request_init(&request, service, "GET", 200);
     int r = request_url_append_entity(&request.path, table, position);
     if (r == -EILSEQ)
-        return get_by_query(table_store, table, position, call, builder);
-    r = ask(store, &request, r, call, &answer);
+        return get_by_query(store, table, position, call, builder);
+    r = service_ask(service, &request, r, call, &answer);
     if (r < 0)
         return r;
-    r = entity_answer_single(buffer_bytes(&answer.body), header_of(&answer, "ETag"), call, builder);
-    return r < 0 ? fail_by_body(&answer, r, call) : 0;
+    r = entity_answer_single(buffer_bytes(&answer.body), service_header(&answer, "ETag"), call,
+                             builder);
+    return r < 0 ? service_fail_by_body(&answer, r, call) : 0;
 }
 
 /* No table name has others; a name goes into paths and terminals. */
@@ -333,19 +143,19 @@ static int append_table_names(struct bytes body, const char *only, struct table_
     return r;
 }
 
-static int azure_list_tables(struct table_store *table_store, const char *only,
+static int azure_list_tables(struct table_store *store, const char *only,
                              const struct continuation *after, struct call *call,
                              struct table_names *ret, struct continuation **ret_next)
 {
-    const struct azure_store *store = azure_store_of(table_store);
-    _cleanup_(request_finish) struct request request;
+    const struct service *service = service_of(store);
+    _cleanup_(service_request_finish) struct service_request request;
     _cleanup_(http_answer_finish) struct http_answer answer = {0};
     size_t size = ret->names.size;
-    request_init(&request, store);
+    service_request_init(&request, service, "GET", 200);
     int r = request_url_append_tables(&request.path);
     if (r == 0)
         r = request_url_append_table_query(&request.query, only, after);
-    r = ask(store, &request, r, call, &answer);
+    r = service_ask(service, &request, r, call, &answer);
     if (r < 0)
         return r;
     r = append_table_names(buffer_bytes(&answer.body), only, ret);
@@ -356,51 +166,150 @@ static int azure_list_tables(struct table_store *table_store, const char *only,
     if (r == 0)
         return 0;
     ret->names.size = size;
-    return fail_by_body(&answer, r, call);
+    return service_fail_by_body(&answer, r, call);
 }
 
-static void azure_destroy(struct table_store *table_store)
+/* The version that was written, of whose ETag the answer tells. */
+static int take_result(const struct http_answer *answer, const struct write *write,
+                       struct call *call, struct write_result *ret)
 {
-    struct azure_store *store = azure_store_of(table_store);
-    http_destroy(store->http);
-    free(store);
+    *ret = (struct write_result){0};
+    if (write->kind == WRITE_DELETE || etag_read(service_header(answer, "ETag"), ret) == 0)
+        return 0;
+    (void)call_fail(call, -EPROTO, "the answer to a write has no ETag that can be kept");
+    call->failure.is_ambiguous = true;
+    return service_fail_by_body(answer, -EPROTO, call);
+}
+
+static int write_one(const struct service *service, const char *table, const struct write *write,
+                     struct call *call, struct write_result *ret)
+{
+    _cleanup_(service_request_finish) struct service_request request;
+    _cleanup_(http_answer_finish) struct http_answer answer = {0};
+    service_request_init(&request, service, write_request_method(write->kind), 204);
+    int r = write_request_append_path(&request.path, table, write);
+    if (r == 0)
+        r = write_request_append_headers(&request.headers, write);
+    if (r == 0)
+        r = write_request_append_body(&request.body, write);
+    r = service_ask(service, &request, r, call, &answer);
+    return r < 0 ? r : take_result(&answer, write, call, ret);
+}
+
+static int append_batch(struct service_request *request, const struct batch *batch,
+                        struct call *call)
+{
+    _cleanup_(buffer_finish) struct buffer content_type;
+    buffer_init(&content_type, 100);
+    (void)batch_append_path(&request->path);
+    (void)batch_append_content_type(&content_type, batch->id);
+    int r = http_header_append(&request->headers, "Content-Type", buffer_bytes(&content_type));
+    if (r < 0)
+        return request_url_fail(call, r);
+    return batch_append_body(&request->body, batch, call);
+}
+
+static int write_batch(const struct service *service, const struct batch *batch, struct call *call,
+                       struct write_result *ret)
+{
+    _cleanup_(service_request_finish) struct service_request request;
+    _cleanup_(http_answer_finish) struct http_answer answer = {0};
+    service_request_init(&request, service, "POST", 202);
+    request.accept = "application/json"; /* each part says for itself what it accepts */
+    int r = append_batch(&request, batch, call);
+    if (r == 0)
+        r = service_ask(service, &request, 0, call, &answer);
+    if (r < 0)
+        return r;
+    const struct service_answer service_answer = service_answer_of(&answer, true);
+    r = batch_read_answer(&service_answer, service_header(&answer, "Content-Type"), batch,
+                          service_utc_100ns(service), call, ret);
+    if (r < 0)
+        call->failure.is_ambiguous |= answer.was_resent;
+    return r;
+}
+
+static int azure_write(struct table_store *store, const char *table, const struct write *writes,
+                       size_t n, struct call *call, struct write_result *ret)
+{
+    const struct service *service = service_of(store);
+    _cleanup_(buffer_finish) struct buffer id;
+    buffer_init(&id, UUID_SIZE + 1);
+    if (n == 1)
+        return write_one(service, table, writes, call, ret);
+    int r = uuid_append(&id);
+    const char *text = buffer_string(&id);
+    if (r < 0 || !text)
+        return request_url_fail(call, r < 0 ? r : id.error);
+    const struct batch batch = {service_url(service), table, writes, n, text};
+    return write_batch(service, &batch, call, ret);
+}
+
+/* Sends a change of the list of tables, whose answer has nothing to say. */
+static int change_tables(const struct service *service, struct service_request *request, int r,
+                         struct call *call)
+{
+    _cleanup_(http_answer_finish) struct http_answer answer = {0};
+    return service_ask(service, request, r, call, &answer);
+}
+
+static int azure_create_table(struct table_store *store, const char *table, struct call *call)
+{
+    const struct service *service = service_of(store);
+    _cleanup_(service_request_finish) struct service_request request;
+    service_request_init(&request, service, "POST", 204);
+    if (!endpoint_is_table_name(bytes_of(table)))
+        return call_fail(call, -EINVAL,
+                         "no table can be called so: 3 to 63 letters and digits, a letter first");
+    (void)request_url_append_tables(&request.path);
+    (void)http_header_append(&request.headers, "Content-Type", BYTES_LITERAL("application/json"));
+    (void)http_header_append(&request.headers, "Prefer", BYTES_LITERAL("return-no-content"));
+    int r = buffer_append_format(&request.body, "{\"TableName\":\"%s\"}", table);
+    return change_tables(service, &request, r, call);
+}
+
+static int azure_delete_table(struct table_store *store, const char *table, struct call *call)
+{
+    const struct service *service = service_of(store);
+    _cleanup_(service_request_finish) struct service_request request;
+    service_request_init(&request, service, "DELETE", 204);
+    int r = request_url_append_table(&request.path, table);
+    return change_tables(service, &request, r, call);
+}
+
+static const struct table_store_limits *azure_limits(struct table_store *store)
+{
+    static const struct table_store_limits limits = {BATCH_MAX_WRITES, SERVICE_REQUEST_MAX_BYTES};
+    (void)store;
+    return &limits;
+}
+
+static void azure_destroy(struct table_store *store)
+{
+    struct azure_store *self = (struct azure_store *)store;
+    service_destroy(self->service);
+    free(self);
 }
 
 static const struct table_store_ops azure_ops = {
     .query = azure_query,
     .get = azure_get,
     .list_tables = azure_list_tables,
+    .write = azure_write,
+    .create_table = azure_create_table,
+    .delete_table = azure_delete_table,
+    .limits = azure_limits,
     .destroy = azure_destroy,
 };
-
-/* Where the path of scheme://host[:port][/account] begins. */
-static size_t origin_size(const char *url)
-{
-    const char *host = strstr(url, "://");
-    return host ? strcspn(host + 3, "/") + (size_t)(host + 3 - url) : 0;
-}
 
 int azure_store_create(const struct azure_store_options *options, const struct clock *clock,
                        struct table_store **ret)
 {
-    const struct endpoint *endpoint = &options->connection->endpoint;
-    const struct http_options http_options = {
-        .ca_file = options->ca_file,
-        .use_proxy = !endpoint->is_loopback,
-        .connect_ms = CONNECT_MS,
-        .attempt_ms = ATTEMPT_MS,
-        .body_max_bytes = BODY_MAX_BYTES,
-    };
     _cleanup_(freep) struct azure_store *store = calloc(1, sizeof(*store));
     if (!store)
         return -ENOMEM;
     store->store.ops = &azure_ops;
-    store->clock = clock;
-    store->credential = options->connection->credential;
-    size_t n = origin_size(endpoint->url);
-    (void)snprintf(store->origin, sizeof(store->origin), "%.*s", (int)n, endpoint->url);
-    (void)snprintf(store->base_path, sizeof(store->base_path), "%s", endpoint->url + n);
-    int r = http_create(&http_options, clock, &store->http);
+    int r = service_create(options->connection, options->ca_file, clock, &store->service);
     if (r < 0)
         return r;
     *ret = &TAKE_PTR(store)->store;

@@ -1,8 +1,8 @@
 #include "client/azure/http.h"
+#include "client/azure/http_header.h"
 
 #include <curl/curl.h>
 #include <pthread.h>
-#include <strings.h>
 
 #define WAKE_MS           50 /* how often a waiting exchange looks at its call */
 #define HEADERS_MAX_BYTES ((size_t)64 << 10)
@@ -289,38 +289,69 @@ static int transfer(const struct http *http, struct exchange *exchange, struct c
     return 0;
 }
 
+static int append_to_list(struct curl_slist **list, const char *line)
+{
+    struct curl_slist *longer = line ? curl_slist_append(*list, line) : NULL;
+    if (!longer)
+        return -ENOMEM;
+    *list = longer;
+    return 0;
+}
+
 /* "Expect:" without a value: libcurl is not to wait for a "100 Continue". */
 static int make_headers(struct bytes headers, struct curl_slist **ret)
 {
-    _cleanup_(curl_slist_free_allp) struct curl_slist *list = curl_slist_append(NULL, "Expect:");
-    while (list && headers.size > 0) {
-        struct curl_slist *longer = curl_slist_append(list, headers.data);
-        if (!longer)
-            return -ENOMEM;
-        list = longer;
-        headers = bytes_skip(headers, strlen(headers.data) + 1);
+    _cleanup_(curl_slist_free_allp) struct curl_slist *list = NULL;
+    int r = append_to_list(&list, "Expect:");
+    while (r == 0 && headers.size > 0) {
+        struct bytes line = http_header_take_line(&headers);
+        _cleanup_(freep) char *string = strndup(line.data, line.size);
+        r = append_to_list(&list, string);
     }
-    if (!list)
-        return -ENOMEM;
-    *ret = TAKE_PTR(list);
-    return 0;
+    if (r == 0)
+        *ret = TAKE_PTR(list);
+    return r;
+}
+
+static bool set_request(CURL *easy, const struct http_request *request, struct curl_slist *headers)
+{
+    unsigned failed = 0;
+    failed |= curl_easy_setopt(easy, CURLOPT_URL, request->url);
+    failed |= curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
+    if (request->body.data) {
+        failed |=
+            curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.size);
+        failed |= curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request->body.data);
+    }
+    failed |= curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request->method);
+    return failed == 0;
+}
+
+/* As a new handle: what the request lent to it goes. */
+static void clear_request(CURL *easy)
+{
+    (void)curl_easy_setopt(easy, CURLOPT_HTTPHEADER, NULL);
+    (void)curl_easy_setopt(easy, CURLOPT_POSTFIELDS, NULL);
+    (void)curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L);
+    (void)curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, NULL);
 }
 
 static int perform(const struct http *http, struct exchange *exchange,
                    const struct http_request *request, struct call *call)
 {
     _cleanup_(curl_slist_free_allp) struct curl_slist *headers = NULL;
-    if (make_headers(request->headers, &headers) < 0 ||
-        curl_easy_setopt(exchange->easy, CURLOPT_URL, request->url) != CURLE_OK ||
-        curl_easy_setopt(exchange->easy, CURLOPT_HTTPHEADER, headers) != CURLE_OK)
-        return call_fail(call, -ENOMEM, "out of memory");
-    int r = transfer(http, exchange, call);
-    (void)curl_easy_setopt(exchange->easy, CURLOPT_HTTPHEADER, NULL);
+    int r = make_headers(request->headers, &headers);
+    if (r == 0 && !set_request(exchange->easy, request, headers))
+        r = -ENOMEM;
+    r = r < 0 ? call_fail(call, r, "out of memory") : transfer(http, exchange, call);
+    clear_request(exchange->easy);
+    if (r < 0)
+        call->failure.is_ambiguous = exchange->sends > 0 && strcmp(request->method, "GET") != 0;
     return r;
 }
 
-int http_get(struct http *http, const struct http_request *request, struct call *call,
-             struct http_answer *ret)
+int http_send(struct http *http, const struct http_request *request, struct call *call,
+              struct http_answer *ret)
 {
     struct exchange *exchange = NULL;
     int r = take_exchange(http, call, &exchange);
@@ -338,21 +369,7 @@ int http_get(struct http *http, const struct http_request *request, struct call 
 
 bool http_answer_header(const struct http_answer *answer, const char *name, struct bytes *ret)
 {
-    struct bytes rest = buffer_bytes(&answer->headers);
-    size_t n = strlen(name);
-    bool is_found = false;
-    while (rest.size > 0) {
-        const char *end = memchr(rest.data, '\n', rest.size);
-        struct bytes line = bytes_first(rest, end ? (size_t)(end - rest.data) : rest.size);
-        rest = bytes_skip(rest, end ? line.size + 1 : line.size);
-        if (line.size <= n || line.data[n] != ':' || strncasecmp(line.data, name, n) != 0)
-            continue;
-        if (bytes_end_with(line, BYTES_LITERAL("\r")))
-            line.size--;
-        *ret = bytes_trim(bytes_skip(line, n + 1));
-        is_found = true;
-    }
-    return is_found;
+    return http_header_find(buffer_bytes(&answer->headers), name, ret);
 }
 
 void http_answer_finish(struct http_answer *answer)

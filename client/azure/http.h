@@ -16,16 +16,18 @@ struct http_options {
 };
 
 struct http_request {
+    const char *method;   /* "GET", "POST"...: only a GET changes nothing */
     const char *url;      /* sent as it is */
-    struct bytes headers; /* "Name: value", NUL after each */
+    struct bytes headers; /* lines "Name: value", CRLF behind each */
+    struct bytes body;    /* with its length in Content-Length; data NULL: none */
 };
 
 struct http_answer {
     int status;
     struct buffer headers, body; /* headers: lines as they came */
     /* libcurl sends a request again by itself when a kept connection turns out dead: true when it
-     * began to send more than once. Reads do not care; a write was perhaps done twice, and counts
-     * as a second attempt. */
+     * began to send more than once. Reads do not care; a change that is refused now was perhaps
+     * made by the first sending. */
     bool was_resent;
 };
 
@@ -36,15 +38,14 @@ struct http;
 int http_create(const struct http_options *options, const struct clock *clock, struct http **ret);
 void http_destroy(struct http *http); /* takes NULL; no exchange is in flight */
 
-/* A GET. Waits for a free handle, then until the call's deadline or attempt_ms, whichever is first;
+/* Waits for a free handle, then until the call's deadline or attempt_ms, whichever is first;
  * asks the call every 50 ms whether it is cancelled. Any status is a success here. ret: to be
  * finished by the caller, on success only.
  * Errors, the reason in call->failure: -EINTR cancelled; -ETIMEDOUT; -EHOSTUNREACH no connection;
- * -EPROTO TLS; -EFBIG; -EIO the connection broke; -ENOMEM. */
-int http_get(struct http *http, const struct http_request *request, struct call *call,
-             struct http_answer *ret);
-/* The value of the last header of that name, in any case; false: there is none, which an empty one
- * is not. */
+ * -EPROTO TLS; -EFBIG; -EIO the connection broke; -ENOMEM. Each is ambiguous when it came after a
+ * change was begun to be sent. */
+int http_send(struct http *http, const struct http_request *request, struct call *call,
+              struct http_answer *ret);
 bool http_answer_header(const struct http_answer *answer, const char *name, struct bytes *ret);
 void http_answer_finish(struct http_answer *answer);
 

@@ -49,10 +49,15 @@ static int append_key(struct buffer *ret, struct bytes key)
     return r < 0 ? r : append_literal(ret, buffer_bytes(&utf8));
 }
 
-int request_url_append_rows(struct buffer *ret, const char *table)
+int request_url_append_insert(struct buffer *ret, const char *table)
 {
     (void)buffer_append_char(ret, '/');
-    (void)append_encoded(ret, bytes_of(table));
+    return append_encoded(ret, bytes_of(table));
+}
+
+int request_url_append_rows(struct buffer *ret, const char *table)
+{
+    (void)request_url_append_insert(ret, table);
     return buffer_append_string(ret, "()");
 }
 
@@ -61,10 +66,17 @@ int request_url_append_tables(struct buffer *ret)
     return buffer_append_string(ret, "/Tables");
 }
 
+int request_url_append_table(struct buffer *ret, const char *table)
+{
+    (void)request_url_append_tables(ret);
+    (void)buffer_append_string(ret, "('");
+    (void)append_literal(ret, bytes_of(table));
+    return buffer_append_string(ret, "')");
+}
+
 int request_url_append_entity(struct buffer *ret, const char *table, struct bytes position)
 {
-    (void)buffer_append_char(ret, '/');
-    (void)append_encoded(ret, bytes_of(table));
+    (void)request_url_append_insert(ret, table);
     (void)buffer_append_string(ret, "(PartitionKey='");
     int r = append_key(ret, position_partition_key(position));
     if (r < 0)
@@ -118,11 +130,16 @@ static uint32_t first_character_behind(uint32_t unit)
     return unit >= 0xDBFF ? 0xE000 : 0x10000 + ((unit - 0xD800 + 1) << 10);
 }
 
-static int append_comparison(struct filter *filter, struct comparison comparison)
+static void begin_condition(struct filter *filter)
 {
     if (filter->is_begun)
         (void)buffer_append_string(filter->text, "%20and%20");
     filter->is_begun = true;
+}
+
+static int append_comparison(struct filter *filter, struct comparison comparison)
+{
+    begin_condition(filter);
     (void)buffer_append_format(filter->text, "%s%%20%s%%20%%27", comparison.property,
                                comparison.operation);
     int r = append_key(filter->text, comparison.key);
@@ -209,18 +226,55 @@ static void begin_parameter(struct buffer *ret, size_t begin, const char *name)
     (void)buffer_append_char(ret, '=');
 }
 
-static int append_range(struct buffer *ret, struct range range, bool *ret_is_widened)
+/* The user's own: in parentheses, so that an "or" in it does not open the range. */
+static int append_condition(struct filter *filter, const char *condition)
+{
+    begin_condition(filter);
+    (void)buffer_append_string(filter->text, "%28");
+    (void)append_encoded(filter->text, bytes_of(condition));
+    return buffer_append_string(filter->text, "%29");
+}
+
+static int append_filter(struct buffer *ret, const struct query *query, bool *ret_is_widened)
 {
     struct filter filter = {.text = ret};
     size_t begin = ret->size;
     begin_parameter(ret, begin, "$filter");
-    int r = range_is_in_partition(range) ? append_in_partition(&filter, range)
-                                         : append_across_partitions(&filter, range);
+    int r = range_is_in_partition(query->range) ? append_in_partition(&filter, query->range)
+                                                : append_across_partitions(&filter, query->range);
+    if (r == 0 && query->filter)
+        r = append_condition(&filter, query->filter);
     if (r < 0)
         return r;
     if (!filter.is_begun)
         ret->size = begin; /* everything: no filter at all */
     *ret_is_widened = filter.is_widened;
+    return ret->error;
+}
+
+#define ALWAYS_SELECTED "PartitionKey,RowKey,Timestamp"
+
+static bool is_always_selected(struct bytes name)
+{
+    return bytes_equal(name, BYTES_LITERAL("PartitionKey")) ||
+           bytes_equal(name, BYTES_LITERAL("RowKey")) ||
+           bytes_equal(name, BYTES_LITERAL("Timestamp"));
+}
+
+/* The names of a comma list, each once where it is one that is always there. */
+static int append_select(struct buffer *ret, size_t begin, const char *names)
+{
+    begin_parameter(ret, begin, "$select");
+    (void)append_encoded(ret, BYTES_LITERAL(ALWAYS_SELECTED));
+    while (*names) {
+        size_t n = strcspn(names, ",");
+        struct bytes name = bytes_trim((struct bytes){names, n});
+        names += names[n] ? n + 1 : n;
+        if (name.size == 0 || is_always_selected(name))
+            continue;
+        (void)append_encoded(ret, BYTES_LITERAL(","));
+        (void)append_encoded(ret, name);
+    }
     return ret->error;
 }
 
@@ -265,13 +319,11 @@ int request_url_append_row_query(struct buffer *ret, const struct query *query,
                                  bool *ret_is_widened)
 {
     size_t begin = ret->size;
-    int r = append_range(ret, query->range, ret_is_widened);
+    int r = append_filter(ret, query, ret_is_widened);
     if (r < 0)
         return r;
-    if (query->keys_only) {
-        begin_parameter(ret, begin, "$select");
-        (void)buffer_append_string(ret, "PartitionKey%2CRowKey%2CTimestamp");
-    }
+    if (query->keys_only || query->select)
+        (void)append_select(ret, begin, query->keys_only ? "" : query->select);
     begin_parameter(ret, begin, "$top");
     (void)buffer_append_format(ret, "%d", query->top);
     return append_token(ret, begin, query->after);
@@ -288,4 +340,15 @@ int request_url_append_table_query(struct buffer *ret, const char *only,
         (void)buffer_append_string(ret, "%27");
     }
     return append_token(ret, begin, after);
+}
+
+int request_url_fail(struct call *call, int error)
+{
+    if (error == -EFBIG)
+        return call_fail(call, -ENAMETOOLONG, "the request's URL is too long");
+    if (error == -EILSEQ)
+        return call_fail(call, -EINVAL, "a key that no URL can hold: it has a lone surrogate");
+    if (error == -EINVAL)
+        return call_fail(call, -EINVAL, "an entity's text or ETag that cannot be sent");
+    return call_fail(call, error, "the request could not be made");
 }

@@ -8,17 +8,23 @@
 /* "/table(PartitionKey='p',RowKey='r')"; -EILSEQ: a key holds a lone surrogate, which no URL
  * can. */
 int request_url_append_entity(struct buffer *ret, const char *table, struct bytes position);
-int request_url_append_rows(struct buffer *ret, const char *table); /* "/table()" */
-int request_url_append_tables(struct buffer *ret);                  /* "/Tables" */
+int request_url_append_rows(struct buffer *ret, const char *table);   /* "/table()" */
+int request_url_append_insert(struct buffer *ret, const char *table); /* "/table" */
+int request_url_append_tables(struct buffer *ret);                    /* "/Tables" */
+int request_url_append_table(struct buffer *ret, const char *table);  /* "/Tables('table')" */
 
 /* "$filter=...&$select=...&$top=...&NextPartitionKey=...". The filter asks for the query's range,
- * which is askable; with an end that holds a lone surrogate for a little more: *ret_is_widened, and
- * the rows outside are to be dropped. */
+ * which is askable, and for the query's own filter behind it, in parentheses; with an end that
+ * holds a lone surrogate for a little more: *ret_is_widened, and the rows outside are to be
+ * dropped. The keys and the Timestamp are always selected. */
 int request_url_append_row_query(struct buffer *ret, const struct query *query,
                                  bool *ret_is_widened);
 /* "$filter=TableName%20eq%20'only'", "NextTableName=...", both or nothing; `only` may be NULL. */
 int request_url_append_table_query(struct buffer *ret, const char *only,
                                    const struct continuation *after);
+
+/* Notes why a request could not be made: any of these errors, and those of write_request.h. */
+int request_url_fail(struct call *call, int error);
 
 /* The service continues a page by up to three response headers; each may be there and empty, and is
  * sent back exactly if it was there. The opaque token of a continuation: for each, a letter, its

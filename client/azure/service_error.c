@@ -205,15 +205,23 @@ static bool is_clock_wrong(struct bytes date, int64_t now_utc_100ns)
     return then > now_utc_100ns + SKEW_MAX_100NS || then < now_utc_100ns - SKEW_MAX_100NS;
 }
 
+/* The service may have made a change and failed, or been slow, behind it; something between may
+ * have given up; and what is no error at all says nothing. */
+static bool leaves_open(int status)
+{
+    return status < 400 || status == 408 || (status >= 500 && status != 501 && status != 505);
+}
+
 void service_error_read(const struct service_answer *answer, int64_t now_utc_100ns,
                         struct failure *ret)
 {
-    struct failure failure = {.http_status = answer->status};
+    struct failure failure = {.http_status = answer->status, .operation = -1};
     read_body(answer, &failure);
     copy_line(failure.request_id, sizeof(failure.request_id), answer->request_id);
     const struct rule *rule = find_rule(answer->status, failure.code);
     failure.error = rule->error;
     failure.is_retryable = rule->is_retryable;
+    failure.is_ambiguous = answer->is_of_change && leaves_open(answer->status);
     failure.advice = rule->advice;
     failure.retry_after_ms = retry_after_ms(answer, now_utc_100ns);
     if (rule->advice == advice_key && is_clock_wrong(answer->date, now_utc_100ns))

@@ -9,6 +9,7 @@
 
 struct service_answer { /* values of headers are empty where there is none */
     int status;
+    bool is_of_change;       /* what was asked for was not to read */
     struct bytes body;       /* JSON, XML, HTML, or nothing; not trusted */
     struct bytes error_code; /* x-ms-error-code; a code in a JSON body goes before it */
     struct bytes request_id; /* x-ms-request-id */
@@ -18,7 +19,8 @@ struct service_answer { /* values of headers are empty where there is none */
 };
 
 /* The local time serves to find a clock that is wrong, and what a date in retry_after means. What
- * looks like a signature in the message is struck out. */
+ * looks like a signature in the message is struck out. The failure names no operation. It is
+ * ambiguous when a change was asked for and the status does not say that it was refused. */
 void service_error_read(const struct service_answer *answer, int64_t now_utc_100ns,
                         struct failure *ret);
 

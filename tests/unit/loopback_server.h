@@ -33,7 +33,9 @@ struct loopback_server {
     atomic_int connections, requests;
     atomic_bool is_stopping;
     pthread_mutex_t lock;
-    char last_request[64 << 10]; /* guarded by lock */
+    /* guarded by lock */
+    char last_request[64 << 10]; /* its headers */
+    char *last_body;             /* as a string; NULL: none came yet */
 };
 
 struct loopback_connection {
@@ -71,7 +73,29 @@ static inline void loopback_answer(int socket, const struct canned *canned)
         loopback_send(socket, padding, MIN(left, sizeof(padding)));
 }
 
-/* The next request, without a body; false at the end of the connection. */
+/* The length that the headers say, 0 where they say none. */
+static inline size_t loopback_body_size(const char *request)
+{
+    static const char name[] = "\r\nContent-Length: ";
+    const char *found = strstr(request, name);
+    return found ? (size_t)strtoull(found + sizeof(name) - 1, NULL, 10) : 0;
+}
+
+static inline bool loopback_read_body(struct loopback_server *server, int socket, size_t size)
+{
+    char *body = malloc(size + 1);
+    if (!body)
+        abort();
+    bool is_whole = size == 0 || recv(socket, body, size, MSG_WAITALL) == (ssize_t)size;
+    body[size] = '\0';
+    (void)pthread_mutex_lock(&server->lock);
+    free(server->last_body);
+    server->last_body = body;
+    (void)pthread_mutex_unlock(&server->lock);
+    return is_whole;
+}
+
+/* The next request; false at the end of the connection. */
 static inline bool loopback_read(struct loopback_server *server, int socket)
 {
     static _Thread_local char request[64 << 10];
@@ -85,7 +109,7 @@ static inline bool loopback_read(struct loopback_server *server, int socket)
     (void)pthread_mutex_lock(&server->lock);
     memcpy(server->last_request, request, size);
     (void)pthread_mutex_unlock(&server->lock);
-    return true;
+    return loopback_read_body(server, socket, loopback_body_size(request));
 }
 
 static inline void *loopback_handle(void *context)
@@ -163,6 +187,7 @@ static inline void loopback_stop(struct loopback_server *server)
         (void)pthread_join(server->handlers[i], NULL);
     }
     (void)pthread_mutex_destroy(&server->lock);
+    free(server->last_body);
 }
 
 /* The value of a header of the last request, cut to its line; NULL: it had none. The caller frees
@@ -182,6 +207,15 @@ static inline char *loopback_header(struct loopback_server *server, const char *
     }
     (void)pthread_mutex_unlock(&server->lock);
     return value;
+}
+
+/* The last request's body, as a string. The caller frees it. */
+static inline char *loopback_body(struct loopback_server *server)
+{
+    (void)pthread_mutex_lock(&server->lock);
+    char *body = strdup(server->last_body ? server->last_body : "");
+    (void)pthread_mutex_unlock(&server->lock);
+    return body;
 }
 
 /* "GET /path?query HTTP/1.1" of the last request. The caller frees it. */

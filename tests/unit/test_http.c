@@ -36,9 +36,9 @@ static void begin(struct fixture *fixture, const struct canned *answers, size_t 
 
 static int get(struct fixture *fixture)
 {
-    const struct http_request request = {.url = fixture->url};
+    const struct http_request request = {.method = "GET", .url = fixture->url};
     http_answer_finish(&fixture->answer);
-    return http_get(fixture->http, &request, &fixture->call, &fixture->answer);
+    return http_send(fixture->http, &request, &fixture->call, &fixture->answer);
 }
 
 static void end(struct fixture *fixture)
@@ -117,14 +117,146 @@ static void what_is_sent_is_what_was_given(void **state)
     char url[200];
     (void)snprintf(url, sizeof(url), "http://127.0.0.1:%d/a/../b('%%27')?x=%%2F..%%2f&y",
                    f.server.port);
-    const struct http_request request = {url, BYTES_LITERAL("Accept: a/b\0X-One: 1\0")};
-    assert_int_equal(http_get(f.http, &request, &f.call, &f.answer), 0);
+    const struct http_request request = {
+        .method = "GET", .url = url, .headers = BYTES_LITERAL("Accept: a/b\r\nX-One: 1\r\n")};
+    assert_int_equal(http_send(f.http, &request, &f.call, &f.answer), 0);
     char expected[400];
     (void)snprintf(expected, sizeof(expected),
                    "GET /a/../b('%%27')?x=%%2F..%%2f&y HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n"
                    "User-Agent: tablefuse/" TABLEFUSE_VERSION "\r\nAccept: a/b\r\nX-One: 1\r\n\r",
                    f.server.port);
     assert_string_equal(f.server.last_request, expected);
+    end(&f);
+}
+
+static bool is_after(void *context)
+{
+    return clock_now_ms(&clock_system) >= *(const int64_t *)context;
+}
+
+static int change(struct fixture *f, const char *method, struct bytes body)
+{
+    const struct http_request request = {.method = method,
+                                         .url = f->url,
+                                         .headers = BYTES_LITERAL("Content-Type: a/b\r\n"),
+                                         .body = body};
+    http_answer_finish(&f->answer);
+    f->answer = (struct http_answer){0};
+    return http_send(f->http, &request, &f->call, &f->answer);
+}
+
+static void expect_sent(struct fixture *f, const char *method, const char *length,
+                        const char *expected)
+{
+    char *line = loopback_request_line(&f->server), *body = loopback_body(&f->server);
+    char *sent = loopback_header(&f->server, "Content-Length");
+    char *type = loopback_header(&f->server, "Content-Type");
+    assert_int_equal(strncmp(line, method, strlen(method)), 0);
+    assert_int_equal(line[strlen(method)], ' ');
+    assert_string_equal(body, expected);
+    assert_string_equal(type, "a/b");
+    if (length)
+        assert_string_equal(sent, length);
+    else
+        assert_null(sent);
+    assert_null(strstr(f->server.last_request, "Transfer-Encoding"));
+    assert_null(strstr(f->server.last_request, "Expect"));
+    free(line);
+    free(body);
+    free(sent);
+    free(type);
+}
+
+static void every_method_sends_its_body(void **state)
+{
+    (void)state;
+    static const struct canned answers[] = {{.status = "204 No Content"}};
+    struct fixture f;
+    begin(&f, answers, 1);
+    assert_int_equal(change(&f, "POST", BYTES_LITERAL("{\"a\":1}")), 0);
+    expect_sent(&f, "POST", "7", "{\"a\":1}");
+    assert_int_equal(change(&f, "PUT", BYTES_LITERAL("ab")), 0);
+    expect_sent(&f, "PUT", "2", "ab");
+    assert_int_equal(change(&f, "DELETE", (struct bytes){0}), 0);
+    expect_sent(&f, "DELETE", NULL, "");
+    assert_int_equal(change(&f, "PATCH", BYTES_LITERAL("abc")), 0);
+    expect_sent(&f, "PATCH", "3", "abc");
+    assert_int_equal(change(&f, "POST", BYTES_LITERAL("")), 0);
+    expect_sent(&f, "POST", "0", "");
+    assert_int_equal(change(&f, "GET", (struct bytes){0}), 0); /* nothing is left of the others */
+    expect_sent(&f, "GET", NULL, "");
+    assert_int_equal(f.server.connections, 1);
+    end(&f);
+}
+
+static void a_large_body_is_sent_whole(void **state)
+{
+    (void)state;
+    static const struct canned answers[] = {{.status = "204 No Content"}};
+    static char text[(4 << 20) + 1];
+    struct fixture f;
+    begin(&f, answers, 1);
+    memset(text, 'x', sizeof(text) - 1);
+    assert_int_equal(change(&f, "POST", bytes_of(text)), 0);
+    expect_sent(&f, "POST", "4194304", text);
+    end(&f);
+}
+
+static void a_change_that_may_have_been_made_is_ambiguous(void **state)
+{
+    (void)state;
+    static const struct canned answers[] = {
+        {.end = CANNED_RESET},
+        {.end = CANNED_CLOSE},
+        {.raw = "HTTP/1.1 204 No Content\r\nConte", .end = CANNED_CLOSE},
+        {.raw = "SSH-2.0-OpenSSH_9.2\r\n", .end = CANNED_CLOSE},
+        {.status = "200 OK", .padding = BODY_MAX + 1},
+        {.end = CANNED_HANG},
+    };
+    static const int errors[] = {-EIO, -EIO, -EIO, -EIO, -EFBIG, -ETIMEDOUT};
+    struct http_options impatient = options;
+    struct fixture f;
+    impatient.attempt_ms = 150;
+    begin_with(&f, answers, ARRAY_SIZE(answers), &impatient);
+    for (size_t i = 0; i < ARRAY_SIZE(answers); i++) {
+        assert_int_equal(change(&f, "PUT", BYTES_LITERAL("x")), errors[i]);
+        assert_true(f.call.failure.is_ambiguous);
+        assert_int_equal(f.call.failure.operation, -1);
+    }
+    assert_int_equal(get(&f), -ETIMEDOUT); /* a read changes nothing */
+    assert_false(f.call.failure.is_ambiguous);
+    (void)snprintf(f.url, sizeof(f.url), "http://127.0.0.1:1/");
+    assert_int_equal(change(&f, "PUT", BYTES_LITERAL("x")), -EHOSTUNREACH); /* nothing was sent */
+    assert_false(f.call.failure.is_ambiguous);
+    end(&f);
+}
+
+static void a_cancelled_change_is_ambiguous(void **state)
+{
+    (void)state;
+    static const struct canned answers[] = {{.end = CANNED_HANG}};
+    struct fixture f;
+    begin(&f, answers, 1);
+    int64_t cancel_ms = clock_now_ms(&clock_system) + 100;
+    f.call.is_cancelled = is_after;
+    f.call.context = &cancel_ms;
+    assert_int_equal(change(&f, "DELETE", (struct bytes){0}), -EINTR);
+    assert_true(f.call.failure.is_ambiguous);
+    end(&f);
+}
+
+static void a_second_sending_brings_the_same_body(void **state)
+{
+    (void)state;
+    static const struct canned answers[] = {
+        {.status = "200 OK"}, {.end = CANNED_CLOSE}, {.status = "409 Conflict"}};
+    struct fixture f;
+    begin(&f, answers, 3);
+    assert_int_equal(get(&f), 0);
+    assert_int_equal(change(&f, "POST", BYTES_LITERAL("once")), 0);
+    assert_true(f.answer.was_resent);
+    assert_int_equal(f.answer.status, 409);
+    expect_sent(&f, "POST", "4", "once");
     end(&f);
 }
 
@@ -235,11 +367,6 @@ static void a_redirect_is_not_followed(void **state)
     assert_int_equal(f.answer.status, 302);
     assert_int_equal(f.server.requests, 1);
     end(&f);
-}
-
-static bool is_after(void *context)
-{
-    return clock_now_ms(&clock_system) >= *(const int64_t *)context;
 }
 
 static void a_cancel_ends_a_waiting_exchange(void **state)
@@ -358,10 +485,10 @@ static void proxies_serve_who_may_use_them(void **state)
 static void *get_in_thread(void *context)
 {
     const struct fixture *f = context;
-    const struct http_request request = {.url = f->url};
+    const struct http_request request = {.method = "GET", .url = f->url};
     struct call call = f->call;
     struct http_answer answer = {0};
-    int r = http_get(f->http, &request, &call, &answer);
+    int r = http_send(f->http, &request, &call, &answer);
     http_answer_finish(&answer);
     return (void *)(intptr_t)r;
 }
@@ -432,6 +559,11 @@ int main(void)
         cmocka_unit_test(an_answer_has_status_headers_and_body),
         cmocka_unit_test(chunks_and_continues_are_understood),
         cmocka_unit_test(what_is_sent_is_what_was_given),
+        cmocka_unit_test(every_method_sends_its_body),
+        cmocka_unit_test(a_large_body_is_sent_whole),
+        cmocka_unit_test(a_change_that_may_have_been_made_is_ambiguous),
+        cmocka_unit_test(a_cancelled_change_is_ambiguous),
+        cmocka_unit_test(a_second_sending_brings_the_same_body),
         cmocka_unit_test(a_connection_is_kept),
         cmocka_unit_test(libcurls_own_second_sending_is_noticed),
         cmocka_unit_test(broken_answers_are_errors),

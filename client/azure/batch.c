@@ -1,0 +1,280 @@
+#include "client/azure/batch.h"
+#include "client/azure/etag.h"
+#include "client/azure/http_header.h"
+#include "client/azure/request_url.h"
+#include "client/azure/write_request.h"
+
+#include <assert.h>
+#include <limits.h>
+
+int batch_append_path(struct buffer *ret)
+{
+    return buffer_append_string(ret, "/$batch");
+}
+
+/* The names of the boundaries begin so because Azurite looks for that. */
+int batch_append_content_type(struct buffer *ret, const char *id)
+{
+    return buffer_append_format(ret, "multipart/mixed; boundary=batch_%s", id);
+}
+
+/* Without a signature or a version, which the request around it carries. */
+static int append_part(struct buffer *ret, const struct batch *batch, size_t i)
+{
+    const struct write *write = &batch->writes[i];
+    (void)buffer_append_format(ret,
+                               "--changeset_%s\r\n"
+                               "Content-Type: application/http\r\n"
+                               "Content-Transfer-Encoding: binary\r\n\r\n",
+                               batch->id);
+    (void)buffer_append_format(ret, "%s %s", write_request_method(write->kind), batch->url);
+    int r = write_request_append_path(ret, batch->table, write);
+    if (r < 0)
+        return r;
+    (void)buffer_append_format(ret,
+                               " HTTP/1.1\r\n"
+                               "Content-ID: %zu\r\n"
+                               "Accept: application/json;odata=minimalmetadata\r\n"
+                               "DataServiceVersion: 3.0\r\n",
+                               i + 1);
+    r = write_request_append_headers(ret, write);
+    if (r < 0)
+        return r;
+    (void)buffer_append_string(ret, "\r\n");
+    r = write_request_append_body(ret, write);
+    return r < 0 ? r : buffer_append_string(ret, "\r\n");
+}
+
+static int append_parts(struct buffer *ret, const struct batch *batch, struct call *call)
+{
+    for (size_t i = 0; i < batch->n; i++) {
+        int r = append_part(ret, batch, i);
+        if (r == 0)
+            continue;
+        if (ret->error < 0)
+            return r; /* of the whole body */
+        r = request_url_fail(call, r);
+        call->failure.operation = (int)i;
+        return r;
+    }
+    return 0;
+}
+
+int batch_append_body(struct buffer *ret, const struct batch *batch, struct call *call)
+{
+    (void)buffer_append_format(ret,
+                               "--batch_%s\r\n"
+                               "Content-Type: multipart/mixed; boundary=changeset_%s\r\n\r\n",
+                               batch->id, batch->id);
+    int r = append_parts(ret, batch, call);
+    if (r < 0 && ret->error == 0)
+        return r;
+    r = buffer_append_format(ret, "--changeset_%s--\r\n--batch_%s--\r\n", batch->id, batch->id);
+    if (r == -EFBIG)
+        return call_fail(call, r, "a batch of %zu writes is larger than the %zu bytes of a request",
+                         batch->n, ret->max);
+    return r < 0 ? call_fail(call, r, "out of memory") : 0;
+}
+
+/* What follows a delimiter: parts, each up to the next delimiter. */
+struct multipart {
+    struct bytes rest, boundary;
+};
+
+enum delimiter { NO_DELIMITER, PART_BEGINS, PARTS_END };
+
+static enum delimiter delimiter_of(struct bytes line, struct bytes boundary)
+{
+    if (!bytes_start_with(line, BYTES_LITERAL("--")) ||
+        !bytes_start_with(bytes_skip(line, 2), boundary))
+        return NO_DELIMITER;
+    line = bytes_trim(bytes_skip(line, 2 + boundary.size));
+    if (line.size == 0)
+        return PART_BEGINS;
+    return bytes_equal(line, BYTES_LITERAL("--")) ? PARTS_END : NO_DELIMITER;
+}
+
+/* Goes behind the next delimiter; what stands before it is a whole part, or a preamble. */
+static enum delimiter take_delimiter(struct multipart *multipart, struct bytes *ret_before)
+{
+    struct bytes rest = multipart->rest;
+    while (rest.size > 0) {
+        size_t begin = multipart->rest.size - rest.size;
+        struct bytes line = http_header_take_line(&rest);
+        enum delimiter delimiter = delimiter_of(line, multipart->boundary);
+        if (delimiter == NO_DELIMITER)
+            continue;
+        *ret_before = bytes_first(multipart->rest, begin);
+        multipart->rest = delimiter == PARTS_END ? (struct bytes){0} : rest;
+        return delimiter;
+    }
+    return NO_DELIMITER;
+}
+
+/* The lines before the first empty one, which is taken off as well. */
+static struct bytes take_head(struct bytes *text)
+{
+    struct bytes whole = *text;
+    while (text->size > 0) {
+        size_t size = whole.size - text->size;
+        if (http_header_take_line(text).size == 0)
+            return bytes_first(whole, size);
+    }
+    return whole;
+}
+
+static bool open_multipart(struct multipart *multipart, struct bytes text,
+                           struct bytes content_type)
+{
+    struct bytes preamble;
+    *multipart = (struct multipart){.rest = text};
+    return http_header_parameter(content_type, "boundary", &multipart->boundary) &&
+           multipart->boundary.size > 0 && take_delimiter(multipart, &preamble) == PART_BEGINS;
+}
+
+/* The parts are those of the changeset within; or the batch's own, when there is no changeset: an
+ * answer to what is no changeset at all. */
+static bool open_answer(struct multipart *multipart, struct bytes body, struct bytes content_type)
+{
+    if (!open_multipart(multipart, body, content_type))
+        return false;
+    struct bytes type = {0}, boundary, content = multipart->rest;
+    (void)http_header_find(take_head(&content), "Content-Type", &type);
+    if (http_header_parameter(type, "boundary", &boundary))
+        return open_multipart(multipart, content, type);
+    return true;
+}
+
+struct inner_answer {
+    int status;
+    struct bytes headers, body;
+};
+
+/* "HTTP/1.1 204 No Content" */
+static bool read_status(struct bytes line, int *ret)
+{
+    uint64_t status;
+    const char *blank = line.size > 0 ? memchr(line.data, ' ', line.size) : NULL;
+    struct bytes rest = bytes_skip(line, blank ? (size_t)(blank - line.data) + 1 : line.size);
+    if (!bytes_start_with(line, BYTES_LITERAL("HTTP/")) || rest.size < 3 ||
+        !bytes_parse_unsigned(bytes_first(rest, 3), 999, &status))
+        return false;
+    *ret = (int)status;
+    return true;
+}
+
+/* Azurite may put a line before the status: the changeset's boundary. */
+static bool read_inner(struct bytes part, struct inner_answer *ret)
+{
+    bool is_found = false;
+    (void)take_head(&part);
+    while (!is_found && part.size > 0)
+        is_found = read_status(http_header_take_line(&part), &ret->status);
+    ret->headers = take_head(&part);
+    ret->body = part;
+    return is_found;
+}
+
+static struct bytes inner_header(const struct inner_answer *inner, const char *name)
+{
+    struct bytes value = {0};
+    (void)http_header_find(inner->headers, name, &value);
+    return value;
+}
+
+/* "57:The specified entity already exists." is about the write with that index, from 0; -1: says
+ * none. The number is taken off. */
+static int take_index(char *message)
+{
+    uint64_t index;
+    size_t digits = strspn(message, "0123456789");
+    if (message[digits] != ':' ||
+        !bytes_parse_unsigned((struct bytes){message, digits}, INT_MAX, &index))
+        return -1;
+    memmove(message, message + digits + 1, strlen(message + digits + 1) + 1);
+    return (int)index;
+}
+
+/* The write that was refused: named by the message, by the Content-ID that we gave it, or by
+ * neither where it is the first. -1: two are named, or one that was not sent, or none was refused:
+ * the failure passes. */
+static int refused_operation(const struct inner_answer *inner, struct failure *failure, size_t n)
+{
+    uint64_t id;
+    int by_message = take_index(failure->message), by_id = -1;
+    if (bytes_parse_unsigned(inner_header(inner, "Content-ID"), INT_MAX, &id))
+        by_id = (int)id - 1;
+    int operation = MAX(MAX(by_message, by_id), 0);
+    bool is_contradiction = by_message >= 0 && by_id >= 0 && by_message != by_id;
+    return failure->is_retryable || is_contradiction || (size_t)operation >= n ? -1 : operation;
+}
+
+static int fail_by_inner(const struct service_answer *outer, const struct inner_answer *inner,
+                         size_t n, int64_t now_utc_100ns, struct call *call)
+{
+    struct service_answer answer = *outer;
+    answer.status = inner->status;
+    answer.is_of_change = true;
+    answer.body = inner->body;
+    answer.error_code = inner_header(inner, "x-ms-error-code");
+    (void)http_header_find(inner->headers, "Retry-After", &answer.retry_after);
+    service_error_read(&answer, now_utc_100ns, &call->failure);
+    call->failure.operation = refused_operation(inner, &call->failure, n);
+    return call->failure.error;
+}
+
+static int read_result(const struct inner_answer *inner, const struct write *write,
+                       struct write_result *ret)
+{
+    if (inner->status < 200 || inner->status > 299)
+        return -EPROTO;
+    if (write->kind != WRITE_DELETE)
+        return etag_read(inner_header(inner, "ETag"), ret);
+    *ret = (struct write_result){0};
+    return 0;
+}
+
+/* Nobody knows then what became of the writes. */
+static int fail_unknown(const struct service_answer *answer, struct call *call, const char *problem)
+{
+    (void)call_fail(call, -EPROTO, "the answer to a batch cannot be read: %s", problem);
+    call->failure.http_status = answer->status;
+    call->failure.is_ambiguous = true;
+    return -EPROTO;
+}
+
+/* A refused batch is answered by one part, which says why; any other by one for each write. */
+static int read_parts(struct multipart *multipart, const struct service_answer *answer,
+                      const struct batch *batch, int64_t now_utc_100ns, struct call *call,
+                      struct write_result *ret)
+{
+    struct bytes part, after;
+    struct inner_answer inner;
+    size_t count = 0;
+    for (; take_delimiter(multipart, &part) != NO_DELIMITER; count++) {
+        if (!read_inner(part, &inner))
+            return fail_unknown(answer, call, "a part without a status");
+        if (count == 0 && inner.status >= 400 && take_delimiter(multipart, &after) == NO_DELIMITER)
+            return fail_by_inner(answer, &inner, batch->n, now_utc_100ns, call);
+        if (count == batch->n)
+            return fail_unknown(answer, call, "more parts than writes");
+        if (read_result(&inner, &batch->writes[count], &ret[count]) < 0)
+            return fail_unknown(answer, call, "a part that is no success and not alone");
+    }
+    return count == batch->n ? 0 : fail_unknown(answer, call, "fewer parts than writes");
+}
+
+int batch_read_answer(const struct service_answer *answer, struct bytes content_type,
+                      const struct batch *batch, int64_t now_utc_100ns, struct call *call,
+                      struct write_result *ret)
+{
+    struct multipart multipart;
+    struct write_result results[BATCH_MAX_WRITES];
+    assert(batch->n <= BATCH_MAX_WRITES);
+    if (!open_answer(&multipart, answer->body, content_type))
+        return fail_unknown(answer, call, "it is not in parts");
+    int r = read_parts(&multipart, answer, batch, now_utc_100ns, call, results);
+    if (r == 0)
+        memcpy(ret, results, batch->n * sizeof(*ret));
+    return r;
+}

@@ -1,0 +1,243 @@
+#include "client/azure/service.h"
+#include "client/azure/http_date.h"
+#include "client/azure/http_header.h"
+#include "client/azure/request_url.h"
+#include "client/azure/uuid.h"
+
+#define SERVICE_VERSION "2020-12-06"
+
+#define CONNECT_MS 10000
+#define ATTEMPT_MS 35000
+#define SERVER_TIMEOUT_SEC                                                                         \
+    30 /* the service's most; below ATTEMPT_MS, so that its own answer comes first */
+#define ANSWER_MAX_BYTES PAGE_MAX_BYTES
+#define URL_MAX_BYTES    ((size_t)64 << 10)
+
+struct service {
+    const struct clock *clock;
+    const struct connection *connection;
+    struct http *http;
+    const char *base_path; /* "" or "/account": the end of the endpoint's URL */
+    struct bytes origin;   /* scheme://host[:port]: its begin */
+};
+
+void service_request_init(struct service_request *request, const struct service *service,
+                          const char *method, int success)
+{
+    *request = (struct service_request){
+        .method = method, .success = success, .accept = "application/json;odata=minimalmetadata"};
+    buffer_init(&request->path, URL_MAX_BYTES);
+    buffer_init(&request->query, URL_MAX_BYTES);
+    buffer_init(&request->headers, URL_MAX_BYTES);
+    buffer_init(&request->body, SERVICE_REQUEST_MAX_BYTES);
+    (void)buffer_append_string(&request->path, service->base_path);
+}
+
+void service_request_finish(struct service_request *request)
+{
+    buffer_finish(&request->path);
+    buffer_finish(&request->query);
+    buffer_finish(&request->headers);
+    buffer_finish(&request->body);
+}
+
+static bool is_change(const struct service_request *request)
+{
+    return strcmp(request->method, "GET") != 0;
+}
+
+static int fail_request(const struct service_request *request, int error, struct call *call)
+{
+    if (request->body.error == -EFBIG)
+        return call_fail(call, -EFBIG, "the entity is larger than the %zu bytes of a request",
+                         request->body.max);
+    return request_url_fail(call, error);
+}
+
+/* The service gives up before the call does, so that its own reason arrives. */
+static int append_timeout(struct buffer *query, int64_t remaining_ms)
+{
+    int64_t sec = MAX(MIN(remaining_ms / 1000 - 1, SERVER_TIMEOUT_SEC), 1);
+    return buffer_append_format(query, query->size > 0 ? "&timeout=%d" : "timeout=%d", (int)sec);
+}
+
+static int append_url(const struct service *service, const struct service_request *request,
+                      struct buffer *ret)
+{
+    (void)buffer_append(ret, service->origin);
+    (void)buffer_append(ret, buffer_bytes(&request->path));
+    (void)buffer_append_char(ret, '?');
+    (void)buffer_append(ret, buffer_bytes(&request->query));
+    size_t size = ret->size;
+    (void)buffer_append_char(ret, '&');
+    int r = credential_append_query(service->connection->credential, ret);
+    if (r == 0 && ret->size == size + 1)
+        ret->size = size; /* a key: in the headers */
+    return r;
+}
+
+static int append_authorization(const struct service *service,
+                                const struct service_request *request, struct bytes date,
+                                struct buffer *ret)
+{
+    _cleanup_(buffer_finish) struct buffer value;
+    buffer_init(&value, 256);
+    struct signed_request signed_request = {.verb = request->method,
+                                            .date = date,
+                                            .path = buffer_bytes(&request->path),
+                                            .query = buffer_bytes(&request->query)};
+    (void)http_header_find(buffer_bytes(&request->headers), "Content-Type",
+                           &signed_request.content_type);
+    int r =
+        credential_append_authorization(service->connection->credential, &signed_request, &value);
+    if (r < 0 || value.size == 0)
+        return r;
+    return http_header_append(ret, "Authorization", buffer_bytes(&value));
+}
+
+/* Signed as of now. x-ms-date alone, no Date: Azurite would sign over the latter. */
+static int append_headers(const struct service *service, const struct service_request *request,
+                          struct buffer *ret)
+{
+    _cleanup_(buffer_finish) struct buffer date;
+    _cleanup_(buffer_finish) struct buffer uuid;
+    buffer_init(&date, HTTP_DATE_SIZE);
+    buffer_init(&uuid, UUID_SIZE);
+    int r = http_date_append(&date, clock_utc_100ns(service->clock));
+    if (r == 0)
+        r = uuid_append(&uuid);
+    if (r < 0)
+        return r;
+    (void)http_header_append(ret, "x-ms-version", BYTES_LITERAL(SERVICE_VERSION));
+    (void)http_header_append(ret, "Accept", bytes_of(request->accept));
+    (void)http_header_append(ret, "DataServiceVersion", BYTES_LITERAL("3.0"));
+    (void)http_header_append(ret, "x-ms-date", buffer_bytes(&date));
+    (void)http_header_append(ret, "x-ms-client-request-id", buffer_bytes(&uuid));
+    (void)buffer_append(ret, buffer_bytes(&request->headers));
+    return append_authorization(service, request, buffer_bytes(&date), ret);
+}
+
+static int send_request(const struct service *service, struct service_request *request,
+                        struct call *call, struct http_answer *ret)
+{
+    _cleanup_(buffer_finish) struct buffer url;
+    _cleanup_(buffer_finish) struct buffer headers;
+    buffer_init(&url, 2 * URL_MAX_BYTES);
+    buffer_init(&headers, 2 * URL_MAX_BYTES);
+    int r = append_timeout(&request->query,
+                           MIN(call_remaining_ms(call, service->clock), (int64_t)ATTEMPT_MS));
+    if (r == 0)
+        r = append_url(service, request, &url);
+    if (r == 0)
+        r = append_headers(service, request, &headers);
+    const char *text = buffer_string(&url);
+    if (r < 0 || !text)
+        return fail_request(request, r < 0 ? r : url.error, call);
+    const struct http_request http_request = {request->method, text, buffer_bytes(&headers),
+                                              buffer_bytes(&request->body)};
+    return http_send(service->http, &http_request, call, ret);
+}
+
+int service_ask(const struct service *service, struct service_request *request, int r,
+                struct call *call, struct http_answer *ret)
+{
+    _cleanup_(http_answer_finish) struct http_answer answer = {0};
+    call->failure = (struct failure){0};
+    if (r < 0)
+        return fail_request(request, r, call);
+    r = send_request(service, request, call, &answer);
+    if (r < 0)
+        return r;
+    if (answer.status != request->success && !(answer.status == 201 && request->success == 204)) {
+        struct service_answer service_answer = service_answer_of(&answer, is_change(request));
+        service_error_read(&service_answer, service_utc_100ns(service), &call->failure);
+        call->failure.is_ambiguous |= answer.was_resent && is_change(request);
+        return call->failure.error;
+    }
+    *ret = answer;
+    answer = (struct http_answer){0};
+    return 0;
+}
+
+struct bytes service_header(const struct http_answer *answer, const char *name)
+{
+    struct bytes value = {0};
+    (void)http_answer_header(answer, name, &value);
+    return value;
+}
+
+struct service_answer service_answer_of(const struct http_answer *answer, bool is_of_change)
+{
+    struct service_answer service_answer = {
+        .status = answer->status,
+        .is_of_change = is_of_change,
+        .body = buffer_bytes(&answer->body),
+        .error_code = service_header(answer, "x-ms-error-code"),
+        .request_id = service_header(answer, "x-ms-request-id"),
+        .date = service_header(answer, "Date"),
+        .retry_after_ms = service_header(answer, "x-ms-retry-after-ms"),
+        .retry_after = service_header(answer, "Retry-After"),
+    };
+    if (service_answer.retry_after_ms.size == 0)
+        service_answer.retry_after_ms = service_header(answer, "retry-after-ms");
+    return service_answer;
+}
+
+int service_fail_by_body(const struct http_answer *answer, int error, struct call *call)
+{
+    struct bytes request_id = service_header(answer, "x-ms-request-id");
+    call->failure.http_status = answer->status;
+    (void)snprintf(call->failure.request_id, sizeof(call->failure.request_id), "%.*s",
+                   (int)request_id.size, request_id.data ? request_id.data : "");
+    return error;
+}
+
+const char *service_url(const struct service *service)
+{
+    return service->connection->endpoint.url;
+}
+
+int64_t service_utc_100ns(const struct service *service)
+{
+    return clock_utc_100ns(service->clock);
+}
+
+/* Where the path of scheme://host[:port][/account] begins. */
+static size_t origin_size(const char *url)
+{
+    const char *host = strstr(url, "://");
+    return host ? strcspn(host + 3, "/") + (size_t)(host + 3 - url) : 0;
+}
+
+int service_create(const struct connection *connection, const char *ca_file,
+                   const struct clock *clock, struct service **ret)
+{
+    const struct endpoint *endpoint = &connection->endpoint;
+    const struct http_options options = {
+        .ca_file = ca_file,
+        .use_proxy = !endpoint->is_loopback,
+        .connect_ms = CONNECT_MS,
+        .attempt_ms = ATTEMPT_MS,
+        .body_max_bytes = ANSWER_MAX_BYTES,
+    };
+    _cleanup_(freep) struct service *service = calloc(1, sizeof(*service));
+    if (!service)
+        return -ENOMEM;
+    service->clock = clock;
+    service->connection = connection;
+    service->origin = (struct bytes){endpoint->url, origin_size(endpoint->url)};
+    service->base_path = endpoint->url + service->origin.size;
+    int r = http_create(&options, clock, &service->http);
+    if (r < 0)
+        return r;
+    *ret = TAKE_PTR(service);
+    return 0;
+}
+
+void service_destroy(struct service *service)
+{
+    if (!service)
+        return;
+    http_destroy(service->http);
+    free(service);
+}

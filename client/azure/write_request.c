@@ -1,0 +1,58 @@
+#include "client/azure/write_request.h"
+#include "client/azure/entity_wire.h"
+#include "client/azure/http_header.h"
+#include "client/azure/request_url.h"
+
+/* PATCH and MERGE are the same to the service; the first is HTTP's. */
+const char *write_request_method(enum write_kind kind)
+{
+    switch (kind) {
+    case WRITE_INSERT:
+        return "POST";
+    case WRITE_REPLACE:
+    case WRITE_UPSERT_REPLACE:
+        return "PUT";
+    case WRITE_MERGE:
+    case WRITE_UPSERT_MERGE:
+        return "PATCH";
+    case WRITE_DELETE:
+        break;
+    }
+    return "DELETE";
+}
+
+int write_request_append_path(struct buffer *ret, const char *table, const struct write *write)
+{
+    if (write->kind == WRITE_INSERT)
+        return request_url_append_insert(ret, table);
+    return request_url_append_entity(ret, table, write->position);
+}
+
+static bool is_header_value(struct bytes value)
+{
+    for (size_t i = 0; i < value.size; i++) {
+        if ((unsigned char)value.data[i] < 0x20 || value.data[i] == 0x7F)
+            return false;
+    }
+    return true;
+}
+
+int write_request_append_headers(struct buffer *ret, const struct write *write)
+{
+    if (!is_header_value(write->if_match))
+        return -EINVAL;
+    if (write->kind != WRITE_DELETE)
+        (void)http_header_append(ret, "Content-Type", BYTES_LITERAL("application/json"));
+    if (write->if_match.size > 0)
+        (void)http_header_append(ret, "If-Match", write->if_match);
+    if (write->kind == WRITE_INSERT)
+        (void)http_header_append(ret, "Prefer", BYTES_LITERAL("return-no-content"));
+    return ret->error;
+}
+
+int write_request_append_body(struct buffer *ret, const struct write *write)
+{
+    if (write->kind == WRITE_DELETE)
+        return 0;
+    return entity_wire_append(ret, write->position, write->text);
+}

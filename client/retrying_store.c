@@ -65,31 +65,38 @@ static bool is_doubtful(int error)
     return error == -EEXIST || error == -ENOENT || error == -ESTALE;
 }
 
+/* Waits before the next attempt; `error` when there is no time left for one. */
+static int wait_for_next(struct retrying_store *self, int failures, int error, struct call *call)
+{
+    int64_t wait_ms = backoff_wait_ms(failures, next_chance(self), call->failure.retry_after_ms);
+    if (wait_ms >= call_remaining_ms(call, self->clock)) {
+        atomic_fetch_add(&self->given_up, 1);
+        return error;
+    }
+    return sleep_through(self, wait_ms, call);
+}
+
 static int perform(struct retrying_store *self, const struct request *request, struct call *call)
 {
     bool was_ambiguous = false;
+    int r;
     for (int failures = 1;; failures++) {
         call->failure = (struct failure){0};
-        int r = request->attempt(request, self->inner, call);
+        r = request->attempt(request, self->inner, call);
         if (r >= 0)
             return r;
         was_ambiguous |= call->failure.is_ambiguous;
         if (!call->failure.is_retryable)
-            return was_ambiguous && request->doubt && is_doubtful(r)
-                       ? request->doubt(self, request, r, call)
-                       : r;
-        int64_t wait_ms =
-            backoff_wait_ms(failures, next_chance(self), call->failure.retry_after_ms);
-        if (wait_ms >= call_remaining_ms(call, self->clock)) {
-            atomic_fetch_add(&self->given_up, 1);
-            call->failure.is_ambiguous = was_ambiguous;
-            return r;
-        }
-        r = sleep_through(self, wait_ms, call);
+            break;
+        r = wait_for_next(self, failures, r, call);
         if (r < 0)
-            return r;
+            break;
         atomic_fetch_add(&self->retries, 1);
     }
+    if (was_ambiguous && request->doubt && is_doubtful(r))
+        return request->doubt(self, request, r, call);
+    call->failure.is_ambiguous = was_ambiguous; /* of an earlier attempt, perhaps */
+    return r;
 }
 
 static int attempt_query(const struct request *request, struct table_store *inner,

@@ -5,13 +5,25 @@
 
 #define MAX_FAULTS 16
 
-enum operation { QUERY, GET, LIST_TABLES, OPERATIONS };
+enum operation {
+    QUERY,
+    GET,
+    LIST_TABLES,
+    WRITE, /* this and those behind it are changes */
+    BATCH,
+    DELETE,
+    CREATE_TABLE,
+    DELETE_TABLE,
+    OPERATIONS
+};
 
-static const char *const operation_names[OPERATIONS] = {"query", "get", "list_tables"};
+static const char *const operation_names[OPERATIONS] = {
+    "query", "get", "list_tables", "write", "batch", "delete", "create_table", "delete_table"};
 
 struct fault {
     bool hits[OPERATIONS];
-    uint64_t first, last; /* requests, from 1 */
+    uint64_t first, last; /* requests, from 1; of a refusal: first is the row */
+    bool is_lost;         /* passed on, but not answered */
     int status;
     char code[64];
 };
@@ -25,28 +37,27 @@ struct faulty_store {
     bool is_circle;
     struct fault faults[MAX_FAULTS];
     size_t fault_count;
+    struct fault refusal; /* first 0: none */
     _Atomic uint64_t requests[OPERATIONS];
 };
 
-static bool parse_fault(struct faulty_store *self, const char *rule)
+static bool parse_operation(const char *name, struct fault *fault)
 {
-    char operation[16], which[24], code[64] = "";
-    int status;
-    if (self->fault_count == MAX_FAULTS ||
-        sscanf(rule, "%15[^:]:%23[^:]:%d:%63s", operation, which, &status, code) < 3)
-        return false;
-    struct fault *fault = &self->faults[self->fault_count++];
     bool is_known = false;
     for (size_t i = 0; i < OPERATIONS; i++) {
-        fault->hits[i] = strcmp(operation, "*") == 0 || strcmp(operation, operation_names[i]) == 0;
+        fault->hits[i] = strcmp(name, "*") == 0 || strcmp(name, operation_names[i]) == 0;
         is_known |= fault->hits[i];
     }
-    fault->status = status;
-    (void)snprintf(fault->code, sizeof(fault->code), "%s", code);
+    return is_known;
+}
+
+/* "3", "3+", "*" */
+static bool parse_which(const char *which, struct fault *fault)
+{
     fault->first = 1;
     fault->last = UINT64_MAX;
     if (strcmp(which, "*") == 0)
-        return is_known;
+        return true;
     size_t digits = strspn(which, "0123456789");
     bool is_open = strcmp(which + digits, "+") == 0;
     if (!is_open && which[digits] != '\0')
@@ -55,7 +66,41 @@ static bool parse_fault(struct faulty_store *self, const char *rule)
         return false;
     if (!is_open)
         fault->last = fault->first;
-    return is_known;
+    return true;
+}
+
+static bool add_fault(struct faulty_store *self, const struct fault *fault)
+{
+    if (self->fault_count == MAX_FAULTS)
+        return false;
+    self->faults[self->fault_count++] = *fault;
+    return true;
+}
+
+static bool parse_fail(struct faulty_store *self, const char *rule)
+{
+    char operation[16], which[24];
+    struct fault fault = {0};
+    return sscanf(rule, "%15[^:]:%23[^:]:%d:%63s", operation, which, &fault.status, fault.code) >=
+               3 &&
+           parse_operation(operation, &fault) && parse_which(which, &fault) &&
+           add_fault(self, &fault);
+}
+
+static bool parse_lost(struct faulty_store *self, const char *rule)
+{
+    char operation[16], which[24];
+    struct fault fault = {.is_lost = true};
+    return sscanf(rule, "%15[^:]:%23s", operation, which) == 2 &&
+           parse_operation(operation, &fault) && parse_which(which, &fault) &&
+           add_fault(self, &fault);
+}
+
+static bool parse_refuse(struct faulty_store *self, const char *rule)
+{
+    struct fault *fault = &self->refusal;
+    return sscanf(rule, "%lu:%d:%63s", &fault->first, &fault->status, fault->code) >= 2 &&
+           fault->first > 0;
 }
 
 static bool parse_rule(struct faulty_store *self, const char *rule)
@@ -64,7 +109,11 @@ static bool parse_rule(struct faulty_store *self, const char *rule)
     if (strcmp(rule, "circle") == 0)
         return self->is_circle = true;
     if (strncmp(rule, "fail=", 5) == 0)
-        return parse_fault(self, rule + 5);
+        return parse_fail(self, rule + 5);
+    if (strncmp(rule, "lost=", 5) == 0)
+        return parse_lost(self, rule + 5);
+    if (strncmp(rule, "refuse=", 7) == 0)
+        return parse_refuse(self, rule + 7);
     const char *equals = strchr(rule, '=');
     if (!equals || !bytes_parse_unsigned(bytes_of(equals + 1), INT32_MAX, &number))
         return false;
@@ -95,28 +144,44 @@ static int wait_latency(struct faulty_store *self, struct call *call)
     return 0;
 }
 
-static int fail_as(const struct fault *fault, int64_t now_100ns, struct call *call)
+static int fail_as_reset(bool is_change, struct call *call)
 {
-    if (fault->status == 0) {
-        (void)call_fail(call, -EIO, "the connection was reset");
-        call->failure.is_retryable = true;
-        return -EIO;
-    }
-    struct service_answer answer = {.status = fault->status, .error_code = bytes_of(fault->code)};
-    service_error_read(&answer, now_100ns, &call->failure);
+    (void)call_fail(call, -EIO, "the connection was reset");
+    call->failure.is_retryable = true;
+    call->failure.is_ambiguous = is_change;
+    return -EIO;
+}
+
+static int fail_as(const struct faulty_store *self, const struct fault *fault, bool is_change,
+                   struct call *call)
+{
+    if (fault->status == 0)
+        return fail_as_reset(is_change, call);
+    struct service_answer answer = {
+        .status = fault->status, .is_of_change = is_change, .error_code = bytes_of(fault->code)};
+    service_error_read(&answer, clock_utc_100ns(self->clock), &call->failure);
     return call->failure.error;
 }
 
-/* What befalls a request before it is sent. */
-static int befall(struct faulty_store *self, enum operation operation, struct call *call)
+/* What befalls a request before it is sent, and whether its answer will be lost (of reads: NULL).
+ */
+static int befall(struct faulty_store *self, enum operation operation, struct call *call,
+                  bool *ret_is_lost)
 {
     uint64_t number = atomic_fetch_add(&self->requests[operation], 1) + 1;
     int r = self->latency_ms > 0 ? wait_latency(self, call) : 0;
+    bool is_lost = false;
     for (size_t i = 0; r == 0 && i < self->fault_count; i++) {
         const struct fault *fault = &self->faults[i];
-        if (fault->hits[operation] && number >= fault->first && number <= fault->last)
-            r = fail_as(fault, clock_utc_100ns(self->clock), call);
+        if (!fault->hits[operation] || number < fault->first || number > fault->last)
+            continue;
+        if (fault->is_lost)
+            is_lost = true;
+        else
+            r = fail_as(self, fault, operation >= WRITE, call);
     }
+    if (ret_is_lost)
+        *ret_is_lost = is_lost;
     return r;
 }
 
@@ -150,7 +215,7 @@ static int faulty_query(struct table_store *store, const struct query *query, st
     _cleanup_(continuation_destroyp) struct continuation *after = NULL;
     _cleanup_(continuation_destroyp) struct continuation *next = NULL;
     int empty_pages = 0;
-    int r = befall(self, QUERY, call);
+    int r = befall(self, QUERY, call, NULL);
     if (r == 0)
         r = unwrap_token(query->after, &empty_pages, &after);
     if (r < 0)
@@ -172,7 +237,7 @@ static int faulty_get(struct table_store *store, const char *table, struct bytes
                       struct call *call, struct page_builder *builder)
 {
     struct faulty_store *self = (struct faulty_store *)store;
-    int r = befall(self, GET, call);
+    int r = befall(self, GET, call, NULL);
     return r < 0 ? r : self->inner->ops->get(self->inner, table, position, call, builder);
 }
 
@@ -181,8 +246,61 @@ static int faulty_list_tables(struct table_store *store, const char *only,
                               struct table_names *ret, struct continuation **ret_next)
 {
     struct faulty_store *self = (struct faulty_store *)store;
-    int r = befall(self, LIST_TABLES, call);
+    int r = befall(self, LIST_TABLES, call, NULL);
     return r < 0 ? r : self->inner->ops->list_tables(self->inner, only, after, call, ret, ret_next);
+}
+
+static enum operation operation_of(const struct write *writes, size_t n)
+{
+    if (n > 1)
+        return BATCH;
+    return writes[0].kind == WRITE_DELETE ? DELETE : WRITE;
+}
+
+static int refuse(struct faulty_store *self, struct call *call)
+{
+    int r = fail_as(self, &self->refusal, true, call);
+    call->failure.operation = (int)self->refusal.first - 1;
+    return r;
+}
+
+static int faulty_write(struct table_store *store, const char *table, const struct write *writes,
+                        size_t n, struct call *call, struct write_result *ret)
+{
+    struct faulty_store *self = (struct faulty_store *)store;
+    bool is_lost;
+    int r = befall(self, operation_of(writes, n), call, &is_lost);
+    if (r < 0)
+        return r;
+    if (n > 1 && self->refusal.first > 0 && self->refusal.first <= n)
+        return refuse(self, call);
+    r = self->inner->ops->write(self->inner, table, writes, n, call, ret);
+    return is_lost ? fail_as_reset(true, call) : r;
+}
+
+static int faulty_create_table(struct table_store *store, const char *table, struct call *call)
+{
+    struct faulty_store *self = (struct faulty_store *)store;
+    bool is_lost;
+    int r = befall(self, CREATE_TABLE, call, &is_lost);
+    if (r == 0)
+        r = self->inner->ops->create_table(self->inner, table, call);
+    return is_lost ? fail_as_reset(true, call) : r;
+}
+
+static int faulty_delete_table(struct table_store *store, const char *table, struct call *call)
+{
+    struct faulty_store *self = (struct faulty_store *)store;
+    bool is_lost;
+    int r = befall(self, DELETE_TABLE, call, &is_lost);
+    if (r == 0)
+        r = self->inner->ops->delete_table(self->inner, table, call);
+    return is_lost ? fail_as_reset(true, call) : r;
+}
+
+static const struct table_store_limits *faulty_limits(struct table_store *store)
+{
+    return table_store_limits(((struct faulty_store *)store)->inner);
 }
 
 static void faulty_destroy(struct table_store *store)
@@ -195,6 +313,10 @@ static void faulty_destroy(struct table_store *store)
 static const struct table_store_ops faulty_ops = {.query = faulty_query,
                                                   .get = faulty_get,
                                                   .list_tables = faulty_list_tables,
+                                                  .write = faulty_write,
+                                                  .create_table = faulty_create_table,
+                                                  .delete_table = faulty_delete_table,
+                                                  .limits = faulty_limits,
                                                   .destroy = faulty_destroy};
 
 int faulty_store_create(struct table_store *inner, const struct clock *clock, const char *rules,

@@ -4,12 +4,17 @@
  * commas:
  *
  *   latency=MS             every request waits so long first (a cancelled one does not)
- *   fail=OP:N:STATUS:CODE  the N-th request (from 1) of OP (query, get, list_tables, or * for each
- *                          of them) answers this HTTP status and service code; STATUS 0: the
- *                          connection is reset. N+: the N-th and all later; N of "*": every one
+ *   fail=OP:N:STATUS:CODE  the N-th request (from 1) of OP answers this HTTP status and service
+ *                          code, and is not passed on; STATUS 0: the connection is reset. N+: the
+ *                          N-th and all later; N of "*": every one
+ *   lost=OP:N              the N-th change of OP is passed on, and its answer is lost
+ *   refuse=N:STATUS:CODE   the N-th row (from 1) of every batch is refused
  *   short=ROWS             pages hold at most so many rows, with a token
  *   empty=K                K empty pages with a token come before each page of a query
- *   circle                 queries answer empty pages whose tokens go in a circle of three */
+ *   circle                 queries answer empty pages whose tokens go in a circle of three
+ *
+ * OP is query, get or list_tables, or a change: write, batch, delete (one entity), create_table or
+ * delete_table; or * for each of them. */
 #include "client/clock.h"
 #include "client/table_store.h"
 

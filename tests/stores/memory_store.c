@@ -1,4 +1,5 @@
 #include "tests/stores/memory_store.h"
+#include "client/text/entity_lines.h"
 
 #include <assert.h>
 
@@ -102,6 +103,166 @@ static int memory_list_tables(struct table_store *store, const char *only,
     return 0;
 }
 
+/* What the patch does not name stays. */
+static int append_merged(struct buffer *ret, struct bytes text, struct bytes patch)
+{
+    struct entity_lines old, new;
+    struct entity_property old_property, new_property;
+    entity_lines_init(&old, text);
+    entity_lines_init(&new, patch);
+    int r_old = entity_lines_next(&old, &old_property);
+    int r_new = entity_lines_next(&new, &new_property);
+    while (r_old > 0 || r_new > 0) {
+        int order = r_old <= 0   ? 1
+                    : r_new <= 0 ? -1
+                                 : entity_property_compare(&old_property, &new_property);
+        (void)entity_lines_append(ret, 0, order < 0 ? old_property.lines : new_property.lines);
+        if (order <= 0)
+            r_old = entity_lines_next(&old, &old_property);
+        if (order >= 0)
+            r_new = entity_lines_next(&new, &new_property);
+    }
+    assert(r_old == 0 && r_new == 0);
+    return entity_lines_append_end(ret, 0);
+}
+
+static bool row_is(const struct page *rows, size_t row, struct bytes position)
+{
+    return row < page_rows(rows) && bytes_equal(page_position(rows, row), position);
+}
+
+static int judge(const struct page *rows, const struct write *write, struct call *call)
+{
+    size_t row = page_seek(rows, write->position);
+    bool is_there = row_is(rows, row, write->position);
+    if (write->kind == WRITE_INSERT)
+        return is_there ? call_fail(call, -EEXIST, "there is one") : 0;
+    if (write->if_match.size == 0)
+        return 0;
+    if (!is_there)
+        return call_fail(call, -ENOENT, "no such entity");
+    if (bytes_equal(write->if_match, BYTES_LITERAL("*")) ||
+        bytes_equal(write->if_match, page_etag(rows, row)))
+        return 0;
+    return call_fail(call, -ESTALE, "another version");
+}
+
+/* `row`: the one that is written, or whose place it takes. */
+static int end_written_row(const struct page *rows, size_t row, const struct write *write,
+                           const struct write_result *result, struct page_builder *builder)
+{
+    bool is_merge = write->kind == WRITE_MERGE || write->kind == WRITE_UPSERT_MERGE;
+    struct buffer text;
+    buffer_init(&text, MAX_BYTES);
+    if (is_merge && row_is(rows, row, write->position))
+        (void)append_merged(&text, page_text(rows, row), write->text);
+    else
+        (void)buffer_append(&text, write->text);
+    int r = buffer_append(page_builder_text(builder), buffer_bytes(&text));
+    buffer_finish(&text);
+    return r < 0 ? r
+                 : page_builder_end_row(builder, write->position, bytes_of(result->etag),
+                                        result->timestamp);
+}
+
+static int append_rows(const struct page *rows, size_t begin, size_t end,
+                       struct page_builder *builder)
+{
+    int r = 0;
+    for (size_t row = begin; row < end && r == 0; row++)
+        r = copy_row(rows, row, false, builder);
+    return r;
+}
+
+static int apply(struct memory_store *self, const struct write *write, struct write_result *ret)
+{
+    const struct page *rows = rows_of(self);
+    struct page *changed;
+    size_t row = page_seek(rows, write->position);
+    *ret = (struct write_result){0};
+    int r = append_rows(rows, 0, row, self->rows_in);
+    if (r == 0 && write->kind != WRITE_DELETE) {
+        ret->timestamp = ++self->versions;
+        (void)snprintf(ret->etag, sizeof(ret->etag), "version-%d", self->versions);
+        r = end_written_row(rows, row, write, ret, self->rows_in);
+    }
+    row += row_is(rows, row, write->position);
+    if (r == 0)
+        r = append_rows(rows, row, page_rows(rows), self->rows_in);
+    if (r == 0)
+        r = page_builder_finish(self->rows_in, RANGE_ALL, false, &changed);
+    if (r < 0)
+        return r;
+    page_unref(self->rows);
+    self->rows = changed;
+    return 0;
+}
+
+static int memory_write(struct table_store *store, const char *table, const struct write *writes,
+                        size_t n, struct call *call, struct write_result *ret)
+{
+    struct memory_store *self = (struct memory_store *)store;
+    (void)table;
+    int r = ask(self, (struct memory_store_entry){.what = ASKED_WRITE, .writes = n},
+                (struct range){writes[0].position, writes[n - 1].position}, call);
+    for (size_t i = 0; i < n && r == 0; i++) {
+        r = judge(rows_of(self), &writes[i], call);
+        if (r < 0 && n > 1)
+            call->failure.operation = (int)i;
+    }
+    for (size_t i = 0; i < n && r == 0; i++)
+        r = apply(self, &writes[i], &ret[i]);
+    return r;
+}
+
+/* Where the name stands among the tables; their size: nowhere. */
+static size_t find_table(const struct memory_store *self, const char *table)
+{
+    size_t offset = 0;
+    while (offset < self->tables.size && strcmp(self->tables.data + offset, table) != 0)
+        offset += strlen(self->tables.data + offset) + 1;
+    return offset;
+}
+
+static int ask_for_change_of_tables(struct memory_store *self, struct call *call)
+{
+    return ask(self, (struct memory_store_entry){.what = ASKED_TABLE_CHANGE},
+               (struct range){BYTES_LITERAL(""), BYTES_LITERAL("")}, call);
+}
+
+static int memory_create_table(struct table_store *store, const char *table, struct call *call)
+{
+    struct memory_store *self = (struct memory_store *)store;
+    int r = ask_for_change_of_tables(self, call);
+    if (r < 0)
+        return r;
+    if (find_table(self, table) < self->tables.size)
+        return call_fail(call, -EEXIST, "there is one");
+    memory_store_add_table(self, table);
+    return 0;
+}
+
+static int memory_delete_table(struct table_store *store, const char *table, struct call *call)
+{
+    struct memory_store *self = (struct memory_store *)store;
+    int r = ask_for_change_of_tables(self, call);
+    size_t begin = find_table(self, table), end = begin + strlen(table) + 1;
+    if (r < 0)
+        return r;
+    if (begin == self->tables.size)
+        return call_fail(call, -ENOENT, "no such table");
+    memmove(self->tables.data + begin, self->tables.data + end, self->tables.size - end);
+    self->tables.size -= end - begin;
+    return 0;
+}
+
+static const struct table_store_limits *memory_limits(struct table_store *store)
+{
+    static const struct table_store_limits limits = {100, (size_t)4 << 20};
+    (void)store;
+    return &limits;
+}
+
 void memory_store_forget_diary(struct memory_store *self)
 {
     for (size_t i = 0; i < MIN(self->asked, MEMORY_STORE_DIARY); i++) {
@@ -124,6 +285,10 @@ static void memory_destroy(struct table_store *store)
 static const struct table_store_ops memory_ops = {.query = memory_query,
                                                   .get = memory_get,
                                                   .list_tables = memory_list_tables,
+                                                  .write = memory_write,
+                                                  .create_table = memory_create_table,
+                                                  .delete_table = memory_delete_table,
+                                                  .limits = memory_limits,
                                                   .destroy = memory_destroy};
 
 struct memory_store *memory_store_create(void)

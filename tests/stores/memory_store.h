@@ -1,24 +1,27 @@
 #ifndef TESTS_STORES_MEMORY_STORE_H
 #define TESTS_STORES_MEMORY_STORE_H
 /* A store for unit tests: tables in memory, answered by the rules of the seam, and a diary of what
- * was asked. One thread. */
+ * was asked. All tables share their rows, which stay when one is deleted; only canonical texts can
+ * be merged. One thread. */
 #include "client/table_store.h"
 
 #define MEMORY_STORE_DIARY 256
 
 struct memory_store_entry { /* one request */
-    enum { ASKED_QUERY, ASKED_GET, ASKED_LIST_TABLES } what;
-    struct buffer lo, hi; /* of a get: lo */
+    enum { ASKED_QUERY, ASKED_GET, ASKED_LIST_TABLES, ASKED_WRITE, ASKED_TABLE_CHANGE } what;
+    struct buffer lo, hi; /* of a get: lo; of a write: its first and last position */
     bool is_continued, keys_only;
     int top;
+    size_t writes;
 };
 
 struct memory_store {
     struct table_store store;
     struct buffer tables;         /* names, NUL behind each */
-    struct page_builder *rows_in; /* rows of every table, added in key order */
+    struct page_builder *rows_in; /* rows of every table, added in key order before any request */
     struct page *rows;
     struct memory_store_entry diary[MEMORY_STORE_DIARY];
+    int versions; /* how many were written: each has its number for its ETag and Timestamp */
     size_t asked; /* requests; the first of them are in the diary */
     int max_rows; /* of a page, whatever top says */
     /* says whether to fail the request that is being asked, its number from 1; NULL: never */

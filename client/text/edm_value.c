@@ -41,6 +41,18 @@ struct edm_value edm_value_of(const struct json_token *token, struct bytes annot
     return value;
 }
 
+size_t edm_name_size(struct bytes text)
+{
+    size_t n = 0;
+    for (; n < text.size; n++) {
+        char c = text.data[n], lower = (char)(c | 0x20);
+        bool is_letter = (lower >= 'a' && lower <= 'z') || c == '_';
+        if (!is_letter && (n == 0 || c < '0' || c > '9'))
+            break;
+    }
+    return n;
+}
+
 /* Text against a form where 0 stands for a digit, x for a hexadecimal one, all else for itself. */
 static bool has_form(struct bytes text, const char *form)
 {

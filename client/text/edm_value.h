@@ -32,6 +32,11 @@ struct edm_value {
  * stay in the value. */
 struct edm_value edm_value_of(const struct json_token *token, struct bytes annotation);
 
+#define EDM_NAME_MAX_BYTES 255
+/* How many bytes at the begin of `text` can be a property's name: ASCII letters, digits and
+ * underscores, the first no digit. */
+size_t edm_name_size(struct bytes text);
+
 /* The value in canonical form: JSON as json_string.h spells it, a DateTime without zeros at the
  * end of its fraction, a Guid in lower case, an Int64 as a string. */
 int edm_value_append(struct buffer *ret, const struct edm_value *value);

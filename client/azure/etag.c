@@ -1,4 +1,5 @@
 #include "client/azure/etag.h"
+#include "client/azure/http_header.h"
 #include "client/text/edm_value.h"
 
 #define TIME_MAX_BYTES 40 /* of a DateTime with its colons percent-encoded */
@@ -24,7 +25,7 @@ int etag_read(struct bytes etag, struct write_result *ret)
 {
     static const struct bytes begin = BYTES_LITERAL("W/\"datetime'"), end = BYTES_LITERAL("'\"");
     struct write_result result = {0};
-    if (etag.size == 0 || etag.size >= sizeof(result.etag))
+    if (etag.size == 0 || etag.size >= sizeof(result.etag) || !http_header_is_value(etag))
         return -EPROTO;
     memcpy(result.etag, etag.data, etag.size);
     if (bytes_start_with(etag, begin) && bytes_end_with(etag, end) &&

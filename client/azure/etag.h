@@ -5,7 +5,8 @@
  * so tells that as well. Pure. */
 #include "client/table_store.h"
 
-/* -EPROTO: none, or more than a write_result holds. Another form: no Timestamp. */
+/* -EPROTO: none, more than a write_result holds, or what no header can send back. Another form: no
+ * Timestamp. */
 int etag_read(struct bytes etag, struct write_result *ret);
 
 #endif

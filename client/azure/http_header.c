@@ -2,6 +2,15 @@
 
 #include <strings.h>
 
+bool http_header_is_value(struct bytes value)
+{
+    for (size_t i = 0; i < value.size; i++) {
+        if ((unsigned char)value.data[i] < 0x20 || value.data[i] == 0x7F)
+            return false;
+    }
+    return true;
+}
+
 int http_header_append(struct buffer *ret, const char *name, struct bytes value)
 {
     (void)buffer_append_string(ret, name);

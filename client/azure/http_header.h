@@ -4,6 +4,7 @@
  * Not trusted. Pure, any thread. */
 #include "client/bytes.h"
 
+bool http_header_is_value(struct bytes value); /* no control characters: it ends no line */
 int http_header_append(struct buffer *ret, const char *name, struct bytes value); /* CRLF behind */
 /* Takes a line with its end off the text; what is answered is without it. */
 struct bytes http_header_take_line(struct bytes *text);

@@ -14,7 +14,9 @@ static const char advice_key[] =
 static const char advice_clock[] =
     "this machine's clock differs from the service's by more than 5 minutes: set it";
 static const char advice_permission[] =
-    "the SAS token lacks a permission in sp=: reading entities needs r, listing tables l";
+    "the SAS token lacks a permission in sp=: reading entities needs r, listing tables l, adding "
+    "a, "
+    "changing u, replacing whatever is there a and u, deleting d, creating a table c";
 static const char advice_resource[] =
     "the SAS token is not for this: an account SAS needs srt=sco; a table's own SAS cannot list "
     "tables, so mount SOURCE/TABLE";

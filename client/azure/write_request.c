@@ -28,18 +28,9 @@ int write_request_append_path(struct buffer *ret, const char *table, const struc
     return request_url_append_entity(ret, table, write->position);
 }
 
-static bool is_header_value(struct bytes value)
-{
-    for (size_t i = 0; i < value.size; i++) {
-        if ((unsigned char)value.data[i] < 0x20 || value.data[i] == 0x7F)
-            return false;
-    }
-    return true;
-}
-
 int write_request_append_headers(struct buffer *ret, const struct write *write)
 {
-    if (!is_header_value(write->if_match))
+    if (!http_header_is_value(write->if_match))
         return -EINVAL;
     if (write->kind != WRITE_DELETE)
         (void)http_header_append(ret, "Content-Type", BYTES_LITERAL("application/json"));

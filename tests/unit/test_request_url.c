@@ -112,6 +112,61 @@ static void filters_are_percent_encoded(void **state)
     buffer_finish(&text);
 }
 
+static void filters_and_columns_of_the_caller_are_added(void **state)
+{
+    (void)state;
+    static const struct {
+        struct range range;
+        const char *filter, *select;
+        bool keys_only;
+        const char *expected;
+    } cases[] = {
+        {{P(""), END},
+         "n eq 1 or m ge 2L",
+         NULL,
+         false,
+         "$filter=%28n%20eq%201%20or%20m%20ge%202L%29&$top=5"},
+        {{P("p\0"), P("p\x01")},
+         "s eq '\xC3\xBC&+%'",
+         NULL,
+         false,
+         "$filter=PartitionKey%20eq%20%27p%27%20and%20%28s%20eq%20%27%C3%BC%26%2B%25%27%29"
+         "&$top=5"},
+        {{P(""), END},
+         NULL,
+         "A,B",
+         false,
+         "$select=PartitionKey%2CRowKey%2CTimestamp%2CA%2CB&$top=5"},
+        {{P(""), END},
+         NULL,
+         " RowKey, A ,,Timestamp,PartitionKey,RowKeys,",
+         false,
+         "$select=PartitionKey%2CRowKey%2CTimestamp%2CA%2CRowKeys&$top=5"},
+        {{P(""), END}, NULL, "", false, "$select=PartitionKey%2CRowKey%2CTimestamp&$top=5"},
+        {{P(""), END}, NULL, "A", true, "$select=PartitionKey%2CRowKey%2CTimestamp&$top=5"},
+        {{P("p"), END},
+         "b",
+         "A&x=y",
+         false,
+         "$filter=PartitionKey%20ge%20%27p%27%20and%20%28b%29"
+         "&$select=PartitionKey%2CRowKey%2CTimestamp%2CA%26x%3Dy&$top=5"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        const struct query query = {.range = cases[i].range,
+                                    .filter = cases[i].filter,
+                                    .select = cases[i].select,
+                                    .keys_only = cases[i].keys_only,
+                                    .top = 5};
+        struct buffer text;
+        bool is_widened;
+        buffer_init(&text, 4000);
+        assert_int_equal(request_url_append_row_query(&text, &query, &is_widened), 0);
+        assert_string_equal(buffer_string(&text), cases[i].expected);
+        assert_false(is_widened);
+        buffer_finish(&text);
+    }
+}
+
 static void keys_that_are_no_text_are_refused(void **state)
 {
     (void)state;
@@ -179,8 +234,32 @@ static void table_paths_cannot_be_left(void **state)
     assert_int_equal(request_url_append_rows(&text, "MyTable1"), 0);
     assert_int_equal(request_url_append_rows(&text, "../a?b#c'"), 0);
     assert_int_equal(request_url_append_tables(&text), 0);
-    assert_string_equal(buffer_string(&text), "/MyTable1()/..%2Fa%3Fb%23c%27()/Tables");
+    assert_int_equal(request_url_append_insert(&text, "a/b"), 0);
+    assert_int_equal(request_url_append_table(&text, "x')/"), 0);
+    assert_string_equal(buffer_string(&text), "/MyTable1()/..%2Fa%3Fb%23c%27()/Tables/a%2Fb"
+                                              "/Tables('x%27%27%29%2F')");
     buffer_finish(&text);
+}
+
+static void what_could_not_be_written_has_a_reason(void **state)
+{
+    (void)state;
+    static const struct {
+        int error, expected;
+        const char *message;
+    } cases[] = {
+        {-EFBIG, -ENAMETOOLONG, "the request's URL is too long"},
+        {-EILSEQ, -EINVAL, "a key that no URL can hold: it has a lone surrogate"},
+        {-EINVAL, -EINVAL, "an entity's text or ETag that cannot be sent"},
+        {-ENOMEM, -ENOMEM, "the request could not be made"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct call call = {0};
+        assert_int_equal(request_url_fail(&call, cases[i].error), cases[i].expected);
+        assert_string_equal(call.failure.message, cases[i].message);
+        assert_int_equal(call.failure.operation, -1);
+        assert_false(call.failure.is_ambiguous);
+    }
 }
 
 static void expect_continued(const char *const values[TOKEN_PARTS], const char *expected)
@@ -257,10 +336,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranges_become_filters),
         cmocka_unit_test(filters_are_percent_encoded),
+        cmocka_unit_test(filters_and_columns_of_the_caller_are_added),
         cmocka_unit_test(keys_that_are_no_text_are_refused),
         cmocka_unit_test(too_long_a_url_is_an_error),
         cmocka_unit_test(entity_paths_escape_keys),
         cmocka_unit_test(table_paths_cannot_be_left),
+        cmocka_unit_test(what_could_not_be_written_has_a_reason),
         cmocka_unit_test(tokens_are_sent_back_as_they_came),
         cmocka_unit_test(a_foreign_token_is_refused),
         cmocka_unit_test(tables_are_asked_for_by_name),

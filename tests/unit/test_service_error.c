@@ -233,6 +233,30 @@ static void the_service_says_how_long_to_wait(void **state)
     }
 }
 
+static void a_status_may_leave_a_change_open(void **state)
+{
+    (void)state;
+    static const struct {
+        int status;
+        bool is_open;
+    } cases[] = {
+        {200, true},  {302, true},  {400, false}, {403, false}, {404, false}, {408, true},
+        {409, false}, {412, false}, {413, false}, {429, false}, {500, true},  {501, false},
+        {502, true},  {503, true},  {504, true},  {505, false}, {599, true},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct service_answer answer = {.status = cases[i].status};
+        struct failure failure;
+        service_error_read(&answer, NOW, &failure);
+        assert_false(failure.is_ambiguous);
+        assert_int_equal(failure.operation, -1);
+        answer.is_of_change = true;
+        service_error_read(&answer, NOW, &failure);
+        assert_int_equal(failure.is_ambiguous, cases[i].is_open);
+        assert_int_equal(failure.operation, -1);
+    }
+}
+
 static void the_request_id_is_kept(void **state)
 {
     (void)state;
@@ -255,6 +279,7 @@ int main(void)
         cmocka_unit_test(a_huge_body_is_not_searched),
         cmocka_unit_test(a_wrong_clock_is_named),
         cmocka_unit_test(the_service_says_how_long_to_wait),
+        cmocka_unit_test(a_status_may_leave_a_change_open),
         cmocka_unit_test(the_request_id_is_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

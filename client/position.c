@@ -33,7 +33,7 @@ int position_append(struct buffer *ret, struct bytes partition_key, struct bytes
     return buffer_append(ret, row_key);
 }
 
-static bool is_legal_in_key(uint32_t character)
+bool position_is_legal_in_key(uint32_t character)
 {
     return character >= 0x20 && !(character >= 0x7F && character <= 0x9F) && character != '/' &&
            character != '\\' && character != '#' && character != '?';
@@ -56,7 +56,7 @@ static bool next_character(uint32_t *character)
         default:
             *character += 1;
         }
-    } while (!is_legal_in_key(*character));
+    } while (!position_is_legal_in_key(*character));
     return true;
 }
 

@@ -22,6 +22,9 @@ bool position_has_row(struct bytes position);
 struct bytes position_row_key(struct bytes position); /* empty without NUL */
 int position_append(struct buffer *ret, struct bytes partition_key, struct bytes row_key);
 
+/* Not / \ # ? nor a control character. */
+bool position_is_legal_in_key(uint32_t character);
+
 /* The least end behind everything that starts with `prefix`, a piece of one key (no NUL): the next
  * character in UTF-16 order that a key can hold. Nothing behind it: `fallback` is appended. */
 int prefix_append_successor(struct buffer *ret, struct bytes prefix, struct bytes fallback);

@@ -360,6 +360,19 @@ static void binaries_are_groups_of_base64(void **state)
     assert_int_equal(size, 42);
 }
 
+static void names_are_letters_digits_and_underscores(void **state)
+{
+    (void)state;
+    assert_int_equal(edm_name_size((struct bytes){NULL, 0}), 0);
+    assert_int_equal(edm_name_size(B("aZ_09")), 5);
+    assert_int_equal(edm_name_size(B("_")), 1);
+    assert_int_equal(edm_name_size(B("0a")), 0);
+    assert_int_equal(edm_name_size(B("a b")), 1);
+    assert_int_equal(edm_name_size(B("a\xC3\xA9")), 1);
+    for (const char *other = "@[`{/:-. \x7F\xFF"; *other; other++)
+        assert_int_equal(edm_name_size((struct bytes){other, 1}), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -376,6 +389,7 @@ int main(void)
         cmocka_unit_test(doubles_are_numbers_of_json_or_special),
         cmocka_unit_test(guids_are_sixteen_bytes),
         cmocka_unit_test(binaries_are_groups_of_base64),
+        cmocka_unit_test(names_are_letters_digits_and_underscores),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

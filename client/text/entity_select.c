@@ -1,0 +1,74 @@
+#include "client/text/entity_select.h"
+#include "client/text/entity_lines.h"
+#include "client/text/json_string.h"
+
+static int compare_names(const void *left, const void *right)
+{
+    const struct bytes *a = left, *b = right;
+    return bytes_compare(*a, *b);
+}
+
+/* What is wrong with the name at the begin of the rest of a list; NULL: nothing. */
+static const char *check_name(struct bytes rest, size_t size)
+{
+    if (size == 0)
+        return "the name of a property must come here";
+    if (size > EDM_NAME_MAX_BYTES)
+        return "a name that is longer than any property's";
+    if (size < rest.size && rest.data[size] != ',')
+        return "not a part of a property's name";
+    return NULL;
+}
+
+int entity_select_init(struct entity_select *select, struct bytes list, const char **ret_problem,
+                       size_t *ret_at)
+{
+    struct bytes rest = list;
+    for (select->count = 0;; select->count++) {
+        size_t size = edm_name_size(rest);
+        const char *problem = select->count == ENTITY_SELECT_MAX_NAMES ? "more than 255 names"
+                                                                       : check_name(rest, size);
+        if (problem) {
+            *ret_problem = problem;
+            *ret_at = list.size - rest.size;
+            return -EINVAL;
+        }
+        select->names[select->count] = bytes_first(rest, size);
+        if (size == rest.size)
+            break;
+        rest = bytes_skip(rest, size + 1);
+    }
+    select->count++;
+    qsort(select->names, select->count, sizeof(select->names[0]), compare_names);
+    return 0;
+}
+
+/* Both come in the same order, so names that stand before the property are passed for good. */
+static bool is_selected(const struct entity_select *select, size_t *at,
+                        const struct entity_property *property)
+{
+    int order = -1;
+    if (property->role != ENTITY_PROPERTY)
+        return true;
+    for (; *at < select->count; *at += 1) {
+        struct bytes name = select->names[*at];
+        order = property->has_escapes ? json_string_compare(name, property->name)
+                                      : bytes_compare(name, property->name);
+        if (order >= 0)
+            break;
+    }
+    return order == 0;
+}
+
+int entity_select_append(const struct entity_select *select, struct bytes text, struct buffer *ret)
+{
+    struct entity_lines lines;
+    struct entity_property property;
+    size_t begin = ret->size, at = 0;
+    int r;
+    entity_lines_init(&lines, text);
+    while ((r = entity_lines_next(&lines, &property)) > 0)
+        if (is_selected(select, &at, &property))
+            (void)entity_lines_append(ret, begin, property.lines);
+    return r < 0 ? r : entity_lines_append_end(ret, begin);
+}

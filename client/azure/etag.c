@@ -15,7 +15,10 @@ static int64_t read_time(struct bytes encoded)
     while (encoded.size > 0) {
         bool is_colon = bytes_start_with(encoded, BYTES_LITERAL("%3A")) ||
                         bytes_start_with(encoded, BYTES_LITERAL("%3a"));
-        decoded[n++] = is_colon ? ':' : encoded.data[0];
+        decoded[n] = encoded.data[0];
+        if (is_colon)
+            decoded[n] = ':';
+        n++;
         encoded = bytes_skip(encoded, is_colon ? 3 : 1);
     }
     return edm_datetime_parse((struct bytes){decoded, n}, &timestamp) ? timestamp : 0;

@@ -147,8 +147,10 @@ static struct bytes xml_text(struct bytes body, const char *name)
     char open[16];
     (void)snprintf(open, sizeof(open), "<%s", name);
     const char *begin = bytes_find(body, bytes_of(open));
+    if (!begin)
+        return (struct bytes){0};
     const char *end = body.data + body.size;
-    if (!begin || begin + strlen(open) == end || !strchr("> ", begin[strlen(open)]))
+    if (begin + strlen(open) == end || !strchr("> ", begin[strlen(open)]))
         return (struct bytes){0};
     begin = memchr(begin, '>', (size_t)(end - begin));
     if (!begin)

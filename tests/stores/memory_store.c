@@ -1,5 +1,5 @@
 #include "tests/stores/memory_store.h"
-#include "client/text/entity_lines.h"
+#include "client/text/entity_merge.h"
 
 #include <assert.h>
 
@@ -103,29 +103,6 @@ static int memory_list_tables(struct table_store *store, const char *only,
     return 0;
 }
 
-/* What the patch does not name stays. */
-static int append_merged(struct buffer *ret, struct bytes text, struct bytes patch)
-{
-    struct entity_lines old, new;
-    struct entity_property old_property, new_property;
-    entity_lines_init(&old, text);
-    entity_lines_init(&new, patch);
-    int r_old = entity_lines_next(&old, &old_property);
-    int r_new = entity_lines_next(&new, &new_property);
-    while (r_old > 0 || r_new > 0) {
-        int order = r_old <= 0   ? 1
-                    : r_new <= 0 ? -1
-                                 : entity_property_compare(&old_property, &new_property);
-        (void)entity_lines_append(ret, 0, order < 0 ? old_property.lines : new_property.lines);
-        if (order <= 0)
-            r_old = entity_lines_next(&old, &old_property);
-        if (order >= 0)
-            r_new = entity_lines_next(&new, &new_property);
-    }
-    assert(r_old == 0 && r_new == 0);
-    return entity_lines_append_end(ret, 0);
-}
-
 static bool row_is(const struct page *rows, size_t row, struct bytes position)
 {
     return row < page_rows(rows) && bytes_equal(page_position(rows, row), position);
@@ -154,11 +131,11 @@ static int end_written_row(const struct page *rows, size_t row, const struct wri
     bool is_merge = write->kind == WRITE_MERGE || write->kind == WRITE_UPSERT_MERGE;
     struct buffer text;
     buffer_init(&text, MAX_BYTES);
-    if (is_merge && row_is(rows, row, write->position))
-        (void)append_merged(&text, page_text(rows, row), write->text);
-    else
-        (void)buffer_append(&text, write->text);
-    int r = buffer_append(page_builder_text(builder), buffer_bytes(&text));
+    int r = is_merge && row_is(rows, row, write->position)
+                ? entity_merge_append(page_text(rows, row), write->text, &text)
+                : buffer_append(&text, write->text);
+    if (r == 0)
+        r = buffer_append(page_builder_text(builder), buffer_bytes(&text));
     buffer_finish(&text);
     return r < 0 ? r
                  : page_builder_end_row(builder, write->position, bytes_of(result->etag),
@@ -177,7 +154,7 @@ static int append_rows(const struct page *rows, size_t begin, size_t end,
 static int apply(struct memory_store *self, const struct write *write, struct write_result *ret)
 {
     const struct page *rows = rows_of(self);
-    struct page *changed;
+    struct page *changed = NULL;
     size_t row = page_seek(rows, write->position);
     *ret = (struct write_result){0};
     int r = append_rows(rows, 0, row, self->rows_in);

@@ -15,6 +15,16 @@ static int write_one(struct fixture *f, const struct write *write, struct write_
     return table_store_write(f->store, "tab", write, 1, &f->call, ret);
 }
 
+/* An entity of one string, as long as makes the text that size. */
+static struct bytes fill_text(char *text, size_t size)
+{
+    static const struct bytes begin = B("{\n  \"s\": \""), end = B("\"\n}\n");
+    memset(text, 'x', size);
+    memcpy(text, begin.data, begin.size);
+    memcpy(text + size - end.size, end.data, end.size);
+    return (struct bytes){text, size};
+}
+
 static void expect_body(struct fixture *f, const char *expected)
 {
     char *body = loopback_body(&f->server);
@@ -22,65 +32,66 @@ static void expect_body(struct fixture *f, const char *expected)
     free(body);
 }
 
+static const struct {
+    struct write write;
+    const char *request, *if_match, *prefer, *type, *body;
+} kinds[] = {
+    {{.kind = WRITE_INSERT, .position = B("p\0r"), .text = TEXT},
+     "POST " TABLE "?timeout=19 HTTP/1.1",
+     NULL,
+     "return-no-content",
+     "application/json",
+     JSON},
+    {{.kind = WRITE_REPLACE, .position = B("p\0r"), .if_match = B("W/\"x%3Ay\""), .text = TEXT},
+     "PUT " ENTITY "?timeout=19 HTTP/1.1",
+     "W/\"x%3Ay\"",
+     NULL,
+     "application/json",
+     JSON},
+    {{.kind = WRITE_MERGE, .position = B("p\0r"), .if_match = B("*"), .text = TEXT},
+     "PATCH " ENTITY "?timeout=19 HTTP/1.1",
+     "*",
+     NULL,
+     "application/json",
+     JSON},
+    {{.kind = WRITE_UPSERT_REPLACE, .position = B("p\0r"), .text = TEXT},
+     "PUT " ENTITY "?timeout=19 HTTP/1.1",
+     NULL,
+     NULL,
+     "application/json",
+     JSON},
+    {{.kind = WRITE_UPSERT_MERGE, .position = B("p\0r"), .text = TEXT},
+     "PATCH " ENTITY "?timeout=19 HTTP/1.1",
+     NULL,
+     NULL,
+     "application/json",
+     JSON},
+    {{.kind = WRITE_DELETE, .position = B("p\0r"), .if_match = B("*"), .text = B("")},
+     "DELETE " ENTITY "?timeout=19 HTTP/1.1",
+     "*",
+     NULL,
+     NULL,
+     ""},
+};
+
 static void every_kind_has_its_request(void **state)
 {
     (void)state;
     static const struct canned answers[] = {
         {.status = "204 No Content", .headers = "etag: " ETAG "\r\n"}};
-    static const struct {
-        struct write write;
-        const char *request, *if_match, *prefer, *type, *body;
-    } cases[] = {
-        {{.kind = WRITE_INSERT, .position = B("p\0r"), .text = TEXT},
-         "POST " TABLE "?timeout=19 HTTP/1.1",
-         NULL,
-         "return-no-content",
-         "application/json",
-         JSON},
-        {{.kind = WRITE_REPLACE, .position = B("p\0r"), .if_match = B("W/\"x%3Ay\""), .text = TEXT},
-         "PUT " ENTITY "?timeout=19 HTTP/1.1",
-         "W/\"x%3Ay\"",
-         NULL,
-         "application/json",
-         JSON},
-        {{.kind = WRITE_MERGE, .position = B("p\0r"), .if_match = B("*"), .text = TEXT},
-         "PATCH " ENTITY "?timeout=19 HTTP/1.1",
-         "*",
-         NULL,
-         "application/json",
-         JSON},
-        {{.kind = WRITE_UPSERT_REPLACE, .position = B("p\0r"), .text = TEXT},
-         "PUT " ENTITY "?timeout=19 HTTP/1.1",
-         NULL,
-         NULL,
-         "application/json",
-         JSON},
-        {{.kind = WRITE_UPSERT_MERGE, .position = B("p\0r"), .text = TEXT},
-         "PATCH " ENTITY "?timeout=19 HTTP/1.1",
-         NULL,
-         NULL,
-         "application/json",
-         JSON},
-        {{.kind = WRITE_DELETE, .position = B("p\0r"), .if_match = B("*"), .text = B("")},
-         "DELETE " ENTITY "?timeout=19 HTTP/1.1",
-         "*",
-         NULL,
-         NULL,
-         ""},
-    };
     struct fixture f;
     struct write_result result;
     begin(&f, answers, 1);
-    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        bool is_delete = cases[i].write.kind == WRITE_DELETE;
-        assert_int_equal(write_one(&f, &cases[i].write, &result), 0);
-        expect_request(&f, cases[i].request);
-        expect_header(&f, "If-Match", cases[i].if_match);
-        expect_header(&f, "Prefer", cases[i].prefer);
-        expect_header(&f, "Content-Type", cases[i].type);
+    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+        bool is_delete = kinds[i].write.kind == WRITE_DELETE;
+        assert_int_equal(write_one(&f, &kinds[i].write, &result), 0);
+        expect_request(&f, kinds[i].request);
+        expect_header(&f, "If-Match", kinds[i].if_match);
+        expect_header(&f, "Prefer", kinds[i].prefer);
+        expect_header(&f, "Content-Type", kinds[i].type);
         expect_header(&f, "Accept", "application/json;odata=minimalmetadata");
         expect_header(&f, "x-ms-version", "2020-12-06");
-        expect_body(&f, cases[i].body);
+        expect_body(&f, kinds[i].body);
         assert_string_equal(result.etag, is_delete ? "" : ETAG);
         assert_int_equal(result.timestamp, is_delete ? 0 : 15000000);
         assert_int_equal(f.call.failure.error, 0);
@@ -249,10 +260,7 @@ static void what_cannot_be_sent_is_not_sent(void **state)
     begin(&f, answers, 1);
     write.text = B("{\"n\":1}");
     assert_int_equal(write_one(&f, &write, &result), -EINVAL);
-    memset(text, 'x', sizeof(text));
-    memcpy(text, "{\n  \"s\": \"", 10);
-    memcpy(text + sizeof(text) - 4, "\"\n}\n", 4);
-    write.text = (struct bytes){text, sizeof(text)};
+    write.text = fill_text(text, sizeof(text));
     assert_int_equal(write_one(&f, &write, &result), -EFBIG);
     assert_string_equal(f.call.failure.message,
                         "the entity is larger than the 4194304 bytes of a request");
@@ -407,10 +415,7 @@ static void too_large_a_batch_is_not_sent(void **state)
     struct fixture f;
     struct write_result results[2];
     begin(&f, answers, 1);
-    memset(text, 'x', sizeof(text));
-    memcpy(text, "{\n  \"s\": \"", 10);
-    memcpy(text + sizeof(text) - 4, "\"\n}\n", 4);
-    writes[0].text = writes[1].text = (struct bytes){text, sizeof(text)};
+    writes[0].text = writes[1].text = fill_text(text, sizeof(text));
     assert_int_equal(table_store_write(f.store, "tab", writes, 2, &f.call, results), -EFBIG);
     assert_string_equal(f.call.failure.message,
                         "a batch of 2 writes is larger than the 4194304 bytes of a request");

@@ -258,14 +258,13 @@ static void a_real_conflict_stays_one(void **state)
     (void)state;
     static const struct {
         enum write_kind kind;
-        const char *if_match;
-        const char *rules;
         int error;
+        const char *if_match, *rules;
     } cases[] = {
-        {WRITE_INSERT, "", "lost=write:1", -EEXIST},
-        {WRITE_REPLACE, "stale", "lost=write:1", -ESTALE},
-        {WRITE_MERGE, "stale", "lost=write:1", -ESTALE},
-        {WRITE_DELETE, "stale", "lost=delete:1", -ESTALE},
+        {WRITE_INSERT, -EEXIST, "", "lost=write:1"},
+        {WRITE_REPLACE, -ESTALE, "stale", "lost=write:1"},
+        {WRITE_MERGE, -ESTALE, "stale", "lost=write:1"},
+        {WRITE_DELETE, -ESTALE, "stale", "lost=delete:1"},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         const struct write theirs = {.position = B("p\0x"), .text = B(TEXT("x", "1"))};

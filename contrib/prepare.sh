@@ -4,7 +4,7 @@
 
 # Everything that meson.build asks for, and what a session in a shell wants.
 build_packages=(gcc libc6-dev meson ninja-build pkg-config libfuse3-dev libcurl4-openssl-dev
-    libssl-dev libcjson-dev libcmocka-dev libbsd-dev)
+    libssl-dev libcjson-dev libsqlite3-dev libcmocka-dev libbsd-dev)
 use_packages=(fuse3 jq grep findutils ca-certificates)
 check_packages=(clang llvm libclang-rt-14-dev clang-format clang-tidy cppcheck python3 python3-pytest
     python3-pytest-timeout openssl procps rsync tar util-linux mount)

@@ -1,0 +1,65 @@
+#include "client/local/local_etag.h"
+#include "client/text/edm_value.h"
+
+#include <ctype.h>
+
+#define TICKS_A_SECOND 10000000
+
+static const char form[] = "W/\"datetime'0000-00-00T00%3A00%3A00.0000000Z'\"";
+_Static_assert(sizeof(form) - 1 == LOCAL_ETAG_SIZE, "a digit for each 0 of the form");
+
+enum { /* where in the form */
+       YEAR = 12,
+       MONTH = 17,
+       DAY = 20,
+       HOUR = 23,
+       MINUTE = 28,
+       SECOND = 33,
+       TICKS = 36,
+};
+
+static void write_digits(char *ret, int n, int64_t number)
+{
+    while (n-- > 0) {
+        ret[n] = (char)('0' + number % 10);
+        number /= 10;
+    }
+}
+
+void local_etag_write(int64_t timestamp, char ret[LOCAL_ETAG_SIZE])
+{
+    time_t seconds = (time_t)(timestamp / TICKS_A_SECOND);
+    struct tm time = {0};
+    (void)gmtime_r(&seconds, &time); /* knows every second up to year 9999 */
+    memcpy(ret, form, LOCAL_ETAG_SIZE);
+    write_digits(ret + YEAR, 4, time.tm_year + 1900);
+    write_digits(ret + MONTH, 2, time.tm_mon + 1);
+    write_digits(ret + DAY, 2, time.tm_mday);
+    write_digits(ret + HOUR, 2, time.tm_hour);
+    write_digits(ret + MINUTE, 2, time.tm_min);
+    write_digits(ret + SECOND, 2, time.tm_sec);
+    write_digits(ret + TICKS, 7, timestamp % TICKS_A_SECOND);
+}
+
+static bool has_form(struct bytes etag)
+{
+    if (etag.size != LOCAL_ETAG_SIZE)
+        return false;
+    for (size_t i = 0; i < etag.size; i++) {
+        bool fits =
+            form[i] == '0' ? isdigit((unsigned char)etag.data[i]) != 0 : etag.data[i] == form[i];
+        if (!fits)
+            return false;
+    }
+    return true;
+}
+
+bool local_etag_parse(struct bytes etag, int64_t *ret_timestamp)
+{
+    if (!has_form(etag))
+        return false;
+    char time[sizeof("2024-01-02T03:04:05.1234567Z")];
+    (void)snprintf(time, sizeof(time), "%.13s:%.2s:%.11s", etag.data + YEAR, etag.data + MINUTE,
+                   etag.data + SECOND);
+    return edm_datetime_parse(bytes_of(time), ret_timestamp);
+}

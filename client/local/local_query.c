@@ -1,0 +1,258 @@
+#include "client/local/local_query.h"
+#include "client/filter.h"
+#include "client/local/local_etag.h"
+#include "client/local/local_failure.h"
+#include "client/text/entity_select.h"
+
+#define PAGE_TEXT_BYTES     ((size_t)4 << 20)
+#define LOOKED_AT_ROWS      10000 /* for a page, by a filter */
+#define LOOKED_AT_BYTES     ((size_t)32 << 20)
+#define ROWS_BETWEEN_CHECKS 256 /* of the call's cancel and deadline */
+#define TOKEN_MAX_BYTES     ((size_t)16 << 10)
+
+#define TOKEN_MARK "rows1!"
+
+enum column { /* of LOCAL_READ_ROWS and LOCAL_READ_ROW */
+              POSITION,
+              TIMESTAMP,
+              TEXT,
+};
+
+/* A page in the making. */
+struct scan {
+    struct local_connection *connection;
+    const struct clock *clock;
+    const struct query *query;
+    struct filter *filter; /* NULL: none */
+    struct entity_select select;
+    struct page_builder *builder;
+    struct buffer lo, hi; /* the filter's bounds */
+    struct buffer last;   /* position of the last row that was looked at */
+    size_t rows, bytes;   /* that were looked at */
+    size_t text_bytes;    /* of the page */
+};
+
+struct row { /* until the next step */
+    struct bytes position, text;
+    int64_t timestamp;
+};
+
+static void scan_finish(struct scan *scan)
+{
+    filter_destroy(scan->filter);
+    buffer_finish(&scan->lo);
+    buffer_finish(&scan->hi);
+    buffer_finish(&scan->last);
+}
+
+int local_token_create(struct call *call, const char *mark, struct bytes from,
+                       struct continuation **ret)
+{
+    _cleanup_(buffer_finish) struct buffer token;
+    buffer_init(&token, TOKEN_MAX_BYTES);
+    (void)buffer_append_string(&token, mark);
+    int r = buffer_append(&token, from);
+    if (r == 0)
+        r = continuation_create(buffer_bytes(&token), ret);
+    return r < 0 ? call_fail(call, r, "a continuation token that could not be kept") : 0;
+}
+
+bool local_token_read(const struct continuation *token, const char *mark, struct bytes *ret_from)
+{
+    struct bytes bytes = continuation_token(token);
+    if (!bytes_start_with(bytes, bytes_of(mark)))
+        return false;
+    *ret_from = bytes_skip(bytes, strlen(mark));
+    return true;
+}
+
+/* 0: the table is there, the row that its rows are joined with is not. */
+static int read_row(struct local_connection *connection, sqlite3_stmt *statement, struct row *ret)
+{
+    if (sqlite3_column_type(statement, POSITION) == SQLITE_NULL)
+        return 0;
+    struct row row = {.position = local_column_bytes(statement, POSITION),
+                      .timestamp = sqlite3_column_int64(statement, TIMESTAMP)};
+    if (!position_has_row(row.position) || !local_timestamp_is_one(row.timestamp))
+        return local_connection_fail_damaged(connection);
+    *ret = row;
+    return 1;
+}
+
+/* By itself, for a long text stands on pages of its own. */
+static int read_text(struct local_connection *connection, sqlite3_stmt *statement, struct row *row)
+{
+    row->text = local_column_bytes(statement, TEXT);
+    return row->text.size > 0 ? 0 : local_connection_fail_damaged(connection);
+}
+
+static int end_row(struct local_connection *connection, struct page_builder *builder,
+                   const struct row *row)
+{
+    char etag[LOCAL_ETAG_SIZE];
+    local_etag_write(row->timestamp, etag);
+    int r = page_builder_end_row(builder, row->position, (struct bytes){etag, sizeof(etag)},
+                                 row->timestamp);
+    return r < 0 ? call_fail(local_connection_call(connection), r, "the page could not be kept")
+                 : 0;
+}
+
+static int add_row(struct scan *scan, const struct row *row)
+{
+    struct buffer *ret = page_builder_text(scan->builder);
+    int r = 0;
+    if (scan->query->keys_only)
+        r = 0;
+    else if (scan->query->select)
+        r = entity_select_append(&scan->select, row->text, ret);
+    else
+        r = buffer_append(ret, row->text);
+    if (r == -EPROTO)
+        return local_connection_fail_damaged(scan->connection);
+    scan->text_bytes += row->text.size;
+    return end_row(scan->connection, scan->builder, row); /* knows what the append answered */
+}
+
+/* 1: the row is one that was asked for. */
+static int look_at_row(struct scan *scan, const struct row *row)
+{
+    scan->rows++;
+    scan->bytes += row->text.size;
+    buffer_clear(&scan->last);
+    (void)buffer_append(&scan->last, row->position);
+    if (scan->rows % ROWS_BETWEEN_CHECKS == 0) {
+        int r = local_check_call(local_connection_call(scan->connection), scan->clock);
+        if (r < 0)
+            return r;
+    }
+    if (!scan->filter)
+        return 1;
+    int r = filter_matches(scan->filter, row->position, row->text, row->timestamp);
+    return r == -EPROTO ? local_connection_fail_damaged(scan->connection) : r;
+}
+
+/* Does the page end before this row? */
+static bool is_full(const struct scan *scan, const struct row *row)
+{
+    size_t rows = page_builder_rows(scan->builder);
+    return rows == (size_t)scan->query->top || scan->rows == LOOKED_AT_ROWS ||
+           (rows > 0 && scan->text_bytes + row->text.size > PAGE_TEXT_BYTES) ||
+           (scan->rows > 0 && scan->bytes + row->text.size > LOOKED_AT_BYTES);
+}
+
+/* 1: the next row is in the page, or was refused; 0: there is none; then, when the page is full,
+ * ret_next says where more follow. */
+static int scan_row(struct scan *scan, sqlite3_stmt *statement, struct continuation **ret_next)
+{
+    struct row row;
+    int r = read_row(scan->connection, statement, &row);
+    if (r == 1 && (scan->filter || !scan->query->keys_only)) {
+        r = read_text(scan->connection, statement, &row);
+        if (r < 0)
+            return r;
+        r = 1;
+    }
+    if (r <= 0)
+        return r;
+    if (is_full(scan, &row)) {
+        (void)buffer_append_string(&scan->last, POSITION_AFTER);
+        return local_token_create(local_connection_call(scan->connection), TOKEN_MARK,
+                                  buffer_bytes(&scan->last), ret_next);
+    }
+    r = look_at_row(scan, &row);
+    if (r == 1)
+        r = add_row(scan, &row);
+    return r < 0 ? r : 1;
+}
+
+static int scan_range(struct scan *scan, struct range range, struct continuation **ret_next)
+{
+    _cleanup_(local_statement_finish) sqlite3_stmt *statement =
+        local_connection_statement(scan->connection, LOCAL_READ_ROWS);
+    (void)sqlite3_bind_text(statement, 1, scan->query->table, -1, SQLITE_STATIC);
+    local_bind_bytes(statement, 2, range.lo);
+    local_bind_bytes(statement, 3, range.hi);
+    int r = local_connection_step(scan->connection, statement);
+    if (r == 0)
+        return local_refuse(local_connection_call(scan->connection), REFUSED_TABLE_NOT_FOUND);
+    while (r == 1) {
+        r = scan_row(scan, statement, ret_next);
+        if (r == 1)
+            r = local_connection_step(scan->connection, statement);
+    }
+    return r;
+}
+
+static int set_filter(struct scan *scan, struct range *range)
+{
+    struct call *call = local_connection_call(scan->connection);
+    struct filter_error error;
+    int r = filter_create(bytes_of(scan->query->filter), &scan->filter, &error);
+    if (r == -EINVAL)
+        return local_refuse_input(call, r, error.code, "the filter's byte %zu: %s", error.at,
+                                  error.problem);
+    struct range bounds;
+    if (r == 0)
+        r = filter_bounds(scan->filter, &scan->lo, &scan->hi, &bounds);
+    if (r < 0)
+        return call_fail(call, r, "out of memory");
+    if (bytes_compare(bounds.lo, range->lo) > 0)
+        range->lo = bounds.lo;
+    if (bytes_compare(bounds.hi, range->hi) < 0)
+        range->hi = bounds.hi;
+    return 0;
+}
+
+static int set_select(struct scan *scan)
+{
+    struct call *call = local_connection_call(scan->connection);
+    const char *problem;
+    size_t at;
+    int r = entity_select_init(&scan->select, bytes_of(scan->query->select), &problem, &at);
+    if (r == 0)
+        return 0;
+    return local_refuse_input(call, r, "InvalidInput", "the select's byte %zu: %s", at, problem);
+}
+
+int local_query_rows(struct local_connection *connection, const struct clock *clock,
+                     const struct query *query, struct page_builder *builder,
+                     struct continuation **ret_next)
+{
+    _cleanup_(scan_finish) struct scan scan = {
+        .connection = connection, .clock = clock, .query = query, .builder = builder};
+    struct range range = query->range;
+    buffer_init(&scan.lo, 2 * FILTER_MAX_BYTES);
+    buffer_init(&scan.hi, 2 * FILTER_MAX_BYTES);
+    buffer_init(&scan.last, TOKEN_MAX_BYTES);
+    int r = 0;
+    if (query->after && (!local_token_read(query->after, TOKEN_MARK, &range.lo) ||
+                         !range_holds(query->range, range.lo)))
+        return local_refuse(local_connection_call(connection), REFUSED_TOKEN);
+    if (query->filter)
+        r = set_filter(&scan, &range);
+    if (r == 0 && query->select)
+        r = set_select(&scan);
+    return r < 0 ? r : scan_range(&scan, range, ret_next);
+}
+
+int local_query_row(struct local_connection *connection, const char *table, struct bytes position,
+                    struct page_builder *builder)
+{
+    _cleanup_(local_statement_finish) sqlite3_stmt *statement =
+        local_connection_statement(connection, LOCAL_READ_ROW);
+    struct call *call = local_connection_call(connection);
+    struct row row;
+    (void)sqlite3_bind_text(statement, 1, table, -1, SQLITE_STATIC);
+    local_bind_bytes(statement, 2, position);
+    int r = local_connection_step(connection, statement);
+    if (r <= 0)
+        return r < 0 ? r : local_refuse(call, REFUSED_TABLE_NOT_FOUND);
+    r = read_row(connection, statement, &row);
+    if (r <= 0)
+        return r < 0 ? r : local_refuse(call, REFUSED_RESOURCE_NOT_FOUND);
+    r = read_text(connection, statement, &row);
+    if (r < 0)
+        return r;
+    (void)buffer_append(page_builder_text(builder), row.text);
+    return end_row(connection, builder, &row);
+}

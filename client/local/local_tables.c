@@ -1,0 +1,123 @@
+#include "client/local/local_tables.h"
+#include "client/local/local_failure.h"
+#include "client/local/local_query.h"
+
+#include <ctype.h>
+#include <strings.h>
+
+#define NAME_MIN_SIZE 3
+#define NAME_MAX_SIZE 63
+#define PAGE_TABLES   1000
+#define TOKEN_MARK    "tables1!"
+
+struct table_change {
+    struct local_change change; /* first: make gets a pointer to it */
+    const char *table;
+};
+
+static int check_name(const char *table, struct call *call)
+{
+    bool is_good = isascii(table[0]) && isalpha((unsigned char)table[0]);
+    for (const char *c = table; *c; c++)
+        is_good &= isascii(*c) && isalnum((unsigned char)*c);
+    size_t size = strlen(table);
+    if (size < NAME_MIN_SIZE || size > NAME_MAX_SIZE)
+        return local_refuse(call, REFUSED_TABLE_LENGTH);
+    if (!is_good)
+        return local_refuse(call, REFUSED_TABLE_CHARACTERS);
+    return strcasecmp(table, "tables") == 0 ? local_refuse(call, REFUSED_TABLE_RESERVED) : 0;
+}
+
+static int append_name(struct local_connection *connection, struct bytes name,
+                       struct table_names *ret)
+{
+    (void)buffer_append(&ret->names, name);
+    int r = buffer_append_char(&ret->names, '\0');
+    return r < 0 ? call_fail(local_connection_call(connection), r, "too many tables") : 0;
+}
+
+static int list_only(struct local_connection *connection, const char *only, struct table_names *ret)
+{
+    _cleanup_(local_statement_finish) sqlite3_stmt *statement =
+        local_connection_statement(connection, LOCAL_FIND_TABLE);
+    (void)sqlite3_bind_text(statement, 1, only, -1, SQLITE_STATIC);
+    int r = local_connection_step(connection, statement);
+    if (r < 1 || !bytes_equal(local_column_bytes(statement, 1), bytes_of(only)))
+        return MIN(r, 0);
+    return append_name(connection, bytes_of(only), ret);
+}
+
+/* One more is asked for than are listed, to know whether there is one. */
+static int list_page(struct local_connection *connection, sqlite3_stmt *statement,
+                     struct table_names *ret, struct continuation **ret_next)
+{
+    size_t last = 0;
+    int r = local_connection_step(connection, statement);
+    for (int n = 0; r == 1 && n < PAGE_TABLES; n++) {
+        last = ret->names.size;
+        r = append_name(connection, local_column_bytes(statement, 0), ret);
+        if (r == 0)
+            r = local_connection_step(connection, statement);
+    }
+    if (r == 1)
+        r = local_token_create(local_connection_call(connection), TOKEN_MARK,
+                               bytes_of(ret->names.data + last), ret_next);
+    return r;
+}
+
+int local_tables_list(struct local_connection *connection, const char *only,
+                      const struct continuation *after, struct table_names *ret,
+                      struct continuation **ret_next)
+{
+    if (only)
+        return list_only(connection, only, ret);
+    _cleanup_(local_statement_finish) sqlite3_stmt *statement =
+        local_connection_statement(connection, LOCAL_LIST_TABLES);
+    struct bytes from = {0};
+    if (after && (!local_token_read(after, TOKEN_MARK, &from) || from.size > NAME_MAX_SIZE))
+        return local_refuse(local_connection_call(connection), REFUSED_TOKEN);
+    (void)sqlite3_bind_text(statement, 1, from.data ? from.data : "", (int)from.size,
+                            SQLITE_STATIC);
+    (void)sqlite3_bind_int(statement, 2, PAGE_TABLES + 1);
+    return list_page(connection, statement, ret, ret_next);
+}
+
+static int run_with_name(struct local_connection *connection, enum local_statement which,
+                         const char *table)
+{
+    _cleanup_(local_statement_finish) sqlite3_stmt *statement =
+        local_connection_statement(connection, which);
+    (void)sqlite3_bind_text(statement, 1, table, -1, SQLITE_STATIC);
+    return local_connection_step(connection, statement);
+}
+
+static int make_creation(struct local_change *change, struct local_transaction *transaction)
+{
+    const char *table = ((struct table_change *)change)->table;
+    int r = run_with_name(transaction->connection, LOCAL_FIND_TABLE, table);
+    if (r == 1)
+        return local_refuse(change->call, REFUSED_TABLE_EXISTS);
+    return r < 0 ? r : run_with_name(transaction->connection, LOCAL_CREATE_TABLE, table);
+}
+
+static int make_deletion(struct local_change *change, struct local_transaction *transaction)
+{
+    const char *table = ((struct table_change *)change)->table;
+    int r = run_with_name(transaction->connection, LOCAL_DROP_TABLE, table);
+    if (r == 0 && local_connection_changes(transaction->connection) == 0)
+        return local_refuse(change->call, REFUSED_RESOURCE_NOT_FOUND);
+    return r;
+}
+
+int local_tables_create(struct local_writer *writer, const char *table, struct call *call)
+{
+    struct table_change change = {{.make = make_creation, .call = call}, table};
+    int r = check_name(table, call);
+    return r < 0 ? r : local_writer_make(writer, &change.change);
+}
+
+int local_tables_delete(struct local_writer *writer, const char *table, struct call *call)
+{
+    struct table_change change = {{.make = make_deletion, .call = call}, table};
+    return local_writer_make(writer, &change.change);
+}

@@ -1,0 +1,311 @@
+#include "client/local/local_writer.h"
+#include "client/local/local_etag.h"
+#include "client/local/local_failure.h"
+#include "client/local/monitor.h"
+
+#define TOGETHER_MAX 64  /* changes in a transaction */
+#define SWEPT_ROWS   256 /* of dropped tables, with each commit: more than a batch brings */
+
+enum state {
+    QUEUED,
+    TAKEN, /* it goes through whatever its call says */
+    DONE,
+};
+
+struct local_writer {
+    struct local_connection *connection; /* whose: the leader's */
+    const struct clock *clock;
+    struct monitor monitor;
+    /* guarded by the monitor: */
+    bool has_leader;
+    struct local_change *first, **end; /* who is QUEUED, the oldest first */
+};
+
+/* What a leader commits together; its own is the first. */
+struct group {
+    struct local_change *changes[TOGETHER_MAX];
+    size_t count;
+};
+
+int local_transaction_stamp(struct local_transaction *transaction, int64_t *ret)
+{
+    int64_t now = clock_utc_100ns(transaction->clock);
+    int64_t timestamp = MAX(now, transaction->timestamp + 1);
+    if (!local_timestamp_is_one(timestamp))
+        return call_fail(local_connection_call(transaction->connection), -EOVERFLOW,
+                         "no Timestamp is left: the clock is, or was, in year 10000");
+    *ret = transaction->timestamp = timestamp;
+    return 0;
+}
+
+static int read_last_timestamp(struct local_connection *connection, int64_t *ret)
+{
+    _cleanup_(local_statement_finish) sqlite3_stmt *statement =
+        local_connection_statement(connection, LOCAL_READ_LAST_TIMESTAMP);
+    int r = local_connection_step(connection, statement);
+    if (r < 0)
+        return r;
+    int64_t timestamp = r == 1 ? sqlite3_column_int64(statement, 0) : -1;
+    if (timestamp != 0 && !local_timestamp_is_one(timestamp))
+        return local_connection_fail_damaged(connection);
+    *ret = timestamp;
+    return 0;
+}
+
+static int write_last_timestamp(struct local_connection *connection, int64_t timestamp)
+{
+    _cleanup_(local_statement_finish) sqlite3_stmt *statement =
+        local_connection_statement(connection, LOCAL_WRITE_LAST_TIMESTAMP);
+    (void)sqlite3_bind_int64(statement, 1, timestamp);
+    return local_connection_step(connection, statement);
+}
+
+static int forget_table(struct local_connection *connection, int64_t id)
+{
+    _cleanup_(local_statement_finish) sqlite3_stmt *statement =
+        local_connection_statement(connection, LOCAL_FORGET);
+    (void)sqlite3_bind_int64(statement, 1, id);
+    return local_connection_step(connection, statement);
+}
+
+static int sweep_table(struct local_connection *connection, int64_t id)
+{
+    _cleanup_(local_statement_finish) sqlite3_stmt *statement =
+        local_connection_statement(connection, LOCAL_SWEEP);
+    (void)sqlite3_bind_int64(statement, 1, id);
+    (void)sqlite3_bind_int64(statement, 2, SWEPT_ROWS);
+    int r = local_connection_step(connection, statement);
+    if (r == 0 && local_connection_changes(connection) < SWEPT_ROWS)
+        r = forget_table(connection, id);
+    return r;
+}
+
+/* A few rows of a dropped table: dropping one is short however many rows it has. */
+static int sweep(struct local_connection *connection)
+{
+    _cleanup_(local_statement_finish) sqlite3_stmt *statement =
+        local_connection_statement(connection, LOCAL_FIND_DROPPED);
+    int r = local_connection_step(connection, statement);
+    if (r <= 0)
+        return r;
+    int64_t id = sqlite3_column_int64(statement, 0);
+    (void)sqlite3_reset(statement); /* the row that it reads from is about to go */
+    return sweep_table(connection, id);
+}
+
+static int make_change(struct local_transaction *transaction, struct local_change *change)
+{
+    struct call *committer = local_connection_call(transaction->connection);
+    local_connection_serve(transaction->connection, change->call);
+    change->result = change->make(change, transaction);
+    local_connection_serve(transaction->connection, committer);
+    if (local_connection_is_in_transaction(transaction->connection))
+        return 0;
+    committer->failure = change->call->failure; /* SQLite has given all of it up */
+    return change->result;
+}
+
+/* A refused change is undone, and no other. */
+static int make_part(struct local_transaction *transaction, struct local_change *change)
+{
+    int r = local_connection_run(transaction->connection, LOCAL_BEGIN_PART);
+    if (r == 0)
+        r = make_change(transaction, change);
+    if (r == 0 && change->result < 0)
+        r = local_connection_run(transaction->connection, LOCAL_UNDO_PART);
+    return r < 0 ? r : local_connection_run(transaction->connection, LOCAL_KEEP_PART);
+}
+
+static int commit(struct local_connection *connection, struct call *call)
+{
+    int r = local_connection_run(connection, LOCAL_COMMIT);
+    /* what stands in the WAL already may be found there after a power cut */
+    call->failure.is_ambiguous = r < 0 && r != -ENOSPC;
+    return r;
+}
+
+/* -errno: the whole transaction is lost. Otherwise the changes have their results. One by itself
+ * needs no savepoint, which costs copies of the pages that change: refused, all is undone. */
+static int make_parts(struct local_writer *writer, struct group *group, struct call *call)
+{
+    struct local_connection *connection = writer->connection;
+    struct local_transaction transaction = {connection, writer->clock, 0};
+    bool is_changed = false;
+    int r = read_last_timestamp(connection, &transaction.timestamp);
+    int64_t last = transaction.timestamp;
+    for (size_t i = 0; i < group->count && r == 0; i++) {
+        r = group->count == 1 ? make_change(&transaction, group->changes[i])
+                              : make_part(&transaction, group->changes[i]);
+        is_changed |= group->changes[i]->result == 0;
+    }
+    if (r < 0 || !is_changed)
+        return r;
+    if (transaction.timestamp != last)
+        r = write_last_timestamp(connection, transaction.timestamp);
+    if (r == 0)
+        r = sweep(connection);
+    return r == 0 ? commit(connection, call) : r;
+}
+
+/* In a transaction that was begun. All of the group have a result then, or else share a failure,
+ * and nothing was changed. */
+static int make_group(struct local_writer *writer, struct group *group, struct call *call)
+{
+    local_connection_serve(writer->connection, call);
+    int r = make_parts(writer, group, call);
+    local_connection_serve(writer->connection, NULL);
+    if (local_connection_is_in_transaction(writer->connection))
+        (void)local_connection_run(writer->connection, LOCAL_ROLLBACK);
+    return r;
+}
+
+/* Inside the monitor. */
+static void enqueue(struct local_writer *writer, struct local_change *change)
+{
+    change->state = QUEUED;
+    change->next = NULL;
+    *writer->end = change;
+    writer->end = &change->next;
+}
+
+static void dequeue(struct local_writer *writer, struct local_change *change)
+{
+    struct local_change **link = &writer->first;
+    while (*link != change)
+        link = &(*link)->next;
+    *link = change->next;
+    if (writer->end == &change->next)
+        writer->end = link;
+}
+
+static void take(struct local_writer *writer, struct local_change *change, struct group *group)
+{
+    dequeue(writer, change);
+    change->state = TAKEN;
+    group->changes[group->count++] = change;
+}
+
+static void take_group(struct local_writer *writer, struct local_change *own, struct group *ret)
+{
+    ret->count = 0;
+    take(writer, own, ret);
+    struct local_change *next, *change = own->is_alone ? NULL : writer->first;
+    for (; change && ret->count < TOGETHER_MAX; change = next) {
+        next = change->next;
+        if (!change->is_alone)
+            take(writer, change, ret);
+    }
+}
+
+/* A failure that several share is nobody's result: each tries by itself, and the one at fault
+ * fails alone. */
+static void settle_group(struct local_writer *writer, struct group *group, int r,
+                         const struct failure *failure)
+{
+    for (size_t i = 0; i < group->count; i++) {
+        struct local_change *change = group->changes[i];
+        if (r < 0 && group->count > 1) {
+            change->is_alone = true;
+            enqueue(writer, change);
+            continue;
+        }
+        if (r < 0) {
+            change->result = r;
+            change->call->failure = *failure;
+        }
+        change->state = DONE;
+    }
+}
+
+static int begin(struct local_writer *writer, struct call *call)
+{
+    int r = local_check_call(call, writer->clock);
+    if (r < 0)
+        return r;
+    local_connection_serve(writer->connection, call);
+    return local_connection_run(writer->connection, LOCAL_BEGIN);
+}
+
+/* Inside the monitor, which it leaves while SQLite works. Until the transaction has begun it waits
+ * for `own` alone: so nobody's time runs out for somebody else. */
+static void lead(struct local_writer *writer, struct local_change *own)
+{
+    struct group group;
+    struct call call = {.deadline_ms = own->call->deadline_ms};
+    writer->has_leader = true;
+    monitor_leave(&writer->monitor);
+    int r = begin(writer, own->call);
+    bool has_begun = r == 0;
+    monitor_enter(&writer->monitor);
+    if (has_begun) {
+        take_group(writer, own, &group);
+        monitor_leave(&writer->monitor);
+        r = make_group(writer, &group, &call);
+        monitor_enter(&writer->monitor);
+        settle_group(writer, &group, r, &call.failure);
+    } else {
+        dequeue(writer, own);
+        own->result = r;
+        own->state = DONE;
+    }
+    writer->has_leader = false;
+    monitor_tell(&writer->monitor);
+}
+
+/* Inside the monitor, which it leaves to ask the call: a change that was taken meanwhile has its
+ * call written to by the leader, so what to say waits until it surely was not. */
+static void wait_for_turn(struct local_writer *writer, struct local_change *change)
+{
+    struct call call = *change->call;
+    monitor_wait(&writer->monitor);
+    if (change->state != QUEUED)
+        return;
+    monitor_leave(&writer->monitor);
+    int r = local_check_call(&call, writer->clock);
+    monitor_enter(&writer->monitor);
+    if (r == 0 || change->state != QUEUED)
+        return;
+    dequeue(writer, change);
+    change->state = DONE;
+    change->result = r;
+    change->call->failure = call.failure;
+}
+
+int local_writer_make(struct local_writer *writer, struct local_change *change)
+{
+    change->is_alone = false;
+    monitor_enter(&writer->monitor);
+    enqueue(writer, change);
+    while (change->state != DONE) {
+        if (change->state == QUEUED && !writer->has_leader)
+            lead(writer, change);
+        else
+            wait_for_turn(writer, change);
+    }
+    monitor_leave(&writer->monitor);
+    return change->result;
+}
+
+int local_writer_create(struct local_connection *connection, const struct clock *clock,
+                        struct local_writer **ret)
+{
+    struct local_writer *writer = calloc(1, sizeof(*writer));
+    if (!writer || monitor_init(&writer->monitor) < 0) {
+        free(writer);
+        return -ENOMEM;
+    }
+    writer->connection = connection;
+    writer->clock = clock;
+    writer->end = &writer->first;
+    *ret = writer;
+    return 0;
+}
+
+void local_writer_destroy(struct local_writer *writer)
+{
+    if (!writer)
+        return;
+    local_connection_close(writer->connection);
+    monitor_finish(&writer->monitor);
+    free(writer);
+}

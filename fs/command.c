@@ -1,11 +1,8 @@
 #include "fs/command.h"
 #include "cache/account.h"
-#include "client/azure/azure_store.h"
-#include "client/azure/http.h"
-#include "client/counting_store.h"
-#include "client/retrying_store.h"
 #include "client/text/metrics.h"
 #include "fs/background.h"
+#include "fs/mount_source.h"
 #include "fs/mountpoint.h"
 #include "fs/options.h"
 #include "fs/session.h"
@@ -52,14 +49,12 @@ static const char usage[] =
 
 struct mount_command {
     bool is_foreground;
-    const char *source; /* NULL: the environment says */
+    const char *source_name; /* NULL: the environment says */
     char *mountpoint;
     struct options options;
     struct fuse_args args;
     struct background background;
-    struct connection connection;
-    struct table_store *store, *retrying,
-        *counting; /* the second and third are inside the first's chain */
+    struct mount_source *source;
     struct file_system fs;
 };
 
@@ -69,139 +64,10 @@ static int complain_usage(const char *reason)
     return EXIT_USAGE;
 }
 
-/* Copies the environment's answer and blanks it, so that /proc/PID/environ shows no secret. */
-static char *take_secret(const char *name)
-{
-    char *value = getenv(name);
-    char *copy = value ? strdup(value) : NULL;
-    if (value)
-        explicit_bzero(value, strlen(value));
-    return copy;
-}
-
-static void wipe(char *secret)
-{
-    if (secret)
-        explicit_bzero(secret, strlen(secret));
-    free(secret);
-}
-
-static int connect_account(struct mount_command *command)
-{
-    char *connection_string = take_secret("AZURE_STORAGE_CONNECTION_STRING");
-    char *key = take_secret("AZURE_STORAGE_KEY");
-    char *sas_token = take_secret("AZURE_STORAGE_SAS_TOKEN");
-    struct connection_environment environment = {.connection_string = connection_string,
-                                                 .account = getenv("AZURE_STORAGE_ACCOUNT"),
-                                                 .key = key,
-                                                 .sas_token = sas_token};
-    struct call call = {0};
-    int r = connection_init(&command->connection, command->source, &environment, &call);
-    wipe(connection_string);
-    wipe(key);
-    wipe(sas_token);
-    char *own_table = command->connection.endpoint.table;
-    if (r == 0 && command->options.table) {
-        if (own_table[0] && strcmp(own_table, command->options.table) != 0)
-            r = call_fail(&call, -EINVAL, "SOURCE names the table %s, -o table= another",
-                          own_table);
-        else
-            r = endpoint_set_table(&command->connection.endpoint, bytes_of(command->options.table),
-                                   &call);
-    }
-    if (r < 0)
-        (void)fprintf(stderr, "tablefuse: %s\n", call.failure.message);
-    return r < 0 ? EXIT_CONFIGURATION : 0;
-}
-
-static const char *table_of(const struct mount_command *command)
-{
-    const char *table = command->connection.endpoint.table;
-    return table[0] ? table : NULL;
-}
-
-/* The store with its decorators, from the service upwards. */
-static int create_store(struct mount_command *command, store_decorator *decorate)
-{
-    struct azure_store_options options = {.connection = &command->connection,
-                                          .ca_file = command->options.ca_cert};
-    _cleanup_(table_store_destroyp) struct table_store *store = NULL;
-    struct table_store *outer;
-    int r = azure_store_create(&options, &clock_system, &store);
-    if (r == 0 && decorate) {
-        r = decorate(store, &outer);
-        if (r == 0)
-            store = outer;
-    }
-    if (r == 0) {
-        r = counting_store_create(store, &clock_system, &outer);
-        if (r == 0)
-            store = command->counting = outer;
-    }
-    if (r == 0) {
-        r = retrying_store_create(store, &clock_system, &outer);
-        if (r == 0)
-            store = command->retrying = outer;
-    }
-    if (r == 0)
-        command->store = TAKE_PTR(store);
-    return r;
-}
-
-static int exit_code_of(const struct failure *failure)
-{
-    if (failure->error == -EACCES)
-        return EXIT_CREDENTIALS;
-    if (failure->error == -ENOENT)
-        return EXIT_NOT_FOUND;
-    return failure->http_status == 0 || failure->is_retryable ? EXIT_NETWORK : EXIT_CONFIGURATION;
-}
-
-static int complain_service(const struct mount_command *command, const struct failure *failure)
-{
-    const struct endpoint *endpoint = &command->connection.endpoint;
-    (void)fprintf(stderr, "tablefuse: account %s at %s", endpoint->account, endpoint->url);
-    if (endpoint->table[0])
-        (void)fprintf(stderr, ", table %s", endpoint->table);
-    if (failure->http_status > 0)
-        (void)fprintf(stderr, ": HTTP %d", failure->http_status);
-    if (failure->code[0])
-        (void)fprintf(stderr, " %s", failure->code);
-    if (failure->message[0])
-        (void)fprintf(stderr, ": %s", failure->message);
-    (void)fprintf(stderr, "%s%s\n", failure->advice ? " -- " : "",
-                  failure->advice ? failure->advice : "");
-    return exit_code_of(failure);
-}
-
-/* One real question: does the service know us, and is the table there? */
-static int ask_service(struct mount_command *command)
-{
-    struct call call = {.deadline_ms = clock_now_ms(&clock_system) + QUESTION_MS,
-                        .command = "mount"};
-    int r;
-    if (table_of(command)) {
-        struct query query = {
-            .table = table_of(command), .range = RANGE_ALL, .top = 1, .keys_only = true};
-        struct answer answer = {0};
-        r = table_store_query(command->store, &query, &call, &answer);
-        answer_finish(&answer);
-    } else {
-        struct table_names names;
-        struct continuation *next = NULL;
-        buffer_init(&names.names, (size_t)1 << 20);
-        r = table_store_list_tables(command->store, NULL, NULL, &call, &names, &next);
-        continuation_destroy(next);
-        buffer_finish(&names.names);
-    }
-    return r < 0 ? complain_service(command, &call.failure) : 0;
-}
-
 static int append_stats(void *context, struct buffer *ret)
 {
     struct mount_command *command = context;
-    (void)counting_store_append_metrics(command->counting, ret);
-    (void)retrying_store_append_metrics(command->retrying, ret);
+    (void)mount_source_append_metrics(command->source, ret);
     (void)metrics_append_number(ret, "tablefuse_inodes", "gauge", "Nodes that the kernel knows.",
                                 inode_table_count(command->fs.inodes));
     return metrics_append_number(ret, "tablefuse_waiting", "gauge",
@@ -212,11 +78,7 @@ static int append_stats(void *context, struct buffer *ret)
 static int describe_configuration(const struct mount_command *command, struct buffer *ret)
 {
     const struct options *options = &command->options;
-    const struct endpoint *endpoint = &command->connection.endpoint;
-    (void)buffer_append_format(ret, "account %s\nendpoint %s\ncredential ", endpoint->account,
-                               endpoint->url);
-    (void)credential_append_description(command->connection.credential, ret);
-    (void)buffer_append_format(ret, "\ntable %s\n", endpoint->table[0] ? endpoint->table : "-");
+    (void)mount_source_append_description(command->source, ret);
     return buffer_append_format(ret, "ttl %lld.%03lld\nuid %u\ngid %u\numask %03o\nca_cert %s\n",
                                 (long long)options->ttl_ms / 1000,
                                 (long long)options->ttl_ms % 1000, options->uid, options->gid,
@@ -267,12 +129,13 @@ static int create_file_system(struct mount_command *command)
                                          .mounted_at_100ns = clock_utc_100ns(&clock_system)};
     fs->ready = on_ready;
     fs->ready_context = command;
-    int r =
-        account_create(command->store, fs->clock, &options, tell_failure, &fs->log, &fs->account);
-    if (r < 0)
+    struct table_store *store = mount_source_take_store(command->source);
+    int r = account_create(store, fs->clock, &options, tell_failure, &fs->log, &fs->account);
+    if (r < 0) {
+        table_store_destroy(store);
         return r;
-    command->store = NULL;
-    r = place_root(table_of(command), &root);
+    }
+    r = place_root(mount_source_table(command->source), &root);
     if (r == 0)
         r = inode_table_create(&root, &fs->inodes);
     if (r == 0)
@@ -291,8 +154,7 @@ static void destroy_all(struct mount_command *command)
     recent_destroy(fs->recent);
     inode_table_destroy(fs->inodes);
     account_destroy(fs->account);
-    table_store_destroy(command->store);
-    connection_finish(&command->connection);
+    mount_source_close(command->source);
 }
 
 static int complain_memory(void)
@@ -309,12 +171,13 @@ static int mount_and_serve(struct mount_command *command, store_decorator *decor
     (void)signal(SIGPIPE, SIG_IGN);
     if (session_create(&command->fs, &command->args) < 0)
         return EXIT_USAGE;
-    int code = connect_account(command);
-    if (code != 0)
-        return code;
-    if (http_global_init() < 0 || create_store(command, decorate) < 0)
-        return complain_memory();
-    code = ask_service(command);
+    const struct mount_source_options options = {.name = command->source_name,
+                                                 .table = command->options.table,
+                                                 .ca_cert = command->options.ca_cert,
+                                                 .mountpoint = command->mountpoint};
+    int code = mount_source_open(&options, decorate, &command->source);
+    if (code == 0)
+        code = mount_source_ask(command->source);
     if (code != 0)
         return code;
     if (create_file_system(command) < 0)
@@ -374,7 +237,7 @@ static int parse_mount(int argc, char **argv, struct mount_command *command, con
     int operands = argc - optind;
     if (operands < 1 || operands > 2)
         return complain_usage("mount takes an optional SOURCE and a DIR");
-    command->source = operands == 2 ? argv[optind] : NULL;
+    command->source_name = operands == 2 ? argv[optind] : NULL;
     *ret_dir = argv[argc - 1];
     mode_t mask = umask(0);
     (void)umask(mask);

@@ -20,7 +20,7 @@ GOOD = {
     "fs/log.h": "",
     "fs/session.c": '#include "fs/log.h"\n#include "cache/account.h"\n#include "client/text/digest.h"\n'
     "#include <fuse_lowlevel.h>\n",
-    "fs/command.c": '#include "client/azure/azure_store.h"\n#include "client/counting_store.h"\n',
+    "fs/mount_source.c": '#include "client/azure/azure_store.h"\n#include "client/counting_store.h"\n',
 }
 
 BAD = [
@@ -37,9 +37,9 @@ BAD = [
     ("fs/planted.c", '#include "client/table_store.h"', "is not for fs/"),
     ("fs/ops/planted.c", '#include "client/azure/azure_store.h"', "is not for fs/"),
     ("fs/command.h", '#include "client/azure/azure_store.h"', "is not for fs/"),
-    ("fs/command.c", '#include "cache/scan/scan.h"', "is not for fs/"),
-    ("cache/planted.c", '#include "client/azure/http.h"', "named by fs/command.c alone"),
-    ("client/planted.c", '#include "client/azure/http.h"', "named by fs/command.c alone"),
+    ("fs/mount_source.c", '#include "cache/scan/scan.h"', "is not for fs/"),
+    ("cache/planted.c", '#include "client/azure/http.h"', "named by fs/mount_source.c alone"),
+    ("client/planted.c", '#include "client/azure/http.h"', "named by fs/mount_source.c alone"),
     ("client/planted.c", '#include "../fs/log.h"', "does not begin at the root"),
     ("client/azure/planted.c", '#include "http.h"', "does not name its folder"),
     ("client/planted.c", "#include HEADER", "not spelled out"),

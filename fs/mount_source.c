@@ -1,0 +1,267 @@
+#include "fs/mount_source.h"
+#include "client/azure/azure_store.h"
+#include "client/azure/http.h"
+#include "client/counting_store.h"
+#include "client/local/local_store.h"
+#include "client/retrying_store.h"
+
+#define QUESTION_MS 10000 /* for the first question to the service, retries included */
+
+struct mount_source {
+    struct connection connection; /* of a service */
+    char *local_path;             /* of an account in a file; NULL: a service */
+    char table[ENDPOINT_TABLE_SIZE];
+    struct table_store *store; /* the outermost; NULL: taken */
+    struct table_store *retrying, *counting;
+};
+
+/* Copies the environment's answer and blanks it, so that /proc/PID/environ shows no secret. */
+static char *take_secret(const char *name)
+{
+    char *value = getenv(name);
+    char *copy = value ? strdup(value) : NULL;
+    if (value)
+        explicit_bzero(value, strlen(value));
+    return copy;
+}
+
+static void wipe(char *secret)
+{
+    if (secret)
+        explicit_bzero(secret, strlen(secret));
+    free(secret);
+}
+
+static int complain(const char *what, const char *reason, enum command_exit code)
+{
+    (void)fprintf(stderr, "tablefuse: %s%s%s\n", what, what[0] ? ": " : "", reason);
+    return code;
+}
+
+static int connect_service(struct mount_source *source, const char *name, struct call *call)
+{
+    char *connection_string = take_secret("AZURE_STORAGE_CONNECTION_STRING");
+    char *key = take_secret("AZURE_STORAGE_KEY");
+    char *sas_token = take_secret("AZURE_STORAGE_SAS_TOKEN");
+    struct connection_environment environment = {.connection_string = connection_string,
+                                                 .account = getenv("AZURE_STORAGE_ACCOUNT"),
+                                                 .key = key,
+                                                 .sas_token = sas_token};
+    int r = connection_init(&source->connection, name, &environment, call);
+    wipe(connection_string);
+    wipe(key);
+    wipe(sas_token);
+    if (r == 0)
+        memcpy(source->table, source->connection.endpoint.table, sizeof(source->table));
+    return r;
+}
+
+/* -o table=, beside what SOURCE says. */
+static int set_table(struct mount_source *source, const char *table, struct call *call)
+{
+    if (!table)
+        return 0;
+    if (source->table[0] && strcmp(source->table, table) != 0)
+        return call_fail(call, -EINVAL, "SOURCE names the table %s, -o table= another",
+                         source->table);
+    if (!endpoint_is_table_name(bytes_of(table)))
+        return call_fail(call, -EINVAL,
+                         "-o table=: a table's name is a letter and 2 to 62 letters and digits");
+    memcpy(source->table, table, strlen(table) + 1);
+    return 0;
+}
+
+static int open_service(struct mount_source *source, const struct mount_source_options *options)
+{
+    struct call call = {0};
+    int r = connect_service(source, options->name, &call);
+    if (r == 0)
+        r = set_table(source, options->table, &call);
+    if (r < 0)
+        return complain("", call.failure.message, EXIT_CONFIGURATION);
+    const struct azure_store_options azure = {.connection = &source->connection,
+                                              .ca_file = options->ca_cert};
+    r = http_global_init();
+    if (r == 0)
+        r = azure_store_create(&azure, &clock_system, &source->store);
+    return r < 0 ? complain("", strerror(-r), EXIT_MOUNTING) : 0;
+}
+
+static bool is_below(const char *path, const char *directory)
+{
+    size_t size = strlen(directory);
+    return strncmp(path, directory, size) == 0 && (path[size] == '/' || path[size] == '\0');
+}
+
+/* Without links, though the file itself may not be there yet. */
+static char *resolve_file(const char *file)
+{
+    char *path = realpath(file, NULL);
+    if (path || errno != ENOENT)
+        return path;
+    const char *slash = strrchr(file, '/');
+    _cleanup_(freep) char *above =
+        slash ? strndup(file, (size_t)MAX(slash - file, 1)) : strdup(".");
+    _cleanup_(freep) char *directory = above ? realpath(above, NULL) : NULL;
+    if (!directory)
+        return NULL;
+    return asprintf(&path, "%s/%s", strcmp(directory, "/") == 0 ? "" : directory,
+                    slash ? slash + 1 : file) < 0
+               ? NULL
+               : path;
+}
+
+static int open_local(struct mount_source *source, const struct mount_source_options *options)
+{
+    struct call call = {.deadline_ms = clock_now_ms(&clock_system) + QUESTION_MS};
+    int r = set_table(source, options->table, &call);
+    if (r < 0)
+        return complain("", call.failure.message, EXIT_CONFIGURATION);
+    source->local_path = resolve_file(options->name + strlen(LOCAL_SOURCE));
+    if (!source->local_path)
+        return complain(options->name, strerror(errno), EXIT_CONFIGURATION);
+    if (is_below(source->local_path, options->mountpoint))
+        return complain(options->name, "an account cannot lie inside its own mount",
+                        EXIT_CONFIGURATION);
+    r = local_store_create(source->local_path, &clock_system, &call, &source->store);
+    return r < 0 ? complain(options->name, call.failure.message, EXIT_CONFIGURATION) : 0;
+}
+
+typedef int wrapper(struct table_store *inner, const struct clock *clock, struct table_store **ret);
+
+/* Puts a decorator around the store; *ret_named is it. */
+static int wrap(struct mount_source *source, wrapper *wrap_with, struct table_store **ret_named)
+{
+    int r = wrap_with(source->store, &clock_system, ret_named);
+    if (r == 0)
+        source->store = *ret_named;
+    return r;
+}
+
+/* From the service upwards: the tests' own, then counts of every attempt, then retries. */
+static int decorate_store(struct mount_source *source, store_decorator *decorate)
+{
+    int r = 0;
+    if (decorate) {
+        struct table_store *outer;
+        r = decorate(source->store, &outer);
+        if (r == 0)
+            source->store = outer;
+    }
+    if (r == 0)
+        r = wrap(source, counting_store_create, &source->counting);
+    if (r == 0)
+        r = wrap(source, retrying_store_create, &source->retrying);
+    return r < 0 ? complain("", strerror(-r), EXIT_MOUNTING) : 0;
+}
+
+static bool is_local(const char *name)
+{
+    return name && strncmp(name, LOCAL_SOURCE, strlen(LOCAL_SOURCE)) == 0;
+}
+
+int mount_source_open(const struct mount_source_options *options, store_decorator *decorate,
+                      struct mount_source **ret)
+{
+    _cleanup_(mount_source_closep) struct mount_source *source = calloc(1, sizeof(*source));
+    if (!source)
+        return complain("", "out of memory", EXIT_MOUNTING);
+    int code =
+        is_local(options->name) ? open_local(source, options) : open_service(source, options);
+    if (code == 0)
+        code = decorate_store(source, decorate);
+    if (code == 0)
+        *ret = TAKE_PTR(source);
+    return code;
+}
+
+void mount_source_close(struct mount_source *source)
+{
+    if (!source)
+        return;
+    table_store_destroy(source->store);
+    connection_finish(&source->connection);
+    free(source->local_path);
+    free(source);
+}
+
+const char *mount_source_table(const struct mount_source *source)
+{
+    return source->table[0] ? source->table : NULL;
+}
+
+struct table_store *mount_source_take_store(struct mount_source *source)
+{
+    return TAKE_PTR(source->store);
+}
+
+static enum command_exit exit_code_of(const struct failure *failure)
+{
+    if (failure->error == -EACCES)
+        return EXIT_CREDENTIALS;
+    if (failure->error == -ENOENT)
+        return EXIT_NOT_FOUND;
+    return failure->http_status == 0 || failure->is_retryable ? EXIT_NETWORK : EXIT_CONFIGURATION;
+}
+
+static int complain_service(const struct mount_source *source, const struct failure *failure)
+{
+    const struct endpoint *endpoint = &source->connection.endpoint;
+    if (source->local_path)
+        (void)fprintf(stderr, "tablefuse: account %s%s", LOCAL_SOURCE, source->local_path);
+    else
+        (void)fprintf(stderr, "tablefuse: account %s at %s", endpoint->account, endpoint->url);
+    if (source->table[0])
+        (void)fprintf(stderr, ", table %s", source->table);
+    if (failure->http_status > 0)
+        (void)fprintf(stderr, ": HTTP %d", failure->http_status);
+    if (failure->code[0])
+        (void)fprintf(stderr, " %s", failure->code);
+    if (failure->message[0])
+        (void)fprintf(stderr, ": %s", failure->message);
+    (void)fprintf(stderr, "%s%s\n", failure->advice ? " -- " : "",
+                  failure->advice ? failure->advice : "");
+    return exit_code_of(failure);
+}
+
+int mount_source_ask(struct mount_source *source)
+{
+    struct call call = {.deadline_ms = clock_now_ms(&clock_system) + QUESTION_MS,
+                        .command = "mount"};
+    int r;
+    if (source->table[0]) {
+        struct query query = {
+            .table = source->table, .range = RANGE_ALL, .top = 1, .keys_only = true};
+        struct answer answer = {0};
+        r = table_store_query(source->store, &query, &call, &answer);
+        answer_finish(&answer);
+    } else {
+        struct table_names names;
+        struct continuation *next = NULL;
+        buffer_init(&names.names, (size_t)1 << 20);
+        r = table_store_list_tables(source->store, NULL, NULL, &call, &names, &next);
+        continuation_destroy(next);
+        buffer_finish(&names.names);
+    }
+    return r < 0 ? complain_service(source, &call.failure) : 0;
+}
+
+int mount_source_append_metrics(const struct mount_source *source, struct buffer *ret)
+{
+    (void)counting_store_append_metrics(source->counting, ret);
+    return retrying_store_append_metrics(source->retrying, ret);
+}
+
+int mount_source_append_description(const struct mount_source *source, struct buffer *ret)
+{
+    const struct endpoint *endpoint = &source->connection.endpoint;
+    if (source->local_path) {
+        (void)buffer_append_format(ret, "account %s%s\n", LOCAL_SOURCE, source->local_path);
+    } else {
+        (void)buffer_append_format(ret, "account %s\nendpoint %s\ncredential ", endpoint->account,
+                                   endpoint->url);
+        (void)credential_append_description(source->connection.credential, ret);
+        (void)buffer_append_char(ret, '\n');
+    }
+    return buffer_append_format(ret, "table %s\n", source->table[0] ? source->table : "-");
+}

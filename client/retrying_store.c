@@ -54,7 +54,10 @@ static int perform(struct retrying_store *self, const struct request *request, s
 {
     for (int failures = 1;; failures++) {
         call->failure = (struct failure){0};
+        call->sent_ms = clock_now_ms(self->clock);
         int r = request->attempt(request, self->inner, call);
+        if (r == -ETIMEDOUT && !call->failure.is_retryable) /* the deadline's own end */
+            atomic_fetch_add(&self->given_up, 1);
         if (r >= 0 || !call->failure.is_retryable)
             return r;
         int64_t wait_ms =

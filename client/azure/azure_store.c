@@ -4,6 +4,7 @@
 #include "client/azure/http_date.h"
 #include "client/azure/request_url.h"
 #include "client/azure/service_error.h"
+#include "client/text/table_name.h"
 
 #include <cjson/cJSON.h>
 #include <openssl/rand.h>
@@ -300,20 +301,10 @@ static int azure_get(struct table_store *table_store, const char *table, struct 
     return r < 0 ? fail_by_body(&answer, r, call) : 0;
 }
 
-/* No table name has others; a name goes into paths and terminals. */
-static bool is_listable(struct bytes name)
-{
-    for (size_t i = 0; i < name.size; i++) {
-        if (name.data[i] <= ' ' || name.data[i] >= 0x7F || name.data[i] == '/')
-            return false;
-    }
-    return name.size > 0 && name.size < 256;
-}
-
 static int append_table_name(const cJSON *entry, const char *only, struct table_names *ret)
 {
     const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(entry, "TableName"));
-    if (!name || !is_listable(bytes_of(name)))
+    if (!name || !table_name_is_legal(bytes_of(name)))
         return -EPROTO;
     if (only && strcmp(name, only) != 0)
         return 0; /* the service compares without regard to case */

@@ -4,12 +4,14 @@
  * commas:
  *
  *   latency=MS             every request waits so long first (a cancelled one does not)
+ *   page=MS                a query for more than one row waits so long besides
  *   fail=OP:N:STATUS:CODE  the N-th request (from 1) of OP (query, get, list_tables, or * for each
  *                          of them) answers this HTTP status and service code; STATUS 0: the
  *                          connection is reset. N+: the N-th and all later; N of "*": every one
  *   short=ROWS             pages hold at most so many rows, with a token
  *   empty=K                K empty pages with a token come before each page of a query
- *   circle                 queries answer empty pages whose tokens go in a circle of three */
+ *   circle=N               the N-th query and later ones answer empty pages whose tokens go in a
+ *                          circle of three */
 #include "client/clock.h"
 #include "client/table_store.h"
 

@@ -79,7 +79,7 @@ static void tokens_in_a_circle_are_found(void **state)
     struct memory_store *memory = filled(2);
     struct clock clock = clock_system;
     struct table_store *faulty;
-    assert_int_equal(faulty_store_create(&memory->store, &clock, "circle", &faulty), 0);
+    assert_int_equal(faulty_store_create(&memory->store, &clock, "circle=1", &faulty), 0);
     struct query query = whole_partition(1000);
     struct call call = {0};
     struct answer answer = {0};

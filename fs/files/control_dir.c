@@ -75,8 +75,10 @@ static void append_foreign(struct buffer *ret, const char *before, const char *t
     if (!text || !text[0])
         return;
     (void)buffer_append_string(ret, before);
-    for (; *text; text++)
-        (void)buffer_append_char(ret, (unsigned char)*text < 0x20 || *text == 0x7F ? '?' : *text);
+    for (; *text; text++) {
+        bool is_control = (unsigned char)*text < 0x20 || *text == 0x7F;
+        (void)buffer_append(ret, is_control ? BYTES_LITERAL("?") : (struct bytes){text, 1});
+    }
     (void)buffer_append_string(ret, behind);
 }
 

@@ -1,4 +1,5 @@
 #include "cache/account.h"
+#include "cache/freshness.h"
 
 #include <stdatomic.h>
 
@@ -39,18 +40,20 @@ void account_destroy(struct account *account)
     free(account);
 }
 
-static void set_valid(const struct account *account, struct caller *caller, int64_t asked_ms)
+static void set_valid(const struct account *account, struct caller *caller, int64_t began_ms)
 {
-    caller->valid_ms = MAX(asked_ms + account->ttl_ms - clock_now_ms(account->clock), 0);
+    int64_t now_ms = clock_now_ms(account->clock);
+    int64_t asked_ms = caller_asked_ms(caller, began_ms);
+    caller->valid_ms = MAX(freshness_end_ms(asked_ms, now_ms, account->ttl_ms) - now_ms, 0);
 }
 
 int account_find(struct account *account, struct caller *caller, struct address address,
                  struct entity *ret)
 {
     struct page *page = NULL;
-    int64_t asked_ms = clock_now_ms(account->clock);
+    int64_t began_ms = clock_now_ms(account->clock);
     int r = table_store_get(account->store, address.table, address.position, &caller->call, &page);
-    set_valid(account, caller, asked_ms);
+    set_valid(account, caller, began_ms);
     if (r < 0)
         return r;
     *ret = (struct entity){page, 0};
@@ -98,7 +101,7 @@ int account_find_directory(struct account *account, struct caller *caller,
                            const struct directory *directory)
 {
     int r = 0;
-    int64_t asked_ms = clock_now_ms(account->clock);
+    int64_t began_ms = clock_now_ms(account->clock);
     switch (directory->kind) {
     case DIRECTORY_TABLES:
         break;
@@ -109,7 +112,7 @@ int account_find_directory(struct account *account, struct caller *caller,
         r = find_row(account, caller, directory->table, directory->range);
         break;
     }
-    set_valid(account, caller, asked_ms);
+    set_valid(account, caller, began_ms);
     return r;
 }
 

@@ -1,5 +1,6 @@
 #include "cache/listing.h"
 #include "cache/bookmarks.h"
+#include "cache/freshness.h"
 #include "cache/scan/scan.h"
 
 #include <stdatomic.h>
@@ -12,7 +13,7 @@
 struct window {
     uint64_t first;
     size_t n;
-    int64_t asked_ms;
+    int64_t fresh_until_ms;
     struct page *page;    /* entities; else: */
     struct buffer names;  /* n keys, NUL behind each */
     struct buffer starts; /* n offsets into names, size_t */
@@ -104,12 +105,11 @@ static int stand_at_begin(struct listing *listing)
 }
 
 /* The window is replaced by the next one; `first` stays right. */
-static void window_turn(struct listing *listing, int64_t asked_ms)
+static void window_turn(struct listing *listing)
 {
     struct window *window = &listing->window;
     window->first += window->n;
     window_clear(window);
-    window->asked_ms = asked_ms;
     if (listing->kind != DIRECTORY_TABLES)
         bookmarks_add(&listing->bookmarks, window->first, buffer_bytes(&listing->position));
 }
@@ -140,7 +140,7 @@ static int position_behind(struct listing *listing, struct bytes key_or_position
 
 /* Puts an answer in place: its rows are the window, and the next question begins behind the last of
  * them. */
-static int take_entities(struct listing *listing, struct answer *answer, int64_t asked_ms)
+static int take_entities(struct listing *listing, struct answer *answer)
 {
     size_t rows = page_rows(answer->page);
     continuation_destroy(TAKE_PTR(listing->next));
@@ -149,7 +149,7 @@ static int take_entities(struct listing *listing, struct answer *answer, int64_t
         listing->next = TAKE_PTR(answer->next);
         return 0;
     }
-    window_turn(listing, asked_ms);
+    window_turn(listing);
     listing->window.page = TAKE_PTR(answer->page);
     listing->window.n = rows;
     return position_behind(listing, page_position(listing->window.page, rows - 1));
@@ -166,13 +166,12 @@ static int fill_entities(struct listing *listing, struct caller *caller)
         return 0;
     }
     _cleanup_(answer_finish) struct answer answer = {0};
-    int64_t asked_ms = clock_now_ms(listing->source.clock);
     int r = table_store_query(listing->source.store, &query, &caller->call, &answer);
     if (r == -EFBIG && listing->top > 1) { /* a thousand entities of up to 1 MiB: fewer, then */
         listing->top = MAX(listing->top / 8, 1);
         return 0;
     }
-    return r < 0 ? r : take_entities(listing, &answer, asked_ms);
+    return r < 0 ? r : take_entities(listing, &answer);
 }
 
 /* One request of the scan, sent and told. */
@@ -196,12 +195,11 @@ static int feed_scan(struct listing *listing, struct caller *caller)
 }
 
 /* Everything the scan has ready becomes the window. */
-static int take_partitions(struct listing *listing, enum scan_state state, struct scan_item *item,
-                           int64_t asked_ms)
+static int take_partitions(struct listing *listing, enum scan_state state, struct scan_item *item)
 {
     int r = 0;
     if (state == SCAN_ITEM)
-        window_turn(listing, asked_ms);
+        window_turn(listing);
     while (state == SCAN_ITEM && r == 0) {
         r = window_add_name(&listing->window, item->key);
         if (r == 0)
@@ -221,7 +219,6 @@ static int fill_partitions(struct listing *listing, struct caller *caller)
             return r;
     }
     struct scan_item item;
-    int64_t asked_ms = clock_now_ms(listing->source.clock);
     enum scan_state state = scan_take(listing->scan, &item);
     if (state == SCAN_WAIT) {
         int r = feed_scan(listing, caller);
@@ -229,12 +226,12 @@ static int fill_partitions(struct listing *listing, struct caller *caller)
             return r;
         state = scan_take(listing->scan, &item);
     }
-    return take_partitions(listing, state, &item, asked_ms);
+    return take_partitions(listing, state, &item);
 }
 
-static int take_tables(struct listing *listing, const struct table_names *names, int64_t asked_ms)
+static int take_tables(struct listing *listing, const struct table_names *names)
 {
-    window_turn(listing, asked_ms);
+    window_turn(listing);
     struct bytes rest = buffer_bytes(&names->names);
     while (rest.size > 0) {
         struct bytes name = bytes_of(rest.data);
@@ -251,14 +248,13 @@ static int fill_tables(struct listing *listing, struct caller *caller)
     struct table_names names;
     buffer_init(&names.names, NAMES_MAX_BYTES);
     struct continuation *next = NULL;
-    int64_t asked_ms = clock_now_ms(listing->source.clock);
     int r = table_store_list_tables(listing->source.store, NULL, listing->next, &caller->call,
                                     &names, &next);
     if (r == 0) {
         continuation_destroy(listing->next);
         listing->next = next;
         listing->is_complete = next == NULL;
-        r = take_tables(listing, &names, asked_ms);
+        r = take_tables(listing, &names);
     }
     buffer_finish(&names.names);
     return r;
@@ -267,6 +263,7 @@ static int fill_tables(struct listing *listing, struct caller *caller)
 /* One request more; the window may stay empty behind an empty page. */
 static int fill(struct listing *listing, struct caller *caller)
 {
+    int64_t began_ms = clock_now_ms(listing->source.clock);
     int r = 0;
     switch (listing->kind) {
     case DIRECTORY_TABLES:
@@ -288,6 +285,9 @@ static int fill(struct listing *listing, struct caller *caller)
     if (r < 0)
         return r;
     struct window *window = &listing->window;
+    window->fresh_until_ms =
+        freshness_end_ms(caller_asked_ms(caller, began_ms), clock_now_ms(listing->source.clock),
+                         listing->source.ttl_ms);
     if (window->n > 0 && !window->page)
         window->number = atomic_fetch_add(listing->source.numbers, window->n);
     caller_made_progress(caller, listing->source.clock);
@@ -339,7 +339,6 @@ int listing_next(struct listing *listing, struct caller *caller, uint64_t cookie
             return r;
     }
     describe(listing, cookie - listing->window.first, ret);
-    caller->valid_ms = MAX(
-        listing->window.asked_ms + listing->source.ttl_ms - clock_now_ms(listing->source.clock), 0);
+    caller->valid_ms = MAX(listing->window.fresh_until_ms - clock_now_ms(listing->source.clock), 0);
     return 1;
 }

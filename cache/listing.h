@@ -2,7 +2,9 @@
 #define CACHE_LISTING_H
 /* The names for one opendir: a cursor. It stands at a position, never at a continuation token (one
  * is followed only behind an empty page, at once; the list of tables alone has no positions and
- * keeps its token), so a reader may pause for days. Holds one page. One thread at a time; no lock;
+ * keeps its token), so a reader may pause for days. Holds one page. Going
+ * back counts entries anew from a bookmark, so an entry that was deleted there meanwhile may make
+ * one be skipped. One thread at a time; no lock;
  * blocks for the requests that it sends. */
 #include "cache/address.h"
 #include "cache/caller.h"

@@ -22,6 +22,7 @@ struct call {
         void *context); /* may be NULL; asked some 20 times a second while waiting */
     void *context;
     const char *command;    /* whom the request is counted for; may be NULL */
+    int64_t sent_ms;        /* out: when the last attempt was begun; of a store that retries */
     struct failure failure; /* out */
 };
 

@@ -82,7 +82,10 @@ static int perform(struct retrying_store *self, const struct request *request, s
     int r;
     for (int failures = 1;; failures++) {
         call->failure = (struct failure){0};
+        call->sent_ms = clock_now_ms(self->clock);
         r = request->attempt(request, self->inner, call);
+        if (r == -ETIMEDOUT && !call->failure.is_retryable) /* the deadline's own end */
+            atomic_fetch_add(&self->given_up, 1);
         if (r >= 0)
             return r;
         was_ambiguous |= call->failure.is_ambiguous;

@@ -34,6 +34,14 @@ static int await_child(pid_t child, int fd, int64_t limit_ms, int otherwise)
     return reap(child, otherwise);
 }
 
+/* What the caller had open stays its own: a lock on it must not be held for the mount's life. */
+static void close_all_but(int fd)
+{
+    if (fd > STDERR_FILENO + 1)
+        (void)close_range(STDERR_FILENO + 1, (unsigned)fd - 1, 0);
+    (void)close_range((unsigned)fd + 1, ~0U, 0);
+}
+
 int background_fork(int64_t limit_ms, int otherwise, struct background *ret, int *ret_exit_code)
 {
     int ends[2];
@@ -48,6 +56,7 @@ int background_fork(int64_t limit_ms, int otherwise, struct background *ret, int
     }
     if (child == 0) {
         (void)close(ends[0]);
+        close_all_but(ends[1]);
         ret->pipe = ends[1];
         return 0;
     }
@@ -57,10 +66,10 @@ int background_fork(int64_t limit_ms, int otherwise, struct background *ret, int
     return 1;
 }
 
-void background_ready(struct background *background)
+bool background_ready(struct background *background)
 {
     if (background->pipe < 0)
-        return;
+        return true;
     (void)setsid();
     int r = chdir("/"); /* keeps no directory busy; every path is absolute */
     (void)r;
@@ -69,8 +78,8 @@ void background_ready(struct background *background)
         (void)dup2(null, fd);
     if (null > STDERR_FILENO)
         (void)close(null);
-    ssize_t n = write(background->pipe, "", 1);
-    (void)n; /* a parent that was killed meanwhile needs no answer */
+    bool is_awaited = write(background->pipe, "", 1) == 1;
     (void)close(background->pipe);
     background->pipe = -1;
+    return is_awaited;
 }

@@ -13,8 +13,8 @@ struct background {
  * is killed then): 1, and what to exit with: 0, the child's own exit code, or `otherwise`. -errno:
  * no fork. */
 int background_fork(int64_t limit_ms, int otherwise, struct background *ret, int *ret_exit_code);
-/* In the child: the parent may go; from now on no terminal, no standard error,
- * and / is the working directory. */
-void background_ready(struct background *background);
+/* In the child: the parent may go; from now on no terminal, no standard error, and / is the working
+ * directory. False: the parent is gone already, and nobody knows of the mount. */
+bool background_ready(struct background *background);
 
 #endif

@@ -87,7 +87,9 @@ static int describe_configuration(const struct mount_command *command, struct bu
 
 static void tell_failure(void *context, const struct failure_record *record)
 {
-    const struct log *log = context;
+    struct log *log = context;
+    if (!log_has_room(log, clock_now_ms(&clock_system)))
+        return;
     _cleanup_(buffer_finish) struct buffer line;
     buffer_init(&line, 2048);
     (void)control_append_failure(&line, record);
@@ -107,13 +109,13 @@ static int create_control(struct mount_command *command)
                   : -ENOMEM;
 }
 
-static void on_ready(void *context)
+static bool on_ready(void *context)
 {
     struct mount_command *command = context;
     if (command->is_foreground)
-        return;
-    command->fs.log.is_syslog = true;
-    background_ready(&command->background);
+        return true;
+    atomic_store(&command->fs.log.is_syslog, true);
+    return background_ready(&command->background);
 }
 
 /* The file system over the store, which it takes. */
@@ -225,11 +227,12 @@ static int find_ca_cert(struct options *options)
 /* Options and operands of `mount`. */
 static int parse_mount(int argc, char **argv, struct mount_command *command, const char **ret_dir)
 {
+    opterr = 0; /* it would speak in the name of the verb */
     for (int option; (option = getopt(argc, argv, "fo:")) != -1;) {
         if (option == 'f')
             command->is_foreground = true;
         else if (option != 'o')
-            return complain_usage("no such option");
+            return complain_usage("mount: no such option, or no value behind -o");
         else if (fuse_opt_add_arg(&command->args, "-o") < 0 ||
                  fuse_opt_add_arg(&command->args, optarg) < 0)
             return complain_memory();
@@ -258,6 +261,9 @@ static int run_mount(int argc, char **argv, store_decorator *decorate)
     int is_parent = 0;
     if (code == 0 && !command.is_foreground) {
         is_parent = background_fork(MOUNT_MS, EXIT_MOUNTING, &command.background, &code);
+        if (is_parent == 1 && code != 0 && mountpoint_is_tablefuse(command.mountpoint) &&
+            mountpoint_is_dead(command.mountpoint)) /* what was killed left its mount */
+            (void)mountpoint_unmount(command.mountpoint, true);
         if (is_parent < 0) {
             (void)fprintf(stderr, "tablefuse: cannot fork: %s\n", strerror(-is_parent));
             code = EXIT_MOUNTING;
@@ -318,9 +324,10 @@ static int unmount_directory(const char *directory, bool is_lazy)
 static int run_unmount(int argc, char **argv)
 {
     bool is_lazy = false;
+    opterr = 0;
     for (int option; (option = getopt(argc, argv, "z")) != -1;) {
         if (option != 'z')
-            return complain_usage("no such option");
+            return complain_usage("unmount: no such option");
         is_lazy = true;
     }
     if (argc - optind != 1)

@@ -23,11 +23,7 @@ int entry_make(struct file_system *fs, uint64_t parent, struct bytes name, struc
 {
     struct version version = {0};
     if (entity)
-        version = (struct version){.etag = page_etag(entity->page, entity->row),
-                                   .size = page_text(entity->page, entity->row).size,
-                                   .timestamp = page_timestamp(entity->page, entity->row)};
-    if (number == 0)
-        number = inode_table_number(fs->inodes, parent, name);
+        version = version_of_entity(entity);
     if (number == 0)
         number = account_number(fs->account, entity);
     const struct inode *inode =

@@ -1,8 +1,20 @@
 #include "fs/log.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <syslog.h>
+
+bool log_has_room(struct log *log, int64_t now_ms)
+{
+    int64_t period = now_ms / LOG_PAUSE_MS;
+    if (atomic_exchange(&log->period, period) != period)
+        atomic_store(&log->lines, 0);
+    int line = atomic_fetch_add(&log->lines, 1);
+    if (line == LOG_LINES)
+        log_message(log, "more failures: see .tablefuse/errors");
+    return line < LOG_LINES;
+}
 
 void log_message(const struct log *log, const char *format, ...)
 {

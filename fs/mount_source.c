@@ -4,6 +4,7 @@
 #include "client/counting_store.h"
 #include "client/local/local_store.h"
 #include "client/retrying_store.h"
+#include "client/text/table_name.h"
 
 #define QUESTION_MS 10000 /* for the first question to the service, retries included */
 
@@ -64,7 +65,7 @@ static int set_table(struct mount_source *source, const char *table, struct call
     if (source->table[0] && strcmp(source->table, table) != 0)
         return call_fail(call, -EINVAL, "SOURCE names the table %s, -o table= another",
                          source->table);
-    if (!endpoint_is_table_name(bytes_of(table)))
+    if (!table_name_is_legal(bytes_of(table)))
         return call_fail(call, -EINVAL,
                          "-o table=: a table's name is a letter and 2 to 62 letters and digits");
     memcpy(source->table, table, strlen(table) + 1);

@@ -8,8 +8,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-int mountpoint_resolve(const char *directory, char **ret)
+int mountpoint_resolve(const char *given, char **ret)
 {
+    _cleanup_(freep) char *directory = strdup(given);
+    if (!directory)
+        return -ENOMEM;
+    for (size_t n = strlen(directory); n > 1 && directory[n - 1] == '/'; n--)
+        directory[n - 1] = '\0'; /* a dead mount is not even entered */
     char *path = realpath(directory, NULL);
     if (!path &&
         errno == ENOTCONN) { /* the last part is the dead mount; what is above it can be asked */

@@ -12,7 +12,7 @@ static bool is_cancelled(void *context)
     return fuse_req_interrupted(request->req) && process_is_being_ended(request->context->pid);
 }
 
-bool request_begin(struct request *request, fuse_req_t req, const char *operation)
+void request_begin(struct request *request, fuse_req_t req, const char *operation)
 {
     struct file_system *fs = request_fs(req);
     *request = (struct request){
@@ -24,29 +24,33 @@ bool request_begin(struct request *request, fuse_req_t req, const char *operatio
                                  .context = request,
                                  .command = request->command},
                         .patience_ms = REQUEST_PATIENCE_MS};
-    if (atomic_fetch_add(&fs->waiting, 1) < REQUEST_MAX_WAITING)
-        return true;
-    request_fail(request,
-                 call_fail(&request->caller.call, -EBUSY, "%d callers are waiting already",
-                           REQUEST_MAX_WAITING),
-                 NULL);
-    request_end(request);
-    return false;
+}
+
+int request_may_wait(struct request *request)
+{
+    request->is_waiting = true;
+    if (atomic_fetch_add(&request->fs->waiting, 1) < REQUEST_MAX_WAITING)
+        return 0;
+    return call_fail(&request->caller.call, -EBUSY, "%d callers are waiting already",
+                     REQUEST_MAX_WAITING);
 }
 
 void request_end(struct request *request)
 {
-    atomic_fetch_sub(&request->fs->waiting, 1);
+    if (request->is_waiting)
+        atomic_fetch_sub(&request->fs->waiting, 1);
 }
 
-static bool is_ordinary(int error)
+/* What a caller does wrong by itself, and what is simply not there. */
+static bool is_ordinary(int error, const struct failure *failure)
 {
-    return error == -ENOENT || error == -EINTR || error == -ENAMETOOLONG || error == -ENOTDIR;
+    return error == -ENOENT || error == -EINTR ||
+           (failure->http_status == 0 && (error == -ENAMETOOLONG || error == -ENOTDIR));
 }
 
 void request_note(struct request *request, int error, const struct place *place)
 {
-    if (is_ordinary(error))
+    if (is_ordinary(error, &request->caller.call.failure))
         return;
     struct failure_record record = {.at_100ns = clock_utc_100ns(request->fs->clock),
                                     .operation = request->operation,

@@ -18,15 +18,16 @@ struct request {
     const struct fuse_ctx *context;
     char command[PROCESS_COMMAND_SIZE];
     struct caller caller;
+    bool is_waiting; /* counted among those who may wait */
 };
 
-/* False: too many callers wait; the request is answered with EBUSY. Else request_end is called
- * after the reply. */
-bool request_begin(struct request *request, fuse_req_t req, const char *operation);
+void request_begin(struct request *request, fuse_req_t req, const char *operation);
+/* Before the service is asked: 0, or -EBUSY when too many callers wait. Once a request. */
+int request_may_wait(struct request *request);
 void request_end(struct request *request);
 
-/* Notes the failure in the log, with the place it is about (NULL: none), and answers it. -ENOENT,
- * -EINTR and -ESTALE that no service answer explains are ordinary and not noted. */
+/* Notes the failure in the log, with the place it is about (NULL: none), and answers it. What is
+ * not there, what was interrupted, and names that no file can have are ordinary and not noted. */
 void request_fail(struct request *request, int error, const struct place *place);
 /* without the reply */
 void request_note(struct request *request, int error, const struct place *place);

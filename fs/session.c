@@ -37,6 +37,7 @@ static const struct fuse_lowlevel_ops operations = {
     .fsyncdir = file_ops_fsync,
     .open = file_ops_open,
     .read = file_ops_read,
+    .flush = file_ops_flush,
     .release = file_ops_release,
     .fsync = file_ops_fsync,
 };
@@ -69,15 +70,12 @@ static void allow_parallel_directory_operations(const struct iovec *iov, int cou
 static ssize_t channel_writev(int fd, struct iovec *iov, int count, void *userdata)
 {
     struct file_system *fs = userdata;
-    bool is_init = !atomic_load_explicit(&fs->is_ready, memory_order_relaxed);
+    bool is_init = !atomic_exchange(&fs->is_answering, true);
     if (is_init)
         allow_parallel_directory_operations(iov, count);
     ssize_t n = writev(fd, iov, count);
-    if (is_init && n >= 0) {
-        atomic_store(&fs->is_ready, true);
-        if (fs->ready)
-            fs->ready(fs->ready_context);
-    }
+    if (is_init && n >= 0 && !fs->ready(fs->ready_context))
+        fuse_session_exit(fs->session);
     return n;
 }
 

@@ -7,6 +7,7 @@
 #include "client/azure/service.h"
 #include "client/azure/uuid.h"
 #include "client/azure/write_request.h"
+#include "client/text/table_name.h"
 
 #include <cjson/cJSON.h>
 
@@ -110,20 +111,10 @@ static int azure_get(struct table_store *store, const char *table, struct bytes 
     return r < 0 ? service_fail_by_body(&answer, r, call) : 0;
 }
 
-/* No table name has others; a name goes into paths and terminals. */
-static bool is_listable(struct bytes name)
-{
-    for (size_t i = 0; i < name.size; i++) {
-        if (name.data[i] <= ' ' || name.data[i] >= 0x7F || name.data[i] == '/')
-            return false;
-    }
-    return name.size > 0 && name.size < 256;
-}
-
 static int append_table_name(const cJSON *entry, const char *only, struct table_names *ret)
 {
     const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(entry, "TableName"));
-    if (!name || !is_listable(bytes_of(name)))
+    if (!name || !table_name_is_legal(bytes_of(name)))
         return -EPROTO;
     if (only && strcmp(name, only) != 0)
         return 0; /* the service compares without regard to case */
@@ -258,7 +249,7 @@ static int azure_create_table(struct table_store *store, const char *table, stru
     const struct service *service = service_of(store);
     _cleanup_(service_request_finish) struct service_request request;
     service_request_init(&request, service, "POST", 204);
-    if (!endpoint_is_table_name(bytes_of(table)))
+    if (!table_name_is_legal(bytes_of(table)))
         return call_fail(call, -EINVAL,
                          "no table can be called so: 3 to 63 letters and digits, a letter first");
     (void)request_url_append_tables(&request.path);

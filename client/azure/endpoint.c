@@ -1,4 +1,5 @@
 #include "client/azure/endpoint.h"
+#include "client/text/table_name.h"
 
 #include <arpa/inet.h>
 #include <strings.h>
@@ -32,15 +33,6 @@ bool endpoint_is_account_name(struct bytes name)
             return false;
     }
     return name.size >= 3 && name.size < ENDPOINT_ACCOUNT_SIZE;
-}
-
-bool endpoint_is_table_name(struct bytes name)
-{
-    for (size_t i = 0; i < name.size; i++) {
-        if (!is_alphanumeric(name.data[i]))
-            return false;
-    }
-    return name.size >= 3 && name.size < ENDPOINT_TABLE_SIZE && name.data[0] > '9';
 }
 
 /* What stands before the first c, and what behind it; all of it, and nothing, without one. */
@@ -203,7 +195,7 @@ int endpoint_set_table(struct endpoint *endpoint, struct bytes table, struct cal
 {
     if (table.size > 0 && table.data[table.size - 1] == '/')
         table.size--;
-    if (table.size > 0 && !endpoint_is_table_name(table))
+    if (table.size > 0 && !table_name_is_legal(table))
         return call_fail(call, -EINVAL,
                          "the table name is not a letter followed by 2 to 62 letters and digits");
     (void)snprintf(endpoint->table, sizeof(endpoint->table), "%.*s", (int)table.size, table.data);

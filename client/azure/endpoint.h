@@ -18,7 +18,6 @@ struct endpoint {                /* a value */
 };
 
 bool endpoint_is_account_name(struct bytes name); /* 3 to 24 of a-z and 0-9 */
-bool endpoint_is_table_name(struct bytes name);   /* a letter, then 2 to 62 letters and digits */
 
 /* Host style (the host has a label "table" that is not the first): the account is the first label,
  * the table the first path segment. Path style (any other host: IP literals, localhost): the

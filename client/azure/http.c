@@ -91,8 +91,10 @@ static bool set_transport(CURL *easy, const struct http *http)
     failed |= curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     failed |= curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
     failed |= curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
-    if (http->options.ca_file)
+    if (http->options.ca_file) { /* and no others */
         failed |= curl_easy_setopt(easy, CURLOPT_CAINFO, http->options.ca_file);
+        failed |= curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+    }
     if (!http->options.use_proxy)
         failed |= curl_easy_setopt(easy, CURLOPT_PROXY, ""); /* whatever the environment says */
     return failed == 0;

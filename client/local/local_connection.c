@@ -72,8 +72,10 @@ static int wait_for_lock(void *context, int count)
     return 1;
 }
 
+/* Right after the call that failed, before which errno was 0: SQLite does not keep it for all. */
 static int note_failure(struct local_connection *connection)
 {
+    int last_error = errno;
     sqlite3 *database = connection->database;
     struct call nobody = {0}, *call = connection->call ? connection->call : &nobody;
     int code = sqlite3_extended_errcode(database);
@@ -82,7 +84,9 @@ static int note_failure(struct local_connection *connection)
         if (r < 0)
             return r;
     }
-    return local_fail(call, code, sqlite3_system_errno(database), sqlite3_errmsg(database));
+    int system_error = sqlite3_system_errno(database);
+    return local_fail(call, code, system_error != 0 ? system_error : last_error,
+                      sqlite3_errmsg(database));
 }
 
 void local_connection_serve(struct local_connection *connection, struct call *call)
@@ -122,6 +126,7 @@ void local_statement_finish(sqlite3_stmt **statement)
 
 int local_connection_step(struct local_connection *connection, sqlite3_stmt *statement)
 {
+    errno = 0;
     switch (sqlite3_step(statement)) {
     case SQLITE_ROW:
         return 1;
@@ -165,6 +170,7 @@ int local_connection_fail_damaged(struct local_connection *connection)
 static int execute(struct local_connection *connection, const char *sql)
 {
     int code, count = 0;
+    errno = 0;
     do
         code = sqlite3_exec(connection->database, sql, NULL, NULL, NULL);
     while ((code & 0xFF) == SQLITE_BUSY && wait_for_lock(connection, count++));
@@ -178,6 +184,7 @@ static int ask(struct local_connection *connection, const char *sql, sqlite3_stm
 {
     _cleanup_(sqlite3_finalizep) sqlite3_stmt *statement = NULL;
     int code, count = 0;
+    errno = 0;
     do {
         code = sqlite3_prepare_v2(connection->database, sql, -1, &statement, NULL);
         if (code == SQLITE_OK)
@@ -291,6 +298,7 @@ static int open_database(struct local_connection *connection, const char *path)
     _cleanup_(freep) char *uri = local_file_uri(path);
     if (!uri)
         return call_fail(connection->call, -ENOMEM, "out of memory");
+    errno = 0;
     int code = sqlite3_open_v2(uri, &connection->database,
                                SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX |
                                    SQLITE_OPEN_EXRESCODE,

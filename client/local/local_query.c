@@ -79,11 +79,14 @@ static int read_row(struct local_connection *connection, sqlite3_stmt *statement
     return 1;
 }
 
-/* By itself, for a long text stands on pages of its own. */
+/* By itself, for a long text stands on pages of its own. What was cut from the file reads as zeros,
+ * so a text's end says whether it is whole. */
 static int read_text(struct local_connection *connection, sqlite3_stmt *statement, struct row *row)
 {
     row->text = local_column_bytes(statement, TEXT);
-    return row->text.size > 0 ? 0 : local_connection_fail_damaged(connection);
+    return bytes_end_with(row->text, BYTES_LITERAL("}\n"))
+               ? 0
+               : local_connection_fail_damaged(connection);
 }
 
 static int end_row(struct local_connection *connection, struct page_builder *builder,
@@ -144,7 +147,7 @@ static bool is_full(const struct scan *scan, const struct row *row)
  * ret_next says where more follow. */
 static int scan_row(struct scan *scan, sqlite3_stmt *statement, struct continuation **ret_next)
 {
-    struct row row;
+    struct row row = {0};
     int r = read_row(scan->connection, statement, &row);
     if (r == 1 && (scan->filter || !scan->query->keys_only)) {
         r = read_text(scan->connection, statement, &row);
@@ -241,7 +244,7 @@ int local_query_row(struct local_connection *connection, const char *table, stru
     _cleanup_(local_statement_finish) sqlite3_stmt *statement =
         local_connection_statement(connection, LOCAL_READ_ROW);
     struct call *call = local_connection_call(connection);
-    struct row row;
+    struct row row = {0};
     (void)sqlite3_bind_text(statement, 1, table, -1, SQLITE_STATIC);
     local_bind_bytes(statement, 2, position);
     int r = local_connection_step(connection, statement);

@@ -68,6 +68,20 @@ static int append_path(struct buffer *ret, const struct failure_record *record)
     return r < 0 ? r : ret->error;
 }
 
+/* What others have said: one line, nothing that moves a terminal's cursor. */
+static void append_foreign(struct buffer *ret, const char *before, const char *text,
+                           const char *behind)
+{
+    if (!text || !text[0])
+        return;
+    (void)buffer_append_string(ret, before);
+    for (; *text; text++) {
+        bool is_control = (unsigned char)*text < 0x20 || *text == 0x7F;
+        (void)buffer_append(ret, is_control ? BYTES_LITERAL("?") : (struct bytes){text, 1});
+    }
+    (void)buffer_append_string(ret, behind);
+}
+
 int control_append_failure(struct buffer *ret, const struct failure_record *record)
 {
     const struct failure *failure = &record->failure;
@@ -77,14 +91,10 @@ int control_append_failure(struct buffer *ret, const struct failure_record *reco
     (void)buffer_append_format(ret, ": %s", strerrorname_np(-failure->error));
     if (failure->http_status > 0)
         (void)buffer_append_format(ret, ", HTTP %d", failure->http_status);
-    if (failure->code[0])
-        (void)buffer_append_format(ret, " %s", failure->code);
-    if (failure->message[0])
-        (void)buffer_append_format(ret, ": %s", failure->message);
-    if (failure->request_id[0])
-        (void)buffer_append_format(ret, " (request %s)", failure->request_id);
-    if (record->command && record->command[0])
-        (void)buffer_append_format(ret, " [%s]", record->command);
+    append_foreign(ret, " ", failure->code, "");
+    append_foreign(ret, ": ", failure->message, "");
+    append_foreign(ret, " (request ", failure->request_id, ")");
+    append_foreign(ret, " [", record->command, "]");
     if (failure->advice)
         (void)buffer_append_format(ret, " -- %s", failure->advice);
     return ret->error;

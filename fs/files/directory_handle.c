@@ -147,7 +147,7 @@ static int pack_listed(struct packing *packing, const struct listing_entry *list
     r = listed->kind == LISTING_TABLE ? place_child(parent, listed->key, &place)
                                       : place_of_key(parent, listed->key, &place);
     if (r < 0)
-        return r;
+        return r == -ENOENT ? -EPROTO : r; /* never ENOENT: readers take that for the end */
     return pack_entered(packing, name, &place, is_entity ? &listed->entity : NULL, number, cookie);
 }
 
@@ -196,8 +196,10 @@ static int pack_all(struct packing *packing, off_t cookie)
     if (packing->is_full)
         return 0;
     uint64_t behind_dots = cookie > DOT_ENTRIES ? (uint64_t)cookie - DOT_ENTRIES : 0;
-    return packing->handle->listing ? pack_listing(packing, behind_dots)
-                                    : pack_control(packing, behind_dots);
+    if (!packing->handle->listing)
+        return pack_control(packing, behind_dots);
+    int r = request_may_wait(packing->request);
+    return r < 0 ? r : pack_listing(packing, behind_dots);
 }
 
 /* An error is no reply while there are entries to tell: it waits for the next read. */
@@ -230,6 +232,7 @@ void directory_handle_read(struct directory_handle *handle, struct request *requ
         request_fail(request, request->caller.call.failure.error, &handle->directory->place);
         return;
     }
+    *failure = (struct failure){0};                             /* the reader went elsewhere */
     size_t max_entries = size / sizeof(struct fuse_dirent) + 1; /* each takes more than that */
     _cleanup_(freep) char *data = malloc(size);
     _cleanup_(freep) uint64_t *entered = calloc(is_plus ? max_entries : 1, sizeof(uint64_t));

@@ -25,8 +25,7 @@ static void read_directory(fuse_req_t req, size_t size, off_t cookie, struct fus
                            bool is_plus)
 {
     struct request request;
-    if (!request_begin(&request, req, "readdir"))
-        return;
+    request_begin(&request, req, "readdir");
     directory_handle_read(handle_of(info), &request, size, cookie, is_plus);
     request_end(&request);
 }

@@ -3,6 +3,14 @@
 
 #include <fcntl.h>
 
+/* How an open gets its text. A node is one version. What the thread has just looked up
+ * (fs/tree/recent) is taken as it is; otherwise the service is asked, and if it has another version
+ * by now, the open is answered ESTALE: the kernel then looks the name up again by itself, which
+ * makes a new node, and opens that. For the user nothing has happened, if the second open succeeds:
+ * so behind an ESTALE the text that came with the LOOKUP serves at any age, and a thread that comes
+ * back without a LOOKUP (an open of /proc/self/fd/N) gets the text that is open there
+ * (fs/tree/inode). */
+
 #define GENERATED_MAX_BYTES ((size_t)4 << 20)
 
 static struct open_file *handle_of(const struct fuse_file_info *info)
@@ -30,10 +38,13 @@ static int find_text(struct request *request, const struct inode *inode, struct 
     if (recent_take(fs->recent, request->context->pid, inode->id, clock_now_ms(fs->clock), ret))
         return 0;
     _cleanup_(entity_finish) struct entity stored = {0};
-    int r = account_find(fs->account, &request->caller, place_address(&inode->place), &stored);
+    int r = request_may_wait(request);
+    if (r == 0)
+        r = account_find(fs->account, &request->caller, place_address(&inode->place), &stored);
     if (r < 0)
         return r;
-    if (!bytes_equal(page_etag(stored.page, stored.row), inode->version.etag))
+    struct version version = version_of_entity(&stored);
+    if (!version_equal(&version, &inode->version))
         return open_outdated(request, inode, ret);
     *ret = stored;
     stored.page = NULL;
@@ -88,8 +99,7 @@ void file_ops_open(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info)
 {
     struct request request;
     struct open_file *handle = NULL;
-    if (!request_begin(&request, req, "open"))
-        return;
+    request_begin(&request, req, "open");
     const struct inode *inode = inode_table_find(request.fs->inodes, id);
     int r = inode ? open_node(&request, inode, info, &handle) : -ESTALE;
     if (r == -ESTALE || r == -EROFS) {
@@ -118,11 +128,19 @@ void file_ops_release(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info
     reply_error(req, 0);
 }
 
+/* Nothing is written. Without these handlers libfuse would answer ENOSYS, which holds for the whole
+ * mount. */
+void file_ops_flush(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info)
+{
+    (void)id;
+    (void)info;
+    reply_error(req, 0);
+}
+
 void file_ops_fsync(fuse_req_t req, fuse_ino_t id, int datasync, struct fuse_file_info *info)
 {
     (void)id;
     (void)datasync;
     (void)info;
-    reply_error(
-        req, 0); /* nothing is written; without a handler ENOSYS would hold for the whole mount */
+    reply_error(req, 0);
 }

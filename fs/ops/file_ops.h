@@ -1,12 +1,14 @@
 #ifndef FS_OPS_FILE_OPS_H
 #define FS_OPS_FILE_OPS_H
-/* OPEN, READ, RELEASE, FSYNC (of files and directories). FLUSH is never sent: opens say so. */
+/* OPEN, READ, RELEASE, FSYNC (of files and directories). FLUSH (which kernels since 5.16 do not
+ * send: opens say that there is nothing to flush). */
 #include "fs/request.h"
 
 void file_ops_open(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info);
 void file_ops_read(fuse_req_t req, fuse_ino_t id, size_t size, off_t offset,
                    struct fuse_file_info *info);
 void file_ops_release(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info);
+void file_ops_flush(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info);
 void file_ops_fsync(fuse_req_t req, fuse_ino_t id, int datasync, struct fuse_file_info *info);
 
 #endif

@@ -6,9 +6,10 @@
     ((uint64_t)1 << 50) /* nobody knows; df and installers want some room to be free */
 #define TOTAL_FILES 1000000000
 
-/* Of the keys that start like a cut name, the one that it is the name of: its place. */
-static int settle_cut(struct request *request, const struct inode *parent, struct bytes name,
-                      struct place *place)
+/* Of the keys that start like a cut name, the one that it is the name of: its place, and its entity
+ * if it is one. */
+static int find_cut(struct request *request, const struct inode *parent, struct bytes name,
+                    struct place *place, struct entity *ret)
 {
     enum name_kind kind =
         place->directory_kind == DIRECTORY_ENTITIES ? NAME_ENTITY : NAME_PARTITION;
@@ -25,27 +26,30 @@ static int settle_cut(struct request *request, const struct inode *parent, struc
         return -ENOENT; /* no such key; no such table any more */
     if (r < 0)
         return r;
+    if (entry.entity.page)
+        *ret = (struct entity){page_ref(entry.entity.page), entry.entity.row};
     place_finish(place);
     return place_of_key(&parent->place, entry.key, place);
 }
 
 /* Asks the account whether the place is there; an entity comes along. */
-static int find(struct request *request, const struct place *place, struct entity *ret)
+static int find(struct request *request, const struct inode *parent, struct bytes name,
+                struct place *place, struct entity *ret)
 {
     struct file_system *fs = request->fs;
-    struct directory directory;
-    switch (place->kind) {
-    case PLACE_ENTITY:
-        return account_find(fs->account, &request->caller, place_address(place), ret);
-    case PLACE_DIRECTORY:
-        directory = place_directory(place);
-        return account_find_directory(fs->account, &request->caller, &directory);
-    case PLACE_CONTROL_DIRECTORY:
-    case PLACE_CONTROL_FILE:
+    if (place->kind == PLACE_CONTROL_DIRECTORY || place->kind == PLACE_CONTROL_FILE) {
         request->caller.valid_ms = 1000;
         return 0;
     }
-    return -ENOENT;
+    int r = request_may_wait(request);
+    if (r < 0)
+        return r;
+    if (place->is_cut)
+        return find_cut(request, parent, name, place, ret);
+    if (place->kind == PLACE_ENTITY)
+        return account_find(fs->account, &request->caller, place_address(place), ret);
+    struct directory directory = place_directory(place);
+    return account_find_directory(fs->account, &request->caller, &directory);
 }
 
 static int look_up(struct request *request, const struct inode *parent, struct bytes name,
@@ -57,10 +61,7 @@ static int look_up(struct request *request, const struct inode *parent, struct b
         request->caller.valid_ms = INT32_MAX; /* a name that is never there */
         return r;
     }
-    if (place->is_cut)
-        r = settle_cut(request, parent, name, place);
-    if (r == 0)
-        r = find(request, place, &entity);
+    r = find(request, parent, name, place, &entity);
     if (r < 0)
         return r;
     int64_t valid_ms = request->caller.valid_ms;
@@ -86,8 +87,7 @@ void lookup_ops_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
     struct request request;
     struct fuse_entry_param entry;
     _cleanup_(place_finish) struct place place = {0};
-    if (!request_begin(&request, req, "lookup"))
-        return;
+    request_begin(&request, req, "lookup");
     const struct inode *directory = inode_table_find(request.fs->inodes, parent);
     int r = directory ? look_up(&request, directory, bytes_of(name), &place, &entry) : -ESTALE;
     if (r == -ENOENT)

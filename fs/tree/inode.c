@@ -132,7 +132,14 @@ void inode_table_destroy(struct inode_table *table)
     free(table);
 }
 
-static bool is_same_version(const struct version *a, const struct version *b)
+struct version version_of_entity(const struct entity *entity)
+{
+    return (struct version){.etag = page_etag(entity->page, entity->row),
+                            .size = page_text(entity->page, entity->row).size,
+                            .timestamp = page_timestamp(entity->page, entity->row)};
+}
+
+bool version_equal(const struct version *a, const struct version *b)
 {
     return bytes_equal(a->etag, b->etag) && a->timestamp == b->timestamp && a->size == b->size;
 }
@@ -142,7 +149,7 @@ static bool is_same_version(const struct version *a, const struct version *b)
 static struct node *enter_locked(struct inode_table *table, struct node *made)
 {
     struct node *known = find_name_locked(table, made->inode.parent, made->inode.name);
-    if (known && is_same_version(&known->inode.version, &made->inode.version))
+    if (known && version_equal(&known->inode.version, &made->inode.version))
         return known;
     if (known) {
         made->inode.number = known->inode.number;

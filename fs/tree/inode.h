@@ -19,6 +19,9 @@ struct version { /* of an entity; of anything else: all zero */
     int64_t timestamp; /* 100 ns since 1970 */
 };
 
+struct version version_of_entity(const struct entity *entity); /* a view into its page */
+bool version_equal(const struct version *a, const struct version *b);
+
 struct inode {
     uint64_t id, number; /* node id, st_ino */
     uint64_t parent;     /* node id */

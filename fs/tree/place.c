@@ -1,4 +1,5 @@
 #include "fs/tree/place.h"
+#include "client/text/table_name.h"
 
 #define KEY_MAX_BYTES   ((size_t)64 << 10)
 #define PLACE_MAX_BYTES ((size_t)256 << 10)
@@ -56,23 +57,17 @@ int place_root(const char *table, struct place *ret)
 
 void place_finish(struct place *place)
 {
-    free(TAKE_PTR(place->text));
+    free(place->text);
+    *place = (struct place){0};
 }
 
-/* Table names are letters and digits, 3 to 63; whether one is there in this spelling, the account
- * says. */
+/* Whether such a table is there, in this spelling, the account says. */
 static int child_table(struct bytes name, struct place *ret)
 {
-    char table[64];
-    if (name.size < 3 || name.size >= sizeof(table))
+    char table[TABLE_NAME_SIZE];
+    if (!table_name_is_legal(name))
         return -ENOENT;
-    for (size_t i = 0; i < name.size; i++) {
-        char c = name.data[i];
-        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        if (!is_letter && !(i > 0 && c >= '0' && c <= '9'))
-            return -ENOENT;
-        table[i] = c;
-    }
+    memcpy(table, name.data, name.size);
     table[name.size] = '\0';
     return make_table(table, ret);
 }

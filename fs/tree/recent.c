@@ -14,7 +14,6 @@ struct recent {
     pthread_mutex_t lock;
     /* guarded by lock */
     struct slot slots[RECENT_SIZE];
-    size_t next; /* the slot that is used again next */
 };
 
 int recent_create(struct recent **ret)
@@ -43,33 +42,30 @@ void recent_destroy(struct recent *recent)
 
 static struct slot *find_locked(struct recent *recent, pid_t thread)
 {
-    for (size_t i = 0; i < RECENT_SIZE; i++)
-        if (recent->slots[i].thread == thread)
-            return &recent->slots[i];
-    return NULL;
+    struct slot *slot = thread > 0 ? &recent->slots[thread % RECENT_SIZE] : NULL;
+    return slot && slot->thread == thread ? slot : NULL;
 }
 
-/* The thread's slot, if need be that of the thread that was quiet longest. */
 static struct slot *take_slot_locked(struct recent *recent, pid_t thread)
 {
-    struct slot *slot = find_locked(recent, thread);
-    if (slot)
-        return slot;
-    slot = &recent->slots[recent->next++ % RECENT_SIZE];
-    entity_finish(&slot->entity);
-    *slot = (struct slot){.thread = thread};
+    struct slot *slot = &recent->slots[thread % RECENT_SIZE];
+    if (slot->thread != thread) {
+        entity_finish(&slot->entity);
+        *slot = (struct slot){.thread = thread};
+    }
     return slot;
 }
 
 void recent_looked_up(struct recent *recent, pid_t thread, uint64_t node,
                       const struct entity *entity, int64_t valid_until_ms)
 {
-    if (thread == 0)
+    if (thread <= 0)
         return;
     (void)pthread_mutex_lock(&recent->lock);
     struct slot *slot = take_slot_locked(recent, thread);
     entity_finish(&slot->entity);
-    slot->entity = (struct entity){page_ref(entity->page), entity->row};
+    if (slot->was_stale || page_bytes(entity->page) <= RECENT_MAX_BYTES)
+        slot->entity = (struct entity){page_ref(entity->page), entity->row};
     slot->node = node;
     slot->valid_until_ms = valid_until_ms;
     (void)pthread_mutex_unlock(&recent->lock);
@@ -79,7 +75,7 @@ bool recent_take(struct recent *recent, pid_t thread, uint64_t node, int64_t now
                  struct entity *ret)
 {
     (void)pthread_mutex_lock(&recent->lock);
-    struct slot *slot = thread == 0 ? NULL : find_locked(recent, thread);
+    struct slot *slot = find_locked(recent, thread);
     bool is_there = slot && slot->entity.page && slot->node == node &&
                     (slot->was_stale || now_ms < slot->valid_until_ms);
     if (is_there) {
@@ -92,7 +88,7 @@ bool recent_take(struct recent *recent, pid_t thread, uint64_t node, int64_t now
 
 void recent_answered_stale(struct recent *recent, pid_t thread)
 {
-    if (thread == 0)
+    if (thread <= 0)
         return;
     (void)pthread_mutex_lock(&recent->lock);
     take_slot_locked(recent, thread)->was_stale = true;
@@ -102,7 +98,7 @@ void recent_answered_stale(struct recent *recent, pid_t thread)
 bool recent_was_stale(struct recent *recent, pid_t thread)
 {
     (void)pthread_mutex_lock(&recent->lock);
-    struct slot *slot = thread == 0 ? NULL : find_locked(recent, thread);
+    struct slot *slot = find_locked(recent, thread);
     bool was_stale = slot && slot->was_stale;
     (void)pthread_mutex_unlock(&recent->lock);
     return was_stale;
@@ -111,7 +107,7 @@ bool recent_was_stale(struct recent *recent, pid_t thread)
 void recent_opened(struct recent *recent, pid_t thread)
 {
     (void)pthread_mutex_lock(&recent->lock);
-    struct slot *slot = thread == 0 ? NULL : find_locked(recent, thread);
+    struct slot *slot = find_locked(recent, thread);
     if (slot)
         slot->was_stale = false;
     (void)pthread_mutex_unlock(&recent->lock);

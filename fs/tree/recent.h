@@ -3,13 +3,15 @@
 /* What each thread looked up last: it usually opens that next, and needs no second request then.
  * Also what keeps the promise that a thread is answered ESTALE at most once in a row: the kernel
  * answers ESTALE by LOOKUP and OPEN, and that OPEN succeeds with the text that its LOOKUP brought,
- * whatever changed meanwhile. The last RECENT_SIZE threads are remembered. Any thread; one leaf
- * mutex. */
+ * whatever changed meanwhile. A thread has the slot of its id
+ * modulo RECENT_SIZE: more slots than callers can wait, and a collision costs a request. Any
+ * thread; one leaf mutex. */
 #include "client/page.h"
 
 #include <sys/types.h>
 
-#define RECENT_SIZE 64
+#define RECENT_SIZE      1024
+#define RECENT_MAX_BYTES ((size_t)64 << 10) /* larger texts are kept behind an ESTALE alone */
 
 struct recent;
 int recent_create(struct recent **ret);

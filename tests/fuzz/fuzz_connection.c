@@ -1,6 +1,7 @@
 /* Lines: SOURCE, connection string, account, key, SAS token. What is accepted is a sane endpoint;
  * what is refused is one line. */
 #include "client/azure/connection.h"
+#include "client/text/table_name.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_endpoint(const struct endpoint *endpoint)
@@ -10,7 +11,7 @@ static void check_endpoint(const struct endpoint *endpoint)
     INVARIANT(!strpbrk(endpoint->url, "?#@ \t\r\n\"'\\%"));
     INVARIANT(endpoint->url[strlen(endpoint->url) - 1] != '/');
     INVARIANT(endpoint_is_account_name(bytes_of(endpoint->account)));
-    INVARIANT(endpoint->table[0] == '\0' || endpoint_is_table_name(bytes_of(endpoint->table)));
+    INVARIANT(endpoint->table[0] == '\0' || table_name_is_legal(bytes_of(endpoint->table)));
 }
 
 static void check_refusal(const struct call *call)

@@ -79,6 +79,11 @@ def free_port():
         return probe.getsockname()[1]
 
 
+def is_listening(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
 def _end_with_parent():
     libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
@@ -86,9 +91,9 @@ def _end_with_parent():
 class Azurite:
     """A table service in memory, in a process group of its own."""
 
-    def __init__(self, directory, account=ACCOUNT, key=KEY, certificate=None):
+    def __init__(self, directory, account=ACCOUNT, key=KEY, certificate=None, port=None):
         self.account, self.key, self.certificate = account, key, certificate
-        self.port = free_port()
+        self.port = port or free_port()
         self.endpoint = f"{'https' if certificate else 'http'}://127.0.0.1:{self.port}/{account}"
         self._log = open(pathlib.Path(directory) / f"azurite-{self.port}.log", "wb")
         tls = ["--cert", certificate.file, "--key", certificate.key] if certificate else []
@@ -120,8 +125,7 @@ class Azurite:
         assert (
             self._process.poll() is None
         ), f"Azurite ended: {pathlib.Path(self._log.name).read_text()}"
-        with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+        return is_listening(self.port)
 
     def connection_string(self, key=None, sas=None):
         secret = (

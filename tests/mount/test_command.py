@@ -14,13 +14,17 @@ from harness import (
     KEY,
     TABLEFUSE,
     Azurite,
+    Sdk,
     account_sas,
     environment,
+    free_port,
+    is_listening,
     run,
     wait_until,
 )
 
 USAGE, CONFIGURATION, REFUSED, NETWORK, NOT_FOUND, MOUNTING = 1, 2, 3, 4, 5, 32
+EMULATOR_PORT = 10002
 OTHER_KEY = "bm90IHRoZSBrZXkgb2YgdGhpcyBhY2NvdW50"
 
 
@@ -73,6 +77,38 @@ def test_shared_access_signature(mounts, service, question_mark):
 def test_account_key_wins_inside_a_connection_string(mounts, service):
     text = service.connection_string() + ";SharedAccessSignature=sv=2019-02-02&sig=bm9uZQ%3D%3D"
     assert_serves(mounts(env={"AZURE_STORAGE_CONNECTION_STRING": text}))
+
+
+def test_the_emulator_needs_no_environment(mounts, scratch):
+    if is_listening(EMULATOR_PORT):
+        pytest.skip("something else has the emulator's port")
+    emulator = Azurite(scratch, port=EMULATOR_PORT)
+    sdk = Sdk(emulator)
+    try:
+        sdk.create_table("local", [{"partitionKey": "p", "rowKey": "r"}])
+        ignored = {"AZURE_STORAGE_ACCOUNT": "other", "AZURE_STORAGE_KEY": OTHER_KEY}
+        for start in (
+            {"source": "emulator", "env": ignored},
+            {"env": {"AZURE_STORAGE_CONNECTION_STRING": "UseDevelopmentStorage=true"}},
+        ):
+            assert os.listdir(mounts(**start) / "local") == ["p"]
+        assert os.listdir(mounts(source="emulator/local", env={}).point) == ["p"]
+    finally:
+        sdk.stop()
+        emulator.stop()
+
+
+def test_a_proxy_is_not_for_loopback(mounts, service):
+    proxy = f"http://127.0.0.1:{free_port()}"
+    names = ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
+    assert_serves(
+        mounts(
+            env={
+                "AZURE_STORAGE_CONNECTION_STRING": service.connection_string(),
+                **{name: proxy for name in names},
+            }
+        )
+    )
 
 
 def test_a_table_as_the_root(mounts, service):
@@ -333,6 +369,13 @@ def test_the_mount_table(mounts):
     _, _, kind, options = line.split()[:4]
     assert kind == "fuse.tablefuse"
     assert {"ro", "nosuid", "nodev"} <= set(options.split(","))
+
+
+def test_options_of_fuse(mounts):
+    mount = mounts("fsname=mine,ttl=0.25", "noatime")
+    lines = pathlib.Path("/proc/self/mounts").read_text().splitlines()
+    assert f"mine {mount.point} fuse.tablefuse" in [" ".join(line.split()[:3]) for line in lines]
+    assert_serves(mount)
 
 
 @pytest.mark.sanitized

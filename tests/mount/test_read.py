@@ -204,9 +204,13 @@ def test_jq_reads_what_the_sdk_reads(mount, sdk):
     assert (
         run("jq", "-r", '.["Int64"]', mount / "types/all/types.json").stdout == "9007199254740993\n"
     )
-    for name, (_, kind, _) in TYPES.items():
-        assert seen[name] == stored[name]["value"] if kind == "String" else True
-        assert seen.get(name + "@odata.type", "Edm." + kind) == "Edm." + kind
+    for name, (_, kind, value) in TYPES.items():
+        if kind in ("Int32", "Double"):
+            assert str(float(seen[name])) == str(float(stored[name]["value"]))
+        else:
+            assert seen[name] == value
+        annotation = None if kind in ("String", "Boolean", "Int32") else "Edm." + kind
+        assert seen.get(name + "@odata.type") == annotation
 
 
 def test_every_key_is_listed(mount):

@@ -190,10 +190,14 @@ def test_a_listing_that_failed_once_is_whole_or_fails(mounts):
 
 @pytest.mark.sanitized
 def test_tokens_that_go_in_a_circle_are_an_error(mounts):
-    mount = mounts(faults="short=1,empty=1,circle")
-    with pytest.raises(OSError) as raised:
-        os.listdir(mount / "stream/p")
+    mount = mounts("table=stream", faults="circle=4")  # the mount's question, the lookup, one page
+    names = []
+    with DirectoryStream(mount / "p") as stream, pytest.raises(OSError) as raised:
+        for name in stream:
+            names.append(name)
     assert raised.value.errno == errno.EPROTO
+    assert names == NAMES[:PAGE_ROWS], "and the names before it are told"
+    assert "circle" in mount.control("errors")
 
 
 @pytest.mark.parametrize("tool", [["ls"], ["ls", "-l"], ["find"], ["rsync", "-a", "-n"]])

@@ -32,9 +32,9 @@ struct faulty_store {
     struct table_store store;
     struct table_store *inner;
     const struct clock *clock;
-    int64_t latency_ms;
+    int64_t latency_ms, page_ms;
     int short_rows, empty_pages; /* 0: not asked for */
-    bool is_circle;
+    uint64_t circle_from;        /* 0: never */
     struct fault faults[MAX_FAULTS];
     size_t fault_count;
     struct fault refusal; /* first 0: none */
@@ -106,8 +106,6 @@ static bool parse_refuse(struct faulty_store *self, const char *rule)
 static bool parse_rule(struct faulty_store *self, const char *rule)
 {
     uint64_t number;
-    if (strcmp(rule, "circle") == 0)
-        return self->is_circle = true;
     if (strncmp(rule, "fail=", 5) == 0)
         return parse_fail(self, rule + 5);
     if (strncmp(rule, "lost=", 5) == 0)
@@ -119,18 +117,22 @@ static bool parse_rule(struct faulty_store *self, const char *rule)
         return false;
     if (strncmp(rule, "latency=", 8) == 0)
         self->latency_ms = (int64_t)number;
+    else if (strncmp(rule, "page=", 5) == 0)
+        self->page_ms = (int64_t)number;
     else if (strncmp(rule, "short=", 6) == 0)
         self->short_rows = (int)number;
     else if (strncmp(rule, "empty=", 6) == 0)
         self->empty_pages = (int)number;
+    else if (strncmp(rule, "circle=", 7) == 0)
+        self->circle_from = number;
     else
         return false;
     return true;
 }
 
-static int wait_latency(struct faulty_store *self, struct call *call)
+static int wait_for(struct faulty_store *self, int64_t ms, struct call *call)
 {
-    int64_t end = clock_now_ms(self->clock) + self->latency_ms;
+    int64_t end = clock_now_ms(self->clock) + ms;
     for (;;) {
         if (call_is_cancelled(call))
             return call_fail(call, -EINTR, "interrupted");
@@ -169,7 +171,7 @@ static int befall(struct faulty_store *self, enum operation operation, struct ca
                   bool *ret_is_lost)
 {
     uint64_t number = atomic_fetch_add(&self->requests[operation], 1) + 1;
-    int r = self->latency_ms > 0 ? wait_latency(self, call) : 0;
+    int r = self->latency_ms > 0 ? wait_for(self, self->latency_ms, call) : 0;
     bool is_lost = false;
     for (size_t i = 0; r == 0 && i < self->fault_count; i++) {
         const struct fault *fault = &self->faults[i];
@@ -216,11 +218,13 @@ static int faulty_query(struct table_store *store, const struct query *query, st
     _cleanup_(continuation_destroyp) struct continuation *next = NULL;
     int empty_pages = 0;
     int r = befall(self, QUERY, call, NULL);
+    if (r == 0 && self->page_ms > 0 && query->top > 1)
+        r = wait_for(self, self->page_ms, call);
     if (r == 0)
         r = unwrap_token(query->after, &empty_pages, &after);
     if (r < 0)
         return r;
-    if (self->is_circle)
+    if (self->circle_from > 0 && atomic_load(&self->requests[QUERY]) >= self->circle_from)
         return wrap_token((empty_pages + 1) % 3, NULL, ret_next);
     if (empty_pages < self->empty_pages)
         return wrap_token(empty_pages + 1, after, ret_next);

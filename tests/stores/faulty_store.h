@@ -4,6 +4,7 @@
  * commas:
  *
  *   latency=MS             every request waits so long first (a cancelled one does not)
+ *   page=MS                a query for more than one row waits so long besides
  *   fail=OP:N:STATUS:CODE  the N-th request (from 1) of OP answers this HTTP status and service
  *                          code, and is not passed on; STATUS 0: the connection is reset. N+: the
  *                          N-th and all later; N of "*": every one
@@ -11,7 +12,8 @@
  *   refuse=N:STATUS:CODE   the N-th row (from 1) of every batch is refused
  *   short=ROWS             pages hold at most so many rows, with a token
  *   empty=K                K empty pages with a token come before each page of a query
- *   circle                 queries answer empty pages whose tokens go in a circle of three
+ *   circle=N               the N-th query and later ones answer empty pages whose tokens go in a
+ *                          circle of three
  *
  * OP is query, get or list_tables, or a change: write, batch, delete (one entity), create_table or
  * delete_table; or * for each of them. */

@@ -26,7 +26,12 @@ static int ask(struct memory_store *self, struct memory_store_entry entry, struc
         (void)buffer_append(&entry.hi, range.hi);
         self->diary[self->asked - 1] = entry;
     }
-    return self->fault ? self->fault(self, self->asked, call) : 0;
+    return self->fault && !self->is_fault_late ? self->fault(self, self->asked, call) : 0;
+}
+
+static int fail_late(struct memory_store *self, struct call *call)
+{
+    return self->fault && self->is_fault_late ? self->fault(self, self->asked, call) : 0;
 }
 
 static int copy_row(const struct page *rows, size_t row, bool keys_only,
@@ -57,6 +62,8 @@ static int memory_query(struct table_store *store, const struct query *query, st
     size_t last = MIN(end, row + top);
     for (; row < last && r == 0; row++)
         r = copy_row(rows, self->swaps_rows ? last - 1 - row : row, query->keys_only, builder);
+    if (r == 0)
+        r = fail_late(self, call);
     if (r == 0 && row < end)
         r = continuation_create((struct bytes){(const char *)&row, sizeof(row)}, ret_next);
     return r;
@@ -75,7 +82,8 @@ static int memory_get(struct table_store *store, const char *table, struct bytes
     size_t row = page_seek(rows, position);
     if (row == page_rows(rows) || !bytes_equal(page_position(rows, row), position))
         return call_fail(call, -ENOENT, "no such entity");
-    return copy_row(rows, row, false, builder);
+    r = copy_row(rows, row, false, builder);
+    return r < 0 ? r : fail_late(self, call);
 }
 
 static int memory_list_tables(struct table_store *store, const char *only,
@@ -100,7 +108,7 @@ static int memory_list_tables(struct table_store *store, const char *only,
             (void)buffer_append(&ret->names, (struct bytes){name.data, name.size + 1});
         offset += name.size + 1;
     }
-    return 0;
+    return fail_late(self, call);
 }
 
 static bool row_is(const struct page *rows, size_t row, struct bytes position)

@@ -26,7 +26,8 @@ struct memory_store {
     int max_rows; /* of a page, whatever top says */
     /* says whether to fail the request that is being asked, its number from 1; NULL: never */
     int (*fault)(struct memory_store *self, size_t number, struct call *call);
-    bool swaps_rows; /* answers out of order, to see whether anybody minds */
+    bool is_fault_late; /* only when the answer was made: half of it is there already */
+    bool swaps_rows;    /* answers out of order, to see whether anybody minds */
 };
 
 struct memory_store *memory_store_create(void);

@@ -1,4 +1,5 @@
 #include "client/azure/endpoint.h"
+#include "client/text/table_name.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -159,7 +160,7 @@ static void names_are_checked(void **state)
     };
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
         assert_int_equal(endpoint_is_account_name(bytes_of(names[i].name)), names[i].is_account);
-        assert_int_equal(endpoint_is_table_name(bytes_of(names[i].name)), names[i].is_table);
+        assert_int_equal(table_name_is_legal(bytes_of(names[i].name)), names[i].is_table);
     }
 }
 

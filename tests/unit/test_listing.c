@@ -211,9 +211,40 @@ static void each_page_is_progress(void **state)
     struct listing_entry entry;
     assert_int_equal(listing_next(listing, &caller, 0, &entry), 1); /* after 200 s */
     assert_int_equal(setup.now_ms, 200000);
-    assert_int_equal(caller.valid_ms, 0);
+    assert_int_equal(caller.valid_ms, TTL_MS / 2);
     listing_close(listing);
     account_destroy(setup.account);
+}
+
+static void what_a_slow_service_answers_holds_for_half_a_ttl(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *faults;
+        int64_t expected;
+    } cases[] = {{"latency=400", 600}, {"latency=600", 500}, {"latency=5000", 500}};
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct setup setup;
+        set_up_with(&setup, cases[i].faults);
+        add_rows(&setup, "p", 3);
+        struct listing *listing = open_rows(&setup);
+        struct caller caller = new_caller(&setup);
+        struct listing_entry entry;
+        struct entity entity;
+        assert_int_equal(listing_next(listing, &caller, 0, &entry), 1);
+        assert_int_equal(caller.valid_ms, cases[i].expected);
+        setup.now_ms += 300;
+        assert_int_equal(listing_next(listing, &caller, 1, &entry), 1);
+        assert_int_equal(caller.valid_ms, cases[i].expected - 300);
+        struct address address = {.table = "t",
+                                  .position = B("p\0"
+                                                "00001")};
+        assert_int_equal(account_find(setup.account, &caller, address, &entity), 0);
+        assert_int_equal(caller.valid_ms, cases[i].expected);
+        entity_finish(&entity);
+        listing_close(listing);
+        account_destroy(setup.account);
+    }
 }
 
 static void entries_hold_as_long_as_their_page_is_young(void **state)
@@ -341,6 +372,7 @@ int main(void)
         cmocka_unit_test(a_failure_is_no_end_and_can_be_repeated),
         cmocka_unit_test(pages_that_are_too_large_are_asked_for_in_pieces),
         cmocka_unit_test(each_page_is_progress),
+        cmocka_unit_test(what_a_slow_service_answers_holds_for_half_a_ttl),
         cmocka_unit_test(entries_hold_as_long_as_their_page_is_young),
         cmocka_unit_test(partitions_and_tables_are_listed_and_sought),
         cmocka_unit_test(finding_asks_once_and_says_how_long_it_holds),

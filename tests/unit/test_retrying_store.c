@@ -107,7 +107,7 @@ static void a_backoff_ends_when_the_caller_goes(void **state)
     table_store_destroy(setup.store);
 }
 
-static int fail_once_after_rows(struct memory_store *self, size_t number, struct call *call)
+static int fail_once(struct memory_store *self, size_t number, struct call *call)
 {
     (void)self;
     if (number > 1)
@@ -122,7 +122,8 @@ static void what_a_failed_attempt_left_is_forgotten(void **state)
     (void)state;
     struct setup setup;
     set_up(&setup, "");
-    setup.memory->fault = fail_once_after_rows;
+    setup.memory->fault = fail_once;
+    setup.memory->is_fault_late = true;
     struct call call = {.deadline_ms = 60000};
     struct table_names names;
     struct continuation *next = NULL;
@@ -134,6 +135,7 @@ static void what_a_failed_attempt_left_is_forgotten(void **state)
     struct query query = {.table = "one", .range = RANGE_ALL, .top = 1000};
     struct answer answer;
     memory_store_forget_diary(setup.memory);
+    call.deadline_ms += 60000;
     assert_int_equal(table_store_query(setup.store, &query, &call, &answer), 0);
     assert_int_equal(page_rows(answer.page), 1);
     answer_finish(&answer);

@@ -79,7 +79,7 @@ static void tokens_in_a_circle_are_found(void **state)
     struct memory_store *memory = filled(2);
     struct clock clock = clock_system;
     struct table_store *faulty;
-    assert_int_equal(faulty_store_create(&memory->store, &clock, "circle", &faulty), 0);
+    assert_int_equal(faulty_store_create(&memory->store, &clock, "circle=1", &faulty), 0);
     struct query query = whole_partition(1000);
     struct call call = {0};
     struct answer answer = {0};
@@ -96,6 +96,34 @@ static void tokens_in_a_circle_are_found(void **state)
     assert_string_equal(call.failure.message, "the service's continuation tokens go in a circle");
     answer_finish(&answer);
     table_store_destroy(faulty);
+}
+
+/* A service that answers the same names with the same token for ever. */
+static int repeat_tables(struct table_store *store, const char *only,
+                         const struct continuation *after, struct call *call,
+                         struct table_names *ret, struct continuation **ret_next)
+{
+    (void)store;
+    (void)only;
+    (void)after;
+    (void)call;
+    (void)buffer_append(&ret->names, B("table\0"));
+    return continuation_create(B("again"), ret_next);
+}
+
+static void tables_in_a_circle_are_found(void **state)
+{
+    (void)state;
+    static const struct table_store_ops ops = {.list_tables = repeat_tables};
+    struct table_store store = {&ops};
+    struct table_names names;
+    struct call call = {0};
+    struct continuation *first = NULL, *second = NULL;
+    buffer_init(&names.names, 1000);
+    assert_int_equal(table_store_list_tables(&store, NULL, NULL, &call, &names, &first), 0);
+    assert_int_equal(table_store_list_tables(&store, NULL, first, &call, &names, &second), -EPROTO);
+    continuation_destroy(first);
+    buffer_finish(&names.names);
 }
 
 static void rows_out_of_order_are_refused(void **state)
@@ -153,6 +181,7 @@ int main(void)
         cmocka_unit_test(coverage_ends_behind_the_last_row_or_at_the_end),
         cmocka_unit_test(an_empty_page_with_a_token_proves_nothing_and_carries_the_position),
         cmocka_unit_test(tokens_in_a_circle_are_found),
+        cmocka_unit_test(tables_in_a_circle_are_found),
         cmocka_unit_test(rows_out_of_order_are_refused),
         cmocka_unit_test(a_range_that_needs_an_or_is_refused),
         cmocka_unit_test(get_is_a_page_of_one_row_that_covers_it),

@@ -1,0 +1,46 @@
+"""A slow service, and more callers than may wait for it."""
+import errno
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from harness import run, wait_until
+
+FILES = 20
+MAX_WAITING = 960
+
+
+@pytest.fixture(scope="module", autouse=True)
+def data(sdk):
+    sdk.fill_table("slow", [{"partitionKey": "p", "rowKey": f"{row:03}"} for row in range(FILES)])
+
+
+def test_ls_of_pages_slower_than_the_ttl(mounts):
+    """What a page brought holds for half a ttl from its arrival: no request for each file."""
+    mount = mounts(faults="page=1100")
+    with mount.counting() as counted:
+        assert len(run("ls", "-l", mount / "slow/p").stdout.splitlines()) == FILES + 1
+    assert counted.total("tablefuse_request_rows_total", operation="query") >= FILES
+    # the page; the table and the partition, looked up before it and again behind it
+    assert counted.requests("get") == 0 and counted.requests() <= 7
+
+
+def test_one_caller_more_than_may_wait_is_told_so(mounts):
+    mount = mounts(faults="latency=9000")
+    results = []
+
+    def look_up(number):
+        try:
+            os.stat(mount.point / f"none{number}")
+        except OSError as error:
+            results.append(error.errno)
+
+    with ThreadPoolExecutor(MAX_WAITING + 8) as pool:
+        futures = [pool.submit(look_up, number) for number in range(MAX_WAITING + 8)]
+        wait_until(lambda: len(results) >= 8, what="callers that are turned away")
+        errors = mount.control("errors")  # readable however many wait
+        assert errors.count("EBUSY") == 8 and "960 callers" in errors
+        assert all(not future.cancelled() for future in futures)
+    assert sorted(set(results)) == [errno.ENOENT, errno.EBUSY]
+    assert results.count(errno.EBUSY) == 8

@@ -2,12 +2,20 @@
 #include "client/local/local_failure.h"
 #include "client/local/monitor.h"
 
+#include <sys/queue.h>
+
+struct waiter {
+    TAILQ_ENTRY(waiter) entry;
+    struct local_connection *given; /* NULL: still waiting */
+};
+
 struct local_readers {
     const struct clock *clock;
     struct monitor monitor;
     /* guarded by the monitor: */
     struct local_connection *free[LOCAL_READERS_MAX]; /* a stack: the warmest cache first */
     size_t count;
+    TAILQ_HEAD(waiters, waiter) waiters; /* in their order; nobody waits while one is free */
 };
 
 int local_readers_create(const char *path, const struct clock *clock, struct call *call,
@@ -19,6 +27,7 @@ int local_readers_create(const char *path, const struct clock *clock, struct cal
         return call_fail(call, -ENOMEM, "out of memory");
     }
     readers->clock = clock;
+    TAILQ_INIT(&readers->waiters);
     for (int r; readers->count < LOCAL_READERS_MAX; readers->count++) {
         r = local_connection_open(path, clock, call, &readers->free[readers->count]);
         if (r < 0) {
@@ -40,29 +49,45 @@ void local_readers_destroy(struct local_readers *readers)
     free(readers);
 }
 
-/* NULL: none, after a wait. */
-static struct local_connection *take_free(struct local_readers *readers)
+/* Inside the monitor, which it leaves to ask the call. */
+static int wait_for_one(struct local_readers *readers, struct call *call,
+                        struct local_connection **ret)
 {
-    monitor_enter(&readers->monitor);
-    if (readers->count == 0)
+    struct waiter waiter = {0};
+    int r = 0;
+    TAILQ_INSERT_TAIL(&readers->waiters, &waiter, entry);
+    while (!waiter.given && r == 0) {
         monitor_wait(&readers->monitor);
-    struct local_connection *connection =
-        readers->count > 0 ? readers->free[--readers->count] : NULL;
-    monitor_leave(&readers->monitor);
-    return connection;
+        if (waiter.given)
+            break;
+        monitor_leave(&readers->monitor);
+        r = local_check_call(call, readers->clock);
+        monitor_enter(&readers->monitor);
+    }
+    if (!waiter.given) {
+        TAILQ_REMOVE(&readers->waiters, &waiter, entry);
+        return r;
+    }
+    *ret = waiter.given; /* even if the call has just ended: it will be asked again */
+    return 0;
 }
 
 int local_readers_take(struct local_readers *readers, struct call *call,
                        struct local_connection **ret)
 {
-    struct local_connection *connection;
+    struct local_connection *connection = NULL;
     call->failure = (struct failure){0};
-    do {
-        int r = local_check_call(call, readers->clock);
-        if (r < 0)
-            return r;
-        connection = take_free(readers);
-    } while (!connection);
+    int r = local_check_call(call, readers->clock);
+    if (r < 0)
+        return r;
+    monitor_enter(&readers->monitor);
+    if (readers->count > 0)
+        connection = readers->free[--readers->count];
+    else
+        r = wait_for_one(readers, call, &connection);
+    monitor_leave(&readers->monitor);
+    if (r < 0)
+        return r;
     local_connection_serve(connection, call);
     *ret = connection;
     return 0;
@@ -72,7 +97,13 @@ void local_readers_give(struct local_readers *readers, struct local_connection *
 {
     local_connection_serve(connection, NULL);
     monitor_enter(&readers->monitor);
-    readers->free[readers->count++] = connection;
-    monitor_tell(&readers->monitor);
+    struct waiter *waiter = TAILQ_FIRST(&readers->waiters);
+    if (waiter) {
+        TAILQ_REMOVE(&readers->waiters, waiter, entry);
+        waiter->given = connection;
+        monitor_tell(&readers->monitor);
+    } else {
+        readers->free[readers->count++] = connection;
+    }
     monitor_leave(&readers->monitor);
 }

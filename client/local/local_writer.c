@@ -18,7 +18,7 @@ struct local_writer {
     struct monitor monitor;
     /* guarded by the monitor: */
     bool has_leader;
-    struct local_change *first, **end; /* who is QUEUED, the oldest first */
+    TAILQ_HEAD(queue, local_change) queue; /* who is QUEUED, the oldest first */
 };
 
 /* What a leader commits together; its own is the first. */
@@ -159,29 +159,23 @@ static int make_group(struct local_writer *writer, struct group *group, struct c
     return r;
 }
 
-/* Inside the monitor. */
+/* From here on, inside the monitor. */
+
 static void enqueue(struct local_writer *writer, struct local_change *change)
 {
     change->state = QUEUED;
-    change->next = NULL;
-    *writer->end = change;
-    writer->end = &change->next;
+    TAILQ_INSERT_TAIL(&writer->queue, change, entry);
 }
 
-static void dequeue(struct local_writer *writer, struct local_change *change)
+static void dequeue(struct local_writer *writer, struct local_change *change, enum state state)
 {
-    struct local_change **link = &writer->first;
-    while (*link != change)
-        link = &(*link)->next;
-    *link = change->next;
-    if (writer->end == &change->next)
-        writer->end = link;
+    change->state = (int)state;
+    TAILQ_REMOVE(&writer->queue, change, entry);
 }
 
 static void take(struct local_writer *writer, struct local_change *change, struct group *group)
 {
-    dequeue(writer, change);
-    change->state = TAKEN;
+    dequeue(writer, change, TAKEN);
     group->changes[group->count++] = change;
 }
 
@@ -189,9 +183,9 @@ static void take_group(struct local_writer *writer, struct local_change *own, st
 {
     ret->count = 0;
     take(writer, own, ret);
-    struct local_change *next, *change = own->is_alone ? NULL : writer->first;
+    struct local_change *next, *change = own->is_alone ? NULL : TAILQ_FIRST(&writer->queue);
     for (; change && ret->count < TOGETHER_MAX; change = next) {
-        next = change->next;
+        next = TAILQ_NEXT(change, entry);
         if (!change->is_alone)
             take(writer, change, ret);
     }
@@ -223,11 +217,13 @@ static int begin(struct local_writer *writer, struct call *call)
     if (r < 0)
         return r;
     local_connection_serve(writer->connection, call);
-    return local_connection_run(writer->connection, LOCAL_BEGIN);
+    r = local_connection_run(writer->connection, LOCAL_BEGIN);
+    local_connection_serve(writer->connection, NULL);
+    return r;
 }
 
-/* Inside the monitor, which it leaves while SQLite works. Until the transaction has begun it waits
- * for `own` alone: so nobody's time runs out for somebody else. */
+/* Leaves the monitor while SQLite works. Until the transaction has begun it waits for `own` alone:
+ * so nobody's time runs out for somebody else. */
 static void lead(struct local_writer *writer, struct local_change *own)
 {
     struct group group;
@@ -244,29 +240,27 @@ static void lead(struct local_writer *writer, struct local_change *own)
         monitor_enter(&writer->monitor);
         settle_group(writer, &group, r, &call.failure);
     } else {
-        dequeue(writer, own);
+        dequeue(writer, own, DONE);
         own->result = r;
-        own->state = DONE;
     }
     writer->has_leader = false;
     monitor_tell(&writer->monitor);
 }
 
-/* Inside the monitor, which it leaves to ask the call: a change that was taken meanwhile has its
- * call written to by the leader, so what to say waits until it surely was not. */
+/* Leaves the monitor to ask the call, in a copy: the leader writes to that of a change that it has
+ * taken meanwhile. */
 static void wait_for_turn(struct local_writer *writer, struct local_change *change)
 {
-    struct call call = *change->call;
     monitor_wait(&writer->monitor);
     if (change->state != QUEUED)
         return;
+    struct call call = *change->call;
     monitor_leave(&writer->monitor);
     int r = local_check_call(&call, writer->clock);
     monitor_enter(&writer->monitor);
     if (r == 0 || change->state != QUEUED)
         return;
-    dequeue(writer, change);
-    change->state = DONE;
+    dequeue(writer, change, DONE);
     change->result = r;
     change->call->failure = call.failure;
 }
@@ -296,7 +290,7 @@ int local_writer_create(struct local_connection *connection, const struct clock 
     }
     writer->connection = connection;
     writer->clock = clock;
-    writer->end = &writer->first;
+    TAILQ_INIT(&writer->queue);
     *ret = writer;
     return 0;
 }

@@ -5,6 +5,8 @@
  * at work commits for all who wait by then. Any thread; no lock is held while SQLite works. */
 #include "client/local/local_connection.h"
 
+#include <sys/queue.h>
+
 /* The open transaction: what a change works with. */
 struct local_transaction {
     struct local_connection *connection;
@@ -23,7 +25,7 @@ struct local_change {
     int (*make)(struct local_change *change, struct local_transaction *transaction);
     struct call *call;
     /* private to local_writer.c: */
-    struct local_change *next;
+    TAILQ_ENTRY(local_change) entry;
     int result, state;
     bool is_alone; /* a commit together with others failed: whose fault was it? */
 };

@@ -395,8 +395,9 @@ static int count_batch(const char *path, pid_t child, int number, int batch)
 {
     char sql[256];
     (void)snprintf(sql, sizeof(sql),
-                   "SELECT count(*) FROM entities WHERE position > CAST('p' AS BLOB) || x'00' || "
-                   "'%d-%d-%08d-' AND position < CAST('p' AS BLOB) || x'00' || '%d-%d-%08d.'",
+                   "SELECT count(*) FROM entities"
+                   " WHERE position > CAST('p' || x'00' || '%d-%d-%08d-' AS BLOB)"
+                   " AND position < CAST('p' || x'00' || '%d-%d-%08d.' AS BLOB)",
                    (int)child, number, batch, (int)child, number, batch);
     return (int)run_sql(path, sql);
 }

@@ -155,7 +155,7 @@ static void a_batch_is_at_most_four_megabytes(void **state)
     }
     assert_int_equal(write_all(table, writes, 100, &call, results), 0);
     for (size_t i = 0; i < 100; i++) {
-        char row[8], other[32768 + 64];
+        char row[8], other[32768 + 10000 + 64];
         (void)snprintf(row, sizeof(row), "b%zu", i);
         (void)snprintf(other, sizeof(other), "%s,\n  \"B\": \"%.10000s\"", line, line + begin);
         writes[i] = make(WRITE_INSERT, row, "", LINES(other));

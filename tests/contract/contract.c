@@ -2,7 +2,7 @@
 #include "tests/stores/source.h"
 
 #define MAX_BYTES ((size_t)8 << 20)
-#define MAX_KEPT  4096
+#define MAX_KEPT  16384
 
 struct contract contract;
 

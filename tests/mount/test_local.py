@@ -1,0 +1,202 @@
+"""Accounts in one file: `tablefuse mount local:FILE`. No server, the same tree."""
+import os
+import pathlib
+import signal
+import sqlite3
+import stat
+import subprocess
+import time
+
+import pytest
+
+from harness import TABLEFUSE, environment, run, wait_until
+
+FIXTURE = os.environ.get(
+    "TABLEFUSE_FIXTURE", str(pathlib.Path(TABLEFUSE).parent / "tests" / "fixture")
+)
+
+
+class NoService:
+    def connection_string(self):
+        return ""
+
+
+@pytest.fixture(scope="module")
+def service():
+    """None is started."""
+    return NoService()
+
+
+def fill(account, *arguments):
+    return run(FIXTURE, f"local:{account}", *map(str, arguments), timeout=50)
+
+
+@pytest.fixture
+def account(scratch, request):
+    path = scratch / (request.node.name.replace("[", "-").replace("]", "") + ".tablefuse")
+    yield path
+    for left in path.parent.glob(path.name + "*"):
+        left.unlink()
+
+
+@pytest.fixture
+def local(mounts, account):
+    def mount(*options, **start):
+        start.setdefault("env", {})
+        return mounts(*options, source=f"local:{account}", **start)
+
+    return mount
+
+
+@pytest.mark.sanitized
+def test_a_new_account_is_empty_and_private(local, account):
+    mount = local()
+    assert os.listdir(mount.point) == []
+    for left in account.parent.glob(account.name + "*"):
+        assert stat.S_IMODE(left.stat().st_mode) == 0o600
+    assert f"account local:{account}" in mount.control("config")
+
+
+@pytest.mark.sanitized
+def test_the_sample(local, account, tmp_path):
+    fill(account, "sample")
+    mount = local()
+    assert sorted(os.listdir(mount.point)) == ["keys", "orders", "packages"]
+    text = (mount / "orders/ada/2024-0001.json").read_text()
+    assert '"Number": "9007199254740993"' in text and '"Total": 99.5' in text
+    assert set(os.listdir(mount / "keys")) == {"#00", "rows", "C+#2B", "#2Enet"}
+    run("cp", "-r", mount / "orders", tmp_path)
+    run("diff", "-r", mount / "orders", tmp_path / "orders")
+    run("rsync", "-a", f"{mount.point}/", tmp_path / "out/")
+    again = run("rsync", "-a", "--itemize-changes", f"{mount.point}/", tmp_path / "out/")
+    assert ">f" not in again.stdout
+    fill(account, "sample")  # again: the same account
+    assert sum(len(files) for _, _, files in os.walk(mount.point)) == 23
+
+
+@pytest.mark.parametrize("shape", ["guid", "package", "single", "ten", "ticks", "skew", "small"])
+def test_shapes_are_reproducible_and_whole(local, account, shape):
+    rows = 3000
+    done = fill(account, "shape", shape, rows)
+    assert int(done.stdout.split()[-1]) == rows
+    mount = local()
+    files = [
+        pathlib.Path(folder, name) for folder, _, names in os.walk(mount / "shape") for name in names
+    ]
+    assert len(files) == rows
+    before = {path: path.stat().st_mtime_ns for path in files[:50]}
+    fill(account, "shape", shape, rows)  # the same rows again
+    with sqlite3.connect(f"file:{account}?mode=ro", uri=True) as database:
+        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    time.sleep(1.1)  # ttl
+    for path, changed in before.items():
+        assert path.stat().st_mtime_ns > changed
+
+
+@pytest.mark.sanitized
+def test_requests_follow_pages(local, account):
+    fill(account, "big", "single", 5000)
+    mount = local("ttl=60")
+    os.stat(mount / "big/all")
+    with mount.counting() as counted:
+        assert len(run("ls", "-l", mount / "big/all").stdout.splitlines()) == 5001
+    assert counted.requests("query") == 5 and counted.requests() == 5
+
+
+def test_another_process_writes_while_it_is_mounted(local, account):
+    fill(account, "one", "small", 10)
+    mount = local("ttl=0.2")
+    assert os.listdir(mount.point) == ["one"]
+    fill(account, "two", "small", 10)
+    wait_until(lambda: sorted(os.listdir(mount.point)) == ["one", "two"], what="the second table")
+
+
+def test_two_mounts_of_one_account(local, account):
+    fill(account, "one", "ten", 100)
+    first, second = local(), local()
+    assert sorted(os.listdir(first / "one")) == sorted(os.listdir(second / "one"))
+
+
+def test_what_was_acknowledged_survives_a_kill(local, account):
+    with subprocess.Popen(
+        [FIXTURE, f"local:{account}", "tab", "single", "1000000"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    ) as loading:
+        acknowledged = 0
+        for line in loading.stdout:
+            acknowledged = int(line)
+            if acknowledged >= 5000:
+                break
+        loading.send_signal(signal.SIGKILL)
+        acknowledged = int((loading.stdout.read().split() or [acknowledged])[-1])
+    mount = local()
+    names = os.listdir(mount / "tab/all")
+    assert len(names) >= acknowledged and len(set(names)) == len(names)
+    assert set(names) >= {f"evt-{row:08}.json" for row in range(acknowledged)}
+    assert len(names) % 100 == 0, "a batch is whole or absent"
+
+
+@pytest.mark.sanitized
+@pytest.mark.parametrize("table, code", [("one", 0), ("none", 5), ("a-b", 2)])
+def test_a_table_as_the_root(mounts, account, table, code):
+    fill(account, "one", "small", 10)
+    mount = mounts.prepare()
+    done = mount.start(f"local:{account}", f"table={table}", env={}, check=False)
+    assert done.returncode == code
+    if code:
+        assert len(done.stderr.splitlines()) == 1 and table in done.stderr + "a-b"
+
+
+@pytest.mark.sanitized
+@pytest.mark.parametrize("content", ["text", "sqlite", "cut", "directory"])
+def test_files_that_are_no_account(mounts, account, content):
+    if content == "text":
+        account.write_text("no database\n" * 1000)
+    elif content == "sqlite":
+        with sqlite3.connect(account) as database:
+            database.execute("CREATE TABLE mine (a)")
+    elif content == "cut":
+        fill(account, "tab", "single", 5000)
+        with sqlite3.connect(account) as database:
+            database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        os.truncate(account, 5000)
+    else:
+        account.mkdir()
+    before = account.read_bytes() if account.is_file() else None
+    mount = mounts.prepare()
+    failed = mount.start(f"local:{account}", env={}, check=False)
+    if content == "directory":
+        account.rmdir()
+    assert failed.returncode == 2 and not mount.is_mounted()
+    assert len(failed.stderr.splitlines()) == 1 and str(account) in failed.stderr
+    if before is not None:
+        assert account.read_bytes() == before, "what is not ours is left alone"
+
+
+def test_a_file_that_may_not_be_written_is_read(local, account):
+    fill(account, "tab", "small", 10)
+    account.chmod(0o400)
+    assert len(os.listdir(local() / "tab")) > 0
+
+
+def test_an_account_inside_its_own_mount_is_refused(mounts):
+    mount = mounts.prepare()
+    failed = mount.start(f"local:{mount.point}/account", env={}, check=False)
+    assert failed.returncode == 2 and "inside its own mount" in failed.stderr
+    assert list(mount.point.iterdir()) == []
+
+
+def test_no_such_directory(mounts, scratch):
+    mount = mounts.prepare()
+    failed = mount.start(f"local:{scratch}/none/account", env={}, check=False)
+    assert failed.returncode == 2 and "No such file" in failed.stderr
+
+
+def test_a_relative_file(mounts, scratch, account):
+    fill(account, "tab", "small", 10)
+    mount = mounts.prepare()
+    mount.start(f"local:{account.name}", env={}, cwd=scratch)
+    assert os.listdir(mount.point) == ["tab"]
+    assert f"local:{account}" in mount.control("config")

@@ -222,10 +222,11 @@ static int check_batch(const struct batch *batch)
 int local_batch_write(struct local_writer *writer, const char *table, const struct write *writes,
                       size_t n, struct call *call, struct write_result *ret)
 {
+    struct batch batch = {{.make = make_batch, .call = call}, table, writes, n, NULL};
     _cleanup_(freep) struct write_result *results = calloc(n, sizeof(*results));
-    struct batch batch = {{.make = make_batch, .call = call}, table, writes, n, results};
     if (!results)
         return call_fail(call, -ENOMEM, "out of memory");
+    batch.results = results;
     int r = check_batch(&batch);
     if (r == 0)
         r = local_writer_make(writer, &batch.change);

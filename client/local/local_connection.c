@@ -35,9 +35,10 @@ static const char schema[] =
     " LEFT JOIN entities AS e ON e.table_id = t.id AND "
 
 static const char *const statement_texts[LOCAL_STATEMENTS] = {
-    [LOCAL_READ_ROWS] = FROM_TABLE_AND_ROWS
-    "e.position >= ?2 AND e.position < ?3 WHERE t.name = ?1 ORDER BY e.position",
-    [LOCAL_READ_ROW] = FROM_TABLE_AND_ROWS "e.position = ?2 WHERE t.name = ?1",
+    [LOCAL_READ_ROWS] =
+        (FROM_TABLE_AND_ROWS
+         "e.position >= ?2 AND e.position < ?3 WHERE t.name = ?1 ORDER BY e.position"),
+    [LOCAL_READ_ROW] = (FROM_TABLE_AND_ROWS "e.position = ?2 WHERE t.name = ?1"),
     [LOCAL_LIST_TABLES] = "SELECT name FROM tables WHERE name > ?1 ORDER BY name LIMIT ?2",
     [LOCAL_FIND_TABLE] = "SELECT id, name FROM tables WHERE name = ?1",
     [LOCAL_CREATE_TABLE] = "INSERT INTO tables (name) VALUES (?1)",

@@ -26,12 +26,12 @@ static void write_digits(char *ret, int n, int64_t number)
     }
 }
 
-void local_etag_write(int64_t timestamp, char ret[LOCAL_ETAG_SIZE])
+void local_etag_write(int64_t timestamp, char ret[LOCAL_ETAG_SIZE + 1])
 {
     time_t seconds = (time_t)(timestamp / TICKS_A_SECOND);
     struct tm time = {0};
     (void)gmtime_r(&seconds, &time); /* knows every second up to year 9999 */
-    memcpy(ret, form, LOCAL_ETAG_SIZE);
+    memcpy(ret, form, sizeof(form));
     write_digits(ret + YEAR, 4, time.tm_year + 1900);
     write_digits(ret + MONTH, 2, time.tm_mon + 1);
     write_digits(ret + DAY, 2, time.tm_mday);

@@ -14,7 +14,7 @@ static inline bool local_timestamp_is_one(int64_t timestamp)
     return timestamp > 0 && timestamp <= LOCAL_TIMESTAMP_MAX;
 }
 
-void local_etag_write(int64_t timestamp, char ret[LOCAL_ETAG_SIZE]); /* no NUL behind it */
+void local_etag_write(int64_t timestamp, char ret[LOCAL_ETAG_SIZE + 1]);
 /* false: it has not the form of one */
 bool local_etag_parse(struct bytes etag, int64_t *ret_timestamp);
 

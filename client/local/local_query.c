@@ -92,9 +92,9 @@ static int read_text(struct local_connection *connection, sqlite3_stmt *statemen
 static int end_row(struct local_connection *connection, struct page_builder *builder,
                    const struct row *row)
 {
-    char etag[LOCAL_ETAG_SIZE];
+    char etag[LOCAL_ETAG_SIZE + 1];
     local_etag_write(row->timestamp, etag);
-    int r = page_builder_end_row(builder, row->position, (struct bytes){etag, sizeof(etag)},
+    int r = page_builder_end_row(builder, row->position, (struct bytes){etag, LOCAL_ETAG_SIZE},
                                  row->timestamp);
     return r < 0 ? call_fail(local_connection_call(connection), r, "the page could not be kept")
                  : 0;
@@ -194,7 +194,7 @@ static int set_filter(struct scan *scan, struct range *range)
     if (r == -EINVAL)
         return local_refuse_input(call, r, error.code, "the filter's byte %zu: %s", error.at,
                                   error.problem);
-    struct range bounds;
+    struct range bounds = *range;
     if (r == 0)
         r = filter_bounds(scan->filter, &scan->lo, &scan->hi, &bounds);
     if (r < 0)

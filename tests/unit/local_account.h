@@ -194,25 +194,36 @@ static inline struct query whole_table(void)
     return (struct query){.table = "items", .range = RANGE_ALL, .top = 1000};
 }
 
+/* One page: its rows, and what follows. */
+static inline int query_page(struct table_store *store, const struct query *query,
+                             struct call *call, struct continuation **ret_next)
+{
+    struct answer answer;
+    int r = table_store_query(store, query, call, &answer);
+    if (r < 0)
+        return r;
+    r = (int)page_rows(answer.page);
+    *ret_next = answer.next;
+    page_unref(answer.page);
+    return r;
+}
+
 /* Rows of all pages, and how many pages they took (may be NULL). -errno */
 static inline int count_rows(struct table_store *store, struct query query, size_t *ret_pages,
                              struct call *call)
 {
-    struct continuation *next = NULL;
-    int rows = 0, r = 0;
+    struct continuation *next = NULL, *after;
+    int rows = 0, r;
     size_t pages = 0;
     do {
-        struct answer answer = {0};
-        query.after = next;
-        r = table_store_query(store, &query, call, &answer);
-        continuation_destroy(TAKE_PTR(next));
-        if (r == 0) {
-            rows += (int)page_rows(answer.page);
-            next = TAKE_PTR(answer.next);
-            answer_finish(&answer);
-        }
+        after = next;
+        next = NULL;
+        query.after = after;
+        r = query_page(store, &query, call, &next);
+        continuation_destroy(after);
+        rows += MAX(r, 0);
         pages++;
-    } while (r == 0 && next);
+    } while (next);
     if (ret_pages)
         *ret_pages = pages;
     return r < 0 ? r : rows;

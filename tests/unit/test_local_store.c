@@ -1,3 +1,4 @@
+#include "client/local/local_etag.h"
 #include "tests/unit/local_account.h"
 
 static void every_kind_of_write_does_what_it_says(void **state)
@@ -70,6 +71,28 @@ static void preconditions_are_the_service_s(void **state)
     assert_refused(r, &call, -EEXIST, 409, "EntityAlreadyExists");
     assert_row(store, "r", "\"A\": 2");
     table_store_destroy(store);
+}
+
+static void etags_are_times_and_back(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t timestamp;
+        const char *etag;
+    } cases[] = {
+        {1, "W/\"datetime'1970-01-01T00%3A00%3A00.0000001Z'\""},
+        {INT64_C(9517823990000000) + 9999999, "W/\"datetime'2000-02-28T23%3A59%3A59.9999999Z'\""},
+        {INT64_C(17091648000000000), "W/\"datetime'2024-02-29T00%3A00%3A00.0000000Z'\""},
+        {LOCAL_TIMESTAMP_MAX, "W/\"datetime'9999-12-31T23%3A59%3A59.9999999Z'\""},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        char etag[LOCAL_ETAG_SIZE + 1];
+        int64_t timestamp;
+        local_etag_write(cases[i].timestamp, etag);
+        assert_string_equal(etag, cases[i].etag);
+        assert_true(local_etag_parse(bytes_of(etag), &timestamp));
+        assert_int_equal(timestamp, cases[i].timestamp);
+    }
 }
 
 static void an_etag_that_is_none_is_refused(void **state)
@@ -199,16 +222,16 @@ static void a_batch_is_made_whole_or_not_at_all(void **state)
 {
     struct table_store *store = open_with_table(*state);
     static const struct {
-        enum write_kind kind;
         const char *row_key, *lines, *if_match, *code;
+        enum write_kind kind;
         int error;
     } cases[] = {
-        {WRITE_INSERT, "there", "", "", "EntityAlreadyExists", -EEXIST},
-        {WRITE_DELETE, "absent", "", "*", "ResourceNotFound", -ENOENT},
-        {WRITE_REPLACE, "there", "", "W/\"datetime'2024-01-02T03%3A04%3A05.1234567Z'\"",
-         "UpdateConditionNotSatisfied", -ESTALE},
-        {WRITE_MERGE, "there", "", "nonsense", "InvalidInput", -EINVAL},
-        {WRITE_UPSERT_MERGE, "there", "\"A-B\": 1", "", "PropertyNameInvalid", -EINVAL},
+        {"there", "", "", "EntityAlreadyExists", WRITE_INSERT, -EEXIST},
+        {"absent", "", "*", "ResourceNotFound", WRITE_DELETE, -ENOENT},
+        {"there", "", "W/\"datetime'2024-01-02T03%3A04%3A05.1234567Z'\"",
+         "UpdateConditionNotSatisfied", WRITE_REPLACE, -ESTALE},
+        {"there", "", "nonsense", "InvalidInput", WRITE_MERGE, -EINVAL},
+        {"there", "\"A-B\": 1", "", "PropertyNameInvalid", WRITE_UPSERT_MERGE, -EINVAL},
     };
     insert_row(store, "there", "");
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -428,6 +451,7 @@ int main(void)
         WITH_FOLDER(every_kind_of_write_does_what_it_says),
         WITH_FOLDER(a_page_tells_the_version_that_was_written),
         WITH_FOLDER(preconditions_are_the_service_s),
+        cmocka_unit_test(etags_are_times_and_back),
         WITH_FOLDER(an_etag_that_is_none_is_refused),
         WITH_FOLDER(what_the_service_would_not_store_is_refused),
         WITH_FOLDER(a_merge_that_makes_too_much_is_refused),

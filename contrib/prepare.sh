@@ -25,7 +25,7 @@ as_root() # COMMAND...
     elif command -v sudo >/dev/null; then
         sudo "$@"
     else
-        fail "not root and no sudo; as root, run: $*"
+        fail "not root and no sudo; as root, run: ${root_hint:-$*}"
     fi
 }
 
@@ -43,6 +43,7 @@ install_packages() # PACKAGE...
     done
     [ ${#missing[@]} = 0 ] && return
     echo "Installing ${missing[*]}"
+    local root_hint="apt-get update && apt-get install ${missing[*]}"
     as_root apt-get update -qq || fail 'apt-get update failed: is the network up?'
     as_root env DEBIAN_FRONTEND=noninteractive DEBCONF_NOWARNINGS=yes apt-get install -qq -y --no-install-recommends \
         -o DPkg::Lock::Timeout=120 -o Dpkg::Use-Pty=0 "${missing[@]}" >/dev/null ||

@@ -10,6 +10,7 @@
 #define FUSE_USE_VERSION 312
 #include <fuse_lowlevel.h>
 #include <getopt.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -28,10 +29,11 @@ static const char usage[] =
     "\n"
     "Mounts an Azure Table Storage account as a directory tree of JSON files.\n"
     "\n"
-    "SOURCE is an account name, an endpoint URL, or `emulator`; /TABLE behind it makes that\n"
-    "table's directory the root. Credentials, and the account where there is no SOURCE, come\n"
-    "from the environment: AZURE_STORAGE_CONNECTION_STRING, or AZURE_STORAGE_ACCOUNT with\n"
-    "AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN.\n"
+    "SOURCE is local:FILE (an account in one file), an account name, an endpoint URL, or\n"
+    "`emulator`; /TABLE behind a name or URL makes that table's directory the root.\n"
+    "Credentials, and the account where there is no SOURCE, come from the environment:\n"
+    "AZURE_STORAGE_CONNECTION_STRING, or AZURE_STORAGE_ACCOUNT with AZURE_STORAGE_KEY or\n"
+    "AZURE_STORAGE_SAS_TOKEN.\n"
     "\n"
     "  -f               stay in the foreground, messages on standard error\n"
     "  -z               unmount now, finish when the last user is done\n"
@@ -171,6 +173,9 @@ static int mount_and_serve(struct mount_command *command, store_decorator *decor
 {
     (void)prctl(PR_SET_DUMPABLE, 0); /* no core, no debugger: they would show the key */
     (void)signal(SIGPIPE, SIG_IGN);
+    /* pages come and go by the megabyte: what is freed goes back to the system, from every thread
+     */
+    (void)mallopt(M_MMAP_THRESHOLD, 128 << 10);
     if (session_create(&command->fs, &command->args) < 0)
         return EXIT_USAGE;
     const struct mount_source_options options = {.name = command->source_name,
@@ -191,6 +196,10 @@ static int mount_and_serve(struct mount_command *command, store_decorator *decor
 static int prepare_mountpoint(struct mount_command *command, const char *directory)
 {
     int r = mountpoint_resolve(directory, &command->mountpoint);
+    if (r == 0 && strcmp(command->mountpoint, "/") == 0) {
+        (void)fprintf(stderr, "tablefuse: a mount over / would hide the system\n");
+        return EXIT_MOUNTING;
+    }
     if (r == 0 && mountpoint_is_tablefuse(command->mountpoint)) {
         if (!mountpoint_is_dead(command->mountpoint)) {
             (void)fprintf(stderr, "tablefuse: %s is a tablefuse mount already\n", directory);

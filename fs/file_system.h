@@ -23,6 +23,7 @@ struct file_system {
     struct log log;
     struct fuse_session *session;
     _Atomic int waiting;          /* callers that may be waiting for the service */
+    _Atomic bool is_ready;        /* FUSE's init succeeded, and the kernel knows */
     _Atomic bool is_answering;    /* the first reply, to FUSE's init, was begun */
     bool (*ready)(void *context); /* called once it was taken; false: unmount again */
     void *ready_context;

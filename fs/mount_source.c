@@ -200,7 +200,7 @@ static enum command_exit exit_code_of(const struct failure *failure)
 {
     if (failure->error == -EACCES)
         return EXIT_CREDENTIALS;
-    if (failure->error == -ENOENT)
+    if (failure->error == -ENOENT && failure->code[0]) /* said by a table service */
         return EXIT_NOT_FOUND;
     return failure->http_status == 0 || failure->is_retryable ? EXIT_NETWORK : EXIT_CONFIGURATION;
 }
@@ -220,8 +220,10 @@ static int complain_service(const struct mount_source *source, const struct fail
         (void)fprintf(stderr, " %s", failure->code);
     if (failure->message[0])
         (void)fprintf(stderr, ": %s", failure->message);
-    (void)fprintf(stderr, "%s%s\n", failure->advice ? " -- " : "",
-                  failure->advice ? failure->advice : "");
+    const char *advice = failure->advice;
+    if (!advice && failure->http_status > 0 && !failure->code[0])
+        advice = "is this the endpoint of a table service?";
+    (void)fprintf(stderr, "%s%s\n", advice ? " -- " : "", advice ? advice : "");
     return exit_code_of(failure);
 }
 

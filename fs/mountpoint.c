@@ -5,6 +5,7 @@
 #include <mntent.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -50,8 +51,8 @@ bool mountpoint_is_tablefuse(const char *path)
 
 bool mountpoint_is_dead(const char *path)
 {
-    struct stat stat_of_root;
-    return stat(path, &stat_of_root) < 0 && errno == ENOTCONN;
+    struct statfs statistics; /* unlike attributes, the kernel does not keep them */
+    return statfs(path, &statistics) < 0 && errno == ENOTCONN;
 }
 
 static int run_fusermount(const char *path, bool is_lazy)

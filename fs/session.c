@@ -73,9 +73,14 @@ static ssize_t channel_writev(int fd, struct iovec *iov, int count, void *userda
     bool is_init = !atomic_exchange(&fs->is_answering, true);
     if (is_init)
         allow_parallel_directory_operations(iov, count);
+    const struct fuse_out_header *header = iov[0].iov_base;
+    bool is_accepted = header->error == 0;
     ssize_t n = writev(fd, iov, count);
-    if (is_init && n >= 0 && !fs->ready(fs->ready_context))
-        fuse_session_exit(fs->session);
+    if (is_init && is_accepted && n >= 0) {
+        atomic_store(&fs->is_ready, true);
+        if (!fs->ready(fs->ready_context))
+            fuse_session_exit(fs->session);
+    }
     return n;
 }
 
@@ -109,7 +114,7 @@ int session_run(struct file_system *fs, const char *mountpoint)
         fuse_remove_signal_handlers(fs->session);
     }
     fuse_session_unmount(fs->session);
-    return r;
+    return atomic_load(&fs->is_ready) ? r : -EIO;
 }
 
 void session_destroy(struct file_system *fs)

@@ -202,24 +202,30 @@ static int pack_all(struct packing *packing, off_t cookie)
     return r < 0 ? r : pack_listing(packing, behind_dots);
 }
 
-/* An error is no reply while there are entries to tell: it waits for the next read. */
+static void forget_entered(const struct packing *packing)
+{
+    for (size_t i = 0; i < packing->entered_count; i++)
+        inode_table_forget(packing->handle->fs->inodes, packing->entered[i], 1);
+}
+
+/* An error is no reply while there are entries to tell: it waits for the next read. But an
+ * interrupt is one at once: a reader that catches the signal would read on and wait again. */
 static void reply(struct packing *packing, int error)
 {
     struct directory_handle *handle = packing->handle;
     struct request *request = packing->request;
-    if (error < 0 && packing->used == 0) {
+    if (error < 0 && (packing->used == 0 || error == -EINTR)) {
+        forget_entered(packing);
         request_fail(request, error, &handle->directory->place);
         return;
     }
-    if (error < 0 && error != -EINTR) { /* what interrupts this read is over at the next */
+    if (error < 0) {
         handle->failure = request->caller.call.failure;
         handle->failure.error = error;
         handle->failed_behind = packing->last;
     }
-    if (fuse_reply_buf(request->req, packing->data, packing->used) == 0)
-        return;
-    for (size_t i = 0; i < packing->entered_count; i++) /* the kernel did not take the reply */
-        inode_table_forget(handle->fs->inodes, packing->entered[i], 1);
+    if (fuse_reply_buf(request->req, packing->data, packing->used) < 0)
+        forget_entered(packing); /* the kernel did not take it */
 }
 
 void directory_handle_read(struct directory_handle *handle, struct request *request, size_t size,

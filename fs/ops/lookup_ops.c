@@ -82,6 +82,23 @@ static void reply_absent(struct request *request)
     (void)fuse_reply_entry(request->req, &absent);
 }
 
+/* As look_up; what failed a moment ago, after all patience, is not waited for again. */
+static int look_up_once(struct request *request, const struct inode *parent, struct bytes name,
+                        struct place *place, struct fuse_entry_param *ret)
+{
+    struct recent *recent = request->fs->recent;
+    struct call *call = &request->caller.call;
+    pid_t thread = request->context->pid;
+    if (recent_take_failure(recent, thread, parent->id, name, clock_now_ms(request->fs->clock),
+                            &call->failure))
+        return call->failure.error;
+    int r = look_up(request, parent, name, place, ret);
+    if (r < 0 && call->failure.error == r && call->failure.is_retryable)
+        recent_failed(recent, thread, parent->id, name, &call->failure,
+                      clock_now_ms(request->fs->clock));
+    return r;
+}
+
 void lookup_ops_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
     struct request request;
@@ -89,7 +106,7 @@ void lookup_ops_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
     _cleanup_(place_finish) struct place place = {0};
     request_begin(&request, req, "lookup");
     const struct inode *directory = inode_table_find(request.fs->inodes, parent);
-    int r = directory ? look_up(&request, directory, bytes_of(name), &place, &entry) : -ESTALE;
+    int r = directory ? look_up_once(&request, directory, bytes_of(name), &place, &entry) : -ESTALE;
     if (r == -ENOENT)
         reply_absent(&request);
     else if (r < 0)

@@ -8,6 +8,9 @@ struct slot {
     struct entity entity; /* no page: none */
     int64_t valid_until_ms;
     bool was_stale;
+    struct failure failure; /* of the lookup of a name; error 0: none */
+    uint64_t failed_name;   /* hash of its parent and name */
+    int64_t failed_ms;
 };
 
 struct recent {
@@ -111,4 +114,41 @@ void recent_opened(struct recent *recent, pid_t thread)
     if (slot)
         slot->was_stale = false;
     (void)pthread_mutex_unlock(&recent->lock);
+}
+
+static uint64_t hash_name(uint64_t parent, struct bytes name)
+{
+    uint64_t hash = 14695981039346656037U ^ parent; /* FNV-1a */
+    for (size_t i = 0; i < name.size; i++)
+        hash = (hash ^ (unsigned char)name.data[i]) * 1099511628211U;
+    return hash;
+}
+
+void recent_failed(struct recent *recent, pid_t thread, uint64_t parent, struct bytes name,
+                   const struct failure *failure, int64_t now_ms)
+{
+    if (thread <= 0)
+        return;
+    (void)pthread_mutex_lock(&recent->lock);
+    struct slot *slot = take_slot_locked(recent, thread);
+    slot->failure = *failure;
+    slot->failed_name = hash_name(parent, name);
+    slot->failed_ms = now_ms;
+    (void)pthread_mutex_unlock(&recent->lock);
+}
+
+bool recent_take_failure(struct recent *recent, pid_t thread, uint64_t parent, struct bytes name,
+                         int64_t now_ms, struct failure *ret)
+{
+    (void)pthread_mutex_lock(&recent->lock);
+    struct slot *slot = find_locked(recent, thread);
+    bool is_there = slot && slot->failure.error < 0 &&
+                    slot->failed_name == hash_name(parent, name) &&
+                    now_ms - slot->failed_ms < RECENT_FAILURE_MS;
+    if (is_there)
+        *ret = slot->failure;
+    if (slot)
+        slot->failure.error = 0;
+    (void)pthread_mutex_unlock(&recent->lock);
+    return is_there;
 }

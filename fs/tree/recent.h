@@ -6,6 +6,7 @@
  * whatever changed meanwhile. A thread has the slot of its id
  * modulo RECENT_SIZE: more slots than callers can wait, and a collision costs a request. Any
  * thread; one leaf mutex. */
+#include "client/call.h"
 #include "client/page.h"
 
 #include <sys/types.h>
@@ -27,6 +28,15 @@ void recent_answered_stale(struct recent *recent, pid_t thread);
 /* since the thread's last successful open */
 bool recent_was_stale(struct recent *recent, pid_t thread);
 void recent_opened(struct recent *recent, pid_t thread);
+
+/* A lookup that failed after long waiting. The kernel asks for a name that it knew a second time
+ * when it gets an error: that repetition, within RECENT_FAILURE_MS, is answered with the same
+ * failure at once. */
+#define RECENT_FAILURE_MS 1000
+void recent_failed(struct recent *recent, pid_t thread, uint64_t parent, struct bytes name,
+                   const struct failure *failure, int64_t now_ms);
+bool recent_take_failure(struct recent *recent, pid_t thread, uint64_t parent, struct bytes name,
+                         int64_t now_ms, struct failure *ret);
 
 DEFINE_CLEANUP(struct recent *, recent_destroy);
 

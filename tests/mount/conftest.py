@@ -1,12 +1,13 @@
 """Fixtures: a fresh table service for each file, the SDK that writes to it, and mounts that are always undone."""
-import tempfile
-import threading
 import pathlib
 import shutil
+import subprocess
+import tempfile
+import threading
 
 import pytest
 
-from harness import Azurite, Mount, Sdk
+from harness import EXIT_SEC, Azurite, Mount, Sdk, environment
 
 # A test that hangs in the file system cannot be interrupted, only let go: before pytest-timeout comes.
 WATCHDOG_BEFORE_SEC = 15
@@ -93,3 +94,28 @@ def mounts(scratch, service):
 @pytest.fixture
 def mount(mounts):
     return mounts()
+
+
+@pytest.fixture
+def begin(mounts):
+    """Starts a process that has ended before the mounts that it uses are undone."""
+    begun = []
+
+    def begin_one(*command, **variables):
+        begun.append(
+            subprocess.Popen(
+                [str(word) for word in command],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                env=environment(**variables),
+                start_new_session=True,
+            )
+        )
+        return begun[-1]
+
+    yield begin_one
+    for process in begun:
+        process.kill()
+        process.communicate(timeout=EXIT_SEC)

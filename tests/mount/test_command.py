@@ -553,3 +553,51 @@ def test_a_script_can_wait_for_the_mount(mounts, service):
     assert done.stdout == "0:\n"
     assert os.readlink(f"/proc/{mount.pid}/cwd") == "/"
     assert os.getsid(mount.pid) != os.getsid(0)
+
+
+def test_what_fails_in_fuses_init_is_no_mount(mounts, service):
+    env = {"AZURE_STORAGE_CONNECTION_STRING": service.connection_string()}
+    mount = mounts.prepare()
+    failed = mount.start(None, "max_read=4096", env=env, check=False)
+    assert failed.returncode == MOUNTING and not mount.is_mounted()
+
+
+def test_a_dead_mount_that_somebody_stands_in_is_replaced(mounts, service):
+    env = {"AZURE_STORAGE_CONNECTION_STRING": service.connection_string()}
+    mount = mounts(env=env)
+    here = os.open(mount.point, os.O_RDONLY)
+    try:
+        mount.send(signal.SIGKILL)
+        assert mount.has_ended()
+        mount.start(env=env)
+        assert os.listdir(mount.point) is not None
+    finally:
+        os.close(here)
+
+
+def test_nothing_is_mounted_over_the_root(service):
+    failed = run(
+        TABLEFUSE,
+        "mount",
+        "/",
+        env=environment(AZURE_STORAGE_CONNECTION_STRING=service.connection_string()),
+        check=False,
+    )
+    assert failed.returncode == MOUNTING and "/" in failed.stderr
+
+
+def test_what_the_caller_had_open_is_not_kept(mounts, service, tmp_path):
+    env = {"AZURE_STORAGE_CONNECTION_STRING": service.connection_string()}
+    mount = mounts.prepare()
+    lock = tmp_path / "lock"
+    run(
+        "sh",
+        "-c",
+        'exec 9>"$0"; flock 9; "$1" mount "$2"',
+        lock,
+        TABLEFUSE,
+        mount.point,
+        env=environment(**env, **mount.sanitizers()),
+    )
+    mount.adopt()
+    run("flock", "-n", lock, "true")

@@ -2,13 +2,11 @@
 import os
 import signal
 import socket
-import subprocess
 import time
 
 import pytest
 
-from harness import COMMAND_SEC, EXIT_SEC, MOUNT_SEC, TABLEFUSE, Azurite, Sdk, environment
-from harness import free_port, wait_until
+from harness import COMMAND_SEC, MOUNT_SEC, TABLEFUSE, Azurite, Sdk, free_port, wait_until
 
 SLOW_PAGES = "latency=300,short=5"
 ROWS = 40
@@ -42,31 +40,6 @@ def mortal(scratch):
     yield azurite
     sdk.stop()
     azurite.stop()
-
-
-@pytest.fixture
-def begin(mounts):
-    """Starts a process that has ended before the mounts that it uses are undone."""
-    begun = []
-
-    def begin_one(*command, **variables):
-        begun.append(
-            subprocess.Popen(
-                [str(word) for word in command],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                env=environment(**variables),
-                start_new_session=True,
-            )
-        )
-        return begun[-1]
-
-    yield begin_one
-    for process in begun:
-        process.kill()
-        process.communicate(timeout=EXIT_SEC)
 
 
 def half_way(mount, begin, *command):

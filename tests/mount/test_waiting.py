@@ -1,6 +1,8 @@
 """A slow service, and more callers than may wait for it."""
 import errno
 import os
+import signal
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -44,3 +46,29 @@ def test_one_caller_more_than_may_wait_is_told_so(mounts):
         assert all(not future.cancelled() for future in futures)
     assert sorted(set(results)) == [errno.ENOENT, errno.EBUSY]
     assert results.count(errno.EBUSY) == 8
+
+
+@pytest.mark.timeout(120)
+def test_a_name_that_was_known_fails_once(mounts):
+    """The kernel asks for it twice when it gets an error; it is not waited for twice."""
+    mount = mounts("ttl=0.1", faults="fail=get:2+:503:ServerBusy")
+    name = mount / "slow/p/000.json"
+    os.stat(name)
+    time.sleep(0.2)
+    with pytest.raises(OSError) as raised:
+        os.stat(name)
+    assert raised.value.errno == errno.EBUSY
+    assert mount.stats().total("tablefuse_given_up_total") == 1
+
+
+def test_an_interrupt_ends_a_listing_that_has_begun(mounts, begin):
+    """Also of a program that catches the signal: python goes on reading when it gets some names."""
+    mount = mounts(faults="page=50000")
+    os.stat(mount / "slow/p")
+    program = "import os, sys; print(1, flush=True); os.listdir(sys.argv[1])"
+    reader = begin("python3", "-c", program, mount / "slow/p")
+    assert reader.stdout.readline() == "1\n"
+    wait_until(lambda: mount.stats().total("tablefuse_waiting") > 0, what="the listing")
+    reader.send_signal(signal.SIGINT)
+    out, err = reader.communicate(timeout=10)
+    assert reader.returncode != 0 and "KeyboardInterrupt" in err

@@ -150,6 +150,24 @@ static void what_a_thread_looked_up_it_may_open_once(void **state)
     recent_destroy(recent);
 }
 
+static void a_failed_lookup_is_answered_once_more(void **state)
+{
+    (void)state;
+    struct recent *recent;
+    struct failure failure = {.error = -EHOSTUNREACH, .message = "gone"}, found;
+    assert_int_equal(recent_create(&recent), 0);
+    recent_failed(recent, 7, 42, B("name"), &failure, 5000);
+    assert_false(recent_take_failure(recent, 8, 42, B("name"), 5001, &found));
+    assert_true(recent_take_failure(recent, 7, 42, B("name"), 5001, &found));
+    assert_string_equal(found.message, "gone");
+    assert_false(recent_take_failure(recent, 7, 42, B("name"), 5002, &found)); /* once */
+    recent_failed(recent, 7, 42, B("name"), &failure, 5000);
+    assert_false(recent_take_failure(recent, 7, 42, B("other"), 5001, &found));
+    recent_failed(recent, 7, 42, B("name"), &failure, 5000);
+    assert_false(recent_take_failure(recent, 7, 42, B("name"), 5000 + RECENT_FAILURE_MS, &found));
+    recent_destroy(recent);
+}
+
 static void *enter_and_forget(void *table)
 {
     for (int i = 0; i < 5000; i++) {
@@ -184,6 +202,7 @@ int main(void)
         cmocka_unit_test(names_are_per_parent),
         cmocka_unit_test(the_text_stays_while_it_is_open),
         cmocka_unit_test(what_a_thread_looked_up_it_may_open_once),
+        cmocka_unit_test(a_failed_lookup_is_answered_once_more),
         cmocka_unit_test(threads_share_the_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

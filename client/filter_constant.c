@@ -214,8 +214,11 @@ static enum filter_order order_mixed(int64_t integer, double real)
 {
     if (isnan(real))
         return FILTER_UNORDERED;
-    if (real >= 0x1p63 || real < -0x1p63)
-        return real > 0 ? FILTER_LESS : FILTER_GREATER;
+    static const double end = 9223372036854775808.0; /* 2^63: no integer reaches it */
+    if (real >= end)
+        return FILTER_LESS;
+    if (real < -end)
+        return FILTER_GREATER;
     int64_t whole = (int64_t)real;
     if (integer != whole)
         return order_of(integer, whole);

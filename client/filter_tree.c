@@ -234,7 +234,11 @@ static int parse_joined(struct parser *parser, enum filter_node_kind kind, struc
     } while (r > 0);
     if (r < 0)
         return r;
-    *ret = joined->first->next ? TAKE_PTR(joined) : TAKE_PTR(joined->first);
+    bool is_alone = joined->first->next == NULL;
+    struct filter_node *only = joined->first;
+    if (is_alone)
+        joined->first = NULL;
+    *ret = is_alone ? only : TAKE_PTR(joined);
     return 0;
 }
 

@@ -36,7 +36,7 @@ static void wipe(char *secret)
 static int complain(const char *what, const char *reason, enum command_exit code)
 {
     (void)fprintf(stderr, "tablefuse: %s%s%s\n", what, what[0] ? ": " : "", reason);
-    return code;
+    return (int)code;
 }
 
 static int connect_service(struct mount_source *source, const char *name, struct call *call)
@@ -224,7 +224,7 @@ static int complain_service(const struct mount_source *source, const struct fail
     if (!advice && failure->http_status > 0 && !failure->code[0])
         advice = "is this the endpoint of a table service?";
     (void)fprintf(stderr, "%s%s\n", advice ? " -- " : "", advice ? advice : "");
-    return exit_code_of(failure);
+    return (int)exit_code_of(failure);
 }
 
 int mount_source_ask(struct mount_source *source)

@@ -105,7 +105,9 @@ static enum delimiter take_delimiter(struct multipart *multipart, struct bytes *
         if (delimiter == NO_DELIMITER)
             continue;
         *ret_before = bytes_first(multipart->rest, begin);
-        multipart->rest = delimiter == PARTS_END ? (struct bytes){0} : rest;
+        if (delimiter == PARTS_END)
+            rest.size = 0;
+        multipart->rest = rest;
         return delimiter;
     }
     return NO_DELIMITER;

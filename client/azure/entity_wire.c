@@ -13,7 +13,7 @@ static bool is_line_end(struct bytes text)
 static void append_raw(struct buffer *ret, struct bytes raw)
 {
     while (raw.size > 0) {
-        const char *found = memchr(raw.data, '\xE2', raw.size);
+        const char *found = memchr(raw.data, 0xE2, raw.size);
         size_t n = found ? (size_t)(found - raw.data) : raw.size;
         (void)buffer_append(ret, bytes_first(raw, n));
         raw = bytes_skip(raw, n);

@@ -93,7 +93,7 @@ static bool set_transport(CURL *easy, const struct http *http)
     failed |= curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
     if (http->options.ca_file) { /* and no others */
         failed |= curl_easy_setopt(easy, CURLOPT_CAINFO, http->options.ca_file);
-        failed |= curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+        failed |= curl_easy_setopt(easy, CURLOPT_CAPATH, (char *)NULL);
     }
     if (!http->options.use_proxy)
         failed |= curl_easy_setopt(easy, CURLOPT_PROXY, ""); /* whatever the environment says */
@@ -332,10 +332,10 @@ static bool set_request(CURL *easy, const struct http_request *request, struct c
 /* As a new handle: what the request lent to it goes. */
 static void clear_request(CURL *easy)
 {
-    (void)curl_easy_setopt(easy, CURLOPT_HTTPHEADER, NULL);
-    (void)curl_easy_setopt(easy, CURLOPT_POSTFIELDS, NULL);
+    (void)curl_easy_setopt(easy, CURLOPT_HTTPHEADER, (struct curl_slist *)NULL);
+    (void)curl_easy_setopt(easy, CURLOPT_POSTFIELDS, (char *)NULL);
     (void)curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L);
-    (void)curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, NULL);
+    (void)curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, (char *)NULL);
 }
 
 static int perform(const struct http *http, struct exchange *exchange,

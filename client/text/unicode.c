@@ -79,7 +79,8 @@ int utf8_append(struct buffer *ret, uint32_t character)
     char text[4];
     if (UNICODE_IS_SURROGATE(character))
         return -EILSEQ;
-    return buffer_append(ret, (struct bytes){text, sequence_encode(character, text)});
+    size_t n = sequence_encode(character, text);
+    return buffer_append(ret, (struct bytes){text, n});
 }
 
 size_t cesu8_encode(uint32_t character, char ret[CESU8_MAX_BYTES])
@@ -93,7 +94,8 @@ size_t cesu8_encode(uint32_t character, char ret[CESU8_MAX_BYTES])
 int cesu8_append(struct buffer *ret, uint32_t character)
 {
     char text[CESU8_MAX_BYTES];
-    return buffer_append(ret, (struct bytes){text, cesu8_encode(character, text)});
+    size_t n = cesu8_encode(character, text);
+    return buffer_append(ret, (struct bytes){text, n});
 }
 
 int utf8_append_cesu8(struct buffer *ret_utf8, struct bytes cesu8)

@@ -102,7 +102,7 @@ static int look_up_once(struct request *request, const struct inode *parent, str
 void lookup_ops_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
     struct request request;
-    struct fuse_entry_param entry;
+    struct fuse_entry_param entry = {0};
     _cleanup_(place_finish) struct place place = {0};
     request_begin(&request, req, "lookup");
     const struct inode *directory = inode_table_find(request.fs->inodes, parent);

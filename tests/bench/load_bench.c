@@ -28,13 +28,13 @@ static void make_batch(uint64_t first, struct rows *rows)
     buffer_clear(&rows->texts);
     for (size_t i = 0; i < BATCH; i++) {
         char key[32];
-        (void)snprintf(key, sizeof(key), "evt-%08llu", (unsigned long long)(first + i));
+        (void)snprintf(key, sizeof(key), "evt-%08llu", (unsigned long long)first + i);
         (void)position_append(&rows->positions, BYTES_LITERAL("all"), bytes_of(key));
         (void)buffer_append_format(&rows->texts,
                                    "{\n  \"PartitionKey\": \"all\",\n  \"RowKey\": \"%s\",\n"
                                    "  \"Name\": \"%0300llu\",\n  \"Row\": %llu\n}\n",
-                                   key, (unsigned long long)(first + i),
-                                   (unsigned long long)(first + i) % 2147483648U);
+                                   key, (unsigned long long)first + i,
+                                   ((unsigned long long)first + i) % 2147483648U);
         ends[i + 1][0] = rows->positions.size;
         ends[i + 1][1] = rows->texts.size;
     }

@@ -379,7 +379,7 @@ static void what_is_not_understood_is_ambiguous(void **state)
 /* Cut anywhere: unknown, until the boundary behind the last part has come. */
 static void expect_unknown_when_cut(struct bytes body, int error)
 {
-    const char *last = NULL, *found = body.data;
+    const char *last = body.data, *found = body.data;
     while ((found = strstr(found, BOUNDARY)) != NULL)
         last = found++;
     size_t whole = (size_t)(last - body.data) + strlen(BOUNDARY);

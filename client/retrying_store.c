@@ -177,7 +177,7 @@ static int doubt_write(struct retrying_store *self, const struct request *reques
         return r;
     }
     call->failure = refused;
-    call->failure.is_ambiguous = false;
+    call->failure.is_ambiguous = true; /* made and changed again, or never made: nobody can tell */
     return error;
 }
 

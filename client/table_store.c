@@ -258,7 +258,11 @@ int table_store_write(struct table_store *store, const char *table, const struct
         r = check_write(&writes[i], (int)i, call);
     if (r == 0)
         r = check_batch(writes, n, call);
-    return r < 0 ? r : store->ops->write(store, table, writes, n, call, ret);
+    if (r == 0)
+        r = store->ops->write(store, table, writes, n, call, ret);
+    if (r < 0 && n == 1)
+        call->failure.operation = -1; /* there is no other */
+    return r;
 }
 
 int table_store_create_table(struct table_store *store, const char *table, struct call *call)

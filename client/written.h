@@ -5,8 +5,9 @@
  * the first. What another client wrote in the very same words counts as ours; nobody can tell. */
 #include "client/table_store.h"
 
-/* 1: it was made, all of it; ret holds the versions that are stored. 0: it was not. -errno: the
- * rows could not be read, the reason in call. */
+/* 1: it was made, all of it; ret holds the versions that are stored. 0: they are not as it would
+ * have left them: it was not made, or others have changed them since. -errno: the rows could not be
+ * read, the reason in call. */
 int written_check(struct table_store *store, const char *table, const struct write *writes,
                   size_t n, struct call *call, struct write_result *ret);
 

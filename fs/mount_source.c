@@ -33,10 +33,25 @@ static void wipe(char *secret)
     free(secret);
 }
 
+static int complain_failure(const char *what, const struct failure *failure, enum command_exit code)
+{
+    (void)fprintf(stderr, "tablefuse: %s%s%s%s%s\n", what, what[0] ? ": " : "", failure->message,
+                  failure->advice ? " -- " : "", failure->advice ? failure->advice : "");
+    return (int)code;
+}
+
 static int complain(const char *what, const char *reason, enum command_exit code)
 {
     (void)fprintf(stderr, "tablefuse: %s%s%s\n", what, what[0] ? ": " : "", reason);
     return (int)code;
+}
+
+/* The environment's secrets are not for an account in a file; blanked all the same. */
+static void drop_secrets(void)
+{
+    wipe(take_secret("AZURE_STORAGE_CONNECTION_STRING"));
+    wipe(take_secret("AZURE_STORAGE_KEY"));
+    wipe(take_secret("AZURE_STORAGE_SAS_TOKEN"));
 }
 
 static int connect_service(struct mount_source *source, const char *name, struct call *call)
@@ -79,7 +94,7 @@ static int open_service(struct mount_source *source, const struct mount_source_o
     if (r == 0)
         r = set_table(source, options->table, &call);
     if (r < 0)
-        return complain("", call.failure.message, EXIT_CONFIGURATION);
+        return complain_failure("", &call.failure, EXIT_CONFIGURATION);
     const struct azure_store_options azure = {.connection = &source->connection,
                                               .ca_file = options->ca_cert};
     r = http_global_init();
@@ -115,9 +130,10 @@ static char *resolve_file(const char *file)
 static int open_local(struct mount_source *source, const struct mount_source_options *options)
 {
     struct call call = {.deadline_ms = clock_now_ms(&clock_system) + QUESTION_MS};
+    drop_secrets();
     int r = set_table(source, options->table, &call);
     if (r < 0)
-        return complain("", call.failure.message, EXIT_CONFIGURATION);
+        return complain_failure("", &call.failure, EXIT_CONFIGURATION);
     source->local_path = resolve_file(options->name + strlen(LOCAL_SOURCE));
     if (!source->local_path)
         return complain(options->name, strerror(errno), EXIT_CONFIGURATION);
@@ -125,7 +141,7 @@ static int open_local(struct mount_source *source, const struct mount_source_opt
         return complain(options->name, "an account cannot lie inside its own mount",
                         EXIT_CONFIGURATION);
     r = local_store_create(source->local_path, &clock_system, &call, &source->store);
-    return r < 0 ? complain(options->name, call.failure.message, EXIT_CONFIGURATION) : 0;
+    return r < 0 ? complain_failure(options->name, &call.failure, EXIT_CONFIGURATION) : 0;
 }
 
 typedef int wrapper(struct table_store *inner, const struct clock *clock, struct table_store **ret);

@@ -261,9 +261,10 @@ static int parse_source(struct endpoint *ret, struct bytes source, struct call *
     struct bytes table = source;
     struct bytes account = take_until(&table, '/');
     if (!endpoint_is_account_name(account))
-        return call_fail(call, -EINVAL,
-                         "SOURCE is no URL, and no account name: 3 to 24 of the characters "
-                         "a-z and 0-9");
+        return call_fail(
+            call, -EINVAL,
+            "SOURCE is no URL, no local:FILE, and no account name: 3 to 24 of the characters "
+            "a-z and 0-9");
     int r = parse_composed(ret, "SOURCE", BYTES_LITERAL("https"), account,
                            BYTES_LITERAL(DEFAULT_SUFFIX), call);
     return r < 0 ? r : endpoint_set_table(ret, table, call);

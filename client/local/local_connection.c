@@ -159,6 +159,18 @@ bool local_connection_is_read_only(const struct local_connection *connection)
     return sqlite3_db_readonly(connection->database, "main") != 0;
 }
 
+bool local_connection_could_not_write(const struct local_connection *connection)
+{
+    int code = sqlite3_extended_errcode(connection->database);
+    return code == SQLITE_FULL || code == SQLITE_IOERR_WRITE;
+}
+
+void local_connection_fold(struct local_connection *connection)
+{
+    (void)sqlite3_wal_checkpoint_v2(connection->database, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL,
+                                    NULL);
+}
+
 int local_connection_fail_damaged(struct local_connection *connection)
 {
     struct call nobody = {0}, *call = connection->call ? connection->call : &nobody;

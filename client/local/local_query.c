@@ -122,7 +122,8 @@ static int look_at_row(struct scan *scan, const struct row *row)
     scan->rows++;
     scan->bytes += row->text.size;
     buffer_clear(&scan->last);
-    (void)buffer_append(&scan->last, row->position);
+    if (buffer_append(&scan->last, row->position) < 0) /* longer than any key is */
+        return local_connection_fail_damaged(scan->connection);
     if (scan->rows % ROWS_BETWEEN_CHECKS == 0) {
         int r = local_check_call(local_connection_call(scan->connection), scan->clock);
         if (r < 0)

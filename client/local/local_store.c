@@ -7,10 +7,14 @@
 #include "client/local/local_tables.h"
 #include "client/local/local_writer.h"
 
+#include <sys/stat.h>
+
 struct local_store {
     struct table_store store;
     const struct clock *clock;
     char *real_path;
+    dev_t device; /* of the file that was opened */
+    ino_t inode;
     struct local_readers *readers;
     struct local_writer *writer; /* NULL: the file is read-only */
 };
@@ -20,12 +24,31 @@ static struct local_store *local_store_of(struct table_store *store)
     return (struct local_store *)((char *)store - offsetof(struct local_store, store));
 }
 
+/* Is the file still the one that was opened? What SQLite would read of two files is no account. */
+static int check_file(const struct local_store *self, struct call *call)
+{
+    struct stat status;
+    if (stat(self->real_path, &status) == 0 && status.st_dev == self->device &&
+        status.st_ino == self->inode)
+        return 0;
+    (void)call_fail(call, -ESTALE, "the account's file was replaced, moved or deleted");
+    call->failure.advice = "unmount, put the right file in its place, and mount again";
+    return -ESTALE;
+}
+
+static int take_reader(const struct local_store *self, struct call *call,
+                       struct local_connection **ret)
+{
+    int r = check_file(self, call);
+    return r < 0 ? r : local_readers_take(self->readers, call, ret);
+}
+
 static int local_query(struct table_store *store, const struct query *query, struct call *call,
                        struct page_builder *builder, struct continuation **ret_next)
 {
     struct local_store *self = local_store_of(store);
     struct local_connection *connection;
-    int r = local_readers_take(self->readers, call, &connection);
+    int r = take_reader(self, call, &connection);
     if (r < 0)
         return r;
     r = local_query_rows(connection, self->clock, query, builder, ret_next);
@@ -38,7 +61,7 @@ static int local_get(struct table_store *store, const char *table, struct bytes 
 {
     struct local_store *self = local_store_of(store);
     struct local_connection *connection;
-    int r = local_readers_take(self->readers, call, &connection);
+    int r = take_reader(self, call, &connection);
     if (r < 0)
         return r;
     r = local_query_row(connection, table, position, builder);
@@ -53,7 +76,7 @@ static int local_list_tables(struct table_store *store, const char *only,
     struct local_store *self = local_store_of(store);
     struct local_connection *connection;
     size_t size = ret->names.size;
-    int r = local_readers_take(self->readers, call, &connection);
+    int r = take_reader(self, call, &connection);
     if (r < 0)
         return r;
     r = local_tables_list(connection, only, after, ret, ret_next);
@@ -66,7 +89,8 @@ static int local_list_tables(struct table_store *store, const char *only,
 static int check_writable(const struct local_store *self, struct call *call)
 {
     call->failure = (struct failure){0};
-    return self->writer ? 0 : call_fail(call, -EROFS, "the account's file is read-only");
+    return self->writer ? check_file(self, call)
+                        : call_fail(call, -EROFS, "the account's file is read-only");
 }
 
 static int local_write(struct table_store *store, const char *table, const struct write *writes,
@@ -149,8 +173,14 @@ int local_store_create(const char *path, const struct clock *clock, struct call 
     int r = local_file_find(path, call, &self->real_path);
     if (r == 0)
         r = open_writer(self, call); /* first: it makes an account of an empty file */
-    if (r == 0)
+    struct stat status;
+    if (r == 0 && stat(self->real_path, &status) < 0)
+        r = call_fail(call, -errno, "the account's file: %s", strerror(errno));
+    if (r == 0) {
+        self->device = status.st_dev;
+        self->inode = status.st_ino;
         r = local_readers_create(self->real_path, clock, call, &self->readers);
+    }
     if (r < 0)
         return r;
     *ret = &TAKE_PTR(self)->store;

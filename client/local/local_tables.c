@@ -1,5 +1,6 @@
 #include "client/local/local_tables.h"
 #include "client/local/local_failure.h"
+#include "client/text/table_name.h"
 #include "client/local/local_query.h"
 
 #include <ctype.h>
@@ -31,6 +32,8 @@ static int check_name(const char *table, struct call *call)
 static int append_name(struct local_connection *connection, struct bytes name,
                        struct table_names *ret)
 {
+    if (!table_name_is_legal(name))
+        return local_connection_fail_damaged(connection);
     (void)buffer_append(&ret->names, name);
     int r = buffer_append_char(&ret->names, '\0');
     return r < 0 ? call_fail(local_connection_call(connection), r, "too many tables") : 0;

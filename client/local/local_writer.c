@@ -4,7 +4,7 @@
 #include "client/local/monitor.h"
 
 #define TOGETHER_MAX 64  /* changes in a transaction */
-#define SWEPT_ROWS   256 /* of dropped tables, with each commit: more than a batch brings */
+#define SWEPT_ROWS   256 /* of dropped tables, with each change: more than a batch brings */
 
 enum state {
     QUEUED,
@@ -68,20 +68,20 @@ static int forget_table(struct local_connection *connection, int64_t id)
     return local_connection_step(connection, statement);
 }
 
-static int sweep_table(struct local_connection *connection, int64_t id)
+static int sweep_table(struct local_connection *connection, int64_t id, int64_t rows)
 {
     _cleanup_(local_statement_finish) sqlite3_stmt *statement =
         local_connection_statement(connection, LOCAL_SWEEP);
     (void)sqlite3_bind_int64(statement, 1, id);
-    (void)sqlite3_bind_int64(statement, 2, SWEPT_ROWS);
+    (void)sqlite3_bind_int64(statement, 2, rows);
     int r = local_connection_step(connection, statement);
-    if (r == 0 && local_connection_changes(connection) < SWEPT_ROWS)
+    if (r == 0 && (int64_t)local_connection_changes(connection) < rows)
         r = forget_table(connection, id);
     return r;
 }
 
 /* A few rows of a dropped table: dropping one is short however many rows it has. */
-static int sweep(struct local_connection *connection)
+static int sweep(struct local_connection *connection, int64_t rows)
 {
     _cleanup_(local_statement_finish) sqlite3_stmt *statement =
         local_connection_statement(connection, LOCAL_FIND_DROPPED);
@@ -90,7 +90,17 @@ static int sweep(struct local_connection *connection)
         return r;
     int64_t id = sqlite3_column_int64(statement, 0);
     (void)sqlite3_reset(statement); /* the row that it reads from is about to go */
-    return sweep_table(connection, id);
+    return sweep_table(connection, id, rows);
+}
+
+/* Damage among dropped rows must not keep others from being written: then they stay. -errno: SQLite
+ * has given up the whole transaction. */
+static int try_to_sweep(struct local_connection *connection, int64_t rows)
+{
+    int r = local_connection_run(connection, LOCAL_BEGIN_PART);
+    if (r == 0 && sweep(connection, rows) < 0 && local_connection_is_in_transaction(connection))
+        r = local_connection_run(connection, LOCAL_UNDO_PART);
+    return r < 0 ? r : local_connection_run(connection, LOCAL_KEEP_PART);
 }
 
 static int make_change(struct local_transaction *transaction, struct local_change *change)
@@ -119,8 +129,9 @@ static int make_part(struct local_transaction *transaction, struct local_change 
 static int commit(struct local_connection *connection, struct call *call)
 {
     int r = local_connection_run(connection, LOCAL_COMMIT);
-    /* what stands in the WAL already may be found there after a power cut */
-    call->failure.is_ambiguous = r < 0 && r != -ENOSPC;
+    /* what stands in the WAL already may be found there after a power cut; nothing does when not
+     * even that could be written */
+    call->failure.is_ambiguous = r < 0 && !local_connection_could_not_write(connection);
     return r;
 }
 
@@ -143,7 +154,7 @@ static int make_parts(struct local_writer *writer, struct group *group, struct c
     if (transaction.timestamp != last)
         r = write_last_timestamp(connection, transaction.timestamp);
     if (r == 0)
-        r = sweep(connection);
+        r = try_to_sweep(connection, (int64_t)group->count * SWEPT_ROWS);
     return r == 0 ? commit(connection, call) : r;
 }
 
@@ -200,6 +211,7 @@ static void settle_group(struct local_writer *writer, struct group *group, int r
         struct local_change *change = group->changes[i];
         if (r < 0 && group->count > 1) {
             change->is_alone = true;
+            change->is_ambiguous |= failure->is_ambiguous;
             enqueue(writer, change);
             continue;
         }
@@ -267,7 +279,7 @@ static void wait_for_turn(struct local_writer *writer, struct local_change *chan
 
 int local_writer_make(struct local_writer *writer, struct local_change *change)
 {
-    change->is_alone = false;
+    change->is_alone = change->is_ambiguous = false;
     monitor_enter(&writer->monitor);
     enqueue(writer, change);
     while (change->state != DONE) {
@@ -277,6 +289,10 @@ int local_writer_make(struct local_writer *writer, struct local_change *change)
             wait_for_turn(writer, change);
     }
     monitor_leave(&writer->monitor);
+    if (change->result == 0)
+        change->call->failure = (struct failure){0}; /* of a commit with others, perhaps */
+    else
+        change->call->failure.is_ambiguous |= change->is_ambiguous;
     return change->result;
 }
 
@@ -299,6 +315,7 @@ void local_writer_destroy(struct local_writer *writer)
 {
     if (!writer)
         return;
+    local_connection_fold(writer->connection); /* others may have the file open still */
     local_connection_close(writer->connection);
     monitor_finish(&writer->monitor);
     free(writer);

@@ -27,7 +27,8 @@ struct local_change {
     /* private to local_writer.c: */
     TAILQ_ENTRY(local_change) entry;
     int result, state;
-    bool is_alone; /* a commit together with others failed: whose fault was it? */
+    bool is_alone;     /* a commit together with others failed: whose fault was it? */
+    bool is_ambiguous; /* and what stands in the WAL of it may be found after a power cut */
 };
 
 struct local_writer;

@@ -18,13 +18,23 @@ static bool is_same_property(const struct entity_property *a, const struct entit
     return bytes_equal(a->lines, b->lines) || is_same_double(&a->value, &b->value);
 }
 
+/* The next property; not the keys, which a text to be written need not have. */
+static int next_property(struct entity_lines *lines, struct entity_property *ret)
+{
+    int r;
+    do
+        r = entity_lines_next(lines, ret);
+    while (r > 0 && ret->role != ENTITY_PROPERTY);
+    return r;
+}
+
 /* The next property of `whole` that does not stand before `property`. */
 static int seek(struct entity_lines *whole, const struct entity_property *property,
                 struct entity_property *ret)
 {
     int r;
     do
-        r = entity_lines_next(whole, ret);
+        r = next_property(whole, ret);
     while (r > 0 && entity_property_compare(ret, property) < 0);
     return r;
 }
@@ -41,13 +51,13 @@ bool entity_text_includes(struct bytes whole, struct bytes part)
     int r, s = 1;
     entity_lines_init(&whole_lines, whole);
     entity_lines_init(&part_lines, part);
-    while ((r = entity_lines_next(&part_lines, &property)) > 0) {
+    while ((r = next_property(&part_lines, &property)) > 0) {
         s = seek(&whole_lines, &property, &found);
         if (s <= 0 || entity_property_compare(&found, &property) != 0 ||
             !is_same_property(&found, &property))
             return false;
     }
     while (s > 0) /* the rest must be canonical, too */
-        s = entity_lines_next(&whole_lines, &found);
+        s = next_property(&whole_lines, &found);
     return r == 0 && s == 0;
 }

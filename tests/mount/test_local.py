@@ -1,4 +1,5 @@
 """Accounts in one file: `tablefuse mount local:FILE`. No server, the same tree."""
+import errno
 import os
 import pathlib
 import signal
@@ -74,7 +75,7 @@ def test_the_sample(local, account, tmp_path):
     assert sum(len(files) for _, _, files in os.walk(mount.point)) == 23
 
 
-@pytest.mark.parametrize("shape", ["guid", "package", "single", "ten", "ticks", "skew", "small"])
+@pytest.mark.parametrize("shape", ["guid", "customer", "package", "single", "ten", "ticks", "dates", "skew", "long", "small"])
 def test_shapes_are_reproducible_and_whole(local, account, shape):
     rows = 3000
     done = fill(account, "shape", shape, rows)
@@ -175,10 +176,28 @@ def test_files_that_are_no_account(mounts, account, content):
         assert account.read_bytes() == before, "what is not ours is left alone"
 
 
-def test_a_file_that_may_not_be_written_is_read(local, account):
-    fill(account, "tab", "small", 10)
-    account.chmod(0o400)
-    assert len(os.listdir(local() / "tab")) > 0
+def test_a_file_that_is_replaced_is_an_error_not_another_account(local, account):
+    fill(account, "one", "small", 50)
+    mount = local("ttl=0")
+    assert os.listdir(mount.point) == ["one"]
+    other = account.with_name(account.name + "-other")
+    fill(other, "two", "small", 500)
+    os.replace(other, account)
+    with pytest.raises(OSError) as raised:
+        os.listdir(mount.point)
+    assert raised.value.errno == errno.ESTALE
+    assert "replaced" in mount.control("errors")
+
+
+def test_the_file_alone_holds_what_a_loader_has_written(local, account, scratch):
+    mount = local()  # which has the file open
+    fill(account, "one", "single", 500)
+    copy = scratch / "copy.tablefuse"
+    copy.write_bytes(account.read_bytes())
+    with sqlite3.connect(f"file:{copy}?mode=ro", uri=True) as database:
+        assert database.execute("SELECT count(*) FROM entities").fetchone() == (500,)
+    copy.unlink()
+    assert mount.is_mounted()
 
 
 def test_an_account_inside_its_own_mount_is_refused(mounts):

@@ -247,10 +247,12 @@ static const struct {
      "SOURCE holds user information, which is not used here"},
     {"Acct",
      {.key = KEY},
-     "SOURCE is no URL, and no account name: 3 to 24 of the characters a-z and 0-9"},
+     "SOURCE is no URL, no local:FILE, and no account name: 3 to 24 of the characters a-z "
+     "and 0-9"},
     {"/tab",
      {.key = KEY},
-     "SOURCE is no URL, and no account name: 3 to 24 of the characters a-z and 0-9"},
+     "SOURCE is no URL, no local:FILE, and no account name: 3 to 24 of the characters a-z "
+     "and 0-9"},
     {"acct/tab/more",
      {.key = KEY},
      "the table name is not a letter followed by 2 to 62 letters and digits"},

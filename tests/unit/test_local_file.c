@@ -159,7 +159,11 @@ static int read_as_nobody(const char *path)
 static void give_to_nobody(const char *path, mode_t mode)
 {
     char folder[4200];
-    (void)snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(path, '/') - path), path);
+    (void)snprintf(folder, sizeof(folder), "%s", path);
+    char *slash = strrchr(folder, '/');
+    assert_non_null(slash);
+    if (slash)
+        *slash = '\0';
     assert_int_equal(chmod(path, mode), 0);
     if (geteuid() == 0) {
         assert_int_equal(chown(path, NOBODY, NOBODY), 0);

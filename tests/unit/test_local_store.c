@@ -61,7 +61,7 @@ static void preconditions_are_the_service_s(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
         int r = write_row(store, kinds[i], "r", "\"A\": 3", old.etag, &call, NULL);
         assert_refused(r, &call, -ESTALE, 412, "UpdateConditionNotSatisfied");
-        assert_int_equal(call.failure.operation, 0);
+        assert_int_equal(call.failure.operation, -1);
         r = write_row(store, kinds[i], "absent", "\"A\": 3", "*", &call, NULL);
         assert_refused(r, &call, -ENOENT, 404, "ResourceNotFound");
         r = write_row(store, kinds[i], "absent", "\"A\": 3", new.etag, &call, NULL);
@@ -137,7 +137,7 @@ static void what_the_service_would_not_store_is_refused(void **state)
         struct call call;
         int r = write_row(store, WRITE_INSERT, cases[i].row_key, cases[i].lines, "", &call, NULL);
         assert_refused(r, &call, cases[i].error, 400, cases[i].code);
-        assert_int_equal(call.failure.operation, 0);
+        assert_int_equal(call.failure.operation, -1);
     }
     assert_int_equal(count_all(store), 0);
     table_store_destroy(store);

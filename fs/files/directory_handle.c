@@ -112,10 +112,11 @@ static uint64_t number_of(const struct packing *packing, const char *name, uint6
 }
 
 /* READDIR: a name, a number and a type are all that is asked for. */
-static void pack_plain(struct packing *packing, const char *name, mode_t type, uint64_t number,
+static void pack_plain(struct packing *packing, const char *name, mode_t type, uint64_t listed,
                        uint64_t cookie)
 {
-    struct fuse_entry_param entry = {.attr = {.st_ino = number, .st_mode = type}};
+    struct fuse_entry_param entry = {
+        .attr = {.st_ino = number_of(packing, name, listed), .st_mode = type}};
     pack(packing, name, &entry, cookie);
 }
 
@@ -139,16 +140,16 @@ static int pack_listed(struct packing *packing, const struct listing_entry *list
     const char *name = r == 0 ? buffer_string(&buffer) : NULL;
     if (!name)
         return r < 0 ? r : -ENOMEM;
-    uint64_t number = number_of(packing, name, listed->number);
     if (!packing->is_plus) {
-        pack_plain(packing, name, is_entity ? S_IFREG : S_IFDIR, number, cookie);
+        pack_plain(packing, name, is_entity ? S_IFREG : S_IFDIR, listed->number, cookie);
         return 0;
     }
     r = listed->kind == LISTING_TABLE ? place_child(parent, listed->key, &place)
                                       : place_of_key(parent, listed->key, &place);
     if (r < 0)
         return r == -ENOENT ? -EPROTO : r; /* never ENOENT: readers take that for the end */
-    return pack_entered(packing, name, &place, is_entity ? &listed->entity : NULL, number, cookie);
+    return pack_entered(packing, name, &place, is_entity ? &listed->entity : NULL, listed->number,
+                        cookie);
 }
 
 static int pack_listing(struct packing *packing, uint64_t cookie)
@@ -173,7 +174,7 @@ static int pack_control(struct packing *packing, uint64_t cookie)
     packing->request->caller.valid_ms = 1000;
     for (; cookie < CONTROL_FILES && !packing->is_full; cookie++) {
         const char *name = control_file_names[cookie];
-        uint64_t number = number_of(packing, name, account_number(fs->account, NULL));
+        uint64_t number = account_number(fs->account, NULL);
         uint64_t next = DOT_ENTRIES + cookie + 1;
         if (!packing->is_plus) {
             pack_plain(packing, name, S_IFREG, number, next);

@@ -31,9 +31,9 @@ static int check_file(const struct local_store *self, struct call *call)
     if (stat(self->real_path, &status) == 0 && status.st_dev == self->device &&
         status.st_ino == self->inode)
         return 0;
-    (void)call_fail(call, -ESTALE, "the account's file was replaced, moved or deleted");
+    (void)call_fail(call, -EIO, "the account's file was replaced, moved or deleted");
     call->failure.advice = "unmount, put the right file in its place, and mount again";
-    return -ESTALE;
+    return -EIO;
 }
 
 static int take_reader(const struct local_store *self, struct call *call,

@@ -185,7 +185,10 @@ def test_a_file_that_is_replaced_is_an_error_not_another_account(local, account)
     os.replace(other, account)
     with pytest.raises(OSError) as raised:
         os.listdir(mount.point)
-    assert raised.value.errno == errno.ESTALE
+    assert raised.value.errno == errno.EIO
+    with pytest.raises(OSError) as raised:  # never "not there"
+        os.stat(mount.point / "one" / ("p" * 237 + "#~" + "0" * 16))
+    assert raised.value.errno == errno.EIO
     assert "replaced" in mount.control("errors")
 
 

@@ -1,0 +1,31 @@
+#ifndef CACHE_READ_OVERLAY_H
+#define CACHE_READ_OVERLAY_H
+/* What this mount sees: the range cache, and what it misses is read. Any thread, no lock of its
+ * own. A lookup, a listing, "is it empty" are all one question: what follows range.lo? */
+#include "cache/read/reader.h"
+
+struct overlay;
+int overlay_create(struct range_cache *cache, struct reader *reader, struct overlay **ret);
+void overlay_destroy(struct overlay *overlay); /* takes NULL; not what it was created with */
+
+struct ahead {       /* what a miss asks for */
+    struct bytes hi; /* may lie behind the question's range; empty: there */
+    int top;
+    bool keys_only;
+};
+
+struct seen {
+    struct run run;   /* the caller's to finish */
+    int64_t asked_ms; /* when the oldest of what it rests on was asked; also of "none" */
+    size_t fetched_rows, fetched_bytes; /* what was read for it; 0: it was known */
+    bool was_fetched;
+};
+
+/* The next rows of question->range: 1 and rows in ret->run, 0: surely none, -errno with the reason
+ * in caller->call (-ENOENT: no such table). */
+int overlay_next(struct overlay *overlay, struct caller *caller, const struct question *question,
+                 const struct ahead *ahead, struct seen *ret);
+
+DEFINE_CLEANUP(struct overlay *, overlay_destroy);
+
+#endif

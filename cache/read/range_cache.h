@@ -1,0 +1,61 @@
+#ifndef CACHE_READ_RANGE_CACHE_H
+#define CACHE_READ_RANGE_CACHE_H
+/* What was read. Per table two ordered maps of pages (with texts; keys only), clipped so that no
+ * two pieces of a map overlap, so that each position has at most one answer of each kind. Bounded
+ * in bytes over all tables. How fresh an answer must be is an argument of the question, not a
+ * property of a page. Any thread, never blocks, no I/O; one leaf mutex. Rows handed out hold their
+ * page.
+ *
+ * table NULL is the account: its "rows" are the tables, their positions the tables' names. */
+#include "cache/read/stamp.h"
+#include "client/page.h"
+
+struct range_cache;
+int range_cache_create(size_t max_bytes, struct range_cache **ret);
+void range_cache_destroy(struct range_cache *cache); /* takes NULL */
+
+/* Puts page_range(page) in, in place of everything there but what is younger. A page with texts
+ * replaces keys too; a page of keys leaves older texts, which stay for who may have them so old. A
+ * deleted row is an empty page over it. When it is too much, pages leave: first those that were
+ * passed, then the least recently used; never this one, and none that somebody else holds (its
+ * memory would stay). Takes a reference. 0, or -ENOMEM: then nothing that is wrong stays, at most
+ * less. */
+int range_cache_put(struct range_cache *cache, const char *table, struct page *page,
+                    struct stamp stamp);
+/* The table is gone: so are its pages, and what was asked before `stamp` is not taken any more. */
+void range_cache_drop_table(struct range_cache *cache, const char *table, struct stamp stamp);
+
+struct question { /* what follows range.lo? */
+    const char *table;
+    struct range range;
+    struct stamp since;
+    bool keys_suffice; /* an answer without texts will do */
+};
+
+enum known {
+    KNOWN_ROWS,  /* the next rows: all of *ret_run, in order, whatever lies between is absent */
+    KNOWN_EMPTY, /* surely none in the range */
+    KNOWN_NOT,   /* no row before ret_until, unknown from there on */
+};
+
+/* ret_run is the caller's to finish. ret_asked_ms: when the oldest of what the answer rests on was
+ * asked (of KNOWN_NOT: unchanged where nothing was known). ret_until is cleared first, and filled
+ * for KNOWN_NOT alone. enum known, or -ENOMEM. */
+int range_cache_next(struct range_cache *cache, const struct question *question,
+                     struct run *ret_run, int64_t *ret_asked_ms, struct buffer *ret_until);
+
+/* A reader went past everything in the range: pages that lie wholly in it are evicted first, unless
+ * somebody asks for them again. Looks from the range's end back to the first that was passed
+ * already, so that it can be told at each step. */
+void range_cache_passed(struct range_cache *cache, const char *table, struct range range);
+
+struct range_cache_stats {
+    uint64_t hits, misses; /* answers; KNOWN_NOT is a miss */
+    uint64_t evicted;      /* pages */
+    size_t pages, bytes;   /* now */
+};
+void range_cache_stats(struct range_cache *cache, struct range_cache_stats *ret);
+
+DEFINE_CLEANUP(struct range_cache *, range_cache_destroy);
+
+#endif

@@ -5,6 +5,7 @@
 
 struct caller {
     struct call call;
+    uint64_t process;    /* thread group and its start time in one number; 0: never seen before */
     int64_t patience_ms; /* how long to go on without progress: each answered page puts the deadline
                             off by it */
     int64_t valid_ms;    /* out: how long the kernel may keep the answer, a "no" as well */

@@ -13,7 +13,7 @@
 struct slot {
     pid_t thread; /* 0: free */
     int64_t read_ms;
-    char command[PROCESS_COMMAND_SIZE];
+    struct process process;
 };
 
 struct process_ids {
@@ -67,22 +67,38 @@ static uint64_t status_number(const char *status, const char *name, int base)
     return found ? strtoull(found + strlen(name), NULL, base) : 0;
 }
 
-static void read_command(pid_t thread, char ret[PROCESS_COMMAND_SIZE])
+/* A stat file: "ID (command) S ...", the start the 22nd of its fields. A command may hold anything,
+ * also ") 1 2 3": its end is the last parenthesis. */
+static bool parse_stat(char *stat, struct process *ret)
 {
-    char status[4096], command[64];
-    ret[0] = '\0';
-    if (!read_proc(thread, "status", status, sizeof(status)))
-        return;
-    pid_t group = (pid_t)status_number(status, "\nTgid:", 10);
-    if (!read_proc(group, "comm", command, sizeof(command)))
-        return;
-    command[strcspn(command, "\n")] = '\0';
-    (void)snprintf(ret, PROCESS_COMMAND_SIZE, "%.*s", PROCESS_COMMAND_SIZE - 1, command);
+    const char *command = strchr(stat, '(');
+    char *end = strrchr(stat, ')');
+    const char *field = end;
+    for (int number = 2; field && number < 22; number++)
+        field = strchr(field + 1, ' ');
+    if (!command || !field)
+        return false;
+    *end = '\0';
+    (void)snprintf(ret->command, sizeof(ret->command), "%.*s", PROCESS_COMMAND_SIZE - 1,
+                   command + 1);
+    ret->number = strtoull(field, NULL, 10) << PROCESS_GROUP_BITS;
+    return true;
 }
 
-void process_ids_command(struct process_ids *ids, pid_t thread, char ret[PROCESS_COMMAND_SIZE])
+static void read_process(pid_t thread, struct process *ret)
 {
-    ret[0] = '\0';
+    char text[4096];
+    *ret = (struct process){0};
+    if (!read_proc(thread, "status", text, sizeof(text)))
+        return;
+    uint64_t group = status_number(text, "\nTgid:", 10);
+    if (read_proc((pid_t)group, "stat", text, sizeof(text)) && parse_stat(text, ret))
+        ret->number |= group;
+}
+
+void process_ids_find(struct process_ids *ids, pid_t thread, struct process *ret)
+{
+    *ret = (struct process){0};
     if (thread <= 0)
         return;
     struct slot *slot = &ids->slots[thread % SLOTS];
@@ -91,16 +107,14 @@ void process_ids_command(struct process_ids *ids, pid_t thread, char ret[PROCESS
     (void)pthread_mutex_lock(&ids->lock);
     bool is_known = slot->thread == thread && now_ms - slot->read_ms < KEPT_MS;
     if (is_known)
-        memcpy(ret, slot->command, PROCESS_COMMAND_SIZE);
+        *ret = slot->process;
     (void)pthread_mutex_unlock(&ids->lock);
     if (is_known)
         return;
 
-    struct slot fresh = {.thread = thread, .read_ms = now_ms};
-    read_command(thread, fresh.command);
-    memcpy(ret, fresh.command, PROCESS_COMMAND_SIZE);
+    read_process(thread, ret);
     (void)pthread_mutex_lock(&ids->lock);
-    *slot = fresh;
+    *slot = (struct slot){.thread = thread, .read_ms = now_ms, .process = *ret};
     (void)pthread_mutex_unlock(&ids->lock);
 }
 

@@ -17,12 +17,13 @@ void request_begin(struct request *request, fuse_req_t req, const char *operatio
     struct file_system *fs = request_fs(req);
     *request = (struct request){
         .req = req, .fs = fs, .operation = operation, .context = fuse_req_ctx(req)};
-    process_ids_command(fs->processes, request->context->pid, request->command);
+    process_ids_find(fs->processes, request->context->pid, &request->process);
     request->caller =
         (struct caller){.call = {.deadline_ms = clock_now_ms(fs->clock) + REQUEST_PATIENCE_MS,
                                  .is_cancelled = is_cancelled,
                                  .context = request,
-                                 .command = request->command},
+                                 .command = request->process.command},
+                        .process = request->process.number,
                         .patience_ms = REQUEST_PATIENCE_MS};
 }
 
@@ -54,7 +55,7 @@ void request_note(struct request *request, int error, const struct place *place)
         return;
     struct failure_record record = {.at_100ns = clock_utc_100ns(request->fs->clock),
                                     .operation = request->operation,
-                                    .command = request->command,
+                                    .command = request->process.command,
                                     .failure = request->caller.call.failure};
     record.failure.error = error;
     if (place && place->kind == PLACE_ENTITY) {

@@ -16,7 +16,7 @@ struct request {
     struct file_system *fs;
     const char *operation;
     const struct fuse_ctx *context;
-    char command[PROCESS_COMMAND_SIZE];
+    struct process process;
     struct caller caller;
     bool is_waiting; /* counted among those who may wait */
 };

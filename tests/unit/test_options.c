@@ -1,12 +1,8 @@
 #define FUSE_USE_VERSION 312
 #include "fs/options.h"
-#include "fs/process_id.h"
 #include "tests/unit/unit.h"
 
 #include <fuse_opt.h>
-#include <pthread.h>
-#include <signal.h>
-#include <unistd.h>
 
 static int parse(const char *text, struct options *ret, struct buffer *ret_left)
 {
@@ -86,63 +82,12 @@ static void seconds_have_fractions(void **state)
     }
 }
 
-static void *name_of_this_thread(void *ids)
-{
-    static char command[PROCESS_COMMAND_SIZE];
-    process_ids_command(ids, gettid(), command);
-    return command;
-}
-
-static void a_thread_is_known_by_its_process(void **state)
-{
-    (void)state;
-    struct process_ids *ids;
-    char command[PROCESS_COMMAND_SIZE], own[PROCESS_COMMAND_SIZE];
-    assert_int_equal(process_ids_create(&clock_system, &ids), 0);
-    process_ids_command(ids, getpid(), own);
-    assert_memory_equal(own, "test_options", 12);
-    pthread_t thread;
-    void *name;
-    assert_int_equal(pthread_create(&thread, NULL, name_of_this_thread, ids), 0);
-    assert_int_equal(pthread_join(thread, &name), 0);
-    assert_string_equal(name, own);
-    process_ids_command(ids, 0, command);
-    assert_string_equal(command, "");
-    process_ids_command(ids, INT32_MAX, command);
-    assert_string_equal(command, "");
-    process_ids_destroy(ids);
-}
-
-static void only_signals_that_end_count(void **state)
-{
-    (void)state;
-    sigset_t set, before;
-    assert_int_equal(sigemptyset(&set), 0);
-    assert_int_equal(sigaddset(&set, SIGURG), 0);
-    assert_int_equal(sigaddset(&set, SIGINT), 0);
-    assert_int_equal(sigprocmask(SIG_BLOCK, &set, &before), 0);
-    assert_false(process_is_being_ended(gettid()));
-    assert_int_equal(raise(SIGURG), 0);
-    assert_false(process_is_being_ended(gettid()));
-    assert_int_equal(raise(SIGINT), 0);
-    assert_true(process_is_being_ended(gettid()));
-    int signal_number;
-    assert_int_equal(sigwait(&set, &signal_number), 0);
-    assert_int_equal(sigwait(&set, &signal_number), 0);
-    assert_false(process_is_being_ended(gettid()));
-    assert_int_equal(sigprocmask(SIG_SETMASK, &before, NULL), 0);
-    assert_true(process_is_being_ended(0));
-    assert_true(process_is_being_ended(INT32_MAX));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(our_options_are_taken_and_those_of_fuse_left),
         cmocka_unit_test(nonsense_is_refused),
         cmocka_unit_test(seconds_have_fractions),
-        cmocka_unit_test(a_thread_is_known_by_its_process),
-        cmocka_unit_test(only_signals_that_end_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

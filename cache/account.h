@@ -9,7 +9,8 @@
 struct account;
 
 struct account_options {
-    int64_t ttl_ms; /* how old an answer may be */
+    int64_t ttl_ms;     /* how old an answer may be */
+    size_t cache_bytes; /* of what was read */
 };
 
 /* Takes the store on success. The sink is told each failure that failure_log_add is told. */

@@ -39,6 +39,7 @@ static const char usage[] =
     "  -z               unmount now, finish when the last user is done\n"
     "  -o ro            read-only (this version always is)\n"
     "  -o ttl=SECONDS   how old an answer may be (default 1; fractions allowed; 0: always ask)\n"
+    "  -o cache_size=N  bytes kept of what was read, or 512K, 64M, 2G (default 64M)\n"
     "  -o uid=, gid=    owner of every file (default: who mounts)\n"
     "  -o umask=OCTAL   permissions taken from 0777 and 0666 (default: the mounter's umask)\n"
     "  -o allow_other   other users may enter; the kernel checks the permissions\n"
@@ -81,10 +82,10 @@ static int describe_configuration(const struct mount_command *command, struct bu
 {
     const struct options *options = &command->options;
     (void)mount_source_append_description(command->source, ret);
-    return buffer_append_format(ret, "ttl %lld.%03lld\nuid %u\ngid %u\numask %03o\nca_cert %s\n",
-                                (long long)options->ttl_ms / 1000,
-                                (long long)options->ttl_ms % 1000, options->uid, options->gid,
-                                options->umask, options->ca_cert ? options->ca_cert : "-");
+    return buffer_append_format(
+        ret, "ttl %lld.%03lld\ncache_size %zu\nuid %u\ngid %u\numask %03o\nca_cert %s\n",
+        (long long)options->ttl_ms / 1000, (long long)options->ttl_ms % 1000, options->cache_bytes,
+        options->uid, options->gid, options->umask, options->ca_cert ? options->ca_cert : "-");
 }
 
 static void tell_failure(void *context, const struct failure_record *record)
@@ -124,7 +125,8 @@ static bool on_ready(void *context)
 static int create_file_system(struct mount_command *command)
 {
     struct file_system *fs = &command->fs;
-    const struct account_options options = {.ttl_ms = command->options.ttl_ms};
+    const struct account_options options = {.ttl_ms = command->options.ttl_ms,
+                                            .cache_bytes = command->options.cache_bytes};
     _cleanup_(place_finish) struct place root = {0};
     fs->clock = &clock_system;
     fs->attributes = (struct attributes){.uid = command->options.uid,

@@ -4,12 +4,13 @@
 
 #include <fuse_lowlevel.h>
 
-#define MAX_TTL_MS ((uint64_t)24 * 3600 * 1000)
+#define MAX_TTL_MS      ((uint64_t)24 * 3600 * 1000)
+#define MAX_CACHE_BYTES ((uint64_t)64 << 30)
 
 /* As they stand on the command line; checked afterwards, because fuse_opt's own numbers take
  * trailing garbage. */
 struct raw_options {
-    char *table, *ca_cert, *ttl, *uid, *gid, *umask;
+    char *table, *ca_cert, *ttl, *cache_size, *uid, *gid, *umask;
     int allow_other, rw;
 };
 
@@ -22,6 +23,7 @@ static const struct fuse_opt option_table[] = {
     TEXT_OPTION(table),
     TEXT_OPTION(ca_cert),
     TEXT_OPTION(ttl),
+    TEXT_OPTION(cache_size),
     TEXT_OPTION(uid),
     TEXT_OPTION(gid),
     TEXT_OPTION(umask),
@@ -36,6 +38,7 @@ static void raw_options_finish(struct raw_options *raw)
     free(raw->table);
     free(raw->ca_cert);
     free(raw->ttl);
+    free(raw->cache_size);
     free(raw->uid);
     free(raw->gid);
     free(raw->umask);
@@ -63,6 +66,23 @@ bool options_parse_seconds(const char *text, int64_t *ret_ms)
         return false;
     *ret_ms = (int64_t)(seconds * 1000 + ms);
     return seconds * 1000 + ms <= MAX_TTL_MS;
+}
+
+bool options_parse_bytes(const char *text, size_t *ret)
+{
+    static const char units[] = "KMG";
+    struct bytes digits = bytes_of(text);
+    const char *unit = digits.size > 0 ? strchr(units, digits.data[digits.size - 1]) : NULL;
+    int shift = 0;
+    if (unit) {
+        digits.size--;
+        shift = 10 * (int)(unit - units + 1);
+    }
+    uint64_t count;
+    if (!bytes_parse_unsigned(digits, MAX_CACHE_BYTES >> shift, &count))
+        return false;
+    *ret = (size_t)(count << shift);
+    return true;
 }
 
 static bool parse_octal(const char *text, mode_t *ret)
@@ -100,6 +120,8 @@ static int check(const struct raw_options *raw, struct options *ret)
     }
     if (raw->ttl && !options_parse_seconds(raw->ttl, &ret->ttl_ms))
         return refuse("ttl", raw->ttl, "seconds, at most 86400, for example 0.5");
+    if (raw->cache_size && !options_parse_bytes(raw->cache_size, &ret->cache_bytes))
+        return refuse("cache_size", raw->cache_size, "bytes, at most 64G, for example 64M");
     if (raw->uid && !parse_id(raw->uid, &ret->uid))
         return refuse("uid", raw->uid, "a number");
     if (raw->gid && !parse_id(raw->gid, &ret->gid))
@@ -125,8 +147,11 @@ static int add_fixed_options(struct fuse_args *args, const struct options *optio
 int options_parse(struct fuse_args *args, uid_t uid, gid_t gid, mode_t umask, struct options *ret)
 {
     struct raw_options raw = {0};
-    struct options options = {
-        .ttl_ms = OPTIONS_DEFAULT_TTL_MS, .uid = uid, .gid = gid, .umask = umask};
+    struct options options = {.ttl_ms = OPTIONS_DEFAULT_TTL_MS,
+                              .cache_bytes = OPTIONS_DEFAULT_CACHE_BYTES,
+                              .uid = uid,
+                              .gid = gid,
+                              .umask = umask};
     int r = fuse_opt_parse(args, &raw, option_table, NULL) == 0 ? 0 : -EINVAL;
     if (r == 0)
         r = check(&raw, &options);

@@ -7,12 +7,14 @@
 
 struct fuse_args;
 
-#define OPTIONS_DEFAULT_TTL_MS 1000
+#define OPTIONS_DEFAULT_TTL_MS      1000
+#define OPTIONS_DEFAULT_CACHE_BYTES ((size_t)64 << 20)
 
 struct options {
     char *table;   /* its directory is the root; NULL: none */
     char *ca_cert; /* a file; NULL: the system's certificates */
     int64_t ttl_ms;
+    size_t cache_bytes; /* of what was read */
     uid_t uid;
     gid_t gid;
     mode_t umask;
@@ -25,5 +27,8 @@ int options_parse(struct fuse_args *args, uid_t uid, gid_t gid, mode_t umask, st
 void options_finish(struct options *options);
 /* Seconds with an optional fraction, "0.25", to milliseconds; false: no number, or over a day. */
 bool options_parse_seconds(const char *text, int64_t *ret_ms);
+/* A number of bytes, with K, M or G behind it of 1024, 1024^2, 1024^3 bytes; false: no number, or
+ * over 64G. */
+bool options_parse_bytes(const char *text, size_t *ret);
 
 #endif

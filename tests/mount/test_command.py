@@ -281,6 +281,10 @@ def test_usage_errors(arguments):
         "ttl=",
         "ttl=soon",
         "ttl=-1",
+        "cache_size=",
+        "cache_size=some",
+        "cache_size=1T",
+        "cache_size",
         "uid=",
         "uid=-1",
         "uid=99999999999",
@@ -315,6 +319,7 @@ def test_help_and_version():
         "emulator",
         "AZURE_STORAGE_CONNECTION_STRING",
         "ttl=",
+        "cache_size=",
         "uid=",
         "gid=",
         "umask=",
@@ -372,9 +377,10 @@ def test_the_mount_table(mounts):
 
 
 def test_options_of_fuse(mounts):
-    mount = mounts("fsname=mine,ttl=0.25", "noatime")
+    mount = mounts("fsname=mine,ttl=0.25,cache_size=1M", "noatime")
     lines = pathlib.Path("/proc/self/mounts").read_text().splitlines()
     assert f"mine {mount.point} fuse.tablefuse" in [" ".join(line.split()[:3]) for line in lines]
+    assert {"ttl 0.250", "cache_size 1048576"} <= set(mount.control("config").splitlines())
     assert_serves(mount)
 
 
@@ -410,6 +416,7 @@ def test_control_files(mount):
     assert pathlib.Path(f"/proc/{mount.pid}").exists()
     config = mount.control("config")
     assert ACCOUNT in config and KEY not in config
+    assert {"ttl 1.000", "cache_size 67108864"} <= set(config.splitlines())
     for name in ("stats", "errors", "version", "config"):
         assert run("cat", mount / ".tablefuse" / name).stdout is not None
         assert os.stat(mount / ".tablefuse" / name).st_size == 0

@@ -23,11 +23,12 @@ static void our_options_are_taken_and_those_of_fuse_left(void **state)
     struct options options;
     struct buffer left;
     buffer_init(&left, 1000);
-    assert_int_equal(
-        parse("ro,ttl=0.25,uid=1000,gid=1001,umask=077,table=t1x,ca_cert=/f,max_read=4096",
-              &options, &left),
-        0);
+    assert_int_equal(parse("ro,ttl=0.25,cache_size=2M,uid=1000,gid=1001,umask=077,"
+                           "table=t1x,ca_cert=/f,max_read=4096",
+                           &options, &left),
+                     0);
     assert_int_equal(options.ttl_ms, 250);
+    assert_int_equal(options.cache_bytes, 2 << 20);
     assert_int_equal(options.uid, 1000);
     assert_int_equal(options.gid, 1001);
     assert_int_equal(options.umask, 077);
@@ -42,7 +43,8 @@ static void our_options_are_taken_and_those_of_fuse_left(void **state)
     buffer_clear(&left);
     assert_int_equal(parse("allow_other", &options, &left), 0);
     assert_non_null(strstr(buffer_string(&left), "allow_other,default_permissions"));
-    assert_int_equal(options.ttl_ms, OPTIONS_DEFAULT_TTL_MS);
+    assert_int_equal(options.ttl_ms, 1000);
+    assert_int_equal(options.cache_bytes, 64 << 20);
     assert_int_equal(options.uid, 1);
     assert_int_equal(options.gid, 2);
     assert_int_equal(options.umask, 022);
@@ -53,11 +55,11 @@ static void our_options_are_taken_and_those_of_fuse_left(void **state)
 static void nonsense_is_refused(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"ttl=",     "ttl=-1",    "ttl=1s",         "ttl=.",
-                                      "ttl=1e3",  "ttl=86401", "ttl=nan",        "ttl=0.1234x",
-                                      "uid=root", "uid=-1",    "uid=4294967295", "gid=1x",
-                                      "umask=8",  "umask=",    "umask=01777",    "umask=22x",
-                                      "ca_cert=", "rw",        "table="};
+    static const char *const bad[] = {
+        "ttl=",    "ttl=-1",      "ttl=1s",       "ttl=.",     "ttl=1e3",        "ttl=86401",
+        "ttl=nan", "ttl=0.1234x", "uid=root",     "uid=-1",    "uid=4294967295", "gid=1x",
+        "umask=8", "umask=",      "umask=01777",  "umask=22x", "ca_cert=",       "rw",
+        "table=",  "cache_size=", "cache_size=1T"};
     struct options options;
     struct buffer left;
     buffer_init(&left, 1000);
@@ -82,12 +84,56 @@ static void seconds_have_fractions(void **state)
     }
 }
 
+static void bytes_have_units(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint64_t expected;
+    } cases[] = {{"0", 0},
+                 {"0G", 0},
+                 {"1", 1},
+                 {"1023", 1023},
+                 {"1K", 1024},
+                 {"64M", (uint64_t)64 << 20},
+                 {"3G", (uint64_t)3 << 30},
+                 {"64G", (uint64_t)64 << 30},
+                 {"67108864K", (uint64_t)64 << 30},
+                 {"68719476736", (uint64_t)64 << 30}};
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        size_t bytes;
+        assert_true(options_parse_bytes(cases[i].text, &bytes));
+        assert_int_equal(bytes, cases[i].expected);
+    }
+    static const char *const bad[] = {"",
+                                      "-1",
+                                      "M",
+                                      "1T",
+                                      "1MM",
+                                      "1m",
+                                      "1.5G",
+                                      " 1",
+                                      "1 M",
+                                      "K1",
+                                      "65G",
+                                      "68719476737",
+                                      "18446744073709551617",
+                                      "18014398509481984K"};
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        size_t bytes = 12345;
+        if (options_parse_bytes(bad[i], &bytes))
+            fail_msg("%s was taken", bad[i]);
+        assert_int_equal(bytes, 12345);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(our_options_are_taken_and_those_of_fuse_left),
         cmocka_unit_test(nonsense_is_refused),
         cmocka_unit_test(seconds_have_fractions),
+        cmocka_unit_test(bytes_have_units),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

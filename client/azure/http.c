@@ -1,10 +1,10 @@
 #include "client/azure/http.h"
 #include "client/azure/http_header.h"
+#include "client/condition.h"
 
 #include <curl/curl.h>
 #include <pthread.h>
 
-#define WAKE_MS           50 /* how often a waiting exchange looks at its call */
 #define HEADERS_MAX_BYTES ((size_t)64 << 10)
 
 /* A handle and what it is doing; between exchanges it rests in the pool with its connection. Each
@@ -159,17 +159,12 @@ static int check_call(const struct http *http, struct call *call, int64_t end_ms
                           "the service did not answer in time");
 }
 
-/* An idle one, or leave to make one (NULL, true); false after WAKE_MS without. */
+/* An idle one, or leave to make one (NULL, true); false after a moment without. */
 static bool take_from_pool(struct http *http, struct exchange **ret)
 {
-    struct timespec until;
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += (long)WAKE_MS * 1000000;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
     (void)pthread_mutex_lock(&http->lock);
     if (!http->idle && http->exchanges == HTTP_EXCHANGES_MAX)
-        (void)pthread_cond_timedwait(&http->freed, &http->lock, &until);
+        condition_wait(&http->freed, &http->lock);
     struct exchange *exchange = http->idle;
     bool may_create = !exchange && http->exchanges < HTTP_EXCHANGES_MAX;
     if (exchange)
@@ -221,7 +216,7 @@ static int drive(const struct http *http, CURLM *multi, struct call *call, CURLc
         int r = check_call(http, call, end_ms);
         if (r < 0)
             return r;
-        (void)curl_multi_poll(multi, NULL, 0, WAKE_MS, NULL);
+        (void)curl_multi_poll(multi, NULL, 0, CONDITION_WAIT_MS, NULL);
     }
     const CURLMsg *message = curl_multi_info_read(multi, &left);
     *ret_code = message ? message->data.result : CURLE_FAILED_INIT;
@@ -382,16 +377,12 @@ void http_answer_finish(struct http_answer *answer)
 
 static int init_lock(struct http *http)
 {
-    pthread_condattr_t attributes;
     if (pthread_mutex_init(&http->lock, NULL) != 0)
         return -ENOMEM;
-    (void)pthread_condattr_init(&attributes);
-    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    int r = pthread_cond_init(&http->freed, &attributes);
-    (void)pthread_condattr_destroy(&attributes);
-    if (r != 0)
+    int r = condition_init(&http->freed);
+    if (r < 0)
         (void)pthread_mutex_destroy(&http->lock);
-    return r == 0 ? 0 : -ENOMEM;
+    return r;
 }
 
 int http_global_init(void)

@@ -51,10 +51,11 @@ static pid_t start_child(void)
 {
     pid_t child = fork();
     assert_true(child >= 0);
-    if (child == 0)
+    if (child == 0) {
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    while (child == 0)
         (void)pause();
+        _exit(0);
+    }
     return child;
 }
 

@@ -2,8 +2,13 @@
 #define CACHE_READ_PROCESS_HISTORY_H
 /* What each process did here: what it listed, so that a tool that lists first and opens later is
  * served from what its listing brought; and whether it reads in key order, so that a miss asks for
- * what comes next. Bounded: the last PROCESS_HISTORY_SIZE processes, for each the last few
- * directories. Any thread, never blocks; one leaf mutex. Process 0 is never remembered. */
+ * what comes next. Any thread, never blocks; one leaf mutex. Process 0 is never remembered; nor is
+ * what there is no memory for, which costs requests and nothing else.
+ *
+ * Bounded: the last PROCESS_HISTORY_SIZE processes, for each the last 8 directories that it listed,
+ * the last 4 partitions that it reads, and its last question. Each of the 13 is a table and
+ * positions, 16 KiB at most; with keys of ordinary length some 100 bytes: 3 KiB a process, 3 MiB in
+ * all. */
 #include "cache/address.h"
 #include "client/page.h"
 
@@ -15,23 +20,31 @@ struct process_history;
 int process_history_create(int64_t ttl_ms, size_t max_bytes, struct process_history **ret);
 void process_history_destroy(struct process_history *history); /* takes NULL */
 
-/* The process reads a listing of the directory that it began at began_ms (its first READDIR). True
- * when it came from another directory, which does not hold this one: that is left behind, and its
- * table and range are appended to ret_left: table NUL lo hi, lo_size and hi_size long. */
-struct left {
-    struct buffer text; /* table NUL lo hi */
-    size_t table_size, lo_size;
-    bool has_table; /* false: the account */
+/* A range of a table, in memory of its own. */
+struct region {
+    const char *table; /* NULL: the account */
+    struct range range;
+    struct buffer text; /* what the two are views of */
 };
+void region_init(struct region *region);
+void region_finish(struct region *region);
+
+/* The process reads a listing of the directory that it began at began_ms (its first READDIR); one
+ * of the same directory that began at another time is forgotten. True when the process listed
+ * another directory last, which does not hold this one: that is left behind, and is put into
+ * ret_left (initialized). */
 bool process_history_listed(struct process_history *history, uint64_t process,
                             const struct directory *directory, int64_t began_ms, int64_t now_ms,
-                            struct left *ret_left);
+                            struct region *ret_left);
 
-/* As of when an answer about `position` (of a row, or where a directory begins) will do for this
- * process: now - ttl; where the process has listed a range that holds it, and was reading that
- * listing within the last 30 s: min(now - ttl, max(began - ttl, now - 30 s)). But now - ttl for one
- * name that it asks for again and again (a shell in a loop): for PROCESS_HISTORY_REPEAT_MS without
- * asking for another. Tools open what they have just looked at within microseconds. */
+/* As of when an answer about `position` (of a row, or where a directory begins; with table NULL a
+ * table's name) will do for this process: now - ttl; where the process has listed what holds it,
+ * and was reading that listing less than 30 s ago: min(now - ttl, max(began - ttl, now - 30 s)), of
+ * several listings the least. Whoever has listed something of a table has seen that table.
+ *
+ * But now - ttl for one name that it asks for again and again (a shell in a loop): for
+ * PROCESS_HISTORY_REPEAT_MS and longer, without asking for another but the table and the directory
+ * that lead to it. Tools open what they have just looked at within microseconds. */
 #define PROCESS_HISTORY_REPEAT_MS 100
 int64_t process_history_not_before(struct process_history *history, uint64_t process,
                                    const char *table, struct bytes position, int64_t now_ms);

@@ -1,0 +1,394 @@
+#include "cache/read/process_history.h"
+#include "client/table_store.h"
+
+#include <bsd/sys/tree.h>
+#include <pthread.h>
+#include <sys/queue.h>
+
+#define DIRECTORIES      8
+#define PASSAGES         4
+#define REGION_MAX_BYTES ((size_t)16 << 10)
+#define ORDERED_STREAK   2 /* so many rows, each behind the one before, are no accident */
+
+/* A directory; without a region it is none. */
+struct listed {
+    struct region where;
+    int64_t began_ms, last_ms;
+};
+
+/* Through a partition; without a region it is none. */
+struct passage {
+    struct region last; /* lo is the row that was asked for last */
+    int streak;         /* asks in key order up to that one */
+    size_t asks;        /* since the last miss */
+    size_t missed_rows; /* what was read for that */
+    size_t row_bytes;   /* average of the last miss that brought rows; 0: none yet */
+};
+
+/* Of a process; its arrays begin with what was used last. */
+struct record {
+    RB_ENTRY(record) by_number;
+    TAILQ_ENTRY(record) by_use;
+    uint64_t number;
+    struct listed listed[DIRECTORIES];
+    struct passage passages[PASSAGES];
+    struct region question; /* lo is the position; the last one that did not lead to it */
+    int64_t question_ms;    /* when it was asked first */
+};
+
+static int compare_numbers(const struct record *a, const struct record *b)
+{
+    return (a->number > b->number) - (a->number < b->number);
+}
+
+RB_HEAD(record_tree, record);
+TAILQ_HEAD(record_list, record);
+RB_GENERATE_INTERNAL(record_tree, record, by_number, compare_numbers,
+                     static __attribute__((unused)))
+
+struct process_history {
+    int64_t ttl_ms;
+    size_t max_bytes;
+    pthread_mutex_t lock;
+    /* guarded by lock */
+    struct record_tree records;
+    struct record_list by_use; /* the last used first */
+    size_t count;
+};
+
+int process_history_create(int64_t ttl_ms, size_t max_bytes, struct process_history **ret)
+{
+    struct process_history *history = calloc(1, sizeof(*history));
+    if (!history)
+        return -ENOMEM;
+    int r = pthread_mutex_init(&history->lock, NULL);
+    if (r != 0) {
+        free(history);
+        return -r;
+    }
+    history->ttl_ms = ttl_ms;
+    history->max_bytes = max_bytes;
+    RB_INIT(&history->records);
+    TAILQ_INIT(&history->by_use);
+    *ret = history;
+    return 0;
+}
+
+void region_init(struct region *region)
+{
+    *region = (struct region){0};
+    buffer_init(&region->text, REGION_MAX_BYTES);
+}
+
+void region_finish(struct region *region)
+{
+    buffer_finish(&region->text);
+    region_init(region);
+}
+
+static void region_clear(struct region *region)
+{
+    buffer_clear(&region->text);
+    region->table = NULL;
+    region->range = (struct range){0};
+}
+
+static bool region_is_set(const struct region *region)
+{
+    return region->text.size > 0;
+}
+
+/* False where it is too long or there is no memory: the region is none then. */
+static bool region_set(struct region *region, const char *table, struct range range)
+{
+    struct buffer *text = &region->text;
+    region_clear(region);
+    (void)buffer_append_string(text, table ? table : "");
+    (void)buffer_append_char(text, '\0');
+    (void)buffer_append(text, range.lo);
+    if (buffer_append(text, range.hi) < 0) {
+        region_clear(region);
+        return false;
+    }
+    region->table = table ? text->data : NULL;
+    region->range.hi = bytes_skip(buffer_bytes(text), text->size - range.hi.size);
+    region->range.lo = (struct bytes){region->range.hi.data - range.lo.size, range.lo.size};
+    return true;
+}
+
+static bool is_same_table(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static bool is_listing_of(const struct listed *listed, const struct directory *directory)
+{
+    const struct region *where = &listed->where;
+    return region_is_set(where) && is_same_table(where->table, directory->table) &&
+           bytes_equal(where->range.lo, directory->range.lo) &&
+           bytes_equal(where->range.hi, directory->range.hi);
+}
+
+static bool holds_directory(const struct listed *listed, const struct directory *directory)
+{
+    const struct region *where = &listed->where;
+    if (!region_is_set(where))
+        return false;
+    if (!where->table) /* the account holds everything */
+        return true;
+    return is_same_table(where->table, directory->table) &&
+           bytes_compare(where->range.lo, directory->range.lo) <= 0 &&
+           bytes_compare(directory->range.hi, where->range.hi) <= 0;
+}
+
+static bool holds_position(const struct listed *listed, const char *table, struct bytes position)
+{
+    const struct region *where = &listed->where;
+    if (!region_is_set(where))
+        return false;
+    if (!where->table)
+        return true;
+    if (!table) /* what was listed of a table shows that the table is there */
+        return bytes_equal(bytes_of(where->table), position);
+    return is_same_table(where->table, table) && range_holds(where->range, position);
+}
+
+static struct record *record_create(uint64_t number)
+{
+    struct record *record = calloc(1, sizeof(*record));
+    if (!record)
+        return NULL;
+    record->number = number;
+    region_init(&record->question);
+    for (size_t i = 0; i < DIRECTORIES; i++)
+        region_init(&record->listed[i].where);
+    for (size_t i = 0; i < PASSAGES; i++)
+        region_init(&record->passages[i].last);
+    return record;
+}
+
+static void record_destroy(struct record *record)
+{
+    region_finish(&record->question);
+    for (size_t i = 0; i < DIRECTORIES; i++)
+        region_finish(&record->listed[i].where);
+    for (size_t i = 0; i < PASSAGES; i++)
+        region_finish(&record->passages[i].last);
+    free(record);
+}
+
+static void drop_locked(struct process_history *history, struct record *record)
+{
+    RB_REMOVE(record_tree, &history->records, record);
+    TAILQ_REMOVE(&history->by_use, record, by_use);
+    history->count--;
+    record_destroy(record);
+}
+
+void process_history_destroy(struct process_history *history)
+{
+    if (!history)
+        return;
+    while (!TAILQ_EMPTY(&history->by_use))
+        drop_locked(history, TAILQ_FIRST(&history->by_use));
+    (void)pthread_mutex_destroy(&history->lock);
+    free(history);
+}
+
+/* NULL: not remembered */
+static struct record *find_locked(struct process_history *history, uint64_t number)
+{
+    struct record *record = RB_ROOT(&history->records);
+    while (record && record->number != number)
+        record = number < record->number ? RB_LEFT(record, by_number) : RB_RIGHT(record, by_number);
+    if (record) {
+        TAILQ_REMOVE(&history->by_use, record, by_use);
+        TAILQ_INSERT_HEAD(&history->by_use, record, by_use);
+    }
+    return record;
+}
+
+/* NULL: process 0, or no memory */
+static struct record *find_or_add_locked(struct process_history *history, uint64_t number)
+{
+    struct record *record = find_locked(history, number);
+    if (record || number == 0 || !(record = record_create(number)))
+        return record;
+    if (history->count == PROCESS_HISTORY_SIZE)
+        drop_locked(history, TAILQ_LAST(&history->by_use, record_list));
+    RB_INSERT(record_tree, &history->records, record);
+    TAILQ_INSERT_HEAD(&history->by_use, record, by_use);
+    history->count++;
+    return record;
+}
+
+/* Where the directory is, or will be: in place of what was not listed for longest. */
+static size_t find_listed(const struct record *record, const struct directory *directory)
+{
+    size_t i = 0;
+    while (i < DIRECTORIES - 1 && !is_listing_of(&record->listed[i], directory))
+        i++;
+    return i;
+}
+
+static void note_listed(struct record *record, const struct directory *directory, int64_t began_ms,
+                        int64_t now_ms)
+{
+    size_t i = find_listed(record, directory);
+    struct listed listed = record->listed[i];
+    memmove(&record->listed[1], &record->listed[0], i * sizeof(listed));
+    if (!is_listing_of(&listed, directory))
+        (void)region_set(&listed.where, directory->table, directory->range);
+    listed.began_ms = began_ms;
+    listed.last_ms = now_ms;
+    record->listed[0] = listed;
+}
+
+bool process_history_listed(struct process_history *history, uint64_t process,
+                            const struct directory *directory, int64_t began_ms, int64_t now_ms,
+                            struct region *ret_left)
+{
+    bool has_left = false;
+    (void)pthread_mutex_lock(&history->lock);
+    struct record *record = find_or_add_locked(history, process);
+    if (record) {
+        const struct listed *last = &record->listed[0];
+        if (region_is_set(&last->where) && !holds_directory(last, directory))
+            has_left = region_set(ret_left, last->where.table, last->where.range);
+        note_listed(record, directory, began_ms, now_ms);
+    }
+    (void)pthread_mutex_unlock(&history->lock);
+    return has_left;
+}
+
+/* Is it a table or directory on the path to the position of `question`? */
+static bool leads_to(const char *table, struct bytes position, const struct region *question)
+{
+    if (!table)
+        return question->table && bytes_equal(position, bytes_of(question->table));
+    return is_same_table(table, question->table) && position_row_key(position).size == 0 &&
+           bytes_start_with(question->range.lo, position);
+}
+
+/* Notes the question. True for one name again and again; with it, what leads to it is asked for
+ * wherever the kernel's answers about that have expired, too. */
+static bool asks_again(struct record *record, const char *table, struct bytes position,
+                       int64_t now_ms)
+{
+    struct region *question = &record->question;
+    if (region_is_set(question)) {
+        if (is_same_table(table, question->table) && bytes_equal(position, question->range.lo))
+            return now_ms - record->question_ms >= PROCESS_HISTORY_REPEAT_MS;
+        if (leads_to(table, position, question))
+            return false;
+    }
+    (void)region_set(question, table, (struct range){.lo = position});
+    record->question_ms = now_ms;
+    return false;
+}
+
+int64_t process_history_not_before(struct process_history *history, uint64_t process,
+                                   const char *table, struct bytes position, int64_t now_ms)
+{
+    int64_t not_before_ms = now_ms - history->ttl_ms;
+    int64_t oldest_ms = now_ms - PROCESS_HISTORY_KEPT_MS;
+    (void)pthread_mutex_lock(&history->lock);
+    struct record *record = find_locked(history, process);
+    bool is_served = record && !asks_again(record, table, position, now_ms);
+    for (size_t i = 0; is_served && i < DIRECTORIES; i++) {
+        const struct listed *listed = &record->listed[i];
+        if (listed->last_ms > oldest_ms && holds_position(listed, table, position))
+            not_before_ms = MIN(not_before_ms, MAX(listed->began_ms - history->ttl_ms, oldest_ms));
+    }
+    (void)pthread_mutex_unlock(&history->lock);
+    return not_before_ms;
+}
+
+static bool is_in_partition(const struct passage *passage, const char *table, struct bytes position)
+{
+    const struct region *last = &passage->last;
+    return region_is_set(last) && is_same_table(last->table, table) &&
+           bytes_equal(position_partition_key(last->range.lo), position_partition_key(position));
+}
+
+/* Where the passage through the position's partition is, or will be: in place of what was not used
+ * for longest. */
+static size_t find_passage(const struct record *record, const char *table, struct bytes position)
+{
+    size_t i = 0;
+    while (i < PASSAGES - 1 && !is_in_partition(&record->passages[i], table, position))
+        i++;
+    return i;
+}
+
+static void advance(struct passage *passage, const char *table, struct bytes position)
+{
+    if (!is_in_partition(passage, table, position)) {
+        *passage = (struct passage){.last = passage->last, .asks = 1};
+    } else {
+        int order = bytes_compare(position, passage->last.range.lo);
+        if (order == 0)
+            return;
+        passage->streak = order > 0 ? MIN(passage->streak + 1, TABLE_STORE_PAGE_ROWS) : 0;
+        passage->asks++;
+    }
+    (void)region_set(&passage->last, table, (struct range){.lo = position});
+}
+
+static struct passage *go_to(struct record *record, const char *table, struct bytes position)
+{
+    size_t i = find_passage(record, table, position);
+    struct passage passage = record->passages[i];
+    memmove(&record->passages[1], &record->passages[0], i * sizeof(passage));
+    advance(&passage, table, position);
+    record->passages[0] = passage;
+    return &record->passages[0];
+}
+
+static int rows_to_ask(const struct passage *passage, size_t max_bytes)
+{
+    if (passage->streak < ORDERED_STREAK)
+        return 1;
+    size_t rows = MIN((size_t)passage->streak * 2, (size_t)TABLE_STORE_PAGE_ROWS);
+    if (passage->row_bytes > 0)
+        rows = MIN(rows, max_bytes / passage->row_bytes);
+    return (int)MAX(rows, 1);
+}
+
+struct reading process_history_ask(struct process_history *history, uint64_t process,
+                                   const char *table, struct bytes position)
+{
+    struct reading reading = {.rows = 1};
+    (void)pthread_mutex_lock(&history->lock);
+    struct record *record = find_or_add_locked(history, process);
+    if (record) {
+        const struct passage *passage = go_to(record, table, position);
+        reading.rows = rows_to_ask(passage, history->max_bytes);
+        reading.is_in_order = passage->streak >= ORDERED_STREAK;
+    }
+    (void)pthread_mutex_unlock(&history->lock);
+    return reading;
+}
+
+static void note_miss(struct passage *passage, size_t rows, size_t bytes)
+{
+    if (passage->missed_rows > 1 && passage->asks <= 1) /* for this: the range was for nothing */
+        passage->streak = 0;
+    passage->asks = 0;
+    passage->missed_rows = rows;
+    if (rows > 0)
+        passage->row_bytes = bytes / rows;
+}
+
+void process_history_missed(struct process_history *history, uint64_t process, const char *table,
+                            struct bytes position, size_t rows, size_t bytes)
+{
+    (void)pthread_mutex_lock(&history->lock);
+    struct record *record = find_locked(history, process);
+    if (record) {
+        struct passage *passage = &record->passages[find_passage(record, table, position)];
+        if (is_in_partition(passage, table, position))
+            note_miss(passage, rows, bytes);
+    }
+    (void)pthread_mutex_unlock(&history->lock);
+}

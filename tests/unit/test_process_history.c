@@ -1,0 +1,660 @@
+#include "cache/read/process_history.h"
+#include "tests/unit/unit.h"
+
+#include <pthread.h>
+
+#define TTL_MS    1000
+#define MAX_BYTES ((size_t)8 << 20)
+#define GREP      1 /* a process */
+#define SHELL     2
+
+#define ACCOUNT     ((struct directory){.kind = DIRECTORY_TABLES, .range = RANGE_ALL})
+#define TABLE(name) ((struct directory){DIRECTORY_FLAT, name, RANGE_ALL})
+/* Of the literal: its NULs count. */
+#define PARTITION(key)                                                                             \
+    ((struct directory){.kind = DIRECTORY_ENTITIES,                                                \
+                        .table = "t",                                                              \
+                        .range = {BYTES_LITERAL(key "\0"), BYTES_LITERAL(key POSITION_AFTER)}})
+#define ROW_PREFIX(key, prefix, successor)                                                         \
+    ((struct directory){                                                                           \
+        .kind = DIRECTORY_ENTITIES,                                                                \
+        .table = "t",                                                                              \
+        .range = {BYTES_LITERAL(key "\0" prefix), BYTES_LITERAL(key "\0" successor)}})
+
+static struct process_history *new_history(int64_t ttl_ms)
+{
+    struct process_history *history = NULL;
+    assert_int_equal(process_history_create(ttl_ms, MAX_BYTES, &history), 0);
+    return history;
+}
+
+static int set_up(void **state)
+{
+    *state = new_history(TTL_MS);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    process_history_destroy(*state);
+    return 0;
+}
+
+/* The listing of one READDIR, begun now, leaves nothing behind. */
+static void lists(struct process_history *history, uint64_t process, struct directory directory,
+                  int64_t began_ms, int64_t now_ms)
+{
+    struct region left;
+    region_init(&left);
+    (void)process_history_listed(history, process, &directory, began_ms, now_ms, &left);
+    region_finish(&left);
+}
+
+static int64_t not_before(struct process_history *history, uint64_t process, const char *in,
+                          struct bytes position, int64_t now_ms)
+{
+    return process_history_not_before(history, process, in, position, now_ms);
+}
+
+/* --- how fresh */
+
+static void who_has_listed_nothing_gets_what_is_ttl_old(void **state)
+{
+    struct process_history *history = *state;
+    lists(history, GREP, TABLE("t"), 5000, 5000);
+    assert_int_equal(not_before(history, SHELL, "t", B("p\0r"), 7000), 6000);
+    lists(history, 0, TABLE("t"), 5000, 5000);
+    assert_int_equal(not_before(history, 0, "t", B("p\0r"), 7000), 6000);
+}
+
+static void a_listing_serves_what_it_holds(void **state)
+{
+    struct process_history *history = *state;
+    lists(history, GREP, PARTITION("p"), 5000, 5000);
+    assert_int_equal(not_before(history, GREP, "t", B("p\0a"), 20000), 4000);
+    assert_int_equal(not_before(history, GREP, "t", B("p\0z"), 20000), 4000);
+    assert_int_equal(not_before(history, GREP, "t", B("p\0"), 20000), 4000);
+    assert_int_equal(not_before(history, GREP, "t", B("p"), 20000), 19000);
+    assert_int_equal(not_before(history, GREP, "t", B("pa\0a"), 20000), 19000);
+    assert_int_equal(not_before(history, GREP, "u", B("p\0a"), 20000), 19000);
+    assert_int_equal(not_before(history, GREP, "T", B("p\0a"), 20000), 19000);
+    assert_int_equal(not_before(history, GREP, "t", B(""), 20000), 19000);
+}
+
+static void never_younger_than_ttl_asks_and_never_older_than_30_s(void **state)
+{
+    struct process_history *history = *state;
+    lists(history, GREP, TABLE("t"), 5000, 5000);
+    assert_int_equal(not_before(history, GREP, "t", B("p\0a"), 5000), 4000);
+    assert_int_equal(not_before(history, GREP, "t", B("p\0b"), 5500), 4000);
+    assert_int_equal(not_before(history, GREP, "t", B("p\0c"), 34000), 4000);
+    lists(history, GREP, TABLE("t"), 5000, 34500);
+    assert_int_equal(not_before(history, GREP, "t", B("p\0d"), 34001), 4001);
+    assert_int_equal(not_before(history, GREP, "t", B("p\0e"), 40000), 10000);
+    assert_int_equal(not_before(history, GREP, "t", B("p\0f"), 64499), 34499);
+    assert_int_equal(not_before(history, GREP, "t", B("p\0g"), 64500), 63500);
+    assert_int_equal(not_before(history, GREP, "t", B("p\0h"), 64501), 63501);
+}
+
+static void the_30_s_run_from_the_last_readdir(void **state)
+{
+    struct process_history *history = *state;
+    lists(history, GREP, PARTITION("p"), 5000, 5000);
+    assert_int_equal(not_before(history, GREP, "t", B("p\0a"), 34999), 4999);
+    assert_int_equal(not_before(history, GREP, "t", B("p\0b"), 35000), 34000);
+    lists(history, GREP, PARTITION("p"), 5000, 35000);
+    assert_int_equal(not_before(history, GREP, "t", B("p\0c"), 35000), 5000);
+}
+
+static void a_long_ttl_rules(void **state)
+{
+    (void)state;
+    struct process_history *history = new_history(600000);
+    lists(history, GREP, TABLE("t"), 5000, 5000);
+    assert_int_equal(not_before(history, GREP, "t", B("p\0a"), 6000), -594000);
+    assert_int_equal(not_before(history, GREP, "t", B("p\0b"), 700000), 100000);
+    process_history_destroy(history);
+}
+
+static void with_ttl_0_a_listing_still_serves(void **state)
+{
+    (void)state;
+    struct process_history *history = new_history(0);
+    assert_int_equal(not_before(history, GREP, "t", B("p\0a"), 7000), 7000);
+    lists(history, GREP, TABLE("t"), 5000, 5000);
+    assert_int_equal(not_before(history, GREP, "t", B("p\0a"), 7000), 5000);
+    assert_int_equal(not_before(history, GREP, "t", B("p\0b"), 34999), 5000);
+    assert_int_equal(not_before(history, GREP, "t", B("p\0c"), 35000), 35000);
+    process_history_destroy(history);
+}
+
+static void a_clock_may_begin_at_0(void **state)
+{
+    struct process_history *history = *state;
+    assert_int_equal(not_before(history, GREP, "t", B("p\0a"), 0), -1000);
+    lists(history, GREP, TABLE("t"), 0, 0);
+    assert_int_equal(not_before(history, GREP, "t", B("p\0a"), 0), -1000);
+    assert_int_equal(not_before(history, GREP, "t", B("p\0b"), 29000), -1000);
+}
+
+static void a_listing_that_begins_anew_replaces_the_old(void **state)
+{
+    struct process_history *history = *state;
+    lists(history, GREP, TABLE("t"), 5000, 5000);
+    lists(history, GREP, TABLE("t"), 9000, 9000);
+    assert_int_equal(not_before(history, GREP, "t", B("p\0a"), 20000), 8000);
+    lists(history, GREP, ACCOUNT, 10000, 10000);
+    lists(history, GREP, ACCOUNT, 12000, 12000);
+    assert_int_equal(not_before(history, GREP, NULL, B("u"), 20000), 11000);
+}
+
+static void of_several_listings_the_oldest_serves(void **state)
+{
+    struct process_history *history = *state;
+    lists(history, GREP, TABLE("t"), 5000, 5000);
+    lists(history, GREP, PARTITION("p"), 9000, 9000);
+    assert_int_equal(not_before(history, GREP, "t", B("p\0a"), 20000), 4000);
+    assert_int_equal(not_before(history, GREP, "t", B("p\0b"), 35000), 8000);
+}
+
+static void whoever_listed_inside_a_table_has_seen_it(void **state)
+{
+    struct process_history *history = *state;
+    lists(history, GREP, PARTITION("p"), 5000, 5000);
+    assert_int_equal(not_before(history, GREP, NULL, B("t"), 20000), 4000);
+    assert_int_equal(not_before(history, GREP, NULL, B("tt"), 20000), 19000);
+    assert_int_equal(not_before(history, GREP, NULL, B("u"), 20000), 19000);
+    assert_int_equal(not_before(history, GREP, NULL, B(""), 20000), 19000);
+}
+
+static void the_account_holds_everything(void **state)
+{
+    struct process_history *history = *state;
+    lists(history, GREP, ACCOUNT, 5000, 5000);
+    assert_int_equal(not_before(history, GREP, NULL, B("t"), 20000), 4000);
+    assert_int_equal(not_before(history, GREP, "u", B("p\0r"), 20000), 4000);
+    assert_int_equal(not_before(history, GREP, "u", B(""), 20000), 4000);
+}
+
+static void eight_directories_are_remembered(void **state)
+{
+    struct process_history *history = *state;
+    static const char keys[] = "abcdefghi";
+    char lo[2], hi[2] = {0, POSITION_AFTER[0]};
+    for (size_t i = 0; i < 9; i++) {
+        lo[0] = hi[0] = keys[i];
+        lo[1] = '\0';
+        lists(history, GREP, (struct directory){DIRECTORY_ENTITIES, "t", {{lo, 2}, {hi, 2}}}, 5000,
+              5000);
+        lists(history, GREP, PARTITION("a"), 5000, 5000); /* as diff does, with the other side */
+    }
+    assert_int_equal(not_before(history, GREP, "t", B("a\0r"), 20000), 4000);
+    assert_int_equal(not_before(history, GREP, "t", B("b\0r"), 20000), 19000);
+    assert_int_equal(not_before(history, GREP, "t", B("c\0r"), 20000), 4000);
+    assert_int_equal(not_before(history, GREP, "t", B("i\0r"), 20000), 4000);
+}
+
+/* --- one name again and again */
+
+static void tar_asks_twice_at_once(void **state)
+{
+    struct process_history *history = *state;
+    lists(history, GREP, PARTITION("p"), 5000, 5000);
+    for (int64_t now_ms = 20000; now_ms < 20026; now_ms++) {
+        char row = (char)('a' + now_ms - 20000);
+        const char position[] = {'p', '\0', row};
+        struct bytes bytes = {position, sizeof(position)};
+        assert_int_equal(not_before(history, GREP, "t", bytes, now_ms), 4000);
+        assert_int_equal(not_before(history, GREP, "t", bytes, now_ms), 4000);
+    }
+}
+
+static void a_shell_in_a_loop_sees_news(void **state)
+{
+    struct process_history *history = *state;
+    lists(history, SHELL, PARTITION("p"), 5000, 5000);
+    assert_int_equal(not_before(history, SHELL, "t", B("p\0a"), 20000), 4000);
+    assert_int_equal(not_before(history, SHELL, "t", B("p\0a"), 20050), 4000);
+    assert_int_equal(not_before(history, SHELL, "t", B("p\0a"), 20099), 4000);
+    assert_int_equal(not_before(history, SHELL, "t", B("p\0a"), 20100), 19100);
+    assert_int_equal(not_before(history, SHELL, "t", B("p\0a"), 20101), 19101);
+    assert_int_equal(not_before(history, SHELL, "t", B("p\0a"), 29000), 28000);
+    /* another name, and the loop is over */
+    assert_int_equal(not_before(history, SHELL, "t", B("p\0b"), 29000), 4000);
+    assert_int_equal(not_before(history, SHELL, "t", B("p\0a"), 29000), 4000);
+    assert_int_equal(not_before(history, SHELL, "t", B("p\0a"), 29099), 4000);
+    /* the same name elsewhere is another */
+    assert_int_equal(not_before(history, SHELL, "u", B("p\0a"), 29100), 28100);
+    assert_int_equal(not_before(history, SHELL, "t", B("p\0a"), 29101), 4000);
+}
+
+static void the_path_to_a_name_does_not_end_the_loop(void **state)
+{
+    struct process_history *history = *state;
+    lists(history, SHELL, ACCOUNT, 5000, 5000);
+    for (int64_t now_ms = 20000; now_ms < 29000; now_ms += 1000) {
+        assert_int_equal(not_before(history, SHELL, NULL, B("t"), now_ms), 4000);
+        assert_int_equal(not_before(history, SHELL, "t", B("p\0"), now_ms), 4000);
+        assert_int_equal(not_before(history, SHELL, "t", B("p\0a"), now_ms),
+                         now_ms == 20000 ? 4000 : now_ms - 1000);
+    }
+    /* a prefix of a row's key is another row, and another directory leads elsewhere */
+    assert_int_equal(not_before(history, SHELL, "t", B("p\0abc"), 29000), 4000);
+    assert_int_equal(not_before(history, SHELL, "t", B("p\0ab"), 29500), 4000);
+    assert_int_equal(not_before(history, SHELL, "t", B("p\0abc"), 29500), 4000);
+    assert_int_equal(not_before(history, SHELL, "t", B("q\0"), 29800), 4000);
+    assert_int_equal(not_before(history, SHELL, "t", B("p\0abc"), 29800), 4000);
+    assert_int_equal(not_before(history, SHELL, NULL, B("u"), 29950), 4000);
+    assert_int_equal(not_before(history, SHELL, "t", B("p\0abc"), 29950), 4000);
+}
+
+static void a_directory_is_a_name_as_well(void **state)
+{
+    struct process_history *history = *state;
+    lists(history, SHELL, ACCOUNT, 5000, 5000);
+    for (int64_t now_ms = 20000; now_ms < 25000; now_ms += 1000) {
+        assert_int_equal(not_before(history, SHELL, NULL, B("t"), now_ms), 4000);
+        assert_int_equal(not_before(history, SHELL, "t", B("p\0"), now_ms),
+                         now_ms == 20000 ? 4000 : now_ms - 1000);
+    }
+    assert_int_equal(not_before(history, SHELL, NULL, B("u"), 25000), 4000);
+    assert_int_equal(not_before(history, SHELL, NULL, B("u"), 25100), 24100);
+}
+
+/* --- left behind */
+
+static void assert_leaves_nothing(struct process_history *history, struct directory to)
+{
+    struct region left;
+    region_init(&left);
+    assert_false(process_history_listed(history, GREP, &to, 5000, 5000, &left));
+    assert_int_equal(left.text.size, 0);
+    region_finish(&left);
+}
+
+static void assert_leaves(struct process_history *history, struct directory to,
+                          struct directory from)
+{
+    struct region left;
+    region_init(&left);
+    assert_true(process_history_listed(history, GREP, &to, 5000, 5000, &left));
+    if (from.table)
+        assert_string_equal(left.table, from.table);
+    else
+        assert_null(left.table);
+    assert_bytes(left.range.lo, from.range.lo);
+    assert_bytes(left.range.hi, from.range.hi);
+    region_finish(&left);
+}
+
+static void find_leaves_each_sibling(void **state)
+{
+    struct process_history *history = *state;
+    assert_leaves_nothing(history, ACCOUNT);
+    assert_leaves_nothing(history, TABLE("t"));
+    assert_leaves_nothing(history, TABLE("t")); /* the next READDIR */
+    assert_leaves_nothing(history, PARTITION("a"));
+    assert_leaves_nothing(history, PARTITION("a"));
+    assert_leaves(history, PARTITION("b"), PARTITION("a"));
+    assert_leaves(history, PARTITION("c"), PARTITION("b"));
+    assert_leaves_nothing(history, ROW_PREFIX("c", "2024", "2025"));
+    assert_leaves(history, ROW_PREFIX("c", "2025", "2026"), ROW_PREFIX("c", "2024", "2025"));
+    assert_leaves(history, PARTITION("c"), ROW_PREFIX("c", "2025", "2026"));
+    assert_leaves(history, TABLE("u"), PARTITION("c"));
+    assert_leaves(history, ACCOUNT, TABLE("u"));
+    assert_leaves_nothing(history, PARTITION("c"));
+}
+
+static void ranges_that_overlap_hold_not_each_other(void **state)
+{
+    struct process_history *history = *state;
+    assert_leaves_nothing(history, ROW_PREFIX("p", "b", "d"));
+    assert_leaves(history, ROW_PREFIX("p", "a", "c"), ROW_PREFIX("p", "b", "d"));
+    assert_leaves(history, ROW_PREFIX("p", "b", "d"), ROW_PREFIX("p", "a", "c"));
+    assert_leaves_nothing(history, ROW_PREFIX("p", "b", "c"));
+    struct directory elsewhere = ROW_PREFIX("p", "b", "c");
+    elsewhere.table = "u";
+    assert_leaves(history, elsewhere, ROW_PREFIX("p", "b", "c"));
+}
+
+static void process_0_leaves_nothing(void **state)
+{
+    struct process_history *history = *state;
+    struct directory directories[] = {PARTITION("a"), PARTITION("b")};
+    struct region left;
+    region_init(&left);
+    for (size_t i = 0; i < ARRAY_SIZE(directories); i++)
+        assert_false(process_history_listed(history, 0, &directories[i], 1, 1, &left));
+    region_finish(&left);
+}
+
+static void what_is_too_long_is_not_remembered(void **state)
+{
+    struct process_history *history = *state;
+    char *key = calloc(1, 20000);
+    assert_non_null(key);
+    memset(key, 'k', 20000);
+    struct directory large = {DIRECTORY_ENTITIES, "t", {{key, 9000}, {key, 9001}}};
+    struct bytes position = {key, 20000};
+    lists(history, GREP, TABLE("t"), 5000, 5000);
+    assert_leaves_nothing(history, large);
+    assert_leaves_nothing(history, TABLE("u"));
+    assert_int_equal(not_before(history, GREP, "t", position, 20000), 4000);
+    assert_int_equal(not_before(history, GREP, "t", position, 21000), 4000);
+    for (int i = 0; i < 4; i++) {
+        struct reading reading = process_history_ask(history, GREP, "t", position);
+        assert_int_equal(reading.rows, 1);
+        assert_false(reading.is_in_order);
+        process_history_missed(history, GREP, "t", position, 1, 10);
+        position.size--;
+    }
+    free(key);
+}
+
+/* --- what a miss asks for */
+
+/* A partition of rows of `row_bytes`, of which a cache that forgets nothing knows some. */
+struct reader {
+    struct process_history *history;
+    const char *table, *key;
+    size_t rows, row_bytes;
+    bool known[20000];
+    size_t requests, read; /* rows */
+};
+
+static struct bytes row_position(const struct reader *reader, size_t row, char text[32])
+{
+    size_t size = strlen(reader->key);
+    (void)snprintf(text, 32, "%s", reader->key);
+    (void)snprintf(text + size + 1, 32 - size - 1, "%06zu", row);
+    return (struct bytes){text, size + 7};
+}
+
+/* As the account does: what the process was told to read, 0 where the row was known. */
+static int opens(struct reader *reader, size_t row)
+{
+    char text[32];
+    struct bytes position = row_position(reader, row, text);
+    struct reading reading = process_history_ask(reader->history, GREP, reader->table, position);
+    assert_true(reading.rows == 1 || reading.is_in_order);
+    if (reader->known[row])
+        return 0;
+    size_t rows = MIN((size_t)reading.rows, reader->rows - row);
+    for (size_t i = row; i < row + rows; i++)
+        reader->known[i] = true;
+    process_history_missed(reader->history, GREP, reader->table, position, rows,
+                           rows * reader->row_bytes);
+    reader->requests++;
+    reader->read += rows;
+    return reading.rows;
+}
+
+static struct reader new_reader(struct process_history *history, const char *key)
+{
+    return (struct reader){
+        .history = history, .table = "t", .key = key, .rows = 20000, .row_bytes = 500};
+}
+
+static void opens_in_order_ask_for_more_and_more(void **state)
+{
+    struct reader reader = new_reader(*state, "p");
+    static const struct {
+        size_t row;
+        int rows;
+    } misses[] = {{0, 1},    {1, 1},     {2, 4},     {6, 12},      {18, 36},
+                  {54, 108}, {162, 324}, {486, 972}, {1458, 1000}, {2458, 1000}};
+    size_t next = 0;
+    for (size_t row = 0; row < 3458; row++) {
+        bool is_miss = next < ARRAY_SIZE(misses) && misses[next].row == row;
+        assert_int_equal(opens(&reader, row), is_miss ? misses[next].rows : 0);
+        next += is_miss;
+    }
+    assert_int_equal(reader.requests, ARRAY_SIZE(misses));
+    for (size_t row = 3458; row < reader.rows; row++)
+        (void)opens(&reader, row);
+    assert_int_equal(reader.requests, 27);
+    assert_int_equal(reader.read, reader.rows);
+}
+
+static void what_was_listed_is_opened_in_order_all_the_same(void **state)
+{
+    struct process_history *history = *state;
+    lists(history, GREP, PARTITION("p"), 5000, 5000);
+    struct reader reader = new_reader(history, "p");
+    memset(reader.known, true, 10000);
+    for (size_t row = 0; row < 10000; row++)
+        assert_int_equal(opens(&reader, row), 0);
+    assert_int_equal(opens(&reader, 10000), 1000);
+}
+
+static void doubled_opens_are_one(void **state)
+{
+    struct reader reader = new_reader(*state, "p");
+    for (size_t row = 0; row < 100; row++) {
+        (void)opens(&reader, row);
+        assert_int_equal(opens(&reader, row), 0);
+    }
+    assert_int_equal(reader.requests, 6); /* 0, 1, 2, 6, 18, 54 */
+}
+
+static void random_opens_ask_for_one(void **state)
+{
+    struct reader reader = new_reader(*state, "p");
+    static const size_t rows[] = {900, 17, 14000, 3, 5, 4, 6, 2, 19999, 0, 1, 0, 1, 0};
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        bool is_known = reader.known[rows[i]];
+        assert_int_equal(opens(&reader, rows[i]), is_known ? 0 : 1);
+    }
+    size_t row = 1; /* a long sequence that never ascends twice in a row */
+    for (size_t i = 0; i < 5000; i++) {
+        row = (row * 7919 + 13) % 9000 + (i % 2 ? 0 : 10000);
+        assert_true(opens(&reader, row) <= 1);
+    }
+    assert_int_equal(reader.read, reader.requests);
+}
+
+static void backwards_is_random(void **state)
+{
+    struct reader reader = new_reader(*state, "p");
+    for (size_t row = 1000; row-- > 0;)
+        assert_int_equal(opens(&reader, row), 1);
+}
+
+static void far_jumps_ahead_fall_back(void **state)
+{
+    struct reader reader = new_reader(*state, "p");
+    static const int expected[] = {1, 1, 4, 6, 1, 1, 4, 6, 1, 1, 4, 6};
+    for (size_t i = 0; i < ARRAY_SIZE(expected); i++)
+        assert_int_equal(opens(&reader, i * 1500), expected[i]);
+}
+
+static void a_row_used_of_each_range_keeps_reading_ahead(void **state)
+{
+    struct reader reader = new_reader(*state, "p");
+    static const struct {
+        size_t row;
+        int expected;
+    } asks[] = {{0, 1}, {1, 1}, {2, 4}, {5, 0}, {100, 8}, {107, 0}, {200, 12}, {300, 14}, {400, 1}};
+    for (size_t i = 0; i < ARRAY_SIZE(asks); i++)
+        assert_int_equal(opens(&reader, asks[i].row), asks[i].expected);
+}
+
+static void two_directories_at_a_time_are_both_in_order(void **state)
+{
+    struct reader left = new_reader(*state, "p"), right = new_reader(*state, "q");
+    struct reader elsewhere = new_reader(*state, "p");
+    elsewhere.table = "u";
+    for (size_t row = 0; row < 5000; row++) {
+        int expected = opens(&left, row);
+        assert_int_equal(opens(&right, row), expected);
+        assert_int_equal(opens(&elsewhere, row), expected);
+    }
+    assert_int_equal(left.requests, 12);
+}
+
+static void four_partitions_are_remembered(void **state)
+{
+    static const char *const keys[] = {"a", "b", "c", "d", "e"};
+    struct reader *readers = calloc(5, sizeof(*readers));
+    assert_non_null(readers);
+    for (size_t i = 0; i < 5; i++)
+        readers[i] = new_reader(*state, keys[i]);
+    for (size_t row = 0; row < 4; row++)
+        for (size_t i = 0; i < 4; i++)
+            assert_int_equal(opens(&readers[i], row), row < 2 ? 1 : row == 2 ? 4 : 0);
+    assert_int_equal(opens(&readers[4], 0), 1); /* in place of a */
+    assert_int_equal(opens(&readers[1], 6), 8);
+    assert_int_equal(opens(&readers[2], 6), 8);
+    assert_int_equal(opens(&readers[3], 6), 8);
+    assert_int_equal(opens(&readers[0], 6), 1); /* in place of e */
+    assert_int_equal(opens(&readers[4], 1), 1);
+    free(readers);
+}
+
+static void large_entities_are_bounded_in_bytes(void **state)
+{
+    struct reader reader = new_reader(*state, "p");
+    reader.row_bytes = (size_t)1 << 20;
+    static const int expected[] = {1, 1, 4, 0, 0, 0, 8};
+    for (size_t row = 0; row < ARRAY_SIZE(expected); row++)
+        assert_int_equal(opens(&reader, row), expected[row]);
+    for (size_t row = ARRAY_SIZE(expected); row < 1000; row++)
+        assert_true(opens(&reader, row) <= 8);
+    struct reader huge = new_reader(*state, "q");
+    huge.row_bytes = MAX_BYTES + 1;
+    for (size_t row = 0; row < 100; row++)
+        assert_int_equal(opens(&huge, row), 1);
+}
+
+static void a_miss_without_rows_tells_nothing_of_their_size(void **state)
+{
+    struct process_history *history = *state;
+    static const struct bytes rows[] = {B("p\0a"), B("p\0b"), B("p\0c"), B("p\0d"), B("p\0e")};
+    static const struct {
+        int expected;
+        size_t rows, bytes;
+    } steps[] = {{1, 1, 4 << 20}, {1, 0, 0}, {2, 0, 0}, {2, 2, 0}, {8, 1, 1}};
+    for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
+        struct reading reading = process_history_ask(history, GREP, "t", rows[i]);
+        assert_int_equal(reading.rows, steps[i].expected);
+        assert_true(reading.is_in_order == (i >= 2));
+        process_history_missed(history, GREP, "t", rows[i], steps[i].rows, steps[i].bytes);
+    }
+    /* of a partition that the process did not ask for, or no process */
+    process_history_missed(history, GREP, "t", B("q\0a"), 100, 100);
+    process_history_missed(history, SHELL, "t", B("p\0a"), 100, 100);
+    process_history_missed(history, 0, "t", B("p\0a"), 100, 100);
+}
+
+static void process_0_reads_at_random(void **state)
+{
+    struct process_history *history = *state;
+    static const struct bytes rows[] = {B("p\0a"), B("p\0b"), B("p\0c"), B("p\0d")};
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        struct reading reading = process_history_ask(history, 0, "t", rows[i]);
+        assert_int_equal(reading.rows, 1);
+        assert_false(reading.is_in_order);
+    }
+}
+
+/* --- how many processes */
+
+static void the_process_that_was_idle_longest_is_forgotten(void **state)
+{
+    struct process_history *history = *state;
+    for (uint64_t process = 1; process <= PROCESS_HISTORY_SIZE; process++)
+        lists(history, process << 40, TABLE("t"), 5000, 5000);
+    /* every use counts */
+    assert_int_equal(not_before(history, (uint64_t)1 << 40, "t", B("p\0r"), 20000), 4000);
+    (void)process_history_ask(history, (uint64_t)2 << 40, "t", B("p\0r"));
+    process_history_missed(history, (uint64_t)3 << 40, "t", B("p\0r"), 1, 1);
+    lists(history, (uint64_t)4 << 40, TABLE("t"), 5000, 5000);
+    for (uint64_t process = 1; process <= 4; process++)
+        lists(history, process, TABLE("t"), 5000, 5000); /* in place of 5 to 8 */
+    for (uint64_t process = 1; process <= PROCESS_HISTORY_SIZE; process++) {
+        bool is_forgotten = process >= 5 && process <= 8;
+        assert_int_equal(not_before(history, process << 40, "t", B("p\0r"), 20000),
+                         is_forgotten ? 19000 : 4000);
+    }
+}
+
+/* --- threads */
+
+struct worker {
+    struct process_history *history;
+    uint64_t first;
+};
+
+static void *work(void *context)
+{
+    const struct worker *worker = context;
+    struct region left;
+    region_init(&left);
+    for (uint64_t i = 0; i < 2000; i++) {
+        uint64_t process = 1 + (worker->first + i) % 1500;
+        struct directory directory = i % 3 ? PARTITION("p") : PARTITION("q");
+        (void)process_history_listed(worker->history, process, &directory, 5000, 5000, &left);
+        int64_t since_ms = not_before(worker->history, process, "t", B("p\0a"), 20000);
+        assert_true(since_ms == 4000 || since_ms == 19000);
+        struct reading reading = process_history_ask(worker->history, process, "t", B("p\0a"));
+        assert_int_equal(reading.rows, 1);
+        process_history_missed(worker->history, process, "t", B("p\0a"), 1, 500);
+    }
+    region_finish(&left);
+    return NULL;
+}
+
+static void threads_share_it(void **state)
+{
+    struct worker workers[4];
+    pthread_t threads[4];
+    for (size_t i = 0; i < ARRAY_SIZE(threads); i++) {
+        workers[i] = (struct worker){*state, i * 300};
+        assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(who_has_listed_nothing_gets_what_is_ttl_old),
+        TEST(a_listing_serves_what_it_holds),
+        TEST(never_younger_than_ttl_asks_and_never_older_than_30_s),
+        TEST(the_30_s_run_from_the_last_readdir),
+        TEST(a_long_ttl_rules),
+        TEST(with_ttl_0_a_listing_still_serves),
+        TEST(a_clock_may_begin_at_0),
+        TEST(a_listing_that_begins_anew_replaces_the_old),
+        TEST(of_several_listings_the_oldest_serves),
+        TEST(whoever_listed_inside_a_table_has_seen_it),
+        TEST(the_account_holds_everything),
+        TEST(eight_directories_are_remembered),
+        TEST(tar_asks_twice_at_once),
+        TEST(a_shell_in_a_loop_sees_news),
+        TEST(the_path_to_a_name_does_not_end_the_loop),
+        TEST(a_directory_is_a_name_as_well),
+        TEST(find_leaves_each_sibling),
+        TEST(ranges_that_overlap_hold_not_each_other),
+        TEST(process_0_leaves_nothing),
+        TEST(what_is_too_long_is_not_remembered),
+        TEST(opens_in_order_ask_for_more_and_more),
+        TEST(what_was_listed_is_opened_in_order_all_the_same),
+        TEST(doubled_opens_are_one),
+        TEST(random_opens_ask_for_one),
+        TEST(backwards_is_random),
+        TEST(far_jumps_ahead_fall_back),
+        TEST(a_row_used_of_each_range_keeps_reading_ahead),
+        TEST(two_directories_at_a_time_are_both_in_order),
+        TEST(four_partitions_are_remembered),
+        TEST(large_entities_are_bounded_in_bytes),
+        TEST(a_miss_without_rows_tells_nothing_of_their_size),
+        TEST(process_0_reads_at_random),
+        TEST(the_process_that_was_idle_longest_is_forgotten),
+        TEST(threads_share_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

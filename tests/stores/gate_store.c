@@ -1,0 +1,138 @@
+#include "tests/stores/gate_store.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+struct gate_store {
+    struct table_store store;
+    struct table_store *inner;
+    const struct clock *clock;
+    _Atomic size_t arrived, last;
+    pthread_mutex_t one;
+};
+
+/* Holds `one` on success. */
+static int enter(struct gate_store *self, struct call *call)
+{
+    size_t number = atomic_fetch_add(&self->arrived, 1) + 1;
+    while (number > atomic_load(&self->last)) {
+        if (call_is_cancelled(call))
+            return call_fail(call, -EINTR, "interrupted at the gate");
+        if (call_remaining_ms(call, self->clock) == 0)
+            return call_fail(call, -ETIMEDOUT, "too late at the gate");
+        (void)usleep(500);
+    }
+    (void)pthread_mutex_lock(&self->one);
+    return 0;
+}
+
+static int leave(struct gate_store *self, int r)
+{
+    (void)pthread_mutex_unlock(&self->one);
+    return r;
+}
+
+static int gate_query(struct table_store *store, const struct query *query, struct call *call,
+                      struct page_builder *builder, struct continuation **ret_next)
+{
+    struct gate_store *self = (struct gate_store *)store;
+    int r = enter(self, call);
+    if (r < 0)
+        return r;
+    return leave(self, self->inner->ops->query(self->inner, query, call, builder, ret_next));
+}
+
+static int gate_get(struct table_store *store, const char *table, struct bytes position,
+                    struct call *call, struct page_builder *builder)
+{
+    struct gate_store *self = (struct gate_store *)store;
+    int r = enter(self, call);
+    if (r < 0)
+        return r;
+    return leave(self, self->inner->ops->get(self->inner, table, position, call, builder));
+}
+
+static int gate_list_tables(struct table_store *store, const char *only,
+                            const struct continuation *after, struct call *call,
+                            struct table_names *ret, struct continuation **ret_next)
+{
+    struct gate_store *self = (struct gate_store *)store;
+    int r = enter(self, call);
+    if (r < 0)
+        return r;
+    return leave(self,
+                 self->inner->ops->list_tables(self->inner, only, after, call, ret, ret_next));
+}
+
+static int gate_write(struct table_store *store, const char *table, const struct write *writes,
+                      size_t n, struct call *call, struct write_result *ret)
+{
+    struct gate_store *self = (struct gate_store *)store;
+    int r = enter(self, call);
+    if (r < 0)
+        return r;
+    return leave(self, self->inner->ops->write(self->inner, table, writes, n, call, ret));
+}
+
+static int gate_create_table(struct table_store *store, const char *table, struct call *call)
+{
+    struct gate_store *self = (struct gate_store *)store;
+    int r = enter(self, call);
+    return r < 0 ? r : leave(self, self->inner->ops->create_table(self->inner, table, call));
+}
+
+static int gate_delete_table(struct table_store *store, const char *table, struct call *call)
+{
+    struct gate_store *self = (struct gate_store *)store;
+    int r = enter(self, call);
+    return r < 0 ? r : leave(self, self->inner->ops->delete_table(self->inner, table, call));
+}
+
+static const struct table_store_limits *gate_limits(struct table_store *store)
+{
+    return table_store_limits(((struct gate_store *)store)->inner);
+}
+
+static void gate_destroy(struct table_store *store)
+{
+    struct gate_store *self = (struct gate_store *)store;
+    table_store_destroy(self->inner);
+    (void)pthread_mutex_destroy(&self->one);
+    free(self);
+}
+
+static const struct table_store_ops gate_ops = {.query = gate_query,
+                                                .get = gate_get,
+                                                .list_tables = gate_list_tables,
+                                                .write = gate_write,
+                                                .create_table = gate_create_table,
+                                                .delete_table = gate_delete_table,
+                                                .limits = gate_limits,
+                                                .destroy = gate_destroy};
+
+int gate_store_create(struct table_store *inner, const struct clock *clock,
+                      struct table_store **ret)
+{
+    struct gate_store *self = calloc(1, sizeof(*self));
+    if (!self || pthread_mutex_init(&self->one, NULL) != 0) {
+        free(self);
+        return -ENOMEM;
+    }
+    self->store.ops = &gate_ops;
+    self->inner = inner;
+    self->clock = clock;
+    atomic_init(&self->last, GATE_OPEN);
+    *ret = &self->store;
+    return 0;
+}
+
+void gate_store_let(struct table_store *store, size_t last)
+{
+    atomic_store(&((struct gate_store *)store)->last, last);
+}
+
+size_t gate_store_arrived(struct table_store *store)
+{
+    return atomic_load(&((struct gate_store *)store)->arrived);
+}

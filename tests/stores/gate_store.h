@@ -1,0 +1,17 @@
+#ifndef TESTS_STORES_GATE_STORE_H
+#define TESTS_STORES_GATE_STORE_H
+/* A decorator for tests with threads: each request waits at a gate until its number (from 1) is let
+ * through, or its call is cancelled or out of time; and they go on one at a time, so that the inner
+ * store may be one for one thread. Open when it is made. Any thread. */
+#include "client/clock.h"
+#include "client/table_store.h"
+
+#define GATE_OPEN SIZE_MAX
+
+/* Takes the inner store on success. */
+int gate_store_create(struct table_store *inner, const struct clock *clock,
+                      struct table_store **ret);
+void gate_store_let(struct table_store *store, size_t last); /* up to this number */
+size_t gate_store_arrived(struct table_store *store);        /* requests so far */
+
+#endif

@@ -27,18 +27,21 @@ void reader_destroy(struct reader *reader); /* takes NULL; nobody may be inside 
 
 struct fetch {
     const char *table;  /* NULL: the tables, all of them, or the one whose name the range is */
-    struct range range; /* askable; one row's: it is got by itself, with top 1 */
+    struct range range; /* askable, not empty; one row's: it is got by itself, with top 1 */
     int top;
-    bool keys_only;
+    bool keys_only; /* of tables: no difference */
+    bool is_alone;  /* joins nobody's flight; others may join this one */
 };
 
-/* Asks for what follows range.lo, unless that is under way since `since`. On success the page is in
- * the cache, and stays at least as long as ret_page is held: ask there again. It may be empty and
- * cover nothing new (an empty page with a token is followed inside); it may have fewer rows than
- * `top` (also where they were too large for one page). 0 or -errno, the reason in caller->call;
- * -ENOENT: no such table. caller->call's deadline is put off by every page that arrives. */
+/* Asks for what follows range.lo, unless that is under way since `since`: such a flight begins at
+ * range.lo too, so that it brings something even where it asks for less. On success the page covers
+ * range.lo, and is in the cache, but where something younger is or was; there it stays at least as
+ * long as ret_page is held: ask there again. It may have fewer rows than `top` (also where they
+ * were too large for one page); an empty page with a token is followed inside. ret_is_own: this
+ * caller's request brought it. 0 or -errno, the reason in caller->call; -ENOENT: no such table.
+ * caller->call's deadline is put off by every page that arrives. */
 int reader_fetch(struct reader *reader, struct caller *caller, const struct fetch *fetch,
-                 struct stamp since, struct page **ret_page);
+                 struct stamp since, struct page **ret_page, bool *ret_is_own);
 
 struct reader_stats {
     uint64_t flights, joined;

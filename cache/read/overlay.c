@@ -1,0 +1,161 @@
+#include "cache/read/overlay.h"
+
+#include <assert.h>
+
+#define POSITION_MAX_BYTES ((size_t)16 << 10)
+
+struct overlay {
+    struct range_cache *cache;
+    struct reader *reader;
+};
+
+/* A question on its way along its range. */
+struct search {
+    struct overlay *overlay;
+    struct caller *caller;
+    const struct ahead *ahead;
+    struct question rest;      /* what is not known yet; its lo is `from` after the first step */
+    struct buffer from, until; /* until: of the last look */
+    struct page *page;         /* fetched at rest.range.lo; held, so that the cache keeps it */
+    bool is_own;               /* the page: this caller's request brought it */
+    bool has_joined_in_vain;   /* at rest.range.lo */
+    struct seen seen;
+};
+
+int overlay_create(struct range_cache *cache, struct reader *reader, struct overlay **ret)
+{
+    struct overlay *overlay = calloc(1, sizeof(*overlay));
+    if (!overlay)
+        return -ENOMEM;
+    *overlay = (struct overlay){cache, reader};
+    *ret = overlay;
+    return 0;
+}
+
+void overlay_destroy(struct overlay *overlay)
+{
+    free(overlay);
+}
+
+static void search_finish(struct search *search)
+{
+    buffer_finish(&search->from);
+    buffer_finish(&search->until);
+    page_unref(search->page);
+}
+
+/* What the page answers, in the words of range_cache_next. It covers range.lo. */
+static int look_into_page(struct page *page, struct range range, struct run *ret_run,
+                          struct buffer *ret_until)
+{
+    struct range covered = page_range(page);
+    size_t begin = page_seek(page, range.lo), end = page_seek(page, range.hi);
+    assert(range_holds(covered, range.lo));
+    if (begin < end) {
+        *ret_run = (struct run){page_ref(page), begin, end};
+        return KNOWN_ROWS;
+    }
+    if (bytes_compare(covered.hi, range.hi) >= 0)
+        return KNOWN_EMPTY;
+    buffer_clear(ret_until);
+    int r = buffer_append(ret_until, covered.hi);
+    return r < 0 ? r : KNOWN_NOT;
+}
+
+/* The cache first, which may know what is younger than the page that was fetched. It may know
+ * nothing even so: the page's place was taken by others' or by changes of our own, and these were
+ * evicted. Then a page of our own request answers by itself: so no request is for nothing, however
+ * small the cache is. Another's request may be older than the question, and so than a change of our
+ * own that the question must see: then it was joined in vain. */
+static int look(struct search *search)
+{
+    const struct question *rest = &search->rest;
+    int64_t asked_ms = INT64_MAX;
+    int r = range_cache_next(search->overlay->cache, rest, &search->seen.run, &asked_ms,
+                             &search->until);
+    bool is_in_vain =
+        r == KNOWN_NOT && search->page && bytes_equal(buffer_bytes(&search->until), rest->range.lo);
+    if (is_in_vain && search->is_own) {
+        asked_ms = rest->since.asked_ms; /* or later */
+        r = look_into_page(search->page, rest->range, &search->seen.run, &search->until);
+    }
+    search->has_joined_in_vain = is_in_vain && !search->is_own;
+    search->seen.asked_ms = MIN(search->seen.asked_ms, asked_ms);
+    return r;
+}
+
+/* Nothing lies before `until`: the rest of the question begins there. */
+static void advance(struct search *search)
+{
+    struct buffer passed = search->from;
+    search->from = search->until;
+    search->until = passed;
+    search->rest.range.lo = buffer_bytes(&search->from);
+    page_unref(TAKE_PTR(search->page));
+}
+
+/* The end of what one request can ask for: where the range crosses a border of partitions and has
+ * an end inside one, that partition's end. */
+static int end_askable(struct range *range, struct buffer *ret_hi)
+{
+    if (range_is_askable(*range))
+        return 0;
+    struct bytes inside = position_has_row(range->lo) ? range->lo : range->hi;
+    (void)buffer_append(ret_hi, position_partition_key(inside));
+    int r = buffer_append_string(ret_hi, POSITION_AFTER);
+    range->hi = buffer_bytes(ret_hi);
+    return r;
+}
+
+static int fetch_rest(struct search *search)
+{
+    const struct ahead *ahead = search->ahead;
+    const struct question *rest = &search->rest;
+    struct seen *seen = &search->seen;
+    struct range range = rest->range;
+    _cleanup_(buffer_finish) struct buffer hi;
+    buffer_init(&hi, POSITION_MAX_BYTES);
+    if (bytes_compare(ahead->hi, range.hi) > 0)
+        range.hi = ahead->hi;
+    int r = end_askable(&range, &hi);
+    if (r < 0)
+        return call_fail(&search->caller->call, r, "no memory for the end of a partition");
+    struct fetch fetch = {.table = rest->table,
+                          .range = range,
+                          .top = ahead->top,
+                          .keys_only = ahead->keys_only && rest->keys_suffice,
+                          .is_alone = search->has_joined_in_vain};
+    r = reader_fetch(search->overlay->reader, search->caller, &fetch, rest->since, &search->page,
+                     &search->is_own);
+    if (r < 0)
+        return r;
+    seen->was_fetched = true;
+    if (search->is_own) {
+        seen->fetched_rows += page_rows(search->page);
+        seen->fetched_bytes += page_bytes(search->page);
+    }
+    return 0;
+}
+
+int overlay_next(struct overlay *overlay, struct caller *caller, const struct question *question,
+                 const struct ahead *ahead, struct seen *ret)
+{
+    _cleanup_(search_finish) struct search search = {.overlay = overlay,
+                                                     .caller = caller,
+                                                     .ahead = ahead,
+                                                     .rest = *question,
+                                                     .seen = {.asked_ms = INT64_MAX}};
+    buffer_init(&search.from, POSITION_MAX_BYTES);
+    buffer_init(&search.until, POSITION_MAX_BYTES);
+    int r;
+    while ((r = look(&search)) == KNOWN_NOT) {
+        advance(&search);
+        r = fetch_rest(&search);
+        if (r < 0)
+            return r;
+    }
+    if (r < 0)
+        return call_fail(&caller->call, r, "no memory for what is known");
+    *ret = search.seen;
+    return r == KNOWN_ROWS;
+}

@@ -1,0 +1,420 @@
+#include "cache/read/reader.h"
+#include "cache/freshness.h"
+#include "cache/read/table_page.h"
+#include "client/condition.h"
+
+#include <assert.h>
+#include <sys/queue.h>
+
+#define NAMES_MAX_BYTES ((size_t)16 << 20) /* of all tables of an account */
+
+struct reader {
+    struct reader_source source;
+    pthread_mutex_t lock;
+    /* guarded by lock */
+    LIST_HEAD(flights, flight) flights; /* FLYING */
+    struct reader_stats stats;
+};
+
+enum state {
+    FLYING,
+    LANDED,   /* the result is everybody's */
+    GIVEN_UP, /* by its leader alone: who waits asks anew, one of them as the next leader */
+};
+
+/* A request, or several, for one page. */
+struct flight {
+    LIST_ENTRY(flight) entry;
+    struct reader *reader;
+    struct fetch fetch;    /* the leader's: while FLYING */
+    struct stamp stamp;    /* from before anything was sent */
+    struct caller *leader; /* its thread's alone, as asked_ms is */
+    int64_t asked_ms;      /* when what was answered first was asked: of several pages the oldest */
+    pthread_cond_t changed;
+    /* guarded by the reader's lock; the result is fixed once LANDED */
+    size_t users;   /* who leads or joined */
+    uint64_t pages; /* that arrived */
+    enum state state;
+    int result;
+    struct failure failure;
+    struct page *page;
+};
+
+int reader_create(const struct reader_source *source, struct reader **ret)
+{
+    struct reader *reader = calloc(1, sizeof(*reader));
+    if (!reader || pthread_mutex_init(&reader->lock, NULL) != 0) {
+        free(reader);
+        return -ENOMEM;
+    }
+    reader->source = *source;
+    LIST_INIT(&reader->flights);
+    *ret = reader;
+    return 0;
+}
+
+void reader_destroy(struct reader *reader)
+{
+    if (!reader)
+        return;
+    assert(LIST_EMPTY(&reader->flights));
+    (void)pthread_mutex_destroy(&reader->lock);
+    free(reader);
+}
+
+static bool is_single(struct range range)
+{
+    return range.hi.size == range.lo.size + 1 && bytes_start_with(range.hi, range.lo) &&
+           range.hi.data[range.lo.size] == POSITION_AFTER[0];
+}
+
+static bool is_row(struct range range)
+{
+    return is_single(range) && position_has_row(range.lo);
+}
+
+static bool is_name(struct range range)
+{
+    return is_single(range) && !position_has_row(range.lo);
+}
+
+/* What is sent for it: of the tables one by its name, or all. */
+static struct fetch settle(const struct fetch *fetch)
+{
+    struct fetch settled = *fetch;
+    if (settled.table)
+        return settled;
+    settled.keys_only = false;
+    if (!is_name(settled.range))
+        settled.range = RANGE_ALL;
+    return settled;
+}
+
+/* An answer arrived: everybody's patience begins anew. */
+static void note_arrival(struct flight *flight)
+{
+    struct reader *reader = flight->reader;
+    if (flight->pages == 0)
+        flight->asked_ms = caller_asked_ms(flight->leader, flight->stamp.asked_ms);
+    (void)pthread_mutex_lock(&reader->lock);
+    flight->pages++;
+    (void)pthread_mutex_unlock(&reader->lock);
+    caller_made_progress(flight->leader, reader->source.clock);
+}
+
+static int make_empty_page(struct range covered, struct page **ret)
+{
+    _cleanup_(page_builder_destroyp) struct page_builder *builder = NULL;
+    int r = page_builder_create(PAGE_MAX_BYTES, &builder);
+    return r < 0 ? r : page_builder_finish(builder, covered, false, ret);
+}
+
+/* A row that is not there is an answer; a table that is not is none. */
+static int ask_row(struct flight *flight, struct page **ret)
+{
+    const struct fetch *fetch = &flight->fetch;
+    struct call *call = &flight->leader->call;
+    int r = table_store_get(flight->reader->source.store, fetch->table, fetch->range.lo, call, ret);
+    if (r == -ENOENT && strcmp(call->failure.code, "TableNotFound") != 0) {
+        r = make_empty_page(fetch->range, ret);
+        if (r < 0)
+            return call_fail(call, r, "out of memory");
+    }
+    if (r == 0)
+        note_arrival(flight);
+    return r;
+}
+
+/* A page that is too large is asked for in pieces. */
+static int ask_page(struct flight *flight, struct query *query, struct answer *ret)
+{
+    struct table_store *store = flight->reader->source.store;
+    int r;
+    while ((r = table_store_query(store, query, &flight->leader->call, ret)) == -EFBIG &&
+           query->top > 1)
+        query->top = MAX(query->top / 8, 1);
+    if (r == 0)
+        note_arrival(flight);
+    return r;
+}
+
+/* An empty page with a token proves nothing: it is followed. */
+static int ask_rows(struct flight *flight, struct page **ret)
+{
+    const struct fetch *fetch = &flight->fetch;
+    _cleanup_(answer_finish) struct answer answer = {0};
+    struct query query = {.table = fetch->table,
+                          .range = fetch->range,
+                          .top = fetch->top,
+                          .keys_only = fetch->keys_only};
+    int r;
+    do {
+        _cleanup_(answer_finish) struct answer last = answer;
+        answer = (struct answer){0};
+        query.after = last.next;
+        r = ask_page(flight, &query, &answer);
+    } while (r == 0 && page_rows(answer.page) == 0 && answer.next);
+    if (r == 0)
+        *ret = TAKE_PTR(answer.page);
+    return r;
+}
+
+/* `only` NULL: to the end; else until it was found. */
+static int list_tables(struct flight *flight, const char *only, struct table_names *ret)
+{
+    struct call *call = &flight->leader->call;
+    struct continuation *next = NULL;
+    int r;
+    do {
+        _cleanup_(continuation_destroyp) struct continuation *after = TAKE_PTR(next);
+        r = table_store_list_tables(flight->reader->source.store, only, after, call, ret, &next);
+        if (r == 0 && ret->names.error < 0)
+            r = call_fail(call, ret->names.error, "the list of tables is too long");
+        if (r == 0)
+            note_arrival(flight);
+    } while (r == 0 && next && !(only && ret->names.size > 0));
+    continuation_destroy(next);
+    return r;
+}
+
+static int ask_tables(struct flight *flight, struct page **ret)
+{
+    struct range range = flight->fetch.range;
+    struct call *call = &flight->leader->call;
+    _cleanup_(freep) char *only = NULL;
+    struct table_names names;
+    if (is_name(range) && !(only = strndup(range.lo.data, range.lo.size)))
+        return call_fail(call, -ENOMEM, "out of memory");
+    buffer_init(&names.names, NAMES_MAX_BYTES);
+    int r = list_tables(flight, only, &names);
+    if (r == 0) {
+        r = only ? table_page_of_one(only, names.names.size > 0, ret)
+                 : table_page_of_all(buffer_bytes(&names.names), ret);
+        if (r < 0)
+            (void)call_fail(call, r, "no memory for a page of tables");
+    }
+    buffer_finish(&names.names);
+    return r;
+}
+
+static int ask(struct flight *flight, struct page **ret)
+{
+    const struct fetch *fetch = &flight->fetch;
+    if (!fetch->table)
+        return ask_tables(flight, ret);
+    if (is_row(fetch->range) && fetch->top == 1 && !fetch->keys_only)
+        return ask_row(flight, ret);
+    return ask_rows(flight, ret);
+}
+
+/* Of what has just arrived. */
+static struct stamp arrived_stamp(const struct flight *flight)
+{
+    const struct reader_source *source = &flight->reader->source;
+    return (struct stamp){
+        freshness_asked_ms(flight->asked_ms, clock_now_ms(source->clock), source->ttl_ms),
+        flight->stamp.order};
+}
+
+/* What there is no memory to note is asked when somebody wants to know. */
+static void note_table(struct flight *flight, bool is_there, struct stamp stamp)
+{
+    _cleanup_(page_unrefp) struct page *page = NULL;
+    if (table_page_of_one(flight->fetch.table, is_there, &page) == 0)
+        (void)range_cache_put(flight->reader->source.cache, NULL, page, stamp);
+}
+
+/* The table first: so the page is what was put last, which no other put of ours drives out. */
+static int keep(struct flight *flight, struct page *page)
+{
+    struct stamp stamp = arrived_stamp(flight);
+    if (flight->fetch.table)
+        note_table(flight, true, stamp);
+    int r = range_cache_put(flight->reader->source.cache, flight->fetch.table, page, stamp);
+    if (r < 0)
+        return call_fail(&flight->leader->call, r, "no memory to keep a page");
+    flight->leader->call.failure = (struct failure){0}; /* of "no such row", perhaps */
+    return 0;
+}
+
+static void forget_table(struct flight *flight)
+{
+    note_arrival(flight);
+    struct stamp stamp = arrived_stamp(flight);
+    range_cache_drop_table(flight->reader->source.cache, flight->fetch.table, stamp);
+    note_table(flight, false, stamp);
+}
+
+/* Failures that say something of the leader alone: it was interrupted, or its patience is at its
+ * end. */
+static bool is_leaders_own(int r, const struct failure *failure)
+{
+    return r == -EINTR || r == -ETIMEDOUT || (r < 0 && failure->is_retryable);
+}
+
+static void land(struct flight *flight, int r, struct page *page)
+{
+    struct reader *reader = flight->reader;
+    const struct failure *failure = &flight->leader->call.failure;
+    (void)pthread_mutex_lock(&reader->lock);
+    LIST_REMOVE(flight, entry);
+    flight->state = is_leaders_own(r, failure) ? GIVEN_UP : LANDED;
+    flight->result = r;
+    flight->failure = *failure;
+    flight->page = page ? page_ref(page) : NULL;
+    (void)pthread_cond_broadcast(&flight->changed);
+    (void)pthread_mutex_unlock(&reader->lock);
+}
+
+/* The page is in the cache before the flight has landed: who looks for one and finds none anywhere
+ * is right to ask. */
+static int lead(struct flight *flight, struct page **ret_page)
+{
+    _cleanup_(page_unrefp) struct page *page = NULL;
+    int r = ask(flight, &page);
+    if (r == 0)
+        r = keep(flight, page);
+    else if (r == -ENOENT && flight->fetch.table)
+        forget_table(flight);
+    land(flight, r, r == 0 ? page : NULL);
+    if (r == 0)
+        *ret_page = TAKE_PTR(page);
+    return r;
+}
+
+/* Waits a moment while it flies. `pages` is how many were seen; true when there are more. */
+static bool watch(struct flight *flight, uint64_t *pages, enum state *ret_state)
+{
+    struct reader *reader = flight->reader;
+    (void)pthread_mutex_lock(&reader->lock);
+    if (flight->state == FLYING)
+        condition_wait(&flight->changed, &reader->lock);
+    bool has_more = flight->pages > *pages;
+    *pages = flight->pages;
+    *ret_state = flight->state;
+    (void)pthread_mutex_unlock(&reader->lock);
+    return has_more;
+}
+
+static int check_call(struct call *call, const struct clock *clock)
+{
+    if (call_is_cancelled(call))
+        return call_fail(call, -EINTR, "interrupted");
+    if (call_remaining_ms(call, clock) == 0)
+        return call_fail(call, -ETIMEDOUT, "no answer in time");
+    return 0;
+}
+
+#define GO_ROUND 1 /* nobody leads any more */
+
+static int join(struct flight *flight, struct caller *caller, struct page **ret_page)
+{
+    const struct clock *clock = flight->reader->source.clock;
+    uint64_t pages = 0;
+    enum state state;
+    do {
+        if (watch(flight, &pages, &state))
+            caller_made_progress(caller, clock);
+        int r = state == LANDED ? 0 : check_call(&caller->call, clock);
+        if (r < 0)
+            return r;
+    } while (state == FLYING);
+    if (state == GIVEN_UP)
+        return GO_ROUND;
+    caller->call.failure = flight->failure;
+    if (flight->page)
+        *ret_page = page_ref(flight->page);
+    return flight->result;
+}
+
+static bool serves(const struct flight *flight, const struct fetch *fetch, struct stamp since)
+{
+    const struct fetch *own = &flight->fetch;
+    bool is_same_table = own->table && fetch->table ? strcmp(own->table, fetch->table) == 0
+                                                    : !own->table && !fetch->table;
+    return is_same_table && bytes_equal(own->range.lo, fetch->range.lo) &&
+           (!own->keys_only || fetch->keys_only) && stamp_satisfies(flight->stamp, since);
+}
+
+static struct flight *find_locked(struct reader *reader, const struct fetch *fetch,
+                                  struct stamp since)
+{
+    struct flight *flight = LIST_FIRST(&reader->flights);
+    while (flight && !serves(flight, fetch, since))
+        flight = LIST_NEXT(flight, entry);
+    return flight;
+}
+
+/* Stamped under the lock: of two flights the one with the later order was asked later. */
+static struct flight *take_off_locked(struct reader *reader, struct caller *leader,
+                                      const struct fetch *fetch)
+{
+    struct flight *flight = calloc(1, sizeof(*flight));
+    if (!flight || condition_init(&flight->changed) < 0) {
+        free(flight);
+        return NULL;
+    }
+    flight->reader = reader;
+    flight->fetch = *fetch;
+    flight->leader = leader;
+    flight->stamp = stamp_take(reader->source.orders, clock_now_ms(reader->source.clock));
+    flight->state = FLYING;
+    LIST_INSERT_HEAD(&reader->flights, flight, entry);
+    return flight;
+}
+
+/* NULL: no memory for one. Who leads it is its leader. */
+static struct flight *board(struct reader *reader, struct caller *caller, const struct fetch *fetch,
+                            struct stamp since)
+{
+    (void)pthread_mutex_lock(&reader->lock);
+    struct flight *flight = fetch->is_alone ? NULL : find_locked(reader, fetch, since);
+    if (flight) {
+        reader->stats.joined++;
+    } else {
+        flight = take_off_locked(reader, caller, fetch);
+        reader->stats.flights += flight != NULL;
+    }
+    if (flight)
+        flight->users++;
+    (void)pthread_mutex_unlock(&reader->lock);
+    return flight;
+}
+
+static void leave(struct flight *flight)
+{
+    struct reader *reader = flight->reader;
+    (void)pthread_mutex_lock(&reader->lock);
+    bool is_last = --flight->users == 0;
+    (void)pthread_mutex_unlock(&reader->lock);
+    if (!is_last)
+        return;
+    page_unref(flight->page);
+    (void)pthread_cond_destroy(&flight->changed);
+    free(flight);
+}
+
+int reader_fetch(struct reader *reader, struct caller *caller, const struct fetch *fetch,
+                 struct stamp since, struct page **ret_page, bool *ret_is_own)
+{
+    struct fetch settled = settle(fetch);
+    int r = GO_ROUND;
+    while (r == GO_ROUND) {
+        struct flight *flight = board(reader, caller, &settled, since);
+        if (!flight)
+            return call_fail(&caller->call, -ENOMEM, "out of memory");
+        bool is_own = flight->leader == caller;
+        r = is_own ? lead(flight, ret_page) : join(flight, caller, ret_page);
+        if (r == 0)
+            *ret_is_own = is_own;
+        leave(flight);
+    }
+    return r;
+}
+
+void reader_stats(struct reader *reader, struct reader_stats *ret)
+{
+    (void)pthread_mutex_lock(&reader->lock);
+    *ret = reader->stats;
+    (void)pthread_mutex_unlock(&reader->lock);
+}

@@ -1,0 +1,131 @@
+#ifndef TESTS_UNIT_FETCHING_H
+#define TESTS_UNIT_FETCHING_H
+/* What the tests of reading share: a reader over a store behind a gate, and a clock that threads
+ * may look at while the test turns it. */
+#include "cache/read/reader.h"
+#include "client/retrying_store.h"
+#include "tests/stores/faulty_store.h"
+#include "tests/stores/gate_store.h"
+#include "tests/stores/memory_store.h"
+#include "tests/unit/unit.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#define TTL_MS      1000
+#define PATIENCE_MS 60000
+
+struct fetching {
+    _Atomic int64_t now_ms;
+    struct clock clock;
+    struct memory_store *memory;
+    struct table_store *store; /* the gate */
+    _Atomic uint64_t orders;
+    struct range_cache *cache;
+    struct reader *reader;
+};
+
+static inline int64_t turned_monotonic_ms(void *context)
+{
+    return atomic_load((_Atomic int64_t *)context);
+}
+
+static inline int64_t turned_utc_100ns(void *context)
+{
+    return atomic_load((_Atomic int64_t *)context) * 10000;
+}
+
+static inline void turned_sleep_ms(void *context, int64_t ms)
+{
+    atomic_fetch_add((_Atomic int64_t *)context, ms);
+}
+
+struct fetching_options {
+    const char *faults; /* of a faulty store; NULL: none */
+    bool retries;
+    bool is_ttl_0;
+    size_t cache_bytes; /* 0: much */
+};
+
+static inline void fetching_set_up(struct fetching *fetching, struct fetching_options options)
+{
+    struct table_store *store;
+    *fetching = (struct fetching){.memory = memory_store_create()};
+    fetching->clock =
+        (struct clock){turned_monotonic_ms, turned_utc_100ns, turned_sleep_ms, &fetching->now_ms};
+    atomic_init(&fetching->now_ms, 10 * (int64_t)TTL_MS);
+    assert_int_equal(faulty_store_create(&fetching->memory->store, &fetching->clock,
+                                         options.faults ? options.faults : "", &store),
+                     0);
+    if (options.retries)
+        assert_int_equal(retrying_store_create(store, &fetching->clock, &store), 0);
+    assert_int_equal(gate_store_create(store, &fetching->clock, &fetching->store), 0);
+    size_t cache_bytes = options.cache_bytes > 0 ? options.cache_bytes : (size_t)64 << 20;
+    assert_int_equal(range_cache_create(cache_bytes, &fetching->cache), 0);
+    struct reader_source source = {.store = fetching->store,
+                                   .cache = fetching->cache,
+                                   .clock = &fetching->clock,
+                                   .orders = &fetching->orders,
+                                   .ttl_ms = options.is_ttl_0 ? 0 : TTL_MS};
+    assert_int_equal(reader_create(&source, &fetching->reader), 0);
+}
+
+static inline void fetching_tear_down(struct fetching *fetching)
+{
+    reader_destroy(fetching->reader);
+    range_cache_destroy(fetching->cache);
+    table_store_destroy(fetching->store);
+}
+
+/* Rows 00000 to n - 1. */
+static inline void fetching_add_rows(struct fetching *fetching, const char *partition, int n)
+{
+    for (int i = 0; i < n; i++) {
+        char row[8];
+        (void)snprintf(row, sizeof(row), "%05d", i);
+        memory_store_add_strings(fetching->memory, partition, row);
+    }
+}
+
+static inline struct caller fetching_caller(struct fetching *fetching)
+{
+    return (struct caller){.call = {.deadline_ms = atomic_load(&fetching->now_ms) + PATIENCE_MS},
+                           .patience_ms = PATIENCE_MS};
+}
+
+/* What was asked at most a ttl ago. */
+static inline struct stamp fetching_since_ttl(struct fetching *fetching)
+{
+    return stamp_since(atomic_load(&fetching->now_ms) - TTL_MS);
+}
+
+/* The n-th request, from 1. */
+static inline void assert_request(struct fetching *fetching, size_t n, int what, struct range range,
+                                  int top)
+{
+    const struct memory_store_entry *entry = &fetching->memory->diary[n - 1];
+    assert_true(n <= fetching->memory->asked);
+    assert_int_equal(entry->what, what);
+    assert_bytes(buffer_bytes(&entry->lo), range.lo);
+    assert_bytes(buffer_bytes(&entry->hi), range.hi);
+    assert_int_equal(entry->top, top);
+}
+
+/* What the cache knows; the first row's position where it is known. */
+static inline int fetching_known(struct fetching *fetching, const struct question *question,
+                                 struct buffer *ret_position, int64_t *ret_asked_ms)
+{
+    struct run run = {0};
+    struct buffer until;
+    buffer_init(&until, 1000);
+    int r = range_cache_next(fetching->cache, question, &run, ret_asked_ms, &until);
+    buffer_clear(ret_position);
+    if (r == KNOWN_ROWS)
+        (void)buffer_append(ret_position, page_position(run.page, run.begin));
+    run_finish(&run);
+    buffer_finish(&until);
+    return r;
+}
+
+#endif

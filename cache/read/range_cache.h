@@ -16,10 +16,11 @@ void range_cache_destroy(struct range_cache *cache); /* takes NULL */
 
 /* Puts page_range(page) in, in place of everything there but what is younger. A page with texts
  * replaces keys too; a page of keys leaves older texts, which stay for who may have them so old. A
- * deleted row is an empty page over it. When it is too much, pages leave: first those that were
- * passed, then the least recently used; never this one, and none that somebody else holds (its
- * memory would stay). Takes a reference. 0, or -ENOMEM: then nothing that is wrong stays, at most
- * less. */
+ * change of our own is a page of one row with its text; a deleted row an empty page over it. When
+ * it is too much, pages leave: first those that were passed, then the least recently used; never
+ * this one, and none that somebody else holds (its memory would stay). Where a change of our own
+ * left, what was asked before it is not taken any more: so put or not, ask again what is known.
+ * Takes a reference. 0, or -ENOMEM: then nothing of the table stays but what is younger. */
 int range_cache_put(struct range_cache *cache, const char *table, struct page *page,
                     struct stamp stamp);
 /* The table is gone: so are its pages, and what was asked before `stamp` is not taken any more. */
@@ -39,8 +40,9 @@ enum known {
 };
 
 /* ret_run is the caller's to finish. ret_asked_ms: when the oldest of what the answer rests on was
- * asked (of KNOWN_NOT: unchanged where nothing was known). ret_until is cleared first, and filled
- * for KNOWN_NOT alone. enum known, or -ENOMEM. */
+ * asked (unchanged where nothing was known). ret_until is no part of the question; it is cleared
+ * first, and filled for KNOWN_NOT alone. A page of keys tells everybody which rows are not there;
+ * that it has one is KNOWN_NOT, until there, for who wants texts. enum known, or -ENOMEM. */
 int range_cache_next(struct range_cache *cache, const struct question *question,
                      struct run *ret_run, int64_t *ret_asked_ms, struct buffer *ret_until);
 
@@ -55,6 +57,10 @@ struct range_cache_stats {
     size_t pages, bytes;   /* now */
 };
 void range_cache_stats(struct range_cache *cache, struct range_cache_stats *ret);
+
+/* Do the invariants hold? Walks everything, for tests. After each change that is made, asserts look
+ * at what it touched. */
+bool range_cache_is_consistent(struct range_cache *cache);
 
 DEFINE_CLEANUP(struct range_cache *, range_cache_destroy);
 

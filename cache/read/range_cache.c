@@ -1,0 +1,406 @@
+#include "cache/read/range_cache.h"
+#include "cache/read/range_map.h"
+
+#include <pthread.h>
+
+#define IDLE_TABLES 64  /* without a page, kept for their floor */
+#define WALK_STEPS  256 /* pieces that a question looks at before it lets others in */
+#define HELD_LOOKS  64  /* pages in use that one put looks at for memory: they are not freed */
+#define PASSED_LOOKS                                                                               \
+    64 /* pieces that one step of a reader looks at though it has not passed them */
+
+struct table {
+    struct range_map map; /* the first: a page's map is its table's */
+    const char *name;
+    RB_ENTRY(table) by_name;
+    TAILQ_ENTRY(table) in_idle;
+    bool is_idle;
+    char text[];
+};
+_Static_assert(offsetof(struct table, map) == 0, "a page's map is its table's");
+
+static int compare_tables(const struct table *a, const struct table *b)
+{
+    return strcmp(a->name, b->name);
+}
+
+RB_HEAD(table_tree, table);
+RB_GENERATE_INTERNAL(table_tree, table, by_name, compare_tables, static __attribute__((unused)))
+
+struct range_cache {
+    size_t max_bytes;
+    pthread_mutex_t lock;
+    /* guarded by lock */
+    struct table_tree tables;
+    TAILQ_HEAD(table_list, table) idle; /* those without a page, the oldest first */
+    size_t idle_count;
+    uint64_t floor; /* of the tables that are not here: nothing older is taken */
+    struct range_holdings holdings;
+    struct page_queue passed, used; /* every page is in one, the first to go is the first */
+    uint64_t hits, misses, evicted;
+};
+
+int range_cache_create(size_t max_bytes, struct range_cache **ret)
+{
+    struct range_cache *cache = calloc(1, sizeof(*cache));
+    if (!cache)
+        return -ENOMEM;
+    int r = pthread_mutex_init(&cache->lock, NULL);
+    if (r != 0) {
+        free(cache);
+        return -r;
+    }
+    cache->max_bytes = max_bytes;
+    TAILQ_INIT(&cache->idle);
+    TAILQ_INIT(&cache->passed);
+    TAILQ_INIT(&cache->used);
+    range_holdings_init(&cache->holdings);
+    *ret = cache;
+    return 0;
+}
+
+/* Pages that left are freed behind the lock: there may be many. */
+static void unlock_and_free(struct range_cache *cache)
+{
+    struct cached_page *next, *page = TAILQ_FIRST(&cache->holdings.gone);
+    TAILQ_INIT(&cache->holdings.gone);
+    (void)pthread_mutex_unlock(&cache->lock);
+    for (; page; page = next) {
+        next = TAILQ_NEXT(page, in_queue);
+        cached_page_destroy(page);
+    }
+}
+
+/* The account's own name is empty, as no table's is. */
+static const char *name_of(const char *table)
+{
+    return table ? table : "";
+}
+
+static struct table *find_table_locked(struct range_cache *cache, const char *name)
+{
+    struct table probe = {.name = name_of(name)};
+    return RB_FIND(table_tree, &cache->tables, &probe);
+}
+
+/* Its floor becomes that of all tables that are not here. */
+static void forget_table_locked(struct range_cache *cache, struct table *table)
+{
+    cache->floor = MAX(cache->floor, table->map.floor);
+    TAILQ_REMOVE(&cache->idle, table, in_idle);
+    cache->idle_count--;
+    (void)RB_REMOVE(table_tree, &cache->tables, table);
+    free(table);
+}
+
+/* After every change of the table's pages. */
+static void settle_table_locked(struct range_cache *cache, struct table *table)
+{
+    bool is_idle = range_map_is_empty(&table->map);
+    if (is_idle == table->is_idle)
+        return;
+    table->is_idle = is_idle;
+    if (!is_idle) {
+        TAILQ_REMOVE(&cache->idle, table, in_idle);
+        cache->idle_count--;
+        return;
+    }
+    TAILQ_INSERT_TAIL(&cache->idle, table, in_idle);
+    if (++cache->idle_count > IDLE_TABLES)
+        forget_table_locked(cache, TAILQ_FIRST(&cache->idle));
+}
+
+/* The table, made when it is not there; NULL without memory. */
+static struct table *enter_table_locked(struct range_cache *cache, const char *name)
+{
+    struct table *table = find_table_locked(cache, name);
+    if (table)
+        return table;
+    struct bytes text = bytes_of(name_of(name));
+    table = calloc(1, sizeof(*table) + text.size + 1);
+    if (!table)
+        return NULL;
+    memcpy(table->text, text.data, text.size);
+    table->name = table->text;
+    range_map_init(&table->map, &cache->holdings, cache->floor);
+    (void)RB_INSERT(table_tree, &cache->tables, table);
+    settle_table_locked(cache, table);
+    return table;
+}
+
+static void use_locked(struct range_cache *cache, struct cached_page *page)
+{
+    cached_page_move(page, &cache->used, NULL);
+}
+
+static void evict_page_locked(struct range_cache *cache, struct cached_page *page)
+{
+    struct table *table = (struct table *)page->map;
+    range_map_evict(page);
+    cache->evicted++;
+    settle_table_locked(cache, table);
+}
+
+/* Pages leave until the rest is within the budget. A page that somebody holds is in use, and so
+ * goes behind `newest`: no page is looked at twice. */
+static void evict_locked(struct range_cache *cache, const struct cached_page *newest)
+{
+    int held = 0;
+    while (cache->holdings.bytes > cache->max_bytes && held < HELD_LOOKS) {
+        struct cached_page *page = TAILQ_FIRST(&cache->passed);
+        if (!page)
+            page = TAILQ_FIRST(&cache->used);
+        if (!page || page == newest)
+            return;
+        if (page_is_shared(page->page)) {
+            use_locked(cache, page);
+            held++;
+        } else {
+            evict_page_locked(cache, page);
+        }
+    }
+}
+
+/* Takes the page over, in every case. */
+static int put_locked(struct range_cache *cache, const char *name, struct cached_page *page)
+{
+    struct table *table = enter_table_locked(cache, name);
+    if (!table) {
+        cached_page_destroy(page);
+        return -ENOMEM;
+    }
+    int r = range_map_put(&table->map, page, &cache->used);
+    settle_table_locked(cache, table);
+    evict_locked(cache, page);
+    return r;
+}
+
+static void drop_table_locked(struct range_cache *cache, const char *name, struct stamp stamp)
+{
+    struct table *table = enter_table_locked(cache, name);
+    if (!table) { /* then it is no worse to ask again for others too */
+        cache->floor = MAX(cache->floor, stamp.order);
+        return;
+    }
+    range_map_drop(&table->map, stamp);
+    settle_table_locked(cache, table);
+}
+
+int range_cache_put(struct range_cache *cache, const char *table, struct page *page,
+                    struct stamp stamp)
+{
+    struct cached_page *cached = NULL;
+    int r = cached_page_create(page, stamp, &cached);
+    (void)pthread_mutex_lock(&cache->lock);
+    if (r == 0)
+        r = put_locked(cache, table, cached);
+    if (r < 0)
+        drop_table_locked(cache, table, stamp);
+    unlock_and_free(cache);
+    return r;
+}
+
+void range_cache_drop_table(struct range_cache *cache, const char *table, struct stamp stamp)
+{
+    (void)pthread_mutex_lock(&cache->lock);
+    drop_table_locked(cache, table, stamp);
+    unlock_and_free(cache);
+}
+
+void range_cache_destroy(struct range_cache *cache)
+{
+    if (!cache)
+        return;
+    struct stamp last = {.order = UINT64_MAX};
+    (void)pthread_mutex_lock(&cache->lock);
+    for (struct table *table; (table = RB_ROOT(&cache->tables)) != NULL;) {
+        range_map_drop(&table->map, last);
+        settle_table_locked(cache, table);
+        forget_table_locked(cache, table);
+    }
+    unlock_and_free(cache);
+    (void)pthread_mutex_destroy(&cache->lock);
+    free(cache);
+}
+
+struct walk { /* a question on its way along the pieces */
+    const struct question *question;
+    struct bytes lo; /* no row before it */
+    int64_t asked_ms;
+    enum known known;
+    struct run run;
+};
+
+static bool decide(struct walk *walk, enum known known)
+{
+    walk->known = known;
+    return true;
+}
+
+/* One piece further; true when that is the answer. */
+static bool step_locked(struct range_cache *cache, struct table *table, struct walk *walk)
+{
+    const struct question *question = walk->question;
+    if (bytes_compare(walk->lo, question->range.hi) >= 0)
+        return decide(walk, KNOWN_EMPTY);
+    struct piece *piece = table ? range_map_find(&table->map, walk->lo, question->since) : NULL;
+    if (!piece)
+        return decide(walk, KNOWN_NOT);
+    use_locked(cache, piece->page);
+    walk->asked_ms = MIN(walk->asked_ms, piece->page->stamp.asked_ms);
+
+    struct page *page = piece->page->page;
+    bool ends_there = bytes_compare(question->range.hi, piece->range.hi) < 0;
+    struct bytes hi = ends_there ? question->range.hi : piece->range.hi;
+    struct run run = {page, page_seek(page, walk->lo), page_seek(page, hi)};
+    if (run.begin == run.end) {
+        walk->lo = hi;
+        return false;
+    }
+    if (page_is_keys_only(page) && !question->keys_suffice) {
+        struct bytes row = page_position(page, run.begin);
+        if (bytes_equal(row, walk->lo)) /* and no texts are fresh enough there */
+            return decide(walk, KNOWN_NOT);
+        walk->lo = row;
+        return false;
+    }
+    walk->run = run;
+    (void)page_ref(page);
+    return decide(walk, KNOWN_ROWS);
+}
+
+static void keep_position(struct walk *walk, struct buffer *buffer)
+{
+    if (walk->lo.data == buffer->data)
+        return;
+    buffer_clear(buffer);
+    (void)buffer_append(buffer, walk->lo);
+    walk->lo = buffer_bytes(buffer);
+}
+
+/* Some pieces further; where it stands then is in `position`, unless there is an answer without. */
+static bool walk_locked(struct range_cache *cache, struct walk *walk, struct buffer *position)
+{
+    struct table *table = find_table_locked(cache, walk->question->table);
+    bool is_decided = false;
+    for (int step = 0; !is_decided && step < WALK_STEPS; step++)
+        is_decided = step_locked(cache, table, walk);
+    if (!is_decided || walk->known == KNOWN_NOT)
+        keep_position(walk, position);
+    if (is_decided && walk->known == KNOWN_NOT)
+        cache->misses++;
+    else if (is_decided)
+        cache->hits++;
+    return is_decided;
+}
+
+int range_cache_next(struct range_cache *cache, const struct question *question,
+                     struct run *ret_run, int64_t *ret_asked_ms, struct buffer *ret_until)
+{
+    struct walk walk = {.question = question, .lo = question->range.lo, .asked_ms = INT64_MAX};
+    buffer_clear(ret_until);
+    for (bool is_decided = false; !is_decided && ret_until->error == 0;) {
+        (void)pthread_mutex_lock(&cache->lock);
+        is_decided = walk_locked(cache, &walk, ret_until);
+        (void)pthread_mutex_unlock(&cache->lock);
+    }
+    if (ret_until->error < 0)
+        return ret_until->error;
+    if (walk.known != KNOWN_NOT)
+        buffer_clear(ret_until);
+    if (walk.known == KNOWN_ROWS)
+        *ret_run = walk.run;
+    if (walk.asked_ms != INT64_MAX)
+        *ret_asked_ms = walk.asked_ms;
+    return (int)walk.known;
+}
+
+/* Is the piece the last of a page that lies wholly in the range? */
+static bool ends_page_in(const struct piece *piece, struct range range)
+{
+    const struct piece *first = TAILQ_FIRST(&piece->page->pieces);
+    return !TAILQ_NEXT(piece, in_page) && bytes_compare(piece->range.hi, range.hi) <= 0 &&
+           bytes_compare(first->range.lo, range.lo) >= 0;
+}
+
+/* From the end back, and queued so that the first of them goes first. */
+static void pass_locked(struct range_cache *cache, struct range_map *map, enum range_kind kind,
+                        struct range range)
+{
+    struct cached_page *behind = NULL;
+    struct piece *piece = range_map_before(map, kind, range.hi);
+    for (int looks = 0; piece && looks < PASSED_LOOKS; piece = range_map_previous(piece)) {
+        struct cached_page *page = piece->page;
+        if (bytes_compare(piece->range.hi, range.lo) <= 0)
+            return;
+        if (!ends_page_in(piece, range)) {
+            looks++;
+            continue;
+        }
+        if (page->queue == &cache->passed)
+            return;
+        cached_page_move(page, &cache->passed, behind);
+        behind = page;
+    }
+}
+
+void range_cache_passed(struct range_cache *cache, const char *table, struct range range)
+{
+    (void)pthread_mutex_lock(&cache->lock);
+    struct table *found = find_table_locked(cache, table);
+    for (enum range_kind kind = 0; found && kind < RANGE_KINDS; kind++)
+        pass_locked(cache, &found->map, kind, range);
+    (void)pthread_mutex_unlock(&cache->lock);
+}
+
+void range_cache_stats(struct range_cache *cache, struct range_cache_stats *ret)
+{
+    (void)pthread_mutex_lock(&cache->lock);
+    *ret = (struct range_cache_stats){.hits = cache->hits,
+                                      .misses = cache->misses,
+                                      .evicted = cache->evicted,
+                                      .pages = cache->holdings.pages,
+                                      .bytes = cache->holdings.bytes};
+    (void)pthread_mutex_unlock(&cache->lock);
+}
+
+static bool is_table_consistent(struct table *table, size_t *bytes)
+{
+    return range_map_is_consistent(&table->map, bytes) &&
+           table->is_idle == range_map_is_empty(&table->map);
+}
+
+static bool is_queue_consistent(const struct page_queue *queue, size_t *pages, size_t *bytes)
+{
+    const struct cached_page *page = TAILQ_FIRST(queue);
+    for (; page; page = TAILQ_NEXT(page, in_queue)) {
+        if (page->queue != queue || TAILQ_EMPTY(&page->pieces))
+            return false;
+        *pages += 1;
+        *bytes += cached_page_bytes(page);
+    }
+    return true;
+}
+
+static bool is_consistent_locked(struct range_cache *cache)
+{
+    size_t pages = 0, bytes = 0, idle_count = 0;
+    struct table *table = RB_MIN(table_tree, &cache->tables);
+    for (; table; table = RB_NEXT(table_tree, &cache->tables, table)) {
+        idle_count += table->is_idle;
+        if (!is_table_consistent(table, &bytes))
+            return false;
+    }
+    return is_queue_consistent(&cache->passed, &pages, &bytes) &&
+           is_queue_consistent(&cache->used, &pages, &bytes) && pages == cache->holdings.pages &&
+           bytes == cache->holdings.bytes && idle_count == cache->idle_count &&
+           idle_count <= IDLE_TABLES;
+}
+
+bool range_cache_is_consistent(struct range_cache *cache)
+{
+    (void)pthread_mutex_lock(&cache->lock);
+    bool is_consistent = is_consistent_locked(cache);
+    (void)pthread_mutex_unlock(&cache->lock);
+    return is_consistent;
+}

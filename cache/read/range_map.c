@@ -1,0 +1,348 @@
+#include "cache/read/range_map.h"
+
+#include <assert.h>
+
+static int compare_pieces(const struct piece *a, const struct piece *b)
+{
+    return bytes_compare(a->range.lo, b->range.lo);
+}
+
+RB_GENERATE_INTERNAL(piece_tree, piece, in_tree, compare_pieces, static __attribute__((unused)));
+
+int cached_page_create(struct page *page, struct stamp stamp, struct cached_page **ret)
+{
+    struct cached_page *cached = calloc(1, sizeof(*cached));
+    if (!cached)
+        return -ENOMEM;
+    cached->page = page_ref(page);
+    cached->stamp = stamp;
+    cached->newest_change = page_rows(page) <= 1 ? stamp.order : 0;
+    TAILQ_INIT(&cached->pieces);
+    *ret = cached;
+    return 0;
+}
+
+void cached_page_destroy(struct cached_page *page)
+{
+    if (!page)
+        return;
+    page_unref(page->page);
+    free(page);
+}
+
+void cached_page_move(struct cached_page *page, struct page_queue *queue,
+                      struct cached_page *before)
+{
+    if (page->queue)
+        TAILQ_REMOVE(page->queue, page, in_queue);
+    if (before)
+        TAILQ_INSERT_BEFORE(before, page, in_queue);
+    else
+        TAILQ_INSERT_TAIL(queue, page, in_queue);
+    page->queue = queue;
+}
+
+static enum range_kind kind_of(const struct cached_page *page)
+{
+    return page_is_keys_only(page->page) && page_rows(page->page) > 0 ? RANGE_KEYS : RANGE_TEXTS;
+}
+
+static struct piece_tree *tree_of(const struct cached_page *page)
+{
+    return &page->map->trees[kind_of(page)];
+}
+
+size_t cached_page_bytes(const struct cached_page *page)
+{
+    return sizeof(*page) + page_bytes(page->page);
+}
+
+static void enter(struct range_map *map, struct cached_page *page, struct page_queue *queue)
+{
+    page->map = map;
+    cached_page_move(page, queue, NULL);
+    map->holdings->pages++;
+    map->holdings->bytes += cached_page_bytes(page);
+}
+
+static void leave_if_without_piece(struct cached_page *page)
+{
+    struct range_holdings *holdings = page->map->holdings;
+    if (!TAILQ_EMPTY(&page->pieces) || page->queue == &holdings->gone)
+        return;
+    cached_page_move(page, &holdings->gone, NULL);
+    holdings->pages--;
+    holdings->bytes -= cached_page_bytes(page);
+}
+
+static size_t piece_bytes(const struct piece *piece)
+{
+    return sizeof(*piece) + piece->range.lo.size + piece->range.hi.size;
+}
+
+static bool fits_in(struct piece *piece)
+{
+    const struct piece *before = RB_PREV(piece_tree, NULL, piece);
+    const struct piece *behind = RB_NEXT(piece_tree, NULL, piece);
+    return !range_is_empty(piece->range) &&
+           (!before || bytes_compare(before->range.hi, piece->range.lo) <= 0) &&
+           (!behind || bytes_compare(piece->range.hi, behind->range.lo) <= 0);
+}
+
+/* The page answers for the range, if there is any in it; before another piece of its, NULL: behind
+ * all. */
+static int add_piece(struct cached_page *page, struct range range, struct piece *before)
+{
+    if (range_is_empty(range))
+        return 0;
+    struct piece *piece = calloc(1, sizeof(*piece) + range.lo.size + range.hi.size);
+    if (!piece)
+        return -ENOMEM;
+    if (range.lo.size > 0)
+        memcpy(piece->ends, range.lo.data, range.lo.size);
+    memcpy(piece->ends + range.lo.size, range.hi.data, range.hi.size);
+    piece->range.lo = (struct bytes){piece->ends, range.lo.size};
+    piece->range.hi = (struct bytes){piece->ends + range.lo.size, range.hi.size};
+    piece->page = page;
+    (void)RB_INSERT(piece_tree, tree_of(page), piece);
+    if (before)
+        TAILQ_INSERT_BEFORE(before, piece, in_page);
+    else
+        TAILQ_INSERT_TAIL(&page->pieces, piece, in_page);
+    page->map->holdings->bytes += piece_bytes(piece);
+    assert(fits_in(piece));
+    return 0;
+}
+
+/* The piece's page does not answer for the range any more: up to two pieces remain of this one.
+ * Without memory fewer than that do. */
+static int cut_piece(struct piece *piece, struct range range)
+{
+    struct cached_page *page = piece->page;
+    (void)RB_REMOVE(piece_tree, tree_of(page), piece);
+    int left = add_piece(page, (struct range){piece->range.lo, range.lo}, piece);
+    int right = add_piece(page, (struct range){range.hi, piece->range.hi}, piece);
+    TAILQ_REMOVE(&page->pieces, piece, in_page);
+    page->map->holdings->bytes -= piece_bytes(piece);
+    free(piece);
+    leave_if_without_piece(page);
+    return left < 0 ? left : right;
+}
+
+static void remove_piece(struct piece *piece)
+{
+    (void)cut_piece(piece, piece->range); /* nothing remains: nothing is allocated */
+}
+
+static struct piece *last_from(struct piece_tree *tree, struct bytes position)
+{
+    struct piece probe = {.range.lo = position};
+    struct piece *piece = RB_NFIND(piece_tree, tree, &probe);
+    if (!piece)
+        return RB_MAX(piece_tree, tree);
+    return bytes_equal(piece->range.lo, position) ? piece : RB_PREV(piece_tree, tree, piece);
+}
+
+static struct piece *piece_at(struct piece_tree *tree, struct bytes position)
+{
+    struct piece *piece = last_from(tree, position);
+    return piece && bytes_compare(position, piece->range.hi) < 0 ? piece : NULL;
+}
+
+/* The pieces of a range: from the first that ends behind its begin to the last that begins before
+ * its end. */
+static struct piece *first_in(struct piece_tree *tree, struct range range)
+{
+    struct piece *piece = last_from(tree, range.lo);
+    if (!piece)
+        piece = RB_MIN(piece_tree, tree);
+    else if (bytes_compare(piece->range.hi, range.lo) <= 0)
+        piece = RB_NEXT(piece_tree, tree, piece);
+    return piece && bytes_compare(piece->range.lo, range.hi) < 0 ? piece : NULL;
+}
+
+static struct piece *next_in(struct piece *piece, struct range range)
+{
+    struct piece *next = RB_NEXT(piece_tree, NULL, piece);
+    return next && bytes_compare(next->range.lo, range.hi) < 0 ? next : NULL;
+}
+
+void range_holdings_init(struct range_holdings *holdings)
+{
+    *holdings = (struct range_holdings){0};
+    TAILQ_INIT(&holdings->gone);
+}
+
+void range_map_init(struct range_map *map, struct range_holdings *holdings, uint64_t floor)
+{
+    *map = (struct range_map){.holdings = holdings, .floor = floor};
+}
+
+bool range_map_is_empty(const struct range_map *map)
+{
+    return RB_EMPTY(&map->trees[RANGE_TEXTS]) && RB_EMPTY(&map->trees[RANGE_KEYS]);
+}
+
+static void inherit(struct cached_page *winner, const struct cached_page *loser)
+{
+    winner->newest_change = MAX(winner->newest_change, loser->newest_change);
+}
+
+/* Takes what is not younger than `winner` out of the range. */
+static int cut(struct piece_tree *tree, struct range range, struct cached_page *winner)
+{
+    struct piece *next;
+    for (struct piece *piece = first_in(tree, range); piece; piece = next) {
+        next = next_in(piece, range);
+        if (stamp_is_younger(piece->page->stamp, winner->stamp))
+            continue;
+        inherit(winner, piece->page);
+        int r = cut_piece(piece, range);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* Puts pieces of the page into the holes of the range; what is there is younger. */
+static int fill(struct cached_page *page, struct range range)
+{
+    struct bytes lo = range.lo;
+    int r = 0;
+    struct piece *piece = first_in(tree_of(page), range);
+    for (; r == 0 && piece; piece = next_in(piece, range)) {
+        inherit(piece->page, page);
+        r = add_piece(page, (struct range){lo, piece->range.lo}, NULL);
+        lo = piece->range.hi;
+    }
+    return r < 0 ? r : add_piece(page, (struct range){lo, range.hi}, NULL);
+}
+
+/* Where younger texts are, the keys that were put go again. */
+static int yield_to_texts(struct cached_page *keys, struct range range)
+{
+    int r = 0;
+    struct piece *piece = first_in(&keys->map->trees[RANGE_TEXTS], range);
+    for (; r == 0 && piece; piece = next_in(piece, range))
+        if (stamp_is_younger(piece->page->stamp, keys->stamp))
+            r = cut(tree_of(keys), piece->range, piece->page);
+    return r;
+}
+
+/* What is older goes in any case: a change of our own may come late, too. */
+static int put(struct cached_page *page)
+{
+    struct range range = page_range(page->page);
+    if (range_is_empty(range))
+        return 0;
+    int r = cut(&page->map->trees[RANGE_KEYS], range, page);
+    if (r == 0 && kind_of(page) == RANGE_TEXTS)
+        r = cut(&page->map->trees[RANGE_TEXTS], range, page);
+    if (r < 0 || page->stamp.order < page->map->floor)
+        return r;
+    r = fill(page, range);
+    return r == 0 && kind_of(page) == RANGE_KEYS ? yield_to_texts(page, range) : r;
+}
+
+int range_map_put(struct range_map *map, struct cached_page *page, struct page_queue *queue)
+{
+    enter(map, page, queue);
+    int r = put(page);
+    if (r < 0)
+        range_map_drop(map, page->stamp);
+    leave_if_without_piece(page);
+    return r;
+}
+
+void range_map_drop(struct range_map *map, struct stamp stamp)
+{
+    for (enum range_kind kind = 0; kind < RANGE_KINDS; kind++) {
+        struct piece *next;
+        for (struct piece *piece = RB_MIN(piece_tree, &map->trees[kind]); piece; piece = next) {
+            next = RB_NEXT(piece_tree, NULL, piece);
+            if (!stamp_is_younger(piece->page->stamp, stamp))
+                remove_piece(piece);
+        }
+    }
+    /* a page's newest change is not younger than the page */
+    map->floor = MAX(map->floor, stamp.order);
+}
+
+void range_map_evict(struct cached_page *page)
+{
+    page->map->floor = MAX(page->map->floor, page->newest_change);
+    struct piece *next;
+    for (struct piece *piece = TAILQ_FIRST(&page->pieces); piece; piece = next) {
+        next = TAILQ_NEXT(piece, in_page);
+        remove_piece(piece);
+    }
+}
+
+static struct piece *fresh_at(struct piece_tree *tree, struct bytes position, struct stamp since)
+{
+    struct piece *piece = piece_at(tree, position);
+    return piece && stamp_satisfies(piece->page->stamp, since) ? piece : NULL;
+}
+
+struct piece *range_map_find(struct range_map *map, struct bytes position, struct stamp since)
+{
+    struct piece *texts = fresh_at(&map->trees[RANGE_TEXTS], position, since);
+    return texts ? texts : fresh_at(&map->trees[RANGE_KEYS], position, since);
+}
+
+struct piece *range_map_before(struct range_map *map, enum range_kind kind, struct bytes position)
+{
+    struct piece *piece = last_from(&map->trees[kind], position);
+    bool begins_there = piece && bytes_equal(piece->range.lo, position);
+    return begins_there ? range_map_previous(piece) : piece;
+}
+
+struct piece *range_map_previous(struct piece *piece)
+{
+    return RB_PREV(piece_tree, NULL, piece);
+}
+
+static bool is_piece_sound(struct piece *piece)
+{
+    struct range whole = page_range(piece->page->page);
+    const struct piece *next = TAILQ_NEXT(piece, in_page);
+    return fits_in(piece) && bytes_compare(whole.lo, piece->range.lo) <= 0 &&
+           bytes_compare(piece->range.hi, whole.hi) <= 0 &&
+           (!next || bytes_compare(piece->range.hi, next->range.lo) <= 0) &&
+           piece->page->newest_change <= piece->page->stamp.order &&
+           piece->page->queue != &piece->page->map->holdings->gone;
+}
+
+static bool is_over_older_texts(struct range_map *map, const struct piece *keys)
+{
+    struct piece *texts = first_in(&map->trees[RANGE_TEXTS], keys->range);
+    for (; texts; texts = next_in(texts, keys->range))
+        if (stamp_is_younger(texts->page->stamp, keys->page->stamp))
+            return false;
+    return true;
+}
+
+static bool is_tree_sound(struct piece_tree *tree, size_t *bytes)
+{
+    for (struct piece *piece = RB_MIN(piece_tree, tree); piece;
+         piece = RB_NEXT(piece_tree, tree, piece)) {
+        *bytes += piece_bytes(piece);
+        if (tree_of(piece->page) != tree || !is_piece_sound(piece))
+            return false;
+    }
+    return true;
+}
+
+static bool are_keys_over_older_texts(struct range_map *map)
+{
+    struct piece *keys = RB_MIN(piece_tree, &map->trees[RANGE_KEYS]);
+    while (keys && is_over_older_texts(map, keys))
+        keys = RB_NEXT(piece_tree, NULL, keys);
+    return !keys;
+}
+
+bool range_map_is_consistent(struct range_map *map, size_t *bytes)
+{
+    return is_tree_sound(&map->trees[RANGE_TEXTS], bytes) &&
+           is_tree_sound(&map->trees[RANGE_KEYS], bytes) && are_keys_over_older_texts(map);
+}

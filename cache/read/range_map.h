@@ -1,0 +1,93 @@
+#ifndef CACHE_READ_RANGE_MAP_H
+#define CACHE_READ_RANGE_MAP_H
+/* What is known of one table: pieces of pages in two ordered maps, one of pages with texts and one
+ * of pages of keys. Memory and pure code, no lock: a map belongs to whoever embeds it.
+ *
+ * - No two pieces of a map overlap: at each position stands the youngest page put over it, in
+ *   whatever order they came.
+ * - A piece of keys lies over a piece with texts only where it is not the older of the two. Texts
+ *   under younger keys stay for who may have them so old, also those that come late.
+ * - So nothing lies over a change of our own but what was asked for after it. When it leaves, or
+ *   what took its place, a page that was asked for before it may still be on its way. Therefore the
+ *   map keeps the order of the youngest change that left, its floor, and takes nothing older.
+ *
+ * A page without a row lacks no text, so it is one with texts whatever was asked for. A page of one
+ * row or none is taken for a change of our own. */
+#include "cache/read/stamp.h"
+#include "client/page.h"
+
+#include <bsd/sys/tree.h>
+#include <sys/queue.h>
+
+enum range_kind {
+    RANGE_TEXTS,
+    RANGE_KEYS,
+    RANGE_KINDS,
+};
+
+struct piece {          /* its page answers for [lo, hi) */
+    struct range range; /* views into `ends`: no piece depends on another's page */
+    struct cached_page *page;
+    RB_ENTRY(piece) in_tree;
+    TAILQ_ENTRY(piece) in_page;
+    char ends[];
+};
+
+TAILQ_HEAD(piece_list, piece);
+RB_HEAD(piece_tree, piece);
+TAILQ_HEAD(page_queue, cached_page);
+
+struct cached_page { /* a page while it answers for something */
+    struct page *page;
+    struct stamp stamp;
+    uint64_t newest_change; /* order of the youngest change that it is or replaced; 0: none */
+    struct range_map *map;
+    struct piece_list pieces; /* in order of their positions */
+    struct page_queue *queue; /* the one it is in */
+    TAILQ_ENTRY(cached_page) in_queue;
+};
+
+struct range_holdings { /* of several maps together */
+    size_t pages, bytes;
+    struct page_queue gone; /* what has no piece any more: not counted, the owner destroys it */
+};
+
+struct range_map {
+    struct range_holdings *holdings;
+    struct piece_tree trees[RANGE_KINDS];
+    uint64_t floor;
+};
+
+/* Takes a reference of its own. 0 or -ENOMEM. */
+int cached_page_create(struct page *page, struct stamp stamp, struct cached_page **ret);
+void cached_page_destroy(
+    struct cached_page *page); /* takes NULL; it is in no queue, has no piece */
+size_t cached_page_bytes(const struct cached_page *page); /* without its pieces */
+/* Into the queue, out of the one where it was; before another that is there, NULL: as the last. */
+void cached_page_move(struct cached_page *page, struct page_queue *queue,
+                      struct cached_page *before);
+
+void range_holdings_init(struct range_holdings *holdings);
+void range_map_init(struct range_map *map, struct range_holdings *holdings, uint64_t floor);
+/* Puts the page in and makes it the last of `queue`; of holdings->gone when it answers for nothing.
+ * 0, or -ENOMEM: then the map was dropped as of the page's stamp, the page with it. */
+int range_map_put(struct range_map *map, struct cached_page *page, struct page_queue *queue);
+/* Nothing stays but what is younger, and nothing older than the stamp is taken any more. */
+void range_map_drop(struct range_map *map, struct stamp stamp);
+/* The page leaves with all its pieces. */
+void range_map_evict(struct cached_page *page);
+bool range_map_is_empty(const struct range_map *map);
+
+/* What answers for the position: texts, or else keys, asked `since`; NULL: nothing. */
+struct piece *range_map_find(struct range_map *map, struct bytes position, struct stamp since);
+/* The last piece of one kind that begins before `position`, and the one before a piece; or NULL. */
+struct piece *range_map_before(struct range_map *map, enum range_kind kind, struct bytes position);
+struct piece *range_map_previous(struct piece *piece);
+
+/* Do the invariants hold? Walks everything, for tests; what a change touched is asserted at once.
+ * The pieces' bytes are added to *bytes. */
+bool range_map_is_consistent(struct range_map *map, size_t *bytes);
+
+DEFINE_CLEANUP(struct cached_page *, cached_page_destroy);
+
+#endif

@@ -1,0 +1,29 @@
+#ifndef TESTS_UNIT_FAILING_MEMORY_H
+#define TESTS_UNIT_FAILING_MEMORY_H
+/* Memory that fails when told to: for tests that are linked so that calloc and realloc come here
+ * (meson.build). One thread may tell. */
+#include <stddef.h>
+
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *memory, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *memory, size_t size);
+
+static long allocations_until_failure; /* the allocation that counts it to 0 fails; 0: none */
+
+static bool is_time_to_fail(void)
+{
+    return allocations_until_failure > 0 && --allocations_until_failure == 0;
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return is_time_to_fail() ? NULL : __real_calloc(count, size);
+}
+
+void *__wrap_realloc(void *memory, size_t size)
+{
+    return is_time_to_fail() ? NULL : __real_realloc(memory, size);
+}
+
+#endif

@@ -1,0 +1,227 @@
+#include "cache/read/range_cache.h"
+#include "tests/unit/range_cache_fixture.h"
+
+/* A cache for `count` pages as put_numbered makes them, and not one more. */
+static struct range_cache *new_cache_of(size_t count)
+{
+    struct range_cache *probe = new_cache(LARGE);
+    put(probe, "000", "001", "000 0000", "0123456789", 1);
+    struct range_cache *cache = new_cache(count * stats_of(probe).bytes);
+    free_cache(probe);
+    return cache;
+}
+
+/* [number, number + 1), with two rows. */
+static void put_numbered(struct range_cache *cache, int number, uint64_t order)
+{
+    char lo[16], hi[16], rows[32];
+    (void)snprintf(lo, sizeof(lo), "%03d", number);
+    (void)snprintf(hi, sizeof(hi), "%03d", number + 1);
+    (void)snprintf(rows, sizeof(rows), "%03d %03d0", number, number);
+    put(cache, lo, hi, rows, "0123456789", order);
+}
+
+static bool is_known(struct range_cache *cache, int number, struct run *ret)
+{
+    char lo[16], hi[16];
+    (void)snprintf(lo, sizeof(lo), "%03d", number);
+    (void)snprintf(hi, sizeof(hi), "%03d", number + 1);
+    struct question question = ask(lo, hi);
+    int64_t asked_ms;
+    struct buffer until;
+    buffer_init(&until, 100);
+    int known = range_cache_next(cache, &question, ret, &asked_ms, &until);
+    buffer_finish(&until);
+    return known == KNOWN_ROWS;
+}
+
+static void use(struct range_cache *cache, int number)
+{
+    struct run run = {0};
+    assert_true(is_known(cache, number, &run));
+    run_finish(&run);
+}
+
+/* Which of the first ten are there; the question is a use of them, so the cache ends here. */
+static void assert_left(struct range_cache *cache, const char *expected)
+{
+    char left[16] = "";
+    assert_true(range_cache_is_consistent(cache));
+    for (int i = 0; i < 10; i++) {
+        struct run run = {0};
+        if (is_known(cache, i, &run))
+            (void)snprintf(left + strlen(left), sizeof(left) - strlen(left), "%d", i);
+        run_finish(&run);
+    }
+    assert_string_equal(left, expected);
+    free_cache(cache);
+}
+
+static void passed(struct range_cache *cache, const char *lo, const char *hi)
+{
+    range_cache_passed(cache, "t", (struct range){bytes_of(lo), bytes_of(hi)});
+    assert_true(range_cache_is_consistent(cache));
+}
+
+static void the_least_recently_used_page_leaves(void **state)
+{
+    (void)state;
+    struct range_cache *cache = new_cache_of(4);
+    for (int i = 0; i < 4; i++)
+        put_numbered(cache, i, (uint64_t)i + 1);
+    assert_int_equal(stats_of(cache).evicted, 0);
+    use(cache, 0);
+    use(cache, 2);
+    put_numbered(cache, 4, 5);
+    put_numbered(cache, 5, 6);
+    assert_int_equal(stats_of(cache).evicted, 2);
+    assert_left(cache, "0245");
+}
+
+static void the_budget_is_over_all_tables(void **state)
+{
+    (void)state;
+    struct range_cache *cache = new_cache_of(2);
+    put_in(cache, "u", "000", "001", "000 0000", "0123456789", 1);
+    put_numbered(cache, 1, 2);
+    put_numbered(cache, 2, 3);
+    struct question question = ask("000", "001");
+    question.table = "u";
+    assert_answer(cache, &question, "until 000 @-1");
+    assert_left(cache, "12");
+}
+
+static void the_page_put_last_stays_however_large(void **state)
+{
+    (void)state;
+    struct range_cache *cache = new_cache(10);
+    put_numbered(cache, 0, 1);
+    put_numbered(cache, 1, 2);
+    assert_int_equal(stats_of(cache).pages, 1);
+    assert_left(cache, "1");
+}
+
+static void passed_pages_leave_first_and_in_order(void **state)
+{
+    (void)state;
+    struct range_cache *cache = new_cache_of(6);
+    for (int i = 0; i < 6; i++)
+        put_numbered(cache, i, (uint64_t)i + 1);
+    use(cache, 2);
+    passed(cache, "002", "0030"); /* 3 is not behind yet */
+    passed(cache, "002", "005");
+    put_numbered(cache, 6, 7);
+    put_numbered(cache, 7, 8);
+    put_numbered(cache, 8, 9);
+    put_numbered(cache, 9, 10);
+    /* 2, then 3 and 4 in their order, then the oldest */
+    assert_left(cache, "156789");
+}
+
+static void a_passed_page_that_is_asked_for_is_used_again(void **state)
+{
+    (void)state;
+    struct range_cache *cache = new_cache_of(3);
+    for (int i = 0; i < 3; i++)
+        put_numbered(cache, i, (uint64_t)i + 1);
+    passed(cache, "000", "002");
+    use(cache, 0);
+    put_numbered(cache, 3, 4);
+    put_numbered(cache, 4, 5);
+    assert_left(cache, "034");
+}
+
+/* A page of several pieces is passed with its last; one that begins before the range never. */
+static void pages_are_passed_as_a_whole(void **state)
+{
+    (void)state;
+    struct range_cache *cache = new_cache(LARGE);
+    put(cache, "a", "m", "b k", "x", 1);
+    put(cache, "e", "f", "e ee", "y", 2);
+    put(cache, "m", "p", "n o", "z", 3);
+    put(cache, "h", "n", "h i", NULL, 4);
+    passed(cache, "a", "l");
+    size_t bytes = stats_of(cache).bytes;
+    range_cache_destroy(cache);
+
+    cache = new_cache(bytes);
+    put(cache, "a", "m", "b k", "x", 1);
+    put(cache, "e", "f", "e ee", "y", 2);
+    put(cache, "m", "p", "n o", "z", 3);
+    put(cache, "h", "n", "h i", NULL, 4);
+    next(cache, "e", "f", "e=y ee=y @20");
+    passed(cache, "b", "l"); /* only [e, f) lies wholly in it */
+    put(cache, "s", "t", "s t", "w", 5);
+    next(cache, "e", "f", "until e @-1");
+    next(cache, "f", "m", "k=x @10");
+    passed(cache, "a", "n"); /* two pieces of the first page and the keys */
+    put(cache, "t", "u", "t tt", "w", 6);
+    next(cache, "f", "m", "until f @-1"); /* the texts went first */
+    next_key(cache, "h", "n", "h= i= @40");
+    free_cache(cache);
+}
+
+static void a_page_that_somebody_holds_stays(void **state)
+{
+    (void)state;
+    struct range_cache *cache = new_cache_of(2);
+    struct run held = {0};
+    put_numbered(cache, 0, 1);
+    assert_true(is_known(cache, 0, &held));
+    put_numbered(cache, 1, 2);
+    put_numbered(cache, 2, 3); /* not 0 leaves, but 1 */
+    assert_int_equal(stats_of(cache).evicted, 1);
+    passed(cache, "000", "001");
+    put_numbered(cache, 3, 4);
+    assert_int_equal(stats_of(cache).evicted, 2);
+    run_finish(&held);
+    assert_left(cache, "03");
+}
+
+/* Their memory would stay: it is over the budget, and within it when they are let go. */
+static void held_pages_may_be_more_than_the_budget(void **state)
+{
+    (void)state;
+    struct range_cache *cache = new_cache_of(2);
+    struct run held[200] = {{0}};
+    for (int i = 0; i < 200; i++) {
+        put_numbered(cache, i, (uint64_t)i + 1);
+        assert_true(is_known(cache, i, &held[i]));
+    }
+    assert_int_equal(stats_of(cache).pages, 200);
+    for (int i = 0; i < 200; i++)
+        run_finish(&held[i]);
+    put_numbered(cache, 5, 300);
+    assert_int_equal(stats_of(cache).pages, 2);
+    free_cache(cache);
+}
+
+/* A row outlives its page's place in the cache. */
+static void rows_hold_their_page(void **state)
+{
+    (void)state;
+    struct range_cache *cache = new_cache(LARGE);
+    struct run run = {0};
+    put_numbered(cache, 1, 1);
+    assert_true(is_known(cache, 1, &run));
+    put_numbered(cache, 1, 2);
+    range_cache_destroy(cache);
+    assert_bytes(page_position(run.page, run.begin), B("001"));
+    run_finish(&run);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_least_recently_used_page_leaves),
+        cmocka_unit_test(the_budget_is_over_all_tables),
+        cmocka_unit_test(the_page_put_last_stays_however_large),
+        cmocka_unit_test(passed_pages_leave_first_and_in_order),
+        cmocka_unit_test(a_passed_page_that_is_asked_for_is_used_again),
+        cmocka_unit_test(pages_are_passed_as_a_whole),
+        cmocka_unit_test(a_page_that_somebody_holds_stays),
+        cmocka_unit_test(held_pages_may_be_more_than_the_budget),
+        cmocka_unit_test(rows_hold_their_page),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

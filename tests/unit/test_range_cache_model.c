@@ -1,0 +1,553 @@
+/* The range cache against a model that knows nothing of pieces: each position by itself, and every
+ * page that was ever put. And threads, which see what they wrote. */
+#include "cache/read/range_cache.h"
+#include "tests/unit/unit.h"
+
+#include "tests/unit/failing_memory.h"
+
+#include <pthread.h>
+
+#define LARGE     ((size_t)1 << 30)
+#define ROWS      12
+#define POSITIONS (2 * ROWS) /* row i stands at 2 i; 2 i + 1 is what lies behind it */
+#define STEPS     120
+#define TABLES    2
+#define WORLDS    2000 /* of each kind */
+
+struct model_page {
+    struct stamp stamp;
+    int begin, end; /* positions */
+    bool has_row[POSITIONS];
+    bool is_keys_only, is_change;
+};
+
+struct model { /* of one table */
+    struct model_page pages[STEPS];
+    int count;
+    uint64_t dropped; /* order */
+};
+
+struct world {
+    unsigned random;
+    struct range_cache *cache;
+    struct model models[TABLES];
+    struct stamp waiting[8]; /* of pages that are on their way */
+    _Atomic uint64_t orders;
+    int64_t now_ms;
+    struct run held[4];
+    struct buffer lo, hi, until;
+};
+
+static int chance(struct world *world, int n)
+{
+    world->random = world->random * 1664525 + 1013904223;
+    return (int)((world->random >> 8) % (unsigned)n);
+}
+
+static struct bytes position_of(int number, struct buffer *ret)
+{
+    buffer_clear(ret);
+    (void)buffer_append(ret, B("p\0"));
+    (void)buffer_append_format(ret, "%02d%s", number / 2, number % 2 ? POSITION_AFTER : "");
+    return buffer_bytes(ret);
+}
+
+static int number_of(struct bytes position)
+{
+    uint64_t row = 0;
+    assert_true(position.size >= 4);
+    assert_true(bytes_parse_unsigned(bytes_first(bytes_skip(position, 2), 2), 99, &row));
+    return (int)(2 * row) + (position.size > 4);
+}
+
+static struct range range_of(struct world *world, int begin, int end)
+{
+    return (struct range){position_of(begin, &world->lo), position_of(end, &world->hi)};
+}
+
+static const char *table_of(size_t i)
+{
+    return i ? "table" : NULL;
+}
+
+/* A row's ETag is its page's order. */
+static struct page *make_page(struct world *world, const struct model_page *model)
+{
+    _cleanup_(page_builder_destroyp) struct page_builder *builder = NULL;
+    struct page *page;
+    assert_int_equal(page_builder_create(1 << 20, &builder), 0);
+    for (int i = model->begin; i < model->end; i++) {
+        char etag[24];
+        (void)snprintf(etag, sizeof(etag), "%d", (int)model->stamp.order);
+        if (!model->is_keys_only)
+            (void)buffer_append_string(page_builder_text(builder), "text");
+        if (model->has_row[i])
+            assert_int_equal(
+                page_builder_end_row(builder, position_of(i, &world->lo), bytes_of(etag), 0), 0);
+        else
+            page_builder_drop_row(builder);
+    }
+    struct range range = range_of(world, model->begin, model->end);
+    assert_int_equal(page_builder_finish(builder, range, model->is_keys_only, &page), 0);
+    return page;
+}
+
+static struct stamp take_stamp(struct world *world)
+{
+    world->now_ms += chance(world, 3);
+    return stamp_take(&world->orders, world->now_ms);
+}
+
+/* Of what was on its way; something else is then. */
+static struct stamp late_stamp(struct world *world)
+{
+    struct stamp *waiting = &world->waiting[chance(world, ARRAY_SIZE(world->waiting))];
+    struct stamp late = *waiting;
+    *waiting = take_stamp(world);
+    return late;
+}
+
+static void make_answer(struct world *world, struct model_page *ret)
+{
+    ret->stamp = late_stamp(world);
+    ret->begin = chance(world, POSITIONS);
+    ret->end = ret->begin + chance(world, POSITIONS - ret->begin + 1); /* maybe nothing */
+    ret->is_keys_only = chance(world, 2) == 0;
+    int density = chance(world, 4); /* 0: no row */
+    int rows = 0;
+    for (int i = ret->begin; i < ret->end; i++)
+        rows += ret->has_row[i] = i % 2 == 0 && density > 0 && chance(world, density) == 0;
+    ret->is_change = rows == 0 || (rows == 1 && !ret->is_keys_only);
+}
+
+static void make_change(struct world *world, struct model_page *ret)
+{
+    ret->begin = 2 * chance(world, ROWS);
+    ret->end = ret->begin + 1;
+    ret->has_row[ret->begin] = chance(world, 2) == 0;
+    ret->is_change = true;
+    ret->stamp = chance(world, 4) == 0 ? late_stamp(world) : take_stamp(world);
+}
+
+/* No row lacks its text. */
+static bool is_texts(const struct model_page *page)
+{
+    for (int i = page->begin; page->is_keys_only && i < page->end; i++)
+        if (page->has_row[i])
+            return false;
+    return true;
+}
+
+static bool has(const struct model *model, const struct model_page *page, int position)
+{
+    return page->stamp.order > model->dropped && page->begin <= position && position < page->end;
+}
+
+/* The youngest page of one kind at the position. */
+static const struct model_page *youngest(const struct model *model, int position, bool texts)
+{
+    const struct model_page *found = NULL;
+    for (const struct model_page *page = model->pages; page < model->pages + model->count; page++)
+        if (has(model, page, position) && is_texts(page) == texts &&
+            (!found || stamp_is_younger(page->stamp, found->stamp)))
+            found = page;
+    return found;
+}
+
+/* Is the page what its kind has at the position? Keys are not, where younger texts are. */
+static bool stands(const struct model *model, const struct model_page *page, int position)
+{
+    bool texts = is_texts(page);
+    if (youngest(model, position, texts) != page)
+        return false;
+    const struct model_page *over = texts ? NULL : youngest(model, position, true);
+    return !over || stamp_is_younger(page->stamp, over->stamp);
+}
+
+static const struct model_page *answer_at(const struct model *model, int position,
+                                          struct stamp since)
+{
+    const struct model_page *texts = youngest(model, position, true);
+    if (texts && stamp_satisfies(texts->stamp, since))
+        return texts;
+    const struct model_page *keys = youngest(model, position, false);
+    return keys && stands(model, keys, position) && stamp_satisfies(keys->stamp, since) ? keys
+                                                                                        : NULL;
+}
+
+struct asked { /* a question in numbers */
+    int begin, end;
+    struct stamp since;
+    bool keys_suffice;
+};
+
+struct told { /* its answer */
+    int known;
+    int at; /* where the first row is, or where it is not known any more; else the end */
+    int rows[POSITIONS], count;
+    uint64_t order; /* of the rows' page */
+    int64_t asked_ms;
+};
+
+static void tell_rows(const struct model *model, const struct asked *asked,
+                      const struct model_page *page, struct told *ret)
+{
+    ret->known = KNOWN_ROWS;
+    ret->order = page->stamp.order;
+    for (int i = ret->at; i < asked->end && stands(model, page, i); i++)
+        if (page->has_row[i])
+            ret->rows[ret->count++] = i;
+}
+
+/* Keeps to a page while it stands; of keys only to its next row where texts are wanted. */
+static void ask_model(const struct model *model, const struct asked *asked, struct told *ret)
+{
+    const struct model_page *page = NULL;
+    *ret = (struct told){.known = KNOWN_EMPTY, .asked_ms = -1};
+    for (ret->at = asked->begin; ret->at < asked->end; ret->at++) {
+        bool wants_text = page && page->has_row[ret->at] && !asked->keys_suffice;
+        if (!page || !stands(model, page, ret->at) || (wants_text && page->is_keys_only))
+            page = answer_at(model, ret->at, asked->since);
+        if (page)
+            ret->asked_ms =
+                ret->asked_ms < 0 ? page->stamp.asked_ms : MIN(ret->asked_ms, page->stamp.asked_ms);
+        if (!page || (page->has_row[ret->at] && page->is_keys_only && !asked->keys_suffice)) {
+            ret->known = KNOWN_NOT;
+            return;
+        }
+        if (page->has_row[ret->at]) {
+            tell_rows(model, asked, page, ret);
+            return;
+        }
+    }
+}
+
+static void read_run(const struct run *run, struct told *ret)
+{
+    uint64_t order;
+    for (size_t row = run->begin; row < run->end; row++) {
+        assert_true(bytes_parse_unsigned(page_etag(run->page, row), UINT32_MAX, &order));
+        assert_true(row == run->begin || order == ret->order);
+        ret->order = order;
+        ret->rows[ret->count++] = number_of(page_position(run->page, row));
+    }
+    ret->at = ret->rows[0];
+}
+
+static void ask_cache(struct world *world, size_t table, const struct asked *asked,
+                      struct told *ret)
+{
+    struct question question = {.table = table_of(table),
+                                .range = range_of(world, asked->begin, asked->end),
+                                .since = asked->since,
+                                .keys_suffice = asked->keys_suffice};
+    struct run run = {0};
+    *ret = (struct told){.at = asked->end, .asked_ms = -1};
+    ret->known = range_cache_next(world->cache, &question, &run, &ret->asked_ms, &world->until);
+    if (ret->known == KNOWN_ROWS) {
+        read_run(&run, ret);
+        struct run *held = &world->held[chance(world, ARRAY_SIZE(world->held))];
+        run_finish(held);
+        *held = run;
+    } else if (ret->known == KNOWN_NOT) {
+        ret->at = number_of(buffer_bytes(&world->until));
+    }
+}
+
+static struct asked make_question(struct world *world)
+{
+    struct asked asked = {.begin = chance(world, POSITIONS), .keys_suffice = chance(world, 2)};
+    asked.end = asked.begin + chance(world, POSITIONS - asked.begin + 1);
+    if (chance(world, 2))
+        asked.since.asked_ms = world->now_ms - chance(world, 60);
+    if (chance(world, 4) == 0)
+        asked.since.order = (uint64_t)MAX(0, (int)world->orders - chance(world, 40));
+    return asked;
+}
+
+static void assert_same(const struct told *told, const struct told *expected)
+{
+    assert_int_equal(told->known, expected->known);
+    assert_int_equal(told->at, expected->at);
+    assert_int_equal(told->asked_ms, expected->asked_ms);
+    assert_int_equal(told->order, expected->order);
+    assert_int_equal(told->count, expected->count);
+    assert_memory_equal(told->rows, expected->rows, sizeof(told->rows));
+}
+
+/* Some page says whether a row is there (0: any page), asked since, and not before the youngest
+ * change there. */
+static bool is_said(const struct model *model, const struct asked *asked, int position,
+                    bool has_row, uint64_t order)
+{
+    uint64_t change = 0;
+    for (const struct model_page *page = model->pages; page < model->pages + model->count; page++)
+        if (page->is_change && has(model, page, position))
+            change = MAX(change, page->stamp.order);
+    for (const struct model_page *page = model->pages; page < model->pages + model->count; page++)
+        if (has(model, page, position) && page->has_row[position] == has_row &&
+            (order == 0 || page->stamp.order == order) && page->stamp.order >= change &&
+            stamp_satisfies(page->stamp, asked->since))
+            return true;
+    return false;
+}
+
+/* What leaves for want of memory may make an answer less, never wrong. */
+static void assert_true_as_far_as_it_goes(const struct model *model, const struct asked *asked,
+                                          const struct told *told)
+{
+    int last = told->count > 0 ? told->rows[told->count - 1] + 1 : told->at, next = 0;
+    for (int i = asked->begin; i < last; i++) {
+        bool has_row = next < told->count && told->rows[next] == i;
+        uint64_t order = told->count > 0 && i >= told->at ? told->order : 0;
+        next += has_row;
+        assert_true(is_said(model, asked, i, has_row, order));
+    }
+}
+
+static void question_step(struct world *world, bool is_exact)
+{
+    size_t table = (size_t)chance(world, TABLES);
+    struct asked asked = make_question(world);
+    struct told told, expected;
+    ask_cache(world, table, &asked, &told);
+    ask_model(&world->models[table], &asked, &expected);
+    if (is_exact)
+        assert_same(&told, &expected);
+    else if (told.known >= 0)
+        assert_true_as_far_as_it_goes(&world->models[table], &asked, &told);
+}
+
+enum mode {
+    EXACT,   /* all is known that was put */
+    SMALL,   /* pages leave */
+    FAILING, /* and memory is not always there */
+};
+
+static void put_step(struct world *world, enum mode mode)
+{
+    size_t table = (size_t)chance(world, TABLES);
+    struct model *model = &world->models[table];
+    struct model_page *made = &model->pages[model->count++];
+    if (chance(world, 3) == 0)
+        make_change(world, made);
+    else
+        make_answer(world, made);
+    _cleanup_(page_unrefp) struct page *page = make_page(world, made);
+    allocations_until_failure = mode == FAILING && chance(world, 4) == 0 ? 1 + chance(world, 5) : 0;
+    int r = range_cache_put(world->cache, table_of(table), page, made->stamp);
+    assert_true(r == 0 || (r == -ENOMEM && mode == FAILING));
+    allocations_until_failure = 0;
+}
+
+static void drop_step(struct world *world)
+{
+    size_t table = (size_t)chance(world, TABLES);
+    struct stamp stamp = late_stamp(world);
+    world->models[table].dropped = MAX(world->models[table].dropped, stamp.order);
+    range_cache_drop_table(world->cache, table_of(table), stamp);
+}
+
+static void passed_step(struct world *world)
+{
+    int begin = chance(world, POSITIONS);
+    struct range range = range_of(world, begin, begin + chance(world, POSITIONS - begin + 1));
+    range_cache_passed(world->cache, table_of((size_t)chance(world, TABLES)), range);
+}
+
+static void let_go(struct world *world)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(world->held); i++)
+        run_finish(&world->held[i]);
+}
+
+static void step(struct world *world, enum mode mode)
+{
+    int kind = chance(world, 100);
+    if (kind < 40)
+        put_step(world, mode);
+    else if (kind < 85)
+        question_step(world, mode == EXACT);
+    else if (kind < 97)
+        passed_step(world);
+    else if (kind < 98)
+        drop_step(world);
+    else
+        let_go(world);
+}
+
+static void assert_within_budget(struct world *world, size_t max_bytes)
+{
+    struct range_cache_stats stats;
+    range_cache_stats(world->cache, &stats);
+    assert_true(range_cache_is_consistent(world->cache));
+    assert_true(stats.bytes <= max_bytes || stats.pages <= ARRAY_SIZE(world->held) + 1);
+}
+
+static void run_world(unsigned seed, enum mode mode)
+{
+    struct world world = {.random = seed, .now_ms = 1000};
+    size_t max_bytes = mode == EXACT ? LARGE : (size_t)chance(&world, 8000);
+    assert_int_equal(range_cache_create(max_bytes, &world.cache), 0);
+    buffer_init(&world.lo, 100);
+    buffer_init(&world.hi, 100);
+    buffer_init(&world.until, 100);
+    for (size_t i = 0; i < ARRAY_SIZE(world.waiting); i++)
+        world.waiting[i] = take_stamp(&world);
+    for (int i = 0; i < STEPS; i++) {
+        step(&world, mode);
+        assert_within_budget(&world, max_bytes);
+    }
+    let_go(&world);
+    range_cache_destroy(world.cache);
+    buffer_finish(&world.lo);
+    buffer_finish(&world.hi);
+    buffer_finish(&world.until);
+}
+
+static void run_worlds(enum mode mode)
+{
+    for (unsigned seed = 1; seed <= WORLDS; seed++)
+        run_world(seed, mode);
+}
+
+static void a_large_cache_knows_what_the_model_knows(void **state)
+{
+    (void)state;
+    run_worlds(EXACT);
+}
+
+static void a_small_cache_knows_less_and_nothing_else(void **state)
+{
+    (void)state;
+    run_worlds(SMALL);
+}
+
+static void without_memory_it_knows_less_and_nothing_else(void **state)
+{
+    (void)state;
+    run_worlds(FAILING);
+}
+
+#define SHARED_ROWS 8
+
+struct shared { /* a service of 8 rows, and a cache of it */
+    struct range_cache *cache;
+    _Atomic uint64_t orders;
+    _Atomic int stored[SHARED_ROWS];
+    _Atomic bool is_over;
+};
+
+struct writer {
+    struct shared *shared;
+    int row;
+};
+
+/* [row, row + 1) or all of them, as they are stored now; asked for before. */
+static void put_stored(struct shared *shared, int begin, int end, bool keys_only,
+                       struct stamp stamp)
+{
+    _cleanup_(page_builder_destroyp) struct page_builder *builder = NULL;
+    _cleanup_(page_unrefp) struct page *page = NULL;
+    char digits[] = "0123456789";
+    assert_int_equal(page_builder_create(1 << 20, &builder), 0);
+    for (int row = begin; row < end; row++) {
+        if (!keys_only)
+            (void)buffer_append_format(page_builder_text(builder), "%d", shared->stored[row]);
+        (void)page_builder_end_row(builder, (struct bytes){digits + row, 1}, B(""), 0);
+    }
+    struct range range = {{digits + begin, 1}, {digits + end, 1}};
+    assert_int_equal(page_builder_finish(builder, range, keys_only, &page), 0);
+    (void)sched_yield();
+    assert_int_equal(range_cache_put(shared->cache, "t", page, stamp), 0);
+}
+
+/* -1: not known */
+static int known_text(struct shared *shared, int row, bool keys_suffice)
+{
+    char lo = (char)('0' + row), hi = (char)('1' + row);
+    struct question question = {
+        .table = "t", .range = {{&lo, 1}, {&hi, 1}}, .keys_suffice = keys_suffice};
+    struct run run = {0};
+    int64_t asked_ms;
+    struct buffer until;
+    buffer_init(&until, 100);
+    int text = -1, known = range_cache_next(shared->cache, &question, &run, &asked_ms, &until);
+    assert_true(known != KNOWN_EMPTY);
+    uint64_t value = 0;
+    if (known == KNOWN_ROWS &&
+        bytes_parse_unsigned(page_text(run.page, run.begin), 1 << 30, &value))
+        text = (int)value;
+    run_finish(&run);
+    buffer_finish(&until);
+    return text;
+}
+
+/* What it wrote it sees, or nothing; never what was there before. */
+static void *write_and_ask(void *argument)
+{
+    struct writer *writer = argument;
+    struct shared *shared = writer->shared;
+    for (int i = 1; i <= 3000; i++) {
+        shared->stored[writer->row] = i;
+        put_stored(shared, writer->row, writer->row + 1, false, stamp_take(&shared->orders, i));
+        for (int again = 0; again < 3; again++) {
+            int text = known_text(shared, writer->row, again == 1);
+            assert_true(text == -1 || text >= i);
+        }
+    }
+    return NULL;
+}
+
+static void *read_all(void *argument)
+{
+    struct shared *shared = argument;
+    for (int i = 0; !shared->is_over; i++) {
+        struct stamp stamp = stamp_take(&shared->orders, i);
+        (void)sched_yield();
+        put_stored(shared, 0, SHARED_ROWS, i % 2, stamp);
+        (void)known_text(shared, i % SHARED_ROWS, i % 3);
+        range_cache_passed(shared->cache, "t", (struct range){B("0"), B("9")});
+        if (i % 100 == 0)
+            range_cache_drop_table(shared->cache, "t", stamp);
+        assert_true(i % 50 != 0 || range_cache_is_consistent(shared->cache));
+    }
+    return NULL;
+}
+
+/* In a cache that holds all, and in one that holds next to nothing. */
+static void threads_see_what_they_wrote(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct shared shared = {0};
+        assert_int_equal(range_cache_create(i ? 1000 : LARGE, &shared.cache), 0);
+        struct writer writers[3] = {{&shared, 0}, {&shared, 3}, {&shared, 7}};
+        pthread_t threads[5];
+        for (size_t j = 0; j < 3; j++)
+            assert_int_equal(pthread_create(&threads[j], NULL, write_and_ask, &writers[j]), 0);
+        for (size_t j = 3; j < 5; j++)
+            assert_int_equal(pthread_create(&threads[j], NULL, read_all, &shared), 0);
+        for (size_t j = 0; j < 5; j++) {
+            shared.is_over = j >= 3;
+            assert_int_equal(pthread_join(threads[j], NULL), 0);
+        }
+        struct range_cache_stats stats;
+        range_cache_stats(shared.cache, &stats);
+        assert_true(stats.hits > 0);
+        assert_true((stats.evicted > 0) == (i == 1));
+        assert_true(range_cache_is_consistent(shared.cache));
+        range_cache_destroy(shared.cache);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_large_cache_knows_what_the_model_knows),
+        cmocka_unit_test(a_small_cache_knows_less_and_nothing_else),
+        cmocka_unit_test(without_memory_it_knows_less_and_nothing_else),
+        cmocka_unit_test(threads_see_what_they_wrote),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -104,6 +104,20 @@ size_t page_seek(const struct page *page, struct bytes position)
     return lo;
 }
 
+size_t page_next_partition(const struct page *page, size_t row, size_t end)
+{
+    struct bytes key = position_partition_key(page_position(page, row));
+    size_t lo = row + 1, hi = end;
+    while (lo < hi) {
+        size_t middle = lo + (hi - lo) / 2;
+        if (bytes_equal(position_partition_key(page_position(page, middle)), key))
+            lo = middle + 1;
+        else
+            hi = middle;
+    }
+    return lo;
+}
+
 uint64_t page_number(struct page *page, size_t row, _Atomic uint64_t *counter)
 {
     uint64_t first = atomic_load(&page->first_number);
@@ -222,4 +236,23 @@ int page_builder_finish(struct page_builder *builder, struct range covered, bool
     page_builder_clear(builder);
     *ret = page;
     return 0;
+}
+
+int entity_copy(const struct entity *entity, struct entity *ret)
+{
+    const struct page *page = entity->page;
+    struct bytes position = page_position(page, entity->row);
+    _cleanup_(page_builder_destroyp) struct page_builder *builder = NULL;
+    int r = page_builder_create(PAGE_MAX_BYTES, &builder);
+    if (r < 0)
+        return r;
+    (void)buffer_append(page_builder_text(builder), page_text(page, entity->row));
+    r = page_builder_end_row(builder, position, page_etag(page, entity->row),
+                             page_timestamp(page, entity->row));
+    if (r == 0)
+        r = page_builder_finish(builder, (struct range){position, position},
+                                page_is_keys_only(page), &ret->page);
+    if (r == 0)
+        ret->row = 0;
+    return r;
 }

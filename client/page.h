@@ -32,12 +32,16 @@ struct bytes page_text(const struct page *page, size_t row);
 struct bytes page_etag(const struct page *page, size_t row);
 int64_t page_timestamp(const struct page *page, size_t row);      /* 100 ns since 1970 */
 size_t page_seek(const struct page *page, struct bytes position); /* first row at or after it */
+/* The first row of [row + 1, end) that is not in the partition that `row` is in; else `end`. */
+size_t page_next_partition(const struct page *page, size_t row, size_t end);
 /* The row's inode number. The first call takes a block of numbers, one a row, from the atomic
  * counter. */
 uint64_t page_number(struct page *page, size_t row, _Atomic uint64_t *counter);
 
 void entity_finish(struct entity *entity); /* lets its page go; takes an empty one */
-void run_finish(struct run *run);          /* the same */
+/* The entity in a page of its own, so that who keeps it keeps no more. -ENOMEM. */
+int entity_copy(const struct entity *entity, struct entity *ret);
+void run_finish(struct run *run); /* the same */
 
 /* One thread. A row: its text is appended to page_builder_text, then the row is ended. */
 struct page_builder;

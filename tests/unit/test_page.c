@@ -103,6 +103,54 @@ static void numbers_are_one_block_whoever_asks_first(void **state)
     page_unref(other);
 }
 
+static void a_copy_holds_one_entity_and_nothing_else(void **state)
+{
+    (void)state;
+    struct page *page = make_page(10);
+    struct entity entity = {page, 7}, copy = {0};
+    assert_int_equal(entity_copy(&entity, &copy), 0);
+    assert_true(copy.page != page);
+    assert_int_equal(page_rows(copy.page), 1);
+    assert_int_equal(copy.row, 0);
+    assert_bytes(page_position(copy.page, 0), page_position(page, 7));
+    assert_bytes(page_text(copy.page, 0), page_text(page, 7));
+    assert_bytes(page_etag(copy.page, 0), page_etag(page, 7));
+    assert_int_equal(page_timestamp(copy.page, 0), page_timestamp(page, 7));
+    assert_true(range_is_empty(page_range(copy.page)));
+    assert_false(page_is_shared(page));
+    page_unref(page_ref(page));
+    struct run run = {page_ref(page), 0, 10};
+    assert_true(page_is_shared(page));
+    run_finish(&run);
+    assert_null(run.page);
+    assert_false(page_is_shared(page));
+    entity_finish(&copy);
+    page_unref(page);
+}
+
+static void the_next_partition_is_found(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {"a", "a", "b", "ba", "ba", "ba"};
+    static const size_t next[] = {2, 2, 3, 6, 6, 6};
+    struct page_builder *builder;
+    struct page *page;
+    assert_int_equal(page_builder_create(1 << 20, &builder), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+        _cleanup_(buffer_finish) struct buffer position;
+        char row[] = {(char)('0' + i)};
+        buffer_init(&position, 100);
+        assert_int_equal(position_append(&position, bytes_of(keys[i]), (struct bytes){row, 1}), 0);
+        assert_int_equal(page_builder_end_row(builder, buffer_bytes(&position), B(""), 1), 0);
+    }
+    assert_int_equal(page_builder_finish(builder, RANGE_ALL, false, &page), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+        assert_int_equal(page_next_partition(page, i, ARRAY_SIZE(keys)), next[i]);
+    assert_int_equal(page_next_partition(page, 3, 5), 5);
+    page_unref(page);
+    page_builder_destroy(builder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -110,6 +158,8 @@ int main(void)
         cmocka_unit_test(seek_finds_the_first_row_at_or_behind),
         cmocka_unit_test(a_dropped_row_leaves_nothing),
         cmocka_unit_test(numbers_are_one_block_whoever_asks_first),
+        cmocka_unit_test(a_copy_holds_one_entity_and_nothing_else),
+        cmocka_unit_test(the_next_partition_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

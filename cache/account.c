@@ -1,33 +1,61 @@
 #include "cache/account.h"
-#include "cache/freshness.h"
+#include "client/text/metrics.h"
 
 #include <stdatomic.h>
 
+#define POSITION_MAX_BYTES  ((size_t)64 << 10)
+#define FIRST_ROWS          32 /* of a directory that is looked up: what most of them hold */
+#define NAMES_ONLY_QUARTERS 3  /* of the cache: a longer listing would drive out its own begin */
+#define AHEAD_PART          8  /* of the cache: the most that is read ahead of one who opens */
+
 struct account {
+    struct view view;
     struct table_store *store;
-    const struct clock *clock;
-    int64_t ttl_ms;
-    _Atomic uint64_t numbers; /* the next inode number; 1 is the root's */
     struct failure_log *failures;
 };
+
+/* Everything that reads; what was created stays with the account when a later one fails. */
+static int create_view(struct account *account, const struct clock *clock,
+                       const struct account_options *options)
+{
+    struct view *view = &account->view;
+    view->clock = clock;
+    view->ttl_ms = options->ttl_ms;
+    view->names_only_bytes = options->cache_bytes / 4 * NAMES_ONLY_QUARTERS;
+    atomic_init(&view->numbers, 2);
+    int r = range_cache_create(options->cache_bytes, &view->cache);
+    if (r < 0)
+        return r;
+    struct reader_source source = {.store = account->store,
+                                   .cache = view->cache,
+                                   .clock = clock,
+                                   .orders = &view->orders,
+                                   .ttl_ms = options->ttl_ms};
+    r = reader_create(&source, &view->reader);
+    if (r == 0)
+        r = overlay_create(view->cache, view->reader, &view->overlay);
+    if (r == 0)
+        r = process_history_create(options->ttl_ms, options->cache_bytes / AHEAD_PART,
+                                   &view->history);
+    return r;
+}
 
 int account_create(struct table_store *store, const struct clock *clock,
                    const struct account_options *options, failure_sink *sink, void *sink_context,
                    struct account **ret)
 {
-    struct account *account = calloc(1, sizeof(*account));
+    _cleanup_(account_destroyp) struct account *account = calloc(1, sizeof(*account));
     if (!account)
         return -ENOMEM;
-    int r = failure_log_create(sink, sink_context, &account->failures);
+    account->store = store;
+    int r = create_view(account, clock, options);
+    if (r == 0)
+        r = failure_log_create(sink, sink_context, &account->failures);
     if (r < 0) {
-        free(account);
+        account->store = NULL; /* still the caller's */
         return r;
     }
-    account->store = store;
-    account->clock = clock;
-    account->ttl_ms = options->ttl_ms;
-    atomic_init(&account->numbers, 2);
-    *ret = account;
+    *ret = TAKE_PTR(account);
     return 0;
 }
 
@@ -35,103 +63,172 @@ void account_destroy(struct account *account)
 {
     if (!account)
         return;
+    process_history_destroy(account->view.history);
+    overlay_destroy(account->view.overlay);
+    reader_destroy(account->view.reader);
+    range_cache_destroy(account->view.cache);
     table_store_destroy(account->store);
     failure_log_destroy(account->failures);
     free(account);
 }
 
-static void set_valid(const struct account *account, struct caller *caller, int64_t began_ms)
+/* The range [position, the least position behind it), its end in *end. */
+static int point_range(struct bytes position, struct buffer *end, struct range *ret)
 {
-    int64_t now_ms = clock_now_ms(account->clock);
-    int64_t asked_ms = caller_asked_ms(caller, began_ms);
-    caller->valid_ms = MAX(freshness_end_ms(asked_ms, now_ms, account->ttl_ms) - now_ms, 0);
+    buffer_init(end, POSITION_MAX_BYTES);
+    (void)buffer_append(end, position);
+    int r = buffer_append_string(end, POSITION_AFTER);
+    *ret = (struct range){position, buffer_bytes(end)};
+    return r;
+}
+
+static int out_of_memory(struct caller *caller)
+{
+    return call_fail(&caller->call, -ENOMEM, "out of memory");
+}
+
+/* Asks, and says how long the answer holds: 1, 0 or -errno. */
+static int ask(struct account *account, struct caller *caller, const struct question *question,
+               const struct ahead *ahead, struct seen *ret)
+{
+    int64_t began_ms = clock_now_ms(account->view.clock);
+    ret->asked_ms = began_ms;
+    int r = overlay_next(account->view.overlay, caller, question, ahead, ret);
+    view_set_valid(&account->view, caller, r < 0 ? began_ms : ret->asked_ms);
+    return r;
+}
+
+/* A reader that goes in key order is served with what comes next, and needs no more what it has
+ * left behind. */
+static int read_row(struct account *account, struct caller *caller, const struct question *question,
+                    struct bytes partition_end, struct seen *ret)
+{
+    struct view *view = &account->view;
+    struct bytes position = question->range.lo;
+    struct reading reading =
+        process_history_ask(view->history, caller->process, question->table, position);
+    struct ahead ahead = {.hi = reading.rows > 1 ? partition_end : question->range.hi,
+                          .top = reading.rows};
+    int r = ask(account, caller, question, &ahead, ret);
+    if (r >= 0 && ret->was_fetched)
+        process_history_missed(view->history, caller->process, question->table, position,
+                               ret->fetched_rows, ret->fetched_bytes);
+    if (r >= 0 && reading.is_in_order) {
+        struct bytes key = position_partition_key(position);
+        range_cache_passed(view->cache, question->table,
+                           (struct range){bytes_first(position, key.size + 1), position});
+    }
+    return r;
 }
 
 int account_find(struct account *account, struct caller *caller, struct address address,
                  struct entity *ret)
 {
-    struct page *page = NULL;
-    int64_t began_ms = clock_now_ms(account->clock);
-    int r = table_store_get(account->store, address.table, address.position, &caller->call, &page);
-    set_valid(account, caller, began_ms);
+    _cleanup_(buffer_finish) struct buffer behind = {0}, partition_end = {0};
+    struct range point, partition;
+    struct bytes key = position_partition_key(address.position);
+    if (point_range(address.position, &behind, &point) < 0 ||
+        point_range(key, &partition_end, &partition) < 0)
+        return out_of_memory(caller);
+    struct question question = {
+        .table = address.table,
+        .range = point,
+        .since = view_since(&account->view, caller, address.table, address.position)};
+    struct seen seen = {0};
+    int r = read_row(account, caller, &question, partition.hi, &seen);
+    if (r == 0)
+        return call_fail(&caller->call, -ENOENT, "no such entity");
     if (r < 0)
         return r;
-    *ret = (struct entity){page, 0};
+    *ret = (struct entity){seen.run.page, seen.run.begin};
     return 0;
 }
 
-static int find_table(struct account *account, struct caller *caller, const char *table)
+static int find_first(struct account *account, struct caller *caller, const char *table,
+                      struct range range, const char *absent, uint64_t *ret_number)
 {
-    struct table_names names;
-    buffer_init(&names.names, (size_t)1 << 20);
-    struct continuation *next = NULL;
-    int r;
-    do {
-        _cleanup_(continuation_destroyp) struct continuation *after = TAKE_PTR(next);
-        r = table_store_list_tables(account->store, table, after, &caller->call, &names, &next);
-    } while (r == 0 && names.names.size == 0 && next);
-    continuation_destroy(next);
-    if (r == 0 && names.names.size == 0)
-        r = call_fail(&caller->call, -ENOENT, "no such table");
-    buffer_finish(&names.names);
-    return r;
+    struct question question = {.table = table,
+                                .range = range,
+                                .since = view_since(&account->view, caller, table, range.lo),
+                                .keys_suffice = true};
+    struct ahead ahead = {.top = FIRST_ROWS};
+    struct seen seen = {0};
+    int r = ask(account, caller, &question, &ahead, &seen);
+    if (r == 0)
+        return call_fail(&caller->call, -ENOENT, "%s", absent);
+    if (r < 0)
+        return r;
+    *ret_number = page_number(seen.run.page, seen.run.begin, &account->view.numbers);
+    run_finish(&seen.run);
+    return 0;
 }
 
-static int find_row(struct account *account, struct caller *caller, const char *table,
-                    struct range range)
+static int find_table(struct account *account, struct caller *caller, const char *table,
+                      uint64_t *ret_number)
 {
-    _cleanup_(answer_finish) struct answer answer = {0};
-    struct query query = {.table = table, .range = range, .top = 1, .keys_only = true};
-    int r;
-    do {
-        _cleanup_(answer_finish) struct answer last = answer;
-        answer = (struct answer){0};
-        query.after = last.next;
-        r = table_store_query(account->store, &query, &caller->call, &answer);
-        if (r < 0)
-            return r;
-        caller_made_progress(caller, account->clock);
-    } while (page_rows(answer.page) == 0 && answer.next);
-    if (page_rows(answer.page) == 0)
-        return call_fail(&caller->call, -ENOENT, "no such partition");
-    return 0;
+    _cleanup_(buffer_finish) struct buffer end = {0};
+    struct range name;
+    if (point_range(bytes_of(table), &end, &name) < 0)
+        return out_of_memory(caller);
+    return find_first(account, caller, NULL, name, "no such table", ret_number);
 }
 
 int account_find_directory(struct account *account, struct caller *caller,
-                           const struct directory *directory)
+                           const struct directory *directory, uint64_t *ret_number)
 {
-    int r = 0;
-    int64_t began_ms = clock_now_ms(account->clock);
     switch (directory->kind) {
-    case DIRECTORY_TABLES:
-        break;
+    case DIRECTORY_TABLES: /* an account is always there */
+        *ret_number = account_number(account, NULL);
+        return 0;
     case DIRECTORY_FLAT:
-        r = find_table(account, caller, directory->table);
-        break;
+        return find_table(account, caller, directory->table, ret_number);
     case DIRECTORY_ENTITIES:
-        r = find_row(account, caller, directory->table, directory->range);
-        break;
+        return find_first(account, caller, directory->table, directory->range, "no such partition",
+                          ret_number);
     }
-    set_valid(account, caller, began_ms);
-    return r;
+    return -ENOENT;
 }
 
 uint64_t account_number(struct account *account, const struct entity *entity)
 {
-    return entity ? page_number(entity->page, entity->row, &account->numbers)
-                  : atomic_fetch_add(&account->numbers, 1);
+    _Atomic uint64_t *numbers = &account->view.numbers;
+    return entity ? page_number(entity->page, entity->row, numbers) : atomic_fetch_add(numbers, 1);
 }
 
 int account_list(struct account *account, const struct directory *directory, struct listing **ret)
 {
-    struct listing_source source = {.store = account->store,
-                                    .clock = account->clock,
-                                    .ttl_ms = account->ttl_ms,
-                                    .numbers = &account->numbers};
-    return listing_create(&source, directory, ret);
+    return listing_create(&account->view, directory, ret);
 }
 
 struct failure_log *account_failures(struct account *account)
 {
     return account->failures;
+}
+
+int account_append_metrics(struct account *account, struct buffer *ret)
+{
+    struct range_cache_stats cache;
+    struct reader_stats reader;
+    range_cache_stats(account->view.cache, &cache);
+    reader_stats(account->view.reader, &reader);
+    const struct {
+        const char *name, *type, *help;
+        uint64_t value;
+    } metrics[] = {
+        {"tablefuse_cache_hits_total", "counter", "Questions answered from memory.", cache.hits},
+        {"tablefuse_cache_misses_total", "counter", "Questions that memory could not answer.",
+         cache.misses},
+        {"tablefuse_cache_evicted_total", "counter", "Pages that left for want of room.",
+         cache.evicted},
+        {"tablefuse_cache_pages", "gauge", "Pages that are kept.", cache.pages},
+        {"tablefuse_cache_bytes", "gauge", "Memory that they take.", cache.bytes},
+        {"tablefuse_flights_total", "counter", "Readings from the service.", reader.flights},
+        {"tablefuse_joined_total", "counter", "Questions that waited for another's reading.",
+         reader.joined},
+    };
+    int r = 0;
+    for (size_t i = 0; i < ARRAY_SIZE(metrics); i++)
+        r = metrics_append_number(ret, metrics[i].name, metrics[i].type, metrics[i].help,
+                                  metrics[i].value);
+    return r;
 }

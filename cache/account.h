@@ -22,13 +22,17 @@ void account_destroy(struct account *account); /* takes NULL; no listing may be 
 /* Says in caller->valid_ms how long its answer holds, that of -ENOENT too. */
 int account_find(struct account *account, struct caller *caller, struct address address,
                  struct entity *ret);
-/* Is there such a table, a partition with a row in `range`? 0 or -ENOENT. */
+/* Is there such a table, a partition with a row in `range`? 0 or -ENOENT; the same of valid_ms.
+ * ret_number: st_ino, that of its listing where one is known. */
 int account_find_directory(struct account *account, struct caller *caller,
-                           const struct directory *directory);
+                           const struct directory *directory, uint64_t *ret_number);
 /* st_ino; NULL: a new one */
 uint64_t account_number(struct account *account, const struct entity *entity);
 int account_list(struct account *account, const struct directory *directory, struct listing **ret);
 struct failure_log *account_failures(struct account *account);
+
+/* Counters of what was read, in Prometheus's text format. */
+int account_append_metrics(struct account *account, struct buffer *ret);
 
 DEFINE_CLEANUP(struct account *, account_destroy);
 

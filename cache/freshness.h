@@ -1,6 +1,6 @@
 #ifndef CACHE_FRESHNESS_H
 #define CACHE_FRESHNESS_H
-/* How old an answer is, and how long it may be shown. Pure. */
+/* How old an answer is. Pure. */
 #include "client/base.h"
 
 /* As of when an answer counts: since it was asked for; where the service took longer than half a
@@ -9,12 +9,6 @@
 static inline int64_t freshness_asked_ms(int64_t asked_ms, int64_t arrived_ms, int64_t ttl_ms)
 {
     return MAX(asked_ms, arrived_ms - ttl_ms / 2);
-}
-
-/* Until when it may be shown. ttl 0: never. */
-static inline int64_t freshness_end_ms(int64_t asked_ms, int64_t arrived_ms, int64_t ttl_ms)
-{
-    return freshness_asked_ms(asked_ms, arrived_ms, ttl_ms) + ttl_ms;
 }
 
 #endif

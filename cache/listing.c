@@ -1,58 +1,91 @@
 #include "cache/listing.h"
 #include "cache/bookmarks.h"
-#include "cache/freshness.h"
-#include "cache/scan/scan.h"
 
-#include <stdatomic.h>
-
-#define POSITION_MAX_BYTES ((size_t)16 << 10)
-#define NAMES_MAX_BYTES    ((size_t)16 << 20) /* of one page: 1,000 names, however long */
+#define POSITION_MAX_BYTES ((size_t)64 << 10)
+#define STARTS_MAX_BYTES   ((size_t)64 << 20)
 #define BOOKMARK_SPACING   1000
+#define ANSWER_BYTES       ((size_t)32 << 20) /* to ask for at once, if rows are as large as before */
+#define TELL_EVERY_MS      1000               /* that the process still reads here */
+#define JUMP_TOP_MIN       16 /* enough where partitions are huge: of each page one key is used */
 
-/* The entries that one page gave, cookies first + 1 to first + n. */
+/* The entries that one run of rows gave, cookies first + 1 to first + n: each row, or each row that
+ * begins a partition. */
 struct window {
     uint64_t first;
     size_t n;
-    int64_t fresh_until_ms;
-    struct page *page;    /* entities; else: */
-    struct buffer names;  /* n keys, NUL behind each */
-    struct buffer starts; /* n offsets into names, size_t */
-    uint64_t number;      /* of the first name */
+    struct run run;
+    struct buffer starts; /* of partitions: n rows, size_t */
+    int64_t asked_ms;
+    struct buffer begin, end; /* positions: where it was asked from, and what is behind it */
 };
 
 struct listing {
-    struct listing_source source;
+    struct view *view;
     enum directory_kind kind;
     char *table;
     struct buffer lo, hi; /* of the directory */
     struct window window;
-    struct buffer position;    /* where what is behind the window begins; of tables: unused */
-    struct continuation *next; /* behind an empty page; of tables: behind the window */
-    struct scan *scan; /* of partitions: it stands behind the window; NULL: begins at position */
-    int top;           /* rows to ask for */
+    int top;              /* rows to ask for */
+    size_t fetched_bytes; /* for this listing */
+    struct stamp began;
+    int64_t told_ms;              /* when the process's history was last told */
     bool is_started, is_complete; /* complete: nothing is behind the window */
     struct bookmarks bookmarks;
 };
 
-int listing_create(const struct listing_source *source, const struct directory *directory,
-                   struct listing **ret)
+static void window_init(struct window *window)
+{
+    buffer_init(&window->starts, STARTS_MAX_BYTES);
+    buffer_init(&window->begin, POSITION_MAX_BYTES);
+    buffer_init(&window->end, POSITION_MAX_BYTES);
+}
+
+static void window_finish(struct window *window)
+{
+    run_finish(&window->run);
+    buffer_finish(&window->starts);
+    buffer_finish(&window->begin);
+    buffer_finish(&window->end);
+}
+
+/* The window before the entry behind `cookie`, with nothing in it. */
+static int window_stand(struct window *window, uint64_t cookie, struct bytes position)
+{
+    run_finish(&window->run);
+    buffer_clear(&window->starts);
+    window->first = cookie;
+    window->n = 0;
+    buffer_clear(&window->begin);
+    buffer_clear(&window->end);
+    (void)buffer_append(&window->begin, position);
+    int r = buffer_append(&window->end, position);
+    return MIN(window->begin.error, r);
+}
+
+/* The row of the window's entry i. */
+static size_t window_row(const struct window *window, size_t i)
+{
+    size_t row = window->run.begin + i;
+    if (window->starts.size > 0)
+        memcpy(&row, window->starts.data + i * sizeof(row), sizeof(row));
+    return row;
+}
+
+int listing_create(struct view *view, const struct directory *directory, struct listing **ret)
 {
     _cleanup_(listing_closep) struct listing *listing = calloc(1, sizeof(*listing));
     if (!listing)
         return -ENOMEM;
-    listing->source = *source;
+    listing->view = view;
     listing->kind = directory->kind;
     listing->top = TABLE_STORE_PAGE_ROWS;
+    window_init(&listing->window);
     buffer_init(&listing->lo, POSITION_MAX_BYTES);
     buffer_init(&listing->hi, POSITION_MAX_BYTES);
-    buffer_init(&listing->position, POSITION_MAX_BYTES);
-    buffer_init(&listing->window.names, NAMES_MAX_BYTES);
-    buffer_init(&listing->window.starts, NAMES_MAX_BYTES);
     bookmarks_init(&listing->bookmarks, BOOKMARK_SPACING);
     if (directory->table && !(listing->table = strdup(directory->table)))
         return -ENOMEM;
     (void)buffer_append(&listing->lo, directory->range.lo);
-    (void)buffer_append(&listing->position, directory->range.lo);
     (void)buffer_append(&listing->hi, directory->range.hi);
     int r = MIN(listing->lo.error, listing->hi.error);
     if (r < 0)
@@ -61,251 +94,200 @@ int listing_create(const struct listing_source *source, const struct directory *
     return 0;
 }
 
-static void window_clear(struct window *window)
-{
-    page_unref(TAKE_PTR(window->page));
-    buffer_clear(&window->names);
-    buffer_clear(&window->starts);
-    window->n = 0;
-}
-
 void listing_close(struct listing *listing)
 {
     if (!listing)
         return;
-    window_clear(&listing->window);
-    buffer_finish(&listing->window.names);
-    buffer_finish(&listing->window.starts);
+    window_finish(&listing->window);
     buffer_finish(&listing->lo);
     buffer_finish(&listing->hi);
-    buffer_finish(&listing->position);
-    continuation_destroy(listing->next);
-    scan_destroy(listing->scan);
     bookmarks_finish(&listing->bookmarks);
     free(listing->table);
     free(listing);
 }
 
-/* Stands before the entry behind `cookie`, which is at `position`, with nothing read. */
-static int stand_at(struct listing *listing, uint64_t cookie, struct bytes position)
+static int begin_anew(struct listing *listing)
 {
-    window_clear(&listing->window);
-    listing->window.first = cookie;
-    continuation_destroy(TAKE_PTR(listing->next));
-    scan_destroy(TAKE_PTR(listing->scan));
+    struct view *view = listing->view;
+    int64_t now_ms = clock_now_ms(view->clock);
+    listing->is_started = true;
     listing->is_complete = false;
-    buffer_clear(&listing->position);
-    return buffer_append(&listing->position, position);
-}
-
-static int stand_at_begin(struct listing *listing)
-{
+    listing->began = view_not_before(view, now_ms - view->ttl_ms);
+    listing->fetched_bytes = 0;
+    listing->told_ms = 0;
     bookmarks_clear(&listing->bookmarks);
-    return stand_at(listing, 0, buffer_bytes(&listing->lo));
+    return window_stand(&listing->window, 0, buffer_bytes(&listing->lo));
 }
 
-/* The window is replaced by the next one; `first` stays right. */
-static void window_turn(struct listing *listing)
+/* As old as what it began with, but never older than 30 s. */
+static struct stamp since(const struct listing *listing)
 {
-    struct window *window = &listing->window;
-    window->first += window->n;
-    window_clear(window);
-    if (listing->kind != DIRECTORY_TABLES)
-        bookmarks_add(&listing->bookmarks, window->first, buffer_bytes(&listing->position));
+    struct stamp since = listing->began;
+    int64_t now_ms = clock_now_ms(listing->view->clock);
+    int64_t oldest_ms = now_ms - MAX(PROCESS_HISTORY_KEPT_MS, listing->view->ttl_ms);
+    since.asked_ms = MAX(since.asked_ms, oldest_ms);
+    return since;
 }
 
-static int window_add_name(struct window *window, struct bytes name)
+/* The process lists here, and has left where it came from. */
+static void tell_history(struct listing *listing, const struct caller *caller)
 {
-    size_t start = window->names.size;
-    (void)buffer_append(&window->starts, (struct bytes){(const char *)&start, sizeof(start)});
-    (void)buffer_append(&window->names, name);
-    (void)buffer_append_char(&window->names, '\0');
-    window->n++;
-    return MIN(window->starts.error, window->names.error);
+    struct view *view = listing->view;
+    int64_t now_ms = clock_now_ms(view->clock);
+    if (listing->told_ms != 0 && now_ms - listing->told_ms < TELL_EVERY_MS)
+        return;
+    listing->told_ms = now_ms;
+    struct directory directory = {
+        .kind = listing->kind,
+        .table = listing->table,
+        .range = {buffer_bytes(&listing->lo), buffer_bytes(&listing->hi)}};
+    _cleanup_(region_finish) struct region left;
+    region_init(&left);
+    if (process_history_listed(view->history, caller->process, &directory,
+                               listing->began.asked_ms + view->ttl_ms, now_ms, &left))
+        range_cache_passed(view->cache, left.table, left.range);
 }
 
-static struct bytes window_name(const struct window *window, size_t i)
+/* The window's entries are partitions: the rows that begin one. */
+static int mark_partitions(struct window *window)
 {
-    size_t start;
-    memcpy(&start, window->starts.data + i * sizeof(start), sizeof(start));
-    return bytes_of(window->names.data + start);
-}
-
-static int position_behind(struct listing *listing, struct bytes key_or_position)
-{
-    buffer_clear(&listing->position);
-    (void)buffer_append(&listing->position, key_or_position);
-    return buffer_append_string(&listing->position, POSITION_AFTER);
-}
-
-/* Puts an answer in place: its rows are the window, and the next question begins behind the last of
- * them. */
-static int take_entities(struct listing *listing, struct answer *answer)
-{
-    size_t rows = page_rows(answer->page);
-    continuation_destroy(TAKE_PTR(listing->next));
-    listing->is_complete = answer->next == NULL;
-    if (rows == 0) {
-        listing->next = TAKE_PTR(answer->next);
-        return 0;
-    }
-    window_turn(listing);
-    listing->window.page = TAKE_PTR(answer->page);
-    listing->window.n = rows;
-    return position_behind(listing, page_position(listing->window.page, rows - 1));
-}
-
-static int fill_entities(struct listing *listing, struct caller *caller)
-{
-    struct query query = {.table = listing->table,
-                          .range = {buffer_bytes(&listing->position), buffer_bytes(&listing->hi)},
-                          .after = listing->next,
-                          .top = listing->top};
-    if (range_is_empty(query.range)) {
-        listing->is_complete = true;
-        return 0;
-    }
-    _cleanup_(answer_finish) struct answer answer = {0};
-    int r = table_store_query(listing->source.store, &query, &caller->call, &answer);
-    if (r == -EFBIG && listing->top > 1) { /* a thousand entities of up to 1 MiB: fewer, then */
-        listing->top = MAX(listing->top / 8, 1);
-        return 0;
-    }
-    return r < 0 ? r : take_entities(listing, &answer);
-}
-
-/* One request of the scan, sent and told. */
-static int feed_scan(struct listing *listing, struct caller *caller)
-{
-    struct scan_request request;
-    if (!scan_ask(listing->scan, &request))
-        return call_fail(&caller->call, -EIO, "a scan that neither asks nor ends");
-    struct query query = {.table = listing->table,
-                          .range = request.range,
-                          .after = request.after,
-                          .top = request.top,
-                          .keys_only = request.keys_only};
-    _cleanup_(answer_finish) struct answer answer = {0};
-    int r = table_store_query(listing->source.store, &query, &caller->call, &answer);
-    if (r < 0) {
-        scan_give_back(listing->scan, request.id);
-        return r;
-    }
-    return scan_tell(listing->scan, request.id, &answer);
-}
-
-/* Everything the scan has ready becomes the window. */
-static int take_partitions(struct listing *listing, enum scan_state state, struct scan_item *item)
-{
-    int r = 0;
-    if (state == SCAN_ITEM)
-        window_turn(listing);
-    while (state == SCAN_ITEM && r == 0) {
-        r = window_add_name(&listing->window, item->key);
-        if (r == 0)
-            r = position_behind(listing, item->key);
-        state = scan_take(listing->scan, item);
-    }
-    listing->is_complete = state == SCAN_END;
-    return r;
-}
-
-static int fill_partitions(struct listing *listing, struct caller *caller)
-{
-    struct range range = {buffer_bytes(&listing->position), buffer_bytes(&listing->hi)};
-    if (!listing->scan) {
-        int r = scan_partitions_create(range, &listing->scan);
+    size_t row = window->run.begin;
+    while (row < window->run.end) {
+        int r = buffer_append(&window->starts, (struct bytes){(const char *)&row, sizeof(row)});
         if (r < 0)
             return r;
-    }
-    struct scan_item item;
-    enum scan_state state = scan_take(listing->scan, &item);
-    if (state == SCAN_WAIT) {
-        int r = feed_scan(listing, caller);
-        if (r < 0)
-            return r;
-        state = scan_take(listing->scan, &item);
-    }
-    return take_partitions(listing, state, &item);
-}
-
-static int take_tables(struct listing *listing, const struct table_names *names)
-{
-    window_turn(listing);
-    struct bytes rest = buffer_bytes(&names->names);
-    while (rest.size > 0) {
-        struct bytes name = bytes_of(rest.data);
-        int r = window_add_name(&listing->window, name);
-        if (r < 0)
-            return r;
-        rest = bytes_skip(rest, name.size + 1);
+        window->n++;
+        row = page_next_partition(window->run.page, row, window->run.end);
     }
     return 0;
 }
 
-static int fill_tables(struct listing *listing, struct caller *caller)
+static int position_behind(struct buffer *ret, struct bytes key_or_position)
 {
-    struct table_names names;
-    buffer_init(&names.names, NAMES_MAX_BYTES);
-    struct continuation *next = NULL;
-    int r = table_store_list_tables(listing->source.store, NULL, listing->next, &caller->call,
-                                    &names, &next);
-    if (r == 0) {
-        continuation_destroy(listing->next);
-        listing->next = next;
-        listing->is_complete = next == NULL;
-        r = take_tables(listing, &names);
-    }
-    buffer_finish(&names.names);
-    return r;
+    buffer_clear(ret);
+    (void)buffer_append(ret, key_or_position);
+    return buffer_append_string(ret, POSITION_AFTER);
 }
 
-/* One request more; the window may stay empty behind an empty page. */
-static int fill(struct listing *listing, struct caller *caller)
+/* Where reading goes on behind the window's entry i. */
+static int position_behind_entry(const struct listing *listing, size_t i, struct buffer *ret)
 {
-    int64_t began_ms = clock_now_ms(listing->source.clock);
-    int r = 0;
-    switch (listing->kind) {
-    case DIRECTORY_TABLES:
-        r = fill_tables(listing, caller);
-        break;
-    case DIRECTORY_FLAT:
-        r = fill_partitions(listing, caller);
-        break;
-    case DIRECTORY_ENTITIES:
-        r = fill_entities(listing, caller);
-        break;
+    const struct window *window = &listing->window;
+    struct bytes position = page_position(window->run.page, window_row(window, i));
+    return position_behind(ret, listing->kind == DIRECTORY_FLAT ? position_partition_key(position)
+                                                                : position);
+}
+
+/* Of partitions: fewer rows while pages hold one partition, of which one key is used; more where
+ * they are made of many. Of large entities as many as fit. */
+static void adapt_top(struct listing *listing, const struct seen *seen)
+{
+    size_t rows = listing->window.run.end - listing->window.run.begin;
+    if (listing->kind == DIRECTORY_FLAT && listing->window.n == 1 && rows >= JUMP_TOP_MIN)
+        listing->top = JUMP_TOP_MIN;
+    else if (listing->window.n * 4 >= rows)
+        listing->top = MIN(listing->top * 4, TABLE_STORE_PAGE_ROWS);
+    if (seen->fetched_bytes > 0) {
+        size_t fitting = ANSWER_BYTES / (seen->fetched_bytes / MAX(seen->fetched_rows, 1) + 1);
+        listing->top = (int)MAX(MIN((size_t)listing->top, fitting), 1);
     }
-    if (r < 0 && caller->call.failure.error != r) /* our own buffers: no store has said why */
-        return call_fail(&caller->call, r, "no memory for a page of names");
+}
+
+/* What was seen becomes the window, behind the one that was there. */
+static int window_turn(struct listing *listing, struct seen *seen)
+{
+    struct window *window = &listing->window;
+    bookmarks_add(&listing->bookmarks, window->first + window->n, buffer_bytes(&window->end));
+    int r = window_stand(window, window->first + window->n, buffer_bytes(&window->end));
+    if (r < 0)
+        return r;
+    window->run = seen->run;
+    seen->run = (struct run){0};
+    window->asked_ms = seen->asked_ms;
+    if (listing->kind == DIRECTORY_FLAT)
+        r = mark_partitions(window);
+    else
+        window->n = window->run.end - window->run.begin;
+    if (r < 0)
+        return r;
+    adapt_top(listing, seen);
+    return position_behind_entry(listing, window->n - 1, &window->end);
+}
+
+static int ask(struct listing *listing, struct caller *caller, bool names_suffice, struct seen *ret)
+{
+    bool is_flat = listing->kind == DIRECTORY_FLAT;
+    bool is_long = listing->fetched_bytes > listing->view->names_only_bytes;
+    struct question question = {
+        .table = listing->table,
+        .range = {buffer_bytes(&listing->window.end), buffer_bytes(&listing->hi)},
+        .since = since(listing),
+        .keys_suffice = names_suffice || is_flat};
+    struct ahead ahead = {.top = listing->top, .keys_only = is_flat || (names_suffice && is_long)};
+    if (range_is_empty(question.range))
+        return 0;
+    return overlay_next(listing->view->overlay, caller, &question, &ahead, ret);
+}
+
+/* The window moves on. */
+static int fill(struct listing *listing, struct caller *caller, bool names_suffice)
+{
+    struct seen seen = {0};
+    int r = ask(listing, caller, names_suffice, &seen);
     if (r == -ENOENT) {
         caller->call.failure.error = -ESTALE;
         return -ESTALE;
     }
     if (r < 0)
         return r;
+    listing->is_complete = r == 0;
+    listing->fetched_bytes += seen.fetched_bytes;
+    if (r == 0)
+        return 0;
+    r = window_turn(listing, &seen);
+    run_finish(&seen.run);
+    return r < 0 ? call_fail(&caller->call, r, "no memory for a page of names") : 0;
+}
+
+/* Goes to before the entry behind `cookie`, which is in the window: what is in it will not do. */
+static int leave_window(struct listing *listing, uint64_t cookie)
+{
     struct window *window = &listing->window;
-    window->fresh_until_ms =
-        freshness_end_ms(caller_asked_ms(caller, began_ms), clock_now_ms(listing->source.clock),
-                         listing->source.ttl_ms);
-    if (window->n > 0 && !window->page)
-        window->number = atomic_fetch_add(listing->source.numbers, window->n);
-    caller_made_progress(caller, listing->source.clock);
-    return 0;
+    _cleanup_(buffer_finish) struct buffer position;
+    buffer_init(&position, POSITION_MAX_BYTES);
+    int r = cookie == window->first
+                ? buffer_append(&position, buffer_bytes(&window->begin))
+                : position_behind_entry(listing, cookie - window->first - 1, &position);
+    listing->is_complete = false;
+    return r < 0 ? r : window_stand(window, cookie, buffer_bytes(&position));
+}
+
+/* Too old; or without the texts that are wanted now. */
+static bool will_not_do(const struct listing *listing, bool names_suffice)
+{
+    const struct window *window = &listing->window;
+    if (!window->run.page)
+        return false;
+    return window->asked_ms < since(listing).asked_ms ||
+           (listing->kind == DIRECTORY_ENTITIES && !names_suffice &&
+            page_is_keys_only(window->run.page));
 }
 
 /* Goes to the window that the entry behind `cookie` is in, or to where reading on will find it. */
-static int seek(struct listing *listing, uint64_t cookie)
+static int seek(struct listing *listing, uint64_t cookie, bool names_suffice)
 {
-    if (cookie == 0 && listing->is_started)
-        return stand_at_begin(listing);
-    listing->is_started = true;
-    if (cookie >= listing->window.first)
-        return 0;
+    struct window *window = &listing->window;
+    if (cookie == 0 || !listing->is_started)
+        return begin_anew(listing);
+    if (cookie >= window->first) {
+        bool is_inside = cookie < window->first + window->n;
+        return is_inside && will_not_do(listing, names_suffice) ? leave_window(listing, cookie) : 0;
+    }
     const struct bookmark *bookmark = bookmarks_find(&listing->bookmarks, cookie);
     if (!bookmark)
-        return stand_at_begin(listing);
-    return stand_at(listing, bookmark->cookie, buffer_bytes(&bookmark->position));
+        return begin_anew(listing);
+    listing->is_complete = false;
+    return window_stand(window, bookmark->cookie, buffer_bytes(&bookmark->position));
 }
 
 static void describe(struct listing *listing, size_t i, struct listing_entry *ret)
@@ -314,31 +296,36 @@ static void describe(struct listing *listing, size_t i, struct listing_entry *re
                                               [DIRECTORY_FLAT] = LISTING_PARTITION,
                                               [DIRECTORY_ENTITIES] = LISTING_ENTITY};
     struct window *window = &listing->window;
-    *ret = (struct listing_entry){.kind = kinds[listing->kind], .cookie = window->first + i + 1};
-    if (window->page) {
-        ret->entity = (struct entity){window->page, i};
-        ret->key = position_row_key(page_position(window->page, i));
-        ret->number = page_number(window->page, i, listing->source.numbers);
-    } else {
-        ret->key = window_name(window, i);
-        ret->number = window->number + i;
-    }
+    struct page *page = window->run.page;
+    size_t row = window_row(window, i);
+    struct bytes position = page_position(page, row);
+    *ret = (struct listing_entry){.kind = kinds[listing->kind],
+                                  .key = position_partition_key(position),
+                                  .cookie = window->first + i + 1,
+                                  .number = page_number(page, row, &listing->view->numbers)};
+    if (listing->kind != DIRECTORY_ENTITIES)
+        return;
+    ret->key = position_row_key(position);
+    if (!page_is_keys_only(page))
+        ret->entity = (struct entity){page, row};
 }
 
 int listing_next(struct listing *listing, struct caller *caller, uint64_t cookie,
-                 struct listing_entry *ret)
+                 bool names_suffice, struct listing_entry *ret)
 {
-    int r = seek(listing, cookie);
+    struct window *window = &listing->window;
+    int r = seek(listing, cookie, names_suffice);
     if (r < 0)
         return call_fail(&caller->call, r, "out of memory");
-    while (cookie >= listing->window.first + listing->window.n) {
+    tell_history(listing, caller);
+    while (cookie >= window->first + window->n) {
         if (listing->is_complete)
             return 0;
-        r = fill(listing, caller);
+        r = fill(listing, caller, names_suffice);
         if (r < 0)
             return r;
     }
-    describe(listing, cookie - listing->window.first, ret);
-    caller->valid_ms = MAX(listing->window.fresh_until_ms - clock_now_ms(listing->source.clock), 0);
+    describe(listing, cookie - window->first, ret);
+    view_set_valid(listing->view, caller, window->asked_ms);
     return 1;
 }

@@ -71,6 +71,7 @@ static int append_stats(void *context, struct buffer *ret)
 {
     struct mount_command *command = context;
     (void)mount_source_append_metrics(command->source, ret);
+    (void)account_append_metrics(command->fs.account, ret);
     (void)metrics_append_number(ret, "tablefuse_inodes", "gauge", "Nodes that the kernel knows.",
                                 inode_table_count(command->fs.inodes));
     return metrics_append_number(ret, "tablefuse_waiting", "gauge",

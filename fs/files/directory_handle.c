@@ -157,7 +157,7 @@ static int pack_listing(struct packing *packing, uint64_t cookie)
     struct caller *caller = &packing->request->caller;
     while (!packing->is_full) {
         struct listing_entry entry;
-        int r = listing_next(packing->handle->listing, caller, cookie, &entry);
+        int r = listing_next(packing->handle->listing, caller, cookie, !packing->is_plus, &entry);
         if (r <= 0)
             return r;
         r = pack_listed(packing, &entry);

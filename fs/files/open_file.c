@@ -7,7 +7,11 @@ int open_file_create_entity(const struct entity *entity, struct open_file **ret)
     struct open_file *handle = calloc(1, sizeof(*handle));
     if (!handle)
         return -ENOMEM;
-    handle->entity = (struct entity){page_ref(entity->page), entity->row};
+    int r = entity_copy(entity, &handle->entity);
+    if (r < 0) {
+        free(handle);
+        return r;
+    }
     *ret = handle;
     return 0;
 }

@@ -9,7 +9,8 @@ struct open_file {
     struct buffer text;   /* generated */
 };
 
-int open_file_create_entity(const struct entity *entity, struct open_file **ret); /* holds it */
+/* copies it: an open file keeps no page of a listing in memory */
+int open_file_create_entity(const struct entity *entity, struct open_file **ret);
 /* takes the text on success */
 int open_file_create_text(struct buffer *text, struct open_file **ret);
 void open_file_destroy(struct open_file *handle); /* takes NULL */

@@ -3,13 +3,12 @@
 
 #include <fcntl.h>
 
-/* How an open gets its text. A node is one version. What the thread has just looked up
- * (fs/tree/recent) is taken as it is; otherwise the service is asked, and if it has another version
- * by now, the open is answered ESTALE: the kernel then looks the name up again by itself, which
- * makes a new node, and opens that. For the user nothing has happened, if the second open succeeds:
- * so behind an ESTALE the text that came with the LOOKUP serves at any age, and a thread that comes
- * back without a LOOKUP (an open of /proc/self/fd/N) gets the text that is open there
- * (fs/tree/inode). */
+/* How an open gets its text. A node is one version. If the entity has another one by now, the open
+ * is answered ESTALE: the kernel then looks the name up again by itself, which makes a new node,
+ * and opens that. For the user nothing has happened, if the second open succeeds: so behind an
+ * ESTALE the text that came with the LOOKUP serves whatever changed meanwhile (fs/tree/recent), and
+ * a thread that comes back without a LOOKUP (an open of /proc/self/fd/N) gets the text that is open
+ * there (fs/tree/inode). */
 
 #define GENERATED_MAX_BYTES ((size_t)4 << 20)
 
@@ -18,7 +17,7 @@ static struct open_file *handle_of(const struct fuse_file_info *info)
     return (struct open_file *)(uintptr_t)info->fh;
 }
 
-/* The service has another version than the node. The first time the kernel is told to look again; a
+/* The entity has another version than the node. The first time the kernel is told to look again; a
  * thread that comes straight back without a lookup (an open of /proc/self/fd/N) gets the text that
  * is open there. */
 static int open_outdated(struct request *request, const struct inode *inode, struct entity *ret)
@@ -31,11 +30,11 @@ static int open_outdated(struct request *request, const struct inode *inode, str
     return -ESTALE;
 }
 
-/* The text of the node's version: just looked up by this thread, else as the service has it now. */
+/* The text of the node's version. */
 static int find_text(struct request *request, const struct inode *inode, struct entity *ret)
 {
     struct file_system *fs = request->fs;
-    if (recent_take(fs->recent, request->context->pid, inode->id, clock_now_ms(fs->clock), ret))
+    if (recent_take(fs->recent, request->context->pid, inode->id, ret))
         return 0;
     _cleanup_(entity_finish) struct entity stored = {0};
     int r = request_may_wait(request);
@@ -60,7 +59,7 @@ static int open_entity(struct request *request, const struct inode *inode, struc
         r = open_file_create_entity(&entity, ret);
     if (r < 0)
         return r;
-    inode_table_opened(fs->inodes, inode->id, &entity);
+    inode_table_opened(fs->inodes, inode->id, &(*ret)->entity);
     recent_opened(fs->recent, request->context->pid);
     return 0;
 }

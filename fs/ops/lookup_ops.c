@@ -20,7 +20,7 @@ static int find_cut(struct request *request, const struct inode *parent, struct 
         return call_fail(&request->caller.call, r, "out of memory");
     struct listing_entry entry = {0};
     do {
-        r = listing_next(listing, &request->caller, entry.cookie, &entry);
+        r = listing_next(listing, &request->caller, entry.cookie, false, &entry);
     } while (r == 1 && !names_is_of(name, kind, entry.key));
     if (r == 0 || r == -ESTALE)
         return -ENOENT; /* no such key; no such table any more */
@@ -32,9 +32,9 @@ static int find_cut(struct request *request, const struct inode *parent, struct 
     return place_of_key(&parent->place, entry.key, place);
 }
 
-/* Asks the account whether the place is there; an entity comes along. */
+/* Asks the account whether the place is there; an entity comes along, a directory's number, too. */
 static int find(struct request *request, const struct inode *parent, struct bytes name,
-                struct place *place, struct entity *ret)
+                struct place *place, struct entity *ret, uint64_t *ret_number)
 {
     struct file_system *fs = request->fs;
     if (place->kind == PLACE_CONTROL_DIRECTORY || place->kind == PLACE_CONTROL_FILE) {
@@ -49,7 +49,7 @@ static int find(struct request *request, const struct inode *parent, struct byte
     if (place->kind == PLACE_ENTITY)
         return account_find(fs->account, &request->caller, place_address(place), ret);
     struct directory directory = place_directory(place);
-    return account_find_directory(fs->account, &request->caller, &directory);
+    return account_find_directory(fs->account, &request->caller, &directory, ret_number);
 }
 
 static int look_up(struct request *request, const struct inode *parent, struct bytes name,
@@ -61,17 +61,16 @@ static int look_up(struct request *request, const struct inode *parent, struct b
         request->caller.valid_ms = INT32_MAX; /* a name that is never there */
         return r;
     }
-    r = find(request, parent, name, place, &entity);
+    uint64_t number = 0;
+    r = find(request, parent, name, place, &entity, &number);
     if (r < 0)
         return r;
-    int64_t valid_ms = request->caller.valid_ms;
-    r = entry_make(request->fs, parent->id, name, place, entity.page ? &entity : NULL, 0, valid_ms,
-                   ret);
+    r = entry_make(request->fs, parent->id, name, place, entity.page ? &entity : NULL, number,
+                   request->caller.valid_ms, ret);
     if (r < 0)
         return call_fail(&request->caller.call, r, "out of memory");
     if (entity.page)
-        recent_looked_up(request->fs->recent, request->context->pid, ret->ino, &entity,
-                         clock_now_ms(request->fs->clock) + valid_ms);
+        recent_looked_up(request->fs->recent, request->context->pid, ret->ino, &entity);
     return 0;
 }
 

@@ -49,8 +49,7 @@ static int make_table(const char *table, struct place *ret)
 int place_root(const char *table, struct place *ret)
 {
     *ret = (struct place){.kind = PLACE_DIRECTORY, .directory_kind = DIRECTORY_TABLES};
-    int r =
-        table ? make_table(table, ret) : set_text(ret, NULL, BYTES_LITERAL(""), BYTES_LITERAL(""));
+    int r = table ? make_table(table, ret) : set_text(ret, NULL, RANGE_ALL.lo, RANGE_ALL.hi);
     ret->is_root = true;
     return r;
 }

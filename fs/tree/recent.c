@@ -5,8 +5,7 @@
 struct slot {
     pid_t thread; /* 0: free */
     uint64_t node;
-    struct entity entity; /* no page: none */
-    int64_t valid_until_ms;
+    struct entity entity; /* looked up behind an ESTALE; no page: none */
     bool was_stale;
     struct failure failure; /* of the lookup of a name; error 0: none */
     uint64_t failed_name;   /* hash of its parent and name */
@@ -60,27 +59,23 @@ static struct slot *take_slot_locked(struct recent *recent, pid_t thread)
 }
 
 void recent_looked_up(struct recent *recent, pid_t thread, uint64_t node,
-                      const struct entity *entity, int64_t valid_until_ms)
-{
-    if (thread <= 0)
-        return;
-    (void)pthread_mutex_lock(&recent->lock);
-    struct slot *slot = take_slot_locked(recent, thread);
-    entity_finish(&slot->entity);
-    if (slot->was_stale || page_bytes(entity->page) <= RECENT_MAX_BYTES)
-        slot->entity = (struct entity){page_ref(entity->page), entity->row};
-    slot->node = node;
-    slot->valid_until_ms = valid_until_ms;
-    (void)pthread_mutex_unlock(&recent->lock);
-}
-
-bool recent_take(struct recent *recent, pid_t thread, uint64_t node, int64_t now_ms,
-                 struct entity *ret)
+                      const struct entity *entity)
 {
     (void)pthread_mutex_lock(&recent->lock);
     struct slot *slot = find_locked(recent, thread);
-    bool is_there = slot && slot->entity.page && slot->node == node &&
-                    (slot->was_stale || now_ms < slot->valid_until_ms);
+    if (slot && slot->was_stale) {
+        entity_finish(&slot->entity);
+        slot->node = node;
+        (void)entity_copy(entity, &slot->entity); /* without memory: none */
+    }
+    (void)pthread_mutex_unlock(&recent->lock);
+}
+
+bool recent_take(struct recent *recent, pid_t thread, uint64_t node, struct entity *ret)
+{
+    (void)pthread_mutex_lock(&recent->lock);
+    struct slot *slot = find_locked(recent, thread);
+    bool is_there = slot && slot->entity.page && slot->node == node;
     if (is_there) {
         *ret = slot->entity;
         slot->entity = (struct entity){0};

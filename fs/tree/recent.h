@@ -1,32 +1,30 @@
 #ifndef FS_TREE_RECENT_H
 #define FS_TREE_RECENT_H
-/* What each thread looked up last: it usually opens that next, and needs no second request then.
- * Also what keeps the promise that a thread is answered ESTALE at most once in a row: the kernel
- * answers ESTALE by LOOKUP and OPEN, and that OPEN succeeds with the text that its LOOKUP brought,
- * whatever changed meanwhile. A thread has the slot of its id
- * modulo RECENT_SIZE: more slots than callers can wait, and a collision costs a request. Any
- * thread; one leaf mutex. */
+/* What each thread was told last. It keeps the promise that a thread is answered ESTALE at most
+ * once in a row: the kernel answers ESTALE by LOOKUP and OPEN, and that OPEN succeeds with the text
+ * that its LOOKUP brought, whatever changed meanwhile. A thread has the slot of its id modulo
+ * RECENT_SIZE: more slots than callers can wait, and a collision costs a request. Any thread; one
+ * leaf mutex. */
 #include "client/call.h"
 #include "client/page.h"
 
 #include <sys/types.h>
 
-#define RECENT_SIZE      1024
-#define RECENT_MAX_BYTES ((size_t)64 << 10) /* larger texts are kept behind an ESTALE alone */
+#define RECENT_SIZE 1024
 
 struct recent;
 int recent_create(struct recent **ret);
 void recent_destroy(struct recent *recent); /* takes NULL */
 
-void recent_looked_up(struct recent *recent, pid_t thread, uint64_t node,
-                      const struct entity *entity, int64_t valid_until_ms);
-/* The node's text, if it is what the thread looked up last, and valid or behind an ESTALE; it is
- * forgotten with that. The caller finishes it. */
-bool recent_take(struct recent *recent, pid_t thread, uint64_t node, int64_t now_ms,
-                 struct entity *ret);
 void recent_answered_stale(struct recent *recent, pid_t thread);
 /* since the thread's last successful open */
 bool recent_was_stale(struct recent *recent, pid_t thread);
+/* Keeps a copy behind an ESTALE alone. */
+void recent_looked_up(struct recent *recent, pid_t thread, uint64_t node,
+                      const struct entity *entity);
+/* The node's text, if the thread looked it up behind an ESTALE; it is forgotten with that. The
+ * caller finishes it. */
+bool recent_take(struct recent *recent, pid_t thread, uint64_t node, struct entity *ret);
 void recent_opened(struct recent *recent, pid_t thread);
 
 /* A lookup that failed after long waiting. The kernel asks for a name that it knew a second time

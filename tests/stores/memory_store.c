@@ -282,7 +282,7 @@ struct memory_store *memory_store_create(void)
     assert(self);
     self->store.ops = &memory_ops;
     buffer_init(&self->tables, MAX_BYTES);
-    int r = page_builder_create(MAX_BYTES, &self->rows_in);
+    int r = page_builder_create(PAGE_MAX_BYTES, &self->rows_in);
     assert(r == 0);
     (void)r;
     return self;

@@ -115,36 +115,38 @@ static void the_text_stays_while_it_is_open(void **state)
     inode_table_destroy(table);
 }
 
-static void what_a_thread_looked_up_it_may_open_once(void **state)
+static void what_a_thread_looked_up_behind_an_estale_it_may_open_once(void **state)
 {
     (void)state;
     struct recent *recent;
     struct entity entity = {one_row("text"), 0}, found = {0};
     assert_int_equal(recent_create(&recent), 0);
-    recent_looked_up(recent, 7, 42, &entity, 1000);
-    assert_false(recent_take(recent, 8, 42, 0, &found));
-    assert_false(recent_take(recent, 7, 43, 0, &found));
-    assert_false(recent_take(recent, 7, 42, 1000, &found)); /* too old */
-    assert_true(recent_take(recent, 7, 42, 999, &found));
-    entity_finish(&found);
-    assert_false(recent_take(recent, 7, 42, 999, &found));
-    /* behind an ESTALE its age does not matter: never two in a row */
+    recent_looked_up(recent, 7, 42, &entity);
+    assert_false(recent_take(recent, 7, 42, &found)); /* the account is asked */
+    assert_false(recent_was_stale(recent, 7));
     recent_answered_stale(recent, 7);
     assert_true(recent_was_stale(recent, 7));
-    recent_looked_up(recent, 7, 44, &entity, 1000);
-    assert_true(recent_take(recent, 7, 44, 5000, &found));
+    recent_looked_up(recent, 7, 44, &entity);
+    assert_false(recent_take(recent, 8, 44, &found));
+    assert_false(recent_take(recent, 7, 43, &found));
+    assert_true(recent_take(recent, 7, 44, &found));
+    assert_bytes(page_text(found.page, 0), B("text"));
     entity_finish(&found);
+    assert_false(recent_take(recent, 7, 44, &found));
     recent_opened(recent, 7);
     assert_false(recent_was_stale(recent, 7));
-    for (pid_t thread = 100; thread < 100 + RECENT_SIZE; thread++)
-        recent_looked_up(recent, thread, 1, &entity, 1000);
+    for (pid_t thread = 100; thread < 100 + RECENT_SIZE; thread++) {
+        recent_answered_stale(recent, thread);
+        recent_looked_up(recent, thread, 1, &entity);
+    }
     for (pid_t thread = 101; thread < 100 + RECENT_SIZE; thread++) { /* as many as can wait */
-        assert_true(recent_take(recent, thread, 1, 0, &found));
+        assert_true(recent_take(recent, thread, 1, &found));
         entity_finish(&found);
     }
-    recent_looked_up(recent, 100 + RECENT_SIZE, 1, &entity, 1000);
-    assert_false(recent_take(recent, 100, 1, 0, &found)); /* a collision: asked for again */
-    assert_true(recent_take(recent, 100 + RECENT_SIZE, 1, 0, &found));
+    recent_answered_stale(recent, 100 + RECENT_SIZE);
+    recent_looked_up(recent, 100 + RECENT_SIZE, 1, &entity);
+    assert_false(recent_take(recent, 100, 1, &found)); /* a collision: asked for again */
+    assert_true(recent_take(recent, 100 + RECENT_SIZE, 1, &found));
     entity_finish(&found);
     entity_finish(&entity);
     recent_destroy(recent);
@@ -201,7 +203,7 @@ int main(void)
         cmocka_unit_test(forgetting_an_old_version_leaves_the_name_to_the_new),
         cmocka_unit_test(names_are_per_parent),
         cmocka_unit_test(the_text_stays_while_it_is_open),
-        cmocka_unit_test(what_a_thread_looked_up_it_may_open_once),
+        cmocka_unit_test(what_a_thread_looked_up_behind_an_estale_it_may_open_once),
         cmocka_unit_test(a_failed_lookup_is_answered_once_more),
         cmocka_unit_test(threads_share_the_table),
     };

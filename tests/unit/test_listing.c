@@ -12,15 +12,20 @@ struct setup {
     struct account *account;
 };
 
-static void set_up_with(struct setup *setup, const char *faults)
+static void set_up_cached(struct setup *setup, const char *faults, size_t cache_bytes)
 {
     struct table_store *faulty;
-    struct account_options options = {.ttl_ms = TTL_MS};
+    struct account_options options = {.ttl_ms = TTL_MS, .cache_bytes = cache_bytes};
     *setup = (struct setup){.memory = memory_store_create()};
     setup->clock = fake_clock(&setup->now_ms);
     assert_int_equal(faulty_store_create(&setup->memory->store, &setup->clock, faults, &faulty), 0);
     assert_int_equal(account_create(faulty, &setup->clock, &options, NULL, NULL, &setup->account),
                      0);
+}
+
+static void set_up_with(struct setup *setup, const char *faults)
+{
+    set_up_cached(setup, faults, (size_t)1 << 20);
 }
 
 static void add_rows(struct setup *setup, const char *partition, int n)
@@ -52,7 +57,7 @@ static void assert_row(struct setup *setup, struct listing *listing, uint64_t co
     struct listing_entry entry;
     char expected[8];
     (void)snprintf(expected, sizeof(expected), "%05d", (int)cookie);
-    assert_int_equal(listing_next(listing, &caller, cookie, &entry), 1);
+    assert_int_equal(listing_next(listing, &caller, cookie, false, &entry), 1);
     assert_int_equal(entry.kind, LISTING_ENTITY);
     assert_bytes(entry.key, bytes_of(expected));
     assert_int_equal(entry.cookie, cookie + 1);
@@ -64,7 +69,7 @@ static void assert_end(struct setup *setup, struct listing *listing, uint64_t co
 {
     struct caller caller = new_caller(setup);
     struct listing_entry entry;
-    assert_int_equal(listing_next(listing, &caller, cookie, &entry), 0);
+    assert_int_equal(listing_next(listing, &caller, cookie, false, &entry), 0);
 }
 
 static void rows_come_a_page_a_request_and_opening_is_free(void **state)
@@ -82,7 +87,7 @@ static void rows_come_a_page_a_request_and_opening_is_free(void **state)
         struct listing_entry entry;
         assert_row(&setup, listing, cookie);
         if (cookie > 0) { /* asking again costs nothing */
-            assert_int_equal(listing_next(listing, &caller, cookie, &entry), 1);
+            assert_int_equal(listing_next(listing, &caller, cookie, false, &entry), 1);
             assert_true(entry.number > number);
             number = entry.number;
         }
@@ -101,7 +106,7 @@ static void seeking_back_reads_from_a_bookmark(void **state)
 {
     (void)state;
     struct setup setup;
-    set_up_with(&setup, "");
+    set_up_cached(&setup, "", 0); /* of the cache only what was put last */
     add_rows(&setup, "p", 5000);
     struct listing *listing = open_rows(&setup);
     for (uint64_t cookie = 0; cookie < 5000; cookie += 250)
@@ -121,7 +126,7 @@ static void seeking_back_reads_from_a_bookmark(void **state)
     account_destroy(setup.account);
 }
 
-static void rewinding_asks_anew(void **state)
+static void rewinding_asks_anew_after_a_ttl(void **state)
 {
     (void)state;
     struct setup setup;
@@ -131,8 +136,20 @@ static void rewinding_asks_anew(void **state)
     assert_row(&setup, listing, 0);
     assert_row(&setup, listing, 1);
     assert_int_equal(setup.memory->asked, 1);
+    setup.now_ms += TTL_MS;
+    assert_row(&setup, listing, 0);
+    assert_int_equal(setup.memory->asked, 1);
+    setup.now_ms += 1;
+    assert_row(&setup, listing, 1); /* goes on with what it has */
+    assert_int_equal(setup.memory->asked, 1);
     assert_row(&setup, listing, 0);
     assert_int_equal(setup.memory->asked, 2);
+    setup.now_ms += 30001; /* nothing is shown that is older than 30 s */
+    assert_row(&setup, listing, 1);
+    assert_int_equal(setup.memory->asked, 3);
+    assert_row(&setup, listing, 2);
+    assert_end(&setup, listing, 3);
+    assert_int_equal(setup.memory->asked, 3);
     listing_close(listing);
     account_destroy(setup.account);
 }
@@ -167,21 +184,23 @@ static void a_failure_is_no_end_and_can_be_repeated(void **state)
     for (uint64_t cookie = 0; cookie < 10; cookie++)
         assert_row(&setup, listing, cookie);
     struct caller caller = new_caller(&setup);
-    assert_int_equal(listing_next(listing, &caller, 10, &entry), -EACCES);
+    assert_int_equal(listing_next(listing, &caller, 10, false, &entry), -EACCES);
     assert_string_equal(caller.call.failure.code, "AuthorizationFailure");
     assert_row(&setup, listing, 10);
     /* a table that is dropped meanwhile: never ENOENT, which readers take for the end */
     caller = new_caller(&setup);
-    assert_int_equal(listing_next(listing, &caller, 20, &entry), -ESTALE);
+    assert_int_equal(listing_next(listing, &caller, 20, false, &entry), -ESTALE);
     assert_int_equal(caller.call.failure.error, -ESTALE);
     assert_row(&setup, listing, 20);
     listing_close(listing);
     account_destroy(setup.account);
 }
 
+#define LARGE_ROW_BYTES ((size_t)1 << 20)
+
 static int refuse_large_pages(struct memory_store *self, size_t number, struct call *call)
 {
-    return self->diary[number - 1].top > 20 ? call_fail(call, -EFBIG, "too large") : 0;
+    return self->diary[number - 1].top > 31 ? call_fail(call, -EFBIG, "too large") : 0;
 }
 
 static void pages_that_are_too_large_are_asked_for_in_pieces(void **state)
@@ -189,13 +208,20 @@ static void pages_that_are_too_large_are_asked_for_in_pieces(void **state)
     (void)state;
     struct setup setup;
     set_up_with(&setup, "");
-    add_rows(&setup, "p", 40);
+    _cleanup_(freep) char *large = calloc(1, LARGE_ROW_BYTES + 1);
+    memset(large, 'e', LARGE_ROW_BYTES);
+    for (int i = 0; i < 40; i++) {
+        char row[8];
+        (void)snprintf(row, sizeof(row), "%05d", i);
+        memory_store_add(setup.memory, B("p"), bytes_of(row), large);
+    }
     setup.memory->fault = refuse_large_pages;
     struct listing *listing = open_rows(&setup);
     for (uint64_t cookie = 0; cookie < 40; cookie++)
         assert_row(&setup, listing, cookie);
     assert_end(&setup, listing, 40);
-    assert_int_equal(setup.memory->asked, 5); /* 1000, 125, then 15 three times */
+    assert_int_equal(setup.memory->asked,
+                     4); /* 1000, 125, 15 rows, then as many as fit in 32 MiB */
     listing_close(listing);
     account_destroy(setup.account);
 }
@@ -209,7 +235,7 @@ static void each_page_is_progress(void **state)
     struct listing *listing = open_rows(&setup);
     struct caller caller = new_caller(&setup);
     struct listing_entry entry;
-    assert_int_equal(listing_next(listing, &caller, 0, &entry), 1); /* after 200 s */
+    assert_int_equal(listing_next(listing, &caller, 0, false, &entry), 1); /* after 200 s */
     assert_int_equal(setup.now_ms, 200000);
     assert_int_equal(caller.valid_ms, TTL_MS / 2);
     listing_close(listing);
@@ -231,14 +257,18 @@ static void what_a_slow_service_answers_holds_for_half_a_ttl(void **state)
         struct caller caller = new_caller(&setup);
         struct listing_entry entry;
         struct entity entity;
-        assert_int_equal(listing_next(listing, &caller, 0, &entry), 1);
+        assert_int_equal(listing_next(listing, &caller, 0, false, &entry), 1);
         assert_int_equal(caller.valid_ms, cases[i].expected);
         setup.now_ms += 300;
-        assert_int_equal(listing_next(listing, &caller, 1, &entry), 1);
+        assert_int_equal(listing_next(listing, &caller, 1, false, &entry), 1);
         assert_int_equal(caller.valid_ms, cases[i].expected - 300);
         struct address address = {.table = "t",
                                   .position = B("p\0"
                                                 "00001")};
+        assert_int_equal(account_find(setup.account, &caller, address, &entity), 0);
+        assert_int_equal(caller.valid_ms, cases[i].expected - 300); /* known from the listing */
+        entity_finish(&entity);
+        address.table = "u";
         assert_int_equal(account_find(setup.account, &caller, address, &entity), 0);
         assert_int_equal(caller.valid_ms, cases[i].expected);
         entity_finish(&entity);
@@ -256,13 +286,13 @@ static void entries_hold_as_long_as_their_page_is_young(void **state)
     struct listing *listing = open_rows(&setup);
     struct caller caller = new_caller(&setup);
     struct listing_entry entry;
-    assert_int_equal(listing_next(listing, &caller, 0, &entry), 1);
+    assert_int_equal(listing_next(listing, &caller, 0, false, &entry), 1);
     assert_int_equal(caller.valid_ms, 700);
     setup.now_ms += 500;
-    assert_int_equal(listing_next(listing, &caller, 1, &entry), 1);
+    assert_int_equal(listing_next(listing, &caller, 1, false, &entry), 1);
     assert_int_equal(caller.valid_ms, 200);
     setup.now_ms += 500;
-    assert_int_equal(listing_next(listing, &caller, 2, &entry), 1);
+    assert_int_equal(listing_next(listing, &caller, 2, false, &entry), 1);
     assert_int_equal(caller.valid_ms, 0);
     listing_close(listing);
     account_destroy(setup.account);
@@ -274,11 +304,11 @@ static void assert_names(struct setup *setup, struct listing *listing, const cha
     struct caller caller = new_caller(setup);
     struct listing_entry entry = {0};
     for (size_t i = 0; i < n; i++) {
-        assert_int_equal(listing_next(listing, &caller, i, &entry), 1);
+        assert_int_equal(listing_next(listing, &caller, i, false, &entry), 1);
         assert_bytes(entry.key, bytes_of(names[i]));
         assert_null(entry.entity.page);
     }
-    assert_int_equal(listing_next(listing, &caller, n, &entry), 0);
+    assert_int_equal(listing_next(listing, &caller, n, false, &entry), 0);
 }
 
 static void partitions_and_tables_are_listed_and_sought(void **state)
@@ -302,12 +332,12 @@ static void partitions_and_tables_are_listed_and_sought(void **state)
         assert_names(&setup, listing, partitions,
                      ARRAY_SIZE(partitions)); /* from the begin again */
         listing_close(listing);
-        directory = (struct directory){.kind = DIRECTORY_TABLES};
+        directory = (struct directory){.kind = DIRECTORY_TABLES, .range = RANGE_ALL};
         assert_int_equal(account_list(setup.account, &directory, &listing), 0);
         assert_names(&setup, listing, tables, ARRAY_SIZE(tables));
         struct caller caller = new_caller(&setup);
         struct listing_entry entry;
-        assert_int_equal(listing_next(listing, &caller, 1, &entry), 1);
+        assert_int_equal(listing_next(listing, &caller, 1, false, &entry), 1);
         assert_bytes(entry.key, B("three"));
         listing_close(listing);
         account_destroy(setup.account);
@@ -335,15 +365,16 @@ static void finding_asks_once_and_says_how_long_it_holds(void **state)
     assert_int_equal(account_find(setup.account, &caller, address, &entity), -ENOENT);
     assert_int_equal(caller.valid_ms, 900);
 
+    uint64_t number;
     struct directory directory = {.kind = DIRECTORY_FLAT, .table = "Table", .range = RANGE_ALL};
-    assert_int_equal(account_find_directory(setup.account, &caller, &directory), 0);
+    assert_int_equal(account_find_directory(setup.account, &caller, &directory, &number), 0);
     directory.table = "table"; /* the listed spelling alone */
-    assert_int_equal(account_find_directory(setup.account, &caller, &directory), -ENOENT);
+    assert_int_equal(account_find_directory(setup.account, &caller, &directory, &number), -ENOENT);
     directory = (struct directory){
         .kind = DIRECTORY_ENTITIES, .table = "t", .range = {B("p\0"), B("p\x01")}};
-    assert_int_equal(account_find_directory(setup.account, &caller, &directory), 0);
+    assert_int_equal(account_find_directory(setup.account, &caller, &directory, &number), 0);
     directory.range = (struct range){B("P\0"), B("P\x01")};
-    assert_int_equal(account_find_directory(setup.account, &caller, &directory), -ENOENT);
+    assert_int_equal(account_find_directory(setup.account, &caller, &directory, &number), -ENOENT);
     assert_int_equal(setup.memory->asked, 6);
     account_destroy(setup.account);
 }
@@ -357,7 +388,8 @@ static void a_partition_is_found_behind_empty_pages(void **state)
     struct caller caller = new_caller(&setup);
     struct directory directory = {
         .kind = DIRECTORY_ENTITIES, .table = "t", .range = {B("p\0"), B("p\x01")}};
-    assert_int_equal(account_find_directory(setup.account, &caller, &directory), 0);
+    uint64_t number;
+    assert_int_equal(account_find_directory(setup.account, &caller, &directory, &number), 0);
     assert_int_equal(setup.memory->asked, 1);
     account_destroy(setup.account);
 }
@@ -367,7 +399,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_come_a_page_a_request_and_opening_is_free),
         cmocka_unit_test(seeking_back_reads_from_a_bookmark),
-        cmocka_unit_test(rewinding_asks_anew),
+        cmocka_unit_test(rewinding_asks_anew_after_a_ttl),
         cmocka_unit_test(short_and_empty_pages_change_nothing),
         cmocka_unit_test(a_failure_is_no_end_and_can_be_repeated),
         cmocka_unit_test(pages_that_are_too_large_are_asked_for_in_pieces),

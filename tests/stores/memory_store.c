@@ -231,13 +231,11 @@ static int memory_delete_table(struct table_store *store, const char *table, str
 {
     struct memory_store *self = (struct memory_store *)store;
     int r = ask_for_change_of_tables(self, call);
-    size_t begin = find_table(self, table), end = begin + strlen(table) + 1;
     if (r < 0)
         return r;
-    if (begin == self->tables.size)
+    if (find_table(self, table) == self->tables.size)
         return call_fail(call, -ENOENT, "no such table");
-    memmove(self->tables.data + begin, self->tables.data + end, self->tables.size - end);
-    self->tables.size -= end - begin;
+    memory_store_remove_table(self, table);
     return 0;
 }
 
@@ -313,4 +311,20 @@ void memory_store_add_strings(struct memory_store *self, const char *partition_k
                               const char *row_key)
 {
     memory_store_add(self, bytes_of(partition_key), bytes_of(row_key), "etag");
+}
+
+void memory_store_write(struct memory_store *self, const struct write *write)
+{
+    struct write_result result;
+    int r = apply(self, write, &result);
+    assert(r == 0);
+    (void)r;
+}
+
+void memory_store_remove_table(struct memory_store *self, const char *table)
+{
+    size_t begin = find_table(self, table), end = begin + strlen(table) + 1;
+    assert(begin < self->tables.size);
+    memmove(self->tables.data + begin, self->tables.data + end, self->tables.size - end);
+    self->tables.size -= end - begin;
 }

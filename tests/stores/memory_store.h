@@ -37,6 +37,9 @@ void memory_store_add(struct memory_store *self, struct bytes partition_key, str
                       const char *etag);
 void memory_store_add_strings(struct memory_store *self, const char *partition_key,
                               const char *row_key);
+/* What another client does at this moment, from the fault above too: it asks nothing. */
+void memory_store_write(struct memory_store *self, const struct write *write);
+void memory_store_remove_table(struct memory_store *self, const char *table);
 void memory_store_forget_diary(struct memory_store *self);
 
 #endif

@@ -67,10 +67,9 @@ class Mounts:
     def __call__(self, *options, faults=None, **start):
         """The file's service, mounted. With faults: by the program that has them."""
         mount = self.prepare()
-        start.setdefault(
-            "env", {"AZURE_STORAGE_CONNECTION_STRING": self._service.connection_string()}
-        )
-        mount.start(start.pop("source", None), *options, faults=faults, **start)
+        start.setdefault("env", self._service.credentials)
+        source = start.pop("source", self._service.source)
+        mount.start(source, *options, faults=faults, **start)
         return mount
 
     def finish(self):

@@ -17,6 +17,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TABLEFUSE = os.environ.get("TABLEFUSE", str(ROOT / "build/tablefuse"))
 # the same program over stores that wait, fail, and answer in short and empty pages (TABLEFUSE_FAULTS)
 FAULTY = os.environ.get("TABLEFUSE_FAULTY", str(ROOT / "build/tests/tablefuse-faulty"))
+# fills tables of any account with rows of a known shape
+FIXTURE = os.environ.get("TABLEFUSE_FIXTURE", str(pathlib.Path(TABLEFUSE).parent / "tests/fixture"))
 MODULES = os.environ.get("TABLEFUSE_EMULATOR", str(ROOT / "build/emulator/node_modules"))
 
 ACCOUNT = "devstoreaccount1"
@@ -88,8 +90,31 @@ def _end_with_parent():
     libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
+def fill(source, *what, env=None):
+    """TABLE, SHAPE and COUNT, or "sample", into the account: the same rows each time."""
+    return run(FIXTURE, source, *what, timeout=50, env=environment(**(env or {})))
+
+
+class LocalAccount:
+    """An account in a file, in the place of a table service."""
+
+    credentials = {}
+
+    def __init__(self, file):
+        self.file, self.source = pathlib.Path(file), f"local:{file}"
+
+    def fill(self, *what):
+        return fill(self.source, *what)
+
+    def stop(self):
+        for left in self.file.parent.glob(self.file.name + "*"):
+            left.unlink()
+
+
 class Azurite:
     """A table service in memory, in a process group of its own."""
+
+    source = None  # the credentials say it
 
     def __init__(self, directory, account=ACCOUNT, key=KEY, certificate=None, port=None):
         self.account, self.key, self.certificate = account, key, certificate
@@ -134,6 +159,13 @@ class Azurite:
             else f"AccountName={self.account};AccountKey={key or self.key}"
         )
         return f"{secret};TableEndpoint={self.endpoint}"
+
+    @property
+    def credentials(self):
+        return {"AZURE_STORAGE_CONNECTION_STRING": self.connection_string()}
+
+    def fill(self, *what):
+        return fill(self.endpoint, *what, env=self.credentials)
 
     def send(self, number):
         """SIGSTOP makes it a service that is there and does not answer."""
@@ -234,6 +266,12 @@ class Counts:
             labels["operation"] = operation
         return self.total("tablefuse_requests_total", **labels)
 
+    def asked(self):
+        """{operation: requests}, without those of which there were none."""
+        operations = {dict(labels).get("operation") for _, labels in self.values}
+        counts = {name: self.requests(name) for name in operations if name}
+        return {name: n for name, n in counts.items() if n}
+
 
 class Counting:
     """`with mount.counting() as counted:`, afterwards counted.requests("query")."""
@@ -315,6 +353,10 @@ class Mount:
 
     def counting(self):
         return Counting(self)
+
+    def make_kernel_forget(self):
+        """All names and attributes of this mount that nobody uses. As root."""
+        run("mount", "-i", "-o", "remount", self.point)
 
     def is_mounted(self):
         octal = re.sub(r"[ \t\n\\]", lambda c: f"\\{ord(c[0]):03o}", str(self.point))

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from harness import COMMAND_SEC, MOUNT_SEC, TABLEFUSE, Azurite, Sdk, free_port, wait_until
+from harness import COMMAND_SEC, MOUNT_SEC, TABLEFUSE, Azurite, Sdk, free_port, run, wait_until
 
 SLOW_PAGES = "latency=300,short=5"
 ROWS = 40
@@ -109,9 +109,11 @@ def test_a_dropped_table_is_gone(mounts, sdk):
     mount = mounts("ttl=0")
     assert len(os.listdir(mount / "brief/p")) == 3
     sdk.drop_table("brief")
+    looked = run("stat", mount / "brief", check=False)  # another process than the one that listed
+    assert looked.returncode == 1 and "No such file" in looked.stderr
+    assert "brief" not in os.listdir(mount.point)
     with pytest.raises(FileNotFoundError):
         os.stat(mount / "brief")
-    assert "brief" not in os.listdir(mount.point)
 
 
 @pytest.fixture

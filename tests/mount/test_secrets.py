@@ -64,7 +64,7 @@ def assert_clean(what, data):
 @pytest.mark.parametrize("kind", CREDENTIALS)
 def test_a_mounted_secret(mounts, service, kind):
     env = CREDENTIALS[kind](service.endpoint)
-    mount = mounts(source=source(service, env), env=env)
+    mount = mounts("ttl=0", source=source(service, env), env=env)
     run("ls", "-lR", mount.point)
     run("ls", mount / "missing", check=False)
     service.send(signal.SIGSTOP)  # an interrupted request is a failure to tell of

@@ -1,0 +1,389 @@
+"""What it costs to list, look and read: requests follow pages, and what was just shown is asked for no more.
+
+The same tables in a table service and in a file, for the same requests."""
+import os
+import random
+import re
+import sys
+
+import pytest
+
+from directory_stream import DirectoryStream
+from harness import Azurite, LocalAccount, environment, run
+
+PAGE_ROWS = 1000
+FIRST_ROWS = 32  # of a partition that is looked up
+GETDENTS_BYTES, DIRENTPLUS_BYTES = 32768, 152  # of libc's buffer; of an entry before its name
+
+EVENTS = 3020  # one partition: 20 more than three pages, which the first rows make up for
+ITEMS = 1500  # partitions of one to five rows
+REGIONS, REGION_ROWS = 10, 200
+
+
+def pages(rows):
+    return -(-rows // PAGE_ROWS)
+
+
+# a listing that may use what the lookup brought goes on behind it
+LOOKED_UP = {"list_tables": 1, "query": 1 + pages(EVENTS - FIRST_ROWS)}
+
+
+def event(row):
+    return f"evt-{row:08}.json"
+
+
+@pytest.fixture(scope="module", params=["azurite", "local"])
+def service(request, scratch):
+    on = Azurite(scratch) if request.param == "azurite" else LocalAccount(scratch / "account")
+    yield on
+    on.stop()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def data(service):
+    service.fill("events", "single", EVENTS)
+    service.fill("items", "small", ITEMS)
+    service.fill("regions", "ten", REGIONS * REGION_ROWS)
+
+
+@pytest.fixture
+def patient(mounts):
+    """A mount that may keep what it was told."""
+    return mounts("ttl=600")
+
+
+def shell(command, directory, tmp_path):
+    env = environment(OUT=str(tmp_path), PYTHON=sys.executable)
+    return run("bash", "-c", f"set -o pipefail; {command}", cwd=directory, env=env).stdout.strip()
+
+
+# in a partition: what a shell runs there, and what it prints
+LISTING = {
+    "ls": ("ls | wc -l", EVENTS),
+    "ls -f": ("ls -f | wc -l", EVENTS + 2),
+    "ls -l": ("ls -l | wc -l", EVENTS + 1),
+    "ls --color": ("LS_COLORS='ex=01;32' ls --color=always | wc -l", EVENTS),
+    "find": ("find . -type f | wc -l", EVENTS),
+    "find -size": ("find . -type f -size +0 | wc -l", EVENTS),
+    "du -a": ("du -a . | wc -l", EVENTS + 1),
+    "TAB": ("compgen -f ./ | wc -l", EVENTS),
+    "grep -r": ("""grep -r '"Count": 3019,' . | wc -l""", 1),
+    "tar c": ("tar cf - . | tar t | wc -l", EVENTS + 1),
+    "rsync -a": ('rsync -a ./ "$OUT"; ls "$OUT" | wc -l', EVENTS),
+    "cp -r": ('cp -r . "$OUT"; ls "$OUT" | wc -l', EVENTS),
+    "[ -e x ]": ('for f in *; do [ -e "$f" ] && echo; done | wc -l', EVENTS),
+    "scandir": (
+        "$PYTHON -c 'import os; print(sum(e.stat().st_size > 0 for e in os.scandir()))'",
+        EVENTS,
+    ),
+    "walk": (
+        "$PYTHON -c 'import os; print(sum(len(files) for _, _, files in os.walk(\".\")))'",
+        EVENTS,
+    ),
+}
+# that list in one process and open in another
+SHELL_GLOBS = {
+    "cat": ("cat * | grep -c RowKey", EVENTS),
+    "head": ("head -qn1 * | wc -l", EVENTS),
+    "wc": ("wc -l * | wc -l", EVENTS + 1),
+    "grep -c": ("grep -c PartitionKey * | wc -l", EVENTS),
+    "jq": ("jq -r .RowKey * | wc -l", EVENTS),
+}
+
+
+def some_sanitized(tools):
+    chosen = {"ls -l", "grep -r", "tar c"}
+    return [
+        pytest.param(tool, marks=pytest.mark.sanitized if tool in chosen else ()) for tool in tools
+    ]
+
+
+@pytest.mark.parametrize("tool", some_sanitized(LISTING | SHELL_GLOBS))
+def test_a_tool_costs_the_pages(patient, tool, tmp_path):
+    command, printed = (LISTING | SHELL_GLOBS)[tool]
+    with patient.counting() as counted:
+        assert shell(command, patient / "events/all", tmp_path) == str(printed)
+    assert counted.asked() == LOOKED_UP
+    assert counted.total("tablefuse_request_rows_total", operation="query") == EVENTS
+
+
+@pytest.mark.parametrize("tool", some_sanitized(LISTING))
+def test_a_process_is_served_from_its_own_listing(mounts, tool, tmp_path):
+    """ttl=0 asks every time, a process's own listing aside."""
+    command, printed = LISTING[tool]
+    mount = mounts("ttl=0")
+    with mount.counting() as counted:
+        assert shell(command, mount / "events/all", tmp_path) == str(printed)
+    looks = 2 if tool.startswith("rsync") else 1  # it goes to its directory by the whole path again
+    assert counted.asked() == {"list_tables": looks, "query": looks + pages(EVENTS)}
+
+
+@pytest.mark.parametrize("kernel", ["knows", "forgot"])
+def test_what_was_listed_costs_nothing_more(patient, tmp_path, kernel):
+    if kernel == "forgot" and os.geteuid() != 0:
+        pytest.skip("only root can make it forget")
+    run("ls", "-f", patient / "events/all")
+    if kernel == "forgot":
+        patient.make_kernel_forget()
+    with patient.counting() as counted:
+        for number, (command, printed) in enumerate((LISTING | SHELL_GLOBS).values()):
+            (tmp_path / str(number)).mkdir()
+            found = shell(command, patient / "events/all", tmp_path / str(number))
+            assert found == str(printed), command
+    assert counted.asked() == {}
+
+
+def test_a_second_rsync_transfers_and_asks_nothing(patient, tmp_path):
+    def rsync():
+        return run("rsync", "-a", "--stats", f"{patient.point}/events/", tmp_path).stdout
+
+    assert f"regular files transferred: {EVENTS:,}\n" in rsync()
+    with patient.counting() as counted:
+        assert "regular files transferred: 0\n" in rsync()
+    assert counted.asked() == {}
+
+
+# a path, and what a first look at it asks
+LOOKS = {
+    "events": {"list_tables": 1},
+    "none": {"list_tables": 1},
+    "none/p/r.json": {"list_tables": 1},
+    "events/all": {"list_tables": 1, "query": 1},
+    "events/none": {"list_tables": 1, "query": 1},
+    "events/none/r.json": {"list_tables": 1, "query": 1},
+    f"events/all/{event(0)}": {"list_tables": 1, "query": 1},
+    f"events/all/{event(FIRST_ROWS - 1)}": {"list_tables": 1, "query": 1},
+    f"events/all/{event(FIRST_ROWS)}": {"list_tables": 1, "query": 1, "get": 1},
+    f"events/all/{event(EVENTS - 1)}": {"list_tables": 1, "query": 1, "get": 1},
+    f"events/all/{event(7)[:-5]}x.json": {"list_tables": 1, "query": 1},
+    f"events/all/{event(700)[:-5]}x.json": {"list_tables": 1, "query": 1, "get": 1},
+    "items/item000007": {"list_tables": 1, "query": 1},
+    "items/item000007/0.json": {"list_tables": 1, "query": 1},
+    "items/item000007/9.json": {"list_tables": 1, "query": 1},
+    "items/item000007/none": {"list_tables": 1, "query": 1},
+}
+
+
+@pytest.mark.parametrize("path", LOOKS)
+def test_a_look_asks_for_what_is_new_on_its_path(patient, path):
+    is_there = not re.search("none|x.json$|/9.json$", path)
+    with patient.counting() as counted:
+        assert os.path.exists(patient / path) == is_there
+    assert counted.asked() == LOOKS[path]
+    with patient.counting() as again:
+        look = '[ -e "$1" ] && cd "${1%/*}" && stat "$1"'
+        found = run("bash", "-c", look, "bash", patient / path, check=False)
+        assert (found.returncode == 0) == is_there
+        if path.endswith(".json"):
+            assert (run("cat", patient / path, check=False).returncode == 0) == is_there
+    assert again.asked() == {}
+
+
+def test_cat_of_a_known_path_asks_once(patient):
+    os.stat(patient / "events/all")
+    with patient.counting() as counted:
+        assert '"Count": 2500,' in run("cat", patient / "events/all" / event(2500)).stdout
+    assert counted.asked() == {"get": 1}
+
+
+def test_what_a_listed_partition_holds_and_does_not(patient):
+    run("ls", patient / "events/all")
+    with patient.counting() as counted:
+        for row in (0, 31, 32, 33, 1031, 1032, 3019):
+            assert os.stat(patient / "events/all" / event(row)).st_size > 250
+            assert not os.path.exists(patient / "events/all" / f"evt-{row:08}x.json")
+        assert not os.path.exists(patient / "events/all/a.json")
+        assert not os.path.exists(patient / "events/all/z.json")
+    assert counted.asked() == {}
+
+
+@pytest.mark.sanitized
+def test_the_list_of_tables_is_kept(patient):
+    with patient.counting() as counted:
+        assert sorted(os.listdir(patient.point)) == ["events", "items", "regions"]
+    assert counted.asked() == {"list_tables": 1}
+    with patient.counting() as again:
+        assert run("ls", "-l", patient.point).stdout.count("\n") == 4
+        assert run("bash", "-c", f"compgen -f '{patient.point}/'").stdout.count("\n") == 3
+        assert os.path.isdir(patient / "items")
+        for absent in ("none", "event", "eventsx", "zzz"):
+            assert not os.path.exists(patient / absent)
+    assert again.asked() == {}
+
+
+def list_partitions(mount, table):
+    return run("ls", "-f", mount / table).stdout.splitlines()[2:]
+
+
+@pytest.mark.sanitized
+def test_a_table_of_small_partitions_is_listed_by_pages(patient):
+    with patient.counting() as counted:
+        partitions = list_partitions(patient, "items")
+    assert partitions == [f"item{number:06}" for number in range(len(partitions))]
+    assert ITEMS / 5 < len(partitions) < ITEMS
+    assert counted.asked() == {"list_tables": 1, "query": pages(ITEMS)}
+    with patient.counting() as again:
+        assert run("ls", "-l", patient / "items").stdout.count("\n") == len(partitions) + 1
+        assert run("bash", "-c", f"compgen -d '{patient.point}/items/'").stdout.split()
+        run("bash", "-c", 'cd "$1/item000007" && cd ../item000250', "bash", patient / "items")
+        for name in partitions[::50]:
+            assert os.path.isdir(patient / "items" / name)
+            assert not os.path.exists(patient / "items" / f"{name}x")
+            assert not os.path.exists(patient / "items" / name / "none.json")
+    assert again.asked() == {}
+
+
+WALKS = {
+    "find": "find . -type f | wc -l",
+    "ls -lR": "ls -lR | grep -c json",
+    "du -a": "du -a . | grep -c json",
+    "grep -r": "grep -r RowKey . | wc -l",
+    "tar c": "tar cf - . | tar t | grep -c json",
+    "rsync -a": 'rsync -a ./ "$OUT"; find "$OUT" -type f | wc -l',
+    "cp -r": 'cp -r . "$OUT"; find "$OUT" -type f | wc -l',
+    "walk": "$PYTHON -c 'import os; print(sum(len(files) for _, _, files in os.walk(\".\")))'",
+}
+
+
+@pytest.mark.parametrize("tool", some_sanitized(WALKS))
+def test_a_walk_through_small_partitions_asks_once_for_each(patient, tool, tmp_path):
+    with patient.counting() as counted:
+        assert shell(WALKS[tool], patient / "items", tmp_path) == str(ITEMS)
+    partitions = len(list_partitions(patient, "items"))
+    assert counted.asked() == {"list_tables": 1, "query": pages(ITEMS) + partitions}
+
+
+@pytest.mark.parametrize("tool", WALKS)
+def test_a_walk_through_larger_partitions(patient, tool, tmp_path):
+    with patient.counting() as counted:
+        found = shell(WALKS[tool], patient / "regions", tmp_path)
+    assert found == str(REGIONS * REGION_ROWS)
+    assert counted.asked() == {"list_tables": 1, "query": pages(REGIONS * REGION_ROWS) + REGIONS}
+
+
+def test_two_streams_of_one_process_share_the_pages(patient):
+    with patient.counting() as counted:
+        with DirectoryStream(patient / "events/all") as one, DirectoryStream(
+            patient / "events/all"
+        ) as other:
+            for row in range(EVENTS):
+                assert next(one) == event(row)
+                if row % 2:
+                    assert next(other) == event(row // 2)
+            assert next(one, None) is None
+            assert list(other) == [event(row) for row in range(EVENTS // 2, EVENTS)]
+    assert counted.asked() == LOOKED_UP
+
+
+def test_going_back_costs_nothing(patient):
+    with DirectoryStream(patient / "events/all") as stream, patient.counting() as counted:
+        places = []
+        for row in range(EVENTS):
+            places.append(stream.tell())
+            assert next(stream) == event(row)
+        for row in (2999, 0, 31, 32, 1031, 1032, 2031, 5, 3019):
+            stream.seek(places[row])
+            assert next(stream) == event(row)
+        stream.rewind()
+        assert sum(1 for _ in stream) == EVENTS
+    # the stream was opened before
+    assert counted.asked() == {"query": LOOKED_UP["query"] - 1}
+
+
+def test_a_stream_that_is_rewound_is_as_fresh_as_a_new_one(mounts):
+    mount = mounts("ttl=0")
+    with DirectoryStream(mount / "events/all") as stream, mount.counting() as counted:
+        for _ in range(3):
+            assert sum(1 for _ in stream) == EVENTS
+            stream.rewind()
+    assert counted.asked() == {"query": 3 * pages(EVENTS)}
+
+
+@pytest.mark.sanitized
+def test_listings_at_the_same_time_are_one(mounts, begin):
+    """The second opendir joins the first, wherever it stands."""
+    mount = mounts("ttl=600", faults="page=150")
+    with mount.counting() as counted:
+        started = [begin("ls", "-f", mount / "events/all") for _ in range(8)]
+        for process in started:
+            out, err = process.communicate(timeout=30)
+            assert process.returncode == 0 and out.count("\n") == EVENTS + 2, err
+    assert counted.asked() == LOOKED_UP
+    assert counted.total("tablefuse_joined_total") > 0
+
+
+def test_a_listing_makes_no_nodes_behind_its_first_buffer(patient):
+    os.stat(patient / "events/all")
+    with patient.counting() as counted:
+        run("ls", "-f", patient / "events/all")
+    assert 0 < counted.total("tablefuse_inodes") <= GETDENTS_BYTES / DIRENTPLUS_BYTES
+
+
+@pytest.mark.sanitized
+@pytest.mark.parametrize("directory", [".", "items", "regions", "events/all", "regions/region-3"])
+@pytest.mark.parametrize("is_looked_up", [False, True])
+def test_inode_numbers_grow_along_a_listing(patient, directory, is_looked_up):
+    if is_looked_up:
+        os.stat(patient / directory)
+    with os.scandir(patient / directory) as entries:
+        numbers = {entry.name: entry.inode() for entry in entries}
+    assert list(numbers.values()) == sorted(set(numbers.values()))
+    for name, number in numbers.items():
+        assert os.stat(patient / directory / name).st_ino == number
+    with os.scandir(patient / directory) as entries:
+        assert {entry.name: entry.inode() for entry in entries} == numbers
+
+
+def test_no_two_nodes_have_one_inode_number(patient):
+    listed = run("find", patient.point, "-printf", "%i %p\n").stdout.splitlines()
+    numbers = {line.split()[0] for line in listed}
+    assert len(listed) > EVENTS + ITEMS + REGIONS * REGION_ROWS
+    assert len(numbers) == len(listed)
+
+
+READER = """
+import os, sys
+os.chdir(sys.argv[1])
+for row in map(int, sys.argv[2:]):
+    with open(f"evt-{row:08}.json") as file:
+        assert f'"Count": {row},' in file.read(), row
+"""
+
+
+def read_rows(mount, rows):
+    """In one process, which knows the names."""
+    with mount.counting() as counted:
+        run(sys.executable, "-c", READER, mount / "events/all", *rows)
+    return counted
+
+
+@pytest.mark.sanitized
+def test_opens_in_key_order_ask_for_growing_ranges(patient):
+    counted = read_rows(patient, range(EVENTS))
+    # rows 0-31 come with the directory; each time twice what was read so far, at most a page
+    misses = [32, 96, 288, 864, 1864, 2864]
+    assert counted.asked() == {"list_tables": 1, "query": 1 + len(misses)}
+    assert counted.total("tablefuse_request_rows_total", operation="query") == EVENTS
+
+
+def test_opens_against_key_order_ask_for_one_each(patient):
+    rows = range(EVENTS - 1, FIRST_ROWS, -20)
+    counted = read_rows(patient, rows)
+    assert counted.asked() == {"list_tables": 1, "query": 1, "get": len(rows)}
+    assert read_rows(patient, rows).asked() == {}
+
+
+def test_opens_here_and_there_ask_for_little(patient):
+    rows = [row for row in range(FIRST_ROWS, EVENTS, 10)]
+    random.Random(4).shuffle(rows)
+    counted = read_rows(patient, rows)
+    assert counted.requests() <= len(rows) + 2
+    assert counted.total("tablefuse_request_rows_total") <= 2 * len(rows) + FIRST_ROWS
+
+
+def test_opens_in_key_order_here_and_there_are_no_walk(patient):
+    """Every fiftieth: what would be read between them is for nothing."""
+    rows = range(FIRST_ROWS, EVENTS, 50)
+    counted = read_rows(patient, rows)
+    assert counted.requests() <= len(rows) + 2
+    assert counted.total("tablefuse_request_rows_total") <= EVENTS

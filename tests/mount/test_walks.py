@@ -1,0 +1,93 @@
+"""What a tool lists first and opens later: partitions of many pages, and one that is larger than the cache."""
+import os
+import tempfile
+import time
+
+import pytest
+
+from directory_stream import DirectoryStream
+from harness import LocalAccount, environment, run
+
+PAGE_ROWS = 1000
+LISTING_KEPT_SEC = 30
+WALK_ROWS = 50_000
+LARGE_ROWS = 20_000  # of 300 bytes and more
+CACHE_MIB = 4
+
+# in a partition: lists it, then reads every entity, or its attributes, and says of how many
+READING = {
+    "grep -r": "grep -rhc RowKey . | wc -l",
+    "tar c": "tar cf - . | grep -ac RowKey",
+    "rsync -a": 'rsync -a ./ "$OUT"; find "$OUT" -type f -size +0 | wc -l',
+}
+LOOKING = {
+    "ls -l": "ls -l | grep -c json",
+    "find -size": "find . -type f -size +0 | wc -l",
+    "du -a": "du -a . | grep -c json",
+}
+
+pytestmark = pytest.mark.timeout(120)
+
+
+@pytest.fixture(scope="module")
+def service(scratch):
+    account = LocalAccount(scratch / "account")
+    account.fill("walk", "single", WALK_ROWS)
+    account.fill("large", "single", LARGE_ROWS)
+    yield account
+    account.stop()
+
+
+@pytest.fixture
+def out():
+    """Where copies go: in memory, if there is a place."""
+    memory = "/dev/shm"
+    with tempfile.TemporaryDirectory(dir=memory if os.path.isdir(memory) else None) as directory:
+        yield directory
+
+
+def run_in(directory, command, out=""):
+    return run("bash", "-c", command, cwd=directory, env=environment(OUT=out), timeout=60).stdout
+
+
+@pytest.mark.parametrize("tool", READING)
+def test_fifty_thousand_entities_are_read_by_pages(mounts, tool, out):
+    mount = mounts()
+    began = time.monotonic()
+    with mount.counting() as counted:
+        assert int(run_in(mount / "walk/all", READING[tool], out)) == WALK_ROWS
+    if time.monotonic() - began > LISTING_KEPT_SEC:
+        pytest.skip("the machine is too slow: what was listed is asked for again by then")
+    assert counted.requests("get") == 0
+    assert counted.requests() <= 1.15 * WALK_ROWS / PAGE_ROWS
+    assert counted.total("tablefuse_request_rows_total", operation="query") <= 1.15 * WALK_ROWS
+
+
+@pytest.mark.parametrize("tool", READING | LOOKING)
+def test_a_partition_larger_than_the_cache_is_read_twice(mounts, tool, out):
+    mount = mounts(f"cache_size={CACHE_MIB}M")
+    with mount.counting() as counted:
+        assert int(run_in(mount / "large/all", (READING | LOOKING)[tool], out)) == LARGE_ROWS
+    assert counted.requests() <= 2.3 * LARGE_ROWS / PAGE_ROWS
+    assert 0 < mount.stats().total("tablefuse_cache_bytes") <= CACHE_MIB << 20
+
+
+def test_it_is_read_whole(mounts):
+    """Byte for byte as from a cache that holds it all."""
+    digest = "grep -r '' . | sha256sum"
+    small, ample = mounts(f"cache_size={CACHE_MIB}M"), mounts()
+    assert run_in(small / "large/all", digest) == run_in(ample / "large/all", digest)
+
+
+def test_a_stream_goes_back_to_what_has_left_the_cache(mounts):
+    mount = mounts(f"cache_size={CACHE_MIB}M")
+    with DirectoryStream(mount / "large/all") as stream:
+        places, seen = [], []
+        for name in iter(lambda: (places.append(stream.tell()), next(stream, None))[1], None):
+            seen.append(name)
+        assert seen == [f"evt-{row:08}.json" for row in range(LARGE_ROWS)]
+        for row in range(LARGE_ROWS - 1, 0, -1777):
+            stream.seek(places[row])
+            with mount.counting() as counted:
+                assert next(stream) == seen[row]
+            assert counted.requests() <= 2

@@ -3,11 +3,10 @@
 
 #include <pthread.h>
 
-#define IDLE_TABLES 64  /* without a page, kept for their floor */
-#define WALK_STEPS  256 /* pieces that a question looks at before it lets others in */
-#define HELD_LOOKS  64  /* pages in use that one put looks at for memory: they are not freed */
-#define PASSED_LOOKS                                                                               \
-    64 /* pieces that one step of a reader looks at though it has not passed them */
+#define IDLE_TABLES    64  /* without a page, kept for their floor */
+#define WALK_STEPS     256 /* pieces that a question looks at before it lets others in */
+#define EVICTION_LOOKS 64  /* pages that are looked at for memory before others are let in */
+#define PASSED_LOOKS   64  /* pieces that a reader's step looks at though it has not passed them */
 
 struct table {
     struct range_map map; /* the first: a page's map is its table's */
@@ -133,32 +132,34 @@ static void use_locked(struct range_cache *cache, struct cached_page *page)
     cached_page_move(page, &cache->used, NULL);
 }
 
-static void evict_page_locked(struct range_cache *cache, struct cached_page *page)
+/* The next page to go, unless somebody holds it: then it is in use, as the one is that is being
+ * put. False: nothing left. */
+static bool evict_next_locked(struct range_cache *cache)
 {
+    struct cached_page *page = TAILQ_FIRST(&cache->passed);
+    if (!page)
+        page = TAILQ_FIRST(&cache->used);
+    if (page_is_shared(page->page)) {
+        use_locked(cache, page);
+        return false;
+    }
     struct table *table = (struct table *)page->map;
     range_map_evict(page);
     cache->evicted++;
     settle_table_locked(cache, table);
+    return true;
 }
 
-/* Pages leave until the rest is within the budget. A page that somebody holds is in use, and so
- * goes behind `newest`: no page is looked at twice. */
-static void evict_locked(struct range_cache *cache, const struct cached_page *newest)
+/* Brings what is over the budget nearer to it, as far as others can wait; true when it is worth
+ * going on. */
+static bool evict_some(struct range_cache *cache)
 {
-    int held = 0;
-    while (cache->holdings.bytes > cache->max_bytes && held < HELD_LOOKS) {
-        struct cached_page *page = TAILQ_FIRST(&cache->passed);
-        if (!page)
-            page = TAILQ_FIRST(&cache->used);
-        if (!page || page == newest)
-            return;
-        if (page_is_shared(page->page)) {
-            use_locked(cache, page);
-            held++;
-        } else {
-            evict_page_locked(cache, page);
-        }
-    }
+    (void)pthread_mutex_lock(&cache->lock);
+    int looks = 0, evicted = 0;
+    for (; cache->holdings.bytes > cache->max_bytes && looks < EVICTION_LOOKS; looks++)
+        evicted += evict_next_locked(cache);
+    unlock_and_free(cache);
+    return looks == EVICTION_LOOKS && evicted > 0;
 }
 
 /* Takes the page over, in every case. */
@@ -171,7 +172,6 @@ static int put_locked(struct range_cache *cache, const char *name, struct cached
     }
     int r = range_map_put(&table->map, page, &cache->used);
     settle_table_locked(cache, table);
-    evict_locked(cache, page);
     return r;
 }
 
@@ -197,6 +197,8 @@ int range_cache_put(struct range_cache *cache, const char *table, struct page *p
     if (r < 0)
         drop_table_locked(cache, table, stamp);
     unlock_and_free(cache);
+    while (evict_some(cache))
+        ;
     return r;
 }
 

@@ -19,11 +19,12 @@ void range_cache_destroy(struct range_cache *cache); /* takes NULL */
  * change of our own is a page of one row with its text; a deleted row an empty page over it. When
  * it is too much, pages leave: first those that were passed, then the least recently used; never
  * this one, and none that somebody else holds (its memory would stay). Where a change of our own
- * left, what was asked before it is not taken any more: so put or not, ask again what is known.
+ * left, what was asked before it is not taken any more: 0 does not say that it was put.
  * Takes a reference. 0, or -ENOMEM: then nothing of the table stays but what is younger. */
 int range_cache_put(struct range_cache *cache, const char *table, struct page *page,
                     struct stamp stamp);
-/* The table is gone: so are its pages, and what was asked before `stamp` is not taken any more. */
+/* The table is gone: so are its pages but what is younger, and what was asked before `stamp` is not
+ * taken any more. */
 void range_cache_drop_table(struct range_cache *cache, const char *table, struct stamp stamp);
 
 struct question { /* what follows range.lo? */

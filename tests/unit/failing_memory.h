@@ -9,11 +9,14 @@ void *__real_realloc(void *memory, size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *memory, size_t size);
 
-static long allocations_until_failure; /* the allocation that counts it to 0 fails; 0: none */
+static long allocations_until_failure; /* the one that counts it to 0 fails; 0: none */
+static long failures_in_a_row;         /* so many that follow fail too */
 
 static bool is_time_to_fail(void)
 {
-    return allocations_until_failure > 0 && --allocations_until_failure == 0;
+    if (allocations_until_failure > 0)
+        return --allocations_until_failure == 0;
+    return failures_in_a_row > 0 && failures_in_a_row--;
 }
 
 void *__wrap_calloc(size_t count, size_t size)

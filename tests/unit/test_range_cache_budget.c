@@ -112,10 +112,39 @@ static void passed_pages_leave_first_and_in_order(void **state)
     passed(cache, "002", "005");
     put_numbered(cache, 6, 7);
     put_numbered(cache, 7, 8);
-    put_numbered(cache, 8, 9);
-    put_numbered(cache, 9, 10);
-    /* 2, then 3 and 4 in their order, then the oldest */
+    assert_int_equal(stats_of(cache).evicted, 2); /* 2 and 3 */
+    next(cache, "004", "005", "004=0123456789 0040=0123456789 @50");
+    passed(cache, "004", "005");
+    put_numbered(cache, 8, 9);  /* and 4 */
+    put_numbered(cache, 9, 10); /* and the oldest */
     assert_left(cache, "156789");
+}
+
+/* So that it costs nothing to tell it at each step. */
+static void passing_stops_where_it_was_before(void **state)
+{
+    (void)state;
+    struct range_cache *cache = new_cache_of(5);
+    for (int i = 0; i < 5; i++)
+        put_numbered(cache, i, (uint64_t)i + 1);
+    passed(cache, "002", "003");
+    use(cache, 1);
+    passed(cache, "001", "004");
+    put_numbered(cache, 5, 6);
+    put_numbered(cache, 6, 7);
+    put_numbered(cache, 7, 8); /* 2 and 3, and the oldest, not passed */
+    assert_left(cache, "14567");
+}
+
+static void a_page_that_begins_before_the_range_is_not_passed(void **state)
+{
+    (void)state;
+    struct range_cache *cache = new_cache_of(3);
+    for (int i = 0; i < 3; i++)
+        put_numbered(cache, i, (uint64_t)i + 1);
+    passed(cache, "0000", "002");
+    put_numbered(cache, 3, 4);
+    assert_left(cache, "023");
 }
 
 static void a_passed_page_that_is_asked_for_is_used_again(void **state)
@@ -150,7 +179,7 @@ static void pages_are_passed_as_a_whole(void **state)
     put(cache, "m", "p", "n o", "z", 3);
     put(cache, "h", "n", "h i", NULL, 4);
     next(cache, "e", "f", "e=y ee=y @20");
-    passed(cache, "b", "l"); /* only [e, f) lies wholly in it */
+    passed(cache, "a", "l"); /* only [e, f) lies wholly in it */
     put(cache, "s", "t", "s t", "w", 5);
     next(cache, "e", "f", "until e @-1");
     next(cache, "f", "m", "k=x @10");
@@ -217,6 +246,8 @@ int main(void)
         cmocka_unit_test(the_budget_is_over_all_tables),
         cmocka_unit_test(the_page_put_last_stays_however_large),
         cmocka_unit_test(passed_pages_leave_first_and_in_order),
+        cmocka_unit_test(passing_stops_where_it_was_before),
+        cmocka_unit_test(a_page_that_begins_before_the_range_is_not_passed),
         cmocka_unit_test(a_passed_page_that_is_asked_for_is_used_again),
         cmocka_unit_test(pages_are_passed_as_a_whole),
         cmocka_unit_test(a_page_that_somebody_holds_stays),

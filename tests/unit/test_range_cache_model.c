@@ -334,10 +334,13 @@ static void put_step(struct world *world, enum mode mode)
     else
         make_answer(world, made);
     _cleanup_(page_unrefp) struct page *page = make_page(world, made);
-    allocations_until_failure = mode == FAILING && chance(world, 4) == 0 ? 1 + chance(world, 5) : 0;
+    if (mode == FAILING && chance(world, 4) == 0) {
+        allocations_until_failure = 1 + chance(world, 5);
+        failures_in_a_row = chance(world, 4);
+    }
     int r = range_cache_put(world->cache, table_of(table), page, made->stamp);
     assert_true(r == 0 || (r == -ENOMEM && mode == FAILING));
-    allocations_until_failure = 0;
+    allocations_until_failure = failures_in_a_row = 0;
 }
 
 static void drop_step(struct world *world)

@@ -189,17 +189,20 @@ static int befall(struct faulty_store *self, enum operation operation, struct ca
 
 /* Our token: the number of empty pages answered so far (one character), then the inner store's
  * token, if there is one. */
-static int wrap_token(int empty_pages, const struct continuation *inner, struct continuation **ret)
+static int wrap_token(int empty_pages, const struct continuation *inner, struct call *call,
+                      struct continuation **ret)
 {
     _cleanup_(buffer_finish) struct buffer token;
     buffer_init(&token, (size_t)8 << 10);
     int r = buffer_append_char(&token, (char)('0' + empty_pages));
     if (r == 0 && inner)
         r = buffer_append(&token, continuation_token(inner));
-    return r < 0 ? r : continuation_create(buffer_bytes(&token), ret);
+    if (r == 0)
+        r = continuation_create(buffer_bytes(&token), ret);
+    return r < 0 ? call_fail(call, r, "no memory for a token") : 0;
 }
 
-static int unwrap_token(const struct continuation *after, int *ret_empty_pages,
+static int unwrap_token(const struct continuation *after, struct call *call, int *ret_empty_pages,
                         struct continuation **ret)
 {
     *ret_empty_pages = 0;
@@ -207,7 +210,8 @@ static int unwrap_token(const struct continuation *after, int *ret_empty_pages,
         return 0;
     struct bytes token = continuation_token(after);
     *ret_empty_pages = token.data[0] - '0';
-    return token.size > 1 ? continuation_create(bytes_skip(token, 1), ret) : 0;
+    int r = token.size > 1 ? continuation_create(bytes_skip(token, 1), ret) : 0;
+    return r < 0 ? call_fail(call, r, "no memory for a token") : 0;
 }
 
 static int faulty_query(struct table_store *store, const struct query *query, struct call *call,
@@ -221,20 +225,20 @@ static int faulty_query(struct table_store *store, const struct query *query, st
     if (r == 0 && self->page_ms > 0 && query->top > 1)
         r = wait_for(self, self->page_ms, call);
     if (r == 0)
-        r = unwrap_token(query->after, &empty_pages, &after);
+        r = unwrap_token(query->after, call, &empty_pages, &after);
     if (r < 0)
         return r;
     if (self->circle_from > 0 && atomic_load(&self->requests[QUERY]) >= self->circle_from)
-        return wrap_token((empty_pages + 1) % 3, NULL, ret_next);
+        return wrap_token((empty_pages + 1) % 3, NULL, call, ret_next);
     if (empty_pages < self->empty_pages)
-        return wrap_token(empty_pages + 1, after, ret_next);
+        return wrap_token(empty_pages + 1, after, call, ret_next);
 
     struct query inner_query = *query;
     inner_query.after = after;
     if (self->short_rows > 0)
         inner_query.top = MIN(query->top, self->short_rows);
     r = self->inner->ops->query(self->inner, &inner_query, call, builder, &next);
-    return r == 0 && next ? wrap_token(0, next, ret_next) : r;
+    return r == 0 && next ? wrap_token(0, next, call, ret_next) : r;
 }
 
 static int faulty_get(struct table_store *store, const char *table, struct bytes position,

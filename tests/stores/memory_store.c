@@ -34,6 +34,12 @@ static int fail_late(struct memory_store *self, struct call *call)
     return self->fault && self->is_fault_late ? self->fault(self, self->asked, call) : 0;
 }
 
+static int answer_token(size_t next, struct call *call, struct continuation **ret)
+{
+    int r = continuation_create((struct bytes){(const char *)&next, sizeof(next)}, ret);
+    return r < 0 ? call_fail(call, r, "no memory for a token") : 0;
+}
+
 static int copy_row(const struct page *rows, size_t row, bool keys_only,
                     struct page_builder *builder)
 {
@@ -62,11 +68,10 @@ static int memory_query(struct table_store *store, const struct query *query, st
     size_t last = MIN(end, row + top);
     for (; row < last && r == 0; row++)
         r = copy_row(rows, self->swaps_rows ? last - 1 - row : row, query->keys_only, builder);
-    if (r == 0)
-        r = fail_late(self, call);
-    if (r == 0 && row < end)
-        r = continuation_create((struct bytes){(const char *)&row, sizeof(row)}, ret_next);
-    return r;
+    if (r < 0)
+        return call_fail(call, r, "no room for the rows");
+    r = fail_late(self, call);
+    return r == 0 && row < end ? answer_token(row, call, ret_next) : r;
 }
 
 static int memory_get(struct table_store *store, const char *table, struct bytes position,
@@ -83,7 +88,7 @@ static int memory_get(struct table_store *store, const char *table, struct bytes
     if (row == page_rows(rows) || !bytes_equal(page_position(rows, row), position))
         return call_fail(call, -ENOENT, "no such entity");
     r = copy_row(rows, row, false, builder);
-    return r < 0 ? r : fail_late(self, call);
+    return r < 0 ? call_fail(call, r, "no room for the row") : fail_late(self, call);
 }
 
 static int memory_list_tables(struct table_store *store, const char *only,
@@ -101,8 +106,7 @@ static int memory_list_tables(struct table_store *store, const char *only,
         memcpy(&offset, continuation_token(after).data, sizeof(offset));
     for (int n = 0; offset < self->tables.size; n++) {
         if (self->max_rows > 0 && n == self->max_rows)
-            return continuation_create((struct bytes){(const char *)&offset, sizeof(offset)},
-                                       ret_next);
+            return answer_token(offset, call, ret_next);
         struct bytes name = bytes_of(self->tables.data + offset);
         if (!only || bytes_equal(name, bytes_of(only)))
             (void)buffer_append(&ret->names, (struct bytes){name.data, name.size + 1});

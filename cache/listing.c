@@ -6,6 +6,7 @@
 #define BOOKMARK_SPACING   1000
 #define ANSWER_BYTES       ((size_t)32 << 20) /* to ask for at once, if rows are as large as before */
 #define TELL_EVERY_MS      1000               /* that the process still reads here */
+#define NOWHERE            UINT64_MAX         /* first of a window that lost its place */
 #define JUMP_TOP_MIN       16 /* enough where partitions are huge: of each page one key is used */
 
 /* The entries that one run of rows gave, cookies first + 1 to first + n: each row, or each row that
@@ -229,6 +230,14 @@ static int ask(struct listing *listing, struct caller *caller, bool names_suffic
     return overlay_next(listing->view->overlay, caller, &question, &ahead, ret);
 }
 
+/* Half a window may be there: the next call seeks its place from a bookmark. */
+static int lose_window(struct listing *listing, struct caller *caller, int r)
+{
+    listing->window.first = NOWHERE;
+    listing->window.n = 0;
+    return call_fail(&caller->call, r, "no memory for a page of names");
+}
+
 /* The window moves on. */
 static int fill(struct listing *listing, struct caller *caller, bool names_suffice)
 {
@@ -246,7 +255,7 @@ static int fill(struct listing *listing, struct caller *caller, bool names_suffi
         return 0;
     r = window_turn(listing, &seen);
     run_finish(&seen.run);
-    return r < 0 ? call_fail(&caller->call, r, "no memory for a page of names") : 0;
+    return r < 0 ? lose_window(listing, caller, r) : 0;
 }
 
 /* Goes to before the entry behind `cookie`, which is in the window: what is in it will not do. */
@@ -316,7 +325,7 @@ int listing_next(struct listing *listing, struct caller *caller, uint64_t cookie
     struct window *window = &listing->window;
     int r = seek(listing, cookie, names_suffice);
     if (r < 0)
-        return call_fail(&caller->call, r, "out of memory");
+        return lose_window(listing, caller, r);
     tell_history(listing, caller);
     while (cookie >= window->first + window->n) {
         if (listing->is_complete)

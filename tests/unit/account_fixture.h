@@ -48,14 +48,20 @@ static inline void tear_down(struct setup *setup)
     account_destroy(setup->account);
 }
 
-/* Rows 00000 to n - 1. */
-static inline void add_rows(struct setup *setup, const char *partition, int n)
+/* Rows 00000 to n - 1; a long ETag makes them large. */
+static inline void add_rows_with(struct setup *setup, const char *partition, int n,
+                                 const char *etag)
 {
     for (int i = 0; i < n; i++) {
         char row[8];
         (void)snprintf(row, sizeof(row), "%05d", i);
-        memory_store_add_strings(setup->memory, partition, row);
+        memory_store_add(setup->memory, bytes_of(partition), bytes_of(row), etag);
     }
+}
+
+static inline void add_rows(struct setup *setup, const char *partition, int n)
+{
+    add_rows_with(setup, partition, n, "etag");
 }
 
 static inline void another_client_writes(struct setup *setup, enum write_kind kind,

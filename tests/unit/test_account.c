@@ -386,6 +386,18 @@ static void a_small_partition_is_known_whole_once_it_was_looked_up(void **state)
     tear_down(&setup);
 }
 
+static void a_partition_is_found_behind_empty_pages(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up(&setup, (struct setup_options){.faults = "empty=9"});
+    add_rows(&setup, "p", 3);
+    assert_partition_found(&setup, "p", 0);
+    assert_partition_found(&setup, "q", -ENOENT);
+    assert_requests(&setup, "rows [p/ p+) 32, rows [q/ q+) 32");
+    tear_down(&setup);
+}
+
 static void a_failure_is_not_kept(void **state)
 {
     (void)state;
@@ -431,6 +443,7 @@ int main(void)
         cmocka_unit_test(tables_that_were_listed_cost_nothing_to_find),
         cmocka_unit_test(a_listing_goes_on_behind_what_was_looked_up),
         cmocka_unit_test(a_small_partition_is_known_whole_once_it_was_looked_up),
+        cmocka_unit_test(a_partition_is_found_behind_empty_pages),
         cmocka_unit_test(a_failure_is_not_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -80,7 +80,7 @@ static void what_serves_it_is_never_older_than_30_s(void **state)
     assert_row(&setup, listing, 3);
     assert_requests(&setup, "rows [p/00002+ p+) 1000");
     assert_row_found(&setup, "p", 4); /* what the listing brought again serves again */
-    setup.now_ms += KEPT_MS - 2; /* that it reads there is told once a second */
+    setup.now_ms += KEPT_MS - 2;      /* that it reads there is told once a second */
     assert_row_found(&setup, "p", 5);
     assert_requests(&setup, "");
     listing_close(listing);
@@ -257,11 +257,7 @@ static void large_entities_limit_reading_ahead(void **state)
     setup.process = GREP;
     _cleanup_(freep) char *etag = calloc(1, (100 << 10) + 1);
     memset(etag, 'e', 100 << 10);
-    for (int i = 0; i < 40; i++) {
-        char row[8];
-        (void)snprintf(row, sizeof(row), "%05d", i);
-        memory_store_add(setup.memory, B("p"), bytes_of(row), etag);
-    }
+    add_rows_with(&setup, "p", 40, etag);
     for (int row = 0; row < 40; row++)
         assert_row_found(&setup, "p", row);
     assert_requests(&setup, "get p/00000, get p/00001, rows [p/00002 p+) 4, rows [p/00006 p+) 10, "

@@ -81,17 +81,23 @@ static inline struct caller *caller_of(struct setup *setup)
     return &setup->caller;
 }
 
+static inline char shown(char c)
+{
+    if (c == POSITION_AFTER[0])
+        return '+';
+    if (c == POSITION_END[0])
+        return '~';
+    if (c == '\0')
+        return '/';
+    return c;
+}
+
 /* "p/r" is a row, "p/" where a partition begins, "p+" what is behind it or behind a row, "~" the
  * end of all. */
 static inline void append_position(struct buffer *line, const struct buffer *position)
 {
-    for (size_t i = 0; i < position->size; i++) {
-        char c = position->data[i];
-        (void)buffer_append_char(line, c == '\0'                ? '/'
-                                       : c == POSITION_AFTER[0] ? '+'
-                                       : c == POSITION_END[0]   ? '~'
-                                                                : c);
-    }
+    for (size_t i = 0; i < position->size; i++)
+        (void)buffer_append_char(line, shown(position->data[i]));
 }
 
 static inline void append_request(struct buffer *line, const struct memory_store_entry *entry)

@@ -92,7 +92,7 @@ static void a_name_asked_for_again_and_again_is_asked_for(void **state)
     (void)state;
     struct setup setup;
     set_up_listed(&setup, (struct setup_options){0});
-    setup.now_ms += 2 * TTL_MS;
+    setup.now_ms += TTL_MS + 1;
     assert_row_found(&setup, "p", 1);
     setup.now_ms += PROCESS_HISTORY_REPEAT_MS - 1;
     assert_row_found(&setup, "p", 1);

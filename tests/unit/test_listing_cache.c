@@ -98,7 +98,7 @@ static void a_listing_and_a_finder_share_their_pages(void **state)
     }
     assert_requests(&setup, "rows [p/ p+) 1000, rows [p/00999+ p+) 1000");
     listing_close(listing);
-    setup.now_ms += 2 * TTL_MS;
+    setup.now_ms += TTL_MS + 1;
     setup.process = NOBODY;
     assert_row_found(&setup, "p", 500); /* clips the page that others read */
     assert_found(&setup, P_ROW("00700!"), NULL);

@@ -40,7 +40,7 @@ struct walk {
 static size_t pick(struct walk *walk, size_t n)
 {
     walk->random = walk->random * 1664525 + 1013904223;
-    return (walk->random >> 8) % n;
+    return (size_t)(((uint64_t)(walk->random >> 8) * n) >> 24);
 }
 
 static void assert_text(const struct truth *truth, const struct entity *entity, const char *name)

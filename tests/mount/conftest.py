@@ -1,4 +1,5 @@
 """Fixtures: a fresh table service for each file, the SDK that writes to it, and mounts that are always undone."""
+import os
 import pathlib
 import shutil
 import subprocess
@@ -93,6 +94,14 @@ def mounts(scratch, service):
 @pytest.fixture
 def mount(mounts):
     return mounts()
+
+
+@pytest.fixture
+def out():
+    """Where thousands of copies go: into memory, if there is a place, and away again."""
+    memory = "/dev/shm"
+    with tempfile.TemporaryDirectory(dir=memory if os.path.isdir(memory) else None) as directory:
+        yield pathlib.Path(directory)
 
 
 @pytest.fixture

@@ -211,6 +211,26 @@ def test_with_ttl_0_every_change_is_seen_at_once(mounts, sdk, table):
         assert exists(mount / table / "one/only.json")
 
 
+def test_an_answer_does_not_age_on_its_way_through_caches(mounts, sdk, table):
+    """Never twice the ttl: the kernel may keep what is told for as long as it still holds."""
+    mount = mounts("ttl=1")
+    directory = mount / table / "p"
+    assert number_in(directory / "0005.json") == 5
+    began = time.monotonic()
+    sdk.update(table, [row(5, N=-1), row(150, N=-1)])
+    sdk.remove(table, "p", "0006")
+    for moment in (0.3, 0.6, 0.9):
+        time.sleep(max(0, began + moment - time.monotonic()))
+        run("ls", "-l", directory)
+        run("cat", directory / "0005.json", directory / "0150.json")
+        exists(directory / "0006.json")
+    time.sleep(max(0, began + 1.05 - time.monotonic()))
+    assert number_in(directory / "0005.json") == -1
+    assert not exists(directory / "0006.json")
+    time.sleep(1)
+    assert number_in(directory / "0150.json") == -1
+
+
 @pytest.mark.sanitized
 def test_a_change_is_seen_while_a_listing_is_open(mounts, sdk, table):
     mount = mounts("ttl=0")

@@ -274,6 +274,22 @@ def test_a_name_that_is_not_there_is_not_there(mount, name):
         os.stat(mount / name)
 
 
+def test_a_cut_name_is_found_by_one_question(mounts):
+    mount = mounts("ttl=600")
+    os.stat(mount / "keys/rows")
+    name = entity_name("l" * 511 + "b")
+    assert "#~" in name
+    with mount.counting() as counted:
+        assert text_of("l" * 511 + "b", "rows", "l" * 511 + "b") == (
+            mount / "keys/rows" / name
+        ).read_text(encoding="utf-8")
+    assert counted.asked() == {"query": 1}
+    with mount.counting() as again:
+        run("cat", mount / "keys/rows" / entity_name("l" * 511 + "a"))
+        assert not os.path.exists(mount / "keys/rows" / name.replace("l#~", "l#~0")[:-6])
+    assert again.asked() == {}
+
+
 def test_sizes_and_times_are_exact(mount, sdk):
     stamps = {
         row["rowKey"]: row["timestamp"]

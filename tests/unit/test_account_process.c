@@ -156,6 +156,55 @@ static void with_ttl_0_its_own_listing_serves_a_process(void **state)
     tear_down(&setup);
 }
 
+/* What it rewound is a new listing at once, of which it has read one page. */
+static void what_was_rewound_serves_no_more(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up(&setup, (struct setup_options){.is_ttl_0 = true});
+    setup.process = GREP;
+    add_rows(&setup, "p", 1500);
+    struct listing *listing = open_listing(&setup, ROWS_OF("p"));
+    assert_row(&setup, listing, 0);
+    assert_row(&setup, listing, 1400);
+    assert_requests(&setup, "rows [p/ p+) 1000, rows [p/00999+ p+) 1000");
+    setup.now_ms += 10;
+    assert_row_found(&setup, "p", 1401);
+    assert_requests(&setup, "");
+    assert_row(&setup, listing, 0);
+    assert_requests(&setup, "rows [p/ p+) 1000");
+    setup.now_ms += 10;
+    assert_row_found(&setup, "p", 2);
+    assert_requests(&setup, "");
+    assert_row_found(&setup, "p", 1402);
+    assert_requests(&setup, "get p/01402");
+    listing_close(listing);
+    tear_down(&setup);
+}
+
+/* A text that was read before is not shown because its name was listed since. */
+static void what_was_read_before_its_listing_is_never_older_than_a_ttl(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up(&setup, (struct setup_options){0});
+    add_rows(&setup, "p", 3);
+    assert_row_found(&setup, "p", 0);
+    setup.now_ms += 1;
+    assert_row_found(&setup, "p", 1);
+    assert_requests(&setup, "get p/00000, get p/00001");
+    setup.now_ms += TTL_MS;
+    setup.process = GREP;
+    assert_int_equal(list(&setup, PARTITIONS_OF("t"), true), 1);
+    assert_requests(&setup, "keys [ ~) 1000");
+    setup.now_ms += TTL_MS;
+    assert_row_found(&setup, "p", 1); /* when the listing began it was a ttl old */
+    assert_requests(&setup, "");
+    assert_row_found(&setup, "p", 0);
+    assert_requests(&setup, "get p/00000");
+    tear_down(&setup);
+}
+
 static void what_holds_the_place_was_listed(void **state)
 {
     (void)state;
@@ -274,6 +323,8 @@ int main(void)
         cmocka_unit_test(a_name_asked_for_again_and_again_is_asked_for),
         cmocka_unit_test(what_leads_to_a_name_is_part_of_asking_for_it),
         cmocka_unit_test(with_ttl_0_its_own_listing_serves_a_process),
+        cmocka_unit_test(what_was_rewound_serves_no_more),
+        cmocka_unit_test(what_was_read_before_its_listing_is_never_older_than_a_ttl),
         cmocka_unit_test(what_holds_the_place_was_listed),
         cmocka_unit_test(opens_in_order_ask_for_more_and_more),
         cmocka_unit_test(nobody_is_read_ahead_for),

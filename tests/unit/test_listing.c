@@ -91,6 +91,29 @@ static void rewinding_asks_anew_after_a_ttl(void **state)
     tear_down(&setup);
 }
 
+/* The first row is deleted meanwhile: what stood behind a cookie is known no more. */
+static void rewinding_forgets_the_bookmarks(void **state)
+{
+    (void)state;
+    struct setup setup;
+    struct listing_entry entry;
+    set_up(&setup, (struct setup_options){.cache_bytes = 1});
+    add_rows(&setup, "p", 2500);
+    struct listing *listing = open_listing(&setup, ROWS_OF("p"));
+    assert_row(&setup, listing, 0);
+    assert_row(&setup, listing, 2400);
+    another_client_writes(&setup, WRITE_DELETE, P_ROW("00000"), "");
+    setup.now_ms += TTL_MS + 1;
+    assert_int_equal(next_entry(&setup, listing, 0, false, &entry), 1);
+    assert_bytes(entry.key, B("00001"));
+    assert_int_equal(next_entry(&setup, listing, 2400, false, &entry), 1);
+    assert_bytes(entry.key, B("02401"));
+    assert_int_equal(next_entry(&setup, listing, 1100, false, &entry), 1);
+    assert_bytes(entry.key, B("01101"));
+    listing_close(listing);
+    tear_down(&setup);
+}
+
 static void short_and_empty_pages_change_nothing(void **state)
 {
     (void)state;
@@ -318,6 +341,7 @@ int main(void)
         cmocka_unit_test(what_is_empty_is_known_to_be),
         cmocka_unit_test(seeking_back_reads_from_a_bookmark),
         cmocka_unit_test(rewinding_asks_anew_after_a_ttl),
+        cmocka_unit_test(rewinding_forgets_the_bookmarks),
         cmocka_unit_test(short_and_empty_pages_change_nothing),
         cmocka_unit_test(a_failure_is_no_end_and_can_be_repeated),
         cmocka_unit_test(a_directory_that_vanishes_is_stale),

@@ -242,6 +242,50 @@ static void page_numbers_ascend_along_a_listing(void **state)
     tear_down(&setup);
 }
 
+/* A page that nobody passed stays, though it is the least recently used. */
+static void what_was_opened_in_order_leaves_first(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up(&setup, (struct setup_options){.cache_bytes = bytes_of_rows(4000)});
+    add_rows(&setup, "a", 1000);
+    add_rows(&setup, "p", 5000);
+    assert_int_equal(list(&setup, ROWS_OF("a"), false), 1000);
+    setup.process = GREP;
+    for (int row = 0; row < 5000; row++)
+        assert_row_found(&setup, "p", row);
+    memory_store_forget_diary(setup.memory);
+    assert_int_equal(list(&setup, ROWS_OF("a"), false), 1000);
+    assert_row_found(&setup, "p", 4999);
+    assert_requests(&setup, "");
+    assert_row_found(&setup, "p", 0);
+    assert_requests(&setup, "get p/00000");
+    tear_down(&setup);
+}
+
+static void what_was_listed_and_left_leaves_first(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up(&setup, (struct setup_options){.cache_bytes = bytes_of_rows(3500)});
+    add_rows(&setup, "a", 1000);
+    add_rows(&setup, "p", 1000);
+    add_rows(&setup, "q", 1000);
+    add_rows(&setup, "r", 1000);
+    assert_int_equal(list(&setup, ROWS_OF("a"), false), 1000);
+    setup.process = GREP;
+    assert_int_equal(list(&setup, ROWS_OF("p"), false), 1000);
+    assert_int_equal(list(&setup, ROWS_OF("q"), false), 1000);
+    assert_int_equal(list(&setup, ROWS_OF("r"), false), 1000);
+    memory_store_forget_diary(setup.memory);
+    assert_int_equal(list(&setup, ROWS_OF("a"), false), 1000);
+    assert_int_equal(list(&setup, ROWS_OF("q"), false), 1000);
+    assert_requests(&setup, "");
+    assert_int_equal(list(&setup, ROWS_OF("p"), false), 1000);
+    assert_requests(&setup, "rows [p/ p+) 1000");
+    tear_down(&setup);
+}
+
 #define MANY 50000
 
 /* Lists all, then opens all in key order; a hundred files take so long, to list a quarter of that.
@@ -299,6 +343,8 @@ int main(void)
         cmocka_unit_test(a_long_listing_goes_on_with_names_alone),
         cmocka_unit_test(texts_are_read_again_when_they_are_wanted),
         cmocka_unit_test(page_numbers_ascend_along_a_listing),
+        cmocka_unit_test(what_was_opened_in_order_leaves_first),
+        cmocka_unit_test(what_was_listed_and_left_leaves_first),
         cmocka_unit_test(list_first_and_open_later_costs_the_data_once),
         cmocka_unit_test(list_first_and_open_later_costs_it_twice_where_it_does_not_fit),
     };

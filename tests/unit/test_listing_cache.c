@@ -193,6 +193,9 @@ static void a_long_listing_goes_on_with_names_alone(void **state)
                     "keys [p/02999+ p+) 1000, keys [p/03999+ p+) 1000, keys [p/04999+ p+) 1000, "
                     "keys [p/05999+ p+) 1000, keys [p/06999+ p+) 1000, keys [p/07999+ p+) 1000, "
                     "keys [p/08999+ p+) 1000");
+    setup.now_ms += TTL_MS + 1;
+    assert_entry(&setup, listing, 0, true, true); /* rewound: a new listing */
+    assert_requests(&setup, "rows [p/ p+) 1000");
     listing_close(listing);
     tear_down(&setup);
 }

@@ -107,27 +107,28 @@ void listing_close(struct listing *listing)
     free(listing);
 }
 
-static int begin_anew(struct listing *listing)
+static struct directory directory_of(const struct listing *listing)
 {
-    struct view *view = listing->view;
-    int64_t now_ms = clock_now_ms(view->clock);
+    return (struct directory){.kind = listing->kind,
+                              .table = listing->table,
+                              .range = {buffer_bytes(&listing->lo), buffer_bytes(&listing->hi)}};
+}
+
+static int begin_anew(struct listing *listing, const struct caller *caller)
+{
+    struct directory directory = directory_of(listing);
     listing->is_started = true;
     listing->is_complete = false;
-    listing->began = view_not_before(view, now_ms - view->ttl_ms);
+    listing->began = view_listing_begins(listing->view, caller, &directory);
     listing->fetched_bytes = 0;
     listing->told_ms = 0;
     bookmarks_clear(&listing->bookmarks);
     return window_stand(&listing->window, 0, buffer_bytes(&listing->lo));
 }
 
-/* As old as what it began with, but never older than 30 s. */
 static struct stamp since(const struct listing *listing)
 {
-    struct stamp since = listing->began;
-    int64_t now_ms = clock_now_ms(listing->view->clock);
-    int64_t oldest_ms = now_ms - MAX(PROCESS_HISTORY_KEPT_MS, listing->view->ttl_ms);
-    since.asked_ms = MAX(since.asked_ms, oldest_ms);
-    return since;
+    return view_listing_since(listing->view, listing->began);
 }
 
 /* The process lists here, and has left where it came from. */
@@ -283,18 +284,19 @@ static bool will_not_do(const struct listing *listing, bool names_suffice)
 }
 
 /* Goes to the window that the entry behind `cookie` is in, or to where reading on will find it. */
-static int seek(struct listing *listing, uint64_t cookie, bool names_suffice)
+static int seek(struct listing *listing, const struct caller *caller, uint64_t cookie,
+                bool names_suffice)
 {
     struct window *window = &listing->window;
     if (cookie == 0 || !listing->is_started)
-        return begin_anew(listing);
+        return begin_anew(listing, caller);
     if (cookie >= window->first) {
         bool is_inside = cookie < window->first + window->n;
         return is_inside && will_not_do(listing, names_suffice) ? leave_window(listing, cookie) : 0;
     }
     const struct bookmark *bookmark = bookmarks_find(&listing->bookmarks, cookie);
     if (!bookmark)
-        return begin_anew(listing);
+        return begin_anew(listing, caller);
     listing->is_complete = false;
     return window_stand(window, bookmark->cookie, buffer_bytes(&bookmark->position));
 }
@@ -323,7 +325,7 @@ int listing_next(struct listing *listing, struct caller *caller, uint64_t cookie
                  bool names_suffice, struct listing_entry *ret)
 {
     struct window *window = &listing->window;
-    int r = seek(listing, cookie, names_suffice);
+    int r = seek(listing, caller, cookie, names_suffice);
     if (r < 0)
         return lose_window(listing, caller, r);
     tell_history(listing, caller);

@@ -21,9 +21,11 @@ struct view {
 /* What the caller's question about a position (of a row, or where a directory begins) wants. */
 struct stamp view_since(struct view *view, const struct caller *caller, const char *table,
                         struct bytes position);
-/* The stamp of an answer that was asked no earlier than not_before_ms; now or later: from now on.
- */
-struct stamp view_not_before(struct view *view, int64_t not_before_ms);
+/* What a listing of the directory wants that the caller begins now; and later: as old as what it
+ * began with, but never older than 30 s. */
+struct stamp view_listing_begins(struct view *view, const struct caller *caller,
+                                 const struct directory *directory);
+struct stamp view_listing_since(const struct view *view, struct stamp began);
 /* Sets how long the kernel may keep what was asked at asked_ms. */
 void view_set_valid(const struct view *view, struct caller *caller, int64_t asked_ms);
 

@@ -13,7 +13,9 @@
 /* A directory; without a region it is none. */
 struct listed {
     struct region where;
-    int64_t began_ms, last_ms;
+    int64_t began_ms;   /* nothing older was shown than ttl before that */
+    int64_t started_ms; /* when it was told first */
+    int64_t last_ms;
 };
 
 /* Through a partition; without a region it is none. */
@@ -98,8 +100,7 @@ static bool region_is_set(const struct region *region)
     return region->text.size > 0;
 }
 
-/* False where it is too long or there is no memory: the region is none then. */
-static bool region_set(struct region *region, const char *table, struct range range)
+bool region_set(struct region *region, const char *table, struct range range)
 {
     struct buffer *text = &region->text;
     region_clear(region);
@@ -129,16 +130,20 @@ static bool is_listing_of(const struct listed *listed, const struct directory *d
            bytes_equal(where->range.hi, directory->range.hi);
 }
 
-static bool holds_directory(const struct listed *listed, const struct directory *directory)
+static bool holds_range(const struct listed *listed, const char *table, struct range range)
 {
     const struct region *where = &listed->where;
     if (!region_is_set(where))
         return false;
     if (!where->table) /* the account holds everything */
         return true;
-    return is_same_table(where->table, directory->table) &&
-           bytes_compare(where->range.lo, directory->range.lo) <= 0 &&
-           bytes_compare(directory->range.hi, where->range.hi) <= 0;
+    return is_same_table(where->table, table) && bytes_compare(where->range.lo, range.lo) <= 0 &&
+           bytes_compare(range.hi, where->range.hi) <= 0;
+}
+
+static bool holds_directory(const struct listed *listed, const struct directory *directory)
+{
+    return holds_range(listed, directory->table, directory->range);
 }
 
 static bool holds_position(const struct listed *listed, const char *table, struct bytes position)
@@ -222,12 +227,16 @@ static struct record *find_or_add_locked(struct process_history *history, uint64
     return record;
 }
 
-/* Where the directory is, or will be: in place of what was not listed for longest. */
+/* Where the directory is, or will be: in place of what was not listed for longest, but not of what
+ * holds it: a walk comes back there, however many directories it has. */
 static size_t find_listed(const struct record *record, const struct directory *directory)
 {
-    size_t i = 0;
-    while (i < DIRECTORIES - 1 && !is_listing_of(&record->listed[i], directory))
-        i++;
+    for (size_t i = 0; i < DIRECTORIES; i++)
+        if (is_listing_of(&record->listed[i], directory))
+            return i;
+    size_t i = DIRECTORIES - 1;
+    while (i > 0 && holds_directory(&record->listed[i], directory))
+        i--;
     return i;
 }
 
@@ -237,11 +246,16 @@ static void note_listed(struct record *record, const struct directory *directory
     size_t i = find_listed(record, directory);
     struct listed listed = record->listed[i];
     memmove(&record->listed[1], &record->listed[0], i * sizeof(listed));
-    if (!is_listing_of(&listed, directory))
+    bool is_new = !is_listing_of(&listed, directory);
+    if (is_new)
         (void)region_set(&listed.where, directory->table, directory->range);
+    if (is_new || listed.began_ms != began_ms)
+        listed.started_ms = now_ms;
     listed.began_ms = began_ms;
-    listed.last_ms = now_ms;
     record->listed[0] = listed;
+    for (size_t k = 0; k < DIRECTORIES; k++)
+        if (holds_directory(&record->listed[k], directory))
+            record->listed[k].last_ms = now_ms;
 }
 
 bool process_history_listed(struct process_history *history, uint64_t process,
@@ -259,6 +273,46 @@ bool process_history_listed(struct process_history *history, uint64_t process,
     }
     (void)pthread_mutex_unlock(&history->lock);
     return has_left;
+}
+
+/* What the listing brought will do. */
+static bool serve(const struct process_history *history, const struct listed *listed,
+                  int64_t oldest_ms, int64_t *not_before_ms)
+{
+    *not_before_ms = MIN(*not_before_ms, MAX(listed->began_ms - history->ttl_ms, oldest_ms));
+    return true;
+}
+
+/* A listing of more than the range, that still counts. */
+static bool walks_through(const struct listed *listed, const char *table, struct range range,
+                          int64_t now_ms)
+{
+    const struct region *where = &listed->where;
+    return listed->last_ms > now_ms - PROCESS_HISTORY_KEPT_MS &&
+           holds_range(listed, table, range) &&
+           !(where->table && bytes_equal(where->range.lo, range.lo) &&
+             bytes_equal(where->range.hi, range.hi));
+}
+
+int64_t process_history_listing_not_before(struct process_history *history, uint64_t process,
+                                           const struct directory *directory, int64_t now_ms,
+                                           bool *ret_is_served)
+{
+    int64_t not_before_ms = now_ms - history->ttl_ms;
+    int64_t oldest_ms = now_ms - PROCESS_HISTORY_KEPT_MS;
+    bool is_again = false, is_served = false;
+    (void)pthread_mutex_lock(&history->lock);
+    struct record *record = find_locked(history, process);
+    for (size_t i = 0; record && i < DIRECTORIES; i++) {
+        const struct listed *listed = &record->listed[i];
+        if (is_listing_of(listed, directory))
+            is_again = now_ms - listed->started_ms >= PROCESS_HISTORY_REPEAT_MS;
+        else if (walks_through(listed, directory->table, directory->range, now_ms))
+            is_served = serve(history, listed, oldest_ms, &not_before_ms);
+    }
+    (void)pthread_mutex_unlock(&history->lock);
+    *ret_is_served = is_served && !is_again;
+    return is_again ? now_ms - history->ttl_ms : not_before_ms;
 }
 
 /* Is it a table or directory on the path to the position of `question`? */
@@ -288,19 +342,22 @@ static bool asks_again(struct record *record, const char *table, struct bytes po
 }
 
 int64_t process_history_not_before(struct process_history *history, uint64_t process,
-                                   const char *table, struct bytes position, int64_t now_ms)
+                                   const char *table, struct bytes position, int64_t now_ms,
+                                   bool *ret_is_served)
 {
     int64_t not_before_ms = now_ms - history->ttl_ms;
     int64_t oldest_ms = now_ms - PROCESS_HISTORY_KEPT_MS;
+    bool is_served = false;
     (void)pthread_mutex_lock(&history->lock);
     struct record *record = find_locked(history, process);
-    bool is_served = record && !asks_again(record, table, position, now_ms);
-    for (size_t i = 0; is_served && i < DIRECTORIES; i++) {
+    bool may_serve = record && !asks_again(record, table, position, now_ms);
+    for (size_t i = 0; may_serve && i < DIRECTORIES; i++) {
         const struct listed *listed = &record->listed[i];
         if (listed->last_ms > oldest_ms && holds_position(listed, table, position))
-            not_before_ms = MIN(not_before_ms, MAX(listed->began_ms - history->ttl_ms, oldest_ms));
+            is_served = serve(history, listed, oldest_ms, &not_before_ms);
     }
     (void)pthread_mutex_unlock(&history->lock);
+    *ret_is_served = is_served;
     return not_before_ms;
 }
 

@@ -12,8 +12,9 @@
 #include "cache/address.h"
 #include "client/page.h"
 
-#define PROCESS_HISTORY_SIZE    1024
-#define PROCESS_HISTORY_KEPT_MS 30000 /* what a listing brought serves its process so long */
+#define PROCESS_HISTORY_SIZE      1024
+#define PROCESS_HISTORY_KEPT_MS   30000 /* what a listing brought serves its process so long */
+#define PROCESS_HISTORY_REPEAT_MS 100   /* asking again within that is part of the first time */
 
 struct process_history;
 /* max_bytes: what reading ahead may ask for at once. */
@@ -28,6 +29,8 @@ struct region {
 };
 void region_init(struct region *region);
 void region_finish(struct region *region);
+/* Copies. False where it is too long or there is no memory: the region is none then. */
+bool region_set(struct region *region, const char *table, struct range range);
 
 /* The process reads a listing of the directory that it began at began_ms (its first READDIR); one
  * of the same directory that began at another time is forgotten. True when the process listed
@@ -37,17 +40,28 @@ bool process_history_listed(struct process_history *history, uint64_t process,
                             const struct directory *directory, int64_t began_ms, int64_t now_ms,
                             struct region *ret_left);
 
+/* As of when what a listing shows will do that the process begins now: now - ttl; in the midst of a
+ * walk, where the listing of what holds the directory would serve it, as old as that. But now - ttl
+ * for a directory that it lists again, PROCESS_HISTORY_REPEAT_MS or more after it began to: a walk
+ * comes to each once (rm and grep open it twice, at once). ret_is_served: a listing decides, not
+ * the time alone: what it asked for in this very millisecond will do, too. */
+int64_t process_history_listing_not_before(struct process_history *history, uint64_t process,
+                                           const struct directory *directory, int64_t now_ms,
+                                           bool *ret_is_served);
+
 /* As of when an answer about `position` (of a row, or where a directory begins; with table NULL a
  * table's name) will do for this process: now - ttl; where the process has listed what holds it,
- * and was reading that listing less than 30 s ago: min(now - ttl, max(began - ttl, now - 30 s)), of
- * several listings the least. Whoever has listed something of a table has seen that table.
+ * and was reading that listing, or one of a directory in it, less than 30 s ago: min(now - ttl,
+ * max(began - ttl, now - 30 s)), of several listings the least. Whoever has listed something of a
+ * table has seen that table.
  *
  * But now - ttl for one name that it asks for again and again (a shell in a loop): for
  * PROCESS_HISTORY_REPEAT_MS and longer, without asking for another but the table and the directory
- * that lead to it. Tools open what they have just looked at within microseconds. */
-#define PROCESS_HISTORY_REPEAT_MS 100
+ * that lead to it. Tools open what they have just looked at within microseconds. ret_is_served: as
+ * above. */
 int64_t process_history_not_before(struct process_history *history, uint64_t process,
-                                   const char *table, struct bytes position, int64_t now_ms);
+                                   const char *table, struct bytes position, int64_t now_ms,
+                                   bool *ret_is_served);
 
 struct reading { /* how a process reads a partition */
     int rows;    /* to ask for on a miss: 1 of a random open, growing where it goes in key order */

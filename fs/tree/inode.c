@@ -9,7 +9,6 @@ struct node {
     uint64_t lookups;
     size_t open_count;
     struct entity open_text; /* while open_count > 0 */
-    bool is_named;           /* it is the one that has its name now */
     RB_ENTRY(node) by_id, by_name;
     char text[]; /* name, ETag */
 };
@@ -19,11 +18,13 @@ static int compare_ids(const struct node *a, const struct node *b)
     return (a->inode.id > b->inode.id) - (a->inode.id < b->inode.id);
 }
 
+/* the versions of a name stand together, the youngest first */
 static int compare_names(const struct node *a, const struct node *b)
 {
     if (a->inode.parent != b->inode.parent)
         return a->inode.parent < b->inode.parent ? -1 : 1;
-    return bytes_compare(a->inode.name, b->inode.name);
+    int order = bytes_compare(a->inode.name, b->inode.name);
+    return order != 0 ? order : compare_ids(b, a);
 }
 
 RB_HEAD(id_tree, node);
@@ -69,23 +70,18 @@ static struct node *find_id_locked(struct inode_table *table, uint64_t id)
     return RB_FIND(id_tree, &table->ids, &probe);
 }
 
+/* The youngest version of the name that the kernel knows. */
 static struct node *find_name_locked(struct inode_table *table, uint64_t parent, struct bytes name)
 {
-    struct node probe = {.inode = {.parent = parent, .name = name}};
-    return RB_FIND(name_tree, &table->names, &probe);
-}
-
-static void unname_locked(struct inode_table *table, struct node *node)
-{
-    if (node->is_named)
-        (void)RB_REMOVE(name_tree, &table->names, node);
-    node->is_named = false;
+    struct node probe = {.inode = {.id = UINT64_MAX, .parent = parent, .name = name}};
+    struct node *node = RB_NFIND(name_tree, &table->names, &probe);
+    bool is_found = node && node->inode.parent == parent && bytes_equal(node->inode.name, name);
+    return is_found ? node : NULL;
 }
 
 static void add_locked(struct inode_table *table, struct node *node)
 {
     node->inode.id = ++table->last_id;
-    node->is_named = true;
     (void)RB_INSERT(id_tree, &table->ids, node);
     (void)RB_INSERT(name_tree, &table->names, node);
     table->count++;
@@ -93,7 +89,7 @@ static void add_locked(struct inode_table *table, struct node *node)
 
 static void remove_locked(struct inode_table *table, struct node *node)
 {
-    unname_locked(table, node);
+    (void)RB_REMOVE(name_tree, &table->names, node);
     (void)RB_REMOVE(id_tree, &table->ids, node);
     table->count--;
 }
@@ -151,10 +147,8 @@ static struct node *enter_locked(struct inode_table *table, struct node *made)
     struct node *known = find_name_locked(table, made->inode.parent, made->inode.name);
     if (known && version_equal(&known->inode.version, &made->inode.version))
         return known;
-    if (known) {
+    if (known)
         made->inode.number = known->inode.number;
-        unname_locked(table, known);
-    }
     add_locked(table, made);
     return made;
 }

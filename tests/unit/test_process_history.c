@@ -52,7 +52,17 @@ static void lists(struct process_history *history, uint64_t process, struct dire
 static int64_t not_before(struct process_history *history, uint64_t process, const char *in,
                           struct bytes position, int64_t now_ms)
 {
-    return process_history_not_before(history, process, in, position, now_ms);
+    bool is_served;
+    return process_history_not_before(history, process, in, position, now_ms, &is_served);
+}
+
+static int64_t listing_not_before(struct process_history *history, struct directory directory,
+                                  int64_t now_ms, bool expected_is_served)
+{
+    bool is_served;
+    int64_t ms = process_history_listing_not_before(history, GREP, &directory, now_ms, &is_served);
+    assert_int_equal(is_served, expected_is_served);
+    return ms;
 }
 
 /* --- how fresh */
@@ -153,7 +163,8 @@ static void of_several_listings_the_oldest_serves(void **state)
     lists(history, GREP, TABLE("t"), 5000, 5000);
     lists(history, GREP, PARTITION("p"), 9000, 9000);
     assert_int_equal(not_before(history, GREP, "t", B("p\0a"), 20000), 4000);
-    assert_int_equal(not_before(history, GREP, "t", B("p\0b"), 35000), 8000);
+    assert_int_equal(not_before(history, GREP, "t", B("p\0b"), 35000), 5000);
+    assert_int_equal(not_before(history, GREP, "t", B("p\0c"), 39000), 38000);
 }
 
 static void whoever_listed_inside_a_table_has_seen_it(void **state)
@@ -194,6 +205,53 @@ static void eight_directories_are_remembered(void **state)
 }
 
 /* --- one name again and again */
+
+static void a_walk_keeps_what_it_is_in(void **state)
+{
+    struct process_history *history = *state;
+    char key[8] = {0};
+    lists(history, GREP, TABLE("t"), 5000, 5000);
+    for (int i = 0; i < 100; i++) { /* one every second: longer than 30 s */
+        struct range range = {{key, 4}, {key, 4}};
+        struct directory partition = {DIRECTORY_ENTITIES, "t", range};
+        (void)snprintf(key, sizeof(key), "p%02d", i);
+        lists(history, GREP, partition, 5000 + 1000 * i, 5000 + 1000 * i);
+    }
+    assert_int_equal(not_before(history, GREP, "t", B("q\0r"), 104000), 74000);
+    assert_int_equal(not_before(history, GREP, "t", B("q\0s"), 134000), 133000);
+}
+
+static void a_directory_of_a_walk_is_as_old_as_the_walk(void **state)
+{
+    struct process_history *history = *state;
+    assert_int_equal(listing_not_before(history, PARTITION("p"), 5000, false), 4000);
+    lists(history, GREP, TABLE("t"), 5000, 5000);
+    assert_int_equal(listing_not_before(history, PARTITION("p"), 9000, true), 4000);
+    lists(history, GREP, PARTITION("p"), 5000, 9000);
+    /* grep opens it twice; a loop comes back later */
+    assert_int_equal(listing_not_before(history, PARTITION("p"), 9099, true), 4000);
+    assert_int_equal(listing_not_before(history, PARTITION("p"), 9100, false), 8100);
+    assert_int_equal(listing_not_before(history, PARTITION("q"), 9100, true), 4000);
+    assert_int_equal(listing_not_before(history, TABLE("t"), 9100, false), 8100);
+    assert_int_equal(listing_not_before(history, PARTITION("q"), 38999, true), 8999);
+    assert_int_equal(listing_not_before(history, PARTITION("q"), 39000, false), 38000);
+}
+
+static void who_decides_is_told(void **state)
+{
+    (void)state;
+    struct process_history *history = new_history(0);
+    bool is_served = true;
+    assert_int_equal(process_history_not_before(history, GREP, "t", B("p\0r"), 5000, &is_served),
+                     5000);
+    assert_false(is_served);
+    lists(history, GREP, TABLE("t"), 5000, 5000);
+    assert_int_equal(process_history_not_before(history, GREP, "t", B("p\0s"), 5000, &is_served),
+                     5000);
+    assert_true(is_served);
+    assert_int_equal(listing_not_before(history, PARTITION("p"), 5000, true), 5000);
+    process_history_destroy(history);
+}
 
 static void tar_asks_twice_at_once(void **state)
 {
@@ -426,6 +484,9 @@ int main(void)
         TEST(whoever_listed_inside_a_table_has_seen_it),
         TEST(the_account_holds_everything),
         TEST(eight_directories_are_remembered),
+        TEST(a_walk_keeps_what_it_is_in),
+        TEST(a_directory_of_a_walk_is_as_old_as_the_walk),
+        TEST(who_decides_is_told),
         TEST(tar_asks_twice_at_once),
         TEST(a_shell_in_a_loop_sees_news),
         TEST(the_path_to_a_name_does_not_end_the_loop),

@@ -1,4 +1,5 @@
 #include "cache/account.h"
+#include "cache/view.h"
 #include "client/text/metrics.h"
 
 #include <stdatomic.h>
@@ -45,16 +46,16 @@ int account_create(struct table_store *store, const struct clock *clock,
                    struct account **ret)
 {
     _cleanup_(account_destroyp) struct account *account = calloc(1, sizeof(*account));
-    if (!account)
+    if (!account) {
+        table_store_destroy(store);
         return -ENOMEM;
+    }
     account->store = store;
     int r = create_view(account, clock, options);
     if (r == 0)
         r = failure_log_create(sink, sink_context, &account->failures);
-    if (r < 0) {
-        account->store = NULL; /* still the caller's */
+    if (r < 0)
         return r;
-    }
     *ret = TAKE_PTR(account);
     return 0;
 }
@@ -110,7 +111,7 @@ static int read_row(struct account *account, struct caller *caller, const struct
     struct ahead ahead = {.hi = reading.rows > 1 ? partition_end : question->range.hi,
                           .top = reading.rows};
     int r = ask(account, caller, question, &ahead, ret);
-    if (r >= 0 && ret->was_fetched)
+    if (r >= 0 && ret->fetched_bytes > 0) /* not by another's request */
         process_history_missed(view->history, caller->process, question->table, position,
                                ret->fetched_rows, ret->fetched_bytes);
     if (r >= 0 && reading.is_in_order) {
@@ -144,6 +145,14 @@ int account_find(struct account *account, struct caller *caller, struct address 
     return 0;
 }
 
+/* A table's name, or a partition: what is listed at its first row. A prefix begins there, too. */
+static bool is_whole(struct range range)
+{
+    struct bytes key = position_partition_key(range.lo);
+    return range.hi.size == key.size + 1 && bytes_start_with(range.hi, key) &&
+           position_row_key(range.lo).size == 0;
+}
+
 static int find_first(struct account *account, struct caller *caller, const char *table,
                       struct range range, const char *absent, uint64_t *ret_number)
 {
@@ -153,12 +162,14 @@ static int find_first(struct account *account, struct caller *caller, const char
                                 .keys_suffice = true};
     struct ahead ahead = {.top = FIRST_ROWS};
     struct seen seen = {0};
+    _Atomic uint64_t *numbers = &account->view.numbers;
     int r = ask(account, caller, &question, &ahead, &seen);
     if (r == 0)
         return call_fail(&caller->call, -ENOENT, "%s", absent);
     if (r < 0)
         return r;
-    *ret_number = page_number(seen.run.page, seen.run.begin, &account->view.numbers);
+    *ret_number = is_whole(range) ? page_directory_number(seen.run.page, seen.run.begin, numbers)
+                                  : atomic_fetch_add(numbers, 1);
     run_finish(&seen.run);
     return 0;
 }

@@ -7,13 +7,15 @@
 #include "cache/listing.h"
 
 struct account;
+struct table_store;
+struct clock;
 
 struct account_options {
     int64_t ttl_ms;     /* how old an answer may be */
     size_t cache_bytes; /* of what was read */
 };
 
-/* Takes the store on success. The sink is told each failure that failure_log_add is told. */
+/* Takes the store, on failure, too. The sink is told each failure that failure_log_add is told. */
 int account_create(struct table_store *store, const struct clock *clock,
                    const struct account_options *options, failure_sink *sink, void *sink_context,
                    struct account **ret);

@@ -1,5 +1,6 @@
 #include "cache/listing.h"
 #include "cache/bookmarks.h"
+#include "cache/view.h"
 
 #define POSITION_MAX_BYTES ((size_t)64 << 10)
 #define STARTS_MAX_BYTES   ((size_t)64 << 20)
@@ -310,13 +311,15 @@ static void describe(struct listing *listing, size_t i, struct listing_entry *re
     struct page *page = window->run.page;
     size_t row = window_row(window, i);
     struct bytes position = page_position(page, row);
-    *ret = (struct listing_entry){.kind = kinds[listing->kind],
-                                  .key = position_partition_key(position),
-                                  .cookie = window->first + i + 1,
-                                  .number = page_number(page, row, &listing->view->numbers)};
+    *ret =
+        (struct listing_entry){.kind = kinds[listing->kind],
+                               .key = position_partition_key(position),
+                               .cookie = window->first + i + 1,
+                               .number = page_directory_number(page, row, &listing->view->numbers)};
     if (listing->kind != DIRECTORY_ENTITIES)
         return;
     ret->key = position_row_key(position);
+    ret->number = page_number(page, row, &listing->view->numbers);
     if (!page_is_keys_only(page))
         ret->entity = (struct entity){page, row};
 }

@@ -7,10 +7,9 @@
  * that it sends.
  *
  * What it shows was asked for at most ttl before the listing began (at its first entry, or when it
- * was rewound), and at most 30 s ago. */
+ * was rewound), in a walk as long before as the walk's; and at most 30 s ago, or ttl. */
 #include "cache/address.h"
 #include "cache/caller.h"
-#include "cache/view.h"
 #include "client/page.h"
 
 enum listing_kind { LISTING_TABLE, LISTING_PARTITION, LISTING_ENTITY };
@@ -24,6 +23,7 @@ struct listing_entry {
     uint64_t number; /* st_ino; grows along the listing */
 };
 
+struct view;
 struct listing;
 /* sends nothing; the view outlives it */
 int listing_create(struct view *view, const struct directory *directory, struct listing **ret);

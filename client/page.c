@@ -118,16 +118,21 @@ size_t page_next_partition(const struct page *page, size_t row, size_t end)
     return lo;
 }
 
-uint64_t page_number(struct page *page, size_t row, _Atomic uint64_t *counter)
+uint64_t page_directory_number(struct page *page, size_t row, _Atomic uint64_t *counter)
 {
     uint64_t first = atomic_load(&page->first_number);
     if (first == 0) {
-        uint64_t block = atomic_fetch_add(counter, page->rows);
+        uint64_t block = atomic_fetch_add(counter, 2 * page->rows);
         /* of two threads one wins; the other's block stays unused, first holds the winner's */
         if (atomic_compare_exchange_strong(&page->first_number, &first, block))
             first = block;
     }
-    return first + row;
+    return first + 2 * row;
+}
+
+uint64_t page_number(struct page *page, size_t row, _Atomic uint64_t *counter)
+{
+    return page_directory_number(page, row, counter) + 1;
 }
 
 void entity_finish(struct entity *entity)

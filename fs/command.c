@@ -136,12 +136,10 @@ static int create_file_system(struct mount_command *command)
                                          .mounted_at_100ns = clock_utc_100ns(&clock_system)};
     fs->ready = on_ready;
     fs->ready_context = command;
-    struct table_store *store = mount_source_take_store(command->source);
-    int r = account_create(store, fs->clock, &options, tell_failure, &fs->log, &fs->account);
-    if (r < 0) {
-        table_store_destroy(store);
+    int r = account_create(mount_source_take_store(command->source), fs->clock, &options,
+                           tell_failure, &fs->log, &fs->account);
+    if (r < 0)
         return r;
-    }
     r = place_root(mount_source_table(command->source), &root);
     if (r == 0)
         r = inode_table_create(&root, &fs->inodes);

@@ -7,15 +7,19 @@
 
 #define DIRECTORIES      8
 #define PASSAGES         4
+#define NAMES            8 /* that a shell in a loop may wait for */
 #define REGION_MAX_BYTES ((size_t)16 << 10)
 #define ORDERED_STREAK   2 /* so many rows, each behind the one before, are no accident */
 
-/* A directory; without a region it is none. */
+/* A directory; without a region it is none. A walk goes through it in key order: what it comes to
+ * next is served from what it has read ahead, what it comes back to is not. */
 struct listed {
     struct region where;
-    int64_t began_ms;   /* nothing older was shown than ttl before that */
-    int64_t started_ms; /* when it was told first */
-    int64_t last_ms;
+    int64_t began_ms;                  /* nothing older was shown than ttl before that */
+    int64_t started_ms;                /* when it was told first */
+    int64_t last_ms;                   /* when it was read last */
+    int64_t walked_ms;                 /* when a walk through it last came farther */
+    struct buffer listed_to, asked_to; /* how far: begin of a directory; position */
 };
 
 /* Through a partition; without a region it is none. */
@@ -35,7 +39,11 @@ struct record {
     struct listed listed[DIRECTORIES];
     struct passage passages[PASSAGES];
     struct region question; /* lo is the position; the last one that did not lead to it */
-    int64_t question_ms;    /* when it was asked first */
+    struct {
+        uint64_t name; /* hash of table and position; 0: none */
+        int64_t first_ms;
+    } asked[NAMES]; /* the last names that were asked for, in a ring */
+    size_t next_asked;
 };
 
 static int compare_numbers(const struct record *a, const struct record *b)
@@ -151,11 +159,25 @@ static bool holds_position(const struct listed *listed, const char *table, struc
     const struct region *where = &listed->where;
     if (!region_is_set(where))
         return false;
-    if (!where->table)
-        return true;
+    if (!where->table) /* it brought the tables' names, nothing of what is in them */
+        return !table;
     if (!table) /* what was listed of a table shows that the table is there */
         return bytes_equal(bytes_of(where->table), position);
     return is_same_table(where->table, table) && range_holds(where->range, position);
+}
+
+static void listed_init(struct listed *listed)
+{
+    region_init(&listed->where);
+    buffer_init(&listed->listed_to, REGION_MAX_BYTES);
+    buffer_init(&listed->asked_to, REGION_MAX_BYTES);
+}
+
+static void listed_finish(struct listed *listed)
+{
+    region_finish(&listed->where);
+    buffer_finish(&listed->listed_to);
+    buffer_finish(&listed->asked_to);
 }
 
 static struct record *record_create(uint64_t number)
@@ -166,7 +188,7 @@ static struct record *record_create(uint64_t number)
     record->number = number;
     region_init(&record->question);
     for (size_t i = 0; i < DIRECTORIES; i++)
-        region_init(&record->listed[i].where);
+        listed_init(&record->listed[i]);
     for (size_t i = 0; i < PASSAGES; i++)
         region_init(&record->passages[i].last);
     return record;
@@ -176,7 +198,7 @@ static void record_destroy(struct record *record)
 {
     region_finish(&record->question);
     for (size_t i = 0; i < DIRECTORIES; i++)
-        region_finish(&record->listed[i].where);
+        listed_finish(&record->listed[i]);
     for (size_t i = 0; i < PASSAGES; i++)
         region_finish(&record->passages[i].last);
     free(record);
@@ -240,22 +262,43 @@ static size_t find_listed(const struct record *record, const struct directory *d
     return i;
 }
 
+/* Farther than ever: notes how far. What is too long is not remembered, and no progress. */
+static bool comes_farther(struct buffer *reached, struct bytes position)
+{
+    if (bytes_compare(position, buffer_bytes(reached)) <= 0)
+        return false;
+    buffer_clear(reached);
+    return buffer_append(reached, position) == 0;
+}
+
+static void begin_listed(struct listed *listed, const struct directory *directory)
+{
+    (void)region_set(&listed->where, directory->table, directory->range);
+    buffer_clear(&listed->listed_to);
+    buffer_clear(&listed->asked_to);
+    listed->walked_ms = INT64_MIN;
+}
+
 static void note_listed(struct record *record, const struct directory *directory, int64_t began_ms,
                         int64_t now_ms)
 {
     size_t i = find_listed(record, directory);
     struct listed listed = record->listed[i];
     memmove(&record->listed[1], &record->listed[0], i * sizeof(listed));
-    bool is_new = !is_listing_of(&listed, directory);
-    if (is_new)
-        (void)region_set(&listed.where, directory->table, directory->range);
-    if (is_new || listed.began_ms != began_ms)
+    bool is_known = is_listing_of(&listed, directory);
+    if (!is_known || listed.began_ms != began_ms) {
+        begin_listed(&listed, directory);
         listed.started_ms = now_ms;
+    }
     listed.began_ms = began_ms;
+    listed.last_ms = now_ms;
     record->listed[0] = listed;
-    for (size_t k = 0; k < DIRECTORIES; k++)
-        if (holds_directory(&record->listed[k], directory))
-            record->listed[k].last_ms = now_ms;
+    for (size_t k = 1; k < DIRECTORIES; k++) {
+        struct listed *holder = &record->listed[k];
+        if (holds_directory(holder, directory) &&
+            comes_farther(&holder->listed_to, directory->range.lo))
+            holder->walked_ms = now_ms;
+    }
 }
 
 bool process_history_listed(struct process_history *history, uint64_t process,
@@ -276,22 +319,29 @@ bool process_history_listed(struct process_history *history, uint64_t process,
 }
 
 /* What the listing brought will do. */
-static bool serve(const struct process_history *history, const struct listed *listed,
-                  int64_t oldest_ms, int64_t *not_before_ms)
+static void serve(const struct process_history *history, const struct listed *listed,
+                  int64_t now_ms, int64_t *not_before_ms)
 {
+    int64_t oldest_ms = now_ms - PROCESS_HISTORY_KEPT_MS;
     *not_before_ms = MIN(*not_before_ms, MAX(listed->began_ms - history->ttl_ms, oldest_ms));
-    return true;
 }
 
-/* A listing of more than the range, that still counts. */
-static bool walks_through(const struct listed *listed, const char *table, struct range range,
+static bool is_recent(int64_t ms, int64_t now_ms)
+{
+    return ms > now_ms - PROCESS_HISTORY_KEPT_MS;
+}
+
+/* A listing of more than the directory, that was read lately, or is walked through and the walk
+ * comes there. */
+static bool leads_walk_to(const struct listed *listed, const struct directory *directory,
                           int64_t now_ms)
 {
     const struct region *where = &listed->where;
-    return listed->last_ms > now_ms - PROCESS_HISTORY_KEPT_MS &&
-           holds_range(listed, table, range) &&
-           !(where->table && bytes_equal(where->range.lo, range.lo) &&
-             bytes_equal(where->range.hi, range.hi));
+    if (!where->table || !holds_directory(listed, directory))
+        return false;
+    return is_recent(listed->last_ms, now_ms) ||
+           (is_recent(listed->walked_ms, now_ms) &&
+            bytes_compare(directory->range.lo, buffer_bytes(&listed->listed_to)) >= 0);
 }
 
 int64_t process_history_listing_not_before(struct process_history *history, uint64_t process,
@@ -299,16 +349,17 @@ int64_t process_history_listing_not_before(struct process_history *history, uint
                                            bool *ret_is_served)
 {
     int64_t not_before_ms = now_ms - history->ttl_ms;
-    int64_t oldest_ms = now_ms - PROCESS_HISTORY_KEPT_MS;
     bool is_again = false, is_served = false;
     (void)pthread_mutex_lock(&history->lock);
     struct record *record = find_locked(history, process);
     for (size_t i = 0; record && i < DIRECTORIES; i++) {
         const struct listed *listed = &record->listed[i];
-        if (is_listing_of(listed, directory))
+        if (is_listing_of(listed, directory)) {
             is_again = now_ms - listed->started_ms >= PROCESS_HISTORY_REPEAT_MS;
-        else if (walks_through(listed, directory->table, directory->range, now_ms))
-            is_served = serve(history, listed, oldest_ms, &not_before_ms);
+        } else if (leads_walk_to(listed, directory, now_ms)) {
+            serve(history, listed, now_ms, &not_before_ms);
+            is_served = true;
+        }
     }
     (void)pthread_mutex_unlock(&history->lock);
     *ret_is_served = is_served && !is_again;
@@ -324,21 +375,49 @@ static bool leads_to(const char *table, struct bytes position, const struct regi
            bytes_start_with(question->range.lo, position);
 }
 
-/* Notes the question. True for one name again and again; with it, what leads to it is asked for
- * wherever the kernel's answers about that have expired, too. */
+static uint64_t hash_name(const char *table, struct bytes position)
+{
+    uint64_t hash = 14695981039346656037U; /* FNV-1a */
+    for (; table && *table; table++)
+        hash = (hash ^ (unsigned char)*table) * 1099511628211U;
+    hash = (hash ^ (table != NULL)) * 1099511628211U;
+    for (size_t i = 0; i < position.size; i++)
+        hash = (hash ^ (unsigned char)position.data[i]) * 1099511628211U;
+    return hash | 1;
+}
+
+/* Notes the question. True for a few names again and again; with them, what leads to the last is
+ * asked for wherever the kernel's answers about that have expired, too. */
 static bool asks_again(struct record *record, const char *table, struct bytes position,
                        int64_t now_ms)
 {
     struct region *question = &record->question;
-    if (region_is_set(question)) {
-        if (is_same_table(table, question->table) && bytes_equal(position, question->range.lo))
-            return now_ms - record->question_ms >= PROCESS_HISTORY_REPEAT_MS;
-        if (leads_to(table, position, question))
-            return false;
-    }
+    uint64_t name = hash_name(table, position);
+    bool is_last =
+        is_same_table(table, question->table) && bytes_equal(position, question->range.lo);
+    if (region_is_set(question) && !is_last && leads_to(table, position, question))
+        return false;
     (void)region_set(question, table, (struct range){.lo = position});
-    record->question_ms = now_ms;
+    for (size_t i = 0; i < NAMES; i++)
+        if (record->asked[i].name == name)
+            return now_ms - record->asked[i].first_ms >= PROCESS_HISTORY_REPEAT_MS;
+    record->asked[record->next_asked].name = name;
+    record->asked[record->next_asked].first_ms = now_ms;
+    record->next_asked = (record->next_asked + 1) % NAMES;
     return false;
+}
+
+/* Does the listing serve a question about what it holds: read lately; or walked through, and the
+ * walk comes there now, or is on the path to where it is? */
+static bool serves(struct listed *listed, struct bytes position, int64_t now_ms)
+{
+    bool is_walked = is_recent(listed->walked_ms, now_ms);
+    bool is_on_path = bytes_start_with(buffer_bytes(&listed->asked_to), position);
+    if (comes_farther(&listed->asked_to, position)) {
+        listed->walked_ms = is_walked ? now_ms : listed->walked_ms;
+        is_on_path = true;
+    }
+    return is_recent(listed->last_ms, now_ms) || (is_walked && is_on_path);
 }
 
 int64_t process_history_not_before(struct process_history *history, uint64_t process,
@@ -346,15 +425,16 @@ int64_t process_history_not_before(struct process_history *history, uint64_t pro
                                    bool *ret_is_served)
 {
     int64_t not_before_ms = now_ms - history->ttl_ms;
-    int64_t oldest_ms = now_ms - PROCESS_HISTORY_KEPT_MS;
     bool is_served = false;
     (void)pthread_mutex_lock(&history->lock);
     struct record *record = find_locked(history, process);
     bool may_serve = record && !asks_again(record, table, position, now_ms);
     for (size_t i = 0; may_serve && i < DIRECTORIES; i++) {
-        const struct listed *listed = &record->listed[i];
-        if (listed->last_ms > oldest_ms && holds_position(listed, table, position))
-            is_served = serve(history, listed, oldest_ms, &not_before_ms);
+        struct listed *listed = &record->listed[i];
+        if (holds_position(listed, table, position) && serves(listed, position, now_ms)) {
+            serve(history, listed, now_ms, &not_before_ms);
+            is_served = true;
+        }
     }
     (void)pthread_mutex_unlock(&history->lock);
     *ret_is_served = is_served;

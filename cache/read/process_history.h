@@ -5,10 +5,10 @@
  * what comes next. Any thread, never blocks; one leaf mutex. Process 0 is never remembered; nor is
  * what there is no memory for, which costs requests and nothing else.
  *
- * Bounded: the last PROCESS_HISTORY_SIZE processes, for each the last 8 directories that it listed,
- * the last 4 partitions that it reads, and its last question. Each of the 13 is a table and
- * positions, 16 KiB at most; with keys of ordinary length some 100 bytes: 3 KiB a process, 3 MiB in
- * all. */
+ * Bounded: the last PROCESS_HISTORY_SIZE processes, for each the last 8 directories that it listed
+ * and how far it came in them, the last 4 partitions that it reads, and its last question. Each of
+ * the 29 is a position or two, 16 KiB at most; with keys of ordinary length some 100 bytes: 5 KiB a
+ * process, 5 MiB in all. */
 #include "cache/address.h"
 #include "client/page.h"
 
@@ -51,14 +51,14 @@ int64_t process_history_listing_not_before(struct process_history *history, uint
 
 /* As of when an answer about `position` (of a row, or where a directory begins; with table NULL a
  * table's name) will do for this process: now - ttl; where the process has listed what holds it,
- * and was reading that listing, or one of a directory in it, less than 30 s ago: min(now - ttl,
- * max(began - ttl, now - 30 s)), of several listings the least. Whoever has listed something of a
- * table has seen that table.
+ * and was reading that listing less than 30 s ago, or walks through it in key order and comes
+ * there: min(now - ttl, max(began - ttl, now - 30 s)), of several listings the least. Whoever has
+ * listed something of a table has seen that table.
  *
- * But now - ttl for one name that it asks for again and again (a shell in a loop): for
- * PROCESS_HISTORY_REPEAT_MS and longer, without asking for another but the table and the directory
- * that lead to it. Tools open what they have just looked at within microseconds. ret_is_served: as
- * above. */
+ * But now - ttl for a name that it asks for again and again (a shell in a loop waits for some
+ * files): PROCESS_HISTORY_REPEAT_MS after it asked first and later, while it asks for fewer than 8
+ * others in between, not counting the table and the directory that lead there. Tools open what they
+ * have just looked at within microseconds, and go on to the next. ret_is_served: as above. */
 int64_t process_history_not_before(struct process_history *history, uint64_t process,
                                    const char *table, struct bytes position, int64_t now_ms,
                                    bool *ret_is_served);

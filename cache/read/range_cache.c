@@ -335,10 +335,9 @@ static void pass_locked(struct range_cache *cache, struct range_map *map, enum r
         struct cached_page *page = piece->page;
         if (bytes_compare(piece->range.hi, range.lo) <= 0)
             return;
-        if (!ends_page_in(piece, range)) {
-            looks++;
+        looks++;
+        if (!ends_page_in(piece, range))
             continue;
-        }
         if (page->queue == &cache->passed)
             return;
         cached_page_move(page, &cache->passed, behind);

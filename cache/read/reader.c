@@ -327,20 +327,31 @@ static int join(struct flight *flight, struct caller *caller, struct page **ret_
     return flight->result;
 }
 
-static bool serves(const struct flight *flight, const struct fetch *fetch, struct stamp since)
+/* Begins there; or another thread of the same process reads over it: together they go in key order.
+ */
+static bool comes_by(const struct flight *flight, const struct caller *caller, struct bytes lo)
+{
+    const struct fetch *own = &flight->fetch;
+    return bytes_equal(own->range.lo, lo) ||
+           (own->top > 1 && range_holds(own->range, lo) && caller->process != 0 &&
+            flight->leader->process == caller->process);
+}
+
+static bool serves(const struct flight *flight, const struct caller *caller,
+                   const struct fetch *fetch, struct stamp since)
 {
     const struct fetch *own = &flight->fetch;
     bool is_same_table = own->table && fetch->table ? strcmp(own->table, fetch->table) == 0
                                                     : !own->table && !fetch->table;
-    return is_same_table && bytes_equal(own->range.lo, fetch->range.lo) &&
+    return is_same_table && comes_by(flight, caller, fetch->range.lo) &&
            (!own->keys_only || fetch->keys_only) && stamp_satisfies(flight->stamp, since);
 }
 
-static struct flight *find_locked(struct reader *reader, const struct fetch *fetch,
-                                  struct stamp since)
+static struct flight *find_locked(struct reader *reader, const struct caller *caller,
+                                  const struct fetch *fetch, struct stamp since)
 {
     struct flight *flight = LIST_FIRST(&reader->flights);
-    while (flight && !serves(flight, fetch, since))
+    while (flight && !serves(flight, caller, fetch, since))
         flight = LIST_NEXT(flight, entry);
     return flight;
 }
@@ -368,7 +379,7 @@ static struct flight *board(struct reader *reader, struct caller *caller, const 
                             struct stamp since)
 {
     (void)pthread_mutex_lock(&reader->lock);
-    struct flight *flight = fetch->is_alone ? NULL : find_locked(reader, fetch, since);
+    struct flight *flight = fetch->is_alone ? NULL : find_locked(reader, caller, fetch, since);
     if (flight) {
         reader->stats.joined++;
     } else {

@@ -34,12 +34,13 @@ struct fetch {
 };
 
 /* Asks for what follows range.lo, unless that is under way since `since`: such a flight begins at
- * range.lo too, so that it brings something even where it asks for less. On success the page covers
- * range.lo, and is in the cache, but where something younger is or was; there it stays at least as
- * long as ret_page is held: ask there again. It may have fewer rows than `top` (also where they
- * were too large for one page); an empty page with a token is followed inside. ret_is_own: this
- * caller's request brought it. 0 or -errno, the reason in caller->call; -ENOENT: no such table.
- * caller->call's deadline is put off by every page that arrives. */
+ * range.lo too, so that it brings something even where it asks for less; or is another thread's of
+ * the same process, for rows from before it on, and may bring nothing. On success the page covers
+ * range.lo, but for that, and is in the cache, but where something younger is or was; there it
+ * stays at least as long as ret_page is held: ask there again. It may have fewer rows than `top`
+ * (also where they were too large for one page); an empty page with a token is followed inside.
+ * ret_is_own: this caller's request brought it. 0 or -errno, the reason in caller->call; -ENOENT:
+ * no such table. caller->call's deadline is put off by every page that arrives. */
 int reader_fetch(struct reader *reader, struct caller *caller, const struct fetch *fetch,
                  struct stamp since, struct page **ret_page, bool *ret_is_own);
 

@@ -9,7 +9,7 @@
 /* Of the keys that start like a cut name, the one that it is the name of: its place, and its entity
  * if it is one. */
 static int find_cut(struct request *request, const struct inode *parent, struct bytes name,
-                    struct place *place, struct entity *ret)
+                    struct place *place, struct entity *ret, uint64_t *ret_number)
 {
     enum name_kind kind =
         place->directory_kind == DIRECTORY_ENTITIES ? NAME_ENTITY : NAME_PARTITION;
@@ -28,6 +28,7 @@ static int find_cut(struct request *request, const struct inode *parent, struct 
         return r;
     if (entry.entity.page)
         *ret = (struct entity){page_ref(entry.entity.page), entry.entity.row};
+    *ret_number = entry.number;
     place_finish(place);
     return place_of_key(&parent->place, entry.key, place);
 }
@@ -45,7 +46,7 @@ static int find(struct request *request, const struct inode *parent, struct byte
     if (r < 0)
         return r;
     if (place->is_cut)
-        return find_cut(request, parent, name, place, ret);
+        return find_cut(request, parent, name, place, ret, ret_number);
     if (place->kind == PLACE_ENTITY)
         return account_find(fs->account, &request->caller, place_address(place), ret);
     struct directory directory = place_directory(place);
@@ -92,7 +93,8 @@ static int look_up_once(struct request *request, const struct inode *parent, str
                             &call->failure))
         return call->failure.error;
     int r = look_up(request, parent, name, place, ret);
-    if (r < 0 && call->failure.error == r && call->failure.is_retryable)
+    bool is_over = call->failure.is_retryable || r == -ETIMEDOUT;
+    if (r < 0 && call->failure.error == r && is_over)
         recent_failed(recent, thread, parent->id, name, &call->failure,
                       clock_now_ms(request->fs->clock));
     return r;

@@ -61,14 +61,19 @@ static struct slot *take_slot_locked(struct recent *recent, pid_t thread)
 void recent_looked_up(struct recent *recent, pid_t thread, uint64_t node,
                       const struct entity *entity)
 {
+    struct entity copy = {0};
+    if (!recent_was_stale(recent, thread) || entity_copy(entity, &copy) < 0)
+        return; /* without memory: none */
     (void)pthread_mutex_lock(&recent->lock);
     struct slot *slot = find_locked(recent, thread);
-    if (slot && slot->was_stale) {
-        entity_finish(&slot->entity);
+    if (slot) {
+        struct entity before = slot->entity;
+        slot->entity = copy;
         slot->node = node;
-        (void)entity_copy(entity, &slot->entity); /* without memory: none */
+        copy = before;
     }
     (void)pthread_mutex_unlock(&recent->lock);
+    entity_finish(&copy);
 }
 
 bool recent_take(struct recent *recent, pid_t thread, uint64_t node, struct entity *ret)

@@ -3,6 +3,7 @@
 /* What the tests of the account and its listings share: an account over a store in memory, a clock
  * that stands still until the test turns it, and each request as a line of text. */
 #include "cache/account.h"
+#include "cache/read/process_history.h"
 #include "tests/stores/faulty_store.h"
 #include "tests/stores/memory_store.h"
 #include "tests/unit/unit.h"

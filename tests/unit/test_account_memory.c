@@ -285,9 +285,7 @@ static bool creates_an_account(const struct shortage *shortage)
     bool is_reached = end_shortage();
     assert_int_equal(r, is_reached ? -ENOMEM : 0);
     assert_int_equal(!account, is_reached);
-    if (is_reached) /* then it is still ours */
-        table_store_destroy(&memory->store);
-    account_destroy(account);
+    account_destroy(account); /* the store was taken, and is gone with it or before */
     return is_reached;
 }
 

@@ -107,10 +107,10 @@ static void a_name_asked_for_again_and_again_is_asked_for(void **state)
     setup.now_ms += 1;
     assert_row_found(&setup, "p", 1); /* a shell in a loop sees it change */
     assert_requests(&setup, "get p/00001");
-    assert_row_found(&setup, "p", 2); /* another name is none of that */
+    assert_row_found(&setup, "p", 2); /* another name is none of that, and does not end it */
     setup.now_ms += TTL_MS + 1;
     assert_row_found(&setup, "p", 1);
-    assert_requests(&setup, "");
+    assert_requests(&setup, "get p/00001");
     tear_down(&setup);
 }
 

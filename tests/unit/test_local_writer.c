@@ -315,7 +315,7 @@ static _Atomic bool is_over;
 static void *read_all_the_time(void *context)
 {
     struct worker *worker = context;
-    do { /* at least once, however busy the machine is */
+    do {                                     /* at least once, however busy the machine is */
         int rows = count_all(worker->store); /* batches of 100 are seen whole */
         worker->failures += rows < 0 || rows % 100 != 0;
         worker->conflicts++;

@@ -178,7 +178,7 @@ static int fill_entities(struct listing *listing, struct caller *caller)
 static int feed_scan(struct listing *listing, struct caller *caller)
 {
     struct scan_request request;
-    if (!scan_ask(listing->scan, &request))
+    if (!scan_ask(listing->scan, 1, &request))
         return call_fail(&caller->call, -EIO, "a scan that neither asks nor ends");
     struct query query = {.table = listing->table,
                           .range = request.range,
@@ -214,7 +214,8 @@ static int fill_partitions(struct listing *listing, struct caller *caller)
 {
     struct range range = {buffer_bytes(&listing->position), buffer_bytes(&listing->hi)};
     if (!listing->scan) {
-        int r = scan_partitions_create(range, &listing->scan);
+        struct scan_limits limits = {.page_rows = TABLE_STORE_PAGE_ROWS};
+        int r = scan_partitions_create(range, &limits, &listing->scan);
         if (r < 0)
             return r;
     }

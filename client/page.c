@@ -39,6 +39,11 @@ void page_unref(struct page *page)
         free(page);
 }
 
+bool page_is_shared(const struct page *page)
+{
+    return atomic_load_explicit(&page->references, memory_order_acquire) > 1;
+}
+
 size_t page_rows(const struct page *page)
 {
     return page->rows;
@@ -114,6 +119,11 @@ uint64_t page_number(struct page *page, size_t row, _Atomic uint64_t *counter)
 void entity_finish(struct entity *entity)
 {
     page_unref(TAKE_PTR(entity->page));
+}
+
+void run_finish(struct run *run)
+{
+    page_unref(TAKE_PTR(run->page));
 }
 
 int page_builder_create(size_t max_bytes, struct page_builder **ret)

@@ -15,8 +15,14 @@ struct entity { /* one version of one entity; holds its page, NULL: none */
     size_t row;
 };
 
+struct run { /* rows [begin, end) of a page; holds it, NULL: none */
+    struct page *page;
+    size_t begin, end;
+};
+
 struct page *page_ref(struct page *page);
-void page_unref(struct page *page); /* takes NULL */
+void page_unref(struct page *page);           /* takes NULL */
+bool page_is_shared(const struct page *page); /* at this moment more than one reference is held */
 size_t page_rows(const struct page *page);
 size_t page_bytes(const struct page *page);       /* memory it takes */
 struct range page_range(const struct page *page); /* empty (lo == hi) when it proves nothing */
@@ -31,6 +37,7 @@ size_t page_seek(const struct page *page, struct bytes position); /* first row a
 uint64_t page_number(struct page *page, size_t row, _Atomic uint64_t *counter);
 
 void entity_finish(struct entity *entity); /* lets its page go; takes an empty one */
+void run_finish(struct run *run);          /* the same */
 
 /* One thread. A row: its text is appended to page_builder_text, then the row is ended. */
 struct page_builder;

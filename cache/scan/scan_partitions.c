@@ -19,8 +19,9 @@ struct partition_scan {
     bool is_asked, is_complete; /* complete: nothing follows the page */
 };
 
-static bool partitions_ask(struct scan *scan, struct scan_request *ret)
+static bool partitions_ask(struct scan *scan, int idle, struct scan_request *ret)
 {
+    (void)idle; /* one after the other */
     struct partition_scan *self = (struct partition_scan *)scan;
     if (self->is_asked || self->is_complete || self->answer.page)
         return false;
@@ -104,7 +105,8 @@ static enum scan_state partitions_take(struct scan *scan, struct scan_item *ret)
     }
     if (!page)
         return self->is_complete ? SCAN_END : SCAN_WAIT;
-    ret->key = position_partition_key(page_position(page, self->row));
+    *ret = (struct scan_item){.kind = SCAN_PARTITION,
+                              .key = position_partition_key(page_position(page, self->row))};
     self->row = next_partition(page, self->row);
     self->distinct++;
     return SCAN_ITEM;
@@ -125,7 +127,7 @@ static const struct scan_ops partitions_ops = {.ask = partitions_ask,
                                                .take = partitions_take,
                                                .destroy = partitions_destroy};
 
-int scan_partitions_create(struct range range, struct scan **ret)
+int scan_partitions_create(struct range range, const struct scan_limits *limits, struct scan **ret)
 {
     struct partition_scan *self = calloc(1, sizeof(*self));
     if (!self)
@@ -134,7 +136,7 @@ int scan_partitions_create(struct range range, struct scan **ret)
     self->scan.ops = &partitions_ops;
     buffer_init(&self->lo, POSITION_MAX_BYTES);
     buffer_init(&self->hi, POSITION_MAX_BYTES);
-    self->top = TOP_MAX;
+    self->top = limits->page_rows;
     (void)buffer_append(&self->lo, range.lo);
     int r = buffer_append(&self->hi, range.hi);
     if (self->lo.error < 0 || r < 0)

@@ -25,6 +25,11 @@ int position_append(struct buffer *ret, struct bytes partition_key, struct bytes
 /* Not / \ # ? nor a control character. */
 bool position_is_legal_in_key(uint32_t character);
 
+/* May a level show it as a directory? Not empty, whole characters that a key can hold, and at most
+ * PREFIX_MAX_BYTES in UTF-8 (a lone surrogate, which has none, counts 9: so it is escaped). */
+#define PREFIX_MAX_BYTES 240
+bool prefix_is_showable(struct bytes prefix);
+
 /* The least end behind everything that starts with `prefix`, a piece of one key (no NUL): the next
  * character in UTF-16 order that a key can hold. Nothing behind it: `fallback` is appended. */
 int prefix_append_successor(struct buffer *ret, struct bytes prefix, struct bytes fallback);

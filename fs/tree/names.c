@@ -1,8 +1,10 @@
 #include "fs/tree/names.h"
+#include "client/position.h"
 #include "client/text/digest.h"
 #include "client/text/unicode.h"
 
 #define ENTITY_SUFFIX BYTES_LITERAL(".json")
+#define PREFIX_SUFFIX BYTES_LITERAL("+")
 #define CUT_MARK      BYTES_LITERAL("#~")
 #define EMPTY_KEY     BYTES_LITERAL("#00")
 
@@ -11,7 +13,15 @@
 
 static struct bytes suffix_of(enum name_kind kind)
 {
-    return kind == NAME_ENTITY ? ENTITY_SUFFIX : BYTES_LITERAL("");
+    switch (kind) {
+    case NAME_ENTITY:
+        return ENTITY_SUFFIX;
+    case NAME_PREFIX:
+        return PREFIX_SUFFIX;
+    case NAME_PARTITION:
+        break;
+    }
+    return BYTES_LITERAL("");
 }
 
 static bool is_control(uint32_t character)
@@ -23,7 +33,7 @@ static bool must_escape(uint32_t character, bool is_first, bool is_last, enum na
 {
     return character == '/' || character == '#' || is_control(character) ||
            UNICODE_IS_SURROGATE(character) || (character == '.' && is_first) ||
-           (character == '+' && is_last && kind == NAME_PARTITION);
+           (character == '+' && is_last && kind != NAME_ENTITY);
 }
 
 static int append_escaped(struct buffer *name, struct bytes bytes)
@@ -73,6 +83,8 @@ int names_encode(struct bytes key, enum name_kind kind, struct buffer *ret_name)
     _cleanup_(buffer_finish) struct buffer name;
     buffer_init(&name, KEY_MAX_BYTES);
 
+    if (kind == NAME_PREFIX && !prefix_is_showable(key))
+        return -EILSEQ;
     int r = key.size == 0 ? buffer_append(&name, EMPTY_KEY)
                           : encode_whole(key, kind, room, &name, &fit);
     if (r < 0)
@@ -137,11 +149,11 @@ int names_decode(struct bytes name, enum name_kind kind, struct buffer *ret_key,
         !bytes_end_with(name, suffix))
         return 0;
     struct bytes stem = bytes_first(name, name.size - suffix.size);
-    if (bytes_equal(stem, EMPTY_KEY)) {
+    if (bytes_equal(stem, EMPTY_KEY) && kind != NAME_PREFIX) {
         *ret_meaning = NAME_MEANS_KEY;
         return 0;
     }
-    bool is_cut = split_cut(stem, &begin);
+    bool is_cut = kind != NAME_PREFIX && split_cut(stem, &begin);
     if (!unescape(is_cut ? begin : stem, ret_key))
         return ret_key->error;
     if (is_cut) /* whether a key is behind it, and this its canonical name, names_is_of says of each
@@ -157,4 +169,9 @@ bool names_is_of(struct bytes name, enum name_kind kind, struct bytes key)
     _cleanup_(buffer_finish) struct buffer own;
     buffer_init(&own, NAME_MAX_BYTES);
     return names_encode(key, kind, &own) == 0 && bytes_equal(buffer_bytes(&own), name);
+}
+
+bool names_is_prefix(struct bytes name)
+{
+    return bytes_end_with(name, PREFIX_SUFFIX);
 }

@@ -8,6 +8,8 @@
 #define CUT_MARK      BYTES_LITERAL("#~")
 #define EMPTY_KEY     BYTES_LITERAL("#00")
 
+#define ESCAPED_MAX_BYTES ((size_t)9) /* of one character: a lone surrogate */
+
 #define KEY_MAX_BYTES                                                                              \
     ((size_t)64 << 10) /* of a key that is made of a name, and of a name before it is cut */
 
@@ -22,6 +24,12 @@ static struct bytes suffix_of(enum name_kind kind)
         break;
     }
     return BYTES_LITERAL("");
+}
+
+/* For what stands before the mark in a cut name. */
+static size_t cut_room(enum name_kind kind)
+{
+    return NAME_MAX_BYTES - suffix_of(kind).size - CUT_MARK.size - NAME_DIGEST_CHARS;
 }
 
 static bool is_control(uint32_t character)
@@ -79,14 +87,14 @@ static int append_digest(struct bytes key, struct buffer *name)
 int names_encode(struct bytes key, enum name_kind kind, struct buffer *ret_name)
 {
     struct bytes suffix = suffix_of(kind);
-    size_t room = NAME_MAX_BYTES - suffix.size - CUT_MARK.size - NAME_DIGEST_CHARS, fit = 0;
+    size_t fit = 0;
     _cleanup_(buffer_finish) struct buffer name;
     buffer_init(&name, KEY_MAX_BYTES);
 
     if (kind == NAME_PREFIX && !prefix_is_showable(key))
         return -EILSEQ;
     int r = key.size == 0 ? buffer_append(&name, EMPTY_KEY)
-                          : encode_whole(key, kind, room, &name, &fit);
+                          : encode_whole(key, kind, cut_room(kind), &name, &fit);
     if (r < 0)
         return r;
     if (name.size + suffix.size > NAME_MAX_BYTES) {
@@ -129,11 +137,14 @@ static bool unescape(struct bytes name, struct buffer *key)
     return key->error == 0;
 }
 
-/* Splits `stem` before `#~` and the digest; false: it has none. */
-static bool split_cut(struct bytes stem, struct bytes *ret_begin)
+/* Splits `stem` before `#~` and the digest; false: it has none, or too little before it: no name is
+ * cut where the next character had room. (And nobody is to look through all keys for one.) */
+static bool split_cut(struct bytes stem, enum name_kind kind, struct bytes *ret_begin)
 {
     size_t tail = CUT_MARK.size + NAME_DIGEST_CHARS;
-    if (stem.size < tail || !bytes_start_with(bytes_skip(stem, stem.size - tail), CUT_MARK))
+    if (kind == NAME_PREFIX || stem.size < tail ||
+        stem.size - tail + ESCAPED_MAX_BYTES <= cut_room(kind) ||
+        !bytes_start_with(bytes_skip(stem, stem.size - tail), CUT_MARK))
         return false;
     *ret_begin = bytes_first(stem, stem.size - tail);
     return true;
@@ -153,7 +164,7 @@ int names_decode(struct bytes name, enum name_kind kind, struct buffer *ret_key,
         *ret_meaning = NAME_MEANS_KEY;
         return 0;
     }
-    bool is_cut = kind != NAME_PREFIX && split_cut(stem, &begin);
+    bool is_cut = split_cut(stem, kind, &begin);
     if (!unescape(is_cut ? begin : stem, ret_key))
         return ret_key->error;
     if (is_cut) /* whether a key is behind it, and this its canonical name, names_is_of says of each

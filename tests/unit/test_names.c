@@ -330,7 +330,26 @@ static void long_keys_are_cut_between_characters(void **state)
     for (int i = 0; i < 512; i++)
         (void)cesu8_append(&key, 0xD83D); /* lone: nine bytes in the name */
     assert_cut(buffer_bytes(&key), NAME_ENTITY, 225);
+    buffer_clear(&key);
+    for (int i = 0; i < 229; i++)
+        (void)buffer_append_char(&key, 'k');
+    for (int i = 0; i < 3; i++)
+        (void)cesu8_append(&key, 0xD83D);
+    assert_cut(buffer_bytes(&key), NAME_PARTITION, 229); /* 238 had been one too many */
     buffer_finish(&key);
+}
+
+static void a_short_name_is_not_cut(void **state)
+{
+    (void)state;
+    char name[NAME_MAX_BYTES];
+    memset(name, 'k', sizeof(name));
+    assert_nothing(B("#~0123456789abcdef"), NAME_PARTITION);
+    assert_nothing(B("k#~0123456789abcdef.json"), NAME_ENTITY);
+    memcpy(name + 228, "#~0123456789abcdef", 18);
+    assert_nothing((struct bytes){name, 246}, NAME_PARTITION); /* nine bytes more had room */
+    memcpy(name + 223, "#~0123456789abcdef.json", 23);
+    assert_nothing((struct bytes){name, 246}, NAME_ENTITY);
 }
 
 static void the_digest_is_of_the_whole_key(void **state)
@@ -357,6 +376,7 @@ int main(void)
         cmocka_unit_test(other_names_are_no_prefix),
         cmocka_unit_test(no_name_means_a_key_and_a_prefix),
         cmocka_unit_test(long_keys_are_cut_between_characters),
+        cmocka_unit_test(a_short_name_is_not_cut),
         cmocka_unit_test(the_digest_is_of_the_whole_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

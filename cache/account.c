@@ -105,6 +105,7 @@ int account_find_directory(struct account *account, struct caller *caller,
     switch (directory->kind) {
     case DIRECTORY_TABLES:
         break;
+    case DIRECTORY_AUTO:
     case DIRECTORY_FLAT:
         r = find_table(account, caller, directory->table);
         break;

@@ -270,6 +270,7 @@ static int fill(struct listing *listing, struct caller *caller)
     case DIRECTORY_TABLES:
         r = fill_tables(listing, caller);
         break;
+    case DIRECTORY_AUTO:
     case DIRECTORY_FLAT:
         r = fill_partitions(listing, caller);
         break;
@@ -312,6 +313,7 @@ static int seek(struct listing *listing, uint64_t cookie)
 static void describe(struct listing *listing, size_t i, struct listing_entry *ret)
 {
     static const enum listing_kind kinds[] = {[DIRECTORY_TABLES] = LISTING_TABLE,
+                                              [DIRECTORY_AUTO] = LISTING_PARTITION,
                                               [DIRECTORY_FLAT] = LISTING_PARTITION,
                                               [DIRECTORY_ENTITIES] = LISTING_ENTITY};
     struct window *window = &listing->window;

@@ -139,7 +139,7 @@ static int create_file_system(struct mount_command *command)
         table_store_destroy(store);
         return r;
     }
-    r = place_root(mount_source_table(command->source), &root);
+    r = place_root(mount_source_table(command->source), DIRECTORY_FLAT, &root);
     if (r == 0)
         r = inode_table_create(&root, &fs->inodes);
     if (r == 0)

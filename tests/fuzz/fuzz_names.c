@@ -51,17 +51,29 @@ static void check_key(struct bytes key, enum name_kind kind)
     buffer_finish(&again);
 }
 
+/* What is listed below a directory is a part of it, and one query can ask for it. */
+static void check_range(const struct place *parent, const struct place *child)
+{
+    if (child->kind != PLACE_DIRECTORY)
+        return;
+    struct range outer = place_directory(parent).range, inner = place_directory(child).range;
+    INVARIANT(!range_is_empty(inner) && range_is_askable(inner));
+    if (parent->directory_kind != DIRECTORY_TABLES)
+        INVARIANT(bytes_compare(outer.lo, inner.lo) <= 0 && bytes_compare(inner.hi, outer.hi) <= 0);
+}
+
 /* A path, its parts behind slashes: every place on it can be made or is refused. */
-static void check_path(struct bytes path)
+static void check_path(struct bytes path, enum directory_kind layout)
 {
     struct place place;
-    INVARIANT(place_root(NULL, &place) == 0);
+    INVARIANT(place_root(NULL, layout, &place) == 0);
     while (path.size > 0) {
         const char *slash = memchr(path.data, '/', path.size);
         size_t size = slash ? (size_t)(slash - path.data) : path.size;
         struct place child;
         if (place_child(&place, bytes_first(path, size), &child) < 0)
             break;
+        check_range(&place, &child);
         place_finish(&place);
         place = child;
         if (child.is_cut)
@@ -81,6 +93,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     INVARIANT(!is_something[NAME_PREFIX] ||
               !(is_something[NAME_PARTITION] || is_something[NAME_ENTITY]));
-    check_path(input);
+    check_path(input, DIRECTORY_AUTO);
+    check_path(input, DIRECTORY_FLAT);
     return 0;
 }

@@ -54,6 +54,18 @@ static void assert_nothing(struct bytes name, enum name_kind kind)
     buffer_finish(&key);
 }
 
+/* n times k, and what stands behind */
+static void assert_long_nothing(int n, const char *behind, enum name_kind kind)
+{
+    struct buffer name;
+    buffer_init(&name, NAME_MAX_BYTES);
+    for (int i = 0; i < n; i++)
+        (void)buffer_append_char(&name, 'k');
+    assert_int_equal(buffer_append_string(&name, behind), 0);
+    assert_nothing(buffer_bytes(&name), kind);
+    buffer_finish(&name);
+}
+
 static void other_names_mean_nothing(void **state)
 {
     (void)state;
@@ -219,14 +231,10 @@ static void other_names_are_no_prefix(void **state)
                                         "#ED#A0#BD#ED#B8#80+"};
     for (size_t i = 0; i < ARRAY_SIZE(names); i++)
         assert_nothing(bytes_of(names[i]), NAME_PREFIX);
-    char name[NAME_MAX_BYTES + 1];
-    memset(name, 'k', sizeof(name));
-    name[241] = '+';
-    assert_nothing((struct bytes){name, 242}, NAME_PREFIX);
+    assert_long_nothing(241, "+", NAME_PREFIX);
     /* a cut key's name has the digest last */
-    memcpy(name + 236, "#~0123456789abcdef+", 19);
-    assert_nothing((struct bytes){name, 255}, NAME_PREFIX);
-    assert_nothing((struct bytes){name, 255}, NAME_PARTITION);
+    assert_long_nothing(236, "#~0123456789abcdef+", NAME_PREFIX);
+    assert_long_nothing(236, "#~0123456789abcdef+", NAME_PARTITION);
 }
 
 static uint32_t random_state = 5;
@@ -342,14 +350,11 @@ static void long_keys_are_cut_between_characters(void **state)
 static void a_short_name_is_not_cut(void **state)
 {
     (void)state;
-    char name[NAME_MAX_BYTES];
-    memset(name, 'k', sizeof(name));
     assert_nothing(B("#~0123456789abcdef"), NAME_PARTITION);
     assert_nothing(B("k#~0123456789abcdef.json"), NAME_ENTITY);
-    memcpy(name + 228, "#~0123456789abcdef", 18);
-    assert_nothing((struct bytes){name, 246}, NAME_PARTITION); /* nine bytes more had room */
-    memcpy(name + 223, "#~0123456789abcdef.json", 23);
-    assert_nothing((struct bytes){name, 246}, NAME_ENTITY);
+    /* nine bytes more had room */
+    assert_long_nothing(228, "#~0123456789abcdef", NAME_PARTITION);
+    assert_long_nothing(223, "#~0123456789abcdef.json", NAME_ENTITY);
 }
 
 static void the_digest_is_of_the_whole_key(void **state)

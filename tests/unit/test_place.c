@@ -257,6 +257,7 @@ static void a_prefix_ends_behind_all_that_starts_so(void **state)
         "table/\xF0\x9F\x98\x80+/#ED#A0#BD+",
         "table/\xF0\x9F\x98\x80+/#ED#A0#BD",
         "table/\xF0\x9F\x98\x80+/\xF0\x9F\x98\x81",
+        "table/\xF0\x9F\x8F\xBF+/#ED#A0#BC\xEE\x80\x80z+", /* in its range, but not below it */
     };
     assert_directories(DIRECTORY_AUTO, expected, ARRAY_SIZE(expected));
     assert_absent(DIRECTORY_AUTO, absent, ARRAY_SIZE(absent));

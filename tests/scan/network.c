@@ -19,12 +19,11 @@ struct network {
     struct page **pages; /* answers that the engine may still hold */
     size_t held, held_capacity;
     uint64_t seed;
-    uint32_t tokens; /* each is different, or the seam would take them for a circle */
+    uint64_t tokens; /* each is different, or the seam would take them for a circle */
 };
 
 struct token { /* then the position where it goes on */
-    uint64_t query;
-    uint32_t number;
+    uint64_t query, number;
 };
 
 static uint64_t hash_bytes(uint64_t hash, struct bytes bytes)
@@ -66,28 +65,25 @@ static int find_begin(const struct network *self, const struct query *query, siz
     return 0;
 }
 
-/* The first row of the next partition, if there is one before `end`. */
-static size_t find_border(const struct rows *rows, size_t begin, size_t end)
+static bool is_border(const struct rows *rows, size_t row)
 {
-    struct bytes key = position_partition_key(rows->positions[begin]);
-    size_t row = begin;
-    while (row < end && bytes_equal(position_partition_key(rows->positions[row]), key))
-        row++;
-    return row;
+    return row > 0 && row < rows->count &&
+           !bytes_equal(position_partition_key(rows->positions[row - 1]),
+                        position_partition_key(rows->positions[row]));
 }
 
-static size_t choose_rows(struct network *self, size_t begin, size_t end, bool *ret_is_border)
+static size_t choose_rows(struct network *self, size_t begin, size_t end)
 {
     const struct network_options *options = self->options;
-    *ret_is_border = false;
     if (random_percent(&self->seed, options->empty_percent))
         return begin;
     if (end > begin && random_percent(&self->seed, options->short_percent))
         return begin + 1 + random_below(&self->seed, end - begin);
-    if (end > begin && random_percent(&self->seed, options->border_percent)) {
-        *ret_is_border = true;
-        return find_border(self->rows, begin, end);
-    }
+    size_t border = begin + 1;
+    while (border < end && !is_border(self->rows, border))
+        border++;
+    if (border < end && random_percent(&self->seed, options->border_percent))
+        return border;
     return end;
 }
 
@@ -102,8 +98,7 @@ static int network_query(struct table_store *store, const struct query *query, s
         return r;
     size_t end = MAX(rows_seek(self->rows, query->range.hi), row);
     size_t page_end = MIN(end, row + (size_t)query->top);
-    bool is_border;
-    size_t stop = choose_rows(self, row, page_end, &is_border);
+    size_t stop = choose_rows(self, row, page_end);
     bool is_cut = stop < page_end || (stop == row && self->options->empty_percent > 0 &&
                                       random_percent(&self->seed, self->options->empty_percent));
     for (size_t i = row; i < stop && r == 0; i++)
@@ -111,7 +106,10 @@ static int network_query(struct table_store *store, const struct query *query, s
     if (r < 0 || (stop == end && !is_cut))
         return r;
     struct bytes next = stop < self->rows->count ? self->rows->positions[stop] : query->range.hi;
-    return make_token(self, query, is_border ? position_partition_key(next) : next, ret_next);
+    if (stop > row && is_border(self->rows, stop) &&
+        random_percent(&self->seed, self->options->border_percent))
+        next = position_partition_key(next);
+    return make_token(self, query, next, ret_next);
 }
 
 static void network_destroy(struct table_store *store)

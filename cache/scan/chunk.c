@@ -218,10 +218,43 @@ bool chunk_take(struct chunk *chunk, struct run *ret)
     return true;
 }
 
+static void swap(struct buffer *a, struct buffer *b)
+{
+    struct buffer c = *a;
+    *a = *b;
+    *b = c;
+}
+
 void chunk_join(struct chunk *chunk, struct chunk *next)
 {
+    if (chunk->waiting_rows == 0)
+        chunk->taken_before = next->taken_before;
     TAILQ_CONCAT(&chunk->runs, &next->runs, link);
     chunk->waiting_rows += next->waiting_rows;
     chunk->waiting_bytes += next->waiting_bytes;
     next->waiting_rows = next->waiting_bytes = 0;
+    swap(&chunk->cursor, &next->cursor);
+    swap(&chunk->end, &next->end);
+    if (!chunk_is_begun(next))
+        return;
+    if (!chunk_is_begun(chunk))
+        swap(&chunk->first, &next->first);
+    swap(&chunk->page_first, &next->page_first);
+    swap(&chunk->last, &next->last);
+    chunk->rows += next->rows;
+    chunk->page_rows = next->page_rows;
+}
+
+bool chunk_let_go(struct chunk *chunk)
+{
+    const struct waiting_run *first = TAILQ_FIRST(&chunk->runs);
+    if (!first || set(&chunk->cursor, page_position(first->run.page, first->run.begin)) < 0)
+        return false;
+    chunk->rows -= MIN(chunk->waiting_rows, chunk->rows);
+    struct run run;
+    while (chunk_take(chunk, &run))
+        run_finish(&run);
+    chunk_give_back(chunk);
+    chunk->is_far = true;
+    return true;
 }

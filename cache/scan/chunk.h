@@ -28,7 +28,9 @@ struct chunk {
     /* what it has shown */
     struct buffer first, last, page_first; /* positions; `page_first` and `last` of its last page */
     size_t rows, page_rows;                /* in all; of its last page */
-    double pages_left;                     /* estimated; the one that is on its way not counted */
+    double pages_left;                     /* estimated, behind the cursor */
+    double taken_before; /* pages of the scan that were taken when its first waiting page came */
+    bool is_far;         /* it was let go: not to be asked before it is its turn */
 };
 
 TAILQ_HEAD(chunk_list, chunk);
@@ -50,8 +52,10 @@ int chunk_ask(struct chunk *chunk, struct range *ret_range);
 int chunk_tell(struct chunk *chunk, struct answer *answer, struct run *ret_run);
 void chunk_give_back(struct chunk *chunk);
 bool chunk_take(struct chunk *chunk, struct run *ret); /* the next rows; false: none wait */
-/* `next` is DONE as well and right behind: its rows become the chunk's. */
+/* Both are DONE, `next` is right behind: its range and rows become the chunk's. */
 void chunk_join(struct chunk *chunk, struct chunk *next);
+/* Forgets the rows that wait: they are to be asked again. false: out of memory. Not ASKED. */
+bool chunk_let_go(struct chunk *chunk);
 
 bool chunk_is_begun(const struct chunk *chunk); /* it has shown a row */
 

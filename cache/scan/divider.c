@@ -9,19 +9,20 @@
 #define GALLOP_BEGIN  1.5   /* pages ahead */
 #define GALLOP_STEP   1.6   /* at least, from one jump to the next */
 #define LEAST_WIDTH   1e-12 /* of what was seen: never 0 */
+#define SIBLING_MAX   8     /* guesses at other partitions at a time */
 #define KEY_MAX_BYTES ((size_t)16 << 10)
 
 int divider_init(struct divider *divider, size_t page_rows)
 {
     *divider = (struct divider){.page_rows = page_rows};
-    buffer_init(&divider->sibling_end, KEY_MAX_BYTES);
+    buffer_init(&divider->greatest_row_key, KEY_MAX_BYTES);
     int r = key_model_create(&divider->partition_keys);
     return r < 0 ? r : key_model_create(&divider->row_keys);
 }
 
 void divider_finish(struct divider *divider)
 {
-    buffer_finish(&divider->sibling_end);
+    buffer_finish(&divider->greatest_row_key);
     key_model_destroy(divider->partition_keys);
     key_model_destroy(divider->row_keys);
 }
@@ -30,6 +31,7 @@ static int learn_position(struct divider *divider, struct bytes previous, struct
 {
     struct bytes before = position_partition_key(previous), key = position_partition_key(position);
     bool is_new = previous.size == 0 || !bytes_equal(before, key);
+    divider->partitions += is_new;
     int r = is_new ? key_model_learn(divider->partition_keys, before, key) : 0;
     if (r < 0)
         return r;
@@ -38,35 +40,27 @@ static int learn_position(struct divider *divider, struct bytes previous, struct
                            position_row_key(position));
 }
 
-/* The page goes from one partition to another: how does the first end? Its siblings may alike. */
-static int learn_end(struct divider *divider, const struct run *run)
+static int learn_greatest(struct divider *divider, struct bytes row_key)
 {
-    struct bytes key = position_partition_key(page_position(run->page, run->begin));
-    size_t lo = run->begin, hi = run->end;
-    while (hi - lo > 1) {
-        size_t middle = lo + (hi - lo) / 2;
-        if (bytes_equal(position_partition_key(page_position(run->page, middle)), key))
-            lo = middle;
-        else
-            hi = middle;
-    }
-    struct bytes end = position_row_key(page_position(run->page, lo));
-    if (hi == run->end || bytes_compare(end, buffer_bytes(&divider->sibling_end)) <= 0)
+    if (bytes_compare(row_key, buffer_bytes(&divider->greatest_row_key)) <= 0)
         return 0;
-    buffer_clear(&divider->sibling_end);
-    return buffer_append(&divider->sibling_end, end);
+    buffer_clear(&divider->greatest_row_key);
+    return buffer_append(&divider->greatest_row_key, row_key);
 }
 
 int divider_learn(struct divider *divider, struct bytes previous, const struct run *run)
 {
-    size_t rows = run->end - run->begin, step = MAX(rows / SAMPLES, 1);
+    size_t step = MAX((run->end - run->begin) / SAMPLES, 1);
     int r = 0;
     for (size_t row = run->begin; row < run->end && r == 0; row += step) {
         struct bytes position = page_position(run->page, row);
         r = learn_position(divider, previous, position);
+        if (r == 0)
+            r = learn_greatest(divider, position_row_key(position));
         previous = position;
     }
-    return r < 0 ? r : learn_end(divider, run);
+    struct bytes last = page_position(run->page, run->end - 1);
+    return r < 0 ? r : learn_greatest(divider, position_row_key(last));
 }
 
 /* What a chunk has shown of the keys that it can be divided by. */
@@ -108,9 +102,9 @@ static void look_inside(const struct divider *divider, const struct chunk *chunk
     } else if (ret->knows_page) {
         ret->first = ret->page_first;
     }
-    struct bytes sibling_end = buffer_bytes(&divider->sibling_end);
-    if (!ret->has_end && bytes_compare(sibling_end, ret->last) > 0) {
-        ret->end = sibling_end;
+    struct bytes greatest = buffer_bytes(&divider->greatest_row_key);
+    if (!ret->has_end && bytes_compare(greatest, ret->last) > 0) {
+        ret->end = greatest;
         ret->has_end = true;
     }
 }
@@ -179,31 +173,59 @@ static void consider_gallop(const struct divider *divider, const struct chunk *c
     division->pages = sqrt(pages * division->pages);
 }
 
-void divider_plan(const struct divider *divider, const struct chunk *chunk, struct division *ret)
+/* Reading in one partition of several: where it ends, and where others may be. */
+static void plan_partition(const struct divider *divider, const struct axis *axis,
+                           struct division *division)
+{
+    division->kind = DIVISION_PARTITION;
+    division->has_siblings = divider->partitions > 1;
+    division->is_ladder = needs_ladder(division);
+    division->begin = key_model_place(division->model, axis->last, division->common);
+    division->end = place_end(division, axis);
+}
+
+/* The chunk's keys and what they share; false: it has shown none where it is reading. */
+static bool look(const struct divider *divider, const struct chunk *chunk, struct axis *axis,
+                 struct division *ret)
 {
     struct range left = {buffer_bytes(&chunk->cursor), buffer_bytes(&chunk->end)};
     struct bytes key = position_partition_key(buffer_bytes(&chunk->last));
-    bool is_in_last = position_has_row(left.lo) && is_in_partition(&chunk->cursor, key);
-    struct axis axis;
     *ret = (struct division){.is_inside = range_is_in_partition(left), .pages = 1};
-    if (ret->is_inside && !is_in_last)
-        return;
+    if (ret->is_inside && !is_in_partition(&chunk->cursor, key))
+        return false;
     if (ret->is_inside)
-        look_inside(divider, chunk, &axis);
+        look_inside(divider, chunk, axis);
     else
-        look_at_partitions(chunk, &axis);
+        look_at_partitions(chunk, axis);
     ret->model = ret->is_inside ? divider->row_keys : divider->partition_keys;
-    ret->last = axis.last;
-    ret->common = axis.has_end ? common_size(axis.first, axis.end) : 0;
-    ret->shared = axis.knows_page ? shared_size(axis.page_first, axis.last) : 0;
-    bool is_dense = !ret->is_inside && is_in_last && is_in_partition(&chunk->page_first, key);
-    if (is_dense || needs_ladder(ret)) {
-        ret->kind = is_dense ? DIVISION_PARTITION : DIVISION_LADDER;
-        ret->pages = MAX(UNKNOWN_PAGES, axis.rows / (double)divider->page_rows);
+    ret->last = axis->last;
+    ret->common = axis->has_end ? common_size(axis->first, axis->end) : 0;
+    ret->shared = axis->knows_page ? shared_size(axis->page_first, axis->last) : 0;
+    return true;
+}
+
+/* The last page and what comes next are in one partition. */
+static bool is_dense(const struct chunk *chunk)
+{
+    struct bytes key = position_partition_key(buffer_bytes(&chunk->last));
+    return position_has_row(buffer_bytes(&chunk->cursor)) && is_in_partition(&chunk->cursor, key) &&
+           is_in_partition(&chunk->page_first, key);
+}
+
+void divider_plan(const struct divider *divider, const struct chunk *chunk, struct division *ret)
+{
+    struct axis axis;
+    if (!look(divider, chunk, &axis, ret))
         return;
+    ret->pages = MAX(UNKNOWN_PAGES, axis.rows / (double)divider->page_rows);
+    if (!ret->is_inside && is_dense(chunk)) {
+        plan_partition(divider, &axis, ret);
+    } else if (needs_ladder(ret)) {
+        ret->kind = DIVISION_LADDER;
+    } else {
+        plan_evenly(divider, &axis, ret);
+        consider_gallop(divider, chunk, &axis, ret);
     }
-    plan_evenly(divider, &axis, ret);
-    consider_gallop(divider, chunk, &axis, ret);
 }
 
 /* Behind all keys that begin as the last one does, up to a depth: from deep to flat. */
@@ -238,39 +260,55 @@ static int append_even(const struct division *division, int index, int pieces, d
                                 begin + piece * index, piece / 4, ret);
 }
 
-/* A key becomes the position of the first row that it may stand before. */
-static int append_position(const struct division *division, const struct chunk *chunk,
-                           struct bytes key, struct buffer *ret)
+/* Index 1 is the partition's end, the others are where partitions behind it may be. */
+static int append_sibling(const struct division *division, int index, int pieces,
+                          struct buffer *ret)
 {
-    if (key.size == 0)
+    pieces = MIN(pieces - 1, SIBLING_MAX);
+    if (!division->has_siblings || index > pieces)
         return 0;
-    if (!division->is_inside)
-        return position_append(ret, key, BYTES_LITERAL(""));
-    return position_append(ret, position_partition_key(buffer_bytes(&chunk->last)), key);
+    if (division->is_ladder)
+        return append_rung(division, index - 1, pieces, ret);
+    double piece = (division->end - division->begin) / pieces;
+    if (piece <= 0)
+        return 0;
+    return key_model_append_key(division->model, bytes_first(division->last, division->common),
+                                division->begin + piece * (index - 1), piece / 4, ret);
+}
+
+static int append_key(const struct division *division, int index, int pieces, double reach,
+                      struct buffer *ret)
+{
+    switch (division->kind) {
+    case DIVISION_NONE:
+        return 0;
+    case DIVISION_EVEN:
+        return append_even(division, index, pieces, reach, ret);
+    case DIVISION_GALLOP:
+        return append_jump(division, index, pieces, ret);
+    case DIVISION_LADDER:
+        return append_rung(division, index, pieces, ret);
+    case DIVISION_PARTITION:
+        return append_sibling(division, index, pieces, ret);
+    }
+    return 0;
 }
 
 int divider_append_point(const struct division *division, const struct chunk *chunk, int index,
                          int pieces, double reach, struct buffer *ret)
 {
+    if (division->kind == DIVISION_PARTITION && index == 1) {
+        (void)buffer_append(ret, division->last);
+        return buffer_append_string(ret, POSITION_AFTER);
+    }
     _cleanup_(buffer_finish) struct buffer key;
     buffer_init(&key, KEY_MAX_BYTES);
-    int r = 0;
-    switch (division->kind) {
-    case DIVISION_NONE:
-        break;
-    case DIVISION_EVEN:
-        r = append_even(division, index, pieces, reach, &key);
-        break;
-    case DIVISION_GALLOP:
-        r = append_jump(division, index, pieces, &key);
-        break;
-    case DIVISION_LADDER:
-        r = append_rung(division, index, pieces, &key);
-        break;
-    case DIVISION_PARTITION:
-        if (index == 1)
-            (void)buffer_append(ret, division->last);
-        return index == 1 ? buffer_append_string(ret, POSITION_AFTER) : 0;
-    }
-    return r < 0 ? r : append_position(division, chunk, buffer_bytes(&key), ret);
+    int r = append_key(division, index, pieces, reach, &key);
+    if (r < 0 || key.size == 0)
+        return r;
+    /* the first row that it may stand before */
+    if (!division->is_inside)
+        return position_append(ret, buffer_bytes(&key), BYTES_LITERAL(""));
+    struct bytes partition_key = position_partition_key(buffer_bytes(&chunk->last));
+    return position_append(ret, partition_key, buffer_bytes(&key));
 }

@@ -8,7 +8,8 @@
 struct divider { /* of one scan */
     size_t page_rows;
     struct key_model *partition_keys, *row_keys;
-    struct buffer sibling_end; /* the greatest row key that a partition was seen to end with */
+    struct buffer greatest_row_key; /* seen: its siblings may reach as far */
+    size_t partitions;              /* seen; some may be counted twice */
 };
 
 int divider_init(struct divider *divider, size_t page_rows);
@@ -35,6 +36,8 @@ struct division {
     size_t common, shared; /* bytes of it that all keys share, that the last page's shared */
     double begin, end;     /* the places of the last key and of the end */
     double page_width;     /* so much place takes a page */
+    bool is_ladder;        /* of DIVISION_PARTITION: how the partitions behind it are found */
+    bool has_siblings;     /* of it: other partitions were seen, so there may be more */
 };
 
 /* The chunk has shown a row. */

@@ -1,9 +1,10 @@
 /* A key is read byte by byte. What may follow a beginning is learned by context: the place in the
- * key where all keys are equally long (ids, counters, times), else the two bytes before, else the
- * one before. A context counts in how many different beginnings each byte followed, not how many
+ * key where all keys are equally long (ids, counters, times), else the three bytes before, else the
+ * two before. A context counts in how many different beginnings each byte followed, not how many
  * keys had it: a thousand keys that start alike say once that keys may start so. Bytes that were
  * not seen yet, but belong to an alphabet that was (digits, hexadecimal, letters, a script), share
- * a part of the weight that shrinks with what was seen.
+ * a part of the weight that shrinks with what was seen. Keys come in order, so what lies between
+ * two bytes seen at one place was mostly not looked at yet, and weighs as much as a byte seen once.
  *
  * Each byte takes its share of the interval of the beginning before it, as in arithmetic coding. */
 #include "cache/scan/key_model.h"
@@ -11,13 +12,15 @@
 #include "client/text/unicode.h"
 
 #define PLACES    64   /* contexts of keys that are equally long; behind them the others serve */
-#define PAIRS     1024 /* two bytes share a context by chance: a little noise, no harm */
-#define CONTEXTS  (PLACES + 256 + PAIRS)
+#define TAILS     4096 /* some share a context by chance: a little noise, no harm */
+#define CONTEXTS  (PLACES + TAILS)
 #define LENGTHS   256
 #define DEPTH_MAX 24    /* bytes that one place is made of */
 #define WIDTH_MIN 1e-13 /* of an interval: then double has no more digits */
 #define ESCAPE    0.5   /* weight of what was not seen, of the number of different bytes seen */
+#define BETWEEN   1.0   /* weight of what was not seen between two that were */
 #define FEW       4     /* distinct beginnings that say too little about what follows */
+#define EXPECTED  0.8   /* share of the weight that nearly always follows */
 
 struct follower {        /* what followed in one context */
     uint8_t counts[256]; /* halved together when one is full */
@@ -62,17 +65,15 @@ static size_t place_context(size_t index)
     return index < PLACES ? index : CONTEXTS;
 }
 
-static size_t single_context(struct bytes key, size_t index)
+/* Of the bytes before; CONTEXTS: there are not so many. */
+static size_t tail_context(struct bytes key, size_t index, size_t length)
 {
-    return PLACES + (index > 0 ? byte_at(key, index - 1) : 0);
-}
-
-static size_t pair_context(struct bytes key, size_t index)
-{
-    if (index < 2)
+    if (index < length)
         return CONTEXTS;
-    unsigned pair = byte_at(key, index - 2) * 256 + byte_at(key, index - 1);
-    return PLACES + 256 + pair * 40503U % 65536 * PAIRS / 65536;
+    uint32_t hash = 2166136261U; /* FNV-1a */
+    for (size_t i = index - length; i < index; i++)
+        hash = (hash ^ byte_at(key, i)) * 16777619U;
+    return PLACES + (hash ^ hash >> 16) % TAILS;
 }
 
 static void count_byte(struct follower *follower, unsigned byte)
@@ -124,9 +125,9 @@ int key_model_learn(struct key_model *model, struct bytes previous, struct bytes
         count_byte(&model->anywhere, byte);
         r = learn_byte(model, place_context(i), byte);
         if (r == 0)
-            r = learn_byte(model, single_context(key, i), byte);
+            r = learn_byte(model, tail_context(key, i, 2), byte);
         if (r == 0)
-            r = learn_byte(model, pair_context(key, i), byte);
+            r = learn_byte(model, tail_context(key, i, 3), byte);
     }
     return r;
 }
@@ -143,14 +144,14 @@ static bool has_seen_enough(const struct follower *follower)
 static const struct follower *find_follower(const struct key_model *model, struct bytes key,
                                             size_t index)
 {
-    const struct follower *follower = NULL;
-    if (model->usual_length > 0 && index < PLACES)
-        follower = model->contexts[place_context(index)];
-    else if (index >= 2)
-        follower = model->contexts[pair_context(key, index)];
-    if (model->usual_length == 0 && !has_seen_enough(follower))
-        follower = model->contexts[single_context(key, index)];
-    return follower ? follower : &model->anywhere;
+    if (model->usual_length > 0 && index < PLACES && model->contexts[index])
+        return model->contexts[index];
+    for (size_t length = 3; length >= 2; length--) {
+        size_t context = tail_context(key, index, length);
+        if (context < CONTEXTS && has_seen_enough(model->contexts[context]))
+            return model->contexts[context];
+    }
+    return &model->anywhere;
 }
 
 static bool holds_any(const bool set[256], unsigned first, unsigned last)
@@ -211,24 +212,52 @@ static void complete(const struct key_model *model, bool set[256])
     }
 }
 
+/* What may stand there: bytes that were seen, anywhere where keys have no places, and the alphabets
+ * of these. */
+static void find_alphabet(const struct key_model *model, const struct follower *follower,
+                          bool set[256])
+{
+    for (size_t i = 0; i < 256; i++)
+        set[i] =
+            follower->counts[i] > 0 || (model->usual_length == 0 && model->anywhere.counts[i] > 0);
+    complete(model, set);
+}
+
+struct span { /* of the bytes that were seen in a context */
+    unsigned first, last, seen;
+};
+
+static struct span find_span(const struct follower *follower)
+{
+    struct span span = {.first = 256};
+    for (unsigned i = 0; i < 256; i++) {
+        if (follower->counts[i] == 0)
+            continue;
+        span.first = MIN(span.first, i);
+        span.last = i;
+        span.seen++;
+    }
+    return span;
+}
+
 static void weigh(const struct key_model *model, struct bytes key, size_t index,
                   struct weights *ret)
 {
     const struct follower *follower = find_follower(model, key, index);
+    struct span span = find_span(follower);
     bool set[256];
-    unsigned seen = 0, unseen = 0;
-    for (size_t i = 0; i < 256; i++) {
-        seen += follower->counts[i] > 0;
-        set[i] =
-            follower->counts[i] > 0 || (model->usual_length == 0 && model->anywhere.counts[i] > 0);
-    }
-    complete(model, set);
-    for (size_t i = 0; i < 256; i++)
+    unsigned unseen = 0;
+    find_alphabet(model, follower, set);
+    for (unsigned i = 0; i < 256; i++)
         unseen += set[i] && follower->counts[i] == 0;
-    double rest = unseen > 0 ? MIN(ESCAPE, (seen + 1) * ESCAPE / unseen) : 0, sum = 0;
-    for (size_t i = 0; i < 256; i++) {
+    double rest = unseen > 0 ? MIN(ESCAPE, (span.seen + 1) * ESCAPE / unseen) : 0, sum = 0;
+    for (unsigned i = 0; i < 256; i++) {
+        bool is_between = model->usual_length > 0 && span.first < i && i < span.last;
         ret->sums[i] = sum;
-        sum += follower->counts[i] > 0 ? follower->counts[i] : set[i] ? rest : 0;
+        if (follower->counts[i] > 0)
+            sum += follower->counts[i];
+        else if (set[i])
+            sum += is_between ? BETWEEN : rest;
     }
     ret->sums[256] = sum;
 }
@@ -255,7 +284,7 @@ bool key_model_expects(const struct key_model *model, struct bytes key, size_t i
     struct weights weights;
     weigh(model, key, index, &weights);
     unsigned byte = byte_at(key, index);
-    return weights.sums[byte + 1] - weights.sums[byte] > 0.8 * weights.sums[256];
+    return weights.sums[byte + 1] - weights.sums[byte] > EXPECTED * weights.sums[256];
 }
 
 /* The bytes begin a character of three bytes (or two); the least that does so and is legal. */

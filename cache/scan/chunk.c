@@ -27,16 +27,25 @@ static int set(struct buffer *buffer, struct bytes bytes)
     return buffer_append(buffer, bytes);
 }
 
+#define BUFFERS 7
+
+static void list_buffers(struct chunk *chunk, struct buffer *ret[BUFFERS])
+{
+    struct buffer *const buffers[BUFFERS] = {&chunk->cursor,    &chunk->end,   &chunk->query.lo,
+                                             &chunk->query.hi,  &chunk->first, &chunk->last,
+                                             &chunk->page_first};
+    memcpy(ret, buffers, sizeof(buffers));
+}
+
 int chunk_create(struct range range, struct chunk **ret)
 {
     _cleanup_(chunk_destroyp) struct chunk *chunk = calloc(1, sizeof(*chunk));
     if (!chunk)
         return -ENOMEM;
     TAILQ_INIT(&chunk->runs);
-    struct buffer *const buffers[] = {&chunk->cursor,    &chunk->end,   &chunk->query.lo,
-                                      &chunk->query.hi,  &chunk->first, &chunk->last,
-                                      &chunk->page_first};
-    for (size_t i = 0; i < ARRAY_SIZE(buffers); i++)
+    struct buffer *buffers[BUFFERS];
+    list_buffers(chunk, buffers);
+    for (size_t i = 0; i < BUFFERS; i++)
         buffer_init(buffers[i], POSITION_MAX_BYTES);
     (void)buffer_append(&chunk->cursor, range.lo);
     int r = buffer_append(&chunk->end, range.hi);
@@ -53,10 +62,9 @@ void chunk_destroy(struct chunk *chunk)
     struct run run;
     while (chunk_take(chunk, &run))
         run_finish(&run);
-    struct buffer *const buffers[] = {&chunk->cursor,    &chunk->end,   &chunk->query.lo,
-                                      &chunk->query.hi,  &chunk->first, &chunk->last,
-                                      &chunk->page_first};
-    for (size_t i = 0; i < ARRAY_SIZE(buffers); i++)
+    struct buffer *buffers[BUFFERS];
+    list_buffers(chunk, buffers);
+    for (size_t i = 0; i < BUFFERS; i++)
         buffer_finish(buffers[i]);
     continuation_destroy(chunk->token);
     free(chunk);
@@ -225,6 +233,17 @@ static void swap(struct buffer *a, struct buffer *b)
     *b = c;
 }
 
+/* What `next` has shown lies behind what the chunk has. */
+static void join_shown(struct chunk *chunk, struct chunk *next)
+{
+    if (!chunk_is_begun(chunk))
+        swap(&chunk->first, &next->first);
+    swap(&chunk->page_first, &next->page_first);
+    swap(&chunk->last, &next->last);
+    chunk->rows += next->rows;
+    chunk->page_rows = next->page_rows;
+}
+
 void chunk_join(struct chunk *chunk, struct chunk *next)
 {
     if (chunk->waiting_rows == 0)
@@ -235,14 +254,8 @@ void chunk_join(struct chunk *chunk, struct chunk *next)
     next->waiting_rows = next->waiting_bytes = 0;
     swap(&chunk->cursor, &next->cursor);
     swap(&chunk->end, &next->end);
-    if (!chunk_is_begun(next))
-        return;
-    if (!chunk_is_begun(chunk))
-        swap(&chunk->first, &next->first);
-    swap(&chunk->page_first, &next->page_first);
-    swap(&chunk->last, &next->last);
-    chunk->rows += next->rows;
-    chunk->page_rows = next->page_rows;
+    if (chunk_is_begun(next))
+        join_shown(chunk, next);
 }
 
 bool chunk_let_go(struct chunk *chunk)

@@ -19,7 +19,7 @@ struct chunk {
     enum chunk_state state;
     uint64_t id;               /* of its request */
     struct buffer cursor, end; /* what is before the cursor is known */
-    struct range_ends {        /* of the query that the token belongs to */
+    struct {                   /* the query that the token belongs to */
         struct buffer lo, hi;
     } query;
     struct continuation *token; /* NULL: asked from the cursor, then [cursor, end) */

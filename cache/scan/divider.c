@@ -109,18 +109,10 @@ static void look_inside(const struct divider *divider, const struct chunk *chunk
     }
 }
 
-static size_t shared_size(struct bytes a, struct bytes b)
-{
-    size_t n = 0;
-    while (n < a.size && n < b.size && a.data[n] == b.data[n])
-        n++;
-    return n;
-}
-
 /* Bytes that every key from `lo` to before `hi` begins with. */
 static size_t common_size(struct bytes lo, struct bytes hi)
 {
-    size_t n = shared_size(lo, hi);
+    size_t n = key_shared_size(lo, hi);
     bool is_successor = hi.size == n + 1 && lo.size > n &&
                         (unsigned char)hi.data[n] == (unsigned char)lo.data[n] + 1;
     return is_successor ? n + 1 : n;
@@ -138,7 +130,7 @@ static bool needs_ladder(const struct division *division)
 static double place_end(const struct division *division, const struct axis *axis)
 {
     if (!axis->has_end || axis->end.size <= division->common ||
-        shared_size(axis->end, division->last) < division->common)
+        key_shared_size(axis->end, division->last) < division->common)
         return 1;
     return key_model_place(division->model, axis->end, division->common);
 }
@@ -200,7 +192,7 @@ static bool look(const struct divider *divider, const struct chunk *chunk, struc
     ret->model = ret->is_inside ? divider->row_keys : divider->partition_keys;
     ret->last = axis->last;
     ret->common = axis->has_end ? common_size(axis->first, axis->end) : 0;
-    ret->shared = axis->knows_page ? shared_size(axis->page_first, axis->last) : 0;
+    ret->shared = axis->knows_page ? key_shared_size(axis->page_first, axis->last) : 0;
     return true;
 }
 

@@ -108,7 +108,7 @@ static void learn_length(struct key_model *model, size_t size)
         model->usual_length = 0;
 }
 
-static size_t shared_size(struct bytes a, struct bytes b)
+size_t key_shared_size(struct bytes a, struct bytes b)
 {
     size_t n = 0;
     while (n < a.size && n < b.size && a.data[n] == b.data[n])
@@ -120,7 +120,7 @@ int key_model_learn(struct key_model *model, struct bytes previous, struct bytes
 {
     learn_length(model, key.size);
     int r = 0;
-    for (size_t i = shared_size(previous, key); i < key.size && r == 0; i++) {
+    for (size_t i = key_shared_size(previous, key); i < key.size && r == 0; i++) {
         unsigned byte = byte_at(key, i);
         count_byte(&model->anywhere, byte);
         r = learn_byte(model, place_context(i), byte);

@@ -25,6 +25,8 @@ int key_model_append_key(const struct key_model *model, struct bytes common, dou
 /* Does the byte at `index` nearly always stand where it does? Then keys part elsewhere. */
 bool key_model_expects(const struct key_model *model, struct bytes key, size_t index);
 
+size_t key_shared_size(struct bytes a, struct bytes b); /* bytes that both begin with */
+
 DEFINE_CLEANUP(struct key_model *, key_model_destroy);
 
 #endif

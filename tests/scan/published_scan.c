@@ -329,22 +329,54 @@ static int push_start(struct published_scan *self)
     return r;
 }
 
-int published_scan_create(const struct published_options *options, struct scan **ret)
+static struct published_scan *new_scan(const struct published_options *options)
 {
-    if (!are_valid(options))
-        return -EINVAL;
     struct published_scan *self = calloc(1, sizeof(*self));
     if (!self)
-        return -ENOMEM;
-    _cleanup_(scan_destroyp) struct scan *scan = &self->scan;
+        return NULL;
     self->scan.ops = &published_ops;
     self->options = *options;
     buffer_init(&self->last, MAX_BYTES);
     buffer_init(&self->lo, MAX_BYTES);
     buffer_init(&self->hi, MAX_BYTES);
+    return self;
+}
+
+int published_scan_create(const struct published_options *options, struct scan **ret)
+{
+    if (!are_valid(options))
+        return -EINVAL;
+    struct published_scan *self = new_scan(options);
+    if (!self)
+        return -ENOMEM;
+    _cleanup_(scan_destroyp) struct scan *scan = &self->scan;
     int r = push_start(self);
     if (r < 0)
         return r;
     *ret = TAKE_PTR(scan);
     return 0;
+}
+
+int published_scan_split(struct scan *scan, struct scan **ret)
+{
+    struct published_scan *self = (struct published_scan *)scan;
+    struct steps *stack = &self->stack;
+    size_t at = 0;
+    while (at < stack->count && stack->items[at].kind == STEP_ROWS)
+        at++;
+    *ret = NULL;
+    if (at == stack->count)
+        return 0;
+    struct published_scan *other = new_scan(&self->options);
+    if (!other)
+        return -ENOMEM;
+    struct step step = stack->items[at];
+    stack->count--;
+    memmove(&stack->items[at], &stack->items[at + 1], (stack->count - at) * sizeof(step));
+    int r = push(&other->stack, &step);
+    if (r < 0)
+        scan_destroy(&other->scan);
+    else
+        *ret = &other->scan;
+    return r;
 }

@@ -23,5 +23,8 @@ struct published_options {
 int published_scan_create(const struct published_options *options, struct scan **ret);
 /* Of the item that was taken last: does it begin a segment? The pages of a segment follow. */
 bool published_scan_begins_segment(const struct scan *scan);
+/* The distributed version: hands a step that was not begun yet over to a scan of its own, so the
+ * two can be driven at once; they no longer keep one order. *ret NULL: there is none. */
+int published_scan_split(struct scan *scan, struct scan **ret);
 
 #endif

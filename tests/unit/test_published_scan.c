@@ -171,6 +171,25 @@ static void run(const struct published_options *options, struct table_store *sto
     scan_destroy(scan);
 }
 
+/* Every step in a scan of its own, begun as soon as it is known; takes the scan. */
+static void run_split(struct scan *scan, struct table_store *store, struct run_log *log)
+{
+    struct scan_item item;
+    enum scan_state state;
+    while ((state = scan_take(scan, &item)) != SCAN_END) {
+        if (state == SCAN_ITEM) {
+            log_item(log, scan, &item.rows);
+            run_finish(&item.rows);
+            continue;
+        }
+        ask_store(scan, store, NULL, log);
+        struct scan *other;
+        while (published_scan_split(scan, &other) == 0 && other)
+            run_split(other, store, log);
+    }
+    scan_destroy(scan);
+}
+
 static struct memory_store *fill(const char *table)
 {
     struct memory_store *memory = memory_store_create();
@@ -244,6 +263,39 @@ static void published_cases_hold(void **state)
         count++;
     }
     assert_int_equal(count, 30);
+}
+
+static void assert_same_rows(struct bytes rows, struct bytes expected)
+{
+    assert_int_equal(rows.size, expected.size);
+    while (expected.size > 0) {
+        size_t size = (size_t)(bytes_find(expected, B(",")) + 1 - expected.data);
+        assert_non_null(bytes_find(rows, bytes_first(expected, size)));
+        expected = bytes_skip(expected, size);
+    }
+}
+
+static void steps_that_are_handed_over_ask_and_find_the_same(void **state)
+{
+    (void)state;
+    const cJSON *item;
+    cJSON_ArrayForEach(item, member(cases, "cases"))
+    {
+        struct memory_store *memory = fill(text_of(item, "table"));
+        struct published_options options = options_of(item);
+        struct run_log whole, split;
+        struct scan *scan;
+        run(&options, &memory->store, &whole);
+        run_log_init(&split);
+        assert_int_equal(published_scan_create(&options, &scan), 0);
+        run_split(scan, &memory->store, &split);
+        assert_int_equal(split.requests, whole.requests);
+        assert_int_equal(split.empties, whole.empties);
+        assert_same_rows(buffer_bytes(&split.rows), buffer_bytes(&whole.rows));
+        run_log_finish(&whole);
+        run_log_finish(&split);
+        table_store_destroy(&memory->store);
+    }
 }
 
 static const cJSON *find_case(const char *id)
@@ -478,6 +530,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(published_cases_hold),
+        cmocka_unit_test(steps_that_are_handed_over_ask_and_find_the_same),
         WITH_FOLDER(a_projection_is_passed_on),
         cmocka_unit_test(wrong_options_are_refused),
         cmocka_unit_test(the_worked_example_is_traced_query_for_query),

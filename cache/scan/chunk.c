@@ -248,14 +248,18 @@ void chunk_join(struct chunk *chunk, struct chunk *next)
 {
     if (chunk->waiting_rows == 0)
         chunk->taken_before = next->taken_before;
-    TAILQ_CONCAT(&chunk->runs, &next->runs, link);
+    struct waiting_run *waiting;
+    while ((waiting = TAILQ_FIRST(&next->runs))) {
+        TAILQ_REMOVE(&next->runs, waiting, link);
+        TAILQ_INSERT_TAIL(&chunk->runs, waiting, link);
+    }
     chunk->waiting_rows += next->waiting_rows;
     chunk->waiting_bytes += next->waiting_bytes;
     next->waiting_rows = next->waiting_bytes = 0;
-    swap(&chunk->cursor, &next->cursor);
-    swap(&chunk->end, &next->end);
     if (chunk_is_begun(next))
         join_shown(chunk, next);
+    swap(&chunk->cursor, &next->cursor);
+    swap(&chunk->end, &next->end);
 }
 
 bool chunk_let_go(struct chunk *chunk)

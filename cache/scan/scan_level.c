@@ -198,6 +198,7 @@ static int settle_common(struct level_scan *self)
             bytes_compare(buffer_bytes(&last->hi), buffer_bytes(&behind)) > 0)
             return 0;
     }
+    buffer_clear(&self->common); /* of an error, too */
     r = buffer_append(&self->common, common);
     if (r < 0)
         return r;
@@ -361,6 +362,7 @@ static enum scan_state level_take(struct scan *scan, struct scan_item *ret)
 {
     struct level_scan *self = (struct level_scan *)scan;
     struct known_list *list = &self->jumps.map.list;
+    (void)decide(self); /* which there may have been no memory for before */
     struct known *item = self->taken ? TAILQ_NEXT(self->taken, link) : TAILQ_FIRST(list);
     bool is_decided = self->fate == FATE_PARTITIONS || self->fate == FATE_CHILDREN;
     while (item && item->gap && item->gap->is_needless)

@@ -82,7 +82,8 @@ static double place_of_end(const struct splitter *splitter, struct bytes hi, str
     return bytes_start_with(hi, common) ? key_model_place(splitter->model, hi, common.size) : 1;
 }
 
-double splitter_pages(const struct splitter *splitter, const struct gap *gap)
+/* How many pages are left in the gap, as dense as its last was. */
+static double pages_left(const struct splitter *splitter, const struct gap *gap)
 {
     struct bytes begin = buffer_bytes(&gap->begin), hi = buffer_bytes(&gap->hi);
     size_t common = shared_in_range(begin, hi);
@@ -169,8 +170,9 @@ static int end_like_key(struct buffer *at, const struct gap *gap)
     return at->size == key.size ? buffer_append_string(at, POSITION_AFTER) : 0;
 }
 
-int splitter_cut_evenly(struct splitter *splitter, struct partition_map *map, struct known *item,
-                        size_t cuts)
+/* Where the model has it that as many keys lie in each piece. */
+static int cut_evenly(struct splitter *splitter, struct partition_map *map, struct known *item,
+                      size_t cuts)
 {
     _cleanup_(buffer_finish) struct buffer at, common;
     struct bytes lo = border_key(buffer_bytes(&item->gap->lo));
@@ -218,8 +220,9 @@ static int append_child(const struct splitter *splitter, const struct line *line
     return is_behind ? buffer_append_string(ret, POSITION_AFTER) : 0;
 }
 
-int splitter_cut_children(struct splitter *splitter, struct partition_map *map, struct known *item,
-                          struct bytes common, bool is_behind, size_t cuts)
+/* Between what may stand behind `common`; `is_behind`: behind the partition that it makes. */
+static int cut_children(struct splitter *splitter, struct partition_map *map, struct known *item,
+                        struct bytes common, bool is_behind, size_t cuts)
 {
     _cleanup_(buffer_finish) struct buffer at;
     struct bytes lo = border_key(buffer_bytes(&item->gap->lo));
@@ -327,15 +330,14 @@ static int cut_gap(struct splitter *splitter, struct partition_map *map, struct 
                    const struct bytes *children, size_t cuts)
 {
     if (children)
-        return splitter_cut_children(splitter, map, item, *children,
-                                     is_whole_child(item, *children), cuts);
+        return cut_children(splitter, map, item, *children, is_whole_child(item, *children), cuts);
     _cleanup_(buffer_finish) struct buffer key;
     struct gap *gap = item->gap;
     struct bytes end = buffer_bytes(&gap->end);
     size_t common;
     buffer_init(&key, KEY_MAX_BYTES);
     if (surprises(splitter, gap, &common) <= SURPRISES)
-        return splitter_cut_evenly(splitter, map, item, cuts);
+        return cut_evenly(splitter, map, item, cuts);
     size_t shared = shared_characters(buffer_bytes(&gap->begin), end);
     int r = buffer_append(&key, shared == end.size ? without_last(end) : bytes_first(end, shared));
     return r < 0 ? r : splitter_cut_as_ladder(map, item, buffer_bytes(&key), common, MIN(cuts, 8));
@@ -356,7 +358,7 @@ static double pages_to_cut(const struct splitter *splitter, const struct known *
         return 0;
     if (children && is_within_child(gap, *children))
         return PAGES_MAX;
-    double pages = splitter_pages(splitter, gap);
+    double pages = pages_left(splitter, gap);
     return pages >= 2 * PAGES_MIN ? pages : 0;
 }
 

@@ -17,29 +17,19 @@ void splitter_finish(struct splitter *splitter);
 /* Before the map is told: the page is the answer to this gap. */
 int splitter_learn(struct splitter *splitter, const struct known *item, const struct page *page);
 
-/* Until `idle` gaps are open, if it is worth it. `children`: a prefix, and what may stand behind it
- * is sought; NULL: partitions are. */
+/* Cuts open gaps until there are `idle` of them, if it is worth it. `children`: a prefix, and what
+ * may stand behind it is sought; NULL: partitions are. */
 int splitter_fill(struct splitter *splitter, struct partition_map *map, size_t idle,
                   const struct bytes *children);
 
-/* How many pages are left in the gap; unknown: some. */
-double splitter_pages(const struct splitter *splitter, const struct gap *gap);
 /* How many more guesses may be made now, at most `idle`. */
 size_t splitter_credit(const struct splitter *splitter, const struct partition_map *map,
                        size_t idle);
-
-/* These cut one open gap without a token, `cuts` times at most. */
-
-/* Evenly by the model. */
-int splitter_cut_evenly(struct splitter *splitter, struct partition_map *map, struct known *item,
-                        size_t cuts);
-/* Behind what starts with `key`, with `key` less a character, and so on down to its first `common`
- * bytes: to learn what all keys share. */
+/* Cuts one open gap without a token, `cuts` times at most: behind what starts with `key`, with
+ * `key` less a character, and so on down to its first `common` bytes, to learn what all keys share.
+ */
 int splitter_cut_as_ladder(struct partition_map *map, struct known *item, struct bytes key,
                            size_t common, size_t cuts);
-/* Between what may stand behind `common`; `is_behind`: behind the partition that it makes. */
-int splitter_cut_children(struct splitter *splitter, struct partition_map *map, struct known *item,
-                          struct bytes common, bool is_behind, size_t cuts);
 
 /* Whole characters, in bytes: */
 size_t shared_characters(struct bytes a, struct bytes b);

@@ -171,22 +171,27 @@ static void advance(struct queue *queue, struct scan *scan)
     }
 }
 
+/* To its end; the rows it found. */
+static uint64_t drive(struct queue *queue, struct scan *scan)
+{
+    uint64_t rows = 0;
+    struct scan_item item;
+    for (enum scan_state state; (state = scan_take(scan, &item)) != SCAN_END;) {
+        if (state == SCAN_WAIT) {
+            advance(queue, scan);
+            continue;
+        }
+        rows += item.rows.end - item.rows.begin;
+        run_finish(&item.rows);
+    }
+    return rows;
+}
+
 static void *run_worker(void *context)
 {
     struct queue *queue = context;
-    for (struct scan *scan; (scan = take_scan(queue)) != NULL;) {
-        uint64_t rows = 0;
-        struct scan_item item;
-        for (enum scan_state state; (state = scan_take(scan, &item)) != SCAN_END;) {
-            if (state == SCAN_WAIT) {
-                advance(queue, scan);
-                continue;
-            }
-            rows += item.rows.end - item.rows.begin;
-            run_finish(&item.rows);
-        }
-        end_scan(queue, scan, rows);
-    }
+    for (struct scan *scan; (scan = take_scan(queue)) != NULL;)
+        end_scan(queue, scan, drive(queue, scan));
     return NULL;
 }
 

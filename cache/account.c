@@ -4,42 +4,13 @@
 
 #include <stdatomic.h>
 
-#define POSITION_MAX_BYTES  ((size_t)64 << 10)
-#define FIRST_ROWS          32 /* of a directory that is looked up: what most of them hold */
-#define NAMES_ONLY_QUARTERS 3  /* of the cache: a longer listing would drive out its own begin */
-#define AHEAD_PART          8  /* of the cache: the most that is read ahead of one who opens */
+#define FIRST_ROWS 32 /* of a directory that is looked up: what most of them hold */
 
 struct account {
     struct view view;
     struct table_store *store;
     struct failure_log *failures;
 };
-
-/* Everything that reads; what was created stays with the account when a later one fails. */
-static int create_view(struct account *account, const struct clock *clock,
-                       const struct account_options *options)
-{
-    struct view *view = &account->view;
-    view->clock = clock;
-    view->ttl_ms = options->ttl_ms;
-    view->names_only_bytes = options->cache_bytes / 4 * NAMES_ONLY_QUARTERS;
-    atomic_init(&view->numbers, 2);
-    int r = range_cache_create(options->cache_bytes, &view->cache);
-    if (r < 0)
-        return r;
-    struct reader_source source = {.store = account->store,
-                                   .cache = view->cache,
-                                   .clock = clock,
-                                   .orders = &view->orders,
-                                   .ttl_ms = options->ttl_ms};
-    r = reader_create(&source, &view->reader);
-    if (r == 0)
-        r = overlay_create(view->cache, view->reader, &view->overlay);
-    if (r == 0)
-        r = process_history_create(options->ttl_ms, options->cache_bytes / AHEAD_PART,
-                                   &view->history);
-    return r;
-}
 
 int account_create(struct table_store *store, const struct clock *clock,
                    const struct account_options *options, failure_sink *sink, void *sink_context,
@@ -51,7 +22,7 @@ int account_create(struct table_store *store, const struct clock *clock,
         return -ENOMEM;
     }
     account->store = store;
-    int r = create_view(account, clock, options);
+    int r = view_init(&account->view, store, clock, options);
     if (r == 0)
         r = failure_log_create(sink, sink_context, &account->failures);
     if (r < 0)
@@ -64,10 +35,7 @@ void account_destroy(struct account *account)
 {
     if (!account)
         return;
-    process_history_destroy(account->view.history);
-    overlay_destroy(account->view.overlay);
-    reader_destroy(account->view.reader);
-    range_cache_destroy(account->view.cache);
+    view_finish(&account->view);
     table_store_destroy(account->store);
     failure_log_destroy(account->failures);
     free(account);
@@ -163,7 +131,10 @@ static int find_first(struct account *account, struct caller *caller, const char
     struct ahead ahead = {.top = FIRST_ROWS};
     struct seen seen = {0};
     _Atomic uint64_t *numbers = &account->view.numbers;
-    int r = ask(account, caller, &question, &ahead, &seen);
+    _cleanup_(page_unrefp) struct page *page = NULL;
+    int r = view_walk(&account->view, caller, range, &question, &page);
+    if (r >= 0)
+        r = ask(account, caller, &question, &ahead, &seen);
     if (r == 0)
         return call_fail(&caller->call, -ENOENT, "%s", absent);
     if (r < 0)
@@ -172,6 +143,18 @@ static int find_first(struct account *account, struct caller *caller, const char
                                   : atomic_fetch_add(numbers, 1);
     run_finish(&seen.run);
     return 0;
+}
+
+/* Its first row is that of its first partition, too: with one number for both, a walk would take
+ * them for a loop. */
+static int find_prefix(struct account *account, struct caller *caller,
+                       const struct directory *directory, uint64_t *ret_number)
+{
+    int r = find_first(account, caller, directory->table, directory->range,
+                       "no partition starts so", ret_number);
+    if (r == 0)
+        *ret_number = 0;
+    return r;
 }
 
 static int find_table(struct account *account, struct caller *caller, const char *table,
@@ -191,8 +174,11 @@ int account_find_directory(struct account *account, struct caller *caller,
     case DIRECTORY_TABLES: /* an account is always there */
         *ret_number = account_number(account, NULL);
         return 0;
+    case DIRECTORY_AUTO:
     case DIRECTORY_FLAT:
-        return find_table(account, caller, directory->table, ret_number);
+        if (directory_is_table(directory))
+            return find_table(account, caller, directory->table, ret_number);
+        return find_prefix(account, caller, directory, ret_number);
     case DIRECTORY_ENTITIES:
         return find_first(account, caller, directory->table, directory->range, "no such partition",
                           ret_number);
@@ -220,6 +206,8 @@ int account_append_metrics(struct account *account, struct buffer *ret)
 {
     struct range_cache_stats cache;
     struct reader_stats reader;
+    struct request_window_stats window;
+    request_window_stats(account->view.window, &window);
     range_cache_stats(account->view.cache, &cache);
     reader_stats(account->view.reader, &reader);
     const struct {
@@ -236,6 +224,10 @@ int account_append_metrics(struct account *account, struct buffer *ret)
         {"tablefuse_flights_total", "counter", "Readings from the service.", reader.flights},
         {"tablefuse_joined_total", "counter", "Questions that waited for another's reading.",
          reader.joined},
+        {"tablefuse_window_size", "gauge", "Requests of scans that may be in flight at once.",
+         (uint64_t)window.size},
+        {"tablefuse_window_shrunk_total", "counter", "How often the service was found too busy.",
+         window.shrunk},
     };
     int r = 0;
     for (size_t i = 0; i < ARRAY_SIZE(metrics); i++)

@@ -13,6 +13,8 @@ struct clock;
 struct account_options {
     int64_t ttl_ms;     /* how old an answer may be */
     size_t cache_bytes; /* of what was read */
+    int parallelism;    /* requests of scans at once */
+    int fanout; /* a directory with so many partitions lists them, with more their prefixes */
 };
 
 /* Takes the store, on failure, too. The sink is told each failure that failure_log_add is told. */
@@ -25,7 +27,7 @@ void account_destroy(struct account *account); /* takes NULL; no listing may be 
 int account_find(struct account *account, struct caller *caller, struct address address,
                  struct entity *ret);
 /* Is there such a table, a partition with a row in `range`? 0 or -ENOENT; the same of valid_ms.
- * ret_number: st_ino, that of its listing where one is known. */
+ * ret_number: st_ino, that of its listing; 0: none is known. */
 int account_find_directory(struct account *account, struct caller *caller,
                            const struct directory *directory, uint64_t *ret_number);
 /* st_ino; NULL: a new one */

@@ -1,6 +1,5 @@
 #include "cache/bookmarks.h"
-
-#define POSITION_MAX_BYTES ((size_t)16 << 10)
+#include "client/position.h"
 
 void bookmarks_init(struct bookmarks *bookmarks, uint64_t spacing)
 {

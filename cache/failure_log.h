@@ -13,6 +13,7 @@ struct failure_record { /* fs/ turns table and position into a path when it is r
     const char *command;   /* who asked; may be NULL */
     const char *table;     /* NULL: the account */
     struct bytes position; /* an entity; without NUL: a partition; empty: the table */
+    bool is_prefix;        /* position: what the keys of a directory start with */
     struct failure failure;
 };
 

@@ -1,14 +1,15 @@
 #include "cache/listing.h"
 #include "cache/bookmarks.h"
+#include "cache/level.h"
+#include "cache/prefetch.h"
 #include "cache/view.h"
 
-#define POSITION_MAX_BYTES ((size_t)64 << 10)
-#define STARTS_MAX_BYTES   ((size_t)64 << 20)
-#define BOOKMARK_SPACING   1000
-#define ANSWER_BYTES       ((size_t)32 << 20) /* to ask for at once, if rows are as large as before */
-#define TELL_EVERY_MS      1000               /* that the process still reads here */
-#define NOWHERE            UINT64_MAX         /* first of a window that lost its place */
-#define JUMP_TOP_MIN       16 /* enough where partitions are huge: of each page one key is used */
+#define STARTS_MAX_BYTES ((size_t)64 << 20)
+#define BOOKMARK_SPACING 1000
+#define ANSWER_BYTES     ((size_t)32 << 20) /* to ask for at once, if rows are as large as before */
+#define TELL_EVERY_MS    1000               /* that the process still reads here */
+#define NOWHERE          UINT64_MAX         /* first of a window that lost its place */
+#define JUMP_TOP_MIN     16 /* enough where partitions are huge: of each page one key is used */
 
 /* The entries that one run of rows gave, cookies first + 1 to first + n: each row, or each row that
  * begins a partition. */
@@ -23,15 +24,18 @@ struct window {
 
 struct listing {
     struct view *view;
-    enum directory_kind kind;
+    struct directory directory; /* views of the next three */
     char *table;
-    struct buffer lo, hi; /* of the directory */
-    struct window window;
-    int top;              /* rows to ask for */
-    size_t fetched_bytes; /* for this listing */
+    struct buffer lo, hi;
+    struct level *level; /* of DIRECTORY_AUTO it has the names, and what is below is not used */
     struct stamp began;
-    int64_t told_ms;              /* when the process's history was last told */
-    bool is_started, is_complete; /* complete: nothing is behind the window */
+    int64_t told_ms; /* when the process's history was last told */
+    bool is_started;
+    bool is_complete; /* nothing is behind the window */
+    struct window window;
+    struct prefetch prefetch;
+    int top;             /* rows to ask for */
+    size_t listed_bytes; /* of the pages that it showed, whoever brought them */
     struct bookmarks bookmarks;
 };
 
@@ -79,7 +83,7 @@ int listing_create(struct view *view, const struct directory *directory, struct 
     if (!listing)
         return -ENOMEM;
     listing->view = view;
-    listing->kind = directory->kind;
+    prefetch_init(&listing->prefetch, view);
     listing->top = TABLE_STORE_PAGE_ROWS;
     window_init(&listing->window);
     buffer_init(&listing->lo, POSITION_MAX_BYTES);
@@ -92,6 +96,17 @@ int listing_create(struct view *view, const struct directory *directory, struct 
     int r = MIN(listing->lo.error, listing->hi.error);
     if (r < 0)
         return r;
+    listing->directory =
+        (struct directory){.kind = directory->kind,
+                           .table = listing->table,
+                           .range = {buffer_bytes(&listing->lo), buffer_bytes(&listing->hi)}};
+    /* below the longest prefix there are partitions alone, and may be many */
+    if (directory->kind == DIRECTORY_AUTO && directory->range.lo.size >= PREFIX_MAX_BYTES)
+        listing->directory.kind = DIRECTORY_FLAT;
+    else if (directory->kind == DIRECTORY_AUTO)
+        r = level_create(view, &listing->directory, &listing->level);
+    if (r < 0)
+        return r;
     *ret = TAKE_PTR(listing);
     return 0;
 }
@@ -100,6 +115,8 @@ void listing_close(struct listing *listing)
 {
     if (!listing)
         return;
+    level_destroy(listing->level);
+    prefetch_reset(&listing->prefetch);
     window_finish(&listing->window);
     buffer_finish(&listing->lo);
     buffer_finish(&listing->hi);
@@ -108,28 +125,16 @@ void listing_close(struct listing *listing)
     free(listing);
 }
 
-static struct directory directory_of(const struct listing *listing)
-{
-    return (struct directory){.kind = listing->kind,
-                              .table = listing->table,
-                              .range = {buffer_bytes(&listing->lo), buffer_bytes(&listing->hi)}};
-}
-
 static int begin_anew(struct listing *listing, const struct caller *caller)
 {
-    struct directory directory = directory_of(listing);
     listing->is_started = true;
     listing->is_complete = false;
-    listing->began = view_listing_begins(listing->view, caller, &directory);
-    listing->fetched_bytes = 0;
+    listing->began = view_listing_begins(listing->view, caller, &listing->directory);
+    listing->listed_bytes = 0;
+    prefetch_reset(&listing->prefetch);
     listing->told_ms = 0;
     bookmarks_clear(&listing->bookmarks);
     return window_stand(&listing->window, 0, buffer_bytes(&listing->lo));
-}
-
-static struct stamp since(const struct listing *listing)
-{
-    return view_listing_since(listing->view, listing->began);
 }
 
 /* The process lists here, and has left where it came from. */
@@ -140,15 +145,12 @@ static void tell_history(struct listing *listing, const struct caller *caller)
     if (listing->told_ms != 0 && now_ms - listing->told_ms < TELL_EVERY_MS)
         return;
     listing->told_ms = now_ms;
-    struct directory directory = {
-        .kind = listing->kind,
-        .table = listing->table,
-        .range = {buffer_bytes(&listing->lo), buffer_bytes(&listing->hi)}};
     _cleanup_(region_finish) struct region left;
     region_init(&left);
-    if (process_history_listed(view->history, caller->process, &directory,
+    if (process_history_listed(view->history, caller->process, &listing->directory,
                                listing->began.asked_ms + view->ttl_ms, now_ms, &left))
         range_cache_passed(view->cache, left.table, left.range);
+    view_walk_comes_to(view, caller, &listing->directory);
 }
 
 /* The window's entries are partitions: the rows that begin one. */
@@ -177,8 +179,9 @@ static int position_behind_entry(const struct listing *listing, size_t i, struct
 {
     const struct window *window = &listing->window;
     struct bytes position = page_position(window->run.page, window_row(window, i));
-    return position_behind(ret, listing->kind == DIRECTORY_FLAT ? position_partition_key(position)
-                                                                : position);
+    return position_behind(ret, listing->directory.kind == DIRECTORY_FLAT
+                                    ? position_partition_key(position)
+                                    : position);
 }
 
 /* Of partitions: fewer rows while pages hold one partition, of which one key is used; more where
@@ -186,7 +189,7 @@ static int position_behind_entry(const struct listing *listing, size_t i, struct
 static void adapt_top(struct listing *listing, const struct seen *seen)
 {
     size_t rows = listing->window.run.end - listing->window.run.begin;
-    if (listing->kind == DIRECTORY_FLAT && listing->window.n == 1 && rows >= JUMP_TOP_MIN)
+    if (listing->directory.kind == DIRECTORY_FLAT && listing->window.n == 1 && rows >= JUMP_TOP_MIN)
         listing->top = JUMP_TOP_MIN;
     else if (listing->window.n * 4 >= rows)
         listing->top = MIN(listing->top * 4, TABLE_STORE_PAGE_ROWS);
@@ -207,7 +210,7 @@ static int window_turn(struct listing *listing, struct seen *seen)
     window->run = seen->run;
     seen->run = (struct run){0};
     window->asked_ms = seen->asked_ms;
-    if (listing->kind == DIRECTORY_FLAT)
+    if (listing->directory.kind == DIRECTORY_FLAT)
         r = mark_partitions(window);
     else
         window->n = window->run.end - window->run.begin;
@@ -217,19 +220,51 @@ static int window_turn(struct listing *listing, struct seen *seen)
     return position_behind_entry(listing, window->n - 1, &window->end);
 }
 
+/* More than this would drive out what was listed first, before it is opened. */
+static bool is_long(const struct listing *listing)
+{
+    return listing->listed_bytes > view_names_only_bytes(listing->view);
+}
+
+static enum prefetch_kind choose_prefetch(const struct listing *listing, bool names_suffice)
+{
+    switch (listing->directory.kind) {
+    case DIRECTORY_TABLES:
+        return PREFETCH_NONE;
+    case DIRECTORY_AUTO:
+    case DIRECTORY_FLAT:
+        return PREFETCH_PARTITIONS;
+    case DIRECTORY_ENTITIES:
+        break;
+    }
+    return names_suffice && is_long(listing) ? PREFETCH_KEYS : PREFETCH_ROWS;
+}
+
 static int ask(struct listing *listing, struct caller *caller, bool names_suffice, struct seen *ret)
 {
-    bool is_flat = listing->kind == DIRECTORY_FLAT;
-    bool is_long = listing->fetched_bytes > listing->view->names_only_bytes;
+    struct view *view = listing->view;
+    enum prefetch_kind kind = choose_prefetch(listing, names_suffice);
     struct question question = {
         .table = listing->table,
         .range = {buffer_bytes(&listing->window.end), buffer_bytes(&listing->hi)},
-        .since = since(listing),
-        .keys_suffice = names_suffice || is_flat};
-    struct ahead ahead = {.top = listing->top, .keys_only = is_flat || (names_suffice && is_long)};
+        .since = view_listing_since(view, listing->began),
+        .keys_suffice = names_suffice || kind == PREFETCH_PARTITIONS};
+    struct ahead ahead = {.top = listing->top, .keys_only = kind != PREFETCH_ROWS};
+    _cleanup_(page_unrefp) struct page *page = NULL;
     if (range_is_empty(question.range))
         return 0;
-    return overlay_next(listing->view->overlay, caller, &question, &ahead, ret);
+    int r = prefetch_reach(&listing->prefetch, caller, kind, listing->directory.range, &question,
+                           &page);
+    if (r < 0)
+        return r;
+    return overlay_next(view->overlay, caller, &question, &ahead, ret);
+}
+
+/* ENOENT would be the end to who reads. */
+static int vanished(struct caller *caller)
+{
+    caller->call.failure.error = -ESTALE;
+    return -ESTALE;
 }
 
 /* Half a window may be there: the next call seeks its place from a bookmark. */
@@ -240,21 +275,23 @@ static int lose_window(struct listing *listing, struct caller *caller, int r)
     return call_fail(&caller->call, r, "no memory for a page of names");
 }
 
+/* Its part of the page. */
+static size_t run_bytes(const struct run *run)
+{
+    return page_bytes(run->page) / page_rows(run->page) * (run->end - run->begin);
+}
+
 /* The window moves on. */
 static int fill(struct listing *listing, struct caller *caller, bool names_suffice)
 {
     struct seen seen = {0};
     int r = ask(listing, caller, names_suffice, &seen);
-    if (r == -ENOENT) {
-        caller->call.failure.error = -ESTALE;
-        return -ESTALE;
-    }
     if (r < 0)
-        return r;
+        return r == -ENOENT ? vanished(caller) : r;
     listing->is_complete = r == 0;
-    listing->fetched_bytes += seen.fetched_bytes;
     if (r == 0)
         return 0;
+    listing->listed_bytes += run_bytes(&seen.run);
     r = window_turn(listing, &seen);
     run_finish(&seen.run);
     return r < 0 ? lose_window(listing, caller, r) : 0;
@@ -279,8 +316,8 @@ static bool will_not_do(const struct listing *listing, bool names_suffice)
     const struct window *window = &listing->window;
     if (!window->run.page)
         return false;
-    return window->asked_ms < since(listing).asked_ms ||
-           (listing->kind == DIRECTORY_ENTITIES && !names_suffice &&
+    return window->asked_ms < view_listing_since(listing->view, listing->began).asked_ms ||
+           (listing->directory.kind == DIRECTORY_ENTITIES && !names_suffice &&
             page_is_keys_only(window->run.page));
 }
 
@@ -305,6 +342,7 @@ static int seek(struct listing *listing, const struct caller *caller, uint64_t c
 static void describe(struct listing *listing, size_t i, struct listing_entry *ret)
 {
     static const enum listing_kind kinds[] = {[DIRECTORY_TABLES] = LISTING_TABLE,
+                                              [DIRECTORY_AUTO] = LISTING_PARTITION,
                                               [DIRECTORY_FLAT] = LISTING_PARTITION,
                                               [DIRECTORY_ENTITIES] = LISTING_ENTITY};
     struct window *window = &listing->window;
@@ -312,11 +350,11 @@ static void describe(struct listing *listing, size_t i, struct listing_entry *re
     size_t row = window_row(window, i);
     struct bytes position = page_position(page, row);
     *ret =
-        (struct listing_entry){.kind = kinds[listing->kind],
+        (struct listing_entry){.kind = kinds[listing->directory.kind],
                                .key = position_partition_key(position),
                                .cookie = window->first + i + 1,
                                .number = page_directory_number(page, row, &listing->view->numbers)};
-    if (listing->kind != DIRECTORY_ENTITIES)
+    if (listing->directory.kind != DIRECTORY_ENTITIES)
         return;
     ret->key = position_row_key(position);
     ret->number = page_number(page, row, &listing->view->numbers);
@@ -324,9 +362,32 @@ static void describe(struct listing *listing, size_t i, struct listing_entry *re
         ret->entity = (struct entity){page, row};
 }
 
+static int next_of_level(struct listing *listing, struct caller *caller, uint64_t cookie,
+                         struct listing_entry *ret)
+{
+    if (cookie == 0 || !listing->is_started) {
+        if (begin_anew(listing, caller) < 0)
+            return call_fail(&caller->call, -ENOMEM, "out of memory");
+        level_begin_anew(listing->level, listing->began);
+    }
+    tell_history(listing, caller);
+    struct level_name name;
+    int r = level_name(listing->level, caller, cookie, &name);
+    if (r <= 0)
+        return r == -ENOENT ? vanished(caller) : r;
+    *ret = (struct listing_entry){.kind = name.is_prefix ? LISTING_PREFIX : LISTING_PARTITION,
+                                  .key = name.key,
+                                  .cookie = cookie + 1,
+                                  .number = name.number};
+    view_set_valid(listing->view, caller, level_asked_ms(listing->level));
+    return 1;
+}
+
 int listing_next(struct listing *listing, struct caller *caller, uint64_t cookie,
                  bool names_suffice, struct listing_entry *ret)
 {
+    if (listing->level)
+        return next_of_level(listing, caller, cookie, ret);
     struct window *window = &listing->window;
     int r = seek(listing, caller, cookie, names_suffice);
     if (r < 0)

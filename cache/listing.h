@@ -12,11 +12,11 @@
 #include "cache/caller.h"
 #include "client/page.h"
 
-enum listing_kind { LISTING_TABLE, LISTING_PARTITION, LISTING_ENTITY };
+enum listing_kind { LISTING_TABLE, LISTING_PREFIX, LISTING_PARTITION, LISTING_ENTITY };
 
 struct listing_entry {
     enum listing_kind kind;
-    struct bytes key;     /* CESU-8; a table's name in ASCII; until the next call */
+    struct bytes key;     /* or prefix: CESU-8; a table's name in ASCII; until the next call */
     struct entity entity; /* of LISTING_ENTITY, whole, borrowed until the next call; no page:
                              nothing but its name is known */
     uint64_t cookie; /* grows from 1; names the place behind this entry for the listing's life */

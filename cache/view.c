@@ -1,4 +1,79 @@
 #include "cache/view.h"
+#include "cache/account.h"
+
+#include <stdatomic.h>
+
+#define COMMIT_WORKERS 1 /* nothing is written yet */
+#define AHEAD_PART     8 /* of the cache: the most that is read ahead of one who opens */
+#define WINDOW_PART    2 /* that a scan runs ahead: with less its splits go badly */
+#define THROUGH_PART   4 /* a directory's that is read whole, where its rows are wanted next */
+
+int view_init(struct view *view, struct table_store *store, const struct clock *clock,
+              const struct account_options *options)
+{
+    view->clock = clock;
+    view->ttl_ms = options->ttl_ms;
+    view->cache_bytes = options->cache_bytes;
+    view->fanout = options->fanout;
+    view->parallelism = options->parallelism;
+    atomic_init(&view->numbers, 2);
+    int r = range_cache_create(options->cache_bytes, &view->cache);
+    if (r < 0)
+        return r;
+    struct reader_source source = {.store = store,
+                                   .cache = view->cache,
+                                   .clock = clock,
+                                   .orders = &view->orders,
+                                   .ttl_ms = options->ttl_ms};
+    const int shares[WORKER_SHARES] = {
+        [WORKER_SCANS] = options->parallelism, [WORKER_COMMITS] = COMMIT_WORKERS};
+    r = reader_create(&source, &view->reader);
+    if (r == 0)
+        r = overlay_create(view->cache, view->reader, &view->overlay);
+    if (r == 0)
+        r = process_history_create(options->ttl_ms, options->cache_bytes / AHEAD_PART,
+                                   &view->history);
+    if (r == 0)
+        r = request_window_create(options->parallelism, &view->window);
+    if (r == 0)
+        r = worker_pool_create(shares, &view->workers);
+    if (r < 0)
+        return r;
+    view->streams = (struct stream_source){.reader = view->reader,
+                                           .overlay = view->overlay,
+                                           .workers = view->workers,
+                                           .window = view->window,
+                                           .clock = clock,
+                                           .kept_ms = MAX(PROCESS_HISTORY_KEPT_MS, options->ttl_ms),
+                                           .live = &view->live_streams,
+                                           .is_closing = &view->is_closing};
+    struct walks_source walks = {view->streams, view_window_bytes(view)}; /* nothing lives yet */
+    return walks_create(&walks, &view->walks);
+}
+
+void view_finish(struct view *view)
+{
+    atomic_store(&view->is_closing, true);
+    walks_destroy(view->walks);
+    worker_pool_destroy(view->workers);
+    request_window_destroy(view->window);
+    process_history_destroy(view->history);
+    overlay_destroy(view->overlay);
+    reader_destroy(view->reader);
+    range_cache_destroy(view->cache);
+}
+
+/* Three quarters: more would drive out its own begin before that is opened. */
+size_t view_names_only_bytes(const struct view *view)
+{
+    return view->cache_bytes / 4 * 3;
+}
+
+size_t view_window_bytes(const struct view *view)
+{
+    size_t streams = atomic_load(&view->live_streams) + 1;
+    return MAX(view->cache_bytes / WINDOW_PART / streams, 1);
+}
 
 /* Of now or later, unless a listing decides: from now on. That is what ttl 0 means. */
 static struct stamp wanted(struct view *view, int64_t now_ms, int64_t not_before_ms, bool is_served)
@@ -22,6 +97,7 @@ struct stamp view_listing_begins(struct view *view, const struct caller *caller,
 {
     int64_t now_ms = clock_now_ms(view->clock);
     bool is_served;
+    walks_end_quiet(view->walks);
     int64_t not_before_ms = process_history_listing_not_before(view->history, caller->process,
                                                                directory, now_ms, &is_served);
     return wanted(view, now_ms, not_before_ms, is_served);
@@ -37,4 +113,61 @@ struct stamp view_listing_since(const struct view *view, struct stamp began)
 void view_set_valid(const struct view *view, struct caller *caller, int64_t asked_ms)
 {
     caller->valid_ms = MAX(asked_ms + view->ttl_ms - clock_now_ms(view->clock), 0);
+}
+
+/* The walk that the caller's process is on here, if it is on one. */
+static int reach(struct view *view, struct caller *caller, struct range directory,
+                 const struct question *question, struct bytes position, struct page **ret_page)
+{
+    int64_t now_ms = clock_now_ms(view->clock);
+    _cleanup_(region_finish) struct region whole;
+    region_init(&whole);
+    if (!question->table || !process_history_walks(view->history, caller->process, question->table,
+                                                   directory, now_ms, &whole))
+        return 0;
+    return walks_reach(view->walks, caller, &whole, position, question->since, ret_page);
+}
+
+int view_walk(struct view *view, struct caller *caller, struct range directory,
+              const struct question *question, struct page **ret_page)
+{
+    _cleanup_(buffer_finish) struct buffer until;
+    buffer_init(&until, POSITION_MAX_BYTES);
+    int r = overlay_misses(view->overlay, question, &until);
+    if (r < 0)
+        return call_fail(&caller->call, r, "out of memory");
+    return r == 0 ? 0 : reach(view, caller, directory, question, buffer_bytes(&until), ret_page);
+}
+
+void view_walk_comes_to(struct view *view, const struct caller *caller,
+                        const struct directory *directory)
+{
+    int64_t now_ms = clock_now_ms(view->clock);
+    struct bytes position = directory->range.lo;
+    _cleanup_(region_finish) struct region whole;
+    region_init(&whole);
+    if (!directory->table ||
+        !process_history_walks(view->history, caller->process, directory->table, directory->range,
+                               now_ms, &whole))
+        return;
+    range_cache_passed(view->cache, directory->table, (struct range){whole.range.lo, position});
+    walks_follow(view->walks, caller->process, directory->table, position);
+}
+
+int view_walk_through(struct view *view, struct caller *caller, const struct question *question)
+{
+    _cleanup_(buffer_finish) struct buffer until;
+    buffer_init(&until, POSITION_MAX_BYTES);
+    size_t bytes = 0;
+    int r;
+    do {
+        _cleanup_(page_unrefp) struct page *page = NULL;
+        r = overlay_lacks(view->overlay, question, &until);
+        if (r < 0)
+            return call_fail(&caller->call, r, "out of memory");
+        if (r > 0)
+            r = reach(view, caller, question->range, question, buffer_bytes(&until), &page);
+        bytes += page ? page_bytes(page) : 0;
+    } while (r > 0 && bytes < view->cache_bytes / THROUGH_PART);
+    return MIN(r, 0);
 }

@@ -1,22 +1,40 @@
 #ifndef CACHE_VIEW_H
 #define CACHE_VIEW_H
 /* What an account and its listings share: the parts that answer questions, and how fresh an answer
- * must be. Filled by account, read-only afterwards but for the counters; any thread. */
+ * must be. Read-only once it is made, but for the counters; any thread. */
 #include "cache/caller.h"
-#include "cache/read/overlay.h"
-#include "cache/read/process_history.h"
+#include "cache/read/walk.h"
 
 struct view {
     struct range_cache *cache;
     struct reader *reader;
     struct overlay *overlay;
     struct process_history *history;
+    struct request_window *window;
+    struct worker_pool *workers;
+    struct walks *walks;
+    struct stream_source streams;
     const struct clock *clock;
     int64_t ttl_ms;
-    size_t names_only_bytes;  /* a listing that has read so much goes on without texts */
+    int fanout, parallelism;
+    size_t cache_bytes;
+    _Atomic bool is_closing;
+    _Atomic size_t live_streams;
     _Atomic uint64_t orders;  /* of stamps */
     _Atomic uint64_t numbers; /* the next inode number; 1 is the root's */
 };
+
+struct account_options;
+
+/* The store outlives it. On failure as much as there is stays, for view_finish. */
+int view_init(struct view *view, struct table_store *store, const struct clock *clock,
+              const struct account_options *options);
+void view_finish(
+    struct view *view); /* nobody is inside; listings that are open send nothing more */
+
+size_t view_names_only_bytes(const struct view *view); /* a listing that has read so much goes on
+                                                          without texts */
+size_t view_window_bytes(const struct view *view);     /* that a scan may run ahead */
 
 /* What the caller's question about a position (of a row, or where a directory begins) wants. */
 struct stamp view_since(struct view *view, const struct caller *caller, const char *table,
@@ -28,5 +46,16 @@ struct stamp view_listing_begins(struct view *view, const struct caller *caller,
 struct stamp view_listing_since(const struct view *view, struct stamp began);
 /* Sets how long the kernel may keep what was asked at asked_ms. */
 void view_set_valid(const struct view *view, struct caller *caller, int64_t asked_ms);
+
+/* What a process that walks through a table misses in the directory is brought by its walk. As
+ * walks_reach: 1: ask again, while ret_page is held; 0: it is known, or not on a walk's way. */
+int view_walk(struct view *view, struct caller *caller, struct range directory,
+              const struct question *question, struct page **ret_page);
+/* The caller's process has come to the directory: what a walk has left behind goes first. */
+void view_walk_comes_to(struct view *view, const struct caller *caller,
+                        const struct directory *directory);
+/* As view_walk for all of the question's range, as far as it has at most a quarter of the cache:
+ * what is below it will be visited next. 0 or -errno. */
+int view_walk_through(struct view *view, struct caller *caller, const struct question *question);
 
 #endif

@@ -23,6 +23,7 @@ struct call {
     void *context;
     const char *command;    /* whom the request is counted for; may be NULL */
     int64_t sent_ms;        /* out: when the last attempt was begun; of a store that retries */
+    int repeats;            /* out: how many attempts failed and were made again; adds up */
     struct failure failure; /* out */
 };
 

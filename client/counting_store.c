@@ -10,7 +10,7 @@ struct row {
     const char *operation;
     char command[COMMAND_SIZE];
     int http_status;
-    uint64_t requests, rows, duration_ms;
+    uint64_t requests, rows, bytes, duration_ms;
 };
 
 struct counting_store {
@@ -60,8 +60,12 @@ static struct row *take_row_locked(struct counting_store *self, const char *oper
     return row;
 }
 
+struct load { /* what a request brought or took */
+    size_t rows, bytes;
+};
+
 static int count(struct counting_store *self, const char *operation, const struct call *call,
-                 int64_t begin_ms, size_t rows, int r)
+                 int64_t begin_ms, struct load load, int r)
 {
     char command[COMMAND_SIZE];
     (void)snprintf(command, sizeof(command), "%s", call->command ? call->command : "");
@@ -71,10 +75,18 @@ static int count(struct counting_store *self, const char *operation, const struc
     (void)pthread_mutex_lock(&self->lock);
     struct row *row = take_row_locked(self, operation, http_status, command);
     row->requests++;
-    row->rows += rows;
+    if (r >= 0) {
+        row->rows += load.rows;
+        row->bytes += load.bytes;
+    }
     row->duration_ms += (uint64_t)duration_ms;
     (void)pthread_mutex_unlock(&self->lock);
     return r;
+}
+
+static struct load load_of_page(struct page_builder *builder)
+{
+    return (struct load){page_builder_rows(builder), page_builder_text(builder)->size};
 }
 
 static int counting_query(struct table_store *store, const struct query *query, struct call *call,
@@ -83,7 +95,7 @@ static int counting_query(struct table_store *store, const struct query *query, 
     struct counting_store *self = (struct counting_store *)store;
     int64_t begin_ms = clock_now_ms(self->clock);
     int r = self->inner->ops->query(self->inner, query, call, builder, ret_next);
-    return count(self, "query", call, begin_ms, r < 0 ? 0 : page_builder_rows(builder), r);
+    return count(self, "query", call, begin_ms, load_of_page(builder), r);
 }
 
 static int counting_get(struct table_store *store, const char *table, struct bytes position,
@@ -92,7 +104,7 @@ static int counting_get(struct table_store *store, const char *table, struct byt
     struct counting_store *self = (struct counting_store *)store;
     int64_t begin_ms = clock_now_ms(self->clock);
     int r = self->inner->ops->get(self->inner, table, position, call, builder);
-    return count(self, "get", call, begin_ms, r < 0 ? 0 : 1, r);
+    return count(self, "get", call, begin_ms, load_of_page(builder), r);
 }
 
 static int counting_list_tables(struct table_store *store, const char *only,
@@ -102,7 +114,7 @@ static int counting_list_tables(struct table_store *store, const char *only,
     struct counting_store *self = (struct counting_store *)store;
     int64_t begin_ms = clock_now_ms(self->clock);
     int r = self->inner->ops->list_tables(self->inner, only, after, call, ret, ret_next);
-    return count(self, "list_tables", call, begin_ms, 0, r);
+    return count(self, "list_tables", call, begin_ms, (struct load){0}, r);
 }
 
 static int counting_write(struct table_store *store, const char *table, const struct write *writes,
@@ -111,11 +123,14 @@ static int counting_write(struct table_store *store, const char *table, const st
     struct counting_store *self = (struct counting_store *)store;
     int64_t begin_ms = clock_now_ms(self->clock);
     int r = self->inner->ops->write(self->inner, table, writes, n, call, ret);
+    struct load load = {.rows = n};
+    for (size_t i = 0; i < n; i++)
+        load.bytes += writes[i].text.size;
     return count(self,
                  n > 1                            ? "batch"
                  : writes[0].kind == WRITE_DELETE ? "delete"
                                                   : "write",
-                 call, begin_ms, r < 0 ? 0 : n, r);
+                 call, begin_ms, load, r);
 }
 
 static int counting_create_table(struct table_store *store, const char *table, struct call *call)
@@ -123,7 +138,7 @@ static int counting_create_table(struct table_store *store, const char *table, s
     struct counting_store *self = (struct counting_store *)store;
     int64_t begin_ms = clock_now_ms(self->clock);
     int r = self->inner->ops->create_table(self->inner, table, call);
-    return count(self, "create_table", call, begin_ms, 0, r);
+    return count(self, "create_table", call, begin_ms, (struct load){0}, r);
 }
 
 static int counting_delete_table(struct table_store *store, const char *table, struct call *call)
@@ -131,7 +146,7 @@ static int counting_delete_table(struct table_store *store, const char *table, s
     struct counting_store *self = (struct counting_store *)store;
     int64_t begin_ms = clock_now_ms(self->clock);
     int r = self->inner->ops->delete_table(self->inner, table, call);
-    return count(self, "delete_table", call, begin_ms, 0, r);
+    return count(self, "delete_table", call, begin_ms, (struct load){0}, r);
 }
 
 static const struct table_store_limits *counting_limits(struct table_store *store)
@@ -181,7 +196,10 @@ static const struct {
     {"tablefuse_requests_total",
      "Requests sent to the service, by HTTP status (0: no answer) and the command they were for.",
      offsetof(struct row, requests)},
-    {"tablefuse_request_rows_total", "Entities that they brought.", offsetof(struct row, rows)},
+    {"tablefuse_request_rows_total", "Entities that they brought or took.",
+     offsetof(struct row, rows)},
+    {"tablefuse_request_bytes_total", "Keys, ETags and texts of these; of a write, its texts.",
+     offsetof(struct row, bytes)},
     {"tablefuse_request_milliseconds_total", "Time that they took.",
      offsetof(struct row, duration_ms)},
 };

@@ -39,6 +39,26 @@ bool position_is_legal_in_key(uint32_t character)
            character != '\\' && character != '#' && character != '?';
 }
 
+static size_t utf8_size(uint32_t character)
+{
+    if (UNICODE_IS_SURROGATE(character))
+        return 9;
+    return character < 0x80 ? 1 : character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
+}
+
+bool prefix_is_showable(struct bytes prefix)
+{
+    size_t size = 0;
+    for (size_t i = 0, n; i < prefix.size && size <= PREFIX_MAX_BYTES; i += n) {
+        uint32_t character;
+        n = cesu8_next(bytes_skip(prefix, i), &character);
+        if (n == 0 || !position_is_legal_in_key(character))
+            return false;
+        size += utf8_size(character);
+    }
+    return size > 0 && size <= PREFIX_MAX_BYTES;
+}
+
 /* The next character in UTF-16 order that a key can hold; false behind the last. A lone surrogate's
  * is the next unit. */
 static bool next_character(uint32_t *character)

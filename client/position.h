@@ -8,7 +8,8 @@
 
 #define POSITION_AFTER                                                                             \
     "\x01" /* appended: the least position behind a row ("p\0r"), or behind a partition ("p") */
-#define POSITION_END "\xff" /* behind every position, so every range has two ends */
+#define POSITION_MAX_BYTES ((size_t)64 << 10) /* far more than two keys can have */
+#define POSITION_END       "\xff" /* behind every position, so every range has two ends */
 
 struct range { /* [lo, hi) */
     struct bytes lo, hi;
@@ -24,6 +25,11 @@ int position_append(struct buffer *ret, struct bytes partition_key, struct bytes
 
 /* Not / \ # ? nor a control character. */
 bool position_is_legal_in_key(uint32_t character);
+
+/* May a level show it as a directory? Not empty, whole characters that a key can hold, and at most
+ * PREFIX_MAX_BYTES in UTF-8 (a lone surrogate, which has none, counts 9: so it is escaped). */
+#define PREFIX_MAX_BYTES 240
+bool prefix_is_showable(struct bytes prefix);
 
 /* The least end behind everything that starts with `prefix`, a piece of one key (no NUL): the next
  * character in UTF-16 order that a key can hold. Nothing behind it: `fallback` is appended. */

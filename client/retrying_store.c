@@ -95,6 +95,7 @@ static int perform(struct retrying_store *self, const struct request *request, s
         if (r < 0)
             break;
         atomic_fetch_add(&self->retries, 1);
+        call->repeats++;
     }
     if (was_ambiguous && request->doubt && is_doubtful(r))
         return request->doubt(self, request, r, call);

@@ -27,6 +27,17 @@ int continuation_create(struct bytes token, struct continuation **ret)
     return 0;
 }
 
+int continuation_create_at(struct bytes position, struct continuation **ret)
+{
+    _cleanup_(continuation_destroyp) struct continuation *continuation = NULL;
+    int r = continuation_create(BYTES_LITERAL(""), &continuation);
+    if (r == 0)
+        r = buffer_append(&continuation->position, position);
+    if (r == 0)
+        *ret = TAKE_PTR(continuation);
+    return r;
+}
+
 struct bytes continuation_token(const struct continuation *continuation)
 {
     return buffer_bytes(&continuation->token);

@@ -13,6 +13,8 @@
  * is too old. Immutable outside the wrappers. */
 struct continuation;
 int continuation_create(struct bytes token, struct continuation **ret); /* for implementers */
+/* No service's: for what is known without it up to `position`. It must not be given to a store. */
+int continuation_create_at(struct bytes position, struct continuation **ret);
 struct bytes continuation_token(const struct continuation *continuation);
 struct bytes continuation_position(const struct continuation *continuation);
 void continuation_destroy(struct continuation *continuation); /* takes NULL */

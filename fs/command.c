@@ -40,6 +40,9 @@ static const char usage[] =
     "  -o ro            read-only (this version always is)\n"
     "  -o ttl=SECONDS   how old an answer may be (default 1; fractions allowed; 0: always ask)\n"
     "  -o cache_size=N  bytes kept of what was read, or 512K, 64M, 2G (default 64M)\n"
+    "  -o parallelism=N requests of a listing or walk at once (default 8)\n"
+    "  -o layout=auto   list prefixes where there are many partitions (default); flat: never\n"
+    "  -o fanout=N      how many are not many (default 512)\n"
     "  -o uid=, gid=    owner of every file (default: who mounts)\n"
     "  -o umask=OCTAL   permissions taken from 0777 and 0666 (default: the mounter's umask)\n"
     "  -o allow_other   other users may enter; the kernel checks the permissions\n"
@@ -84,8 +87,11 @@ static int describe_configuration(const struct mount_command *command, struct bu
     const struct options *options = &command->options;
     (void)mount_source_append_description(command->source, ret);
     return buffer_append_format(
-        ret, "ttl %lld.%03lld\ncache_size %zu\nuid %u\ngid %u\numask %03o\nca_cert %s\n",
+        ret,
+        "ttl %lld.%03lld\ncache_size %zu\nparallelism %d\nlayout %s\nfanout %d\nuid %u\ngid %u\n"
+        "umask %03o\nca_cert %s\n",
         (long long)options->ttl_ms / 1000, (long long)options->ttl_ms % 1000, options->cache_bytes,
+        options->parallelism, options->layout == DIRECTORY_FLAT ? "flat" : "auto", options->fanout,
         options->uid, options->gid, options->umask, options->ca_cert ? options->ca_cert : "-");
 }
 
@@ -127,7 +133,9 @@ static int create_file_system(struct mount_command *command)
 {
     struct file_system *fs = &command->fs;
     const struct account_options options = {.ttl_ms = command->options.ttl_ms,
-                                            .cache_bytes = command->options.cache_bytes};
+                                            .cache_bytes = command->options.cache_bytes,
+                                            .parallelism = command->options.parallelism,
+                                            .fanout = command->options.fanout};
     _cleanup_(place_finish) struct place root = {0};
     fs->clock = &clock_system;
     fs->attributes = (struct attributes){.uid = command->options.uid,
@@ -140,7 +148,7 @@ static int create_file_system(struct mount_command *command)
                            tell_failure, &fs->log, &fs->account);
     if (r < 0)
         return r;
-    r = place_root(mount_source_table(command->source), &root);
+    r = place_root(mount_source_table(command->source), command->options.layout, &root);
     if (r == 0)
         r = inode_table_create(&root, &fs->inodes);
     if (r == 0)

@@ -4,13 +4,15 @@
 
 #include <fuse_lowlevel.h>
 
+#define MAX_PARALLELISM 64
+#define MAX_FANOUT      1000000
 #define MAX_TTL_MS      ((uint64_t)24 * 3600 * 1000)
 #define MAX_CACHE_BYTES ((uint64_t)64 << 30)
 
 /* As they stand on the command line; checked afterwards, because fuse_opt's own numbers take
  * trailing garbage. */
 struct raw_options {
-    char *table, *ca_cert, *ttl, *cache_size, *uid, *gid, *umask;
+    char *table, *ca_cert, *ttl, *cache_size, *parallelism, *fanout, *layout, *uid, *gid, *umask;
     int allow_other, rw;
 };
 
@@ -24,6 +26,9 @@ static const struct fuse_opt option_table[] = {
     TEXT_OPTION(ca_cert),
     TEXT_OPTION(ttl),
     TEXT_OPTION(cache_size),
+    TEXT_OPTION(parallelism),
+    TEXT_OPTION(fanout),
+    TEXT_OPTION(layout),
     TEXT_OPTION(uid),
     TEXT_OPTION(gid),
     TEXT_OPTION(umask),
@@ -39,6 +44,9 @@ static void raw_options_finish(struct raw_options *raw)
     free(raw->ca_cert);
     free(raw->ttl);
     free(raw->cache_size);
+    free(raw->parallelism);
+    free(raw->fanout);
+    free(raw->layout);
     free(raw->uid);
     free(raw->gid);
     free(raw->umask);
@@ -106,10 +114,41 @@ static bool parse_id(const char *text, uint32_t *ret)
     return true;
 }
 
+static bool parse_count(const char *text, uint64_t max, int *ret)
+{
+    uint64_t value;
+    if (!bytes_parse_unsigned(bytes_of(text), max, &value) || value == 0)
+        return false;
+    *ret = (int)value;
+    return true;
+}
+
+static bool parse_layout(const char *text, enum directory_kind *ret)
+{
+    *ret = strcmp(text, "flat") == 0 ? DIRECTORY_FLAT : DIRECTORY_AUTO;
+    return strcmp(text, "flat") == 0 || strcmp(text, "auto") == 0;
+}
+
 static int refuse(const char *option, const char *value, const char *expected)
 {
     (void)fprintf(stderr, "tablefuse: option %s=%s: expected %s\n", option, value, expected);
     return -EINVAL;
+}
+
+/* What says how tables are read and shown. */
+static int check_reading(const struct raw_options *raw, struct options *ret)
+{
+    if (raw->ttl && !options_parse_seconds(raw->ttl, &ret->ttl_ms))
+        return refuse("ttl", raw->ttl, "seconds, at most 86400, for example 0.5");
+    if (raw->cache_size && !options_parse_bytes(raw->cache_size, &ret->cache_bytes))
+        return refuse("cache_size", raw->cache_size, "bytes, at most 64G, for example 64M");
+    if (raw->parallelism && !parse_count(raw->parallelism, MAX_PARALLELISM, &ret->parallelism))
+        return refuse("parallelism", raw->parallelism, "a number from 1 to 64");
+    if (raw->fanout && !parse_count(raw->fanout, MAX_FANOUT, &ret->fanout))
+        return refuse("fanout", raw->fanout, "a number from 1 to 1000000");
+    if (raw->layout && !parse_layout(raw->layout, &ret->layout))
+        return refuse("layout", raw->layout, "auto or flat");
+    return 0;
 }
 
 static int check(const struct raw_options *raw, struct options *ret)
@@ -118,10 +157,9 @@ static int check(const struct raw_options *raw, struct options *ret)
         (void)fprintf(stderr, "tablefuse: option rw: this version mounts read-only\n");
         return -EINVAL;
     }
-    if (raw->ttl && !options_parse_seconds(raw->ttl, &ret->ttl_ms))
-        return refuse("ttl", raw->ttl, "seconds, at most 86400, for example 0.5");
-    if (raw->cache_size && !options_parse_bytes(raw->cache_size, &ret->cache_bytes))
-        return refuse("cache_size", raw->cache_size, "bytes, at most 64G, for example 64M");
+    int r = check_reading(raw, ret);
+    if (r < 0)
+        return r;
     if (raw->uid && !parse_id(raw->uid, &ret->uid))
         return refuse("uid", raw->uid, "a number");
     if (raw->gid && !parse_id(raw->gid, &ret->gid))
@@ -148,6 +186,9 @@ int options_parse(struct fuse_args *args, uid_t uid, gid_t gid, mode_t umask, st
 {
     struct raw_options raw = {0};
     struct options options = {.ttl_ms = OPTIONS_DEFAULT_TTL_MS,
+                              .parallelism = OPTIONS_DEFAULT_PARALLELISM,
+                              .fanout = OPTIONS_DEFAULT_FANOUT,
+                              .layout = DIRECTORY_AUTO,
                               .cache_bytes = OPTIONS_DEFAULT_CACHE_BYTES,
                               .uid = uid,
                               .gid = gid,

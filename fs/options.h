@@ -2,6 +2,7 @@
 #define FS_OPTIONS_H
 /* The options of `tablefuse mount -o`. Parsing is pure but for messages on standard error. One
  * thread. */
+#include "cache/address.h"
 #include "client/base.h"
 #include "fs/tree/attributes.h"
 
@@ -9,12 +10,17 @@ struct fuse_args;
 
 #define OPTIONS_DEFAULT_TTL_MS      1000
 #define OPTIONS_DEFAULT_CACHE_BYTES ((size_t)64 << 20)
+#define OPTIONS_DEFAULT_PARALLELISM 8
+#define OPTIONS_DEFAULT_FANOUT      512
 
 struct options {
     char *table;   /* its directory is the root; NULL: none */
     char *ca_cert; /* a file; NULL: the system's certificates */
     int64_t ttl_ms;
-    size_t cache_bytes; /* of what was read */
+    size_t cache_bytes;         /* of what was read */
+    int parallelism;            /* requests of scans at once */
+    int fanout;                 /* so many partitions are listed themselves */
+    enum directory_kind layout; /* DIRECTORY_AUTO or DIRECTORY_FLAT */
     uid_t uid;
     gid_t gid;
     mode_t umask;

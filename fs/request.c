@@ -49,6 +49,23 @@ static bool is_ordinary(int error, const struct failure *failure)
            (failure->http_status == 0 && (error == -ENAMETOOLONG || error == -ENOTDIR));
 }
 
+/* What a path can be made of. */
+static void locate(const struct place *place, struct failure_record *record)
+{
+    if (place->kind == PLACE_ENTITY) {
+        struct address address = place_address(place);
+        record->table = address.table;
+        record->position = address.position;
+    } else if (place->kind == PLACE_DIRECTORY) {
+        struct directory directory = place_directory(place);
+        struct bytes lo = directory.range.lo;
+        bool is_partition = position_has_row(lo) && position_row_key(lo).size == 0;
+        record->table = directory.table;
+        record->position = is_partition ? position_partition_key(lo) : lo;
+        record->is_prefix = !is_partition && lo.size > 0;
+    }
+}
+
 void request_note(struct request *request, int error, const struct place *place)
 {
     if (is_ordinary(error, &request->caller.call.failure))
@@ -58,16 +75,8 @@ void request_note(struct request *request, int error, const struct place *place)
                                     .command = request->process.command,
                                     .failure = request->caller.call.failure};
     record.failure.error = error;
-    if (place && place->kind == PLACE_ENTITY) {
-        struct address address = place_address(place);
-        record.table = address.table;
-        record.position = address.position;
-    } else if (place && place->kind == PLACE_DIRECTORY) {
-        struct directory directory = place_directory(place);
-        record.table = directory.table;
-        if (directory.kind == DIRECTORY_ENTITIES)
-            record.position = position_partition_key(directory.range.lo);
-    }
+    if (place)
+        locate(place, &record);
     failure_log_add(account_failures(request->fs->account), &record);
 }
 

@@ -2,8 +2,6 @@
 
 #include <assert.h>
 
-#define POSITION_MAX_BYTES ((size_t)16 << 10)
-
 struct overlay {
     struct range_cache *cache;
     struct reader *reader;
@@ -158,4 +156,132 @@ int overlay_next(struct overlay *overlay, struct caller *caller, const struct qu
         return call_fail(&caller->call, r, "no memory for what is known");
     *ret = search.seen;
     return r == KNOWN_ROWS;
+}
+
+/* Where a position behind the run's row begins. */
+static int append_behind(struct buffer *ret, const struct run *run, size_t row)
+{
+    (void)buffer_append(ret, page_position(run->page, row));
+    return buffer_append_string(ret, POSITION_AFTER);
+}
+
+int overlay_misses(struct overlay *overlay, const struct question *question,
+                   struct buffer *ret_until)
+{
+    struct run run = {0};
+    int64_t asked_ms;
+    int r = range_cache_next(overlay->cache, question, &run, &asked_ms, ret_until);
+    run_finish(&run);
+    return r < 0 ? r : r == KNOWN_NOT;
+}
+
+static struct page *make_empty_page(struct range covered)
+{
+    _cleanup_(page_builder_destroyp) struct page_builder *builder = NULL;
+    struct page *page = NULL;
+    if (page_builder_create(PAGE_MAX_BYTES, &builder) == 0)
+        (void)page_builder_finish(builder, covered, false, &page);
+    return page;
+}
+
+struct page *overlay_known_page(struct overlay *overlay, const struct question *question)
+{
+    _cleanup_(run_finish) struct run run = {0};
+    _cleanup_(buffer_finish) struct buffer until;
+    int64_t asked_ms;
+    buffer_init(&until, POSITION_MAX_BYTES);
+    int r = range_cache_next(overlay->cache, question, &run, &asked_ms, &until);
+    if (r == KNOWN_EMPTY)
+        return make_empty_page(question->range);
+    if (r != KNOWN_ROWS || bytes_compare(page_range(run.page).lo, question->range.lo) > 0)
+        return NULL;
+    return page_ref(run.page);
+}
+
+int overlay_lacks(struct overlay *overlay, const struct question *question,
+                  struct buffer *ret_until)
+{
+    struct question rest = *question;
+    _cleanup_(buffer_finish) struct buffer lo;
+    buffer_init(&lo, POSITION_MAX_BYTES);
+    int r;
+    do {
+        struct run run = {0};
+        int64_t asked_ms;
+        r = range_cache_next(overlay->cache, &rest, &run, &asked_ms, ret_until);
+        buffer_clear(&lo);
+        if (r == KNOWN_ROWS && append_behind(&lo, &run, run.end - 1) < 0)
+            r = -ENOMEM;
+        rest.range.lo = buffer_bytes(&lo);
+        run_finish(&run);
+    } while (r == KNOWN_ROWS && !range_is_empty(rest.range));
+    return r < 0 ? r : r == KNOWN_NOT;
+}
+
+/* Up to where all that is in the question's range behind `lo` is known to be nothing. */
+static int find_known_end(struct overlay *overlay, const struct question *question, struct bytes lo,
+                          struct buffer *ret_end)
+{
+    struct question rest = *question;
+    struct run run = {0};
+    int64_t asked_ms;
+    rest.range.lo = lo;
+    int r = range_cache_next(overlay->cache, &rest, &run, &asked_ms, ret_end);
+    if (r == KNOWN_ROWS)
+        r = buffer_append(ret_end, page_position(run.page, run.begin));
+    else if (r == KNOWN_EMPTY)
+        r = buffer_append(ret_end, question->range.hi);
+    run_finish(&run);
+    return r < 0 ? r : 0;
+}
+
+/* The first rows of the run, and the end of what they tell. */
+static int copy_keys(struct overlay *overlay, const struct question *question, int top,
+                     const struct run *run, struct page_builder *builder, struct buffer *end)
+{
+    size_t n = MIN(run->end - run->begin, (size_t)top);
+    int r = 0;
+    for (size_t row = run->begin; r == 0 && row < run->begin + n; row++)
+        r = page_builder_end_row(builder, page_position(run->page, row), BYTES_LITERAL(""), 0);
+    if (r < 0)
+        return r;
+    _cleanup_(buffer_finish) struct buffer behind;
+    buffer_init(&behind, POSITION_MAX_BYTES);
+    r = append_behind(&behind, run, run->begin + n - 1);
+    return r < 0 ? r : find_known_end(overlay, question, buffer_bytes(&behind), end);
+}
+
+static int make_answer(struct overlay *overlay, const struct question *question, int top,
+                       const struct run *run, struct answer *ret)
+{
+    _cleanup_(page_builder_destroyp) struct page_builder *builder = NULL;
+    _cleanup_(buffer_finish) struct buffer end;
+    buffer_init(&end, POSITION_MAX_BYTES);
+    int r = page_builder_create(PAGE_MAX_BYTES, &builder);
+    if (r == 0 && run->page)
+        r = copy_keys(overlay, question, top, run, builder, &end);
+    else if (r == 0)
+        r = buffer_append(&end, question->range.hi);
+    struct range covered = {question->range.lo, buffer_bytes(&end)};
+    bool is_all = bytes_compare(covered.hi, question->range.hi) >= 0;
+    if (r == 0 && !is_all)
+        r = continuation_create_at(covered.hi, &ret->next);
+    if (r == 0)
+        r = page_builder_finish(builder, covered, true, &ret->page);
+    if (r < 0)
+        answer_finish(ret);
+    return r;
+}
+
+int overlay_keys(struct overlay *overlay, struct caller *caller, const struct question *question,
+                 const struct ahead *ahead, struct answer *ret, struct seen *ret_seen)
+{
+    struct seen seen = {0};
+    int r = overlay_next(overlay, caller, question, ahead, &seen);
+    if (r < 0)
+        return r;
+    r = make_answer(overlay, question, ahead->top, &seen.run, ret);
+    run_finish(&seen.run);
+    *ret_seen = seen;
+    return r < 0 ? call_fail(&caller->call, r, "no memory for an answer") : 0;
 }

@@ -28,6 +28,24 @@ struct seen {
 int overlay_next(struct overlay *overlay, struct caller *caller, const struct question *question,
                  const struct ahead *ahead, struct seen *ret);
 
+/* The same for a scan, of keys: at most ahead->top rows as an answer that says how far it tells
+ * all. Its continuation has no token but the position behind that. ret_seen comes without its
+ * run. */
+int overlay_keys(struct overlay *overlay, struct caller *caller, const struct question *question,
+                 const struct ahead *ahead, struct answer *ret, struct seen *ret_seen);
+
+/* What is known at question->range.lo, for a scan of rows: a page that begins at or before it, and
+ * may hold more than the range, or less; an empty page where the range surely holds nothing. NULL:
+ * to be asked, or no memory. */
+struct page *overlay_known_page(struct overlay *overlay, const struct question *question);
+
+/* Would it be asked? Then where: what lies before is known to be nothing. 1, 0, -ENOMEM. */
+int overlay_misses(struct overlay *overlay, const struct question *question,
+                   struct buffer *ret_until);
+/* Is anything in the range not known? Then from where on. 1, 0, -ENOMEM. */
+int overlay_lacks(struct overlay *overlay, const struct question *question,
+                  struct buffer *ret_until);
+
 DEFINE_CLEANUP(struct overlay *, overlay_destroy);
 
 #endif

@@ -366,6 +366,35 @@ int64_t process_history_listing_not_before(struct process_history *history, uint
     return is_again ? now_ms - history->ttl_ms : not_before_ms;
 }
 
+/* A listing of more than the range, read or walked through lately. */
+static bool is_walked(const struct listed *listed, const char *table, struct range range,
+                      int64_t now_ms)
+{
+    const struct region *where = &listed->where;
+    bool is_larger =
+        where->table && holds_range(listed, table, range) &&
+        !(bytes_equal(where->range.lo, range.lo) && bytes_equal(where->range.hi, range.hi));
+    return is_larger &&
+           (is_recent(listed->last_ms, now_ms) || is_recent(listed->walked_ms, now_ms));
+}
+
+bool process_history_walks(struct process_history *history, uint64_t process, const char *table,
+                           struct range range, int64_t now_ms, struct region *ret_whole)
+{
+    const struct listed *whole = NULL;
+    (void)pthread_mutex_lock(&history->lock);
+    struct record *record = find_locked(history, process);
+    for (size_t i = 0; record && i < DIRECTORIES; i++) {
+        const struct listed *listed = &record->listed[i];
+        if (is_walked(listed, table, range, now_ms) &&
+            (!whole || holds_range(listed, table, whole->where.range)))
+            whole = listed;
+    }
+    bool walks = whole && region_set(ret_whole, whole->where.table, whole->where.range);
+    (void)pthread_mutex_unlock(&history->lock);
+    return walks;
+}
+
 /* Is it a table or directory on the path to the position of `question`? */
 static bool leads_to(const char *table, struct bytes position, const struct region *question)
 {

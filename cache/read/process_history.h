@@ -49,6 +49,11 @@ int64_t process_history_listing_not_before(struct process_history *history, uint
                                            const struct directory *directory, int64_t now_ms,
                                            bool *ret_is_served);
 
+/* Does the process walk here: has it listed a larger range that holds this one, and read there or
+ * below within the last 30 s? The largest such is put into ret_whole (initialized). */
+bool process_history_walks(struct process_history *history, uint64_t process, const char *table,
+                           struct range range, int64_t now_ms, struct region *ret_whole);
+
 /* As of when an answer about `position` (of a row, or where a directory begins; with table NULL a
  * table's name) will do for this process: now - ttl; where the process has listed what holds it,
  * and was reading that listing less than 30 s ago, or walks through it in key order and comes

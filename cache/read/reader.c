@@ -423,6 +423,25 @@ int reader_fetch(struct reader *reader, struct caller *caller, const struct fetc
     return r;
 }
 
+int reader_query(struct reader *reader, struct caller *caller, const struct query *query,
+                 struct answer *ret)
+{
+    struct query own = *query;
+    struct flight flight = {
+        .reader = reader,
+        .fetch = {.table = query->table, .range = query->range},
+        .leader = caller,
+        .stamp = stamp_take(reader->source.orders, clock_now_ms(reader->source.clock))};
+    int r = ask_page(&flight, &own, ret);
+    if (r == 0)
+        r = keep(&flight, ret->page);
+    else if (r == -ENOENT)
+        forget_table(&flight);
+    if (r < 0)
+        answer_finish(ret);
+    return r;
+}
+
 void reader_stats(struct reader *reader, struct reader_stats *ret)
 {
     (void)pthread_mutex_lock(&reader->lock);

@@ -44,6 +44,11 @@ struct fetch {
 int reader_fetch(struct reader *reader, struct caller *caller, const struct fetch *fetch,
                  struct stamp since, struct page **ret_page, bool *ret_is_own);
 
+/* A page of a scan, which shares no flight and follows its own tokens: asked, kept in the cache and
+ * handed out. Fewer rows where they were too large. The rest as reader_fetch. */
+int reader_query(struct reader *reader, struct caller *caller, const struct query *query,
+                 struct answer *ret);
+
 struct reader_stats {
     uint64_t flights, joined;
 };

@@ -1,8 +1,8 @@
 #include "cache/scan/scan.h"
 
-bool scan_ask(struct scan *scan, struct scan_request *ret)
+bool scan_ask(struct scan *scan, int idle, struct scan_request *ret)
 {
-    return scan->ops->ask(scan, ret);
+    return scan->ops->ask(scan, idle, ret);
 }
 
 int scan_tell(struct scan *scan, uint64_t id, struct answer *answer)

@@ -9,9 +9,21 @@ struct scan {
     const struct scan_ops *ops;
 };
 
+struct scan_limits {
+    int page_rows;       /* rows of one query, at most TABLE_STORE_PAGE_ROWS */
+    int fanout;          /* of scan_level: so many partitions are listed themselves */
+    size_t window_bytes; /* of pages that may wait to be taken, or be on their way; 0: unbounded */
+    bool keys_only;
+};
+
+/* All rows of a range, in key order, by adaptive range splitting. */
+int scan_rows_create(struct range range, const struct scan_limits *limits, struct scan **ret);
+/* What a table's or prefix directory shows: the partitions that start with `prefix`, or the
+ * children of its level (design section 1). */
+int scan_level_create(struct bytes prefix, const struct scan_limits *limits, struct scan **ret);
 /* The distinct partition keys of a range between partition borders, by jumping behind the last one
  * of each page. */
-int scan_partitions_create(struct range range, struct scan **ret);
+int scan_partitions_create(struct range range, const struct scan_limits *limits, struct scan **ret);
 
 struct scan_request { /* views live until it is told or given back */
     uint64_t id;
@@ -19,20 +31,25 @@ struct scan_request { /* views live until it is told or given back */
     const struct continuation *after;
     int top;
     bool keys_only;
+    bool is_speculative; /* nobody waits for it: left out first when the service is slow */
 };
 
+enum scan_kind { SCAN_ROWS, SCAN_PREFIX, SCAN_PARTITION };
+
 struct scan_item {
-    struct bytes key; /* a PartitionKey; valid until the next take */
+    enum scan_kind kind;
+    struct bytes key; /* the prefix or PartitionKey; valid until the next take */
+    struct run rows;  /* of SCAN_ROWS; the caller's to finish */
 };
 
 enum scan_state {
-    SCAN_ITEM, /* the next item, in key order, each once */
+    SCAN_ITEM, /* the next item, in key order, each once; a take moves the window */
     SCAN_WAIT, /* nothing before an answer */
     SCAN_END,
 };
 
-/* false: nothing to ask before an answer or a take */
-bool scan_ask(struct scan *scan, struct scan_request *ret);
+/* With `idle` free slots, the next request; false: nothing to ask before an answer or a take. */
+bool scan_ask(struct scan *scan, int idle, struct scan_request *ret);
 /* takes the answer, also on -ENOMEM */
 int scan_tell(struct scan *scan, uint64_t id, struct answer *answer);
 void scan_give_back(struct scan *scan, uint64_t id); /* not answered: asked again */
@@ -40,7 +57,7 @@ enum scan_state scan_take(struct scan *scan, struct scan_item *ret);
 void scan_destroy(struct scan *scan); /* takes NULL */
 
 struct scan_ops { /* for engines */
-    bool (*ask)(struct scan *, struct scan_request *ret);
+    bool (*ask)(struct scan *, int idle, struct scan_request *ret);
     int (*tell)(struct scan *, uint64_t id, struct answer *);
     void (*give_back)(struct scan *, uint64_t id);
     enum scan_state (*take)(struct scan *, struct scan_item *ret);

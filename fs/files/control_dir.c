@@ -49,7 +49,8 @@ static int append_time(struct buffer *ret, int64_t at_100ns)
                                 (int)(at_100ns % TICKS_PER_SEC / (TICKS_PER_SEC / 1000)));
 }
 
-/* The path in the account: /TABLE/PARTITION/ROW.json, as much of it as the record names. */
+/* The path in the account: /TABLE/PARTITION/ROW.json, as much of it as the record names; `+` behind
+ * a prefix. */
 static int append_path(struct buffer *ret, const struct failure_record *record)
 {
     (void)buffer_append_char(ret, '/');
@@ -60,10 +61,13 @@ static int append_path(struct buffer *ret, const struct failure_record *record)
     if (position.size == 0)
         return ret->error;
     (void)buffer_append_char(ret, '/');
-    int r = names_encode(position_partition_key(position), NAME_PARTITION, ret);
-    if (r == 0 && position_has_row(position)) {
+    bool has_row = position_has_row(position);
+    int r = names_encode(position_partition_key(position),
+                         record->is_prefix && !has_row ? NAME_PREFIX : NAME_PARTITION, ret);
+    if (r == 0 && has_row) {
         (void)buffer_append_char(ret, '/');
-        r = names_encode(position_row_key(position), NAME_ENTITY, ret);
+        r = names_encode(position_row_key(position), record->is_prefix ? NAME_PREFIX : NAME_ENTITY,
+                         ret);
     }
     return r < 0 ? r : ret->error;
 }

@@ -122,15 +122,31 @@ static void pack_plain(struct packing *packing, const char *name, mode_t type, u
 
 static int append_name(struct buffer *name, const struct listing_entry *listed)
 {
-    if (listed->kind == LISTING_TABLE)
+    switch (listed->kind) {
+    case LISTING_TABLE:
         return buffer_append(name, listed->key);
-    return names_encode(listed->key, listed->kind == LISTING_ENTITY ? NAME_ENTITY : NAME_PARTITION,
-                        name);
+    case LISTING_PREFIX:
+        return names_encode(listed->key, NAME_PREFIX, name);
+    case LISTING_PARTITION:
+        return names_encode(listed->key, NAME_PARTITION, name);
+    case LISTING_ENTITY:
+        return names_encode(listed->key, NAME_ENTITY, name);
+    }
+    return -EPROTO;
+}
+
+/* never -ENOENT: readers take that for the end */
+static int make_place(const struct place *parent, const struct listing_entry *listed,
+                      struct place *ret)
+{
+    int r = listed->kind == LISTING_TABLE    ? place_child(parent, listed->key, ret)
+            : listed->kind == LISTING_PREFIX ? place_of_prefix(parent, listed->key, ret)
+                                             : place_of_key(parent, listed->key, ret);
+    return r == -ENOENT ? -EPROTO : r;
 }
 
 static int pack_listed(struct packing *packing, const struct listing_entry *listed)
 {
-    const struct place *parent = &packing->handle->directory->place;
     bool is_entity = listed->kind == LISTING_ENTITY;
     uint64_t cookie = DOT_ENTRIES + listed->cookie;
     _cleanup_(place_finish) struct place place = {0};
@@ -144,10 +160,9 @@ static int pack_listed(struct packing *packing, const struct listing_entry *list
         pack_plain(packing, name, is_entity ? S_IFREG : S_IFDIR, listed->number, cookie);
         return 0;
     }
-    r = listed->kind == LISTING_TABLE ? place_child(parent, listed->key, &place)
-                                      : place_of_key(parent, listed->key, &place);
+    r = make_place(&packing->handle->directory->place, listed, &place);
     if (r < 0)
-        return r == -ENOENT ? -EPROTO : r; /* never ENOENT: readers take that for the end */
+        return r;
     return pack_entered(packing, name, &place, is_entity ? &listed->entity : NULL, listed->number,
                         cookie);
 }

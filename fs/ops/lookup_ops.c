@@ -38,7 +38,7 @@ static int find(struct request *request, const struct inode *parent, struct byte
                 struct place *place, struct entity *ret, uint64_t *ret_number)
 {
     struct file_system *fs = request->fs;
-    if (place->kind == PLACE_CONTROL_DIRECTORY || place->kind == PLACE_CONTROL_FILE) {
+    if (place->is_given) {
         request->caller.valid_ms = 1000;
         return 0;
     }

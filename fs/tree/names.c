@@ -1,17 +1,35 @@
 #include "fs/tree/names.h"
+#include "client/position.h"
 #include "client/text/digest.h"
 #include "client/text/unicode.h"
 
 #define ENTITY_SUFFIX BYTES_LITERAL(".json")
+#define PREFIX_SUFFIX BYTES_LITERAL("+")
 #define CUT_MARK      BYTES_LITERAL("#~")
 #define EMPTY_KEY     BYTES_LITERAL("#00")
+
+#define ESCAPED_MAX_BYTES ((size_t)9) /* of one character: a lone surrogate */
 
 #define KEY_MAX_BYTES                                                                              \
     ((size_t)64 << 10) /* of a key that is made of a name, and of a name before it is cut */
 
 static struct bytes suffix_of(enum name_kind kind)
 {
-    return kind == NAME_ENTITY ? ENTITY_SUFFIX : BYTES_LITERAL("");
+    switch (kind) {
+    case NAME_ENTITY:
+        return ENTITY_SUFFIX;
+    case NAME_PREFIX:
+        return PREFIX_SUFFIX;
+    case NAME_PARTITION:
+        break;
+    }
+    return BYTES_LITERAL("");
+}
+
+/* For what stands before the mark in a cut name. */
+static size_t cut_room(enum name_kind kind)
+{
+    return NAME_MAX_BYTES - suffix_of(kind).size - CUT_MARK.size - NAME_DIGEST_CHARS;
 }
 
 static bool is_control(uint32_t character)
@@ -23,7 +41,7 @@ static bool must_escape(uint32_t character, bool is_first, bool is_last, enum na
 {
     return character == '/' || character == '#' || is_control(character) ||
            UNICODE_IS_SURROGATE(character) || (character == '.' && is_first) ||
-           (character == '+' && is_last && kind == NAME_PARTITION);
+           (character == '+' && is_last && kind != NAME_ENTITY);
 }
 
 static int append_escaped(struct buffer *name, struct bytes bytes)
@@ -69,12 +87,14 @@ static int append_digest(struct bytes key, struct buffer *name)
 int names_encode(struct bytes key, enum name_kind kind, struct buffer *ret_name)
 {
     struct bytes suffix = suffix_of(kind);
-    size_t room = NAME_MAX_BYTES - suffix.size - CUT_MARK.size - NAME_DIGEST_CHARS, fit = 0;
+    size_t fit = 0;
     _cleanup_(buffer_finish) struct buffer name;
     buffer_init(&name, KEY_MAX_BYTES);
 
+    if (kind == NAME_PREFIX && !prefix_is_showable(key))
+        return -EILSEQ;
     int r = key.size == 0 ? buffer_append(&name, EMPTY_KEY)
-                          : encode_whole(key, kind, room, &name, &fit);
+                          : encode_whole(key, kind, cut_room(kind), &name, &fit);
     if (r < 0)
         return r;
     if (name.size + suffix.size > NAME_MAX_BYTES) {
@@ -117,11 +137,14 @@ static bool unescape(struct bytes name, struct buffer *key)
     return key->error == 0;
 }
 
-/* Splits `stem` before `#~` and the digest; false: it has none. */
-static bool split_cut(struct bytes stem, struct bytes *ret_begin)
+/* Splits `stem` before `#~` and the digest; false: it has none, or too little before it: no name is
+ * cut where the next character had room. (And nobody is to look through all keys for one.) */
+static bool split_cut(struct bytes stem, enum name_kind kind, struct bytes *ret_begin)
 {
     size_t tail = CUT_MARK.size + NAME_DIGEST_CHARS;
-    if (stem.size < tail || !bytes_start_with(bytes_skip(stem, stem.size - tail), CUT_MARK))
+    if (kind == NAME_PREFIX || stem.size < tail ||
+        stem.size - tail + ESCAPED_MAX_BYTES <= cut_room(kind) ||
+        !bytes_start_with(bytes_skip(stem, stem.size - tail), CUT_MARK))
         return false;
     *ret_begin = bytes_first(stem, stem.size - tail);
     return true;
@@ -137,11 +160,11 @@ int names_decode(struct bytes name, enum name_kind kind, struct buffer *ret_key,
         !bytes_end_with(name, suffix))
         return 0;
     struct bytes stem = bytes_first(name, name.size - suffix.size);
-    if (bytes_equal(stem, EMPTY_KEY)) {
+    if (bytes_equal(stem, EMPTY_KEY) && kind != NAME_PREFIX) {
         *ret_meaning = NAME_MEANS_KEY;
         return 0;
     }
-    bool is_cut = split_cut(stem, &begin);
+    bool is_cut = split_cut(stem, kind, &begin);
     if (!unescape(is_cut ? begin : stem, ret_key))
         return ret_key->error;
     if (is_cut) /* whether a key is behind it, and this its canonical name, names_is_of says of each
@@ -157,4 +180,9 @@ bool names_is_of(struct bytes name, enum name_kind kind, struct bytes key)
     _cleanup_(buffer_finish) struct buffer own;
     buffer_init(&own, NAME_MAX_BYTES);
     return names_encode(key, kind, &own) == 0 && bytes_equal(buffer_bytes(&own), name);
+}
+
+bool names_is_prefix(struct bytes name)
+{
+    return bytes_end_with(name, PREFIX_SUFFIX);
 }

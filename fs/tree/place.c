@@ -4,6 +4,8 @@
 #define KEY_MAX_BYTES   ((size_t)64 << 10)
 #define PLACE_MAX_BYTES ((size_t)256 << 10)
 
+#define FLAT_NAME BYTES_LITERAL(".flat") /* all partitions, whatever the layout */
+
 const char *const control_file_names[CONTROL_FILES] = {[CONTROL_STATS] = "stats",
                                                        [CONTROL_ERRORS] = "errors",
                                                        [CONTROL_VERSION] = "version",
@@ -40,16 +42,18 @@ static struct range place_range(const struct place *place)
     return (struct range){{lo, place->lo_size}, {lo + place->lo_size, place->hi_size}};
 }
 
-static int make_table(const char *table, struct place *ret)
+static int make_table(const char *table, enum directory_kind layout, struct place *ret)
 {
-    *ret = (struct place){.kind = PLACE_DIRECTORY, .directory_kind = DIRECTORY_FLAT};
+    *ret = (struct place){.kind = PLACE_DIRECTORY, .directory_kind = layout};
     return set_text(ret, table, RANGE_ALL.lo, RANGE_ALL.hi);
 }
 
-int place_root(const char *table, struct place *ret)
+int place_root(const char *table, enum directory_kind layout, struct place *ret)
 {
-    *ret = (struct place){.kind = PLACE_DIRECTORY, .directory_kind = DIRECTORY_TABLES};
-    int r = table ? make_table(table, ret) : set_text(ret, NULL, RANGE_ALL.lo, RANGE_ALL.hi);
+    *ret = (struct place){
+        .kind = PLACE_DIRECTORY, .directory_kind = DIRECTORY_TABLES, .layout = layout};
+    int r =
+        table ? make_table(table, layout, ret) : set_text(ret, NULL, RANGE_ALL.lo, RANGE_ALL.hi);
     ret->is_root = true;
     return r;
 }
@@ -61,14 +65,14 @@ void place_finish(struct place *place)
 }
 
 /* Whether such a table is there, in this spelling, the account says. */
-static int child_table(struct bytes name, struct place *ret)
+static int child_table(const struct place *account, struct bytes name, struct place *ret)
 {
     char table[TABLE_NAME_SIZE];
     if (!table_name_is_legal(name))
         return -ENOENT;
     memcpy(table, name.data, name.size);
     table[name.size] = '\0';
-    return make_table(table, ret);
+    return make_table(table, account->layout, ret);
 }
 
 static int make_partition(const char *table, struct bytes key, struct place *ret)
@@ -99,54 +103,112 @@ static int make_entity(const struct place *partition, struct bytes row_key, stru
     return set_text(ret, place_table(partition), buffer_bytes(&position), BYTES_LITERAL(""));
 }
 
-static enum name_kind child_kind(const struct place *parent)
-{
-    return parent->directory_kind == DIRECTORY_FLAT ? NAME_PARTITION : NAME_ENTITY;
-}
-
 int place_of_key(const struct place *parent, struct bytes key, struct place *ret)
 {
-    return child_kind(parent) == NAME_PARTITION ? make_partition(place_table(parent), key, ret)
-                                                : make_entity(parent, key, ret);
+    return parent->directory_kind == DIRECTORY_ENTITIES
+               ? make_entity(parent, key, ret)
+               : make_partition(place_table(parent), key, ret);
 }
 
-/* The keys that start with `begin`: a range of the parent's. */
-static int make_cut(const struct place *parent, struct bytes begin, struct place *ret)
+static int child_of_key(const struct place *parent, struct bytes key, struct place *ret)
+{
+    int r = place_of_key(parent, key, ret);
+    if (r < 0 || range_holds(place_range(parent), place_range(ret).lo))
+        return r;
+    place_finish(ret);
+    return -ENOENT;
+}
+
+/* [lo, hi) of the keys that start with `begin`: PartitionKeys, or RowKeys of the parent's
+ * partition. Where nothing comes behind them, hi is the parent's. */
+static int append_ends(const struct place *parent, struct bytes begin, struct buffer *lo,
+                       struct buffer *hi)
 {
     struct range whole = place_range(parent);
+    if (parent->directory_kind == DIRECTORY_ENTITIES) {
+        (void)position_append(lo, position_partition_key(whole.lo), BYTES_LITERAL(""));
+        (void)buffer_append(hi, buffer_bytes(lo));
+    }
+    size_t before = hi->size;
+    (void)buffer_append(lo, begin);
+    (void)prefix_append_successor(hi, begin, BYTES_LITERAL(""));
+    if (hi->error == 0 && hi->size == before) {
+        buffer_clear(hi);
+        (void)buffer_append(hi, whole.hi);
+    }
+    return MIN(lo->error, hi->error);
+}
+
+/* A directory like the parent, of those of its keys that start with `begin`. -ENOENT: none can. */
+static int make_beginning(const struct place *parent, struct bytes begin, struct place *ret)
+{
     _cleanup_(buffer_finish) struct buffer lo, hi;
     buffer_init(&lo, PLACE_MAX_BYTES);
     buffer_init(&hi, PLACE_MAX_BYTES);
-    *ret = (struct place){
-        .kind = PLACE_DIRECTORY, .directory_kind = parent->directory_kind, .is_cut = true};
-    if (parent->directory_kind == DIRECTORY_ENTITIES)
-        (void)buffer_append(&lo, whole.lo); /* "p NUL" */
-    (void)buffer_append(&hi, buffer_bytes(&lo));
-    size_t before = hi.size;
-    (void)prefix_append_successor(&hi, begin, BYTES_LITERAL(""));
-    if (hi.error == 0 && hi.size == before) { /* nothing comes behind such keys */
-        buffer_clear(&hi);
-        (void)buffer_append(&hi, whole.hi);
-    }
-    int r = buffer_append(&lo, begin);
-    if (r < 0 || hi.error < 0)
-        return MIN(r, hi.error);
-    return set_text(ret, place_table(parent), buffer_bytes(&lo), buffer_bytes(&hi));
+    int r = append_ends(parent, begin, &lo, &hi);
+    if (r < 0)
+        return r;
+    struct range range = {buffer_bytes(&lo), buffer_bytes(&hi)}, whole = place_range(parent);
+    if (bytes_compare(range.lo, whole.lo) < 0)
+        range.lo = whole.lo;
+    if (bytes_compare(range.hi, whole.hi) > 0)
+        range.hi = whole.hi;
+    if (range_is_empty(range))
+        return -ENOENT;
+    *ret = (struct place){.kind = PLACE_DIRECTORY, .directory_kind = parent->directory_kind};
+    return set_text(ret, place_table(parent), range.lo, range.hi);
+}
+
+static int make_cut(const struct place *parent, struct bytes begin, struct place *ret)
+{
+    int r = make_beginning(parent, begin, ret);
+    if (r < 0)
+        return r;
+    ret->is_cut = true;
+    if (ret->directory_kind == DIRECTORY_AUTO) /* it would show prefixes in place of the keys */
+        ret->directory_kind = DIRECTORY_FLAT;
+    return 0;
+}
+
+/* What the keys of a directory start with. */
+static struct bytes own_prefix(const struct place *directory)
+{
+    struct bytes lo = place_range(directory).lo;
+    return directory->directory_kind == DIRECTORY_ENTITIES ? position_row_key(lo) : lo;
+}
+
+int place_of_prefix(const struct place *parent, struct bytes prefix, struct place *ret)
+{
+    struct bytes own = own_prefix(parent);
+    bool has_prefixes =
+        parent->directory_kind == DIRECTORY_AUTO || parent->directory_kind == DIRECTORY_ENTITIES;
+    if (!has_prefixes || prefix.size <= own.size || !bytes_start_with(prefix, own))
+        return -ENOENT;
+    return make_beginning(parent, prefix, ret);
+}
+
+static enum name_kind kind_of_name(const struct place *parent, struct bytes name)
+{
+    if (names_is_prefix(name))
+        return NAME_PREFIX;
+    return parent->directory_kind == DIRECTORY_ENTITIES ? NAME_ENTITY : NAME_PARTITION;
 }
 
 static int child_keyed(const struct place *parent, struct bytes name, struct place *ret)
 {
     _cleanup_(buffer_finish) struct buffer key;
     buffer_init(&key, KEY_MAX_BYTES);
+    enum name_kind kind = kind_of_name(parent, name);
     enum name_meaning meaning;
-    int r = names_decode(name, child_kind(parent), &key, &meaning);
+    int r = names_decode(name, kind, &key, &meaning);
     if (r < 0)
         return r;
     switch (meaning) {
     case NAME_MEANS_NOTHING:
         return -ENOENT;
     case NAME_MEANS_KEY:
-        return place_of_key(parent, buffer_bytes(&key), ret);
+        return kind == NAME_PREFIX ? place_of_prefix(parent, buffer_bytes(&key), ret)
+                                   : child_of_key(parent, buffer_bytes(&key), ret);
     case NAME_MEANS_CUT:
         return make_cut(parent, buffer_bytes(&key), ret);
     }
@@ -157,11 +219,34 @@ static int child_control_file(struct bytes name, struct place *ret)
 {
     for (size_t i = 0; i < CONTROL_FILES; i++) {
         if (bytes_equal(name, bytes_of(control_file_names[i]))) {
-            *ret = (struct place){.kind = PLACE_CONTROL_FILE, .control_file = (enum control_file)i};
+            *ret = (struct place){
+                .kind = PLACE_CONTROL_FILE, .control_file = (enum control_file)i, .is_given = true};
             return 0;
         }
     }
     return -ENOENT;
+}
+
+/* A table or prefix directory, but no `.flat` itself. */
+static bool has_flat(const struct place *directory)
+{
+    return !directory->is_given && (directory->directory_kind == DIRECTORY_AUTO ||
+                                    directory->directory_kind == DIRECTORY_FLAT);
+}
+
+/* No key has a leading dot. */
+static int child_dotted(const struct place *parent, struct bytes name, struct place *ret)
+{
+    if (parent->is_root && bytes_equal(name, BYTES_LITERAL(CONTROL_DIRECTORY_NAME))) {
+        *ret = (struct place){.kind = PLACE_CONTROL_DIRECTORY, .is_given = true};
+        return 0;
+    }
+    if (!has_flat(parent) || !bytes_equal(name, FLAT_NAME))
+        return -ENOENT;
+    struct range range = place_range(parent);
+    *ret =
+        (struct place){.kind = PLACE_DIRECTORY, .directory_kind = DIRECTORY_FLAT, .is_given = true};
+    return set_text(ret, place_table(parent), range.lo, range.hi);
 }
 
 int place_child(const struct place *parent, struct bytes name, struct place *ret)
@@ -172,13 +257,9 @@ int place_child(const struct place *parent, struct bytes name, struct place *ret
         return child_control_file(name, ret);
     if (parent->kind != PLACE_DIRECTORY)
         return -ENOTDIR;
-    if (name.size > 0 && name.data[0] == '.') {
-        if (!parent->is_root || !bytes_equal(name, BYTES_LITERAL(CONTROL_DIRECTORY_NAME)))
-            return -ENOENT;
-        *ret = (struct place){.kind = PLACE_CONTROL_DIRECTORY};
-        return 0;
-    }
-    return parent->directory_kind == DIRECTORY_TABLES ? child_table(name, ret)
+    if (name.size > 0 && name.data[0] == '.')
+        return child_dotted(parent, name, ret);
+    return parent->directory_kind == DIRECTORY_TABLES ? child_table(parent, name, ret)
                                                       : child_keyed(parent, name, ret);
 }
 

@@ -20,25 +20,31 @@ extern const char *const control_file_names[CONTROL_FILES];
 struct place {
     enum place_kind kind;
     enum directory_kind directory_kind;
+    enum directory_kind layout; /* of the account: what its tables are */
     enum control_file control_file;
     bool is_root;
-    bool is_cut; /* not settled: a long key that starts like this; place_of_key settles it */
-    char *text;  /* one block: table NUL lo hi; an entity's position is lo */
+    bool is_given; /* there wherever its parent is, so nobody is asked */
+    bool is_cut;   /* not settled: a long key that starts like this; place_of_key settles it */
+    char *text;    /* one block: table NUL lo hi; an entity's position is lo */
     uint32_t table_size, lo_size, hi_size;
 };
 
-/* table NULL: the account; else that table's directory */
-int place_root(const char *table, struct place *ret);
+/* table NULL: the account; else that table's directory. layout: DIRECTORY_AUTO or DIRECTORY_FLAT,
+ * for every table below. */
+int place_root(const char *table, enum directory_kind layout, struct place *ret);
 void place_finish(struct place *place);
 
 /* What `name` is in the directory `parent`: 0, -ENOENT (such a name is never there), -ENAMETOOLONG,
- * -ENOTDIR, -ENOMEM. */
+ * -ENOTDIR, -ENOMEM. A child's range lies within the parent's. */
 int place_child(const struct place *parent, struct bytes name, struct place *ret);
-/* The child that a key makes: settles a cut place once its key is found. 0, -ENOMEM, -EPROTO (no
- * such key). */
+/* The child that a key of the parent's range makes: settles a cut place once its key is found. 0,
+ * -ENOMEM, -EPROTO (no such key). */
 int place_of_key(const struct place *parent, struct bytes key, struct place *ret);
+/* The directory of what starts with `prefix`, in a level or partition. 0, -ENOMEM, -ENOENT: the
+ * parent has no prefixes in it, or none but those that are longer than its own and start so. */
+int place_of_prefix(const struct place *parent, struct bytes prefix, struct place *ret);
 
-/* Views into the place. Of a cut place: the directory whose listing holds the key. */
+/* Views into the place. Of a cut place: the directory whose listing holds the key, if any does. */
 struct directory place_directory(const struct place *place);
 struct address place_address(const struct place *place);
 

@@ -1,12 +1,13 @@
-/* A name that means a key is the name of that key and of no other; a key's name is a legal file
- * name that leads back. */
+/* A name that means a key or a prefix is the name of that one and of no other, and no name means
+ * both; a key's name is a legal file name that leads back. */
+#include "client/position.h"
 #include "fs/tree/names.h"
 #include "fs/tree/place.h"
 #include "tests/fuzz/fuzz.h"
 
 #define MAX_BYTES ((size_t)64 << 10)
 
-static void check_name(struct bytes name, enum name_kind kind)
+static bool check_name(struct bytes name, enum name_kind kind)
 {
     struct buffer key;
     enum name_meaning meaning;
@@ -15,6 +16,7 @@ static void check_name(struct bytes name, enum name_kind kind)
     if (meaning == NAME_MEANS_KEY)
         INVARIANT(names_is_of(name, kind, buffer_bytes(&key)));
     buffer_finish(&key);
+    return meaning != NAME_MEANS_NOTHING;
 }
 
 static bool is_legal_file_name(struct bytes name)
@@ -40,23 +42,38 @@ static void check_key(struct bytes key, enum name_kind kind)
         if (meaning == NAME_MEANS_KEY)
             INVARIANT(bytes_equal(buffer_bytes(&again), key));
         else
-            INVARIANT(bytes_start_with(key, buffer_bytes(&again)));
+            INVARIANT(kind != NAME_PREFIX && bytes_start_with(key, buffer_bytes(&again)));
+        INVARIANT(names_is_prefix(buffer_bytes(&name)) == (kind == NAME_PREFIX));
+    } else {
+        INVARIANT(kind != NAME_PREFIX || !prefix_is_showable(key));
     }
     buffer_finish(&name);
     buffer_finish(&again);
 }
 
+/* What is listed below a directory is a part of it, and one query can ask for it. */
+static void check_range(const struct place *parent, const struct place *child)
+{
+    if (child->kind != PLACE_DIRECTORY)
+        return;
+    struct range outer = place_directory(parent).range, inner = place_directory(child).range;
+    INVARIANT(!range_is_empty(inner) && range_is_askable(inner));
+    if (parent->directory_kind != DIRECTORY_TABLES)
+        INVARIANT(bytes_compare(outer.lo, inner.lo) <= 0 && bytes_compare(inner.hi, outer.hi) <= 0);
+}
+
 /* A path, its parts behind slashes: every place on it can be made or is refused. */
-static void check_path(struct bytes path)
+static void check_path(struct bytes path, enum directory_kind layout)
 {
     struct place place;
-    INVARIANT(place_root(NULL, &place) == 0);
+    INVARIANT(place_root(NULL, layout, &place) == 0);
     while (path.size > 0) {
         const char *slash = memchr(path.data, '/', path.size);
         size_t size = slash ? (size_t)(slash - path.data) : path.size;
         struct place child;
         if (place_child(&place, bytes_first(path, size), &child) < 0)
             break;
+        check_range(&place, &child);
         place_finish(&place);
         place = child;
         if (child.is_cut)
@@ -69,10 +86,14 @@ static void check_path(struct bytes path)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct bytes input = {(const char *)data, size};
-    for (int kind = NAME_PARTITION; kind <= NAME_ENTITY; kind++) {
-        check_name(input, (enum name_kind)kind);
+    bool is_something[NAME_PREFIX + 1] = {false};
+    for (int kind = NAME_PARTITION; kind <= NAME_PREFIX; kind++) {
+        is_something[kind] = check_name(input, (enum name_kind)kind);
         check_key(input, (enum name_kind)kind);
     }
-    check_path(input);
+    INVARIANT(!is_something[NAME_PREFIX] ||
+              !(is_something[NAME_PARTITION] || is_something[NAME_ENTITY]));
+    check_path(input, DIRECTORY_AUTO);
+    check_path(input, DIRECTORY_FLAT);
     return 0;
 }

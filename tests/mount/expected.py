@@ -3,6 +3,7 @@ import hashlib
 import json
 
 NAME_BYTES = 255
+PREFIX_BYTES = 240
 DIGEST_DIGITS = 16
 ENTITY_SUFFIX = ".json"
 # without an annotation: what JSON itself tells
@@ -62,6 +63,14 @@ def partition_name(key):
 
 def entity_name(key):
     return _name(key, ENTITY_SUFFIX, is_partition=False)
+
+
+def prefix_name(prefix):
+    """None: it is too long to be shown."""
+    if len(cesu8(prefix)) > PREFIX_BYTES:
+        return None
+    name = "".join(_pieces(prefix, is_partition=True)) + "+"
+    return name if len(name.encode("utf-8")) <= NAME_BYTES else None
 
 
 def utf16_order(key):

@@ -9,9 +9,12 @@ import re
 import select
 import signal
 import socket
+import sqlite3
 import subprocess
 import time
 import urllib.parse
+
+from expected import cesu8, entity_text
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TABLEFUSE = os.environ.get("TABLEFUSE", str(ROOT / "build/tablefuse"))
@@ -105,6 +108,18 @@ class LocalAccount:
 
     def fill(self, *what):
         return fill(self.source, *what)
+
+    def write(self, table, keys):
+        """A table of entities without properties, of any keys. The account is there already."""
+        with sqlite3.connect(self.file) as database:
+            database.execute("INSERT INTO tables (name) VALUES (?)", (table,))
+            (number,) = database.execute("SELECT max(id) FROM tables").fetchone()
+            rows = (
+                (number, cesu8(p) + b"\0" + cesu8(r), 1 << 54, entity_text(p, r, {}).encode())
+                for p, r in keys
+            )
+            database.executemany("INSERT INTO entities VALUES (?, ?, ?, ?)", rows)
+        database.close()
 
     def stop(self):
         for left in self.file.parent.glob(self.file.name + "*"):

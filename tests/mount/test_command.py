@@ -285,6 +285,24 @@ def test_usage_errors(arguments):
         "cache_size=some",
         "cache_size=1T",
         "cache_size",
+        "layout=",
+        "layout=tree",
+        "layout=FLAT",
+        "layout",
+        "fanout=",
+        "fanout=0",
+        "fanout=-1",
+        "fanout=many",
+        "fanout=12x",
+        "fanout=1000001",
+        "fanout=99999999999999999999",
+        "fanout",
+        "parallelism=",
+        "parallelism=0",
+        "parallelism=65",
+        "parallelism=-8",
+        "parallelism=8.0",
+        "parallelism",
         "uid=",
         "uid=-1",
         "uid=99999999999",
@@ -320,6 +338,9 @@ def test_help_and_version():
         "AZURE_STORAGE_CONNECTION_STRING",
         "ttl=",
         "cache_size=",
+        "layout=",
+        "fanout=",
+        "parallelism=",
         "uid=",
         "gid=",
         "umask=",
@@ -384,6 +405,15 @@ def test_options_of_fuse(mounts):
     assert_serves(mount)
 
 
+@pytest.mark.parametrize("layout, fanout, parallelism", [("flat", 1, 64), ("auto", 1000000, 1)])
+def test_options_of_listings(mounts, layout, fanout, parallelism):
+    given = {"layout": layout, "fanout": fanout, "parallelism": parallelism}
+    mount = mounts(*(f"{name}={value}" for name, value in given.items()))
+    shown = {f"{name} {value}" for name, value in given.items()}
+    assert shown <= set(mount.control("config").splitlines())
+    assert_serves(mount)
+
+
 @pytest.mark.sanitized
 def test_owner_and_modes(mounts):
     plain = mounts()
@@ -417,6 +447,7 @@ def test_control_files(mount):
     config = mount.control("config")
     assert ACCOUNT in config and KEY not in config
     assert {"ttl 1.000", "cache_size 67108864"} <= set(config.splitlines())
+    assert {"layout auto", "fanout 512", "parallelism 8"} <= set(config.splitlines())
     for name in ("stats", "errors", "version", "config"):
         assert run("cat", mount / ".tablefuse" / name).stdout is not None
         assert os.stat(mount / ".tablefuse" / name).st_size == 0

@@ -104,6 +104,19 @@ def test_a_table_dropped_half_way(mounts, begin, sdk, tmp_path, tool):
     assert "TableNotFound" in mount.control("errors")
 
 
+@pytest.mark.sanitized
+@pytest.mark.parametrize("tool", ["ls", "find"])
+def test_a_table_of_levels_dropped_half_way(mounts, begin, sdk, tool):
+    keys = [f"{first}{second}{third}" for first in "abcd" for second in "abcd" for third in "abcd"]
+    sdk.create_table("levels" + tool, [{"partitionKey": key, "rowKey": "r"} for key in keys])
+    mount = mounts("fanout=40", "parallelism=2", faults=SLOW_PAGES)
+    process = half_way(mount, begin, tool, mount / ("levels" + tool))
+    sdk.drop_table("levels" + tool)
+    _, err = process.communicate(timeout=COMMAND_SEC)
+    assert process.returncode != 0 and err and "No such file" not in err
+    assert "TableNotFound" in mount.control("errors")
+
+
 def test_a_dropped_table_is_gone(mounts, sdk):
     sdk.fill_table("brief", entities(3))
     mount = mounts("ttl=0")

@@ -188,7 +188,7 @@ def look_anew(mount, change, table):
 def test_a_change_is_seen(change, mounts, sdk, table):
     """At once with ttl=0; after ttl by one look, which asks once for each step; not before, when nothing is asked."""
     change = CHANGES[change]
-    at_once, soon, late = mounts("ttl=0"), mounts(TTL), mounts("ttl=600")
+    at_once, soon, late = mounts("ttl=0"), mounts(TTL, "parallelism=1"), mounts("ttl=600")
     for mount in (at_once, soon, late):
         assert change.look(mount.point, table) == change.before
     change.do(sdk, table)

@@ -92,7 +92,7 @@ def test_shapes_are_reproducible_and_whole(local, account, shape):
 @pytest.mark.sanitized
 def test_requests_follow_pages(local, account):
     fill(account, "big", "single", 5000)
-    mount = local("ttl=60")
+    mount = local("ttl=60", "parallelism=1")
     os.stat(mount / "big/all")
     with mount.counting() as counted:
         assert len(run("ls", "-l", mount / "big/all").stdout.splitlines()) == 5001

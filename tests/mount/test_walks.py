@@ -11,6 +11,7 @@ LISTING_KEPT_SEC = 30
 WALK_ROWS = 50_000
 LARGE_ROWS = 20_000  # of 300 bytes and more
 CACHE_MIB = 4
+LARGE_DIRECTORY = 20  # requests more, where a range is larger than a quarter of the cache
 
 # in a partition: lists it, then reads every entity, or its attributes, and says of how many
 READING = {
@@ -50,7 +51,7 @@ def test_fifty_thousand_entities_are_read_by_pages(mounts, tool, out):
     if time.monotonic() - began > LISTING_KEPT_SEC:
         pytest.skip("the machine is too slow: what was listed is asked for again by then")
     assert counted.requests("get") == 0
-    assert counted.requests() <= 1.15 * WALK_ROWS / PAGE_ROWS
+    assert counted.requests() <= 1.15 * WALK_ROWS / PAGE_ROWS + LARGE_DIRECTORY
     assert counted.total("tablefuse_request_rows_total", operation="query") <= 1.15 * WALK_ROWS
 
 
@@ -59,7 +60,7 @@ def test_a_partition_larger_than_the_cache_is_read_twice(mounts, tool, out):
     mount = mounts(f"cache_size={CACHE_MIB}M")
     with mount.counting() as counted:
         assert int(run_in(mount / "large/all", (READING | LOOKING)[tool], out)) == LARGE_ROWS
-    assert counted.requests() <= 2.3 * LARGE_ROWS / PAGE_ROWS
+    assert counted.requests() <= 2.3 * LARGE_ROWS / PAGE_ROWS + LARGE_DIRECTORY
     assert 0 < mount.stats().total("tablefuse_cache_bytes") <= CACHE_MIB << 20
 
 
@@ -71,7 +72,7 @@ def test_it_is_read_whole(mounts):
 
 
 def test_a_stream_goes_back_to_what_has_left_the_cache(mounts):
-    mount = mounts(f"cache_size={CACHE_MIB}M")
+    mount = mounts(f"cache_size={CACHE_MIB}M", "parallelism=1")
     with DirectoryStream(mount / "large/all") as stream:
         places, seen = [], []
         for name in iter(lambda: (places.append(stream.tell()), next(stream, None))[1], None):

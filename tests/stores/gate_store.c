@@ -4,6 +4,8 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#define SETTLE_US 30000
+
 struct gate_store {
     struct table_store store;
     struct table_store *inner;
@@ -130,6 +132,20 @@ int gate_store_create(struct table_store *inner, const struct clock *clock,
 void gate_store_let(struct table_store *store, size_t last)
 {
     atomic_store(&((struct gate_store *)store)->last, last);
+}
+
+size_t gate_store_settle(struct table_store *store)
+{
+    struct gate_store *self = (struct gate_store *)store;
+    size_t before, now = atomic_load(&self->arrived);
+    do {
+        before = now;
+        (void)usleep(SETTLE_US);
+        (void)pthread_mutex_lock(&self->one);
+        now = atomic_load(&self->arrived);
+        (void)pthread_mutex_unlock(&self->one);
+    } while (now > before);
+    return now;
 }
 
 size_t gate_store_arrived(struct table_store *store)

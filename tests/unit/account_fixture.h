@@ -1,23 +1,21 @@
 #ifndef TESTS_UNIT_ACCOUNT_FIXTURE_H
 #define TESTS_UNIT_ACCOUNT_FIXTURE_H
 /* What the tests of the account and its listings share: an account over a store in memory, a clock
- * that stands still until the test turns it, and each request as a line of text. */
+ * that stands still until the test turns it, and each request as a line of text. Scans ask from
+ * threads of their own: a gate stands before the store. */
 #include "cache/account.h"
 #include "cache/read/process_history.h"
-#include "tests/stores/faulty_store.h"
-#include "tests/stores/memory_store.h"
-#include "tests/unit/unit.h"
+#include "tests/unit/fetching.h"
 
-#define TTL_MS      1000
-#define KEPT_MS     PROCESS_HISTORY_KEPT_MS
-#define START_MS    100000
-#define PATIENCE_MS 60000
-#define NOBODY      0 /* a process that was never seen before */
+#define KEPT_MS  PROCESS_HISTORY_KEPT_MS
+#define START_MS 100000
+#define NOBODY   0 /* a process that was never seen before */
 
 struct setup {
-    int64_t now_ms;
+    _Atomic int64_t now_ms;
     struct clock clock;
     struct memory_store *memory;
+    struct table_store *gate;
     struct account *account;
     uint64_t process;     /* who asks */
     struct caller caller; /* of the last question */
@@ -27,21 +25,26 @@ struct setup_options {
     const char *faults; /* of a faulty store; NULL: none */
     bool is_ttl_0;
     size_t cache_bytes; /* 0: much */
+    int parallelism;    /* 0: 1, nothing runs ahead of a listing: requests are exact */
+    int fanout;         /* 0: 512 */
 };
 
 static inline void set_up(struct setup *setup, struct setup_options options)
 {
     struct table_store *store;
-    struct account_options account = {.ttl_ms = options.is_ttl_0 ? 0 : TTL_MS,
+    struct account_options account = {.parallelism = MAX(options.parallelism, 1),
+                                      .fanout = options.fanout > 0 ? options.fanout : 512,
+                                      .ttl_ms = options.is_ttl_0 ? 0 : TTL_MS,
                                       .cache_bytes = options.cache_bytes > 0 ? options.cache_bytes
                                                                              : (size_t)64 << 20};
     *setup = (struct setup){.now_ms = START_MS, .memory = memory_store_create()};
-    setup->clock = fake_clock(&setup->now_ms);
+    setup->clock = turned_clock(&setup->now_ms);
     assert_int_equal(faulty_store_create(&setup->memory->store, &setup->clock,
                                          options.faults ? options.faults : "", &store),
                      0);
-    assert_int_equal(account_create(store, &setup->clock, &account, NULL, NULL, &setup->account),
-                     0);
+    assert_int_equal(gate_store_create(store, &setup->clock, &setup->gate), 0);
+    assert_int_equal(
+        account_create(setup->gate, &setup->clock, &account, NULL, NULL, &setup->account), 0);
 }
 
 static inline void tear_down(struct setup *setup)
@@ -54,7 +57,7 @@ static inline void add_rows_with(struct setup *setup, const char *partition, int
                                  const char *etag)
 {
     for (int i = 0; i < n; i++) {
-        char row[8];
+        char row[16];
         (void)snprintf(row, sizeof(row), "%05d", i);
         memory_store_add(setup->memory, bytes_of(partition), bytes_of(row), etag);
     }
@@ -185,7 +188,7 @@ static inline void assert_table_found(struct setup *setup, const char *table, in
 
 static inline struct listing *open_listing(struct setup *setup, const struct directory *directory)
 {
-    struct listing *listing;
+    struct listing *listing = NULL;
     assert_int_equal(account_list(setup->account, directory, &listing), 0);
     return listing;
 }

@@ -1,7 +1,8 @@
 #ifndef TESTS_UNIT_FAILING_MEMORY_H
 #define TESTS_UNIT_FAILING_MEMORY_H
 /* Memory that fails when told to: for tests that are linked so that calloc and realloc come here
- * (meson.build). One thread may tell. */
+ * (meson.build). One thread tells; others may ask for memory meanwhile. */
+#include <stdatomic.h>
 #include <stddef.h>
 
 void *__real_calloc(size_t count, size_t size);
@@ -9,8 +10,8 @@ void *__real_realloc(void *memory, size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *memory, size_t size);
 
-static long allocations_until_failure; /* the one that counts it to 0 fails; 0: none */
-static long failures_in_a_row;         /* so many that follow fail too */
+static atomic_long allocations_until_failure; /* the one that counts it to 0 fails; 0: none */
+static atomic_long failures_in_a_row;         /* so many that follow fail too */
 
 static bool is_time_to_fail(void)
 {

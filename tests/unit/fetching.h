@@ -41,6 +41,11 @@ static inline void turned_sleep_ms(void *context, int64_t ms)
     atomic_fetch_add((_Atomic int64_t *)context, ms);
 }
 
+static inline struct clock turned_clock(_Atomic int64_t *now_ms)
+{
+    return (struct clock){turned_monotonic_ms, turned_utc_100ns, turned_sleep_ms, now_ms};
+}
+
 struct fetching_options {
     const char *faults; /* of a faulty store; NULL: none */
     bool retries;
@@ -52,8 +57,7 @@ static inline void fetching_set_up(struct fetching *fetching, struct fetching_op
 {
     struct table_store *store;
     *fetching = (struct fetching){.memory = memory_store_create()};
-    fetching->clock =
-        (struct clock){turned_monotonic_ms, turned_utc_100ns, turned_sleep_ms, &fetching->now_ms};
+    fetching->clock = turned_clock(&fetching->now_ms);
     atomic_init(&fetching->now_ms, 10 * (int64_t)TTL_MS);
     assert_int_equal(faulty_store_create(&fetching->memory->store, &fetching->clock,
                                          options.faults ? options.faults : "", &store),

@@ -277,7 +277,8 @@ static bool creates_an_account(const struct shortage *shortage)
 {
     int64_t now_ms = START_MS;
     struct clock clock = fake_clock(&now_ms);
-    struct account_options options = {.ttl_ms = TTL_MS, .cache_bytes = 1 << 20};
+    struct account_options options = {
+        .ttl_ms = TTL_MS, .cache_bytes = 1 << 20, .parallelism = 1, .fanout = 512};
     struct memory_store *memory = memory_store_create();
     struct account *account = NULL;
     begin_shortage(shortage);

@@ -58,6 +58,7 @@ static void attempts_are_counted_by_operation_status_and_command(void **state)
         "1\n",
         "\ntablefuse_requests_total{operation=\"query\",status=\"200\",command=\"\"} 1\n",
         "\ntablefuse_request_rows_total{operation=\"query\",status=\"200\",command=\"\"} 2\n",
+        "\ntablefuse_request_bytes_total{operation=\"get\",status=\"200\",command=\"cat\"} 20\n",
         "\ntablefuse_request_milliseconds_total{operation=\"get\",status=\"200\",command=\"cat\"} "
         "40\n",
     };

@@ -1,3 +1,4 @@
+#include "client/position.h"
 #include "client/text/unicode.h"
 #include "fs/tree/names.h"
 #include "tests/unit/unit.h"
@@ -42,6 +43,29 @@ static void keys_are_written_as_the_design_says(void **state)
     assert_name(B("#00"), NAME_PARTITION, B("#2300"));
 }
 
+static void assert_nothing(struct bytes name, enum name_kind kind)
+{
+    struct buffer key;
+    enum name_meaning meaning;
+    buffer_init(&key, 4096);
+    assert_int_equal(names_decode(name, kind, &key, &meaning), 0);
+    if (meaning != NAME_MEANS_NOTHING)
+        fail_msg("%.*s means something", (int)name.size, name.data);
+    buffer_finish(&key);
+}
+
+/* n times k, and what stands behind */
+static void assert_long_nothing(int n, const char *behind, enum name_kind kind)
+{
+    struct buffer name;
+    buffer_init(&name, NAME_MAX_BYTES);
+    for (int i = 0; i < n; i++)
+        (void)buffer_append_char(&name, 'k');
+    assert_int_equal(buffer_append_string(&name, behind), 0);
+    assert_nothing(buffer_bytes(&name), kind);
+    buffer_finish(&name);
+}
+
 static void other_names_mean_nothing(void **state)
 {
     (void)state;
@@ -51,22 +75,12 @@ static void other_names_mean_nothing(void **state)
         "a+",           "a#00",         "#00#00", "#2Ea#2E", "\xFF",
         "\xED\xA0\xBD", "#F0#9F#98#80", "a\tb",   "#C3#A9",  "#ED#A0#BD#ED#B8#80",
         "a#7E"};
-    static const char *const entities[] = {"a",       "a.JSON",   ".json",  "#00",
-                                           "a.json.", "#41.json", ".a.json"};
-    struct buffer key;
-    enum name_meaning meaning;
-    buffer_init(&key, 4096);
-    for (size_t i = 0; i < ARRAY_SIZE(partitions); i++) {
-        assert_int_equal(names_decode(bytes_of(partitions[i]), NAME_PARTITION, &key, &meaning), 0);
-        if (meaning != NAME_MEANS_NOTHING)
-            fail_msg("%s means something", partitions[i]);
-    }
-    for (size_t i = 0; i < ARRAY_SIZE(entities); i++) {
-        assert_int_equal(names_decode(bytes_of(entities[i]), NAME_ENTITY, &key, &meaning), 0);
-        if (meaning != NAME_MEANS_NOTHING)
-            fail_msg("%s means something", entities[i]);
-    }
-    buffer_finish(&key);
+    static const char *const entities[] = {"a",        "a.JSON",  ".json", "#00",    "a.json.",
+                                           "#41.json", ".a.json", "a+",    "a.json+"};
+    for (size_t i = 0; i < ARRAY_SIZE(partitions); i++)
+        assert_nothing(bytes_of(partitions[i]), NAME_PARTITION);
+    for (size_t i = 0; i < ARRAY_SIZE(entities); i++)
+        assert_nothing(bytes_of(entities[i]), NAME_ENTITY);
 }
 
 static void assert_there_and_back(struct bytes key, enum name_kind kind)
@@ -74,7 +88,7 @@ static void assert_there_and_back(struct bytes key, enum name_kind kind)
     struct buffer name, again;
     enum name_meaning meaning;
     buffer_init(&name, NAME_MAX_BYTES);
-    buffer_init(&again, 64);
+    buffer_init(&again, 4096);
     assert_int_equal(names_encode(key, kind, &name), 0);
     assert_true(name.data[0] != '.' && !memchr(name.data, '/', name.size));
     assert_int_equal(names_decode(buffer_bytes(&name), kind, &again, &meaning), 0);
@@ -82,6 +96,15 @@ static void assert_there_and_back(struct bytes key, enum name_kind kind)
     assert_int_equal(bytes_compare(buffer_bytes(&again), key), 0);
     buffer_finish(&name);
     buffer_finish(&again);
+}
+
+static void assert_no_prefix(struct bytes prefix)
+{
+    struct buffer name;
+    buffer_init(&name, NAME_MAX_BYTES);
+    assert_int_equal(names_encode(prefix, NAME_PREFIX, &name), -EILSEQ);
+    assert_int_equal(name.size, 0);
+    buffer_finish(&name);
 }
 
 /* The character alone, first, in the middle, last. */
@@ -97,6 +120,10 @@ static void assert_character(uint32_t character)
         (void)buffer_append_string(&key, around[i][1]);
         assert_there_and_back(buffer_bytes(&key), NAME_PARTITION);
         assert_there_and_back(buffer_bytes(&key), NAME_ENTITY);
+        if (position_is_legal_in_key(character))
+            assert_there_and_back(buffer_bytes(&key), NAME_PREFIX);
+        else
+            assert_no_prefix(buffer_bytes(&key));
     }
     buffer_finish(&key);
 }
@@ -106,6 +133,166 @@ static void every_key_character_goes_there_and_back(void **state)
     (void)state;
     for (uint32_t c = 1; c <= 0x10FFFF; c += c < 0x3000 || (c >= 0xD000 && c < 0x10100) ? 1 : 97)
         assert_character(c);
+}
+
+static void prefixes_are_written_as_the_design_says(void **state)
+{
+    (void)state;
+    assert_name(B("N"), NAME_PREFIX, B("N+"));
+    assert_name(B("2024-05"), NAME_PREFIX, B("2024-05+"));
+    assert_name(B("."), NAME_PREFIX, B("#2E+"));
+    assert_name(B(".a."), NAME_PREFIX, B("#2Ea.+"));
+    assert_name(B("+"), NAME_PREFIX, B("#2B+"));
+    assert_name(B("a+"), NAME_PREFIX, B("a#2B+"));
+    assert_name(B("a++"), NAME_PREFIX, B("a+#2B+"));
+    assert_name(B("+a"), NAME_PREFIX, B("+a+"));
+    assert_name(B("x.json"), NAME_PREFIX, B("x.json+"));
+    assert_name(B("\xED\xA0\xBD\xED\xB8\x80"), NAME_PREFIX, B("\xF0\x9F\x98\x80+"));
+    assert_name(B("\xED\xA0\xBD"), NAME_PREFIX, B("#ED#A0#BD+"));    /* half of such a pair */
+    assert_name(B("\xEF\xBF\xBF"), NAME_PREFIX, B("\xEF\xBF\xBF+")); /* U+FFFF */
+}
+
+/* n times the character, between two strings */
+static void assert_long_prefix(const char *before, uint32_t character, int n, const char *behind,
+                               size_t name_size)
+{
+    struct buffer prefix, name;
+    buffer_init(&prefix, 4096);
+    buffer_init(&name, NAME_MAX_BYTES);
+    (void)buffer_append_string(&prefix, before);
+    for (int i = 0; i < n; i++)
+        (void)cesu8_append(&prefix, character);
+    (void)buffer_append_string(&prefix, behind);
+    if (name_size == 0) {
+        assert_no_prefix(buffer_bytes(&prefix));
+    } else {
+        assert_there_and_back(buffer_bytes(&prefix), NAME_PREFIX);
+        assert_int_equal(names_encode(buffer_bytes(&prefix), NAME_PREFIX, &name), 0);
+        assert_int_equal(name.size, name_size);
+    }
+    buffer_finish(&prefix);
+    buffer_finish(&name);
+}
+
+static void a_prefix_has_a_name_up_to_240_bytes(void **state)
+{
+    (void)state;
+    assert_long_prefix("", 'k', 240, "", 241);
+    assert_long_prefix("", 'k', 241, "", 0);
+    assert_long_prefix(".", 'k', 238, "+", 245); /* escapes come on top */
+    assert_long_prefix(".", 'k', 239, "+", 0);
+    assert_long_prefix("", 0x65E5, 80, "", 241);
+    assert_long_prefix("", 0x65E5, 80, "k", 0);
+    assert_long_prefix("", 0x1F600, 60, "", 241); /* six bytes each inside the program */
+    assert_long_prefix("", 0x1F600, 60, "k", 0);
+    assert_long_prefix("", 0xD83D, 26, "kkkkkk", 241); /* nine bytes each in the name */
+    assert_long_prefix("", 0xD83D, 26, "kkkkkkk", 0);
+    assert_no_prefix(B(""));
+    assert_no_prefix(B("a/b"));
+    assert_no_prefix(B("a\\"));
+    assert_no_prefix(B("#"));
+    assert_no_prefix(B("?a"));
+    assert_no_prefix(B("a\0"));
+    assert_no_prefix(B("\xFF"));
+    assert_no_prefix(B("a\xED\xA0"));
+}
+
+static void other_names_are_no_prefix(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"",
+                                        "+",
+                                        "a",
+                                        "a#2B",
+                                        "a++",
+                                        "++",
+                                        "#00+",
+                                        "#41+",
+                                        "#2b+",
+                                        ".a+",
+                                        ".+",
+                                        "a.json",
+                                        "a+.json",
+                                        "a#2F+",
+                                        "a#09+",
+                                        "a#5C+",
+                                        "a\\+",
+                                        "a?+",
+                                        "a#3F+",
+                                        "a#23+",
+                                        "a#+",
+                                        "a#2+",
+                                        "a\t+",
+                                        "\xFF+",
+                                        "+ ",
+                                        "a#00+",
+                                        "#C3#A9+",
+                                        "#2B",
+                                        "#ED#A0#BD#ED#B8#80+"};
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+        assert_nothing(bytes_of(names[i]), NAME_PREFIX);
+    assert_long_nothing(241, "+", NAME_PREFIX);
+    /* a cut key's name has the digest last */
+    assert_long_nothing(236, "#~0123456789abcdef+", NAME_PREFIX);
+    assert_long_nothing(236, "#~0123456789abcdef+", NAME_PARTITION);
+}
+
+static uint32_t random_state = 5;
+
+static uint32_t random_below(uint32_t n)
+{
+    random_state = random_state * 1664525 + 1013904223;
+    return (random_state >> 16) % n;
+}
+
+static void random_key(struct buffer *key)
+{
+    static const uint32_t characters[] = {
+        '+',  '.',    '#',    '/',    '~',    'a', '0',    '2',    'B',    'j',     0x9F,
+        0xE9, 0xD7FF, 0xD800, 0xDBFF, 0xDC00, '?', 0xDFFF, 0xE000, 0xFFFF, 0x10000, 0x10FFFF};
+    buffer_clear(key);
+    uint32_t left = random_below(50) == 0 ? random_below(513) : random_below(6);
+    for (; left > 0; left--)
+        (void)cesu8_append(key, characters[random_below(ARRAY_SIZE(characters))]);
+    static const char *const ends[] = {"", "", "", "+", ".json", "#00", "+.json"};
+    (void)buffer_append_string(key, ends[random_below(ARRAY_SIZE(ends))]);
+}
+
+/* What the key is called as one kind, no key or prefix is called as another that lies beside it. */
+static void assert_disjoint(struct bytes key, enum name_kind kind, enum name_kind other)
+{
+    struct buffer name, again;
+    enum name_meaning meaning;
+    buffer_init(&name, NAME_MAX_BYTES);
+    buffer_init(&again, 4096);
+    if (names_encode(key, kind, &name) == 0) {
+        assert_int_equal(names_is_prefix(buffer_bytes(&name)), kind == NAME_PREFIX);
+        assert_nothing(buffer_bytes(&name), other);
+        assert_int_equal(names_decode(buffer_bytes(&name), kind, &again, &meaning), 0);
+        assert_int_not_equal(meaning, NAME_MEANS_NOTHING);
+        assert_true(meaning == NAME_MEANS_CUT ? bytes_start_with(key, buffer_bytes(&again))
+                                              : bytes_equal(key, buffer_bytes(&again)));
+    } else {
+        assert_int_equal(kind, NAME_PREFIX);
+        assert_false(prefix_is_showable(key));
+    }
+    buffer_finish(&name);
+    buffer_finish(&again);
+}
+
+static void no_name_means_a_key_and_a_prefix(void **state)
+{
+    (void)state;
+    struct buffer key;
+    buffer_init(&key, 8192);
+    for (int round = 0; round < 50000; round++) {
+        random_key(&key);
+        assert_disjoint(buffer_bytes(&key), NAME_PARTITION, NAME_PREFIX);
+        assert_disjoint(buffer_bytes(&key), NAME_ENTITY, NAME_PREFIX);
+        assert_disjoint(buffer_bytes(&key), NAME_PREFIX, NAME_PARTITION);
+        assert_disjoint(buffer_bytes(&key), NAME_PREFIX, NAME_ENTITY);
+    }
+    buffer_finish(&key);
 }
 
 static void assert_cut(struct bytes key, enum name_kind kind, size_t fit)
@@ -151,7 +338,23 @@ static void long_keys_are_cut_between_characters(void **state)
     for (int i = 0; i < 512; i++)
         (void)cesu8_append(&key, 0xD83D); /* lone: nine bytes in the name */
     assert_cut(buffer_bytes(&key), NAME_ENTITY, 225);
+    buffer_clear(&key);
+    for (int i = 0; i < 229; i++)
+        (void)buffer_append_char(&key, 'k');
+    for (int i = 0; i < 3; i++)
+        (void)cesu8_append(&key, 0xD83D);
+    assert_cut(buffer_bytes(&key), NAME_PARTITION, 229); /* 238 had been one too many */
     buffer_finish(&key);
+}
+
+static void a_short_name_is_not_cut(void **state)
+{
+    (void)state;
+    assert_nothing(B("#~0123456789abcdef"), NAME_PARTITION);
+    assert_nothing(B("k#~0123456789abcdef.json"), NAME_ENTITY);
+    /* nine bytes more had room */
+    assert_long_nothing(228, "#~0123456789abcdef", NAME_PARTITION);
+    assert_long_nothing(223, "#~0123456789abcdef.json", NAME_ENTITY);
 }
 
 static void the_digest_is_of_the_whole_key(void **state)
@@ -173,7 +376,12 @@ int main(void)
         cmocka_unit_test(keys_are_written_as_the_design_says),
         cmocka_unit_test(other_names_mean_nothing),
         cmocka_unit_test(every_key_character_goes_there_and_back),
+        cmocka_unit_test(prefixes_are_written_as_the_design_says),
+        cmocka_unit_test(a_prefix_has_a_name_up_to_240_bytes),
+        cmocka_unit_test(other_names_are_no_prefix),
+        cmocka_unit_test(no_name_means_a_key_and_a_prefix),
         cmocka_unit_test(long_keys_are_cut_between_characters),
+        cmocka_unit_test(a_short_name_is_not_cut),
         cmocka_unit_test(the_digest_is_of_the_whole_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

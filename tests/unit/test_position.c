@@ -122,6 +122,23 @@ static void successors_skip_what_no_key_can_hold(void **state)
     assert_successor(B(""), B("END"));
 }
 
+static void prefixes_that_a_level_may_show(void **state)
+{
+    (void)state;
+    char long_one[PREFIX_MAX_BYTES + 1];
+    memset(long_one, 'k', sizeof(long_one));
+    assert_true(prefix_is_showable((struct bytes){long_one, PREFIX_MAX_BYTES}));
+    assert_false(prefix_is_showable((struct bytes){long_one, PREFIX_MAX_BYTES + 1}));
+    assert_true(prefix_is_showable(B("+.")));
+    assert_true(prefix_is_showable(B("\xED\xA0\xBD")));
+    assert_true(prefix_is_showable(B("\xEF\xBF\xBF")));
+    assert_false(prefix_is_showable(B("")));
+    assert_false(prefix_is_showable(B("a/")));
+    assert_false(prefix_is_showable(B("\x7F")));
+    assert_false(prefix_is_showable(B("a\0")));
+    assert_false(prefix_is_showable(B("\xED\xA0")));
+}
+
 static void ranges_know_which_one_query_can_ask(void **state)
 {
     (void)state;
@@ -151,6 +168,7 @@ int main(void)
         cmocka_unit_test(positions_order_as_utf16_keys_do),
         cmocka_unit_test(a_key_with_nul_is_refused),
         cmocka_unit_test(successors_skip_what_no_key_can_hold),
+        cmocka_unit_test(prefixes_that_a_level_may_show),
         cmocka_unit_test(ranges_know_which_one_query_can_ask),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -259,6 +259,60 @@ static void a_directory_of_a_walk_is_as_old_as_the_walk(void **state)
     assert_int_equal(listing_not_before(history, PARTITION("q"), 39000, false), 38000);
 }
 
+/* The process walks through `whole` where it comes to the directory; NULL: it does not walk. */
+static void assert_walks(struct process_history *history, struct directory directory,
+                         int64_t now_ms, const struct directory *whole)
+{
+    struct region found;
+    region_init(&found);
+    assert_int_equal(
+        process_history_walks(history, GREP, directory.table, directory.range, now_ms, &found),
+        whole != NULL);
+    if (whole) {
+        assert_string_equal(found.table, whole->table);
+        assert_bytes(found.range.lo, whole->range.lo);
+        assert_bytes(found.range.hi, whole->range.hi);
+    }
+    region_finish(&found);
+}
+
+static void below_what_it_listed_a_process_walks(void **state)
+{
+    struct process_history *history = *state;
+    struct directory table = TABLE("t"), partition = PARTITION("p");
+    assert_walks(history, partition, 5000, NULL);
+    lists(history, SHELL, table, 5000, 5000);
+    assert_walks(history, partition, 5000, NULL); /* another process */
+    lists(history, GREP, ACCOUNT, 5000, 5000);
+    assert_walks(history, partition, 5000, NULL); /* a walk is of one table */
+    lists(history, GREP, table, 5000, 5000);
+    assert_walks(history, partition, 5000, &table);
+    assert_walks(history, table, 5000, NULL); /* that is what it listed, not below */
+    assert_walks(history, TABLE("u"), 5000, NULL);
+    lists(history, GREP, partition, 6000, 6000);
+    assert_walks(history, PARTITION("q"), 6000, &table);
+    assert_walks(history, ROW_PREFIX("p", "a", "b"), 6000, &table); /* the largest */
+    lists(history, 0, table, 5000, 5000);
+    struct region none;
+    region_init(&none);
+    assert_false(
+        process_history_walks(history, 0, "t", partition.range, 5000, &none)); /* never known */
+    region_finish(&none);
+}
+
+static void a_walk_is_over_30_s_after_it_last_read(void **state)
+{
+    struct process_history *history = *state;
+    struct directory table = TABLE("t");
+    lists(history, GREP, table, 5000, 5000);
+    assert_walks(history, PARTITION("p"), 34999, &table);
+    assert_walks(history, PARTITION("p"), 35000, NULL);
+    lists(history, GREP, table, 40000, 40000);
+    lists(history, GREP, PARTITION("p"), 60000, 60000); /* below it: it goes on */
+    assert_walks(history, PARTITION("q"), 89999, &table);
+    assert_walks(history, PARTITION("q"), 90000, NULL);
+}
+
 static void who_decides_is_told(void **state)
 {
     (void)state;
@@ -512,6 +566,8 @@ int main(void)
         TEST(a_walk_keeps_what_it_is_in),
         TEST(going_round_is_no_walk),
         TEST(a_directory_of_a_walk_is_as_old_as_the_walk),
+        TEST(below_what_it_listed_a_process_walks),
+        TEST(a_walk_is_over_30_s_after_it_last_read),
         TEST(who_decides_is_told),
         TEST(tar_asks_twice_at_once),
         TEST(a_shell_in_a_loop_sees_news),

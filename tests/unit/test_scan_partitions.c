@@ -8,7 +8,9 @@ static size_t run(struct table_store *store, struct range range, struct buffer *
 {
     struct scan *scan;
     size_t requests = 0;
-    assert_int_equal(scan_partitions_create(range, &scan), 0);
+    assert_int_equal(scan_partitions_create(
+                         range, &(struct scan_limits){.page_rows = TABLE_STORE_PAGE_ROWS}, &scan),
+                     0);
     for (;;) {
         struct scan_item item;
         enum scan_state state = scan_take(scan, &item);
@@ -19,13 +21,13 @@ static size_t run(struct table_store *store, struct range range, struct buffer *
             (void)buffer_append_char(keys, ',');
             continue;
         }
-        struct scan_request request, none;
-        assert_true(scan_ask(scan, &request));
-        assert_false(scan_ask(scan, &none));
+        struct scan_request request, again;
+        assert_true(scan_ask(scan, 1, &request));
+        assert_false(scan_ask(scan, 1, &again)); /* one slot: one after the other */
         if (requests++ % 3 == 1) { /* as if it had failed: it is asked again, the same */
             scan_give_back(scan, request.id);
-            assert_true(scan_ask(scan, &none));
-            assert_bytes(none.range.lo, request.range.lo);
+            assert_true(scan_ask(scan, 1, &again));
+            request = again;
         }
         assert_true(requests < 5000);
         struct query query = {.table = "t",

@@ -1,0 +1,81 @@
+#include "cache/prefetch.h"
+
+void prefetch_init(struct prefetch *prefetch, struct view *view)
+{
+    *prefetch = (struct prefetch){.view = view};
+}
+
+void prefetch_reset(struct prefetch *prefetch)
+{
+    stream_unref(TAKE_PTR(prefetch->stream));
+    prefetch->misses = 0;
+}
+
+static int create_scan(const struct prefetch *prefetch, struct range range, struct scan **ret)
+{
+    struct scan_limits limits = {.page_rows = TABLE_STORE_PAGE_ROWS,
+                                 .window_bytes = view_window_bytes(prefetch->view),
+                                 .keys_only = prefetch->kind != PREFETCH_ROWS};
+    return prefetch->kind == PREFETCH_PARTITIONS ? scan_partitions_create(range, &limits, ret)
+                                                 : scan_rows_create(range, &limits, ret);
+}
+
+static int open_stream(struct prefetch *prefetch, const struct caller *caller,
+                       const struct question *question, struct bytes position)
+{
+    _cleanup_(scan_destroyp) struct scan *scan = NULL;
+    int r = create_scan(prefetch, (struct range){position, question->range.hi}, &scan);
+    struct stream_options options = {.table = question->table,
+                                     .scan = scan,
+                                     .since = question->since,
+                                     .is_of_keys = prefetch->kind == PREFETCH_PARTITIONS};
+    if (r == 0)
+        r = stream_open(&prefetch->view->streams, &options, caller, &prefetch->stream);
+    if (r == 0)
+        TAKE_PTR(scan);
+    return r;
+}
+
+/* A scan of another kind, or one that nobody has used for long, is of no use. */
+static bool is_of_use(const struct prefetch *prefetch, enum prefetch_kind kind)
+{
+    return prefetch->kind == kind &&
+           clock_now_ms(prefetch->view->clock) - prefetch->reached_ms <= STREAM_KEPT_MS;
+}
+
+static int reach(struct prefetch *prefetch, struct caller *caller, const struct question *question,
+                 struct bytes position, struct page **ret_page)
+{
+    int r = prefetch->stream ? 0 : open_stream(prefetch, caller, question, position);
+    if (r < 0)
+        return call_fail(&caller->call, r, "out of memory");
+    r = stream_reach(prefetch->stream, caller, position, ret_page);
+    prefetch->reached_ms = clock_now_ms(prefetch->view->clock);
+    r = stream_forgive(caller, r);
+    if (r == 0) /* the reader is elsewhere, or something failed */
+        stream_unref(TAKE_PTR(prefetch->stream));
+    return r;
+}
+
+int prefetch_reach(struct prefetch *prefetch, struct caller *caller, enum prefetch_kind kind,
+                   struct range directory, const struct question *question, struct page **ret_page)
+{
+    int r = 0;
+    if (kind == PREFETCH_ROWS)
+        r = view_walk(prefetch->view, caller, directory, question, ret_page);
+    if (r != 0 || kind == PREFETCH_NONE || prefetch->view->parallelism == 1)
+        return r; /* one request at a time: nothing is gained ahead of the reader */
+    _cleanup_(buffer_finish) struct buffer until;
+    buffer_init(&until, POSITION_MAX_BYTES);
+    r = overlay_misses(prefetch->view->overlay, question, &until);
+    if (r < 0)
+        return call_fail(&caller->call, r, "out of memory");
+    if (r == 0 && prefetch->stream && prefetch->kind == kind)
+        stream_follow(prefetch->stream, question->range.lo);
+    if (r == 0 || prefetch->misses++ == 0)
+        return 0;
+    if (!is_of_use(prefetch, kind))
+        stream_unref(TAKE_PTR(prefetch->stream));
+    prefetch->kind = kind;
+    return reach(prefetch, caller, question, buffer_bytes(&until), ret_page);
+}

@@ -1,0 +1,145 @@
+#include "cache/read/request_window.h"
+
+#include <pthread.h>
+
+#define START_SIZE       2
+#define SMOOTHING        8       /* a page moves the smoothed latency by so small a part */
+#define FORGET_MS        10000.0 /* in about this time a slower service becomes the usual one */
+#define LATENCY_FLOOR_MS 10.0    /* smaller differences are the machine's, not the service's */
+
+/* Smoothed over some pages, because one that takes some times as long is no news. The baseline is
+ * the lowest of it, and drifts towards what pages take now: large entities or a worse line slow
+ * every page for good, and must not hold the window down for longer than it takes to learn that a
+ * smaller one does not help. */
+struct latency {
+    double smoothed_ms, baseline_ms; /* negative: no page yet */
+    int64_t noted_ms;
+};
+
+struct request_window {
+    int max;
+    pthread_mutex_t lock;
+    /* guarded by lock */
+    int size, largest, in_flight; /* 1 <= size <= largest <= max; largest: it ever was */
+    int64_t fell_ms;
+    uint64_t shrunk;
+    struct latency latency;
+};
+
+int request_window_create(int max, struct request_window **ret)
+{
+    if (max < 1)
+        return -EINVAL;
+    struct request_window *window = calloc(1, sizeof(*window));
+    if (!window)
+        return -ENOMEM;
+    int r = pthread_mutex_init(&window->lock, NULL);
+    if (r != 0) {
+        free(window);
+        return -r;
+    }
+    window->max = max;
+    window->size = window->largest = MIN(START_SIZE, max);
+    window->fell_ms = INT64_MIN;
+    window->latency = (struct latency){.smoothed_ms = -1, .baseline_ms = -1};
+    *ret = window;
+    return 0;
+}
+
+void request_window_destroy(struct request_window *window)
+{
+    if (!window)
+        return;
+    (void)pthread_mutex_destroy(&window->lock);
+    free(window);
+}
+
+static int idle_locked(const struct request_window *window, bool is_speculative)
+{
+    bool is_low = window->size == 1 || window->size < window->largest;
+    int room = is_speculative && is_low ? window->size / 2 : window->size;
+    return MAX(room - window->in_flight, 0);
+}
+
+int request_window_idle(struct request_window *window, bool is_speculative)
+{
+    (void)pthread_mutex_lock(&window->lock);
+    int idle = idle_locked(window, is_speculative);
+    (void)pthread_mutex_unlock(&window->lock);
+    return idle;
+}
+
+bool request_window_enter(struct request_window *window, bool is_speculative)
+{
+    (void)pthread_mutex_lock(&window->lock);
+    bool has_room = idle_locked(window, is_speculative) > 0;
+    if (has_room)
+        window->in_flight++;
+    (void)pthread_mutex_unlock(&window->lock);
+    return has_room;
+}
+
+static void latency_note(struct latency *latency, int64_t sent_ms, int64_t ended_ms)
+{
+    double page_ms = (double)(ended_ms - sent_ms);
+    double since_ms = (double)(ended_ms - latency->noted_ms);
+    latency->noted_ms = ended_ms;
+    if (latency->smoothed_ms < 0) {
+        latency->smoothed_ms = latency->baseline_ms = page_ms;
+        return;
+    }
+    latency->smoothed_ms += (page_ms - latency->smoothed_ms) / SMOOTHING;
+    double learnt = MIN(MAX(since_ms, 0) / FORGET_MS, 1);
+    latency->baseline_ms += MAX(page_ms - latency->baseline_ms, 0) * learnt;
+    latency->baseline_ms = MIN(latency->baseline_ms, latency->smoothed_ms);
+}
+
+static bool latency_doubled(const struct latency *latency)
+{
+    double above_ms = latency->smoothed_ms - latency->baseline_ms;
+    return above_ms > MAX(latency->baseline_ms, LATENCY_FLOOR_MS);
+}
+
+static void fall_locked(struct request_window *window, int64_t now_ms)
+{
+    window->size = MAX(window->size / 2, 1);
+    window->fell_ms = now_ms;
+    window->shrunk++;
+    /* Judged anew: else the slow pages of the larger window would shrink the smaller one, too. */
+    window->latency.smoothed_ms = window->latency.baseline_ms;
+}
+
+static void grow_locked(struct request_window *window)
+{
+    window->size = MIN(window->size + 1, window->max);
+    window->largest = MAX(window->largest, window->size);
+}
+
+static void judge_locked(struct request_window *window, enum request_end end, int64_t sent_ms,
+                         int64_t ended_ms)
+{
+    if (end == REQUEST_OTHER || sent_ms < window->fell_ms)
+        return;
+    if (end == REQUEST_GOOD)
+        latency_note(&window->latency, sent_ms, ended_ms);
+    if (end == REQUEST_THROTTLED || latency_doubled(&window->latency))
+        fall_locked(window, ended_ms);
+    else
+        grow_locked(window);
+}
+
+void request_window_leave(struct request_window *window, enum request_end end, int64_t sent_ms,
+                          int64_t ended_ms)
+{
+    (void)pthread_mutex_lock(&window->lock);
+    window->in_flight--;
+    judge_locked(window, end, sent_ms, ended_ms);
+    (void)pthread_mutex_unlock(&window->lock);
+}
+
+void request_window_stats(struct request_window *window, struct request_window_stats *ret)
+{
+    (void)pthread_mutex_lock(&window->lock);
+    *ret = (struct request_window_stats){window->size, window->in_flight, window->shrunk};
+    (void)pthread_mutex_unlock(&window->lock);
+}

@@ -1,0 +1,495 @@
+#include "cache/read/stream.h"
+#include "client/condition.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define AHEAD_FIRST  2               /* pages, before anything was taken */
+#define AHEAD_EACH   4               /* and so many more for each that was taken of late: */
+#define EPOCH_MS     ((int64_t)2000) /* in this stretch of time or the one before */
+#define NEAR_FETCHES 16              /* a position that takes more is somebody else's way */
+
+struct stream {
+    struct stream_source source;
+    char *table;
+    struct stamp since;
+    bool is_of_keys, is_eager;
+    char command[STREAM_COMMAND_SIZE];
+    int64_t patience_ms;
+    atomic_size_t references; /* readers, and requests in flight */
+    atomic_size_t readers;    /* 0: what is in flight is cancelled */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    /* guarded by lock */
+    struct scan *scan;
+    size_t in_flight, answered;     /* requests, answers */
+    size_t fetched;                 /* answers that were not known already */
+    size_t jobs;                    /* that may send more */
+    size_t pages, rows, taken;      /* answers with rows, these rows, items */
+    int64_t epoch_ms;               /* when the stretch of time began */
+    size_t taken_now, taken_before; /* in it, and in the one before */
+    int64_t asked_ms;               /* of the oldest answer */
+    bool is_awaited;                /* the reader has seen all answers, and waits */
+    struct failure failure;         /* error 0: none */
+    /* the reader's */
+    struct buffer frontier; /* everything before it was taken */
+};
+
+struct job { /* one request on its way */
+    struct worker_task task;
+    struct stream *stream;
+    struct scan_request request;
+    bool is_counted; /* in the request window */
+};
+
+int stream_open(const struct stream_source *source, const struct stream_options *options,
+                const struct caller *opener, struct stream **ret)
+{
+    struct stream *stream = calloc(1, sizeof(*stream));
+    char *table = strdup(options->table);
+    if (!stream || !table || condition_init(&stream->changed) < 0) {
+        free(stream);
+        free(table);
+        return -ENOMEM;
+    }
+    *stream = (struct stream){.source = *source,
+                              .table = table,
+                              .since = options->since,
+                              .is_of_keys = options->is_of_keys,
+                              .is_eager = options->is_eager,
+                              .patience_ms = opener->patience_ms,
+                              .changed = stream->changed,
+                              .scan = options->scan,
+                              .asked_ms = INT64_MAX};
+    atomic_init(&stream->references, 1);
+    atomic_init(&stream->readers, 1);
+    (void)pthread_mutex_init(&stream->lock, NULL);
+    if (opener->call.command)
+        (void)snprintf(stream->command, sizeof(stream->command), "%s", opener->call.command);
+    buffer_init(&stream->frontier, POSITION_MAX_BYTES);
+    atomic_fetch_add(stream->source.live, 1);
+    *ret = stream;
+    return 0;
+}
+
+struct stream *stream_ref(struct stream *stream)
+{
+    atomic_fetch_add(&stream->references, 1);
+    atomic_fetch_add(&stream->readers, 1);
+    return stream;
+}
+
+static void release(struct stream *stream)
+{
+    if (atomic_fetch_sub(&stream->references, 1) > 1)
+        return;
+    atomic_fetch_sub(stream->source.live, 1);
+    scan_destroy(stream->scan);
+    buffer_finish(&stream->frontier);
+    (void)pthread_cond_destroy(&stream->changed);
+    (void)pthread_mutex_destroy(&stream->lock);
+    free(stream->table);
+    free(stream);
+}
+
+void stream_unref(struct stream *stream)
+{
+    if (!stream)
+        return;
+    atomic_fetch_sub(&stream->readers, 1);
+    release(stream);
+}
+
+static bool is_left(void *context)
+{
+    const struct stream *stream = context;
+    return atomic_load(&stream->readers) == 0 || atomic_load(stream->source.is_closing);
+}
+
+static void begin_epoch_locked(struct stream *stream)
+{
+    int64_t now_ms = clock_now_ms(stream->source.clock);
+    if (now_ms - stream->epoch_ms < EPOCH_MS)
+        return;
+    bool is_next = now_ms - stream->epoch_ms < 2 * EPOCH_MS;
+    stream->taken_before = is_next ? stream->taken_now : 0;
+    stream->taken_now = 0;
+    stream->epoch_ms = now_ms;
+}
+
+static void note_taken_locked(struct stream *stream)
+{
+    begin_epoch_locked(stream);
+    stream->taken++;
+    stream->taken_now++;
+}
+
+/* So many items in pages: of keys, a page has about as many as rows. */
+static size_t pages_of_locked(const struct stream *stream, size_t items)
+{
+    return stream->is_of_keys ? items * stream->pages / MAX(stream->rows, 1) : items;
+}
+
+/* A reader that goes on reading is worth more, and a slow one less: what was read long before it
+ * comes is too old then. */
+static bool is_wanted_locked(struct stream *stream)
+{
+    begin_epoch_locked(stream);
+    size_t ahead = stream->pages + stream->in_flight;
+    size_t taken = pages_of_locked(stream, stream->taken);
+    size_t lately = pages_of_locked(stream, stream->taken_now + stream->taken_before);
+    return stream->is_eager || ahead < taken + AHEAD_FIRST + AHEAD_EACH * lately;
+}
+
+/* What the scan asks next; what is only guessed is not, where there is no room for guesses. */
+static bool ask_locked(struct stream *stream, int room, struct scan_request *ret)
+{
+    if (!scan_ask(stream->scan, MAX(room, 1), ret))
+        return false;
+    if (ret->is_speculative && room == 0) {
+        scan_give_back(stream->scan, ret->id);
+        return false;
+    }
+    return true;
+}
+
+/* One whose reader waits has one request in flight at least, also where the window has no room: so
+ * no stream starves another. */
+static bool may_send_locked(struct stream *stream, bool is_counted)
+{
+    if (is_left(stream) || stream->failure.error < 0)
+        return false;
+    return (stream->is_awaited && stream->in_flight == 0) ||
+           (is_counted && is_wanted_locked(stream));
+}
+
+/* The next request, if one is to be sent. NULL: nothing now. */
+static struct job *next_job(struct stream *stream)
+{
+    struct request_window *window = stream->source.window;
+    int room = request_window_idle(window, true);
+    bool is_counted = request_window_enter(window, false), is_got;
+    struct job *job = calloc(1, sizeof(*job));
+    (void)pthread_mutex_lock(&stream->lock);
+    is_got = job && may_send_locked(stream, is_counted) && ask_locked(stream, room, &job->request);
+    if (is_got) {
+        stream->in_flight++;
+        stream->jobs++;
+        job->stream = stream;
+        job->is_counted = is_counted;
+        atomic_fetch_add(&stream->references, 1);
+    }
+    (void)pthread_mutex_unlock(&stream->lock);
+    if (is_got)
+        return job;
+    if (is_counted)
+        request_window_leave(window, REQUEST_OTHER, 0, 0);
+    free(job);
+    return NULL;
+}
+
+/* Takes the answer, or the failure when r < 0. */
+static void tell(struct stream *stream, const struct job *job, int r, struct answer *answer,
+                 const struct seen *seen, struct call *call)
+{
+    (void)pthread_mutex_lock(&stream->lock);
+    stream->asked_ms = MIN(stream->asked_ms, seen->asked_ms);
+    stream->fetched += seen->was_fetched;
+    stream->pages += r == 0 && page_rows(answer->page) > 0;
+    stream->rows += r == 0 ? page_rows(answer->page) : 0;
+    if (r < 0)
+        scan_give_back(stream->scan, job->request.id);
+    else if ((r = scan_tell(stream->scan, job->request.id, answer)) < 0)
+        (void)call_fail(call, r, "no memory for an answer");
+    if (r < 0 && stream->failure.error == 0) {
+        stream->failure = call->failure;
+        stream->failure.error = r;
+    }
+    stream->in_flight--;
+    stream->answered++;
+    stream->is_awaited = false; /* until the reader has looked again */
+    (void)pthread_cond_broadcast(&stream->changed);
+    (void)pthread_mutex_unlock(&stream->lock);
+}
+
+static struct question question_of(const struct job *job, bool keys_suffice)
+{
+    const struct stream *stream = job->stream;
+    int64_t oldest_ms = clock_now_ms(stream->source.clock) - stream->source.kept_ms;
+    struct question question = {.table = stream->table,
+                                .range = job->request.range,
+                                .since = stream->since,
+                                .keys_suffice = keys_suffice};
+    question.since.asked_ms = MAX(question.since.asked_ms, oldest_ms);
+    return question;
+}
+
+/* Where another scan was before, or a listing, the first page may be there. */
+static int ask_rows(struct job *job, struct caller *caller, struct answer *ret,
+                    struct seen *ret_seen)
+{
+    const struct stream *stream = job->stream;
+    const struct scan_request *request = &job->request;
+    struct question question = question_of(job, request->keys_only);
+    struct query query = {.table = stream->table,
+                          .range = request->range,
+                          .after = request->after,
+                          .top = request->top,
+                          .keys_only = request->keys_only};
+    ret->page = request->after ? NULL : overlay_known_page(stream->source.overlay, &question);
+    ret_seen->was_fetched = !ret->page;
+    return ret->page ? 0 : reader_query(stream->source.reader, caller, &query, ret);
+}
+
+static int ask_keys(struct job *job, struct caller *caller, struct answer *ret,
+                    struct seen *ret_seen)
+{
+    const struct scan_request *request = &job->request;
+    struct question question = question_of(job, true);
+    struct ahead ahead = {.top = request->top, .keys_only = true};
+    if (request->after)
+        question.range.lo = continuation_position(request->after);
+    return overlay_keys(job->stream->source.overlay, caller, &question, &ahead, ret, ret_seen);
+}
+
+static enum request_end judge(const struct caller *caller, int r, const struct answer *answer,
+                              bool is_asked)
+{
+    if (caller->call.repeats > 0 || (r < 0 && caller->call.failure.is_retryable))
+        return REQUEST_THROTTLED;
+    return r == 0 && is_asked && page_rows(answer->page) > 0 ? REQUEST_GOOD : REQUEST_OTHER;
+}
+
+static void perform(struct job *job)
+{
+    struct stream *stream = job->stream;
+    int64_t began_ms = clock_now_ms(stream->source.clock);
+    struct caller caller = {.call = {.deadline_ms = began_ms + stream->patience_ms,
+                                     .is_cancelled = is_left,
+                                     .context = stream,
+                                     .command = stream->command},
+                            .patience_ms = stream->patience_ms};
+    _cleanup_(answer_finish) struct answer answer = {0};
+    struct seen seen = {.asked_ms = began_ms};
+    int r = stream->is_of_keys ? ask_keys(job, &caller, &answer, &seen)
+                               : ask_rows(job, &caller, &answer, &seen);
+    enum request_end end = judge(&caller, r, &answer, seen.was_fetched);
+    tell(stream, job, r, &answer, &seen, &caller.call);
+    if (job->is_counted)
+        request_window_leave(stream->source.window, end, caller_asked_ms(&caller, began_ms),
+                             clock_now_ms(stream->source.clock));
+}
+
+static bool pump(struct stream *stream);
+
+/* Its end is told only when it has sent what it could: who waits may rely on what is in flight. */
+static void finish(struct job *job)
+{
+    struct stream *stream = job->stream;
+    (void)pthread_mutex_lock(&stream->lock);
+    stream->jobs--;
+    (void)pthread_cond_broadcast(&stream->changed);
+    (void)pthread_mutex_unlock(&stream->lock);
+    free(job);
+    release(stream);
+}
+
+static void run(struct worker_task *task)
+{
+    struct job *job = (struct job *)task;
+    perform(job);
+    (void)pump(job->stream);
+    finish(job);
+}
+
+/* Sends what may be sent now; without a thread for it, one request in this one. False: nothing. */
+static bool pump(struct stream *stream)
+{
+    bool is_sent = false;
+    struct job *job;
+    while ((job = next_job(stream)) != NULL) {
+        is_sent = true;
+        job->task.run = run;
+        if (worker_pool_submit(stream->source.workers, WORKER_SCANS, &job->task) < 0) {
+            perform(job);
+            finish(job);
+            break;
+        }
+    }
+    return is_sent;
+}
+
+enum look { LOOK_ITEM, LOOK_END, LOOK_FAILED, LOOK_WAIT, LOOK_STUCK };
+
+static enum look look(struct stream *stream, struct scan_item *ret, struct failure *ret_failure)
+{
+    enum look look;
+    (void)pthread_mutex_lock(&stream->lock);
+    enum scan_state state = scan_take(stream->scan, ret);
+    if (state == SCAN_ITEM) {
+        look = LOOK_ITEM;
+        note_taken_locked(stream);
+    } else if (state == SCAN_END) {
+        look = LOOK_END;
+    } else if (stream->jobs > 0) {
+        look = LOOK_WAIT;
+    } else {
+        look = stream->failure.error < 0 ? LOOK_FAILED : LOOK_STUCK;
+        *ret_failure = stream->failure;
+        stream->failure.error = 0;
+    }
+    stream->is_awaited = look == LOOK_WAIT || look == LOOK_STUCK;
+    (void)pthread_mutex_unlock(&stream->lock);
+    return look;
+}
+
+/* For a moment, or until there are more answers than the reader knows of. */
+static int wait_for_answer(struct stream *stream, struct caller *caller, size_t *answered)
+{
+    (void)pthread_mutex_lock(&stream->lock);
+    if (stream->jobs > 0 && stream->answered == *answered)
+        condition_wait(&stream->changed, &stream->lock);
+    bool is_progress = stream->answered > *answered;
+    *answered = stream->answered;
+    (void)pthread_mutex_unlock(&stream->lock);
+    if (is_progress)
+        caller_made_progress(caller, stream->source.clock);
+    if (call_is_cancelled(&caller->call))
+        return call_fail(&caller->call, -EINTR, "interrupted");
+    if (call_remaining_ms(&caller->call, stream->source.clock) == 0)
+        return call_fail(&caller->call, -ETIMEDOUT, "no answer in time");
+    return 0;
+}
+
+/* One of the stream's counters. */
+static size_t count(struct stream *stream, const size_t *counter)
+{
+    (void)pthread_mutex_lock(&stream->lock);
+    size_t n = *counter;
+    (void)pthread_mutex_unlock(&stream->lock);
+    return n;
+}
+
+static int fail_stuck(const struct stream *stream, struct caller *caller)
+{
+    return atomic_load(stream->source.is_closing)
+               ? call_fail(&caller->call, -EINTR, "the account is closed")
+               : call_fail(&caller->call, -ENOMEM, "no memory for a request");
+}
+
+static void stop_waiting(struct stream *stream)
+{
+    (void)pthread_mutex_lock(&stream->lock);
+    stream->is_awaited = false;
+    (void)pthread_mutex_unlock(&stream->lock);
+}
+
+int stream_next(struct stream *stream, struct caller *caller, struct scan_item *ret)
+{
+    struct failure failure;
+    size_t answered = count(stream, &stream->answered);
+    int r = 0;
+    while (r == 0) {
+        enum look seen = look(stream, ret, &failure);
+        bool is_sent = seen != LOOK_FAILED && pump(stream);
+        switch (seen) {
+        case LOOK_ITEM:
+            return 1;
+        case LOOK_END:
+            return 0;
+        case LOOK_FAILED:
+            caller->call.failure = failure;
+            return failure.error;
+        case LOOK_STUCK: /* now it was asked */
+            r = is_sent ? 0 : fail_stuck(stream, caller);
+            break;
+        case LOOK_WAIT:
+            r = wait_for_answer(stream, caller, &answered);
+            break;
+        }
+    }
+    stop_waiting(stream);
+    return r;
+}
+
+int64_t stream_asked_ms(struct stream *stream)
+{
+    int64_t now_ms = clock_now_ms(stream->source.clock);
+    (void)pthread_mutex_lock(&stream->lock);
+    int64_t asked_ms = MIN(stream->asked_ms, now_ms);
+    (void)pthread_mutex_unlock(&stream->lock);
+    return asked_ms;
+}
+
+/* To what is behind the item; NULL: the end. */
+static int move_frontier(struct stream *stream, const struct scan_item *item)
+{
+    struct bytes last = BYTES_LITERAL("");
+    if (item)
+        last = item->kind == SCAN_ROWS ? page_position(item->rows.page, item->rows.end - 1)
+                                       : item->key;
+    buffer_clear(&stream->frontier);
+    (void)buffer_append(&stream->frontier, last);
+    return buffer_append_string(&stream->frontier, item ? POSITION_AFTER : POSITION_END);
+}
+
+/* Its page takes the place of the one before. 1, or -errno. */
+static int pass_item(struct stream *stream, struct caller *caller, struct page **page)
+{
+    struct scan_item item = {0};
+    int r = stream_next(stream, caller, &item);
+    if (r < 0)
+        return r;
+    page_unref(*page);
+    *page = item.rows.page;
+    r = move_frontier(stream, r > 0 ? &item : NULL);
+    return r < 0 ? call_fail(&caller->call, r, "out of memory") : 1;
+}
+
+static bool is_behind(const struct stream *stream, struct bytes position)
+{
+    return bytes_compare(position, buffer_bytes(&stream->frontier)) < 0;
+}
+
+int stream_reach(struct stream *stream, struct caller *caller, struct bytes position,
+                 struct page **ret_page)
+{
+    _cleanup_(page_unrefp) struct page *page = NULL;
+    int fetches = 0; /* items for which something came: what runs ahead meanwhile is no distance */
+    if (is_behind(stream, position))
+        return 0;
+    while (!is_behind(stream, position)) {
+        size_t before = count(stream, &stream->fetched);
+        int r = fetches > NEAR_FETCHES ? 0 : pass_item(stream, caller, &page);
+        if (r <= 0)
+            return r;
+        fetches += count(stream, &stream->fetched) > before;
+    }
+    *ret_page = TAKE_PTR(page);
+    return 1;
+}
+
+void stream_follow(struct stream *stream, struct bytes position)
+{
+    bool is_item = true;
+    while (is_item && !is_behind(stream, position)) {
+        struct scan_item item = {0};
+        (void)pthread_mutex_lock(&stream->lock);
+        is_item = scan_take(stream->scan, &item) == SCAN_ITEM;
+        if (is_item)
+            note_taken_locked(stream);
+        (void)pthread_mutex_unlock(&stream->lock);
+        is_item = is_item && move_frontier(stream, &item) == 0;
+        run_finish(&item.rows);
+    }
+    (void)pump(stream);
+}
+
+int stream_forgive(struct caller *caller, int r)
+{
+    struct failure *failure = &caller->call.failure;
+    if (r >= 0 || r == -EINTR || r == -ETIMEDOUT || r == -ENOMEM || failure->is_retryable)
+        return r;
+    *failure = (struct failure){0};
+    return 0;
+}

@@ -1,0 +1,70 @@
+#ifndef CACHE_READ_STREAM_H
+#define CACHE_READ_STREAM_H
+/* A scan that runs ahead of who reads. Workers send its requests, as many as the request window
+ * allows and the reader seems to want: two pages, and four more for each that it took of late.
+ * Pages of rows go into the range cache as they arrive; scans for keys take their answers from
+ * there where it knows them. Who reads takes items in key order, or waits. Any thread, but one
+ * reader at a time; one leaf mutex, under it only scan code runs. Counted: the last reference
+ * cancels what is in flight.
+ *
+ * A failure stops the sending; it is told once everything before it was taken, and the next call
+ * goes on from there. */
+#include "cache/read/overlay.h"
+#include "cache/read/request_window.h"
+#include "cache/read/worker_pool.h"
+#include "cache/scan/scan.h"
+
+#define STREAM_COMMAND_SIZE 16
+#define STREAM_KEPT_MS      30000 /* one that nobody used for so long is of no use */
+
+struct stream;
+
+struct stream_source { /* lives longer than its streams */
+    struct reader *reader;
+    struct overlay *overlay;
+    struct worker_pool *workers;
+    struct request_window *window;
+    const struct clock *clock;
+    int64_t kept_ms;      /* no older answer is taken */
+    _Atomic size_t *live; /* how many streams there are: they share what may be read ahead */
+    const _Atomic bool *is_closing; /* then nothing is sent any more, and what is in flight ends */
+};
+
+struct stream_options {
+    const char *table;
+    struct scan *scan;
+    struct stamp since; /* how old an answer may be that is known already */
+    bool is_of_keys;    /* the scan asks for keys: scan_level, scan_partitions */
+    bool is_eager;      /* many answers are needed before the first item: all are wanted at once */
+};
+
+/* Takes the scan on success; sends nothing. The requests are counted for the opener's command and
+ * have its patience each. */
+int stream_open(const struct stream_source *source, const struct stream_options *options,
+                const struct caller *opener, struct stream **ret);
+struct stream *stream_ref(struct stream *stream);
+void stream_unref(struct stream *stream); /* takes NULL */
+
+/* When the oldest answer was asked, at the latest now. */
+int64_t stream_asked_ms(struct stream *stream);
+/* 1: the next item (its rows are the caller's to finish; its key is good until the next call); 0:
+ * the end; -errno with the reason in caller->call. */
+int stream_next(struct stream *stream, struct caller *caller, struct scan_item *ret);
+
+/* Takes items until what is at `position` was taken. 1: now ask the cache again, while ret_page
+ * (NULL: nothing) is held. 0: that is behind it already, or not near before it: ask by yourself.
+ * -errno with the reason in caller->call. */
+int stream_reach(struct stream *stream, struct caller *caller, struct bytes position,
+                 struct page **ret_page);
+
+/* What failed ahead of the caller may be of another place: 0, so that it asks at its own and is
+ * told the truth. What is its own reason, or met everywhere (interrupted, no patience left, no
+ * memory, a service that fails for now), stays r. */
+int stream_forgive(struct caller *caller, int r);
+/* The reader has come to `position` with what the cache knew: takes what is there already, and asks
+ * on. Never blocks. */
+void stream_follow(struct stream *stream, struct bytes position);
+
+DEFINE_CLEANUP(struct stream *, stream_unref);
+
+#endif

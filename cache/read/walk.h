@@ -1,0 +1,34 @@
+#ifndef CACHE_READ_WALK_H
+#define CACHE_READ_WALK_H
+/* Processes that walk through a table: for each a scan in table order that runs ahead of it, across
+ * the borders of directories. It begins where the process first misses something, and stops when
+ * the process goes quiet, or elsewhere. Any thread; one leaf mutex; blocks for the pages it waits
+ * for. */
+#include "cache/read/process_history.h"
+#include "cache/read/stream.h"
+
+#define WALKS_MAX 8 /* at once; the least recently used ends */
+
+struct walks;
+
+struct walks_source { /* lives longer than the walks */
+    struct stream_source stream;
+    size_t window_bytes; /* that all streams together run ahead */
+};
+
+int walks_create(const struct walks_source *source, struct walks **ret);
+void walks_destroy(struct walks *walks); /* takes NULL */
+
+/* The caller's process walks through `whole`, and misses what is at `position` in it, as of since.
+ * As stream_reach: 1: ask the cache again, while ret_page is held; 0: ask by yourself; -errno. */
+int walks_reach(struct walks *walks, struct caller *caller, const struct region *whole,
+                struct bytes position, struct stamp since, struct page **ret_page);
+
+/* Ends those that nobody has used for STREAM_KEPT_MS: their pages are held. */
+void walks_end_quiet(struct walks *walks);
+/* The process has come there with what the cache knew. Never blocks. */
+void walks_follow(struct walks *walks, uint64_t process, const char *table, struct bytes position);
+
+DEFINE_CLEANUP(struct walks *, walks_destroy);
+
+#endif

@@ -1,0 +1,275 @@
+#include "cache/scan/chunk.h"
+
+struct waiting_run {
+    TAILQ_ENTRY(waiting_run) link;
+    struct run run;
+};
+
+/* So that it cannot fail to hold `size` bytes. */
+static int make_room(struct buffer *buffer, size_t size)
+{
+    if (size < buffer->capacity || buffer_reserve(buffer, size + 1 - buffer->size))
+        return 0;
+    int r = buffer->error;
+    buffer->error = 0;
+    return r;
+}
+
+/* On failure it is what it was. */
+static int set(struct buffer *buffer, struct bytes bytes)
+{
+    int r = make_room(buffer, bytes.size);
+    if (r < 0)
+        return r;
+    buffer_clear(buffer);
+    return buffer_append(buffer, bytes);
+}
+
+#define BUFFERS 7
+
+static void list_buffers(struct chunk *chunk, struct buffer *ret[BUFFERS])
+{
+    struct buffer *const buffers[BUFFERS] = {&chunk->cursor,    &chunk->end,   &chunk->query.lo,
+                                             &chunk->query.hi,  &chunk->first, &chunk->last,
+                                             &chunk->page_first};
+    memcpy(ret, buffers, sizeof(buffers));
+}
+
+int chunk_create(struct range range, struct chunk **ret)
+{
+    _cleanup_(chunk_destroyp) struct chunk *chunk = calloc(1, sizeof(*chunk));
+    if (!chunk)
+        return -ENOMEM;
+    TAILQ_INIT(&chunk->runs);
+    struct buffer *buffers[BUFFERS];
+    list_buffers(chunk, buffers);
+    for (size_t i = 0; i < BUFFERS; i++)
+        buffer_init(buffers[i], POSITION_MAX_BYTES);
+    (void)buffer_append(&chunk->cursor, range.lo);
+    int r = buffer_append(&chunk->end, range.hi);
+    if (chunk->cursor.error < 0 || r < 0)
+        return MIN(chunk->cursor.error, r);
+    *ret = TAKE_PTR(chunk);
+    return 0;
+}
+
+void chunk_destroy(struct chunk *chunk)
+{
+    if (!chunk)
+        return;
+    struct run run;
+    while (chunk_take(chunk, &run))
+        run_finish(&run);
+    struct buffer *buffers[BUFFERS];
+    list_buffers(chunk, buffers);
+    for (size_t i = 0; i < BUFFERS; i++)
+        buffer_finish(buffers[i]);
+    continuation_destroy(chunk->token);
+    free(chunk);
+}
+
+static struct range remainder_of(const struct chunk *chunk)
+{
+    return (struct range){buffer_bytes(&chunk->cursor), buffer_bytes(&chunk->end)};
+}
+
+/* A piece goes to the end of the partition that it begins in; else to the begin of the partition
+ * that the range ends in. */
+int chunk_append_askable_end(const struct chunk *chunk, struct buffer *ret)
+{
+    struct range range = remainder_of(chunk);
+    if (range_is_askable(range))
+        return buffer_append(ret, range.hi);
+    bool begins_inside = position_row_key(range.lo).size > 0;
+    (void)buffer_append(ret, position_partition_key(begins_inside ? range.lo : range.hi));
+    return buffer_append(ret, begins_inside ? BYTES_LITERAL(POSITION_AFTER) : BYTES_LITERAL("\0"));
+}
+
+bool chunk_can_split(const struct chunk *chunk, struct bytes position)
+{
+    return bytes_compare(buffer_bytes(&chunk->cursor), position) < 0 &&
+           bytes_compare(position, buffer_bytes(&chunk->end)) < 0;
+}
+
+int chunk_split(struct chunk *chunk, struct bytes position, struct chunk **ret)
+{
+    _cleanup_(chunk_destroyp) struct chunk *behind = NULL;
+    int r = chunk_create((struct range){position, buffer_bytes(&chunk->end)}, &behind);
+    if (r == 0)
+        r = set(&chunk->end, position);
+    if (r < 0)
+        return r;
+    *ret = TAKE_PTR(behind);
+    return 0;
+}
+
+int chunk_ask(struct chunk *chunk, struct range *ret_range)
+{
+    if (!chunk->token) {
+        int r = set(&chunk->query.lo, buffer_bytes(&chunk->cursor));
+        if (r == 0)
+            r = set(&chunk->query.hi, buffer_bytes(&chunk->end));
+        if (r < 0)
+            return r;
+    }
+    chunk->state = CHUNK_ASKED;
+    *ret_range = (struct range){buffer_bytes(&chunk->query.lo), buffer_bytes(&chunk->query.hi)};
+    return 0;
+}
+
+bool chunk_is_begun(const struct chunk *chunk)
+{
+    return chunk->rows > 0;
+}
+
+/* The page's rows that the chunk does not know yet and that are before its end. */
+static struct run own_rows(const struct chunk *chunk, struct page *page)
+{
+    struct range range = remainder_of(chunk);
+    return (struct run){page, page_seek(page, range.lo), page_seek(page, range.hi)};
+}
+
+static int show(struct chunk *chunk, const struct run *run)
+{
+    struct bytes first = page_position(run->page, run->begin);
+    int r = 0;
+    if (!chunk_is_begun(chunk))
+        r = set(&chunk->first, first);
+    if (r == 0)
+        r = set(&chunk->page_first, first);
+    return r < 0 ? r : set(&chunk->last, page_position(run->page, run->end - 1));
+}
+
+/* The page's reference goes over to the chunk. */
+static int add_run(struct chunk *chunk, struct run run)
+{
+    struct waiting_run *waiting = calloc(1, sizeof(*waiting));
+    int r = waiting ? show(chunk, &run) : -ENOMEM;
+    if (r < 0) {
+        free(waiting);
+        return r;
+    }
+    waiting->run = run;
+    TAILQ_INSERT_TAIL(&chunk->runs, waiting, link);
+    chunk->page_rows = run.end - run.begin;
+    chunk->rows += chunk->page_rows;
+    chunk->waiting_rows += chunk->page_rows;
+    chunk->waiting_bytes += page_bytes(run.page);
+    return 0;
+}
+
+/* How far the answer tells everything. Without a token that is what the page says, which may be
+ * less than was asked for; a page that says nothing new was the last. */
+static struct bytes known_end(const struct chunk *chunk, const struct answer *answer)
+{
+    if (answer->next)
+        return continuation_position(answer->next);
+    struct bytes covered = page_range(answer->page).hi;
+    return bytes_compare(covered, buffer_bytes(&chunk->cursor)) > 0 ? covered
+                                                                    : buffer_bytes(&chunk->end);
+}
+
+static int advance(struct chunk *chunk, struct bytes known)
+{
+    struct bytes end = buffer_bytes(&chunk->end);
+    bool is_done = bytes_compare(known, end) >= 0;
+    int r = set(&chunk->cursor, is_done ? end : known);
+    if (r == 0)
+        chunk->state = is_done ? CHUNK_DONE : CHUNK_READY;
+    return r;
+}
+
+static int take_answer(struct chunk *chunk, struct answer *answer, struct run run)
+{
+    struct bytes known = known_end(chunk, answer);
+    int r = make_room(&chunk->cursor, MAX(known.size, chunk->end.size));
+    if (r == 0 && run.begin < run.end)
+        r = add_run(chunk, run);
+    if (r < 0)
+        return r;
+    if (run.begin < run.end)
+        answer->page = NULL;
+    return advance(chunk, known);
+}
+
+int chunk_tell(struct chunk *chunk, struct answer *answer, struct run *ret_run)
+{
+    struct run run = own_rows(chunk, answer->page);
+    chunk_give_back(chunk); /* until it is known better */
+    int r = take_answer(chunk, answer, run);
+    if (r == 0 && chunk->state == CHUNK_READY)
+        chunk->token = TAKE_PTR(answer->next);
+    if (r == 0)
+        *ret_run = run.begin < run.end ? run : (struct run){0};
+    answer_finish(answer);
+    return r;
+}
+
+void chunk_give_back(struct chunk *chunk)
+{
+    continuation_destroy(TAKE_PTR(chunk->token));
+    chunk->state = CHUNK_READY;
+}
+
+bool chunk_take(struct chunk *chunk, struct run *ret)
+{
+    struct waiting_run *waiting = TAILQ_FIRST(&chunk->runs);
+    if (!waiting)
+        return false;
+    TAILQ_REMOVE(&chunk->runs, waiting, link);
+    *ret = waiting->run;
+    free(waiting);
+    chunk->waiting_rows -= ret->end - ret->begin;
+    chunk->waiting_bytes -= page_bytes(ret->page);
+    return true;
+}
+
+static void swap(struct buffer *a, struct buffer *b)
+{
+    struct buffer c = *a;
+    *a = *b;
+    *b = c;
+}
+
+/* What `next` has shown lies behind what the chunk has. */
+static void join_shown(struct chunk *chunk, struct chunk *next)
+{
+    if (!chunk_is_begun(chunk))
+        swap(&chunk->first, &next->first);
+    swap(&chunk->page_first, &next->page_first);
+    swap(&chunk->last, &next->last);
+    chunk->rows += next->rows;
+    chunk->page_rows = next->page_rows;
+}
+
+void chunk_join(struct chunk *chunk, struct chunk *next)
+{
+    if (chunk->waiting_rows == 0)
+        chunk->taken_before = next->taken_before;
+    struct waiting_run *waiting;
+    while ((waiting = TAILQ_FIRST(&next->runs))) {
+        TAILQ_REMOVE(&next->runs, waiting, link);
+        TAILQ_INSERT_TAIL(&chunk->runs, waiting, link);
+    }
+    chunk->waiting_rows += next->waiting_rows;
+    chunk->waiting_bytes += next->waiting_bytes;
+    next->waiting_rows = next->waiting_bytes = 0;
+    if (chunk_is_begun(next))
+        join_shown(chunk, next);
+    swap(&chunk->cursor, &next->cursor);
+    swap(&chunk->end, &next->end);
+}
+
+bool chunk_let_go(struct chunk *chunk)
+{
+    const struct waiting_run *first = TAILQ_FIRST(&chunk->runs);
+    if (!first || set(&chunk->cursor, page_position(first->run.page, first->run.begin)) < 0)
+        return false;
+    chunk->rows -= MIN(chunk->waiting_rows, chunk->rows);
+    struct run run;
+    while (chunk_take(chunk, &run))
+        run_finish(&run);
+    chunk_give_back(chunk);
+    chunk->is_far = true;
+    return true;
+}

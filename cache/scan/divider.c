@@ -1,0 +1,306 @@
+#include "cache/scan/divider.h"
+
+#include <math.h>
+
+#define SAMPLES       32    /* rows of a page that are learned */
+#define LADDER_MIN    4     /* shared bytes that nobody expected */
+#define UNKNOWN_PAGES 4.0   /* left, where nothing tells how many */
+#define DENSER        4.0   /* times that the last page must be, to be believed alone */
+#define GALLOP_BEGIN  1.5   /* pages ahead */
+#define GALLOP_STEP   1.6   /* at least, from one jump to the next */
+#define LEAST_WIDTH   1e-12 /* of what was seen: never 0 */
+#define SIBLING_MAX   8     /* guesses at other partitions at a time */
+#define KEY_MAX_BYTES ((size_t)16 << 10)
+
+int divider_init(struct divider *divider, size_t page_rows)
+{
+    *divider = (struct divider){.page_rows = page_rows};
+    buffer_init(&divider->greatest_row_key, KEY_MAX_BYTES);
+    int r = key_model_create(&divider->partition_keys);
+    return r < 0 ? r : key_model_create(&divider->row_keys);
+}
+
+void divider_finish(struct divider *divider)
+{
+    buffer_finish(&divider->greatest_row_key);
+    key_model_destroy(divider->partition_keys);
+    key_model_destroy(divider->row_keys);
+}
+
+static int learn_position(struct divider *divider, struct bytes previous, struct bytes position)
+{
+    struct bytes before = position_partition_key(previous), key = position_partition_key(position);
+    bool is_new = previous.size == 0 || !bytes_equal(before, key);
+    divider->partitions += is_new;
+    int r = is_new ? key_model_learn(divider->partition_keys, before, key) : 0;
+    if (r < 0)
+        return r;
+    return key_model_learn(divider->row_keys,
+                           is_new ? BYTES_LITERAL("") : position_row_key(previous),
+                           position_row_key(position));
+}
+
+static int learn_greatest(struct divider *divider, struct bytes row_key)
+{
+    if (bytes_compare(row_key, buffer_bytes(&divider->greatest_row_key)) <= 0)
+        return 0;
+    buffer_clear(&divider->greatest_row_key);
+    return buffer_append(&divider->greatest_row_key, row_key);
+}
+
+int divider_learn(struct divider *divider, struct bytes previous, const struct run *run)
+{
+    size_t step = MAX((run->end - run->begin) / SAMPLES, 1);
+    int r = 0;
+    for (size_t row = run->begin; row < run->end && r == 0; row += step) {
+        struct bytes position = page_position(run->page, row);
+        r = learn_position(divider, previous, position);
+        if (r == 0)
+            r = learn_greatest(divider, position_row_key(position));
+        previous = position;
+    }
+    struct bytes last = page_position(run->page, run->end - 1);
+    return r < 0 ? r : learn_greatest(divider, position_row_key(last));
+}
+
+/* What a chunk has shown of the keys that it can be divided by. */
+struct axis {
+    struct bytes first, page_first, last; /* page_first is valid if knows_page */
+    struct bytes end;
+    bool has_end, knows_page;
+    double rows; /* from first to last */
+};
+
+static bool is_in_partition(const struct buffer *position, struct bytes key)
+{
+    return bytes_equal(position_partition_key(buffer_bytes(position)), key);
+}
+
+static void look_at_partitions(const struct chunk *chunk, struct axis *ret)
+{
+    *ret = (struct axis){.first = position_partition_key(buffer_bytes(&chunk->first)),
+                         .page_first = position_partition_key(buffer_bytes(&chunk->page_first)),
+                         .last = position_partition_key(buffer_bytes(&chunk->last)),
+                         .end = position_partition_key(buffer_bytes(&chunk->end)),
+                         .has_end = true,
+                         .knows_page = true,
+                         .rows = (double)chunk->rows};
+}
+
+static void look_inside(const struct divider *divider, const struct chunk *chunk, struct axis *ret)
+{
+    struct bytes key = position_partition_key(buffer_bytes(&chunk->last));
+    *ret = (struct axis){.last = position_row_key(buffer_bytes(&chunk->last)),
+                         .page_first = position_row_key(buffer_bytes(&chunk->page_first)),
+                         .end = position_row_key(buffer_bytes(&chunk->end)),
+                         .has_end = position_has_row(buffer_bytes(&chunk->end)),
+                         .knows_page = is_in_partition(&chunk->page_first, key),
+                         .rows = (double)chunk->page_rows};
+    if (is_in_partition(&chunk->first, key)) {
+        ret->first = position_row_key(buffer_bytes(&chunk->first));
+        ret->rows = (double)chunk->rows;
+    } else if (ret->knows_page) {
+        ret->first = ret->page_first;
+    }
+    struct bytes greatest = buffer_bytes(&divider->greatest_row_key);
+    if (!ret->has_end && bytes_compare(greatest, ret->last) > 0) {
+        ret->end = greatest;
+        ret->has_end = true;
+    }
+}
+
+/* Bytes that every key from `lo` to before `hi` begins with. */
+static size_t common_size(struct bytes lo, struct bytes hi)
+{
+    size_t n = key_shared_size(lo, hi);
+    bool is_successor = hi.size == n + 1 && lo.size > n &&
+                        (unsigned char)hi.data[n] == (unsigned char)lo.data[n] + 1;
+    return is_successor ? n + 1 : n;
+}
+
+static bool needs_ladder(const struct division *division)
+{
+    size_t unexpected = 0;
+    for (size_t i = division->common; i < division->shared; i++)
+        unexpected += !key_model_expects(division->model, division->last, i);
+    return unexpected > LADDER_MIN;
+}
+
+/* The place of the end among the keys that begin as all of them do. */
+static double place_end(const struct division *division, const struct axis *axis)
+{
+    if (!axis->has_end || axis->end.size <= division->common ||
+        key_shared_size(axis->end, division->last) < division->common)
+        return 1;
+    return key_model_place(division->model, axis->end, division->common);
+}
+
+static void plan_evenly(const struct divider *divider, const struct axis *axis,
+                        struct division *division)
+{
+    double page = (double)divider->page_rows;
+    double first = key_model_place(division->model, axis->first, division->common);
+    division->begin = key_model_place(division->model, axis->last, division->common);
+    division->end = place_end(division, axis);
+    double left = MAX(division->end - division->begin, 0);
+    division->kind = DIVISION_EVEN;
+    division->page_width = MAX(division->begin - first, LEAST_WIDTH) * page / axis->rows;
+    division->pages = left / division->page_width;
+}
+
+/* Is the last page much denser than all before it? */
+static void consider_gallop(const struct divider *divider, const struct chunk *chunk,
+                            const struct axis *axis, struct division *division)
+{
+    double width =
+        division->begin - key_model_place(division->model, axis->page_first, division->common);
+    if (width <= LEAST_WIDTH || !axis->knows_page)
+        return;
+    width *= (double)divider->page_rows / (double)chunk->page_rows;
+    double pages = (division->end - division->begin) / width;
+    if (pages <= MAX(division->pages, 1) * DENSER)
+        return;
+    division->kind = DIVISION_GALLOP;
+    division->page_width = width;
+    division->pages = sqrt(pages * division->pages);
+}
+
+/* Reading in one partition of several: where it ends, and where others may be. */
+static void plan_partition(const struct divider *divider, const struct axis *axis,
+                           struct division *division)
+{
+    division->kind = DIVISION_PARTITION;
+    division->has_siblings = divider->partitions > 1;
+    division->is_ladder = needs_ladder(division);
+    division->begin = key_model_place(division->model, axis->last, division->common);
+    division->end = place_end(division, axis);
+}
+
+/* The chunk's keys and what they share; false: it has shown none where it is reading. */
+static bool look(const struct divider *divider, const struct chunk *chunk, struct axis *axis,
+                 struct division *ret)
+{
+    struct range left = {buffer_bytes(&chunk->cursor), buffer_bytes(&chunk->end)};
+    struct bytes key = position_partition_key(buffer_bytes(&chunk->last));
+    *ret = (struct division){.is_inside = range_is_in_partition(left), .pages = 1};
+    if (ret->is_inside && !is_in_partition(&chunk->cursor, key))
+        return false;
+    if (ret->is_inside)
+        look_inside(divider, chunk, axis);
+    else
+        look_at_partitions(chunk, axis);
+    ret->model = ret->is_inside ? divider->row_keys : divider->partition_keys;
+    ret->last = axis->last;
+    ret->common = axis->has_end ? common_size(axis->first, axis->end) : 0;
+    ret->shared = axis->knows_page ? key_shared_size(axis->page_first, axis->last) : 0;
+    return true;
+}
+
+/* The last page and what comes next are in one partition. */
+static bool is_dense(const struct chunk *chunk)
+{
+    struct bytes key = position_partition_key(buffer_bytes(&chunk->last));
+    return position_has_row(buffer_bytes(&chunk->cursor)) && is_in_partition(&chunk->cursor, key) &&
+           is_in_partition(&chunk->page_first, key);
+}
+
+void divider_plan(const struct divider *divider, const struct chunk *chunk, struct division *ret)
+{
+    struct axis axis;
+    if (!look(divider, chunk, &axis, ret))
+        return;
+    ret->pages = MAX(UNKNOWN_PAGES, axis.rows / (double)divider->page_rows);
+    if (!ret->is_inside && is_dense(chunk)) {
+        plan_partition(divider, &axis, ret);
+    } else if (needs_ladder(ret)) {
+        ret->kind = DIVISION_LADDER;
+    } else {
+        plan_evenly(divider, &axis, ret);
+        consider_gallop(divider, chunk, &axis, ret);
+    }
+}
+
+/* Behind all keys that begin as the last one does, up to a depth: from deep to flat. */
+static int append_rung(const struct division *division, int index, int pieces, struct buffer *ret)
+{
+    size_t depths = division->shared - division->common;
+    double from_deep = ((double)index - 0.5) * (double)depths / (pieces - 1);
+    size_t depth = division->shared - MIN((size_t)from_deep, depths - 1);
+    return prefix_append_successor(ret, bytes_first(division->last, depth), BYTES_LITERAL(""));
+}
+
+static int append_jump(const struct division *division, int index, int pieces, struct buffer *ret)
+{
+    double span = (division->end - division->begin) / division->page_width;
+    double step = MAX(GALLOP_STEP, pow(span, 1.0 / pieces));
+    double pages = (GALLOP_BEGIN + 1) * pow(step, index - 1);
+    if (pages > span * 0.8)
+        return 0;
+    return key_model_append_key(division->model, bytes_first(division->last, division->common),
+                                division->begin + division->page_width * pages,
+                                division->page_width * pages / 8, ret);
+}
+
+static int append_even(const struct division *division, int index, int pieces, double reach,
+                       struct buffer *ret)
+{
+    double begin = division->begin + division->page_width;
+    double piece = MIN(division->end - begin, division->page_width * reach) / pieces;
+    if (piece <= 0)
+        return 0;
+    return key_model_append_key(division->model, bytes_first(division->last, division->common),
+                                begin + piece * index, piece / 4, ret);
+}
+
+/* Index 1 is the partition's end, the others are where partitions behind it may be. */
+static int append_sibling(const struct division *division, int index, int pieces,
+                          struct buffer *ret)
+{
+    pieces = MIN(pieces - 1, SIBLING_MAX);
+    if (!division->has_siblings || index > pieces)
+        return 0;
+    if (division->is_ladder)
+        return append_rung(division, index - 1, pieces, ret);
+    double piece = (division->end - division->begin) / pieces;
+    if (piece <= 0)
+        return 0;
+    return key_model_append_key(division->model, bytes_first(division->last, division->common),
+                                division->begin + piece * (index - 1), piece / 4, ret);
+}
+
+static int append_key(const struct division *division, int index, int pieces, double reach,
+                      struct buffer *ret)
+{
+    switch (division->kind) {
+    case DIVISION_NONE:
+        return 0;
+    case DIVISION_EVEN:
+        return append_even(division, index, pieces, reach, ret);
+    case DIVISION_GALLOP:
+        return append_jump(division, index, pieces, ret);
+    case DIVISION_LADDER:
+        return append_rung(division, index, pieces, ret);
+    case DIVISION_PARTITION:
+        return append_sibling(division, index, pieces, ret);
+    }
+    return 0;
+}
+
+int divider_append_point(const struct division *division, const struct chunk *chunk, int index,
+                         int pieces, double reach, struct buffer *ret)
+{
+    if (division->kind == DIVISION_PARTITION && index == 1) {
+        (void)buffer_append(ret, division->last);
+        return buffer_append_string(ret, POSITION_AFTER);
+    }
+    _cleanup_(buffer_finish) struct buffer key;
+    buffer_init(&key, KEY_MAX_BYTES);
+    int r = append_key(division, index, pieces, reach, &key);
+    if (r < 0 || key.size == 0)
+        return r;
+    /* the first row that it may stand before */
+    if (!division->is_inside)
+        return position_append(ret, buffer_bytes(&key), BYTES_LITERAL(""));
+    struct bytes partition_key = position_partition_key(buffer_bytes(&chunk->last));
+    return position_append(ret, partition_key, buffer_bytes(&key));
+}

@@ -1,0 +1,46 @@
+#include "cache/scan/page_window.h"
+
+#define FIRST_PAGES 8
+#define SLOW_START  2 /* pages that may wait for each that was taken */
+
+void page_window_tell(struct page_window *window, const struct page *page)
+{
+    window->told_rows += page_rows(page);
+    window->told_bytes += page_bytes(page);
+    window->waiting_bytes += page_bytes(page);
+}
+
+void page_window_take(struct page_window *window, const struct run *run)
+{
+    window->waiting_bytes -= page_bytes(run->page);
+    window->taken_pages += (double)(run->end - run->begin) / (double)window->page_rows;
+}
+
+void page_window_let_go(struct page_window *window, size_t bytes)
+{
+    window->waiting_bytes -= bytes;
+}
+
+/* Bytes of a full page; 0: not known yet. */
+static double page_weight(const struct page_window *window)
+{
+    if (window->told_rows == 0)
+        return 0;
+    return (double)window->told_bytes / (double)window->told_rows * (double)window->page_rows;
+}
+
+double page_window_pages(const struct page_window *window)
+{
+    double weight = page_weight(window);
+    return window->limit_bytes == 0 || weight <= 0 ? PAGE_WINDOW_UNBOUNDED
+                                                   : (double)window->limit_bytes / weight;
+}
+
+double page_window_room(const struct page_window *window, size_t asked)
+{
+    double pages = page_window_pages(window);
+    if (pages >= PAGE_WINDOW_UNBOUNDED)
+        return pages;
+    return MIN(pages, SLOW_START * window->taken_pages + FIRST_PAGES) -
+           (double)window->waiting_bytes / page_weight(window) - (double)asked;
+}

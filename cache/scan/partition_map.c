@@ -1,0 +1,378 @@
+#include "cache/scan/partition_map.h"
+
+struct range gap_range(const struct gap *gap)
+{
+    return (struct range){buffer_bytes(&gap->lo), buffer_bytes(&gap->hi)};
+}
+
+struct bytes border_key(struct bytes border)
+{
+    bool is_behind = bytes_end_with(border, BYTES_LITERAL(POSITION_AFTER));
+    return is_behind ? bytes_first(border, border.size - 1) : border;
+}
+
+static void known_destroy(struct known *item)
+{
+    struct gap *gap = item->gap;
+    if (gap) {
+        buffer_finish(&gap->lo);
+        buffer_finish(&gap->hi);
+        buffer_finish(&gap->begin);
+        buffer_finish(&gap->end);
+        continuation_destroy(gap->after);
+        free(gap);
+    }
+    free(item);
+}
+
+static int partition_create(struct bytes key, struct known **ret)
+{
+    struct known *item = calloc(1, sizeof(*item) + key.size);
+    if (!item)
+        return -ENOMEM;
+    if (key.size > 0)
+        memcpy(item->key_data, key.data, key.size);
+    item->key = (struct bytes){item->key_data, key.size};
+    *ret = item;
+    return 0;
+}
+
+static struct known *gap_create_empty(void)
+{
+    struct known *item = calloc(1, sizeof(*item));
+    if (!item)
+        return NULL;
+    item->gap = calloc(1, sizeof(*item->gap));
+    if (!item->gap) {
+        free(item);
+        return NULL;
+    }
+    buffer_init(&item->gap->lo, POSITION_MAX_BYTES);
+    buffer_init(&item->gap->hi, POSITION_MAX_BYTES);
+    buffer_init(&item->gap->begin, POSITION_MAX_BYTES);
+    buffer_init(&item->gap->end, POSITION_MAX_BYTES);
+    return item;
+}
+
+/* `like`: the gap that it is a piece of; NULL: none. */
+static int gap_create(struct range range, const struct gap *like, struct known **ret)
+{
+    struct known *item = gap_create_empty();
+    if (!item)
+        return -ENOMEM;
+    struct gap *gap = item->gap;
+    (void)buffer_append(&gap->lo, range.lo);
+    (void)buffer_append(&gap->hi, range.hi);
+    if (like) {
+        (void)buffer_append(&gap->begin, buffer_bytes(&like->begin));
+        (void)buffer_append(&gap->end, buffer_bytes(&like->end));
+    }
+    int error = MIN(MIN(gap->lo.error, gap->hi.error), MIN(gap->begin.error, gap->end.error));
+    if (error < 0)
+        known_destroy(item);
+    else
+        *ret = item;
+    return error;
+}
+
+int partition_map_init(struct partition_map *map, struct range range)
+{
+    struct known *item;
+    *map = (struct partition_map){0};
+    TAILQ_INIT(&map->list);
+    TAILQ_INIT(&map->gaps);
+    if (range_is_empty(range))
+        return 0;
+    int r = gap_create(range, NULL, &item);
+    if (r < 0)
+        return r;
+    TAILQ_INSERT_TAIL(&map->list, item, link);
+    TAILQ_INSERT_TAIL(&map->gaps, item, gap_link);
+    map->open++;
+    return 0;
+}
+
+static void destroy_all(struct known_list *list)
+{
+    struct known *item;
+    while ((item = TAILQ_FIRST(list))) {
+        TAILQ_REMOVE(list, item, link);
+        known_destroy(item);
+    }
+}
+
+void partition_map_finish(struct partition_map *map)
+{
+    destroy_all(&map->list);
+}
+
+static struct known *first_open(struct known *item)
+{
+    while (item && item->gap->id != 0)
+        item = TAILQ_NEXT(item, gap_link);
+    return item;
+}
+
+struct known *partition_map_first_open(const struct partition_map *map)
+{
+    return first_open(TAILQ_FIRST(&map->gaps));
+}
+
+struct known *partition_map_next_open(const struct known *item)
+{
+    return first_open(TAILQ_NEXT(item, gap_link));
+}
+
+struct known *partition_map_find(const struct partition_map *map, uint64_t id)
+{
+    struct known *item = TAILQ_FIRST(&map->gaps);
+    while (item && item->gap->id != id)
+        item = TAILQ_NEXT(item, gap_link);
+    return item;
+}
+
+/* The new content, or the old one on failure. */
+static int replace(struct buffer *buffer, struct bytes bytes)
+{
+    struct buffer made;
+    buffer_init(&made, buffer->max);
+    int r = buffer_append(&made, bytes);
+    if (r < 0) {
+        buffer_finish(&made);
+        return r;
+    }
+    buffer_finish(buffer);
+    *buffer = made;
+    return 0;
+}
+
+int partition_map_split(struct partition_map *map, struct known *item, struct bytes at)
+{
+    struct known *second;
+    struct gap *gap = item->gap;
+    int r = gap_create((struct range){at, buffer_bytes(&gap->hi)}, gap, &second);
+    if (r < 0)
+        return r;
+    r = replace(&gap->hi, at);
+    if (r < 0) {
+        known_destroy(second);
+        return r;
+    }
+    second->gap->is_guess = true;
+    TAILQ_INSERT_AFTER(&map->list, item, second, link);
+    TAILQ_INSERT_AFTER(&map->gaps, item, second, gap_link);
+    map->open++;
+    return 0;
+}
+
+void partition_map_ask(struct partition_map *map, struct known *item, struct scan_request *ret)
+{
+    struct gap *gap = item->gap;
+    gap->id = ++map->last_id;
+    map->open--;
+    map->asked++;
+    *ret = (struct scan_request){
+        .id = gap->id, .range = gap_range(gap), .after = gap->after, .keys_only = true};
+}
+
+void partition_map_give_back(struct partition_map *map, struct known *item)
+{
+    item->gap->id = 0;
+    map->asked--;
+    map->open++;
+}
+
+void partition_map_remove(struct partition_map *map, struct known *item)
+{
+    if (item->gap) {
+        TAILQ_REMOVE(&map->gaps, item, gap_link);
+        map->open--;
+    } else {
+        map->partitions--;
+        map->bytes -= sizeof(*item) + item->key.size;
+    }
+    TAILQ_REMOVE(&map->list, item, link);
+    known_destroy(item);
+}
+
+static struct bytes row_partition(const struct page *page, size_t row)
+{
+    return position_partition_key(page_position(page, row));
+}
+
+struct outcome { /* what an answer makes of a gap */
+    const struct page *page;
+    size_t first, end;    /* rows of the page that lie in it */
+    struct buffer lo, hi; /* what is proved of it, two partition borders */
+    struct buffer begin;  /* see gap.begin */
+    struct known_list keys;
+    struct known *front; /* what is left before lo; NULL: nothing */
+};
+
+static void outcome_finish(struct outcome *outcome)
+{
+    buffer_finish(&outcome->lo);
+    buffer_finish(&outcome->hi);
+    buffer_finish(&outcome->begin);
+    destroy_all(&outcome->keys);
+    if (outcome->front)
+        known_destroy(outcome->front);
+}
+
+/* A page may begin inside a partition that it does not show: that one is not known. */
+static int find_lo(struct outcome *outcome, struct bytes gap_lo)
+{
+    struct bytes begin = page_range(outcome->page).lo, key = position_partition_key(begin);
+    if (bytes_compare(begin, gap_lo) <= 0)
+        return buffer_append(&outcome->lo, gap_lo);
+    bool is_shown = outcome->first < outcome->end &&
+                    bytes_equal(row_partition(outcome->page, outcome->first), key);
+    (void)buffer_append(&outcome->lo, key);
+    return position_has_row(begin) && !is_shown ? buffer_append_string(&outcome->lo, POSITION_AFTER)
+                                                : outcome->lo.error;
+}
+
+/* It may end inside a partition: if it shows it, that one is known, else it is the first that may
+ * follow. */
+static int find_hi(struct outcome *outcome, struct bytes gap_hi)
+{
+    struct bytes end = page_range(outcome->page).hi, key = position_partition_key(end);
+    if (bytes_compare(end, gap_hi) >= 0)
+        return buffer_append(&outcome->hi, gap_hi);
+    bool is_shown = outcome->first < outcome->end &&
+                    bytes_equal(row_partition(outcome->page, outcome->end - 1), key);
+    (void)buffer_append(&outcome->hi, key);
+    return position_has_row(end) && is_shown ? buffer_append_string(&outcome->hi, POSITION_AFTER)
+                                             : outcome->hi.error;
+}
+
+static int find_keys(struct outcome *outcome)
+{
+    int r = 0;
+    for (size_t row = outcome->first; row < outcome->end && r == 0; row++) {
+        struct known *item;
+        struct bytes key = row_partition(outcome->page, row);
+        if (row > outcome->first && bytes_equal(row_partition(outcome->page, row - 1), key))
+            continue;
+        r = partition_create(key, &item);
+        if (r == 0)
+            TAILQ_INSERT_TAIL(&outcome->keys, item, link);
+    }
+    return r;
+}
+
+/* What the page ran over; nothing, where it shows one partition. */
+static int append_begin(struct buffer *ret, const struct gap *gap, const struct outcome *outcome)
+{
+    const struct known *first = TAILQ_FIRST(&outcome->keys);
+    return buffer_append(ret, first ? first->key : border_key(buffer_bytes(&gap->lo)));
+}
+
+/* All that may fail. */
+static int outcome_make(struct outcome *outcome, const struct page *page, const struct gap *of)
+{
+    struct range gap = gap_range(of);
+    *outcome = (struct outcome){.page = page};
+    TAILQ_INIT(&outcome->keys);
+    buffer_init(&outcome->lo, POSITION_MAX_BYTES);
+    buffer_init(&outcome->hi, POSITION_MAX_BYTES);
+    buffer_init(&outcome->begin, POSITION_MAX_BYTES);
+    outcome->first = page_seek(page, gap.lo);
+    outcome->end = MAX(page_seek(page, gap.hi), outcome->first);
+    int r = find_lo(outcome, gap.lo);
+    if (r == 0)
+        r = find_hi(outcome, gap.hi);
+    struct range front = {gap.lo, buffer_bytes(&outcome->lo)};
+    if (r == 0 && !range_is_empty(front))
+        r = gap_create(front, NULL, &outcome->front);
+    if (r == 0)
+        r = find_keys(outcome);
+    return r < 0 ? r : append_begin(&outcome->begin, of, outcome);
+}
+
+static void put_before(struct partition_map *map, struct known *item, struct outcome *outcome)
+{
+    struct known *key;
+    if (outcome->front) {
+        TAILQ_INSERT_BEFORE(item, outcome->front, link);
+        TAILQ_INSERT_BEFORE(item, outcome->front, gap_link);
+        outcome->front = NULL;
+        map->open++;
+    }
+    while ((key = TAILQ_FIRST(&outcome->keys))) {
+        TAILQ_REMOVE(&outcome->keys, key, link);
+        TAILQ_INSERT_BEFORE(item, key, link);
+        map->partitions++;
+        map->bytes += sizeof(*key) + key->key.size;
+    }
+}
+
+static void swap(struct buffer *a, struct buffer *b)
+{
+    struct buffer old = *a;
+    *a = *b;
+    *b = old;
+}
+
+/* The gap becomes what is left behind. */
+static void shrink(struct gap *gap, struct outcome *outcome)
+{
+    continuation_destroy(TAKE_PTR(gap->after));
+    gap->is_guess = false;
+    swap(&gap->lo, &outcome->hi);
+    swap(&gap->begin, &outcome->begin);
+    buffer_clear(&gap->end);
+    if (buffer_append(&gap->end, border_key(buffer_bytes(&gap->lo))) < 0)
+        buffer_clear(&gap->begin); /* how dense keys are is unknown, no more */
+}
+
+static void keep_token(struct gap *gap, struct answer *answer)
+{
+    continuation_destroy(gap->after);
+    gap->after = TAKE_PTR(answer->next);
+}
+
+int partition_map_tell(struct partition_map *map, struct known *item, struct answer *answer)
+{
+    _cleanup_(outcome_finish) struct outcome outcome = {0};
+    struct gap *gap = item->gap;
+    partition_map_give_back(map, item);
+    if (range_is_empty(page_range(answer->page))) {
+        keep_token(gap, answer);
+        return 0;
+    }
+    int r = outcome_make(&outcome, answer->page, gap);
+    if (r < 0)
+        return r;
+    if (bytes_compare(buffer_bytes(&outcome.lo), buffer_bytes(&outcome.hi)) >= 0)
+        return 0; /* it tells of somewhere else */
+    bool is_known = bytes_equal(buffer_bytes(&outcome.hi), buffer_bytes(&gap->hi));
+    put_before(map, item, &outcome);
+    if (is_known)
+        partition_map_remove(map, item);
+    else
+        shrink(gap, &outcome);
+    return 0;
+}
+
+bool partition_map_cut(struct partition_map *map, struct known *item, struct range range)
+{
+    struct gap *gap = item->gap;
+    struct bytes lo = buffer_bytes(&gap->lo), hi = buffer_bytes(&gap->hi);
+    bool begins_inside = range_holds(range, lo);
+    bool ends_inside = bytes_compare(range.lo, hi) < 0 && bytes_compare(hi, range.hi) <= 0;
+    if (begins_inside && ends_inside) {
+        gap->is_needless = true;
+        if (gap->id != 0)
+            return false;
+        partition_map_remove(map, item);
+        return true;
+    }
+    if (gap->id != 0 || gap->after)
+        return false;
+    if (begins_inside)
+        (void)replace(&gap->lo, range.hi); /* out of memory: it stays as it was */
+    if (ends_inside)
+        (void)replace(&gap->hi, range.lo);
+    return false;
+}

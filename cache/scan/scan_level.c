@@ -1,0 +1,417 @@
+/* First it is to be found out whether there are more than `fanout` partitions, by jumps, which
+ * count them and end when there are not: then they are the names. If there are, the ladder finds
+ * what all keys share, and the skip-scan what stands behind it: a child that two partitions were
+ * seen of is a name, and what else starts like it need not be known. A child that one partition was
+ * seen of is that partition's name, once it is known that no other starts like it. All this is
+ * questions for gaps of a partition_map; a gap that two shared children enclose is cut to what lies
+ * between them.
+ *
+ * A prefix that ends in half a surrogate pair is not shown, since the pairs start with it too. */
+#include "cache/scan/jumps.h"
+#include "client/text/unicode.h"
+
+#define KEY_MAX_BYTES   ((size_t)16 << 10)
+#define SHOWN_MAX_BYTES 240 /* of a prefix in UTF-8 */
+#define LADDER_CUTS     8   /* questions that look for the common prefix at once */
+
+enum fate {
+    FATE_UNKNOWN,
+    FATE_PARTITIONS, /* all of them are names */
+    FATE_MANY,       /* the children are, but what they share is not known yet */
+    FATE_CHILDREN,
+};
+
+struct level_scan {
+    struct scan scan;
+    struct jumps jumps;
+    enum fate fate;
+    size_t fanout;
+    struct buffer prefix, common; /* what was asked for; what all keys share */
+    struct known *taken;          /* was handed out, as what it stands for */
+};
+
+static bool is_high_surrogate(uint32_t character)
+{
+    return character >= 0xD800 && character <= 0xDBFF;
+}
+
+static size_t shown_size(uint32_t character)
+{
+    if (UNICODE_IS_SURROGATE(character))
+        return 9; /* written as three escapes */
+    return character < 0x80 ? 1 : character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
+}
+
+/* false: it holds what no key can. */
+static bool measure(struct bytes prefix, size_t *ret_size, uint32_t *ret_last)
+{
+    size_t n;
+    *ret_size = 0;
+    *ret_last = 0;
+    for (; prefix.size > 0; prefix = bytes_skip(prefix, n)) {
+        n = cesu8_next(prefix, ret_last);
+        if (n == 0 || !position_is_legal_in_key(*ret_last))
+            return false;
+        *ret_size += shown_size(*ret_last);
+    }
+    return true;
+}
+
+static bool is_shown(struct bytes prefix)
+{
+    size_t size;
+    uint32_t last;
+    return measure(prefix, &size, &last) && size <= SHOWN_MAX_BYTES && !is_high_surrogate(last);
+}
+
+/* May a prefix that is longer be shown? */
+static bool has_children(struct bytes prefix)
+{
+    size_t size;
+    uint32_t last;
+    return measure(prefix, &size, &last) && size < SHOWN_MAX_BYTES;
+}
+
+/* The common prefix and the next character; just the prefix when it is the key. */
+static struct bytes child(const struct level_scan *self, const struct known *item)
+{
+    uint32_t character;
+    size_t size = self->common.size;
+    return bytes_first(item->key, size + cesu8_next(bytes_skip(item->key, size), &character));
+}
+
+static bool is_child_shown(const struct level_scan *self, const struct known *item)
+{
+    struct bytes prefix = child(self, item);
+    return prefix.size > self->common.size && is_shown(prefix);
+}
+
+static struct known *partition_at_or_after(struct known *item)
+{
+    while (item && item->gap)
+        item = TAILQ_NEXT(item, link);
+    return item;
+}
+
+static struct known *partition_at_or_before(struct known *item)
+{
+    while (item && item->gap)
+        item = TAILQ_PREV(item, known_list, link);
+    return item;
+}
+
+/* Two partitions of one child become one that stands for all. The one that stays: one that did so
+ * before, and may have been handed out. */
+static struct known *join(struct level_scan *self, struct known *previous, struct known *item)
+{
+    if (!bytes_equal(child(self, previous), child(self, item)) || !is_child_shown(self, item))
+        return item;
+    struct known *kept = item->is_shared ? item : previous;
+    kept->is_shared = true;
+    partition_map_remove(&self->jumps.map, item->is_shared ? previous : item);
+    return kept;
+}
+
+/* All between the partition before and the partition behind. NULL: the list's ends. */
+static void join_between(struct level_scan *self, struct known *before, struct known *behind)
+{
+    struct known *kept = partition_at_or_before(before);
+    struct known *end = partition_at_or_after(behind), *next;
+    struct known *item = kept ? TAILQ_NEXT(kept, link) : TAILQ_FIRST(&self->jumps.map.list);
+    for (bool is_end = false; item && !is_end; item = next) {
+        next = TAILQ_NEXT(item, link);
+        is_end = item == end;
+        if (!item->gap)
+            kept = kept ? join(self, kept, item) : item;
+    }
+}
+
+static int append_behind(struct buffer *ret, struct bytes prefix)
+{
+    return prefix_append_successor(ret, prefix, BYTES_LITERAL(POSITION_END));
+}
+
+/* True: the gap is gone. Out of memory: it stays, and is asked in vain. */
+static bool cut_from_gap(struct level_scan *self, struct known *gap, const struct known *shared)
+{
+    _cleanup_(buffer_finish) struct buffer successor;
+    buffer_init(&successor, KEY_MAX_BYTES);
+    if (!shared || !shared->is_shared || append_behind(&successor, child(self, shared)) < 0)
+        return false;
+    struct range range = {child(self, shared), buffer_bytes(&successor)};
+    return partition_map_cut(&self->jumps.map, gap, range);
+}
+
+/* What is before the name that was handed out last, or in a shared child, need not be known. */
+static void tidy(struct level_scan *self)
+{
+    struct partition_map *map = &self->jumps.map;
+    struct known *item, *next;
+    for (item = TAILQ_FIRST(&map->list); self->taken && item != self->taken; item = next) {
+        next = TAILQ_NEXT(item, link);
+        if (!item->gap || item->gap->id == 0)
+            partition_map_remove(map, item);
+    }
+    for (item = TAILQ_FIRST(&map->gaps); self->fate == FATE_CHILDREN && item; item = next) {
+        next = TAILQ_NEXT(item, gap_link);
+        const struct known *behind = partition_at_or_after(item);
+        if (!cut_from_gap(self, item, partition_at_or_before(item)))
+            (void)cut_from_gap(self, item, behind);
+    }
+}
+
+/* What all known keys share, a view; half a pair is no character that they can share. */
+static struct bytes known_common(const struct level_scan *self)
+{
+    const struct known_list *list = &self->jumps.map.list;
+    struct bytes first = partition_at_or_after(TAILQ_FIRST(list))->key;
+    struct bytes last = partition_at_or_before(TAILQ_LAST(list, known_list))->key;
+    size_t begin = self->prefix.size; /* which may be half a pair itself */
+    size_t shared = shared_characters(bytes_skip(first, begin), bytes_skip(last, begin));
+    struct bytes common = bytes_first(first, begin + shared);
+    while (common.size > begin) {
+        size_t size;
+        uint32_t character;
+        (void)measure(common, &size, &character);
+        if (!is_high_surrogate(character))
+            break;
+        common.size -= 3;
+    }
+    return common;
+}
+
+/* Nothing unknown lies outside what starts with the known keys' common prefix: then it is that of
+ * all keys. */
+static int settle_common(struct level_scan *self)
+{
+    _cleanup_(buffer_finish) struct buffer behind;
+    const struct partition_map *map = &self->jumps.map;
+    struct bytes common = known_common(self);
+    buffer_init(&behind, KEY_MAX_BYTES);
+    int r = append_behind(&behind, common);
+    if (r < 0)
+        return r;
+    if (!TAILQ_EMPTY(&map->gaps)) {
+        const struct gap *first = TAILQ_FIRST(&map->gaps)->gap;
+        const struct gap *last = TAILQ_LAST(&map->gaps, known_list)->gap;
+        if (bytes_compare(buffer_bytes(&first->lo), common) < 0 ||
+            bytes_compare(buffer_bytes(&last->hi), buffer_bytes(&behind)) > 0)
+            return 0;
+    }
+    buffer_clear(&self->common); /* of an error, too */
+    r = buffer_append(&self->common, common);
+    if (r < 0)
+        return r;
+    self->fate = FATE_CHILDREN;
+    join_between(self, NULL, NULL);
+    return 0;
+}
+
+static int decide(struct level_scan *self)
+{
+    const struct partition_map *map = &self->jumps.map;
+    if (self->fate == FATE_UNKNOWN && map->partitions > self->fanout)
+        self->fate = FATE_MANY;
+    else if (self->fate == FATE_UNKNOWN && TAILQ_EMPTY(&map->gaps))
+        self->fate = FATE_PARTITIONS;
+    return self->fate == FATE_MANY ? settle_common(self) : 0;
+}
+
+/* A key that holds what no key can may lie in the range and not start with the prefix. */
+static void drop_strangers(struct level_scan *self, struct known *before,
+                           const struct known *behind)
+{
+    struct known *item = before ? before : TAILQ_FIRST(&self->jumps.map.list), *next;
+    for (; item && item != behind; item = next) {
+        next = TAILQ_NEXT(item, link);
+        if (!item->gap && !bytes_start_with(item->key, buffer_bytes(&self->prefix)))
+            partition_map_remove(&self->jumps.map, item);
+    }
+}
+
+static int level_tell(struct scan *scan, uint64_t id, struct answer *answer)
+{
+    struct level_scan *self = (struct level_scan *)scan;
+    struct known *item = partition_map_find(&self->jumps.map, id);
+    struct known *before = TAILQ_PREV(item, known_list, link), *behind = TAILQ_NEXT(item, link);
+    int told = jumps_tell(&self->jumps, item, answer);
+    drop_strangers(self, before, behind);
+    if (self->fate == FATE_CHILDREN)
+        join_between(self, before, behind);
+    int r = decide(self);
+    tidy(self);
+    return MIN(told, r);
+}
+
+static void level_give_back(struct scan *scan, uint64_t id)
+{
+    struct level_scan *self = (struct level_scan *)scan;
+    struct partition_map *map = &self->jumps.map;
+    partition_map_give_back(map, partition_map_find(map, id));
+    tidy(self);
+}
+
+/* The ladder looks for keys that do not share what all known ones share: `key`, and where it ends.
+ * Of a lone key the last character is left out: the next key tells what it tells. */
+struct ladder {
+    struct bytes key; /* a view of a known one */
+    struct buffer behind;
+    bool has_outside;               /* there are gaps where no key shares it all */
+    struct known *outside, *across; /* the first open gaps: of these, and that reach there */
+};
+
+static struct bytes ladder_key(const struct level_scan *self)
+{
+    struct bytes key = known_common(self);
+    if (self->jumps.map.partitions > 1)
+        return key;
+    size_t size = self->prefix.size, n;
+    uint32_t character;
+    while ((n = cesu8_next(bytes_skip(key, size), &character)) > 0 && size + n < key.size)
+        size += n;
+    return bytes_first(key, size);
+}
+
+static void ladder_see(struct ladder *ladder, struct known *item)
+{
+    struct range gap = gap_range(item->gap);
+    struct bytes behind = buffer_bytes(&ladder->behind);
+    bool is_open = item->gap->id == 0;
+    if (bytes_compare(gap.lo, behind) >= 0 || bytes_compare(gap.hi, ladder->key) <= 0) {
+        ladder->has_outside = true;
+        if (is_open && !ladder->outside)
+            ladder->outside = item;
+    } else if (is_open && !ladder->across &&
+               (bytes_compare(gap.hi, behind) > 0 || bytes_compare(gap.lo, ladder->key) < 0)) {
+        ladder->across = item;
+    }
+}
+
+/* Out of memory: it is asked in one piece. */
+static void ladder_cut(struct level_scan *self, struct ladder *ladder, size_t idle)
+{
+    struct partition_map *map = &self->jumps.map;
+    struct range gap = gap_range(ladder->across->gap);
+    size_t common = MAX(shared_in_range(border_key(gap.lo), gap.hi), self->prefix.size);
+    size_t cuts = splitter_credit(&self->jumps.splitter, map, MIN(idle, LADDER_CUTS));
+    size_t open = map->open;
+    if (ladder->across->gap->after || common >= ladder->key.size)
+        return;
+    (void)splitter_cut_as_ladder(map, ladder->across, ladder->key, common, MAX(cuts, 1));
+    if (map->open > open)
+        ladder->outside = partition_map_next_open(ladder->across);
+}
+
+/* The gap to ask while the common prefix is sought; what lies inside is left for later. */
+static struct known *find_on_ladder(struct level_scan *self, size_t idle)
+{
+    struct partition_map *map = &self->jumps.map;
+    struct ladder ladder = {.key = ladder_key(self)};
+    buffer_init(&ladder.behind, KEY_MAX_BYTES);
+    if (append_behind(&ladder.behind, ladder.key) == 0) {
+        for (struct known *gap = TAILQ_FIRST(&map->gaps); gap; gap = TAILQ_NEXT(gap, gap_link))
+            ladder_see(&ladder, gap);
+        if (!ladder.has_outside && ladder.across)
+            ladder_cut(self, &ladder, idle);
+    }
+    buffer_finish(&ladder.behind);
+    if (ladder.outside)
+        return ladder.outside;
+    bool is_waiting = map->asked > 0 && map->partitions > 1;
+    return is_waiting ? NULL : partition_map_first_open(map);
+}
+
+static struct known *find_gap(struct level_scan *self, size_t idle)
+{
+    struct jumps *jumps = &self->jumps;
+    struct bytes common = buffer_bytes(&self->common);
+    bool is_of_children = self->fate == FATE_CHILDREN && has_children(common);
+    if (self->fate == FATE_MANY)
+        return find_on_ladder(self, idle);
+    (void)splitter_fill(&jumps->splitter, &jumps->map, idle, is_of_children ? &common : NULL);
+    return partition_map_first_open(&jumps->map);
+}
+
+static bool level_ask(struct scan *scan, int idle, struct scan_request *ret)
+{
+    struct level_scan *self = (struct level_scan *)scan;
+    struct jumps *jumps = &self->jumps;
+    bool has_room = jumps_has_room(jumps) || self->fate == FATE_UNKNOWN || self->fate == FATE_MANY;
+    struct known *item =
+        has_room ? find_gap(self, (size_t)idle) : partition_map_first_open(&jumps->map);
+    if (!item || (!has_room && item != TAILQ_FIRST(&jumps->map.gaps)))
+        return false;
+    jumps_ask(jumps, item, ret);
+    return true;
+}
+
+/* It stands alone, or will: nothing more may start like it. */
+static bool is_certain(const struct level_scan *self, const struct known *item)
+{
+    const struct known *next = TAILQ_NEXT(item, link);
+    if (item->is_shared || !is_child_shown(self, item))
+        return true;
+    while (next && next->gap && next->gap->is_needless)
+        next = TAILQ_NEXT(next, link);
+    return !next || !next->gap ||
+           !bytes_start_with(buffer_bytes(&next->gap->lo), child(self, item));
+}
+
+static enum scan_state level_take(struct scan *scan, struct scan_item *ret)
+{
+    struct level_scan *self = (struct level_scan *)scan;
+    struct known_list *list = &self->jumps.map.list;
+    (void)decide(self); /* which there may have been no memory for before */
+    struct known *item = self->taken ? TAILQ_NEXT(self->taken, link) : TAILQ_FIRST(list);
+    bool is_decided = self->fate == FATE_PARTITIONS || self->fate == FATE_CHILDREN;
+    while (item && item->gap && item->gap->is_needless)
+        item = TAILQ_NEXT(item, link);
+    if (is_decided && !item)
+        return SCAN_END;
+    if (!is_decided || item->gap || (self->fate == FATE_CHILDREN && !is_certain(self, item)))
+        return SCAN_WAIT;
+    self->taken = item;
+    tidy(self);
+    *ret = (struct scan_item){.kind = item->is_shared ? SCAN_PREFIX : SCAN_PARTITION,
+                              .key = item->is_shared ? child(self, item) : item->key};
+    return SCAN_ITEM;
+}
+
+static void level_destroy(struct scan *scan)
+{
+    struct level_scan *self = (struct level_scan *)scan;
+    jumps_finish(&self->jumps);
+    buffer_finish(&self->prefix);
+    buffer_finish(&self->common);
+    free(self);
+}
+
+static const struct scan_ops level_ops = {.ask = level_ask,
+                                          .tell = level_tell,
+                                          .give_back = level_give_back,
+                                          .take = level_take,
+                                          .destroy = level_destroy};
+
+int scan_level_create(struct bytes prefix, const struct scan_limits *limits, struct scan **ret)
+{
+    _cleanup_(buffer_finish) struct buffer behind;
+    buffer_init(&behind, KEY_MAX_BYTES);
+    struct level_scan *self = calloc(1, sizeof(*self));
+    if (!self)
+        return -ENOMEM;
+    _cleanup_(scan_destroyp) struct scan *scan = &self->scan;
+    self->scan.ops = &level_ops;
+    self->fanout = (size_t)limits->fanout;
+    self->fate = has_children(prefix) ? FATE_UNKNOWN : FATE_PARTITIONS;
+    buffer_init(&self->prefix, KEY_MAX_BYTES);
+    buffer_init(&self->common, KEY_MAX_BYTES);
+    int r = buffer_append(&self->prefix, prefix);
+    if (r == 0)
+        r = append_behind(&behind, prefix);
+    if (r == 0)
+        r = jumps_init(&self->jumps, (struct range){prefix, buffer_bytes(&behind)}, limits);
+    if (r < 0)
+        return r;
+    *ret = TAKE_PTR(scan);
+    return 0;
+}

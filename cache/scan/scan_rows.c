@@ -1,0 +1,392 @@
+/* All rows of a range, in key order, by adaptive range splitting: the range is a list of chunks,
+ * each read page after page. While slots are idle, chunks that seem to have the most left are split
+ * where the keys seen so far say that the middle is; no guess costs a row, since ranges are asked,
+ * not keys: what was guessed badly is an empty page or an uneven piece.
+ *
+ * In a bounded window the nearest chunks are split first, into pieces so short that all slots work
+ * inside it, and what is far ahead leaves room for what is estimated to come before it. Where the
+ * estimate was very wrong, the far pages are let go and asked again when it is their turn. */
+#include "cache/scan/divider.h"
+#include "cache/scan/guesses.h"
+#include "cache/scan/page_window.h"
+#include "cache/scan/scan.h"
+
+#define REACH_MAX 2000.0 /* pages; no estimate is better than that */
+#define FAR       4      /* windows that were taken while a page waited: it came too early */
+
+struct row_scan {
+    struct scan scan;
+    struct scan_limits limits;
+    struct chunk_list chunks;
+    struct divider divider;
+    struct guesses guesses;
+    struct page_window window;
+    struct buffer previous, point; /* room for positions */
+    uint64_t last_id;
+    size_t asked; /* requests that are out */
+};
+
+static bool is_bounded(const struct row_scan *self)
+{
+    return self->window.limit_bytes > 0;
+}
+
+static struct chunk *first_chunk(const struct row_scan *self)
+{
+    return TAILQ_FIRST(&self->chunks);
+}
+
+static struct chunk *next_chunk(const struct chunk *chunk)
+{
+    return TAILQ_NEXT(chunk, link);
+}
+
+static struct chunk *previous_chunk(const struct chunk *chunk)
+{
+    return TAILQ_PREV(chunk, chunk_list, link);
+}
+
+/* The first chunk that is not done: what is taken next comes from it. */
+static struct chunk *find_head(const struct row_scan *self)
+{
+    struct chunk *chunk = first_chunk(self);
+    while (chunk && chunk->state == CHUNK_DONE)
+        chunk = next_chunk(chunk);
+    return chunk;
+}
+
+/* Pages that are still to be asked for. */
+static double pages_to_ask(const struct chunk *chunk)
+{
+    if (chunk->state == CHUNK_DONE)
+        return 0;
+    return MAX(chunk->pages_left - (chunk->state == CHUNK_ASKED), 0);
+}
+
+/* The first that may be asked: the head always, if none of its pages wait; one behind it when there
+ * is room for all that is before it as well. */
+static struct chunk *find_ready(const struct row_scan *self)
+{
+    const struct chunk *head = find_head(self);
+    double room = page_window_room(&self->window, self->asked);
+    for (struct chunk *chunk = first_chunk(self); chunk; chunk = next_chunk(chunk)) {
+        bool is_due = chunk == head && chunk->waiting_rows == 0;
+        if (chunk->state == CHUNK_READY && (is_due || (room >= 1 && !chunk->is_far)))
+            return chunk;
+        room -= pages_to_ask(chunk);
+    }
+    return NULL;
+}
+
+static int count_budget(const struct row_scan *self, int idle)
+{
+    size_t out = 0;
+    for (const struct chunk *chunk = first_chunk(self); chunk; chunk = next_chunk(chunk))
+        out += chunk->state != CHUNK_DONE && !chunk_is_begun(chunk);
+    int budget = guesses_budget(&self->guesses, out, (size_t)idle + self->asked);
+    double room = page_window_room(&self->window, self->asked);
+    return MIN(MIN(budget, idle), (int)MAX(room, 0));
+}
+
+struct candidates { /* to be divided: they are being read, and have more left than a piece */
+    size_t count;
+    double reach; /* pages that they have left inside the window, in all */
+    struct chunk *best;
+    double best_reach;
+};
+
+/* Best is the nearest in a window, else the one with the most left. */
+static void find_candidates(const struct row_scan *self, struct candidates *ret)
+{
+    double ahead = 0, window = page_window_pages(&self->window);
+    double least = guesses_least_piece(&self->guesses, is_bounded(self));
+    *ret = (struct candidates){0};
+    for (struct chunk *chunk = first_chunk(self); chunk; chunk = next_chunk(chunk)) {
+        double reach = MIN(MIN(chunk->pages_left - 1, window - ahead), REACH_MAX);
+        bool is_reading = chunk->state == CHUNK_ASKED && chunk_is_begun(chunk);
+        ahead += (double)chunk->waiting_rows / self->limits.page_rows;
+        ahead += chunk->state == CHUNK_DONE ? 0 : MAX(chunk->pages_left, 1);
+        if (!is_reading || reach < least)
+            continue;
+        ret->count++;
+        ret->reach += reach;
+        if (!ret->best || (!is_bounded(self) && reach > ret->best_reach)) {
+            ret->best = chunk;
+            ret->best_reach = reach;
+        }
+    }
+}
+
+static void estimate(const struct row_scan *self, struct chunk *chunk)
+{
+    struct division division;
+    divider_plan(&self->divider, chunk, &division);
+    chunk->pages_left = division.pages;
+}
+
+/* Cuts pieces of so many pages off the chunk, whose last part keeps the rest; how many were made.
+ */
+static int divide(struct row_scan *self, struct chunk *chunk, int pieces, double pages)
+{
+    struct division division;
+    divider_plan(&self->divider, chunk, &division);
+    int made = 0;
+    struct chunk *piece = chunk, *behind;
+    for (int i = 1; i < pieces; i++) {
+        buffer_clear(&self->point);
+        int r = divider_append_point(&division, chunk, i, pieces, pages * pieces, &self->point);
+        if (r < 0 || !chunk_can_split(piece, buffer_bytes(&self->point)))
+            continue;
+        if (chunk_split(piece, buffer_bytes(&self->point), &behind) < 0)
+            break;
+        behind->pages_left = division.kind == DIVISION_EVEN ? pages : 1;
+        TAILQ_INSERT_AFTER(&self->chunks, piece, behind, link);
+        piece = behind;
+        made++;
+    }
+    if (made > 0)
+        estimate(self, chunk);
+    else
+        chunk->pages_left = 0; /* until it is told more */
+    return made;
+}
+
+/* Divides the best candidate for at most `budget` guesses; how many were made. */
+static int divide_best(struct row_scan *self, const struct candidates *candidates, int budget,
+                       int idle)
+{
+    double reach = candidates->best_reach;
+    double least = guesses_least_piece(&self->guesses, is_bounded(self));
+    double share = reach / candidates->reach * (double)(candidates->count + (size_t)budget);
+    double most = is_bounded(self) ? reach / least + 1 : MIN(share + 1.5, reach / least + 1);
+    int pieces = MIN(MIN((int)most, guesses_most_pieces(&self->guesses)), budget + 1);
+    pieces = MAX(pieces, 2);
+    double pages = reach / pieces;
+    if (is_bounded(self)) { /* all slots shall find work in half the window */
+        double slots = (double)((size_t)idle + self->asked);
+        pages = MAX(MIN(pages, page_window_pages(&self->window) / slots / 2), least);
+    }
+    return divide(self, candidates->best, pieces, pages);
+}
+
+static void speculate(struct row_scan *self, int idle)
+{
+    int budget = count_budget(self, idle);
+    struct candidates candidates;
+    find_candidates(self, &candidates);
+    while (budget > 0 && candidates.best) {
+        budget -= divide_best(self, &candidates, budget, idle);
+        find_candidates(self, &candidates);
+    }
+}
+
+/* Pages that have waited while several windows were taken came from too far ahead, and fill the
+ * window still. true: there is room now. */
+static bool let_go_farthest(struct row_scan *self)
+{
+    struct chunk *last = TAILQ_LAST(&self->chunks, chunk_list);
+    while (last && last->waiting_rows == 0)
+        last = previous_chunk(last);
+    if (!last || last->state == CHUNK_ASKED || last == find_head(self) || last == first_chunk(self))
+        return false;
+    double since = self->window.taken_pages - last->taken_before;
+    double pages = (double)last->waiting_rows / self->limits.page_rows;
+    size_t bytes = last->waiting_bytes;
+    if (since < FAR * page_window_pages(&self->window) || !chunk_let_go(last))
+        return false;
+    page_window_let_go(&self->window, bytes);
+    self->guesses.waste += pages;
+    last->pages_left += pages;
+    return true;
+}
+
+static struct chunk *choose(struct row_scan *self, int idle)
+{
+    struct chunk *chunk = find_ready(self);
+    if (chunk)
+        return chunk;
+    speculate(self, idle);
+    chunk = find_ready(self);
+    bool is_starved = !chunk && is_bounded(self) && (size_t)idle >= self->asked;
+    if (!is_starved || !let_go_farthest(self))
+        return chunk;
+    speculate(self, idle);
+    return find_ready(self);
+}
+
+/* One query can ask for what is left of the chunk; what it cannot becomes another. */
+static int make_askable(struct row_scan *self, struct chunk *chunk)
+{
+    if (chunk->token)
+        return 0;
+    buffer_clear(&self->point);
+    struct chunk *behind;
+    int r = chunk_append_askable_end(chunk, &self->point);
+    if (r < 0 || !chunk_can_split(chunk, buffer_bytes(&self->point)))
+        return r;
+    r = chunk_split(chunk, buffer_bytes(&self->point), &behind);
+    if (r < 0)
+        return r;
+    behind->pages_left = 1;
+    TAILQ_INSERT_AFTER(&self->chunks, chunk, behind, link);
+    return 0;
+}
+
+/* false also when out of memory: then it waits, with nothing to ask. */
+static bool rows_ask(struct scan *scan, int idle, struct scan_request *ret)
+{
+    struct row_scan *self = (struct row_scan *)scan;
+    struct chunk *chunk = idle > 0 ? choose(self, idle) : NULL;
+    struct range range;
+    if (!chunk || make_askable(self, chunk) < 0 || chunk_ask(chunk, &range) < 0)
+        return false;
+    self->asked++;
+    chunk->id = ++self->last_id;
+    *ret =
+        (struct scan_request){.id = chunk->id,
+                              .range = range,
+                              .after = chunk->token,
+                              .top = self->limits.page_rows,
+                              .keys_only = self->limits.keys_only,
+                              .is_speculative = chunk != find_head(self) && !chunk_is_begun(chunk)};
+    return true;
+}
+
+static struct chunk *find_asked(const struct row_scan *self, uint64_t id)
+{
+    struct chunk *chunk = first_chunk(self);
+    while (chunk && (chunk->state != CHUNK_ASKED || chunk->id != id))
+        chunk = next_chunk(chunk);
+    return chunk;
+}
+
+/* The last row that is known before what the chunk will show. */
+static int remember_previous(struct row_scan *self, const struct chunk *chunk)
+{
+    while (chunk && !chunk_is_begun(chunk))
+        chunk = previous_chunk(chunk);
+    buffer_clear(&self->previous);
+    return chunk ? buffer_append(&self->previous, buffer_bytes(&chunk->last)) : 0;
+}
+
+static void join_next(struct row_scan *self, struct chunk *chunk)
+{
+    struct chunk *next = chunk ? next_chunk(chunk) : NULL;
+    if (!next || chunk->state != CHUNK_DONE || next->state != CHUNK_DONE)
+        return;
+    chunk_join(chunk, next);
+    TAILQ_REMOVE(&self->chunks, next, link);
+    chunk_destroy(next);
+}
+
+static int note_rows(struct row_scan *self, struct chunk *chunk, const struct run *run)
+{
+    double rows = (double)(run->end - run->begin);
+    if (chunk->waiting_bytes == page_bytes(run->page))
+        chunk->taken_before = self->window.taken_pages;
+    page_window_tell(&self->window, run->page);
+    self->guesses.good++;
+    if (chunk->state == CHUNK_DONE)
+        self->guesses.waste += 1 - rows / self->limits.page_rows;
+    int r = divider_learn(&self->divider, buffer_bytes(&self->previous), run);
+    if (r == 0 && chunk->state != CHUNK_DONE)
+        estimate(self, chunk);
+    return r;
+}
+
+static int take_answer(struct row_scan *self, struct chunk *chunk, struct answer *answer)
+{
+    struct run run;
+    int r = chunk_tell(chunk, answer, &run);
+    if (r == 0 && run.page)
+        r = note_rows(self, chunk, &run);
+    else if (r == 0)
+        self->guesses.empties += !chunk_is_begun(chunk);
+    join_next(self, chunk);
+    join_next(self, previous_chunk(chunk));
+    return r;
+}
+
+static int rows_tell(struct scan *scan, uint64_t id, struct answer *answer)
+{
+    struct row_scan *self = (struct row_scan *)scan;
+    struct chunk *chunk = find_asked(self, id);
+    self->asked--;
+    int r = remember_previous(self, chunk);
+    if (r == 0)
+        return take_answer(self, chunk, answer);
+    chunk_give_back(chunk);
+    answer_finish(answer);
+    return r;
+}
+
+static void rows_give_back(struct scan *scan, uint64_t id)
+{
+    struct row_scan *self = (struct row_scan *)scan;
+    self->asked--;
+    chunk_give_back(find_asked(self, id));
+}
+
+static enum scan_state rows_take(struct scan *scan, struct scan_item *ret)
+{
+    struct row_scan *self = (struct row_scan *)scan;
+    struct chunk *chunk;
+    while ((chunk = first_chunk(self))) {
+        *ret = (struct scan_item){.kind = SCAN_ROWS};
+        if (chunk_take(chunk, &ret->rows)) {
+            page_window_take(&self->window, &ret->rows);
+            return SCAN_ITEM;
+        }
+        if (chunk->state != CHUNK_DONE)
+            return SCAN_WAIT;
+        TAILQ_REMOVE(&self->chunks, chunk, link);
+        chunk_destroy(chunk);
+    }
+    return SCAN_END;
+}
+
+static void rows_destroy(struct scan *scan)
+{
+    struct row_scan *self = (struct row_scan *)scan;
+    struct chunk *chunk;
+    while ((chunk = first_chunk(self))) {
+        TAILQ_REMOVE(&self->chunks, chunk, link);
+        chunk_destroy(chunk);
+    }
+    divider_finish(&self->divider);
+    buffer_finish(&self->previous);
+    buffer_finish(&self->point);
+    free(self);
+}
+
+static const struct scan_ops rows_ops = {.ask = rows_ask,
+                                         .tell = rows_tell,
+                                         .give_back = rows_give_back,
+                                         .take = rows_take,
+                                         .destroy = rows_destroy};
+
+int scan_rows_create(struct range range, const struct scan_limits *limits, struct scan **ret)
+{
+    struct row_scan *self = calloc(1, sizeof(*self));
+    if (!self)
+        return -ENOMEM;
+    _cleanup_(scan_destroyp) struct scan *scan = &self->scan;
+    size_t page_rows = (size_t)limits->page_rows;
+    *self =
+        (struct row_scan){.scan = {&rows_ops},
+                          .limits = *limits,
+                          .window = {.limit_bytes = limits->window_bytes, .page_rows = page_rows}};
+    TAILQ_INIT(&self->chunks);
+    buffer_init(&self->previous, POSITION_MAX_BYTES);
+    buffer_init(&self->point, POSITION_MAX_BYTES);
+    int r = divider_init(&self->divider, page_rows);
+    struct chunk *chunk = NULL;
+    if (r == 0 && !range_is_empty(range))
+        r = chunk_create(range, &chunk);
+    if (r < 0)
+        return r;
+    if (chunk)
+        TAILQ_INSERT_TAIL(&self->chunks, chunk, link);
+    *ret = TAKE_PTR(scan);
+    return 0;
+}

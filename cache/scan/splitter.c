@@ -1,0 +1,387 @@
+#include "cache/scan/splitter.h"
+#include "client/text/unicode.h"
+
+#define KEY_MAX_BYTES ((size_t)16 << 10)
+#define SAMPLES       24   /* keys of a page that are learned */
+#define PAGES_UNKNOWN 32.0 /* taken to be left where nothing tells */
+#define PAGES_MAX     2000.0
+#define PAGES_MIN     2.0 /* a piece that is likely to be smaller is not worth a question */
+#define SURPRISES     4   /* characters that all keys of a page share: so many may be chance */
+#define FIRST_GUESSES 8   /* may be out for each answer that held keys */
+#define FREE_MISSES   8   /* guesses without a key that are taken without a thought; then ... */
+#define HITS_A_MISS   4   /* ... one for so many answers that held keys */
+#define NEAR_STEPS    4   /* of a ladder */
+
+int splitter_init(struct splitter *splitter)
+{
+    *splitter = (struct splitter){0};
+    return key_model_create(&splitter->model);
+}
+
+void splitter_finish(struct splitter *splitter)
+{
+    key_model_destroy(splitter->model);
+}
+
+size_t shared_characters(struct bytes a, struct bytes b)
+{
+    size_t shared = 0;
+    for (;;) {
+        uint32_t character, other;
+        size_t n = cesu8_next(bytes_skip(a, shared), &character);
+        if (n == 0 || cesu8_next(bytes_skip(b, shared), &other) != n || character != other)
+            return shared;
+        shared += n;
+    }
+}
+
+/* What all keys in [lo, hi) share. */
+size_t shared_in_range(struct bytes lo, struct bytes hi)
+{
+    size_t shared = shared_characters(lo, hi);
+    uint32_t character;
+    size_t n = cesu8_next(bytes_skip(lo, shared), &character);
+    _cleanup_(buffer_finish) struct buffer successor;
+    buffer_init(&successor, KEY_MAX_BYTES);
+    if (n > 0 &&
+        prefix_append_successor(&successor, bytes_first(lo, shared + n),
+                                BYTES_LITERAL(POSITION_END)) == 0 &&
+        bytes_equal(buffer_bytes(&successor), hi))
+        shared += n;
+    return shared;
+}
+
+static struct bytes key_before(const struct known *item)
+{
+    while (item && item->gap)
+        item = TAILQ_PREV(item, known_list, link);
+    return item ? item->key : BYTES_LITERAL("");
+}
+
+int splitter_learn(struct splitter *splitter, const struct known *item, const struct page *page)
+{
+    struct bytes previous = key_before(item);
+    size_t first = page_seek(page, buffer_bytes(&item->gap->lo));
+    size_t end = page_seek(page, buffer_bytes(&item->gap->hi));
+    int r = 0;
+    if (first < end)
+        splitter->hits++;
+    else if (item->gap->is_guess)
+        splitter->misses++;
+    for (size_t row = first; row < end && r == 0; row += MAX((end - first) / SAMPLES, 1)) {
+        struct bytes key = position_partition_key(page_position(page, row));
+        r = key_model_learn(splitter->model, previous, key);
+        previous = key;
+    }
+    return r;
+}
+
+static double place_of_end(const struct splitter *splitter, struct bytes hi, struct bytes common)
+{
+    hi = border_key(hi);
+    return bytes_start_with(hi, common) ? key_model_place(splitter->model, hi, common.size) : 1;
+}
+
+/* How many pages are left in the gap, as dense as its last was. */
+static double pages_left(const struct splitter *splitter, const struct gap *gap)
+{
+    struct bytes begin = buffer_bytes(&gap->begin), hi = buffer_bytes(&gap->hi);
+    size_t common = shared_in_range(begin, hi);
+    double from = key_model_place(splitter->model, begin, common);
+    double to = key_model_place(splitter->model, buffer_bytes(&gap->end), common);
+    double lo = key_model_place(splitter->model, border_key(buffer_bytes(&gap->lo)), common);
+    double end = place_of_end(splitter, hi, bytes_first(begin, common));
+    if (to <= from)
+        return PAGES_UNKNOWN;
+    return MIN((end - lo) / (to - from), PAGES_MAX);
+}
+
+size_t splitter_credit(const struct splitter *splitter, const struct partition_map *map,
+                       size_t idle)
+{
+    size_t out = 0, hits = splitter->hits, misses = splitter->misses;
+    for (struct known *item = TAILQ_FIRST(&map->gaps); item; item = TAILQ_NEXT(item, gap_link))
+        out += item->gap->is_guess;
+    size_t allowed = FIRST_GUESSES * hits;
+    if (misses > FREE_MISSES) {
+        double left = (double)hits / HITS_A_MISS + FREE_MISSES - (double)misses;
+        double chance = (double)(misses + 1) / (double)(hits + misses + 1);
+        allowed = left > 0 ? (size_t)(left / MAX(chance, 0.05)) : 0;
+        allowed = MAX(allowed, MAX((idle + map->asked) / 16, 1));
+    }
+    return allowed > out ? MIN(allowed - out, idle) : 0;
+}
+
+/* Goes on behind the cut; a place that does not lie inside is left out. */
+static int cut(struct partition_map *map, struct known **item, struct bytes at)
+{
+    struct range range = gap_range((*item)->gap);
+    if (bytes_compare(at, range.lo) <= 0 || bytes_compare(at, range.hi) >= 0)
+        return 0;
+    int r = partition_map_split(map, *item, at);
+    if (r == 0)
+        *item = TAILQ_NEXT(*item, gap_link);
+    return r;
+}
+
+struct line { /* the keys of a gap on the model's line */
+    struct bytes common;
+    double begin, step;
+};
+
+/* `pieces` of them, of one size. */
+static struct line draw_line(const struct splitter *splitter, const struct gap *gap,
+                             struct bytes common, size_t pieces)
+{
+    struct line line = {.common = common};
+    struct bytes lo = border_key(buffer_bytes(&gap->lo));
+    if (bytes_start_with(lo, common))
+        line.begin = key_model_place(splitter->model, lo, common.size);
+    line.step =
+        (place_of_end(splitter, buffer_bytes(&gap->hi), common) - line.begin) / (double)pieces;
+    return line;
+}
+
+static int append_place(const struct splitter *splitter, const struct line *line, size_t i,
+                        struct buffer *ret)
+{
+    buffer_clear(ret);
+    return key_model_append_key(splitter->model, line->common, line->begin + line->step * (double)i,
+                                line->step / 4, ret);
+}
+
+/* Where the last page was one partition, the next ones are likely to be made like its key: the cut
+ * becomes as long as that, with the same end. What is as long as the key may be one: it belongs to
+ * what is before the cut, which ends with it. */
+static int end_like_key(struct buffer *at, const struct gap *gap)
+{
+    uint32_t character;
+    struct bytes key = buffer_bytes(&gap->end);
+    size_t n, size = 0;
+    if (bytes_equal(buffer_bytes(&gap->begin), key)) {
+        while ((n = cesu8_next(bytes_skip(buffer_bytes(at), size), &character)) > 0 &&
+               size + n <= key.size)
+            size += n;
+        at->size = size;
+        if (cesu8_next(bytes_skip(key, size), &character) > 0)
+            (void)buffer_append(at, bytes_skip(key, size));
+    }
+    return at->size == key.size ? buffer_append_string(at, POSITION_AFTER) : 0;
+}
+
+/* Where the model has it that as many keys lie in each piece. */
+static int cut_evenly(struct splitter *splitter, struct partition_map *map, struct known *item,
+                      size_t cuts)
+{
+    _cleanup_(buffer_finish) struct buffer at, common;
+    struct bytes lo = border_key(buffer_bytes(&item->gap->lo));
+    buffer_init(&at, KEY_MAX_BYTES);
+    buffer_init(&common, KEY_MAX_BYTES);
+    size_t shared = shared_in_range(lo, buffer_bytes(&item->gap->hi));
+    int r = buffer_append(&common, bytes_first(lo, shared));
+    struct line line = draw_line(splitter, item->gap, buffer_bytes(&common), cuts + 1);
+    for (size_t i = 1; i <= cuts && r == 0; i++) {
+        r = append_place(splitter, &line, i, &at);
+        if (r == 0)
+            r = end_like_key(&at, item->gap);
+        if (r == 0)
+            r = cut(map, &item, buffer_bytes(&at));
+    }
+    return r;
+}
+
+/* Where the alphabet ends that the character is of: behind digits, and behind letters. It may be of
+ * another, that nothing is known of: NULL; or be itself behind one: "". */
+static const char *end_of_alphabet(struct bytes child)
+{
+    char c;
+    if (child.size == 0)
+        return NULL;
+    c = child.data[0];
+    if (c >= '0' && c <= '9')
+        return ":";
+    if (c >= 'A' && c <= 'Z')
+        return "[";
+    if (c >= 'a' && c <= 'z')
+        return "{";
+    return c >= ' ' && c <= '~' ? "" : NULL;
+}
+
+static int append_child(const struct splitter *splitter, const struct line *line, size_t i,
+                        bool is_behind, struct buffer *ret)
+{
+    uint32_t character;
+    size_t common = line->common.size;
+    int r = append_place(splitter, line, i, ret);
+    if (r < 0 || ret->size <= common) /* there is no such place */
+        return r;
+    ret->size = common + cesu8_next(bytes_skip(buffer_bytes(ret), common), &character);
+    return is_behind ? buffer_append_string(ret, POSITION_AFTER) : 0;
+}
+
+/* Between what may stand behind `common`; `is_behind`: behind the partition that it makes. */
+static int cut_children(struct splitter *splitter, struct partition_map *map, struct known *item,
+                        struct bytes common, bool is_behind, size_t cuts)
+{
+    _cleanup_(buffer_finish) struct buffer at;
+    struct bytes lo = border_key(buffer_bytes(&item->gap->lo));
+    struct bytes first = bytes_skip(lo, MIN(common.size, lo.size));
+    const char *end = end_of_alphabet(first);
+    struct known *behind = item;
+    int r = 0;
+    buffer_init(&at, KEY_MAX_BYTES);
+    if (end && !end[0])
+        return 0; /* what is behind an alphabet, one answer tells */
+    if (end && cuts > 1) {
+        (void)buffer_append(&at, common);
+        (void)buffer_append_string(&at, end);
+        r = at.error < 0 ? at.error : cut(map, &behind, buffer_bytes(&at));
+        cuts--;
+    }
+    struct line line = draw_line(splitter, item->gap, common, cuts + 1);
+    for (size_t i = 1; i <= cuts && r == 0; i++) {
+        r = append_child(splitter, &line, i, is_behind, &at);
+        if (r == 0)
+            r = cut(map, &item, buffer_bytes(&at));
+    }
+    return r;
+}
+
+/* The deepest are cut one after the other, since keys part late more often than early, the others
+ * evenly and sparsely: most of what lies there is empty. */
+static size_t ladder_cuts(size_t most, size_t depths)
+{
+    size_t near = MIN(NEAR_STEPS, depths);
+    return MIN(most, near + (depths - near + NEAR_STEPS - 1) / NEAR_STEPS);
+}
+
+static size_t ladder_step(size_t i, size_t cuts, size_t depths)
+{
+    size_t near = MIN(cuts, NEAR_STEPS);
+    if (depths <= cuts || i < near)
+        return i;
+    return near + ((2 * (i - near) + 1) * (depths - near)) / (2 * (cuts - near));
+}
+
+/* The first `count` characters behind the first `common` bytes; *ret_count: how many there are. */
+static struct bytes first_characters(struct bytes key, size_t common, size_t count,
+                                     size_t *ret_count)
+{
+    uint32_t character;
+    size_t size = common, n, i = 0;
+    while (i < count && (n = cesu8_next(bytes_skip(key, size), &character)) > 0) {
+        size += n;
+        i++;
+    }
+    *ret_count = i;
+    return bytes_first(key, size);
+}
+
+int splitter_cut_as_ladder(struct partition_map *map, struct known *item, struct bytes key,
+                           size_t common, size_t cuts)
+{
+    _cleanup_(buffer_finish) struct buffer at;
+    size_t depths, depth;
+    buffer_init(&at, KEY_MAX_BYTES);
+    (void)first_characters(key, common, SIZE_MAX, &depths);
+    int r = 0;
+    cuts = ladder_cuts(cuts, depths);
+    for (size_t i = 0; i < cuts && r == 0; i++) {
+        size_t count = depths - ladder_step(i, cuts, depths);
+        struct bytes prefix = first_characters(key, common, count, &depth);
+        buffer_clear(&at);
+        r = prefix_append_successor(&at, prefix, BYTES_LITERAL(POSITION_END));
+        if (r == 0)
+            r = cut(map, &item, buffer_bytes(&at));
+    }
+    return r;
+}
+
+/* Characters that all keys of the last page share, though not all keys of the gap need to. */
+static size_t surprises(const struct splitter *splitter, const struct gap *gap, size_t *ret_common)
+{
+    struct bytes begin = buffer_bytes(&gap->begin);
+    size_t shared = shared_characters(begin, buffer_bytes(&gap->end)), count = 0;
+    *ret_common = shared_in_range(border_key(buffer_bytes(&gap->lo)), buffer_bytes(&gap->hi));
+    for (size_t i = *ret_common; i < shared; i++)
+        count += !key_model_expects(splitter->model, begin, i);
+    return count;
+}
+
+/* Are the keys before it all of their child? Then the next may be, too. */
+static bool is_whole_child(const struct known *item, struct bytes common)
+{
+    struct bytes key = key_before(item);
+    uint32_t character;
+    return key.size > common.size &&
+           cesu8_next(bytes_skip(key, common.size), &character) == key.size - common.size;
+}
+
+/* Of a lone key the last character is left out of a ladder: the next key tells what it tells. */
+static struct bytes without_last(struct bytes key)
+{
+    size_t count;
+    (void)first_characters(key, 0, SIZE_MAX, &count);
+    return first_characters(key, 0, MAX(count, 1) - 1, &count);
+}
+
+static int cut_gap(struct splitter *splitter, struct partition_map *map, struct known *item,
+                   const struct bytes *children, size_t cuts)
+{
+    if (children)
+        return cut_children(splitter, map, item, *children, is_whole_child(item, *children), cuts);
+    _cleanup_(buffer_finish) struct buffer key;
+    struct gap *gap = item->gap;
+    struct bytes end = buffer_bytes(&gap->end);
+    size_t common;
+    buffer_init(&key, KEY_MAX_BYTES);
+    if (surprises(splitter, gap, &common) <= SURPRISES)
+        return cut_evenly(splitter, map, item, cuts);
+    size_t shared = shared_characters(buffer_bytes(&gap->begin), end);
+    int r = buffer_append(&key, shared == end.size ? without_last(end) : bytes_first(end, shared));
+    return r < 0 ? r : splitter_cut_as_ladder(map, item, buffer_bytes(&key), common, MIN(cuts, 8));
+}
+
+/* The page did not get behind its first child: each of the others is worth a question. */
+static bool is_within_child(const struct gap *gap, struct bytes common)
+{
+    return shared_characters(buffer_bytes(&gap->begin), buffer_bytes(&gap->end)) > common.size;
+}
+
+/* 0: not worth it, or it cannot be cut. */
+static double pages_to_cut(const struct splitter *splitter, const struct known *item,
+                           const struct bytes *children)
+{
+    const struct gap *gap = item->gap;
+    if (gap->after || gap->is_guess)
+        return 0;
+    if (children && is_within_child(gap, *children))
+        return PAGES_MAX;
+    double pages = pages_left(splitter, gap);
+    return pages >= 2 * PAGES_MIN ? pages : 0;
+}
+
+int splitter_fill(struct splitter *splitter, struct partition_map *map, size_t idle,
+                  const struct bytes *children)
+{
+    double total = 0;
+    struct known *item, *next;
+    size_t left = idle > map->open ? splitter_credit(splitter, map, idle - map->open) : 0;
+    double all = (double)left;
+    if (left == 0)
+        return 0;
+    for (item = partition_map_first_open(map); item; item = partition_map_next_open(item))
+        total += pages_to_cut(splitter, item, children);
+    int r = 0;
+    for (item = partition_map_first_open(map); item && left > 0 && r == 0; item = next) {
+        next = partition_map_next_open(item);
+        double pages = pages_to_cut(splitter, item, children);
+        size_t wanted = pages > 0 ? (size_t)(all * pages / total + 0.5) : 0;
+        size_t open = map->open;
+        wanted = MIN(MIN(wanted, left), (size_t)(pages / PAGES_MIN));
+        if (wanted > 0)
+            r = cut_gap(splitter, map, item, children, wanted);
+        left -= MIN(left, map->open - open);
+    }
+    return r;
+}

@@ -1,0 +1,62 @@
+#include "fs/channel.h"
+
+#include <linux/fuse.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* Made when needed. With every thread busy an interrupt is not even read, so more than may wait
+ * (fs/request.h). */
+#define MAX_THREADS      1024
+#define MAX_IDLE_THREADS 16
+
+void channel_want(struct fuse_conn_info *connection)
+{
+    connection->want |= connection->capable &
+                        (FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_READDIRPLUS |
+                         FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_ASYNC_READ | FUSE_CAP_ATOMIC_O_TRUNC);
+    /* a node is one version, so its pages never need to be dropped */
+    connection->want &= ~(unsigned)FUSE_CAP_AUTO_INVAL_DATA;
+}
+
+ssize_t channel_read(int fd, void *buffer, size_t size, void *userdata)
+{
+    (void)userdata;
+    return read(fd, buffer, size);
+}
+
+#if FUSE_VERSION < FUSE_MAKE_VERSION(3, 17)
+/* FIXME: drop when libfuse 3.17 is the oldest: before it, libfuse never tells the kernel that
+ * lookups and reads of one directory may run in parallel, though it is asked to (libfuse pull
+ * request 861). So the flag is set in its reply. */
+static void allow_parallel_directory_operations(const struct iovec *iov, int count)
+{
+    struct fuse_init_out *init = count == 2 ? iov[1].iov_base : NULL;
+    if (init && iov[1].iov_len >= offsetof(struct fuse_init_out, flags) + sizeof(init->flags))
+        init->flags |= FUSE_PARALLEL_DIROPS;
+}
+#else
+static void allow_parallel_directory_operations(const struct iovec *iov, int count)
+{
+    (void)iov;
+    (void)count;
+}
+#endif
+
+ssize_t channel_write(int fd, struct iovec *iov, int count, bool is_init)
+{
+    if (is_init)
+        allow_parallel_directory_operations(iov, count);
+    return writev(fd, iov, count);
+}
+
+int channel_serve(struct fuse_session *session)
+{
+    struct fuse_loop_config *config = fuse_loop_cfg_create();
+    if (!config)
+        return -ENOMEM;
+    fuse_loop_cfg_set_max_threads(config, MAX_THREADS);
+    fuse_loop_cfg_set_idle_threads(config, MAX_IDLE_THREADS);
+    int r = fuse_session_loop_mt(session, config);
+    fuse_loop_cfg_destroy(config);
+    return r < 0 ? r : 0; /* > 0: a signal ended it, as it should */
+}

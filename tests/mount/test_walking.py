@@ -1,0 +1,252 @@
+"""What tables of many and of few partitions cost: to list, and to walk through with requests that run ahead."""
+import errno
+import os
+import signal
+import time
+
+import pytest
+
+from directory_stream import DirectoryStream
+from harness import LocalAccount, environment, run, wait_until
+
+PAGE_ROWS = 1000
+ROWS = 20_000
+FEW_ROWS = 5_000
+FANOUT = 512
+SHAPES = ["guid", "customer", "package", "single", "ten", "ticks", "dates", "skew", "long"]
+# requests of a level beside one for each child; requests more for a directory that is large
+LEVEL, LARGE_DIRECTORY = 16, 20
+# beside the pages: those cut short, where ranges are divided by guesses; package ids share their beginnings
+WASTE = {"package": 1.6, "skew": 1.25, "dates": 1.25, "ten": 1.25}
+FLAT = 2  # every name first, then every row
+
+pytestmark = pytest.mark.timeout(120)
+
+
+def some_sanitized(*chosen):
+    return [
+        pytest.param(shape, marks=pytest.mark.sanitized if shape in chosen else ())
+        for shape in SHAPES
+    ]
+
+
+@pytest.fixture(scope="module")
+def service(scratch):
+    account = LocalAccount(scratch / "account")
+    for shape in SHAPES:
+        account.fill(shape, shape, ROWS)
+        account.fill("few" + shape, shape, FEW_ROWS)
+    yield account
+    account.stop()
+
+
+def shell(command, directory, out=""):
+    env = environment(OUT=str(out))
+    return run(
+        "bash", "-c", f"set -o pipefail; {command}", cwd=directory, env=env, timeout=90
+    ).stdout
+
+
+def names(directory):
+    return run("ls", "-f", directory).stdout.splitlines()[2:]
+
+
+@pytest.mark.sanitized
+@pytest.mark.parametrize("shape", SHAPES)
+def test_ls_of_a_table_costs_what_it_shows(mounts, shape):
+    mount = mounts("ttl=600")
+    with mount.counting() as counted:
+        children = names(mount / shape)
+    assert 0 < len(children) <= FANOUT and children == sorted(children)
+    assert counted.requests("list_tables") == 1
+    assert counted.requests("query") <= len(children) + LEVEL
+    assert counted.requests() == counted.requests("query") + 1
+
+
+@pytest.mark.parametrize(
+    "shape, parallelism",
+    [
+        *((shape, 1) for shape in SHAPES),
+        # of packages, what the first one left unread is asked for where guesses lead the second one there
+        *((shape, 8) for shape in SHAPES if shape != "package"),
+    ],
+)
+def test_a_second_ls_costs_nothing(mounts, shape, parallelism):
+    mount = mounts("ttl=600", f"parallelism={parallelism}")
+    children = names(mount / shape)
+    with mount.counting() as counted:
+        assert names(mount / shape) == children
+    assert counted.asked() == {}
+
+
+@pytest.mark.sanitized
+def test_the_first_names_come_while_the_rest_is_asked(mounts):
+    """Of a listing of 20,000 partitions, and of a partition of 20,000 rows."""
+    for path in ("guid/.flat", "single/all"):
+        mount = mounts(faults="latency=50")
+        os.stat(mount / path)
+        with mount.counting() as counted:
+            first = run("bash", "-c", "ls -f | head -n 3", cwd=mount / path).stdout.splitlines()
+        assert first[:2] == [".", ".."] and len(first) == 3
+        assert 1 <= counted.requests() <= ROWS / PAGE_ROWS / 2, path
+
+
+def test_head_of_a_partition_costs_one_page(mounts):
+    mount = mounts("parallelism=1")
+    for path in ("single/all", "guid/.flat"):
+        os.stat(mount / path)
+        with mount.counting() as counted, DirectoryStream(mount / path) as stream:
+            assert [next(stream) for _ in range(3)]
+        assert counted.asked() == {"query": 1}
+
+
+TOOLS = {
+    "find": "find . -type f | wc -l",
+    "grep -r": "grep -rh RowKey . | wc -l",
+    "tar c": "tar cf - . | tar t | grep -c json$",
+    "du -a": "du -a . | grep -c json$",
+    "cp -r": 'cp -r . "$OUT"; find "$OUT" -type f | wc -l',
+    "rsync -a": 'rsync -a ./ "$OUT"; find "$OUT" -type f | wc -l',
+}
+
+
+def bound(shape, rows, layout="auto"):
+    """For a table of many partitions, and the lookups on the way to it."""
+    each = WASTE.get(shape, 1.15) * (FLAT if layout == "flat" else 1)
+    return each * rows / PAGE_ROWS + LARGE_DIRECTORY + 2
+
+
+def walk(mount, shape, tool, rows, layout="auto", out=""):
+    with mount.counting() as counted:
+        assert int(shell(TOOLS[tool], mount / shape, out)) == rows
+    assert counted.requests("get") == 0
+    assert counted.requests() <= bound(shape.removeprefix("few"), rows, layout)
+    return counted
+
+
+@pytest.mark.parametrize("layout", ["auto", "flat"])
+def test_twenty_thousand_partitions_are_walked_by_pages(mounts, layout):
+    mount = mounts(f"layout={layout}")
+    counted = walk(mount, "guid", "find", ROWS, layout)
+    # names and rows
+    assert counted.total("tablefuse_request_rows_total") <= 2.3 * ROWS
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("shape, layout", [("guid", "auto"), ("guid", "flat"), ("ten", "auto")])
+def test_each_tool_walks_by_pages(mounts, out, shape, layout, tool):
+    walk(mounts(f"layout={layout}"), "few" + shape, tool, FEW_ROWS, layout, out)
+
+
+@pytest.mark.parametrize("shape", some_sanitized("guid"))
+def test_each_shape_is_walked_by_pages(mounts, shape):
+    walk(mounts(), "few" + shape, "find", FEW_ROWS)
+
+
+@pytest.mark.parametrize("shape", ["guid", "package", "ten"])
+def test_a_walk_is_whole_and_in_order(mounts, shape):
+    """As from .flat, which has no levels; with nothing ahead, too."""
+    listing = "find . -type f -printf '%f\\n' | sort | sha256sum"
+    texts = "find . -type f -print0 | xargs -0 cat | sort | sha256sum"
+    for command in (listing, texts):
+        seen = {
+            shell(command, mounts(*options) / ("few" + shape))
+            for options in ([], ["layout=flat"], ["parallelism=1"], ["parallelism=64"])
+        }
+        assert len(seen) == 1
+
+
+def test_a_second_rsync_transfers_nothing(mounts, out):
+    mount = mounts("ttl=600")
+
+    def transferred(path):
+        done = run("rsync", "-a", "--stats", f"{mount.point}/{path}/", out, timeout=60).stdout
+        (line,) = [line for line in done.splitlines() if "regular files transferred" in line]
+        return int(line.split()[-1].replace(",", ""))
+
+    assert transferred("fewguid") == FEW_ROWS
+    assert transferred("fewguid") == 0
+
+
+def test_two_walkers_do_not_disturb_each_other(mounts, begin):
+    mount = mounts()
+    with mount.counting() as counted:
+        walkers = [
+            begin("find", mount / table, "-type", "f", "-printf", "x")
+            for table in ("fewguid", "fewdates")
+        ]
+        for walker in walkers:
+            out, err = walker.communicate(timeout=60)
+            assert walker.returncode == 0 and len(out) == FEW_ROWS, err
+    assert counted.requests("get") == 0
+    assert counted.requests() <= bound("guid", FEW_ROWS) + bound("dates", FEW_ROWS)
+
+
+def queries(mount):
+    return mount.stats().requests("query")
+
+
+@pytest.mark.sanitized
+@pytest.mark.parametrize(
+    "command, number",
+    [
+        (["find"], signal.SIGINT),
+        (["ls", "-R"], signal.SIGKILL),
+        (["grep", "-r", "none"], signal.SIGKILL),
+    ],
+)
+def test_a_walker_that_is_killed_stops_its_requests(mounts, begin, command, number):
+    mount = mounts(faults="latency=100")
+    walker = begin(*command, mount / "guid")
+    wait_until(lambda: queries(mount) >= 25, what="a walk that is under way")
+    walker.send_signal(number)
+    walker.communicate(timeout=10)
+    assert walker.returncode == -number
+    time.sleep(1)
+    before = queries(mount)
+    assert before < ROWS / PAGE_ROWS + 60
+    time.sleep(1)
+    assert queries(mount) == before
+
+
+@pytest.mark.sanitized
+@pytest.mark.parametrize("path", ["guid", "guid/.flat", "single/all", "guid/0+"])
+def test_ctrl_c_ends_ls_of_a_slow_table(mounts, begin, path):
+    mount = mounts(faults="page=20000")
+    os.stat(mount / path.split("/")[0])
+    listing = begin("ls", mount / path)
+    wait_until(lambda: mount.stats().total("tablefuse_waiting") > 0, what="the listing")
+    listing.send_signal(signal.SIGINT)
+    listing.communicate(timeout=10)
+    assert listing.returncode == -signal.SIGINT
+
+
+FORBIDDEN = "403:AuthorizationFailure"
+
+
+@pytest.mark.parametrize("shape", some_sanitized("ten"))
+@pytest.mark.parametrize("command", [["ls"], ["find"]])
+def test_a_failure_in_the_middle_is_an_error(mounts, shape, command):
+    """Never a short listing: whatever was asked before, and whatever is asked later."""
+    mount = mounts("ttl=600")
+    with mount.counting() as counted:
+        whole = run(*command, mount / shape).stdout
+    asked = counted.requests("query")
+    for number in sorted({1, 2, asked // 3, asked // 2} - {0}):
+        mount = mounts("ttl=600", faults=f"fail=query:{number}+:{FORBIDDEN}")
+        failed = run(*command, mount / shape, check=False)
+        assert failed.returncode != 0 and "Permission denied" in failed.stderr, number
+        assert len(failed.stdout) < len(whole)
+        assert "AuthorizationFailure" in mount.control("errors")
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 5, 8, 13])
+def test_a_failure_that_passes_is_told_or_made_good(mounts, number):
+    mount = mounts("ttl=0", faults=f"fail=query:{number}:{FORBIDDEN}")
+    whole = names(mounts() / "guid")
+    try:
+        assert os.listdir(mount / "guid") == whole
+    except PermissionError as error:
+        assert error.errno == errno.EACCES
+        assert "AuthorizationFailure" in mount.control("errors")
+    assert os.listdir(mount / "guid") == whole

@@ -1,0 +1,46 @@
+#include "fs/files/control_dir.h"
+#include "tests/unit/unit.h"
+
+static void assert_path(const char *table, struct bytes position, bool is_prefix, struct bytes path)
+{
+    struct failure_record record = {.operation = "readdir",
+                                    .table = table,
+                                    .position = position,
+                                    .is_prefix = is_prefix,
+                                    .failure = {.error = -EIO}};
+    struct buffer line, expected;
+    buffer_init(&line, 4096);
+    buffer_init(&expected, 4096);
+    (void)buffer_append_string(&expected, "1970-01-01T00:00:00.000Z readdir ");
+    (void)buffer_append(&expected, path);
+    (void)buffer_append_string(&expected, ": EIO");
+    assert_int_equal(control_append_failure(&line, &record), 0);
+    assert_bytes(buffer_bytes(&line), buffer_bytes(&expected));
+    buffer_finish(&line);
+    buffer_finish(&expected);
+}
+
+static void a_failure_names_the_path(void **state)
+{
+    (void)state;
+    assert_path(NULL, B(""), false, B("/"));
+    assert_path("t", B(""), false, B("/t"));
+    assert_path("t", B("a+"), false, B("/t/a#2B"));
+    assert_path("t", B("a+"), true, B("/t/a#2B+"));
+    assert_path("t", B("a+\0r+"), false, B("/t/a#2B/r+.json"));
+    assert_path("t", B("a+\0r+"), true, B("/t/a#2B/r#2B+"));
+    assert_path("t",
+                B("\0"
+                  "2024"),
+                true, B("/t/#00/2024+"));
+    /* of a cut name that cannot be a prefix's, what leads there */
+    assert_path("t", B("a/b"), true, B("/t/"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_failure_names_the_path),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

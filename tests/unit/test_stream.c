@@ -1,0 +1,555 @@
+#include "tests/unit/streaming.h"
+
+#include <sys/resource.h>
+
+#define NOBODY_UID 65534
+
+/* Rows so far; each is behind the one before. */
+struct taken {
+    size_t rows;
+    struct buffer last; /* position, or name */
+};
+
+static void taken_init(struct taken *taken)
+{
+    taken->rows = 0;
+    buffer_init(&taken->last, STREAMED_MAX);
+}
+
+static void take_position(struct taken *taken, struct bytes position)
+{
+    assert_true(bytes_compare(buffer_bytes(&taken->last), position) < 0);
+    buffer_clear(&taken->last);
+    assert_int_equal(buffer_append(&taken->last, position), 0);
+    taken->rows++;
+}
+
+/* Its rows are in the cache before anybody has them. */
+static void assert_cached(struct streaming *streaming, const struct run *rows)
+{
+    struct bytes first = page_position(rows->page, rows->begin);
+    struct question question = {"t", {first, B(POSITION_END)}, stamp_since(0), false};
+    struct buffer position;
+    int64_t asked_ms;
+    buffer_init(&position, STREAMED_MAX);
+    assert_int_equal(fetching_known(&streaming->fetching, &question, &position, &asked_ms),
+                     KNOWN_ROWS);
+    assert_bytes(buffer_bytes(&position), first);
+    buffer_finish(&position);
+}
+
+/* The next rows: 1, 0 at the end, or what failed. */
+static int take_rows(struct streaming *streaming, struct stream *stream, struct taken *taken)
+{
+    struct scan_item item = {0};
+    int r = streaming_next(streaming, stream, &item);
+    if (r < 1)
+        return r;
+    assert_int_equal(item.kind, SCAN_ROWS);
+    assert_true(item.rows.begin < item.rows.end);
+    for (size_t row = item.rows.begin; row < item.rows.end; row++)
+        take_position(taken, page_position(item.rows.page, row));
+    assert_cached(streaming, &item.rows);
+    run_finish(&item.rows);
+    return 1;
+}
+
+static size_t take_all_rows(struct streaming *streaming, struct stream *stream)
+{
+    struct taken taken;
+    int r;
+    taken_init(&taken);
+    while ((r = take_rows(streaming, stream, &taken)) == 1)
+        continue;
+    assert_int_equal(r, 0);
+    buffer_finish(&taken.last);
+    return taken.rows;
+}
+
+/* All names, as "p0000 " or, of a prefix, "p+ ". */
+static void take_names(struct streaming *streaming, struct stream *stream, struct buffer *ret)
+{
+    struct scan_item item = {0};
+    int r;
+    while ((r = streaming_next(streaming, stream, &item)) == 1) {
+        assert_int_not_equal(item.kind, SCAN_ROWS);
+        (void)buffer_append(ret, item.key);
+        (void)buffer_append_string(ret, item.kind == SCAN_PREFIX ? "+ " : " ");
+    }
+    assert_int_equal(r, 0);
+    stream_unref(stream);
+}
+
+static void assert_names(struct streaming *streaming, struct stream *stream, const char *expected)
+{
+    struct buffer names;
+    buffer_init(&names, STREAMED_MAX);
+    take_names(streaming, stream, &names);
+    assert_string_equal(buffer_string(&names), expected);
+    buffer_finish(&names);
+}
+
+static void all_rows_come_in_order_with(int parallelism)
+{
+    struct streaming streaming;
+    streaming_set_up(&streaming, parallelism, (struct fetching_options){0});
+    fetching_add_rows(&streaming.fetching, "large", 12345);
+    streaming_add(&streaming, 60, 123);
+    struct stream *stream = streaming_open_rows(&streaming);
+    assert_int_equal(streaming_settle(&streaming), 0); /* opening sends nothing */
+    assert_int_equal(take_all_rows(&streaming, stream), 12345 + 60 * 123);
+    struct scan_item item;
+    assert_int_equal(streaming_next(&streaming, stream, &item), 0); /* and stays at its end */
+    stream_unref(stream);
+    streaming_stop(&streaming);
+    assert_true(streaming_asked(&streaming) <= 23 + 20); /* 1.15 N/1000 + 20 */
+    streaming_tear_down(&streaming);
+}
+
+static void all_rows_come_in_order_and_once(void **state)
+{
+    (void)state;
+    for (int parallelism = 1; parallelism <= 8; parallelism++)
+        all_rows_come_in_order_with(parallelism);
+}
+
+static void an_empty_table_ends_at_once(void **state)
+{
+    (void)state;
+    struct streaming streaming;
+    streaming_set_up(&streaming, 4, (struct fetching_options){0});
+    struct stream *stream = streaming_open_rows(&streaming);
+    assert_int_equal(take_all_rows(&streaming, stream), 0);
+    assert_int_equal(streaming_asked(&streaming), 1);
+    stream_unref(stream);
+    assert_names(&streaming, streaming_open_partitions(&streaming), "");
+    assert_names(&streaming, streaming_open_level(&streaming, 512), "");
+    assert_int_equal(streaming_asked(&streaming), 1); /* it is known to be empty */
+    streaming_tear_down(&streaming);
+}
+
+static const char five[] = "p0000 p0001 p0002 p0003 p0004 ";
+
+static void known_names_cost_no_request(void **state)
+{
+    (void)state;
+    for (int parallelism = 1; parallelism <= 8; parallelism++) {
+        struct streaming streaming;
+        streaming_set_up(&streaming, parallelism, (struct fetching_options){0});
+        streaming_add(&streaming, 5, 3);
+        assert_names(&streaming, streaming_open_partitions(&streaming), five);
+        size_t asked = streaming_settle(&streaming);
+        assert_true(asked >= 1);
+        assert_names(&streaming, streaming_open_partitions(&streaming), five);
+        assert_names(&streaming, streaming_open_level(&streaming, 5), five);
+        assert_int_equal(streaming_settle(&streaming), asked);
+        streaming.fetching.now_ms += TTL_MS + 1;
+        assert_names(&streaming, streaming_open_partitions(&streaming), five);
+        assert_true(streaming_settle(&streaming) > asked);
+        streaming_tear_down(&streaming);
+    }
+}
+
+static void known_prefixes_cost_no_request(void **state)
+{
+    (void)state;
+    struct streaming streaming;
+    streaming_set_up(&streaming, 4, (struct fetching_options){0});
+    streaming_add(&streaming, 35, 2);
+    static const char expected[] = "p000+ p001+ p002+ p003+ ";
+    assert_names(&streaming, streaming_open_level(&streaming, 20), expected);
+    size_t asked = streaming_settle(&streaming);
+    assert_names(&streaming, streaming_open_level(&streaming, 20), expected);
+    assert_int_equal(streaming_settle(&streaming), asked);
+    streaming_tear_down(&streaming);
+}
+
+static void rows_that_are_known_tell_names(void **state)
+{
+    (void)state;
+    struct streaming streaming;
+    streaming_set_up(&streaming, 4, (struct fetching_options){0});
+    streaming_add(&streaming, 5, 700);
+    struct stream *stream = streaming_open_rows(&streaming);
+    assert_int_equal(take_all_rows(&streaming, stream), 3500);
+    size_t asked = streaming_settle(&streaming);
+    assert_names(&streaming, streaming_open_partitions(&streaming), five);
+    assert_int_equal(streaming_settle(&streaming), asked);
+    stream_unref(stream);
+    streaming_tear_down(&streaming);
+}
+
+static int fail_third(struct memory_store *self, size_t number, struct call *call)
+{
+    (void)self;
+    return number == 3 ? call_fail(call, -EIO, "the third fails") : 0;
+}
+
+/* One request after the other: so the first two pages come, then the error, then the rest. */
+static void a_failure_comes_in_its_place(void **state)
+{
+    (void)state;
+    struct streaming streaming;
+    struct taken taken;
+    taken_init(&taken);
+    streaming_set_up(&streaming, 1, (struct fetching_options){0});
+    fetching_add_rows(&streaming.fetching, "p", 5000);
+    streaming.fetching.memory->fault = fail_third;
+    struct stream *stream = streaming_open_rows(&streaming);
+    assert_int_equal(take_rows(&streaming, stream, &taken), 1);
+    assert_int_equal(take_rows(&streaming, stream, &taken), 1);
+    assert_int_equal(taken.rows, 2000);
+    (void)streaming_settle(&streaming); /* what is behind it is not sent */
+    assert_int_equal(streaming_asked(&streaming), 3);
+    assert_int_equal(take_rows(&streaming, stream, &taken), -EIO);
+    assert_string_equal(streaming.caller.call.failure.message, "the third fails");
+    assert_int_equal(streaming_settle(&streaming), 3);
+    while (take_rows(&streaming, stream, &taken) == 1)
+        continue;
+    assert_int_equal(taken.rows, 5000);
+    stream_unref(stream);
+    buffer_finish(&taken.last);
+    streaming_tear_down(&streaming);
+}
+
+static int fail_some(struct memory_store *self, size_t number, struct call *call)
+{
+    (void)self;
+    return number % 5 == 3 ? call_fail(call, -EIO, "one in five fails") : 0;
+}
+
+static void with_many_failures_nothing_is_lost(void **state)
+{
+    (void)state;
+    for (int parallelism = 1; parallelism <= 8; parallelism++) {
+        struct streaming streaming;
+        struct taken taken;
+        int r, failures = 0;
+        taken_init(&taken);
+        streaming_set_up(&streaming, parallelism, (struct fetching_options){0});
+        fetching_add_rows(&streaming.fetching, "large", 12345);
+        streaming_add(&streaming, 60, 123);
+        streaming.fetching.memory->fault = fail_some;
+        struct stream *stream = streaming_open_rows(&streaming);
+        while ((r = take_rows(&streaming, stream, &taken)) != 0) {
+            assert_true(r == 1 || r == -EIO);
+            failures += r < 0;
+        }
+        assert_int_equal(taken.rows, 12345 + 60 * 123);
+        assert_in_range(failures, 1, 8);
+        stream_unref(stream);
+        buffer_finish(&taken.last);
+        streaming_tear_down(&streaming);
+    }
+}
+
+static int fail_always(struct memory_store *self, size_t number, struct call *call)
+{
+    (void)self;
+    (void)number;
+    return call_fail(call, -ENOENT, "no such table");
+}
+
+static void each_call_tells_a_failure_that_lasts(void **state)
+{
+    (void)state;
+    struct streaming streaming;
+    struct scan_item item;
+    streaming_set_up(&streaming, 4, (struct fetching_options){0});
+    streaming.fetching.memory->fault = fail_always;
+    struct stream *rows = streaming_open_rows(&streaming);
+    struct stream *names = streaming_open_level(&streaming, 5);
+    for (size_t i = 1; i <= 3; i++) {
+        assert_int_equal(streaming_next(&streaming, rows, &item), -ENOENT);
+        assert_int_equal(streaming_next(&streaming, names, &item), -ENOENT);
+    }
+    stream_unref(rows);
+    stream_unref(names);
+    streaming_tear_down(&streaming);
+}
+
+static bool is_cancelled(void *context)
+{
+    (void)context;
+    return true;
+}
+
+/* One look: what it sends stays at the gate, and the reader does not wait for it. */
+static void look_in_vain(struct streaming *streaming, struct stream *stream)
+{
+    struct scan_item item;
+    struct caller *caller = streaming_caller(streaming);
+    caller->call.is_cancelled = is_cancelled;
+    assert_int_equal(stream_next(stream, caller, &item), -EINTR);
+    assert_int_equal(caller->call.failure.error, -EINTR);
+}
+
+static void a_reader_that_is_interrupted_may_come_back(void **state)
+{
+    (void)state;
+    struct streaming streaming;
+    streaming_set_up(&streaming, 2, (struct fetching_options){0});
+    fetching_add_rows(&streaming.fetching, "p", 2500);
+    gate_store_let(streaming.fetching.store, 0);
+    struct stream *stream = streaming_open_rows(&streaming);
+    look_in_vain(&streaming, stream);
+    streaming_await_asked(&streaming, 1);
+    look_in_vain(&streaming, stream);
+    gate_store_let(streaming.fetching.store, GATE_OPEN);
+    assert_int_equal(take_all_rows(&streaming, stream), 2500);
+    stream_unref(stream);
+    streaming_stop(&streaming);
+    assert_true(streaming_asked(&streaming) <= 4); /* none was asked twice */
+    streaming_tear_down(&streaming);
+}
+
+static bool turn_1_s(void *context)
+{
+    struct streaming *streaming = context;
+    streaming->fetching.now_ms += 1001;
+    return false;
+}
+
+static void a_reader_waits_until_its_deadline(void **state)
+{
+    (void)state;
+    struct streaming streaming;
+    struct scan_item item;
+    streaming_set_up(&streaming, 2, (struct fetching_options){0});
+    fetching_add_rows(&streaming.fetching, "p", 2500);
+    gate_store_let(streaming.fetching.store, 0);
+    struct stream *stream = streaming_open_rows(&streaming);
+    struct caller *caller = streaming_caller(&streaming);
+    *caller = (struct caller){.call = {.deadline_ms = streaming.fetching.now_ms + 1000,
+                                       .is_cancelled = turn_1_s,
+                                       .context = &streaming},
+                              .patience_ms = 1000};
+    assert_int_equal(stream_next(stream, caller, &item), -ETIMEDOUT);
+    assert_string_equal(caller->call.failure.message, "no answer in time");
+    gate_store_let(streaming.fetching.store, GATE_OPEN); /* the request had more of it */
+    assert_int_equal(take_all_rows(&streaming, stream), 2500);
+    stream_unref(stream);
+    streaming_tear_down(&streaming);
+}
+
+static void an_answer_puts_the_deadline_off(void **state)
+{
+    (void)state;
+    struct streaming streaming;
+    struct scan_item item;
+    streaming_set_up(&streaming, 1, (struct fetching_options){0});
+    streaming_add(&streaming, 600, 20); /* many answers are needed to know that they are so many */
+    gate_store_let(streaming.fetching.store, 0);
+    struct stream *stream = streaming_open_level(&streaming, 512);
+    struct caller *caller = streaming_caller(&streaming);
+    *caller =
+        (struct caller){.call = {.deadline_ms = streaming.fetching.now_ms + 1000,
+                                 .is_cancelled = streaming_let_next,
+                                 .context = &(struct streaming_toll){.streaming = &streaming}},
+                        .patience_ms = 1000};
+    assert_int_equal(stream_next(stream, caller, &item), 1);
+    assert_int_equal(item.kind, SCAN_PREFIX);
+    assert_true(streaming_asked(&streaming) > 3);
+    stream_unref(stream);
+    streaming_tear_down(&streaming);
+}
+
+static void who_leaves_waits_for_nobody(void **state)
+{
+    (void)state;
+    for (int parallelism = 1; parallelism <= 8; parallelism *= 2) {
+        struct streaming streaming;
+        streaming_set_up(&streaming, parallelism, (struct fetching_options){0});
+        streaming_add(&streaming, 5, 3000);
+        struct taken taken;
+        taken_init(&taken);
+        gate_store_let(streaming.fetching.store, 2);
+        struct stream *stream = streaming_open_rows(&streaming);
+        assert_int_equal(take_rows(&streaming, stream, &taken), 1);
+        streaming_await_asked(&streaming, 3);
+        stream_unref(stream);                             /* requests are at the gate */
+        worker_pool_destroy(TAKE_PTR(streaming.workers)); /* all have ended */
+        buffer_finish(&taken.last);
+        streaming_tear_down(&streaming);
+    }
+}
+
+static void a_closing_account_sends_nothing(void **state)
+{
+    (void)state;
+    struct streaming streaming;
+    struct scan_item item;
+    streaming_set_up(&streaming, 2, (struct fetching_options){0});
+    fetching_add_rows(&streaming.fetching, "p", 5000);
+    struct stream *begun = streaming_open_rows(&streaming);
+    struct stream *new = streaming_open_rows(&streaming);
+    gate_store_let(streaming.fetching.store, 0);
+    look_in_vain(&streaming, begun);
+    streaming_await_asked(&streaming, 1);
+    streaming_stop(&streaming); /* ends what is at the gate */
+    assert_int_equal(streaming_asked(&streaming), 1);
+    assert_int_equal(streaming_next(&streaming, begun, &item), -EINTR); /* what was sent */
+    assert_int_equal(streaming_next(&streaming, begun, &item), -EINTR); /* what cannot be */
+    assert_int_equal(streaming_next(&streaming, new, &item), -EINTR);
+    assert_string_equal(streaming.caller.call.failure.message, "the account is closed");
+    assert_int_equal(streaming_asked(&streaming), 1);
+    stream_unref(begun);
+    stream_unref(new);
+    streaming_tear_down(&streaming);
+}
+
+/* The kernel refuses further threads: to a user, not to root, who becomes one for the while. */
+static bool refuse_threads(struct rlimit *ret_before)
+{
+    if (getuid() == 0 && setresuid(NOBODY_UID, NOBODY_UID, 0) < 0)
+        return false;
+    return getrlimit(RLIMIT_NPROC, ret_before) == 0 &&
+           setrlimit(RLIMIT_NPROC, &(struct rlimit){0, ret_before->rlim_max}) == 0;
+}
+
+static void allow_threads(const struct rlimit *before)
+{
+    uid_t real, effective, saved;
+    assert_int_equal(setrlimit(RLIMIT_NPROC, before), 0);
+    assert_int_equal(getresuid(&real, &effective, &saved), 0);
+    if (saved != effective)
+        assert_int_equal(setresuid(saved, saved, saved), 0);
+}
+
+/* The reader sends by itself, and no more than it waits for. */
+static void without_a_thread_everything_comes(void **state)
+{
+    (void)state;
+    struct streaming streaming;
+    struct rlimit before;
+    struct taken taken;
+    taken_init(&taken);
+    streaming_set_up(&streaming, 4, (struct fetching_options){0});
+    streaming_add(&streaming, 5, 1900);
+    struct stream *stream = streaming_open_rows(&streaming);
+    if (!refuse_threads(&before))
+        skip();
+    int r = take_rows(&streaming, stream, &taken);
+    size_t asked = streaming_asked(&streaming);
+    while (r == 1)
+        r = take_rows(&streaming, stream, &taken);
+    stream_unref(stream);
+    stream = streaming_open_level(&streaming, 512);
+    struct buffer names;
+    buffer_init(&names, STREAMED_MAX);
+    take_names(&streaming, stream, &names);
+    allow_threads(&before);
+    assert_int_equal(r, 0);
+    assert_int_equal(taken.rows, 5 * 1900);
+    assert_in_range(asked, 1, 2);
+    assert_string_equal(buffer_string(&names), five);
+    buffer_finish(&names);
+    buffer_finish(&taken.last);
+    streaming_tear_down(&streaming);
+}
+
+static void a_full_window_starves_nobody(void **state)
+{
+    (void)state;
+    struct streaming streaming;
+    streaming_set_up(&streaming, 2, (struct fetching_options){0});
+    fetching_add_rows(&streaming.fetching, "p", 3500);
+    while (request_window_enter(streaming.window, false)) /* another stream's, for long */
+        continue;
+    struct stream *stream = streaming_open_rows(&streaming);
+    assert_int_equal(take_all_rows(&streaming, stream), 3500);
+    assert_int_equal(streaming_settle(&streaming), 4); /* one at a time: nothing is guessed */
+    stream_unref(stream);
+    assert_names(&streaming, streaming_open_partitions(&streaming), "p ");
+    for (int i = 0; i < 2; i++)
+        request_window_leave(streaming.window, REQUEST_OTHER, 0, 0);
+    streaming_tear_down(&streaming);
+}
+
+static void throttling_shrinks_the_window(void **state)
+{
+    (void)state;
+    struct streaming streaming;
+    struct request_window_stats stats;
+    streaming_set_up(
+        &streaming, 8,
+        (struct fetching_options){.faults = "fail=query:8:503:ServerBusy", .retries = true});
+    streaming_add(&streaming, 20, 1900);
+    struct stream *stream = streaming_open_rows(&streaming);
+    assert_int_equal(take_all_rows(&streaming, stream), 20 * 1900);
+    request_window_stats(streaming.window, &stats);
+    assert_true(stats.shrunk >= 1);
+    stream_unref(stream);
+    streaming_tear_down(&streaming);
+}
+
+/* Beside pages, guesses that were wrong are sent, at most as many as there is room for. */
+static void a_reader_that_takes_nothing_gets_little_ahead(void **state)
+{
+    (void)state;
+    for (int parallelism = 1; parallelism <= 8; parallelism++) {
+        struct streaming streaming;
+        struct taken taken;
+        taken_init(&taken);
+        streaming_set_up(&streaming, parallelism, (struct fetching_options){0});
+        fetching_add_rows(&streaming.fetching, "p", 50000);
+        gate_store_let(streaming.fetching.store, 0);
+        struct stream *stream = streaming_open_rows(&streaming);
+        look_in_vain(&streaming, stream);
+        gate_store_let(streaming.fetching.store, GATE_OPEN);
+        assert_in_range(streaming_settle(&streaming), 1, 2);
+        assert_int_equal(take_rows(&streaming, stream, &taken), 1);
+        size_t first = streaming_settle(&streaming);
+        assert_in_range(first, 3, 1 + 2 + 4 + parallelism - 1);
+        assert_int_equal(take_rows(&streaming, stream, &taken), 1);
+        size_t second = streaming_settle(&streaming);
+        assert_in_range(second, first + 1, 2 + 2 + 8 + parallelism - 1);
+        stream_unref(stream);
+        buffer_finish(&taken.last);
+        streaming_tear_down(&streaming);
+    }
+}
+
+static void a_slow_reader_gets_little_ahead(void **state)
+{
+    (void)state;
+    struct streaming streaming;
+    struct taken taken;
+    taken_init(&taken);
+    streaming_set_up(&streaming, 1, (struct fetching_options){0}); /* nothing is guessed */
+    fetching_add_rows(&streaming.fetching, "p", 50000);
+    struct stream *stream = streaming_open_rows(&streaming);
+    for (size_t i = 1; i <= 20; i++) {
+        assert_int_equal(take_rows(&streaming, stream, &taken), 1);
+        assert_true(streaming_settle(&streaming) <= i + 2 + 4);
+        streaming.fetching.now_ms += 5000;
+    }
+    stream_unref(stream);
+    buffer_finish(&taken.last);
+    streaming_tear_down(&streaming);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_rows_come_in_order_and_once),
+        cmocka_unit_test(an_empty_table_ends_at_once),
+        cmocka_unit_test(known_names_cost_no_request),
+        cmocka_unit_test(known_prefixes_cost_no_request),
+        cmocka_unit_test(rows_that_are_known_tell_names),
+        cmocka_unit_test(a_failure_comes_in_its_place),
+        cmocka_unit_test(with_many_failures_nothing_is_lost),
+        cmocka_unit_test(each_call_tells_a_failure_that_lasts),
+        cmocka_unit_test(a_reader_that_is_interrupted_may_come_back),
+        cmocka_unit_test(a_reader_waits_until_its_deadline),
+        cmocka_unit_test(an_answer_puts_the_deadline_off),
+        cmocka_unit_test(who_leaves_waits_for_nobody),
+        cmocka_unit_test(a_closing_account_sends_nothing),
+        cmocka_unit_test(without_a_thread_everything_comes),
+        cmocka_unit_test(a_full_window_starves_nobody),
+        cmocka_unit_test(throttling_shrinks_the_window),
+        cmocka_unit_test(a_reader_that_takes_nothing_gets_little_ahead),
+        cmocka_unit_test(a_slow_reader_gets_little_ahead),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

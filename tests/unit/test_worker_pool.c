@@ -1,0 +1,498 @@
+#include "cache/read/worker_pool.h"
+#include "tests/unit/unit.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define NOBODY 65534
+
+/* A task that counts itself, and waits at the gate where there is one. */
+struct counted {
+    struct worker_task task; /* first: run gets it */
+    struct tally *tally;
+    atomic_int runs;
+};
+
+struct tally {
+    atomic_int running, most, done;
+    sem_t begun, *gate;
+};
+
+static void raise_to(atomic_int *most, int value)
+{
+    int seen = atomic_load(most);
+    while (seen < value && !atomic_compare_exchange_weak(most, &seen, value))
+        ;
+}
+
+static void run_counted(struct worker_task *task)
+{
+    struct counted *self = (struct counted *)task;
+    struct tally *tally = self->tally;
+    raise_to(&tally->most, atomic_fetch_add(&tally->running, 1) + 1);
+    (void)sem_post(&tally->begun);
+    if (tally->gate)
+        (void)sem_wait(tally->gate);
+    (void)atomic_fetch_add(&self->runs, 1);
+    (void)atomic_fetch_sub(&tally->running, 1);
+    (void)atomic_fetch_add(&tally->done, 1);
+}
+
+static void open_gate(sem_t *gate, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        (void)sem_post(gate);
+}
+
+static void wait_for(sem_t *begun, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        (void)sem_wait(begun);
+}
+
+static void tally_init(struct tally *tally, sem_t *gate)
+{
+    memset(tally, 0, sizeof(*tally));
+    tally->gate = gate;
+    (void)sem_init(&tally->begun, 0, 0);
+    if (gate)
+        (void)sem_init(gate, 0, 0);
+}
+
+static void submit_all(struct worker_pool *pool, enum worker_share share, struct counted *tasks,
+                       size_t n, struct tally *tally)
+{
+    for (size_t i = 0; i < n; i++) {
+        tasks[i] = (struct counted){.task = {.run = run_counted}, .tally = tally};
+        assert_int_equal(worker_pool_submit(pool, share, &tasks[i].task), 0);
+    }
+}
+
+static void assert_each_ran_once(const struct counted *tasks, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(tasks[i].runs, 1);
+}
+
+static struct worker_pool *new_pool(int scans, int commits)
+{
+    const int limits[WORKER_SHARES] = {[WORKER_SCANS] = scans, [WORKER_COMMITS] = commits};
+    struct worker_pool *pool;
+    assert_int_equal(worker_pool_create(limits, &pool), 0);
+    return pool;
+}
+
+static bool is_scan_worker(const char *thread)
+{
+    char path[320], name[32] = "";
+    (void)snprintf(path, sizeof(path), "/proc/self/task/%s/comm", thread);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return false; /* it has just ended */
+    bool is_read = fgets(name, sizeof(name), file) != NULL;
+    (void)fclose(file);
+    return is_read && strcmp(name, "scan-worker\n") == 0;
+}
+
+static int count_threads(bool only_scan_workers)
+{
+    DIR *folder = opendir("/proc/self/task");
+    assert_non_null(folder);
+    int n = 0;
+    for (struct dirent *entry; (entry = readdir(folder));) {
+        if (entry->d_name[0] != '.' && (!only_scan_workers || is_scan_worker(entry->d_name)))
+            n++;
+    }
+    (void)closedir(folder);
+    return n;
+}
+
+/* A thread that was joined may still be seen for a moment. */
+static void wait_for_no_scan_worker(void)
+{
+    for (int i = 0; i < 5000 && count_threads(true) > 0; i++)
+        (void)usleep(1000);
+    assert_int_equal(count_threads(true), 0);
+}
+
+static void each_share_has_a_thread_at_least(void **state)
+{
+    (void)state;
+    struct worker_pool *pool = NULL;
+    assert_int_equal(worker_pool_create((int[]){0, 1}, &pool), -EINVAL);
+    assert_int_equal(worker_pool_create((int[]){1, -1}, &pool), -EINVAL);
+    assert_null(pool);
+    worker_pool_destroy(NULL);
+}
+
+static void no_thread_is_made_before_the_first_task(void **state)
+{
+    (void)state;
+    int before = count_threads(false);
+    struct worker_pool *pool = new_pool(8, 4);
+    assert_int_equal(count_threads(false), before);
+    worker_pool_destroy(pool);
+}
+
+static void threads_are_made_as_they_are_needed_and_stay(void **state)
+{
+    (void)state;
+    struct tally tally;
+    struct counted tasks[5];
+    sem_t gate;
+    tally_init(&tally, &gate);
+    wait_for_no_scan_worker();
+    struct worker_pool *pool = new_pool(3, 1);
+    for (int i = 0; i < 3; i++) {
+        submit_all(pool, WORKER_SCANS, &tasks[i], 1, &tally);
+        wait_for(&tally.begun, 1);
+        assert_int_equal(count_threads(true), i + 1);
+    }
+    submit_all(pool, WORKER_SCANS, &tasks[3], 2, &tally);
+    open_gate(&gate, 5);
+    wait_for(&tally.begun, 2);
+    assert_int_equal(count_threads(true), 3);
+    worker_pool_destroy(pool);
+    assert_each_ran_once(tasks, 5);
+    assert_int_equal(tally.most, 3);
+    wait_for_no_scan_worker();
+}
+
+static void a_thread_that_idles_is_used_again(void **state)
+{
+    (void)state;
+    struct tally tally;
+    struct counted tasks[40];
+    tally_init(&tally, NULL);
+    wait_for_no_scan_worker();
+    struct worker_pool *pool = new_pool(40, 1);
+    for (int i = 0; i < 40; i++) {
+        submit_all(pool, WORKER_SCANS, &tasks[i], 1, &tally);
+        wait_for(&tally.begun, 1);
+        (void)usleep(1000); /* as a rule it idles then */
+    }
+    assert_in_range(count_threads(true), 1, 20);
+    worker_pool_destroy(pool);
+    assert_each_ran_once(tasks, 40);
+}
+
+/* One idles, two tasks come before it wakes: the second must not wait for the first. */
+static void a_thread_that_idles_is_counted_on_once(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        struct tally first, tally;
+        struct counted tasks[3];
+        sem_t gate;
+        tally_init(&first, NULL);
+        tally_init(&tally, &gate);
+        struct worker_pool *pool = new_pool(2, 1);
+        submit_all(pool, WORKER_SCANS, tasks, 1, &first);
+        wait_for(&first.begun, 1);
+        (void)usleep(1000);
+        submit_all(pool, WORKER_SCANS, &tasks[1], 2, &tally);
+        wait_for(&tally.begun, 2);
+        open_gate(&gate, 2);
+        worker_pool_destroy(pool);
+        assert_each_ran_once(tasks, 3);
+    }
+}
+
+static void a_share_that_is_stuck_stops_no_other(void **state)
+{
+    (void)state;
+    struct tally stuck, other;
+    struct counted commits[20], scans[50];
+    sem_t gate;
+    tally_init(&stuck, &gate);
+    tally_init(&other, NULL);
+    struct worker_pool *pool = new_pool(2, 3);
+    submit_all(pool, WORKER_COMMITS, commits, 20, &stuck);
+    wait_for(&stuck.begun, 3);
+    submit_all(pool, WORKER_SCANS, scans, 50, &other);
+    wait_for(&other.begun, 50);
+    assert_int_equal(stuck.running, 3);
+    assert_int_equal(stuck.done, 0);
+    open_gate(&gate, 20);
+    worker_pool_destroy(pool);
+    assert_int_equal(stuck.most, 3);
+    assert_in_range(other.most, 1, 2);
+    assert_each_ran_once(commits, 20);
+    assert_each_ran_once(scans, 50);
+}
+
+static void open_gate_later(struct worker_task *task)
+{
+    (void)usleep(50000);
+    open_gate(((struct counted *)task)->tally->gate, 10);
+}
+
+/* The tasks are still held back when destroy begins, or the test proves nothing and holds. */
+static void the_end_waits_for_every_task(void **state)
+{
+    (void)state;
+    struct tally tally;
+    struct counted tasks[10];
+    struct counted opener = {.task = {.run = open_gate_later}, .tally = &tally};
+    sem_t gate;
+    tally_init(&tally, &gate);
+    struct worker_pool *pool = new_pool(2, 1);
+    submit_all(pool, WORKER_SCANS, tasks, 10, &tally);
+    assert_int_equal(worker_pool_submit(pool, WORKER_COMMITS, &opener.task), 0);
+    worker_pool_destroy(pool);
+    assert_each_ran_once(tasks, 10);
+    assert_int_equal(tally.done, 10);
+}
+
+struct numbered {
+    struct worker_task task;
+    int number, *last;
+};
+
+static void run_numbered(struct worker_task *task)
+{
+    struct numbered *self = (struct numbered *)task;
+    if (*self->last == self->number - 1)
+        *self->last = self->number;
+    free(self); /* as owners do: the pool looks at no task after it has run */
+}
+
+static void tasks_begin_in_the_order_they_were_given(void **state)
+{
+    (void)state;
+    int last = 0;
+    struct worker_pool *pool = new_pool(1, 1);
+    for (int i = 1; i <= 1000; i++) {
+        struct numbered *task = malloc(sizeof(*task));
+        *task = (struct numbered){{.run = run_numbered}, i, &last};
+        assert_int_equal(worker_pool_submit(pool, WORKER_SCANS, &task->task), 0);
+    }
+    worker_pool_destroy(pool);
+    assert_int_equal(last, 1000);
+}
+
+struct chained {
+    struct worker_task task;
+    struct worker_pool *pool;
+    int left;
+    sem_t done;
+};
+
+static void run_chained(struct worker_task *task)
+{
+    struct chained *self = (struct chained *)task;
+    if (--self->left == 0 || worker_pool_submit(self->pool, WORKER_SCANS, task) < 0)
+        (void)sem_post(&self->done);
+}
+
+static void a_task_may_submit_even_itself(void **state)
+{
+    (void)state;
+    struct worker_pool *pool = new_pool(2, 1);
+    struct chained chained = {{.run = run_chained}, .pool = pool, .left = 1000};
+    (void)sem_init(&chained.done, 0, 0);
+    assert_int_equal(worker_pool_submit(pool, WORKER_SCANS, &chained.task), 0);
+    wait_for(&chained.done, 1);
+    assert_int_equal(chained.left, 0);
+    worker_pool_destroy(pool);
+}
+
+struct submitter {
+    struct worker_pool *pool;
+    struct tally *tally;
+    struct counted tasks[2000];
+};
+
+static void *submit_to_both(void *context)
+{
+    struct submitter *self = context;
+    for (size_t i = 0; i < ARRAY_SIZE(self->tasks); i++)
+        submit_all(self->pool, i % 2 ? WORKER_SCANS : WORKER_COMMITS, &self->tasks[i], 1,
+                   self->tally);
+    return NULL;
+}
+
+static void any_thread_may_submit(void **state)
+{
+    (void)state;
+    static struct submitter submitters[4];
+    pthread_t threads[ARRAY_SIZE(submitters)];
+    struct tally tally;
+    tally_init(&tally, NULL);
+    struct worker_pool *pool = new_pool(3, 2);
+    for (size_t i = 0; i < ARRAY_SIZE(threads); i++) {
+        submitters[i].pool = pool;
+        submitters[i].tally = &tally;
+        assert_int_equal(pthread_create(&threads[i], NULL, submit_to_both, &submitters[i]), 0);
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    worker_pool_destroy(pool);
+    for (size_t i = 0; i < ARRAY_SIZE(submitters); i++)
+        assert_each_ran_once(submitters[i].tasks, ARRAY_SIZE(submitters[i].tasks));
+    assert_int_equal(tally.done, 8000);
+    assert_in_range(tally.most, 1, 5);
+}
+
+struct looker {
+    struct worker_task task;
+    char name[16];
+    sigset_t blocked;
+};
+
+static void look_at_thread(struct worker_task *task)
+{
+    struct looker *self = (struct looker *)task;
+    (void)pthread_getname_np(pthread_self(), self->name, sizeof(self->name));
+    (void)pthread_sigmask(SIG_SETMASK, NULL, &self->blocked);
+}
+
+static void workers_have_names_and_no_signals(void **state)
+{
+    (void)state;
+    static const int signals[] = {SIGHUP,  SIGINT,  SIGTERM, SIGQUIT, SIGUSR1,
+                                  SIGUSR2, SIGPIPE, SIGALRM, SIGCHLD, SIGTSTP};
+    struct looker scan = {.task = {.run = look_at_thread}};
+    struct looker commit = {.task = {.run = look_at_thread}};
+    sigset_t none, after;
+    (void)sigemptyset(&none);
+    (void)pthread_sigmask(SIG_SETMASK, &none, NULL);
+    struct worker_pool *pool = new_pool(1, 1);
+    assert_int_equal(worker_pool_submit(pool, WORKER_SCANS, &scan.task), 0);
+    assert_int_equal(worker_pool_submit(pool, WORKER_COMMITS, &commit.task), 0);
+    (void)pthread_sigmask(SIG_SETMASK, NULL, &after);
+    worker_pool_destroy(pool);
+    assert_string_equal(scan.name, "scan-worker");
+    assert_string_equal(commit.name, "commit-worker");
+    for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
+        assert_int_equal(sigismember(&scan.blocked, signals[i]), 1);
+        assert_int_equal(sigismember(&commit.blocked, signals[i]), 1);
+        assert_int_equal(sigismember(&after, signals[i]), 0); /* the submitter's are its own */
+    }
+}
+
+/* The kernel refuses further threads: to a user, not to root, who becomes one for the while. */
+static bool refuse_threads(struct rlimit *ret_before)
+{
+    if (getuid() == 0 && setresuid(NOBODY, NOBODY, 0) < 0)
+        return false;
+    return getrlimit(RLIMIT_NPROC, ret_before) == 0 &&
+           setrlimit(RLIMIT_NPROC, &(struct rlimit){0, ret_before->rlim_max}) == 0;
+}
+
+static void allow_threads(const struct rlimit *before)
+{
+    assert_int_equal(setrlimit(RLIMIT_NPROC, before), 0);
+    uid_t real, effective, saved;
+    assert_int_equal(getresuid(&real, &effective, &saved), 0);
+    if (saved != effective)
+        assert_int_equal(setresuid(saved, saved, saved), 0);
+}
+
+static void a_task_without_a_thread_is_refused(void **state)
+{
+    (void)state;
+    struct tally tally;
+    struct rlimit before;
+    struct counted refused = {.task = {.run = run_counted}, .tally = &tally};
+    struct counted taken;
+    tally_init(&tally, NULL);
+    struct worker_pool *pool = new_pool(2, 2);
+    if (!refuse_threads(&before))
+        skip();
+    int r = worker_pool_submit(pool, WORKER_SCANS, &refused.task);
+    allow_threads(&before);
+    assert_int_equal(r, -EAGAIN);
+    submit_all(pool, WORKER_SCANS, &taken, 1, &tally); /* a later one finds no trace of it */
+    worker_pool_destroy(pool);
+    assert_int_equal(refused.runs, 0);
+    assert_each_ran_once(&taken, 1);
+}
+
+static void the_threads_that_are_there_must_do(void **state)
+{
+    (void)state;
+    struct tally tally;
+    struct rlimit before;
+    struct counted tasks[6];
+    struct counted refused = {.task = {.run = run_counted}, .tally = &tally};
+    sem_t gate;
+    tally_init(&tally, &gate);
+    struct worker_pool *pool = new_pool(4, 4);
+    submit_all(pool, WORKER_SCANS, tasks, 1, &tally);
+    wait_for(&tally.begun, 1);
+    if (!refuse_threads(&before)) {
+        open_gate(&gate, 1);
+        worker_pool_destroy(pool);
+        skip();
+    }
+    submit_all(pool, WORKER_SCANS, &tasks[1], 5, &tally);
+    int r = worker_pool_submit(pool, WORKER_COMMITS, &refused.task); /* not its threads */
+    allow_threads(&before);
+    open_gate(&gate, 6);
+    worker_pool_destroy(pool);
+    assert_int_equal(r, -EAGAIN);
+    assert_int_equal(tally.most, 1);
+    assert_each_ran_once(tasks, 6);
+    assert_int_equal(refused.runs, 0);
+}
+
+struct late { /* a task that submits another while the pool ends */
+    struct worker_task task;
+    struct worker_pool *pool;
+    struct counted other;
+    sem_t begun;
+    int r;
+};
+
+static void submit_late(struct worker_task *task)
+{
+    struct late *late = (struct late *)task;
+    (void)sem_post(&late->begun);
+    (void)usleep(20000); /* the end begins, and waits */
+    late->r = worker_pool_submit(late->pool, WORKER_SCANS, &late->other.task);
+}
+
+static void what_tasks_submit_in_the_end_is_run(void **state)
+{
+    (void)state;
+    struct tally tally;
+    tally_init(&tally, NULL);
+    struct late late = {.task = {.run = submit_late},
+                        .pool = new_pool(2, 1),
+                        .other = {.task = {.run = run_counted}, .tally = &tally},
+                        .r = -1};
+    assert_int_equal(sem_init(&late.begun, 0, 0), 0);
+    assert_int_equal(worker_pool_submit(late.pool, WORKER_SCANS, &late.task), 0);
+    wait_for(&late.begun, 1);
+    worker_pool_destroy(late.pool);
+    assert_int_equal(late.r, 0);
+    assert_each_ran_once(&late.other, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(
+            no_thread_is_made_before_the_first_task), /* while none has ended, either */
+        cmocka_unit_test(each_share_has_a_thread_at_least),
+        cmocka_unit_test(threads_are_made_as_they_are_needed_and_stay),
+        cmocka_unit_test(a_thread_that_idles_is_used_again),
+        cmocka_unit_test(a_thread_that_idles_is_counted_on_once),
+        cmocka_unit_test(a_share_that_is_stuck_stops_no_other),
+        cmocka_unit_test(the_end_waits_for_every_task),
+        cmocka_unit_test(tasks_begin_in_the_order_they_were_given),
+        cmocka_unit_test(a_task_may_submit_even_itself),
+        cmocka_unit_test(what_tasks_submit_in_the_end_is_run),
+        cmocka_unit_test(any_thread_may_submit),
+        cmocka_unit_test(workers_have_names_and_no_signals),
+        cmocka_unit_test(a_task_without_a_thread_is_refused),
+        cmocka_unit_test(the_threads_that_are_there_must_do),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

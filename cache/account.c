@@ -113,7 +113,8 @@ int account_find(struct account *account, struct caller *caller, struct address 
     return 0;
 }
 
-/* A table's name, or a partition: what is listed at its first row. A prefix begins there, too. */
+/* A table's name, or a partition: what is listed at its first row. A prefix begins there, too: with
+ * one number for both, a walk would take them for a loop. */
 static bool is_whole(struct range range)
 {
     struct bytes key = position_partition_key(range.lo);
@@ -139,22 +140,10 @@ static int find_first(struct account *account, struct caller *caller, const char
         return call_fail(&caller->call, -ENOENT, "%s", absent);
     if (r < 0)
         return r;
-    *ret_number = is_whole(range) ? page_directory_number(seen.run.page, seen.run.begin, numbers)
-                                  : atomic_fetch_add(numbers, 1);
+    *ret_number =
+        is_whole(range) ? page_directory_number(seen.run.page, seen.run.begin, numbers) : 0;
     run_finish(&seen.run);
     return 0;
-}
-
-/* Its first row is that of its first partition, too: with one number for both, a walk would take
- * them for a loop. */
-static int find_prefix(struct account *account, struct caller *caller,
-                       const struct directory *directory, uint64_t *ret_number)
-{
-    int r = find_first(account, caller, directory->table, directory->range,
-                       "no partition starts so", ret_number);
-    if (r == 0)
-        *ret_number = 0;
-    return r;
 }
 
 static int find_table(struct account *account, struct caller *caller, const char *table,
@@ -178,7 +167,8 @@ int account_find_directory(struct account *account, struct caller *caller,
     case DIRECTORY_FLAT:
         if (directory_is_table(directory))
             return find_table(account, caller, directory->table, ret_number);
-        return find_prefix(account, caller, directory, ret_number);
+        return find_first(account, caller, directory->table, directory->range,
+                          "no partition starts so", ret_number);
     case DIRECTORY_ENTITIES:
         return find_first(account, caller, directory->table, directory->range, "no such partition",
                           ret_number);

@@ -14,7 +14,7 @@ void prefetch_reset(struct prefetch *prefetch)
 static int create_scan(const struct prefetch *prefetch, struct range range, struct scan **ret)
 {
     struct scan_limits limits = {.page_rows = TABLE_STORE_PAGE_ROWS,
-                                 .window_bytes = view_window_bytes(prefetch->view),
+                                 .window_bytes = stream_window_bytes(&prefetch->view->streams),
                                  .keys_only = prefetch->kind != PREFETCH_ROWS};
     return prefetch->kind == PREFETCH_PARTITIONS ? scan_partitions_create(range, &limits, ret)
                                                  : scan_rows_create(range, &limits, ret);
@@ -60,20 +60,21 @@ static int reach(struct prefetch *prefetch, struct caller *caller, const struct 
 int prefetch_reach(struct prefetch *prefetch, struct caller *caller, enum prefetch_kind kind,
                    struct range directory, const struct question *question, struct page **ret_page)
 {
-    int r = 0;
-    if (kind == PREFETCH_ROWS)
-        r = view_walk(prefetch->view, caller, directory, question, ret_page);
-    if (r != 0 || kind == PREFETCH_NONE || prefetch->view->parallelism == 1)
-        return r; /* one request at a time: nothing is gained ahead of the reader */
+    struct view *view = prefetch->view;
     _cleanup_(buffer_finish) struct buffer until;
     buffer_init(&until, POSITION_MAX_BYTES);
-    r = overlay_misses(prefetch->view->overlay, question, &until);
+    int r = kind == PREFETCH_NONE ? 0 : overlay_misses(view->overlay, question, &until);
     if (r < 0)
         return call_fail(&caller->call, r, "out of memory");
     if (r == 0 && prefetch->stream && prefetch->kind == kind)
         stream_follow(prefetch->stream, question->range.lo);
-    if (r == 0 || prefetch->misses++ == 0)
+    if (r == 0)
         return 0;
+    r = kind == PREFETCH_ROWS
+            ? view_walk_to(view, caller, directory, question, buffer_bytes(&until), ret_page)
+            : 0;
+    if (r != 0 || view->parallelism == 1 || prefetch->misses++ == 0)
+        return r; /* one request at a time: nothing is gained ahead of the reader */
     if (!is_of_use(prefetch, kind))
         stream_unref(TAKE_PTR(prefetch->stream));
     prefetch->kind = kind;

@@ -45,10 +45,10 @@ int view_init(struct view *view, struct table_store *store, const struct clock *
                                            .window = view->window,
                                            .clock = clock,
                                            .kept_ms = MAX(PROCESS_HISTORY_KEPT_MS, options->ttl_ms),
+                                           .window_bytes = options->cache_bytes / WINDOW_PART,
                                            .live = &view->live_streams,
                                            .is_closing = &view->is_closing};
-    struct walks_source walks = {view->streams, view_window_bytes(view)}; /* nothing lives yet */
-    return walks_create(&walks, &view->walks);
+    return walks_create(&view->streams, &view->walks);
 }
 
 void view_finish(struct view *view)
@@ -67,12 +67,6 @@ void view_finish(struct view *view)
 size_t view_names_only_bytes(const struct view *view)
 {
     return view->cache_bytes / 4 * 3;
-}
-
-size_t view_window_bytes(const struct view *view)
-{
-    size_t streams = atomic_load(&view->live_streams) + 1;
-    return MAX(view->cache_bytes / WINDOW_PART / streams, 1);
 }
 
 /* Of now or later, unless a listing decides: from now on. That is what ttl 0 means. */
@@ -105,7 +99,7 @@ struct stamp view_listing_begins(struct view *view, const struct caller *caller,
 
 struct stamp view_listing_since(const struct view *view, struct stamp began)
 {
-    int64_t oldest_ms = clock_now_ms(view->clock) - MAX(PROCESS_HISTORY_KEPT_MS, view->ttl_ms);
+    int64_t oldest_ms = clock_now_ms(view->clock) - view->streams.kept_ms;
     began.asked_ms = MAX(began.asked_ms, oldest_ms);
     return began;
 }
@@ -115,8 +109,7 @@ void view_set_valid(const struct view *view, struct caller *caller, int64_t aske
     caller->valid_ms = MAX(asked_ms + view->ttl_ms - clock_now_ms(view->clock), 0);
 }
 
-/* The walk that the caller's process is on here, if it is on one. */
-static int reach(struct view *view, struct caller *caller, struct range directory,
+int view_walk_to(struct view *view, struct caller *caller, struct range directory,
                  const struct question *question, struct bytes position, struct page **ret_page)
 {
     int64_t now_ms = clock_now_ms(view->clock);
@@ -136,7 +129,8 @@ int view_walk(struct view *view, struct caller *caller, struct range directory,
     int r = overlay_misses(view->overlay, question, &until);
     if (r < 0)
         return call_fail(&caller->call, r, "out of memory");
-    return r == 0 ? 0 : reach(view, caller, directory, question, buffer_bytes(&until), ret_page);
+    return r == 0 ? 0
+                  : view_walk_to(view, caller, directory, question, buffer_bytes(&until), ret_page);
 }
 
 void view_walk_comes_to(struct view *view, const struct caller *caller,
@@ -166,7 +160,7 @@ int view_walk_through(struct view *view, struct caller *caller, const struct que
         if (r < 0)
             return call_fail(&caller->call, r, "out of memory");
         if (r > 0)
-            r = reach(view, caller, question->range, question, buffer_bytes(&until), &page);
+            r = view_walk_to(view, caller, question->range, question, buffer_bytes(&until), &page);
         bytes += page ? page_bytes(page) : 0;
     } while (r > 0 && bytes < view->cache_bytes / THROUGH_PART);
     return MIN(r, 0);

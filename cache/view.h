@@ -34,7 +34,6 @@ void view_finish(
 
 size_t view_names_only_bytes(const struct view *view); /* a listing that has read so much goes on
                                                           without texts */
-size_t view_window_bytes(const struct view *view);     /* that a scan may run ahead */
 
 /* What the caller's question about a position (of a row, or where a directory begins) wants. */
 struct stamp view_since(struct view *view, const struct caller *caller, const char *table,
@@ -47,8 +46,11 @@ struct stamp view_listing_since(const struct view *view, struct stamp began);
 /* Sets how long the kernel may keep what was asked at asked_ms. */
 void view_set_valid(const struct view *view, struct caller *caller, int64_t asked_ms);
 
-/* What a process that walks through a table misses in the directory is brought by its walk. As
- * walks_reach: 1: ask again, while ret_page is held; 0: it is known, or not on a walk's way. */
+/* What a process that walks through a table misses in the directory, at `position`, is brought by
+ * its walk. As walks_reach: 1: ask again, while ret_page is held; 0: not on a walk's way. */
+int view_walk_to(struct view *view, struct caller *caller, struct range directory,
+                 const struct question *question, struct bytes position, struct page **ret_page);
+/* The same where the question misses something; 0 also where it does not. */
 int view_walk(struct view *view, struct caller *caller, struct range directory,
               const struct question *question, struct page **ret_page);
 /* The caller's process has come to the directory: what a walk has left behind goes first. */

@@ -21,3 +21,12 @@ int64_t call_remaining_ms(const struct call *call, const struct clock *clock)
 {
     return MAX(call->deadline_ms - clock_now_ms(clock), 0);
 }
+
+int call_check(struct call *call, const struct clock *clock, const char *late)
+{
+    if (call_is_cancelled(call))
+        return call_fail(call, -EINTR, "interrupted");
+    if (call_remaining_ms(call, clock) == 0)
+        return call_fail(call, -ETIMEDOUT, "%s", late);
+    return 0;
+}

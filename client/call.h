@@ -31,6 +31,8 @@ struct call {
 int call_fail(struct call *call, int error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 bool call_is_cancelled(const struct call *call);
+/* 0; -EINTR when it is cancelled; -ETIMEDOUT, for the reason `late`, when its deadline is over. */
+int call_check(struct call *call, const struct clock *clock, const char *late);
 int64_t call_remaining_ms(const struct call *call, const struct clock *clock); /* at least 0 */
 
 #endif

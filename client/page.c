@@ -261,3 +261,10 @@ int entity_copy(const struct entity *entity, struct entity *ret)
         ret->row = 0;
     return r;
 }
+
+int page_create_empty(struct range covered, struct page **ret)
+{
+    _cleanup_(page_builder_destroyp) struct page_builder *builder = NULL;
+    int r = page_builder_create(PAGE_MAX_BYTES, &builder);
+    return r < 0 ? r : page_builder_finish(builder, covered, false, ret);
+}

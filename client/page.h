@@ -44,6 +44,9 @@ void entity_finish(struct entity *entity); /* lets its page go; takes an empty o
 int entity_copy(const struct entity *entity, struct entity *ret);
 void run_finish(struct run *run); /* the same */
 
+/* A page without a row: surely none is in the range. -ENOMEM. */
+int page_create_empty(struct range covered, struct page **ret);
+
 /* One thread. A row: its text is appended to page_builder_text, then the row is ended. */
 struct page_builder;
 int page_builder_create(size_t max_bytes, struct page_builder **ret); /* at most PAGE_MAX_BYTES */

@@ -46,17 +46,25 @@ static size_t utf8_size(uint32_t character)
     return character < 0x80 ? 1 : character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
 }
 
+bool prefix_measure(struct bytes prefix, size_t *ret_size, uint32_t *ret_last)
+{
+    size_t n;
+    *ret_size = 0;
+    *ret_last = 0;
+    for (; prefix.size > 0; prefix = bytes_skip(prefix, n)) {
+        n = cesu8_next(prefix, ret_last);
+        if (n == 0 || !position_is_legal_in_key(*ret_last))
+            return false;
+        *ret_size += utf8_size(*ret_last);
+    }
+    return true;
+}
+
 bool prefix_is_showable(struct bytes prefix)
 {
-    size_t size = 0;
-    for (size_t i = 0, n; i < prefix.size && size <= PREFIX_MAX_BYTES; i += n) {
-        uint32_t character;
-        n = cesu8_next(bytes_skip(prefix, i), &character);
-        if (n == 0 || !position_is_legal_in_key(character))
-            return false;
-        size += utf8_size(character);
-    }
-    return size > 0 && size <= PREFIX_MAX_BYTES;
+    size_t size;
+    uint32_t last;
+    return prefix_measure(prefix, &size, &last) && size > 0 && size <= PREFIX_MAX_BYTES;
 }
 
 /* The next character in UTF-16 order that a key can hold; false behind the last. A lone surrogate's

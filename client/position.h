@@ -26,8 +26,10 @@ int position_append(struct buffer *ret, struct bytes partition_key, struct bytes
 /* Not / \ # ? nor a control character. */
 bool position_is_legal_in_key(uint32_t character);
 
-/* May a level show it as a directory? Not empty, whole characters that a key can hold, and at most
- * PREFIX_MAX_BYTES in UTF-8 (a lone surrogate, which has none, counts 9: so it is escaped). */
+/* How long a prefix is in UTF-8 (a lone surrogate, which has none, counts 9: so it is escaped), and
+ * its last character, 0 of an empty one. False: not whole characters that a key can hold. */
+bool prefix_measure(struct bytes prefix, size_t *ret_size, uint32_t *ret_last);
+/* May a level show it as a directory? Not empty, and at most PREFIX_MAX_BYTES long. */
 #define PREFIX_MAX_BYTES 240
 bool prefix_is_showable(struct bytes prefix);
 

@@ -175,24 +175,18 @@ int overlay_misses(struct overlay *overlay, const struct question *question,
     return r < 0 ? r : r == KNOWN_NOT;
 }
 
-static struct page *make_empty_page(struct range covered)
-{
-    _cleanup_(page_builder_destroyp) struct page_builder *builder = NULL;
-    struct page *page = NULL;
-    if (page_builder_create(PAGE_MAX_BYTES, &builder) == 0)
-        (void)page_builder_finish(builder, covered, false, &page);
-    return page;
-}
-
 struct page *overlay_known_page(struct overlay *overlay, const struct question *question)
 {
     _cleanup_(run_finish) struct run run = {0};
     _cleanup_(buffer_finish) struct buffer until;
+    struct page *empty = NULL;
     int64_t asked_ms;
     buffer_init(&until, POSITION_MAX_BYTES);
     int r = range_cache_next(overlay->cache, question, &run, &asked_ms, &until);
-    if (r == KNOWN_EMPTY)
-        return make_empty_page(question->range);
+    if (r == KNOWN_EMPTY) {
+        (void)page_create_empty(question->range, &empty);
+        return empty;
+    }
     if (r != KNOWN_ROWS || bytes_compare(page_range(run.page).lo, question->range.lo) > 0)
         return NULL;
     return page_ref(run.page);

@@ -102,13 +102,6 @@ static void note_arrival(struct flight *flight)
     caller_made_progress(flight->leader, reader->source.clock);
 }
 
-static int make_empty_page(struct range covered, struct page **ret)
-{
-    _cleanup_(page_builder_destroyp) struct page_builder *builder = NULL;
-    int r = page_builder_create(PAGE_MAX_BYTES, &builder);
-    return r < 0 ? r : page_builder_finish(builder, covered, false, ret);
-}
-
 /* A row that is not there is an answer; a table that is not is none. */
 static int ask_row(struct flight *flight, struct page **ret)
 {
@@ -116,7 +109,7 @@ static int ask_row(struct flight *flight, struct page **ret)
     struct call *call = &flight->leader->call;
     int r = table_store_get(flight->reader->source.store, fetch->table, fetch->range.lo, call, ret);
     if (r == -ENOENT && strcmp(call->failure.code, "TableNotFound") != 0) {
-        r = make_empty_page(fetch->range, ret);
+        r = page_create_empty(fetch->range, ret);
         if (r < 0)
             return call_fail(call, r, "out of memory");
     }
@@ -296,15 +289,6 @@ static bool watch(struct flight *flight, uint64_t *pages, enum state *ret_state)
     return has_more;
 }
 
-static int check_call(struct call *call, const struct clock *clock)
-{
-    if (call_is_cancelled(call))
-        return call_fail(call, -EINTR, "interrupted");
-    if (call_remaining_ms(call, clock) == 0)
-        return call_fail(call, -ETIMEDOUT, "no answer in time");
-    return 0;
-}
-
 #define GO_ROUND 1 /* nobody leads any more */
 
 static int join(struct flight *flight, struct caller *caller, struct page **ret_page)
@@ -315,7 +299,7 @@ static int join(struct flight *flight, struct caller *caller, struct page **ret_
     do {
         if (watch(flight, &pages, &state))
             caller_made_progress(caller, clock);
-        int r = state == LANDED ? 0 : check_call(&caller->call, clock);
+        int r = state == LANDED ? 0 : call_check(&caller->call, clock, "no answer in time");
         if (r < 0)
             return r;
     } while (state == FLYING);

@@ -16,8 +16,8 @@ struct stream {
     bool is_of_keys, is_eager;
     char command[STREAM_COMMAND_SIZE];
     int64_t patience_ms;
-    atomic_size_t references; /* readers, and requests in flight */
-    atomic_size_t readers;    /* 0: what is in flight is cancelled */
+    atomic_size_t references; /* the reader's, and one a request in flight */
+    atomic_bool is_left;      /* by its reader: what is in flight is cancelled */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     /* guarded by lock */
@@ -52,18 +52,16 @@ int stream_open(const struct stream_source *source, const struct stream_options 
         free(table);
         return -ENOMEM;
     }
-    *stream = (struct stream){.source = *source,
-                              .table = table,
-                              .since = options->since,
-                              .is_of_keys = options->is_of_keys,
-                              .is_eager = options->is_eager,
-                              .patience_ms = opener->patience_ms,
-                              .changed = stream->changed,
-                              .scan = options->scan,
-                              .asked_ms = INT64_MAX};
-    atomic_init(&stream->references, 1);
-    atomic_init(&stream->readers, 1);
     (void)pthread_mutex_init(&stream->lock, NULL);
+    atomic_init(&stream->references, 1);
+    stream->source = *source;
+    stream->table = table;
+    stream->since = options->since;
+    stream->is_of_keys = options->is_of_keys;
+    stream->is_eager = options->is_eager;
+    stream->patience_ms = opener->patience_ms;
+    stream->scan = options->scan;
+    stream->asked_ms = INT64_MAX;
     if (opener->call.command)
         (void)snprintf(stream->command, sizeof(stream->command), "%s", opener->call.command);
     buffer_init(&stream->frontier, POSITION_MAX_BYTES);
@@ -72,11 +70,9 @@ int stream_open(const struct stream_source *source, const struct stream_options 
     return 0;
 }
 
-struct stream *stream_ref(struct stream *stream)
+size_t stream_window_bytes(const struct stream_source *source)
 {
-    atomic_fetch_add(&stream->references, 1);
-    atomic_fetch_add(&stream->readers, 1);
-    return stream;
+    return MAX(source->window_bytes / (atomic_load(source->live) + 1), 1);
 }
 
 static void release(struct stream *stream)
@@ -96,14 +92,14 @@ void stream_unref(struct stream *stream)
 {
     if (!stream)
         return;
-    atomic_fetch_sub(&stream->readers, 1);
+    atomic_store(&stream->is_left, true);
     release(stream);
 }
 
 static bool is_left(void *context)
 {
     const struct stream *stream = context;
-    return atomic_load(&stream->readers) == 0 || atomic_load(stream->source.is_closing);
+    return atomic_load(&stream->is_left) || atomic_load(stream->source.is_closing);
 }
 
 static void begin_epoch_locked(struct stream *stream)
@@ -354,11 +350,7 @@ static int wait_for_answer(struct stream *stream, struct caller *caller, size_t 
     (void)pthread_mutex_unlock(&stream->lock);
     if (is_progress)
         caller_made_progress(caller, stream->source.clock);
-    if (call_is_cancelled(&caller->call))
-        return call_fail(&caller->call, -EINTR, "interrupted");
-    if (call_remaining_ms(&caller->call, stream->source.clock) == 0)
-        return call_fail(&caller->call, -ETIMEDOUT, "no answer in time");
-    return 0;
+    return call_check(&caller->call, stream->source.clock, "no answer in time");
 }
 
 /* One of the stream's counters. */

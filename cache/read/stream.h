@@ -4,8 +4,8 @@
  * allows and the reader seems to want: two pages, and four more for each that it took of late.
  * Pages of rows go into the range cache as they arrive; scans for keys take their answers from
  * there where it knows them. Who reads takes items in key order, or waits. Any thread, but one
- * reader at a time; one leaf mutex, under it only scan code runs. Counted: the last reference
- * cancels what is in flight.
+ * reader at a time; one leaf mutex, under it only scan code runs. Counted, by what is in flight:
+ * when its reader goes, that is cancelled.
  *
  * A failure stops the sending; it is told once everything before it was taken, and the next call
  * goes on from there. */
@@ -26,6 +26,7 @@ struct stream_source { /* lives longer than its streams */
     struct request_window *window;
     const struct clock *clock;
     int64_t kept_ms;      /* no older answer is taken */
+    size_t window_bytes;  /* that all streams together run ahead */
     _Atomic size_t *live; /* how many streams there are: they share what may be read ahead */
     const _Atomic bool *is_closing; /* then nothing is sent any more, and what is in flight ends */
 };
@@ -42,8 +43,9 @@ struct stream_options {
  * have its patience each. */
 int stream_open(const struct stream_source *source, const struct stream_options *options,
                 const struct caller *opener, struct stream **ret);
-struct stream *stream_ref(struct stream *stream);
-void stream_unref(struct stream *stream); /* takes NULL */
+void stream_unref(struct stream *stream); /* its reader goes; takes NULL */
+/* How far the scan of one more stream may run ahead. */
+size_t stream_window_bytes(const struct stream_source *source);
 
 /* When the oldest answer was asked, at the latest now. */
 int64_t stream_asked_ms(struct stream *stream);

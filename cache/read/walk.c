@@ -1,7 +1,6 @@
 #include "cache/read/walk.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 
 #define STRAYS_MAX 2 /* misses in a row that it could not serve: its process goes elsewhere */
 
@@ -15,13 +14,13 @@ struct walk {
 };
 
 struct walks {
-    struct walks_source source;
+    struct stream_source source;
     pthread_mutex_t lock;
     /* guarded by lock; the stream of a busy one is its thread's */
     struct walk walks[WALKS_MAX];
 };
 
-int walks_create(const struct walks_source *source, struct walks **ret)
+int walks_create(const struct stream_source *source, struct walks **ret)
 {
     struct walks *walks = calloc(1, sizeof(*walks));
     if (!walks || pthread_mutex_init(&walks->lock, NULL) != 0) {
@@ -70,7 +69,7 @@ static struct stream *end_quiet(struct walks *walks, int64_t now_ms)
 
 void walks_end_quiet(struct walks *walks)
 {
-    int64_t now_ms = clock_now_ms(walks->source.stream.clock);
+    int64_t now_ms = clock_now_ms(walks->source.clock);
     struct stream *stream;
     while ((stream = end_quiet(walks, now_ms)) != NULL)
         stream_unref(stream);
@@ -123,7 +122,7 @@ static void leave(struct walks *walks, struct walk *walk, int r)
     struct stream *stream = NULL;
     (void)pthread_mutex_lock(&walks->lock);
     walk->is_busy = false;
-    walk->last_ms = clock_now_ms(walks->source.stream.clock);
+    walk->last_ms = clock_now_ms(walks->source.clock);
     walk->strays = r == 0 ? walk->strays + 1 : 0;
     if (r < 0)
         stream = end_locked(walk);
@@ -134,14 +133,13 @@ static void leave(struct walks *walks, struct walk *walk, int r)
 static int begin(struct walks *walks, struct walk *walk, const struct caller *caller,
                  struct stamp since)
 {
-    size_t streams = atomic_load(walks->source.stream.live) + 1;
     struct scan_limits limits = {.page_rows = TABLE_STORE_PAGE_ROWS,
-                                 .window_bytes = MAX(walks->source.window_bytes / streams, 1)};
+                                 .window_bytes = stream_window_bytes(&walks->source)};
     _cleanup_(scan_destroyp) struct scan *scan = NULL;
     int r = scan_rows_create(walk->where.range, &limits, &scan);
     struct stream_options options = {.table = walk->where.table, .scan = scan, .since = since};
     if (r == 0)
-        r = stream_open(&walks->source.stream, &options, caller, &walk->stream);
+        r = stream_open(&walks->source, &options, caller, &walk->stream);
     if (r == 0)
         TAKE_PTR(scan);
     return r;

@@ -11,12 +11,8 @@
 
 struct walks;
 
-struct walks_source { /* lives longer than the walks */
-    struct stream_source stream;
-    size_t window_bytes; /* that all streams together run ahead */
-};
-
-int walks_create(const struct walks_source *source, struct walks **ret);
+/* The source lives longer than the walks. */
+int walks_create(const struct stream_source *source, struct walks **ret);
 void walks_destroy(struct walks *walks); /* takes NULL */
 
 /* The caller's process walks through `whole`, and misses what is at `position` in it, as of since.

@@ -10,9 +10,8 @@
 #include "cache/scan/jumps.h"
 #include "client/text/unicode.h"
 
-#define KEY_MAX_BYTES   ((size_t)16 << 10)
-#define SHOWN_MAX_BYTES 240 /* of a prefix in UTF-8 */
-#define LADDER_CUTS     8   /* questions that look for the common prefix at once */
+#define KEY_MAX_BYTES ((size_t)16 << 10)
+#define LADDER_CUTS   8 /* questions that look for the common prefix at once */
 
 enum fate {
     FATE_UNKNOWN,
@@ -35,33 +34,12 @@ static bool is_high_surrogate(uint32_t character)
     return character >= 0xD800 && character <= 0xDBFF;
 }
 
-static size_t shown_size(uint32_t character)
-{
-    if (UNICODE_IS_SURROGATE(character))
-        return 9; /* written as three escapes */
-    return character < 0x80 ? 1 : character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
-}
-
-/* false: it holds what no key can. */
-static bool measure(struct bytes prefix, size_t *ret_size, uint32_t *ret_last)
-{
-    size_t n;
-    *ret_size = 0;
-    *ret_last = 0;
-    for (; prefix.size > 0; prefix = bytes_skip(prefix, n)) {
-        n = cesu8_next(prefix, ret_last);
-        if (n == 0 || !position_is_legal_in_key(*ret_last))
-            return false;
-        *ret_size += shown_size(*ret_last);
-    }
-    return true;
-}
-
 static bool is_shown(struct bytes prefix)
 {
     size_t size;
     uint32_t last;
-    return measure(prefix, &size, &last) && size <= SHOWN_MAX_BYTES && !is_high_surrogate(last);
+    return prefix_measure(prefix, &size, &last) && size <= PREFIX_MAX_BYTES &&
+           !is_high_surrogate(last);
 }
 
 /* May a prefix that is longer be shown? */
@@ -69,7 +47,7 @@ static bool has_children(struct bytes prefix)
 {
     size_t size;
     uint32_t last;
-    return measure(prefix, &size, &last) && size < SHOWN_MAX_BYTES;
+    return prefix_measure(prefix, &size, &last) && size < PREFIX_MAX_BYTES;
 }
 
 /* The common prefix and the next character; just the prefix when it is the key. */
@@ -172,7 +150,7 @@ static struct bytes known_common(const struct level_scan *self)
     while (common.size > begin) {
         size_t size;
         uint32_t character;
-        (void)measure(common, &size, &character);
+        (void)prefix_measure(common, &size, &character);
         if (!is_high_surrogate(character))
             break;
         common.size -= 3;

@@ -60,11 +60,7 @@ int local_refuse_input(struct call *call, int error, const char *code, const cha
 
 int local_check_call(struct call *call, const struct clock *clock)
 {
-    if (call_is_cancelled(call))
-        return call_fail(call, -EINTR, "interrupted");
-    if (call_remaining_ms(call, clock) > 0)
-        return 0;
-    return call_fail(call, -ETIMEDOUT, "the account's file was busy for too long");
+    return call_check(call, clock, "the account's file was busy for too long");
 }
 
 struct rule {

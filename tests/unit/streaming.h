@@ -34,6 +34,7 @@ static inline void streaming_set_up(struct streaming *streaming, int parallelism
                                                .window = streaming->window,
                                                .clock = &fetching->clock,
                                                .kept_ms = STREAM_KEPT_MS,
+                                               .window_bytes = (size_t)64 << 20,
                                                .live = &streaming->live,
                                                .is_closing = &streaming->is_closing};
 }

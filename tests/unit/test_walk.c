@@ -1,8 +1,6 @@
 #include "cache/read/walk.h"
 #include "tests/unit/streaming.h"
 
-#define WINDOW_BYTES ((size_t)32 << 20)
-
 enum { FIND = 7, OTHER };
 
 struct setup {
@@ -14,8 +12,7 @@ struct setup {
 static void set_up(struct setup *setup, int parallelism)
 {
     streaming_set_up(&setup->streaming, parallelism, (struct fetching_options){0});
-    struct walks_source source = {setup->streaming.source, WINDOW_BYTES};
-    assert_int_equal(walks_create(&source, &setup->walks), 0);
+    assert_int_equal(walks_create(&setup->streaming.source, &setup->walks), 0);
     region_init(&setup->whole);
     assert_true(region_set(&setup->whole, "t", RANGE_ALL));
 }

@@ -73,8 +73,7 @@ static struct bytes key_at(const struct level *level, size_t i)
     return bytes_first(bytes_skip(buffer_bytes(&level->keys), start), end - start);
 }
 
-/* A process on a walk reads the rows of a small directory next anyway: so they are read first, and
- * tell the names. */
+/* Where rows tell the names as well as keys would, they are read first. */
 static int open_stream(struct level *level, struct caller *caller)
 {
     struct view *view = level->view;

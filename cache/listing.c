@@ -226,6 +226,13 @@ static bool is_long(const struct listing *listing)
     return listing->listed_bytes > view_names_only_bytes(listing->view);
 }
 
+/* Pages hold several partitions: then rows tell their names in as many requests as keys would, and
+ * what walks from here needs no more. */
+static bool is_dense(const struct listing *listing)
+{
+    return listing->top == TABLE_STORE_PAGE_ROWS && !is_long(listing);
+}
+
 static enum prefetch_kind choose_prefetch(const struct listing *listing, bool names_suffice)
 {
     switch (listing->directory.kind) {
@@ -233,7 +240,7 @@ static enum prefetch_kind choose_prefetch(const struct listing *listing, bool na
         return PREFETCH_NONE;
     case DIRECTORY_AUTO:
     case DIRECTORY_FLAT:
-        return PREFETCH_PARTITIONS;
+        return is_dense(listing) ? PREFETCH_ROWS : PREFETCH_PARTITIONS;
     case DIRECTORY_ENTITIES:
         break;
     }
@@ -248,7 +255,7 @@ static int ask(struct listing *listing, struct caller *caller, bool names_suffic
         .table = listing->table,
         .range = {buffer_bytes(&listing->window.end), buffer_bytes(&listing->hi)},
         .since = view_listing_since(view, listing->began),
-        .keys_suffice = names_suffice || kind == PREFETCH_PARTITIONS};
+        .keys_suffice = names_suffice || listing->directory.kind != DIRECTORY_ENTITIES};
     struct ahead ahead = {.top = listing->top, .keys_only = kind != PREFETCH_ROWS};
     _cleanup_(page_unrefp) struct page *page = NULL;
     if (range_is_empty(question.range))

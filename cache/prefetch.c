@@ -57,6 +57,16 @@ static int reach(struct prefetch *prefetch, struct caller *caller, const struct 
     return r;
 }
 
+/* One request at a time: nothing is gained ahead of the reader; but a scan of rows goes on inside a
+ * partition that a page ends in, and over its border, where the reader can only ask for what is
+ * behind that. */
+static bool gains_by_scan(const struct prefetch *prefetch, enum prefetch_kind kind,
+                          struct range directory)
+{
+    return prefetch->view->parallelism > 1 ||
+           (kind == PREFETCH_ROWS && !range_is_in_partition(directory));
+}
+
 int prefetch_reach(struct prefetch *prefetch, struct caller *caller, enum prefetch_kind kind,
                    struct range directory, const struct question *question, struct page **ret_page)
 {
@@ -73,8 +83,8 @@ int prefetch_reach(struct prefetch *prefetch, struct caller *caller, enum prefet
     r = kind == PREFETCH_ROWS
             ? view_walk_to(view, caller, directory, question, buffer_bytes(&until), ret_page)
             : 0;
-    if (r != 0 || view->parallelism == 1 || prefetch->misses++ == 0)
-        return r; /* one request at a time: nothing is gained ahead of the reader */
+    if (r != 0 || !gains_by_scan(prefetch, kind, directory) || prefetch->misses++ == 0)
+        return r;
     if (!is_of_use(prefetch, kind))
         stream_unref(TAKE_PTR(prefetch->stream));
     prefetch->kind = kind;

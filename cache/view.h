@@ -56,8 +56,10 @@ int view_walk(struct view *view, struct caller *caller, struct range directory,
 /* The caller's process has come to the directory: what a walk has left behind goes first. */
 void view_walk_comes_to(struct view *view, const struct caller *caller,
                         const struct directory *directory);
-/* As view_walk for all of the question's range, as far as it has at most a quarter of the cache:
- * what is below it will be visited next. 0 or -errno. */
+/* Reads the rows that the question's range misses, of a directory of partitions, as far as that is
+ * worth it where its names alone are wanted: for one who walks here a quarter of the cache; for
+ * another process where nothing of it is known, while each page crosses a border of partitions and
+ * there are at most `fanout`; a walk that begins here then needs no more. 0 or -errno. */
 int view_walk_through(struct view *view, struct caller *caller, const struct question *question);
 
 #endif

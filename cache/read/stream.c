@@ -4,10 +4,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define AHEAD_FIRST  2               /* pages, before anything was taken */
-#define AHEAD_EACH   4               /* and so many more for each that was taken of late: */
+#define AHEAD_EACH   4               /* pages, for each but the first that was taken of late: */
 #define EPOCH_MS     ((int64_t)2000) /* in this stretch of time or the one before */
-#define NEAR_FETCHES 16              /* a position that takes more is somebody else's way */
+#define NEAR_FETCHES 3               /* a position that takes more is somebody else's way */
 
 struct stream {
     struct stream_source source;
@@ -134,7 +133,7 @@ static bool is_wanted_locked(struct stream *stream)
     size_t ahead = stream->pages + stream->in_flight;
     size_t taken = pages_of_locked(stream, stream->taken);
     size_t lately = pages_of_locked(stream, stream->taken_now + stream->taken_before);
-    return stream->is_eager || ahead < taken + AHEAD_FIRST + AHEAD_EACH * lately;
+    return stream->is_eager || ahead < taken + AHEAD_EACH * (MAX(lately, 1) - 1);
 }
 
 /* What the scan asks next; what is only guessed is not, where there is no room for guesses. */

@@ -18,7 +18,6 @@ SHAPES = ["guid", "customer", "package", "single", "ten", "ticks", "dates", "ske
 LEVEL, LARGE_DIRECTORY = 16, 20
 # beside the pages: those cut short, where ranges are divided by guesses; package ids share their beginnings
 WASTE = {"package": 1.6, "skew": 1.25, "dates": 1.25, "ten": 1.25}
-FLAT = 2  # every name first, then every row
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -110,32 +109,42 @@ TOOLS = {
 }
 
 
-def bound(shape, rows, layout="auto"):
+def bound(shape, rows):
     """For a table of many partitions, and the lookups on the way to it."""
-    each = WASTE.get(shape, 1.15) * (FLAT if layout == "flat" else 1)
-    return each * rows / PAGE_ROWS + LARGE_DIRECTORY + 2
+    return WASTE.get(shape, 1.15) * rows / PAGE_ROWS + LARGE_DIRECTORY + 2
 
 
-def walk(mount, shape, tool, rows, layout="auto", out=""):
+def walk(mount, shape, tool, rows, out=""):
     with mount.counting() as counted:
         assert int(shell(TOOLS[tool], mount / shape, out)) == rows
     assert counted.requests("get") == 0
-    assert counted.requests() <= bound(shape.removeprefix("few"), rows, layout)
+    assert counted.requests() <= bound(shape.removeprefix("few"), rows)
     return counted
 
 
-@pytest.mark.parametrize("layout", ["auto", "flat"])
-def test_twenty_thousand_partitions_are_walked_by_pages(mounts, layout):
-    mount = mounts(f"layout={layout}")
-    counted = walk(mount, "guid", "find", ROWS, layout)
-    # names and rows
-    assert counted.total("tablefuse_request_rows_total") <= 2.3 * ROWS
+@pytest.mark.parametrize("layout, times", [("auto", 2), ("flat", 1)])
+def test_twenty_thousand_partitions_are_walked_by_pages(mounts, layout, times):
+    """Of a level keys are read first: pages of them, of which one is used."""
+    counted = walk(mounts(f"layout={layout}"), "guid", "find", ROWS)
+    assert counted.total("tablefuse_request_rows_total") <= times * 1.15 * ROWS
+
+
+@pytest.mark.parametrize("options", [[], ["layout=flat"], ["parallelism=1"]])
+@pytest.mark.parametrize("partitions, rows", [(400, 50), (50, 400), (20, 900)])
+def test_few_small_partitions_are_read_once(mounts, service, partitions, rows, options):
+    """Their rows tell their names."""
+    table = f"small{partitions}"
+    if not (mounts() / table).exists():
+        keys = ((f"p{p:04}", f"r{r:04}") for p in range(partitions) for r in range(rows))
+        service.write(table, keys)
+    counted = walk(mounts(*options), table, "grep -r", partitions * rows)
+    assert counted.requests() <= bound(table, partitions * rows)
 
 
 @pytest.mark.parametrize("tool", TOOLS)
 @pytest.mark.parametrize("shape, layout", [("guid", "auto"), ("guid", "flat"), ("ten", "auto")])
 def test_each_tool_walks_by_pages(mounts, out, shape, layout, tool):
-    walk(mounts(f"layout={layout}"), "few" + shape, tool, FEW_ROWS, layout, out)
+    walk(mounts(f"layout={layout}"), "few" + shape, tool, FEW_ROWS, out)
 
 
 @pytest.mark.parametrize("shape", some_sanitized("guid"))
@@ -198,7 +207,7 @@ def queries(mount):
 def test_a_walker_that_is_killed_stops_its_requests(mounts, begin, command, number):
     mount = mounts(faults="latency=100")
     walker = begin(*command, mount / "guid")
-    wait_until(lambda: queries(mount) >= 25, what="a walk that is under way")
+    wait_until(lambda: queries(mount) >= 21, what="a walk that is under way")
     walker.send_signal(number)
     walker.communicate(timeout=10)
     assert walker.returncode == -number

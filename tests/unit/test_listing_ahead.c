@@ -207,11 +207,11 @@ static void who_closes_waits_for_nobody(void **state)
     struct listing_entry entry;
     set_up(&setup, (struct setup_options){.parallelism = 4});
     add_rows(&setup, "p", 30000);
-    gate_store_let(setup.gate, 2);
+    gate_store_let(setup.gate, 3);
     struct listing *listing = open_listing(&setup, ROWS_OF("p"));
-    for (uint64_t cookie = 0; cookie < 1500; cookie++)
+    for (uint64_t cookie = 0; cookie < 2500; cookie++)
         assert_int_equal(next_entry(&setup, listing, cookie, false, &entry), 1);
-    while (gate_store_arrived(setup.gate) < 3)
+    while (gate_store_arrived(setup.gate) < 4)
         (void)usleep(200);
     listing_close(listing);
     tear_down(&setup); /* the gate was not opened */

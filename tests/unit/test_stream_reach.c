@@ -65,7 +65,7 @@ static void what_is_far_is_somebody_elses(void **state)
     struct stream *stream = streaming_open_rows(&streaming);
     assert_int_equal(reach_slowly(&streaming, stream, ROW("p0000", "00001")), 1);
     assert_int_equal(reach_slowly(&streaming, stream, ROW("p0099", "00001")), 0);
-    assert_in_range(streaming_asked(&streaming), 17, 40);
+    assert_in_range(streaming_asked(&streaming), 1 + 4, 16); /* what is near is looked for */
     stream_unref(stream);
     streaming_tear_down(&streaming);
 }
@@ -80,8 +80,8 @@ static void what_is_near_is_reached(void **state)
         streaming_add(&streaming, 60, 1000);
         struct stream *stream = streaming_open_rows(&streaming);
         assert_int_equal(reach(&streaming, stream, ROW("p0000", "00001")), 1);
-        assert_int_equal(reach(&streaming, stream, ROW("p0015", "00001")), 1);
-        assert_int_equal(reach(&streaming, stream, ROW("p0030", "00001")), 1);
+        assert_int_equal(reach(&streaming, stream, ROW("p0002", "00001")), 1);
+        assert_int_equal(reach(&streaming, stream, ROW("p0004", "00001")), 1);
         stream_unref(stream);
         streaming_tear_down(&streaming);
     }

@@ -120,9 +120,9 @@ static void each_process_has_its_own(void **state)
     streaming_add(&setup.streaming, 60, 1000);
     assert_int_equal(reach(&setup, FIND, partition(2)), 1);
     assert_int_equal(reach(&setup, OTHER, partition(40)), 1);
-    assert_int_equal(reach(&setup, FIND, partition(12)), 1);
-    assert_int_equal(reach(&setup, OTHER, partition(50)), 1);
-    assert_int_equal(reach(&setup, FIND, partition(18)), 1);
+    assert_int_equal(reach(&setup, FIND, partition(4)), 1);
+    assert_int_equal(reach(&setup, OTHER, partition(42)), 1);
+    assert_int_equal(reach(&setup, FIND, partition(6)), 1);
     assert_int_equal(count_begun_at(&setup, partition(2)), 1);
     assert_int_equal(count_begun_at(&setup, partition(40)), 1);
     tear_down(&setup);
@@ -135,14 +135,14 @@ static void behind_it_each_asks_by_itself(void **state)
     set_up(&setup, 1);
     streaming_add(&setup.streaming, 60, 1000);
     assert_int_equal(reach(&setup, FIND, partition(2)), 1);
-    assert_int_equal(reach(&setup, FIND, partition(12)), 1);
-    assert_int_equal(reach(&setup, FIND, partition(5)), 0);
-    assert_int_equal(reach(&setup, FIND, partition(13)), 1); /* it is on its way again */
-    assert_int_equal(reach(&setup, FIND, partition(5)), 0);
-    assert_int_equal(reach(&setup, FIND, partition(7)), 0);
+    assert_int_equal(reach(&setup, FIND, partition(4)), 1);
+    assert_int_equal(reach(&setup, FIND, partition(3)), 0);
+    assert_int_equal(reach(&setup, FIND, partition(5)), 1); /* it is on its way again */
+    assert_int_equal(reach(&setup, FIND, partition(3)), 0);
+    assert_int_equal(reach(&setup, FIND, partition(4)), 0);
     setup.streaming.fetching.now_ms += TTL_MS + 1;
-    assert_int_equal(reach(&setup, FIND, partition(6)), 1); /* two strays: it begins anew */
-    assert_int_equal(count_begun_at(&setup, partition(6)), 1);
+    assert_int_equal(reach(&setup, FIND, partition(40)), 1); /* two strays: it begins anew */
+    assert_int_equal(count_begun_at(&setup, partition(40)), 1);
     tear_down(&setup);
 }
 
@@ -338,9 +338,10 @@ static void what_is_in_flight_ends_with_all(void **state)
     struct setup setup;
     set_up(&setup, 4);
     streaming_add(&setup.streaming, 60, 1000);
-    gate_store_let(setup.streaming.fetching.store, 1);
+    gate_store_let(setup.streaming.fetching.store, 2);
     assert_int_equal(reach(&setup, FIND, partition(2)), 1);
-    streaming_await_asked(&setup.streaming, 2);
+    assert_int_equal(reach(&setup, FIND, partition(3)), 1);
+    streaming_await_asked(&setup.streaming, 3);
     walks_destroy(TAKE_PTR(setup.walks));
     worker_pool_destroy(TAKE_PTR(setup.streaming.workers)); /* the gate was not opened */
     tear_down(&setup);

@@ -72,8 +72,7 @@ static inline size_t streaming_asked(struct streaming *streaming)
 
 static inline void streaming_await_asked(struct streaming *streaming, size_t n)
 {
-    while (streaming_asked(streaming) < n)
-        (void)usleep(200);
+    wait_for_requests(&streaming->fetching, n);
 }
 
 /* How many requests there are when no more come by themselves. */

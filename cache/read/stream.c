@@ -164,7 +164,7 @@ static struct job *next_job(struct stream *stream)
 {
     struct request_window *window = stream->source.window;
     int room = request_window_idle(window, true);
-    bool is_counted = request_window_enter(window, false), is_got;
+    bool is_counted = request_window_enter(window), is_got;
     struct job *job = calloc(1, sizeof(*job));
     (void)pthread_mutex_lock(&stream->lock);
     is_got = job && may_send_locked(stream, is_counted) && ask_locked(stream, room, &job->request);

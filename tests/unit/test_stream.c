@@ -454,7 +454,7 @@ static void a_full_window_starves_nobody(void **state)
     struct streaming streaming;
     streaming_set_up(&streaming, 2, (struct fetching_options){0});
     fetching_add_rows(&streaming.fetching, "p", 3500);
-    while (request_window_enter(streaming.window, false)) /* another stream's, for long */
+    while (request_window_enter(streaming.window)) /* another stream's, for long */
         continue;
     struct stream *stream = streaming_open_rows(&streaming);
     assert_int_equal(take_all_rows(&streaming, stream), 3500);

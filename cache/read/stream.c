@@ -25,9 +25,8 @@ struct stream {
     size_t in_flight, answered;     /* requests, answers */
     size_t fetched;                 /* answers that were not known already */
     size_t jobs;                    /* that may send more */
-    size_t pages, rows, taken;      /* answers with rows, these rows, items */
     int64_t epoch_ms;               /* when the stretch of time began */
-    size_t taken_now, taken_before; /* in it, and in the one before */
+    double taken_now, taken_before; /* pages; in it, and in the one before */
     int64_t asked_ms;               /* of the oldest answer */
     bool is_awaited;                /* the reader has seen all answers, and waits */
     struct failure failure;         /* error 0: none */
@@ -113,17 +112,14 @@ static void begin_epoch_locked(struct stream *stream)
     stream->epoch_ms = now_ms;
 }
 
-static void note_taken_locked(struct stream *stream)
+/* What the scan has, as scan_take. */
+static enum scan_state take_locked(struct stream *stream, struct scan_item *ret)
 {
+    enum scan_state state = scan_take(stream->scan, ret);
     begin_epoch_locked(stream);
-    stream->taken++;
-    stream->taken_now++;
-}
-
-/* So many items in pages: of keys, a page has about as many as rows. */
-static size_t pages_of_locked(const struct stream *stream, size_t items)
-{
-    return stream->is_of_keys ? items * stream->pages / MAX(stream->rows, 1) : items;
+    if (state == SCAN_ITEM)
+        stream->taken_now += ret->pages;
+    return state;
 }
 
 /* A reader that goes on reading is worth more, and a slow one less: what was read long before it
@@ -131,10 +127,9 @@ static size_t pages_of_locked(const struct stream *stream, size_t items)
 static bool is_wanted_locked(struct stream *stream)
 {
     begin_epoch_locked(stream);
-    size_t ahead = stream->pages + stream->in_flight;
-    size_t taken = pages_of_locked(stream, stream->taken);
-    size_t lately = pages_of_locked(stream, stream->taken_now + stream->taken_before);
-    return stream->is_eager || ahead < taken + AHEAD_FIRST + AHEAD_EACH * lately;
+    double ahead = scan_waiting(stream->scan) + (double)stream->in_flight;
+    double lately = stream->taken_now + stream->taken_before;
+    return stream->is_eager || ahead < AHEAD_FIRST + AHEAD_EACH * lately;
 }
 
 /* What the scan asks next; what is only guessed is not, where there is no room for guesses. */
@@ -191,8 +186,6 @@ static void tell(struct stream *stream, const struct job *job, int r, struct ans
     (void)pthread_mutex_lock(&stream->lock);
     stream->asked_ms = MIN(stream->asked_ms, seen->asked_ms);
     stream->fetched += seen->was_fetched;
-    stream->pages += r == 0 && page_rows(answer->page) > 0;
-    stream->rows += r == 0 ? page_rows(answer->page) : 0;
     if (r < 0)
         scan_give_back(stream->scan, job->request.id);
     else if ((r = scan_tell(stream->scan, job->request.id, answer)) < 0)
@@ -321,10 +314,9 @@ static enum look look(struct stream *stream, struct scan_item *ret, struct failu
 {
     enum look look;
     (void)pthread_mutex_lock(&stream->lock);
-    enum scan_state state = scan_take(stream->scan, ret);
+    enum scan_state state = take_locked(stream, ret);
     if (state == SCAN_ITEM) {
         look = LOOK_ITEM;
-        note_taken_locked(stream);
     } else if (state == SCAN_END) {
         look = LOOK_END;
     } else if (stream->jobs > 0) {
@@ -467,9 +459,7 @@ void stream_follow(struct stream *stream, struct bytes position)
     while (is_item && !is_behind(stream, position)) {
         struct scan_item item = {0};
         (void)pthread_mutex_lock(&stream->lock);
-        is_item = scan_take(stream->scan, &item) == SCAN_ITEM;
-        if (is_item)
-            note_taken_locked(stream);
+        is_item = take_locked(stream, &item) == SCAN_ITEM;
         (void)pthread_mutex_unlock(&stream->lock);
         is_item = is_item && move_frontier(stream, &item) == 0;
         run_finish(&item.rows);

@@ -351,8 +351,16 @@ static enum scan_state level_take(struct scan *scan, struct scan_item *ret)
     self->taken = item;
     tidy(self);
     *ret = (struct scan_item){.kind = item->is_shared ? SCAN_PREFIX : SCAN_PARTITION,
-                              .key = item->is_shared ? child(self, item) : item->key};
+                              .key = item->is_shared ? child(self, item) : item->key,
+                              .pages = jumps_pages(&self->jumps, 1)};
     return SCAN_ITEM;
+}
+
+/* What stands for many partitions counts as one: so little is ahead for how much was read. */
+static double level_waiting(const struct scan *scan)
+{
+    const struct level_scan *self = (const struct level_scan *)scan;
+    return jumps_pages(&self->jumps, self->jumps.map.partitions - (self->taken != NULL));
 }
 
 static void level_destroy(struct scan *scan)
@@ -368,6 +376,7 @@ static const struct scan_ops level_ops = {.ask = level_ask,
                                           .tell = level_tell,
                                           .give_back = level_give_back,
                                           .take = level_take,
+                                          .waiting = level_waiting,
                                           .destroy = level_destroy};
 
 int scan_level_create(struct bytes prefix, const struct scan_limits *limits, struct scan **ret)

@@ -139,6 +139,22 @@ static inline int streaming_next(struct streaming *streaming, struct stream *str
     return r;
 }
 
+static inline bool streaming_is_cancelled(void *context)
+{
+    (void)context;
+    return true;
+}
+
+/* One look: what it sends stays at the gate, and the reader does not wait for it. */
+static inline void streaming_look_in_vain(struct streaming *streaming, struct stream *stream)
+{
+    struct scan_item item;
+    struct caller *caller = streaming_caller(streaming);
+    caller->call.is_cancelled = streaming_is_cancelled;
+    assert_int_equal(stream_next(stream, caller, &item), -EINTR);
+    assert_int_equal(caller->call.failure.error, -EINTR);
+}
+
 struct streaming_toll {
     struct streaming *streaming;
     size_t let; /* requests */

@@ -169,6 +169,46 @@ static void tokens_in_a_circle_are_an_error(void **state)
     fetching_tear_down(&fetching);
 }
 
+static int query_page(struct fetching *fetching, const struct query *query, struct answer *ret)
+{
+    struct caller caller = fetching_caller(fetching);
+    int r = reader_query(fetching->reader, &caller, query, ret);
+    assert_int_equal(caller.call.failure.error, r);
+    return r;
+}
+
+static void a_scans_pages_are_kept_and_counted(void **state)
+{
+    (void)state;
+    struct fetching fetching;
+    fetching_set_up(&fetching,
+                    (struct fetching_options){.faults = "fail=query:3:404:TableNotFound"});
+    fetching_add_rows(&fetching, "p", 3);
+    struct query query = {.table = "t", .range = PARTITION, .top = 2};
+    struct answer first = {0}, second = {0}, third = {0};
+    assert_int_equal(query_page(&fetching, &query, &first), 0);
+    assert_int_equal(page_rows(first.page), 2);
+    assert_known(&fetching, "t", ROW("00001"), false, KNOWN_ROWS);
+    assert_known(&fetching, "t", ROW("00002"), false, KNOWN_NOT);
+    query.after = first.next;
+    assert_int_equal(query_page(&fetching, &query, &second), 0);
+    assert_int_equal(page_rows(second.page), 1);
+    assert_null(second.next);
+    assert_known(&fetching, "t", ROW("00002"), false, KNOWN_ROWS);
+    query.after = NULL;
+    assert_int_equal(query_page(&fetching, &query, &third), -ENOENT);
+    assert_null(third.page);
+    assert_known(&fetching, "t", PARTITION, true, KNOWN_NOT);
+    assert_known(&fetching, NULL, TABLE_T, true, KNOWN_EMPTY);
+    struct reader_stats stats;
+    reader_stats(fetching.reader, &stats);
+    assert_int_equal(stats.flights, 3);
+    assert_int_equal(stats.joined, 0);
+    answer_finish(&first);
+    answer_finish(&second);
+    fetching_tear_down(&fetching);
+}
+
 static int refuse_large_pages(struct memory_store *self, size_t number, struct call *call)
 {
     return self->diary[number - 1].top > 20 ? call_fail(call, -EFBIG, "too large") : 0;
@@ -237,6 +277,7 @@ int main(void)
         cmocka_unit_test(a_refusal_changes_nothing_that_is_known),
         cmocka_unit_test(empty_pages_are_followed),
         cmocka_unit_test(tokens_in_a_circle_are_an_error),
+        cmocka_unit_test(a_scans_pages_are_kept_and_counted),
         cmocka_unit_test(pages_that_are_too_large_are_asked_for_in_pieces),
         cmocka_unit_test(an_answer_is_as_old_as_its_question),
     };

@@ -101,7 +101,7 @@ int listing_create(struct view *view, const struct directory *directory, struct 
                            .table = listing->table,
                            .range = {buffer_bytes(&listing->lo), buffer_bytes(&listing->hi)}};
     /* below the longest prefix there are partitions alone, and may be many */
-    if (directory->kind == DIRECTORY_AUTO && directory->range.lo.size >= PREFIX_MAX_BYTES)
+    if (directory->kind == DIRECTORY_AUTO && !prefix_has_children(directory->range.lo))
         listing->directory.kind = DIRECTORY_FLAT;
     else if (directory->kind == DIRECTORY_AUTO)
         r = level_create(view, &listing->directory, &listing->level);

@@ -67,6 +67,13 @@ bool prefix_is_showable(struct bytes prefix)
     return prefix_measure(prefix, &size, &last) && size > 0 && size <= PREFIX_MAX_BYTES;
 }
 
+bool prefix_has_children(struct bytes prefix)
+{
+    size_t size;
+    uint32_t last;
+    return prefix_measure(prefix, &size, &last) && size < PREFIX_MAX_BYTES;
+}
+
 /* The next character in UTF-16 order that a key can hold; false behind the last. A lone surrogate's
  * is the next unit. */
 static bool next_character(uint32_t *character)

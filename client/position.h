@@ -32,6 +32,8 @@ bool prefix_measure(struct bytes prefix, size_t *ret_size, uint32_t *ret_last);
 /* May a level show it as a directory? Not empty, and at most PREFIX_MAX_BYTES long. */
 #define PREFIX_MAX_BYTES 240
 bool prefix_is_showable(struct bytes prefix);
+/* May a longer one be shown? Else all that starts so is listed by its keys. */
+bool prefix_has_children(struct bytes prefix);
 
 /* The least end behind everything that starts with `prefix`, a piece of one key (no NUL): the next
  * character in UTF-16 order that a key can hold. Nothing behind it: `fallback` is appended. */

@@ -212,15 +212,17 @@ int overlay_lacks(struct overlay *overlay, const struct question *question,
     return r < 0 ? r : r == KNOWN_NOT;
 }
 
-/* Up to where all that is in the question's range behind `lo` is known to be nothing. */
+/* Up to where all that is in the question's range behind `lo` is known to be nothing. What that
+ * rests on counts for asked_ms. */
 static int find_known_end(struct overlay *overlay, const struct question *question, struct bytes lo,
-                          struct buffer *ret_end)
+                          int64_t *asked_ms, struct buffer *ret_end)
 {
     struct question rest = *question;
     struct run run = {0};
-    int64_t asked_ms;
+    int64_t gap_asked_ms = INT64_MAX;
     rest.range.lo = lo;
-    int r = range_cache_next(overlay->cache, &rest, &run, &asked_ms, ret_end);
+    int r = range_cache_next(overlay->cache, &rest, &run, &gap_asked_ms, ret_end);
+    *asked_ms = MIN(*asked_ms, gap_asked_ms);
     if (r == KNOWN_ROWS)
         r = buffer_append(ret_end, page_position(run.page, run.begin));
     else if (r == KNOWN_EMPTY)
@@ -231,8 +233,9 @@ static int find_known_end(struct overlay *overlay, const struct question *questi
 
 /* The first rows of the run, and the end of what they tell. */
 static int copy_keys(struct overlay *overlay, const struct question *question, int top,
-                     const struct run *run, struct page_builder *builder, struct buffer *end)
+                     struct seen *seen, struct page_builder *builder, struct buffer *end)
 {
+    const struct run *run = &seen->run;
     size_t n = MIN(run->end - run->begin, (size_t)top);
     int r = 0;
     for (size_t row = run->begin; r == 0 && row < run->begin + n; row++)
@@ -242,18 +245,19 @@ static int copy_keys(struct overlay *overlay, const struct question *question, i
     _cleanup_(buffer_finish) struct buffer behind;
     buffer_init(&behind, POSITION_MAX_BYTES);
     r = append_behind(&behind, run, run->begin + n - 1);
-    return r < 0 ? r : find_known_end(overlay, question, buffer_bytes(&behind), end);
+    return r < 0 ? r
+                 : find_known_end(overlay, question, buffer_bytes(&behind), &seen->asked_ms, end);
 }
 
 static int make_answer(struct overlay *overlay, const struct question *question, int top,
-                       const struct run *run, struct answer *ret)
+                       struct seen *seen, struct answer *ret)
 {
     _cleanup_(page_builder_destroyp) struct page_builder *builder = NULL;
     _cleanup_(buffer_finish) struct buffer end;
     buffer_init(&end, POSITION_MAX_BYTES);
     int r = page_builder_create(PAGE_MAX_BYTES, &builder);
-    if (r == 0 && run->page)
-        r = copy_keys(overlay, question, top, run, builder, &end);
+    if (r == 0 && seen->run.page)
+        r = copy_keys(overlay, question, top, seen, builder, &end);
     else if (r == 0)
         r = buffer_append(&end, question->range.hi);
     struct range covered = {question->range.lo, buffer_bytes(&end)};
@@ -274,7 +278,7 @@ int overlay_keys(struct overlay *overlay, struct caller *caller, const struct qu
     int r = overlay_next(overlay, caller, question, ahead, &seen);
     if (r < 0)
         return r;
-    r = make_answer(overlay, question, ahead->top, &seen.run, ret);
+    r = make_answer(overlay, question, ahead->top, &seen, ret);
     run_finish(&seen.run);
     *ret_seen = seen;
     return r < 0 ? call_fail(&caller->call, r, "no memory for an answer") : 0;

@@ -416,6 +416,9 @@ int reader_query(struct reader *reader, struct caller *caller, const struct quer
         .fetch = {.table = query->table, .range = query->range},
         .leader = caller,
         .stamp = stamp_take(reader->source.orders, clock_now_ms(reader->source.clock))};
+    (void)pthread_mutex_lock(&reader->lock);
+    reader->stats.flights++;
+    (void)pthread_mutex_unlock(&reader->lock);
     int r = ask_page(&flight, &own, ret);
     if (r == 0)
         r = keep(&flight, ret->page);

@@ -50,7 +50,7 @@ int reader_query(struct reader *reader, struct caller *caller, const struct quer
                  struct answer *ret);
 
 struct reader_stats {
-    uint64_t flights, joined;
+    uint64_t flights, joined; /* flights: also a scan's pages, which nobody can join */
 };
 void reader_stats(struct reader *reader, struct reader_stats *ret);
 

@@ -69,10 +69,10 @@ int request_window_idle(struct request_window *window, bool is_speculative)
     return idle;
 }
 
-bool request_window_enter(struct request_window *window, bool is_speculative)
+bool request_window_enter(struct request_window *window)
 {
     (void)pthread_mutex_lock(&window->lock);
-    bool has_room = idle_locked(window, is_speculative) > 0;
+    bool has_room = idle_locked(window, false) > 0;
     if (has_room)
         window->in_flight++;
     (void)pthread_mutex_unlock(&window->lock);

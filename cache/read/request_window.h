@@ -14,8 +14,8 @@ void request_window_destroy(struct request_window *window);      /* takes NULL *
  * speculative ones are sent only as long as all in flight take no more than half of it: speculation
  * stops first. A window of one has no room for them. */
 int request_window_idle(struct request_window *window, bool is_speculative);
-/* A request is sent; false: there is no room. */
-bool request_window_enter(struct request_window *window, bool is_speculative);
+/* A request is sent, of either kind: who speculates has asked before. false: there is no room. */
+bool request_window_enter(struct request_window *window);
 
 enum request_end {
     REQUEST_GOOD,      /* a page that is worth its time: latency counts */

@@ -4,7 +4,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define AHEAD_EACH   4               /* pages, for each but the first that was taken of late: */
+#define AHEAD_FIRST  2               /* pages, for one who has taken more than one, */
+#define AHEAD_EACH   4               /* and so many more for each that was taken of late: */
 #define EPOCH_MS     ((int64_t)2000) /* in this stretch of time or the one before */
 #define NEAR_FETCHES 3               /* a position that takes more is somebody else's way */
 
@@ -24,9 +25,9 @@ struct stream {
     size_t in_flight, answered;     /* requests, answers */
     size_t fetched;                 /* answers that were not known already */
     size_t jobs;                    /* that may send more */
-    size_t pages, rows, taken;      /* answers with rows, these rows, items */
     int64_t epoch_ms;               /* when the stretch of time began */
-    size_t taken_now, taken_before; /* in it, and in the one before */
+    double taken;                   /* pages */
+    double taken_now, taken_before; /* in it, and in the one before */
     int64_t asked_ms;               /* of the oldest answer */
     bool is_awaited;                /* the reader has seen all answers, and waits */
     struct failure failure;         /* error 0: none */
@@ -112,17 +113,16 @@ static void begin_epoch_locked(struct stream *stream)
     stream->epoch_ms = now_ms;
 }
 
-static void note_taken_locked(struct stream *stream)
+/* What the scan has, as scan_take. */
+static enum scan_state take_locked(struct stream *stream, struct scan_item *ret)
 {
+    enum scan_state state = scan_take(stream->scan, ret);
     begin_epoch_locked(stream);
-    stream->taken++;
-    stream->taken_now++;
-}
-
-/* So many items in pages: of keys, a page has about as many as rows. */
-static size_t pages_of_locked(const struct stream *stream, size_t items)
-{
-    return stream->is_of_keys ? items * stream->pages / MAX(stream->rows, 1) : items;
+    if (state == SCAN_ITEM) {
+        stream->taken += ret->pages;
+        stream->taken_now += ret->pages;
+    }
+    return state;
 }
 
 /* A reader that goes on reading is worth more, and a slow one less: what was read long before it
@@ -130,10 +130,9 @@ static size_t pages_of_locked(const struct stream *stream, size_t items)
 static bool is_wanted_locked(struct stream *stream)
 {
     begin_epoch_locked(stream);
-    size_t ahead = stream->pages + stream->in_flight;
-    size_t taken = pages_of_locked(stream, stream->taken);
-    size_t lately = pages_of_locked(stream, stream->taken_now + stream->taken_before);
-    return stream->is_eager || ahead < taken + AHEAD_EACH * (MAX(lately, 1) - 1);
+    double ahead = scan_waiting(stream->scan) + (double)stream->in_flight;
+    double lately = stream->taken_now + stream->taken_before;
+    return stream->is_eager || (stream->taken > 1 && ahead < AHEAD_FIRST + AHEAD_EACH * lately);
 }
 
 /* What the scan asks next; what is only guessed is not, where there is no room for guesses. */
@@ -163,7 +162,7 @@ static struct job *next_job(struct stream *stream)
 {
     struct request_window *window = stream->source.window;
     int room = request_window_idle(window, true);
-    bool is_counted = request_window_enter(window, false), is_got;
+    bool is_counted = request_window_enter(window), is_got;
     struct job *job = calloc(1, sizeof(*job));
     (void)pthread_mutex_lock(&stream->lock);
     is_got = job && may_send_locked(stream, is_counted) && ask_locked(stream, room, &job->request);
@@ -190,8 +189,6 @@ static void tell(struct stream *stream, const struct job *job, int r, struct ans
     (void)pthread_mutex_lock(&stream->lock);
     stream->asked_ms = MIN(stream->asked_ms, seen->asked_ms);
     stream->fetched += seen->was_fetched;
-    stream->pages += r == 0 && page_rows(answer->page) > 0;
-    stream->rows += r == 0 ? page_rows(answer->page) : 0;
     if (r < 0)
         scan_give_back(stream->scan, job->request.id);
     else if ((r = scan_tell(stream->scan, job->request.id, answer)) < 0)
@@ -320,10 +317,9 @@ static enum look look(struct stream *stream, struct scan_item *ret, struct failu
 {
     enum look look;
     (void)pthread_mutex_lock(&stream->lock);
-    enum scan_state state = scan_take(stream->scan, ret);
+    enum scan_state state = take_locked(stream, ret);
     if (state == SCAN_ITEM) {
         look = LOOK_ITEM;
-        note_taken_locked(stream);
     } else if (state == SCAN_END) {
         look = LOOK_END;
     } else if (stream->jobs > 0) {
@@ -466,9 +462,7 @@ void stream_follow(struct stream *stream, struct bytes position)
     while (is_item && !is_behind(stream, position)) {
         struct scan_item item = {0};
         (void)pthread_mutex_lock(&stream->lock);
-        is_item = scan_take(stream->scan, &item) == SCAN_ITEM;
-        if (is_item)
-            note_taken_locked(stream);
+        is_item = take_locked(stream, &item) == SCAN_ITEM;
         (void)pthread_mutex_unlock(&stream->lock);
         is_item = is_item && move_frontier(stream, &item) == 0;
         run_finish(&item.rows);

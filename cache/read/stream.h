@@ -1,11 +1,11 @@
 #ifndef CACHE_READ_STREAM_H
 #define CACHE_READ_STREAM_H
 /* A scan that runs ahead of who reads. Workers send its requests, as many as the request window
- * allows and the reader seems to want: none before it took two pages, then four for each that it
- * took of late. Pages of rows go into the range cache as they arrive; scans for keys take their
- * answers from there where it knows them. Who reads takes items in key order, or waits. Any thread,
- * but one reader at a time; one leaf mutex, under it only scan code runs. Counted, by what is in
- * flight: when its reader goes, that is cancelled.
+ * allows and the reader seems to want: none for one who took a page, who may have wanted just that;
+ * then two pages, and four more for each that it took of late. Pages of rows go into the range
+ * cache as they arrive; scans for keys take their answers from there where it knows them. Who reads
+ * takes items in key order, or waits. Any thread, but one reader at a time; one leaf mutex, under
+ * it only scan code runs. Counted, by what is in flight: when its reader goes, that is cancelled.
  *
  * A failure stops the sending; it is told once everything before it was taken, and the next call
  * goes on from there. */

@@ -153,6 +153,7 @@ static int add_run(struct chunk *chunk, struct run run)
     TAILQ_INSERT_TAIL(&chunk->runs, waiting, link);
     chunk->page_rows = run.end - run.begin;
     chunk->rows += chunk->page_rows;
+    chunk->waiting_pages++;
     chunk->waiting_rows += chunk->page_rows;
     chunk->waiting_bytes += page_bytes(run.page);
     return 0;
@@ -219,6 +220,7 @@ bool chunk_take(struct chunk *chunk, struct run *ret)
     TAILQ_REMOVE(&chunk->runs, waiting, link);
     *ret = waiting->run;
     free(waiting);
+    chunk->waiting_pages--;
     chunk->waiting_rows -= ret->end - ret->begin;
     chunk->waiting_bytes -= page_bytes(ret->page);
     return true;
@@ -251,9 +253,10 @@ void chunk_join(struct chunk *chunk, struct chunk *next)
         TAILQ_REMOVE(&next->runs, waiting, link);
         TAILQ_INSERT_TAIL(&chunk->runs, waiting, link);
     }
+    chunk->waiting_pages += next->waiting_pages;
     chunk->waiting_rows += next->waiting_rows;
     chunk->waiting_bytes += next->waiting_bytes;
-    next->waiting_rows = next->waiting_bytes = 0;
+    next->waiting_pages = next->waiting_rows = next->waiting_bytes = 0;
     if (chunk_is_begun(next))
         join_shown(chunk, next);
     swap(&chunk->cursor, &next->cursor);

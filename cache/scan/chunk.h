@@ -24,7 +24,7 @@ struct chunk {
     } query;
     struct continuation *token; /* NULL: asked from the cursor, then [cursor, end) */
     TAILQ_HEAD(chunk_runs, waiting_run) runs;
-    size_t waiting_rows, waiting_bytes;
+    size_t waiting_pages, waiting_rows, waiting_bytes;
     /* what it has shown */
     struct buffer first, last, page_first; /* positions; `page_first` and `last` of its last page */
     size_t rows, page_rows;                /* in all; of its last page */

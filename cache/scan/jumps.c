@@ -45,8 +45,16 @@ int jumps_tell(struct jumps *jumps, struct known *item, struct answer *answer)
 {
     jumps->page_bytes = MAX(jumps->page_bytes, page_bytes(answer->page));
     adapt_top(jumps, answer);
+    size_t known = jumps->map.partitions;
     int learned = splitter_learn(&jumps->splitter, item, answer->page);
     int r = partition_map_tell(&jumps->map, item, answer);
+    jumps->pages += page_rows(answer->page) > 0;
+    jumps->keys += jumps->map.partitions - known;
     answer_finish(answer);
     return MIN(learned, r);
+}
+
+double jumps_pages(const struct jumps *jumps, size_t keys)
+{
+    return (double)keys * (double)jumps->pages / (double)MAX(jumps->keys, 1);
 }

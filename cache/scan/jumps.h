@@ -13,6 +13,7 @@ struct jumps {
     size_t window_bytes; /* 0: unbounded */
     size_t page_bytes;   /* of the largest answer */
     int page_rows, huge; /* pages of one partition, one after the other */
+    size_t pages, keys;  /* answers with rows, and the keys that they told */
 };
 
 /* After a failure finish may be called too. */
@@ -23,5 +24,6 @@ void jumps_finish(struct jumps *jumps);
 bool jumps_has_room(const struct jumps *jumps);
 void jumps_ask(struct jumps *jumps, struct known *item, struct scan_request *ret); /* an open gap */
 int jumps_tell(struct jumps *jumps, struct known *item, struct answer *answer);
+double jumps_pages(const struct jumps *jumps, size_t keys); /* the part of answers that they are */
 
 #endif

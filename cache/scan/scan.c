@@ -20,6 +20,11 @@ enum scan_state scan_take(struct scan *scan, struct scan_item *ret)
     return scan->ops->take(scan, ret);
 }
 
+double scan_waiting(const struct scan *scan)
+{
+    return scan->ops->waiting(scan);
+}
+
 void scan_destroy(struct scan *scan)
 {
     if (scan)

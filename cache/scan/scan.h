@@ -40,6 +40,7 @@ struct scan_item {
     enum scan_kind kind;
     struct bytes key; /* the prefix or PartitionKey; valid until the next take */
     struct run rows;  /* of SCAN_ROWS; the caller's to finish */
+    double pages;     /* as scan_waiting counts: 1 of SCAN_ROWS */
 };
 
 enum scan_state {
@@ -54,6 +55,9 @@ bool scan_ask(struct scan *scan, int idle, struct scan_request *ret);
 int scan_tell(struct scan *scan, uint64_t id, struct answer *answer);
 void scan_give_back(struct scan *scan, uint64_t id); /* not answered: asked again */
 enum scan_state scan_take(struct scan *scan, struct scan_item *ret);
+/* How far it is ahead of what was taken: answers whose rows wait, or, of keys, the part of such
+ * answers that so many are. What was let go, to be asked again, does not count. */
+double scan_waiting(const struct scan *scan);
 void scan_destroy(struct scan *scan); /* takes NULL */
 
 struct scan_ops { /* for engines */
@@ -61,6 +65,7 @@ struct scan_ops { /* for engines */
     int (*tell)(struct scan *, uint64_t id, struct answer *);
     void (*give_back)(struct scan *, uint64_t id);
     enum scan_state (*take)(struct scan *, struct scan_item *ret);
+    double (*waiting)(const struct scan *);
     void (*destroy)(struct scan *);
 };
 

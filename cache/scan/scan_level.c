@@ -42,14 +42,6 @@ static bool is_shown(struct bytes prefix)
            !is_high_surrogate(last);
 }
 
-/* May a prefix that is longer be shown? */
-static bool has_children(struct bytes prefix)
-{
-    size_t size;
-    uint32_t last;
-    return prefix_measure(prefix, &size, &last) && size < PREFIX_MAX_BYTES;
-}
-
 /* The common prefix and the next character; just the prefix when it is the key. */
 static struct bytes child(const struct level_scan *self, const struct known *item)
 {
@@ -303,7 +295,7 @@ static struct known *find_gap(struct level_scan *self, size_t idle)
 {
     struct jumps *jumps = &self->jumps;
     struct bytes common = buffer_bytes(&self->common);
-    bool is_of_children = self->fate == FATE_CHILDREN && has_children(common);
+    bool is_of_children = self->fate == FATE_CHILDREN && prefix_has_children(common);
     if (self->fate == FATE_MANY)
         return find_on_ladder(self, idle);
     (void)splitter_fill(&jumps->splitter, &jumps->map, idle, is_of_children ? &common : NULL);
@@ -351,8 +343,16 @@ static enum scan_state level_take(struct scan *scan, struct scan_item *ret)
     self->taken = item;
     tidy(self);
     *ret = (struct scan_item){.kind = item->is_shared ? SCAN_PREFIX : SCAN_PARTITION,
-                              .key = item->is_shared ? child(self, item) : item->key};
+                              .key = item->is_shared ? child(self, item) : item->key,
+                              .pages = jumps_pages(&self->jumps, 1)};
     return SCAN_ITEM;
+}
+
+/* What stands for many partitions counts as one: so little is ahead for how much was read. */
+static double level_waiting(const struct scan *scan)
+{
+    const struct level_scan *self = (const struct level_scan *)scan;
+    return jumps_pages(&self->jumps, self->jumps.map.partitions - (self->taken != NULL));
 }
 
 static void level_destroy(struct scan *scan)
@@ -368,6 +368,7 @@ static const struct scan_ops level_ops = {.ask = level_ask,
                                           .tell = level_tell,
                                           .give_back = level_give_back,
                                           .take = level_take,
+                                          .waiting = level_waiting,
                                           .destroy = level_destroy};
 
 int scan_level_create(struct bytes prefix, const struct scan_limits *limits, struct scan **ret)
@@ -380,7 +381,7 @@ int scan_level_create(struct bytes prefix, const struct scan_limits *limits, str
     _cleanup_(scan_destroyp) struct scan *scan = &self->scan;
     self->scan.ops = &level_ops;
     self->fanout = (size_t)limits->fanout;
-    self->fate = has_children(prefix) ? FATE_UNKNOWN : FATE_PARTITIONS;
+    self->fate = prefix_has_children(prefix) ? FATE_UNKNOWN : FATE_PARTITIONS;
     buffer_init(&self->prefix, KEY_MAX_BYTES);
     buffer_init(&self->common, KEY_MAX_BYTES);
     int r = buffer_append(&self->prefix, prefix);

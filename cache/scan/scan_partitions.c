@@ -45,9 +45,16 @@ static enum scan_state partitions_take(struct scan *scan, struct scan_item *ret)
         return SCAN_END;
     if (first->gap)
         return SCAN_WAIT;
-    *ret = (struct scan_item){.kind = SCAN_PARTITION, .key = first->key};
+    *ret = (struct scan_item){
+        .kind = SCAN_PARTITION, .key = first->key, .pages = jumps_pages(&self->jumps, 1)};
     self->taken = first;
     return SCAN_ITEM;
+}
+
+static double partitions_waiting(const struct scan *scan)
+{
+    const struct partition_scan *self = (const struct partition_scan *)scan;
+    return jumps_pages(&self->jumps, self->jumps.map.partitions - (self->taken != NULL));
 }
 
 static void partitions_destroy(struct scan *scan)
@@ -61,6 +68,7 @@ static const struct scan_ops partitions_ops = {.ask = partitions_ask,
                                                .tell = partitions_tell,
                                                .give_back = partitions_give_back,
                                                .take = partitions_take,
+                                               .waiting = partitions_waiting,
                                                .destroy = partitions_destroy};
 
 int scan_partitions_create(struct range range, const struct scan_limits *limits, struct scan **ret)

@@ -332,7 +332,7 @@ static enum scan_state rows_take(struct scan *scan, struct scan_item *ret)
     struct row_scan *self = (struct row_scan *)scan;
     struct chunk *chunk;
     while ((chunk = first_chunk(self))) {
-        *ret = (struct scan_item){.kind = SCAN_ROWS};
+        *ret = (struct scan_item){.kind = SCAN_ROWS, .pages = 1};
         if (chunk_take(chunk, &ret->rows)) {
             page_window_take(&self->window, &ret->rows);
             return SCAN_ITEM;
@@ -343,6 +343,15 @@ static enum scan_state rows_take(struct scan *scan, struct scan_item *ret)
         chunk_destroy(chunk);
     }
     return SCAN_END;
+}
+
+static double rows_waiting(const struct scan *scan)
+{
+    const struct row_scan *self = (const struct row_scan *)scan;
+    size_t pages = 0;
+    for (const struct chunk *chunk = first_chunk(self); chunk; chunk = next_chunk(chunk))
+        pages += chunk->waiting_pages;
+    return (double)pages;
 }
 
 static void rows_destroy(struct scan *scan)
@@ -363,6 +372,7 @@ static const struct scan_ops rows_ops = {.ask = rows_ask,
                                          .tell = rows_tell,
                                          .give_back = rows_give_back,
                                          .take = rows_take,
+                                         .waiting = rows_waiting,
                                          .destroy = rows_destroy};
 
 int scan_rows_create(struct range range, const struct scan_limits *limits, struct scan **ret)

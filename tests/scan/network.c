@@ -193,8 +193,9 @@ static int hold_page(struct network *self, struct page *page)
     return 0;
 }
 
-/* Lets go what the engine has let go, and counts what it keeps. */
-static void count_held(struct network *self)
+/* Lets go what the engine has let go, and counts what it keeps; an engine that keeps pages keeps
+ * those that it says are waiting. */
+static int count_held(struct network *self)
 {
     size_t kept = 0, rows = 0, bytes = 0;
     for (size_t i = 0; i < self->held; i++) {
@@ -211,6 +212,7 @@ static void count_held(struct network *self)
     figures->held_rows = MAX(figures->held_rows, rows);
     figures->held_bytes = MAX(figures->held_bytes, bytes);
     figures->bytes_ahead = MAX(figures->bytes_ahead, bytes + self->out * figures->page_bytes);
+    return kept > 0 && scan_waiting(self->scan) != (double)kept ? -EPROTO : 0;
 }
 
 static int answer(struct network *self, const struct scan_request *request)
@@ -311,16 +313,18 @@ static int run(struct network *self)
     size_t most = 1000 + 100 * self->rows->count;
     while (!take_all(self)) {
         send_all(self);
-        count_held(self);
+        int r = count_held(self);
+        if (r < 0)
+            return r;
         if (self->out == 0 && self->options->takes == 0 && self->options->speculation_percent == 0)
             return -EDEADLK;
         if (self->figures.round_trips + self->figures.requests > most)
             return -ELOOP;
-        int r = pass_round_trip(self);
+        r = pass_round_trip(self);
         if (r < 0)
             return r;
     }
-    return 0;
+    return scan_waiting(self->scan) != 0 ? -EPROTO : 0;
 }
 
 int network_run(const struct network_options *options, struct rows *rows, struct scan *scan,

@@ -258,7 +258,7 @@ static enum scan_state published_take(struct scan *scan, struct scan_item *ret)
         begin_step(self);
         return SCAN_WAIT;
     }
-    *ret = (struct scan_item){.kind = SCAN_ROWS, .rows = {.end = page_rows(top->page)}};
+    *ret = (struct scan_item){.kind = SCAN_ROWS, .rows = {.end = page_rows(top->page)}, .pages = 1};
     ret->rows.page = TAKE_PTR(top->page);
     self->took_begin = top->begins_segment;
     step_finish(top);
@@ -269,6 +269,15 @@ static enum scan_state published_take(struct scan *scan, struct scan_item *ret)
 bool published_scan_begins_segment(const struct scan *scan)
 {
     return ((const struct published_scan *)scan)->took_begin;
+}
+
+static double published_waiting(const struct scan *scan)
+{
+    const struct steps *steps = &((const struct published_scan *)scan)->stack;
+    size_t pages = 0;
+    for (size_t i = 0; i < steps->count; i++)
+        pages += steps->items[i].kind == STEP_ROWS;
+    return (double)pages;
 }
 
 static void steps_finish(struct steps *steps)
@@ -296,6 +305,7 @@ static const struct scan_ops published_ops = {.ask = published_ask,
                                               .tell = published_tell,
                                               .give_back = published_give_back,
                                               .take = published_take,
+                                              .waiting = published_waiting,
                                               .destroy = published_destroy};
 
 static bool is_listed(const char *list, const char *name)

@@ -104,6 +104,19 @@ static inline struct stamp fetching_since_ttl(struct fetching *fetching)
     return stamp_since(atomic_load(&fetching->now_ms) - TTL_MS);
 }
 
+static inline void wait_for_requests(struct fetching *fetching, size_t n)
+{
+    while (gate_store_arrived(fetching->store) < n)
+        (void)usleep(500);
+}
+
+static inline void wait_for_joined(struct fetching *fetching, uint64_t n)
+{
+    struct reader_stats stats = {0};
+    for (; stats.joined < n; reader_stats(fetching->reader, &stats))
+        (void)usleep(500);
+}
+
 /* The n-th request, from 1. */
 static inline void assert_request(struct fetching *fetching, size_t n, int what, struct range range,
                                   int top)

@@ -72,8 +72,7 @@ static inline size_t streaming_asked(struct streaming *streaming)
 
 static inline void streaming_await_asked(struct streaming *streaming, size_t n)
 {
-    while (streaming_asked(streaming) < n)
-        (void)usleep(200);
+    wait_for_requests(&streaming->fetching, n);
 }
 
 /* How many requests there are when no more come by themselves. */
@@ -138,6 +137,22 @@ static inline int streaming_next(struct streaming *streaming, struct stream *str
     int r = stream_next(stream, streaming_caller(streaming), ret);
     assert_int_equal(streaming->caller.call.failure.error, MIN(r, 0));
     return r;
+}
+
+static inline bool streaming_is_cancelled(void *context)
+{
+    (void)context;
+    return true;
+}
+
+/* One look: what it sends stays at the gate, and the reader does not wait for it. */
+static inline void streaming_look_in_vain(struct streaming *streaming, struct stream *stream)
+{
+    struct scan_item item;
+    struct caller *caller = streaming_caller(streaming);
+    caller->call.is_cancelled = streaming_is_cancelled;
+    assert_int_equal(stream_next(stream, caller, &item), -EINTR);
+    assert_int_equal(caller->call.failure.error, -EINTR);
 }
 
 struct streaming_toll {

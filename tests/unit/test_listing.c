@@ -334,6 +334,64 @@ static void huge_partitions_are_jumped_over(void **state)
     tear_down(&setup);
 }
 
+/* 59 characters that have 4 bytes in UTF-8, and 6 in CESU-8; then the rest. */
+static void append_prefix(struct buffer *ret, const char *rest)
+{
+    for (int i = 0; i < 59; i++)
+        (void)buffer_append(ret, B("\xED\xA0\xBD\xED\xB8\x80"));
+    assert_int_equal(buffer_append_string(ret, rest), 0);
+}
+
+/* Three partitions, which are more than the fanout. */
+static void add_ends(struct setup *setup, struct bytes prefix)
+{
+    static const char *const ends[] = {"1a", "1b", "2"};
+    for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
+        struct buffer key;
+        buffer_init(&key, 1000);
+        (void)buffer_append(&key, prefix);
+        assert_int_equal(buffer_append_string(&key, ends[i]), 0);
+        memory_store_add(setup->memory, buffer_bytes(&key), B("r"), "etag");
+        buffer_finish(&key);
+    }
+}
+
+/* What the directory of this prefix shows, without it. */
+static void assert_long_prefix(const char *rest, const char *expected)
+{
+    struct setup setup;
+    struct listing_entry entry;
+    struct buffer lo, hi, line;
+    buffer_init(&lo, 1000);
+    buffer_init(&hi, 1000);
+    buffer_init(&line, 1000);
+    append_prefix(&lo, rest);
+    assert_int_equal(prefix_append_successor(&hi, buffer_bytes(&lo), B("")), 0);
+    struct directory directory = {DIRECTORY_AUTO, "t", {buffer_bytes(&lo), buffer_bytes(&hi)}};
+    set_up(&setup, (struct setup_options){.fanout = 2});
+    add_ends(&setup, buffer_bytes(&lo));
+    struct listing *listing = open_listing(&setup, &directory);
+    for (uint64_t i = 0; next_entry(&setup, listing, i, true, &entry) == 1; i++) {
+        assert_true(bytes_start_with(entry.key, buffer_bytes(&lo)));
+        (void)buffer_append(&line, bytes_skip(entry.key, lo.size));
+        (void)buffer_append_string(&line, entry.kind == LISTING_PREFIX ? "+ " : " ");
+    }
+    assert_string_equal(buffer_string(&line), expected);
+    listing_close(listing);
+    tear_down(&setup);
+    buffer_finish(&lo);
+    buffer_finish(&hi);
+    buffer_finish(&line);
+}
+
+static void the_longest_prefix_is_measured_in_utf8(void **state)
+{
+    (void)state;
+    assert_long_prefix("", "1+ 2 ");
+    assert_long_prefix("xyz", "1+ 2 ");     /* of 240 bytes the child */
+    assert_long_prefix("wxyz", "1a 1b 2 "); /* which would have 241 */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -351,6 +409,7 @@ int main(void)
         cmocka_unit_test(entries_hold_as_long_as_their_page_is_young),
         cmocka_unit_test(partitions_and_tables_are_listed_and_sought),
         cmocka_unit_test(huge_partitions_are_jumped_over),
+        cmocka_unit_test(the_longest_prefix_is_measured_in_utf8),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -444,14 +444,12 @@ static void *join(void *context)
 /* Two, of whom one has joined the other; the gate is closed. */
 static void start_joiners(struct setup *setup, struct joiner *joiners)
 {
-    struct reader_stats stats = {0};
     gate_store_let(setup->fetching.store, 0);
     for (size_t i = 0; i < 2; i++) {
         joiners[i] = (struct joiner){.setup = setup};
         assert_int_equal(pthread_create(&joiners[i].thread, NULL, join, &joiners[i]), 0);
     }
-    for (; stats.joined < 1; reader_stats(setup->fetching.reader, &stats))
-        (void)usleep(500);
+    wait_for_joined(&setup->fetching, 1);
 }
 
 /* All that was fetched. */

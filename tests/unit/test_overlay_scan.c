@@ -2,6 +2,7 @@
 #include "tests/unit/streaming.h"
 
 #define ROW(partition, key) B(partition "\0" key)
+#define RANGE_FROM(lo)      ((struct range){B(lo), B(POSITION_END)})
 
 struct setup {
     struct streaming streaming;
@@ -116,6 +117,28 @@ static void a_known_answer_is_cut_at_its_top(void **state)
     assert_keys(&setup, RANGE_ALL, 3, "p0000/00000 p0000/00001 p0000/00002 > p0001/00000");
     assert_keys(&setup, (struct range){ROW("p0001", "00002"), B(POSITION_END)}, 1, "p0001/00002 .");
     assert_int_equal(streaming_asked(&setup.streaming), 1);
+    tear_down(&setup);
+}
+
+/* Also what says only that there is nothing more. */
+static void an_answer_is_as_old_as_the_oldest_of_it(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up(&setup);
+    streaming_add(&setup.streaming, 2, 2);
+    int64_t began_ms = setup.streaming.fetching.now_ms;
+    read_range(&setup, (struct range){B("p0001\0"), B(POSITION_END)}, 1000, false);
+    setup.streaming.fetching.now_ms += TTL_MS / 2;
+    read_range(&setup, (struct range){B("p0000\0"), B("p0001\0")}, 1000, false);
+    assert_keys(&setup, (struct range){B("p0000\0"), B("p0001\0")}, 1000,
+                "p0000/00000 p0000/00001 .");
+    assert_int_equal(setup.seen.asked_ms, began_ms + TTL_MS / 2);
+    assert_keys(&setup, RANGE_FROM("p0000\0"), 1, "p0000/00000 > p0000/00001");
+    assert_int_equal(setup.seen.asked_ms, began_ms + TTL_MS / 2);
+    assert_keys(&setup, RANGE_FROM("p0000\0"), 2, "p0000/00000 p0000/00001 > p0001/00000");
+    assert_int_equal(setup.seen.asked_ms, began_ms);
+    assert_int_equal(streaming_asked(&setup.streaming), 2);
     tear_down(&setup);
 }
 
@@ -247,6 +270,7 @@ int main(void)
         cmocka_unit_test(keys_are_asked_for_and_then_known),
         cmocka_unit_test(an_answer_says_how_far_it_tells_all),
         cmocka_unit_test(a_known_answer_is_cut_at_its_top),
+        cmocka_unit_test(an_answer_is_as_old_as_the_oldest_of_it),
         cmocka_unit_test(what_fails_is_told),
         cmocka_unit_test(a_known_page_begins_at_the_range),
         cmocka_unit_test(a_page_of_keys_is_known_to_who_wants_keys),

@@ -139,6 +139,30 @@ static void prefixes_that_a_level_may_show(void **state)
     assert_false(prefix_is_showable(B("\xED\xA0")));
 }
 
+/* The length is that of the name, in UTF-8: a character of 4 bytes there has 6 in CESU-8. */
+static void a_prefix_has_children_while_they_can_be_shown(void **state)
+{
+    (void)state;
+    struct buffer prefix;
+    buffer_init(&prefix, 1000);
+    assert_true(prefix_has_children(buffer_bytes(&prefix)));
+    for (size_t size = 4; size <= PREFIX_MAX_BYTES + 4; size += 4) {
+        assert_int_equal(cesu8_append(&prefix, 0x1F600), 0);
+        assert_int_equal(prefix_is_showable(buffer_bytes(&prefix)), size <= PREFIX_MAX_BYTES);
+        assert_int_equal(prefix_has_children(buffer_bytes(&prefix)), size < PREFIX_MAX_BYTES);
+    }
+    prefix.size = (size_t)(PREFIX_MAX_BYTES - 4) / 4 * 6;
+    for (size_t size = PREFIX_MAX_BYTES - 4; size <= PREFIX_MAX_BYTES + 1; size++) {
+        assert_int_equal(prefix_has_children(buffer_bytes(&prefix)), size < PREFIX_MAX_BYTES);
+        assert_int_equal(buffer_append_char(&prefix, 'k'), 0);
+    }
+    assert_true(prefix_has_children(B("\xED\xA0\xBD")));
+    assert_false(prefix_has_children(B("a/")));
+    assert_false(prefix_has_children(B("a\0")));
+    assert_false(prefix_has_children(B("\xED\xA0")));
+    buffer_finish(&prefix);
+}
+
 static void ranges_know_which_one_query_can_ask(void **state)
 {
     (void)state;
@@ -169,6 +193,7 @@ int main(void)
         cmocka_unit_test(a_key_with_nul_is_refused),
         cmocka_unit_test(successors_skip_what_no_key_can_hold),
         cmocka_unit_test(prefixes_that_a_level_may_show),
+        cmocka_unit_test(a_prefix_has_children_while_they_can_be_shown),
         cmocka_unit_test(ranges_know_which_one_query_can_ask),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

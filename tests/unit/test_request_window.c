@@ -26,7 +26,7 @@ static struct request_window_stats stats_of(struct request_window *window)
 
 static void play_event(struct request_window *window, const struct event *event)
 {
-    assert_true(request_window_enter(window, false));
+    assert_true(request_window_enter(window));
     request_window_leave(window, event->end, event->sent_ms, event->ended_ms);
     assert_int_equal(stats_of(window).in_flight, 0);
 }
@@ -221,7 +221,7 @@ static void what_was_usual_before_a_long_rest_is_forgotten(void **state)
 static void fill(struct request_window *window, int n)
 {
     for (int i = 0; i < n; i++)
-        assert_true(request_window_enter(window, false));
+        assert_true(request_window_enter(window));
 }
 
 static void assert_idle(struct request_window *window, int idle, int speculative)
@@ -235,12 +235,11 @@ static void what_is_in_flight_takes_room(void **state)
     (void)state;
     _cleanup_(request_window_destroyp) struct request_window *window = new_window(8);
     assert_idle(window, 2, 2);
-    assert_true(request_window_enter(window, true));
+    assert_true(request_window_enter(window));
     assert_idle(window, 1, 1);
-    assert_true(request_window_enter(window, false));
+    assert_true(request_window_enter(window));
     assert_idle(window, 0, 0);
-    assert_false(request_window_enter(window, false));
-    assert_false(request_window_enter(window, true));
+    assert_false(request_window_enter(window));
     assert_int_equal(stats_of(window).in_flight, 2);
     request_window_leave(window, REQUEST_GOOD, 0, 20);
     assert_idle(window, 2, 2);
@@ -253,8 +252,8 @@ static void a_window_of_one_has_no_room_for_speculation(void **state)
     (void)state;
     _cleanup_(request_window_destroyp) struct request_window *window = new_window(1);
     assert_idle(window, 1, 0);
-    assert_false(request_window_enter(window, true));
-    assert_true(request_window_enter(window, false));
+    assert_true(request_window_enter(window));
+    assert_idle(window, 0, 0);
 }
 
 static void more_may_be_in_flight_after_a_fall(void **state)
@@ -269,7 +268,7 @@ static void more_may_be_in_flight_after_a_fall(void **state)
     for (int in_flight = 7; in_flight > 4; in_flight--) {
         assert_int_equal(stats_of(window).in_flight, in_flight);
         assert_idle(window, 0, 0);
-        assert_false(request_window_enter(window, false));
+        assert_false(request_window_enter(window));
         request_window_leave(window, REQUEST_OTHER, now, now + 21);
     }
     assert_idle(window, 0, 0);
@@ -290,14 +289,12 @@ static void speculation_stops_first_and_comes_back_last(void **state)
     assert_idle(window, 2, 1);
     play_event(window, &(struct event){now, now, REQUEST_THROTTLED, 0});
     assert_idle(window, 1, 0);
-    assert_false(request_window_enter(window, true));
     play_pages(window, 1, 20, &now);
     assert_idle(window, 2, 1);
     play_pages(window, 1, 20, &now);
     assert_idle(window, 3, 1);
     fill(window, 1); /* whatever is in flight counts against the half */
     assert_idle(window, 2, 0);
-    assert_false(request_window_enter(window, true));
     request_window_leave(window, REQUEST_OTHER, now, now);
     play_pages(window, 1, 20, &now);
     assert_idle(window, 4, 2);
@@ -310,9 +307,10 @@ static void *enter_and_leave(void *context)
     struct request_window *window = context;
     int most = 0;
     for (int64_t i = 0; i < 2000; i++) {
-        if (!request_window_enter(window, i % 2 == 0))
+        if (!request_window_enter(window))
             continue;
         most = MAX(most, stats_of(window).in_flight);
+        most = MAX(most, request_window_idle(window, true));
         request_window_leave(window, i % 500 == 499 ? REQUEST_THROTTLED : REQUEST_GOOD, i, i + 1);
     }
     return (void *)(intptr_t)most;

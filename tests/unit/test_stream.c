@@ -268,22 +268,6 @@ static void each_call_tells_a_failure_that_lasts(void **state)
     streaming_tear_down(&streaming);
 }
 
-static bool is_cancelled(void *context)
-{
-    (void)context;
-    return true;
-}
-
-/* One look: what it sends stays at the gate, and the reader does not wait for it. */
-static void look_in_vain(struct streaming *streaming, struct stream *stream)
-{
-    struct scan_item item;
-    struct caller *caller = streaming_caller(streaming);
-    caller->call.is_cancelled = is_cancelled;
-    assert_int_equal(stream_next(stream, caller, &item), -EINTR);
-    assert_int_equal(caller->call.failure.error, -EINTR);
-}
-
 static void a_reader_that_is_interrupted_may_come_back(void **state)
 {
     (void)state;
@@ -292,9 +276,9 @@ static void a_reader_that_is_interrupted_may_come_back(void **state)
     fetching_add_rows(&streaming.fetching, "p", 2500);
     gate_store_let(streaming.fetching.store, 0);
     struct stream *stream = streaming_open_rows(&streaming);
-    look_in_vain(&streaming, stream);
+    streaming_look_in_vain(&streaming, stream);
     streaming_await_asked(&streaming, 1);
-    look_in_vain(&streaming, stream);
+    streaming_look_in_vain(&streaming, stream);
     gate_store_let(streaming.fetching.store, GATE_OPEN);
     assert_int_equal(take_all_rows(&streaming, stream), 2500);
     stream_unref(stream);
@@ -385,7 +369,7 @@ static void a_closing_account_sends_nothing(void **state)
     struct stream *begun = streaming_open_rows(&streaming);
     struct stream *new = streaming_open_rows(&streaming);
     gate_store_let(streaming.fetching.store, 0);
-    look_in_vain(&streaming, begun);
+    streaming_look_in_vain(&streaming, begun);
     streaming_await_asked(&streaming, 1);
     streaming_stop(&streaming); /* ends what is at the gate */
     assert_int_equal(streaming_asked(&streaming), 1);
@@ -455,7 +439,7 @@ static void a_full_window_starves_nobody(void **state)
     struct streaming streaming;
     streaming_set_up(&streaming, 2, (struct fetching_options){0});
     fetching_add_rows(&streaming.fetching, "p", 3500);
-    while (request_window_enter(streaming.window, false)) /* another stream's, for long */
+    while (request_window_enter(streaming.window)) /* another stream's, for long */
         continue;
     struct stream *stream = streaming_open_rows(&streaming);
     assert_int_equal(take_all_rows(&streaming, stream), 3500);
@@ -484,50 +468,6 @@ static void throttling_shrinks_the_window(void **state)
     streaming_tear_down(&streaming);
 }
 
-/* Beside pages, guesses that were wrong are sent, at most as many as there is room for. */
-static void a_reader_that_takes_nothing_gets_little_ahead(void **state)
-{
-    (void)state;
-    for (int parallelism = 1; parallelism <= 8; parallelism++) {
-        struct streaming streaming;
-        struct taken taken;
-        taken_init(&taken);
-        streaming_set_up(&streaming, parallelism, (struct fetching_options){0});
-        fetching_add_rows(&streaming.fetching, "p", 50000);
-        gate_store_let(streaming.fetching.store, 0);
-        struct stream *stream = streaming_open_rows(&streaming);
-        look_in_vain(&streaming, stream);
-        gate_store_let(streaming.fetching.store, GATE_OPEN);
-        assert_int_equal(streaming_settle(&streaming), 1);
-        assert_int_equal(take_rows(&streaming, stream, &taken), 1);
-        assert_int_equal(streaming_settle(&streaming), 1); /* it may have wanted just that */
-        assert_int_equal(take_rows(&streaming, stream, &taken), 1);
-        assert_in_range(streaming_settle(&streaming), 2 + 1, 2 + 4 + parallelism - 1);
-        stream_unref(stream);
-        buffer_finish(&taken.last);
-        streaming_tear_down(&streaming);
-    }
-}
-
-static void a_slow_reader_gets_little_ahead(void **state)
-{
-    (void)state;
-    struct streaming streaming;
-    struct taken taken;
-    taken_init(&taken);
-    streaming_set_up(&streaming, 1, (struct fetching_options){0}); /* nothing is guessed */
-    fetching_add_rows(&streaming.fetching, "p", 50000);
-    struct stream *stream = streaming_open_rows(&streaming);
-    for (size_t i = 1; i <= 20; i++) {
-        assert_int_equal(take_rows(&streaming, stream, &taken), 1);
-        assert_true(streaming_settle(&streaming) <= i + 4);
-        streaming.fetching.now_ms += 5000;
-    }
-    stream_unref(stream);
-    buffer_finish(&taken.last);
-    streaming_tear_down(&streaming);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -547,8 +487,6 @@ int main(void)
         cmocka_unit_test(without_a_thread_everything_comes),
         cmocka_unit_test(a_full_window_starves_nobody),
         cmocka_unit_test(throttling_shrinks_the_window),
-        cmocka_unit_test(a_reader_that_takes_nothing_gets_little_ahead),
-        cmocka_unit_test(a_slow_reader_gets_little_ahead),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

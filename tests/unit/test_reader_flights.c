@@ -1,0 +1,401 @@
+#include "cache/read/table_page.h"
+#include "tests/unit/reader_fixture.h"
+
+#define ASKERS 8
+
+/* The first leads, the others have joined; the gate is closed. */
+static void start_together(struct asker *askers, size_t n, struct fetching *fetching)
+{
+    struct fetch fetch = fetch_of(PARTITION, 1000);
+    gate_store_let(fetching->store, 0);
+    asker_start(&askers[0], fetching, fetch, fetching_since_ttl(fetching));
+    wait_for_requests(fetching, 1);
+    for (size_t i = 1; i < n; i++)
+        asker_start(&askers[i], fetching, fetch, fetching_since_ttl(fetching));
+    wait_for_joined(fetching, n - 1);
+}
+
+static void many_who_miss_the_same_ask_once(void **state)
+{
+    (void)state;
+    struct fetching fetching;
+    struct asker askers[ASKERS];
+    fetching_set_up(&fetching, (struct fetching_options){0});
+    fetching_add_rows(&fetching, "p", 3);
+    start_together(askers, ASKERS, &fetching);
+    gate_store_let(fetching.store, GATE_OPEN);
+    for (size_t i = 0; i < ASKERS; i++)
+        assert_int_equal(asker_end(&askers[i]), 0);
+    for (size_t i = 0; i < ASKERS; i++) {
+        assert_ptr_equal(askers[i].page, askers[0].page);
+        assert_int_equal(askers[i].is_own, i == 0);
+    }
+    assert_int_equal(fetching.memory->asked, 1);
+    struct reader_stats stats;
+    reader_stats(fetching.reader, &stats);
+    assert_int_equal(stats.flights, 1);
+    assert_int_equal(stats.joined, ASKERS - 1);
+    fetching_tear_down(&fetching);
+}
+
+static void only_what_serves_is_joined(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *table;
+        struct range range;
+        int64_t older_ms; /* than the flight: how old an answer may be */
+        int top;
+        bool keys_only, is_joined;
+    } cases[] = {
+        {"t", {B("p\0"), B("p\x01")}, 0, 1000, false, true},
+        {"t", {B("p\0"), B("p\x01")}, 0, 1000, true, true},    /* texts do for keys */
+        {"t", {B("p\0"), B("p\0x")}, 5, 7, false, true},       /* it begins where this does */
+        {"t", {B("p\0"), B("p\x01")}, -1, 1000, false, false}, /* asked before it should be */
+        {"t",
+         {B("p\0"
+            "a"),
+          B("p\x01")},
+         0,
+         1000,
+         false,
+         false}, /* its page may end before "a" */
+        {"u", {B("p\0"), B("p\x01")}, 0, 1000, false, false},
+        {NULL, {B("p\0"), B("p\x01")}, 0, 1000, false, false},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct fetching fetching;
+        struct asker askers[2];
+        fetching_set_up(&fetching, (struct fetching_options){0});
+        fetching_add_rows(&fetching, "p", 3);
+        start_together(askers, 1, &fetching);
+        struct fetch fetch = {.table = cases[i].table,
+                              .range = cases[i].range,
+                              .top = cases[i].top,
+                              .keys_only = cases[i].keys_only};
+        asker_start(&askers[1], &fetching, fetch, stamp_since(fetching.now_ms - cases[i].older_ms));
+        if (cases[i].is_joined)
+            wait_for_joined(&fetching, 1);
+        else
+            wait_for_requests(&fetching, 2);
+        gate_store_let(fetching.store, GATE_OPEN);
+        assert_int_equal(asker_end(&askers[0]), 0);
+        assert_int_equal(asker_end(&askers[1]), 0);
+        assert_int_equal(askers[1].is_own, !cases[i].is_joined);
+        assert_int_equal(fetching.memory->asked, cases[i].is_joined ? 1 : 2);
+        fetching_tear_down(&fetching);
+    }
+}
+
+static void texts_are_not_expected_of_keys(void **state)
+{
+    (void)state;
+    struct fetching fetching;
+    struct asker askers[3];
+    struct fetch fetch = fetch_of(PARTITION, 1000), keys = fetch;
+    keys.keys_only = true;
+    fetching_set_up(&fetching, (struct fetching_options){0});
+    fetching_add_rows(&fetching, "p", 3);
+    gate_store_let(fetching.store, 0);
+    asker_start(&askers[0], &fetching, keys, fetching_since_ttl(&fetching));
+    wait_for_requests(&fetching, 1);
+    asker_start(&askers[1], &fetching, keys, fetching_since_ttl(&fetching));
+    wait_for_joined(&fetching, 1);
+    asker_start(&askers[2], &fetching, fetch, fetching_since_ttl(&fetching));
+    wait_for_requests(&fetching, 2);
+    gate_store_let(fetching.store, GATE_OPEN);
+    for (size_t i = 0; i < ARRAY_SIZE(askers); i++)
+        assert_int_equal(asker_end(&askers[i]), 0);
+    assert_ptr_equal(askers[0].page, askers[1].page);
+    assert_int_equal(fetching.memory->asked, 2);
+    fetching_tear_down(&fetching);
+}
+
+static void who_wants_to_be_alone_joins_nobody(void **state)
+{
+    (void)state;
+    struct fetching fetching;
+    struct asker askers[3];
+    fetching_set_up(&fetching, (struct fetching_options){0});
+    fetching_add_rows(&fetching, "p", 3);
+    start_together(askers, 1, &fetching);
+    struct fetch fetch = fetch_of(PARTITION, 1000);
+    fetch.is_alone = true;
+    asker_start(&askers[1], &fetching, fetch, fetching_since_ttl(&fetching));
+    wait_for_requests(&fetching, 2);
+    fetch.is_alone = false;
+    asker_start(&askers[2], &fetching, fetch, fetching_since_ttl(&fetching));
+    wait_for_joined(&fetching, 1);
+    gate_store_let(fetching.store, GATE_OPEN);
+    for (size_t i = 0; i < ARRAY_SIZE(askers); i++)
+        assert_int_equal(asker_end(&askers[i]), 0);
+    assert_ptr_equal(askers[2].page, askers[1].page); /* the youngest that flies */
+    assert_int_equal(fetching.memory->asked, 2);
+    fetching_tear_down(&fetching);
+}
+
+static void who_wants_it_from_now_on_asks(void **state)
+{
+    (void)state;
+    struct fetching fetching;
+    struct asker askers[3];
+    fetching_set_up(&fetching, (struct fetching_options){.is_ttl_0 = true});
+    fetching_add_rows(&fetching, "p", 3);
+    gate_store_let(fetching.store, 0);
+    for (size_t i = 0; i < ARRAY_SIZE(askers); i++) {
+        struct stamp since = stamp_from_now(&fetching.orders, fetching.now_ms);
+        asker_start(&askers[i], &fetching, fetch_of(PARTITION, 1000), since);
+        wait_for_requests(&fetching, i + 1);
+    }
+    gate_store_let(fetching.store, GATE_OPEN);
+    for (size_t i = 0; i < ARRAY_SIZE(askers); i++)
+        assert_int_equal(asker_end(&askers[i]), 0);
+    assert_int_equal(fetching.memory->asked, ARRAY_SIZE(askers));
+    fetching_tear_down(&fetching);
+}
+
+static void a_leader_that_is_interrupted_hands_over(void **state)
+{
+    (void)state;
+    struct fetching fetching;
+    struct asker askers[ASKERS];
+    size_t own = 0;
+    fetching_set_up(&fetching, (struct fetching_options){0});
+    fetching_add_rows(&fetching, "p", 3);
+    start_together(askers, ASKERS, &fetching);
+    atomic_store(&askers[0].is_cancelled, true);
+    wait_for_requests(&fetching, 2);
+    wait_for_joined(&fetching, 2 * ASKERS - 3); /* all but the two leaders, once more */
+    assert_int_equal(asker_end(&askers[0]), -EINTR);
+    assert_int_equal(askers[0].caller.call.failure.error, -EINTR);
+    gate_store_let(fetching.store, GATE_OPEN);
+    for (size_t i = 1; i < ASKERS; i++) {
+        assert_int_equal(asker_end(&askers[i]), 0);
+        own += askers[i].is_own;
+    }
+    assert_int_equal(own, 1);
+    assert_int_equal(fetching.memory->asked, 1);
+    assert_int_equal(gate_store_arrived(fetching.store), 2);
+    fetching_tear_down(&fetching);
+}
+
+static void a_leader_without_patience_hands_over(void **state)
+{
+    (void)state;
+    struct fetching fetching;
+    struct asker askers[2];
+    fetching_set_up(&fetching, (struct fetching_options){0});
+    fetching_add_rows(&fetching, "p", 3);
+    start_together(askers, 1, &fetching);
+    atomic_fetch_add(&fetching.now_ms, TTL_MS);
+    asker_start(&askers[1], &fetching, askers[0].fetch, fetching_since_ttl(&fetching));
+    wait_for_joined(&fetching, 1);
+    atomic_fetch_add(&fetching.now_ms, PATIENCE_MS - TTL_MS);
+    assert_int_equal(asker_end(&askers[0]), -ETIMEDOUT);
+    wait_for_requests(&fetching, 2);
+    gate_store_let(fetching.store, GATE_OPEN);
+    assert_int_equal(asker_end(&askers[1]), 0);
+    assert_true(askers[1].is_own);
+    fetching_tear_down(&fetching);
+}
+
+static void what_another_time_might_succeed_is_tried_by_the_next(void **state)
+{
+    (void)state;
+    struct fetching fetching;
+    struct asker askers[3];
+    int failed = 0;
+    fetching_set_up(&fetching, (struct fetching_options){
+                                   .faults = "fail=query:1:503:ServerBusy,fail=query:2:0:"});
+    fetching_add_rows(&fetching, "p", 3);
+    start_together(askers, 3, &fetching);
+    gate_store_let(fetching.store, GATE_OPEN);
+    for (size_t i = 0; i < 3; i++)
+        failed += asker_end(&askers[i]) < 0;
+    assert_int_equal(askers[0].result, -EBUSY);
+    assert_int_equal(failed, 2);
+    assert_int_equal(gate_store_arrived(fetching.store), 3);
+    assert_int_equal(fetching.memory->asked, 1);
+    fetching_tear_down(&fetching);
+}
+
+static void a_refusal_is_everybodys_with_its_reason(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *faults, *code;
+        int error;
+    } cases[] = {
+        {"fail=query:1:403:AuthorizationFailure", "AuthorizationFailure", -EACCES},
+        {"fail=query:1:404:TableNotFound", "TableNotFound", -ENOENT},
+        {"fail=query:1:400:InvalidInput", "InvalidInput", -EINVAL},
+    };
+    for (size_t c = 0; c < ARRAY_SIZE(cases); c++) {
+        struct fetching fetching;
+        struct asker askers[ASKERS];
+        fetching_set_up(&fetching, (struct fetching_options){.faults = cases[c].faults});
+        start_together(askers, ASKERS, &fetching);
+        gate_store_let(fetching.store, GATE_OPEN);
+        for (size_t i = 0; i < ASKERS; i++) {
+            assert_int_equal(asker_end(&askers[i]), cases[c].error);
+            assert_int_equal(askers[i].caller.call.failure.error, cases[c].error);
+            assert_string_equal(askers[i].caller.call.failure.code, cases[c].code);
+            assert_null(askers[i].page);
+        }
+        assert_int_equal(gate_store_arrived(fetching.store), 1);
+        fetching_tear_down(&fetching);
+    }
+}
+
+static void who_waits_may_be_interrupted(void **state)
+{
+    (void)state;
+    struct fetching fetching;
+    struct asker askers[3];
+    fetching_set_up(&fetching, (struct fetching_options){0});
+    fetching_add_rows(&fetching, "p", 3);
+    start_together(askers, 3, &fetching);
+    atomic_store(&askers[1].is_cancelled, true);
+    assert_int_equal(asker_end(&askers[1]), -EINTR);
+    assert_int_equal(askers[1].caller.call.failure.error, -EINTR);
+    gate_store_let(fetching.store, GATE_OPEN);
+    assert_int_equal(asker_end(&askers[0]), 0);
+    assert_int_equal(asker_end(&askers[2]), 0);
+    assert_int_equal(fetching.memory->asked, 1);
+    fetching_tear_down(&fetching);
+}
+
+static void who_waits_has_a_deadline(void **state)
+{
+    (void)state;
+    struct fetching fetching;
+    struct asker askers[2];
+    fetching_set_up(&fetching, (struct fetching_options){0});
+    fetching_add_rows(&fetching, "p", 3);
+    start_together(askers, 1, &fetching);
+    atomic_fetch_sub(&fetching.now_ms, 10); /* so the other's patience ends before the leader's */
+    asker_start(&askers[1], &fetching, askers[0].fetch, fetching_since_ttl(&fetching));
+    wait_for_joined(&fetching, 1);
+    atomic_fetch_add(&fetching.now_ms, PATIENCE_MS - 1);
+    (void)usleep(120000); /* it looks some 20 times a second */
+    assert_false(atomic_load(&askers[1].is_back));
+    atomic_fetch_add(&fetching.now_ms, 1);
+    assert_int_equal(asker_end(&askers[1]), -ETIMEDOUT);
+    assert_int_equal(askers[1].caller.call.failure.error, -ETIMEDOUT);
+    gate_store_let(fetching.store, GATE_OPEN);
+    assert_int_equal(asker_end(&askers[0]), 0);
+    assert_int_equal(fetching.memory->asked, 1);
+    fetching_tear_down(&fetching);
+}
+
+static void each_page_is_progress_for_all(void **state)
+{
+    (void)state;
+    struct fetching fetching;
+    struct asker askers[2];
+    fetching_set_up(&fetching, (struct fetching_options){.faults = "empty=3"});
+    fetching_add_rows(&fetching, "p", 3);
+    start_together(askers, 2, &fetching);
+    for (size_t page = 1; page <= 3; page++) {
+        atomic_fetch_add(&fetching.now_ms, PATIENCE_MS - 1);
+        gate_store_let(fetching.store, page);
+        wait_for_requests(&fetching, page + 1);
+        (void)usleep(120000); /* who waits sees the page */
+    }
+    assert_false(atomic_load(&askers[1].is_back));
+    gate_store_let(fetching.store, GATE_OPEN);
+    assert_int_equal(asker_end(&askers[0]), 0);
+    assert_int_equal(asker_end(&askers[1]), 0);
+    assert_int_equal(askers[1].caller.call.deadline_ms, fetching.now_ms + PATIENCE_MS);
+    fetching_tear_down(&fetching);
+}
+
+/* Its order is from before it was sent: so it loses to what was put while it was under way. */
+static void a_page_is_older_than_what_happened_meanwhile(void **state)
+{
+    (void)state;
+    struct fetching fetching;
+    struct asker asker;
+    struct page *table;
+    fetching_set_up(&fetching, (struct fetching_options){0});
+    fetching_add_rows(&fetching, "p", 3);
+    start_together(&asker, 1, &fetching);
+    struct stamp stamp = stamp_take(&fetching.orders, fetching.now_ms);
+    range_cache_drop_table(fetching.cache, "t", stamp);
+    assert_int_equal(table_page_of_one("t", false, &table), 0);
+    assert_int_equal(range_cache_put(fetching.cache, NULL, table, stamp), 0);
+    page_unref(table);
+    gate_store_let(fetching.store, GATE_OPEN);
+    assert_int_equal(asker_end(&asker), 0);
+    assert_known(&fetching, "t", PARTITION, true, KNOWN_NOT);
+    assert_known(&fetching, NULL, TABLE_T, true, KNOWN_EMPTY);
+    fetching_tear_down(&fetching);
+}
+
+struct crowd {
+    struct fetching *fetching;
+    unsigned number;
+};
+
+static void *fetch_much(void *context)
+{
+    struct crowd *crowd = context;
+    unsigned seed = crowd->number;
+    for (int i = 0; i < 300; i++) {
+        struct caller caller = fetching_caller(crowd->fetching);
+        bool is_row = rand_r(&seed) % 2 == 0, is_own;
+        struct fetch fetch = fetch_of(is_row ? ROW("00002") : PARTITION, is_row ? 1 : 1000);
+        struct page *page;
+        int r = reader_fetch(crowd->fetching->reader, &caller, &fetch,
+                             fetching_since_ttl(crowd->fetching), &page, &is_own);
+        if (r < 0)
+            return (void *)fetch.table;
+        page_unref(page);
+    }
+    return NULL;
+}
+
+static void a_crowd_gets_what_it_asks_for(void **state)
+{
+    (void)state;
+    struct fetching fetching;
+    struct crowd crowd[ASKERS];
+    pthread_t threads[ASKERS];
+    fetching_set_up(&fetching, (struct fetching_options){0});
+    fetching_add_rows(&fetching, "p", 5);
+    for (unsigned i = 0; i < ASKERS; i++) {
+        crowd[i] = (struct crowd){&fetching, i};
+        assert_int_equal(pthread_create(&threads[i], NULL, fetch_much, &crowd[i]), 0);
+    }
+    for (size_t i = 0; i < ASKERS; i++) {
+        void *failed;
+        assert_int_equal(pthread_join(threads[i], &failed), 0);
+        assert_null(failed);
+    }
+    struct reader_stats stats;
+    reader_stats(fetching.reader, &stats);
+    assert_int_equal(stats.flights, gate_store_arrived(fetching.store));
+    assert_int_equal(stats.flights + stats.joined, ASKERS * 300);
+    fetching_tear_down(&fetching);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(many_who_miss_the_same_ask_once),
+        cmocka_unit_test(only_what_serves_is_joined),
+        cmocka_unit_test(texts_are_not_expected_of_keys),
+        cmocka_unit_test(who_wants_to_be_alone_joins_nobody),
+        cmocka_unit_test(who_wants_it_from_now_on_asks),
+        cmocka_unit_test(a_leader_that_is_interrupted_hands_over),
+        cmocka_unit_test(a_leader_without_patience_hands_over),
+        cmocka_unit_test(what_another_time_might_succeed_is_tried_by_the_next),
+        cmocka_unit_test(a_refusal_is_everybodys_with_its_reason),
+        cmocka_unit_test(who_waits_may_be_interrupted),
+        cmocka_unit_test(who_waits_has_a_deadline),
+        cmocka_unit_test(each_page_is_progress_for_all),
+        cmocka_unit_test(a_page_is_older_than_what_happened_meanwhile),
+        cmocka_unit_test(a_crowd_gets_what_it_asks_for),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,162 @@
+/* How far a stream runs ahead of its reader. */
+#include "tests/unit/streaming.h"
+
+#define LONG_AGO 5000 /* ms: what was taken then was not taken of late */
+#define STEPS    20   /* of a slow reader */
+
+static void take(struct streaming *streaming, struct stream *stream)
+{
+    struct scan_item item = {0};
+    assert_int_equal(streaming_next(streaming, stream, &item), 1);
+    run_finish(&item.rows);
+}
+
+/* Beside pages, guesses that were wrong are sent: after each take at most as many as there is room
+ * for. */
+static void a_reader_that_takes_nothing_gets_little_ahead(void **state)
+{
+    (void)state;
+    for (int parallelism = 1; parallelism <= 8; parallelism++) {
+        struct streaming streaming;
+        streaming_set_up(&streaming, parallelism, (struct fetching_options){0});
+        fetching_add_rows(&streaming.fetching, "p", 50000);
+        gate_store_let(streaming.fetching.store, 0);
+        struct stream *stream = streaming_open_rows(&streaming);
+        streaming_look_in_vain(&streaming, stream);
+        gate_store_let(streaming.fetching.store, GATE_OPEN);
+        assert_int_equal(streaming_settle(&streaming), 1);
+        take(&streaming, stream);
+        assert_int_equal(streaming_settle(&streaming), 1); /* it may have wanted just that */
+        take(&streaming, stream);
+        size_t asked = streaming_settle(&streaming);
+        assert_in_range(asked, 2 + 1, 2 + 2 + 8 + 2 * (parallelism - 1));
+        stream_unref(stream);
+        streaming_tear_down(&streaming);
+    }
+}
+
+static void a_slow_reader_gets_little_ahead(void **state)
+{
+    (void)state;
+    struct streaming streaming;
+    streaming_set_up(&streaming, 1, (struct fetching_options){0}); /* nothing is guessed */
+    fetching_add_rows(&streaming.fetching, "p", 50000);
+    struct stream *stream = streaming_open_rows(&streaming);
+    for (size_t i = 1; i <= STEPS; i++) {
+        take(&streaming, stream);
+        assert_true(streaming_settle(&streaming) <= i + 2 + 4);
+        streaming.fetching.now_ms += LONG_AGO;
+    }
+    stream_unref(stream);
+    streaming_tear_down(&streaming);
+}
+
+/* Of the pages that come, every second is let go, as one that came from too far ahead. */
+struct forgetful {
+    struct scan scan, *inner;
+    size_t told;
+};
+
+static bool forgetful_ask(struct scan *scan, int idle, struct scan_request *ret)
+{
+    return scan_ask(((struct forgetful *)scan)->inner, idle, ret);
+}
+
+static int forgetful_tell(struct scan *scan, uint64_t id, struct answer *answer)
+{
+    struct forgetful *self = (struct forgetful *)scan;
+    if (self->told++ % 2 > 0)
+        return scan_tell(self->inner, id, answer);
+    scan_give_back(self->inner, id);
+    answer_finish(answer);
+    return 0;
+}
+
+static void forgetful_give_back(struct scan *scan, uint64_t id)
+{
+    scan_give_back(((struct forgetful *)scan)->inner, id);
+}
+
+static enum scan_state forgetful_take(struct scan *scan, struct scan_item *ret)
+{
+    return scan_take(((struct forgetful *)scan)->inner, ret);
+}
+
+static double forgetful_waiting(const struct scan *scan)
+{
+    return scan_waiting(((const struct forgetful *)scan)->inner);
+}
+
+static void forgetful_destroy(struct scan *scan)
+{
+    scan_destroy(((struct forgetful *)scan)->inner);
+    free(scan);
+}
+
+static const struct scan_ops forgetful_ops = {.ask = forgetful_ask,
+                                              .tell = forgetful_tell,
+                                              .give_back = forgetful_give_back,
+                                              .take = forgetful_take,
+                                              .waiting = forgetful_waiting,
+                                              .destroy = forgetful_destroy};
+
+static struct scan *new_forgetful(void)
+{
+    struct scan_limits limits = {.page_rows = TABLE_STORE_PAGE_ROWS};
+    struct forgetful *self = calloc(1, sizeof(*self));
+    assert_non_null(self);
+    self->scan.ops = &forgetful_ops;
+    assert_int_equal(scan_rows_create(RANGE_ALL, &limits, &self->inner), 0);
+    return &self->scan;
+}
+
+/* What was let go is in the cache: all requests at the gate are for pages that come for good. */
+static void what_was_let_go_does_not_count_as_ahead(void **state)
+{
+    (void)state;
+    struct streaming streaming;
+    streaming_set_up(&streaming, 1, (struct fetching_options){0}); /* nothing is guessed */
+    fetching_add_rows(&streaming.fetching, "p", 50000);
+    struct stream *stream = streaming_open(&streaming, new_forgetful(), false);
+    take(&streaming, stream);
+    streaming.fetching.now_ms += LONG_AGO;
+    for (size_t i = 2; i <= STEPS; i++) {
+        take(&streaming, stream);
+        streaming_await_asked(&streaming, i + 2 + 4);
+        assert_int_equal(streaming_settle(&streaming), i + 2 + 4);
+        streaming.fetching.now_ms += LONG_AGO;
+    }
+    stream_unref(stream);
+    streaming_tear_down(&streaming);
+}
+
+/* A page tells ten: it is taken when these are. */
+static void keys_count_as_the_pages_that_tell_them(void **state)
+{
+    (void)state;
+    struct streaming streaming;
+    streaming_set_up(&streaming, 1, (struct fetching_options){0});
+    streaming_add(&streaming, 400, 100);
+    struct stream *stream = streaming_open_partitions(&streaming);
+    for (size_t page = 1; page <= STEPS; page++) {
+        for (int key = 0; key < 10; key++)
+            take(&streaming, stream);
+        if (page > 1)
+            streaming_await_asked(&streaming, page + 2);
+        assert_true(streaming_settle(&streaming) <= page + 2 + 4);
+        streaming.fetching.now_ms += LONG_AGO;
+    }
+    stream_unref(stream);
+    streaming_tear_down(&streaming);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_reader_that_takes_nothing_gets_little_ahead),
+        cmocka_unit_test(a_slow_reader_gets_little_ahead),
+        cmocka_unit_test(what_was_let_go_does_not_count_as_ahead),
+        cmocka_unit_test(keys_count_as_the_pages_that_tell_them),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

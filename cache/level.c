@@ -1,15 +1,5 @@
 #include "cache/level.h"
 
-#include <stdatomic.h>
-
-#define NAMES_MAX_BYTES ((size_t)256 << 20)
-
-struct name { /* of the key at `start`, up to the next one's */
-    size_t start;
-    uint64_t number;
-    bool is_prefix;
-};
-
 struct level {
     struct view *view;
     const struct directory *directory;
@@ -17,8 +7,8 @@ struct level {
     struct stream *stream; /* NULL: not asked yet, or not any more */
     int64_t used_ms;       /* the stream */
     int64_t asked_ms;
+    struct level_names *names; /* NULL: nothing is known yet; another's when it is complete */
     bool is_complete;
-    struct buffer keys, names; /* names: struct name */
 };
 
 int level_create(struct view *view, const struct directory *directory, struct level **ret)
@@ -28,8 +18,6 @@ int level_create(struct view *view, const struct directory *directory, struct le
         return -ENOMEM;
     level->view = view;
     level->directory = directory;
-    buffer_init(&level->keys, NAMES_MAX_BYTES);
-    buffer_init(&level->names, NAMES_MAX_BYTES);
     *ret = level;
     return 0;
 }
@@ -39,38 +27,17 @@ void level_destroy(struct level *level)
     if (!level)
         return;
     stream_unref(level->stream);
-    buffer_finish(&level->keys);
-    buffer_finish(&level->names);
+    level_names_unref(level->names);
     free(level);
 }
 
 void level_begin_anew(struct level *level, struct stamp began)
 {
     stream_unref(TAKE_PTR(level->stream));
-    buffer_clear(&level->keys);
-    buffer_clear(&level->names);
+    level_names_unref(TAKE_PTR(level->names));
     level->began = began;
     level->asked_ms = INT64_MAX;
     level->is_complete = false;
-}
-
-static size_t count(const struct level *level)
-{
-    return level->names.size / sizeof(struct name);
-}
-
-static struct name name_at(const struct level *level, size_t i)
-{
-    struct name name;
-    memcpy(&name, level->names.data + i * sizeof(name), sizeof(name));
-    return name;
-}
-
-static struct bytes key_at(const struct level *level, size_t i)
-{
-    size_t start = name_at(level, i).start;
-    size_t end = i + 1 < count(level) ? name_at(level, i + 1).start : level->keys.size;
-    return bytes_first(bytes_skip(buffer_bytes(&level->keys), start), end - start);
 }
 
 /* Where rows tell the names as well as keys would, they are read first. */
@@ -102,48 +69,49 @@ static int open_stream(struct level *level, struct caller *caller)
     return 0;
 }
 
+/* The last name that is known; false: none is. */
+static bool last_name(const struct level *level, struct level_name *ret)
+{
+    size_t count = level_names_count(level->names);
+    if (count > 0)
+        *ret = level_names_at(level->names, count - 1);
+    return count > 0;
+}
+
 /* What another stream told is not told again. */
 static bool is_told(const struct level *level, const struct scan_item *item)
 {
-    if (count(level) == 0)
-        return false;
-    size_t last = count(level) - 1;
-    return bytes_compare(item->key, key_at(level, last)) <= 0 ||
-           (name_at(level, last).is_prefix && bytes_start_with(item->key, key_at(level, last)));
+    struct level_name last;
+    return last_name(level, &last) && (bytes_compare(item->key, last.key) <= 0 ||
+                                       (last.is_prefix && bytes_start_with(item->key, last.key)));
 }
 
 /* Another stream told a part of it, before the directory grew: so it can be neither told nor not.
  */
 static bool is_torn(const struct level *level, const struct scan_item *item)
 {
-    if (count(level) == 0 || item->kind != SCAN_PREFIX)
+    struct level_name last;
+    if (item->kind != SCAN_PREFIX || !last_name(level, &last))
         return false;
-    size_t last = count(level) - 1;
-    bool is_same = name_at(level, last).is_prefix && bytes_equal(item->key, key_at(level, last));
-    return !is_same && bytes_start_with(key_at(level, last), item->key);
-}
-
-static int add(struct level *level, const struct scan_item *item)
-{
-    struct name name = {.start = level->keys.size,
-                        .number = atomic_fetch_add(&level->view->numbers, 1),
-                        .is_prefix = item->kind == SCAN_PREFIX};
-    int r = buffer_append(&level->keys, item->key);
-    if (r < 0)
-        return r;
-    r = buffer_append(&level->names, (struct bytes){(const char *)&name, sizeof(name)});
-    if (r < 0)
-        level->keys.size = name.start;
-    return r;
+    bool is_same = last.is_prefix && bytes_equal(item->key, last.key);
+    return !is_same && bytes_start_with(last.key, item->key);
 }
 
 static int keep(struct level *level, struct caller *caller, const struct scan_item *item)
 {
+    struct level_name name = {item->kind == SCAN_PREFIX, item->key};
     if (is_torn(level, item))
         return call_fail(&caller->call, -ESTALE, "the directory has changed while it was listed");
-    if (!is_told(level, item) && add(level, item) < 0)
+    if (!is_told(level, item) && level_names_append(level->names, name) < 0)
         return call_fail(&caller->call, -ENOMEM, "no memory for names");
     return 1;
+}
+
+static void complete(struct level *level)
+{
+    struct stamp asked = {level->asked_ms, level->began.order};
+    level->is_complete = true;
+    level_shelf_put(level->view->shelf, level->directory, asked, level->names);
 }
 
 /* One name more, if there is one. What could not be kept is to be taken again. */
@@ -160,7 +128,7 @@ static int take(struct level *level, struct caller *caller)
     level->asked_ms = MIN(level->asked_ms, stream_asked_ms(level->stream));
     level->used_ms = clock_now_ms(level->view->clock); /* however long it took */
     if (r == 0)
-        level->is_complete = true;
+        complete(level);
     if (r == 1)
         r = keep(level, caller, &item);
     if (r < 0)
@@ -168,16 +136,28 @@ static int take(struct level *level, struct caller *caller)
     return r;
 }
 
+/* Names that somebody listed already, or none yet. */
+static int begin(struct level *level, struct caller *caller)
+{
+    struct stamp since = view_listing_since(level->view, level->began);
+    level->names = level_shelf_find(level->view->shelf, level->directory, since, &level->asked_ms);
+    level->is_complete = level->names != NULL;
+    if (level->names || level_names_create(&level->names) == 0)
+        return 0;
+    return call_fail(&caller->call, -ENOMEM, "no memory for names");
+}
+
 int level_name(struct level *level, struct caller *caller, uint64_t index, struct level_name *ret)
 {
-    while (index >= count(level)) {
-        int r = level->is_complete ? 0 : take(level, caller);
+    int r = level->names ? 0 : begin(level, caller);
+    if (r < 0)
+        return r;
+    while (index >= level_names_count(level->names)) {
+        r = level->is_complete ? 0 : take(level, caller);
         if (r <= 0)
             return r;
     }
-    struct name name = name_at(level, index);
-    *ret = (struct level_name){
-        .is_prefix = name.is_prefix, .key = key_at(level, index), .number = name.number};
+    *ret = level_names_at(level->names, index);
     return 1;
 }
 

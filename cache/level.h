@@ -4,6 +4,7 @@
  * they share (cache/scan/scan_level). Keeps the names: they are few. One thread at a time; no lock;
  * blocks for what it waits for. */
 #include "cache/address.h"
+#include "cache/level_names.h"
 #include "cache/view.h"
 
 struct level;
@@ -14,11 +15,6 @@ void level_destroy(struct level *level); /* takes NULL */
 /* Forgets all names. */
 void level_begin_anew(struct level *level, struct stamp began);
 
-struct level_name {
-    bool is_prefix;
-    struct bytes key; /* until the next call */
-    uint64_t number;  /* st_ino; grows */
-};
 /* The name of this index, from 0: 1; 0: there is none; -errno with the reason in caller->call. */
 int level_name(struct level *level, struct caller *caller, uint64_t index, struct level_name *ret);
 int64_t level_asked_ms(const struct level *level); /* when the oldest of it was asked */

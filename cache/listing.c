@@ -4,6 +4,8 @@
 #include "cache/prefetch.h"
 #include "cache/view.h"
 
+#include <stdatomic.h>
+
 #define STARTS_MAX_BYTES ((size_t)64 << 20)
 #define BOOKMARK_SPACING 1000
 #define ANSWER_BYTES     ((size_t)32 << 20) /* to ask for at once, if rows are as large as before */
@@ -385,7 +387,7 @@ static int next_of_level(struct listing *listing, struct caller *caller, uint64_
     *ret = (struct listing_entry){.kind = name.is_prefix ? LISTING_PREFIX : LISTING_PARTITION,
                                   .key = name.key,
                                   .cookie = cookie + 1,
-                                  .number = name.number};
+                                  .number = atomic_fetch_add(&listing->view->numbers, 1)};
     view_set_valid(listing->view, caller, level_asked_ms(listing->level));
     return 1;
 }

@@ -37,6 +37,8 @@ int view_init(struct view *view, struct table_store *store, const struct clock *
         r = request_window_create(options->parallelism, &view->window);
     if (r == 0)
         r = worker_pool_create(shares, &view->workers);
+    if (r == 0)
+        r = level_shelf_create(&view->shelf);
     if (r < 0)
         return r;
     view->streams = (struct stream_source){.reader = view->reader,
@@ -55,6 +57,7 @@ void view_finish(struct view *view)
 {
     atomic_store(&view->is_closing, true);
     walks_destroy(view->walks);
+    level_shelf_destroy(view->shelf);
     worker_pool_destroy(view->workers);
     request_window_destroy(view->window);
     process_history_destroy(view->history);

@@ -3,6 +3,7 @@
 /* What an account and its listings share: the parts that answer questions, and how fresh an answer
  * must be. Read-only once it is made, but for the counters; any thread. */
 #include "cache/caller.h"
+#include "cache/level_shelf.h"
 #include "cache/read/walk.h"
 
 struct view {
@@ -13,6 +14,7 @@ struct view {
     struct request_window *window;
     struct worker_pool *workers;
     struct walks *walks;
+    struct level_shelf *shelf;
     struct stream_source streams;
     const struct clock *clock;
     int64_t ttl_ms;

@@ -17,6 +17,11 @@ void entry_attributes(const struct file_system *fs, const struct inode *inode, s
     }
 }
 
+double entry_attributes_sec(const struct inode *inode)
+{
+    return inode->place.kind == PLACE_CONTROL_FILE ? 0 : ATTRIBUTES_VALID_SEC;
+}
+
 int entry_make(struct file_system *fs, uint64_t parent, struct bytes name, struct place *place,
                const struct entity *entity, uint64_t number, int64_t valid_ms,
                struct fuse_entry_param *ret)
@@ -30,9 +35,9 @@ int entry_make(struct file_system *fs, uint64_t parent, struct bytes name, struc
         inode_table_enter(fs->inodes, parent, name, place, &version, number);
     if (!inode)
         return -ENOMEM;
-    double valid_sec = (double)valid_ms / 1000;
-    *ret = (struct fuse_entry_param){
-        .ino = inode->id, .attr_timeout = valid_sec, .entry_timeout = valid_sec};
+    *ret = (struct fuse_entry_param){.ino = inode->id,
+                                     .attr_timeout = entry_attributes_sec(inode),
+                                     .entry_timeout = (double)valid_ms / 1000};
     entry_attributes(fs, inode, &ret->attr);
     return 0;
 }

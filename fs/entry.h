@@ -10,5 +10,8 @@ int entry_make(struct file_system *fs, uint64_t parent, struct bytes name, struc
                const struct entity *entity, uint64_t number, int64_t valid_ms,
                struct fuse_entry_param *ret);
 void entry_attributes(const struct file_system *fs, const struct inode *inode, struct stat *ret);
+/* How long the kernel may keep them: a node is one version. It asks for the name's node again when
+ * the name's time is over. */
+double entry_attributes_sec(const struct inode *inode);
 
 #endif

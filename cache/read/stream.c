@@ -4,10 +4,12 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define AHEAD_FIRST  2               /* pages, for one who has taken more than one, */
-#define AHEAD_EACH   4               /* and so many more for each that was taken of late: */
-#define EPOCH_MS     ((int64_t)2000) /* in this stretch of time or the one before */
-#define NEAR_FETCHES 3               /* a position that takes more is somebody else's way */
+#define AHEAD_FIRST 2 /* pages, for one who has taken more than one, */
+#define AHEAD_EACH  4 /* and so many more for each that was taken of late: */
+#define EPOCH_MS                                                                                   \
+    ((int64_t)100)     /* in this stretch of time or the one before: less than a                   \
+                          ttl's worth is ahead, or it is too old when it is used */
+#define NEAR_FETCHES 3 /* a position that takes more is somebody else's way */
 
 struct stream {
     struct stream_source source;

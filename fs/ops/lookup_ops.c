@@ -143,7 +143,7 @@ void lookup_ops_getattr(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *in
         return;
     }
     entry_attributes(fs, inode, &stat);
-    (void)fuse_reply_attr(req, &stat, 1.0);
+    (void)fuse_reply_attr(req, &stat, entry_attributes_sec(inode));
 }
 
 void lookup_ops_statfs(fuse_req_t req, fuse_ino_t id)

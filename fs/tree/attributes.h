@@ -5,6 +5,8 @@
 
 #include <sys/stat.h>
 
+#define ATTRIBUTES_VALID_SEC 86400.0 /* of what does not change */
+
 struct attributes { /* the mount's, for every node */
     uid_t uid;
     gid_t gid;

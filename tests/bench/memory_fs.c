@@ -12,10 +12,8 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#define VALID_SEC 1.0 /* the usual ttl */
-#define DOT_ENTRIES                                                                                \
-    2 /* cookies of `.` and `..`; a child's is DOT_ENTRIES + the next one's index                  \
-       */
+#define VALID_SEC   1.0 /* the usual ttl */
+#define DOT_ENTRIES 2   /* cookies of `.` and `..`; a child's is that + the next one's index */
 
 struct memory_fs {
     struct memory_tree *tree;
@@ -58,7 +56,7 @@ static void stat_node(const struct memory_fs *fs, uint32_t index, struct stat *r
 static void make_entry(const struct memory_fs *fs, uint32_t node, struct fuse_entry_param *ret)
 {
     *ret = (struct fuse_entry_param){
-        .ino = id_of(node), .attr_timeout = VALID_SEC, .entry_timeout = VALID_SEC};
+        .ino = id_of(node), .attr_timeout = ATTRIBUTES_VALID_SEC, .entry_timeout = VALID_SEC};
     stat_node(fs, node, &ret->attr);
 }
 
@@ -98,7 +96,7 @@ static void get_attributes(fuse_req_t req, fuse_ino_t id, struct fuse_file_info 
     (void)info;
     struct stat stat;
     stat_node(fs_of(req), node_of(id), &stat);
-    (void)fuse_reply_attr(req, &stat, VALID_SEC);
+    (void)fuse_reply_attr(req, &stat, ATTRIBUTES_VALID_SEC);
 }
 
 struct packing { /* one reply */

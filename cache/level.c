@@ -1,12 +1,9 @@
 #include "cache/level.h"
 
-#include <stdatomic.h>
-
 #define NAMES_MAX_BYTES ((size_t)256 << 20)
 
 struct name { /* of the key at `start`, up to the next one's */
     size_t start;
-    uint64_t number;
     bool is_prefix;
 };
 
@@ -126,9 +123,7 @@ static bool is_torn(const struct level *level, const struct scan_item *item)
 
 static int add(struct level *level, const struct scan_item *item)
 {
-    struct name name = {.start = level->keys.size,
-                        .number = atomic_fetch_add(&level->view->numbers, 1),
-                        .is_prefix = item->kind == SCAN_PREFIX};
+    struct name name = {.start = level->keys.size, .is_prefix = item->kind == SCAN_PREFIX};
     int r = buffer_append(&level->keys, item->key);
     if (r < 0)
         return r;
@@ -177,8 +172,7 @@ int level_name(struct level *level, struct caller *caller, uint64_t index, struc
             return r;
     }
     struct name name = name_at(level, index);
-    *ret = (struct level_name){
-        .is_prefix = name.is_prefix, .key = key_at(level, index), .number = name.number};
+    *ret = (struct level_name){.is_prefix = name.is_prefix, .key = key_at(level, index)};
     return 1;
 }
 

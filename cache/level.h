@@ -17,7 +17,6 @@ void level_begin_anew(struct level *level, struct stamp began);
 struct level_name {
     bool is_prefix;
     struct bytes key; /* until the next call */
-    uint64_t number;  /* st_ino; grows */
 };
 /* The name of this index, from 0: 1; 0: there is none; -errno with the reason in caller->call. */
 int level_name(struct level *level, struct caller *caller, uint64_t index, struct level_name *ret);

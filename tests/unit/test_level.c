@@ -142,24 +142,6 @@ static void names_are_kept(void **state)
     tear_down(&setup);
 }
 
-static void numbers_grow_and_stay(void **state)
-{
-    (void)state;
-    struct setup setup;
-    uint64_t numbers[3];
-    set_up(&setup);
-    viewing_add(&setup.viewing, "a b c", 1);
-    for (uint64_t i = 0; i < 6; i++) {
-        struct level_name name;
-        assert_int_equal(level_name(setup.level, viewing_caller(&setup.viewing), i % 3, &name), 1);
-        if (i < 3)
-            numbers[i] = name.number;
-        assert_int_equal(name.number, numbers[i % 3]);
-        assert_true(i == 0 || i >= 3 || numbers[i] > numbers[i - 1]);
-    }
-    tear_down(&setup);
-}
-
 static void the_same_level_again_costs_nothing_within_ttl(void **state)
 {
     (void)state;
@@ -309,7 +291,6 @@ int main(void)
         cmocka_unit_test(many_are_listed_by_what_they_share),
         cmocka_unit_test(a_prefix_lists_what_starts_so),
         cmocka_unit_test(names_are_kept),
-        cmocka_unit_test(numbers_grow_and_stay),
         cmocka_unit_test(the_same_level_again_costs_nothing_within_ttl),
         cmocka_unit_test(begun_anew_it_sees_what_changed),
         cmocka_unit_test(a_failure_is_told_and_the_rest_comes),

@@ -2,8 +2,6 @@
 #include "cache/view.h"
 #include "client/text/metrics.h"
 
-#include <stdatomic.h>
-
 #define FIRST_ROWS 32 /* of a directory that is looked up: what most of them hold */
 
 struct account {
@@ -113,17 +111,8 @@ int account_find(struct account *account, struct caller *caller, struct address 
     return 0;
 }
 
-/* A table's name, or a partition: what is listed at its first row. A prefix begins there, too: with
- * one number for both, a walk would take them for a loop. */
-static bool is_whole(struct range range)
-{
-    struct bytes key = position_partition_key(range.lo);
-    return range.hi.size == key.size + 1 && bytes_start_with(range.hi, key) &&
-           position_row_key(range.lo).size == 0;
-}
-
 static int find_first(struct account *account, struct caller *caller, const char *table,
-                      struct range range, const char *absent, uint64_t *ret_number)
+                      struct range range, const char *absent)
 {
     struct question question = {.table = table,
                                 .range = range,
@@ -131,7 +120,6 @@ static int find_first(struct account *account, struct caller *caller, const char
                                 .keys_suffice = true};
     struct ahead ahead = {.top = FIRST_ROWS};
     struct seen seen = {0};
-    _Atomic uint64_t *numbers = &account->view.numbers;
     _cleanup_(page_unrefp) struct page *page = NULL;
     int r = view_walk(&account->view, caller, range, &question, &page);
     if (r >= 0)
@@ -140,46 +128,40 @@ static int find_first(struct account *account, struct caller *caller, const char
         return call_fail(&caller->call, -ENOENT, "%s", absent);
     if (r < 0)
         return r;
-    *ret_number =
-        is_whole(range) ? page_directory_number(seen.run.page, seen.run.begin, numbers) : 0;
     run_finish(&seen.run);
     return 0;
 }
 
-static int find_table(struct account *account, struct caller *caller, const char *table,
-                      uint64_t *ret_number)
+static int find_table(struct account *account, struct caller *caller, const char *table)
 {
     _cleanup_(buffer_finish) struct buffer end = {0};
     struct range name;
     if (point_range(bytes_of(table), &end, &name) < 0)
         return out_of_memory(caller);
-    return find_first(account, caller, NULL, name, "no such table", ret_number);
+    return find_first(account, caller, NULL, name, "no such table");
 }
 
 int account_find_directory(struct account *account, struct caller *caller,
-                           const struct directory *directory, uint64_t *ret_number)
+                           const struct directory *directory)
 {
     switch (directory->kind) {
     case DIRECTORY_TABLES: /* an account is always there */
-        *ret_number = account_number(account, NULL);
         return 0;
     case DIRECTORY_AUTO:
     case DIRECTORY_FLAT:
         if (directory_is_table(directory))
-            return find_table(account, caller, directory->table, ret_number);
+            return find_table(account, caller, directory->table);
         return find_first(account, caller, directory->table, directory->range,
-                          "no partition starts so", ret_number);
+                          "no partition starts so");
     case DIRECTORY_ENTITIES:
-        return find_first(account, caller, directory->table, directory->range, "no such partition",
-                          ret_number);
+        return find_first(account, caller, directory->table, directory->range, "no such partition");
     }
     return -ENOENT;
 }
 
 uint64_t account_number(struct account *account, const struct entity *entity)
 {
-    _Atomic uint64_t *numbers = &account->view.numbers;
-    return entity ? page_number(entity->page, entity->row, numbers) : atomic_fetch_add(numbers, 1);
+    return page_number(entity->page, entity->row, &account->view.numbers);
 }
 
 int account_list(struct account *account, const struct directory *directory, struct listing **ret)

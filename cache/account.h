@@ -26,11 +26,10 @@ void account_destroy(struct account *account); /* takes NULL; no listing may be 
 /* Says in caller->valid_ms how long its answer holds, that of -ENOENT too. */
 int account_find(struct account *account, struct caller *caller, struct address address,
                  struct entity *ret);
-/* Is there such a table, a partition with a row in `range`? 0 or -ENOENT; the same of valid_ms.
- * ret_number: st_ino, that of its listing; 0: none is known. */
+/* Is there such a table, a partition with a row in `range`? 0 or -ENOENT; the same of valid_ms. */
 int account_find_directory(struct account *account, struct caller *caller,
-                           const struct directory *directory, uint64_t *ret_number);
-/* st_ino; NULL: a new one */
+                           const struct directory *directory);
+/* st_ino: that of its listing, as long as its page is kept */
 uint64_t account_number(struct account *account, const struct entity *entity);
 int account_list(struct account *account, const struct directory *directory, struct listing **ret);
 struct failure_log *account_failures(struct account *account);

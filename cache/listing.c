@@ -4,8 +4,6 @@
 #include "cache/prefetch.h"
 #include "cache/view.h"
 
-#include <stdatomic.h>
-
 #define STARTS_MAX_BYTES ((size_t)64 << 20)
 #define BOOKMARK_SPACING 1000
 #define ANSWER_BYTES     ((size_t)32 << 20) /* to ask for at once, if rows are as large as before */
@@ -348,6 +346,14 @@ static int seek(struct listing *listing, const struct caller *caller, uint64_t c
     return window_stand(window, bookmark->cookie, buffer_bytes(&bookmark->position));
 }
 
+/* cp -r visits a directory in the order of d_ino; find, grep -r, rm -r and du (fts) do so in one of
+ * more than 10,000 names. In that of st_ino, hashes of partitions, they would read at random:
+ * measured, with 4 times the requests and with 100 times. */
+static uint64_t order_number(uint64_t cookie)
+{
+    return (uint64_t)1 << 63 | cookie;
+}
+
 static void describe(struct listing *listing, size_t i, struct listing_entry *ret)
 {
     static const enum listing_kind kinds[] = {[DIRECTORY_TABLES] = LISTING_TABLE,
@@ -358,11 +364,11 @@ static void describe(struct listing *listing, size_t i, struct listing_entry *re
     struct page *page = window->run.page;
     size_t row = window_row(window, i);
     struct bytes position = page_position(page, row);
-    *ret =
-        (struct listing_entry){.kind = kinds[listing->directory.kind],
-                               .key = position_partition_key(position),
-                               .cookie = window->first + i + 1,
-                               .number = page_directory_number(page, row, &listing->view->numbers)};
+    *ret = (struct listing_entry){.kind = kinds[listing->directory.kind],
+                                  .key = position_partition_key(position),
+                                  .cookie = window->first + i + 1};
+    if (listing->directory.kind != DIRECTORY_TABLES)
+        ret->number = order_number(ret->cookie);
     if (listing->directory.kind != DIRECTORY_ENTITIES)
         return;
     ret->key = position_row_key(position);
@@ -387,7 +393,7 @@ static int next_of_level(struct listing *listing, struct caller *caller, uint64_
     *ret = (struct listing_entry){.kind = name.is_prefix ? LISTING_PREFIX : LISTING_PARTITION,
                                   .key = name.key,
                                   .cookie = cookie + 1,
-                                  .number = atomic_fetch_add(&listing->view->numbers, 1)};
+                                  .number = order_number(cookie + 1)};
     view_set_valid(listing->view, caller, level_asked_ms(listing->level));
     return 1;
 }

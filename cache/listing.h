@@ -20,7 +20,9 @@ struct listing_entry {
     struct entity entity; /* of LISTING_ENTITY, whole, borrowed until the next call; no page:
                              nothing but its name is known */
     uint64_t cookie; /* grows from 1; names the place behind this entry for the listing's life */
-    uint64_t number; /* st_ino; grows along the listing */
+    /* For d_ino; grows along the listing. Of an entity its st_ino; of a partition or prefix a number
+     * that says the order alone, above every st_ino; of a table 0: its st_ino will do. */
+    uint64_t number;
 };
 
 struct view;

@@ -45,6 +45,13 @@ bool bytes_parse_unsigned(struct bytes bytes, uint64_t max, uint64_t *ret)
     return true;
 }
 
+uint64_t bytes_hash(uint64_t hash, struct bytes bytes)
+{
+    for (size_t i = 0; i < bytes.size; i++)
+        hash = (hash ^ (unsigned char)bytes.data[i]) * UINT64_C(1099511628211);
+    return hash;
+}
+
 int hex_digit_value(char digit)
 {
     char lower = (char)(digit | 0x20);

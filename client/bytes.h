@@ -21,6 +21,10 @@ const char *bytes_find(struct bytes bytes, struct bytes part); /* NULL: nowhere 
 struct bytes bytes_trim(struct bytes bytes);                   /* without blanks and tabs around */
 /* Decimal digits only; false for anything else, and above max. */
 bool bytes_parse_unsigned(struct bytes bytes, uint64_t max, uint64_t *ret);
+/* FNV-1a of 64 bits: goes on from `hash`, which is BYTES_HASH_START before the first. It spreads
+ * well; who chooses the bytes can make two meet. */
+#define BYTES_HASH_START UINT64_C(14695981039346656037)
+uint64_t bytes_hash(uint64_t hash, struct bytes bytes);
 int hex_digit_value(char digit); /* in either case; -1: no hexadecimal digit */
 
 /* The short ones are inline: so comparing with a literal is no call. */

@@ -118,21 +118,16 @@ size_t page_next_partition(const struct page *page, size_t row, size_t end)
     return lo;
 }
 
-uint64_t page_directory_number(struct page *page, size_t row, _Atomic uint64_t *counter)
+uint64_t page_number(struct page *page, size_t row, _Atomic uint64_t *counter)
 {
     uint64_t first = atomic_load(&page->first_number);
     if (first == 0) {
-        uint64_t block = atomic_fetch_add(counter, 2 * page->rows);
+        uint64_t block = atomic_fetch_add(counter, page->rows);
         /* of two threads one wins; the other's block stays unused, first holds the winner's */
         if (atomic_compare_exchange_strong(&page->first_number, &first, block))
             first = block;
     }
-    return first + 2 * row;
-}
-
-uint64_t page_number(struct page *page, size_t row, _Atomic uint64_t *counter)
-{
-    return page_directory_number(page, row, counter) + 1;
+    return first + row;
 }
 
 void entity_finish(struct entity *entity)

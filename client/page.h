@@ -34,10 +34,9 @@ int64_t page_timestamp(const struct page *page, size_t row);      /* 100 ns sinc
 size_t page_seek(const struct page *page, struct bytes position); /* first row at or after it */
 /* The first row of [row + 1, end) that is not in the partition that `row` is in; else `end`. */
 size_t page_next_partition(const struct page *page, size_t row, size_t end);
-/* The row's inode number, and that of the directory which begins at the row. The first call takes a
- * block of numbers, two a row, from the atomic counter; they grow along the page. */
+/* The row's inode number. The first call takes a block of numbers, one a row, from the atomic
+ * counter: they grow along the page. */
 uint64_t page_number(struct page *page, size_t row, _Atomic uint64_t *counter);
-uint64_t page_directory_number(struct page *page, size_t row, _Atomic uint64_t *counter);
 
 void entity_finish(struct entity *entity); /* lets its page go; takes an empty one */
 /* The entity in a page of its own, so that who keeps it keeps no more. -ENOMEM. */

@@ -23,14 +23,12 @@ double entry_attributes_sec(const struct inode *inode)
 }
 
 int entry_make(struct file_system *fs, uint64_t parent, struct bytes name, struct place *place,
-               const struct entity *entity, uint64_t number, int64_t valid_ms,
-               struct fuse_entry_param *ret)
+               const struct entity *entity, int64_t valid_ms, struct fuse_entry_param *ret)
 {
     struct version version = {0};
     if (entity)
         version = version_of_entity(entity);
-    if (number == 0)
-        number = account_number(fs->account, entity);
+    uint64_t number = entity ? account_number(fs->account, entity) : place_number(place);
     const struct inode *inode =
         inode_table_enter(fs->inodes, parent, name, place, &version, number);
     if (!inode)

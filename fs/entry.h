@@ -4,11 +4,9 @@
 #include "fs/request.h"
 
 /* Counts one more lookup of `name` in `parent`, with *place (taken), and fills *ret. `entity` NULL:
- * a directory or a control file. `number`: st_ino where the name had no node; 0: a new one. 0 or
- * -ENOMEM. */
+ * a directory or a control file. 0 or -ENOMEM. */
 int entry_make(struct file_system *fs, uint64_t parent, struct bytes name, struct place *place,
-               const struct entity *entity, uint64_t number, int64_t valid_ms,
-               struct fuse_entry_param *ret);
+               const struct entity *entity, int64_t valid_ms, struct fuse_entry_param *ret);
 void entry_attributes(const struct file_system *fs, const struct inode *inode, struct stat *ret);
 /* How long the kernel may keep them: a node is one version. It asks for the name's node again when
  * the name's time is over. */

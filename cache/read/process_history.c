@@ -406,13 +406,10 @@ static bool leads_to(const char *table, struct bytes position, const struct regi
 
 static uint64_t hash_name(const char *table, struct bytes position)
 {
-    uint64_t hash = 14695981039346656037U; /* FNV-1a */
-    for (; table && *table; table++)
-        hash = (hash ^ (unsigned char)*table) * 1099511628211U;
-    hash = (hash ^ (table != NULL)) * 1099511628211U;
-    for (size_t i = 0; i < position.size; i++)
-        hash = (hash ^ (unsigned char)position.data[i]) * 1099511628211U;
-    return hash | 1;
+    uint64_t hash = BYTES_HASH_START;
+    if (table) /* with its NUL, which no name of a table has */
+        hash = bytes_hash(hash, (struct bytes){table, strlen(table) + 1});
+    return bytes_hash(hash, position) | 1;
 }
 
 /* Notes the question. True for a few names again and again; with them, what leads to the last is

@@ -86,13 +86,21 @@ static void pack_dots(struct packing *packing, off_t cookie)
     }
 }
 
-/* READDIRPLUS: the entry's node is entered first; given back when it did not fit. */
+/* The d_ino of an entry of READDIRPLUS, which libfuse makes its st_ino. */
+static void set_number(char *entry, uint64_t number)
+{
+    memcpy(entry + offsetof(struct fuse_direntplus, dirent.ino), &number, sizeof(number));
+}
+
+/* READDIRPLUS: the entry's node is entered first; given back when it did not fit. `number`: d_ino
+ * where it is not st_ino; else 0. */
 static int pack_entered(struct packing *packing, const char *name, struct place *place,
                         const struct entity *entity, uint64_t number, uint64_t cookie)
 {
     struct file_system *fs = packing->handle->fs;
+    char *end = packing->data + packing->used;
     struct fuse_entry_param entry;
-    int r = entry_make(fs, packing->handle->directory->id, bytes_of(name), place, entity, number,
+    int r = entry_make(fs, packing->handle->directory->id, bytes_of(name), place, entity,
                        packing->request->caller.valid_ms, &entry);
     if (r < 0)
         return r;
@@ -101,22 +109,16 @@ static int pack_entered(struct packing *packing, const char *name, struct place 
         inode_table_forget(fs->inodes, entry.ino, 1);
     else
         packing->entered[packing->entered_count++] = entry.ino;
+    if (!packing->is_full && number != 0)
+        set_number(end, number);
     return 0;
 }
 
-static uint64_t number_of(const struct packing *packing, const char *name, uint64_t listed)
-{
-    uint64_t number = inode_table_number(packing->handle->fs->inodes,
-                                         packing->handle->directory->id, bytes_of(name));
-    return number != 0 ? number : listed;
-}
-
 /* READDIR: a name, a number and a type are all that is asked for. */
-static void pack_plain(struct packing *packing, const char *name, mode_t type, uint64_t listed,
+static void pack_plain(struct packing *packing, const char *name, mode_t type, uint64_t number,
                        uint64_t cookie)
 {
-    struct fuse_entry_param entry = {
-        .attr = {.st_ino = number_of(packing, name, listed), .st_mode = type}};
+    struct fuse_entry_param entry = {.attr = {.st_ino = number, .st_mode = type}};
     pack(packing, name, &entry, cookie);
 }
 
@@ -145,26 +147,53 @@ static int make_place(const struct place *parent, const struct listing_entry *li
     return r == -ENOENT ? -EPROTO : r;
 }
 
-static int pack_listed(struct packing *packing, const struct listing_entry *listed)
+/* d_ino where no node is made. The kernel may know an entity by an older number than its page has
+ * now. */
+static int find_number(const struct packing *packing, const char *name,
+                       const struct listing_entry *listed, uint64_t *ret)
+{
+    const struct inode *directory = packing->handle->directory;
+    _cleanup_(place_finish) struct place place = {0};
+    uint64_t number = 0;
+    if (listed->kind == LISTING_ENTITY)
+        number = inode_table_number(packing->handle->fs->inodes, directory->id, bytes_of(name));
+    if (number == 0)
+        number = listed->number;
+    int r = number == 0 ? make_place(&directory->place, listed, &place) : 0;
+    if (r < 0)
+        return r;
+    *ret = number != 0 ? number : place_number(&place);
+    return 0;
+}
+
+static int pack_node(struct packing *packing, const char *name, const struct listing_entry *listed)
 {
     bool is_entity = listed->kind == LISTING_ENTITY;
-    uint64_t cookie = DOT_ENTRIES + listed->cookie;
     _cleanup_(place_finish) struct place place = {0};
+    int r = make_place(&packing->handle->directory->place, listed, &place);
+    if (r < 0)
+        return r;
+    return pack_entered(packing, name, &place, is_entity ? &listed->entity : NULL,
+                        is_entity ? 0 : listed->number, DOT_ENTRIES + listed->cookie);
+}
+
+static int pack_listed(struct packing *packing, const struct listing_entry *listed)
+{
     _cleanup_(buffer_finish) struct buffer buffer;
     buffer_init(&buffer, NAME_MAX_BYTES);
     int r = append_name(&buffer, listed);
     const char *name = r == 0 ? buffer_string(&buffer) : NULL;
     if (!name)
         return r < 0 ? r : -ENOMEM;
-    if (!packing->is_plus) {
-        pack_plain(packing, name, is_entity ? S_IFREG : S_IFDIR, listed->number, cookie);
-        return 0;
-    }
-    r = make_place(&packing->handle->directory->place, listed, &place);
+    if (packing->is_plus)
+        return pack_node(packing, name, listed);
+    uint64_t number;
+    r = find_number(packing, name, listed, &number);
     if (r < 0)
         return r;
-    return pack_entered(packing, name, &place, is_entity ? &listed->entity : NULL, listed->number,
-                        cookie);
+    pack_plain(packing, name, listed->kind == LISTING_ENTITY ? S_IFREG : S_IFDIR, number,
+               DOT_ENTRIES + listed->cookie);
+    return 0;
 }
 
 static int pack_listing(struct packing *packing, uint64_t cookie)
@@ -185,20 +214,16 @@ static int pack_listing(struct packing *packing, uint64_t cookie)
 
 static int pack_control(struct packing *packing, uint64_t cookie)
 {
-    struct file_system *fs = packing->handle->fs;
     packing->request->caller.valid_ms = 1000;
     for (; cookie < CONTROL_FILES && !packing->is_full; cookie++) {
         const char *name = control_file_names[cookie];
-        uint64_t number = account_number(fs->account, NULL);
         uint64_t next = DOT_ENTRIES + cookie + 1;
-        if (!packing->is_plus) {
-            pack_plain(packing, name, S_IFREG, number, next);
-            continue;
-        }
         struct place place;
         int r = place_child(&packing->handle->directory->place, bytes_of(name), &place);
-        if (r == 0)
-            r = pack_entered(packing, name, &place, NULL, number, next);
+        if (r == 0 && packing->is_plus)
+            r = pack_entered(packing, name, &place, NULL, 0, next);
+        else if (r == 0)
+            pack_plain(packing, name, S_IFREG, place_number(&place), next);
         place_finish(&place);
         if (r < 0)
             return r;

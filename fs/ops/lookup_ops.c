@@ -9,7 +9,7 @@
 /* Of the keys that start like a cut name, the one that it is the name of: its place, and its entity
  * if it is one. */
 static int find_cut(struct request *request, const struct inode *parent, struct bytes name,
-                    struct place *place, struct entity *ret, uint64_t *ret_number)
+                    struct place *place, struct entity *ret)
 {
     enum name_kind kind =
         place->directory_kind == DIRECTORY_ENTITIES ? NAME_ENTITY : NAME_PARTITION;
@@ -28,14 +28,13 @@ static int find_cut(struct request *request, const struct inode *parent, struct 
         return r;
     if (entry.entity.page)
         *ret = (struct entity){page_ref(entry.entity.page), entry.entity.row};
-    *ret_number = entry.number;
     place_finish(place);
     return place_of_key(&parent->place, entry.key, place);
 }
 
-/* Asks the account whether the place is there; an entity comes along, a directory's number, too. */
+/* Asks the account whether the place is there; an entity comes along. */
 static int find(struct request *request, const struct inode *parent, struct bytes name,
-                struct place *place, struct entity *ret, uint64_t *ret_number)
+                struct place *place, struct entity *ret)
 {
     struct file_system *fs = request->fs;
     if (place->is_given) {
@@ -46,11 +45,11 @@ static int find(struct request *request, const struct inode *parent, struct byte
     if (r < 0)
         return r;
     if (place->is_cut)
-        return find_cut(request, parent, name, place, ret, ret_number);
+        return find_cut(request, parent, name, place, ret);
     if (place->kind == PLACE_ENTITY)
         return account_find(fs->account, &request->caller, place_address(place), ret);
     struct directory directory = place_directory(place);
-    return account_find_directory(fs->account, &request->caller, &directory, ret_number);
+    return account_find_directory(fs->account, &request->caller, &directory);
 }
 
 static int look_up(struct request *request, const struct inode *parent, struct bytes name,
@@ -62,11 +61,10 @@ static int look_up(struct request *request, const struct inode *parent, struct b
         request->caller.valid_ms = INT32_MAX; /* a name that is never there */
         return r;
     }
-    uint64_t number = 0;
-    r = find(request, parent, name, place, &entity, &number);
+    r = find(request, parent, name, place, &entity);
     if (r < 0)
         return r;
-    r = entry_make(request->fs, parent->id, name, place, entity.page ? &entity : NULL, number,
+    r = entry_make(request->fs, parent->id, name, place, entity.page ? &entity : NULL,
                    request->caller.valid_ms, ret);
     if (r < 0)
         return call_fail(&request->caller.call, r, "out of memory");

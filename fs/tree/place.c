@@ -273,3 +273,14 @@ struct address place_address(const struct place *place)
 {
     return (struct address){.table = place_table(place), .position = place_range(place).lo};
 }
+
+uint64_t place_number(const struct place *place)
+{
+    const uint32_t shape[] = {place->kind,         place->directory_kind, place->is_given,
+                              place->control_file, place->table_size,     place->lo_size};
+    struct bytes text = {place->text, (size_t)place->table_size + place->lo_size + place->hi_size};
+    uint64_t hash =
+        bytes_hash(BYTES_HASH_START, (struct bytes){(const char *)shape, sizeof(shape)});
+    hash = bytes_hash(hash, text);
+    return PLACE_NUMBER_MIN | ((hash ^ hash >> 62) & (PLACE_NUMBER_MIN - 1));
+}

@@ -48,4 +48,10 @@ int place_of_prefix(const struct place *parent, struct bytes prefix, struct plac
 struct directory place_directory(const struct place *place);
 struct address place_address(const struct place *place);
 
+/* st_ino of what is no entity: a hash of what the place shows, so the same for every spelling of a
+ * path and in every mount. 62 bits, between PLACE_NUMBER_MIN and twice that: never the root's, nor
+ * one of those that count up. */
+#define PLACE_NUMBER_MIN ((uint64_t)1 << 62)
+uint64_t place_number(const struct place *place);
+
 #endif

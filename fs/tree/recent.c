@@ -118,10 +118,7 @@ void recent_opened(struct recent *recent, pid_t thread)
 
 static uint64_t hash_name(uint64_t parent, struct bytes name)
 {
-    uint64_t hash = 14695981039346656037U ^ parent; /* FNV-1a */
-    for (size_t i = 0; i < name.size; i++)
-        hash = (hash ^ (unsigned char)name.data[i]) * 1099511628211U;
-    return hash;
+    return bytes_hash(BYTES_HASH_START ^ parent, name);
 }
 
 void recent_failed(struct recent *recent, pid_t thread, uint64_t parent, struct bytes name,

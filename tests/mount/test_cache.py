@@ -360,9 +360,7 @@ def test_a_listing_makes_no_nodes_behind_its_first_buffer(patient):
 
 
 @pytest.mark.sanitized
-@pytest.mark.parametrize(
-    "directory", [".", "items/.flat", "regions", "events/all", "regions/region-3"]
-)
+@pytest.mark.parametrize("directory", ["events/all", "regions/region-3"])
 @pytest.mark.parametrize("is_looked_up", [False, True])
 def test_inode_numbers_grow_along_a_listing(patient, directory, is_looked_up):
     if is_looked_up:

@@ -162,15 +162,81 @@ def test_any_fanout(mounts, fanout):
 
 
 @pytest.mark.sanitized
-def test_names_are_in_the_order_of_keys_and_numbers_grow(mount):
+def test_names_are_in_the_order_of_keys(mount):
     """A prefix stands where its first key does."""
     for table in WALKED:
         keys = sorted({key for key, _ in TABLES[table]}, key=utf16_order)
         with os.scandir(mount / table) as entries:
-            listed = [(entry.name, entry.inode()) for entry in entries]
-        assert [name for name, _ in listed] == list(level_of(keys, FANOUT))
-        numbers = [number for _, number in listed]
-        assert numbers == sorted(set(numbers))
+            assert [entry.name for entry in entries] == list(level_of(keys, FANOUT))
+
+
+def numbers_of(directory):
+    """{name: (as it is listed, as it is looked up)}"""
+    with os.scandir(directory) as entries:
+        listed = {entry.name: entry.inode() for entry in entries}
+    return {name: (number, os.stat(directory / name).st_ino) for name, number in listed.items()}
+
+
+@pytest.mark.parametrize("layout", ["auto", "flat"])
+def test_a_directory_has_its_number_in_every_mount(mounts, layout):
+    def of(mount):
+        return {
+            path: os.stat(mount / path).st_ino
+            for path in (
+                "random1",
+                "random1/.flat",
+                "random1/ab+",
+                "random1/a",
+                "rows/p",
+                "rows/p/a+",
+                "thousand/customer_000999",
+                ".tablefuse",
+                ".tablefuse/stats",
+            )
+            if os.path.exists(mount / path)
+        }
+
+    numbers = of(mounts(f"layout={layout}"))
+    assert len(set(numbers.values())) == len(numbers) >= 7
+    assert of(mounts(f"layout={layout}")) == numbers
+
+
+def test_one_directory_has_one_number_however_it_is_spelled(mount):
+    for spellings in (
+        (
+            "thousand/customer_000001",
+            "thousand/.flat/customer_000001",
+            "thousand/c+/customer_000001",
+        ),
+        ("thousand/customer_00000+", "thousand/c+/cus+/customer_00000+"),
+        ("rows/p/ab+", "rows/p/a+/ab+", "rows/.flat/p/ab+"),
+    ):
+        assert len({os.stat(mount / path).st_ino for path in spellings}) == 1
+
+
+@pytest.mark.sanitized
+@pytest.mark.parametrize("options", [[f"fanout={FANOUT}"], ["fanout=1000"], ["layout=flat"]])
+def test_partitions_are_listed_by_numbers_of_their_order(mounts, options):
+    """cp -r visits them so, and find where there are many: they are to meet keys in their order."""
+    mount = mounts("ttl=600", *options)
+    for _ in range(2):  # the second time the kernel knows them all
+        for directory in ("thousand", "thousand/.flat", "random1"):
+            numbers = numbers_of(mount / directory)
+            listed, found = zip(*numbers.values())
+            assert list(listed) == sorted(set(listed)), directory
+            assert set(found).isdisjoint(listed) and len(set(found)) == len(numbers)
+
+
+@pytest.mark.sanitized
+@pytest.mark.parametrize("cache", ["cache_size=1M", "cache_size=64M"])
+def test_directories_keep_their_numbers_when_all_is_forgotten(mounts, cache):
+    mount = mounts(cache, "fanout=1000")
+    directories = ["thousand", "random1/a+", "random1", "."]
+    before = [numbers_of(mount / directory) for directory in directories]
+    assert all(listed == found for listed, found in before[-1].values()), "of tables"
+    run("find", mount.point, "-name", "none")
+    mount.make_kernel_forget()
+    assert [numbers_of(mount / directory) for directory in directories] == before
 
 
 def test_no_two_nodes_have_one_number(mount):

@@ -157,8 +157,7 @@ static inline void assert_row_found(struct setup *setup, const char *partition, 
 static inline void assert_directory_found(struct setup *setup, const struct directory *directory,
                                           int expected)
 {
-    uint64_t number;
-    int r = account_find_directory(setup->account, caller_of(setup), directory, &number);
+    int r = account_find_directory(setup->account, caller_of(setup), directory);
     assert_int_equal(r, expected);
     assert_int_equal(setup->caller.call.failure.error, expected);
 }

@@ -70,6 +70,17 @@ static void hexadecimal_digits_have_values(void **state)
     }
 }
 
+static void a_hash_goes_on(void **state)
+{
+    (void)state;
+    uint64_t whole = bytes_hash(BYTES_HASH_START, B("foobar"));
+    assert_true(whole == 0x85944171f73967e8U); /* of the function's published vectors */
+    assert_true(bytes_hash(bytes_hash(BYTES_HASH_START, B("foo")), B("bar")) == whole);
+    assert_true(bytes_hash(whole, (struct bytes){0}) == whole);
+    assert_true(bytes_hash(BYTES_HASH_START, B("\xff\0")) !=
+                bytes_hash(BYTES_HASH_START, B("\xff")));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -78,6 +89,7 @@ int main(void)
         cmocka_unit_test(a_buffer_keeps_to_its_maximum_and_its_error_sticks),
         cmocka_unit_test(trim_and_find),
         cmocka_unit_test(hexadecimal_digits_have_values),
+        cmocka_unit_test(a_hash_goes_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,6 +26,36 @@ static void rows_come_a_page_a_request_and_opening_is_free(void **state)
     tear_down(&setup);
 }
 
+/* Of a table of three partitions, or of all tables. */
+static void assert_numbers(const struct directory *directory, int fanout, bool are_of_order)
+{
+    struct setup setup;
+    struct listing_entry entry = {0};
+    uint64_t number = UINT64_C(1) << 63;
+    set_up(&setup, (struct setup_options){.fanout = fanout});
+    memory_store_add_table(setup.memory, "t");
+    for (char key[] = "a"; key[0] <= 'c'; key[0]++)
+        add_rows(&setup, key, 2);
+    struct listing *listing = open_listing(&setup, directory);
+    while (next_entry(&setup, listing, entry.cookie, true, &entry) == 1) {
+        assert_true(are_of_order ? entry.number > number : entry.number == 0);
+        number = entry.number;
+    }
+    assert_int_equal(entry.cookie, are_of_order ? 3 : 1);
+    listing_close(listing);
+    tear_down(&setup);
+}
+
+static void numbers_of_partitions_say_their_order(void **state)
+{
+    (void)state;
+    static const struct directory level = {DIRECTORY_AUTO, "t", {B(""), B(POSITION_END)}};
+    assert_numbers(&level, 2, true); /* prefixes */
+    assert_numbers(&level, 3, true);
+    assert_numbers(PARTITIONS_OF("t"), 3, true);
+    assert_numbers(TABLES, 3, false);
+}
+
 static void what_is_empty_is_known_to_be(void **state)
 {
     (void)state;
@@ -396,6 +426,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_come_a_page_a_request_and_opening_is_free),
+        cmocka_unit_test(numbers_of_partitions_say_their_order),
         cmocka_unit_test(what_is_empty_is_known_to_be),
         cmocka_unit_test(seeking_back_reads_from_a_bookmark),
         cmocka_unit_test(rewinding_asks_anew_after_a_ttl),

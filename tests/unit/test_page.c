@@ -97,9 +97,8 @@ static void numbers_are_one_block_whoever_asks_first(void **state)
     for (size_t i = 1; i < 8; i++)
         assert_ptr_equal(numbers[i], numbers[0]);
     uint64_t first = page_number(page, 0, &counter);
-    assert_int_equal((uintptr_t)numbers[0], first + 14);
-    assert_int_equal(page_directory_number(page, 7, &counter), first + 13); /* before its row */
-    assert_true(page_directory_number(other, 0, &counter) >= first + 19);
+    assert_int_equal((uintptr_t)numbers[0], first + 7);
+    assert_true(page_number(other, 0, &counter) >= first + 10);
     page_unref(page);
     page_unref(other);
 }

@@ -18,8 +18,10 @@ struct level_name {
     bool is_prefix;
     struct bytes key; /* until the next call */
 };
-/* The name of this index, from 0: 1; 0: there is none; -errno with the reason in caller->call. */
-int level_name(struct level *level, struct caller *caller, uint64_t index, struct level_name *ret);
+/* The name of this index, from 0: 1; 0: there is none; -EAGAIN: it may not be waited for, and would
+ * be; -errno with the reason in caller->call. */
+int level_name(struct level *level, struct caller *caller, uint64_t index, bool may_wait,
+               struct level_name *ret);
 int64_t level_asked_ms(const struct level *level); /* when the oldest of it was asked */
 
 DEFINE_CLEANUP(struct level *, level_destroy);

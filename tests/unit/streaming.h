@@ -135,7 +135,7 @@ static inline struct stream *streaming_open_level(struct streaming *streaming, i
 static inline int streaming_next(struct streaming *streaming, struct stream *stream,
                                  struct scan_item *ret)
 {
-    int r = stream_next(stream, streaming_caller(streaming), ret);
+    int r = stream_next(stream, streaming_caller(streaming), true, ret);
     assert_int_equal(streaming->caller.call.failure.error, MIN(r, 0));
     return r;
 }

@@ -280,7 +280,7 @@ static void look_in_vain(struct streaming *streaming, struct stream *stream)
     struct scan_item item;
     struct caller *caller = streaming_caller(streaming);
     caller->call.is_cancelled = is_cancelled;
-    assert_int_equal(stream_next(stream, caller, &item), -EINTR);
+    assert_int_equal(stream_next(stream, caller, true, &item), -EINTR);
     assert_int_equal(caller->call.failure.error, -EINTR);
 }
 
@@ -300,6 +300,43 @@ static void a_reader_that_is_interrupted_may_come_back(void **state)
     stream_unref(stream);
     streaming_stop(&streaming);
     assert_true(streaming_asked(&streaming) <= 4); /* none was asked twice */
+    streaming_tear_down(&streaming);
+}
+
+static int next_now(struct streaming *streaming, struct stream *stream, struct scan_item *ret)
+{
+    int r = stream_next(stream, streaming_caller(streaming), false, ret);
+    assert_int_equal(streaming->caller.call.failure.error, r == -EAGAIN ? 0 : MIN(r, 0));
+    return r;
+}
+
+/* What it does not wait for is asked all the same. */
+static void who_may_not_wait_takes_what_is_there(void **state)
+{
+    (void)state;
+    struct streaming streaming;
+    struct scan_item item;
+    size_t rows = 0;
+    int r;
+    streaming_set_up(&streaming, 4,
+                     (struct fetching_options){.faults = "fail=query:3:403:AuthorizationFailure"});
+    fetching_add_rows(&streaming.fetching, "p", 5000);
+    gate_store_let(streaming.fetching.store, 0);
+    struct stream *stream = streaming_open_rows(&streaming);
+    assert_int_equal(next_now(&streaming, stream, &item), -EAGAIN);
+    streaming_await_asked(&streaming, 1);
+    assert_int_equal(next_now(&streaming, stream, &item), -EAGAIN);
+    gate_store_let(streaming.fetching.store, GATE_OPEN);
+    while ((r = next_now(&streaming, stream, &item)) != 0) {
+        assert_true(r == 1 || r == -EAGAIN || r == -EACCES);
+        if (r == -EAGAIN)
+            (void)streaming_settle(&streaming);
+        rows += r == 1 ? item.rows.end - item.rows.begin : 0;
+        if (r == 1)
+            run_finish(&item.rows);
+    }
+    assert_int_equal(rows, 5000);
+    stream_unref(stream);
     streaming_tear_down(&streaming);
 }
 
@@ -324,7 +361,7 @@ static void a_reader_waits_until_its_deadline(void **state)
                                        .is_cancelled = turn_1_s,
                                        .context = &streaming},
                               .patience_ms = 1000};
-    assert_int_equal(stream_next(stream, caller, &item), -ETIMEDOUT);
+    assert_int_equal(stream_next(stream, caller, true, &item), -ETIMEDOUT);
     assert_string_equal(caller->call.failure.message, "no answer in time");
     gate_store_let(streaming.fetching.store, GATE_OPEN); /* the request had more of it */
     assert_int_equal(take_all_rows(&streaming, stream), 2500);
@@ -347,7 +384,7 @@ static void an_answer_puts_the_deadline_off(void **state)
                                  .is_cancelled = streaming_let_next,
                                  .context = &(struct streaming_toll){.streaming = &streaming}},
                         .patience_ms = 1000};
-    assert_int_equal(stream_next(stream, caller, &item), 1);
+    assert_int_equal(stream_next(stream, caller, true, &item), 1);
     assert_int_equal(item.kind, SCAN_PREFIX);
     assert_true(streaming_asked(&streaming) > 3);
     stream_unref(stream);
@@ -541,6 +578,7 @@ int main(void)
         cmocka_unit_test(with_many_failures_nothing_is_lost),
         cmocka_unit_test(each_call_tells_a_failure_that_lasts),
         cmocka_unit_test(a_reader_that_is_interrupted_may_come_back),
+        cmocka_unit_test(who_may_not_wait_takes_what_is_there),
         cmocka_unit_test(a_reader_waits_until_its_deadline),
         cmocka_unit_test(an_answer_puts_the_deadline_off),
         cmocka_unit_test(who_leaves_waits_for_nobody),

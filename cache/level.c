@@ -115,16 +115,20 @@ static void complete(struct level *level)
 }
 
 /* One name more, if there is one. What could not be kept is to be taken again. */
-static int take(struct level *level, struct caller *caller)
+static int take(struct level *level, struct caller *caller, bool may_wait)
 {
     int64_t now_ms = clock_now_ms(level->view->clock);
     if (level->stream && now_ms - level->used_ms > PROCESS_HISTORY_KEPT_MS) /* a slow reader */
         stream_unref(TAKE_PTR(level->stream));
+    if (!level->stream && !may_wait)
+        return -EAGAIN;
     int r = level->stream ? 0 : open_stream(level, caller);
     if (r < 0)
         return r;
     struct scan_item item;
-    r = stream_next(level->stream, caller, &item);
+    r = stream_next(level->stream, caller, may_wait, &item);
+    if (r == -EAGAIN)
+        return r;
     level->asked_ms = MIN(level->asked_ms, stream_asked_ms(level->stream));
     level->used_ms = clock_now_ms(level->view->clock); /* however long it took */
     if (r == 0)
@@ -147,13 +151,14 @@ static int begin(struct level *level, struct caller *caller)
     return call_fail(&caller->call, -ENOMEM, "no memory for names");
 }
 
-int level_name(struct level *level, struct caller *caller, uint64_t index, struct level_name *ret)
+int level_name(struct level *level, struct caller *caller, uint64_t index, bool may_wait,
+               struct level_name *ret)
 {
     int r = level->names ? 0 : begin(level, caller);
     if (r < 0)
         return r;
     while (index >= level_names_count(level->names)) {
-        r = level->is_complete ? 0 : take(level, caller);
+        r = level->is_complete ? 0 : take(level, caller, may_wait);
         if (r <= 0)
             return r;
     }

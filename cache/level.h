@@ -15,8 +15,10 @@ void level_destroy(struct level *level); /* takes NULL */
 /* Forgets all names. */
 void level_begin_anew(struct level *level, struct stamp began);
 
-/* The name of this index, from 0: 1; 0: there is none; -errno with the reason in caller->call. */
-int level_name(struct level *level, struct caller *caller, uint64_t index, struct level_name *ret);
+/* The name of this index, from 0: 1; 0: there is none; -EAGAIN: it may not be waited for, and would
+ * be; -errno with the reason in caller->call. */
+int level_name(struct level *level, struct caller *caller, uint64_t index, bool may_wait,
+               struct level_name *ret);
 int64_t level_asked_ms(const struct level *level); /* when the oldest of it was asked */
 
 DEFINE_CLEANUP(struct level *, level_destroy);

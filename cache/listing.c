@@ -247,15 +247,32 @@ static enum prefetch_kind choose_prefetch(const struct listing *listing, bool na
     return names_suffice && is_long(listing) ? PREFETCH_KEYS : PREFETCH_ROWS;
 }
 
+/* What follows the window. */
+static struct question next_question(const struct listing *listing, bool names_suffice)
+{
+    return (struct question){
+        .table = listing->table,
+        .range = {buffer_bytes(&listing->window.end), buffer_bytes(&listing->hi)},
+        .since = view_listing_since(listing->view, listing->began),
+        .keys_suffice = names_suffice || listing->directory.kind != DIRECTORY_ENTITIES};
+}
+
+/* Is the window's next not known yet? 1, 0, -ENOMEM. */
+static int would_wait(const struct listing *listing, bool names_suffice)
+{
+    struct question question = next_question(listing, names_suffice);
+    _cleanup_(buffer_finish) struct buffer until;
+    buffer_init(&until, POSITION_MAX_BYTES);
+    return range_is_empty(question.range)
+               ? 0
+               : overlay_misses(listing->view->overlay, &question, &until);
+}
+
 static int ask(struct listing *listing, struct caller *caller, bool names_suffice, struct seen *ret)
 {
     struct view *view = listing->view;
     enum prefetch_kind kind = choose_prefetch(listing, names_suffice);
-    struct question question = {
-        .table = listing->table,
-        .range = {buffer_bytes(&listing->window.end), buffer_bytes(&listing->hi)},
-        .since = view_listing_since(view, listing->began),
-        .keys_suffice = names_suffice || listing->directory.kind != DIRECTORY_ENTITIES};
+    struct question question = next_question(listing, names_suffice);
     struct ahead ahead = {.top = listing->top, .keys_only = kind != PREFETCH_ROWS};
     _cleanup_(page_unrefp) struct page *page = NULL;
     if (range_is_empty(question.range))
@@ -378,7 +395,7 @@ static void describe(struct listing *listing, size_t i, struct listing_entry *re
 }
 
 static int next_of_level(struct listing *listing, struct caller *caller, uint64_t cookie,
-                         struct listing_entry *ret)
+                         bool may_wait, struct listing_entry *ret)
 {
     if (cookie == 0 || !listing->is_started) {
         if (begin_anew(listing, caller) < 0)
@@ -387,7 +404,7 @@ static int next_of_level(struct listing *listing, struct caller *caller, uint64_
     }
     tell_history(listing, caller);
     struct level_name name;
-    int r = level_name(listing->level, caller, cookie, &name);
+    int r = level_name(listing->level, caller, cookie, may_wait, &name);
     if (r <= 0)
         return r == -ENOENT ? vanished(caller) : r;
     *ret = (struct listing_entry){.kind = name.is_prefix ? LISTING_PREFIX : LISTING_PARTITION,
@@ -399,10 +416,10 @@ static int next_of_level(struct listing *listing, struct caller *caller, uint64_
 }
 
 int listing_next(struct listing *listing, struct caller *caller, uint64_t cookie,
-                 bool names_suffice, struct listing_entry *ret)
+                 bool names_suffice, bool may_wait, struct listing_entry *ret)
 {
     if (listing->level)
-        return next_of_level(listing, caller, cookie, ret);
+        return next_of_level(listing, caller, cookie, may_wait, ret);
     struct window *window = &listing->window;
     int r = seek(listing, caller, cookie, names_suffice);
     if (r < 0)
@@ -411,6 +428,9 @@ int listing_next(struct listing *listing, struct caller *caller, uint64_t cookie
     while (cookie >= window->first + window->n) {
         if (listing->is_complete)
             return 0;
+        r = may_wait ? 0 : would_wait(listing, names_suffice);
+        if (r != 0)
+            return r > 0 ? -EAGAIN : call_fail(&caller->call, r, "out of memory");
         r = fill(listing, caller, names_suffice);
         if (r < 0)
             return r;

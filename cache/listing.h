@@ -20,8 +20,8 @@ struct listing_entry {
     struct entity entity; /* of LISTING_ENTITY, whole, borrowed until the next call; no page:
                              nothing but its name is known */
     uint64_t cookie; /* grows from 1; names the place behind this entry for the listing's life */
-    /* For d_ino; grows along the listing. Of an entity its st_ino; of a partition or prefix a number
-     * that says the order alone, above every st_ino; of a table 0: its st_ino will do. */
+    /* For d_ino; grows along the listing. Of an entity its st_ino; of a partition or prefix a
+     * number that says the order alone, above every st_ino; of a table 0: its st_ino will do. */
     uint64_t number;
 };
 
@@ -33,9 +33,10 @@ void listing_close(struct listing *listing); /* takes NULL */
 /* The entry behind `cookie` (0: the first; the listing begins anew): 1; 0 at the sure end; -errno:
  * the listing cannot go on now. Never -ENOENT, which readers take for the end: a directory that
  * vanished is -ESTALE. A failed call may be made again. names_suffice: entities may come without
- * their texts. */
+ * their texts. Where it may not wait, -EAGAIN in place of waiting for a request; what runs ahead of
+ * it goes on. */
 int listing_next(struct listing *listing, struct caller *caller, uint64_t cookie,
-                 bool names_suffice, struct listing_entry *ret);
+                 bool names_suffice, bool may_wait, struct listing_entry *ret);
 
 DEFINE_CLEANUP(struct listing *, listing_close);
 

@@ -315,7 +315,8 @@ static bool pump(struct stream *stream)
 
 enum look { LOOK_ITEM, LOOK_END, LOOK_FAILED, LOOK_WAIT, LOOK_STUCK };
 
-static enum look look(struct stream *stream, struct scan_item *ret, struct failure *ret_failure)
+static enum look look(struct stream *stream, bool may_wait, struct scan_item *ret,
+                      struct failure *ret_failure)
 {
     enum look look;
     (void)pthread_mutex_lock(&stream->lock);
@@ -331,7 +332,7 @@ static enum look look(struct stream *stream, struct scan_item *ret, struct failu
         *ret_failure = stream->failure;
         stream->failure.error = 0;
     }
-    stream->is_awaited = look == LOOK_WAIT || look == LOOK_STUCK;
+    stream->is_awaited = may_wait && (look == LOOK_WAIT || look == LOOK_STUCK);
     (void)pthread_mutex_unlock(&stream->lock);
     return look;
 }
@@ -373,14 +374,16 @@ static void stop_waiting(struct stream *stream)
     (void)pthread_mutex_unlock(&stream->lock);
 }
 
-int stream_next(struct stream *stream, struct caller *caller, struct scan_item *ret)
+int stream_next(struct stream *stream, struct caller *caller, bool may_wait, struct scan_item *ret)
 {
     struct failure failure;
     size_t answered = count(stream, &stream->answered);
     int r = 0;
     while (r == 0) {
-        enum look seen = look(stream, ret, &failure);
+        enum look seen = look(stream, may_wait, ret, &failure);
         bool is_sent = seen != LOOK_FAILED && pump(stream);
+        if (!may_wait && (seen == LOOK_WAIT || seen == LOOK_STUCK))
+            return -EAGAIN;
         switch (seen) {
         case LOOK_ITEM:
             return 1;
@@ -426,7 +429,7 @@ static int move_frontier(struct stream *stream, const struct scan_item *item)
 static int pass_item(struct stream *stream, struct caller *caller, struct page **page)
 {
     struct scan_item item = {0};
-    int r = stream_next(stream, caller, &item);
+    int r = stream_next(stream, caller, true, &item);
     if (r < 0)
         return r;
     page_unref(*page);

@@ -50,8 +50,9 @@ size_t stream_window_bytes(const struct stream_source *source);
 /* When the oldest answer was asked, at the latest now. */
 int64_t stream_asked_ms(struct stream *stream);
 /* 1: the next item (its rows are the caller's to finish; its key is good until the next call); 0:
- * the end; -errno with the reason in caller->call. */
-int stream_next(struct stream *stream, struct caller *caller, struct scan_item *ret);
+ * the end; -EAGAIN: it has not come yet, and may not be waited for, but was asked for as far as the
+ * stream runs ahead; -errno with the reason in caller->call. */
+int stream_next(struct stream *stream, struct caller *caller, bool may_wait, struct scan_item *ret);
 
 /* Takes items until what is at `position` was taken. 1: now ask the cache again, while ret_page
  * (NULL: nothing) is held. 0: that is behind it already, or not near before it: ask by yourself.

@@ -196,18 +196,22 @@ static int pack_listed(struct packing *packing, const struct listing_entry *list
     return 0;
 }
 
+/* Waits for one entry alone: what is there is told before the rest is waited for. */
 static int pack_listing(struct packing *packing, uint64_t cookie)
 {
     struct caller *caller = &packing->request->caller;
+    bool may_wait = true;
     while (!packing->is_full) {
         struct listing_entry entry;
-        int r = listing_next(packing->handle->listing, caller, cookie, !packing->is_plus, &entry);
+        int r = listing_next(packing->handle->listing, caller, cookie, !packing->is_plus, may_wait,
+                             &entry);
         if (r <= 0)
-            return r;
+            return r == -EAGAIN ? 0 : r;
         r = pack_listed(packing, &entry);
         if (r < 0)
             return call_fail(&caller->call, r, "an entry that cannot be shown");
         cookie = entry.cookie;
+        may_wait = false;
     }
     return 0;
 }

@@ -20,7 +20,7 @@ static int find_cut(struct request *request, const struct inode *parent, struct 
         return call_fail(&request->caller.call, r, "out of memory");
     struct listing_entry entry = {0};
     do {
-        r = listing_next(listing, &request->caller, entry.cookie, false, &entry);
+        r = listing_next(listing, &request->caller, entry.cookie, false, true, &entry);
     } while (r == 1 && !names_is_of(name, kind, entry.key));
     if (r == 0 || r == -ESTALE)
         return -ENOENT; /* no such key; no such table any more */

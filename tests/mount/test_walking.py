@@ -13,6 +13,7 @@ PAGE_ROWS = 1000
 ROWS = 20_000
 FEW_ROWS = 5_000
 FANOUT = 512
+HUGE, HUGE_ROWS = 40, 3000  # partitions, rows of each
 SHAPES = ["guid", "customer", "package", "single", "ten", "ticks", "dates", "skew", "long"]
 # requests of a level beside one for each child; requests more for a directory that is large
 LEVEL, LARGE_DIRECTORY = 16, 20
@@ -35,6 +36,7 @@ def service(scratch):
     for shape in SHAPES:
         account.fill(shape, shape, ROWS)
         account.fill("few" + shape, shape, FEW_ROWS)
+    account.write("huge", [(f"p{p:02}", f"{r:04}") for p in range(HUGE) for r in range(HUGE_ROWS)])
     yield account
     account.stop()
 
@@ -86,11 +88,32 @@ def test_the_first_names_come_while_the_rest_is_asked(mounts):
 
 def test_head_of_a_partition_costs_one_page(mounts):
     mount = mounts("parallelism=1")
-    for path in ("single/all", "guid/.flat"):
+    # the first rows came with the lookup of their partition
+    for path, names, asked in (
+        ("single/all", 3, {}),
+        ("single/all", 300, {"query": 1}),
+        ("guid/.flat", 3, {"query": 1}),
+    ):
         os.stat(mount / path)
         with mount.counting() as counted, DirectoryStream(mount / path) as stream:
-            assert [next(stream) for _ in range(3)]
-        assert counted.asked() == {"query": 1}
+            assert [next(stream) for _ in range(names)]
+        assert counted.asked() == asked
+
+
+@pytest.mark.sanitized
+@pytest.mark.parametrize("layout, path", [("auto", "huge/.flat"), ("flat", "huge")])
+def test_the_first_of_many_huge_partitions_comes_after_one_page(mounts, layout, path):
+    """And each one more as it is read, for one request each."""
+    mount = mounts("parallelism=1", f"layout={layout}", "ttl=600")
+    os.stat(mount / path)
+    with mount.counting() as counted, DirectoryStream(mount / path) as stream:
+        assert next(stream) == "p00"
+    assert counted.asked() == {"query": 1}
+    with mount.counting() as counted, DirectoryStream(mount / path) as stream:
+        assert [next(stream) for _ in range(5)] == [f"p{number:02}" for number in range(5)]
+        assert queries(mount) <= 2 + 4
+        assert list(stream) == [f"p{number:02}" for number in range(5, HUGE)]
+    assert counted.requests() <= HUGE
 
 
 TOOLS = {

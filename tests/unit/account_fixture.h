@@ -195,7 +195,7 @@ static inline struct listing *open_listing(struct setup *setup, const struct dir
 static inline int next_entry(struct setup *setup, struct listing *listing, uint64_t cookie,
                              bool names_suffice, struct listing_entry *ret)
 {
-    int r = listing_next(listing, caller_of(setup), cookie, names_suffice, ret);
+    int r = listing_next(listing, caller_of(setup), cookie, names_suffice, true, ret);
     assert_int_equal(setup->caller.call.failure.error, MIN(r, 0));
     return r;
 }

@@ -134,7 +134,7 @@ static inline struct stream *streaming_open_level(struct streaming *streaming, i
 static inline int streaming_next(struct streaming *streaming, struct stream *stream,
                                  struct scan_item *ret)
 {
-    int r = stream_next(stream, streaming_caller(streaming), ret);
+    int r = stream_next(stream, streaming_caller(streaming), true, ret);
     assert_int_equal(streaming->caller.call.failure.error, MIN(r, 0));
     return r;
 }
@@ -151,7 +151,7 @@ static inline void streaming_look_in_vain(struct streaming *streaming, struct st
     struct scan_item item;
     struct caller *caller = streaming_caller(streaming);
     caller->call.is_cancelled = streaming_is_cancelled;
-    assert_int_equal(stream_next(stream, caller, &item), -EINTR);
+    assert_int_equal(stream_next(stream, caller, true, &item), -EINTR);
     assert_int_equal(caller->call.failure.error, -EINTR);
 }
 

@@ -87,8 +87,8 @@ static int take_step(struct setup *setup, struct listing *listing, const struct 
                      struct listing_entry *ret)
 {
     int r, failures = 0;
-    while (is_shortage(
-        setup, r = listing_next(listing, caller_of(setup), step->cookie, step->names_suffice, ret)))
+    while (is_shortage(setup, r = listing_next(listing, caller_of(setup), step->cookie,
+                                               step->names_suffice, true, ret)))
         assert_true(++failures < 10);
     return r;
 }

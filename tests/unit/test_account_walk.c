@@ -225,7 +225,7 @@ static void a_walk_that_fails_goes_on(void **state)
         int failures = 0, listed = 0;
         (void)list(&setup, ROWS_OF("q"), false); /* not here */
         struct listing *whole = open_listing(&setup, &level_of_all);
-        (void)listing_next(whole, caller_of(&setup), 0, true, &entry);
+        (void)listing_next(whole, caller_of(&setup), 0, true, true, &entry);
         for (int n = 0; n < 200;) {
             char name[16];
             struct place place;
@@ -234,7 +234,7 @@ static void a_walk_that_fails_goes_on(void **state)
             struct listing *listing = open_listing(&setup, &place.directory);
             uint64_t cookie = 0;
             int r;
-            while ((r = listing_next(listing, caller_of(&setup), cookie, false, &entry)) == 1)
+            while ((r = listing_next(listing, caller_of(&setup), cookie, false, true, &entry)) == 1)
                 cookie = entry.cookie;
             listing_close(listing);
             place_finish(&place);

@@ -39,7 +39,7 @@ static int append_name(struct setup *setup, uint64_t index, struct buffer *ret)
 {
     struct level_name name;
     struct caller *caller = viewing_caller(&setup->viewing);
-    int r = level_name(setup->level, caller, index, &name);
+    int r = level_name(setup->level, caller, index, true, &name);
     assert_int_equal(caller->call.failure.error, MIN(r, 0));
     if (r == 1) {
         (void)buffer_append(ret, name.key);
@@ -240,8 +240,8 @@ static void grow_behind_reader(struct setup *setup, const char *keys, uint64_t t
     struct level_name name;
     set_up_with(setup, 1, &table);
     viewing_add(&setup->viewing, keys, 3);
-    assert_int_equal(level_name(setup->level, viewing_caller(&setup->viewing), taken - 1, &name),
-                     1);
+    assert_int_equal(
+        level_name(setup->level, viewing_caller(&setup->viewing), taken - 1, true, &name), 1);
     (void)viewing_asked(&setup->viewing);
     memory_store_write(setup->viewing.memory, &write);
     setup->viewing.now_ms += PROCESS_HISTORY_KEPT_MS + 1;

@@ -72,7 +72,7 @@ static void failures_lose_nothing(void **state)
         add_rows(&setup, "p", 12345);
         setup.memory->fault = fail_some;
         struct listing *listing = open_listing(&setup, ROWS_OF("p"));
-        while ((r = listing_next(listing, caller_of(&setup), cookie, false, &entry)) != 0) {
+        while ((r = listing_next(listing, caller_of(&setup), cookie, false, true, &entry)) != 0) {
             assert_true(r == 1 || r == -EIO);
             failures += r < 0;
             cookie += r == 1;
@@ -103,7 +103,7 @@ static void a_table_that_is_dropped_is_an_error(void **state)
         add_rows(&setup, "p", 12345);
         setup.memory->fault = drop_third;
         struct listing *listing = open_listing(&setup, ROWS_OF("p"));
-        while ((r = listing_next(listing, caller_of(&setup), cookie, false, &entry)) == 1)
+        while ((r = listing_next(listing, caller_of(&setup), cookie, false, true, &entry)) == 1)
             cookie++;
         assert_int_equal(r, -ESTALE);
         assert_int_equal(setup.caller.call.failure.error, -ESTALE);
@@ -129,7 +129,8 @@ static void a_level_of_a_dropped_table_is_an_error(void **state)
         setup.memory->fault = no_table;
         struct listing *listing = open_listing(&setup, &level_of_all);
         for (int times = 0; times < 2; times++) {
-            assert_int_equal(listing_next(listing, caller_of(&setup), 0, true, &entry), -ESTALE);
+            assert_int_equal(listing_next(listing, caller_of(&setup), 0, true, true, &entry),
+                             -ESTALE);
             assert_int_equal(setup.caller.call.failure.error, -ESTALE);
         }
         listing_close(listing);

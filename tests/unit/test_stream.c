@@ -287,6 +287,40 @@ static void a_reader_that_is_interrupted_may_come_back(void **state)
     streaming_tear_down(&streaming);
 }
 
+static int next_now(struct streaming *streaming, struct stream *stream, struct scan_item *ret)
+{
+    int r = stream_next(stream, streaming_caller(streaming), false, ret);
+    assert_int_equal(streaming->caller.call.failure.error, r == -EAGAIN ? 0 : MIN(r, 0));
+    return r;
+}
+
+/* What it does not wait for is asked as far as the stream runs ahead. */
+static void who_may_not_wait_takes_what_is_there(void **state)
+{
+    (void)state;
+    struct streaming streaming;
+    struct scan_item item;
+    size_t rows = 0;
+    streaming_set_up(&streaming, 4,
+                     (struct fetching_options){.faults = "fail=query:4:403:AuthorizationFailure"});
+    fetching_add_rows(&streaming.fetching, "p", 9000);
+    struct stream *stream = streaming_open_rows(&streaming);
+    for (int r = 1; r != 0;) {
+        r = next_now(&streaming, stream, &item);
+        if (r == -EAGAIN && rows < 2000) /* before there are two pages nothing is ahead */
+            r = stream_next(stream, streaming_caller(&streaming), true, &item);
+        else if (r == -EAGAIN)
+            (void)streaming_settle(&streaming);
+        assert_true(r == 0 || r == 1 || r == -EAGAIN || r == -EACCES);
+        rows += r == 1 ? item.rows.end - item.rows.begin : 0;
+        if (r == 1)
+            run_finish(&item.rows);
+    }
+    assert_int_equal(rows, 9000);
+    stream_unref(stream);
+    streaming_tear_down(&streaming);
+}
+
 static bool turn_1_s(void *context)
 {
     struct streaming *streaming = context;
@@ -308,7 +342,7 @@ static void a_reader_waits_until_its_deadline(void **state)
                                        .is_cancelled = turn_1_s,
                                        .context = &streaming},
                               .patience_ms = 1000};
-    assert_int_equal(stream_next(stream, caller, &item), -ETIMEDOUT);
+    assert_int_equal(stream_next(stream, caller, true, &item), -ETIMEDOUT);
     assert_string_equal(caller->call.failure.message, "no answer in time");
     gate_store_let(streaming.fetching.store, GATE_OPEN); /* the request had more of it */
     assert_int_equal(take_all_rows(&streaming, stream), 2500);
@@ -331,7 +365,7 @@ static void an_answer_puts_the_deadline_off(void **state)
                                  .is_cancelled = streaming_let_next,
                                  .context = &(struct streaming_toll){.streaming = &streaming}},
                         .patience_ms = 1000};
-    assert_int_equal(stream_next(stream, caller, &item), 1);
+    assert_int_equal(stream_next(stream, caller, true, &item), 1);
     assert_int_equal(item.kind, SCAN_PREFIX);
     assert_true(streaming_asked(&streaming) > 3);
     stream_unref(stream);
@@ -480,6 +514,7 @@ int main(void)
         cmocka_unit_test(with_many_failures_nothing_is_lost),
         cmocka_unit_test(each_call_tells_a_failure_that_lasts),
         cmocka_unit_test(a_reader_that_is_interrupted_may_come_back),
+        cmocka_unit_test(who_may_not_wait_takes_what_is_there),
         cmocka_unit_test(a_reader_waits_until_its_deadline),
         cmocka_unit_test(an_answer_puts_the_deadline_off),
         cmocka_unit_test(who_leaves_waits_for_nobody),

@@ -1,4 +1,5 @@
 #include "cache/level.h"
+#include "cache/level_rows.h"
 
 struct level {
     struct view *view;
@@ -48,7 +49,7 @@ static int open_stream(struct level *level, struct caller *caller)
     struct question question = {.table = directory->table,
                                 .range = directory->range,
                                 .since = view_listing_since(view, level->began)};
-    int r = view_walk_through(view, caller, &question);
+    int r = level_rows_read(view, caller, &question);
     if (r < 0)
         return r;
     struct scan_limits limits = {
@@ -111,6 +112,7 @@ static void complete(struct level *level)
 {
     struct stamp asked = {level->asked_ms, level->began.order};
     level->is_complete = true;
+    stream_unref(TAKE_PTR(level->stream));
     level_shelf_put(level->view->shelf, level->directory, asked, level->names);
 }
 
@@ -133,8 +135,9 @@ static int take(struct level *level, struct caller *caller, bool may_wait)
     level->used_ms = clock_now_ms(level->view->clock); /* however long it took */
     if (r == 0)
         complete(level);
-    if (r == 1)
-        r = keep(level, caller, &item);
+    if (r != 1)
+        return r; /* what failed is asked again, and nothing else */
+    r = keep(level, caller, &item);
     if (r < 0)
         stream_unref(TAKE_PTR(level->stream));
     return r;

@@ -31,6 +31,7 @@ struct listing {
     struct stamp began;
     int64_t told_ms; /* when the process's history was last told */
     bool is_started;
+    bool is_fresh;    /* begun, and nothing was told yet: a call that failed is made again */
     bool is_complete; /* nothing is behind the window */
     struct window window;
     struct prefetch prefetch;
@@ -397,14 +398,16 @@ static void describe(struct listing *listing, size_t i, struct listing_entry *re
 static int next_of_level(struct listing *listing, struct caller *caller, uint64_t cookie,
                          bool may_wait, struct listing_entry *ret)
 {
-    if (cookie == 0 || !listing->is_started) {
+    if (!listing->is_started || (cookie == 0 && !listing->is_fresh)) {
         if (begin_anew(listing, caller) < 0)
             return call_fail(&caller->call, -ENOMEM, "out of memory");
         level_begin_anew(listing->level, listing->began);
+        listing->is_fresh = true;
     }
     tell_history(listing, caller);
     struct level_name name;
     int r = level_name(listing->level, caller, cookie, may_wait, &name);
+    listing->is_fresh = listing->is_fresh && r < 0;
     if (r <= 0)
         return r == -ENOENT ? vanished(caller) : r;
     *ret = (struct listing_entry){.kind = name.is_prefix ? LISTING_PREFIX : LISTING_PARTITION,

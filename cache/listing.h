@@ -1,10 +1,10 @@
 #ifndef CACHE_LISTING_H
 #define CACHE_LISTING_H
 /* The names for one opendir: a cursor over what the range cache holds or has to ask for. It stands
- * at a position, never at a continuation token, so a reader may pause for days; it holds one page
- * and copies nothing. Going back counts entries anew from a bookmark, so an entry that was deleted
- * there meanwhile may make one be skipped. One thread at a time; no lock; blocks for the requests
- * that it sends.
+ * at a position, never at a continuation token, so a reader may pause for days; it holds one page,
+ * and what was read ahead for it; of a level it keeps the names. Going back counts entries anew
+ * from a bookmark, so an entry that was deleted there meanwhile may make one be skipped. One thread
+ * at a time; no lock; blocks for the requests that it sends.
  *
  * What it shows was asked for at most ttl before the listing began (at its first entry, or when it
  * was rewound), in a walk as long before as the walk's; and at most 30 s ago, or ttl. */

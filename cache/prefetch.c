@@ -83,8 +83,11 @@ int prefetch_reach(struct prefetch *prefetch, struct caller *caller, enum prefet
     r = kind == PREFETCH_ROWS
             ? view_walk_to(view, caller, directory, question, buffer_bytes(&until), ret_page)
             : 0;
-    if (r != 0 || !gains_by_scan(prefetch, kind, directory) || prefetch->misses++ == 0)
+    if (r != 0)
         return r;
+    bool is_first = prefetch->misses++ == 0; /* left to who lists: most directories are small */
+    if (is_first || !gains_by_scan(prefetch, kind, directory))
+        return 0;
     if (!is_of_use(prefetch, kind))
         stream_unref(TAKE_PTR(prefetch->stream));
     prefetch->kind = kind;

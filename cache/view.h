@@ -48,6 +48,10 @@ struct stamp view_listing_since(const struct view *view, struct stamp began);
 /* Sets how long the kernel may keep what was asked at asked_ms. */
 void view_set_valid(const struct view *view, struct caller *caller, int64_t asked_ms);
 
+/* The largest range that the caller's process is walking through at the directory, if it is: into
+ * ret_whole (initialized). */
+bool view_find_walk(struct view *view, const struct caller *caller, const char *table,
+                    struct range directory, struct region *ret_whole);
 /* What a process that walks through a table misses in the directory, at `position`, is brought by
  * its walk. As walks_reach: 1: ask again, while ret_page is held; 0: not on a walk's way. */
 int view_walk_to(struct view *view, struct caller *caller, struct range directory,
@@ -58,10 +62,5 @@ int view_walk(struct view *view, struct caller *caller, struct range directory,
 /* The caller's process has come to the directory: what a walk has left behind goes first. */
 void view_walk_comes_to(struct view *view, const struct caller *caller,
                         const struct directory *directory);
-/* Reads the rows that the question's range misses, of a directory of partitions, as far as that is
- * worth it where its names alone are wanted: for one who walks here a quarter of the cache; for
- * another process where nothing of it is known, while each page crosses a border of partitions and
- * there are at most `fanout`; a walk that begins here then needs no more. 0 or -errno. */
-int view_walk_through(struct view *view, struct caller *caller, const struct question *question);
 
 #endif

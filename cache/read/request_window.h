@@ -17,6 +17,9 @@ int request_window_idle(struct request_window *window, bool is_speculative);
 /* A request is sent, of either kind: who speculates has asked before. false: there is no room. */
 bool request_window_enter(struct request_window *window);
 
+/* One is sent that cannot wait for room. */
+void request_window_enter_anyway(struct request_window *window);
+
 enum request_end {
     REQUEST_GOOD,      /* a page that is worth its time: latency counts */
     REQUEST_THROTTLED, /* the service said to slow down, or the request had to be repeated */
@@ -28,7 +31,7 @@ void request_window_leave(struct request_window *window, enum request_end end, i
                           int64_t ended_ms);
 
 struct request_window_stats {
-    int size, in_flight; /* after a fall, more may be in flight than it has room for */
+    int size, in_flight; /* more may be in flight than it has room for */
     uint64_t shrunk;     /* falls; also those of a window of one, which stays */
 };
 void request_window_stats(struct request_window *window, struct request_window_stats *ret);

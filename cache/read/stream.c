@@ -7,9 +7,10 @@
 #define AHEAD_FIRST 2 /* pages, for one who has taken more than one, */
 #define AHEAD_EACH  4 /* and so many more for each that was taken of late: */
 #define EPOCH_MS                                                                                   \
-    ((int64_t)100)     /* in this stretch of time or the one before: less than a                   \
-                          ttl's worth is ahead, or it is too old when it is used */
-#define NEAR_FETCHES 3 /* a position that takes more is somebody else's way */
+    ((int64_t)100)        /* in this stretch of time or the one before: less than a                \
+                             ttl's worth is ahead, or it is too old when it is used */
+#define LOOKS_MS     2000 /* so long a look holds */
+#define NEAR_FETCHES 3    /* a position that takes more is somebody else's way */
 
 struct stream {
     struct stream_source source;
@@ -32,7 +33,9 @@ struct stream {
     double taken_now, taken_before; /* in it, and in the one before */
     int64_t asked_ms;               /* of the oldest answer */
     bool is_awaited;                /* the reader has seen all answers, and waits */
-    struct failure failure;         /* error 0: none */
+    int64_t looked_ms;              /* when the reader looked for the last time */
+    bool is_cautious;               /* something failed ahead: nothing is read ahead now */
+    struct failure failure;         /* of what the reader waits for; error 0: none */
     /* the reader's */
     struct buffer frontier; /* everything before it was taken */
 };
@@ -41,7 +44,7 @@ struct job { /* one request on its way */
     struct worker_task task;
     struct stream *stream;
     struct scan_request request;
-    bool is_counted; /* in the request window */
+    bool is_waited_for; /* by the reader: it is the first, or the only one */
 };
 
 int stream_open(const struct stream_source *source, const struct stream_options *options,
@@ -120,6 +123,7 @@ static enum scan_state take_locked(struct stream *stream, struct scan_item *ret)
 {
     enum scan_state state = scan_take(stream->scan, ret);
     begin_epoch_locked(stream);
+    stream->looked_ms = clock_now_ms(stream->source.clock);
     if (state == SCAN_ITEM) {
         stream->taken += ret->pages;
         stream->taken_now += ret->pages;
@@ -127,13 +131,15 @@ static enum scan_state take_locked(struct stream *stream, struct scan_item *ret)
     return state;
 }
 
-/* A reader that goes on reading is worth more, and a slow one less: what was read long before it
- * comes is too old then. */
+/* A reader that goes on reading is worth more, a slow one less: what was read long before it comes
+ * is too old then; and one that does not look any more nothing. */
 static bool is_wanted_locked(struct stream *stream)
 {
     begin_epoch_locked(stream);
     double ahead = scan_waiting(stream->scan) + (double)stream->in_flight;
     double lately = stream->taken_now + stream->taken_before;
+    if (stream->is_cautious || clock_now_ms(stream->source.clock) - stream->looked_ms > LOOKS_MS)
+        return false;
     return stream->is_eager || (stream->taken > 1 && ahead < AHEAD_FIRST + AHEAD_EACH * lately);
 }
 
@@ -151,12 +157,11 @@ static bool ask_locked(struct stream *stream, int room, struct scan_request *ret
 
 /* One whose reader waits has one request in flight at least, also where the window has no room: so
  * no stream starves another. */
-static bool may_send_locked(struct stream *stream, bool is_counted)
+static bool may_send_locked(struct stream *stream, bool has_room)
 {
     if (is_left(stream) || stream->failure.error < 0)
         return false;
-    return (stream->is_awaited && stream->in_flight == 0) ||
-           (is_counted && is_wanted_locked(stream));
+    return (stream->is_awaited && stream->in_flight == 0) || (has_room && is_wanted_locked(stream));
 }
 
 /* The next request, if one is to be sent. NULL: nothing now. */
@@ -164,24 +169,37 @@ static struct job *next_job(struct stream *stream)
 {
     struct request_window *window = stream->source.window;
     int room = request_window_idle(window, true);
-    bool is_counted = request_window_enter(window), is_got;
+    bool has_room = request_window_enter(window), is_got;
     struct job *job = calloc(1, sizeof(*job));
     (void)pthread_mutex_lock(&stream->lock);
-    is_got = job && may_send_locked(stream, is_counted) && ask_locked(stream, room, &job->request);
+    is_got = job && may_send_locked(stream, has_room) && ask_locked(stream, room, &job->request);
     if (is_got) {
+        bool is_only = stream->is_awaited && stream->in_flight == 0;
+        job->is_waited_for = job->request.is_head || is_only;
         stream->in_flight++;
         stream->jobs++;
         job->stream = stream;
-        job->is_counted = is_counted;
         atomic_fetch_add(&stream->references, 1);
     }
     (void)pthread_mutex_unlock(&stream->lock);
+    if (is_got && !has_room)
+        request_window_enter_anyway(window);
     if (is_got)
         return job;
-    if (is_counted)
+    if (has_room)
         request_window_leave(window, REQUEST_OTHER, 0, 0);
     free(job);
     return NULL;
+}
+
+static void note_failure_locked(struct stream *stream, const struct failure *failure, int r,
+                                bool is_waited_for)
+{
+    stream->is_cautious = true;
+    if (!is_waited_for || stream->failure.error < 0)
+        return;
+    stream->failure = *failure;
+    stream->failure.error = r;
 }
 
 /* Takes the answer, or the failure when r < 0. */
@@ -191,14 +209,17 @@ static void tell(struct stream *stream, const struct job *job, int r, struct ans
     (void)pthread_mutex_lock(&stream->lock);
     stream->asked_ms = MIN(stream->asked_ms, seen->asked_ms);
     stream->fetched += seen->was_fetched;
-    if (r < 0)
+    bool is_waited_for = job->is_waited_for;
+    if (r < 0) {
         scan_give_back(stream->scan, job->request.id);
-    else if ((r = scan_tell(stream->scan, job->request.id, answer)) < 0)
+    } else if ((r = scan_tell(stream->scan, job->request.id, answer)) < 0) {
         (void)call_fail(call, r, "no memory for an answer");
-    if (r < 0 && stream->failure.error == 0) {
-        stream->failure = call->failure;
-        stream->failure.error = r;
+        is_waited_for = true; /* wherever it is */
     }
+    if (r < 0)
+        note_failure_locked(stream, &call->failure, r, is_waited_for);
+    else
+        stream->is_cautious = false;
     stream->in_flight--;
     stream->answered++;
     stream->is_awaited = false; /* until the reader has looked again */
@@ -269,9 +290,8 @@ static void perform(struct job *job)
                                : ask_rows(job, &caller, &answer, &seen);
     enum request_end end = judge(&caller, r, &answer, seen.was_fetched);
     tell(stream, job, r, &answer, &seen, &caller.call);
-    if (job->is_counted)
-        request_window_leave(stream->source.window, end, caller_asked_ms(&caller, began_ms),
-                             clock_now_ms(stream->source.clock));
+    request_window_leave(stream->source.window, end, caller_asked_ms(&caller, began_ms),
+                         clock_now_ms(stream->source.clock));
 }
 
 static bool pump(struct stream *stream);

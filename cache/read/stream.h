@@ -2,13 +2,15 @@
 #define CACHE_READ_STREAM_H
 /* A scan that runs ahead of who reads. Workers send its requests, as many as the request window
  * allows and the reader seems to want: none for one who took a page, who may have wanted just that;
- * then two pages, and four more for each that it took of late. Pages of rows go into the range
- * cache as they arrive; scans for keys take their answers from there where it knows them. Who reads
- * takes items in key order, or waits. Any thread, but one reader at a time; one leaf mutex, under
- * it only scan code runs. Counted, by what is in flight: when its reader goes, that is cancelled.
+ * then two pages, and four more for each that it took of late, while it looks for more. Pages of
+ * rows go into the range cache as they arrive; scans for keys take their answers from there where
+ * it knows them. Who reads takes items in key order, or waits. Any thread, but one reader at a
+ * time; one leaf mutex, under it only scan code runs. Counted, by what is in flight: when its
+ * reader goes, that is cancelled.
  *
- * A failure stops the sending; it is told once everything before it was taken, and the next call
- * goes on from there. */
+ * A failure is told once everything before it was taken, and the next call goes on from there. One
+ * far ahead, in a partition that is throttled, say, ends the reading ahead until the next answer,
+ * and is asked again when it is what the reader waits for. */
 #include "cache/read/overlay.h"
 #include "cache/read/request_window.h"
 #include "cache/read/worker_pool.h"
@@ -26,7 +28,7 @@ struct stream_source { /* lives longer than its streams */
     struct request_window *window;
     const struct clock *clock;
     int64_t kept_ms;      /* no older answer is taken */
-    size_t window_bytes;  /* that all streams together run ahead */
+    size_t window_bytes;  /* that one may run ahead: alone all, a second one half, and so on */
     _Atomic size_t *live; /* how many streams there are: they share what may be read ahead */
     const _Atomic bool *is_closing; /* then nothing is sent any more, and what is in flight ends */
 };
@@ -65,7 +67,7 @@ int stream_reach(struct stream *stream, struct caller *caller, struct bytes posi
  * memory, a service that fails for now), stays r. */
 int stream_forgive(struct caller *caller, int r);
 /* The reader has come to `position` with what the cache knew: takes what is there already, and asks
- * on. Never blocks. */
+ * on. Never blocks, but where no thread can be made. */
 void stream_follow(struct stream *stream, struct bytes position);
 
 DEFINE_CLEANUP(struct stream *, stream_unref);

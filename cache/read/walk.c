@@ -1,4 +1,5 @@
 #include "cache/read/walk.h"
+#include "client/condition.h"
 
 #include <pthread.h>
 
@@ -10,12 +11,13 @@ struct walk {
     struct stream *stream;
     int64_t last_ms;
     int strays;
-    bool is_busy; /* another thread of the process waits for it */
+    bool is_busy; /* a thread of the process is in it */
 };
 
 struct walks {
     struct stream_source source;
     pthread_mutex_t lock;
+    pthread_cond_t changed; /* one is busy no more */
     /* guarded by lock; the stream of a busy one is its thread's */
     struct walk walks[WALKS_MAX];
 };
@@ -23,10 +25,11 @@ struct walks {
 int walks_create(const struct stream_source *source, struct walks **ret)
 {
     struct walks *walks = calloc(1, sizeof(*walks));
-    if (!walks || pthread_mutex_init(&walks->lock, NULL) != 0) {
+    if (!walks || condition_init(&walks->changed) < 0) {
         free(walks);
         return -ENOMEM;
     }
+    (void)pthread_mutex_init(&walks->lock, NULL);
     walks->source = *source;
     for (size_t i = 0; i < WALKS_MAX; i++)
         region_init(&walks->walks[i].where);
@@ -49,6 +52,7 @@ void walks_destroy(struct walks *walks)
         return;
     for (size_t i = 0; i < WALKS_MAX; i++)
         stream_unref(end_locked(&walks->walks[i]));
+    (void)pthread_cond_destroy(&walks->changed);
     (void)pthread_mutex_destroy(&walks->lock);
     free(walks);
 }
@@ -75,46 +79,77 @@ void walks_end_quiet(struct walks *walks)
         stream_unref(stream);
 }
 
-/* The process's, else a free one, else the one that was not used for longest; NULL: it is busy. */
-static struct walk *find_locked(struct walks *walks, uint64_t process)
+/* NULL: the process walks through no such table. */
+static struct walk *find_locked(struct walks *walks, uint64_t process, const char *table)
 {
-    struct walk *found = NULL;
     for (size_t i = 0; i < WALKS_MAX; i++) {
         struct walk *walk = &walks->walks[i];
-        if (walk->process == process)
-            return walk->is_busy ? NULL : walk;
-        if (!walk->is_busy && (!found || walk->last_ms < found->last_ms))
+        if (walk->process == process && walk->where.table && strcmp(walk->where.table, table) == 0)
+            return walk;
+    }
+    return NULL;
+}
+
+/* A free place, else of one that is quiet, the longest first; NULL: none is. */
+static struct walk *find_place_locked(struct walks *walks)
+{
+    struct walk *found = NULL;
+    int64_t quiet_ms = clock_now_ms(walks->source.clock) - WALK_QUIET_MS;
+    for (size_t i = 0; i < WALKS_MAX; i++) {
+        struct walk *walk = &walks->walks[i];
+        bool is_to_have = !walk->is_busy && (walk->process == 0 || walk->last_ms <= quiet_ms);
+        if (is_to_have && (!found || walk->last_ms < found->last_ms))
             found = walk;
     }
     return found;
 }
 
-static bool goes_on_at(const struct walk *walk, const struct region *whole, struct bytes position)
+static bool goes_on_at(const struct walk *walk, struct bytes position)
 {
-    return walk->stream && walk->strays < STRAYS_MAX &&
-           strcmp(walk->where.table, whole->table) == 0 && range_holds(walk->where.range, position);
+    return walk->stream && walk->strays < STRAYS_MAX && range_holds(walk->where.range, position);
 }
 
-/* The process's walk, busy; its stream is NULL where it has to begin at the position. */
-static struct walk *enter(struct walks *walks, uint64_t process, const struct region *whole,
-                          struct bytes position)
+/* The process's walk when no other thread is in it. */
+static int await_locked(struct walks *walks, struct caller *caller, const char *table,
+                        struct walk **ret, bool *ret_has_waited)
+{
+    struct walk *walk;
+    int r = 0;
+    *ret_has_waited = false;
+    while ((walk = find_locked(walks, caller->process, table)) && walk->is_busy && r == 0) {
+        *ret_has_waited = true;
+        condition_wait(&walks->changed, &walks->lock);
+        r = call_check(&caller->call, walks->source.clock, "no answer in time");
+    }
+    *ret = walk;
+    return r;
+}
+
+/* The process's walk, busy; its stream is NULL where it has to begin at the position. NULL: there
+ * is no place for one. */
+static int enter(struct walks *walks, struct caller *caller, const struct region *whole,
+                 struct bytes position, struct walk **ret, bool *ret_has_waited)
 {
     struct stream *left = NULL;
+    struct walk *walk;
     (void)pthread_mutex_lock(&walks->lock);
-    struct walk *walk = find_locked(walks, process);
-    if (walk && !(walk->process == process && goes_on_at(walk, whole, position))) {
-        left = end_locked(walk);
-        if (!region_set(&walk->where, whole->table, (struct range){position, whole->range.hi}))
+    int r = await_locked(walks, caller, whole->table, &walk, ret_has_waited);
+    if (r == 0 && !(walk && goes_on_at(walk, position))) {
+        walk = walk ? walk : find_place_locked(walks);
+        left = walk ? end_locked(walk) : NULL;
+        if (walk &&
+            !region_set(&walk->where, whole->table, (struct range){position, whole->range.hi}))
             walk = NULL;
     }
-    if (walk) {
-        walk->process = process;
+    if (r == 0 && walk) {
+        walk->process = caller->process;
         walk->is_busy = true;
         walk->strays = walk->stream ? walk->strays : 0;
     }
     (void)pthread_mutex_unlock(&walks->lock);
     stream_unref(left);
-    return walk;
+    *ret = walk;
+    return r;
 }
 
 static void leave(struct walks *walks, struct walk *walk, int r)
@@ -126,6 +161,7 @@ static void leave(struct walks *walks, struct walk *walk, int r)
     walk->strays = r == 0 ? walk->strays + 1 : 0;
     if (r < 0)
         stream = end_locked(walk);
+    (void)pthread_cond_broadcast(&walks->changed);
     (void)pthread_mutex_unlock(&walks->lock);
     stream_unref(stream);
 }
@@ -148,15 +184,19 @@ static int begin(struct walks *walks, struct walk *walk, const struct caller *ca
 int walks_reach(struct walks *walks, struct caller *caller, const struct region *whole,
                 struct bytes position, struct stamp since, struct page **ret_page)
 {
+    struct walk *walk;
+    bool has_waited;
     walks_end_quiet(walks);
-    struct walk *walk = enter(walks, caller->process, whole, position);
-    if (!walk)
-        return 0;
-    int r = walk->stream ? 0 : begin(walks, walk, caller, since);
+    int r = enter(walks, caller, whole, position, &walk, &has_waited);
+    if (r < 0 || !walk)
+        return r;
+    r = walk->stream ? 0 : begin(walks, walk, caller, since);
     if (r < 0)
         (void)call_fail(&caller->call, r, "out of memory");
     else
         r = stream_reach(walk->stream, caller, position, ret_page);
+    if (r == 0 && has_waited) /* another thread has passed it: no stray */
+        r = 1;
     leave(walks, walk, r);
     return stream_forgive(caller, r);
 }
@@ -165,10 +205,9 @@ int walks_reach(struct walks *walks, struct caller *caller, const struct region 
 static struct walk *enter_known(struct walks *walks, uint64_t process, const char *table,
                                 struct bytes position)
 {
-    struct region here = {.table = table};
     (void)pthread_mutex_lock(&walks->lock);
-    struct walk *walk = process != 0 ? find_locked(walks, process) : NULL;
-    if (walk && !(walk->process == process && goes_on_at(walk, &here, position)))
+    struct walk *walk = process != 0 ? find_locked(walks, process, table) : NULL;
+    if (walk && (walk->is_busy || !goes_on_at(walk, position)))
         walk = NULL;
     if (walk)
         walk->is_busy = true;

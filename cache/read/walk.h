@@ -1,13 +1,15 @@
 #ifndef CACHE_READ_WALK_H
 #define CACHE_READ_WALK_H
 /* Processes that walk through a table: for each a scan in table order that runs ahead of it, across
- * the borders of directories. It begins where the process first misses something, and stops when
- * the process goes quiet, or elsewhere. Any thread; one leaf mutex; blocks for the pages it waits
- * for. */
+ * the borders of directories. It begins where the process first misses something, and ends when the
+ * process goes elsewhere, or is quiet and somebody comes by. One for each table that a process
+ * walks through; its threads wait for each other. Any thread; one leaf mutex; blocks for the pages
+ * it waits for. */
 #include "cache/read/process_history.h"
 #include "cache/read/stream.h"
 
-#define WALKS_MAX 8 /* at once; the least recently used ends */
+#define WALKS_MAX     8    /* at once; of those that are quiet, the least recently used ends */
+#define WALK_QUIET_MS 1000 /* and while none is, there is no walk for another process */
 
 struct walks;
 
@@ -22,7 +24,7 @@ int walks_reach(struct walks *walks, struct caller *caller, const struct region 
 
 /* Ends those that nobody has used for STREAM_KEPT_MS: their pages are held. */
 void walks_end_quiet(struct walks *walks);
-/* The process has come there with what the cache knew. Never blocks. */
+/* The process has come there with what the cache knew. As stream_follow. */
 void walks_follow(struct walks *walks, uint64_t process, const char *table, struct bytes position);
 
 DEFINE_CLEANUP(struct walks *, walks_destroy);

@@ -28,6 +28,7 @@ void jumps_ask(struct jumps *jumps, struct known *item, struct scan_request *ret
     bool is_first = TAILQ_FIRST(&jumps->map.gaps) == item;
     partition_map_ask(&jumps->map, item, ret);
     ret->top = jumps->huge < HUGE_IN_A_ROW ? jumps->page_rows : MIN(TOP_MIN, jumps->page_rows);
+    ret->is_head = is_first;
     ret->is_speculative = item->gap->is_guess && !is_first && jumps->map.asked > 1;
 }
 

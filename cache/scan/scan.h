@@ -31,6 +31,7 @@ struct scan_request { /* views live until it is told or given back */
     const struct continuation *after;
     int top;
     bool keys_only;
+    bool is_head;        /* what is taken next waits for it */
     bool is_speculative; /* nobody waits for it: left out first when the service is slow */
 };
 
@@ -49,7 +50,8 @@ enum scan_state {
     SCAN_END,
 };
 
-/* With `idle` free slots, the next request; false: nothing to ask before an answer or a take. */
+/* With `idle` free slots, the next request; false: nothing to ask before an answer or a take, or no
+ * memory. */
 bool scan_ask(struct scan *scan, int idle, struct scan_request *ret);
 /* takes the answer, also on -ENOMEM */
 int scan_tell(struct scan *scan, uint64_t id, struct answer *answer);

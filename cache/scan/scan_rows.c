@@ -248,6 +248,7 @@ static bool rows_ask(struct scan *scan, int idle, struct scan_request *ret)
                               .after = chunk->token,
                               .top = self->limits.page_rows,
                               .keys_only = self->limits.keys_only,
+                              .is_head = chunk == find_head(self),
                               .is_speculative = chunk != find_head(self) && !chunk_is_begun(chunk)};
     return true;
 }

@@ -241,18 +241,45 @@ static void one_that_ended_gives_its_place(void **state)
     tear_down(&setup);
 }
 
+/* One that goes on is not ended for another: else so many and one would end each other by turns. */
 static void there_are_at_most_so_many(void **state)
 {
     (void)state;
     struct setup setup;
     set_up(&setup, 1);
     streaming_add(&setup.streaming, 20, 1000);
-    for (uint64_t process = 1; process <= WALKS_MAX + 1; process++) {
+    for (uint64_t process = 1; process <= WALKS_MAX; process++) {
         assert_int_equal(reach(&setup, process, partition(1)), 1);
         setup.streaming.fetching.now_ms++;
     }
+    assert_int_equal(reach(&setup, WALKS_MAX + 1, partition(1)), 0);
+    setup.streaming.fetching.now_ms += WALK_QUIET_MS - WALKS_MAX;
+    assert_int_equal(reach(&setup, WALKS_MAX + 1, partition(1)), 1);
     assert_int_equal(reach(&setup, 2, partition(1)), 0); /* it is behind that */
+    setup.streaming.fetching.now_ms += WALK_QUIET_MS;
     assert_int_equal(reach(&setup, 1, partition(1)), 1); /* not there any more: begun anew */
+    tear_down(&setup);
+}
+
+static void a_process_walks_through_several_tables(void **state)
+{
+    (void)state;
+    struct setup setup;
+    struct region other;
+    set_up(&setup, 1);
+    streaming_add(&setup.streaming, 20, 1000);
+    region_init(&other);
+    assert_true(region_set(&other, "u", RANGE_ALL));
+    for (int i = 1; i < 8; i++) {
+        struct caller caller = fetching_caller(&setup.streaming.fetching);
+        caller.process = FIND;
+        assert_int_equal(reach(&setup, FIND, partition(i)), 1);
+        assert_in_range(reach_with(&setup, &caller, &other, partition(i)), 0, 1);
+    }
+    assert_int_equal(count_begun_at(&setup, partition(1)), 2); /* in each table */
+    for (int i = 2; i < 8; i++)
+        assert_int_equal(count_begun_at(&setup, partition(i)), 0);
+    region_finish(&other);
     tear_down(&setup);
 }
 
@@ -269,7 +296,33 @@ static void *ask(void *context)
     return NULL;
 }
 
-static void a_second_thread_does_not_wait_for_the_first(void **state)
+static void threads_of_one_process_are_served_by_one_walk(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up(&setup, 2);
+    streaming_add(&setup.streaming, 20, 1000);
+    struct asker askers[4];
+    gate_store_let(setup.streaming.fetching.store, 0);
+    for (size_t i = 0; i < ARRAY_SIZE(askers); i++) {
+        askers[i] = (struct asker){.setup = &setup, .r = -1};
+        assert_int_equal(pthread_create(&askers[i].thread, NULL, ask, &askers[i]), 0);
+    }
+    streaming_await_asked(&setup.streaming, 1);
+    assert_int_equal(streaming_settle(&setup.streaming), 1);
+    gate_store_let(setup.streaming.fetching.store, GATE_OPEN);
+    for (size_t i = 0; i < ARRAY_SIZE(askers); i++) {
+        assert_int_equal(pthread_join(askers[i].thread, NULL), 0);
+        assert_int_equal(askers[i].r, 1);
+    }
+    assert_int_equal(streaming_settle(&setup.streaming), 1); /* for all of them */
+    assert_int_equal(reach(&setup, FIND, partition(3)), 1);
+    assert_int_equal(count_begun_at(&setup, partition(3)), 0); /* it went on */
+    tear_down(&setup);
+}
+
+/* A thread that waits for another's walk is interrupted, and its deadline counts. */
+static void who_waits_for_a_walk_may_leave(void **state)
 {
     (void)state;
     struct setup setup;
@@ -279,11 +332,13 @@ static void a_second_thread_does_not_wait_for_the_first(void **state)
     gate_store_let(setup.streaming.fetching.store, 0);
     assert_int_equal(pthread_create(&asker.thread, NULL, ask, &asker), 0);
     streaming_await_asked(&setup.streaming, 1);
-    assert_int_equal(reach(&setup, FIND, B("p0002\0x")), 0);
+    struct caller caller = fetching_caller(&setup.streaming.fetching);
+    caller.process = FIND;
+    caller.call.deadline_ms = setup.streaming.fetching.now_ms;
+    assert_int_equal(reach_with(&setup, &caller, &setup.whole, partition(2)), -ETIMEDOUT);
     gate_store_let(setup.streaming.fetching.store, GATE_OPEN);
     assert_int_equal(pthread_join(asker.thread, NULL), 0);
     assert_int_equal(asker.r, 1);
-    assert_int_equal(reach(&setup, FIND, partition(3)), 1);
     tear_down(&setup);
 }
 
@@ -360,7 +415,9 @@ int main(void)
         cmocka_unit_test(a_failure_ends_it),
         cmocka_unit_test(one_that_ended_gives_its_place),
         cmocka_unit_test(there_are_at_most_so_many),
-        cmocka_unit_test(a_second_thread_does_not_wait_for_the_first),
+        cmocka_unit_test(a_process_walks_through_several_tables),
+        cmocka_unit_test(threads_of_one_process_are_served_by_one_walk),
+        cmocka_unit_test(who_waits_for_a_walk_may_leave),
         cmocka_unit_test(many_threads_disturb_each_other_not),
         cmocka_unit_test(what_is_in_flight_ends_with_all),
     };

@@ -2,8 +2,9 @@
 #define CACHE_SCAN_CHUNK_H
 /* Chunk: a piece of a scanned range that is read page after page, and the rows of it that wait to
  * be taken. It hands out nothing at or behind `end`, but its query may reach further: when it is
- * split, it keeps its query and token and stops by itself, so a split costs no request. Its memory
- * is small and constant but for the pages. Pure; one thread. */
+ * split, it keeps its query and token and stops by itself, so a split costs no request. Only where
+ * one query can ask for just what is left, the next is that one: its pages hold no foreign rows.
+ * Its memory is small and constant but for the pages. Pure; one thread. */
 #include "client/table_store.h"
 
 #include <sys/queue.h>

@@ -123,6 +123,7 @@ int chunk_ask(struct chunk *chunk, struct range *ret_range)
             return r;
     }
     chunk->state = CHUNK_ASKED;
+    chunk->is_far = false;
     *ret_range = (struct range){buffer_bytes(&chunk->query.lo), buffer_bytes(&chunk->query.hi)};
     return 0;
 }

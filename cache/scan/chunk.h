@@ -31,7 +31,7 @@ struct chunk {
     size_t rows, page_rows;                /* in all; of its last page */
     double pages_left;                     /* estimated, behind the cursor */
     double taken_before; /* pages of the scan that were taken when its first waiting page came */
-    bool is_far;         /* it was let go: not to be asked before it is its turn */
+    bool is_far;         /* it was let go, and not asked since: not before it is its turn */
 };
 
 TAILQ_HEAD(chunk_list, chunk);

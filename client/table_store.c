@@ -10,7 +10,7 @@ struct continuation {
 
 #define CONTINUATION_MAX_BYTES ((size_t)16 << 10)
 
-int continuation_create(struct bytes token, struct continuation **ret)
+static int create(struct bytes token, struct bytes position, struct continuation **ret)
 {
     _cleanup_(continuation_destroyp) struct continuation *continuation =
         calloc(1, sizeof(*continuation));
@@ -20,22 +20,29 @@ int continuation_create(struct bytes token, struct continuation **ret)
     buffer_init(&continuation->position, CONTINUATION_MAX_BYTES);
     buffer_init(&continuation->milestone, CONTINUATION_MAX_BYTES);
     continuation->limit = 1;
-    int r = buffer_append(&continuation->token, token);
+    (void)buffer_append(&continuation->token, token);
+    (void)buffer_append(&continuation->position, position);
+    int r = MIN(continuation->token.error, continuation->position.error);
     if (r < 0)
         return r;
     *ret = TAKE_PTR(continuation);
     return 0;
 }
 
+int continuation_create(struct bytes token, struct continuation **ret)
+{
+    return create(token, BYTES_LITERAL(""), ret);
+}
+
 int continuation_create_at(struct bytes position, struct continuation **ret)
 {
-    _cleanup_(continuation_destroyp) struct continuation *continuation = NULL;
-    int r = continuation_create(BYTES_LITERAL(""), &continuation);
-    if (r == 0)
-        r = buffer_append(&continuation->position, position);
-    if (r == 0)
-        *ret = TAKE_PTR(continuation);
-    return r;
+    return create(BYTES_LITERAL(""), position, ret);
+}
+
+int continuation_create_inner(const struct continuation *outer, struct bytes token,
+                              struct continuation **ret)
+{
+    return create(token, continuation_position(outer), ret);
 }
 
 struct bytes continuation_token(const struct continuation *continuation)

@@ -15,6 +15,9 @@ struct continuation;
 int continuation_create(struct bytes token, struct continuation **ret); /* for implementers */
 /* No service's: for what is known without it up to `position`. It must not be given to a store. */
 int continuation_create_at(struct bytes position, struct continuation **ret);
+/* For decorators whose tokens hold the inner store's: that one, which stands where `outer` does. */
+int continuation_create_inner(const struct continuation *outer, struct bytes token,
+                              struct continuation **ret);
 struct bytes continuation_token(const struct continuation *continuation);
 struct bytes continuation_position(const struct continuation *continuation);
 void continuation_destroy(struct continuation *continuation); /* takes NULL */

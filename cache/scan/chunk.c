@@ -103,8 +103,18 @@ int chunk_split(struct chunk *chunk, struct bytes position, struct chunk **ret)
     return 0;
 }
 
+/* The query of the token reaches behind the end, and so would its page; what is left can be asked
+ * for by itself. */
+static bool is_token_too_wide(const struct chunk *chunk)
+{
+    return bytes_compare(buffer_bytes(&chunk->end), buffer_bytes(&chunk->query.hi)) < 0 &&
+           range_is_askable(remainder_of(chunk));
+}
+
 int chunk_ask(struct chunk *chunk, struct range *ret_range)
 {
+    if (chunk->token && is_token_too_wide(chunk))
+        continuation_destroy(TAKE_PTR(chunk->token));
     if (!chunk->token) {
         int r = set(&chunk->query.lo, buffer_bytes(&chunk->cursor));
         if (r == 0)
@@ -113,6 +123,7 @@ int chunk_ask(struct chunk *chunk, struct range *ret_range)
             return r;
     }
     chunk->state = CHUNK_ASKED;
+    chunk->is_far = false;
     *ret_range = (struct range){buffer_bytes(&chunk->query.lo), buffer_bytes(&chunk->query.hi)};
     return 0;
 }

@@ -2,8 +2,9 @@
 #define CACHE_SCAN_CHUNK_H
 /* Chunk: a piece of a scanned range that is read page after page, and the rows of it that wait to
  * be taken. It hands out nothing at or behind `end`, but its query may reach further: when it is
- * split, it keeps its query and token and stops by itself, so a split costs no request. Its memory
- * is small and constant but for the pages. Pure; one thread. */
+ * split, it keeps its query and token and stops by itself, so a split costs no request. Only where
+ * one query can ask for just what is left, the next is that one: its pages hold no foreign rows.
+ * Its memory is small and constant but for the pages. Pure; one thread. */
 #include "client/table_store.h"
 
 #include <sys/queue.h>
@@ -30,7 +31,7 @@ struct chunk {
     size_t rows, page_rows;                /* in all; of its last page */
     double pages_left;                     /* estimated, behind the cursor */
     double taken_before; /* pages of the scan that were taken when its first waiting page came */
-    bool is_far;         /* it was let go: not to be asked before it is its turn */
+    bool is_far;         /* it was let go, and not asked since: not before it is its turn */
 };
 
 TAILQ_HEAD(chunk_list, chunk);

@@ -2,27 +2,28 @@
 
 #include <math.h>
 
-#define SAMPLES       32    /* rows of a page that are learned */
-#define LADDER_MIN    4     /* shared bytes that nobody expected */
-#define UNKNOWN_PAGES 4.0   /* left, where nothing tells how many */
-#define DENSER        4.0   /* times that the last page must be, to be believed alone */
-#define GALLOP_BEGIN  1.5   /* pages ahead */
-#define GALLOP_STEP   1.6   /* at least, from one jump to the next */
-#define LEAST_WIDTH   1e-12 /* of what was seen: never 0 */
-#define SIBLING_MAX   8     /* guesses at other partitions at a time */
-#define KEY_MAX_BYTES ((size_t)16 << 10)
+#define SAMPLES         32    /* rows of a page that are learned */
+#define LADDER_MIN      4     /* shared bytes that nobody expected */
+#define UNKNOWN_PAGES   4.0   /* left, where nothing tells how many */
+#define DENSER          4.0   /* times that the last page must be, to be believed alone */
+#define GALLOP_BEGIN    1.5   /* pages ahead */
+#define GALLOP_STEP     1.6   /* at least, from one jump to the next */
+#define LEAST_WIDTH     1e-12 /* of what was seen: never 0 */
+#define SMALL_PARTITION 3.0   /* pages; at the end of a larger one a request more is little */
+#define SIBLING_MAX     8     /* guesses at other partitions at a time */
+#define KEY_MAX_BYTES   ((size_t)16 << 10)
 
 int divider_init(struct divider *divider, size_t page_rows)
 {
     *divider = (struct divider){.page_rows = page_rows};
-    buffer_init(&divider->greatest_row_key, KEY_MAX_BYTES);
+    buffer_init(&divider->greatest, POSITION_MAX_BYTES);
     int r = key_model_create(&divider->partition_keys);
     return r < 0 ? r : key_model_create(&divider->row_keys);
 }
 
 void divider_finish(struct divider *divider)
 {
-    buffer_finish(&divider->greatest_row_key);
+    buffer_finish(&divider->greatest);
     key_model_destroy(divider->partition_keys);
     key_model_destroy(divider->row_keys);
 }
@@ -40,12 +41,13 @@ static int learn_position(struct divider *divider, struct bytes previous, struct
                            position_row_key(position));
 }
 
-static int learn_greatest(struct divider *divider, struct bytes row_key)
+static int learn_greatest(struct divider *divider, struct bytes position)
 {
-    if (bytes_compare(row_key, buffer_bytes(&divider->greatest_row_key)) <= 0)
+    struct bytes greatest = position_row_key(buffer_bytes(&divider->greatest));
+    if (bytes_compare(position_row_key(position), greatest) <= 0)
         return 0;
-    buffer_clear(&divider->greatest_row_key);
-    return buffer_append(&divider->greatest_row_key, row_key);
+    buffer_clear(&divider->greatest);
+    return buffer_append(&divider->greatest, position);
 }
 
 int divider_learn(struct divider *divider, struct bytes previous, const struct run *run)
@@ -56,11 +58,11 @@ int divider_learn(struct divider *divider, struct bytes previous, const struct r
         struct bytes position = page_position(run->page, row);
         r = learn_position(divider, previous, position);
         if (r == 0)
-            r = learn_greatest(divider, position_row_key(position));
+            r = learn_greatest(divider, position);
         previous = position;
     }
     struct bytes last = page_position(run->page, run->end - 1);
-    return r < 0 ? r : learn_greatest(divider, position_row_key(last));
+    return r < 0 ? r : learn_greatest(divider, last);
 }
 
 /* What a chunk has shown of the keys that it can be divided by. */
@@ -102,7 +104,7 @@ static void look_inside(const struct divider *divider, const struct chunk *chunk
     } else if (ret->knows_page) {
         ret->first = ret->page_first;
     }
-    struct bytes greatest = buffer_bytes(&divider->greatest_row_key);
+    struct bytes greatest = position_row_key(buffer_bytes(&divider->greatest));
     if (!ret->has_end && bytes_compare(greatest, ret->last) > 0) {
         ret->end = greatest;
         ret->has_end = true;
@@ -165,12 +167,31 @@ static void consider_gallop(const struct divider *divider, const struct chunk *c
     division->pages = sqrt(pages * division->pages);
 }
 
+/* Is what is left of the partition that it reads in likely to come with the next page? So it is
+ * where partitions are small and another one, that reached further than all, reached no further
+ * than a page from here. To split it off would cost a request for what comes anyway. */
+static bool is_nearly_through(const struct divider *divider, const struct chunk *chunk)
+{
+    struct bytes key = position_partition_key(buffer_bytes(&chunk->last));
+    if (is_in_partition(&divider->greatest, key))
+        return false;
+    struct axis axis;
+    look_inside(divider, chunk, &axis);
+    axis.end = position_row_key(buffer_bytes(&divider->greatest));
+    axis.has_end = true;
+    struct division inside = {
+        .model = divider->row_keys, .last = axis.last, .common = common_size(axis.first, axis.end)};
+    plan_evenly(divider, &axis, &inside);
+    return inside.pages <= 1 && inside.end <= inside.page_width * SMALL_PARTITION;
+}
+
 /* Reading in one partition of several: where it ends, and where others may be. */
-static void plan_partition(const struct divider *divider, const struct axis *axis,
-                           struct division *division)
+static void plan_partition(const struct divider *divider, const struct chunk *chunk,
+                           const struct axis *axis, struct division *division)
 {
     division->kind = DIVISION_PARTITION;
     division->has_siblings = divider->partitions > 1;
+    division->is_nearly_through = is_nearly_through(divider, chunk);
     division->is_ladder = needs_ladder(division);
     division->begin = key_model_place(division->model, axis->last, division->common);
     division->end = place_end(division, axis);
@@ -196,12 +217,15 @@ static bool look(const struct divider *divider, const struct chunk *chunk, struc
     return true;
 }
 
-/* The last page and what comes next are in one partition. */
-static bool is_dense(const struct chunk *chunk)
+/* The last page and what comes next are in one partition, and where others are, its pages do not
+ * tell: it goes on for long, or is the first that it has shown. */
+static bool is_dense(const struct divider *divider, const struct chunk *chunk)
 {
     struct bytes key = position_partition_key(buffer_bytes(&chunk->last));
-    return position_has_row(buffer_bytes(&chunk->cursor)) && is_in_partition(&chunk->cursor, key) &&
-           is_in_partition(&chunk->page_first, key);
+    if (!position_has_row(buffer_bytes(&chunk->cursor)) || !is_in_partition(&chunk->cursor, key) ||
+        !is_in_partition(&chunk->page_first, key))
+        return false;
+    return is_in_partition(&chunk->first, key) || !is_nearly_through(divider, chunk);
 }
 
 void divider_plan(const struct divider *divider, const struct chunk *chunk, struct division *ret)
@@ -210,8 +234,8 @@ void divider_plan(const struct divider *divider, const struct chunk *chunk, stru
     if (!look(divider, chunk, &axis, ret))
         return;
     ret->pages = MAX(UNKNOWN_PAGES, axis.rows / (double)divider->page_rows);
-    if (!ret->is_inside && is_dense(chunk)) {
-        plan_partition(divider, &axis, ret);
+    if (!ret->is_inside && is_dense(divider, chunk)) {
+        plan_partition(divider, chunk, &axis, ret);
     } else if (needs_ladder(ret)) {
         ret->kind = DIVISION_LADDER;
     } else {
@@ -252,7 +276,8 @@ static int append_even(const struct division *division, int index, int pieces, d
                                 begin + piece * index, piece / 4, ret);
 }
 
-/* Index 1 is the partition's end, the others are where partitions behind it may be. */
+/* Index 1 is the partition's end, if it is worth a request, the others are where partitions behind
+ * it may be. */
 static int append_sibling(const struct division *division, int index, int pieces,
                           struct buffer *ret)
 {
@@ -290,6 +315,8 @@ int divider_append_point(const struct division *division, const struct chunk *ch
                          int pieces, double reach, struct buffer *ret)
 {
     if (division->kind == DIVISION_PARTITION && index == 1) {
+        if (division->is_nearly_through)
+            return 0;
         (void)buffer_append(ret, division->last);
         return buffer_append_string(ret, POSITION_AFTER);
     }

@@ -8,8 +8,8 @@
 struct divider { /* of one scan */
     size_t page_rows;
     struct key_model *partition_keys, *row_keys;
-    struct buffer greatest_row_key; /* seen: its siblings may reach as far */
-    size_t partitions;              /* seen; some may be counted twice */
+    struct buffer greatest; /* position with the greatest row key seen: siblings may reach as far */
+    size_t partitions;      /* seen; some may be counted twice */
 };
 
 int divider_init(struct divider *divider, size_t page_rows);
@@ -31,13 +31,14 @@ struct division {
     double pages; /* left behind the cursor */
     /* the keys that are divided: row keys of one partition, or partition keys */
     const struct key_model *model;
-    bool is_inside;        /* row keys */
-    struct bytes last;     /* the last one seen: a view of the chunk's */
-    size_t common, shared; /* bytes of it that all keys share, that the last page's shared */
-    double begin, end;     /* the places of the last key and of the end */
-    double page_width;     /* so much place takes a page */
-    bool is_ladder;        /* of DIVISION_PARTITION: how the partitions behind it are found */
-    bool has_siblings;     /* of it: other partitions were seen, so there may be more */
+    bool is_inside;         /* row keys */
+    struct bytes last;      /* the last one seen: a view of the chunk's */
+    size_t common, shared;  /* bytes of it that all keys share, that the last page's shared */
+    double begin, end;      /* the places of the last key and of the end */
+    double page_width;      /* so much place takes a page */
+    bool is_ladder;         /* of DIVISION_PARTITION: how the partitions behind it are found */
+    bool is_nearly_through; /* of it: its rest is not worth a request */
+    bool has_siblings;      /* of it: other partitions were seen, so there may be more */
 };
 
 /* The chunk has shown a row. */

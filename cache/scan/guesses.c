@@ -6,8 +6,8 @@
 #define TRICKLE         16   /* with too many empty answers, one guess for so many slots */
 #define LEAST           1.25 /* pages of a piece */
 #define LEAST_BOUNDED   1.6
-#define WASTE_SHARE     0.12 /* of the pages with rows; beyond it pieces get longer, fast */
-#define CAUTIOUS_AT     0.92 /* hits, of all guesses */
+#define WASTE_SHARE     0.119 /* of the pages with rows; beyond it pieces get longer, fast */
+#define CAUTIOUS_AT     0.92  /* hits, of all guesses */
 #define CAUTIOUS_PIECES 4
 
 static double hits(const struct guesses *guesses)

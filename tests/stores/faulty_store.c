@@ -210,7 +210,7 @@ static int unwrap_token(const struct continuation *after, struct call *call, int
         return 0;
     struct bytes token = continuation_token(after);
     *ret_empty_pages = token.data[0] - '0';
-    int r = token.size > 1 ? continuation_create(bytes_skip(token, 1), ret) : 0;
+    int r = token.size > 1 ? continuation_create_inner(after, bytes_skip(token, 1), ret) : 0;
     return r < 0 ? call_fail(call, r, "no memory for a token") : 0;
 }
 

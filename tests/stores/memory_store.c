@@ -34,9 +34,9 @@ static int fail_late(struct memory_store *self, struct call *call)
     return self->fault && self->is_fault_late ? self->fault(self, self->asked, call) : 0;
 }
 
-static int answer_token(size_t next, struct call *call, struct continuation **ret)
+static int answer_token(struct bytes token, struct call *call, struct continuation **ret)
 {
-    int r = continuation_create((struct bytes){(const char *)&next, sizeof(next)}, ret);
+    int r = continuation_create(token, ret);
     return r < 0 ? call_fail(call, r, "no memory for a token") : 0;
 }
 
@@ -62,8 +62,8 @@ static int memory_query(struct table_store *store, const struct query *query, st
         return r;
     const struct page *rows = rows_of(self);
     size_t row = page_seek(rows, query->range.lo), end = page_seek(rows, query->range.hi);
-    if (query->after) /* the token is the next row's number */
-        memcpy(&row, continuation_token(query->after).data, sizeof(row));
+    if (query->after) /* the token is the next row's position: rows may come and go meanwhile */
+        row = page_seek(rows, continuation_token(query->after));
     size_t top = (size_t)(self->max_rows > 0 ? MIN(query->top, self->max_rows) : query->top);
     size_t last = MIN(end, row + top);
     for (; row < last && r == 0; row++)
@@ -71,7 +71,7 @@ static int memory_query(struct table_store *store, const struct query *query, st
     if (r < 0)
         return call_fail(call, r, "no room for the rows");
     r = fail_late(self, call);
-    return r == 0 && row < end ? answer_token(row, call, ret_next) : r;
+    return r == 0 && row < end ? answer_token(page_position(rows, row), call, ret_next) : r;
 }
 
 static int memory_get(struct table_store *store, const char *table, struct bytes position,
@@ -106,7 +106,8 @@ static int memory_list_tables(struct table_store *store, const char *only,
         memcpy(&offset, continuation_token(after).data, sizeof(offset));
     for (int n = 0; offset < self->tables.size; n++) {
         if (self->max_rows > 0 && n == self->max_rows)
-            return answer_token(offset, call, ret_next);
+            return answer_token((struct bytes){(const char *)&offset, sizeof(offset)}, call,
+                                ret_next);
         struct bytes name = bytes_of(self->tables.data + offset);
         if (!only || bytes_equal(name, bytes_of(only)))
             (void)buffer_append(&ret->names, (struct bytes){name.data, name.size + 1});

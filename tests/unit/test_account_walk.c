@@ -157,15 +157,20 @@ static size_t count_requests(struct shape shape, const struct directory *directo
 
 static const int parallelism[] = {1, 2, 8};
 
-/* `passes`: over all rows. */
-static void assert_requests_of_walks(struct shape shape, const struct directory *directory,
-                                     size_t passes)
+/* Far from a second reading. Nothing is larger than a quarter of the cache; what runs ahead by
+ * guesses wastes some, of these few pages a larger part than of many. */
+static size_t most_requests(size_t rows, bool runs_ahead)
+{
+    return runs_ahead ? rows * 125 / 100000 + 9 : rows * 115 / 100000 + 5;
+}
+
+static void assert_requests_of_walks(struct shape shape, const struct directory *directory)
 {
     size_t rows = (size_t)shape.partitions * (size_t)shape.rows;
     for (size_t i = 0; i < ARRAY_SIZE(parallelism); i++) {
         struct setup_options options = {.parallelism = parallelism[i]};
         size_t requests = count_requests(shape, directory, options);
-        assert_in_range(requests, rows / 1000, passes * rows * 115 / 100000 + 20);
+        assert_in_range(requests, rows / 1000, most_requests(rows, parallelism[i] > 1));
     }
 }
 
@@ -175,7 +180,7 @@ static void a_walk_through_levels_reads_each_row_once(void **state)
     (void)state;
     static const struct shape shapes[] = {{20000, 1}, {5000, 5}, {3000, 10}, {5, 5000}, {1, 20000}};
     for (size_t i = 0; i < ARRAY_SIZE(shapes); i++)
-        assert_requests_of_walks(shapes[i], &level_of_all, 1);
+        assert_requests_of_walks(shapes[i], &level_of_all);
 }
 
 /* Where partitions are smaller than a page, their rows tell their names. */
@@ -184,10 +189,10 @@ static void names_of_many_partitions_come_with_their_rows(void **state)
     (void)state;
     static const struct shape shapes[] = {{20000, 1}, {5000, 5}, {3000, 10}, {500, 40}};
     for (size_t i = 0; i < ARRAY_SIZE(shapes); i++)
-        assert_requests_of_walks(shapes[i], PARTITIONS_OF("t"), 1);
-    assert_requests_of_walks((struct shape){500, 40}, &level_of_all, 1);
-    assert_requests_of_walks((struct shape){5, 5000}, PARTITIONS_OF("t"), 1);
-    assert_requests_of_walks((struct shape){1, 20000}, PARTITIONS_OF("t"), 1);
+        assert_requests_of_walks(shapes[i], PARTITIONS_OF("t"));
+    assert_requests_of_walks((struct shape){500, 40}, &level_of_all);
+    assert_requests_of_walks((struct shape){5, 5000}, PARTITIONS_OF("t"));
+    assert_requests_of_walks((struct shape){1, 20000}, PARTITIONS_OF("t"));
 }
 
 /* Whoever is not known lists one directory after the other, and is not read ahead for. */
@@ -206,13 +211,32 @@ static void nobody_walks(void **state)
     tear_down(&setup);
 }
 
-/* A failure in the midst of a walk is told, and the walk goes on behind it. */
-static int fail_fifth(struct memory_store *self, size_t number, struct call *call)
+static int fail_from_fifth(struct memory_store *self, size_t number, struct call *call)
 {
     (void)self;
-    return number == 5 ? call_fail(call, -EIO, "the fifth fails") : 0;
+    return number >= 5 ? call_fail(call, -EIO, "the fifth fails, and all behind it") : 0;
 }
 
+/* `ret_rows`: how many of the partition's rows came, 0 on failure. */
+static int list_partition(struct setup *setup, int number, int *ret_rows)
+{
+    char name[16];
+    struct place place;
+    struct listing_entry entry;
+    (void)snprintf(name, sizeof(name), "p%05d", number);
+    place_init(&place, bytes_of(name));
+    struct listing *listing = open_listing(setup, &place.directory);
+    uint64_t cookie = 0;
+    int r;
+    while ((r = listing_next(listing, caller_of(setup), cookie, false, true, &entry)) == 1)
+        cookie = entry.cookie;
+    listing_close(listing);
+    place_finish(&place);
+    *ret_rows = r == 0 ? (int)cookie : 0;
+    return r;
+}
+
+/* A failure in the midst of a walk is told, once, and the walk goes on behind it. */
 static void a_walk_that_fails_goes_on(void **state)
 {
     (void)state;
@@ -220,31 +244,26 @@ static void a_walk_that_fails_goes_on(void **state)
         struct setup setup;
         set_up_shape(&setup, (struct shape){200, 50},
                      (struct setup_options){.parallelism = parallelism[i]});
-        setup.memory->fault = fail_fifth;
+        setup.memory->fault = fail_from_fifth;
         struct listing_entry entry;
-        int failures = 0, listed = 0;
+        int failures = 0, listed = 0, rows;
         (void)list(&setup, ROWS_OF("q"), false); /* not here */
         struct listing *whole = open_listing(&setup, &level_of_all);
         (void)listing_next(whole, caller_of(&setup), 0, true, true, &entry);
         for (int n = 0; n < 200;) {
-            char name[16];
-            struct place place;
-            (void)snprintf(name, sizeof(name), "p%05d", n);
-            place_init(&place, bytes_of(name));
-            struct listing *listing = open_listing(&setup, &place.directory);
-            uint64_t cookie = 0;
-            int r;
-            while ((r = listing_next(listing, caller_of(&setup), cookie, false, true, &entry)) == 1)
-                cookie = entry.cookie;
-            listing_close(listing);
-            place_finish(&place);
-            failures += r < 0;
-            listed += r == 0 ? (int)cookie : 0;
+            int r = list_partition(&setup, n, &rows);
+            if (r < 0) { /* until it was told */
+                assert_int_equal(r, -EIO);
+                failures++;
+                (void)gate_store_settle(setup.gate);
+                setup.memory->fault = NULL;
+            }
+            listed += rows;
             n += r == 0;
         }
         listing_close(whole);
         assert_int_equal(listed, 200 * 50);
-        assert_in_range(failures, 0, 1);
+        assert_int_equal(failures, 1);
         tear_down(&setup);
     }
 }

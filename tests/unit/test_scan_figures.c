@@ -82,6 +82,42 @@ static void what_came_too_early_is_let_go(void **state)
     rows_finish(&rows);
 }
 
+static void fill_equally(struct rows *rows, int partitions, int partition_rows)
+{
+    rows_init(rows);
+    for (int p = 0; p < partitions; p++) {
+        for (int r = 0; r < partition_rows; r++) {
+            char partition[16], row[16];
+            (void)snprintf(partition, sizeof(partition), "p%05d", p);
+            (void)snprintf(row, sizeof(row), "r%05d", r);
+            rows_add_strings(rows, partition, row);
+        }
+    }
+    rows_sort(rows);
+}
+
+/* A partition's last page is not a request more, nor full of the next one's rows. */
+static void partitions_of_few_pages_cost_little(void **state)
+{
+    (void)state;
+    static const struct {
+        int partitions, rows;
+        struct marks marks; /* 8 slots, a window of 32 MiB */
+    } list[] = {
+        {40, 2000, {100, 24}}, {100, 1200, {147, 31}}, {50, 1000, {67, 17}},
+        {50, 1001, {67, 23}},  {100, 3000, {340, 55}}, {200, 1000, {245, 38}},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(list); i++) {
+        char name[32];
+        struct rows rows;
+        fill_equally(&rows, list[i].partitions, list[i].rows);
+        struct network_figures figures = scan(&rows, 8, (size_t)32 << 20);
+        (void)snprintf(name, sizeof(name), "%d of %d", list[i].partitions, list[i].rows);
+        assert_marks(name, &figures, &list[i].marks);
+        rows_finish(&rows);
+    }
+}
+
 /* One slot is serial paging: no guess, no request more. */
 static void one_slot_costs_nothing_more(void **state)
 {
@@ -100,6 +136,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_shape_costs_little),
+        cmocka_unit_test(partitions_of_few_pages_cost_little),
         cmocka_unit_test(what_came_too_early_is_let_go),
         cmocka_unit_test(one_slot_costs_nothing_more),
     };

@@ -320,6 +320,33 @@ static void a_token_does_not_outlive_a_pause(void **state)
     table_store_destroy(&memory->store);
 }
 
+/* A piece that was cut at its partition's end is asked for by itself: its last page holds nothing
+ * of what lies behind, which is asked for meanwhile. */
+static void what_is_left_of_a_partition_is_asked_for_alone(void **state)
+{
+    (void)state;
+    struct memory_store *memory = make_partition();
+    struct scan *scan;
+    assert_int_equal(scan_rows_create(RANGE_ALL, &(struct scan_limits){.page_rows = 10}, &scan), 0);
+    struct scan_request request = ask(scan, 1);
+    answer(scan, &memory->store, &request);
+    request = ask(scan, 8);
+    assert_non_null(request.after);
+    struct scan_request behind = ask(scan, 7); /* its split */
+    assert_bytes(behind.range.lo, B("p\1"));
+    answer(scan, &memory->store, &request);
+    request = ask(scan, 7);
+    assert_null(request.after);
+    assert_bytes(request.range.lo, B("p\0"
+                                     "19\1"));
+    assert_bytes(request.range.hi, B("p\1"));
+    answer(scan, &memory->store, &request);
+    request = ask(scan, 1); /* and by its token from there on */
+    assert_non_null(request.after);
+    scan_destroy(scan);
+    table_store_destroy(&memory->store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -327,6 +354,7 @@ int main(void)
         cmocka_unit_test(a_range_that_no_query_can_ask_is_asked_in_pieces),
         cmocka_unit_test(nothing_is_guessed_before_the_first_page),
         cmocka_unit_test(a_token_does_not_outlive_a_pause),
+        cmocka_unit_test(what_is_left_of_a_partition_is_asked_for_alone),
         cmocka_unit_test(every_row_comes_once_and_in_order),
         cmocka_unit_test(also_while_rows_come_and_go),
     };

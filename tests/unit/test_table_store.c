@@ -45,6 +45,83 @@ static void coverage_ends_behind_the_last_row_or_at_the_end(void **state)
     table_store_destroy(&memory->store);
 }
 
+/* Also in the stores of tests: rows come and go between two pages. */
+static void a_page_goes_on_behind_the_last_whatever_was_changed(void **state)
+{
+    (void)state;
+    struct memory_store *memory = filled(6);
+    struct query query = whole_partition(3);
+    struct call call = {0};
+    struct answer first, second;
+    assert_int_equal(table_store_query(&memory->store, &query, &call, &first), 0);
+    memory_store_write(memory, &(struct write){.kind = WRITE_DELETE,
+                                               .position = B("p\0"
+                                                             "000")});
+    memory_store_write(memory, &(struct write){.kind = WRITE_DELETE,
+                                               .position = B("p\0"
+                                                             "003")});
+    query.after = first.next;
+    assert_int_equal(table_store_query(&memory->store, &query, &call, &second), 0);
+    assert_int_equal(page_rows(second.page), 2);
+    assert_bytes(page_position(second.page, 0), B("p\0"
+                                                  "004"));
+    assert_null(second.next);
+    answer_finish(&first);
+    answer_finish(&second);
+    table_store_destroy(&memory->store);
+}
+
+struct spy { /* a store that tells where the last query went on */
+    struct table_store store;
+    struct memory_store *memory;
+    struct buffer position;
+};
+
+static int spy_query(struct table_store *store, const struct query *query, struct call *call,
+                     struct page_builder *builder, struct continuation **ret_next)
+{
+    struct spy *spy = (struct spy *)store;
+    buffer_clear(&spy->position);
+    if (query->after)
+        (void)buffer_append(&spy->position, continuation_position(query->after));
+    return spy->memory->store.ops->query(&spy->memory->store, query, call, builder, ret_next);
+}
+
+static void spy_destroy(struct table_store *store)
+{
+    struct spy *spy = (struct spy *)store;
+    buffer_finish(&spy->position);
+    table_store_destroy(&spy->memory->store);
+}
+
+static void a_decorator_with_tokens_of_its_own_passes_the_position_on(void **state)
+{
+    (void)state;
+    static const struct table_store_ops ops = {.query = spy_query, .destroy = spy_destroy};
+    struct spy spy = {.store = {&ops}, .memory = filled(3)};
+    struct table_store *faulty;
+    buffer_init(&spy.position, 100);
+    assert_int_equal(faulty_store_create(&spy.store, &clock_system, "short=2,empty=1", &faulty), 0);
+    struct query query = whole_partition(1000);
+    struct call call = {0};
+    struct answer answer = {0};
+    size_t rows = 0;
+    for (int i = 0; i < 4; i++) { /* an empty page comes before each */
+        struct answer last = answer;
+        query.after = last.next;
+        answer = (struct answer){0};
+        assert_int_equal(table_store_query(faulty, &query, &call, &answer), 0);
+        rows += page_rows(answer.page);
+        answer_finish(&last);
+    }
+    assert_int_equal(rows, 3);
+    assert_null(answer.next);
+    assert_bytes(buffer_bytes(&spy.position), B("p\0"
+                                                "001\x01"));
+    answer_finish(&answer);
+    table_store_destroy(faulty);
+}
+
 static void an_empty_page_with_a_token_proves_nothing_and_carries_the_position(void **state)
 {
     (void)state;
@@ -179,6 +256,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(coverage_ends_behind_the_last_row_or_at_the_end),
+        cmocka_unit_test(a_page_goes_on_behind_the_last_whatever_was_changed),
+        cmocka_unit_test(a_decorator_with_tokens_of_its_own_passes_the_position_on),
         cmocka_unit_test(an_empty_page_with_a_token_proves_nothing_and_carries_the_position),
         cmocka_unit_test(tokens_in_a_circle_are_found),
         cmocka_unit_test(tables_in_a_circle_are_found),

@@ -1,0 +1,105 @@
+/* A chunk that was let go: where it goes on, and that it is a chunk like any other from there. */
+#include "cache/scan/chunk.h"
+#include "tests/stores/memory_store.h"
+#include "tests/unit/unit.h"
+
+/* Rows 00 to 39 of partition "p", and a chunk of all that it may hold. */
+static void set_up(struct memory_store **ret_memory, struct chunk **ret)
+{
+    *ret_memory = memory_store_create();
+    for (int i = 0; i < 40; i++) {
+        char row[8];
+        (void)snprintf(row, sizeof(row), "%02d", i);
+        memory_store_add_strings(*ret_memory, "p", row);
+    }
+    assert_int_equal(chunk_create((struct range){B("p\0"), B("p\1")}, ret), 0);
+}
+
+/* A page of ten. */
+static struct run read_page(struct memory_store *memory, struct chunk *chunk)
+{
+    struct query query = {.table = "t", .top = 10};
+    struct call call = {.deadline_ms = INT64_MAX};
+    struct answer answer = {0};
+    struct run run = {0};
+    assert_int_equal(chunk_ask(chunk, &query.range), 0);
+    query.after = chunk->token;
+    assert_int_equal(table_store_query(&memory->store, &query, &call, &answer), 0);
+    assert_int_equal(chunk_tell(chunk, &answer, &run), 0);
+    return run;
+}
+
+static void take_page(struct chunk *chunk, struct bytes first)
+{
+    struct run run = {0};
+    assert_true(chunk_take(chunk, &run));
+    assert_bytes(page_position(run.page, run.begin), first);
+    assert_int_equal(run.end - run.begin, 10);
+    run_finish(&run);
+}
+
+static void what_was_let_go_is_read_again_from_its_first_row(void **state)
+{
+    (void)state;
+    struct memory_store *memory;
+    struct chunk *chunk;
+    struct range range;
+    set_up(&memory, &chunk);
+    for (int i = 0; i < 3; i++)
+        (void)read_page(memory, chunk);
+    take_page(chunk, B("p\0"
+                       "00"));
+    assert_true(chunk_let_go(chunk));
+    assert_int_equal(chunk->waiting_rows, 0);
+    assert_int_equal(chunk->waiting_bytes, 0);
+    assert_int_equal(chunk_ask(chunk, &range), 0);
+    assert_bytes(range.lo, B("p\0"
+                             "10"));
+    assert_bytes(range.hi, B("p\1"));
+    assert_null(chunk->token);
+    chunk_give_back(chunk);
+    (void)read_page(memory, chunk);
+    take_page(chunk, B("p\0"
+                       "10"));
+    chunk_destroy(chunk);
+    table_store_destroy(&memory->store);
+}
+
+/* Else nothing would be read ahead of it when it is its turn. */
+static void it_is_far_until_it_is_asked(void **state)
+{
+    (void)state;
+    struct memory_store *memory;
+    struct chunk *chunk;
+    set_up(&memory, &chunk);
+    (void)read_page(memory, chunk);
+    assert_false(chunk->is_far);
+    assert_true(chunk_let_go(chunk));
+    assert_true(chunk->is_far);
+    (void)read_page(memory, chunk);
+    assert_false(chunk->is_far);
+    chunk_destroy(chunk);
+    table_store_destroy(&memory->store);
+}
+
+static void nothing_is_let_go_where_nothing_waits(void **state)
+{
+    (void)state;
+    struct memory_store *memory;
+    struct chunk *chunk;
+    set_up(&memory, &chunk);
+    assert_false(chunk_let_go(chunk));
+    assert_false(chunk->is_far);
+    chunk_destroy(chunk);
+    table_store_destroy(&memory->store);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_let_go_is_read_again_from_its_first_row),
+        cmocka_unit_test(it_is_far_until_it_is_asked),
+        cmocka_unit_test(nothing_is_let_go_where_nothing_waits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

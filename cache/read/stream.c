@@ -9,6 +9,7 @@
 #define EPOCH_MS                                                                                   \
     ((int64_t)100)        /* in this stretch of time or the one before: less than a                \
                              ttl's worth is ahead, or it is too old when it is used */
+#define SLOW_MS      5000 /* between two pages: the next may be too old when it comes */
 #define LOOKS_MS     2000 /* so long a look holds */
 #define NEAR_FETCHES 3    /* a position that takes more is somebody else's way */
 
@@ -34,8 +35,9 @@ struct stream {
     int64_t asked_ms;               /* of the oldest answer */
     bool is_awaited;                /* the reader has seen all answers, and waits */
     int64_t looked_ms;              /* when the reader looked for the last time */
-    bool is_cautious;               /* something failed ahead: nothing is read ahead now */
-    struct failure failure;         /* of what the reader waits for; error 0: none */
+    int64_t took_ms, pace_ms; /* when it took the last item, and how long after the one before */
+    bool is_cautious;         /* something failed ahead: nothing is read ahead now */
+    struct failure failure;   /* of what the reader waits for; error 0: none */
     /* the reader's */
     struct buffer frontier; /* everything before it was taken */
 };
@@ -125,6 +127,8 @@ static enum scan_state take_locked(struct stream *stream, struct scan_item *ret)
     begin_epoch_locked(stream);
     stream->looked_ms = clock_now_ms(stream->source.clock);
     if (state == SCAN_ITEM) {
+        stream->pace_ms = stream->looked_ms - stream->took_ms;
+        stream->took_ms = stream->looked_ms;
         stream->taken += ret->pages;
         stream->taken_now += ret->pages;
     }
@@ -138,7 +142,8 @@ static bool is_wanted_locked(struct stream *stream)
     begin_epoch_locked(stream);
     double ahead = scan_waiting(stream->scan) + (double)stream->in_flight;
     double lately = stream->taken_now + stream->taken_before;
-    if (stream->is_cautious || clock_now_ms(stream->source.clock) - stream->looked_ms > LOOKS_MS)
+    if (stream->is_cautious || stream->pace_ms > SLOW_MS ||
+        clock_now_ms(stream->source.clock) - stream->looked_ms > LOOKS_MS)
         return false;
     return stream->is_eager || (stream->taken > 1 && ahead < AHEAD_FIRST + AHEAD_EACH * lately);
 }
@@ -230,7 +235,7 @@ static void tell(struct stream *stream, const struct job *job, int r, struct ans
 static struct question question_of(const struct job *job, bool keys_suffice)
 {
     const struct stream *stream = job->stream;
-    int64_t oldest_ms = clock_now_ms(stream->source.clock) - stream->source.kept_ms;
+    int64_t oldest_ms = clock_now_ms(stream->source.clock) - stream->source.kept_ms / 2;
     struct question question = {.table = stream->table,
                                 .range = job->request.range,
                                 .since = stream->since,

@@ -27,7 +27,7 @@ struct stream_source { /* lives longer than its streams */
     struct worker_pool *workers;
     struct request_window *window;
     const struct clock *clock;
-    int64_t kept_ms;      /* no older answer is taken */
+    int64_t kept_ms;      /* so long an answer serves; one of half that age is not taken any more */
     size_t window_bytes;  /* that one may run ahead: alone all, a second one half, and so on */
     _Atomic size_t *live; /* how many streams there are: they share what may be read ahead */
     const _Atomic bool *is_closing; /* then nothing is sent any more, and what is in flight ends */

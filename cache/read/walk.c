@@ -152,13 +152,14 @@ static int enter(struct walks *walks, struct caller *caller, const struct region
     return r;
 }
 
-static void leave(struct walks *walks, struct walk *walk, int r)
+/* `strays`: those up to now. */
+static void leave(struct walks *walks, struct walk *walk, int r, int strays)
 {
     struct stream *stream = NULL;
     (void)pthread_mutex_lock(&walks->lock);
     walk->is_busy = false;
     walk->last_ms = clock_now_ms(walks->source.clock);
-    walk->strays = r == 0 ? walk->strays + 1 : 0;
+    walk->strays = strays;
     if (r < 0)
         stream = end_locked(walk);
     (void)pthread_cond_broadcast(&walks->changed);
@@ -197,7 +198,7 @@ int walks_reach(struct walks *walks, struct caller *caller, const struct region 
         r = stream_reach(walk->stream, caller, position, ret_page);
     if (r == 0 && has_waited) /* another thread has passed it: no stray */
         r = 1;
-    leave(walks, walk, r);
+    leave(walks, walk, r, r == 0 ? walk->strays + 1 : 0);
     return stream_forgive(caller, r);
 }
 
@@ -221,5 +222,5 @@ void walks_follow(struct walks *walks, uint64_t process, const char *table, stru
     if (!walk)
         return;
     stream_follow(walk->stream, position);
-    leave(walks, walk, 1);
+    leave(walks, walk, 1, walk->strays);
 }

@@ -15,8 +15,9 @@ FEW_ROWS = 5_000
 FANOUT = 512
 HUGE, HUGE_ROWS = 40, 3000  # partitions, rows of each
 SHAPES = ["guid", "customer", "package", "single", "ten", "ticks", "dates", "skew", "long"]
-# requests of a level beside one for each child; requests more for a directory that is large
-LEVEL, LARGE_DIRECTORY = 16, 20
+# requests of a level beside one for each child; of a walk beside its pages: lookups, and guesses before much is
+# known. Nothing here is larger than a quarter of the cache, and a second reading of 5,000 rows would be 5 more still.
+LEVEL, BESIDE = 16, 5
 # beside the pages: those cut short, where ranges are divided by guesses; package ids share their beginnings
 WASTE = {"package": 1.6, "skew": 1.25, "dates": 1.25, "ten": 1.25}
 
@@ -127,35 +128,36 @@ TOOLS = {
 
 
 def bound(shape, rows):
-    """For a table of many partitions, and the lookups on the way to it."""
-    return WASTE.get(shape, 1.15) * rows / PAGE_ROWS + LARGE_DIRECTORY + 2
+    return WASTE.get(shape, 1.15) * rows / PAGE_ROWS + BESIDE
 
 
-def walk(mount, shape, tool, rows, out=""):
+def walk(mount, shape, tool, rows, out="", more=0):
     with mount.counting() as counted:
         assert int(shell(TOOLS[tool], mount / shape, out)) == rows
     assert counted.requests("get") == 0
-    assert counted.requests() <= bound(shape.removeprefix("few"), rows)
+    assert counted.requests() <= bound(shape.removeprefix("few"), rows) + more
     return counted
 
 
 @pytest.mark.parametrize("layout, times", [("auto", 2), ("flat", 1)])
 def test_twenty_thousand_partitions_are_walked_by_pages(mounts, layout, times):
     """Of a level keys are read first: pages of them, of which one is used."""
-    counted = walk(mounts(f"layout={layout}"), "guid", "find", ROWS)
+    levels = LEVEL if layout == "auto" else 0
+    counted = walk(mounts(f"layout={layout}"), "guid", "find", ROWS, more=levels)
     assert counted.total("tablefuse_request_rows_total") <= times * 1.15 * ROWS
 
 
 @pytest.mark.parametrize("options", [[], ["layout=flat"], ["parallelism=1"]])
 @pytest.mark.parametrize("partitions, rows", [(400, 50), (50, 400), (20, 900)])
 def test_few_small_partitions_are_read_once(mounts, service, partitions, rows, options):
-    """Their rows tell their names."""
+    """Their rows tell their names; in the flat layout keys do, a page of them at a time."""
     table = f"small{partitions}"
     if not (mounts() / table).exists():
         keys = ((f"p{p:04}", f"r{r:04}") for p in range(partitions) for r in range(rows))
         service.write(table, keys)
-    counted = walk(mounts(*options), table, "grep -r", partitions * rows)
-    assert counted.requests() <= bound(table, partitions * rows)
+    count = partitions * rows
+    keys = min(partitions, count / PAGE_ROWS) if "layout=flat" in options else 0
+    walk(mounts(*options), table, "grep -r", count, more=keys)
 
 
 @pytest.mark.parametrize("tool", TOOLS)
@@ -166,7 +168,8 @@ def test_each_tool_walks_by_pages(mounts, out, shape, layout, tool):
 
 @pytest.mark.parametrize("shape", some_sanitized("guid"))
 def test_each_shape_is_walked_by_pages(mounts, shape):
-    walk(mounts(), "few" + shape, "find", FEW_ROWS)
+    """And its levels by a few requests: of guid there are seventeen."""
+    walk(mounts(), shape, "find", ROWS, more=LEVEL if shape == "guid" else BESIDE)
 
 
 @pytest.mark.parametrize("shape", ["guid", "package", "ten"])
@@ -205,7 +208,7 @@ def test_two_walkers_do_not_disturb_each_other(mounts, begin):
             out, err = walker.communicate(timeout=60)
             assert walker.returncode == 0 and len(out) == FEW_ROWS, err
     assert counted.requests("get") == 0
-    assert counted.requests() <= bound("guid", FEW_ROWS) + bound("dates", FEW_ROWS)
+    assert counted.requests() <= bound("guid", FEW_ROWS) + bound("dates", FEW_ROWS) + BESIDE
 
 
 def queries(mount):
@@ -224,7 +227,7 @@ def queries(mount):
 def test_a_walker_that_is_killed_stops_its_requests(mounts, begin, command, number):
     mount = mounts(faults="latency=100")
     walker = begin(*command, mount / "guid")
-    wait_until(lambda: queries(mount) >= 21, what="a walk that is under way")
+    wait_until(lambda: queries(mount) >= 19, what="a walk that is under way")
     walker.send_signal(number)
     walker.communicate(timeout=10)
     assert walker.returncode == -number

@@ -236,6 +236,17 @@ static int list_partition(struct setup *setup, int number, int *ret_rows)
     return r;
 }
 
+static int list_and_heal(struct setup *setup, int number, int *ret_rows)
+{
+    int r = list_partition(setup, number, ret_rows);
+    if (r == 0)
+        return 0;
+    assert_int_equal(r, -EIO);
+    (void)gate_store_settle(setup->gate);
+    setup->memory->fault = NULL;
+    return r;
+}
+
 /* A failure in the midst of a walk is told, once, and the walk goes on behind it. */
 static void a_walk_that_fails_goes_on(void **state)
 {
@@ -251,15 +262,10 @@ static void a_walk_that_fails_goes_on(void **state)
         struct listing *whole = open_listing(&setup, &level_of_all);
         (void)listing_next(whole, caller_of(&setup), 0, true, true, &entry);
         for (int n = 0; n < 200;) {
-            int r = list_partition(&setup, n, &rows);
-            if (r < 0) { /* until it was told */
-                assert_int_equal(r, -EIO);
-                failures++;
-                (void)gate_store_settle(setup.gate);
-                setup.memory->fault = NULL;
-            }
+            bool is_told = list_and_heal(&setup, n, &rows) < 0;
+            failures += is_told;
             listed += rows;
-            n += r == 0;
+            n += !is_told;
         }
         listing_close(whole);
         assert_int_equal(listed, 200 * 50);

@@ -1,8 +1,9 @@
 /* How far a stream runs ahead of its reader. */
 #include "tests/unit/streaming.h"
 
-#define LONG_AGO 5000 /* ms: what was taken then was not taken of late */
-#define STEPS    20   /* of a slow reader */
+#define LONG_AGO      5000 /* ms: what was taken then was not taken of late */
+#define VERY_LONG_AGO 6000
+#define STEPS         20 /* of a slow reader */
 
 static void take(struct streaming *streaming, struct stream *stream)
 {
@@ -49,6 +50,61 @@ static void a_slow_reader_gets_little_ahead(void **state)
     }
     stream_unref(stream);
     streaming_tear_down(&streaming);
+}
+
+/* What came long before it is taken would be too old. */
+static void a_very_slow_reader_gets_nothing_ahead(void **state)
+{
+    (void)state;
+    struct streaming streaming;
+    streaming_set_up(&streaming, 8, (struct fetching_options){0});
+    fetching_add_rows(&streaming.fetching, "p", 50000);
+    struct stream *stream = streaming_open_rows(&streaming);
+    for (size_t i = 1; i <= STEPS; i++) {
+        take(&streaming, stream);
+        assert_int_equal(streaming_settle(&streaming), i);
+        streaming.fetching.now_ms += VERY_LONG_AGO;
+    }
+    stream_unref(stream);
+    streaming_tear_down(&streaming);
+}
+
+/* The partitions from p0020 on are too busy, say. */
+static int fail_far(struct memory_store *self, size_t number, struct call *call)
+{
+    struct bytes lo = buffer_bytes(&self->diary[number - 1].lo);
+    return bytes_compare(lo, B("p0020")) >= 0 ? call_fail(call, -EIO, "far") : 0;
+}
+
+static void what_fails_ahead_is_told_in_its_place(void **state)
+{
+    (void)state;
+    for (int parallelism = 4; parallelism <= 8; parallelism *= 2) {
+        struct streaming streaming;
+        struct scan_item item = {0};
+        size_t rows = 0;
+        int r;
+        streaming_set_up(&streaming, parallelism, (struct fetching_options){0});
+        streaming_add(&streaming, 40, 1500);
+        streaming.fetching.memory->fault = fail_far;
+        struct stream *stream = streaming_open_rows(&streaming);
+        while ((r = streaming_next(&streaming, stream, &item)) == 1) {
+            rows += item.rows.end - item.rows.begin;
+            run_finish(&item.rows);
+        }
+        assert_int_equal(r, -EIO);
+        assert_true(rows >= (size_t)20 * 1500);
+        (void)streaming_settle(&streaming);
+        streaming.fetching.memory->fault = NULL;
+        while ((r = streaming_next(&streaming, stream, &item)) == 1) {
+            rows += item.rows.end - item.rows.begin;
+            run_finish(&item.rows);
+        }
+        assert_int_equal(r, 0);
+        assert_int_equal(rows, 40 * 1500);
+        stream_unref(stream);
+        streaming_tear_down(&streaming);
+    }
 }
 
 /* Of the pages that come, every second is let go, as one that came from too far ahead. */
@@ -155,6 +211,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_reader_that_takes_nothing_gets_little_ahead),
         cmocka_unit_test(a_slow_reader_gets_little_ahead),
+        cmocka_unit_test(a_very_slow_reader_gets_nothing_ahead),
+        cmocka_unit_test(what_fails_ahead_is_told_in_its_place),
         cmocka_unit_test(what_was_let_go_does_not_count_as_ahead),
         cmocka_unit_test(keys_count_as_the_pages_that_tell_them),
     };

@@ -146,6 +146,24 @@ static void behind_it_each_asks_by_itself(void **state)
     tear_down(&setup);
 }
 
+/* A walker that comes by each directory, and is served in none, is not on the walk's way. */
+static void coming_by_forgets_no_stray(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up(&setup, 1);
+    streaming_add(&setup.streaming, 60, 1000);
+    assert_int_equal(reach(&setup, FIND, partition(1)), 1);
+    assert_int_equal(reach(&setup, FIND, partition(3)), 1);
+    for (int i = 0; i < 2; i++) {
+        walks_follow(setup.walks, FIND, "t", partition(3));
+        assert_int_equal(reach(&setup, FIND, partition(2)), 0);
+    }
+    walks_follow(setup.walks, FIND, "t", partition(3));
+    assert_int_equal(reach(&setup, FIND, partition(2)), 1);
+    tear_down(&setup);
+}
+
 static void elsewhere_it_begins_anew(void **state)
 {
     (void)state;
@@ -409,6 +427,7 @@ int main(void)
         cmocka_unit_test(it_crosses_the_borders_of_partitions),
         cmocka_unit_test(each_process_has_its_own),
         cmocka_unit_test(behind_it_each_asks_by_itself),
+        cmocka_unit_test(coming_by_forgets_no_stray),
         cmocka_unit_test(elsewhere_it_begins_anew),
         cmocka_unit_test(it_ends_where_the_directory_ends),
         cmocka_unit_test(a_quiet_one_ends),

@@ -1,8 +1,8 @@
 #include "cache/level_rows.h"
 
 #define WALKED_PART 4 /* of the cache */
-#define DENSE_WINDOW_BYTES                                                                         \
-    ((size_t)4 << 20) /* some pages: what is ahead at the end is for nothing */
+/* Some pages: what is ahead when it turns out not to be worth it is for nothing. */
+#define DENSE_WINDOW_BYTES ((size_t)4 << 20)
 
 /* By the walk that the process is on. */
 static int read_walked(struct view *view, struct caller *caller, const struct question *question,

@@ -310,7 +310,7 @@ struct asker {
 static void *ask(void *context)
 {
     struct asker *asker = context;
-    asker->r = reach(asker->setup, FIND, partition(2));
+    asker->r = reach(asker->setup, FIND, B("p0002\0"));
     return NULL;
 }
 

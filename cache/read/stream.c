@@ -4,11 +4,12 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define AHEAD_FIRST 2 /* pages, for one who has taken more than one, */
-#define AHEAD_EACH  4 /* and so many more for each that was taken of late: */
-#define EPOCH_MS                                                                                   \
-    ((int64_t)100)        /* in this stretch of time or the one before: less than a                \
-                             ttl's worth is ahead, or it is too old when it is used */
+/* So many pages are ahead of one who has taken more than one, and so many more for each that it
+ * took in this stretch of time or the one before: less than a ttl's worth, or they are too old when
+ * they are used. */
+#define AHEAD_FIRST  2
+#define AHEAD_EACH   4
+#define EPOCH_MS     ((int64_t)100)
 #define SLOW_MS      5000 /* between two pages: the next may be too old when it comes */
 #define LOOKS_MS     2000 /* so long a look holds */
 #define NEAR_FETCHES 3    /* a position that takes more is somebody else's way */

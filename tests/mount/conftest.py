@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from harness import EXIT_SEC, Azurite, Mount, Sdk, environment
+from harness import EXIT_SEC, Azurite, LocalAccount, Mount, Sdk, environment
 
 # A test that hangs in the file system cannot be interrupted, only let go: before pytest-timeout comes.
 WATCHDOG_BEFORE_SEC = 15
@@ -24,10 +24,12 @@ def scratch():
 
 
 @pytest.fixture(scope="module")
-def service(scratch):
-    azurite = Azurite(scratch)
-    yield azurite
-    azurite.stop()
+def service(request, scratch):
+    """Azurite; an account in a file where a module asks for that too (BOTH_SERVICES)."""
+    is_local = getattr(request, "param", "azurite") == "local"
+    started = LocalAccount(scratch / "account") if is_local else Azurite(scratch)
+    yield started
+    started.stop()
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +37,12 @@ def sdk(service):
     writer = Sdk(service)
     yield writer
     writer.stop()
+
+
+@pytest.fixture(scope="module")
+def two_tables(sdk):
+    sdk.create_table("table", [{"partitionKey": "p", "rowKey": "r", "N": 1}])
+    sdk.create_table("Mixed", [{"partitionKey": "p", "rowKey": "r"}])
 
 
 @pytest.fixture(autouse=True)

@@ -28,6 +28,13 @@ ACCOUNT = "devstoreaccount1"
 # the key that every emulator of the service is known to have
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 
+OTHER_KEY = "bm90IHRoZSBrZXkgb2YgdGhpcyBhY2NvdW50"
+
+BOTH_SERVICES = ["azurite", "local"]  # what the fixture `service` can be
+
+# of the program
+USAGE, CONFIGURATION, REFUSED, NETWORK, NOT_FOUND, MOUNTING = 1, 2, 3, 4, 5, 32
+
 COMMAND_SEC = 30
 MOUNT_SEC = 40  # the program's own limit is 30
 EXIT_SEC = 15
@@ -454,6 +461,12 @@ class Certificate:
             "-out",
             self.file,
         )
+
+
+def assert_serves(mount):
+    """What the fixture two_tables made."""
+    assert sorted(os.listdir(mount.point)) == ["Mixed", "table"]
+    assert os.listdir(mount / "table/p") == ["r.json"]
 
 
 def account_sas(account, key, permissions="rl"):

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from directory_stream import DirectoryStream
-from harness import Azurite, LocalAccount, environment, run, wait_until
+from harness import BOTH_SERVICES, environment, run, wait_until
 
 PAGE_ROWS = 1000
 FIRST_ROWS = 32  # of a partition that is looked up
@@ -34,11 +34,7 @@ def event(row):
     return f"evt-{row:08}.json"
 
 
-@pytest.fixture(scope="module", params=["azurite", "local"])
-def service(request, scratch):
-    on = Azurite(scratch) if request.param == "azurite" else LocalAccount(scratch / "account")
-    yield on
-    on.stop()
+pytestmark = pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True, scope="module")
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -1,42 +1,34 @@
-"""The command line: what can be mounted how, how it ends, and what a refusal says."""
+"""The command line: what can be mounted how, what it looks like, and what a refusal says."""
 import os
 import pathlib
 import re
-import signal
 import stat
-import subprocess
 
 import pytest
 
 from harness import (
     ACCOUNT,
-    EXIT_SEC,
+    CONFIGURATION,
     KEY,
+    MOUNTING,
+    NOT_FOUND,
+    OTHER_KEY,
+    REFUSED,
     TABLEFUSE,
+    USAGE,
     Azurite,
     Sdk,
     account_sas,
+    assert_serves,
     environment,
     free_port,
     is_listening,
     run,
-    wait_until,
 )
 
-USAGE, CONFIGURATION, REFUSED, NETWORK, NOT_FOUND, MOUNTING = 1, 2, 3, 4, 5, 32
 EMULATOR_PORT = 10002
-OTHER_KEY = "bm90IHRoZSBrZXkgb2YgdGhpcyBhY2NvdW50"
 
-
-@pytest.fixture(scope="module", autouse=True)
-def data(sdk):
-    sdk.create_table("table", [{"partitionKey": "p", "rowKey": "r", "N": 1}])
-    sdk.create_table("Mixed", [{"partitionKey": "p", "rowKey": "r"}])
-
-
-def assert_serves(mount):
-    assert sorted(os.listdir(mount.point)) == ["Mixed", "table"]
-    assert os.listdir(mount / "table/p") == ["r.json"]
+pytestmark = pytest.mark.usefixtures("two_tables")
 
 
 def refusal(mounts, *options, source=None, env=None, expected):
@@ -479,163 +471,3 @@ def test_failures_are_named(mount):
     assert failed.returncode == 2 and "No such file or directory" in failed.stderr
     assert counted.requests(command="ls") >= 1
     assert mount.control("errors") == "", "a name that is not there is no failure"
-
-
-# --- how it ends
-
-
-@pytest.mark.sanitized
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_unmounts(mount, number):
-    assert_serves(mount)
-    mount.send(number)
-    assert mount.has_ended() and not mount.is_mounted()
-    assert os.listdir(mount.point) == []
-
-
-def test_unmount_waits_for_the_end(mount):
-    mount.unmount()
-    assert not mount.is_mounted() and mount.has_ended()
-
-
-@pytest.mark.sanitized
-def test_a_busy_mount_is_not_unmounted(mount):
-    with open(mount / "table/p/r.json") as file:
-        refused = mount.unmount(check=False)
-        assert refused.returncode != 0 and "busy" in refused.stderr.lower()
-        assert_serves(mount)
-        mount.unmount("-z")
-        assert not mount.is_mounted() and not mount.has_ended(0)
-        assert '"N": 1' in file.read(), "who has it open goes on reading"
-    assert mount.has_ended()
-
-
-def test_the_foreground(mounts, service):
-    mount = mounts.prepare()
-    env = environment(
-        AZURE_STORAGE_CONNECTION_STRING=service.connection_string(), **mount.sanitizers()
-    )
-    log = mount.point.with_name("log")
-    with open(log, "w") as file:
-        process = subprocess.Popen(
-            [TABLEFUSE, "mount", "-f", mount.point],
-            stdin=subprocess.DEVNULL,
-            stdout=file,
-            stderr=file,
-            env=env,
-        )
-    wait_until(mount.is_mounted)
-    mount.adopt()
-    assert mount.pid == process.pid
-    assert_serves(mount)
-    process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=EXIT_SEC) == 0 and not mount.is_mounted()
-    said = log.read_text()
-    assert "error" not in said.lower() and "Sanitizer" not in said
-
-
-def test_the_foreground_says_what_failed(mounts, service):
-    mount = mounts.prepare()
-    env = environment(
-        AZURE_STORAGE_CONNECTION_STRING=service.connection_string(key=OTHER_KEY),
-        **mount.sanitizers(),
-    )
-    failed = run(TABLEFUSE, "mount", "-f", mount.point, env=env, check=False)
-    assert failed.returncode == REFUSED and ACCOUNT in failed.stderr
-
-
-@pytest.mark.sanitized
-def test_a_dead_mount_is_replaced(mounts, service):
-    mount = mounts()
-    mount.send(signal.SIGKILL)
-    assert mount.has_ended()
-    with pytest.raises(OSError):
-        os.stat(mount.point)
-    mount.start(env={"AZURE_STORAGE_CONNECTION_STRING": service.connection_string()})
-    assert_serves(mount)
-    mount.unmount()
-    assert not mount.is_mounted(), "nothing is left under it"
-
-
-def test_a_live_mount_is_not_mounted_over(mounts, service):
-    mount = mounts()
-    failed = run(
-        TABLEFUSE,
-        "mount",
-        mount.point,
-        check=False,
-        env=environment(AZURE_STORAGE_CONNECTION_STRING=service.connection_string()),
-    )
-    assert failed.returncode == MOUNTING and str(mount.point) in failed.stderr
-    assert_serves(mount)
-
-
-def test_a_script_can_wait_for_the_mount(mounts, service):
-    """The daemon keeps neither the caller's output open nor its directory busy."""
-    mount = mounts.prepare()
-    caller = mount.point.with_name("caller")
-    caller.mkdir()
-    env = environment(
-        AZURE_STORAGE_CONNECTION_STRING=service.connection_string(), **mount.sanitizers()
-    )
-    done = run(
-        "sh",
-        "-c",
-        'out=$("$0" mount "$1" 2>&1); echo "$?:$out"',
-        TABLEFUSE,
-        mount.point,
-        cwd=caller,
-        env=env,
-    )
-    mount.adopt()
-    assert done.stdout == "0:\n"
-    assert os.readlink(f"/proc/{mount.pid}/cwd") == "/"
-    assert os.getsid(mount.pid) != os.getsid(0)
-
-
-def test_what_fails_in_fuses_init_is_no_mount(mounts, service):
-    env = {"AZURE_STORAGE_CONNECTION_STRING": service.connection_string()}
-    mount = mounts.prepare()
-    failed = mount.start(None, "max_read=4096", env=env, check=False)
-    assert failed.returncode == MOUNTING and not mount.is_mounted()
-
-
-def test_a_dead_mount_that_somebody_stands_in_is_replaced(mounts, service):
-    env = {"AZURE_STORAGE_CONNECTION_STRING": service.connection_string()}
-    mount = mounts(env=env)
-    here = os.open(mount.point, os.O_RDONLY)
-    try:
-        mount.send(signal.SIGKILL)
-        assert mount.has_ended()
-        mount.start(env=env)
-        assert os.listdir(mount.point) is not None
-    finally:
-        os.close(here)
-
-
-def test_nothing_is_mounted_over_the_root(service):
-    failed = run(
-        TABLEFUSE,
-        "mount",
-        "/",
-        env=environment(AZURE_STORAGE_CONNECTION_STRING=service.connection_string()),
-        check=False,
-    )
-    assert failed.returncode == MOUNTING and "/" in failed.stderr
-
-
-def test_what_the_caller_had_open_is_not_kept(mounts, service, tmp_path):
-    env = {"AZURE_STORAGE_CONNECTION_STRING": service.connection_string()}
-    mount = mounts.prepare()
-    lock = tmp_path / "lock"
-    run(
-        "sh",
-        "-c",
-        'exec 9>"$0"; flock 9; "$1" mount "$2"',
-        lock,
-        TABLEFUSE,
-        mount.point,
-        env=environment(**env, **mount.sanitizers()),
-    )
-    mount.adopt()
-    run("flock", "-n", lock, "true")

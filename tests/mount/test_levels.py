@@ -6,7 +6,7 @@ import random
 import pytest
 
 from expected import cesu8, entity_name, entity_text, partition_name, prefix_name, utf16_order
-from harness import Azurite, LocalAccount, Sdk, run
+from harness import BOTH_SERVICES, LocalAccount, Sdk, run
 
 FANOUT = 4
 AWKWARD = [
@@ -77,11 +77,7 @@ TABLES = {
 WALKED = [table for table in TABLES if table != "rows"]
 
 
-@pytest.fixture(scope="module", params=["azurite", "local"])
-def service(request, scratch):
-    on = Azurite(scratch) if request.param == "azurite" else LocalAccount(scratch / "account")
-    yield on
-    on.stop()
+pytestmark = pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True, scope="module")
 
 
 @pytest.fixture(scope="module", autouse=True)

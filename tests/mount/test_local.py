@@ -72,14 +72,19 @@ def changed_ns(paths):
     return [int(line.replace(".", "")) for line in lines]
 
 
-@pytest.mark.parametrize("shape", ["guid", "customer", "package", "single", "ten", "ticks", "dates", "skew", "long", "small"])
+@pytest.mark.parametrize(
+    "shape",
+    ["guid", "customer", "package", "single", "ten", "ticks", "dates", "skew", "long", "small"],
+)
 def test_shapes_are_reproducible_and_whole(local, account, shape):
     rows = 3000
     done = fill(account, "shape", shape, rows)
     assert int(done.stdout.split()[-1]) == rows
     mount = local("ttl=0")
     files = [
-        pathlib.Path(folder, name) for folder, _, names in os.walk(mount / "shape") for name in names
+        pathlib.Path(folder, name)
+        for folder, _, names in os.walk(mount / "shape")
+        for name in names
     ]
     assert len(files) == rows
     before = changed_ns(files[:50])

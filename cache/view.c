@@ -79,13 +79,12 @@ static struct stamp wanted(struct view *view, int64_t now_ms, int64_t not_before
 }
 
 struct stamp view_since(struct view *view, const struct caller *caller, const char *table,
-                        struct bytes position)
+                        struct bytes position, bool *ret_is_served)
 {
     int64_t now_ms = clock_now_ms(view->clock);
-    bool is_served;
     int64_t not_before_ms = process_history_not_before(view->history, caller->process, table,
-                                                       position, now_ms, &is_served);
-    return wanted(view, now_ms, not_before_ms, is_served);
+                                                       position, now_ms, ret_is_served);
+    return wanted(view, now_ms, not_before_ms, *ret_is_served);
 }
 
 struct stamp view_listing_begins(struct view *view, const struct caller *caller,

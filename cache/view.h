@@ -37,9 +37,10 @@ void view_finish(
 size_t view_names_only_bytes(const struct view *view); /* a listing that has read so much goes on
                                                           without texts */
 
-/* What the caller's question about a position (of a row, or where a directory begins) wants. */
+/* What the caller's question about a position (of a row, or where a directory begins) wants.
+ * ret_is_served: a listing of its process decides, not the ttl alone. */
 struct stamp view_since(struct view *view, const struct caller *caller, const char *table,
-                        struct bytes position);
+                        struct bytes position, bool *ret_is_served);
 /* What a listing of the directory wants that the caller begins now; and later: as old as what it
  * began with, but never older than 30 s. */
 struct stamp view_listing_begins(struct view *view, const struct caller *caller,

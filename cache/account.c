@@ -94,14 +94,13 @@ int account_find(struct account *account, struct caller *caller, struct address 
     _cleanup_(buffer_finish) struct buffer behind = {0}, partition_end = {0};
     struct range point, partition;
     struct bytes key = position_partition_key(address.position);
-    bool is_served;
     if (point_range(address.position, &behind, &point) < 0 ||
         point_range(key, &partition_end, &partition) < 0)
         return out_of_memory(caller);
     struct question question = {
         .table = address.table,
         .range = point,
-        .since = view_since(&account->view, caller, address.table, address.position, &is_served)};
+        .since = view_since(&account->view, caller, address.table, address.position, NULL)};
     struct seen seen = {0};
     int r = read_row(account, caller, &question, partition.hi, &seen);
     if (r == 0)
@@ -112,10 +111,6 @@ int account_find(struct account *account, struct caller *caller, struct address 
     return 0;
 }
 
-/* A tool that names files by long paths asks for each directory on them with each, and what it
- * walks through was read long ago. So where its listing serves it with something older than ttl,
- * that there is something in the directory holds for a ttl from now, for everybody; what there is,
- * whoever else asks is told as it is. */
 static int find_first(struct account *account, struct caller *caller, const char *table,
                       struct range range, const char *absent)
 {
@@ -136,8 +131,8 @@ static int find_first(struct account *account, struct caller *caller, const char
     if (r < 0)
         return r;
     run_finish(&seen.run);
-    if (is_served && caller->valid_ms == 0)
-        view_set_valid(&account->view, caller, clock_now_ms(account->view.clock));
+    if (is_served)
+        view_hold_for_tools(&account->view, caller);
     return 0;
 }
 

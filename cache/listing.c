@@ -415,7 +415,19 @@ static int next_of_level(struct listing *listing, struct caller *caller, uint64_
                                   .cookie = cookie + 1,
                                   .number = order_number(cookie + 1)};
     view_set_valid(listing->view, caller, level_asked_ms(listing->level));
+    view_hold_for_tools(listing->view, caller);
     return 1;
+}
+
+/* Where somebody was told something younger of an entity, this is held against nobody. */
+static void set_valid(const struct listing *listing, size_t i, struct caller *caller)
+{
+    struct view *view = listing->view;
+    const struct window *window = &listing->window;
+    view_set_valid(view, caller, window->asked_ms);
+    if (listing->directory.kind != DIRECTORY_ENTITIES ||
+        range_cache_shows(view->cache, listing->table, window->run.page, window_row(window, i)))
+        view_hold_for_tools(view, caller);
 }
 
 int listing_next(struct listing *listing, struct caller *caller, uint64_t cookie,
@@ -439,6 +451,6 @@ int listing_next(struct listing *listing, struct caller *caller, uint64_t cookie
             return r;
     }
     describe(listing, cookie - window->first, ret);
-    view_set_valid(listing->view, caller, window->asked_ms);
+    set_valid(listing, cookie - window->first, caller);
     return 1;
 }

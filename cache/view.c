@@ -82,9 +82,12 @@ struct stamp view_since(struct view *view, const struct caller *caller, const ch
                         struct bytes position, bool *ret_is_served)
 {
     int64_t now_ms = clock_now_ms(view->clock);
+    bool is_served;
     int64_t not_before_ms = process_history_not_before(view->history, caller->process, table,
-                                                       position, now_ms, ret_is_served);
-    return wanted(view, now_ms, not_before_ms, *ret_is_served);
+                                                       position, now_ms, &is_served);
+    if (ret_is_served)
+        *ret_is_served = is_served;
+    return wanted(view, now_ms, not_before_ms, is_served);
 }
 
 struct stamp view_listing_begins(struct view *view, const struct caller *caller,
@@ -108,6 +111,11 @@ struct stamp view_listing_since(const struct view *view, struct stamp began)
 void view_set_valid(const struct view *view, struct caller *caller, int64_t asked_ms)
 {
     caller->valid_ms = MAX(asked_ms + view->ttl_ms - clock_now_ms(view->clock), 0);
+}
+
+void view_hold_for_tools(const struct view *view, struct caller *caller)
+{
+    caller->valid_ms = MAX(caller->valid_ms, MIN(PROCESS_HISTORY_REPEAT_MS, view->ttl_ms));
 }
 
 bool view_find_walk(struct view *view, const struct caller *caller, const char *table,

@@ -38,7 +38,7 @@ size_t view_names_only_bytes(const struct view *view); /* a listing that has rea
                                                           without texts */
 
 /* What the caller's question about a position (of a row, or where a directory begins) wants.
- * ret_is_served: a listing of its process decides, not the ttl alone. */
+ * ret_is_served (or NULL): a listing of its process decides, not the ttl alone. */
 struct stamp view_since(struct view *view, const struct caller *caller, const char *table,
                         struct bytes position, bool *ret_is_served);
 /* What a listing of the directory wants that the caller begins now; and later: as old as what it
@@ -48,6 +48,10 @@ struct stamp view_listing_begins(struct view *view, const struct caller *caller,
 struct stamp view_listing_since(const struct view *view, struct stamp began);
 /* Sets how long the kernel may keep what was asked at asked_ms. */
 void view_set_valid(const struct view *view, struct caller *caller, int64_t asked_ms);
+/* What a listing shows its process, and the directories that lead there, hold for everybody at
+ * least as long as asking again is part of the first time, however old they are: a tool comes to
+ * what it has listed within that, and asks for all that is on its path with each file. */
+void view_hold_for_tools(const struct view *view, struct caller *caller);
 
 /* The largest range that the caller's process is walking through at the directory, if it is: into
  * ret_whole (initialized). */

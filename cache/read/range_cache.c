@@ -317,6 +317,19 @@ int range_cache_next(struct range_cache *cache, const struct question *question,
     return (int)walk.known;
 }
 
+bool range_cache_shows(struct range_cache *cache, const char *table, const struct page *page,
+                       size_t row)
+{
+    static const struct stamp whenever = {0};
+    (void)pthread_mutex_lock(&cache->lock);
+    struct table *found = find_table_locked(cache, table);
+    struct piece *piece =
+        found ? range_map_find(&found->map, page_position(page, row), whenever) : NULL;
+    bool is_shown = piece && piece->page->page == page;
+    (void)pthread_mutex_unlock(&cache->lock);
+    return is_shown;
+}
+
 /* Is the piece the last of a page that lies wholly in the range? */
 static bool ends_page_in(const struct piece *piece, struct range range)
 {

@@ -298,7 +298,29 @@ static void entries_hold_as_long_as_their_page_is_young(void **state)
     assert_row(&setup, listing, 1);
     assert_int_equal(setup.caller.valid_ms, 200);
     setup.now_ms += 500;
-    assert_row(&setup, listing, 2);
+    assert_row(&setup, listing, 2); /* tools come to what they list at once */
+    assert_int_equal(setup.caller.valid_ms, PROCESS_HISTORY_REPEAT_MS);
+    listing_close(listing);
+    tear_down(&setup);
+}
+
+static void what_somebody_saw_younger_is_not_held_older(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up(&setup, (struct setup_options){0});
+    add_rows(&setup, "p", 3);
+    struct listing *listing = open_listing(&setup, ROWS_OF("p"));
+    assert_row(&setup, listing, 0);
+    setup.now_ms += TTL_MS;
+    assert_row_found(&setup, "p", 2);
+    assert_int_equal(setup.caller.valid_ms, 0);
+    setup.now_ms += 1;
+    assert_row_found(&setup, "p", 2);
+    assert_int_equal(setup.caller.valid_ms, TTL_MS);
+    assert_row(&setup, listing, 1);
+    assert_int_equal(setup.caller.valid_ms, PROCESS_HISTORY_REPEAT_MS);
+    assert_row(&setup, listing, 2); /* the listing's own text, which is old */
     assert_int_equal(setup.caller.valid_ms, 0);
     listing_close(listing);
     tear_down(&setup);
@@ -438,6 +460,7 @@ int main(void)
         cmocka_unit_test(each_page_is_progress),
         cmocka_unit_test(what_a_slow_service_answers_holds_for_half_a_ttl),
         cmocka_unit_test(entries_hold_as_long_as_their_page_is_young),
+        cmocka_unit_test(what_somebody_saw_younger_is_not_held_older),
         cmocka_unit_test(partitions_and_tables_are_listed_and_sought),
         cmocka_unit_test(huge_partitions_are_jumped_over),
         cmocka_unit_test(the_longest_prefix_is_measured_in_utf8),

@@ -10,7 +10,7 @@
 #define AHEAD_FIRST  2
 #define AHEAD_EACH   4
 #define EPOCH_MS     ((int64_t)100)
-#define SLOW_MS      5000 /* between two pages: the next may be too old when it comes */
+#define SLOW_MS      5000 /* that its reader was busy with a page: the next may be too old for it */
 #define LOOKS_MS     2000 /* so long a look holds */
 #define NEAR_FETCHES 3    /* a position that takes more is somebody else's way */
 
@@ -36,9 +36,10 @@ struct stream {
     int64_t asked_ms;               /* of the oldest answer */
     bool is_awaited;                /* the reader has seen all answers, and waits */
     int64_t looked_ms;              /* when the reader looked for the last time */
-    int64_t took_ms, pace_ms; /* when it took the last item, and how long after the one before */
-    bool is_cautious;         /* something failed ahead: nothing is read ahead now */
-    struct failure failure;   /* of what the reader waits for; error 0: none */
+    int64_t took_ms;                /* when it took an item and has not looked since; 0: it has */
+    int64_t pace_ms;                /* how long it was busy with the last one */
+    bool is_cautious;               /* something failed ahead: nothing is read ahead now */
+    struct failure failure;         /* of what the reader waits for; error 0: none */
     /* the reader's */
     struct buffer frontier; /* everything before it was taken */
 };
@@ -127,8 +128,10 @@ static enum scan_state take_locked(struct stream *stream, struct scan_item *ret)
     enum scan_state state = scan_take(stream->scan, ret);
     begin_epoch_locked(stream);
     stream->looked_ms = clock_now_ms(stream->source.clock);
-    if (state == SCAN_ITEM) {
+    if (stream->took_ms != 0)
         stream->pace_ms = stream->looked_ms - stream->took_ms;
+    stream->took_ms = 0;
+    if (state == SCAN_ITEM) {
         stream->took_ms = stream->looked_ms;
         stream->taken += ret->pages;
         stream->taken_now += ret->pages;

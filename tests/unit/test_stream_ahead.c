@@ -69,6 +69,28 @@ static void a_very_slow_reader_gets_nothing_ahead(void **state)
     streaming_tear_down(&streaming);
 }
 
+/* How long the reader waits is the service's time, not its own. */
+static void a_very_slow_service_is_read_ahead(void **state)
+{
+    (void)state;
+    struct streaming streaming;
+    streaming_set_up(&streaming, 1, (struct fetching_options){0});
+    fetching_add_rows(&streaming.fetching, "p", 50000);
+    gate_store_let(streaming.fetching.store, 0);
+    struct stream *stream = streaming_open_rows(&streaming);
+    for (size_t i = 1; i <= 2; i++) {
+        streaming_look_in_vain(&streaming, stream);
+        assert_int_equal(streaming_settle(&streaming), i);
+        streaming.fetching.now_ms += VERY_LONG_AGO;
+        gate_store_let(streaming.fetching.store, i);
+        take(&streaming, stream);
+    }
+    assert_int_equal(streaming_settle(&streaming), 2 + 1);
+    gate_store_let(streaming.fetching.store, GATE_OPEN);
+    stream_unref(stream);
+    streaming_tear_down(&streaming);
+}
+
 /* The partitions from p0020 on are too busy, say. */
 static int fail_far(struct memory_store *self, size_t number, struct call *call)
 {
@@ -212,6 +234,7 @@ int main(void)
         cmocka_unit_test(a_reader_that_takes_nothing_gets_little_ahead),
         cmocka_unit_test(a_slow_reader_gets_little_ahead),
         cmocka_unit_test(a_very_slow_reader_gets_nothing_ahead),
+        cmocka_unit_test(a_very_slow_service_is_read_ahead),
         cmocka_unit_test(what_fails_ahead_is_told_in_its_place),
         cmocka_unit_test(what_was_let_go_does_not_count_as_ahead),
         cmocka_unit_test(keys_count_as_the_pages_that_tell_them),

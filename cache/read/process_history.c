@@ -38,7 +38,8 @@ struct record {
     uint64_t number;
     struct listed listed[DIRECTORIES];
     struct passage passages[PASSAGES];
-    struct region question; /* lo is the position; the last one that did not lead to it */
+    struct region question; /* lo is the position: the last that led not just to the one before, or
+                               the directory that was listed since */
     struct {
         uint64_t name; /* hash of table and position; 0: none */
         int64_t first_ms;
@@ -313,6 +314,8 @@ bool process_history_listed(struct process_history *history, uint64_t process,
         if (region_is_set(&last->where) && !holds_directory(last, directory))
             has_left = region_set(ret_left, last->where.table, last->where.range);
         note_listed(record, directory, began_ms, now_ms);
+        (void)region_set(&record->question, directory->table,
+                         (struct range){.lo = directory->range.lo});
     }
     (void)pthread_mutex_unlock(&history->lock);
     return has_left;

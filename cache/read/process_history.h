@@ -62,8 +62,9 @@ bool process_history_walks(struct process_history *history, uint64_t process, co
  *
  * But now - ttl for a name that it asks for again and again (a shell in a loop waits for some
  * files): PROCESS_HISTORY_REPEAT_MS after it asked first and later, while it asks for fewer than 8
- * others in between, not counting the table and the directory that lead there. Tools open what they
- * have just looked at within microseconds, and go on to the next. ret_is_served: as above. */
+ * others in between, not counting the table and the directories that lead to the last of them, or
+ * to what it has listed since. Tools open what they have just looked at within microseconds, and go
+ * on to the next. ret_is_served: as above. */
 int64_t process_history_not_before(struct process_history *history, uint64_t process,
                                    const char *table, struct bytes position, int64_t now_ms,
                                    bool *ret_is_served);

@@ -226,6 +226,26 @@ static void a_walk_keeps_what_it_is_in(void **state)
     assert_int_equal(not_before(history, GREP, "t", B("q\0s"), 134000), 133000);
 }
 
+/* ls -lR names what it lists by its whole path, and the kernel asks for the steps now and then. */
+static void what_leads_to_a_listing_is_not_asked_for_again(void **state)
+{
+    struct process_history *history = *state;
+    char key[8] = {0};
+    lists(history, GREP, TABLE("t"), 5000, 5000);
+    for (int i = 0; i < 20; i++) {
+        int64_t now_ms = 5000 + PROCESS_HISTORY_REPEAT_MS * i;
+        (void)snprintf(key, sizeof(key), "p1%02d", i);
+        struct range range = {{key, 5}, {key, 5}};
+        assert_int_equal(not_before(history, GREP, NULL, B("t"), now_ms), 4000);
+        assert_int_equal(not_before(history, GREP, "t", B("p1"), now_ms), 4000);
+        lists(history, GREP, (struct directory){DIRECTORY_ENTITIES, "t", range}, now_ms, now_ms);
+    }
+    (void)not_before(history, GREP, "t", B("q"), 8000); /* it looks elsewhere, and waits for it */
+    (void)not_before(history, GREP, "t", B("p1"), 8000);
+    assert_int_equal(not_before(history, GREP, "t", B("p1"), 8100), 7100);
+    assert_int_equal(not_before(history, GREP, "t", B("q"), 8100), 7100);
+}
+
 static void going_round_is_no_walk(void **state)
 {
     struct process_history *history = *state;
@@ -564,6 +584,7 @@ int main(void)
         TEST(the_account_holds_the_names_of_tables),
         TEST(eight_directories_are_remembered),
         TEST(a_walk_keeps_what_it_is_in),
+        TEST(what_leads_to_a_listing_is_not_asked_for_again),
         TEST(going_round_is_no_walk),
         TEST(a_directory_of_a_walk_is_as_old_as_the_walk),
         TEST(below_what_it_listed_a_process_walks),

@@ -5,6 +5,7 @@
 #define SAMPLES         32    /* rows of a page that are learned */
 #define LADDER_MIN      4     /* shared bytes that nobody expected */
 #define UNKNOWN_PAGES   4.0   /* left, where nothing tells how many */
+#define SIBLING_PAGES   5.0   /* and other partitions may be behind: enough to guess at one */
 #define DENSER          4.0   /* times that the last page must be, to be believed alone */
 #define GALLOP_BEGIN    1.5   /* pages ahead */
 #define GALLOP_STEP     1.6   /* at least, from one jump to the next */
@@ -191,6 +192,8 @@ static void plan_partition(const struct divider *divider, const struct chunk *ch
 {
     division->kind = DIVISION_PARTITION;
     division->has_siblings = divider->partitions > 1;
+    if (division->has_siblings)
+        division->pages = MAX(division->pages, SIBLING_PAGES);
     division->is_nearly_through = is_nearly_through(divider, chunk);
     division->is_ladder = needs_ladder(division);
     division->begin = key_model_place(division->model, axis->last, division->common);

@@ -4,8 +4,7 @@
 #define FREE_EMPTIES    4
 #define EMPTIES_SHARE   0.25 /* empty answers, of the pages with rows */
 #define TRICKLE         16   /* with too many empty answers, one guess for so many slots */
-#define FIRST_EMPTIES   1    /* before the keys are known: it says nothing of later guesses */
-#define PRIOR_GOOD      11   /* taken for granted, so that few mistakes at the beginning are few */
+#define PRIOR_GOOD      34   /* taken for granted, so that few mistakes at the beginning are few */
 #define LEAST           1.25 /* pages of a piece */
 #define LEAST_BOUNDED   1.6
 #define WASTE_SHARE     0.119 /* of the pages with rows; beyond it pieces get longer, fast */
@@ -38,8 +37,7 @@ double guesses_least_piece(const struct guesses *guesses, bool is_bounded)
 {
     if (!is_bounded)
         return hits(guesses) > CAUTIOUS_AT ? LEAST : hits(guesses) > 0.8 ? LEAST * 1.3 : LEAST * 2;
-    double empties = MAX((double)guesses->empties - FIRST_EMPTIES, 0);
-    double wasted = guesses->waste + empties + 1;
+    double wasted = guesses->waste + (double)guesses->empties + 1;
     double excess = wasted / ((double)guesses->good + PRIOR_GOOD) / WASTE_SHARE;
     return excess > 1 ? LEAST_BOUNDED * excess * excess * excess : LEAST_BOUNDED;
 }

@@ -132,7 +132,7 @@ static int find_first(struct account *account, struct caller *caller, const char
         return r;
     run_finish(&seen.run);
     if (is_served)
-        view_hold_for_tools(&account->view, caller);
+        caller->valid_ms = view_hold_for_tools(&account->view, caller->valid_ms);
     return 0;
 }
 

@@ -414,20 +414,30 @@ static int next_of_level(struct listing *listing, struct caller *caller, uint64_
                                   .key = name.key,
                                   .cookie = cookie + 1,
                                   .number = order_number(cookie + 1)};
-    view_set_valid(listing->view, caller, level_asked_ms(listing->level));
-    view_hold_for_tools(listing->view, caller);
+    int64_t asked_ms = level_asked_ms(listing->level);
+    view_set_valid(listing->view, caller, asked_ms);
+    bool is_old = asked_ms < view_listing_since(listing->view, listing->began).asked_ms;
+    ret->valid_ms = is_old ? 0 : view_hold_for_tools(listing->view, caller->valid_ms);
     return 1;
 }
 
-/* Where somebody was told something younger of an entity, this is held against nobody. */
-static void set_valid(const struct listing *listing, size_t i, struct caller *caller)
+/* Of the window's entry i, as long as it holds for who asks for it by name. */
+static int64_t shown_ms(const struct listing *listing, size_t i, int64_t valid_ms)
 {
-    struct view *view = listing->view;
+    const struct view *view = listing->view;
     const struct window *window = &listing->window;
-    view_set_valid(view, caller, window->asked_ms);
-    if (listing->directory.kind != DIRECTORY_ENTITIES ||
-        range_cache_shows(view->cache, listing->table, window->run.page, window_row(window, i)))
-        view_hold_for_tools(view, caller);
+    if (listing->directory.kind != DIRECTORY_ENTITIES)
+        return view_hold_for_tools(view, valid_ms);
+    switch (range_cache_standing(view->cache, listing->table, window->run.page,
+                                 window_row(window, i))) {
+    case STANDING_LAST:
+        return view_hold_for_tools(view, valid_ms);
+    case STANDING_REPLACED:
+        return 0;
+    case STANDING_UNKNOWN:
+        break;
+    }
+    return valid_ms;
 }
 
 int listing_next(struct listing *listing, struct caller *caller, uint64_t cookie,
@@ -451,6 +461,8 @@ int listing_next(struct listing *listing, struct caller *caller, uint64_t cookie
             return r;
     }
     describe(listing, cookie - window->first, ret);
-    set_valid(listing, cookie - window->first, caller);
+    view_set_valid(listing->view, caller, window->asked_ms);
+    if (!names_suffice) /* else nothing is kept */
+        ret->valid_ms = shown_ms(listing, cookie - window->first, caller->valid_ms);
     return 1;
 }

@@ -7,7 +7,8 @@
  * at a time; no lock; blocks for the requests that it sends.
  *
  * What it shows was asked for at most ttl before the listing began (at its first entry, or when it
- * was rewound), in a walk as long before as the walk's; and at most 30 s ago, or ttl. */
+ * was rewound), in a walk as long before as the walk's; and at most 30 s ago, or ttl; but the names
+ * of a level stay what they were when it began. */
 #include "cache/address.h"
 #include "cache/caller.h"
 #include "client/page.h"
@@ -23,6 +24,9 @@ struct listing_entry {
     /* For d_ino; grows along the listing. Of an entity its st_ino; of a partition or prefix a
      * number that says the order alone, above every st_ino; of a table 0: its st_ino will do. */
     uint64_t number;
+    /* So long the kernel may keep the entry, as it is shown here. A listing shows an entity's text
+     * as it was read, also where somebody was told something younger: then not at all. */
+    int64_t valid_ms;
 };
 
 struct view;

@@ -113,9 +113,9 @@ void view_set_valid(const struct view *view, struct caller *caller, int64_t aske
     caller->valid_ms = MAX(asked_ms + view->ttl_ms - clock_now_ms(view->clock), 0);
 }
 
-void view_hold_for_tools(const struct view *view, struct caller *caller)
+int64_t view_hold_for_tools(const struct view *view, int64_t valid_ms)
 {
-    caller->valid_ms = MAX(caller->valid_ms, MIN(PROCESS_HISTORY_REPEAT_MS, view->ttl_ms));
+    return MAX(valid_ms, MIN(PROCESS_HISTORY_REPEAT_MS, view->ttl_ms));
 }
 
 bool view_find_walk(struct view *view, const struct caller *caller, const char *table,

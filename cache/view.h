@@ -49,9 +49,10 @@ struct stamp view_listing_since(const struct view *view, struct stamp began);
 /* Sets how long the kernel may keep what was asked at asked_ms. */
 void view_set_valid(const struct view *view, struct caller *caller, int64_t asked_ms);
 /* What a listing shows its process, and the directories that lead there, hold for everybody at
- * least as long as asking again is part of the first time, however old they are: a tool comes to
- * what it has listed within that, and asks for all that is on its path with each file. */
-void view_hold_for_tools(const struct view *view, struct caller *caller);
+ * least as long as asking again is part of the first time (or ttl, where that is less), however old
+ * they are: a tool comes to what it has listed within that, and asks for all that is on its path
+ * with each file. `valid_ms`, or that. */
+int64_t view_hold_for_tools(const struct view *view, int64_t valid_ms);
 
 /* The largest range that the caller's process is walking through at the directory, if it is: into
  * ret_whole (initialized). */

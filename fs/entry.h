@@ -3,6 +3,8 @@
 /* What LOOKUP and READDIRPLUS answer of a name: its node and attributes, and how long they hold. */
 #include "fs/request.h"
 
+#define CONTROL_VALID_MS 1000 /* so long the kernel keeps the names of control files */
+
 /* Counts one more lookup of `name` in `parent`, with *place (taken), and fills *ret. `entity` NULL:
  * a directory or a control file. 0 or -ENOMEM. */
 int entry_make(struct file_system *fs, uint64_t parent, struct bytes name, struct place *place,

@@ -317,17 +317,17 @@ int range_cache_next(struct range_cache *cache, const struct question *question,
     return (int)walk.known;
 }
 
-bool range_cache_shows(struct range_cache *cache, const char *table, const struct page *page,
-                       size_t row)
+enum standing range_cache_standing(struct range_cache *cache, const char *table,
+                                   const struct page *page, size_t row)
 {
-    static const struct stamp whenever = {0};
     (void)pthread_mutex_lock(&cache->lock);
     struct table *found = find_table_locked(cache, table);
-    struct piece *piece =
-        found ? range_map_find(&found->map, page_position(page, row), whenever) : NULL;
-    bool is_shown = piece && piece->page->page == page;
+    struct piece *piece = found ? range_map_youngest(&found->map, page_position(page, row)) : NULL;
+    enum standing standing = !piece                      ? STANDING_UNKNOWN
+                             : piece->page->page == page ? STANDING_LAST
+                                                         : STANDING_REPLACED;
     (void)pthread_mutex_unlock(&cache->lock);
-    return is_shown;
+    return standing;
 }
 
 /* Is the piece the last of a page that lies wholly in the range? */

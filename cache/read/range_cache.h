@@ -47,9 +47,13 @@ enum known {
 int range_cache_next(struct range_cache *cache, const struct question *question,
                      struct run *ret_run, int64_t *ret_asked_ms, struct buffer *ret_until);
 
-/* Does the page still answer for its row, or is something younger there, or nothing? */
-bool range_cache_shows(struct range_cache *cache, const char *table, const struct page *page,
-                       size_t row);
+enum standing {                    /* of what a page said of a row */
+                STANDING_LAST,     /* nothing younger was heard */
+                STANDING_REPLACED, /* something younger was, with a text or without */
+                STANDING_UNKNOWN,  /* the page has left */
+};
+enum standing range_cache_standing(struct range_cache *cache, const char *table,
+                                   const struct page *page, size_t row);
 
 /* A reader went past everything in the range: pages that lie wholly in it are evicted first, unless
  * somebody asks for them again. Looks from the range's end back to the first that was passed

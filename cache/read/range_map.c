@@ -290,6 +290,14 @@ struct piece *range_map_find(struct range_map *map, struct bytes position, struc
     return texts ? texts : fresh_at(&map->trees[RANGE_KEYS], position, since);
 }
 
+struct piece *range_map_youngest(struct range_map *map, struct bytes position)
+{
+    struct piece *texts = piece_at(&map->trees[RANGE_TEXTS], position);
+    struct piece *keys = piece_at(&map->trees[RANGE_KEYS], position);
+    bool is_keys = keys && (!texts || stamp_is_younger(keys->page->stamp, texts->page->stamp));
+    return is_keys ? keys : texts;
+}
+
 struct piece *range_map_before(struct range_map *map, enum range_kind kind, struct bytes position)
 {
     struct piece *piece = last_from(&map->trees[kind], position);

@@ -80,6 +80,8 @@ bool range_map_is_empty(const struct range_map *map);
 
 /* What answers for the position: texts, or else keys, asked `since`; NULL: nothing. */
 struct piece *range_map_find(struct range_map *map, struct bytes position, struct stamp since);
+/* The youngest piece at the position, of either kind; NULL: none. */
+struct piece *range_map_youngest(struct range_map *map, struct bytes position);
 /* The last piece of one kind that begins before `position`, and the one before a piece; or NULL. */
 struct piece *range_map_before(struct range_map *map, enum range_kind kind, struct bytes position);
 struct piece *range_map_previous(struct piece *piece);

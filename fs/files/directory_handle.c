@@ -95,13 +95,14 @@ static void set_number(char *entry, uint64_t number)
 /* READDIRPLUS: the entry's node is entered first; given back when it did not fit. `number`: d_ino
  * where it is not st_ino; else 0. */
 static int pack_entered(struct packing *packing, const char *name, struct place *place,
-                        const struct entity *entity, uint64_t number, uint64_t cookie)
+                        const struct entity *entity, uint64_t number, int64_t valid_ms,
+                        uint64_t cookie)
 {
     struct file_system *fs = packing->handle->fs;
     char *end = packing->data + packing->used;
     struct fuse_entry_param entry;
-    int r = entry_make(fs, packing->handle->directory->id, bytes_of(name), place, entity,
-                       packing->request->caller.valid_ms, &entry);
+    int r = entry_make(fs, packing->handle->directory->id, bytes_of(name), place, entity, valid_ms,
+                       &entry);
     if (r < 0)
         return r;
     pack(packing, name, &entry, cookie);
@@ -174,7 +175,8 @@ static int pack_node(struct packing *packing, const char *name, const struct lis
     if (r < 0)
         return r;
     return pack_entered(packing, name, &place, is_entity ? &listed->entity : NULL,
-                        is_entity ? 0 : listed->number, DOT_ENTRIES + listed->cookie);
+                        is_entity ? 0 : listed->number, listed->valid_ms,
+                        DOT_ENTRIES + listed->cookie);
 }
 
 static int pack_listed(struct packing *packing, const struct listing_entry *listed)
@@ -218,14 +220,13 @@ static int pack_listing(struct packing *packing, uint64_t cookie)
 
 static int pack_control(struct packing *packing, uint64_t cookie)
 {
-    packing->request->caller.valid_ms = 1000;
     for (; cookie < CONTROL_FILES && !packing->is_full; cookie++) {
         const char *name = control_file_names[cookie];
         uint64_t next = DOT_ENTRIES + cookie + 1;
         struct place place;
         int r = place_child(&packing->handle->directory->place, bytes_of(name), &place);
         if (r == 0 && packing->is_plus)
-            r = pack_entered(packing, name, &place, NULL, 0, next);
+            r = pack_entered(packing, name, &place, NULL, 0, CONTROL_VALID_MS, next);
         else if (r == 0)
             pack_plain(packing, name, S_IFREG, place_number(&place), next);
         place_finish(&place);

@@ -38,7 +38,7 @@ static int find(struct request *request, const struct inode *parent, struct byte
 {
     struct file_system *fs = request->fs;
     if (place->is_given) {
-        request->caller.valid_ms = 1000;
+        request->caller.valid_ms = CONTROL_VALID_MS;
         return 0;
     }
     int r = request_may_wait(request);

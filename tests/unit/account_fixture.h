@@ -19,6 +19,7 @@ struct setup {
     struct account *account;
     uint64_t process;     /* who asks */
     struct caller caller; /* of the last question */
+    int64_t shown_ms;     /* so long the last row that was listed holds */
 };
 
 struct setup_options {
@@ -216,6 +217,7 @@ static inline void assert_row(struct setup *setup, struct listing *listing, uint
     assert_int_equal(entry.kind, LISTING_ENTITY);
     assert_bytes(entry.key, bytes_of(expected));
     assert_int_equal(entry.cookie, cookie + 1);
+    setup->shown_ms = entry.valid_ms;
     assert_non_null(entry.entity.page);
     assert_bytes(position_row_key(page_position(entry.entity.page, entry.entity.row)),
                  bytes_of(expected));

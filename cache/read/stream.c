@@ -5,8 +5,8 @@
 #include <stdatomic.h>
 
 /* So many pages are ahead of one who has taken more than one, and so many more for each that it
- * took in this stretch of time or the one before: less than a ttl's worth, or they are too old when
- * they are used. */
+ * took in the stretch of EPOCH_MS that is now or the one before: less than a second's worth, or
+ * they are older than the usual ttl when they are used. */
 #define AHEAD_FIRST  2
 #define AHEAD_EACH   4
 #define EPOCH_MS     ((int64_t)100)
@@ -27,7 +27,7 @@ struct stream {
     pthread_cond_t changed;
     /* guarded by lock */
     struct scan *scan;
-    size_t in_flight, answered;     /* requests, answers */
+    size_t in_flight, answered;     /* requests; answers, which are progress */
     size_t fetched;                 /* answers that were not known already */
     size_t jobs;                    /* that may send more */
     int64_t epoch_ms;               /* when the stretch of time began */
@@ -152,10 +152,11 @@ static bool is_wanted_locked(struct stream *stream)
     return stream->is_eager || (stream->taken > 1 && ahead < AHEAD_FIRST + AHEAD_EACH * lately);
 }
 
-/* What the scan asks next; what is only guessed is not, where there is no room for guesses. */
+/* What the scan asks next; what is only guessed is not, where there is no room for guesses and
+ * something is in flight. */
 static bool ask_locked(struct stream *stream, int room, struct scan_request *ret)
 {
-    if (!scan_ask(stream->scan, MAX(room, 1), ret))
+    if (!scan_ask(stream->scan, MAX(room, stream->in_flight == 0), ret))
         return false;
     if (ret->is_speculative && room == 0) {
         scan_give_back(stream->scan, ret->id);
@@ -230,7 +231,7 @@ static void tell(struct stream *stream, const struct job *job, int r, struct ans
     else
         stream->is_cautious = false;
     stream->in_flight--;
-    stream->answered++;
+    stream->answered += r >= 0;
     stream->is_awaited = false; /* until the reader has looked again */
     (void)pthread_cond_broadcast(&stream->changed);
     (void)pthread_mutex_unlock(&stream->lock);

@@ -50,8 +50,8 @@ enum scan_state {
     SCAN_END,
 };
 
-/* With `idle` free slots, the next request; false: nothing to ask before an answer or a take, or no
- * memory. */
+/* With `idle` free slots (0: there is one, but not for guesses), the next request; false: nothing
+ * to ask before an answer or a take, or no memory. */
 bool scan_ask(struct scan *scan, int idle, struct scan_request *ret);
 /* takes the answer, also on -ENOMEM */
 int scan_tell(struct scan *scan, uint64_t id, struct answer *answer);

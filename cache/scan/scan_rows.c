@@ -64,14 +64,16 @@ static double pages_to_ask(const struct chunk *chunk)
 }
 
 /* The first that may be asked: the head always, if none of its pages wait; one behind it when there
- * is room for all that is before it as well. */
-static struct chunk *find_ready(const struct row_scan *self)
+ * is room for all that is before it as well; one that was only guessed where guesses are allowed.
+ */
+static struct chunk *find_ready(const struct row_scan *self, bool may_guess)
 {
     const struct chunk *head = find_head(self);
     double room = page_window_room(&self->window, self->asked);
     for (struct chunk *chunk = first_chunk(self); chunk; chunk = next_chunk(chunk)) {
         bool is_due = chunk == head && chunk->waiting_rows == 0;
-        if (chunk->state == CHUNK_READY && (is_due || (room >= 1 && !chunk->is_far)))
+        bool is_allowed = room >= 1 && !chunk->is_far && (may_guess || chunk_is_begun(chunk));
+        if (chunk->state == CHUNK_READY && (is_due || is_allowed))
             return chunk;
         room -= pages_to_ask(chunk);
     }
@@ -202,16 +204,16 @@ static bool let_go_farthest(struct row_scan *self)
 
 static struct chunk *choose(struct row_scan *self, int idle)
 {
-    struct chunk *chunk = find_ready(self);
-    if (chunk)
+    struct chunk *chunk = find_ready(self, idle > 0);
+    if (chunk || idle == 0)
         return chunk;
     speculate(self, idle);
-    chunk = find_ready(self);
+    chunk = find_ready(self, true);
     bool is_starved = !chunk && is_bounded(self) && (size_t)idle >= self->asked;
     if (!is_starved || !let_go_farthest(self))
         return chunk;
     speculate(self, idle);
-    return find_ready(self);
+    return find_ready(self, true);
 }
 
 /* One query can ask for what is left of the chunk; what it cannot becomes another. */
@@ -236,7 +238,7 @@ static int make_askable(struct row_scan *self, struct chunk *chunk)
 static bool rows_ask(struct scan *scan, int idle, struct scan_request *ret)
 {
     struct row_scan *self = (struct row_scan *)scan;
-    struct chunk *chunk = idle > 0 ? choose(self, idle) : NULL;
+    struct chunk *chunk = choose(self, idle);
     struct range range;
     if (!chunk || make_askable(self, chunk) < 0 || chunk_ask(chunk, &range) < 0)
         return false;

@@ -299,6 +299,39 @@ static void nothing_is_guessed_before_the_first_page(void **state)
     table_store_destroy(&memory->store);
 }
 
+static void without_room_for_guesses_what_is_certain_is_asked(void **state)
+{
+    (void)state;
+    struct memory_store *memory = make_partition();
+    struct scan *scan;
+    struct scan_request requests[32];
+    assert_int_equal(scan_rows_create(RANGE_ALL, &(struct scan_limits){.page_rows = 2}, &scan), 0);
+    size_t guesses = 0, certain = 0, left = 0;
+    while (guesses == 0 || certain < 3) { /* until there are both */
+        size_t asked = 0;
+        while (asked < 32 && scan_ask(scan, 32 - (int)asked, &requests[asked]))
+            asked++;
+        guesses = certain = 0;
+        for (size_t i = 0; i < asked; i++) {
+            guesses += requests[i].is_speculative;
+            certain += !requests[i].is_speculative;
+        }
+        for (size_t i = 0; i < asked; i++) {
+            if (guesses > 0 && certain >= 3)
+                scan_give_back(scan, requests[i].id);
+            else
+                answer(scan, &memory->store, &requests[i]);
+        }
+    }
+    for (; scan_ask(scan, 0, &requests[left]); left++)
+        assert_false(requests[left].is_speculative);
+    assert_int_equal(left, certain);
+    struct scan_request more = ask(scan, 1);
+    assert_true(more.is_speculative);
+    scan_destroy(scan);
+    table_store_destroy(&memory->store);
+}
+
 static void a_token_does_not_outlive_a_pause(void **state)
 {
     (void)state;
@@ -353,6 +386,7 @@ int main(void)
         cmocka_unit_test(an_empty_table_is_one_request),
         cmocka_unit_test(a_range_that_no_query_can_ask_is_asked_in_pieces),
         cmocka_unit_test(nothing_is_guessed_before_the_first_page),
+        cmocka_unit_test(without_room_for_guesses_what_is_certain_is_asked),
         cmocka_unit_test(a_token_does_not_outlive_a_pause),
         cmocka_unit_test(what_is_left_of_a_partition_is_asked_for_alone),
         cmocka_unit_test(every_row_comes_once_and_in_order),

@@ -21,7 +21,8 @@ struct account_options {
 int account_create(struct table_store *store, const struct clock *clock,
                    const struct account_options *options, failure_sink *sink, void *sink_context,
                    struct account **ret);
-void account_destroy(struct account *account); /* takes NULL; no listing may be open */
+/* Takes NULL; nobody is inside. A listing that is open afterwards may only leak. */
+void account_destroy(struct account *account);
 
 /* Says in caller->valid_ms how long its answer holds, that of -ENOENT too. */
 int account_find(struct account *account, struct caller *caller, struct address address,

@@ -120,7 +120,7 @@ static void complete(struct level *level)
 static int take(struct level *level, struct caller *caller, bool may_wait)
 {
     int64_t now_ms = clock_now_ms(level->view->clock);
-    if (level->stream && now_ms - level->used_ms > PROCESS_HISTORY_KEPT_MS) /* a slow reader */
+    if (level->stream && now_ms - level->used_ms > STREAM_KEPT_MS) /* a slow reader */
         stream_unref(TAKE_PTR(level->stream));
     if (!level->stream && !may_wait)
         return -EAGAIN;

@@ -35,7 +35,7 @@ static bool is_new(struct view *view, const struct question *question)
 {
     _cleanup_(buffer_finish) struct buffer until;
     buffer_init(&until, POSITION_MAX_BYTES);
-    return overlay_lacks(view->overlay, question, &until) > 0 &&
+    return overlay_misses(view->overlay, question, &until) > 0 &&
            bytes_equal(buffer_bytes(&until), question->range.lo);
 }
 

@@ -76,8 +76,10 @@ int prefetch_reach(struct prefetch *prefetch, struct caller *caller, enum prefet
     int r = kind == PREFETCH_NONE ? 0 : overlay_misses(view->overlay, question, &until);
     if (r < 0)
         return call_fail(&caller->call, r, "out of memory");
-    if (r == 0 && prefetch->stream && prefetch->kind == kind)
+    if (r == 0 && prefetch->stream && prefetch->kind == kind) {
         stream_follow(prefetch->stream, question->range.lo);
+        prefetch->reached_ms = clock_now_ms(view->clock);
+    }
     if (r == 0)
         return 0;
     r = kind == PREFETCH_ROWS

@@ -3,8 +3,8 @@
 /* A scan that runs ahead of who reads. Workers send its requests, as many as the request window
  * allows and the reader seems to want: none for one who took a page, who may have wanted just that;
  * then two pages, and four more for each that it took of late, while it looks for more. Pages of
- * rows go into the range cache as they arrive; scans for keys take their answers from there where
- * it knows them. Who reads takes items in key order, or waits. Any thread, but one reader at a
+ * rows go into the range cache as they arrive; and scans take from there what it
+ * knows. Who reads takes items in key order, or waits. Any thread, but one reader at a
  * time; one leaf mutex, under it only scan code runs. Counted, by what is in flight: when its
  * reader goes, that is cancelled.
  *
@@ -49,7 +49,7 @@ void stream_unref(struct stream *stream); /* its reader goes; takes NULL */
 /* How far the scan of one more stream may run ahead. */
 size_t stream_window_bytes(const struct stream_source *source);
 
-/* When the oldest answer was asked, at the latest now. */
+/* Of keys: when the oldest answer was asked, at the latest now. */
 int64_t stream_asked_ms(struct stream *stream);
 /* 1: the next item (its rows are the caller's to finish; its key is good until the next call); 0:
  * the end; -EAGAIN: it has not come yet, and may not be waited for, but was asked for as far as the

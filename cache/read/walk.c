@@ -20,6 +20,7 @@ struct walks {
     pthread_cond_t changed; /* one is busy no more */
     /* guarded by lock; the stream of a busy one is its thread's */
     struct walk walks[WALKS_MAX];
+    uint64_t turns; /* that ended well */
 };
 
 int walks_create(const struct stream_source *source, struct walks **ret)
@@ -117,8 +118,11 @@ static int await_locked(struct walks *walks, struct caller *caller, const char *
     int r = 0;
     *ret_has_waited = false;
     while ((walk = find_locked(walks, caller->process, table)) && walk->is_busy && r == 0) {
+        uint64_t turns = walks->turns;
         *ret_has_waited = true;
         condition_wait(&walks->changed, &walks->lock);
+        if (walks->turns > turns)
+            caller_made_progress(caller, walks->source.clock);
         r = call_check(&caller->call, walks->source.clock, "no answer in time");
     }
     *ret = walk;
@@ -157,6 +161,7 @@ static void leave(struct walks *walks, struct walk *walk, int r, int strays)
 {
     struct stream *stream = NULL;
     (void)pthread_mutex_lock(&walks->lock);
+    walks->turns += r >= 0;
     walk->is_busy = false;
     walk->last_ms = clock_now_ms(walks->source.clock);
     walk->strays = strays;

@@ -98,6 +98,39 @@ static int fail_far(struct memory_store *self, size_t number, struct call *call)
     return bytes_compare(lo, B("p0020")) >= 0 ? call_fail(call, -EIO, "far") : 0;
 }
 
+static int fail_all(struct memory_store *self, size_t number, struct call *call)
+{
+    (void)self;
+    (void)number;
+    return call_fail(call, -EIO, "all");
+}
+
+static void what_fails_ahead_is_no_progress(void **state)
+{
+    (void)state;
+    struct streaming streaming;
+    struct scan_item item = {0};
+    streaming_set_up(&streaming, 8, (struct fetching_options){0});
+    streaming_add(&streaming, 40, 1500);
+    struct stream *stream = streaming_open_rows(&streaming);
+    for (int i = 0; i < 10; i++)
+        take(&streaming, stream);
+    gate_store_let(streaming.fetching.store, streaming_settle(&streaming));
+    size_t let = streaming_asked(&streaming);
+    while (stream_next(stream, streaming_caller(&streaming), false, &item) == 1)
+        run_finish(&item.rows);
+    assert_true(streaming_settle(&streaming) > let + 1);
+    streaming.fetching.memory->fault = fail_all;
+    struct caller *caller = streaming_caller(&streaming);
+    int64_t deadline_ms = streaming.fetching.now_ms + PATIENCE_MS / 2;
+    caller->call.deadline_ms = deadline_ms;
+    gate_store_let(streaming.fetching.store, GATE_OPEN);
+    assert_int_equal(stream_next(stream, caller, true, &item), -EIO);
+    assert_int_equal(caller->call.deadline_ms, deadline_ms);
+    stream_unref(stream);
+    streaming_tear_down(&streaming);
+}
+
 static void what_fails_ahead_is_told_in_its_place(void **state)
 {
     (void)state;
@@ -236,6 +269,7 @@ int main(void)
         cmocka_unit_test(a_very_slow_reader_gets_nothing_ahead),
         cmocka_unit_test(a_very_slow_service_is_read_ahead),
         cmocka_unit_test(what_fails_ahead_is_told_in_its_place),
+        cmocka_unit_test(what_fails_ahead_is_no_progress),
         cmocka_unit_test(what_was_let_go_does_not_count_as_ahead),
         cmocka_unit_test(keys_count_as_the_pages_that_tell_them),
     };

@@ -360,6 +360,29 @@ static void who_waits_for_a_walk_may_leave(void **state)
     tear_down(&setup);
 }
 
+/* ... which is put off by what the other has reached. */
+static void another_threads_walk_is_progress(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up(&setup, 2);
+    streaming_add(&setup.streaming, 20, 1000);
+    struct asker asker = {.setup = &setup, .r = -1};
+    gate_store_let(setup.streaming.fetching.store, 0);
+    assert_int_equal(pthread_create(&asker.thread, NULL, ask, &asker), 0);
+    streaming_await_asked(&setup.streaming, 1);
+    struct caller caller = fetching_caller(&setup.streaming.fetching);
+    caller.process = FIND;
+    caller.call.is_cancelled = streaming_let_next; /* it is in the walk when time goes by */
+    caller.call.context = &(struct streaming_toll){.streaming = &setup.streaming};
+    caller.call.deadline_ms = setup.streaming.fetching.now_ms + 1000;
+    assert_in_range(reach_with(&setup, &caller, &setup.whole, partition(19)), 0, 1);
+    assert_int_equal(pthread_join(asker.thread, NULL), 0);
+    assert_true(caller.call.deadline_ms >= setup.streaming.fetching.now_ms);
+    gate_store_let(setup.streaming.fetching.store, GATE_OPEN);
+    tear_down(&setup);
+}
+
 struct walker {
     struct setup *setup;
     uint64_t process;
@@ -437,6 +460,7 @@ int main(void)
         cmocka_unit_test(a_process_walks_through_several_tables),
         cmocka_unit_test(threads_of_one_process_are_served_by_one_walk),
         cmocka_unit_test(who_waits_for_a_walk_may_leave),
+        cmocka_unit_test(another_threads_walk_is_progress),
         cmocka_unit_test(many_threads_disturb_each_other_not),
         cmocka_unit_test(what_is_in_flight_ends_with_all),
     };

@@ -161,7 +161,7 @@ static const int parallelism[] = {1, 2, 8};
  * guesses wastes some, of these few pages a larger part than of many. */
 static size_t most_requests(size_t rows, bool runs_ahead)
 {
-    return runs_ahead ? rows * 125 / 100000 + 14 : rows * 115 / 100000 + 5;
+    return runs_ahead ? rows * 125 / 100000 + 20 : rows * 115 / 100000 + 5;
 }
 
 static void assert_requests_of_walks(struct shape shape, const struct directory *directory)

@@ -43,8 +43,7 @@ void account_destroy(struct account *account)
 static int point_range(struct bytes position, struct buffer *end, struct range *ret)
 {
     buffer_init(end, POSITION_MAX_BYTES);
-    (void)buffer_append(end, position);
-    int r = buffer_append_string(end, POSITION_AFTER);
+    int r = position_append_behind(end, position);
     *ret = (struct range){position, buffer_bytes(end)};
     return r;
 }

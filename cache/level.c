@@ -54,18 +54,15 @@ static int open_stream(struct level *level, struct caller *caller)
         return r;
     struct scan_limits limits = {
         .page_rows = TABLE_STORE_PAGE_ROWS, .fanout = view->fanout, .keys_only = true};
-    _cleanup_(scan_destroyp) struct scan *scan = NULL;
-    r = scan_level_create(directory->range.lo, &limits, &scan);
     struct stream_options options = {.table = directory->table,
-                                     .scan = scan,
                                      .since = view_listing_since(view, level->began),
                                      .is_of_keys = true,
                                      .is_eager = true};
+    r = scan_level_create(directory->range.lo, &limits, &options.scan);
     if (r == 0)
         r = stream_open(&view->streams, &options, caller, &level->stream);
     if (r < 0)
         return call_fail(&caller->call, r, "out of memory");
-    TAKE_PTR(scan);
     level->used_ms = clock_now_ms(view->clock);
     return 0;
 }

@@ -26,7 +26,7 @@ static int read_walked(struct view *view, struct caller *caller, const struct qu
         if (r > 0)
             r = walks_reach(view->walks, caller, whole, rest.range.lo, rest.since, &page);
         bytes += page ? page_bytes(page) : 0;
-    } while (r > 0 && bytes < view->cache_bytes / WALKED_PART);
+    } while (r == REACH_IN_CACHE && bytes < view->cache_bytes / WALKED_PART);
     return MIN(r, 0);
 }
 
@@ -45,15 +45,9 @@ static int open_stream(struct view *view, const struct caller *caller,
     size_t share = stream_window_bytes(&view->streams);
     struct scan_limits limits = {.page_rows = TABLE_STORE_PAGE_ROWS,
                                  .window_bytes = MIN(share, DENSE_WINDOW_BYTES)};
-    _cleanup_(scan_destroyp) struct scan *scan = NULL;
-    int r = scan_rows_create(question->range, &limits, &scan);
-    struct stream_options options = {
-        .table = question->table, .scan = scan, .since = question->since};
-    if (r == 0)
-        r = stream_open(&view->streams, &options, caller, ret);
-    if (r == 0)
-        TAKE_PTR(scan);
-    return r;
+    struct stream_options options = {.table = question->table, .since = question->since};
+    int r = scan_rows_create(question->range, &limits, &options.scan);
+    return r < 0 ? r : stream_open(&view->streams, &options, caller, ret);
 }
 
 /* How often another partition than that of the row before begins in the run. */

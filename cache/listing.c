@@ -171,8 +171,7 @@ static int mark_partitions(struct window *window)
 static int position_behind(struct buffer *ret, struct bytes key_or_position)
 {
     buffer_clear(ret);
-    (void)buffer_append(ret, key_or_position);
-    return buffer_append_string(ret, POSITION_AFTER);
+    return position_append_behind(ret, key_or_position);
 }
 
 /* Where reading goes on behind the window's entry i. */

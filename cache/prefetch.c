@@ -23,17 +23,11 @@ static int create_scan(const struct prefetch *prefetch, struct range range, stru
 static int open_stream(struct prefetch *prefetch, const struct caller *caller,
                        const struct question *question, struct bytes position)
 {
-    _cleanup_(scan_destroyp) struct scan *scan = NULL;
-    int r = create_scan(prefetch, (struct range){position, question->range.hi}, &scan);
     struct stream_options options = {.table = question->table,
-                                     .scan = scan,
                                      .since = question->since,
                                      .is_of_keys = prefetch->kind == PREFETCH_PARTITIONS};
-    if (r == 0)
-        r = stream_open(&prefetch->view->streams, &options, caller, &prefetch->stream);
-    if (r == 0)
-        TAKE_PTR(scan);
-    return r;
+    int r = create_scan(prefetch, (struct range){position, question->range.hi}, &options.scan);
+    return r < 0 ? r : stream_open(&prefetch->view->streams, &options, caller, &prefetch->stream);
 }
 
 /* A scan of another kind, or one that nobody has used for long, is of no use. */
@@ -52,7 +46,7 @@ static int reach(struct prefetch *prefetch, struct caller *caller, const struct 
     r = stream_reach(prefetch->stream, caller, position, ret_page);
     prefetch->reached_ms = clock_now_ms(prefetch->view->clock);
     r = stream_forgive(caller, r);
-    if (r == 0) /* the reader is elsewhere, or something failed */
+    if (r == REACH_NOT) /* the reader is elsewhere, or something failed */
         stream_unref(TAKE_PTR(prefetch->stream));
     return r;
 }
@@ -81,15 +75,15 @@ int prefetch_reach(struct prefetch *prefetch, struct caller *caller, enum prefet
         prefetch->reached_ms = clock_now_ms(view->clock);
     }
     if (r == 0)
-        return 0;
+        return REACH_NOT;
     r = kind == PREFETCH_ROWS
             ? view_walk_to(view, caller, directory, question, buffer_bytes(&until), ret_page)
-            : 0;
-    if (r != 0)
+            : REACH_NOT;
+    if (r != REACH_NOT)
         return r;
     bool is_first = prefetch->misses++ == 0; /* left to who lists: most directories are small */
     if (is_first || !gains_by_scan(prefetch, kind, directory))
-        return 0;
+        return REACH_NOT;
     if (!is_of_use(prefetch, kind))
         stream_unref(TAKE_PTR(prefetch->stream));
     prefetch->kind = kind;

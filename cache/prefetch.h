@@ -23,9 +23,8 @@ struct prefetch { /* in its owner's memory */
 void prefetch_init(struct prefetch *prefetch, struct view *view); /* the view outlives it */
 void prefetch_reset(struct prefetch *prefetch);                   /* nothing runs; also to end it */
 
-/* 1: what the question misses, of the listing of the directory, is in the cache, as long as
- * ret_page (NULL: nothing) is held; 0: it misses nothing, or has to be asked; -errno with the
- * reason in caller->call. */
+/* What the question misses, of the listing of the directory: enum reach; REACH_NOT also where it
+ * misses nothing. */
 int prefetch_reach(struct prefetch *prefetch, struct caller *caller, enum prefetch_kind kind,
                    struct range directory, const struct question *question, struct page **ret_page);
 

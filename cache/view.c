@@ -132,7 +132,7 @@ int view_walk_to(struct view *view, struct caller *caller, struct range director
     region_init(&whole);
     return view_find_walk(view, caller, question->table, directory, &whole)
                ? walks_reach(view->walks, caller, &whole, position, question->since, ret_page)
-               : 0;
+               : REACH_NOT;
 }
 
 int view_walk(struct view *view, struct caller *caller, struct range directory,
@@ -143,7 +143,7 @@ int view_walk(struct view *view, struct caller *caller, struct range directory,
     int r = overlay_misses(view->overlay, question, &until);
     if (r < 0)
         return call_fail(&caller->call, r, "out of memory");
-    return r == 0 ? 0
+    return r == 0 ? REACH_NOT
                   : view_walk_to(view, caller, directory, question, buffer_bytes(&until), ret_page);
 }
 

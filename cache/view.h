@@ -59,10 +59,10 @@ int64_t view_hold_for_tools(const struct view *view, int64_t valid_ms);
 bool view_find_walk(struct view *view, const struct caller *caller, const char *table,
                     struct range directory, struct region *ret_whole);
 /* What a process that walks through a table misses in the directory, at `position`, is brought by
- * its walk. As walks_reach: 1: ask again, while ret_page is held; 0: not on a walk's way. */
+ * its walk: enum reach. */
 int view_walk_to(struct view *view, struct caller *caller, struct range directory,
                  const struct question *question, struct bytes position, struct page **ret_page);
-/* The same where the question misses something; 0 also where it does not. */
+/* The same where the question misses something; REACH_NOT also where it does not. */
 int view_walk(struct view *view, struct caller *caller, struct range directory,
               const struct question *question, struct page **ret_page);
 /* The caller's process has come to the directory: what a walk has left behind goes first. */

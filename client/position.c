@@ -33,6 +33,12 @@ int position_append(struct buffer *ret, struct bytes partition_key, struct bytes
     return buffer_append(ret, row_key);
 }
 
+int position_append_behind(struct buffer *ret, struct bytes position)
+{
+    (void)buffer_append(ret, position);
+    return buffer_append_string(ret, POSITION_AFTER);
+}
+
 bool position_is_legal_in_key(uint32_t character)
 {
     return character >= 0x20 && !(character >= 0x7F && character <= 0x9F) && character != '/' &&

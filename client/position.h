@@ -22,6 +22,8 @@ struct bytes position_partition_key(struct bytes position);
 bool position_has_row(struct bytes position);
 struct bytes position_row_key(struct bytes position); /* empty without NUL */
 int position_append(struct buffer *ret, struct bytes partition_key, struct bytes row_key);
+/* The least position behind a row, or behind a whole partition (a PartitionKey without NUL). */
+int position_append_behind(struct buffer *ret, struct bytes position);
 
 /* Not / \ # ? nor a control character. */
 bool position_is_legal_in_key(uint32_t character);

@@ -121,8 +121,7 @@ static int settle_coverage(const struct query *query, const struct page_builder 
         size_t rows = page_builder_rows(builder);
         int r;
         if (rows > 0) {
-            (void)buffer_append(&next->position, page_builder_position(builder, rows - 1));
-            r = buffer_append_string(&next->position, POSITION_AFTER);
+            r = position_append_behind(&next->position, page_builder_position(builder, rows - 1));
         } else {
             r = buffer_append(&next->position, covered.lo);
         }
@@ -182,8 +181,7 @@ int table_store_get(struct table_store *store, const char *table, struct bytes p
         return call_fail(call, -EPROTO, "the service answered another entity than was asked for");
     _cleanup_(buffer_finish) struct buffer end;
     buffer_init(&end, position.size + 1);
-    (void)buffer_append(&end, position);
-    r = buffer_append_string(&end, POSITION_AFTER);
+    r = position_append_behind(&end, position);
     if (r == 0)
         r = page_builder_finish(builder, (struct range){position, buffer_bytes(&end)}, false, ret);
     return r < 0 ? call_fail(call, r, "out of memory") : 0;

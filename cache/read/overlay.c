@@ -99,8 +99,7 @@ static int end_askable(struct range *range, struct buffer *ret_hi)
     if (range_is_askable(*range))
         return 0;
     struct bytes inside = position_has_row(range->lo) ? range->lo : range->hi;
-    (void)buffer_append(ret_hi, position_partition_key(inside));
-    int r = buffer_append_string(ret_hi, POSITION_AFTER);
+    int r = position_append_behind(ret_hi, position_partition_key(inside));
     range->hi = buffer_bytes(ret_hi);
     return r;
 }
@@ -161,8 +160,7 @@ int overlay_next(struct overlay *overlay, struct caller *caller, const struct qu
 /* Where a position behind the run's row begins. */
 static int append_behind(struct buffer *ret, const struct run *run, size_t row)
 {
-    (void)buffer_append(ret, page_position(run->page, row));
-    return buffer_append_string(ret, POSITION_AFTER);
+    return position_append_behind(ret, page_position(run->page, row));
 }
 
 int overlay_misses(struct overlay *overlay, const struct question *question,

@@ -59,6 +59,7 @@ int stream_open(const struct stream_source *source, const struct stream_options 
     if (!stream || !table || condition_init(&stream->changed) < 0) {
         free(stream);
         free(table);
+        scan_destroy(options->scan);
         return -ENOMEM;
     }
     (void)pthread_mutex_init(&stream->lock, NULL);
@@ -455,7 +456,7 @@ static int move_frontier(struct stream *stream, const struct scan_item *item)
     return buffer_append_string(&stream->frontier, item ? POSITION_AFTER : POSITION_END);
 }
 
-/* Its page takes the place of the one before. 1, or -errno. */
+/* Its page takes the place of the one before. 0, or -errno. */
 static int pass_item(struct stream *stream, struct caller *caller, struct page **page)
 {
     struct scan_item item = {0};
@@ -465,7 +466,7 @@ static int pass_item(struct stream *stream, struct caller *caller, struct page *
     page_unref(*page);
     *page = item.rows.page;
     r = move_frontier(stream, r > 0 ? &item : NULL);
-    return r < 0 ? call_fail(&caller->call, r, "out of memory") : 1;
+    return r < 0 ? call_fail(&caller->call, r, "out of memory") : 0;
 }
 
 static bool is_behind(const struct stream *stream, struct bytes position)
@@ -479,16 +480,18 @@ int stream_reach(struct stream *stream, struct caller *caller, struct bytes posi
     _cleanup_(page_unrefp) struct page *page = NULL;
     int fetches = 0; /* items for which something came: what runs ahead meanwhile is no distance */
     if (is_behind(stream, position))
-        return 0;
+        return REACH_NOT;
     while (!is_behind(stream, position)) {
         size_t before = count(stream, &stream->fetched);
-        int r = fetches > NEAR_FETCHES ? 0 : pass_item(stream, caller, &page);
-        if (r <= 0)
+        if (fetches > NEAR_FETCHES)
+            return REACH_NOT;
+        int r = pass_item(stream, caller, &page);
+        if (r < 0)
             return r;
         fetches += count(stream, &stream->fetched) > before;
     }
     *ret_page = TAKE_PTR(page);
-    return 1;
+    return REACH_IN_CACHE;
 }
 
 void stream_follow(struct stream *stream, struct bytes position)

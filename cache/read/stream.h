@@ -41,8 +41,8 @@ struct stream_options {
     bool is_eager;      /* many answers are needed before the first item: all are wanted at once */
 };
 
-/* Takes the scan on success; sends nothing. The requests are counted for the opener's command and
- * have its patience each. */
+/* Takes the scan, on failure, too; sends nothing. The requests are counted for the opener's command
+ * and have its patience each. */
 int stream_open(const struct stream_source *source, const struct stream_options *options,
                 const struct caller *opener, struct stream **ret);
 void stream_unref(struct stream *stream); /* its reader goes; takes NULL */
@@ -56,9 +56,12 @@ int64_t stream_asked_ms(struct stream *stream);
  * stream runs ahead; -errno with the reason in caller->call. */
 int stream_next(struct stream *stream, struct caller *caller, bool may_wait, struct scan_item *ret);
 
-/* Takes items until what is at `position` was taken. 1: now ask the cache again, while ret_page
- * (NULL: nothing) is held. 0: that is behind it already, or not near before it: ask by yourself.
- * -errno with the reason in caller->call. */
+enum reach { /* of what somebody misses in the cache; or -errno, the reason in caller->call */
+             REACH_NOT,      /* he has to ask for it by himself */
+             REACH_IN_CACHE, /* now it is there, as long as ret_page (NULL: nothing) is held */
+};
+/* Takes items until what is at `position` was taken. REACH_NOT: that is behind it already, or not
+ * near before it. enum reach. */
 int stream_reach(struct stream *stream, struct caller *caller, struct bytes position,
                  struct page **ret_page);
 

@@ -156,7 +156,7 @@ static int enter(struct walks *walks, struct caller *caller, const struct region
     return r;
 }
 
-/* `strays`: those up to now. */
+/* r: enum reach; a failure ends it. `strays`: those up to now. */
 static void leave(struct walks *walks, struct walk *walk, int r, int strays)
 {
     struct stream *stream = NULL;
@@ -177,14 +177,9 @@ static int begin(struct walks *walks, struct walk *walk, const struct caller *ca
 {
     struct scan_limits limits = {.page_rows = TABLE_STORE_PAGE_ROWS,
                                  .window_bytes = stream_window_bytes(&walks->source)};
-    _cleanup_(scan_destroyp) struct scan *scan = NULL;
-    int r = scan_rows_create(walk->where.range, &limits, &scan);
-    struct stream_options options = {.table = walk->where.table, .scan = scan, .since = since};
-    if (r == 0)
-        r = stream_open(&walks->source, &options, caller, &walk->stream);
-    if (r == 0)
-        TAKE_PTR(scan);
-    return r;
+    struct stream_options options = {.table = walk->where.table, .since = since};
+    int r = scan_rows_create(walk->where.range, &limits, &options.scan);
+    return r < 0 ? r : stream_open(&walks->source, &options, caller, &walk->stream);
 }
 
 int walks_reach(struct walks *walks, struct caller *caller, const struct region *whole,
@@ -195,15 +190,15 @@ int walks_reach(struct walks *walks, struct caller *caller, const struct region 
     walks_end_quiet(walks);
     int r = enter(walks, caller, whole, position, &walk, &has_waited);
     if (r < 0 || !walk)
-        return r;
+        return r < 0 ? r : REACH_NOT;
     r = walk->stream ? 0 : begin(walks, walk, caller, since);
     if (r < 0)
         (void)call_fail(&caller->call, r, "out of memory");
     else
         r = stream_reach(walk->stream, caller, position, ret_page);
-    if (r == 0 && has_waited) /* another thread has passed it: no stray */
-        r = 1;
-    leave(walks, walk, r, r == 0 ? walk->strays + 1 : 0);
+    if (r == REACH_NOT && has_waited) /* another thread has passed it: no stray */
+        r = REACH_IN_CACHE;
+    leave(walks, walk, r, r == REACH_NOT ? walk->strays + 1 : 0);
     return stream_forgive(caller, r);
 }
 
@@ -227,5 +222,5 @@ void walks_follow(struct walks *walks, uint64_t process, const char *table, stru
     if (!walk)
         return;
     stream_follow(walk->stream, position);
-    leave(walks, walk, 1, walk->strays);
+    leave(walks, walk, REACH_IN_CACHE, walk->strays);
 }

@@ -18,7 +18,7 @@ int walks_create(const struct stream_source *source, struct walks **ret);
 void walks_destroy(struct walks *walks); /* takes NULL */
 
 /* The caller's process walks through `whole`, and misses what is at `position` in it, as of since.
- * As stream_reach: 1: ask the cache again, while ret_page is held; 0: ask by yourself; -errno. */
+ * enum reach. */
 int walks_reach(struct walks *walks, struct caller *caller, const struct region *whole,
                 struct bytes position, struct stamp since, struct page **ret_page);
 

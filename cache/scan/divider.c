@@ -123,10 +123,8 @@ static size_t common_size(struct bytes lo, struct bytes hi)
 
 static bool needs_ladder(const struct division *division)
 {
-    size_t unexpected = 0;
-    for (size_t i = division->common; i < division->shared; i++)
-        unexpected += !key_model_expects(division->model, division->last, i);
-    return unexpected > LADDER_MIN;
+    return key_model_surprises(division->model, division->last, division->common,
+                               division->shared) > LADDER_MIN;
 }
 
 /* The place of the end among the keys that begin as all of them do. */
@@ -320,8 +318,7 @@ int divider_append_point(const struct division *division, const struct chunk *ch
     if (division->kind == DIVISION_PARTITION && index == 1) {
         if (division->is_nearly_through)
             return 0;
-        (void)buffer_append(ret, division->last);
-        return buffer_append_string(ret, POSITION_AFTER);
+        return position_append_behind(ret, division->last);
     }
     _cleanup_(buffer_finish) struct buffer key;
     buffer_init(&key, KEY_MAX_BYTES);

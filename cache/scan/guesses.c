@@ -1,8 +1,7 @@
 #include "cache/scan/guesses.h"
 
-#define SLOW_START      2 /* guesses out at once, for each page with rows so far */
-#define FREE_EMPTIES    4
-#define EMPTIES_SHARE   0.25 /* empty answers, of the pages with rows */
+#define EMPTIES_SHARE   0.25 /* empty answers, of those with rows */
+#define LEAST_CHANCE    0.05 /* of an empty answer, whatever was seen */
 #define TRICKLE         16   /* with too many empty answers, one guess for so many slots */
 #define PRIOR_GOOD      34   /* taken for granted, so that few mistakes at the beginning are few */
 #define LEAST           1.25 /* pages of a piece */
@@ -17,19 +16,21 @@ static double hits(const struct guesses *guesses)
 }
 
 /* Further guesses that the empty answers so far leave. */
-static double afford(const struct guesses *guesses, double out)
+static double afford(const struct guesses *guesses, const struct guess_rules *rules, double out)
 {
-    if (guesses->empties <= FREE_EMPTIES)
+    double left = rules->free_empties - (double)guesses->empties;
+    if (left >= 0)
         return 1e9;
-    double left = EMPTIES_SHARE * (double)guesses->good + FREE_EMPTIES - (double)guesses->empties;
-    return MAX(left, 0) / MAX(1 - hits(guesses), 0.05) - out;
+    left += EMPTIES_SHARE * (double)guesses->good;
+    return MAX(left, 0) / MAX(1 - hits(guesses), LEAST_CHANCE) - out;
 }
 
-int guesses_budget(const struct guesses *guesses, size_t out, size_t slots)
+int guesses_budget(const struct guesses *guesses, const struct guess_rules *rules, size_t out,
+                   size_t slots)
 {
-    double known = SLOW_START * (double)guesses->good - (double)out;
+    double known = rules->first * (double)guesses->good - (double)out;
     double trickle = MAX((double)slots / TRICKLE, 1) - (double)out;
-    double budget = MIN(known, MAX(afford(guesses, (double)out), trickle));
+    double budget = MIN(known, MAX(afford(guesses, rules, (double)out), trickle));
     return (int)MAX(MIN(budget, (double)slots), 0);
 }
 

@@ -10,9 +10,15 @@ struct guesses {
     double waste;   /* pages that were cut short by a split, or thrown away */
 };
 
+struct guess_rules {
+    int first;        /* guesses out at once, for each answer with rows so far */
+    int free_empties; /* empty answers that are taken without a thought; then one for four good */
+};
+
 /* So many new guesses may be made, with `out` made and not answered, of `slots` requests at once:
  * none before the first page, few before many were seen, fewer when many were wrong. */
-int guesses_budget(const struct guesses *guesses, size_t out, size_t slots);
+int guesses_budget(const struct guesses *guesses, const struct guess_rules *rules, size_t out,
+                   size_t slots);
 /* A piece must be so many pages long to be worth a request. In a window pieces are short, so there
  * they get longer as the waste grows. */
 double guesses_least_piece(const struct guesses *guesses, bool is_bounded);

@@ -287,6 +287,15 @@ bool key_model_expects(const struct key_model *model, struct bytes key, size_t i
     return weights.sums[byte + 1] - weights.sums[byte] > EXPECTED * weights.sums[256];
 }
 
+size_t key_model_surprises(const struct key_model *model, struct bytes key, size_t begin,
+                           size_t end)
+{
+    size_t count = 0;
+    for (size_t i = begin; i < end; i++)
+        count += !key_model_expects(model, key, i);
+    return count;
+}
+
 /* The bytes begin a character of three bytes (or two); the least that does so and is legal. */
 static int append_begun(struct buffer *ret, struct bytes begun)
 {

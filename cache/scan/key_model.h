@@ -24,6 +24,9 @@ int key_model_append_key(const struct key_model *model, struct bytes common, dou
 
 /* Does the byte at `index` nearly always stand where it does? Then keys part elsewhere. */
 bool key_model_expects(const struct key_model *model, struct bytes key, size_t index);
+/* How many bytes of [begin, end) do not. */
+size_t key_model_surprises(const struct key_model *model, struct bytes key, size_t begin,
+                           size_t end);
 
 size_t key_shared_size(struct bytes a, struct bytes b); /* bytes that both begin with */
 

@@ -222,7 +222,7 @@ static void level_give_back(struct scan *scan, uint64_t id)
 }
 
 /* The ladder looks for keys that do not share what all known ones share: `key`, and where it ends.
- * Of a lone key the last character is left out: the next key tells what it tells. */
+ */
 struct ladder {
     struct bytes key; /* a view of a known one */
     struct buffer behind;
@@ -235,11 +235,7 @@ static struct bytes ladder_key(const struct level_scan *self)
     struct bytes key = known_common(self);
     if (self->jumps.map.partitions > 1)
         return key;
-    size_t size = self->prefix.size, n;
-    uint32_t character;
-    while ((n = cesu8_next(bytes_skip(key, size), &character)) > 0 && size + n < key.size)
-        size += n;
-    return bytes_first(key, size);
+    return bytes_first(key, MAX(self->prefix.size, ladder_of_lone(key).size));
 }
 
 static void ladder_see(struct ladder *ladder, struct known *item)

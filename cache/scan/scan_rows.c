@@ -82,10 +82,11 @@ static struct chunk *find_ready(const struct row_scan *self, bool may_guess)
 
 static int count_budget(const struct row_scan *self, int idle)
 {
+    static const struct guess_rules rules = {.first = 2, .free_empties = 4};
     size_t out = 0;
     for (const struct chunk *chunk = first_chunk(self); chunk; chunk = next_chunk(chunk))
         out += chunk->state != CHUNK_DONE && !chunk_is_begun(chunk);
-    int budget = guesses_budget(&self->guesses, out, (size_t)idle + self->asked);
+    int budget = guesses_budget(&self->guesses, &rules, out, (size_t)idle + self->asked);
     double room = page_window_room(&self->window, self->asked);
     return MIN(MIN(budget, idle), (int)MAX(room, 0));
 }

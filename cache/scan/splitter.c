@@ -7,9 +7,6 @@
 #define PAGES_MAX     2000.0
 #define PAGES_MIN     2.0 /* a piece that is likely to be smaller is not worth a question */
 #define SURPRISES     4   /* characters that all keys of a page share: so many may be chance */
-#define FIRST_GUESSES 8   /* may be out for each answer that held keys */
-#define FREE_MISSES   8   /* guesses without a key that are taken without a thought; then ... */
-#define HITS_A_MISS   4   /* ... one for so many answers that held keys */
 #define NEAR_STEPS    4   /* of a ladder */
 
 int splitter_init(struct splitter *splitter)
@@ -65,9 +62,9 @@ int splitter_learn(struct splitter *splitter, const struct known *item, const st
     size_t end = page_seek(page, buffer_bytes(&item->gap->hi));
     int r = 0;
     if (first < end)
-        splitter->hits++;
+        splitter->guesses.good++;
     else if (item->gap->is_guess)
-        splitter->misses++;
+        splitter->guesses.empties++;
     for (size_t row = first; row < end && r == 0; row += MAX((end - first) / SAMPLES, 1)) {
         struct bytes key = position_partition_key(page_position(page, row));
         r = key_model_learn(splitter->model, previous, key);
@@ -99,17 +96,12 @@ static double pages_left(const struct splitter *splitter, const struct gap *gap)
 size_t splitter_credit(const struct splitter *splitter, const struct partition_map *map,
                        size_t idle)
 {
-    size_t out = 0, hits = splitter->hits, misses = splitter->misses;
+    static const struct guess_rules rules = {.first = 8, .free_empties = 8};
+    size_t out = 0;
     for (struct known *item = TAILQ_FIRST(&map->gaps); item; item = TAILQ_NEXT(item, gap_link))
         out += item->gap->is_guess;
-    size_t allowed = FIRST_GUESSES * hits;
-    if (misses > FREE_MISSES) {
-        double left = (double)hits / HITS_A_MISS + FREE_MISSES - (double)misses;
-        double chance = (double)(misses + 1) / (double)(hits + misses + 1);
-        allowed = left > 0 ? (size_t)(left / MAX(chance, 0.05)) : 0;
-        allowed = MAX(allowed, MAX((idle + map->asked) / 16, 1));
-    }
-    return allowed > out ? MIN(allowed - out, idle) : 0;
+    int budget = guesses_budget(&splitter->guesses, &rules, out, idle + map->asked);
+    return MIN((size_t)budget, idle);
 }
 
 /* Goes on behind the cut; a place that does not lie inside is left out. */
@@ -301,11 +293,9 @@ int splitter_cut_as_ladder(struct partition_map *map, struct known *item, struct
 static size_t surprises(const struct splitter *splitter, const struct gap *gap, size_t *ret_common)
 {
     struct bytes begin = buffer_bytes(&gap->begin);
-    size_t shared = shared_characters(begin, buffer_bytes(&gap->end)), count = 0;
+    size_t shared = shared_characters(begin, buffer_bytes(&gap->end));
     *ret_common = shared_in_range(border_key(buffer_bytes(&gap->lo)), buffer_bytes(&gap->hi));
-    for (size_t i = *ret_common; i < shared; i++)
-        count += !key_model_expects(splitter->model, begin, i);
-    return count;
+    return key_model_surprises(splitter->model, begin, *ret_common, shared);
 }
 
 /* Are the keys before it all of their child? Then the next may be, too. */
@@ -317,8 +307,7 @@ static bool is_whole_child(const struct known *item, struct bytes common)
            cesu8_next(bytes_skip(key, common.size), &character) == key.size - common.size;
 }
 
-/* Of a lone key the last character is left out of a ladder: the next key tells what it tells. */
-static struct bytes without_last(struct bytes key)
+struct bytes ladder_of_lone(struct bytes key)
 {
     size_t count;
     (void)first_characters(key, 0, SIZE_MAX, &count);
@@ -338,7 +327,8 @@ static int cut_gap(struct splitter *splitter, struct partition_map *map, struct 
     if (surprises(splitter, gap, &common) <= SURPRISES)
         return cut_evenly(splitter, map, item, cuts);
     size_t shared = shared_characters(buffer_bytes(&gap->begin), end);
-    int r = buffer_append(&key, shared == end.size ? without_last(end) : bytes_first(end, shared));
+    int r =
+        buffer_append(&key, shared == end.size ? ladder_of_lone(end) : bytes_first(end, shared));
     return r < 0 ? r : splitter_cut_as_ladder(map, item, buffer_bytes(&key), common, MIN(cuts, 8));
 }
 

@@ -3,12 +3,13 @@
 /* Cuts the open gaps of a partition_map, so that idle slots have something to ask: where keys are
  * likely to be, never finer than the pages that are likely to be there, and the less the more of
  * what was guessed before turned out to be empty. Pure, one thread. */
+#include "cache/scan/guesses.h"
 #include "cache/scan/key_model.h"
 #include "cache/scan/partition_map.h"
 
 struct splitter {
     struct key_model *model;
-    size_t hits, misses; /* answers with a key; guesses without */
+    struct guesses guesses;
 };
 
 int splitter_init(struct splitter *splitter);
@@ -30,6 +31,10 @@ size_t splitter_credit(const struct splitter *splitter, const struct partition_m
  */
 int splitter_cut_as_ladder(struct partition_map *map, struct known *item, struct bytes key,
                            size_t common, size_t cuts);
+
+/* What a ladder for a lone key ends with: of that the last character is left out, as the next key
+ * tells what it tells. */
+struct bytes ladder_of_lone(struct bytes key);
 
 /* Whole characters, in bytes: */
 size_t shared_characters(struct bytes a, struct bytes b);

@@ -70,8 +70,7 @@ static int get_by_query(struct table_store *store, const char *table, struct byt
     _cleanup_(buffer_finish) struct buffer end;
     _cleanup_(continuation_destroyp) struct continuation *after = NULL;
     buffer_init(&end, position.size + 1);
-    (void)buffer_append(&end, position);
-    if (buffer_append_string(&end, POSITION_AFTER) < 0)
+    if (position_append_behind(&end, position) < 0)
         return request_url_fail(call, end.error);
     struct query query = {
         .table = table, .range = {position, buffer_bytes(&end)}, .top = TABLE_STORE_PAGE_ROWS};

@@ -168,20 +168,15 @@ static int mark_partitions(struct window *window)
     return 0;
 }
 
-static int position_behind(struct buffer *ret, struct bytes key_or_position)
-{
-    buffer_clear(ret);
-    return position_append_behind(ret, key_or_position);
-}
-
 /* Where reading goes on behind the window's entry i. */
 static int position_behind_entry(const struct listing *listing, size_t i, struct buffer *ret)
 {
     const struct window *window = &listing->window;
     struct bytes position = page_position(window->run.page, window_row(window, i));
-    return position_behind(ret, listing->directory.kind == DIRECTORY_FLAT
-                                    ? position_partition_key(position)
-                                    : position);
+    buffer_clear(ret);
+    return position_append_behind(ret, listing->directory.kind == DIRECTORY_FLAT
+                                           ? position_partition_key(position)
+                                           : position);
 }
 
 /* Of partitions: fewer rows while pages hold one partition, of which one key is used; more where

@@ -272,11 +272,11 @@ static int ask(struct listing *listing, struct caller *caller, bool names_suffic
     _cleanup_(page_unrefp) struct page *page = NULL;
     if (range_is_empty(question.range))
         return 0;
-    int r = prefetch_reach(&listing->prefetch, caller, kind, listing->directory.range, &question,
-                           &page);
-    if (r < 0)
-        return r;
-    return overlay_next(view->overlay, caller, &question, &ahead, ret);
+    int reached = prefetch_reach(&listing->prefetch, caller, kind, listing->directory.range,
+                                 &question, &page);
+    int r = reached < 0 ? reached : overlay_next(view->overlay, caller, &question, &ahead, ret);
+    view_count(view, reached, r, ret);
+    return r;
 }
 
 /* ENOENT would be the end to who reads. */

@@ -59,9 +59,8 @@ enum standing range_cache_standing(struct range_cache *cache, const char *table,
 void range_cache_passed(struct range_cache *cache, const char *table, struct range range);
 
 struct range_cache_stats {
-    uint64_t hits, misses; /* answers; KNOWN_NOT is a miss */
-    uint64_t evicted;      /* pages */
-    size_t pages, bytes;   /* now */
+    uint64_t evicted;    /* pages */
+    size_t pages, bytes; /* now */
 };
 void range_cache_stats(struct range_cache *cache, struct range_cache_stats *ret);
 

@@ -10,6 +10,8 @@
  * far ahead, in a partition that is throttled, say, ends the reading ahead until the next answer,
  * and is asked again when it is what the reader waits for.
  *
+ * Without memory for a thread the reader sends what it waits for by itself, and nothing ahead.
+ *
  * Any thread, but one reader at a time; one leaf mutex, under it only scan code runs. Counted, by
  * what is in flight: when its reader goes, that is cancelled. */
 #include "cache/read/overlay.h"
@@ -70,7 +72,7 @@ int stream_reach(struct stream *stream, struct caller *caller, struct bytes posi
  * memory, a service that fails for now), stays r. */
 int stream_forgive(struct caller *caller, int r);
 /* The reader has come to `position` with what the cache knew: takes what is there already, and asks
- * on. Never blocks, but where no thread can be made. */
+ * on. Never blocks. */
 void stream_follow(struct stream *stream, struct bytes position);
 
 DEFINE_CLEANUP(struct stream *, stream_unref);

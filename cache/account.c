@@ -76,6 +76,7 @@ static int read_row(struct account *account, struct caller *caller, const struct
     struct ahead ahead = {.hi = reading.rows > 1 ? partition_end : question->range.hi,
                           .top = reading.rows};
     int r = ask(account, caller, question, &ahead, ret);
+    view_count(view, REACH_NOT, r, ret);
     if (r >= 0 && ret->fetched_bytes > 0) /* not by another's request */
         process_history_missed(view->history, caller->process, question->table, position,
                                ret->fetched_rows, ret->fetched_bytes);
@@ -122,9 +123,9 @@ static int find_first(struct account *account, struct caller *caller, const char
     struct ahead ahead = {.top = FIRST_ROWS};
     struct seen seen = {0};
     _cleanup_(page_unrefp) struct page *page = NULL;
-    int r = view_walk(&account->view, caller, range, &question, &page);
-    if (r >= 0)
-        r = ask(account, caller, &question, &ahead, &seen);
+    int reached = view_walk(&account->view, caller, range, &question, &page);
+    int r = reached < 0 ? reached : ask(account, caller, &question, &ahead, &seen);
+    view_count(&account->view, reached, r, &seen);
     if (r == 0)
         return call_fail(&caller->call, -ENOENT, "%s", absent);
     if (r < 0)
@@ -189,9 +190,10 @@ int account_append_metrics(struct account *account, struct buffer *ret)
         const char *name, *type, *help;
         uint64_t value;
     } metrics[] = {
-        {"tablefuse_cache_hits_total", "counter", "Questions answered from memory.", cache.hits},
-        {"tablefuse_cache_misses_total", "counter", "Questions that memory could not answer.",
-         cache.misses},
+        {"tablefuse_cache_hits_total", "counter",
+         "Lookups and steps of listings answered from memory.", account->view.hits},
+        {"tablefuse_cache_misses_total", "counter",
+         "Lookups and steps of listings that memory could not answer.", account->view.misses},
         {"tablefuse_cache_evicted_total", "counter", "Pages that left for want of room.",
          cache.evicted},
         {"tablefuse_cache_pages", "gauge", "Pages that are kept.", cache.pages},

@@ -168,20 +168,15 @@ static int mark_partitions(struct window *window)
     return 0;
 }
 
-static int position_behind(struct buffer *ret, struct bytes key_or_position)
-{
-    buffer_clear(ret);
-    return position_append_behind(ret, key_or_position);
-}
-
 /* Where reading goes on behind the window's entry i. */
 static int position_behind_entry(const struct listing *listing, size_t i, struct buffer *ret)
 {
     const struct window *window = &listing->window;
     struct bytes position = page_position(window->run.page, window_row(window, i));
-    return position_behind(ret, listing->directory.kind == DIRECTORY_FLAT
-                                    ? position_partition_key(position)
-                                    : position);
+    buffer_clear(ret);
+    return position_append_behind(ret, listing->directory.kind == DIRECTORY_FLAT
+                                           ? position_partition_key(position)
+                                           : position);
 }
 
 /* Of partitions: fewer rows while pages hold one partition, of which one key is used; more where
@@ -277,11 +272,11 @@ static int ask(struct listing *listing, struct caller *caller, bool names_suffic
     _cleanup_(page_unrefp) struct page *page = NULL;
     if (range_is_empty(question.range))
         return 0;
-    int r = prefetch_reach(&listing->prefetch, caller, kind, listing->directory.range, &question,
-                           &page);
-    if (r < 0)
-        return r;
-    return overlay_next(view->overlay, caller, &question, &ahead, ret);
+    int reached = prefetch_reach(&listing->prefetch, caller, kind, listing->directory.range,
+                                 &question, &page);
+    int r = reached < 0 ? reached : overlay_next(view->overlay, caller, &question, &ahead, ret);
+    view_count(view, reached, r, ret);
+    return r;
 }
 
 /* ENOENT would be the end to who reads. */

@@ -147,6 +147,12 @@ int view_walk(struct view *view, struct caller *caller, struct range directory,
                   : view_walk_to(view, caller, directory, question, buffer_bytes(&until), ret_page);
 }
 
+void view_count(struct view *view, int reached, int r, const struct seen *seen)
+{
+    bool was_known = reached == REACH_NOT && r >= 0 && !seen->was_fetched;
+    atomic_fetch_add(was_known ? &view->hits : &view->misses, 1);
+}
+
 void view_walk_comes_to(struct view *view, const struct caller *caller,
                         const struct directory *directory)
 {

@@ -22,8 +22,9 @@ struct view {
     size_t cache_bytes;
     _Atomic bool is_closing;
     _Atomic size_t live_streams;
-    _Atomic uint64_t orders;  /* of stamps */
-    _Atomic uint64_t numbers; /* the next inode number; 1 is the root's */
+    _Atomic uint64_t hits, misses; /* questions of callers */
+    _Atomic uint64_t orders;       /* of stamps */
+    _Atomic uint64_t numbers;      /* the next inode number; 1 is the root's */
 };
 
 struct account_options;
@@ -65,6 +66,10 @@ int view_walk_to(struct view *view, struct caller *caller, struct range director
 /* The same where the question misses something; REACH_NOT also where it does not. */
 int view_walk(struct view *view, struct caller *caller, struct range directory,
               const struct question *question, struct page **ret_page);
+/* Counts a caller's lookup, or step of a listing, once, however often it looked at the cache: a hit
+ * if nothing had to be asked for it. What scans ask, also for the names of a level, is not counted.
+ * `reached`: enum reach, or -errno; r and seen are overlay_next's, seen cleared before. */
+void view_count(struct view *view, int reached, int r, const struct seen *seen);
 /* The caller's process has come to the directory: what a walk has left behind goes first. */
 void view_walk_comes_to(struct view *view, const struct caller *caller,
                         const struct directory *directory);

@@ -36,7 +36,7 @@ struct range_cache {
     uint64_t floor; /* of the tables that are not here: nothing older is taken */
     struct range_holdings holdings;
     struct page_queue passed, used; /* every page is in one, the first to go is the first */
-    uint64_t hits, misses, evicted;
+    uint64_t evicted;
 };
 
 int range_cache_create(size_t max_bytes, struct range_cache **ret)
@@ -289,10 +289,6 @@ static bool walk_locked(struct range_cache *cache, struct walk *walk, struct buf
         is_decided = step_locked(cache, table, walk);
     if (!is_decided || walk->known == KNOWN_NOT)
         keep_position(walk, position);
-    if (is_decided && walk->known == KNOWN_NOT)
-        cache->misses++;
-    else if (is_decided)
-        cache->hits++;
     return is_decided;
 }
 
@@ -370,11 +366,8 @@ void range_cache_passed(struct range_cache *cache, const char *table, struct ran
 void range_cache_stats(struct range_cache *cache, struct range_cache_stats *ret)
 {
     (void)pthread_mutex_lock(&cache->lock);
-    *ret = (struct range_cache_stats){.hits = cache->hits,
-                                      .misses = cache->misses,
-                                      .evicted = cache->evicted,
-                                      .pages = cache->holdings.pages,
-                                      .bytes = cache->holdings.bytes};
+    *ret = (struct range_cache_stats){
+        .evicted = cache->evicted, .pages = cache->holdings.pages, .bytes = cache->holdings.bytes};
     (void)pthread_mutex_unlock(&cache->lock);
 }
 

@@ -47,11 +47,9 @@ enum known {
 int range_cache_next(struct range_cache *cache, const struct question *question,
                      struct run *ret_run, int64_t *ret_asked_ms, struct buffer *ret_until);
 
-enum standing {                    /* of what a page said of a row */
-                STANDING_LAST,     /* nothing younger was heard */
-                STANDING_REPLACED, /* something younger was, with a text or without */
-                STANDING_UNKNOWN,  /* the page has left */
-};
+/* Of what a page said of a row. LAST: nothing younger was heard; REPLACED: something younger was,
+ * with a text or without; UNKNOWN: the page has left. */
+enum standing { STANDING_LAST, STANDING_REPLACED, STANDING_UNKNOWN };
 enum standing range_cache_standing(struct range_cache *cache, const char *table,
                                    const struct page *page, size_t row);
 
@@ -61,9 +59,8 @@ enum standing range_cache_standing(struct range_cache *cache, const char *table,
 void range_cache_passed(struct range_cache *cache, const char *table, struct range range);
 
 struct range_cache_stats {
-    uint64_t hits, misses; /* answers; KNOWN_NOT is a miss */
-    uint64_t evicted;      /* pages */
-    size_t pages, bytes;   /* now */
+    uint64_t evicted;    /* pages */
+    size_t pages, bytes; /* now */
 };
 void range_cache_stats(struct range_cache *cache, struct range_cache_stats *ret);
 

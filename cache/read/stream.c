@@ -48,7 +48,8 @@ struct job { /* one request on its way */
     struct worker_task task;
     struct stream *stream;
     struct scan_request request;
-    bool is_waited_for; /* by the reader: it is the first, or the only one */
+    bool is_waited_for;          /* by the reader: it is the first, or the only one */
+    const struct caller *reader; /* performs it by himself; NULL: a worker does */
 };
 
 int stream_open(const struct stream_source *source, const struct stream_options *options,
@@ -106,10 +107,16 @@ void stream_unref(struct stream *stream)
     release(stream);
 }
 
-static bool is_left(void *context)
+static bool is_left(const struct stream *stream)
 {
-    const struct stream *stream = context;
     return atomic_load(&stream->is_left) || atomic_load(stream->source.is_closing);
+}
+
+/* Of a job: its stream is left; or the reader, who performs it by himself, is interrupted. */
+static bool is_given_up(void *context)
+{
+    const struct job *job = context;
+    return is_left(job->stream) || (job->reader && call_is_cancelled(&job->reader->call));
 }
 
 static void begin_epoch_locked(struct stream *stream)
@@ -290,9 +297,11 @@ static void perform(struct job *job)
 {
     struct stream *stream = job->stream;
     int64_t began_ms = clock_now_ms(stream->source.clock);
-    struct caller caller = {.call = {.deadline_ms = began_ms + stream->patience_ms,
-                                     .is_cancelled = is_left,
-                                     .context = stream,
+    int64_t deadline_ms =
+        job->reader ? job->reader->call.deadline_ms : began_ms + stream->patience_ms;
+    struct caller caller = {.call = {.deadline_ms = deadline_ms,
+                                     .is_cancelled = is_given_up,
+                                     .context = job,
                                      .command = stream->command},
                             .patience_ms = stream->patience_ms};
     _cleanup_(answer_finish) struct answer answer = {0};
@@ -305,7 +314,7 @@ static void perform(struct job *job)
                          clock_now_ms(stream->source.clock));
 }
 
-static bool pump(struct stream *stream);
+static bool pump(struct stream *stream, const struct caller *reader);
 
 /* Its end is told only when it has sent what it could: who waits may rely on what is in flight. */
 static void finish(struct job *job)
@@ -323,23 +332,43 @@ static void run(struct worker_task *task)
 {
     struct job *job = (struct job *)task;
     perform(job);
-    (void)pump(job->stream);
+    (void)pump(job->stream, NULL);
     finish(job);
 }
 
-/* Sends what may be sent now; without a thread for it, one request in this one. False: nothing. */
-static bool pump(struct stream *stream)
+/* Not sent. */
+static void give_back(struct job *job)
+{
+    struct stream *stream = job->stream;
+    (void)pthread_mutex_lock(&stream->lock);
+    scan_give_back(stream->scan, job->request.id);
+    stream->in_flight--;
+    (void)pthread_mutex_unlock(&stream->lock);
+    request_window_leave(stream->source.window, REQUEST_OTHER, 0, 0);
+}
+
+/* A reader who waits performs it by himself, on his own terms; nobody else is held up by it. */
+static bool do_without_thread(struct job *job, const struct caller *reader)
+{
+    job->reader = reader;
+    if (reader)
+        perform(job);
+    else
+        give_back(job);
+    finish(job);
+    return reader;
+}
+
+/* Sends what may be sent now. `reader`: waits, or NULL. False: nothing was sent. */
+static bool pump(struct stream *stream, const struct caller *reader)
 {
     bool is_sent = false;
     struct job *job;
     while ((job = next_job(stream)) != NULL) {
-        is_sent = true;
         job->task.run = run;
-        if (worker_pool_submit(stream->source.workers, WORKER_SCANS, &job->task) < 0) {
-            perform(job);
-            finish(job);
-            break;
-        }
+        if (worker_pool_submit(stream->source.workers, WORKER_SCANS, &job->task) < 0)
+            return do_without_thread(job, reader) || is_sent;
+        is_sent = true;
     }
     return is_sent;
 }
@@ -368,20 +397,6 @@ static enum look look(struct stream *stream, bool may_wait, struct scan_item *re
     return look;
 }
 
-/* For a moment, or until there are more answers than the reader knows of. */
-static int wait_for_answer(struct stream *stream, struct caller *caller, size_t *answered)
-{
-    (void)pthread_mutex_lock(&stream->lock);
-    if (stream->jobs > 0 && stream->answered == *answered)
-        condition_wait(&stream->changed, &stream->lock);
-    bool is_progress = stream->answered > *answered;
-    *answered = stream->answered;
-    (void)pthread_mutex_unlock(&stream->lock);
-    if (is_progress)
-        caller_made_progress(caller, stream->source.clock);
-    return call_check(&caller->call, stream->source.clock, "no answer in time");
-}
-
 /* One of the stream's counters. */
 static size_t count(struct stream *stream, const size_t *counter)
 {
@@ -389,6 +404,26 @@ static size_t count(struct stream *stream, const size_t *counter)
     size_t n = *counter;
     (void)pthread_mutex_unlock(&stream->lock);
     return n;
+}
+
+/* More answers than the reader knows of put its deadline off. */
+static void note_progress(struct stream *stream, struct caller *caller, size_t *answered)
+{
+    size_t before = *answered;
+    *answered = count(stream, &stream->answered);
+    if (*answered > before)
+        caller_made_progress(caller, stream->source.clock);
+}
+
+/* For a moment, or until there are such. */
+static int wait_for_answer(struct stream *stream, struct caller *caller, size_t *answered)
+{
+    (void)pthread_mutex_lock(&stream->lock);
+    if (stream->jobs > 0 && stream->answered == *answered)
+        condition_wait(&stream->changed, &stream->lock);
+    (void)pthread_mutex_unlock(&stream->lock);
+    note_progress(stream, caller, answered);
+    return call_check(&caller->call, stream->source.clock, "no answer in time");
 }
 
 static int fail_stuck(const struct stream *stream, struct caller *caller)
@@ -412,8 +447,9 @@ int stream_next(struct stream *stream, struct caller *caller, bool may_wait, str
     int r = 0;
     while (r == 0) {
         enum look seen = look(stream, may_wait, ret, &failure);
-        bool is_sent = seen != LOOK_FAILED && pump(stream);
-        if (!may_wait && (seen == LOOK_WAIT || seen == LOOK_STUCK))
+        bool is_lacking = seen == LOOK_WAIT || seen == LOOK_STUCK;
+        bool is_sent = seen != LOOK_FAILED && pump(stream, is_lacking && may_wait ? caller : NULL);
+        if (is_lacking && !may_wait)
             return -EAGAIN;
         switch (seen) {
         case LOOK_ITEM:
@@ -423,7 +459,8 @@ int stream_next(struct stream *stream, struct caller *caller, bool may_wait, str
         case LOOK_FAILED:
             caller->call.failure = failure;
             return failure.error;
-        case LOOK_STUCK: /* now it was asked */
+        case LOOK_STUCK: /* now it was asked, or even answered */
+            note_progress(stream, caller, &answered);
             r = is_sent ? 0 : fail_stuck(stream, caller);
             break;
         case LOOK_WAIT:
@@ -505,7 +542,7 @@ void stream_follow(struct stream *stream, struct bytes position)
         is_item = is_item && move_frontier(stream, &item) == 0;
         run_finish(&item.rows);
     }
-    (void)pump(stream);
+    (void)pump(stream, NULL);
 }
 
 int stream_forgive(struct caller *caller, int r)

@@ -1,16 +1,19 @@
 #ifndef CACHE_READ_STREAM_H
 #define CACHE_READ_STREAM_H
-/* A scan that runs ahead of who reads. Workers send its requests, as many as the request window
- * allows and the reader seems to want: none for one who took a page, who may have wanted just that;
- * then two pages, and four more for each that it took of late, while it looks for more. Pages of
- * rows go into the range cache as they arrive; and scans take from there what it
- * knows. Who reads takes items in key order, or waits. Any thread, but one reader at a
- * time; one leaf mutex, under it only scan code runs. Counted, by what is in flight: when its
- * reader goes, that is cancelled.
+/* A scan that runs ahead of who reads: he takes its items in key order, or waits; workers send its
+ * requests. They send as many as the request window allows and the reader seems to want: none ahead
+ * of one who took a page, who may have wanted just that; then two pages, and four more for each
+ * that it took of late, while it looks for more. Pages of rows go into the range cache as they
+ * arrive, and what is known there already is not asked.
  *
  * A failure is told once everything before it was taken, and the next call goes on from there. One
  * far ahead, in a partition that is throttled, say, ends the reading ahead until the next answer,
- * and is asked again when it is what the reader waits for. */
+ * and is asked again when it is what the reader waits for.
+ *
+ * Without memory for a thread the reader sends what it waits for by itself, and nothing ahead.
+ *
+ * Any thread, but one reader at a time; one leaf mutex, under it only scan code runs. Counted, by
+ * what is in flight: when its reader goes, that is cancelled. */
 #include "cache/read/overlay.h"
 #include "cache/read/request_window.h"
 #include "cache/read/worker_pool.h"
@@ -56,10 +59,9 @@ int64_t stream_asked_ms(struct stream *stream);
  * stream runs ahead; -errno with the reason in caller->call. */
 int stream_next(struct stream *stream, struct caller *caller, bool may_wait, struct scan_item *ret);
 
-enum reach { /* of what somebody misses in the cache; or -errno, the reason in caller->call */
-             REACH_NOT,      /* he has to ask for it by himself */
-             REACH_IN_CACHE, /* now it is there, as long as ret_page (NULL: nothing) is held */
-};
+/* Of what somebody misses in the cache; or -errno, the reason in caller->call. NOT: he has to ask
+ * for it by himself; IN_CACHE: now it is there, as long as ret_page (NULL: nothing) is held. */
+enum reach { REACH_NOT, REACH_IN_CACHE };
 /* Takes items until what is at `position` was taken. REACH_NOT: that is behind it already, or not
  * near before it. enum reach. */
 int stream_reach(struct stream *stream, struct caller *caller, struct bytes position,
@@ -70,7 +72,7 @@ int stream_reach(struct stream *stream, struct caller *caller, struct bytes posi
  * memory, a service that fails for now), stays r. */
 int stream_forgive(struct caller *caller, int r);
 /* The reader has come to `position` with what the cache knew: takes what is there already, and asks
- * on. Never blocks, but where no thread can be made. */
+ * on. Never blocks. */
 void stream_follow(struct stream *stream, struct bytes position);
 
 DEFINE_CLEANUP(struct stream *, stream_unref);

@@ -11,7 +11,8 @@ struct walk {
     struct stream *stream;
     int64_t last_ms;
     int strays;
-    bool is_busy; /* a thread of the process is in it */
+    uint64_t turns; /* of its threads that reached something */
+    bool is_busy;   /* a thread of the process is in it */
 };
 
 struct walks {
@@ -20,7 +21,6 @@ struct walks {
     pthread_cond_t changed; /* one is busy no more */
     /* guarded by lock; the stream of a busy one is its thread's */
     struct walk walks[WALKS_MAX];
-    uint64_t turns; /* that ended well */
 };
 
 int walks_create(const struct stream_source *source, struct walks **ret)
@@ -44,6 +44,7 @@ static struct stream *end_locked(struct walk *walk)
     region_finish(&walk->where);
     walk->process = 0;
     walk->last_ms = 0; /* its place is taken first */
+    walk->turns = 0;
     return TAKE_PTR(walk->stream);
 }
 
@@ -118,10 +119,10 @@ static int await_locked(struct walks *walks, struct caller *caller, const char *
     int r = 0;
     *ret_has_waited = false;
     while ((walk = find_locked(walks, caller->process, table)) && walk->is_busy && r == 0) {
-        uint64_t turns = walks->turns;
+        uint64_t turns = walk->turns;
         *ret_has_waited = true;
         condition_wait(&walks->changed, &walks->lock);
-        if (walks->turns > turns)
+        if (walk->turns > turns)
             caller_made_progress(caller, walks->source.clock);
         r = call_check(&caller->call, walks->source.clock, "no answer in time");
     }
@@ -161,7 +162,7 @@ static void leave(struct walks *walks, struct walk *walk, int r, int strays)
 {
     struct stream *stream = NULL;
     (void)pthread_mutex_lock(&walks->lock);
-    walks->turns += r >= 0;
+    walk->turns += r == REACH_IN_CACHE;
     walk->is_busy = false;
     walk->last_ms = clock_now_ms(walks->source.clock);
     walk->strays = strays;

@@ -145,6 +145,14 @@ static inline bool streaming_is_cancelled(void *context)
     return true;
 }
 
+/* At each look a second has gone by. */
+static inline bool streaming_turn_1_s(void *context)
+{
+    struct streaming *streaming = context;
+    streaming->fetching.now_ms += 1001;
+    return false;
+}
+
 /* One look: what it sends stays at the gate, and the reader does not wait for it. */
 static inline void streaming_look_in_vain(struct streaming *streaming, struct stream *stream)
 {

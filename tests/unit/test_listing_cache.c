@@ -18,6 +18,66 @@ static size_t metric(struct setup *setup, const char *name)
     return number;
 }
 
+/* Since the test began. */
+static void assert_counted(struct setup *setup, size_t hits, size_t misses)
+{
+    assert_int_equal(metric(setup, "tablefuse_cache_hits_total"), hits);
+    assert_int_equal(metric(setup, "tablefuse_cache_misses_total"), misses);
+}
+
+/* A step of a listing is a page, or the end. */
+static void each_question_counts_once(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up(&setup, (struct setup_options){0});
+    add_rows(&setup, "p", 2500);
+    assert_int_equal(list(&setup, ROWS_OF("p"), false), 2500);
+    assert_counted(&setup, 1, 3); /* its end came with the last page */
+    assert_int_equal(list(&setup, ROWS_OF("p"), false), 2500);
+    assert_counted(&setup, 5, 3);
+    assert_row_found(&setup, "p", 7);
+    assert_partition_found(&setup, "p", 0);
+    assert_counted(&setup, 7, 3);
+    assert_partition_found(&setup, "q", -ENOENT);
+    assert_counted(&setup, 7, 4);
+    assert_partition_found(&setup, "q", -ENOENT);
+    assert_counted(&setup, 8, 4);
+    tear_down(&setup);
+}
+
+/* Who finds it brought has had to wait for it. */
+static void what_a_walk_brings_is_a_miss(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up(&setup, (struct setup_options){0});
+    setup.process = GREP;
+    add_rows(&setup, "p", 1500);
+    add_rows(&setup, "q", 1500);
+    assert_int_equal(list(&setup, PARTITIONS_OF("t"), true), 2);
+    assert_counted(&setup, 0, 3); /* p, q and the end */
+    assert_requests(&setup, "rows [ ~) 1000, keys [p+ ~) 16, keys [q+ ~) 16");
+    assert_int_equal(list(&setup, ROWS_OF("q"), false), 1500);
+    assert_requests(&setup, "rows [q/00000 q+) 1000, rows [q/00000 q+) 1000"); /* one scan */
+    assert_counted(&setup, 1, 5);
+    tear_down(&setup);
+}
+
+static void what_failed_is_a_miss(void **state)
+{
+    (void)state;
+    struct setup setup;
+    struct listing_entry entry;
+    set_up(&setup, (struct setup_options){.faults = "fail=query:1:400:InvalidInput"});
+    add_rows(&setup, "p", 10);
+    struct listing *listing = open_listing(&setup, ROWS_OF("p"));
+    assert_true(next_entry(&setup, listing, 0, false, &entry) < 0);
+    assert_counted(&setup, 0, 1);
+    listing_close(listing);
+    tear_down(&setup);
+}
+
 /* What a cache needs to hold n rows of p with their texts. */
 static size_t bytes_of_rows(int n)
 {
@@ -337,6 +397,9 @@ static void list_first_and_open_later_costs_it_twice_where_it_does_not_fit(void 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_question_counts_once),
+        cmocka_unit_test(what_a_walk_brings_is_a_miss),
+        cmocka_unit_test(what_failed_is_a_miss),
         cmocka_unit_test(a_second_listing_costs_nothing),
         cmocka_unit_test(names_are_read_with_their_texts),
         cmocka_unit_test(two_listings_at_once_share_their_pages),

@@ -1,93 +1,4 @@
-#include "tests/unit/streaming.h"
-
-#include <sys/resource.h>
-
-#define NOBODY_UID 65534
-
-/* Rows so far; each is behind the one before. */
-struct taken {
-    size_t rows;
-    struct buffer last; /* position, or name */
-};
-
-static void taken_init(struct taken *taken)
-{
-    taken->rows = 0;
-    buffer_init(&taken->last, STREAMED_MAX);
-}
-
-static void take_position(struct taken *taken, struct bytes position)
-{
-    assert_true(bytes_compare(buffer_bytes(&taken->last), position) < 0);
-    buffer_clear(&taken->last);
-    assert_int_equal(buffer_append(&taken->last, position), 0);
-    taken->rows++;
-}
-
-/* Its rows are in the cache before anybody has them. */
-static void assert_cached(struct streaming *streaming, const struct run *rows)
-{
-    struct bytes first = page_position(rows->page, rows->begin);
-    struct question question = {"t", {first, B(POSITION_END)}, stamp_since(0), false};
-    struct buffer position;
-    int64_t asked_ms;
-    buffer_init(&position, STREAMED_MAX);
-    assert_int_equal(fetching_known(&streaming->fetching, &question, &position, &asked_ms),
-                     KNOWN_ROWS);
-    assert_bytes(buffer_bytes(&position), first);
-    buffer_finish(&position);
-}
-
-/* The next rows: 1, 0 at the end, or what failed. */
-static int take_rows(struct streaming *streaming, struct stream *stream, struct taken *taken)
-{
-    struct scan_item item = {0};
-    int r = streaming_next(streaming, stream, &item);
-    if (r < 1)
-        return r;
-    assert_int_equal(item.kind, SCAN_ROWS);
-    assert_true(item.rows.begin < item.rows.end);
-    for (size_t row = item.rows.begin; row < item.rows.end; row++)
-        take_position(taken, page_position(item.rows.page, row));
-    assert_cached(streaming, &item.rows);
-    run_finish(&item.rows);
-    return 1;
-}
-
-static size_t take_all_rows(struct streaming *streaming, struct stream *stream)
-{
-    struct taken taken;
-    int r;
-    taken_init(&taken);
-    while ((r = take_rows(streaming, stream, &taken)) == 1)
-        continue;
-    assert_int_equal(r, 0);
-    buffer_finish(&taken.last);
-    return taken.rows;
-}
-
-/* All names, as "p0000 " or, of a prefix, "p+ ". */
-static void take_names(struct streaming *streaming, struct stream *stream, struct buffer *ret)
-{
-    struct scan_item item = {0};
-    int r;
-    while ((r = streaming_next(streaming, stream, &item)) == 1) {
-        assert_int_not_equal(item.kind, SCAN_ROWS);
-        (void)buffer_append(ret, item.key);
-        (void)buffer_append_string(ret, item.kind == SCAN_PREFIX ? "+ " : " ");
-    }
-    assert_int_equal(r, 0);
-    stream_unref(stream);
-}
-
-static void assert_names(struct streaming *streaming, struct stream *stream, const char *expected)
-{
-    struct buffer names;
-    buffer_init(&names, STREAMED_MAX);
-    take_names(streaming, stream, &names);
-    assert_string_equal(buffer_string(&names), expected);
-    buffer_finish(&names);
-}
+#include "tests/unit/taking.h"
 
 static void all_rows_come_in_order_with(int parallelism)
 {
@@ -322,13 +233,6 @@ static void who_may_not_wait_takes_what_is_there(void **state)
     streaming_tear_down(&streaming);
 }
 
-static bool turn_1_s(void *context)
-{
-    struct streaming *streaming = context;
-    streaming->fetching.now_ms += 1001;
-    return false;
-}
-
 static void a_reader_waits_until_its_deadline(void **state)
 {
     (void)state;
@@ -340,7 +244,7 @@ static void a_reader_waits_until_its_deadline(void **state)
     struct stream *stream = streaming_open_rows(&streaming);
     struct caller *caller = streaming_caller(&streaming);
     *caller = (struct caller){.call = {.deadline_ms = streaming.fetching.now_ms + 1000,
-                                       .is_cancelled = turn_1_s,
+                                       .is_cancelled = streaming_turn_1_s,
                                        .context = &streaming},
                               .patience_ms = 1000};
     assert_int_equal(stream_next(stream, caller, true, &item), -ETIMEDOUT);
@@ -418,56 +322,6 @@ static void a_closing_account_sends_nothing(void **state)
     streaming_tear_down(&streaming);
 }
 
-/* The kernel refuses further threads: to a user, not to root, who becomes one for the while. */
-static bool refuse_threads(struct rlimit *ret_before)
-{
-    if (getuid() == 0 && setresuid(NOBODY_UID, NOBODY_UID, 0) < 0)
-        return false;
-    return getrlimit(RLIMIT_NPROC, ret_before) == 0 &&
-           setrlimit(RLIMIT_NPROC, &(struct rlimit){0, ret_before->rlim_max}) == 0;
-}
-
-static void allow_threads(const struct rlimit *before)
-{
-    uid_t real, effective, saved;
-    assert_int_equal(setrlimit(RLIMIT_NPROC, before), 0);
-    assert_int_equal(getresuid(&real, &effective, &saved), 0);
-    if (saved != effective)
-        assert_int_equal(setresuid(saved, saved, saved), 0);
-}
-
-/* The reader sends by itself, and no more than it waits for. */
-static void without_a_thread_everything_comes(void **state)
-{
-    (void)state;
-    struct streaming streaming;
-    struct rlimit before;
-    struct taken taken;
-    taken_init(&taken);
-    streaming_set_up(&streaming, 4, (struct fetching_options){0});
-    streaming_add(&streaming, 5, 1900);
-    struct stream *stream = streaming_open_rows(&streaming);
-    if (!refuse_threads(&before))
-        skip();
-    int r = take_rows(&streaming, stream, &taken);
-    size_t asked = streaming_asked(&streaming);
-    while (r == 1)
-        r = take_rows(&streaming, stream, &taken);
-    stream_unref(stream);
-    stream = streaming_open_level(&streaming, 512);
-    struct buffer names;
-    buffer_init(&names, STREAMED_MAX);
-    take_names(&streaming, stream, &names);
-    allow_threads(&before);
-    assert_int_equal(r, 0);
-    assert_int_equal(taken.rows, 5 * 1900);
-    assert_in_range(asked, 1, 2);
-    assert_string_equal(buffer_string(&names), five);
-    buffer_finish(&names);
-    buffer_finish(&taken.last);
-    streaming_tear_down(&streaming);
-}
-
 static void a_full_window_starves_nobody(void **state)
 {
     (void)state;
@@ -520,7 +374,6 @@ int main(void)
         cmocka_unit_test(an_answer_puts_the_deadline_off),
         cmocka_unit_test(who_leaves_waits_for_nobody),
         cmocka_unit_test(a_closing_account_sends_nothing),
-        cmocka_unit_test(without_a_thread_everything_comes),
         cmocka_unit_test(a_full_window_starves_nobody),
         cmocka_unit_test(throttling_shrinks_the_window),
     };

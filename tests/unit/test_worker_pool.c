@@ -1,15 +1,12 @@
 #include "cache/read/worker_pool.h"
-#include "tests/unit/unit.h"
+#include "tests/unit/refused_threads.h"
 
 #include <dirent.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <sys/resource.h>
 #include <unistd.h>
-
-#define NOBODY 65534
 
 /* A task that counts itself, and waits at the gate where there is one. */
 struct counted {
@@ -374,24 +371,6 @@ static void workers_have_names_and_no_signals(void **state)
         assert_int_equal(sigismember(&commit.blocked, signals[i]), 1);
         assert_int_equal(sigismember(&after, signals[i]), 0); /* the submitter's are its own */
     }
-}
-
-/* The kernel refuses further threads: to a user, not to root, who becomes one for the while. */
-static bool refuse_threads(struct rlimit *ret_before)
-{
-    if (getuid() == 0 && setresuid(NOBODY, NOBODY, 0) < 0)
-        return false;
-    return getrlimit(RLIMIT_NPROC, ret_before) == 0 &&
-           setrlimit(RLIMIT_NPROC, &(struct rlimit){0, ret_before->rlim_max}) == 0;
-}
-
-static void allow_threads(const struct rlimit *before)
-{
-    assert_int_equal(setrlimit(RLIMIT_NPROC, before), 0);
-    uid_t real, effective, saved;
-    assert_int_equal(getresuid(&real, &effective, &saved), 0);
-    if (saved != effective)
-        assert_int_equal(setresuid(saved, saved, saved), 0);
 }
 
 static void a_task_without_a_thread_is_refused(void **state)

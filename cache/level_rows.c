@@ -50,35 +50,42 @@ static int open_stream(struct view *view, const struct caller *caller,
     return r < 0 ? r : stream_open(&view->streams, &options, caller, ret);
 }
 
-/* How often another partition than that of the row before begins in the run. */
-static size_t count_borders(const struct run *run, struct bytes before)
-{
-    size_t partitions = 0;
-    for (size_t row = run->begin; row < run->end;
-         row = page_next_partition(run->page, row, run->end))
-        partitions++;
-    struct bytes first = position_partition_key(page_position(run->page, run->begin));
-    return partitions - bytes_equal(first, before);
-}
-
 struct dense {
     struct buffer last; /* PartitionKey that was seen */
     size_t partitions, bytes;
+    size_t rows; /* of the last partition */
 };
 
-/* Is one page more worth it? 1, 0 or -ENOMEM. */
+/* Counts the partitions that begin in the run, and the rows of the last. */
+static void count_partitions(struct dense *dense, const struct run *run)
+{
+    struct bytes before = buffer_bytes(&dense->last);
+    size_t row = run->begin;
+    if (bytes_equal(position_partition_key(page_position(run->page, row)), before)) {
+        row = page_next_partition(run->page, row, run->end);
+        dense->rows += row - run->begin;
+    }
+    while (row < run->end) {
+        size_t next = page_next_partition(run->page, row, run->end);
+        dense->rows = next - row;
+        dense->partitions++;
+        row = next;
+    }
+}
+
+/* Is one page more worth it? Not where a partition takes a page; the end of a piece may be as short
+ * as it likes. 1, 0 or -ENOMEM. */
 static int count_page(struct dense *dense, const struct view *view, const struct run *run)
 {
-    bool is_first = dense->partitions == 0;
-    size_t begins = count_borders(run, buffer_bytes(&dense->last));
-    dense->partitions += begins;
+    count_partitions(dense, run);
     dense->bytes += page_bytes(run->page);
     buffer_clear(&dense->last);
     struct bytes last = position_partition_key(page_position(run->page, run->end - 1));
     int r = buffer_append(&dense->last, last);
-    return r < 0 ? r
-                 : begins > is_first && dense->partitions <= (size_t)view->fanout &&
-                       dense->bytes < view_names_only_bytes(view);
+    return r < 0
+               ? r
+               : dense->rows < TABLE_STORE_PAGE_ROWS && dense->partitions <= (size_t)view->fanout &&
+                     dense->bytes < view_names_only_bytes(view);
 }
 
 static int read_dense(struct view *view, struct caller *caller, const struct question *question)

@@ -28,6 +28,7 @@ struct setup_options {
     size_t cache_bytes; /* 0: much */
     int parallelism;    /* 0: 1, nothing runs ahead of a listing: requests are exact */
     int fanout;         /* 0: 512 */
+    int max_rows;       /* of an answer; 0: as many as were asked for */
 };
 
 static inline void set_up(struct setup *setup, struct setup_options options)
@@ -39,6 +40,7 @@ static inline void set_up(struct setup *setup, struct setup_options options)
                                       .cache_bytes = options.cache_bytes > 0 ? options.cache_bytes
                                                                              : (size_t)64 << 20};
     *setup = (struct setup){.now_ms = START_MS, .memory = memory_store_create()};
+    setup->memory->max_rows = options.max_rows;
     setup->clock = turned_clock(&setup->now_ms);
     assert_int_equal(faulty_store_create(&setup->memory->store, &setup->clock,
                                          options.faults ? options.faults : "", &store),

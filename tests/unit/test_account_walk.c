@@ -161,7 +161,7 @@ static const int parallelism[] = {1, 2, 8};
  * guesses wastes some, of these few pages a larger part than of many. */
 static size_t most_requests(size_t rows, bool runs_ahead)
 {
-    return runs_ahead ? rows * 125 / 100000 + 20 : rows * 115 / 100000 + 5;
+    return runs_ahead ? rows * 125 / 100000 + 14 : rows * 115 / 100000 + 5;
 }
 
 static void assert_requests_of_walks(struct shape shape, const struct directory *directory)
@@ -193,6 +193,16 @@ static void names_of_many_partitions_come_with_their_rows(void **state)
     assert_requests_of_walks((struct shape){500, 40}, &level_of_all);
     assert_requests_of_walks((struct shape){5, 5000}, PARTITIONS_OF("t"));
     assert_requests_of_walks((struct shape){1, 20000}, PARTITIONS_OF("t"));
+}
+
+/* Short answers hold one partition, or a part of one: that says nothing of how large it is. */
+static void short_pages_are_read_once(void **state)
+{
+    (void)state;
+    static const struct shape shape = {50, 400};
+    struct setup_options options = {.max_rows = 150};
+    size_t pages = (size_t)(shape.partitions * shape.rows / options.max_rows) + 1;
+    assert_in_range(count_requests(shape, &level_of_all, options), pages, pages + 5);
 }
 
 /* Whoever is not known lists one directory after the other, and is not read ahead for. */
@@ -279,6 +289,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_walk_through_levels_reads_each_row_once),
         cmocka_unit_test(names_of_many_partitions_come_with_their_rows),
+        cmocka_unit_test(short_pages_are_read_once),
         cmocka_unit_test(nobody_walks),
         cmocka_unit_test(a_walk_that_fails_goes_on),
     };

@@ -5,7 +5,7 @@
 #define SAMPLES         32    /* rows of a page that are learned */
 #define LADDER_MIN      4     /* shared bytes that nobody expected */
 #define UNKNOWN_PAGES   4.0   /* left, where nothing tells how many */
-#define SIBLING_PAGES   5.0   /* and other partitions may be behind: enough to guess at one */
+#define SIBLING_PAGES   5.5   /* and others may be behind: enough for two pieces and a guess */
 #define DENSER          4.0   /* times that the last page must be, to be believed alone */
 #define GALLOP_BEGIN    1.5   /* pages ahead */
 #define GALLOP_STEP     1.6   /* at least, from one jump to the next */

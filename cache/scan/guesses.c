@@ -3,11 +3,11 @@
 #define EMPTIES_SHARE   0.25 /* empty answers, of those with rows */
 #define LEAST_CHANCE    0.05 /* of an empty answer, whatever was seen */
 #define TRICKLE         16   /* with too many empty answers, one guess for so many slots */
-#define PRIOR_GOOD      34   /* taken for granted, so that few mistakes at the beginning are few */
+#define PRIOR_GOOD      22   /* taken for granted, so that few mistakes at the beginning are few */
 #define LEAST           1.25 /* pages of a piece */
-#define LEAST_BOUNDED   1.6
-#define WASTE_SHARE     0.119 /* of the pages with rows; beyond it pieces get longer, fast */
-#define CAUTIOUS_AT     0.92  /* hits, of all guesses */
+#define LEAST_BOUNDED   2.2
+#define WASTE_SHARE     0.1  /* of the pages with rows; beyond it pieces get longer, fast */
+#define CAUTIOUS_AT     0.92 /* hits, of all guesses */
 #define CAUTIOUS_PIECES 4
 
 static double hits(const struct guesses *guesses)
@@ -40,7 +40,7 @@ double guesses_least_piece(const struct guesses *guesses, bool is_bounded)
         return hits(guesses) > CAUTIOUS_AT ? LEAST : hits(guesses) > 0.8 ? LEAST * 1.3 : LEAST * 2;
     double wasted = guesses->waste + (double)guesses->empties + 1;
     double excess = wasted / ((double)guesses->good + PRIOR_GOOD) / WASTE_SHARE;
-    return excess > 1 ? LEAST_BOUNDED * excess * excess * excess : LEAST_BOUNDED;
+    return excess > 1 ? LEAST_BOUNDED * excess * excess : LEAST_BOUNDED;
 }
 
 int guesses_most_pieces(const struct guesses *guesses)

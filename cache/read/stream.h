@@ -29,7 +29,7 @@ struct stream_source { /* lives longer than its streams */
     const struct clock *clock;
     int64_t kept_ms;      /* so long an answer serves; one of half that age is not taken any more */
     size_t window_bytes;  /* that one may run ahead: alone all, a second one half, and so on */
-    _Atomic size_t *live; /* how many streams there are: they share what may be read ahead */
+    _Atomic size_t *live; /* how many streams run: they share what may be read ahead */
     const _Atomic bool *is_closing; /* then nothing is sent any more, and what is in flight ends */
 };
 
@@ -60,8 +60,8 @@ enum reach { /* of what somebody misses in the cache; or -errno, the reason in c
              REACH_NOT,      /* he has to ask for it by himself */
              REACH_IN_CACHE, /* now it is there, as long as ret_page (NULL: nothing) is held */
 };
-/* Takes items until what is at `position` was taken. REACH_NOT: that is behind it already, or not
- * near before it. enum reach. */
+/* Takes items until what is at `position` was taken; when the reader comes there, maybe much later,
+ * stream_follow tells. REACH_NOT: that is behind it already, or not near before it. enum reach. */
 int stream_reach(struct stream *stream, struct caller *caller, struct bytes position,
                  struct page **ret_page);
 
@@ -69,6 +69,9 @@ int stream_reach(struct stream *stream, struct caller *caller, struct bytes posi
  * told the truth. What is its own reason, or met everywhere (interrupted, no patience left, no
  * memory, a service that fails for now), stays r. */
 int stream_forgive(struct caller *caller, int r);
+/* The reader may not come back: what is in flight arrives, and nothing is sent before it looks
+ * again. Meanwhile the stream does not run; then its window is that of one more stream. */
+void stream_pause(struct stream *stream);
 /* The reader has come to `position` with what the cache knew: takes what is there already, and asks
  * on. Never blocks, but where no thread can be made. */
 void stream_follow(struct stream *stream, struct bytes position);

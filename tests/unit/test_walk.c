@@ -383,6 +383,68 @@ static void another_threads_walk_is_progress(void **state)
     tear_down(&setup);
 }
 
+/* The process takes the first page, which is partition p0000, by a stream that its walk takes over.
+ */
+static void read_first_page(struct setup *setup, uint64_t process)
+{
+    struct scan_item item = {0};
+    struct region rest;
+    struct stream *stream = streaming_open_rows(&setup->streaming);
+    assert_int_equal(streaming_next(&setup->streaming, stream, &item), 1);
+    run_finish(&item.rows);
+    region_init(&rest);
+    assert_true(region_set(&rest, "t", (struct range){partition(1), B(POSITION_END)}));
+    walks_adopt(setup->walks, process, &rest, stream);
+}
+
+static void it_goes_on_from_what_its_process_has_read(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up(&setup, 1);
+    streaming_add(&setup.streaming, 60, 1000);
+    read_first_page(&setup, FIND);
+    assert_int_equal(streaming_settle(&setup.streaming), 1);
+    assert_int_equal(reach(&setup, OTHER, partition(1)), 1); /* not another's */
+    assert_int_equal(count_begun_at(&setup, partition(1)), 1);
+    assert_int_equal(reach(&setup, FIND, partition(2)), 1);
+    assert_int_equal(count_begun_at(&setup, partition(2)), 0);
+    assert_int_equal(reach(&setup, FIND, B("p0000")), 1); /* before its begin: it begins anew */
+    tear_down(&setup);
+}
+
+static void what_a_process_has_read_ends_its_walk_elsewhere(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up(&setup, 1);
+    streaming_add(&setup.streaming, 60, 1000);
+    assert_int_equal(reach(&setup, FIND, partition(40)), 1);
+    read_first_page(&setup, FIND);
+    assert_int_equal(setup.streaming.live, 0); /* the one ended, the other is paused */
+    assert_int_equal(reach(&setup, FIND, partition(1)), 1);
+    assert_int_equal(count_begun_at(&setup, partition(1)), 0);
+    assert_int_equal(setup.streaming.live, 1);
+    tear_down(&setup);
+}
+
+static void who_only_lists_takes_no_place_from_a_walk(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up(&setup, 1);
+    streaming_add(&setup.streaming, 20, 1000);
+    for (uint64_t process = 1; process <= WALKS_MAX; process++)
+        read_first_page(&setup, process);
+    for (uint64_t process = 1; process <= WALKS_MAX; process++) /* nor keeps one */
+        assert_int_equal(reach(&setup, WALKS_MAX + process, partition(2)), 1);
+    setup.streaming.fetching.now_ms += WALK_QUIET_MS;
+    read_first_page(&setup, FIND);
+    assert_int_equal(setup.streaming.live, WALKS_MAX);
+    assert_int_equal(reach(&setup, WALKS_MAX + 1, partition(2)), 0); /* it is behind that */
+    tear_down(&setup);
+}
+
 struct walker {
     struct setup *setup;
     uint64_t process;
@@ -461,6 +523,9 @@ int main(void)
         cmocka_unit_test(threads_of_one_process_are_served_by_one_walk),
         cmocka_unit_test(who_waits_for_a_walk_may_leave),
         cmocka_unit_test(another_threads_walk_is_progress),
+        cmocka_unit_test(it_goes_on_from_what_its_process_has_read),
+        cmocka_unit_test(what_a_process_has_read_ends_its_walk_elsewhere),
+        cmocka_unit_test(who_only_lists_takes_no_place_from_a_walk),
         cmocka_unit_test(many_threads_disturb_each_other_not),
         cmocka_unit_test(what_is_in_flight_ends_with_all),
     };

@@ -2,9 +2,9 @@
 #define CACHE_READ_STREAM_H
 /* A scan that runs ahead of who reads. Workers send its requests, as many as the request window
  * allows and the reader seems to want: none for one who took a page, who may have wanted just that;
- * then two pages, and four more for each that it took of late, while it looks for more. Pages of
- * rows go into the range cache as they arrive; and scans take from there what it
- * knows. Who reads takes items in key order, or waits. Any thread, but one reader at a
+ * then two pages, and four more for each that it went through of late (cache/read/pace), while it
+ * looks for more. Pages of rows go into the range cache as they arrive; and scans take from there
+ * what it knows. Who reads takes items in key order, or waits. Any thread, but one reader at a
  * time; one leaf mutex, under it only scan code runs. Counted, by what is in flight: when its
  * reader goes, that is cancelled.
  *

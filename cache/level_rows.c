@@ -1,7 +1,7 @@
 #include "cache/level_rows.h"
 
 #define WALKED_PART 4 /* of the cache */
-/* Some pages: what is ahead when it turns out not to be worth it is for nothing. */
+/* Some pages: what is ahead when it turns out not to be worth it may be for nothing, and waits. */
 #define DENSE_WINDOW_BYTES ((size_t)4 << 20)
 
 /* By the walk that the process is on. */
@@ -51,7 +51,7 @@ static int open_stream(struct view *view, const struct caller *caller,
 }
 
 struct dense {
-    struct buffer last; /* PartitionKey that was seen */
+    struct buffer last; /* position of the last row that was seen; empty: none was */
     size_t partitions, bytes;
     size_t rows; /* of the last partition */
 };
@@ -59,9 +59,10 @@ struct dense {
 /* Counts the partitions that begin in the run, and the rows of the last. */
 static void count_partitions(struct dense *dense, const struct run *run)
 {
-    struct bytes before = buffer_bytes(&dense->last);
+    struct bytes last = buffer_bytes(&dense->last);
+    struct bytes key = position_partition_key(page_position(run->page, run->begin));
     size_t row = run->begin;
-    if (bytes_equal(position_partition_key(page_position(run->page, row)), before)) {
+    if (last.size > 0 && bytes_equal(key, position_partition_key(last))) {
         row = page_next_partition(run->page, row, run->end);
         dense->rows += row - run->begin;
     }
@@ -80,12 +81,41 @@ static int count_page(struct dense *dense, const struct view *view, const struct
     count_partitions(dense, run);
     dense->bytes += page_bytes(run->page);
     buffer_clear(&dense->last);
-    struct bytes last = position_partition_key(page_position(run->page, run->end - 1));
-    int r = buffer_append(&dense->last, last);
+    int r = buffer_append(&dense->last, page_position(run->page, run->end - 1));
     return r < 0
                ? r
                : dense->rows < TABLE_STORE_PAGE_ROWS && dense->partitions <= (size_t)view->fanout &&
                      dense->bytes < view_names_only_bytes(view);
+}
+
+/* 1: there are rows behind those that were seen; 0: not; or -errno. */
+static int read_pages(const struct view *view, struct caller *caller, struct stream *stream,
+                      struct dense *dense)
+{
+    struct scan_item item = {0};
+    int r, goes_on = 1;
+    while (goes_on > 0 && (r = stream_next(stream, caller, true, &item)) > 0) {
+        goes_on = count_page(dense, view, &item.rows);
+        run_finish(&item.rows);
+    }
+    return goes_on < 0 ? call_fail(&caller->call, goes_on, "out of memory") : r;
+}
+
+/* What is ahead, or on its way, is what a walk reads next. */
+static void leave_to_walk(struct view *view, const struct caller *caller,
+                          const struct question *question, const struct dense *dense,
+                          struct stream *stream)
+{
+    _cleanup_(buffer_finish) struct buffer behind;
+    struct region rest;
+    region_init(&rest);
+    buffer_init(&behind, POSITION_MAX_BYTES);
+    int r = position_append_behind(&behind, buffer_bytes(&dense->last));
+    struct range range = {buffer_bytes(&behind), question->range.hi};
+    if (r == 0 && region_set(&rest, question->table, range))
+        walks_adopt(view->walks, caller->process, &rest, stream);
+    else
+        stream_unref(stream);
 }
 
 static int read_dense(struct view *view, struct caller *caller, const struct question *question)
@@ -93,18 +123,13 @@ static int read_dense(struct view *view, struct caller *caller, const struct que
     _cleanup_(stream_unrefp) struct stream *stream = NULL;
     struct dense dense = {0};
     buffer_init(&dense.last, POSITION_MAX_BYTES);
-    (void)buffer_append_char(&dense.last, '\0'); /* no key is like that */
     int r = open_stream(view, caller, question, &stream);
     if (r < 0)
         (void)call_fail(&caller->call, r, "out of memory");
-    for (bool goes_on = r == 0; goes_on;) {
-        struct scan_item item = {0};
-        r = stream_next(stream, caller, true, &item);
-        if (r > 0 && (r = count_page(&dense, view, &item.rows)) < 0)
-            (void)call_fail(&caller->call, r, "out of memory");
-        run_finish(&item.rows);
-        goes_on = r > 0;
-    }
+    else
+        r = read_pages(view, caller, stream, &dense);
+    if (r > 0)
+        leave_to_walk(view, caller, question, &dense, TAKE_PTR(stream));
     buffer_finish(&dense.last);
     return stream_forgive(caller, MIN(r, 0));
 }

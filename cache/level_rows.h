@@ -8,7 +8,8 @@
 /* What is missed of the question's range. For one who walks here, a quarter of the cache: it visits
  * what is below next. For others where nothing of it is known, while each page crosses a border of
  * partitions, and there are at most `fanout`: to jump from key to key would take as many requests.
- * 0 or -errno with the reason in caller->call. */
+ * What ran ahead of that is left to the process's walk, if it comes to one. 0 or -errno with the
+ * reason in caller->call. */
 int level_rows_read(struct view *view, struct caller *caller, const struct question *question);
 
 #endif

@@ -1,15 +1,15 @@
 #include "cache/read/stream.h"
+#include "cache/read/pace.h"
 #include "client/condition.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 
 /* So many pages are ahead of one who has taken more than one, and so many more for each that it
- * took in the stretch of EPOCH_MS that is now or the one before: less than a second's worth, or
- * they are older than the usual ttl when they are used. */
+ * went through of late: less than a second's worth, or they are older than the usual ttl when they
+ * are used. */
 #define AHEAD_FIRST  2
 #define AHEAD_EACH   4
-#define EPOCH_MS     ((int64_t)100)
 #define SLOW_MS      5000 /* that its reader was busy with a page: the next may be too old for it */
 #define LOOKS_MS     2000 /* so long a look holds */
 #define NEAR_FETCHES 3    /* a position that takes more is somebody else's way */
@@ -27,19 +27,19 @@ struct stream {
     pthread_cond_t changed;
     /* guarded by lock */
     struct scan *scan;
-    size_t in_flight, answered;     /* requests; answers, which are progress */
-    size_t fetched;                 /* answers that were not known already */
-    size_t jobs;                    /* that may send more */
-    int64_t epoch_ms;               /* when the stretch of time began */
-    double taken;                   /* pages */
-    double taken_now, taken_before; /* in it, and in the one before */
-    int64_t asked_ms;               /* of the oldest answer */
-    bool is_awaited;                /* the reader has seen all answers, and waits */
-    int64_t looked_ms;              /* when the reader looked for the last time */
-    int64_t took_ms;                /* when it took an item and has not looked since; 0: it has */
-    int64_t pace_ms;                /* how long it was busy with the last one */
-    bool is_cautious;               /* something failed ahead: nothing is read ahead now */
-    struct failure failure;         /* of what the reader waits for; error 0: none */
+    size_t in_flight, answered; /* requests; answers, which are progress */
+    size_t fetched;             /* answers that were not known already */
+    size_t jobs;                /* that may send more */
+    double taken;               /* pages */
+    struct pace pace;           /* of the reader */
+    int64_t asked_ms;           /* of the oldest answer */
+    bool is_awaited;            /* the reader has seen all answers, and waits */
+    int64_t looked_ms;          /* when the reader looked for the last time */
+    int64_t took_ms;            /* when it took an item and has not looked since; 0: it has */
+    int64_t busy_ms;            /* how long it was busy with the last one */
+    bool is_paused;             /* until the reader looks again; then it is not live */
+    bool is_cautious;           /* something failed ahead: nothing is read ahead now */
+    struct failure failure;     /* of what the reader waits for; error 0: none */
     /* the reader's */
     struct buffer frontier; /* everything before it was taken */
 };
@@ -76,6 +76,7 @@ int stream_open(const struct stream_source *source, const struct stream_options 
     if (opener->call.command)
         (void)snprintf(stream->command, sizeof(stream->command), "%s", opener->call.command);
     buffer_init(&stream->frontier, POSITION_MAX_BYTES);
+    pace_init(&stream->pace);
     atomic_fetch_add(stream->source.live, 1);
     *ret = stream;
     return 0;
@@ -90,9 +91,11 @@ static void release(struct stream *stream)
 {
     if (atomic_fetch_sub(&stream->references, 1) > 1)
         return;
-    atomic_fetch_sub(stream->source.live, 1);
+    if (!stream->is_paused)
+        atomic_fetch_sub(stream->source.live, 1);
     scan_destroy(stream->scan);
     buffer_finish(&stream->frontier);
+    pace_finish(&stream->pace);
     (void)pthread_cond_destroy(&stream->changed);
     (void)pthread_mutex_destroy(&stream->lock);
     free(stream->table);
@@ -119,30 +122,39 @@ static bool is_given_up(void *context)
     return is_left(job->stream) || (job->reader && call_is_cancelled(&job->reader->call));
 }
 
-static void begin_epoch_locked(struct stream *stream)
+static void resume_locked(struct stream *stream)
 {
-    int64_t now_ms = clock_now_ms(stream->source.clock);
-    if (now_ms - stream->epoch_ms < EPOCH_MS)
-        return;
-    bool is_next = now_ms - stream->epoch_ms < 2 * EPOCH_MS;
-    stream->taken_before = is_next ? stream->taken_now : 0;
-    stream->taken_now = 0;
-    stream->epoch_ms = now_ms;
+    stream->is_paused = false;
+    scan_set_window(stream->scan, stream_window_bytes(&stream->source));
+    atomic_fetch_add(stream->source.live, 1);
+}
+
+static void note_look_locked(struct stream *stream, int64_t now_ms)
+{
+    if (stream->took_ms != 0)
+        stream->busy_ms = now_ms - stream->took_ms;
+    stream->looked_ms = now_ms;
+    stream->took_ms = 0;
+}
+
+/* Of keys: empty. */
+static struct bytes end_of_rows(const struct scan_item *item)
+{
+    return item->kind == SCAN_ROWS ? page_position(item->rows.page, item->rows.end - 1)
+                                   : (struct bytes){0};
 }
 
 /* What the scan has, as scan_take. */
 static enum scan_state take_locked(struct stream *stream, struct scan_item *ret)
 {
     enum scan_state state = scan_take(stream->scan, ret);
-    begin_epoch_locked(stream);
-    stream->looked_ms = clock_now_ms(stream->source.clock);
-    if (stream->took_ms != 0)
-        stream->pace_ms = stream->looked_ms - stream->took_ms;
-    stream->took_ms = 0;
+    if (stream->is_paused)
+        resume_locked(stream);
+    note_look_locked(stream, clock_now_ms(stream->source.clock));
     if (state == SCAN_ITEM) {
         stream->took_ms = stream->looked_ms;
         stream->taken += ret->pages;
-        stream->taken_now += ret->pages;
+        pace_take(&stream->pace, ret->pages, end_of_rows(ret), stream->looked_ms);
     }
     return state;
 }
@@ -151,11 +163,11 @@ static enum scan_state take_locked(struct stream *stream, struct scan_item *ret)
  * is too old then; and one that does not look any more nothing. */
 static bool is_wanted_locked(struct stream *stream)
 {
-    begin_epoch_locked(stream);
+    int64_t now_ms = clock_now_ms(stream->source.clock);
     double ahead = scan_waiting(stream->scan) + (double)stream->in_flight;
-    double lately = stream->taken_now + stream->taken_before;
-    if (stream->is_cautious || stream->pace_ms > SLOW_MS ||
-        clock_now_ms(stream->source.clock) - stream->looked_ms > LOOKS_MS)
+    double lately = pace_lately(&stream->pace, now_ms);
+    if (stream->is_paused || stream->is_cautious || stream->busy_ms > SLOW_MS ||
+        now_ms - stream->looked_ms > LOOKS_MS)
         return false;
     return stream->is_eager || (stream->taken > 1 && ahead < AHEAD_FIRST + AHEAD_EACH * lately);
 }
@@ -531,9 +543,35 @@ int stream_reach(struct stream *stream, struct caller *caller, struct bytes posi
     return REACH_IN_CACHE;
 }
 
+void stream_pause(struct stream *stream)
+{
+    (void)pthread_mutex_lock(&stream->lock);
+    if (!stream->is_paused)
+        atomic_fetch_sub(stream->source.live, 1);
+    stream->is_paused = true;
+    stream->took_ms = 0; /* it is not busy with it */
+    (void)pthread_mutex_unlock(&stream->lock);
+}
+
+/* Within what it took before, as who lists a directory first and then goes through it, each page
+ * that it passes is a look, too. */
+static void come_to(struct stream *stream, struct bytes position)
+{
+    bool is_inside = is_behind(stream, position);
+    int64_t now_ms = clock_now_ms(stream->source.clock);
+    (void)pthread_mutex_lock(&stream->lock);
+    bool has_passed = pace_come(&stream->pace, position, now_ms);
+    if (is_inside && has_passed) {
+        note_look_locked(stream, now_ms);
+        stream->took_ms = now_ms;
+    }
+    (void)pthread_mutex_unlock(&stream->lock);
+}
+
 void stream_follow(struct stream *stream, struct bytes position)
 {
     bool is_item = true;
+    come_to(stream, position);
     while (is_item && !is_behind(stream, position)) {
         struct scan_item item = {0};
         (void)pthread_mutex_lock(&stream->lock);

@@ -3,8 +3,8 @@
 /* A scan that runs ahead of who reads: he takes its items in key order, or waits; workers send its
  * requests. They send as many as the request window allows and the reader seems to want: none ahead
  * of one who took a page, who may have wanted just that; then two pages, and four more for each
- * that it took of late, while it looks for more. Pages of rows go into the range cache as they
- * arrive, and what is known there already is not asked.
+ * that it went through of late (cache/read/pace), while it looks for more. Pages of rows go into
+ * the range cache as they arrive, and what is known there already is not asked.
  *
  * A failure is told once everything before it was taken, and the next call goes on from there. One
  * far ahead, in a partition that is throttled, say, ends the reading ahead until the next answer,
@@ -32,7 +32,7 @@ struct stream_source { /* lives longer than its streams */
     const struct clock *clock;
     int64_t kept_ms;      /* so long an answer serves; one of half that age is not taken any more */
     size_t window_bytes;  /* that one may run ahead: alone all, a second one half, and so on */
-    _Atomic size_t *live; /* how many streams there are: they share what may be read ahead */
+    _Atomic size_t *live; /* how many streams run: they share what may be read ahead */
     const _Atomic bool *is_closing; /* then nothing is sent any more, and what is in flight ends */
 };
 
@@ -62,8 +62,8 @@ int stream_next(struct stream *stream, struct caller *caller, bool may_wait, str
 /* Of what somebody misses in the cache; or -errno, the reason in caller->call. NOT: he has to ask
  * for it by himself; IN_CACHE: now it is there, as long as ret_page (NULL: nothing) is held. */
 enum reach { REACH_NOT, REACH_IN_CACHE };
-/* Takes items until what is at `position` was taken. REACH_NOT: that is behind it already, or not
- * near before it. enum reach. */
+/* Takes items until what is at `position` was taken; when the reader comes there, maybe much later,
+ * stream_follow tells. REACH_NOT: that is behind it already, or not near before it. enum reach. */
 int stream_reach(struct stream *stream, struct caller *caller, struct bytes position,
                  struct page **ret_page);
 
@@ -71,6 +71,9 @@ int stream_reach(struct stream *stream, struct caller *caller, struct bytes posi
  * told the truth. What is its own reason, or met everywhere (interrupted, no patience left, no
  * memory, a service that fails for now), stays r. */
 int stream_forgive(struct caller *caller, int r);
+/* The reader may not come back: what is in flight arrives, and nothing is sent before it looks
+ * again. Meanwhile the stream does not run; then its window is that of one more stream. */
+void stream_pause(struct stream *stream);
 /* The reader has come to `position` with what the cache knew: takes what is there already, and asks
  * on. Never blocks. */
 void stream_follow(struct stream *stream, struct bytes position);

@@ -203,6 +203,32 @@ int walks_reach(struct walks *walks, struct caller *caller, const struct region 
     return stream_forgive(caller, r);
 }
 
+/* Its place is anybody's until the process comes: most that list a directory go no farther. */
+static void settle_locked(struct walks *walks, struct walk *walk, uint64_t process,
+                          struct region *rest, struct stream *stream)
+{
+    int64_t now_ms = clock_now_ms(walks->source.clock);
+    *walk = (struct walk){
+        .process = process, .where = *rest, .stream = stream, .last_ms = now_ms - WALK_QUIET_MS};
+    region_init(rest);
+}
+
+void walks_adopt(struct walks *walks, uint64_t process, struct region *rest, struct stream *stream)
+{
+    struct stream *left = stream;
+    stream_pause(stream);
+    (void)pthread_mutex_lock(&walks->lock);
+    struct walk *walk = find_locked(walks, process, rest->table);
+    walk = walk ? walk : find_place_locked(walks);
+    if (walk && !walk->is_busy && (walk->process == 0 || walk->process == process)) {
+        left = end_locked(walk);
+        settle_locked(walks, walk, process, rest, stream);
+    }
+    (void)pthread_mutex_unlock(&walks->lock);
+    region_finish(rest);
+    stream_unref(left);
+}
+
 /* The process's walk, busy, if it goes that way. */
 static struct walk *enter_known(struct walks *walks, uint64_t process, const char *table,
                                 struct bytes position)

@@ -22,6 +22,11 @@ void walks_destroy(struct walks *walks); /* takes NULL */
 int walks_reach(struct walks *walks, struct caller *caller, const struct region *whole,
                 struct bytes position, struct stamp since, struct page **ret_page);
 
+/* The process has read rows by the stream up to where `rest` begins, and may walk on from there, or
+ * not come back: takes the stream, paused, for its walk, and the region. Where another of its
+ * threads walks now, or no place is free, the stream ends. */
+void walks_adopt(struct walks *walks, uint64_t process, struct region *rest, struct stream *stream);
+
 /* Ends those that nobody has used for STREAM_KEPT_MS: their pages are held. */
 void walks_end_quiet(struct walks *walks);
 /* The process has come there with what the cache knew. As stream_follow. */

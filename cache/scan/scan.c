@@ -25,6 +25,12 @@ double scan_waiting(const struct scan *scan)
     return scan->ops->waiting(scan);
 }
 
+void scan_set_window(struct scan *scan, size_t window_bytes)
+{
+    if (scan->ops->set_window)
+        scan->ops->set_window(scan, window_bytes);
+}
+
 void scan_destroy(struct scan *scan)
 {
     if (scan)

@@ -60,6 +60,8 @@ enum scan_state scan_take(struct scan *scan, struct scan_item *ret);
 /* How far it is ahead of what was taken: answers whose rows wait, or, of keys, the part of such
  * answers that so many are. What was let go, to be asked again, does not count. */
 double scan_waiting(const struct scan *scan);
+/* From now on so many bytes of pages may wait; of keys nothing changes. */
+void scan_set_window(struct scan *scan, size_t window_bytes);
 void scan_destroy(struct scan *scan); /* takes NULL */
 
 struct scan_ops { /* for engines */
@@ -68,6 +70,7 @@ struct scan_ops { /* for engines */
     void (*give_back)(struct scan *, uint64_t id);
     enum scan_state (*take)(struct scan *, struct scan_item *ret);
     double (*waiting)(const struct scan *);
+    void (*set_window)(struct scan *, size_t window_bytes); /* NULL: it has none */
     void (*destroy)(struct scan *);
 };
 

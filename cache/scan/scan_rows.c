@@ -358,6 +358,11 @@ static double rows_waiting(const struct scan *scan)
     return (double)pages;
 }
 
+static void rows_set_window(struct scan *scan, size_t window_bytes)
+{
+    ((struct row_scan *)scan)->window.limit_bytes = window_bytes;
+}
+
 static void rows_destroy(struct scan *scan)
 {
     struct row_scan *self = (struct row_scan *)scan;
@@ -377,6 +382,7 @@ static const struct scan_ops rows_ops = {.ask = rows_ask,
                                          .give_back = rows_give_back,
                                          .take = rows_take,
                                          .waiting = rows_waiting,
+                                         .set_window = rows_set_window,
                                          .destroy = rows_destroy};
 
 int scan_rows_create(struct range range, const struct scan_limits *limits, struct scan **ret)

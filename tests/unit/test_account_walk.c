@@ -183,6 +183,16 @@ static void a_walk_through_levels_reads_each_row_once(void **state)
         assert_requests_of_walks(shapes[i], &level_of_all);
 }
 
+/* And goes on where the first page was read, which showed that there are too many partitions. */
+static void a_walk_takes_over_what_was_read_for_names(void **state)
+{
+    (void)state;
+    struct setup_options options = {.parallelism = 1};
+    struct shape ones = {20000, 1}, tens = {3000, 10};
+    assert_in_range(count_requests(ones, &level_of_all, options), 20, 20 + 4);
+    assert_in_range(count_requests(tens, &level_of_all, options), 30, 30 + 4);
+}
+
 /* Where partitions are smaller than a page, their rows tell their names. */
 static void names_of_many_partitions_come_with_their_rows(void **state)
 {
@@ -288,6 +298,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_walk_through_levels_reads_each_row_once),
+        cmocka_unit_test(a_walk_takes_over_what_was_read_for_names),
         cmocka_unit_test(names_of_many_partitions_come_with_their_rows),
         cmocka_unit_test(short_pages_are_read_once),
         cmocka_unit_test(nobody_walks),

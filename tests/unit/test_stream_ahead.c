@@ -3,7 +3,8 @@
 
 #define LONG_AGO      5000 /* ms: what was taken then was not taken of late */
 #define VERY_LONG_AGO 6000
-#define STEPS         20 /* of a slow reader */
+#define SOME_TIME_AGO 200 /* not of late any more, and no slow reader */
+#define STEPS         20  /* of a slow reader */
 
 static void take(struct streaming *streaming, struct stream *stream)
 {
@@ -261,6 +262,90 @@ static void keys_count_as_the_pages_that_tell_them(void **state)
     streaming_tear_down(&streaming);
 }
 
+/* What is in flight comes; then nothing, until it looks. */
+static void a_reader_that_pauses_gets_nothing_more(void **state)
+{
+    (void)state;
+    struct streaming streaming;
+    streaming_set_up(&streaming, 1, (struct fetching_options){0});
+    fetching_add_rows(&streaming.fetching, "p", 50000);
+    gate_store_let(streaming.fetching.store, 2);
+    struct stream *stream = streaming_open_rows(&streaming);
+    take(&streaming, stream);
+    take(&streaming, stream);
+    streaming_await_asked(&streaming, 3);
+    stream_pause(stream);
+    stream_pause(stream);
+    assert_int_equal(streaming.live, 0);
+    gate_store_let(streaming.fetching.store, GATE_OPEN);
+    assert_int_equal(streaming_settle(&streaming), 3);
+    streaming.fetching.now_ms += VERY_LONG_AGO; /* it was not busy with a page meanwhile */
+    take(&streaming, stream);
+    assert_int_equal(streaming.live, 1);
+    assert_true(streaming_settle(&streaming) >= 3 + 2);
+    stream_pause(stream);
+    stream_unref(stream);
+    streaming_tear_down(&streaming);
+    assert_int_equal(streaming.live, 0);
+}
+
+/* It may run on as far as any other. */
+static void a_pause_ends_with_a_window_of_its_own(void **state)
+{
+    (void)state;
+    struct streaming streaming;
+    struct scan_limits narrow = {.page_rows = TABLE_STORE_PAGE_ROWS, .window_bytes = 1};
+    struct scan *scan;
+    streaming_set_up(&streaming, 1, (struct fetching_options){0});
+    fetching_add_rows(&streaming.fetching, "p", 50000);
+    assert_int_equal(scan_rows_create(RANGE_ALL, &narrow, &scan), 0);
+    struct stream *stream = streaming_open(&streaming, scan, false);
+    for (int i = 0; i < 4; i++)
+        take(&streaming, stream);
+    assert_in_range(streaming_settle(&streaming), 4, 4 + 1);
+    stream_pause(stream);
+    take(&streaming, stream);
+    assert_true(streaming_settle(&streaming) >= 5 + 4);
+    stream_unref(stream);
+    streaming_tear_down(&streaming);
+}
+
+/* Each partition is a page. */
+static void come_to(struct streaming *streaming, struct stream *stream, int partition)
+{
+    char key[8];
+    struct page *page = NULL;
+    (void)snprintf(key, sizeof(key), "p%04d", partition);
+    assert_int_equal(stream_reach(stream, streaming_caller(streaming), bytes_of(key), &page),
+                     REACH_IN_CACHE);
+    page_unref(page);
+}
+
+/* A walker that lists a directory first, and then goes through what that brought. */
+static void who_goes_through_what_it_took_before_is_read_ahead(void **state)
+{
+    (void)state;
+    struct streaming streaming;
+    streaming_set_up(&streaming, 1, (struct fetching_options){0});
+    streaming_add(&streaming, 60, 1000);
+    struct stream *stream = streaming_open_rows(&streaming);
+    for (int i = 0; i < STEPS; i++) {
+        come_to(&streaming, stream, i);
+        (void)streaming_settle(&streaming);
+        streaming.fetching.now_ms += SOME_TIME_AGO;
+    }
+    assert_int_equal(streaming_asked(&streaming), STEPS + 2 + 4);
+    for (int i = 1; i < STEPS; i++) {
+        char key[8];
+        (void)snprintf(key, sizeof(key), "p%04d", i);
+        stream_follow(stream, bytes_of(key));
+        streaming.fetching.now_ms += 10;
+    }
+    assert_int_equal(streaming_settle(&streaming), 60);
+    stream_unref(stream);
+    streaming_tear_down(&streaming);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -272,6 +357,9 @@ int main(void)
         cmocka_unit_test(what_fails_ahead_is_no_progress),
         cmocka_unit_test(what_was_let_go_does_not_count_as_ahead),
         cmocka_unit_test(keys_count_as_the_pages_that_tell_them),
+        cmocka_unit_test(a_reader_that_pauses_gets_nothing_more),
+        cmocka_unit_test(a_pause_ends_with_a_window_of_its_own),
+        cmocka_unit_test(who_goes_through_what_it_took_before_is_read_ahead),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

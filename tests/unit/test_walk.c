@@ -1,82 +1,4 @@
-#include "cache/read/walk.h"
-#include "tests/unit/streaming.h"
-
-enum { FIND = 7, OTHER };
-
-struct setup {
-    struct streaming streaming;
-    struct walks *walks;
-    struct region whole; /* the table */
-};
-
-static void set_up(struct setup *setup, int parallelism)
-{
-    streaming_set_up(&setup->streaming, parallelism, (struct fetching_options){0});
-    assert_int_equal(walks_create(&setup->streaming.source, &setup->walks), 0);
-    region_init(&setup->whole);
-    assert_true(region_set(&setup->whole, "t", RANGE_ALL));
-}
-
-static void tear_down(struct setup *setup)
-{
-    walks_destroy(setup->walks);
-    region_finish(&setup->whole);
-    streaming_tear_down(&setup->streaming);
-}
-
-static int reach_with(struct setup *setup, struct caller *caller, const struct region *whole,
-                      struct bytes position)
-{
-    struct stamp since = fetching_since_ttl(&setup->streaming.fetching);
-    struct page *page = NULL;
-    int r = walks_reach(setup->walks, caller, whole, position, since, &page);
-    page_unref(page);
-    return r;
-}
-
-static int reach(struct setup *setup, uint64_t process, struct bytes position)
-{
-    struct caller caller = fetching_caller(&setup->streaming.fetching);
-    caller.process = process;
-    caller.patience_ms = INT32_MAX; /* another thread may turn the clock */
-    caller.call.deadline_ms += INT32_MAX;
-    int r = reach_with(setup, &caller, &setup->whole, position);
-    assert_int_equal(caller.call.failure.error, MIN(r, 0));
-    return r;
-}
-
-/* Is what begins there in the cache, with texts? */
-static bool is_known(struct setup *setup, struct bytes position)
-{
-    struct question question = {
-        "t", {position, B(POSITION_END)}, fetching_since_ttl(&setup->streaming.fetching), false};
-    struct buffer first;
-    int64_t asked_ms;
-    buffer_init(&first, STREAMED_MAX);
-    int known = fetching_known(&setup->streaming.fetching, &question, &first, &asked_ms);
-    buffer_finish(&first);
-    return known != KNOWN_NOT;
-}
-
-/* Where partition pNNNN begins. */
-static struct bytes partition(int number)
-{
-    static char key[8];
-    (void)snprintf(key, sizeof(key), "p%04d", number);
-    return (struct bytes){key, 6};
-}
-
-/* How many scans began just there. */
-static size_t count_begun_at(struct setup *setup, struct bytes position)
-{
-    size_t n = 0;
-    size_t asked = streaming_settle(&setup->streaming);
-    for (size_t i = 0; i < MIN(asked, MEMORY_STORE_DIARY); i++) {
-        const struct memory_store_entry *entry = &setup->streaming.fetching.memory->diary[i];
-        n += !entry->is_continued && bytes_equal(buffer_bytes(&entry->lo), position);
-    }
-    return n;
-}
+#include "tests/unit/walking.h"
 
 static void it_begins_where_something_is_missed(void **state)
 {
@@ -301,228 +223,65 @@ static void a_process_walks_through_several_tables(void **state)
     tear_down(&setup);
 }
 
-struct asker {
-    struct setup *setup;
-    struct bytes position;
-    pthread_t thread;
-    int r;
-};
-
-static void *ask(void *context)
+/* The process takes the first page, which is partition p0000, by a stream that its walk takes over.
+ */
+static void read_first_page(struct setup *setup, uint64_t process)
 {
-    struct asker *asker = context;
-    asker->r = reach(asker->setup, FIND, asker->position);
-    return NULL;
+    struct scan_item item = {0};
+    struct region rest;
+    struct stream *stream = streaming_open_rows(&setup->streaming);
+    assert_int_equal(streaming_next(&setup->streaming, stream, &item), 1);
+    run_finish(&item.rows);
+    region_init(&rest);
+    assert_true(region_set(&rest, "t", (struct range){partition(1), B(POSITION_END)}));
+    walks_adopt(setup->walks, process, &rest, stream);
 }
 
-static void threads_of_one_process_are_served_by_one_walk(void **state)
+static void it_goes_on_from_what_its_process_has_read(void **state)
 {
     (void)state;
     struct setup setup;
-    set_up(&setup, 2);
-    streaming_add(&setup.streaming, 20, 1000);
-    struct asker askers[4];
-    gate_store_let(setup.streaming.fetching.store, 0);
-    for (size_t i = 0; i < ARRAY_SIZE(askers); i++) {
-        askers[i] = (struct asker){.setup = &setup, .position = B("p0002\0"), .r = -1};
-        assert_int_equal(pthread_create(&askers[i].thread, NULL, ask, &askers[i]), 0);
-    }
-    streaming_await_asked(&setup.streaming, 1);
+    set_up(&setup, 1);
+    streaming_add(&setup.streaming, 60, 1000);
+    read_first_page(&setup, FIND);
     assert_int_equal(streaming_settle(&setup.streaming), 1);
-    gate_store_let(setup.streaming.fetching.store, GATE_OPEN);
-    for (size_t i = 0; i < ARRAY_SIZE(askers); i++) {
-        assert_int_equal(pthread_join(askers[i].thread, NULL), 0);
-        assert_int_equal(askers[i].r, 1);
-    }
-    assert_int_equal(streaming_settle(&setup.streaming), 1); /* for all of them */
-    assert_int_equal(reach(&setup, FIND, partition(3)), 1);
-    assert_int_equal(count_begun_at(&setup, partition(3)), 0); /* it went on */
+    assert_int_equal(reach(&setup, OTHER, partition(1)), 1); /* not another's */
+    assert_int_equal(count_begun_at(&setup, partition(1)), 1);
+    assert_int_equal(reach(&setup, FIND, partition(2)), 1);
+    assert_int_equal(count_begun_at(&setup, partition(2)), 0);
+    assert_int_equal(reach(&setup, FIND, B("p0000")), 1); /* before its begin: it begins anew */
     tear_down(&setup);
 }
 
-/* FIND's walk asks for the position, and waits at the gate. */
-static void hold(struct setup *setup, struct bytes position, struct asker *asker)
-{
-    size_t asked = streaming_settle(&setup->streaming);
-    *asker = (struct asker){.setup = setup, .position = position, .r = -1};
-    gate_store_let(setup->streaming.fetching.store, asked);
-    assert_int_equal(pthread_create(&asker->thread, NULL, ask, asker), 0);
-    streaming_await_asked(&setup->streaming, asked + 1);
-}
-
-static void set_up_held(struct setup *setup, struct asker *asker)
-{
-    set_up(setup, 2);
-    streaming_add(&setup->streaming, 20, 1000);
-    hold(setup, B("p0002\0"), asker);
-}
-
-/* What the asker was told in the end. */
-static int let_go(struct setup *setup, struct asker *asker)
-{
-    gate_store_let(setup->streaming.fetching.store, GATE_OPEN);
-    assert_int_equal(pthread_join(asker->thread, NULL), 0);
-    return asker->r;
-}
-
-/* Another thread of FIND, which has a second. */
-static struct caller finder(struct setup *setup, bool (*is_cancelled)(void *), void *context)
-{
-    struct caller caller = fetching_caller(&setup->streaming.fetching);
-    caller.process = FIND;
-    caller.call.deadline_ms = setup->streaming.fetching.now_ms + 1000;
-    caller.call.is_cancelled = is_cancelled;
-    caller.call.context = context;
-    return caller;
-}
-
-/* A thread that waits for another's walk is interrupted, and its deadline counts. */
-static void who_waits_for_a_walk_may_leave(void **state)
+static void what_a_process_has_read_ends_its_walk_elsewhere(void **state)
 {
     (void)state;
     struct setup setup;
-    struct asker asker;
-    set_up_held(&setup, &asker);
-    struct caller caller = finder(&setup, streaming_is_cancelled, NULL);
-    assert_int_equal(reach_with(&setup, &caller, &setup.whole, partition(2)), -EINTR);
-    caller = finder(&setup, NULL, NULL);
-    caller.call.deadline_ms = setup.streaming.fetching.now_ms;
-    assert_int_equal(reach_with(&setup, &caller, &setup.whole, partition(2)), -ETIMEDOUT);
-    assert_int_equal(let_go(&setup, &asker), 1);
+    set_up(&setup, 1);
+    streaming_add(&setup.streaming, 60, 1000);
+    assert_int_equal(reach(&setup, FIND, partition(40)), 1);
+    read_first_page(&setup, FIND);
+    assert_int_equal(setup.streaming.live, 0); /* the one ended, the other is paused */
+    assert_int_equal(reach(&setup, FIND, partition(1)), 1);
+    assert_int_equal(count_begun_at(&setup, partition(1)), 0);
+    assert_int_equal(setup.streaming.live, 1);
     tear_down(&setup);
 }
 
-/* ... which is put off by what the other has reached. */
-static void another_threads_walk_is_progress(void **state)
+static void who_only_lists_takes_no_place_from_a_walk(void **state)
 {
     (void)state;
     struct setup setup;
-    struct asker asker;
-    set_up_held(&setup, &asker);
-    struct streaming_toll toll = {.streaming = &setup.streaming};
-    struct caller caller =
-        finder(&setup, streaming_let_next, &toll); /* who waits turns the clock */
-    assert_in_range(reach_with(&setup, &caller, &setup.whole, partition(19)), 0, 1);
-    assert_true(caller.call.deadline_ms >= setup.streaming.fetching.now_ms);
-    assert_int_equal(let_go(&setup, &asker), 1);
-    tear_down(&setup);
-}
-
-static bool open_the_gate(void *context)
-{
-    struct setup *setup = context;
-    gate_store_let(setup->streaming.fetching.store, GATE_OPEN);
-    return false;
-}
-
-static void a_walk_that_reached_nothing_is_no_progress(void **state)
-{
-    (void)state;
-    struct setup setup;
-    struct asker asker;
     set_up(&setup, 1);
     streaming_add(&setup.streaming, 20, 1000);
-    assert_int_equal(reach(&setup, FIND, partition(0)), 1);
-    hold(&setup, B("p0019\0"), &asker);                           /* that far it does not go */
-    struct caller caller = finder(&setup, open_the_gate, &setup); /* once it waits for that */
-    int64_t deadline_ms = caller.call.deadline_ms;
-    assert_int_equal(reach_with(&setup, &caller, &setup.whole, partition(0)), 1);
-    assert_int_equal(caller.call.deadline_ms, deadline_ms);
-    assert_int_equal(let_go(&setup, &asker), 0);
-    tear_down(&setup);
-}
-
-struct passer_by {
-    struct setup *setup;
-    pthread_t thread;
-    atomic_bool is_over;
-};
-
-/* Another process's walk is used all the time. */
-static void *pass_by(void *context)
-{
-    struct passer_by *passer_by = context;
-    while (!atomic_load(&passer_by->is_over))
-        walks_follow(passer_by->setup->walks, OTHER, "t", B("p0010\0"));
-    return NULL;
-}
-
-struct looks {
-    struct setup *setup;
-    int n;
-};
-
-/* At each of 100 looks 100 ms have gone by. */
-static bool grow_tired(void *context)
-{
-    struct looks *looks = context;
-    looks->setup->streaming.fetching.now_ms += 100;
-    return ++looks->n == 100;
-}
-
-static void another_process_is_no_progress(void **state)
-{
-    (void)state;
-    struct setup setup;
-    struct asker asker;
-    struct passer_by passer_by = {.setup = &setup};
-    set_up(&setup, 2);
-    streaming_add(&setup.streaming, 20, 1000);
-    assert_int_equal(reach(&setup, OTHER, partition(10)), 1);
-    hold(&setup, B("p0002\0"), &asker);
-    assert_int_equal(pthread_create(&passer_by.thread, NULL, pass_by, &passer_by), 0);
-    struct looks looks = {.setup = &setup};
-    struct caller caller = finder(&setup, grow_tired, &looks);
-    assert_int_equal(reach_with(&setup, &caller, &setup.whole, partition(2)), -ETIMEDOUT);
-    assert_in_range(looks.n, 10, 11);
-    atomic_store(&passer_by.is_over, true);
-    assert_int_equal(pthread_join(passer_by.thread, NULL), 0);
-    assert_int_equal(let_go(&setup, &asker), 1);
-    tear_down(&setup);
-}
-
-struct walker {
-    struct setup *setup;
-    uint64_t process;
-    pthread_t thread;
-    unsigned seed;
-    size_t served, asked;
-};
-
-static void *walk_about(void *context)
-{
-    struct walker *walker = context;
-    for (int i = 0; i < 300; i++) {
-        char key[8];
-        (void)snprintf(key, sizeof(key), "p%04d", (i / 5 + rand_r(&walker->seed) % 3) % 60);
-        int r = reach(walker->setup, walker->process, (struct bytes){key, 6});
-        assert_in_range(r, 0, 1);
-        walker->served += r == 1;
-        walker->asked += r == 0;
-        if (i % 50 == 0)
-            walker->setup->streaming.fetching.now_ms += 20000;
-    }
-    return NULL;
-}
-
-static void many_threads_disturb_each_other_not(void **state)
-{
-    (void)state;
-    struct setup setup;
-    set_up(&setup, 4);
-    streaming_add(&setup.streaming, 60, 1000);
-    struct walker walkers[8];
-    size_t served = 0;
-    for (unsigned i = 0; i < 8; i++) {
-        walkers[i] = (struct walker){.setup = &setup, .process = 1 + i / 2, .seed = i};
-        assert_int_equal(pthread_create(&walkers[i].thread, NULL, walk_about, &walkers[i]), 0);
-    }
-    for (unsigned i = 0; i < 8; i++) {
-        assert_int_equal(pthread_join(walkers[i].thread, NULL), 0);
-        assert_int_equal(walkers[i].served + walkers[i].asked, 300);
-        served += walkers[i].served;
-    }
-    assert_true(served > 0);
+    for (uint64_t process = 1; process <= WALKS_MAX; process++)
+        read_first_page(&setup, process);
+    for (uint64_t process = 1; process <= WALKS_MAX; process++) /* nor keeps one */
+        assert_int_equal(reach(&setup, WALKS_MAX + process, partition(2)), 1);
+    setup.streaming.fetching.now_ms += WALK_QUIET_MS;
+    read_first_page(&setup, FIND);
+    assert_int_equal(setup.streaming.live, WALKS_MAX);
+    assert_int_equal(reach(&setup, WALKS_MAX + 1, partition(2)), 0); /* it is behind that */
     tear_down(&setup);
 }
 
@@ -556,12 +315,9 @@ int main(void)
         cmocka_unit_test(one_that_ended_gives_its_place),
         cmocka_unit_test(there_are_at_most_so_many),
         cmocka_unit_test(a_process_walks_through_several_tables),
-        cmocka_unit_test(threads_of_one_process_are_served_by_one_walk),
-        cmocka_unit_test(who_waits_for_a_walk_may_leave),
-        cmocka_unit_test(another_threads_walk_is_progress),
-        cmocka_unit_test(a_walk_that_reached_nothing_is_no_progress),
-        cmocka_unit_test(another_process_is_no_progress),
-        cmocka_unit_test(many_threads_disturb_each_other_not),
+        cmocka_unit_test(it_goes_on_from_what_its_process_has_read),
+        cmocka_unit_test(what_a_process_has_read_ends_its_walk_elsewhere),
+        cmocka_unit_test(who_only_lists_takes_no_place_from_a_walk),
         cmocka_unit_test(what_is_in_flight_ends_with_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -63,7 +63,7 @@ static size_t count_borders(const struct run *run, struct bytes before)
 
 struct dense {
     struct buffer last; /* PartitionKey that was seen */
-    size_t partitions, bytes;
+    size_t partitions, pages, bytes;
 };
 
 /* Is one page more worth it? 1, 0 or -ENOMEM. */
@@ -72,6 +72,7 @@ static int count_page(struct dense *dense, const struct view *view, const struct
     bool is_first = dense->partitions == 0;
     size_t begins = count_borders(run, buffer_bytes(&dense->last));
     dense->partitions += begins;
+    dense->pages++;
     dense->bytes += page_bytes(run->page);
     buffer_clear(&dense->last);
     struct bytes last = position_partition_key(page_position(run->page, run->end - 1));
@@ -79,6 +80,26 @@ static int count_page(struct dense *dense, const struct view *view, const struct
     return r < 0 ? r
                  : begins > is_first && dense->partitions <= (size_t)view->fanout &&
                        dense->bytes < view_names_only_bytes(view);
+}
+
+/* Until more partitions than `fanout` are counted, if the next pages hold as many as those had. */
+static size_t pages_to_count(const struct dense *dense, const struct view *view)
+{
+    return ((size_t)view->fanout - dense->partitions) * dense->pages / dense->partitions + 1;
+}
+
+/* Reads one page more: 1 where the next is worth it, too; 0, or -errno. */
+static int read_page(struct dense *dense, const struct view *view, struct stream *stream,
+                     struct caller *caller)
+{
+    struct scan_item item = {0};
+    int r = stream_next(stream, caller, true, &item);
+    if (r > 0 && (r = count_page(dense, view, &item.rows)) < 0)
+        (void)call_fail(&caller->call, r, "out of memory");
+    if (r > 0)
+        stream_want(stream, pages_to_count(dense, view));
+    run_finish(&item.rows);
+    return r;
 }
 
 static int read_dense(struct view *view, struct caller *caller, const struct question *question)
@@ -90,14 +111,8 @@ static int read_dense(struct view *view, struct caller *caller, const struct que
     int r = open_stream(view, caller, question, &stream);
     if (r < 0)
         (void)call_fail(&caller->call, r, "out of memory");
-    for (bool goes_on = r == 0; goes_on;) {
-        struct scan_item item = {0};
-        r = stream_next(stream, caller, true, &item);
-        if (r > 0 && (r = count_page(&dense, view, &item.rows)) < 0)
-            (void)call_fail(&caller->call, r, "out of memory");
-        run_finish(&item.rows);
-        goes_on = r > 0;
-    }
+    for (bool goes_on = r == 0; goes_on; goes_on = r > 0)
+        r = read_page(&dense, view, stream, caller);
     buffer_finish(&dense.last);
     return stream_forgive(caller, MIN(r, 0));
 }

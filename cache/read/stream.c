@@ -1,6 +1,7 @@
 #include "cache/read/stream.h"
 #include "client/condition.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -31,7 +32,7 @@ struct stream {
     size_t fetched;                 /* answers that were not known already */
     size_t jobs;                    /* that may send more */
     int64_t epoch_ms;               /* when the stretch of time began */
-    double taken;                   /* pages */
+    double taken, wanted;           /* pages; how many the reader will have taken in all */
     double taken_now, taken_before; /* in it, and in the one before */
     int64_t asked_ms;               /* of the oldest answer */
     bool is_awaited;                /* the reader has seen all answers, and waits */
@@ -72,6 +73,7 @@ int stream_open(const struct stream_source *source, const struct stream_options 
     stream->patience_ms = opener->patience_ms;
     stream->scan = options->scan;
     stream->asked_ms = INT64_MAX;
+    stream->wanted = INFINITY;
     if (opener->call.command)
         (void)snprintf(stream->command, sizeof(stream->command), "%s", opener->call.command);
     buffer_init(&stream->frontier, POSITION_MAX_BYTES);
@@ -150,7 +152,8 @@ static bool is_wanted_locked(struct stream *stream)
     if (stream->is_cautious || stream->pace_ms > SLOW_MS ||
         clock_now_ms(stream->source.clock) - stream->looked_ms > LOOKS_MS)
         return false;
-    return stream->is_eager || (stream->taken > 1 && ahead < AHEAD_FIRST + AHEAD_EACH * lately);
+    double most = MIN(AHEAD_FIRST + AHEAD_EACH * lately, stream->wanted - stream->taken);
+    return stream->is_eager || (stream->taken > 1 && ahead < most);
 }
 
 /* What the scan asks next; what is only guessed is not, where there is no room for guesses and
@@ -241,7 +244,8 @@ static void tell(struct stream *stream, const struct job *job, int r, struct ans
 static struct question question_of(const struct job *job, bool keys_suffice)
 {
     const struct stream *stream = job->stream;
-    int64_t oldest_ms = clock_now_ms(stream->source.clock) - stream->source.kept_ms / 2;
+    int64_t kept_ms = stream->is_eager ? stream->source.kept_ms : stream->source.kept_ms / 2;
+    int64_t oldest_ms = clock_now_ms(stream->source.clock) - kept_ms;
     struct question question = {.table = stream->table,
                                 .range = job->request.range,
                                 .since = stream->since,
@@ -433,6 +437,13 @@ int stream_next(struct stream *stream, struct caller *caller, bool may_wait, str
     }
     stop_waiting(stream);
     return r;
+}
+
+void stream_want(struct stream *stream, size_t pages)
+{
+    (void)pthread_mutex_lock(&stream->lock);
+    stream->wanted = stream->taken + (double)pages;
+    (void)pthread_mutex_unlock(&stream->lock);
 }
 
 int64_t stream_asked_ms(struct stream *stream)

@@ -27,7 +27,8 @@ struct stream_source { /* lives longer than its streams */
     struct worker_pool *workers;
     struct request_window *window;
     const struct clock *clock;
-    int64_t kept_ms;      /* so long an answer serves; one of half that age is not taken any more */
+    int64_t kept_ms;      /* so long an answer serves; one of half that age is not taken any more,
+                             where it may wait for its reader */
     size_t window_bytes;  /* that one may run ahead: alone all, a second one half, and so on */
     _Atomic size_t *live; /* how many streams there are: they share what may be read ahead */
     const _Atomic bool *is_closing; /* then nothing is sent any more, and what is in flight ends */
@@ -46,6 +47,8 @@ struct stream_options {
 int stream_open(const struct stream_source *source, const struct stream_options *options,
                 const struct caller *opener, struct stream **ret);
 void stream_unref(struct stream *stream); /* its reader goes; takes NULL */
+/* So many pages more will be taken, the reader thinks now: no others are read ahead of it. */
+void stream_want(struct stream *stream, size_t pages);
 /* How far the scan of one more stream may run ahead. */
 size_t stream_window_bytes(const struct stream_source *source);
 

@@ -241,6 +241,7 @@ static void tell(struct stream *stream, const struct job *job, int r, struct ans
     (void)pthread_mutex_unlock(&stream->lock);
 }
 
+/* What is taken at once does not grow older while it waits for its reader. */
 static struct question question_of(const struct job *job, bool keys_suffice)
 {
     const struct stream *stream = job->stream;

@@ -10,6 +10,7 @@
  * they are older than the usual ttl when they are used. */
 #define AHEAD_FIRST  2
 #define AHEAD_EACH   4
+#define WANTED_MORE  1.5 /* what a reader thinks is an estimate; guesses do not go beyond it */
 #define EPOCH_MS     ((int64_t)100)
 #define SLOW_MS      5000 /* that its reader was busy with a page: the next may be too old for it */
 #define LOOKS_MS     2000 /* so long a look holds */
@@ -142,24 +143,36 @@ static enum scan_state take_locked(struct stream *stream, struct scan_item *ret)
     return state;
 }
 
+static double ahead_locked(const struct stream *stream)
+{
+    return scan_waiting(stream->scan) + (double)stream->in_flight;
+}
+
+/* Pages that the reader thinks it will take. */
+static double wanted_locked(const struct stream *stream)
+{
+    return stream->wanted - stream->taken;
+}
+
 /* A reader that goes on reading is worth more, a slow one less: what was read long before it comes
  * is too old then; and one that does not look any more nothing. */
 static bool is_wanted_locked(struct stream *stream)
 {
     begin_epoch_locked(stream);
-    double ahead = scan_waiting(stream->scan) + (double)stream->in_flight;
     double lately = stream->taken_now + stream->taken_before;
     if (stream->is_cautious || stream->pace_ms > SLOW_MS ||
         clock_now_ms(stream->source.clock) - stream->looked_ms > LOOKS_MS)
         return false;
-    double most = MIN(AHEAD_FIRST + AHEAD_EACH * lately, stream->wanted - stream->taken);
-    return stream->is_eager || (stream->taken > 1 && ahead < most);
+    double most = MIN(AHEAD_FIRST + AHEAD_EACH * lately, WANTED_MORE * wanted_locked(stream));
+    return stream->is_eager || (stream->taken > 1 && ahead_locked(stream) < most);
 }
 
-/* What the scan asks next; what is only guessed is not, where there is no room for guesses and
- * something is in flight. */
+/* What the scan asks next; what is only guessed is not, where something is in flight, and there is
+ * no room for guesses or enough ahead. */
 static bool ask_locked(struct stream *stream, int room, struct scan_request *ret)
 {
+    if (ahead_locked(stream) >= wanted_locked(stream))
+        room = 0;
     if (!scan_ask(stream->scan, MAX(room, stream->in_flight == 0), ret))
         return false;
     if (ret->is_speculative && room == 0) {

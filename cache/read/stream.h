@@ -47,7 +47,8 @@ struct stream_options {
 int stream_open(const struct stream_source *source, const struct stream_options *options,
                 const struct caller *opener, struct stream **ret);
 void stream_unref(struct stream *stream); /* its reader goes; takes NULL */
-/* So many pages more will be taken, the reader thinks now: no others are read ahead of it. */
+/* So many pages more will be taken, the reader thinks now. That is no promise: half as many more
+ * may be ahead of it where nothing is guessed. */
 void stream_want(struct stream *stream, size_t pages);
 /* How far the scan of one more stream may run ahead. */
 size_t stream_window_bytes(const struct stream_source *source);

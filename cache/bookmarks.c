@@ -55,3 +55,16 @@ const struct bookmark *bookmarks_find(const struct bookmarks *bookmarks, uint64_
         found = &bookmarks->entries[i];
     return found;
 }
+
+const struct bookmark *bookmarks_find_position(const struct bookmarks *bookmarks,
+                                               struct bytes position)
+{
+    const struct bookmark *found = NULL;
+    for (size_t i = 0; i < bookmarks->n; i++) {
+        const struct bookmark *next = &bookmarks->entries[i];
+        if (bytes_compare(buffer_bytes(&next->position), position) > 0)
+            return found;
+        found = next;
+    }
+    return found;
+}

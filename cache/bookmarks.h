@@ -26,5 +26,8 @@ void bookmarks_clear(struct bookmarks *bookmarks); /* the listing begins anew */
 void bookmarks_add(struct bookmarks *bookmarks, uint64_t cookie, struct bytes position);
 /* the last at or before it; NULL: none */
 const struct bookmark *bookmarks_find(const struct bookmarks *bookmarks, uint64_t cookie);
+/* The same by position, of a listing whose positions ascend with its cookies. */
+const struct bookmark *bookmarks_find_position(const struct bookmarks *bookmarks,
+                                               struct bytes position);
 
 #endif

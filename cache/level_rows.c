@@ -52,7 +52,7 @@ static int open_stream(struct view *view, const struct caller *caller,
 
 struct dense {
     struct buffer last; /* position of the last row that was seen; empty: none was */
-    size_t partitions, bytes;
+    size_t partitions, pages, bytes;
     size_t rows; /* of the last partition */
 };
 
@@ -79,6 +79,7 @@ static void count_partitions(struct dense *dense, const struct run *run)
 static int count_page(struct dense *dense, const struct view *view, const struct run *run)
 {
     count_partitions(dense, run);
+    dense->pages++;
     dense->bytes += page_bytes(run->page);
     buffer_clear(&dense->last);
     int r = buffer_append(&dense->last, page_position(run->page, run->end - 1));
@@ -88,7 +89,13 @@ static int count_page(struct dense *dense, const struct view *view, const struct
                      dense->bytes < view_names_only_bytes(view);
 }
 
-/* 1: there are rows behind those that were seen; 0: not; or -errno. */
+/* Until more partitions than `fanout` are counted, if the next pages hold as many as those had. */
+static size_t pages_to_count(const struct dense *dense, const struct view *view)
+{
+    return ((size_t)view->fanout - dense->partitions) * dense->pages / dense->partitions + 1;
+}
+
+/* 1: there may be rows behind those that were seen; 0: not; or -errno. */
 static int read_pages(const struct view *view, struct caller *caller, struct stream *stream,
                       struct dense *dense)
 {
@@ -97,6 +104,8 @@ static int read_pages(const struct view *view, struct caller *caller, struct str
     while (goes_on > 0 && (r = stream_next(stream, caller, true, &item)) > 0) {
         goes_on = count_page(dense, view, &item.rows);
         run_finish(&item.rows);
+        if (goes_on > 0)
+            stream_want(stream, pages_to_count(dense, view));
     }
     return goes_on < 0 ? call_fail(&caller->call, goes_on, "out of memory") : r;
 }

@@ -215,31 +215,55 @@ static int window_turn(struct listing *listing, struct seen *seen)
     return position_behind_entry(listing, window->n - 1, &window->end);
 }
 
-/* More than this would drive out what was listed first, before it is opened. */
-static bool is_long(const struct listing *listing)
+/* How many entries its process has opened since they were listed, if it does so in their order; up
+ * to the last bookmark before. Who is ahead of the listing was there in another one. */
+static uint64_t count_opened(const struct listing *listing, const struct caller *caller)
 {
-    return listing->listed_bytes > view_names_only_bytes(listing->view);
+    const struct window *window = &listing->window;
+    const struct bookmark *bookmark = NULL;
+    _cleanup_(buffer_finish) struct buffer position;
+    buffer_init(&position, POSITION_MAX_BYTES);
+    if (process_history_reads_at(listing->view->history, caller->process, listing->table,
+                                 listing->directory.range, &position) &&
+        bytes_compare(buffer_bytes(&position), buffer_bytes(&window->end)) < 0)
+        bookmark = bookmarks_find_position(&listing->bookmarks, buffer_bytes(&position));
+    return bookmark ? MIN(bookmark->cookie, window->first + window->n) : 0;
+}
+
+/* Of what was listed and not opened yet, as if all entries were of one size. */
+static size_t unopened_bytes(const struct listing *listing, const struct caller *caller)
+{
+    uint64_t listed = listing->window.first + listing->window.n;
+    uint64_t unopened = listed - count_opened(listing, caller);
+    return listing->listed_bytes / MAX(listed, 1) * unopened;
+}
+
+/* More than this would drive out what was listed first, before it is opened. */
+static bool is_long(const struct listing *listing, const struct caller *caller)
+{
+    return unopened_bytes(listing, caller) > view_names_only_bytes(listing->view);
 }
 
 /* Pages hold several partitions: then rows tell their names in as many requests as keys would, and
  * what walks from here needs no more. */
-static bool is_dense(const struct listing *listing)
+static bool is_dense(const struct listing *listing, const struct caller *caller)
 {
-    return listing->top == TABLE_STORE_PAGE_ROWS && !is_long(listing);
+    return listing->top == TABLE_STORE_PAGE_ROWS && !is_long(listing, caller);
 }
 
-static enum prefetch_kind choose_prefetch(const struct listing *listing, bool names_suffice)
+static enum prefetch_kind choose_prefetch(const struct listing *listing,
+                                          const struct caller *caller, bool names_suffice)
 {
     switch (listing->directory.kind) {
     case DIRECTORY_TABLES:
         return PREFETCH_NONE;
     case DIRECTORY_AUTO:
     case DIRECTORY_FLAT:
-        return is_dense(listing) ? PREFETCH_ROWS : PREFETCH_PARTITIONS;
+        return is_dense(listing, caller) ? PREFETCH_ROWS : PREFETCH_PARTITIONS;
     case DIRECTORY_ENTITIES:
         break;
     }
-    return names_suffice && is_long(listing) ? PREFETCH_KEYS : PREFETCH_ROWS;
+    return names_suffice && is_long(listing, caller) ? PREFETCH_KEYS : PREFETCH_ROWS;
 }
 
 /* What follows the window. */
@@ -266,7 +290,7 @@ static int would_wait(const struct listing *listing, bool names_suffice)
 static int ask(struct listing *listing, struct caller *caller, bool names_suffice, struct seen *ret)
 {
     struct view *view = listing->view;
-    enum prefetch_kind kind = choose_prefetch(listing, names_suffice);
+    enum prefetch_kind kind = choose_prefetch(listing, caller, names_suffice);
     struct question question = next_question(listing, names_suffice);
     struct ahead ahead = {.top = listing->top, .keys_only = kind != PREFETCH_ROWS};
     _cleanup_(page_unrefp) struct page *page = NULL;

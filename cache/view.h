@@ -35,8 +35,8 @@ int view_init(struct view *view, struct table_store *store, const struct clock *
 void view_finish(
     struct view *view); /* nobody is inside; listings that are open send nothing more */
 
-size_t view_names_only_bytes(const struct view *view); /* a listing that has read so much goes on
-                                                          without texts */
+/* A listing goes on without texts once it has shown so much that was not opened since. */
+size_t view_names_only_bytes(const struct view *view);
 
 /* What the caller's question about a position (of a row, or where a directory begins) wants.
  * ret_is_served (or NULL): a listing of its process decides, not the ttl alone. */

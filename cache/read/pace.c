@@ -1,5 +1,13 @@
 #include "cache/read/pace.h"
 
+#include <math.h>
+
+#define AHEAD_FIRST 2
+#define AHEAD_EACH  4
+#define WANTED_MORE 1.5  /* what a reader thinks is an estimate */
+#define SLOW_MS     5000 /* that it was busy with a page */
+#define LOOKS_MS    2000 /* so long a look holds */
+
 struct pace_mark {
     STAILQ_ENTRY(pace_mark) link;
     double pages;
@@ -9,7 +17,7 @@ struct pace_mark {
 
 void pace_init(struct pace *pace)
 {
-    *pace = (struct pace){0};
+    *pace = (struct pace){.wanted = INFINITY};
     STAILQ_INIT(&pace->marks);
 }
 
@@ -49,15 +57,26 @@ static void mark(struct pace *pace, double pages, struct bytes end)
     pace->marked++;
 }
 
+void pace_look(struct pace *pace, int64_t now_ms)
+{
+    if (pace->took_ms != 0)
+        pace->busy_ms = now_ms - pace->took_ms;
+    pace->looked_ms = now_ms;
+    pace->took_ms = 0;
+}
+
 void pace_take(struct pace *pace, double pages, struct bytes end, int64_t now_ms)
 {
+    pace_look(pace, now_ms);
     begin_epoch(pace, now_ms);
+    pace->took_ms = now_ms;
+    pace->taken += pages;
     pace->now.taken += pages;
     if (end.size > 0 && pace->marked < PACE_MARKS_MAX)
         mark(pace, pages, end);
 }
 
-bool pace_come(struct pace *pace, struct bytes position, int64_t now_ms)
+void pace_come(struct pace *pace, struct bytes position, int64_t now_ms)
 {
     const struct pace_mark *first;
     size_t marked = pace->marked;
@@ -68,11 +87,38 @@ bool pace_come(struct pace *pace, struct bytes position, int64_t now_ms)
         pace->now.passed += passed->pages;
         free(passed);
     }
-    return pace->marked < marked;
+    if (pace->marked == marked)
+        return;
+    pace_look(pace, now_ms);
+    pace->took_ms = now_ms;
 }
 
-double pace_lately(struct pace *pace, int64_t now_ms)
+void pace_want(struct pace *pace, size_t pages)
+{
+    pace->wanted = pace->taken + (double)pages;
+}
+
+void pace_pause(struct pace *pace)
+{
+    pace->took_ms = 0;
+    pace->wanted = INFINITY;
+}
+
+bool pace_goes_on(const struct pace *pace, int64_t now_ms)
+{
+    return pace->busy_ms <= SLOW_MS && now_ms - pace->looked_ms <= LOOKS_MS;
+}
+
+double pace_wanted(const struct pace *pace)
+{
+    return pace->wanted - pace->taken;
+}
+
+double pace_most_ahead(struct pace *pace, int64_t now_ms)
 {
     begin_epoch(pace, now_ms);
-    return MAX(pace->now.taken + pace->before.taken, pace->now.passed + pace->before.passed);
+    double lately =
+        MAX(pace->now.taken + pace->before.taken, pace->now.passed + pace->before.passed);
+    double most = MIN(AHEAD_FIRST + AHEAD_EACH * lately, WANTED_MORE * pace_wanted(pace));
+    return pace->taken > 1 ? most : 0;
 }

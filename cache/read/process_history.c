@@ -536,6 +536,25 @@ struct reading process_history_ask(struct process_history *history, uint64_t pro
     return reading;
 }
 
+bool process_history_reads_at(struct process_history *history, uint64_t process, const char *table,
+                              struct range range, struct buffer *ret_position)
+{
+    const struct passage *found = NULL;
+    buffer_clear(ret_position);
+    (void)pthread_mutex_lock(&history->lock);
+    struct record *record = find_locked(history, process);
+    for (size_t i = 0; record && !found && i < PASSAGES; i++) {
+        const struct passage *passage = &record->passages[i];
+        const struct region *last = &passage->last;
+        if (passage->streak >= ORDERED_STREAK && region_is_set(last) &&
+            is_same_table(last->table, table) && range_holds(range, last->range.lo))
+            found = passage;
+    }
+    bool reads = found && buffer_append(ret_position, found->last.range.lo) == 0;
+    (void)pthread_mutex_unlock(&history->lock);
+    return reads;
+}
+
 static void note_miss(struct passage *passage, size_t rows, size_t bytes)
 {
     if (passage->missed_rows > 1 && passage->asks <= 1) /* for this: the range was for nothing */

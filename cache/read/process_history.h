@@ -76,6 +76,10 @@ struct reading { /* how a process reads a partition */
 /* The process asks for a row. Asking for the same again changes nothing. */
 struct reading process_history_ask(struct process_history *history, uint64_t process,
                                    const char *table, struct bytes position);
+/* Where in the range the process last asked for a row, if it does so in key order: into ret
+ * (cleared first). False: nowhere. */
+bool process_history_reads_at(struct process_history *history, uint64_t process, const char *table,
+                              struct range range, struct buffer *ret_position);
 /* That was a miss, and so much was read for it: a range of which nothing is asked for afterwards
  * was for nothing, and reading is taken as random again. */
 void process_history_missed(struct process_history *history, uint64_t process, const char *table,

@@ -5,14 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* So many pages are ahead of one who has taken more than one, and so many more for each that it
- * went through of late: less than a second's worth, or they are older than the usual ttl when they
- * are used. */
-#define AHEAD_FIRST  2
-#define AHEAD_EACH   4
-#define SLOW_MS      5000 /* that its reader was busy with a page: the next may be too old for it */
-#define LOOKS_MS     2000 /* so long a look holds */
-#define NEAR_FETCHES 3    /* a position that takes more is somebody else's way */
+#define NEAR_FETCHES 3 /* a position that takes more is somebody else's way */
 
 struct stream {
     struct stream_source source;
@@ -30,13 +23,9 @@ struct stream {
     size_t in_flight, answered; /* requests; answers, which are progress */
     size_t fetched;             /* answers that were not known already */
     size_t jobs;                /* that may send more */
-    double taken;               /* pages */
     struct pace pace;           /* of the reader */
     int64_t asked_ms;           /* of the oldest answer */
     bool is_awaited;            /* the reader has seen all answers, and waits */
-    int64_t looked_ms;          /* when the reader looked for the last time */
-    int64_t took_ms;            /* when it took an item and has not looked since; 0: it has */
-    int64_t busy_ms;            /* how long it was busy with the last one */
     bool is_paused;             /* until the reader looks again; then it is not live */
     bool is_cautious;           /* something failed ahead: nothing is read ahead now */
     struct failure failure;     /* of what the reader waits for; error 0: none */
@@ -129,14 +118,6 @@ static void resume_locked(struct stream *stream)
     atomic_fetch_add(stream->source.live, 1);
 }
 
-static void note_look_locked(struct stream *stream, int64_t now_ms)
-{
-    if (stream->took_ms != 0)
-        stream->busy_ms = now_ms - stream->took_ms;
-    stream->looked_ms = now_ms;
-    stream->took_ms = 0;
-}
-
 /* Of keys: empty. */
 static struct bytes end_of_rows(const struct scan_item *item)
 {
@@ -150,32 +131,33 @@ static enum scan_state take_locked(struct stream *stream, struct scan_item *ret)
     enum scan_state state = scan_take(stream->scan, ret);
     if (stream->is_paused)
         resume_locked(stream);
-    note_look_locked(stream, clock_now_ms(stream->source.clock));
-    if (state == SCAN_ITEM) {
-        stream->took_ms = stream->looked_ms;
-        stream->taken += ret->pages;
-        pace_take(&stream->pace, ret->pages, end_of_rows(ret), stream->looked_ms);
-    }
+    int64_t now_ms = clock_now_ms(stream->source.clock);
+    if (state == SCAN_ITEM)
+        pace_take(&stream->pace, ret->pages, end_of_rows(ret), now_ms);
+    else
+        pace_look(&stream->pace, now_ms);
     return state;
 }
 
-/* A reader that goes on reading is worth more, a slow one less: what was read long before it comes
- * is too old then; and one that does not look any more nothing. */
+static double ahead_locked(const struct stream *stream)
+{
+    return scan_waiting(stream->scan) + (double)stream->in_flight;
+}
+
 static bool is_wanted_locked(struct stream *stream)
 {
     int64_t now_ms = clock_now_ms(stream->source.clock);
-    double ahead = scan_waiting(stream->scan) + (double)stream->in_flight;
-    double lately = pace_lately(&stream->pace, now_ms);
-    if (stream->is_paused || stream->is_cautious || stream->busy_ms > SLOW_MS ||
-        now_ms - stream->looked_ms > LOOKS_MS)
+    if (stream->is_paused || stream->is_cautious || !pace_goes_on(&stream->pace, now_ms))
         return false;
-    return stream->is_eager || (stream->taken > 1 && ahead < AHEAD_FIRST + AHEAD_EACH * lately);
+    return stream->is_eager || ahead_locked(stream) < pace_most_ahead(&stream->pace, now_ms);
 }
 
-/* What the scan asks next; what is only guessed is not, where there is no room for guesses and
- * something is in flight. */
+/* What the scan asks next; what is only guessed is not, where something is in flight, and there is
+ * no room for guesses or enough ahead. */
 static bool ask_locked(struct stream *stream, int room, struct scan_request *ret)
 {
+    if (ahead_locked(stream) >= pace_wanted(&stream->pace))
+        room = 0;
     if (!scan_ask(stream->scan, MAX(room, stream->in_flight == 0), ret))
         return false;
     if (ret->is_speculative && room == 0) {
@@ -257,10 +239,12 @@ static void tell(struct stream *stream, const struct job *job, int r, struct ans
     (void)pthread_mutex_unlock(&stream->lock);
 }
 
+/* What is taken at once does not grow older while it waits for its reader. */
 static struct question question_of(const struct job *job, bool keys_suffice)
 {
     const struct stream *stream = job->stream;
-    int64_t oldest_ms = clock_now_ms(stream->source.clock) - stream->source.kept_ms / 2;
+    int64_t kept_ms = stream->is_eager ? stream->source.kept_ms : stream->source.kept_ms / 2;
+    int64_t oldest_ms = clock_now_ms(stream->source.clock) - kept_ms;
     struct question question = {.table = stream->table,
                                 .range = job->request.range,
                                 .since = stream->since,
@@ -484,6 +468,13 @@ int stream_next(struct stream *stream, struct caller *caller, bool may_wait, str
     return r;
 }
 
+void stream_want(struct stream *stream, size_t pages)
+{
+    (void)pthread_mutex_lock(&stream->lock);
+    pace_want(&stream->pace, pages);
+    (void)pthread_mutex_unlock(&stream->lock);
+}
+
 int64_t stream_asked_ms(struct stream *stream)
 {
     int64_t now_ms = clock_now_ms(stream->source.clock);
@@ -549,29 +540,16 @@ void stream_pause(struct stream *stream)
     if (!stream->is_paused)
         atomic_fetch_sub(stream->source.live, 1);
     stream->is_paused = true;
-    stream->took_ms = 0; /* it is not busy with it */
-    (void)pthread_mutex_unlock(&stream->lock);
-}
-
-/* Within what it took before, as who lists a directory first and then goes through it, each page
- * that it passes is a look, too. */
-static void come_to(struct stream *stream, struct bytes position)
-{
-    bool is_inside = is_behind(stream, position);
-    int64_t now_ms = clock_now_ms(stream->source.clock);
-    (void)pthread_mutex_lock(&stream->lock);
-    bool has_passed = pace_come(&stream->pace, position, now_ms);
-    if (is_inside && has_passed) {
-        note_look_locked(stream, now_ms);
-        stream->took_ms = now_ms;
-    }
+    pace_pause(&stream->pace);
     (void)pthread_mutex_unlock(&stream->lock);
 }
 
 void stream_follow(struct stream *stream, struct bytes position)
 {
     bool is_item = true;
-    come_to(stream, position);
+    (void)pthread_mutex_lock(&stream->lock);
+    pace_come(&stream->pace, position, clock_now_ms(stream->source.clock));
+    (void)pthread_mutex_unlock(&stream->lock);
     while (is_item && !is_behind(stream, position)) {
         struct scan_item item = {0};
         (void)pthread_mutex_lock(&stream->lock);

@@ -1,10 +1,9 @@
 #ifndef CACHE_READ_STREAM_H
 #define CACHE_READ_STREAM_H
 /* A scan that runs ahead of who reads: he takes its items in key order, or waits; workers send its
- * requests. They send as many as the request window allows and the reader seems to want: none ahead
- * of one who took a page, who may have wanted just that; then two pages, and four more for each
- * that it went through of late (cache/read/pace), while it looks for more. Pages of rows go into
- * the range cache as they arrive, and what is known there already is not asked.
+ * requests, as many as the request window allows and the reader seems to want (cache/read/pace).
+ * Pages of rows go into the range cache as they arrive, and what is known there already is not
+ * asked.
  *
  * A failure is told once everything before it was taken, and the next call goes on from there. One
  * far ahead, in a partition that is throttled, say, ends the reading ahead until the next answer,
@@ -30,7 +29,8 @@ struct stream_source { /* lives longer than its streams */
     struct worker_pool *workers;
     struct request_window *window;
     const struct clock *clock;
-    int64_t kept_ms;      /* so long an answer serves; one of half that age is not taken any more */
+    int64_t kept_ms;      /* so long an answer serves; one of half that age is not taken any more,
+                             where it may wait for its reader */
     size_t window_bytes;  /* that one may run ahead: alone all, a second one half, and so on */
     _Atomic size_t *live; /* how many streams run: they share what may be read ahead */
     const _Atomic bool *is_closing; /* then nothing is sent any more, and what is in flight ends */
@@ -49,6 +49,9 @@ struct stream_options {
 int stream_open(const struct stream_source *source, const struct stream_options *options,
                 const struct caller *opener, struct stream **ret);
 void stream_unref(struct stream *stream); /* its reader goes; takes NULL */
+/* So many pages more will be taken, the reader thinks now. That is no promise: half as many more
+ * may be ahead of it where nothing is guessed. */
+void stream_want(struct stream *stream, size_t pages);
 /* How far the scan of one more stream may run ahead. */
 size_t stream_window_bytes(const struct stream_source *source);
 

@@ -27,6 +27,22 @@ static void the_nearest_before_is_found(void **state)
     free(bookmarks);
 }
 
+static void the_nearest_position_before_is_found(void **state)
+{
+    (void)state;
+    struct bookmarks *bookmarks = malloc(sizeof(*bookmarks));
+    bookmarks_init(bookmarks, 1000);
+    assert_null(bookmarks_find_position(bookmarks, B("5")));
+    for (uint64_t cookie = 1000; cookie < 10000; cookie += 1000)
+        add(bookmarks, cookie);
+    assert_null(bookmarks_find_position(bookmarks, B("0999")));
+    assert_int_equal(bookmarks_find_position(bookmarks, B("1000"))->cookie, 1000);
+    assert_int_equal(bookmarks_find_position(bookmarks, B("2999"))->cookie, 2000);
+    assert_int_equal(bookmarks_find_position(bookmarks, B("9999"))->cookie, 9000);
+    bookmarks_finish(bookmarks);
+    free(bookmarks);
+}
+
 static void memory_does_not_grow_with_the_directory(void **state)
 {
     (void)state;
@@ -47,6 +63,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_nearest_before_is_found),
+        cmocka_unit_test(the_nearest_position_before_is_found),
         cmocka_unit_test(memory_does_not_grow_with_the_directory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -124,6 +124,25 @@ static void a_prefix_lists_what_starts_so(void **state)
     assert_level(keys, B("d"), B("e"), "");
 }
 
+/* Three partitions are on a page, and four are few enough: the second page tells that there are
+ * more, and what would be behind it is not asked for. */
+static void rows_are_read_until_there_are_many(void **state)
+{
+    (void)state;
+    for (int parallelism = 1; parallelism <= 8; parallelism *= 2) {
+        struct setup setup;
+        size_t rows = 0;
+        set_up_with(&setup, parallelism, &table);
+        viewing_add_many(&setup.viewing, 60, 400);
+        assert_names(&setup, "p000+ p001+ p002+ p003+ p004+ p005+ ");
+        size_t asked = viewing_asked(&setup.viewing);
+        for (size_t i = 0; i < asked; i++)
+            rows += !setup.viewing.memory->diary[i].keys_only;
+        assert_int_equal(rows, 2);
+        tear_down(&setup);
+    }
+}
+
 static void names_are_kept(void **state)
 {
     (void)state;
@@ -292,6 +311,7 @@ int main(void)
         cmocka_unit_test(few_partitions_are_listed_themselves),
         cmocka_unit_test(many_are_listed_by_what_they_share),
         cmocka_unit_test(a_prefix_lists_what_starts_so),
+        cmocka_unit_test(rows_are_read_until_there_are_many),
         cmocka_unit_test(names_are_kept),
         cmocka_unit_test(the_same_level_again_costs_nothing_within_ttl),
         cmocka_unit_test(begun_anew_it_sees_what_changed),

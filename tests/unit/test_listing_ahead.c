@@ -200,6 +200,52 @@ static void a_listing_that_is_long_goes_on_with_names(void **state)
     }
 }
 
+/* Lists so many entries, then opens those of them that were not opened yet, and so on, as fts does;
+ * how many requests were for names alone. */
+static size_t list_and_open(struct setup *setup, int rows, int at_once, size_t *ret_asked)
+{
+    struct listing *listing = open_listing(setup, ROWS_OF("p"));
+    size_t keys = 0;
+    for (int begin = 0; begin < rows; begin += at_once) {
+        struct listing_entry entry;
+        for (int i = begin; i < begin + at_once; i++)
+            assert_int_equal(next_entry(setup, listing, (uint64_t)i, true, &entry), 1);
+        for (int i = begin; i < begin + at_once; i++)
+            assert_row_found(setup, "p", i);
+    }
+    *ret_asked = gate_store_settle(setup->gate);
+    for (size_t i = 0; i < *ret_asked; i++)
+        keys += setup->memory->diary[i].keys_only;
+    listing_close(listing);
+    return keys;
+}
+
+/* What was opened needs no room any more: 20 MB are listed and opened through a cache of 8. Who
+ * lists them again has not opened what it lists then. */
+static void a_listing_whose_entries_are_opened_is_not_long(void **state)
+{
+    (void)state;
+    char etag[1000];
+    memset(etag, 'e', sizeof(etag));
+    etag[sizeof(etag) - 1] = '\0';
+    for (int slots = 1; slots <= 8; slots *= 2) {
+        struct setup setup;
+        size_t asked, keys = 0;
+        set_up(&setup,
+               (struct setup_options){.parallelism = slots, .cache_bytes = (size_t)8 << 20});
+        setup.process = 7;
+        add_rows_with(&setup, "p", 20000, etag);
+        assert_int_equal(list_and_open(&setup, 20000, 4000, &asked), 0);
+        assert_in_range(asked, 20, slots == 1 ? 20 : 23 + 20);
+        assert_int_equal(list(&setup, ROWS_OF("p"), true), 20000);
+        size_t again = gate_store_settle(setup.gate);
+        for (size_t k = asked; k < again; k++)
+            keys += setup.memory->diary[k].keys_only;
+        assert_in_range(keys, 8, again - asked);
+        tear_down(&setup);
+    }
+}
+
 /* A listing is left half-way, with requests under way. */
 static void who_closes_waits_for_nobody(void **state)
 {
@@ -230,6 +276,7 @@ int main(void)
         cmocka_unit_test(partitions_are_found_by_jumps),
         cmocka_unit_test(what_was_listed_is_listed_again_for_nothing),
         cmocka_unit_test(a_listing_that_is_long_goes_on_with_names),
+        cmocka_unit_test(a_listing_whose_entries_are_opened_is_not_long),
         cmocka_unit_test(who_closes_waits_for_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

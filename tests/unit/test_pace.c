@@ -3,6 +3,12 @@
 
 enum { NOW = 5000 };
 
+/* Pages of late, of a reader who has taken more than one. */
+static double lately(struct pace *pace, int64_t now_ms)
+{
+    return (pace_most_ahead(pace, now_ms) - 2) / 4;
+}
+
 static void take_three(struct pace *pace)
 {
     pace_init(pace);
@@ -16,12 +22,12 @@ static void what_was_taken_counts_for_two_stretches(void **state)
     (void)state;
     struct pace pace;
     take_three(&pace);
-    assert_true(pace_lately(&pace, NOW + PACE_EPOCH_MS - 1) == 3);
-    assert_true(pace_lately(&pace, NOW + PACE_EPOCH_MS) == 3);
+    assert_true(lately(&pace, NOW + PACE_EPOCH_MS - 1) == 3);
+    assert_true(lately(&pace, NOW + PACE_EPOCH_MS) == 3);
     pace_take(&pace, 0.5, (struct bytes){0}, NOW + PACE_EPOCH_MS);
-    assert_true(pace_lately(&pace, NOW + 2 * PACE_EPOCH_MS - 1) == 3.5);
-    assert_true(pace_lately(&pace, NOW + 2 * PACE_EPOCH_MS) == 0.5);
-    assert_true(pace_lately(&pace, NOW + 4 * PACE_EPOCH_MS) == 0);
+    assert_true(lately(&pace, NOW + 2 * PACE_EPOCH_MS - 1) == 3.5);
+    assert_true(lately(&pace, NOW + 2 * PACE_EPOCH_MS) == 0.5);
+    assert_true(lately(&pace, NOW + 4 * PACE_EPOCH_MS) == 0);
     pace_finish(&pace);
 }
 
@@ -31,15 +37,15 @@ static void so_does_what_is_passed_later(void **state)
     struct pace pace;
     int64_t later = NOW + 4 * PACE_EPOCH_MS;
     take_three(&pace);
-    assert_false(pace_come(&pace, B("b"), later)); /* its last row */
-    assert_true(pace_lately(&pace, later) == 0);
-    assert_true(pace_come(&pace, B("e"), later));
-    assert_false(pace_come(&pace, B("a"), later)); /* back again */
-    assert_true(pace_lately(&pace, later + PACE_EPOCH_MS) == 2);
-    assert_true(pace_come(&pace, B("g"), later + PACE_EPOCH_MS));
-    assert_true(pace_lately(&pace, later + PACE_EPOCH_MS) == 3);
-    assert_false(pace_come(&pace, B("z"), later + PACE_EPOCH_MS));
-    assert_true(pace_lately(&pace, later + 2 * PACE_EPOCH_MS) == 1);
+    pace_come(&pace, B("b"), later); /* its last row */
+    assert_true(lately(&pace, later) == 0);
+    pace_come(&pace, B("e"), later);
+    pace_come(&pace, B("a"), later); /* back again */
+    assert_true(lately(&pace, later + PACE_EPOCH_MS) == 2);
+    pace_come(&pace, B("g"), later + PACE_EPOCH_MS);
+    assert_true(lately(&pace, later + PACE_EPOCH_MS) == 3);
+    pace_come(&pace, B("z"), later + PACE_EPOCH_MS);
+    assert_true(lately(&pace, later + 2 * PACE_EPOCH_MS) == 1);
     pace_finish(&pace);
 }
 
@@ -49,8 +55,8 @@ static void a_page_counts_once(void **state)
     (void)state;
     struct pace pace;
     take_three(&pace);
-    assert_true(pace_come(&pace, B("z"), NOW));
-    assert_true(pace_lately(&pace, NOW) == 3);
+    pace_come(&pace, B("z"), NOW);
+    assert_true(lately(&pace, NOW) == 3);
     pace_finish(&pace);
 }
 
@@ -64,8 +70,54 @@ static void what_has_no_end_or_is_too_much_is_not_passed(void **state)
         pace_take(&pace, 1, (struct bytes){0}, NOW);
         pace_take(&pace, 1, B("b"), NOW);
     }
-    assert_true(pace_come(&pace, B("c"), later));
-    assert_true(pace_lately(&pace, later) == PACE_MARKS_MAX);
+    pace_come(&pace, B("c"), later);
+    assert_true(lately(&pace, later) == PACE_MARKS_MAX);
+    pace_finish(&pace);
+}
+
+static void who_took_one_page_may_have_wanted_just_that(void **state)
+{
+    (void)state;
+    struct pace pace;
+    pace_init(&pace);
+    assert_true(pace_most_ahead(&pace, NOW) == 0);
+    pace_take(&pace, 1, B("b"), NOW);
+    assert_true(pace_most_ahead(&pace, NOW) == 0);
+    pace_take(&pace, 1, B("d"), NOW);
+    assert_true(pace_most_ahead(&pace, NOW) == 2 + 4 * 2);
+    pace_finish(&pace);
+}
+
+static void what_it_wants_is_an_estimate(void **state)
+{
+    (void)state;
+    struct pace pace;
+    take_three(&pace);
+    pace_want(&pace, 4);
+    assert_true(pace_wanted(&pace) == 4);
+    assert_true(pace_most_ahead(&pace, NOW) == 6);
+    pace_take(&pace, 1, B("h"), NOW);
+    assert_true(pace_wanted(&pace) == 3);
+    pace_pause(&pace);
+    assert_true(pace_most_ahead(&pace, NOW) == 2 + 4 * 4);
+    pace_finish(&pace);
+}
+
+/* One that passes what it took before is as good as one that looks. */
+static void who_is_slow_or_has_left_does_not_go_on(void **state)
+{
+    (void)state;
+    struct pace pace;
+    take_three(&pace);
+    assert_true(pace_goes_on(&pace, NOW + 2000));
+    assert_false(pace_goes_on(&pace, NOW + 2001));
+    pace_come(&pace, B("c"), NOW + 4000);
+    assert_true(pace_goes_on(&pace, NOW + 6000));
+    pace_look(&pace, NOW + 9000); /* busy for 5 s */
+    assert_true(pace_goes_on(&pace, NOW + 9000));
+    pace_take(&pace, 1, B("h"), NOW + 9000);
+    pace_look(&pace, NOW + 14001);
+    assert_false(pace_goes_on(&pace, NOW + 14001));
     pace_finish(&pace);
 }
 
@@ -76,6 +128,9 @@ int main(void)
         cmocka_unit_test(so_does_what_is_passed_later),
         cmocka_unit_test(a_page_counts_once),
         cmocka_unit_test(what_has_no_end_or_is_too_much_is_not_passed),
+        cmocka_unit_test(who_took_one_page_may_have_wanted_just_that),
+        cmocka_unit_test(what_it_wants_is_an_estimate),
+        cmocka_unit_test(who_is_slow_or_has_left_does_not_go_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

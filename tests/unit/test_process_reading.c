@@ -210,6 +210,43 @@ static void a_miss_without_rows_tells_nothing_of_their_size(void **state)
     process_history_missed(history, 0, "t", B("p\0a"), 100, 100);
 }
 
+static bool reads_at(struct process_history *history, const char *table, struct range range,
+                     struct bytes expected)
+{
+    struct buffer position;
+    buffer_init(&position, 100);
+    bool reads = process_history_reads_at(history, GREP, table, range, &position);
+    assert_bytes(buffer_bytes(&position), reads ? expected : B(""));
+    buffer_finish(&position);
+    return reads;
+}
+
+static void where_it_reads_in_order_is_told(void **state)
+{
+    struct reader reader = new_reader(*state, "p");
+    const struct range partition = {B("p\0"), B("p\x01")};
+    assert_false(reads_at(*state, "t", partition, B("")));
+    (void)opens(&reader, 1);
+    (void)opens(&reader, 2);
+    assert_false(reads_at(*state, "t", partition, B(""))); /* two may be an accident */
+    (void)opens(&reader, 3);
+    assert_true(reads_at(*state, "t", partition,
+                         B("p\0"
+                           "000003")));
+    assert_true(reads_at(*state, "t", RANGE_ALL,
+                         B("p\0"
+                           "000003")));
+    assert_false(reads_at(*state, "t",
+                          (struct range){B("p\0"
+                                           "000004"),
+                                         B("p\x01")},
+                          B("")));
+    assert_false(reads_at(*state, "u", partition, B("")));
+    assert_false(reads_at(*state, "t", (struct range){B("q\0"), B("q\x01")}, B("")));
+    (void)opens(&reader, 2);
+    assert_false(reads_at(*state, "t", partition, B("")));
+}
+
 static void process_0_reads_at_random(void **state)
 {
     struct process_history *history = *state;
@@ -237,6 +274,7 @@ int main(void)
         TEST(four_partitions_are_remembered),
         TEST(large_entities_are_bounded_in_bytes),
         TEST(a_miss_without_rows_tells_nothing_of_their_size),
+        TEST(where_it_reads_in_order_is_told),
         TEST(process_0_reads_at_random),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -90,6 +90,45 @@ static void rows_that_are_known_tell_names(void **state)
     streaming_tear_down(&streaming);
 }
 
+/* The names of all partitions, told by rows that are as old as `since` allows. */
+static void assert_old_names(struct streaming *streaming, bool is_eager)
+{
+    struct scan_limits limits = {.page_rows = TABLE_STORE_PAGE_ROWS, .keys_only = true};
+    struct caller opener = fetching_caller(&streaming->fetching);
+    struct stream_options options = {
+        .table = "t", .since = stamp_since(0), .is_of_keys = true, .is_eager = is_eager};
+    struct stream *stream;
+    assert_int_equal(scan_partitions_create(RANGE_ALL, &limits, &options.scan), 0);
+    assert_int_equal(stream_open(&streaming->source, &options, &opener, &stream), 0);
+    assert_names(streaming, stream, five);
+}
+
+/* Whose names are all wanted at once does not let them grow older. */
+static void what_is_wanted_at_once_may_be_old(void **state)
+{
+    (void)state;
+    struct streaming streaming;
+    streaming_set_up(&streaming, 4, (struct fetching_options){0});
+    streaming_add(&streaming, 5, 700);
+    struct stream *stream = streaming_open_rows(&streaming);
+    assert_int_equal(take_all_rows(&streaming, stream), 3500);
+    stream_unref(stream);
+    size_t asked = streaming_settle(&streaming);
+    streaming.fetching.now_ms += STREAM_KEPT_MS / 2;
+    assert_old_names(&streaming, false);
+    assert_int_equal(streaming_settle(&streaming), asked);
+    streaming.fetching.now_ms += STREAM_KEPT_MS / 2;
+    assert_old_names(&streaming, true);
+    assert_int_equal(streaming_settle(&streaming), asked);
+    assert_old_names(&streaming, false);
+    assert_true(streaming_settle(&streaming) > asked);
+    asked = streaming_settle(&streaming);
+    streaming.fetching.now_ms += STREAM_KEPT_MS + 1;
+    assert_old_names(&streaming, true);
+    assert_true(streaming_settle(&streaming) > asked);
+    streaming_tear_down(&streaming);
+}
+
 static int fail_third(struct memory_store *self, size_t number, struct call *call)
 {
     (void)self;
@@ -365,6 +404,7 @@ int main(void)
         cmocka_unit_test(known_names_cost_no_request),
         cmocka_unit_test(known_prefixes_cost_no_request),
         cmocka_unit_test(rows_that_are_known_tell_names),
+        cmocka_unit_test(what_is_wanted_at_once_may_be_old),
         cmocka_unit_test(a_failure_comes_in_its_place),
         cmocka_unit_test(with_many_failures_nothing_is_lost),
         cmocka_unit_test(each_call_tells_a_failure_that_lasts),

@@ -53,6 +53,29 @@ static void a_slow_reader_gets_little_ahead(void **state)
     streaming_tear_down(&streaming);
 }
 
+static void who_wants_few_pages_gets_no_others(void **state)
+{
+    (void)state;
+    for (int parallelism = 1; parallelism <= 8; parallelism++) {
+        struct streaming streaming;
+        streaming_set_up(&streaming, parallelism, (struct fetching_options){0});
+        fetching_add_rows(&streaming.fetching, "p", 50000);
+        struct stream *stream = streaming_open_rows(&streaming);
+        take(&streaming, stream);
+        stream_want(stream, 2);
+        take(&streaming, stream);
+        assert_int_equal(streaming_settle(&streaming), 4); /* one is wanted, one more is certain */
+        stream_want(stream, 0);
+        take(&streaming, stream);
+        assert_int_equal(streaming_settle(&streaming), 4);
+        stream_want(stream, 5);
+        take(&streaming, stream);
+        assert_true(streaming_settle(&streaming) >= 8);
+        stream_unref(stream);
+        streaming_tear_down(&streaming);
+    }
+}
+
 /* What came long before it is taken would be too old. */
 static void a_very_slow_reader_gets_nothing_ahead(void **state)
 {
@@ -351,6 +374,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_reader_that_takes_nothing_gets_little_ahead),
         cmocka_unit_test(a_slow_reader_gets_little_ahead),
+        cmocka_unit_test(who_wants_few_pages_gets_no_others),
         cmocka_unit_test(a_very_slow_reader_gets_nothing_ahead),
         cmocka_unit_test(a_very_slow_service_is_read_ahead),
         cmocka_unit_test(what_fails_ahead_is_told_in_its_place),

@@ -8,8 +8,7 @@ void entry_attributes(const struct file_system *fs, const struct inode *inode, s
         attributes_of_directory(&fs->attributes, inode->number, ret);
         return;
     case PLACE_ENTITY:
-        attributes_of_file(&fs->attributes, inode->number, inode->version.size,
-                           inode->version.timestamp, ret);
+        attributes_of_file(&fs->attributes, inode->number, inode->size, inode->timestamp, ret);
         return;
     case PLACE_CONTROL_FILE: /* made when it is opened: no size before, the time is now */
         attributes_of_file(&fs->attributes, inode->number, 0, clock_utc_100ns(fs->clock), ret);

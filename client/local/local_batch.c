@@ -1,5 +1,5 @@
 #include "client/local/local_batch.h"
-#include "client/local/local_etag.h"
+#include "client/text/timestamp_etag.h"
 #include "client/local/local_failure.h"
 #include "client/local/local_text.h"
 #include "client/text/entity_check.h"
@@ -55,7 +55,7 @@ static int check_write(const struct write *write, struct call *call)
 {
     int64_t timestamp;
     if (write->if_match.size > 0 && !is_any(write->if_match) &&
-        !local_etag_parse(write->if_match, &timestamp))
+        !timestamp_etag_parse(write->if_match, &timestamp))
         return local_refuse(call, REFUSED_ETAG);
     return write->kind == WRITE_DELETE ? 0 : check_entity(write->position, write->text, call);
 }
@@ -64,7 +64,7 @@ static int check_condition(const struct write *write, int64_t timestamp, struct 
 {
     int64_t wanted;
     if (write->if_match.size == 0 || is_any(write->if_match) ||
-        (local_etag_parse(write->if_match, &wanted) && wanted == timestamp))
+        (timestamp_etag_parse(write->if_match, &wanted) && wanted == timestamp))
         return 0;
     return local_refuse(call, REFUSED_CONDITION);
 }
@@ -86,7 +86,7 @@ static int put(const struct step *step, enum local_statement which, struct bytes
     if (r < 0)
         return r;
     *step->result = (struct write_result){.timestamp = timestamp};
-    local_etag_write(timestamp, step->result->etag);
+    timestamp_etag_write(timestamp, step->result->etag);
     return 0;
 }
 

@@ -1,6 +1,6 @@
 #include "client/local/local_query.h"
 #include "client/filter.h"
-#include "client/local/local_etag.h"
+#include "client/text/timestamp_etag.h"
 #include "client/local/local_failure.h"
 #include "client/text/entity_select.h"
 
@@ -73,7 +73,7 @@ static int read_row(struct local_connection *connection, sqlite3_stmt *statement
         return 0;
     struct row row = {.position = local_column_bytes(statement, POSITION),
                       .timestamp = sqlite3_column_int64(statement, TIMESTAMP)};
-    if (!position_has_row(row.position) || !local_timestamp_is_one(row.timestamp))
+    if (!position_has_row(row.position) || !timestamp_is_valid(row.timestamp))
         return local_connection_fail_damaged(connection);
     *ret = row;
     return 1;
@@ -92,9 +92,9 @@ static int read_text(struct local_connection *connection, sqlite3_stmt *statemen
 static int end_row(struct local_connection *connection, struct page_builder *builder,
                    const struct row *row)
 {
-    char etag[LOCAL_ETAG_SIZE + 1];
-    local_etag_write(row->timestamp, etag);
-    int r = page_builder_end_row(builder, row->position, (struct bytes){etag, LOCAL_ETAG_SIZE},
+    char etag[TIMESTAMP_ETAG_SIZE + 1];
+    timestamp_etag_write(row->timestamp, etag);
+    int r = page_builder_end_row(builder, row->position, (struct bytes){etag, TIMESTAMP_ETAG_SIZE},
                                  row->timestamp);
     return r < 0 ? call_fail(local_connection_call(connection), r, "the page could not be kept")
                  : 0;

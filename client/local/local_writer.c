@@ -1,5 +1,5 @@
 #include "client/local/local_writer.h"
-#include "client/local/local_etag.h"
+#include "client/text/timestamp_etag.h"
 #include "client/local/local_failure.h"
 #include "client/local/monitor.h"
 
@@ -31,7 +31,7 @@ int local_transaction_stamp(struct local_transaction *transaction, int64_t *ret)
 {
     int64_t now = clock_utc_100ns(transaction->clock);
     int64_t timestamp = MAX(now, transaction->timestamp + 1);
-    if (!local_timestamp_is_one(timestamp))
+    if (!timestamp_is_valid(timestamp))
         return call_fail(local_connection_call(transaction->connection), -EOVERFLOW,
                          "no Timestamp is left: the clock is, or was, in year 10000");
     *ret = transaction->timestamp = timestamp;
@@ -46,7 +46,7 @@ static int read_last_timestamp(struct local_connection *connection, int64_t *ret
     if (r < 0)
         return r;
     int64_t timestamp = r == 1 ? sqlite3_column_int64(statement, 0) : -1;
-    if (timestamp != 0 && !local_timestamp_is_one(timestamp))
+    if (timestamp != 0 && !timestamp_is_valid(timestamp))
         return local_connection_fail_damaged(connection);
     *ret = timestamp;
     return 0;

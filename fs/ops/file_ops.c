@@ -43,7 +43,7 @@ static int find_text(struct request *request, const struct inode *inode, struct 
     if (r < 0)
         return r;
     struct version version = version_of_entity(&stored);
-    if (!version_equal(&version, &inode->version))
+    if (!inode_is_version(inode, &version))
         return open_outdated(request, inode, ret);
     *ret = stored;
     stored.page = NULL;

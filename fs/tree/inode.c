@@ -1,29 +1,51 @@
 #include "fs/tree/inode.h"
+#include "client/text/timestamp_etag.h"
 
 #include <bsd/sys/tree.h>
 #include <pthread.h>
 
+struct open_text {
+    size_t count; /* handles */
+    struct entity entity;
+};
+
 struct node {
-    struct inode inode; /* the face; name and ETag are views into this block */
+    struct inode inode; /* the face */
+    uint16_t name_size, etag_size;
+    bool is_regular_etag; /* made of the Timestamp, and not kept */
     /* guarded by the table's lock */
     uint64_t lookups;
-    size_t open_count;
-    struct entity open_text; /* while open_count > 0 */
+    struct open_text *open; /* NULL: it is not */
     RB_ENTRY(node) by_id, by_name;
     char text[]; /* name, ETag */
 };
+
+static struct bytes name_of(const struct node *node)
+{
+    return (struct bytes){node->text, node->name_size};
+}
+
+static struct bytes etag_of(const struct node *node)
+{
+    return (struct bytes){node->text + node->name_size, node->etag_size};
+}
 
 static int compare_ids(const struct node *a, const struct node *b)
 {
     return (a->inode.id > b->inode.id) - (a->inode.id < b->inode.id);
 }
 
+static int compare_name(uint64_t parent, struct bytes name, const struct node *node)
+{
+    if (parent != node->inode.parent)
+        return parent < node->inode.parent ? -1 : 1;
+    return bytes_compare(name, name_of(node));
+}
+
 /* the versions of a name stand together, the youngest first */
 static int compare_names(const struct node *a, const struct node *b)
 {
-    if (a->inode.parent != b->inode.parent)
-        return a->inode.parent < b->inode.parent ? -1 : 1;
-    int order = bytes_compare(a->inode.name, b->inode.name);
+    int order = compare_name(a->inode.parent, name_of(a), b);
     return order != 0 ? order : compare_ids(b, a);
 }
 
@@ -41,27 +63,58 @@ struct inode_table {
     uint64_t last_id;
 };
 
+static bool is_regular(const struct version *version)
+{
+    return timestamp_etag_is_of(version->etag, version->timestamp);
+}
+
+static void append(char *text, struct bytes bytes)
+{
+    if (bytes.size > 0)
+        memcpy(text, bytes.data, bytes.size);
+}
+
 static struct node *node_create(uint64_t parent, struct bytes name, const struct version *version)
 {
-    struct node *node = calloc(1, sizeof(*node) + name.size + version->etag.size);
+    bool is_regular_etag = is_regular(version);
+    size_t etag_size = is_regular_etag ? 0 : version->etag.size;
+    if (name.size > UINT16_MAX || etag_size > UINT16_MAX) /* no service answers such */
+        return NULL;
+    struct node *node = calloc(1, sizeof(*node) + name.size + etag_size);
     if (!node)
         return NULL;
-    if (name.size > 0)
-        memcpy(node->text, name.data, name.size);
-    if (version->etag.size > 0)
-        memcpy(node->text + name.size, version->etag.data, version->etag.size);
     node->inode.parent = parent;
-    node->inode.name = (struct bytes){node->text, name.size};
-    node->inode.version = *version;
-    node->inode.version.etag.data = node->text + name.size;
+    node->inode.size = version->size;
+    node->inode.timestamp = version->timestamp;
+    node->is_regular_etag = is_regular_etag;
+    node->name_size = (uint16_t)name.size;
+    node->etag_size = (uint16_t)etag_size;
+    append(node->text, name);
+    append(node->text + name.size, bytes_first(version->etag, etag_size));
     return node;
+}
+
+static void open_text_destroy(struct open_text *open)
+{
+    if (!open)
+        return;
+    entity_finish(&open->entity);
+    free(open);
 }
 
 static void node_destroy(struct node *node)
 {
     place_finish(&node->inode.place);
-    entity_finish(&node->open_text);
+    open_text_destroy(node->open);
     free(node);
+}
+
+bool inode_is_version(const struct inode *inode, const struct version *version)
+{
+    const struct node *node = (const struct node *)inode;
+    if (inode->timestamp != version->timestamp || inode->size != version->size)
+        return false;
+    return node->is_regular_etag ? is_regular(version) : bytes_equal(etag_of(node), version->etag);
 }
 
 static struct node *find_id_locked(struct inode_table *table, uint64_t id)
@@ -73,10 +126,13 @@ static struct node *find_id_locked(struct inode_table *table, uint64_t id)
 /* The youngest version of the name that the kernel knows. */
 static struct node *find_name_locked(struct inode_table *table, uint64_t parent, struct bytes name)
 {
-    struct node probe = {.inode = {.id = UINT64_MAX, .parent = parent, .name = name}};
-    struct node *node = RB_NFIND(name_tree, &table->names, &probe);
-    bool is_found = node && node->inode.parent == parent && bytes_equal(node->inode.name, name);
-    return is_found ? node : NULL;
+    struct node *found = NULL, *node = RB_ROOT(&table->names);
+    while (node) {
+        int order = compare_name(parent, name, node);
+        found = order == 0 ? node : found;
+        node = order <= 0 ? RB_LEFT(node, by_name) : RB_RIGHT(node, by_name);
+    }
+    return found;
 }
 
 static void add_locked(struct inode_table *table, struct node *node)
@@ -135,17 +191,13 @@ struct version version_of_entity(const struct entity *entity)
                             .timestamp = page_timestamp(entity->page, entity->row)};
 }
 
-bool version_equal(const struct version *a, const struct version *b)
+/* Puts `made` in the place of the node that has its name, unless that one is of the same version:
+ * then that one. */
+static struct node *enter_locked(struct inode_table *table, struct bytes name,
+                                 const struct version *version, struct node *made)
 {
-    return bytes_equal(a->etag, b->etag) && a->timestamp == b->timestamp && a->size == b->size;
-}
-
-/* Puts `made` in the place of the node that has its name, unless that one is the same version: then
- * that one. */
-static struct node *enter_locked(struct inode_table *table, struct node *made)
-{
-    struct node *known = find_name_locked(table, made->inode.parent, made->inode.name);
-    if (known && version_equal(&known->inode.version, &made->inode.version))
+    struct node *known = find_name_locked(table, made->inode.parent, name);
+    if (known && inode_is_version(&known->inode, version))
         return known;
     if (known)
         made->inode.number = known->inode.number;
@@ -165,7 +217,7 @@ const struct inode *inode_table_enter(struct inode_table *table, uint64_t parent
     *place = (struct place){0};
 
     (void)pthread_mutex_lock(&table->lock);
-    struct node *node = enter_locked(table, made);
+    struct node *node = enter_locked(table, name, version, made);
     node->lookups++;
     (void)pthread_mutex_unlock(&table->lock);
 
@@ -215,35 +267,41 @@ size_t inode_table_count(struct inode_table *table)
     return count;
 }
 
+static void open_locked(struct node *node, const struct entity *entity)
+{
+    if (!node->open)
+        node->open = calloc(1, sizeof(*node->open));
+    if (node->open && node->open->count++ == 0)
+        node->open->entity = (struct entity){page_ref(entity->page), entity->row};
+}
+
 void inode_table_opened(struct inode_table *table, uint64_t id, const struct entity *entity)
 {
     (void)pthread_mutex_lock(&table->lock);
     struct node *node = find_id_locked(table, id);
-    if (node && node->open_count++ == 0)
-        node->open_text = (struct entity){page_ref(entity->page), entity->row};
+    if (node)
+        open_locked(node, entity);
     (void)pthread_mutex_unlock(&table->lock);
 }
 
 void inode_table_closed(struct inode_table *table, uint64_t id)
 {
-    struct entity text = {0};
+    struct open_text *last = NULL;
     (void)pthread_mutex_lock(&table->lock);
     struct node *node = find_id_locked(table, id);
-    if (node && node->open_count > 0 && --node->open_count == 0) {
-        text = node->open_text;
-        node->open_text = (struct entity){0};
-    }
+    if (node && node->open && --node->open->count == 0)
+        last = TAKE_PTR(node->open);
     (void)pthread_mutex_unlock(&table->lock);
-    entity_finish(&text);
+    open_text_destroy(last);
 }
 
 bool inode_table_open_text(struct inode_table *table, uint64_t id, struct entity *ret)
 {
     (void)pthread_mutex_lock(&table->lock);
     struct node *node = find_id_locked(table, id);
-    bool is_open = node && node->open_count > 0;
-    if (is_open)
-        *ret = (struct entity){page_ref(node->open_text.page), node->open_text.row};
+    const struct open_text *open = node ? node->open : NULL;
+    if (open)
+        *ret = (struct entity){page_ref(open->entity.page), open->entity.row};
     (void)pthread_mutex_unlock(&table->lock);
-    return is_open;
+    return open;
 }

@@ -20,15 +20,17 @@ struct version { /* of an entity; of anything else: all zero */
 };
 
 struct version version_of_entity(const struct entity *entity); /* a view into its page */
-bool version_equal(const struct version *a, const struct version *b);
 
+/* There may be millions of them: what is rarely asked for is found by a function. */
 struct inode {
     uint64_t id, number; /* node id, st_ino */
     uint64_t parent;     /* node id */
     struct place place;
-    struct version version;
-    struct bytes name;
+    uint64_t size; /* of its version, as the timestamp */
+    int64_t timestamp;
 };
+
+bool inode_is_version(const struct inode *inode, const struct version *version);
 
 struct inode_table;
 /* takes the root's place on success */
@@ -48,7 +50,7 @@ uint64_t inode_table_number(struct inode_table *table, uint64_t parent, struct b
 size_t inode_table_count(struct inode_table *table);
 
 /* While a node's text is open somewhere, an open of the node can be answered with it even when the
- * service has a newer one. The entity is of the node's version. */
+ * service has a newer one. The entity is of the node's version. Without memory it is not kept. */
 void inode_table_opened(struct inode_table *table, uint64_t id, const struct entity *entity);
 void inode_table_closed(struct inode_table *table, uint64_t id);
 /* the caller's to finish */

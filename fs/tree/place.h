@@ -18,10 +18,10 @@ enum control_file { CONTROL_STATS, CONTROL_ERRORS, CONTROL_VERSION, CONTROL_CONF
 extern const char *const control_file_names[CONTROL_FILES];
 
 struct place {
-    enum place_kind kind;
-    enum directory_kind directory_kind;
-    enum directory_kind layout; /* of the account: what its tables are */
-    enum control_file control_file;
+    enum place_kind kind : 8;
+    enum directory_kind directory_kind : 8;
+    enum directory_kind layout : 8; /* of the account: what its tables are */
+    enum control_file control_file : 8;
     bool is_root;
     bool is_given; /* there wherever its parent is, so nobody is asked */
     bool is_cut;   /* not settled: a long key that starts like this; place_of_key settles it */

@@ -1,4 +1,4 @@
-#include "client/local/local_etag.h"
+#include "client/text/timestamp_etag.h"
 #include "tests/unit/local_account.h"
 
 static void every_kind_of_write_does_what_it_says(void **state)
@@ -83,14 +83,14 @@ static void etags_are_times_and_back(void **state)
         {1, "W/\"datetime'1970-01-01T00%3A00%3A00.0000001Z'\""},
         {INT64_C(9517823990000000) + 9999999, "W/\"datetime'2000-02-28T23%3A59%3A59.9999999Z'\""},
         {INT64_C(17091648000000000), "W/\"datetime'2024-02-29T00%3A00%3A00.0000000Z'\""},
-        {LOCAL_TIMESTAMP_MAX, "W/\"datetime'9999-12-31T23%3A59%3A59.9999999Z'\""},
+        {TIMESTAMP_MAX, "W/\"datetime'9999-12-31T23%3A59%3A59.9999999Z'\""},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        char etag[LOCAL_ETAG_SIZE + 1];
+        char etag[TIMESTAMP_ETAG_SIZE + 1];
         int64_t timestamp;
-        local_etag_write(cases[i].timestamp, etag);
+        timestamp_etag_write(cases[i].timestamp, etag);
         assert_string_equal(etag, cases[i].etag);
-        assert_true(local_etag_parse(bytes_of(etag), &timestamp));
+        assert_true(timestamp_etag_parse(bytes_of(etag), &timestamp));
         assert_int_equal(timestamp, cases[i].timestamp);
     }
 }

@@ -32,7 +32,7 @@ static void threads_of_one_process_are_served_by_one_walk(void **state)
     gate_store_let(setup.streaming.fetching.store, GATE_OPEN);
     for (size_t i = 0; i < ARRAY_SIZE(askers); i++) {
         assert_int_equal(pthread_join(askers[i].thread, NULL), 0);
-        assert_int_equal(askers[i].r, 1);
+        assert_in_range(askers[i].r, 0, 1); /* 0: it came when that was in the cache */
     }
     assert_int_equal(streaming_settle(&setup.streaming), 1); /* for all of them */
     assert_int_equal(reach(&setup, FIND, partition(3)), 1);

@@ -1,4 +1,4 @@
-#include "client/local/local_etag.h"
+#include "client/text/timestamp_etag.h"
 #include "client/text/edm_value.h"
 
 #include <ctype.h>
@@ -6,7 +6,7 @@
 #define TICKS_A_SECOND 10000000
 
 static const char form[] = "W/\"datetime'0000-00-00T00%3A00%3A00.0000000Z'\"";
-_Static_assert(sizeof(form) - 1 == LOCAL_ETAG_SIZE, "a digit for each 0 of the form");
+_Static_assert(sizeof(form) - 1 == TIMESTAMP_ETAG_SIZE, "a digit for each 0 of the form");
 
 enum { /* where in the form */
        YEAR = 12,
@@ -26,7 +26,7 @@ static void write_digits(char *ret, int n, int64_t number)
     }
 }
 
-void local_etag_write(int64_t timestamp, char ret[LOCAL_ETAG_SIZE + 1])
+void timestamp_etag_write(int64_t timestamp, char ret[TIMESTAMP_ETAG_SIZE + 1])
 {
     time_t seconds = (time_t)(timestamp / TICKS_A_SECOND);
     struct tm time = {0};
@@ -43,7 +43,7 @@ void local_etag_write(int64_t timestamp, char ret[LOCAL_ETAG_SIZE + 1])
 
 static bool has_form(struct bytes etag)
 {
-    if (etag.size != LOCAL_ETAG_SIZE)
+    if (etag.size != TIMESTAMP_ETAG_SIZE)
         return false;
     for (size_t i = 0; i < etag.size; i++) {
         bool fits =
@@ -54,7 +54,7 @@ static bool has_form(struct bytes etag)
     return true;
 }
 
-bool local_etag_parse(struct bytes etag, int64_t *ret_timestamp)
+bool timestamp_etag_parse(struct bytes etag, int64_t *ret_timestamp)
 {
     if (!has_form(etag))
         return false;
@@ -62,4 +62,13 @@ bool local_etag_parse(struct bytes etag, int64_t *ret_timestamp)
     (void)snprintf(time, sizeof(time), "%.13s:%.2s:%.11s", etag.data + YEAR, etag.data + MINUTE,
                    etag.data + SECOND);
     return edm_datetime_parse(bytes_of(time), ret_timestamp);
+}
+
+bool timestamp_etag_is_of(struct bytes etag, int64_t timestamp)
+{
+    char written[TIMESTAMP_ETAG_SIZE + 1];
+    if (etag.size != TIMESTAMP_ETAG_SIZE || !timestamp_is_valid(timestamp))
+        return false;
+    timestamp_etag_write(timestamp, written);
+    return bytes_equal(etag, bytes_of(written));
 }

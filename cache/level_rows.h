@@ -6,10 +6,11 @@
 #include "cache/view.h"
 
 /* What is missed of the question's range. For one who walks here, a quarter of the cache: it visits
- * what is below next. For others where nothing of it is known, while each page crosses a border of
- * partitions, and there are at most `fanout`: to jump from key to key would take as many requests.
- * What ran ahead of that is left to the process's walk, if it comes to one. 0 or -errno with the
- * reason in caller->call. */
+ * what is below next. For others where nothing of it is known, until it counts more partitions than
+ * `fanout`, or one of as many rows as a page may have: to jump from key to key would take as many
+ * requests, where pages are not short (those of large rows are: then three quarters of the cache
+ * are the limit). What ran ahead of that is left to the process's walk, if it comes to one. 0 or
+ * -errno with the reason in caller->call. */
 int level_rows_read(struct view *view, struct caller *caller, const struct question *question);
 
 #endif

@@ -29,10 +29,15 @@ static struct pace_mark *remove_first(struct pace *pace)
     return mark;
 }
 
-void pace_finish(struct pace *pace)
+static void forget_marks(struct pace *pace)
 {
     while (!STAILQ_EMPTY(&pace->marks))
         free(remove_first(pace));
+}
+
+void pace_finish(struct pace *pace)
+{
+    forget_marks(pace);
 }
 
 static void begin_epoch(struct pace *pace, int64_t now_ms)
@@ -100,7 +105,8 @@ void pace_want(struct pace *pace, size_t pages)
 
 void pace_pause(struct pace *pace)
 {
-    pace->took_ms = 0;
+    forget_marks(pace);
+    pace->took_ms = pace->busy_ms = 0;
     pace->wanted = INFINITY;
 }
 

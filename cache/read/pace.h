@@ -39,7 +39,8 @@ void pace_come(struct pace *pace, struct bytes position, int64_t now_ms);
 /* So many pages more will be taken, the reader thinks now. That is no promise: half as many more
  * may be ahead of it. */
 void pace_want(struct pace *pace, size_t pages);
-/* It may not come back; if it does, it is busy with nothing and wants what it wants. */
+/* It may not come back; if it does, it is busy with nothing and wants what it wants. What it took
+ * is not passed later: all of it would be at once, and a lone look would bring as much ahead. */
 void pace_pause(struct pace *pace);
 
 /* False: it is so slow that the next page may be too old for it, or has not looked for long. */

@@ -81,6 +81,13 @@ static inline size_t streaming_settle(struct streaming *streaming)
     return gate_store_settle(streaming->fetching.store);
 }
 
+/* The same where so many are sure to come, however late their threads get to run. */
+static inline size_t streaming_settle_with(struct streaming *streaming, size_t n)
+{
+    streaming_await_asked(streaming, n);
+    return streaming_settle(streaming);
+}
+
 /* `partitions` named p0000, p0001 and on, with `rows` rows each. */
 static inline void streaming_add(struct streaming *streaming, int partitions, int rows)
 {

@@ -121,6 +121,26 @@ static void who_is_slow_or_has_left_does_not_go_on(void **state)
     pace_finish(&pace);
 }
 
+/* Who comes back went through it meanwhile, slower than that; how slow it was before says nothing.
+ */
+static void a_pause_forgets_what_was_taken_and_how_slow(void **state)
+{
+    (void)state;
+    struct pace pace;
+    int64_t later = NOW + 4 * PACE_EPOCH_MS;
+    take_three(&pace);
+    pace_pause(&pace);
+    pace_come(&pace, B("z"), later);
+    assert_true(lately(&pace, later) == 0);
+    pace_take(&pace, 1, B("zz"), later);
+    pace_look(&pace, later + 6000);
+    assert_false(pace_goes_on(&pace, later + 6000));
+    pace_pause(&pace);
+    pace_look(&pace, later + 7000);
+    assert_true(pace_goes_on(&pace, later + 7000));
+    pace_finish(&pace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -131,6 +151,7 @@ int main(void)
         cmocka_unit_test(who_took_one_page_may_have_wanted_just_that),
         cmocka_unit_test(what_it_wants_is_an_estimate),
         cmocka_unit_test(who_is_slow_or_has_left_does_not_go_on),
+        cmocka_unit_test(a_pause_forgets_what_was_taken_and_how_slow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

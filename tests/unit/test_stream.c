@@ -149,8 +149,7 @@ static void a_failure_comes_in_its_place(void **state)
     assert_int_equal(take_rows(&streaming, stream, &taken), 1);
     assert_int_equal(take_rows(&streaming, stream, &taken), 1);
     assert_int_equal(taken.rows, 2000);
-    (void)streaming_settle(&streaming); /* what is behind it is not sent */
-    assert_int_equal(streaming_asked(&streaming), 3);
+    assert_int_equal(streaming_settle_with(&streaming, 3), 3); /* what is behind it is not sent */
     assert_int_equal(take_rows(&streaming, stream, &taken), -EIO);
     assert_string_equal(streaming.caller.call.failure.message, "the third fails");
     assert_int_equal(streaming_settle(&streaming), 3);
@@ -218,23 +217,29 @@ static void each_call_tells_a_failure_that_lasts(void **state)
     streaming_tear_down(&streaming);
 }
 
+/* The gate is shut: nothing is known that could be read ahead, and what is on its way is not sent
+ * again. */
 static void a_reader_that_is_interrupted_may_come_back(void **state)
 {
     (void)state;
-    struct streaming streaming;
-    streaming_set_up(&streaming, 2, (struct fetching_options){0});
-    fetching_add_rows(&streaming.fetching, "p", 2500);
-    gate_store_let(streaming.fetching.store, 0);
-    struct stream *stream = streaming_open_rows(&streaming);
-    streaming_look_in_vain(&streaming, stream);
-    streaming_await_asked(&streaming, 1);
-    streaming_look_in_vain(&streaming, stream);
-    gate_store_let(streaming.fetching.store, GATE_OPEN);
-    assert_int_equal(take_all_rows(&streaming, stream), 2500);
-    stream_unref(stream);
-    streaming_stop(&streaming);
-    assert_true(streaming_asked(&streaming) <= 4); /* none was asked twice */
-    streaming_tear_down(&streaming);
+    for (int parallelism = 1; parallelism <= 8; parallelism *= 2) {
+        struct streaming streaming;
+        streaming_set_up(&streaming, parallelism, (struct fetching_options){0});
+        fetching_add_rows(&streaming.fetching, "p", 2500);
+        gate_store_let(streaming.fetching.store, 0);
+        struct stream *stream = streaming_open_rows(&streaming);
+        for (int i = 0; i < 3; i++) {
+            streaming_look_in_vain(&streaming, stream);
+            assert_int_equal(streaming_settle_with(&streaming, 1), 1);
+        }
+        gate_store_let(streaming.fetching.store, GATE_OPEN);
+        assert_int_equal(take_all_rows(&streaming, stream), 2500);
+        stream_unref(stream);
+        streaming_stop(&streaming);
+        if (parallelism == 1) /* else some guess where rows may be, more where threads are slow */
+            assert_int_equal(streaming_asked(&streaming), 3);
+        streaming_tear_down(&streaming);
+    }
 }
 
 static int next_now(struct streaming *streaming, struct stream *stream, struct scan_item *ret)

@@ -78,7 +78,7 @@ static int read_row(struct account *account, struct caller *caller, const struct
     int r = ask(account, caller, question, &ahead, ret);
     view_count(view, REACH_NOT, r, ret);
     if (r >= 0 && ret->fetched_bytes > 0) /* not by another's request */
-        process_history_missed(view->history, caller->process, question->table, position,
+        process_history_missed(view->history, caller->process, WAY_ROWS, question->table, position,
                                ret->fetched_rows, ret->fetched_bytes);
     if (r >= 0 && reading.is_in_order) {
         struct bytes key = position_partition_key(position);
@@ -86,6 +86,30 @@ static int read_row(struct account *account, struct caller *caller, const struct
                            (struct range){bytes_first(position, key.size + 1), position});
     }
     return r;
+}
+
+/* Who reads in one partition after the other, and is on no walk, is served with the rows of the
+ * next ones, too, when it comes to a new one. */
+static int read_partitions(struct account *account, struct caller *caller, const char *table,
+                           struct range partition)
+{
+    struct view *view = &account->view;
+    _cleanup_(region_finish) struct region whole;
+    region_init(&whole);
+    int rows = process_history_ahead(view->history, caller->process, table, partition.lo);
+    if (rows == 0 || view_find_walk(view, caller, table, partition, &whole))
+        return 0;
+    struct question question = {.table = table,
+                                .range = partition,
+                                .since = view_since(view, caller, table, partition.lo, NULL)};
+    struct ahead ahead = {.hi = BYTES_LITERAL(POSITION_END), .top = rows};
+    struct seen seen = {0};
+    int r = overlay_next(view->overlay, caller, &question, &ahead, &seen);
+    run_finish(&seen.run);
+    if (r >= 0 && seen.fetched_bytes > 0)
+        process_history_missed(view->history, caller->process, WAY_PARTITIONS, table, partition.lo,
+                               seen.fetched_rows, seen.fetched_bytes);
+    return MIN(r, 0);
 }
 
 int account_find(struct account *account, struct caller *caller, struct address address,
@@ -97,12 +121,16 @@ int account_find(struct account *account, struct caller *caller, struct address 
     if (point_range(address.position, &behind, &point) < 0 ||
         point_range(key, &partition_end, &partition) < 0)
         return out_of_memory(caller);
+    partition.lo = bytes_first(address.position, key.size + 1);
+    int r = read_partitions(account, caller, address.table, partition);
+    if (r < 0)
+        return r;
     struct question question = {
         .table = address.table,
         .range = point,
         .since = view_since(&account->view, caller, address.table, address.position, NULL)};
     struct seen seen = {0};
-    int r = read_row(account, caller, &question, partition.hi, &seen);
+    r = read_row(account, caller, &question, partition.hi, &seen);
     if (r == 0)
         return call_fail(&caller->call, -ENOENT, "no such entity");
     if (r < 0)
@@ -111,26 +139,22 @@ int account_find(struct account *account, struct caller *caller, struct address 
     return 0;
 }
 
-static int find_first(struct account *account, struct caller *caller, const char *table,
-                      struct range range, const char *absent)
+/* The first row of a directory, as a sign that it is there. */
+static int find_first(struct account *account, struct caller *caller, struct question *question,
+                      const struct ahead *ahead, const char *absent, struct seen *ret)
 {
     bool is_served;
-    struct question question = {.table = table,
-                                .range = range,
-                                .since =
-                                    view_since(&account->view, caller, table, range.lo, &is_served),
-                                .keys_suffice = true};
-    struct ahead ahead = {.top = FIRST_ROWS};
-    struct seen seen = {0};
     _cleanup_(page_unrefp) struct page *page = NULL;
-    int reached = view_walk(&account->view, caller, range, &question, &page);
-    int r = reached < 0 ? reached : ask(account, caller, &question, &ahead, &seen);
-    view_count(&account->view, reached, r, &seen);
+    question->since =
+        view_since(&account->view, caller, question->table, question->range.lo, &is_served);
+    int reached = view_walk(&account->view, caller, question->range, question, &page);
+    int r = reached < 0 ? reached : ask(account, caller, question, ahead, ret);
+    view_count(&account->view, reached, r, ret);
     if (r == 0)
         return call_fail(&caller->call, -ENOENT, "%s", absent);
     if (r < 0)
         return r;
-    run_finish(&seen.run);
+    run_finish(&ret->run);
     if (is_served)
         caller->valid_ms = view_hold_for_tools(&account->view, caller->valid_ms);
     return 0;
@@ -142,7 +166,31 @@ static int find_table(struct account *account, struct caller *caller, const char
     struct range name;
     if (point_range(bytes_of(table), &end, &name) < 0)
         return out_of_memory(caller);
-    return find_first(account, caller, NULL, name, "no such table");
+    struct question question = {.range = name, .keys_suffice = true};
+    struct ahead ahead = {.top = FIRST_ROWS};
+    struct seen seen = {0};
+    return find_first(account, caller, &question, &ahead, "no such table", &seen);
+}
+
+static int find_prefix(struct account *account, struct caller *caller,
+                       const struct directory *directory)
+{
+    struct question question = {
+        .table = directory->table, .range = directory->range, .keys_suffice = true};
+    struct ahead ahead = {.top = FIRST_ROWS};
+    struct seen seen = {0};
+    return find_first(account, caller, &question, &ahead, "no partition starts so", &seen);
+}
+
+static int find_partition(struct account *account, struct caller *caller,
+                          const struct directory *directory)
+{
+    struct range range = directory->range;
+    struct question question = {.table = directory->table, .range = range, .keys_suffice = true};
+    struct ahead ahead = {.top = FIRST_ROWS};
+    struct seen seen = {0};
+    int r = read_partitions(account, caller, directory->table, range);
+    return r < 0 ? r : find_first(account, caller, &question, &ahead, "no such partition", &seen);
 }
 
 int account_find_directory(struct account *account, struct caller *caller,
@@ -155,10 +203,9 @@ int account_find_directory(struct account *account, struct caller *caller,
     case DIRECTORY_FLAT:
         if (directory_is_table(directory))
             return find_table(account, caller, directory->table);
-        return find_first(account, caller, directory->table, directory->range,
-                          "no partition starts so");
+        return find_prefix(account, caller, directory);
     case DIRECTORY_ENTITIES:
-        return find_first(account, caller, directory->table, directory->range, "no such partition");
+        return find_partition(account, caller, directory);
     }
     return -ENOENT;
 }

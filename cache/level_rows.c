@@ -3,6 +3,7 @@
 #define WALKED_PART 4 /* of the cache */
 /* Some pages: what is ahead when it turns out not to be worth it may be for nothing, and waits. */
 #define DENSE_WINDOW_BYTES ((size_t)4 << 20)
+#define SHORT_PAGES        4 /* within one partition, beside one a partition */
 
 /* By the walk that the process is on. */
 static int read_walked(struct view *view, struct caller *caller, const struct question *question,
@@ -74,8 +75,8 @@ static void count_partitions(struct dense *dense, const struct run *run)
     }
 }
 
-/* Is one page more worth it? Not where a partition takes a page; the end of a piece may be as short
- * as it likes. 1, 0 or -ENOMEM. */
+/* Is one page more worth it? Not where a partition takes a page, or many pages do not cross a
+ * border; the ends of some pieces may be as short as they like. 1, 0 or -ENOMEM. */
 static int count_page(struct dense *dense, const struct view *view, const struct run *run)
 {
     count_partitions(dense, run);
@@ -83,10 +84,11 @@ static int count_page(struct dense *dense, const struct view *view, const struct
     dense->bytes += page_bytes(run->page);
     buffer_clear(&dense->last);
     int r = buffer_append(&dense->last, page_position(run->page, run->end - 1));
-    return r < 0
-               ? r
-               : dense->rows < TABLE_STORE_PAGE_ROWS && dense->partitions <= (size_t)view->fanout &&
-                     dense->bytes < view_names_only_bytes(view);
+    return r < 0 ? r
+                 : dense->rows < TABLE_STORE_PAGE_ROWS &&
+                       dense->pages <= dense->partitions + SHORT_PAGES &&
+                       dense->partitions <= (size_t)view->fanout &&
+                       dense->bytes < view_names_only_bytes(view);
 }
 
 /* Until more partitions than `fanout` are counted, if the next pages hold as many as those had. */

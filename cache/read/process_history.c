@@ -1,15 +1,12 @@
 #include "cache/read/process_history.h"
-#include "client/table_store.h"
 
 #include <bsd/sys/tree.h>
 #include <pthread.h>
 #include <sys/queue.h>
 
-#define DIRECTORIES      8
-#define PASSAGES         4
-#define NAMES            8 /* that a shell in a loop may wait for */
-#define REGION_MAX_BYTES ((size_t)16 << 10)
-#define ORDERED_STREAK   2 /* so many rows, each behind the one before, are no accident */
+#define DIRECTORIES       8
+#define NAMES             8 /* that a shell in a loop may wait for */
+#define REACHED_MAX_BYTES ((size_t)16 << 10)
 
 /* A directory; without a region it is none. A walk goes through it in key order: what it comes to
  * next is served from what it has read ahead, what it comes back to is not. */
@@ -22,22 +19,13 @@ struct listed {
     struct buffer listed_to, asked_to; /* how far: begin of a directory; position */
 };
 
-/* Through a partition; without a region it is none. */
-struct passage {
-    struct region last; /* lo is the row that was asked for last */
-    int streak;         /* asks in key order up to that one */
-    size_t asks;        /* since the last miss */
-    size_t missed_rows; /* what was read for that */
-    size_t row_bytes;   /* average of the last miss that brought rows; 0: none yet */
-};
-
 /* Of a process; its arrays begin with what was used last. */
 struct record {
     RB_ENTRY(record) by_number;
     TAILQ_ENTRY(record) by_use;
     uint64_t number;
     struct listed listed[DIRECTORIES];
-    struct passage passages[PASSAGES];
+    struct passages passages;
     struct region question; /* lo is the position: the last that led not just to the one before, or
                                the directory that was listed since */
     struct {
@@ -65,6 +53,7 @@ struct process_history {
     struct record_tree records;
     struct record_list by_use; /* the last used first */
     size_t count;
+    struct passages newcomers; /* of those that have no order of their own, one after the other */
 };
 
 int process_history_create(int64_t ttl_ms, size_t max_bytes, struct process_history **ret)
@@ -81,54 +70,9 @@ int process_history_create(int64_t ttl_ms, size_t max_bytes, struct process_hist
     history->max_bytes = max_bytes;
     RB_INIT(&history->records);
     TAILQ_INIT(&history->by_use);
+    passages_init(&history->newcomers);
     *ret = history;
     return 0;
-}
-
-void region_init(struct region *region)
-{
-    *region = (struct region){0};
-    buffer_init(&region->text, REGION_MAX_BYTES);
-}
-
-void region_finish(struct region *region)
-{
-    buffer_finish(&region->text);
-    region_init(region);
-}
-
-static void region_clear(struct region *region)
-{
-    buffer_clear(&region->text);
-    region->table = NULL;
-    region->range = (struct range){0};
-}
-
-static bool region_is_set(const struct region *region)
-{
-    return region->text.size > 0;
-}
-
-bool region_set(struct region *region, const char *table, struct range range)
-{
-    struct buffer *text = &region->text;
-    region_clear(region);
-    (void)buffer_append_string(text, table ? table : "");
-    (void)buffer_append_char(text, '\0');
-    (void)buffer_append(text, range.lo);
-    if (buffer_append(text, range.hi) < 0) {
-        region_clear(region);
-        return false;
-    }
-    region->table = table ? text->data : NULL;
-    region->range.hi = bytes_skip(buffer_bytes(text), text->size - range.hi.size);
-    region->range.lo = (struct bytes){region->range.hi.data - range.lo.size, range.lo.size};
-    return true;
-}
-
-static bool is_same_table(const char *a, const char *b)
-{
-    return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
 static bool is_listing_of(const struct listed *listed, const struct directory *directory)
@@ -170,8 +114,8 @@ static bool holds_position(const struct listed *listed, const char *table, struc
 static void listed_init(struct listed *listed)
 {
     region_init(&listed->where);
-    buffer_init(&listed->listed_to, REGION_MAX_BYTES);
-    buffer_init(&listed->asked_to, REGION_MAX_BYTES);
+    buffer_init(&listed->listed_to, REACHED_MAX_BYTES);
+    buffer_init(&listed->asked_to, REACHED_MAX_BYTES);
 }
 
 static void listed_finish(struct listed *listed)
@@ -190,8 +134,7 @@ static struct record *record_create(uint64_t number)
     region_init(&record->question);
     for (size_t i = 0; i < DIRECTORIES; i++)
         listed_init(&record->listed[i]);
-    for (size_t i = 0; i < PASSAGES; i++)
-        region_init(&record->passages[i].last);
+    passages_init(&record->passages);
     return record;
 }
 
@@ -200,8 +143,7 @@ static void record_destroy(struct record *record)
     region_finish(&record->question);
     for (size_t i = 0; i < DIRECTORIES; i++)
         listed_finish(&record->listed[i]);
-    for (size_t i = 0; i < PASSAGES; i++)
-        region_finish(&record->passages[i].last);
+    passages_finish(&record->passages);
     free(record);
 }
 
@@ -219,6 +161,7 @@ void process_history_destroy(struct process_history *history)
         return;
     while (!TAILQ_EMPTY(&history->by_use))
         drop_locked(history, TAILQ_FIRST(&history->by_use));
+    passages_finish(&history->newcomers);
     (void)pthread_mutex_destroy(&history->lock);
     free(history);
 }
@@ -470,55 +413,21 @@ int64_t process_history_not_before(struct process_history *history, uint64_t pro
     return not_before_ms;
 }
 
-static bool is_in_partition(const struct passage *passage, const char *table, struct bytes position)
+/* Where it is new, on the newcomers' way, too. */
+static void go_locked(struct process_history *history, struct record *record, enum way way,
+                      const char *table, struct bytes position)
 {
-    const struct region *last = &passage->last;
-    return region_is_set(last) && is_same_table(last->table, table) &&
-           bytes_equal(position_partition_key(last->range.lo), position_partition_key(position));
+    passages_go(&record->passages, way, table, position);
+    if (passages_are_new(&record->passages, way, table, position))
+        passages_go(&history->newcomers, way, table, position);
 }
 
-/* Where the passage through the position's partition is, or will be: in place of what was not used
- * for longest. */
-static size_t find_passage(const struct record *record, const char *table, struct bytes position)
+static int rows_locked(const struct process_history *history, const struct record *record,
+                       enum way way, const char *table, struct bytes position)
 {
-    size_t i = 0;
-    while (i < PASSAGES - 1 && !is_in_partition(&record->passages[i], table, position))
-        i++;
-    return i;
-}
-
-static void advance(struct passage *passage, const char *table, struct bytes position)
-{
-    if (!is_in_partition(passage, table, position)) {
-        *passage = (struct passage){.last = passage->last, .asks = 1};
-    } else {
-        int order = bytes_compare(position, passage->last.range.lo);
-        if (order == 0)
-            return;
-        passage->streak = order > 0 ? MIN(passage->streak + 1, TABLE_STORE_PAGE_ROWS) : 0;
-        passage->asks++;
-    }
-    (void)region_set(&passage->last, table, (struct range){.lo = position});
-}
-
-static struct passage *go_to(struct record *record, const char *table, struct bytes position)
-{
-    size_t i = find_passage(record, table, position);
-    struct passage passage = record->passages[i];
-    memmove(&record->passages[1], &record->passages[0], i * sizeof(passage));
-    advance(&passage, table, position);
-    record->passages[0] = passage;
-    return &record->passages[0];
-}
-
-static int rows_to_ask(const struct passage *passage, size_t max_bytes)
-{
-    if (passage->streak < ORDERED_STREAK)
-        return 1;
-    size_t rows = MIN((size_t)passage->streak * 2, (size_t)TABLE_STORE_PAGE_ROWS);
-    if (passage->row_bytes > 0)
-        rows = MIN(rows, max_bytes / passage->row_bytes);
-    return (int)MAX(rows, 1);
+    bool is_new = passages_are_new(&record->passages, way, table, position);
+    return passages_rows(is_new ? &history->newcomers : &record->passages, way, table, position,
+                         history->max_bytes);
 }
 
 struct reading process_history_ask(struct process_history *history, uint64_t process,
@@ -528,52 +437,49 @@ struct reading process_history_ask(struct process_history *history, uint64_t pro
     (void)pthread_mutex_lock(&history->lock);
     struct record *record = find_or_add_locked(history, process);
     if (record) {
-        const struct passage *passage = go_to(record, table, position);
-        reading.rows = rows_to_ask(passage, history->max_bytes);
-        reading.is_in_order = passage->streak >= ORDERED_STREAK;
+        go_locked(history, record, WAY_ROWS, table, position);
+        go_locked(history, record, WAY_PARTITIONS, table, position);
+        bool comes_along =
+            passages_are_in_order(&record->passages, WAY_PARTITIONS, table, position);
+        reading.rows = MAX(rows_locked(history, record, WAY_ROWS, table, position),
+                           comes_along ? PASSAGES_STEP_ROWS : 1);
+        reading.is_in_order = passages_are_in_order(&record->passages, WAY_ROWS, table, position);
     }
     (void)pthread_mutex_unlock(&history->lock);
     return reading;
 }
 
+int process_history_ahead(struct process_history *history, uint64_t process, const char *table,
+                          struct bytes position)
+{
+    int rows = 0;
+    (void)pthread_mutex_lock(&history->lock);
+    struct record *record = find_or_add_locked(history, process);
+    if (record)
+        rows = rows_locked(history, record, WAY_PARTITIONS, table, position);
+    (void)pthread_mutex_unlock(&history->lock);
+    return rows;
+}
+
 bool process_history_reads_at(struct process_history *history, uint64_t process, const char *table,
                               struct range range, struct buffer *ret_position)
 {
-    const struct passage *found = NULL;
-    buffer_clear(ret_position);
     (void)pthread_mutex_lock(&history->lock);
     struct record *record = find_locked(history, process);
-    for (size_t i = 0; record && !found && i < PASSAGES; i++) {
-        const struct passage *passage = &record->passages[i];
-        const struct region *last = &passage->last;
-        if (passage->streak >= ORDERED_STREAK && region_is_set(last) &&
-            is_same_table(last->table, table) && range_holds(range, last->range.lo))
-            found = passage;
-    }
-    bool reads = found && buffer_append(ret_position, found->last.range.lo) == 0;
+    bool reads = record && passages_last(&record->passages, table, range, ret_position);
     (void)pthread_mutex_unlock(&history->lock);
     return reads;
 }
 
-static void note_miss(struct passage *passage, size_t rows, size_t bytes)
-{
-    if (passage->missed_rows > 1 && passage->asks <= 1) /* for this: the range was for nothing */
-        passage->streak = 0;
-    passage->asks = 0;
-    passage->missed_rows = rows;
-    if (rows > 0)
-        passage->row_bytes = bytes / rows;
-}
-
-void process_history_missed(struct process_history *history, uint64_t process, const char *table,
-                            struct bytes position, size_t rows, size_t bytes)
+void process_history_missed(struct process_history *history, uint64_t process, enum way way,
+                            const char *table, struct bytes position, size_t rows, size_t bytes)
 {
     (void)pthread_mutex_lock(&history->lock);
     struct record *record = find_locked(history, process);
     if (record) {
-        struct passage *passage = &record->passages[find_passage(record, table, position)];
-        if (is_in_partition(passage, table, position))
-            note_miss(passage, rows, bytes);
+        if (passages_are_new(&record->passages, way, table, position))
+            passages_missed(&history->newcomers, way, table, position, rows, bytes);
+        passages_missed(&record->passages, way, table, position, rows, bytes);
     }
     (void)pthread_mutex_unlock(&history->lock);
 }

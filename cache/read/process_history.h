@@ -6,10 +6,11 @@
  * what there is no memory for, which costs requests and nothing else.
  *
  * Bounded: the last PROCESS_HISTORY_SIZE processes, for each the last 8 directories that it listed
- * and how far it came in them, the last 4 partitions that it reads, and its last question. Each of
- * the 29 is a position or two, 16 KiB at most; with keys of ordinary length some 100 bytes: 5 KiB a
- * process, 5 MiB in all. */
+ * and how far it came in them, the last 4 partitions and 4 tables that it reads in, and its last
+ * question. Each of the 33 is a position or two, 16 KiB at most; with keys of ordinary length some
+ * 100 bytes: 5 KiB a process, 5 MiB in all. */
 #include "cache/address.h"
+#include "cache/read/passages.h"
 #include "client/page.h"
 
 #define PROCESS_HISTORY_SIZE      1024
@@ -20,17 +21,6 @@ struct process_history;
 /* max_bytes: what reading ahead may ask for at once. */
 int process_history_create(int64_t ttl_ms, size_t max_bytes, struct process_history **ret);
 void process_history_destroy(struct process_history *history); /* takes NULL */
-
-/* A range of a table, in memory of its own. */
-struct region {
-    const char *table; /* NULL: the account */
-    struct range range;
-    struct buffer text; /* what the two are views of */
-};
-void region_init(struct region *region);
-void region_finish(struct region *region);
-/* Copies. False where it is too long or there is no memory: the region is none then. */
-bool region_set(struct region *region, const char *table, struct range range);
 
 /* The process reads a listing of the directory that it began at began_ms (its first READDIR); one
  * of the same directory that began at another time is forgotten. True when the process listed
@@ -70,20 +60,27 @@ int64_t process_history_not_before(struct process_history *history, uint64_t pro
                                    bool *ret_is_served);
 
 struct reading { /* how a process reads a partition */
-    int rows;    /* to ask for on a miss: 1 of a random open, growing where it goes in key order */
+    int rows; /* to ask for on a miss: 1 of a random open, growing where it goes in key order, some
+                 where it has come from partition to partition so */
     bool is_in_order; /* it has passed what lies before */
 };
-/* The process asks for a row. Asking for the same again changes nothing. */
+/* The process asks for a row. Asking for the same again changes nothing. Processes that have no
+ * order of their own may have one together: a program that is started for each file. */
 struct reading process_history_ask(struct process_history *history, uint64_t process,
                                    const char *table, struct bytes position);
+/* The process comes to a partition, which begins there: so many rows a miss asks for, of this and
+ * the next ones, where it, or newcomers like it, reads in one after the other in key order. 0: not
+ * so. */
+int process_history_ahead(struct process_history *history, uint64_t process, const char *table,
+                          struct bytes position);
 /* Where in the range the process last asked for a row, if it does so in key order: into ret
  * (cleared first). False: nowhere. */
 bool process_history_reads_at(struct process_history *history, uint64_t process, const char *table,
                               struct range range, struct buffer *ret_position);
 /* That was a miss, and so much was read for it: a range of which nothing is asked for afterwards
  * was for nothing, and reading is taken as random again. */
-void process_history_missed(struct process_history *history, uint64_t process, const char *table,
-                            struct bytes position, size_t rows, size_t bytes);
+void process_history_missed(struct process_history *history, uint64_t process, enum way way,
+                            const char *table, struct bytes position, size_t rows, size_t bytes);
 
 DEFINE_CLEANUP(struct process_history *, process_history_destroy);
 

@@ -231,7 +231,7 @@ static void what_is_too_long_is_not_remembered(void **state)
         struct reading reading = process_history_ask(history, GREP, "t", position);
         assert_int_equal(reading.rows, 1);
         assert_false(reading.is_in_order);
-        process_history_missed(history, GREP, "t", position, 1, 10);
+        process_history_missed(history, GREP, WAY_ROWS, "t", position, 1, 10);
         position.size--;
     }
     free(key);
@@ -247,7 +247,7 @@ static void the_process_that_was_idle_longest_is_forgotten(void **state)
     /* every use counts */
     assert_int_equal(not_before(history, (uint64_t)1 << 40, "t", B("p\0r"), 20000), 4000);
     (void)process_history_ask(history, (uint64_t)2 << 40, "t", B("p\0r"));
-    process_history_missed(history, (uint64_t)3 << 40, "t", B("p\0r"), 1, 1);
+    process_history_missed(history, (uint64_t)3 << 40, WAY_ROWS, "t", B("p\0r"), 1, 1);
     lists(history, (uint64_t)4 << 40, TABLE("t"), 5000, 5000);
     for (uint64_t process = 1; process <= 4; process++)
         lists(history, process, TABLE("t"), 5000, 5000); /* in place of 5 to 8 */
@@ -278,7 +278,7 @@ static void *work(void *context)
         assert_true(since_ms == 4000 || since_ms == 19000);
         struct reading reading = process_history_ask(worker->history, process, "t", B("p\0a"));
         assert_int_equal(reading.rows, 1);
-        process_history_missed(worker->history, process, "t", B("p\0a"), 1, 500);
+        process_history_missed(worker->history, process, WAY_ROWS, "t", B("p\0a"), 1, 500);
     }
     region_finish(&left);
     return NULL;

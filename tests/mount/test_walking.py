@@ -166,6 +166,39 @@ def test_each_tool_walks_by_pages(mounts, out, shape, layout, tool):
     walk(mounts(f"layout={layout}"), "few" + shape, tool, FEW_ROWS, out)
 
 
+# Each opens what another program has listed.
+BY_NAME = {
+    "xargs cat": "xargs -d '\\n' cat < $OUT | grep -c RowKey",
+    "tar c -T": "tar cf - -T $OUT | tar t | wc -l",
+    "find -exec": "find . -type f -exec cat {} + | grep -c RowKey",
+    "rsync --files-from": "rsync -a --files-from=$OUT ./ $OUT.d; find $OUT.d -type f | wc -l",
+}
+
+
+@pytest.mark.parametrize("layout", ["auto", "flat"])
+@pytest.mark.parametrize("tool", BY_NAME)
+def test_files_of_a_list_are_opened_by_pages(mounts, out, layout, tool):
+    """A page for two passes; and what it takes until each of the programs is known to go in key order."""
+    mount, list_of_files = mounts(f"layout={layout}"), out.with_name(out.name + ".list")
+    list_of_files.write_text(shell("find . -type f | LC_ALL=C sort", mount.point / "fewguid"))
+    mount = mounts(f"layout={layout}")
+    with mount.counting() as counted:
+        assert int(shell(BY_NAME[tool], mount / "fewguid", list_of_files)) == FEW_ROWS
+    assert counted.requests() <= 2 * FEW_ROWS / PAGE_ROWS + 60
+
+
+def test_programs_that_open_a_file_each_are_served_by_pages(mounts):
+    mount = mounts("ttl=600")
+    (partition,) = names(mount / "single")
+    listed = sorted(names(mounts() / "single" / partition))[:300]
+    with mount.counting() as counted:
+        for name in listed:
+            assert run("cat", mount / "single" / partition / name, timeout=10).stdout.startswith(
+                "{"
+            )
+    assert counted.requests() <= 12
+
+
 @pytest.mark.parametrize("shape", some_sanitized("guid"))
 def test_each_shape_is_walked_by_pages(mounts, shape):
     """And its levels by a few requests: of guid there are seventeen."""

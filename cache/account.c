@@ -76,7 +76,6 @@ static int read_row(struct account *account, struct caller *caller, const struct
     struct ahead ahead = {.hi = reading.rows > 1 ? partition_end : question->range.hi,
                           .top = reading.rows};
     int r = ask(account, caller, question, &ahead, ret);
-    view_count(view, REACH_NOT, r, ret);
     if (r >= 0 && ret->fetched_bytes > 0) /* not by another's request */
         process_history_missed(view->history, caller->process, WAY_ROWS, question->table, position,
                                ret->fetched_rows, ret->fetched_bytes);
@@ -89,7 +88,8 @@ static int read_row(struct account *account, struct caller *caller, const struct
 }
 
 /* Who reads in one partition after the other, and is on no walk, is served with the rows of the
- * next ones, too, when it comes to a new one. */
+ * next ones, too, when it comes to a new one; with ttl 0 they would not be used. enum reach: did it
+ * ask? Or -errno; a failure that may be of the others is told by who asks for this one alone. */
 static int read_partitions(struct account *account, struct caller *caller, const char *table,
                            struct range partition)
 {
@@ -97,8 +97,8 @@ static int read_partitions(struct account *account, struct caller *caller, const
     _cleanup_(region_finish) struct region whole;
     region_init(&whole);
     int rows = process_history_ahead(view->history, caller->process, table, partition.lo);
-    if (rows == 0 || view_find_walk(view, caller, table, partition, &whole))
-        return 0;
+    if (rows <= 1 || view->ttl_ms == 0 || view_find_walk(view, caller, table, partition, &whole))
+        return REACH_NOT;
     struct question question = {.table = table,
                                 .range = partition,
                                 .since = view_since(view, caller, table, partition.lo, NULL)};
@@ -106,10 +106,12 @@ static int read_partitions(struct account *account, struct caller *caller, const
     struct seen seen = {0};
     int r = overlay_next(view->overlay, caller, &question, &ahead, &seen);
     run_finish(&seen.run);
-    if (r >= 0 && seen.fetched_bytes > 0)
+    if (r < 0 || seen.fetched_bytes > 0)
         process_history_missed(view->history, caller->process, WAY_PARTITIONS, table, partition.lo,
                                seen.fetched_rows, seen.fetched_bytes);
-    return MIN(r, 0);
+    if (r < 0)
+        return stream_forgive(caller, r);
+    return seen.was_fetched ? REACH_IN_CACHE : REACH_NOT;
 }
 
 int account_find(struct account *account, struct caller *caller, struct address address,
@@ -122,15 +124,16 @@ int account_find(struct account *account, struct caller *caller, struct address 
         point_range(key, &partition_end, &partition) < 0)
         return out_of_memory(caller);
     partition.lo = bytes_first(address.position, key.size + 1);
-    int r = read_partitions(account, caller, address.table, partition);
-    if (r < 0)
-        return r;
+    int reached = read_partitions(account, caller, address.table, partition);
+    if (reached < 0)
+        return reached;
     struct question question = {
         .table = address.table,
         .range = point,
         .since = view_since(&account->view, caller, address.table, address.position, NULL)};
     struct seen seen = {0};
-    r = read_row(account, caller, &question, partition.hi, &seen);
+    int r = read_row(account, caller, &question, partition.hi, &seen);
+    view_count(&account->view, reached, r, &seen);
     if (r == 0)
         return call_fail(&caller->call, -ENOENT, "no such entity");
     if (r < 0)
@@ -140,21 +143,26 @@ int account_find(struct account *account, struct caller *caller, struct address 
 }
 
 /* The first row of a directory, as a sign that it is there. */
-static int find_first(struct account *account, struct caller *caller, struct question *question,
-                      const struct ahead *ahead, const char *absent, struct seen *ret)
+static int find_first(struct account *account, struct caller *caller, const char *table,
+                      struct range range, const char *absent)
 {
     bool is_served;
+    struct question question = {.table = table,
+                                .range = range,
+                                .since =
+                                    view_since(&account->view, caller, table, range.lo, &is_served),
+                                .keys_suffice = true};
+    struct ahead ahead = {.top = FIRST_ROWS};
+    struct seen seen = {0};
     _cleanup_(page_unrefp) struct page *page = NULL;
-    question->since =
-        view_since(&account->view, caller, question->table, question->range.lo, &is_served);
-    int reached = view_walk(&account->view, caller, question->range, question, &page);
-    int r = reached < 0 ? reached : ask(account, caller, question, ahead, ret);
-    view_count(&account->view, reached, r, ret);
+    int reached = view_walk(&account->view, caller, range, &question, &page);
+    int r = reached < 0 ? reached : ask(account, caller, &question, &ahead, &seen);
+    view_count(&account->view, reached, r, &seen);
     if (r == 0)
         return call_fail(&caller->call, -ENOENT, "%s", absent);
     if (r < 0)
         return r;
-    run_finish(&ret->run);
+    run_finish(&seen.run);
     if (is_served)
         caller->valid_ms = view_hold_for_tools(&account->view, caller->valid_ms);
     return 0;
@@ -166,36 +174,13 @@ static int find_table(struct account *account, struct caller *caller, const char
     struct range name;
     if (point_range(bytes_of(table), &end, &name) < 0)
         return out_of_memory(caller);
-    struct question question = {.range = name, .keys_suffice = true};
-    struct ahead ahead = {.top = FIRST_ROWS};
-    struct seen seen = {0};
-    return find_first(account, caller, &question, &ahead, "no such table", &seen);
-}
-
-static int find_prefix(struct account *account, struct caller *caller,
-                       const struct directory *directory)
-{
-    struct question question = {
-        .table = directory->table, .range = directory->range, .keys_suffice = true};
-    struct ahead ahead = {.top = FIRST_ROWS};
-    struct seen seen = {0};
-    return find_first(account, caller, &question, &ahead, "no partition starts so", &seen);
-}
-
-static int find_partition(struct account *account, struct caller *caller,
-                          const struct directory *directory)
-{
-    struct range range = directory->range;
-    struct question question = {.table = directory->table, .range = range, .keys_suffice = true};
-    struct ahead ahead = {.top = FIRST_ROWS};
-    struct seen seen = {0};
-    int r = read_partitions(account, caller, directory->table, range);
-    return r < 0 ? r : find_first(account, caller, &question, &ahead, "no such partition", &seen);
+    return find_first(account, caller, NULL, name, "no such table");
 }
 
 int account_find_directory(struct account *account, struct caller *caller,
                            const struct directory *directory)
 {
+    int r;
     switch (directory->kind) {
     case DIRECTORY_TABLES: /* an account is always there */
         return 0;
@@ -203,9 +188,13 @@ int account_find_directory(struct account *account, struct caller *caller,
     case DIRECTORY_FLAT:
         if (directory_is_table(directory))
             return find_table(account, caller, directory->table);
-        return find_prefix(account, caller, directory);
+        return find_first(account, caller, directory->table, directory->range,
+                          "no partition starts so");
     case DIRECTORY_ENTITIES:
-        return find_partition(account, caller, directory);
+        r = read_partitions(account, caller, directory->table, directory->range);
+        return r < 0 ? r
+                     : find_first(account, caller, directory->table, directory->range,
+                                  "no such partition");
     }
     return -ENOENT;
 }

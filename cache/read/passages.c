@@ -115,7 +115,8 @@ void passages_missed(struct passages *passages, enum way way, const char *table,
     struct passage *passage = &passages->ways[way][find(passages, way, table, position)];
     if (!is_on(passage, way, table, position))
         return;
-    if (passage->missed_rows > 1 && passage->asks <= 1) /* for this: the range was for nothing */
+    bool was_for_nothing = passage->missed_rows > 1 && passage->asks <= 1; /* for this */
+    if (was_for_nothing || (way == WAY_PARTITIONS && rows == 0))
         passage->streak = 0;
     passage->asks = 0;
     passage->missed_rows = rows;

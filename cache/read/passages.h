@@ -37,7 +37,7 @@ bool passages_are_in_order(const struct passages *passages, enum way way, const 
 int passages_rows(const struct passages *passages, enum way way, const char *table,
                   struct bytes position, size_t max_bytes);
 /* So much was read for a miss there, in that order. A range of which nothing is asked for
- * afterwards was for nothing: there is no order then. */
+ * afterwards was for nothing: there is no order then. Nor where no partitions could be read. */
 void passages_missed(struct passages *passages, enum way way, const char *table,
                      struct bytes position, size_t rows, size_t bytes);
 /* The last row of one that goes through a partition of the range in order. False: none does. */

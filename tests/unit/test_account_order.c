@@ -4,15 +4,20 @@
 
 #define CAT 7 /* a process */
 
-static void set_up_partitions(struct setup *setup, int partitions, int rows)
+static void set_up_with(struct setup *setup, int partitions, int rows, struct setup_options options)
 {
-    set_up(setup, (struct setup_options){0});
+    set_up(setup, options);
     memory_store_add_table(setup->memory, "t");
     for (int i = 0; i < partitions; i++) {
         char key[16];
         (void)snprintf(key, sizeof(key), "p%05d", i);
         add_rows(setup, key, rows);
     }
+}
+
+static void set_up_partitions(struct setup *setup, int partitions, int rows)
+{
+    set_up_with(setup, partitions, rows, (struct setup_options){0});
 }
 
 /* As the kernel does: first the directory, unless it knows that still. */
@@ -115,6 +120,29 @@ static void nobody_and_who_jumps_about_read_nothing_ahead(void **state)
     tear_down(&setup);
 }
 
+/* What is read ahead would be too old at once. */
+static void with_ttl_0_each_question_is_asked(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up_with(&setup, 100, 3, (struct setup_options){.is_ttl_0 = true});
+    setup.process = CAT;
+    assert_int_equal(open_all(&setup, 100, 1, 1, false), 200); /* the partition, the row */
+    tear_down(&setup);
+}
+
+/* What may be read may be a part of the table: what is ahead is refused, and no failure. */
+static void what_fails_ahead_is_not_told(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up_with(&setup, 12, 3,
+                (struct setup_options){.faults = "fail=query:4:403:AuthorizationFailure"});
+    setup.process = CAT;
+    assert_int_equal(open_all(&setup, 12, 3, 1, false), 3 + 1 + 2 + 1);
+    tear_down(&setup);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -124,6 +152,8 @@ int main(void)
         cmocka_unit_test(in_one_partition_too),
         cmocka_unit_test(who_picks_some_pays_for_each),
         cmocka_unit_test(nobody_and_who_jumps_about_read_nothing_ahead),
+        cmocka_unit_test(with_ttl_0_each_question_is_asked),
+        cmocka_unit_test(what_fails_ahead_is_not_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -90,6 +90,10 @@ static void what_was_for_nothing_ends_it(void **state)
     assert_int_equal(rows(&passages, WAY_PARTITIONS, B("h\0")), 0);
     passages_missed(&passages, WAY_ROWS, "t", B("nowhere\0"), 1, 1);
     passages_finish(&passages);
+    come_along(&passages);
+    passages_missed(&passages, WAY_PARTITIONS, "t", B("d\0"), 0, 0); /* refused */
+    assert_int_equal(rows(&passages, WAY_PARTITIONS, B("e\0")), 0);
+    passages_finish(&passages);
 }
 
 static void one_step_is_new(void **state)

@@ -422,10 +422,11 @@ static void go_locked(struct process_history *history, struct record *record, en
         passages_go(&history->newcomers, way, table, position);
 }
 
+/* `record` NULL: it has asked for no row yet. */
 static int rows_locked(const struct process_history *history, const struct record *record,
                        enum way way, const char *table, struct bytes position)
 {
-    bool is_new = passages_are_new(&record->passages, way, table, position);
+    bool is_new = !record || passages_are_new(&record->passages, way, table, position);
     return passages_rows(is_new ? &history->newcomers : &record->passages, way, table, position,
                          history->max_bytes);
 }
@@ -449,14 +450,15 @@ struct reading process_history_ask(struct process_history *history, uint64_t pro
     return reading;
 }
 
+/* Makes no record: that would remember the steps to what the process lists next. */
 int process_history_ahead(struct process_history *history, uint64_t process, const char *table,
                           struct bytes position)
 {
-    int rows = 0;
+    if (process == 0)
+        return 0;
     (void)pthread_mutex_lock(&history->lock);
-    struct record *record = find_or_add_locked(history, process);
-    if (record)
-        rows = rows_locked(history, record, WAY_PARTITIONS, table, position);
+    const struct record *record = find_locked(history, process);
+    int rows = rows_locked(history, record, WAY_PARTITIONS, table, position);
     (void)pthread_mutex_unlock(&history->lock);
     return rows;
 }

@@ -24,11 +24,11 @@ struct setup {
 
 struct setup_options {
     const char *faults; /* of a faulty store; NULL: none */
-    bool is_ttl_0;
     size_t cache_bytes; /* 0: much */
     int parallelism;    /* 0: 1, nothing runs ahead of a listing: requests are exact */
     int fanout;         /* 0: 512 */
     int max_rows;       /* of an answer; 0: as many as were asked for */
+    bool is_ttl_0;
 };
 
 static inline void set_up(struct setup *setup, struct setup_options options)

@@ -74,7 +74,7 @@ static void a_program_for_each_file_reads_on(void **state)
     struct setup setup;
     set_up_partitions(&setup, 300, 3);
     for (int i = 0; i < 300; i++) {
-        setup.process = (uint64_t)(1000 + i);
+        setup.process = 1000 + (uint64_t)i;
         open_row(&setup, i, 1, false);
     }
     assert_int_equal(gate_store_settle(setup.gate), 3 + 2 + 2);
@@ -87,7 +87,7 @@ static void in_one_partition_too(void **state)
     struct setup setup;
     set_up_partitions(&setup, 1, 3000);
     for (int i = 100; i < 600; i++) { /* not those that come with the directory */
-        setup.process = (uint64_t)(1000 + i);
+        setup.process = 1000 + (uint64_t)i;
         assert_row_found(&setup, "p00000", i);
     }
     assert_int_equal(gate_store_settle(setup.gate), 8); /* 1, 1, 4, 12, 36, 108, 324, 972 */
@@ -112,7 +112,7 @@ static void nobody_and_who_jumps_about_read_nothing_ahead(void **state)
     set_up_partitions(&setup, 100, 3);
     setup.process = NOBODY;
     assert_int_equal(open_all(&setup, 100, 1, 1, false), 100);
-    setup.now_ms += 2 * TTL_MS;
+    setup.now_ms += TTL_MS + 1;
     setup.process = CAT;
     for (int i = 99; i >= 0; i--)
         open_row(&setup, i, 0, false);

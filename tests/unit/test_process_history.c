@@ -28,6 +28,17 @@ static void a_listing_serves_what_it_holds(void **state)
     assert_int_equal(not_before(history, GREP, "t", B(""), 20000), 19000);
 }
 
+/* The steps that lead there are not asked for again when it is listed. */
+static void coming_to_a_partition_before_is_not_remembered(void **state)
+{
+    struct process_history *history = *state;
+    assert_int_equal(process_history_ahead(history, GREP, "t", B("p\0")), 0);
+    assert_int_equal(not_before(history, GREP, "t", B("p\0"), 4000), 3000);
+    lists(history, GREP, PARTITION("p"), 5000, 5000);
+    assert_int_equal(not_before(history, GREP, "t", B("p\0"), 20000), 4000);
+    assert_int_equal(process_history_ahead(history, 0, "t", B("p\0")), 0);
+}
+
 static void never_younger_than_ttl_asks_and_never_older_than_30_s(void **state)
 {
     struct process_history *history = *state;
@@ -301,6 +312,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(who_has_listed_nothing_gets_what_is_ttl_old),
         TEST(a_listing_serves_what_it_holds),
+        TEST(coming_to_a_partition_before_is_not_remembered),
         TEST(never_younger_than_ttl_asks_and_never_older_than_30_s),
         TEST(the_30_s_run_from_the_last_readdir),
         TEST(a_long_ttl_rules),

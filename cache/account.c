@@ -110,7 +110,7 @@ static int read_partitions(struct account *account, struct caller *caller, const
         process_history_missed(view->history, caller->process, WAY_PARTITIONS, table, partition.lo,
                                seen.fetched_rows, seen.fetched_bytes);
     if (r < 0)
-        return stream_forgive(caller, r);
+        return caller_forgive(caller, r);
     return seen.was_fetched ? REACH_IN_CACHE : REACH_NOT;
 }
 

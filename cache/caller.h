@@ -22,4 +22,16 @@ static inline void caller_made_progress(struct caller *caller, const struct cloc
     caller->call.deadline_ms = clock_now_ms(clock) + caller->patience_ms;
 }
 
+/* What failed ahead of the caller may be of another place: 0, so that it asks at its own and is
+ * told the truth. What is its own reason, or met everywhere (interrupted, no patience left, no
+ * memory, a service that fails for now), stays r. */
+static inline int caller_forgive(struct caller *caller, int r)
+{
+    struct failure *failure = &caller->call.failure;
+    if (r >= 0 || r == -EINTR || r == -ETIMEDOUT || r == -ENOMEM || failure->is_retryable)
+        return r;
+    *failure = (struct failure){0};
+    return 0;
+}
+
 #endif

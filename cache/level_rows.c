@@ -118,7 +118,7 @@ static void leave_to_walk(struct view *view, const struct caller *caller,
                           struct stream *stream)
 {
     _cleanup_(buffer_finish) struct buffer behind;
-    struct region rest;
+    _cleanup_(region_finish) struct region rest;
     region_init(&rest);
     buffer_init(&behind, POSITION_MAX_BYTES);
     int r = position_append_behind(&behind, buffer_bytes(&dense->last));
@@ -142,7 +142,7 @@ static int read_dense(struct view *view, struct caller *caller, const struct que
     if (r > 0)
         leave_to_walk(view, caller, question, &dense, TAKE_PTR(stream));
     buffer_finish(&dense.last);
-    return stream_forgive(caller, MIN(r, 0));
+    return caller_forgive(caller, MIN(r, 0));
 }
 
 int level_rows_read(struct view *view, struct caller *caller, const struct question *question)

@@ -1,5 +1,5 @@
 #include "cache/level_shelf.h"
-#include "cache/read/process_history.h"
+#include "cache/read/region.h"
 
 #include <pthread.h>
 

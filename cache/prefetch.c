@@ -45,7 +45,7 @@ static int reach(struct prefetch *prefetch, struct caller *caller, const struct 
         return call_fail(&caller->call, r, "out of memory");
     r = stream_reach(prefetch->stream, caller, position, ret_page);
     prefetch->reached_ms = clock_now_ms(prefetch->view->clock);
-    r = stream_forgive(caller, r);
+    r = caller_forgive(caller, r);
     if (r == REACH_NOT) /* the reader is elsewhere, or something failed */
         stream_unref(TAKE_PTR(prefetch->stream));
     return r;

@@ -4,6 +4,7 @@
  * must be. Read-only once it is made, but for the counters; any thread. */
 #include "cache/caller.h"
 #include "cache/level_shelf.h"
+#include "cache/read/process_history.h"
 #include "cache/read/walk.h"
 
 struct view {

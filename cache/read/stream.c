@@ -560,12 +560,3 @@ void stream_follow(struct stream *stream, struct bytes position)
     }
     (void)pump(stream, NULL);
 }
-
-int stream_forgive(struct caller *caller, int r)
-{
-    struct failure *failure = &caller->call.failure;
-    if (r >= 0 || r == -EINTR || r == -ETIMEDOUT || r == -ENOMEM || failure->is_retryable)
-        return r;
-    *failure = (struct failure){0};
-    return 0;
-}

@@ -70,10 +70,6 @@ enum reach { REACH_NOT, REACH_IN_CACHE };
 int stream_reach(struct stream *stream, struct caller *caller, struct bytes position,
                  struct page **ret_page);
 
-/* What failed ahead of the caller may be of another place: 0, so that it asks at its own and is
- * told the truth. What is its own reason, or met everywhere (interrupted, no patience left, no
- * memory, a service that fails for now), stays r. */
-int stream_forgive(struct caller *caller, int r);
 /* The reader may not come back: what is in flight arrives, and nothing is sent before it looks
  * again. Meanwhile the stream does not run; then its window is that of one more stream. */
 void stream_pause(struct stream *stream);

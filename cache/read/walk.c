@@ -200,7 +200,7 @@ int walks_reach(struct walks *walks, struct caller *caller, const struct region 
     if (r == REACH_NOT && has_waited) /* another thread has passed it: no stray */
         r = REACH_IN_CACHE;
     leave(walks, walk, r, r == REACH_NOT ? walk->strays + 1 : 0);
-    return stream_forgive(caller, r);
+    return caller_forgive(caller, r);
 }
 
 /* Its place is anybody's until the process comes: most that list a directory go no farther. */

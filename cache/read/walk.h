@@ -5,7 +5,7 @@
  * process goes elsewhere, or is quiet and somebody comes by. One for each table that a process
  * walks through; its threads wait for each other. Any thread; one leaf mutex; blocks for the pages
  * it waits for. */
-#include "cache/read/process_history.h"
+#include "cache/read/region.h"
 #include "cache/read/stream.h"
 
 #define WALKS_MAX     8    /* at once; of those that are quiet, the least recently used ends */

@@ -1,17 +1,20 @@
 /* Who walks, and who only asks for one name again and again. */
 #include "tests/unit/remembering.h"
 
+/* The partition of a number, its key in the caller's memory. */
+static struct directory numbered(int number, char key[8])
+{
+    size_t size = (size_t)snprintf(key, 8, "p%02d", number) + 1;
+    return (struct directory){DIRECTORY_ENTITIES, "t", {{key, size}, {key, size}}};
+}
+
 static void a_walk_keeps_what_it_is_in(void **state)
 {
     struct process_history *history = *state;
-    char key[8] = {0};
+    char key[8];
     lists(history, GREP, TABLE("t"), 5000, 5000);
-    for (int i = 0; i < 100; i++) { /* one every second: longer than 30 s */
-        struct range range = {{key, 4}, {key, 4}};
-        struct directory partition = {DIRECTORY_ENTITIES, "t", range};
-        (void)snprintf(key, sizeof(key), "p%02d", i);
-        lists(history, GREP, partition, 5000 + 1000 * i, 5000 + 1000 * i);
-    }
+    for (int i = 0; i < 100; i++) /* one every second: longer than 30 s */
+        lists(history, GREP, numbered(i, key), 5000 + 1000 * i, 5000 + 1000 * i);
     assert_int_equal(not_before(history, GREP, "t", B("q\0r"), 104000), 74000);
     assert_int_equal(not_before(history, GREP, "t", B("q\0s"), 134000), 133000);
 }
@@ -20,15 +23,13 @@ static void a_walk_keeps_what_it_is_in(void **state)
 static void what_leads_to_a_listing_is_not_asked_for_again(void **state)
 {
     struct process_history *history = *state;
-    char key[8] = {0};
+    char key[8];
     lists(history, GREP, TABLE("t"), 5000, 5000);
     for (int i = 0; i < 20; i++) {
         int64_t now_ms = 5000 + PROCESS_HISTORY_REPEAT_MS * i;
-        (void)snprintf(key, sizeof(key), "p1%02d", i);
-        struct range range = {{key, 5}, {key, 5}};
         assert_int_equal(not_before(history, GREP, NULL, B("t"), now_ms), 4000);
         assert_int_equal(not_before(history, GREP, "t", B("p1"), now_ms), 4000);
-        lists(history, GREP, (struct directory){DIRECTORY_ENTITIES, "t", range}, now_ms, now_ms);
+        lists(history, GREP, numbered(100 + i, key), now_ms, now_ms);
     }
     (void)not_before(history, GREP, "t", B("q"), 8000); /* it looks elsewhere, and waits for it */
     (void)not_before(history, GREP, "t", B("p1"), 8000);
@@ -39,13 +40,11 @@ static void what_leads_to_a_listing_is_not_asked_for_again(void **state)
 static void going_round_is_no_walk(void **state)
 {
     struct process_history *history = *state;
-    char key[8] = {0};
+    char key[8];
     lists(history, GREP, TABLE("t"), 5000, 5000);
     for (int i = 0; i < 200; i++) { /* ten partitions, again and again: more than are remembered */
         int64_t now_ms = 5000 + 500 * i;
-        struct range range = {{key, 4}, {key, 4}};
-        struct directory partition = {DIRECTORY_ENTITIES, "t", range};
-        (void)snprintf(key, sizeof(key), "p%02d", i % 10);
+        struct directory partition = numbered(i % 10, key);
         (void)listing_not_before(history, partition, now_ms, i < 60);
         lists(history, GREP, partition, now_ms, now_ms);
         int64_t row_ms = not_before(history, GREP, "t", (struct bytes){key, 4}, now_ms);

@@ -75,14 +75,21 @@ static void known_prefixes_cost_no_request(void **state)
     streaming_tear_down(&streaming);
 }
 
+/* A stream of 3,500 rows that were all read. */
+static struct stream *set_up_read(struct streaming *streaming)
+{
+    streaming_set_up(streaming, 4, (struct fetching_options){0});
+    streaming_add(streaming, 5, 700);
+    struct stream *stream = streaming_open_rows(streaming);
+    assert_int_equal(take_all_rows(streaming, stream), 3500);
+    return stream;
+}
+
 static void rows_that_are_known_tell_names(void **state)
 {
     (void)state;
     struct streaming streaming;
-    streaming_set_up(&streaming, 4, (struct fetching_options){0});
-    streaming_add(&streaming, 5, 700);
-    struct stream *stream = streaming_open_rows(&streaming);
-    assert_int_equal(take_all_rows(&streaming, stream), 3500);
+    struct stream *stream = set_up_read(&streaming);
     size_t asked = streaming_settle(&streaming);
     assert_names(&streaming, streaming_open_partitions(&streaming), five);
     assert_int_equal(streaming_settle(&streaming), asked);
@@ -108,11 +115,7 @@ static void what_is_wanted_at_once_may_be_old(void **state)
 {
     (void)state;
     struct streaming streaming;
-    streaming_set_up(&streaming, 4, (struct fetching_options){0});
-    streaming_add(&streaming, 5, 700);
-    struct stream *stream = streaming_open_rows(&streaming);
-    assert_int_equal(take_all_rows(&streaming, stream), 3500);
-    stream_unref(stream);
+    stream_unref(set_up_read(&streaming));
     size_t asked = streaming_settle(&streaming);
     streaming.fetching.now_ms += STREAM_KEPT_MS / 2;
     assert_old_names(&streaming, false);

@@ -2,6 +2,17 @@
 #include "tests/unit/refused_threads.h"
 #include "tests/unit/taking.h"
 
+/* Of 9,500 rows. */
+static struct stream *set_up_alone(struct streaming *streaming, struct rlimit *before)
+{
+    streaming_set_up(streaming, 4, (struct fetching_options){0});
+    streaming_add(streaming, 5, 1900);
+    struct stream *stream = streaming_open_rows(streaming);
+    if (!refuse_threads(before))
+        skip();
+    return stream;
+}
+
 /* The reader sends by itself, and no more than it waits for. */
 static void without_a_thread_everything_comes(void **state)
 {
@@ -10,11 +21,7 @@ static void without_a_thread_everything_comes(void **state)
     struct rlimit before;
     struct taken taken;
     taken_init(&taken);
-    streaming_set_up(&streaming, 4, (struct fetching_options){0});
-    streaming_add(&streaming, 5, 1900);
-    struct stream *stream = streaming_open_rows(&streaming);
-    if (!refuse_threads(&before))
-        skip();
+    struct stream *stream = set_up_alone(&streaming, &before);
     int r = take_rows(&streaming, stream, &taken);
     size_t asked = streaming_asked(&streaming);
     while (r == 1)
@@ -43,11 +50,7 @@ static void without_a_thread_nothing_is_sent_ahead(void **state)
     struct taken taken;
     struct scan_item item;
     taken_init(&taken);
-    streaming_set_up(&streaming, 4, (struct fetching_options){0});
-    streaming_add(&streaming, 5, 1900);
-    struct stream *stream = streaming_open_rows(&streaming);
-    if (!refuse_threads(&before))
-        skip();
+    struct stream *stream = set_up_alone(&streaming, &before);
     int r = stream_next(stream, streaming_caller(&streaming), false, &item);
     size_t asked = streaming_asked(&streaming);
     for (int i = 0; i < 3; i++)

@@ -19,13 +19,17 @@ static int find_cut(struct request *request, const struct inode *parent, struct 
     if (r < 0)
         return call_fail(&request->caller.call, r, "out of memory");
     struct listing_entry entry = {0};
-    do {
+    int is_found = 0;
+    while (is_found == 0) {
         r = listing_next(listing, &request->caller, entry.cookie, false, true, &entry);
-    } while (r == 1 && !names_is_of(name, kind, entry.key));
-    if (r == 0 || r == -ESTALE)
-        return -ENOENT; /* no such key; no such table any more */
-    if (r < 0)
-        return r;
+        if (r == 0 || r == -ESTALE)
+            return -ENOENT; /* no such key; no such table any more */
+        if (r < 0)
+            return r;
+        is_found = names_is_of(name, kind, entry.key);
+    }
+    if (is_found < 0)
+        return call_fail(&request->caller.call, is_found, "out of memory");
     if (entry.entity.page)
         *ret = (struct entity){page_ref(entry.entity.page), entry.entity.row};
     place_finish(place);
@@ -57,6 +61,8 @@ static int look_up(struct request *request, const struct inode *parent, struct b
 {
     _cleanup_(entity_finish) struct entity entity = {0};
     int r = place_child(&parent->place, name, place);
+    if (r == -ENOMEM)
+        return call_fail(&request->caller.call, r, "out of memory");
     if (r < 0) {
         request->caller.valid_ms = INT32_MAX; /* a name that is never there */
         return r;

@@ -114,7 +114,7 @@ static int hex_digit(char c)
     return found ? (int)(found - digits) : -1;
 }
 
-/* Undoes the escapes: CESU-8 of what is written. False where no key is written so. */
+/* Undoes the escapes: CESU-8 of what is written. False: no key is written so, or key->error. */
 static bool unescape(struct bytes name, struct buffer *key)
 {
     while (name.size > 0) {
@@ -167,19 +167,24 @@ int names_decode(struct bytes name, enum name_kind kind, struct buffer *ret_key,
     bool is_cut = split_cut(stem, kind, &begin);
     if (!unescape(is_cut ? begin : stem, ret_key))
         return ret_key->error;
-    if (is_cut) /* whether a key is behind it, and this its canonical name, names_is_of says of each
-                   candidate */
+    if (is_cut) { /* names_is_of says of each candidate whether this is its name */
         *ret_meaning = NAME_MEANS_CUT;
-    else if (names_is_of(name, kind, buffer_bytes(ret_key)))
+        return 0;
+    }
+    int r = names_is_of(name, kind, buffer_bytes(ret_key));
+    if (r == 1)
         *ret_meaning = NAME_MEANS_KEY;
-    return 0;
+    return MIN(r, 0);
 }
 
-bool names_is_of(struct bytes name, enum name_kind kind, struct bytes key)
+int names_is_of(struct bytes name, enum name_kind kind, struct bytes key)
 {
     _cleanup_(buffer_finish) struct buffer own;
-    buffer_init(&own, NAME_MAX_BYTES);
-    return names_encode(key, kind, &own) == 0 && bytes_equal(buffer_bytes(&own), name);
+    buffer_init(&own, NAME_MAX_BYTES); /* every name fits */
+    int r = names_encode(key, kind, &own);
+    if (r == -ENOMEM)
+        return r;
+    return r == 0 && bytes_equal(buffer_bytes(&own), name);
 }
 
 bool names_is_prefix(struct bytes name)

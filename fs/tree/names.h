@@ -15,7 +15,8 @@
 
 enum name_kind { NAME_PARTITION, NAME_ENTITY, NAME_PREFIX };
 
-/* Appends. -EILSEQ: no CESU-8, or a prefix that has no name. */
+/* Appends. -EILSEQ: no CESU-8, or a prefix that has no name. -EFBIG: the key is longer than any
+ * service takes. -ENOMEM. */
 int names_encode(struct bytes key, enum name_kind kind, struct buffer *ret_name);
 
 enum name_meaning {
@@ -27,8 +28,8 @@ enum name_meaning {
 /* Puts the key, or what it starts with, into ret_key (cleared first). -errno: memory alone. */
 int names_decode(struct bytes name, enum name_kind kind, struct buffer *ret_key,
                  enum name_meaning *ret_meaning);
-/* would the key get this name? */
-bool names_is_of(struct bytes name, enum name_kind kind, struct bytes key);
+/* 1: the key gets this name; 0: it gets another, or none; -ENOMEM: not known. */
+int names_is_of(struct bytes name, enum name_kind kind, struct bytes key);
 /* No key has such a name: it can only be a prefix's. */
 bool names_is_prefix(struct bytes name);
 

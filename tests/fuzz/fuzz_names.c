@@ -14,7 +14,7 @@ static bool check_name(struct bytes name, enum name_kind kind)
     buffer_init(&key, MAX_BYTES);
     INVARIANT(names_decode(name, kind, &key, &meaning) == 0);
     if (meaning == NAME_MEANS_KEY)
-        INVARIANT(names_is_of(name, kind, buffer_bytes(&key)));
+        INVARIANT(names_is_of(name, kind, buffer_bytes(&key)) == 1);
     buffer_finish(&key);
     return meaning != NAME_MEANS_NOTHING;
 }

@@ -1,6 +1,7 @@
 #include "client/position.h"
 #include "client/text/unicode.h"
 #include "fs/tree/names.h"
+#include "tests/unit/failing_memory.h"
 #include "tests/unit/unit.h"
 
 static void assert_name(struct bytes key, enum name_kind kind, struct bytes expected)
@@ -307,8 +308,8 @@ static void assert_cut(struct bytes key, enum name_kind kind, size_t fit)
     assert_int_equal(names_decode(buffer_bytes(&name), kind, &begin, &meaning), 0);
     assert_int_equal(meaning, NAME_MEANS_CUT);
     assert_true(bytes_start_with(key, buffer_bytes(&begin)));
-    assert_true(names_is_of(buffer_bytes(&name), kind, key));
-    assert_false(names_is_of(buffer_bytes(&name), kind, buffer_bytes(&begin)));
+    assert_int_equal(names_is_of(buffer_bytes(&name), kind, key), 1);
+    assert_int_equal(names_is_of(buffer_bytes(&name), kind, buffer_bytes(&begin)), 0);
     buffer_finish(&name);
     buffer_finish(&begin);
 }
@@ -370,6 +371,71 @@ static void the_digest_is_of_the_whole_key(void **state)
     buffer_finish(&name);
 }
 
+/* With the n-th allocation failing; true if it was reached. */
+static bool decode_short_of_memory(struct bytes name, enum name_kind kind, long n)
+{
+    struct buffer key;
+    enum name_meaning meaning;
+    buffer_init(&key, 4096);
+    allocations_until_failure = n;
+    int r = names_decode(name, kind, &key, &meaning);
+    bool is_reached = allocations_until_failure == 0;
+    allocations_until_failure = 0;
+    assert_int_equal(r, is_reached ? -ENOMEM : 0);
+    assert_int_equal(meaning, is_reached ? NAME_MEANS_NOTHING : NAME_MEANS_KEY);
+    buffer_finish(&key);
+    return is_reached;
+}
+
+static bool compare_short_of_memory(struct bytes name, struct bytes key, int expected, long n)
+{
+    allocations_until_failure = n;
+    int r = names_is_of(name, NAME_PARTITION, key);
+    bool is_reached = allocations_until_failure == 0;
+    allocations_until_failure = 0;
+    assert_int_equal(r, is_reached ? -ENOMEM : expected);
+    return is_reached;
+}
+
+static void without_memory_a_name_is_not_judged(void **state)
+{
+    (void)state;
+    long n = 1;
+    while (decode_short_of_memory(B("zlib#2F1.2.json"), NAME_ENTITY, n))
+        n++;
+    assert_true(n > 3); /* the key, and the name that it would get */
+    n = 1;
+    while (decode_short_of_memory(B("N+"), NAME_PREFIX, n))
+        n++;
+    assert_true(n > 3);
+
+    char long_key[300];
+    memset(long_key, 'k', sizeof(long_key));
+    struct bytes key = {long_key, sizeof(long_key)};
+    struct buffer name;
+    buffer_init(&name, NAME_MAX_BYTES);
+    assert_int_equal(names_encode(key, NAME_PARTITION, &name), 0);
+    for (n = 1; compare_short_of_memory(buffer_bytes(&name), key, 1, n); n++)
+        ;
+    assert_true(n > 3);
+    for (n = 1; compare_short_of_memory(buffer_bytes(&name), bytes_skip(key, 1), 0, n); n++)
+        ;
+    assert_true(n > 3);
+    buffer_finish(&name);
+}
+
+static void what_has_no_name_is_not_of_one(void **state)
+{
+    (void)state;
+    assert_int_equal(names_is_of(B("k"), NAME_PARTITION, B("\xFF")), 0);
+    size_t size = (size_t)128 << 10; /* longer than any service takes */
+    char *long_key = malloc(size);
+    assert_non_null(long_key);
+    memset(long_key, 'k', size);
+    assert_int_equal(names_is_of(B("k"), NAME_PARTITION, (struct bytes){long_key, size}), 0);
+    free(long_key);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -383,6 +449,8 @@ int main(void)
         cmocka_unit_test(long_keys_are_cut_between_characters),
         cmocka_unit_test(a_short_name_is_not_cut),
         cmocka_unit_test(the_digest_is_of_the_whole_key),
+        cmocka_unit_test(without_memory_a_name_is_not_judged),
+        cmocka_unit_test(what_has_no_name_is_not_of_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,11 +5,10 @@
 #include "client/azure/http_header.h"
 #include "client/azure/request_url.h"
 #include "client/azure/service.h"
+#include "client/azure/table_answer.h"
 #include "client/azure/uuid.h"
 #include "client/azure/write_request.h"
 #include "client/text/table_name.h"
-
-#include <cjson/cJSON.h>
 
 #define TOKEN_MAX_BYTES ((size_t)64 << 10)
 
@@ -110,29 +109,6 @@ static int azure_get(struct table_store *store, const char *table, struct bytes 
     return r < 0 ? service_fail_by_body(&answer, r, call) : 0;
 }
 
-static int append_table_name(const cJSON *entry, const char *only, struct table_names *ret)
-{
-    const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(entry, "TableName"));
-    if (!name || !table_name_is_legal(bytes_of(name)))
-        return -EPROTO;
-    if (only && strcmp(name, only) != 0)
-        return 0; /* the service compares without regard to case */
-    return buffer_append(&ret->names, (struct bytes){name, strlen(name) + 1});
-}
-
-/* {"value":[{"TableName":"..."}, ...]} */
-static int append_table_names(struct bytes body, const char *only, struct table_names *ret)
-{
-    cJSON *root = cJSON_ParseWithLength(body.data, body.size);
-    const cJSON *list = cJSON_GetObjectItemCaseSensitive(root, "value");
-    const cJSON *entry = list ? list->child : NULL;
-    int r = cJSON_IsArray(list) ? 0 : -EPROTO;
-    for (; r == 0 && entry; entry = entry->next)
-        r = append_table_name(entry, only, ret);
-    cJSON_Delete(root);
-    return r;
-}
-
 static int azure_list_tables(struct table_store *store, const char *only,
                              const struct continuation *after, struct call *call,
                              struct table_names *ret, struct continuation **ret_next)
@@ -148,9 +124,11 @@ static int azure_list_tables(struct table_store *store, const char *only,
     r = service_ask(service, &request, r, call, &answer);
     if (r < 0)
         return r;
-    r = append_table_names(buffer_bytes(&answer.body), only, ret);
+    r = table_answer_append(buffer_bytes(&answer.body), only, ret);
     if (r < 0)
-        (void)call_fail(call, r, "the answer is no list of tables that can be used");
+        (void)call_fail(call, r, "%s",
+                        r == -EPROTO ? "the answer is no list of tables"
+                                     : "no memory for a list of tables");
     if (r == 0)
         r = take_continuation(&answer, call, ret_next);
     if (r == 0)

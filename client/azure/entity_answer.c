@@ -84,7 +84,7 @@ static int read_page(struct answer_reader *reader)
     bool has_value = false;
     int r = expect(reader, JSON_OBJECT_BEGIN, "not an object");
     while (r == 0 && json_reader_next(&reader->json, &name) == JSON_NAME) {
-        bool is_value = json_string_compare(name.text, BYTES_LITERAL("value")) == 0;
+        bool is_value = json_string_is(name.text, "value");
         if (is_value && has_value)
             return reject(reader, "a second value");
         if (is_value)

@@ -1,7 +1,9 @@
 #include "client/azure/service_error.h"
 #include "client/azure/http_date.h"
+#include "client/text/json_reader.h"
+#include "client/text/json_string.h"
+#include "client/text/unicode.h"
 
-#include <cjson/cJSON.h>
 #include <limits.h>
 
 #define BODY_MAX_BYTES     ((size_t)64 << 10)        /* an error says what it is long before */
@@ -30,7 +32,7 @@ static const char advice_endpoint[] =
 
 struct rule {         /* the first that fits */
     int status;       /* 0: any */
-    const char *code; /* NULL: any */
+    const char *code; /* NULL: any; "": the answer has none */
     int error;
     bool is_retryable;
     const char *advice;
@@ -65,6 +67,7 @@ static const struct rule rules[] = {
      "the account forbids access by key and by SAS tokens signed with it"},
     {403, NULL, -EACCES, false, advice_key},
     {404, "TableNotFound", -ENOENT, false, "the table does not exist; its name's case counts, too"},
+    {404, "", -EPROTO, false, advice_endpoint}, /* a proxy's: not the service's own */
     {404, NULL, -ENOENT, false, NULL},
     {408, NULL, -ETIMEDOUT, true, NULL},
     {409, "EntityAlreadyExists", -EEXIST, false, NULL},
@@ -123,22 +126,80 @@ static void strike_out(char *text, const char *mark)
     }
 }
 
-static struct bytes string_member(const cJSON *object, const char *name)
+/* As copy_line, of the text of a JSON string. */
+static void copy_json_line(char *ret, size_t size, struct bytes raw)
 {
-    const cJSON *member = cJSON_GetObjectItemCaseSensitive(object, name);
-    const char *value = cJSON_GetStringValue(member);
-    return value ? bytes_of(value) : (struct bytes){0};
+    char text[UTF8_MAX_BYTES];
+    uint32_t character;
+    size_t n = 0, taken, added;
+    for (; (taken = json_string_next(raw, &character)) > 0; raw = bytes_skip(raw, taken)) {
+        if (character == '\n' || character == '\r')
+            break;
+        bool has_form = character >= 0x20 && character != 0x7F && !UNICODE_IS_SURROGATE(character);
+        added = utf8_encode(has_form ? character : ' ', text);
+        if (n + added > size - 1)
+            break;
+        memcpy(ret + n, text, added);
+        n += added;
+    }
+    ret[n] = '\0';
 }
 
-/* {"odata.error":{"code":"...","message":{"lang":"...","value":"..."}}} */
+struct json_error { /* views: the strings of the body */
+    struct bytes code, message;
+};
+
+/* The value of odata.error.message that comes next. */
+static void read_json_message(struct json_reader *reader, struct json_error *ret)
+{
+    struct json_token token;
+    if (!json_reader_take(reader, JSON_OBJECT_BEGIN, &token))
+        return;
+    while (json_reader_next(reader, &token) == JSON_NAME) {
+        if (!json_string_is(token.text, "value"))
+            (void)json_reader_skip(reader);
+        else if (json_reader_take(reader, JSON_STRING, &token))
+            ret->message = token.text;
+    }
+}
+
+/* The value of odata.error that comes next. */
+static void read_json_error(struct json_reader *reader, struct json_error *ret)
+{
+    struct json_token token;
+    if (!json_reader_take(reader, JSON_OBJECT_BEGIN, &token))
+        return;
+    while (json_reader_next(reader, &token) == JSON_NAME) {
+        if (json_string_is(token.text, "message"))
+            read_json_message(reader, ret);
+        else if (!json_string_is(token.text, "code"))
+            (void)json_reader_skip(reader);
+        else if (json_reader_take(reader, JSON_STRING, &token))
+            ret->code = token.text;
+    }
+}
+
+/* {"odata.error":{"code":"...","message":{"lang":"...","value":"..."}}}. Nothing is allocated: a
+ * code that there is no memory to read would make another error of it. */
 static void read_json(struct bytes body, struct failure *failure)
 {
-    cJSON *root = cJSON_ParseWithLength(body.data, body.size);
-    const cJSON *error = cJSON_GetObjectItemCaseSensitive(root, "odata.error");
-    const cJSON *message = cJSON_GetObjectItemCaseSensitive(error, "message");
-    copy_line(failure->code, sizeof(failure->code), string_member(error, "code"));
-    copy_line(failure->message, sizeof(failure->message), string_member(message, "value"));
-    cJSON_Delete(root);
+    struct json_error error = {0};
+    struct json_reader reader;
+    struct json_token token;
+    json_reader_init(&reader);
+    json_reader_feed(&reader, body, true);
+    if (json_reader_next(&reader, &token) != JSON_OBJECT_BEGIN)
+        return;
+    while (json_reader_next(&reader, &token) == JSON_NAME) {
+        if (json_string_is(token.text, "odata.error"))
+            read_json_error(&reader, &error);
+        else
+            (void)json_reader_skip(&reader);
+    }
+    if (json_reader_next(&reader, &token) != JSON_END)
+        return; /* cut, or no JSON */
+    copy_json_line(failure->code, sizeof(failure->code), error.code);
+    copy_json_line(failure->message, sizeof(failure->message), error.message);
 }
 
 /* What stands between <NAME ...> and the next tag; nothing when there is no such element. */

@@ -62,6 +62,9 @@ enum json_kind json_reader_next(struct json_reader *reader, struct json_token *r
 /* Reads the one value that comes next, nested ones with all they hold. Its last token's kind.
  * For whole texts. */
 enum json_kind json_reader_skip(struct json_reader *reader);
+/* Reads the value that comes next if it is of this kind; of an object or array its begin alone.
+ * Else skips it, and answers false. For whole texts. */
+bool json_reader_take(struct json_reader *reader, enum json_kind kind, struct json_token *ret);
 
 /* Makes the last token an error, for who expected another: the reader answers JSON_ERROR from
  * now on. */

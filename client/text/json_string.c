@@ -115,6 +115,11 @@ static size_t common_ascii(struct bytes raw, struct bytes cesu8)
     return n;
 }
 
+bool json_string_is(struct bytes raw, const char *expected)
+{
+    return json_string_compare(raw, bytes_of(expected)) == 0;
+}
+
 int json_string_compare_cesu8(struct bytes raw, struct bytes cesu8)
 {
     for (;;) {

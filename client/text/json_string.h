@@ -20,6 +20,7 @@ int json_string_append_canonical(struct buffer *ret, struct bytes raw);
 
 /* By code points, which is the order of UTF-8; equal strings are equal whatever their spelling. */
 int json_string_compare(struct bytes a, struct bytes b);
+bool json_string_is(struct bytes raw, const char *expected); /* expected: in ASCII */
 /* By UTF-16 units, which is the order of CESU-8. */
 int json_string_compare_cesu8(struct bytes raw, struct bytes cesu8);
 

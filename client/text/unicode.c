@@ -74,13 +74,16 @@ static size_t sequence_encode(uint32_t value, char *ret)
     return n;
 }
 
+size_t utf8_encode(uint32_t character, char ret[UTF8_MAX_BYTES])
+{
+    return UNICODE_IS_SURROGATE(character) ? 0 : sequence_encode(character, ret);
+}
+
 int utf8_append(struct buffer *ret, uint32_t character)
 {
-    char text[4];
-    if (UNICODE_IS_SURROGATE(character))
-        return -EILSEQ;
-    size_t n = sequence_encode(character, text);
-    return buffer_append(ret, (struct bytes){text, n});
+    char text[UTF8_MAX_BYTES];
+    size_t n = utf8_encode(character, text);
+    return n == 0 ? -EILSEQ : buffer_append(ret, (struct bytes){text, n});
 }
 
 size_t cesu8_encode(uint32_t character, char ret[CESU8_MAX_BYTES])

@@ -15,8 +15,11 @@ size_t cesu8_next(struct bytes cesu8, uint32_t *ret); /* a pair is one character
 /* a lone surrogate: -EILSEQ, nothing appended */
 int utf8_append(struct buffer *ret, uint32_t character);
 int cesu8_append(struct buffer *ret, uint32_t character);
-#define CESU8_MAX_BYTES 6                                           /* of one character */
-size_t cesu8_encode(uint32_t character, char ret[CESU8_MAX_BYTES]); /* how many bytes it takes */
+/* How many bytes the character takes; 0: UTF-8 cannot hold it, a lone surrogate. */
+#define UTF8_MAX_BYTES  4
+#define CESU8_MAX_BYTES 6
+size_t utf8_encode(uint32_t character, char ret[UTF8_MAX_BYTES]);
+size_t cesu8_encode(uint32_t character, char ret[CESU8_MAX_BYTES]);
 
 /* Whole strings. -EILSEQ when the input is not well-formed, or holds what the output cannot. */
 int utf8_append_cesu8(struct buffer *ret_utf8, struct bytes cesu8);

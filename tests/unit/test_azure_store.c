@@ -437,6 +437,50 @@ static void no_failure_shows_the_sas(void **state)
     end(&f);
 }
 
+static void expect_no_answer(struct fixture *f, int r)
+{
+    const struct failure *failure = &f->call.failure;
+    assert_int_equal(r, -EPROTO);
+    assert_int_equal(failure->http_status, 404);
+    assert_string_equal(failure->code, "");
+    assert_false(failure->is_retryable);
+    assert_false(failure->is_ambiguous);
+    assert_non_null(strstr(failure->advice, "proxy"));
+}
+
+/* Whatever was asked: a proxy's page says nothing of the account. */
+static void a_proxys_404_answers_nothing(void **state)
+{
+    (void)state;
+    static const struct canned page = {
+        .status = "404 Not Found",
+        .headers = "Content-Type: text/html\r\n",
+        .body = "<!DOCTYPE html><html><body>404 Not Found</body></html>"};
+    static const struct canned empty = {.status = "404 Not Found"};
+    const struct canned answers[] = {page, empty, page, page, empty, page, page, empty};
+    const struct query query = {.table = "tab", .range = RANGE_ALL, .top = 1};
+    const struct write deletes[] = {
+        {.kind = WRITE_DELETE, .position = P("p\0r"), .if_match = P("*"), .text = P("")},
+        {.kind = WRITE_DELETE, .position = P("p\0s"), .if_match = P("*"), .text = P("")}};
+    struct fixture f;
+    struct answer answer = {0};
+    struct page *row = NULL;
+    struct buffer names;
+    struct write_result results[2];
+    begin(&f, answers, ARRAY_SIZE(answers));
+    expect_no_answer(&f, table_store_query(f.store, &query, &f.call, &answer));
+    expect_no_answer(&f, table_store_query(f.store, &query, &f.call, &answer));
+    expect_no_answer(&f, table_store_get(f.store, "tab", P("p\0r"), &f.call, &row));
+    expect_no_answer(&f, list(&f, NULL, &names));
+    buffer_finish(&names);
+    expect_no_answer(&f, table_store_write(f.store, "tab", deletes, 1, &f.call, results));
+    expect_no_answer(&f, table_store_write(f.store, "tab", deletes, 2, &f.call, results));
+    expect_no_answer(&f, table_store_delete_table(f.store, "tab", &f.call));
+    expect_no_answer(&f, table_store_create_table(f.store, "tab", &f.call));
+    assert_int_equal(f.server.requests, ARRAY_SIZE(answers));
+    end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -456,6 +500,7 @@ int main(void)
         cmocka_unit_test(a_body_that_holds_no_rows_is_an_error),
         cmocka_unit_test(too_long_a_key_is_refused_here),
         cmocka_unit_test(no_failure_shows_the_sas),
+        cmocka_unit_test(a_proxys_404_answers_nothing),
     };
     return cmocka_run_group_tests(tests, init_libcurl, NULL);
 }

@@ -50,7 +50,9 @@ static const struct {
     {403, "KeyBasedAuthenticationNotPermitted", -EACCES, false, "forbids"},
     {404, "TableNotFound", -ENOENT, false, "case"},
     {404, "ResourceNotFound", -ENOENT, false, NULL},
-    {404, "", -ENOENT, false, NULL},
+    {404, "EntityNotFound", -ENOENT, false, NULL},
+    {404, "SomethingNewNotFound", -ENOENT, false, NULL},
+    {404, "", -EPROTO, false, "what proxy is between"},
     {405, "UnsupportedHttpVerb", -EIO, false, "endpoint"},
     {408, "", -ETIMEDOUT, true, NULL},
     {409, "EntityAlreadyExists", -EEXIST, false, NULL},
@@ -107,6 +109,14 @@ static const struct {
     {"{\"odata.error\":[]}", "", "", "the service answered HTTP 403 without a reason"},
     {"{\"odata.error\":{\"code\":\"A\"", "H", "H",
      "the service answered HTTP 403 without a reason"},
+    {"{\"odata.error\":{\"code\":\"A\"}} x", "H", "H",
+     "the service answered HTTP 403 without a reason"},
+    {"{\"odata.error\":{\"message\":{\"lang\":[1],\"value\":{\"a\":1}},\"code\":{\"b\":[]}},\"c\":"
+     "2}",
+     "", "", "the service answered HTTP 403 without a reason"},
+    {"{\"odata.error\":{\"c\\u006fde\":\"\\u0041\",\"message\":{\"value\":"
+     "\"\\u00e9\\ud83d\\ude00\\ud83d \\u0000\\t\\\"q\\\" \\r\\n2\"}}}",
+     "", "A", "\xC3\xA9\xF0\x9F\x98\x80    \"q\" "},
     {"<?xml version=\"1.0\"?><m:error xmlns:m=\"u\"><m:code>AuthenticationFailed</m:code>"
      "<m:message xml:lang=\"en-US\">Not you.\nRequestId:1</m:message></m:error>",
      "", "AuthenticationFailed", "Not you."},
@@ -139,21 +149,55 @@ static void every_form_of_body_is_read(void **state)
     }
 }
 
+/* Only a table service says that something is not there. */
+static void a_404_without_a_code_is_no_answer(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *body, *header, *code;
+        int error;
+    } cases[] = {
+        {"", "", "", -EPROTO},
+        {"<!DOCTYPE html><html><head><title>404 Not Found</title></head></html>", "", "", -EPROTO},
+        {"Not Found", "", "", -EPROTO},
+        {"{\"error\":{\"code\":\"ResourceNotFound\"}}", "", "", -EPROTO},
+        {"{\"odata.error\":{\"code\":\"\"}}", "", "", -EPROTO},
+        {"{\"odata.error\":{\"code\":\"ResourceNotFound\"", "", "", -EPROTO}, /* cut */
+        {"", "ResourceNotFound", "ResourceNotFound", -ENOENT},                /* as to a HEAD */
+        {"<html></html>", "TableNotFound", "TableNotFound", -ENOENT},
+        {JSON("ResourceNotFound"), "", "ResourceNotFound", -ENOENT},
+        {"<m:error><m:code>TableNotFound</m:code></m:error>", "", "TableNotFound", -ENOENT},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct failure failure = read_answer(404, cases[i].body, cases[i].header);
+        assert_int_equal(failure.error, cases[i].error);
+        assert_string_equal(failure.code, cases[i].code);
+        assert_false(failure.is_retryable);
+        assert_false(failure.is_ambiguous);
+        if (failure.error == -EPROTO) {
+            assert_string_equal(failure.message, "the service answered HTTP 404 without a reason");
+            assert_non_null(strstr(failure.advice, "check that the endpoint is a Table endpoint"));
+        }
+    }
+}
+
 static void long_texts_are_cut_between_characters(void **state)
 {
     (void)state;
     static const size_t expected[] = {255, 253,
                                       254}; /* whole characters of three bytes, in at most 255 */
-    for (size_t lead = 0; lead < ARRAY_SIZE(expected); lead++) {
+    for (size_t lead = 0; lead < 2 * ARRAY_SIZE(expected); lead++) {
+        bool is_json = lead >= ARRAY_SIZE(expected);
         struct buffer body;
         buffer_init(&body, 2000);
-        (void)buffer_append_string(&body, "<m:message>");
-        (void)buffer_append(&body, bytes_first(bytes_of("xx"), lead));
+        (void)buffer_append_string(&body, is_json ? "{\"odata.error\":{\"message\":{\"value\":\""
+                                                  : "<m:message>");
+        (void)buffer_append(&body, bytes_first(bytes_of("xx"), lead % ARRAY_SIZE(expected)));
         for (int i = 0; i < 200; i++)
             (void)buffer_append_string(&body, "\xE2\x82\xAC");
-        (void)buffer_append_string(&body, "</m:message>");
+        (void)buffer_append_string(&body, is_json ? "\"}}}" : "</m:message>");
         struct failure failure = read_answer(500, buffer_string(&body), "");
-        assert_int_equal(strlen(failure.message), expected[lead]);
+        assert_int_equal(strlen(failure.message), expected[lead % ARRAY_SIZE(expected)]);
         buffer_finish(&body);
     }
 }
@@ -275,6 +319,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(status_and_code_decide),
         cmocka_unit_test(every_form_of_body_is_read),
+        cmocka_unit_test(a_404_without_a_code_is_no_answer),
         cmocka_unit_test(long_texts_are_cut_between_characters),
         cmocka_unit_test(a_huge_body_is_not_searched),
         cmocka_unit_test(a_wrong_clock_is_named),

@@ -2,6 +2,8 @@
 Everything here is bounded in time and ends with the test, whatever fails."""
 import base64
 import ctypes
+import http.client
+import http.server
 import json
 import os
 import pathlib
@@ -11,6 +13,7 @@ import signal
 import socket
 import sqlite3
 import subprocess
+import threading
 import time
 import urllib.parse
 
@@ -198,6 +201,56 @@ class Azurite:
             self.send(signal.SIGKILL)
         self._process.wait(timeout=EXIT_SEC)
         self._log.close()
+
+
+class Proxy:
+    """Between a mount and Azurite. While `page` is set, it answers every request with HTTP 404 and this page."""
+
+    def __init__(self, service):
+        self.page = None
+        proxy, port = self, service.port
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self):
+                if proxy.page is not None:
+                    self.reply(404, {"Content-Type": "text/html"}, proxy.page)
+                    return
+                inner = http.client.HTTPConnection("127.0.0.1", port, timeout=COMMAND_SEC)
+                inner.request("GET", self.path, headers=dict(self.headers))
+                answer = inner.getresponse()
+                body = answer.read()
+                inner.close()
+                own = ("content-length", "transfer-encoding", "connection", "keep-alive")
+                kept = {k: v for k, v in answer.getheaders() if k.lower() not in own}
+                self.reply(answer.status, kept, body)
+
+            def reply(self, status, headers, body):
+                self.send_response_only(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
+        self.credentials = {
+            "AZURE_STORAGE_CONNECTION_STRING": service.connection_string().replace(
+                f"127.0.0.1:{port}", f"127.0.0.1:{self._server.server_port}"
+            )
+        }
+
+    def stop(self):
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
 
 
 class Sdk:

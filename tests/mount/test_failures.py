@@ -1,4 +1,5 @@
 """Days on which the service goes away: errors with a reason, never a short listing, and nothing waits for ever."""
+import errno
 import os
 import signal
 import socket
@@ -6,7 +7,18 @@ import time
 
 import pytest
 
-from harness import COMMAND_SEC, MOUNT_SEC, TABLEFUSE, Azurite, Sdk, free_port, run, wait_until
+from harness import (
+    COMMAND_SEC,
+    CONFIGURATION,
+    MOUNT_SEC,
+    TABLEFUSE,
+    Azurite,
+    Proxy,
+    Sdk,
+    free_port,
+    run,
+    wait_until,
+)
 
 SLOW_PAGES = "latency=300,short=5"
 ROWS = 40
@@ -198,3 +210,66 @@ def test_the_service_comes_back(mounts, begin, service):
     service.send(signal.SIGCONT)
     out, err = process.communicate(timeout=40)
     assert process.returncode == 0 and len(out.splitlines()) == 2000, err
+
+
+@pytest.fixture
+def proxy(service):
+    between = Proxy(service)
+    yield between
+    between.stop()
+
+
+PAGE = b"<!DOCTYPE html><html><head><title>404 Not Found</title></head><body>nginx</body></html>"
+
+
+@pytest.mark.sanitized
+@pytest.mark.parametrize("page", [PAGE, b""], ids=["page", "empty"])
+def test_a_proxys_404_says_nothing_of_the_account(mounts, proxy, page):
+    mount = mounts("ttl=0", env=proxy.credentials)
+    known = mount / "steady/p/0007.json"
+    text = known.read_text()
+    directories = [mount.point, mount / "steady", mount / "steady/p"]
+    opened = [os.open(directory, os.O_RDONLY | os.O_DIRECTORY) for directory in directories]
+    proxy.page = page
+    for command, path in [
+        ("cat", known),
+        ("cat", mount / "steady/p/0008.json"),
+        ("cat", mount / "steady/q/0008.json"),
+        ("ls", mount / "steady/p"),
+        ("ls", mount / "steady"),
+        ("ls", mount.point),
+        ("stat", mount / "steady"),
+        ("stat", mount / "other"),
+    ]:
+        failed = run(command, path, check=False)
+        assert failed.returncode != 0 and failed.stdout == ""
+        assert "Protocol error" in failed.stderr and "No such file" not in failed.stderr
+    for directory in opened:
+        with pytest.raises(OSError) as failure:
+            os.listdir(directory)
+        assert failure.value.errno == errno.EPROTO
+        os.close(directory)
+    lines = mount.control("errors").splitlines()
+    assert len(lines) >= 11  # of each that failed, and of each call of it
+    reason = "EPROTO, HTTP 404: the service answered HTTP 404 without a reason"
+    for line in lines:
+        assert reason in line and "check that the endpoint is a Table endpoint" in line
+
+    proxy.page = None
+    assert known.read_text() == text
+    assert os.path.exists(mount / "steady/p/0008.json")
+    assert os.listdir(mount / "steady") == ["p"]
+    assert len(os.listdir(mount / "steady/p")) == 2000
+    assert "steady" in os.listdir(mount.point)
+    for path in ("steady/q/0008.json", "other"):  # the service's own 404
+        failed = run("stat", mount / path, check=False)
+        assert failed.returncode == 1 and "No such file" in failed.stderr
+
+
+def test_a_mount_behind_a_proxys_404(mounts, proxy):
+    proxy.page = PAGE
+    mount = mounts.prepare()
+    failed = mount.start(env=proxy.credentials, check=False)
+    assert failed.returncode == CONFIGURATION and not mount.is_mounted()
+    assert len(failed.stderr.splitlines()) == 1 and "HTTP 404" in failed.stderr
+    assert "check that the endpoint is a Table endpoint" in failed.stderr

@@ -106,11 +106,13 @@ uint64_t failure_log_next(struct failure_log *log, uint64_t after, struct failur
     uint64_t number = MAX(after + 1, oldest);
     bool is_there = number <= log->count;
     bool has_table = false;
+    static const struct bytes no_text = BYTES_LITERAL("\0\0"); /* as fill_text */
     if (is_there) {
         const struct slot *slot = &log->slots[number % FAILURE_LOG_SIZE];
         *ret = slot->record;
         has_table = slot->has_table;
-        is_there = slot->text.error == 0 && buffer_append(ret_text, buffer_bytes(&slot->text)) == 0;
+        bool has_text = slot->text.error == 0; /* without memory there was none to keep it */
+        is_there = buffer_append(ret_text, has_text ? buffer_bytes(&slot->text) : no_text) == 0;
     }
     (void)pthread_mutex_unlock(&log->lock);
     if (!is_there)

@@ -24,8 +24,9 @@ int failure_log_create(failure_sink *sink, void *context, struct failure_log **r
 void failure_log_destroy(struct failure_log *log);                                  /* takes NULL */
 void failure_log_add(struct failure_log *log, const struct failure_record *record); /* copies */
 uint64_t failure_log_count(struct failure_log *log); /* of all ever added */
-/* The record after number `after` (0: the oldest kept): its number, or 0 behind the last (or
- * without memory). The strings of *ret live in ret_text, which is cleared first. */
+/* The record after number `after` (0: the oldest kept): its number, or 0 behind the last, and
+ * without memory, which ret_text->error tells then. The strings of *ret live in ret_text, which is
+ * cleared first. */
 uint64_t failure_log_next(struct failure_log *log, uint64_t after, struct failure_record *ret,
                           struct buffer *ret_text);
 

@@ -82,6 +82,13 @@ static int continuation_follow(struct continuation *next, const struct continuat
     return buffer_append(&next->milestone, milestone);
 }
 
+static int fail_to_follow(struct call *call, int r)
+{
+    return call_fail(call, r, "%s",
+                     r == -EPROTO ? "the service's continuation tokens go in a circle"
+                                  : "a continuation token that could not be kept");
+}
+
 void answer_finish(struct answer *answer)
 {
     page_unref(TAKE_PTR(answer->page));
@@ -152,7 +159,7 @@ int table_store_query(struct table_store *store, const struct query *query, stru
     if (next && query->after && page_builder_rows(builder) == 0) {
         r = continuation_follow(next, query->after);
         if (r < 0)
-            return call_fail(call, r, "the service's continuation tokens go in a circle");
+            return fail_to_follow(call, r);
     }
     struct range covered;
     r = settle_coverage(query, builder, next, &covered);
@@ -198,7 +205,7 @@ int table_store_list_tables(struct table_store *store, const char *only,
     if (next && after) { /* nobody knows the order of names: no page is surely progress */
         r = continuation_follow(next, after);
         if (r < 0)
-            return call_fail(call, r, "the service's continuation tokens go in a circle");
+            return fail_to_follow(call, r);
     }
     *ret_next = TAKE_PTR(next);
     return 0;

@@ -73,7 +73,9 @@ static int complain_usage(const char *reason)
 static int append_stats(void *context, struct buffer *ret)
 {
     struct mount_command *command = context;
-    (void)mount_source_append_metrics(command->source, ret);
+    int r = mount_source_append_metrics(command->source, ret);
+    if (r < 0)
+        return r;
     (void)account_append_metrics(command->fs.account, ret);
     (void)metrics_append_number(ret, "tablefuse_inodes", "gauge", "Nodes that the kernel knows.",
                                 inode_table_count(command->fs.inodes));

@@ -267,8 +267,8 @@ int mount_source_ask(struct mount_source *source)
 
 int mount_source_append_metrics(const struct mount_source *source, struct buffer *ret)
 {
-    (void)counting_store_append_metrics(source->counting, ret);
-    return retrying_store_append_metrics(source->retrying, ret);
+    int r = counting_store_append_metrics(source->counting, ret);
+    return r < 0 ? r : retrying_store_append_metrics(source->retrying, ret);
 }
 
 int mount_source_append_description(const struct mount_source *source, struct buffer *ret)

@@ -209,7 +209,10 @@ static int drive(const struct http *http, CURLM *multi, struct call *call, CURLc
     int64_t end_ms = MIN(call->deadline_ms, clock_now_ms(http->clock) + http->options.attempt_ms);
     int running = 1, left;
     for (;;) {
-        if (curl_multi_perform(multi, &running) != CURLM_OK)
+        CURLMcode code = curl_multi_perform(multi, &running);
+        if (code == CURLM_OUT_OF_MEMORY)
+            return fail_retryable(call, -ENOMEM, false, "out of memory");
+        if (code != CURLM_OK)
             return fail_retryable(call, -EIO, false, "libcurl is out of order");
         if (running == 0)
             break;
@@ -252,8 +255,11 @@ static const struct reason {
 static int fail_transfer(struct call *call, const struct exchange *exchange, CURLcode code)
 {
     struct reason reason = {code, -EIO, true, NULL};
-    if (exchange->answer.body.error < 0)
-        return fail_retryable(call, exchange->answer.body.error, false,
+    const struct http_answer *answer = &exchange->answer;
+    if (answer->headers.error == -ENOMEM || answer->body.error == -ENOMEM)
+        return fail_retryable(call, -ENOMEM, false, "out of memory");
+    if (answer->body.error < 0)
+        return fail_retryable(call, answer->body.error, false,
                               "the answer is larger than what is read at once");
     for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
         if (reasons[i].code == code)

@@ -108,7 +108,7 @@ sqlite3_stmt *local_connection_statement(struct local_connection *connection,
 
 void local_bind_bytes(sqlite3_stmt *statement, int index, struct bytes bytes)
 {
-    /* without room nothing is bound: then NULL meets NOT NULL, or finds no row */
+    /* it stays the caller's: nothing is copied, so this needs no memory that could be missing */
     (void)sqlite3_bind_blob64(statement, index, bytes.data ? bytes.data : "", bytes.size,
                               SQLITE_STATIC);
 }
@@ -245,7 +245,9 @@ static int set_wal(struct local_connection *connection)
     if (r < 0)
         return r;
     const char *mode = (const char *)sqlite3_column_text(statement, 0);
-    if (mode && strcmp(mode, "wal") == 0)
+    if (!mode)
+        return call_fail(connection->call, -ENOMEM, "out of memory");
+    if (strcmp(mode, "wal") == 0)
         return 0;
     return call_fail(connection->call, -EOPNOTSUPP,
                      "its file system cannot share memory, which SQLite needs here");

@@ -122,16 +122,18 @@ static int look_at_row(struct scan *scan, const struct row *row)
     scan->rows++;
     scan->bytes += row->text.size;
     buffer_clear(&scan->last);
-    if (buffer_append(&scan->last, row->position) < 0) /* longer than any key is */
-        return local_connection_fail_damaged(scan->connection);
+    int r = buffer_append(&scan->last, row->position);
+    if (r < 0) /* longer than any key is, or no memory */
+        return r == -EFBIG ? local_connection_fail_damaged(scan->connection)
+                           : call_fail(local_connection_call(scan->connection), r, "out of memory");
     if (scan->rows % ROWS_BETWEEN_CHECKS == 0) {
-        int r = local_check_call(local_connection_call(scan->connection), scan->clock);
+        r = local_check_call(local_connection_call(scan->connection), scan->clock);
         if (r < 0)
             return r;
     }
     if (!scan->filter)
         return 1;
-    int r = filter_matches(scan->filter, row->position, row->text, row->timestamp);
+    r = filter_matches(scan->filter, row->position, row->text, row->timestamp);
     return r == -EPROTO ? local_connection_fail_damaged(scan->connection) : r;
 }
 
@@ -142,6 +144,15 @@ static bool is_full(const struct scan *scan, const struct row *row)
     return rows == (size_t)scan->query->top || scan->rows == LOOKED_AT_ROWS ||
            (rows > 0 && scan->text_bytes + row->text.size > PAGE_TEXT_BYTES) ||
            (scan->rows > 0 && scan->bytes + row->text.size > LOOKED_AT_BYTES);
+}
+
+/* Behind the last row. */
+static int end_page(struct scan *scan, struct continuation **ret_next)
+{
+    struct call *call = local_connection_call(scan->connection);
+    int r = buffer_append_string(&scan->last, POSITION_AFTER);
+    return r < 0 ? call_fail(call, r, "a continuation token that could not be kept")
+                 : local_token_create(call, TOKEN_MARK, buffer_bytes(&scan->last), ret_next);
 }
 
 /* 1: the next row is in the page, or was refused; 0: there is none; then, when the page is full,
@@ -158,11 +169,8 @@ static int scan_row(struct scan *scan, sqlite3_stmt *statement, struct continuat
     }
     if (r <= 0)
         return r;
-    if (is_full(scan, &row)) {
-        (void)buffer_append_string(&scan->last, POSITION_AFTER);
-        return local_token_create(local_connection_call(scan->connection), TOKEN_MARK,
-                                  buffer_bytes(&scan->last), ret_next);
-    }
+    if (is_full(scan, &row))
+        return end_page(scan, ret_next);
     r = look_at_row(scan, &row);
     if (r == 1)
         r = add_row(scan, &row);

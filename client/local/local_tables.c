@@ -36,7 +36,9 @@ static int append_name(struct local_connection *connection, struct bytes name,
         return local_connection_fail_damaged(connection);
     (void)buffer_append(&ret->names, name);
     int r = buffer_append_char(&ret->names, '\0');
-    return r < 0 ? call_fail(local_connection_call(connection), r, "too many tables") : 0;
+    return r < 0 ? call_fail(local_connection_call(connection), r,
+                             r == -EFBIG ? "too many tables" : "out of memory")
+                 : 0;
 }
 
 static int list_only(struct local_connection *connection, const char *only, struct table_names *ret)

@@ -91,7 +91,8 @@ int control_append_failure(struct buffer *ret, const struct failure_record *reco
     const struct failure *failure = &record->failure;
     (void)append_time(ret, record->at_100ns);
     (void)buffer_append_format(ret, " %s ", record->operation);
-    (void)append_path(ret, record);
+    if (append_path(ret, record) == -ENOMEM)
+        return -ENOMEM;
     (void)buffer_append_format(ret, ": %s", strerrorname_np(-failure->error));
     if (failure->http_status > 0)
         (void)buffer_append_format(ret, ", HTTP %d", failure->http_status);
@@ -111,10 +112,13 @@ static int append_errors(struct control_dir *control, struct buffer *ret)
     struct failure_record record;
     uint64_t number = 0;
     while ((number = failure_log_next(control->failures, number, &record, &strings)) != 0) {
-        (void)control_append_failure(ret, &record);
-        (void)buffer_append_char(ret, '\n');
+        int r = control_append_failure(ret, &record);
+        if (r == 0)
+            r = buffer_append_char(ret, '\n');
+        if (r < 0)
+            return r;
     }
-    return ret->error;
+    return strings.error;
 }
 
 static int append_stats(struct control_dir *control, struct buffer *ret)

@@ -211,7 +211,8 @@ static int pack_listing(struct packing *packing, uint64_t cookie)
             return r == -EAGAIN ? 0 : r;
         r = pack_listed(packing, &entry);
         if (r < 0)
-            return call_fail(&caller->call, r, "an entry that cannot be shown");
+            return call_fail(&caller->call, r,
+                             r == -ENOMEM ? "out of memory" : "an entry that cannot be shown");
         cookie = entry.cookie;
         may_wait = false;
     }

@@ -54,13 +54,19 @@ static int open_entity(struct request *request, const struct inode *inode, struc
 {
     struct file_system *fs = request->fs;
     _cleanup_(entity_finish) struct entity entity = {0};
+    struct open_file *handle = NULL;
     int r = find_text(request, inode, &entity);
-    if (r == 0)
-        r = open_file_create_entity(&entity, ret);
     if (r < 0)
         return r;
-    inode_table_opened(fs->inodes, inode->id, &(*ret)->entity);
+    r = open_file_create_entity(&entity, &handle);
+    if (r == 0)
+        r = inode_table_opened(fs->inodes, inode->id, &handle->entity);
+    if (r < 0) {
+        open_file_destroy(handle);
+        return call_fail(&request->caller.call, r, "out of memory");
+    }
     recent_opened(fs->recent, request->context->pid);
+    *ret = handle;
     return 0;
 }
 
@@ -70,7 +76,9 @@ static int open_generated(struct request *request, const struct inode *inode,
     _cleanup_(buffer_finish) struct buffer text;
     buffer_init(&text, GENERATED_MAX_BYTES);
     int r = control_dir_text(request->fs->control, inode->place.control_file, &text);
-    return r < 0 ? r : open_file_create_text(&text, ret);
+    if (r == 0)
+        r = open_file_create_text(&text, ret);
+    return r == -ENOMEM ? call_fail(&request->caller.call, r, "out of memory") : r;
 }
 
 static int open_node(struct request *request, const struct inode *inode,

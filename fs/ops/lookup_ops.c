@@ -75,8 +75,11 @@ static int look_up(struct request *request, const struct inode *parent, struct b
     if (r < 0)
         return call_fail(&request->caller.call, r, "out of memory");
     if (entity.page)
-        recent_looked_up(request->fs->recent, request->context->pid, ret->ino, &entity);
-    return 0;
+        r = recent_looked_up(request->fs->recent, request->context->pid, ret->ino, &entity);
+    if (r == 0)
+        return 0;
+    inode_table_forget(request->fs->inodes, ret->ino, 1);
+    return call_fail(&request->caller.call, r, "out of memory");
 }
 
 /* "No such name" is an answer too, which the kernel keeps as long as it holds. */

@@ -267,21 +267,24 @@ size_t inode_table_count(struct inode_table *table)
     return count;
 }
 
-static void open_locked(struct node *node, const struct entity *entity)
+static int open_locked(struct node *node, const struct entity *entity)
 {
     if (!node->open)
         node->open = calloc(1, sizeof(*node->open));
-    if (node->open && node->open->count++ == 0)
+    if (!node->open)
+        return -ENOMEM;
+    if (node->open->count++ == 0)
         node->open->entity = (struct entity){page_ref(entity->page), entity->row};
+    return 0;
 }
 
-void inode_table_opened(struct inode_table *table, uint64_t id, const struct entity *entity)
+int inode_table_opened(struct inode_table *table, uint64_t id, const struct entity *entity)
 {
     (void)pthread_mutex_lock(&table->lock);
     struct node *node = find_id_locked(table, id);
-    if (node)
-        open_locked(node, entity);
+    int r = node ? open_locked(node, entity) : 0;
     (void)pthread_mutex_unlock(&table->lock);
+    return r;
 }
 
 void inode_table_closed(struct inode_table *table, uint64_t id)

@@ -50,8 +50,9 @@ uint64_t inode_table_number(struct inode_table *table, uint64_t parent, struct b
 size_t inode_table_count(struct inode_table *table);
 
 /* While a node's text is open somewhere, an open of the node can be answered with it even when the
- * service has a newer one. The entity is of the node's version. Without memory it is not kept. */
-void inode_table_opened(struct inode_table *table, uint64_t id, const struct entity *entity);
+ * service has a newer one. The entity is of the node's version. 0 or -ENOMEM: then it does
+ * not count as open. */
+int inode_table_opened(struct inode_table *table, uint64_t id, const struct entity *entity);
 void inode_table_closed(struct inode_table *table, uint64_t id);
 /* the caller's to finish */
 bool inode_table_open_text(struct inode_table *table, uint64_t id, struct entity *ret);

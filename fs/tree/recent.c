@@ -58,12 +58,13 @@ static struct slot *take_slot_locked(struct recent *recent, pid_t thread)
     return slot;
 }
 
-void recent_looked_up(struct recent *recent, pid_t thread, uint64_t node,
-                      const struct entity *entity)
+int recent_looked_up(struct recent *recent, pid_t thread, uint64_t node,
+                     const struct entity *entity)
 {
     struct entity copy = {0};
-    if (!recent_was_stale(recent, thread) || entity_copy(entity, &copy) < 0)
-        return; /* without memory: none */
+    int r = recent_was_stale(recent, thread) ? entity_copy(entity, &copy) : 0;
+    if (r < 0 || !copy.page)
+        return r;
     (void)pthread_mutex_lock(&recent->lock);
     struct slot *slot = find_locked(recent, thread);
     if (slot) {
@@ -74,6 +75,7 @@ void recent_looked_up(struct recent *recent, pid_t thread, uint64_t node,
     }
     (void)pthread_mutex_unlock(&recent->lock);
     entity_finish(&copy);
+    return 0;
 }
 
 bool recent_take(struct recent *recent, pid_t thread, uint64_t node, struct entity *ret)

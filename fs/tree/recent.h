@@ -19,9 +19,10 @@ void recent_destroy(struct recent *recent); /* takes NULL */
 void recent_answered_stale(struct recent *recent, pid_t thread);
 /* since the thread's last successful open */
 bool recent_was_stale(struct recent *recent, pid_t thread);
-/* Keeps a copy behind an ESTALE alone. */
-void recent_looked_up(struct recent *recent, pid_t thread, uint64_t node,
-                      const struct entity *entity);
+/* Keeps a copy behind an ESTALE alone. 0 or -ENOMEM: without the copy the open that follows could
+ * be answered ESTALE again, which the kernel hands to the caller. */
+int recent_looked_up(struct recent *recent, pid_t thread, uint64_t node,
+                     const struct entity *entity);
 /* The node's text, if the thread looked it up behind an ESTALE; it is forgotten with that. The
  * caller finishes it. */
 bool recent_take(struct recent *recent, pid_t thread, uint64_t node, struct entity *ret);

@@ -3,6 +3,7 @@
 /* Memory that fails when told to: for tests that are linked so that calloc and realloc come here
  * (meson.build). One thread tells; others may ask for memory meanwhile. */
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 void *__real_calloc(size_t count, size_t size);

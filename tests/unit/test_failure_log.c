@@ -1,4 +1,5 @@
 #include "cache/failure_log.h"
+#include "tests/unit/failing_memory.h"
 #include "tests/unit/unit.h"
 
 static int told;
@@ -73,11 +74,44 @@ static void a_record_that_is_too_long_stays_without_its_strings(void **state)
     failure_log_destroy(log);
 }
 
+static void a_record_stays_without_memory_for_its_strings(void **state)
+{
+    (void)state;
+    struct failure_log *log;
+    struct failure_record record = record_number(1);
+    struct buffer text;
+    buffer_init(&text, 1 << 16);
+    assert_int_equal(failure_log_create(NULL, NULL, &log), 0);
+    allocations_until_failure = 1;
+    failures_in_a_row = 10;
+    failure_log_add(log, &record);
+    failures_in_a_row = 0;
+    record = record_number(2);
+    failure_log_add(log, &record);
+    assert_int_equal(failure_log_next(log, 0, &record, &text), 1);
+    assert_int_equal(record.failure.http_status, 1);
+    assert_string_equal(record.command, "");
+    assert_null(record.table);
+    assert_int_equal(record.position.size, 0);
+    assert_int_equal(failure_log_next(log, 1, &record, &text), 2);
+    assert_string_equal(record.command, "cat");
+    assert_int_equal(failure_log_next(log, 2, &record, &text), 0);
+    assert_int_equal(text.error, 0); /* the end */
+
+    buffer_finish(&text);
+    allocations_until_failure = 1;
+    assert_int_equal(failure_log_next(log, 1, &record, &text), 0);
+    assert_int_equal(text.error, -ENOMEM); /* not the end */
+    buffer_finish(&text);
+    failure_log_destroy(log);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_last_hundred_are_kept_in_order),
         cmocka_unit_test(a_record_that_is_too_long_stays_without_its_strings),
+        cmocka_unit_test(a_record_stays_without_memory_for_its_strings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -126,8 +126,8 @@ static void the_text_stays_while_it_is_open(void **state)
     struct entity entity = {one_row("text"), 0}, found = {0};
     uint64_t id = enter(table, 1, "a", "v1", 10)->id;
     assert_false(inode_table_open_text(table, id, &found));
-    inode_table_opened(table, id, &entity);
-    inode_table_opened(table, id, &entity);
+    assert_int_equal(inode_table_opened(table, id, &entity), 0);
+    assert_int_equal(inode_table_opened(table, id, &entity), 0);
     entity_finish(&entity);
     inode_table_closed(table, id);
     assert_true(inode_table_open_text(table, id, &found));
@@ -144,12 +144,12 @@ static void what_a_thread_looked_up_behind_an_estale_it_may_open_once(void **sta
     struct recent *recent;
     struct entity entity = {one_row("text"), 0}, found = {0};
     assert_int_equal(recent_create(&recent), 0);
-    recent_looked_up(recent, 7, 42, &entity);
+    assert_int_equal(recent_looked_up(recent, 7, 42, &entity), 0);
     assert_false(recent_take(recent, 7, 42, &found)); /* the account is asked */
     assert_false(recent_was_stale(recent, 7));
     recent_answered_stale(recent, 7);
     assert_true(recent_was_stale(recent, 7));
-    recent_looked_up(recent, 7, 44, &entity);
+    assert_int_equal(recent_looked_up(recent, 7, 44, &entity), 0);
     assert_false(recent_take(recent, 8, 44, &found));
     assert_false(recent_take(recent, 7, 43, &found));
     assert_true(recent_take(recent, 7, 44, &found));
@@ -160,14 +160,14 @@ static void what_a_thread_looked_up_behind_an_estale_it_may_open_once(void **sta
     assert_false(recent_was_stale(recent, 7));
     for (pid_t thread = 100; thread < 100 + RECENT_SIZE; thread++) {
         recent_answered_stale(recent, thread);
-        recent_looked_up(recent, thread, 1, &entity);
+        assert_int_equal(recent_looked_up(recent, thread, 1, &entity), 0);
     }
     for (pid_t thread = 101; thread < 100 + RECENT_SIZE; thread++) { /* as many as can wait */
         assert_true(recent_take(recent, thread, 1, &found));
         entity_finish(&found);
     }
     recent_answered_stale(recent, 100 + RECENT_SIZE);
-    recent_looked_up(recent, 100 + RECENT_SIZE, 1, &entity);
+    assert_int_equal(recent_looked_up(recent, 100 + RECENT_SIZE, 1, &entity), 0);
     assert_false(recent_take(recent, 100, 1, &found)); /* a collision: asked for again */
     assert_true(recent_take(recent, 100 + RECENT_SIZE, 1, &found));
     entity_finish(&found);

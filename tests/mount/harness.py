@@ -5,6 +5,7 @@ import ctypes
 import http.client
 import http.server
 import json
+import mmap
 import os
 import pathlib
 import re
@@ -13,6 +14,7 @@ import signal
 import socket
 import sqlite3
 import subprocess
+import sys
 import threading
 import time
 import urllib.parse
@@ -25,6 +27,8 @@ TABLEFUSE = os.environ.get("TABLEFUSE", str(ROOT / "build/tablefuse"))
 FAULTY = os.environ.get("TABLEFUSE_FAULTY", str(ROOT / "build/tests/tablefuse-faulty"))
 # fills tables of any account with rows of a known shape
 FIXTURE = os.environ.get("TABLEFUSE_FIXTURE", str(pathlib.Path(TABLEFUSE).parent / "tests/fixture"))
+# makes allocations of the program fail while it runs
+FAILING_MALLOC = pathlib.Path(TABLEFUSE).parent / "tests/libfailing_malloc.so"
 MODULES = os.environ.get("TABLEFUSE_EMULATOR", str(ROOT / "build/emulator/node_modules"))
 
 ACCOUNT = "devstoreaccount1"
@@ -311,6 +315,23 @@ class Sdk:
     def stop(self):
         self._process.kill()
         self._process.communicate()
+
+
+class Allocations:
+    """Those of a mounted program, which fail while they are told to: see tests/stores/failing_malloc.c."""
+
+    def __init__(self, directory):
+        path = pathlib.Path(directory) / "allocations"
+        path.write_bytes(bytes(8))
+        with open(path, "r+b") as file:
+            self._control = mmap.mmap(file.fileno(), 8)
+        self.environment = {"LD_PRELOAD": str(FAILING_MALLOC), "TABLEFUSE_FAIL_ALLOC": str(path)}
+
+    def fail(self, of_a_million):
+        self._control[:4] = of_a_million.to_bytes(4, sys.byteorder)
+
+    def failures(self):
+        return int.from_bytes(self._control[4:], sys.byteorder)
 
 
 class Counts:

@@ -1,0 +1,161 @@
+"""Allocations of the mounted program fail at random: what it has no memory for is "Cannot allocate memory", and nothing
+else. No name is absent, no listing is short, and once there is memory everything is as it was."""
+import errno
+import os
+import random
+
+import pytest
+
+from expected import entity_name, entity_text, partition_name, prefix_name
+from harness import FAILING_MALLOC, Allocations, LocalAccount, run
+
+NO_MEMORY = "Cannot allocate memory"
+
+KEYS = {
+    "single": [("p", f"{row:04}") for row in range(1200)],
+    # of 300 characters: their names are cut, and looked for among the keys that start like them
+    "long": [("k" * 290 + f"{p:010}", "r" * 290 + f"{r:010}") for p in range(8) for r in range(4)],
+    # more partitions than `fanout`: prefixes, of which some hold prefixes
+    "levels": [(a + b + f"{n:02}", "r") for a in "abcde" for b in "uvwxyz" for n in range(8)],
+}
+FANOUT = 40
+ABSENT = ["single/p/none.json", "single/q/0001.json", "long/none", "levels/zz00", "levels/z+", "none"]
+
+
+@pytest.fixture(scope="module")
+def service(scratch):
+    account = LocalAccount(scratch / "account")
+    account.fill("first", "single", "1")
+    for table, keys in KEYS.items():
+        account.write(table, keys)
+    yield account
+    account.stop()
+
+
+@pytest.fixture
+def allocations(tmp_path):
+    assert FAILING_MALLOC.exists()
+    return Allocations(tmp_path)
+
+
+def texts():
+    """{path below the mount: text}, by the short path and by those that go through prefixes."""
+    found = {}
+    for table, keys in KEYS.items():
+        for p, r in keys:
+            text = entity_text(p, r, {}).encode()
+            tail = f"{partition_name(p)}/{entity_name(r)}"
+            found[f"{table}/{tail}"] = text
+            if table == "levels":
+                found[f"levels/{prefix_name(p[:1])}/{tail}"] = text
+                found[f"levels/{prefix_name(p[:1])}/{prefix_name(p[:2])}/{tail}"] = text
+    return found
+
+
+def walk(top):
+    """{directory: names} of everything below."""
+
+    def refuse(error):
+        raise error
+
+    return {at: sorted(dirs + files) for at, dirs, files in os.walk(top, onerror=refuse)}
+
+
+def read(path):
+    with open(path, "rb", buffering=0) as file:
+        return file.read()
+
+
+class Storm:
+    """What happens while allocations fail."""
+
+    def __init__(self):
+        self.succeeded = self.failed = 0
+
+    def attempt(self, what, *arguments):
+        """Its result, or None if there was no memory for it."""
+        try:
+            result = what(*arguments)
+        except OSError as error:
+            assert error.errno == errno.ENOMEM, f"{what.__name__}{arguments}: {error}"
+            self.failed += 1
+            return None
+        self.succeeded += 1
+        return result
+
+    def tool(self, *command, expected):
+        """The lines that it prints are all that are expected, or it fails and says why."""
+        done = run(*command, check=False)
+        errors = done.stderr.splitlines()
+        assert all(line.endswith(NO_MEMORY) for line in errors), done.stderr
+        lines = done.stdout.splitlines()
+        if done.returncode == 0:
+            assert not errors and sorted(lines) == expected
+        else:
+            assert errors and set(lines) <= set(expected)
+        self.failed += done.returncode != 0
+        self.succeeded += done.returncode == 0
+
+
+def read_in_storm(mount, storm, files, directories, source):
+    for path in source.sample(sorted(files), len(files)):
+        found = storm.attempt(read, mount / path)
+        assert found is None or found == files[path], path
+    for path in source.sample(sorted(directories), len(directories)):
+        found = storm.attempt(os.listdir, path)
+        assert found is None or sorted(found) == directories[path], path
+    for path in ABSENT:
+        with pytest.raises(OSError) as error:
+            os.stat(mount / path)
+        assert error.value.errno in (errno.ENOENT, errno.ENOMEM)
+
+
+def run_tools_in_storm(mount, storm, files, directories):
+    for table in KEYS:
+        top = str(mount / table)
+        below = [at for at in directories if (at + "/").startswith(top + "/")]
+        names = {f"{at}/{name}" for at in below for name in directories[at]}
+        storm.tool("find", top, expected=sorted({top, *names}))
+        storm.tool("ls", "-f", top, expected=sorted([".", "..", *directories[top]]))
+    storm.tool("ls", mount / "single/p", expected=directories[str(mount / "single/p")])
+    some = sorted(path for path in files if path.startswith("long/"))[:2]
+    for path in some:
+        storm.tool("cat", mount / path, expected=sorted(files[path].decode().splitlines()))
+
+
+@pytest.mark.parametrize(
+    "of_a_million, options",
+    [
+        (1000, ["ttl=0"]),
+        (1000, []),
+        (10000, ["ttl=0"]),
+        (10000, ["ttl=0", "cache_size=1M"]),
+        (50000, ["ttl=0"]),
+    ],
+    ids=["0.1%", "0.1%-ttl", "1%", "1%-small-cache", "5%"],
+)
+def test_nothing_is_lost_but_memory(mounts, allocations, of_a_million, options):
+    mount = mounts(f"fanout={FANOUT}", *options, env=allocations.environment)
+    files = texts()
+    directories = walk(mount.point)
+    leaves = {path for path in files if path.count("/") == 2}
+    listed = [f"{at}/{name}" for at, names in directories.items() for name in names]
+    listed = [path for path in listed if path.endswith(".json") and "/first/" not in path]
+    short = [path.split("/")[-2:] for path in listed]
+    assert sorted(short) == sorted(path.split("/")[-2:] for path in leaves)
+    directories = {at: names for at, names in directories.items() if "/first" not in at}
+
+    storm, source = Storm(), random.Random(7)
+    allocations.fail(of_a_million)
+    read_in_storm(mount, storm, files, directories, source)
+    run_tools_in_storm(mount, storm, files, directories)
+    allocations.fail(0)
+    assert allocations.failures() > 0 and storm.failed > 0 and storm.succeeded > 0
+
+    for path, text in files.items():
+        assert read(mount / path) == text
+    for path, names in directories.items():
+        assert sorted(os.listdir(path)) == names
+    for path in ABSENT:
+        assert not os.path.exists(mount / path)
+    assert "ENOMEM" in mount.control("errors")

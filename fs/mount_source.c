@@ -16,14 +16,22 @@ struct mount_source {
     struct table_store *retrying, *counting;
 };
 
-/* Copies the environment's answer and blanks it, so that /proc/PID/environ shows no secret. */
-static char *take_secret(const char *name)
+/* So that /proc/PID/environ shows no secret. */
+static void blank_secret(const char *name)
 {
     char *value = getenv(name);
-    char *copy = value ? strdup(value) : NULL;
     if (value)
         explicit_bzero(value, strlen(value));
-    return copy;
+}
+
+/* Copies the environment's value, NULL without one, and blanks it. False: no memory. */
+static bool take_secret(const char *name, char **ret)
+{
+    const char *value = getenv(name);
+    *ret = value ? strdup(value) : NULL;
+    bool is_taken = !value || *ret;
+    blank_secret(name);
+    return is_taken;
 }
 
 static void wipe(char *secret)
@@ -49,21 +57,23 @@ static int complain(const char *what, const char *reason, enum command_exit code
 /* The environment's secrets are not for an account in a file; blanked all the same. */
 static void drop_secrets(void)
 {
-    wipe(take_secret("AZURE_STORAGE_CONNECTION_STRING"));
-    wipe(take_secret("AZURE_STORAGE_KEY"));
-    wipe(take_secret("AZURE_STORAGE_SAS_TOKEN"));
+    blank_secret("AZURE_STORAGE_CONNECTION_STRING");
+    blank_secret("AZURE_STORAGE_KEY");
+    blank_secret("AZURE_STORAGE_SAS_TOKEN");
 }
 
 static int connect_service(struct mount_source *source, const char *name, struct call *call)
 {
-    char *connection_string = take_secret("AZURE_STORAGE_CONNECTION_STRING");
-    char *key = take_secret("AZURE_STORAGE_KEY");
-    char *sas_token = take_secret("AZURE_STORAGE_SAS_TOKEN");
+    char *connection_string, *key, *sas_token;
+    bool is_taken = take_secret("AZURE_STORAGE_CONNECTION_STRING", &connection_string);
+    is_taken &= take_secret("AZURE_STORAGE_KEY", &key);
+    is_taken &= take_secret("AZURE_STORAGE_SAS_TOKEN", &sas_token);
     struct connection_environment environment = {.connection_string = connection_string,
                                                  .account = getenv("AZURE_STORAGE_ACCOUNT"),
                                                  .key = key,
                                                  .sas_token = sas_token};
-    int r = connection_init(&source->connection, name, &environment, call);
+    int r = is_taken ? connection_init(&source->connection, name, &environment, call)
+                     : call_fail(call, -ENOMEM, "out of memory");
     wipe(connection_string);
     wipe(key);
     wipe(sas_token);

@@ -124,7 +124,9 @@ static int connect_emulator(struct connection *ret, struct bytes proxy, struct c
     }
     const char *text = buffer_string(&url);
     if (!text)
-        return call_fail(call, url.error, "DevelopmentStorageProxyUri is too long");
+        return call_fail(call, url.error,
+                         url.error == -EFBIG ? "DevelopmentStorageProxyUri is too long"
+                                             : "out of memory");
     int r = endpoint_parse(&ret->endpoint, "DevelopmentStorageProxyUri", buffer_bytes(&url),
                            (struct bytes){0}, call);
     if (r < 0)
@@ -143,8 +145,10 @@ static int parse_composed(struct endpoint *ret, const char *what, struct bytes p
     (void)buffer_append_string(&url, "://");
     (void)buffer_append(&url, account);
     (void)buffer_append_string(&url, ".table.");
-    if (buffer_append(&url, suffix) < 0)
-        return call_fail(call, -EINVAL, "%s is too long", what);
+    int r = buffer_append(&url, suffix);
+    if (r < 0)
+        return r == -EFBIG ? call_fail(call, -EINVAL, "%s is too long", what)
+                           : call_fail(call, r, "out of memory");
     return endpoint_parse(ret, what, buffer_bytes(&url), account, call);
 }
 

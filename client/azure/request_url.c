@@ -350,5 +350,6 @@ int request_url_fail(struct call *call, int error)
         return call_fail(call, -EINVAL, "a key that no URL can hold: it has a lone surrogate");
     if (error == -EINVAL)
         return call_fail(call, -EINVAL, "an entity's text or ETag that cannot be sent");
-    return call_fail(call, error, "the request could not be made");
+    return call_fail(call, error,
+                     error == -ENOMEM ? "out of memory" : "the request could not be made");
 }

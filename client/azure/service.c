@@ -46,6 +46,18 @@ static bool is_change(const struct service_request *request)
     return strcmp(request->method, "GET") != 0;
 }
 
+/* Of what was appended to it, by whichever call. */
+static int request_error(const struct service_request *request)
+{
+    const int errors[] = {request->path.error, request->query.error, request->headers.error,
+                          request->body.error};
+    for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+        if (errors[i] < 0)
+            return errors[i];
+    }
+    return 0;
+}
+
 static int fail_request(const struct service_request *request, int error, struct call *call)
 {
     if (request->body.error == -EFBIG)
@@ -114,7 +126,8 @@ static int append_headers(const struct service *service, const struct service_re
     (void)http_header_append(ret, "x-ms-date", buffer_bytes(&date));
     (void)http_header_append(ret, "x-ms-client-request-id", buffer_bytes(&uuid));
     (void)buffer_append(ret, buffer_bytes(&request->headers));
-    return append_authorization(service, request, buffer_bytes(&date), ret);
+    r = append_authorization(service, request, buffer_bytes(&date), ret);
+    return r < 0 ? r : ret->error;
 }
 
 static int send_request(const struct service *service, struct service_request *request,
@@ -143,6 +156,8 @@ int service_ask(const struct service *service, struct service_request *request, 
 {
     _cleanup_(http_answer_finish) struct http_answer answer = {0};
     call->failure = (struct failure){0};
+    if (r == 0)
+        r = request_error(request);
     if (r < 0)
         return fail_request(request, r, call);
     r = send_request(service, request, call, &answer);

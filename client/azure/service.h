@@ -30,9 +30,9 @@ void service_request_init(struct service_request *request, const struct service 
                           const char *method, int success);
 void service_request_finish(struct service_request *request);
 
-/* `r` is the answer of those who wrote the request: nothing is sent when it is negative. Any other
- * status is a failure, as service_error.h says. ret: to be finished by the caller, on success
- * only. */
+/* `r`: what writing the request answered; when it is negative, or a buffer of the request has
+ * failed, nothing is sent. Any other status than the request's `success` is a failure, as
+ * service_error.h says. ret: to be finished by the caller, on success only. */
 int service_ask(const struct service *service, struct service_request *request, int r,
                 struct call *call, struct http_answer *ret);
 

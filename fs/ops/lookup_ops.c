@@ -33,7 +33,8 @@ static int find_cut(struct request *request, const struct inode *parent, struct 
     if (entry.entity.page)
         *ret = (struct entity){page_ref(entry.entity.page), entry.entity.row};
     place_finish(place);
-    return place_of_key(&parent->place, entry.key, place);
+    r = place_of_key(&parent->place, entry.key, place);
+    return r == -ENOMEM ? call_fail(&request->caller.call, r, "out of memory") : r;
 }
 
 /* Asks the account whether the place is there; an entity comes along. */

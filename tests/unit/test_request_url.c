@@ -251,7 +251,7 @@ static void what_could_not_be_written_has_a_reason(void **state)
         {-EFBIG, -ENAMETOOLONG, "the request's URL is too long"},
         {-EILSEQ, -EINVAL, "a key that no URL can hold: it has a lone surrogate"},
         {-EINVAL, -EINVAL, "an entity's text or ETag that cannot be sent"},
-        {-ENOMEM, -ENOMEM, "the request could not be made"},
+        {-ENOMEM, -ENOMEM, "out of memory"},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct call call = {0};

@@ -10,6 +10,9 @@ from expected import entity_name, entity_text, partition_name, prefix_name
 from harness import FAILING_MALLOC, Allocations, LocalAccount, run
 
 NO_MEMORY = "Cannot allocate memory"
+# find's own, behind a directory that it could not read to the end: it does not leave that one in its books. What the
+# mount told it had no name and no inode number twice.
+LOST_BOOKS = "find: File system loop detected"
 
 KEYS = {
     "single": [("p", f"{row:04}") for row in range(1200)],
@@ -86,13 +89,13 @@ class Storm:
     def tool(self, *command, expected):
         """The lines that it prints are all that are expected, or it fails and says why."""
         done = run(*command, check=False)
-        errors = done.stderr.splitlines()
+        errors = [line for line in done.stderr.splitlines() if not line.startswith(LOST_BOOKS)]
         assert all(line.endswith(NO_MEMORY) for line in errors), done.stderr
         lines = done.stdout.splitlines()
         if done.returncode == 0:
             assert not errors and sorted(lines) == expected
         else:
-            assert errors and set(lines) <= set(expected)
+            assert errors and set(lines) <= set(expected) and len(set(lines)) == len(lines)
         self.failed += done.returncode != 0
         self.succeeded += done.returncode == 0
 

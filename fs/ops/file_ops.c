@@ -54,19 +54,20 @@ static int open_entity(struct request *request, const struct inode *inode, struc
 {
     struct file_system *fs = request->fs;
     _cleanup_(entity_finish) struct entity entity = {0};
-    struct open_file *handle = NULL;
     int r = find_text(request, inode, &entity);
     if (r < 0)
         return r;
-    r = open_file_create_entity(&entity, &handle);
-    if (r == 0)
-        r = inode_table_opened(fs->inodes, inode->id, &handle->entity);
+    r = open_file_create_entity(&entity, ret);
+    if (r == 0) {
+        r = inode_table_opened(fs->inodes, inode->id, &(*ret)->entity);
+        if (r < 0)
+            open_file_destroy(TAKE_PTR(*ret));
+    }
     if (r < 0) {
-        open_file_destroy(handle);
-        return call_fail(&request->caller.call, r, "out of memory");
+        (void)call_fail(&request->caller.call, r, "out of memory");
+        return r;
     }
     recent_opened(fs->recent, request->context->pid);
-    *ret = handle;
     return 0;
 }
 
@@ -76,9 +77,12 @@ static int open_generated(struct request *request, const struct inode *inode,
     _cleanup_(buffer_finish) struct buffer text;
     buffer_init(&text, GENERATED_MAX_BYTES);
     int r = control_dir_text(request->fs->control, inode->place.control_file, &text);
-    if (r == 0)
+    if (r >= 0)
         r = open_file_create_text(&text, ret);
-    return r == -ENOMEM ? call_fail(&request->caller.call, r, "out of memory") : r;
+    if (r < 0)
+        (void)call_fail(&request->caller.call, r, "%s",
+                        r == -ENOMEM ? "out of memory" : "more text than is shown at once");
+    return r;
 }
 
 static int open_node(struct request *request, const struct inode *inode,

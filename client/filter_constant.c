@@ -1,4 +1,5 @@
 #include "client/filter_constant.h"
+#include "client/text/base64.h"
 #include "client/text/json_string.h"
 #include "client/text/unicode.h"
 
@@ -270,11 +271,11 @@ static enum filter_order order_binary(const struct filter_constant *constant, st
 {
     size_t size;
     struct bytes bytes = buffer_bytes(&constant->bytes);
-    if (!edm_binary_size(base64, &size))
+    if (!base64_decoded_size(base64, &size))
         return FILTER_OTHER_TYPE;
-    while (base64.size > 0) {
+    for (; base64.size > 0; base64 = bytes_skip(base64, 4)) {
         unsigned char group[3];
-        size_t n = edm_binary_next(&base64, group), common = MIN(n, bytes.size);
+        size_t n = base64_decode(bytes_first(base64, 4), group), common = MIN(n, bytes.size);
         int order = common > 0 ? memcmp(group, bytes.data, common) : 0;
         if (order != 0 || common < n)
             return order < 0 ? FILTER_LESS : FILTER_GREATER;

@@ -1,4 +1,5 @@
 #include "client/azure/credential.h"
+#include "client/text/base64.h"
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
@@ -31,39 +32,18 @@ void credential_destroy(struct credential *credential)
         OPENSSL_clear_free(credential, credential->size);
 }
 
-/* How many "=" end it; negative: not base64. EVP_DecodeBlock would skip blanks, and takes "="
- * anywhere. */
-static int base64_padding(struct bytes text)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    size_t n = 0;
-    while (n < text.size && text.data[n] != '\0' && strchr(digits, text.data[n]))
-        n++;
-    size_t padding = text.size - n;
-    if (text.size % 4 != 0 || padding > 2 || n == 0)
-        return -1;
-    for (size_t i = n; i < text.size; i++) {
-        if (text.data[i] != '=')
-            return -1;
-    }
-    return (int)padding;
-}
-
 int credential_create_shared_key(struct bytes account, struct bytes key_base64,
                                  struct credential **ret)
 {
     struct bytes text = bytes_trim(key_base64);
-    int padding = base64_padding(text);
-    if (padding < 0 || text.size > SECRET_MAX_BYTES || account.size == 0 ||
-        account.size >= sizeof((*ret)->account))
+    size_t size;
+    if (!base64_decoded_size(text, &size) || size == 0 || text.size > SECRET_MAX_BYTES ||
+        account.size == 0 || account.size >= sizeof((*ret)->account))
         return -EINVAL;
     _cleanup_(credential_destroyp) struct credential *credential = allocate(text.size / 4 * 3);
     if (!credential)
         return -ENOMEM;
-    if (EVP_DecodeBlock((unsigned char *)credential->secret, (const unsigned char *)text.data,
-                        (int)text.size) < 0)
-        return -EINVAL;
-    credential->secret_size -= (size_t)padding;
+    credential->secret_size = base64_decode(text, (unsigned char *)credential->secret);
     memcpy(credential->account, account.data, account.size);
     *ret = TAKE_PTR(credential);
     return 0;

@@ -198,51 +198,6 @@ bool edm_guid_parse(struct bytes text, unsigned char ret[EDM_GUID_BYTES])
     return true;
 }
 
-/* 0 to 63, or 64 for what is no digit of base64. */
-static unsigned base64_value(char digit)
-{
-    if (digit >= 'A' && digit <= 'Z')
-        return (unsigned)(digit - 'A');
-    if (digit >= 'a' && digit <= 'z')
-        return (unsigned)(digit - 'a' + 26);
-    if (digit >= '0' && digit <= '9')
-        return (unsigned)(digit - '0' + 52);
-    return digit == '+' ? 62 : digit == '/' ? 63 : 64;
-}
-
-static size_t base64_padding(struct bytes base64)
-{
-    size_t n = 0;
-    while (n < 2 && n < base64.size && base64.data[base64.size - 1 - n] == '=')
-        n++;
-    return n;
-}
-
-bool edm_binary_size(struct bytes base64, size_t *ret)
-{
-    size_t padding = base64_padding(base64);
-    if (base64.size % 4 != 0)
-        return false;
-    for (size_t i = 0; i < base64.size - padding; i++)
-        if (base64_value(base64.data[i]) == 64)
-            return false;
-    *ret = base64.size / 4 * 3 - padding;
-    return true;
-}
-
-size_t edm_binary_next(struct bytes *base64, unsigned char ret[3])
-{
-    struct bytes group = bytes_first(*base64, 4);
-    *base64 = bytes_skip(*base64, 4);
-    uint32_t bits = 0;
-    for (size_t i = 0; i < 4; i++)
-        bits = bits << 6 | (base64_value(group.data[i]) & 63); /* padding counts 0 */
-    ret[0] = (unsigned char)(bits >> 16);
-    ret[1] = (unsigned char)(bits >> 8);
-    ret[2] = (unsigned char)bits;
-    return 3 - base64_padding(group);
-}
-
 /* Both work on what was appended to `ret` behind `begin`, a string without its quotes. */
 
 static void trim_datetime(struct buffer *ret, size_t begin)

@@ -53,9 +53,4 @@ bool edm_double_parse(struct bytes text, double *ret);
 /* 8-4-4-4-12 hexadecimal digits, in their order. */
 bool edm_guid_parse(struct bytes text, unsigned char ret[EDM_GUID_BYTES]);
 
-/* Base64 with its padding, in groups of four; false for anything else. */
-bool edm_binary_size(struct bytes base64, size_t *ret);
-/* The first group, of a text that has a size: how many bytes, 1 to 3; the rest stays in it. */
-size_t edm_binary_next(struct bytes *base64, unsigned char ret[3]);
-
 #endif

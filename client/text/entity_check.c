@@ -1,5 +1,6 @@
 #include "client/text/entity_check.h"
 #include "client/position.h"
+#include "client/text/base64.h"
 #include "client/text/entity_lines.h"
 #include "client/text/json_string.h"
 #include "client/text/unicode.h"
@@ -73,7 +74,7 @@ static int check_string(struct bytes text, size_t *size, struct entity_refusal *
 static int check_binary(struct bytes text, size_t *size, struct entity_refusal *ret)
 {
     size_t bytes;
-    if (!edm_binary_size(text, &bytes))
+    if (!base64_decoded_size(text, &bytes))
         return refuse_input(ret, "an Edm.Binary that is not base64");
     if (bytes > ENTITY_MAX_BINARY_BYTES)
         return refuse(ret, -EINVAL, "PropertyValueTooLarge", "a binary of more than 64 KiB");

@@ -326,40 +326,6 @@ static void guids_are_sixteen_bytes(void **state)
     assert_memory_equal(guid, expected, sizeof(expected));
 }
 
-static void assert_binary(struct bytes base64, struct bytes expected)
-{
-    size_t size = 42, n = 0;
-    assert_true(edm_binary_size(base64, &size));
-    assert_int_equal(size, expected.size);
-    while (base64.size > 0) {
-        unsigned char group[3];
-        size_t k = edm_binary_next(&base64, group);
-        assert_true(k >= 1 && n + k <= expected.size);
-        assert_memory_equal(group, expected.data + n, k);
-        n += k;
-    }
-    assert_int_equal(n, expected.size);
-}
-
-static void binaries_are_groups_of_base64(void **state)
-{
-    (void)state;
-    static const struct bytes bad[] = {
-        B("A"),    B("AA"),   B("AAA"),      B("AAAAA"), B("===="), B("A==="),
-        B("A=A="), B("AA=A"), B("AA==AAAA"), B("AA-_"),  B("AA A"), B("AAA\0"),
-    };
-    assert_binary((struct bytes){NULL, 0}, B(""));
-    assert_binary(B("AA=="), B("\0"));
-    assert_binary(B("AAE="), B("\0\1"));
-    assert_binary(B("AAEC"), B("\0\1\2"));
-    assert_binary(B("+/8="), B("\xFB\xFF"));
-    assert_binary(B("Zm9vYmFyIQ=="), B("foobar!"));
-    size_t size = 42;
-    for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-        assert_false(edm_binary_size(bad[i], &size));
-    assert_int_equal(size, 42);
-}
-
 static void names_are_letters_digits_and_underscores(void **state)
 {
     (void)state;
@@ -388,7 +354,6 @@ int main(void)
         cmocka_unit_test(integers_are_digits_within_bounds),
         cmocka_unit_test(doubles_are_numbers_of_json_or_special),
         cmocka_unit_test(guids_are_sixteen_bytes),
-        cmocka_unit_test(binaries_are_groups_of_base64),
         cmocka_unit_test(names_are_letters_digits_and_underscores),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,16 @@
+#ifndef CLIENT_TEXT_BASE64_H
+#define CLIENT_TEXT_BASE64_H
+/* Decoding of base64 as the service writes it: the alphabet with + and /, padded with = to groups
+ * of four. Strict: blanks, line ends and the URL alphabet (- and _) are refused. The unused bits of
+ * the last digit may be set, as the service accepts them: "AB==" is the byte of "AA==". Pure. */
+#include "client/bytes.h"
+
+/* How many bytes `base64` decodes to; false: it is not base64. Empty text decodes to no bytes. */
+bool base64_decoded_size(struct bytes base64, size_t *ret);
+
+/* Decodes a text, or some whole groups of one, that base64_decoded_size has accepted. `ret` has
+ * room for 3 bytes for each group of 4; those behind the returned size are zero. At most INT_MAX
+ * bytes of text. */
+size_t base64_decode(struct bytes base64, unsigned char *ret);
+
+#endif

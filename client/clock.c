@@ -14,15 +14,14 @@ static int64_t utc_100ns(void *context)
     (void)context;
     struct timespec now;
     (void)clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 10000000 + now.tv_nsec / 100;
+    return now.tv_sec * TICKS_PER_SEC + now.tv_nsec / 100;
 }
 
 static void sleep_ms(void *context, int64_t ms)
 {
     (void)context;
     struct timespec duration = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-    (void)nanosleep(&duration,
-                    NULL); /* a signal may end it early: callers look at the time again */
+    (void)nanosleep(&duration, NULL); /* a signal may end it early: callers check the time again */
 }
 
 const struct clock clock_system = {

@@ -1,7 +1,12 @@
 #ifndef CLIENT_CLOCK_H
 #define CLIENT_CLOCK_H
-/* Time, given to a module at its creation; tests turn their own. Any thread. */
+/* The clock that a module gets at its creation; tests give one that they set. Any thread. */
 #include <stdint.h>
+
+/* Timestamps count ticks of 100 ns since 1970 (UTC), as the service's do; deadlines and ages count
+ * milliseconds of the monotonic clock. */
+#define TICKS_PER_SEC INT64_C(10000000)
+#define TICKS_PER_MS  (TICKS_PER_SEC / 1000)
 
 struct clock {
     int64_t (*monotonic_ms)(void *context);

@@ -1,6 +1,6 @@
 #include "client/azure/http_date.h"
+#include "client/clock.h"
 
-#define UNITS_A_SECOND  10000000
 #define SECONDS_A_DAY   86400
 #define DAYS_A_ERA      146097 /* 400 years: then leap years and week days repeat */
 #define DAYS_BEFORE_ERA 719468 /* from 0000-03-01 to 1970-01-01 */
@@ -34,7 +34,7 @@ static int64_t day_of_date(int year, int month, int day)
 
 int http_date_append(struct buffer *ret, int64_t utc_100ns)
 {
-    int64_t seconds = utc_100ns / UNITS_A_SECOND;
+    int64_t seconds = utc_100ns / TICKS_PER_SEC;
     int64_t day = seconds / SECONDS_A_DAY;
     int of_day = (int)(seconds % SECONDS_A_DAY);
     int year, month, day_of_month;
@@ -76,6 +76,6 @@ bool http_date_parse(struct bytes text, int64_t *ret_utc_100ns)
         return false;
     int64_t minutes = (int64_t)hour * 60 + minute;
     int64_t seconds = day_of_date(year, month, day) * SECONDS_A_DAY + minutes * 60 + second;
-    *ret_utc_100ns = seconds * UNITS_A_SECOND;
+    *ret_utc_100ns = seconds * TICKS_PER_SEC;
     return true;
 }

@@ -1,13 +1,14 @@
 #include "client/azure/service_error.h"
 #include "client/azure/http_date.h"
+#include "client/clock.h"
 #include "client/text/json_reader.h"
 #include "client/text/json_string.h"
 #include "client/text/unicode.h"
 
 #include <limits.h>
 
-#define BODY_MAX_BYTES     ((size_t)64 << 10)        /* an error says what it is long before */
-#define SKEW_MAX_100NS     (INT64_C(300) * 10000000) /* the service bears 15 minutes */
+#define BODY_MAX_BYTES     ((size_t)64 << 10)    /* an error says what it is long before */
+#define SKEW_MAX_100NS     (300 * TICKS_PER_SEC) /* the service bears 15 minutes */
 #define RETRY_AFTER_MAX_MS ((int64_t)3600 * 1000)
 
 static const char advice_key[] =
@@ -258,7 +259,7 @@ static int retry_after_ms(const struct service_answer *answer, int64_t now_utc_1
     else if (bytes_parse_unsigned(answer->retry_after, INT_MAX, &value))
         wait_ms = (int64_t)value * 1000;
     else if (http_date_parse(answer->retry_after, &then))
-        wait_ms = (then - now_utc_100ns) / 10000;
+        wait_ms = (then - now_utc_100ns) / TICKS_PER_MS;
     return (int)MAX(MIN(wait_ms, RETRY_AFTER_MAX_MS), 0);
 }
 

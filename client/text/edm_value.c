@@ -1,4 +1,5 @@
 #include "client/text/edm_value.h"
+#include "client/clock.h"
 #include "client/text/json_string.h"
 
 #include <math.h>
@@ -69,8 +70,7 @@ static bool has_form(struct bytes text, const char *form)
 }
 
 static const char seconds_form[] = "0000-00-00T00:00:00";
-#define SECONDS_SIZE   (sizeof(seconds_form) - 1)
-#define TICKS_A_SECOND 10000000
+#define SECONDS_SIZE (sizeof(seconds_form) - 1)
 
 static int64_t digits(struct bytes text, size_t begin, size_t n)
 {
@@ -115,7 +115,7 @@ static bool parse_fraction(struct bytes text, int64_t *ret)
         return false;
     if (text.size > 1) {
         struct bytes after_point = bytes_skip(bytes_first(text, text.size - 1), 1);
-        if (text.data[0] != '.' || !bytes_parse_unsigned(after_point, TICKS_A_SECOND - 1, &ticks))
+        if (text.data[0] != '.' || !bytes_parse_unsigned(after_point, TICKS_PER_SEC - 1, &ticks))
             return false;
         for (size_t n = after_point.size; n < 7; n++)
             ticks *= 10;
@@ -135,7 +135,7 @@ bool edm_datetime_parse(struct bytes text, int64_t *ret)
     if (hour > 23 || minute > 59 || second > 59)
         return false;
     int64_t seconds = ((days * 24 + hour) * 60 + minute) * 60 + second;
-    *ret = seconds * TICKS_A_SECOND + fraction;
+    *ret = seconds * TICKS_PER_SEC + fraction;
     return true;
 }
 

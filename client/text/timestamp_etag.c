@@ -3,8 +3,6 @@
 
 #include <ctype.h>
 
-#define TICKS_A_SECOND 10000000
-
 static const char form[] = "W/\"datetime'0000-00-00T00%3A00%3A00.0000000Z'\"";
 _Static_assert(sizeof(form) - 1 == TIMESTAMP_ETAG_SIZE, "a digit for each 0 of the form");
 
@@ -28,7 +26,7 @@ static void write_digits(char *ret, int n, int64_t number)
 
 void timestamp_etag_write(int64_t timestamp, char ret[TIMESTAMP_ETAG_SIZE + 1])
 {
-    time_t seconds = (time_t)(timestamp / TICKS_A_SECOND);
+    time_t seconds = (time_t)(timestamp / TICKS_PER_SEC);
     struct tm time = {0};
     (void)gmtime_r(&seconds, &time); /* knows every second up to year 9999 */
     memcpy(ret, form, sizeof(form));
@@ -38,7 +36,7 @@ void timestamp_etag_write(int64_t timestamp, char ret[TIMESTAMP_ETAG_SIZE + 1])
     write_digits(ret + HOUR, 2, time.tm_hour);
     write_digits(ret + MINUTE, 2, time.tm_min);
     write_digits(ret + SECOND, 2, time.tm_sec);
-    write_digits(ret + TICKS, 7, timestamp % TICKS_A_SECOND);
+    write_digits(ret + TICKS, 7, timestamp % TICKS_PER_SEC);
 }
 
 static bool has_form(struct bytes etag)

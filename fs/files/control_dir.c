@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #define CONFIG_MAX_BYTES ((size_t)64 << 10)
-#define TICKS_PER_SEC    10000000
 
 struct control_dir {
     struct failure_log *failures;
@@ -46,7 +45,7 @@ static int append_time(struct buffer *ret, int64_t at_100ns)
     if (!gmtime_r(&sec, &utc) || strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &utc) == 0)
         return buffer_append_char(ret, '-');
     return buffer_append_format(ret, "%s.%03dZ", text,
-                                (int)(at_100ns % TICKS_PER_SEC / (TICKS_PER_SEC / 1000)));
+                                (int)(at_100ns % TICKS_PER_SEC / TICKS_PER_MS));
 }
 
 /* The path in the account: /TABLE/PARTITION/ROW.json, as much of it as the record names; `+` behind

@@ -1,6 +1,5 @@
 #include "fs/tree/attributes.h"
-
-#define TICKS_PER_SEC 10000000
+#include "client/clock.h"
 
 /* Rounds down before 1970 too: tv_nsec is never negative. */
 static struct timespec time_of(int64_t at_100ns)

@@ -27,7 +27,7 @@ void contract_name(char ret[64], const char *prefix)
 {
     static unsigned number;
     (void)snprintf(ret, 64, "%s%llux%u", prefix,
-                   (unsigned long long)clock_utc_100ns(&clock_system) / 10000 % 100000000,
+                   (unsigned long long)clock_utc_100ns(&clock_system) / TICKS_PER_MS % 100000000,
                    number++);
 }
 

@@ -1,4 +1,5 @@
 #include "tests/scan/shapes.h"
+#include "client/clock.h"
 #include "client/text/unicode.h"
 
 #include <assert.h>
@@ -7,7 +8,6 @@
 #define KEY_SIZE    160
 #define MAX_TICKS   3155378975999999999 /* of .NET's DateTime */
 #define FIRST_TICKS 638000000000000000
-#define SECOND      10000000 /* ticks */
 
 static double random_unit(uint64_t *seed) /* (0, 1] */
 {
@@ -16,7 +16,7 @@ static double random_unit(uint64_t *seed) /* (0, 1] */
 
 static uint64_t random_pause(uint64_t *seed, double mean_seconds)
 {
-    return (uint64_t)(-log(random_unit(seed)) * mean_seconds * SECOND);
+    return (uint64_t)(-log(random_unit(seed)) * mean_seconds * (double)TICKS_PER_SEC);
 }
 
 static void print_guid(uint64_t *seed, char ret[KEY_SIZE])

@@ -13,7 +13,7 @@
 static inline int64_t fixed_utc_100ns(void *context)
 {
     (void)context;
-    return (int64_t)1735787045 * 10000000; /* Thu, 02 Jan 2025 03:04:05 GMT */
+    return 1735787045 * TICKS_PER_SEC; /* Thu, 02 Jan 2025 03:04:05 GMT */
 }
 
 static inline int64_t standing_monotonic_ms(void *context)

@@ -33,7 +33,7 @@ static inline int64_t turned_monotonic_ms(void *context)
 
 static inline int64_t turned_utc_100ns(void *context)
 {
-    return atomic_load((_Atomic int64_t *)context) * 10000;
+    return atomic_load((_Atomic int64_t *)context) * TICKS_PER_MS;
 }
 
 static inline void turned_sleep_ms(void *context, int64_t ms)

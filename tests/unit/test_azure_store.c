@@ -174,7 +174,7 @@ static void expect_row(const struct page *page, size_t row, struct bytes positio
     assert_true(bytes_equal(page_position(page, row), position));
     assert_true(bytes_equal(page_text(page, row), bytes_of(text)));
     assert_true(bytes_equal(page_etag(page, row), P("W/\"datetime'2025-01-02T03%3A04%3A05Z'\"")));
-    assert_int_equal(page_timestamp(page, row), (int64_t)1735787045 * 10000000);
+    assert_int_equal(page_timestamp(page, row), 1735787045 * TICKS_PER_SEC);
 }
 
 static void rows_are_read_page_by_page(void **state)

@@ -1,4 +1,5 @@
 #include "client/azure/http_date.h"
+#include "client/clock.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,10 +28,10 @@ static void dates_are_written_and_read(void **state)
         struct buffer text;
         int64_t utc_100ns = -1;
         buffer_init(&text, 64);
-        assert_int_equal(http_date_append(&text, dates[i].seconds * 10000000 + 9999999), 0);
+        assert_int_equal(http_date_append(&text, dates[i].seconds * TICKS_PER_SEC + 9999999), 0);
         assert_string_equal(buffer_string(&text), dates[i].text);
         assert_true(http_date_parse(buffer_bytes(&text), &utc_100ns));
-        assert_int_equal(utc_100ns, dates[i].seconds * 10000000);
+        assert_int_equal(utc_100ns, dates[i].seconds * TICKS_PER_SEC);
         buffer_finish(&text);
     }
 }
@@ -47,11 +48,11 @@ static void every_day_of_400_years_agrees_with_the_c_library(void **state)
         (void)gmtime_r(&seconds, &date);
         (void)strftime(expected, sizeof(expected), "%a, %d %b %Y %H:%M:%S GMT", &date);
         buffer_clear(&text);
-        assert_int_equal(http_date_append(&text, (int64_t)seconds * 10000000), 0);
+        assert_int_equal(http_date_append(&text, seconds * TICKS_PER_SEC), 0);
         assert_string_equal(buffer_string(&text), expected);
         int64_t back = 0;
         assert_true(http_date_parse(buffer_bytes(&text), &back));
-        assert_int_equal(back, (int64_t)seconds * 10000000);
+        assert_int_equal(back, seconds * TICKS_PER_SEC);
     }
     buffer_finish(&text);
 }

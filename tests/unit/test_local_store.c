@@ -40,7 +40,7 @@ static void a_page_tells_the_version_that_was_written(void **state)
     assert_int_equal(table_store_create_table(store, "items", &call), 0);
     assert_int_equal(table_store_write(store, "items", &row.write, 1, &call, &result), 0);
     assert_string_equal(result.etag, "W/\"datetime'2024-01-02T03%3A04%3A05.1230000Z'\"");
-    assert_int_equal(result.timestamp, now_ms * 10000);
+    assert_int_equal(result.timestamp, now_ms * TICKS_PER_MS);
     struct page *page;
     assert_int_equal(table_store_get(store, "ITEMS", row.write.position, &call, &page), 0);
     assert_bytes(page_etag(page, 0), bytes_of(result.etag));

@@ -242,12 +242,12 @@ static void timestamps_grow_whatever_the_clock_does(void **state)
         for (int i = 0; i < 2; i++)
             table_store_destroy(stores[i]);
     }
-    now_ms[0] = last / 10000 + 5;
+    now_ms[0] = last / TICKS_PER_MS + 5;
     stores[0] = open_account_at(*state, &clocks[0]);
     struct call call = {.deadline_ms = INT64_MAX};
     struct write_result result;
     assert_int_equal(table_store_write(stores[0], "items", &row.write, 1, &call, &result), 0);
-    assert_int_equal(result.timestamp, now_ms[0] * 10000);
+    assert_int_equal(result.timestamp, now_ms[0] * TICKS_PER_MS);
     table_store_destroy(stores[0]);
     row_write_finish(&row);
     row_write_finish(&gone);

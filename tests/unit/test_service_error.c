@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <cmocka.h>
 
-#define NOW ((int64_t)1735787045 * 10000000) /* Thu, 02 Jan 2025 03:04:05 GMT */
+#define NOW (1735787045 * TICKS_PER_SEC) /* Thu, 02 Jan 2025 03:04:05 GMT */
 #define JSON(code)                                                                                 \
     "{\"odata.error\":{\"code\":\"" code "\",\"message\":{\"lang\":\"en-US\","                     \
     "\"value\":\"Text of it.\\nRequestId:1\\nTime:2\"}}}"

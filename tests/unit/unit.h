@@ -32,7 +32,7 @@ static inline int64_t fake_monotonic_ms(void *context)
 
 static inline int64_t fake_utc_100ns(void *context)
 {
-    return *(int64_t *)context * 10000;
+    return *(int64_t *)context * TICKS_PER_MS;
 }
 
 static inline void fake_sleep_ms(void *context, int64_t ms)

@@ -52,6 +52,20 @@ uint64_t bytes_hash(uint64_t hash, struct bytes bytes)
     return hash;
 }
 
+bool bytes_have_form(struct bytes bytes, const char *form)
+{
+    size_t i = 0;
+    for (; i < bytes.size && form[i] != '\0'; i++) {
+        char c = bytes.data[i];
+        bool fits = form[i] == '0'   ? c >= '0' && c <= '9'
+                    : form[i] == 'x' ? hex_digit_value(c) >= 0
+                                     : c == form[i];
+        if (!fits)
+            return false;
+    }
+    return i == bytes.size && form[i] == '\0';
+}
+
 int hex_digit_value(char digit)
 {
     char lower = (char)(digit | 0x20);

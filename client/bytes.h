@@ -25,6 +25,9 @@ bool bytes_parse_unsigned(struct bytes bytes, uint64_t max, uint64_t *ret);
  * well; who chooses the bytes can make two meet. */
 #define BYTES_HASH_START UINT64_C(14695981039346656037)
 uint64_t bytes_hash(uint64_t hash, struct bytes bytes);
+/* Does text fit a form? In it 0 stands for a digit, x for a hexadecimal digit in either case, and
+ * every other character for itself: "2024-01-02" has the form "0000-00-00". */
+bool bytes_have_form(struct bytes bytes, const char *form);
 int hex_digit_value(char digit); /* in either case; -1: no hexadecimal digit */
 
 /* The short ones are inline: so comparing with a literal is no call. */

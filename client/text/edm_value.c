@@ -54,57 +54,33 @@ size_t edm_name_size(struct bytes text)
     return n;
 }
 
-/* Text against a form where 0 stands for a digit, x for a hexadecimal one, all else for itself. */
-static bool has_form(struct bytes text, const char *form)
-{
-    size_t i = 0;
-    for (; i < text.size && form[i] != '\0'; i++) {
-        char c = text.data[i];
-        bool fits = form[i] == '0'   ? c >= '0' && c <= '9'
-                    : form[i] == 'x' ? hex_digit_value(c) >= 0
-                                     : c == form[i];
-        if (!fits)
-            return false;
-    }
-    return i == text.size && form[i] == '\0';
-}
-
 static const char seconds_form[] = "0000-00-00T00:00:00";
 #define SECONDS_SIZE (sizeof(seconds_form) - 1)
 
-static int64_t digits(struct bytes text, size_t begin, size_t n)
+/* The number that n digits stand for. */
+static int number_at(struct bytes text, size_t begin, size_t n)
 {
-    int64_t value = 0;
+    int value = 0;
     for (size_t i = begin; i < begin + n; i++)
         value = value * 10 + (text.data[i] - '0');
     return value;
 }
 
-static bool is_leap_year(int64_t year)
+/* Seconds since 1970 of a text of seconds_form; false: there is no such time. */
+static bool parse_seconds(struct bytes text, int64_t *ret)
 {
-    return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-}
-
-static int64_t leap_years_before(int64_t year)
-{
-    return (year - 1) / 4 - (year - 1) / 100 + (year - 1) / 400;
-}
-
-/* Days since 1970; false when there is no such day. */
-static bool days_of_date(int64_t year, int64_t month, int64_t day, int64_t *ret)
-{
-    static const int16_t days_before[] = {0,   31,  59,  90,  120, 151, 181,
-                                          212, 243, 273, 304, 334, 365};
-    if (year < 1601 || month < 1 || month > 12)
-        return false;
-    int64_t leap_day = is_leap_year(year);
-    int64_t days_in_month =
-        days_before[month] - days_before[month - 1] + (month == 2 ? leap_day : 0);
-    if (day < 1 || day > days_in_month)
-        return false;
-    *ret = (year - 1970) * 365 + leap_years_before(year) - leap_years_before(1970) +
-           days_before[month - 1] + (month > 2 ? leap_day : 0) + day - 1;
-    return true;
+    struct tm utc = {.tm_year = number_at(text, 0, 4) - 1900,
+                     .tm_mon = number_at(text, 5, 2) - 1,
+                     .tm_mday = number_at(text, 8, 2),
+                     .tm_hour = number_at(text, 11, 2),
+                     .tm_min = number_at(text, 14, 2),
+                     .tm_sec = number_at(text, 17, 2)};
+    const struct tm given = utc;
+    *ret = timegm(&utc);
+    /* timegm turns what is out of range into the next month, day or minute: 31 June into 1 July */
+    return given.tm_year >= 1601 - 1900 && utc.tm_mon == given.tm_mon &&
+           utc.tm_mday == given.tm_mday && utc.tm_hour == given.tm_hour &&
+           utc.tm_min == given.tm_min && utc.tm_sec == given.tm_sec;
 }
 
 /* What stands behind the seconds: `Z`, or a point and 1 to 7 digits before it; in 100 ns. */
@@ -126,15 +102,12 @@ static bool parse_fraction(struct bytes text, int64_t *ret)
 
 bool edm_datetime_parse(struct bytes text, int64_t *ret)
 {
-    int64_t days, fraction;
-    if (text.size <= SECONDS_SIZE || !has_form(bytes_first(text, SECONDS_SIZE), seconds_form) ||
+    int64_t seconds, fraction;
+    if (text.size <= SECONDS_SIZE ||
+        !bytes_have_form(bytes_first(text, SECONDS_SIZE), seconds_form) ||
         !parse_fraction(bytes_skip(text, SECONDS_SIZE), &fraction) ||
-        !days_of_date(digits(text, 0, 4), digits(text, 5, 2), digits(text, 8, 2), &days))
+        !parse_seconds(text, &seconds))
         return false;
-    int64_t hour = digits(text, 11, 2), minute = digits(text, 14, 2), second = digits(text, 17, 2);
-    if (hour > 23 || minute > 59 || second > 59)
-        return false;
-    int64_t seconds = ((days * 24 + hour) * 60 + minute) * 60 + second;
     *ret = seconds * TICKS_PER_SEC + fraction;
     return true;
 }
@@ -187,7 +160,7 @@ static const char guid_form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
 
 bool edm_guid_parse(struct bytes text, unsigned char ret[EDM_GUID_BYTES])
 {
-    if (!has_form(text, guid_form))
+    if (!bytes_have_form(text, guid_form))
         return false;
     size_t n = 0;
     for (size_t i = 0; i < text.size; i += 2) {
@@ -216,7 +189,7 @@ static void trim_datetime(struct buffer *ret, size_t begin)
 
 static void lower_guid(struct buffer *ret, size_t begin)
 {
-    if (!has_form(bytes_skip(buffer_bytes(ret), begin), guid_form))
+    if (!bytes_have_form(bytes_skip(buffer_bytes(ret), begin), guid_form))
         return;
     for (size_t i = begin; i < ret->size; i++)
         if (ret->data[i] >= 'A' && ret->data[i] <= 'F')

@@ -1,8 +1,6 @@
 #include "client/text/timestamp_etag.h"
 #include "client/text/edm_value.h"
 
-#include <ctype.h>
-
 static const char form[] = "W/\"datetime'0000-00-00T00%3A00%3A00.0000000Z'\"";
 _Static_assert(sizeof(form) - 1 == TIMESTAMP_ETAG_SIZE, "a digit for each 0 of the form");
 
@@ -39,22 +37,9 @@ void timestamp_etag_write(int64_t timestamp, char ret[TIMESTAMP_ETAG_SIZE + 1])
     write_digits(ret + TICKS, 7, timestamp % TICKS_PER_SEC);
 }
 
-static bool has_form(struct bytes etag)
-{
-    if (etag.size != TIMESTAMP_ETAG_SIZE)
-        return false;
-    for (size_t i = 0; i < etag.size; i++) {
-        bool fits =
-            form[i] == '0' ? isdigit((unsigned char)etag.data[i]) != 0 : etag.data[i] == form[i];
-        if (!fits)
-            return false;
-    }
-    return true;
-}
-
 bool timestamp_etag_parse(struct bytes etag, int64_t *ret_timestamp)
 {
-    if (!has_form(etag))
+    if (!bytes_have_form(etag, form))
         return false;
     char time[sizeof("2024-01-02T03:04:05.1234567Z")];
     (void)snprintf(time, sizeof(time), "%.13s:%.2s:%.11s", etag.data + YEAR, etag.data + MINUTE,

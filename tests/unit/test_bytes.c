@@ -70,6 +70,39 @@ static void hexadecimal_digits_have_values(void **state)
     }
 }
 
+static void text_has_a_form(void **state)
+{
+    (void)state;
+    static const struct {
+        struct bytes text;
+        const char *form;
+        bool fits;
+    } cases[] = {
+        {B(""), "", true},
+        {{NULL, 0}, "", true},
+        {{NULL, 0}, "0", false},
+        {B("a"), "", false},
+        {B("2024-09"), "0000-00", true},
+        {B("2024-0"), "0000-00", false},
+        {B("2024-090"), "0000-00", false},
+        {B("2024/09"), "0000-00", false},
+        {B("2024-0a"), "0000-00", false},
+        {B("2024-0\xB9"), "0000-00", false},
+        {B("9aF"), "0xx", true},
+        {B("9ag"), "0xx", false},
+        {B("9a\0"), "0xx", false},
+        {B("9a\0"), "0x", false},
+        {B("1:T"), "0:T", true},
+        {B("1:t"), "0:T", false},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+        assert_int_equal(bytes_have_form(cases[i].text, cases[i].form), cases[i].fits);
+    for (int c = 0; c < 256; c++) {
+        const char text[] = {(char)c};
+        assert_int_equal(bytes_have_form((struct bytes){text, 1}, "0"), c >= '0' && c <= '9');
+    }
+}
+
 static void a_hash_goes_on(void **state)
 {
     (void)state;
@@ -89,6 +122,7 @@ int main(void)
         cmocka_unit_test(a_buffer_keeps_to_its_maximum_and_its_error_sticks),
         cmocka_unit_test(trim_and_find),
         cmocka_unit_test(hexadecimal_digits_have_values),
+        cmocka_unit_test(text_has_a_form),
         cmocka_unit_test(a_hash_goes_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,7 +36,19 @@ static void dates_are_written_and_read(void **state)
     }
 }
 
-static void every_day_of_400_years_agrees_with_the_c_library(void **state)
+static void a_leap_second_is_the_next_minute(void **state)
+{
+    (void)state;
+    int64_t utc_100ns;
+    assert_true(http_date_parse(bytes_of("Sat, 31 Dec 2016 23:59:60 GMT"), &utc_100ns));
+    assert_int_equal(utc_100ns, 1483228800 * TICKS_PER_SEC);
+    assert_true(http_date_parse(bytes_of("Tue, 30 Jun 2015 23:59:60 GMT"), &utc_100ns));
+    assert_int_equal(utc_100ns, 1435708800 * TICKS_PER_SEC);
+    assert_true(http_date_parse(bytes_of("Thu, 02 Jan 2025 03:04:60 GMT"), &utc_100ns));
+    assert_int_equal(utc_100ns, 1735787100 * TICKS_PER_SEC);
+}
+
+static void every_day_of_400_years_is_written_and_read(void **state)
 {
     (void)state;
     struct buffer text;
@@ -67,6 +79,11 @@ static void other_texts_are_no_dates(void **state)
         "Thu, 02 Jan 2025 03:04:05 GMT ",
         "Thu, 02 Jam 2025 03:04:05 GMT",
         "Thu, 32 Jan 2025 03:04:05 GMT",
+        "Thu, 00 Jan 2025 03:04:05 GMT",
+        "Thu, 31 Jun 2025 03:04:05 GMT",
+        "Thu, 29 Feb 2025 03:04:05 GMT",
+        "Thu, 30 Feb 2024 03:04:05 GMT",
+        "Thu, 29 Feb 2100 03:04:05 GMT",
         "Thu, 02 Jan 2025 24:04:05 GMT",
         "Thu, 02 Jan 2025 03:60:05 GMT",
         "Thu, 02 Jan 2025 03:04:61 GMT",
@@ -86,7 +103,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dates_are_written_and_read),
-        cmocka_unit_test(every_day_of_400_years_agrees_with_the_c_library),
+        cmocka_unit_test(a_leap_second_is_the_next_minute),
+        cmocka_unit_test(every_day_of_400_years_is_written_and_read),
         cmocka_unit_test(other_texts_are_no_dates),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,7 +18,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define QUESTION_MS   10000 /* for the first question to the service, retries included */
 #define MOUNT_MS      30000 /* for all of `tablefuse mount` */
 #define DAEMON_END_MS 30000
 

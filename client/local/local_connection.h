@@ -71,12 +71,12 @@ size_t local_connection_changes(const struct local_connection *connection); /* r
 /* SQLite may end a transaction by itself when something goes badly wrong. */
 bool local_connection_is_in_transaction(const struct local_connection *connection);
 
-/* A row that this program has not written: -EIO. */
-/* Did the last call fail because there was no room for it, before anything was written whole? */
+/* Did the last call fail because the disk is full or a write failed? */
 bool local_connection_could_not_write(const struct local_connection *connection);
-/* Folds the WAL into the file as far as readers allow, so that the file alone holds the account. */
-void local_connection_fold(struct local_connection *connection);
+/* Notes in the call that the file holds a row which this program has not written: -EIO. */
 int local_connection_fail_damaged(struct local_connection *connection);
+/* Copies the WAL into the file as far as readers allow, so that the file alone holds the account. */
+void local_connection_fold(struct local_connection *connection);
 
 DEFINE_CLEANUP(struct local_connection *, local_connection_close);
 

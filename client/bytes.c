@@ -28,6 +28,14 @@ struct bytes bytes_trim(struct bytes bytes)
     return bytes;
 }
 
+struct bytes bytes_take_until(struct bytes *rest, char end)
+{
+    const char *found = rest->size > 0 ? memchr(rest->data, end, rest->size) : NULL;
+    struct bytes taken = bytes_first(*rest, found ? (size_t)(found - rest->data) : rest->size);
+    *rest = bytes_skip(*rest, found ? taken.size + 1 : taken.size);
+    return taken;
+}
+
 bool bytes_parse_unsigned(struct bytes bytes, uint64_t max, uint64_t *ret)
 {
     uint64_t value = 0;
@@ -72,6 +80,12 @@ int hex_digit_value(char digit)
     if (digit >= '0' && digit <= '9')
         return digit - '0';
     return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+int hex_byte_value(const char digits[2])
+{
+    int high = hex_digit_value(digits[0]), low = hex_digit_value(digits[1]);
+    return high < 0 || low < 0 ? -1 : high << 4 | low;
 }
 
 void buffer_init(struct buffer *buffer, size_t max)

@@ -51,10 +51,10 @@ static int read_binary(struct bytes text, struct filter_constant *ret)
     if (text.size % 2 != 0)
         return -EINVAL;
     for (size_t i = 0; i < text.size; i += 2) {
-        int high = hex_digit_value(text.data[i]), low = hex_digit_value(text.data[i + 1]);
-        if (high < 0 || low < 0)
+        int byte = hex_byte_value(text.data + i);
+        if (byte < 0)
             return -EINVAL;
-        (void)buffer_append_char(&ret->bytes, (char)(high << 4 | low));
+        (void)buffer_append_char(&ret->bytes, (char)byte);
     }
     return ret->bytes.error;
 }

@@ -156,10 +156,9 @@ struct inner_answer {
 static bool read_status(struct bytes line, int *ret)
 {
     uint64_t status;
-    const char *blank = line.size > 0 ? memchr(line.data, ' ', line.size) : NULL;
-    struct bytes rest = bytes_skip(line, blank ? (size_t)(blank - line.data) + 1 : line.size);
-    if (!bytes_start_with(line, BYTES_LITERAL("HTTP/")) || rest.size < 3 ||
-        !bytes_parse_unsigned(bytes_first(rest, 3), 999, &status))
+    struct bytes version = bytes_take_until(&line, ' ');
+    if (!bytes_start_with(version, BYTES_LITERAL("HTTP/")) || line.size < 3 ||
+        !bytes_parse_unsigned(bytes_first(line, 3), 999, &status))
         return false;
     *ret = (int)status;
     return true;

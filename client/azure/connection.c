@@ -41,15 +41,6 @@ static bool equals_ignoring_case(struct bytes text, const char *word)
     return text.size == strlen(word) && strncasecmp(text.data, word, text.size) == 0;
 }
 
-static struct bytes take_until(struct bytes *rest, char c)
-{
-    const char *end = rest->size > 0 ? memchr(rest->data, c, rest->size) : NULL;
-    size_t n = end ? (size_t)(end - rest->data) : rest->size;
-    struct bytes taken = bytes_first(*rest, n);
-    *rest = bytes_skip(*rest, end ? n + 1 : n);
-    return taken;
-}
-
 /* Names that are not ours (BlobEndpoint and the like) are passed over, as every SDK does. */
 static int put_setting(struct settings *settings, struct bytes name, struct bytes value,
                        struct call *call)
@@ -70,12 +61,12 @@ static int parse_settings(struct bytes text, struct settings *ret, struct call *
 {
     struct settings settings = {0};
     for (int n = 1; text.size > 0; n++) {
-        struct bytes value = bytes_trim(take_until(&text, ';'));
+        struct bytes value = bytes_trim(bytes_take_until(&text, ';'));
         if (value.size == 0)
             continue;
         if (!memchr(value.data, '=', value.size))
             return call_fail(call, -EINVAL, "part %d of " CONNECTION_STRING " is no NAME=VALUE", n);
-        struct bytes name = bytes_trim(take_until(&value, '='));
+        struct bytes name = bytes_trim(bytes_take_until(&value, '='));
         int r = put_setting(&settings, name, bytes_trim(value), call);
         if (r < 0)
             return r;
@@ -114,9 +105,9 @@ static int connect_emulator(struct connection *ret, struct bytes proxy, struct c
     if (proxy.size == 0) {
         (void)buffer_append_string(&url, EMULATOR_URL);
     } else {
-        (void)buffer_append(&url, take_until(&rest, ':'));
+        (void)buffer_append(&url, bytes_take_until(&rest, ':'));
         (void)buffer_append_char(&url, ':');
-        struct bytes host = take_until(&rest, ':');
+        struct bytes host = bytes_take_until(&rest, ':');
         if (bytes_end_with(host, BYTES_LITERAL("/")))
             host.size--;
         (void)buffer_append(&url, host);
@@ -263,7 +254,7 @@ static int parse_source(struct endpoint *ret, struct bytes source, struct call *
     if (is_url(source))
         return endpoint_parse(ret, "SOURCE", source, (struct bytes){0}, call);
     struct bytes table = source;
-    struct bytes account = take_until(&table, '/');
+    struct bytes account = bytes_take_until(&table, '/');
     if (!endpoint_is_account_name(account))
         return call_fail(
             call, -EINVAL,
@@ -321,7 +312,7 @@ static int check_account(const struct connection *connection, struct bytes accou
 static bool is_emulator(struct bytes source, struct bytes *ret_table)
 {
     struct bytes table = source;
-    if (!bytes_equal(take_until(&table, '/'), BYTES_LITERAL("emulator")))
+    if (!bytes_equal(bytes_take_until(&table, '/'), BYTES_LITERAL("emulator")))
         return false;
     *ret_table = table;
     return true;

@@ -53,13 +53,11 @@ int credential_create_shared_key(struct bytes account, struct bytes key_base64,
 static bool find_parameter(struct bytes query, struct bytes name, struct bytes *ret)
 {
     while (query.size > 0) {
-        const char *end = memchr(query.data, '&', query.size);
-        struct bytes pair = bytes_first(query, end ? (size_t)(end - query.data) : query.size);
+        struct bytes pair = bytes_take_until(&query, '&');
         if (pair.size > name.size && pair.data[name.size] == '=' && bytes_start_with(pair, name)) {
             *ret = bytes_skip(pair, name.size + 1);
             return true;
         }
-        query = bytes_skip(query, end ? pair.size + 1 : pair.size);
     }
     return false;
 }

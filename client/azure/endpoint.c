@@ -35,15 +35,6 @@ bool endpoint_is_account_name(struct bytes name)
     return name.size >= 3 && name.size < ENDPOINT_ACCOUNT_SIZE;
 }
 
-/* What stands before the first c, and what behind it; all of it, and nothing, without one. */
-static struct bytes split_at(struct bytes text, char c, struct bytes *ret_rest)
-{
-    const char *found = text.size > 0 ? memchr(text.data, c, text.size) : NULL;
-    size_t n = found ? (size_t)(found - text.data) : text.size;
-    *ret_rest = bytes_skip(text, found ? n + 1 : n);
-    return bytes_first(text, n);
-}
-
 static bool holds(struct bytes text, const char *part)
 {
     return bytes_find(text, bytes_of(part)) != NULL;
@@ -84,12 +75,15 @@ static bool split_authority(struct bytes authority, struct parts *parts)
     parts->is_ipv6 = authority.size > 0 && authority.data[0] == '[';
     if (parts->is_ipv6) {
         bool is_closed = holds(authority, "]");
-        struct bytes host = split_at(bytes_skip(authority, 1), ']', &authority);
-        struct bytes between = split_at(authority, ':', &parts->port);
+        authority = bytes_skip(authority, 1);
+        struct bytes host = bytes_take_until(&authority, ']');
+        struct bytes between = bytes_take_until(&authority, ':');
+        parts->port = authority;
         return is_closed && between.size == 0 && copy_host(host, parts) &&
                inet_pton(AF_INET6, parts->host, &address) == 1;
     }
-    struct bytes host = split_at(authority, ':', &parts->port);
+    struct bytes host = bytes_take_until(&authority, ':');
+    parts->port = authority;
     for (size_t i = 0; i < host.size; i++) {
         char c = host.data[i];
         if (!is_alphanumeric(c) && c != '-' && c != '.' && c != '_')
@@ -104,7 +98,7 @@ static bool split_authority(struct bytes authority, struct parts *parts)
 static bool split_path(struct bytes path, struct parts *parts)
 {
     while (path.size > 0) {
-        struct bytes segment = split_at(path, '/', &path);
+        struct bytes segment = bytes_take_until(&path, '/');
         if (segment.size == 0 || parts->segment_count == SEGMENTS_MAX)
             return false;
         parts->segments[parts->segment_count++] = segment;
@@ -115,7 +109,6 @@ static bool split_path(struct bytes path, struct parts *parts)
 static int split_url(struct bytes url, const char *what, struct call *call, struct parts *parts)
 {
     uint64_t port;
-    struct bytes path;
     parts->is_https = starts_with_word(url, "https://");
     if (!parts->is_https && !starts_with_word(url, "http://"))
         return call_fail(call, -EINVAL, "%s is no URL that begins with https:// or http://", what);
@@ -126,8 +119,8 @@ static int split_url(struct bytes url, const char *what, struct call *call, stru
                          "%s holds a query string: a SAS token belongs into "
                          "AZURE_STORAGE_SAS_TOKEN",
                          what);
-    struct bytes rest = bytes_skip(url, strlen(parts->is_https ? "https://" : "http://"));
-    if (!split_authority(split_at(rest, '/', &path), parts))
+    struct bytes path = bytes_skip(url, strlen(parts->is_https ? "https://" : "http://"));
+    if (!split_authority(bytes_take_until(&path, '/'), parts))
         return call_fail(call, -EINVAL, "%s names no valid host", what);
     if (parts->port.size > 0 && !bytes_parse_unsigned(parts->port, UINT16_MAX, &port))
         return call_fail(call, -EINVAL, "%s names no valid port", what);
@@ -169,11 +162,11 @@ static struct bytes take_account(const struct parts *parts, struct bytes known,
 {
     struct bytes first = parts->segment_count > 0 ? parts->segments[0] : (struct bytes){0};
     struct bytes second = parts->segment_count > 1 ? parts->segments[1] : (struct bytes){0};
-    struct bytes rest;
+    struct bytes labels = bytes_of(parts->host);
     if (is_host_style(parts)) {
         *ret_segment = second; /* none, or refused */
         *ret_table = first;
-        return without_secondary(split_at(bytes_of(parts->host), '.', &rest));
+        return without_secondary(bytes_take_until(&labels, '.'));
     }
     *ret_segment = first;
     *ret_table = second;

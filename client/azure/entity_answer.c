@@ -119,7 +119,7 @@ static int read_answer(struct answer_reader *reader, int (*read)(struct answer_r
     page_builder_drop_row(reader->builder);
     const char *problem = json_reader_problem(&reader->json);
     if (!problem)
-        return call_fail(call, r, r == -EFBIG ? "an answer too large for a page" : "no memory");
+        return call_fail(call, r, r == -EFBIG ? "an answer too large for a page" : "out of memory");
     return call_fail(call, r, "no answer with entities: %s, at byte %zu", problem,
                      json_reader_offset(&reader->json));
 }
@@ -130,7 +130,7 @@ int entity_answer_page(struct bytes body, struct range range, bool keys_only, st
     _cleanup_(answer_reader_finish) struct answer_reader reader;
     int r = answer_reader_init(&reader, body, builder);
     if (r < 0)
-        return call_fail(call, r, "no memory");
+        return call_fail(call, r, "out of memory");
     reader.range = range;
     reader.keys_only = keys_only;
     return read_answer(&reader, read_page, call);
@@ -142,7 +142,7 @@ int entity_answer_single(struct bytes body, struct bytes etag, struct call *call
     _cleanup_(answer_reader_finish) struct answer_reader reader;
     int r = answer_reader_init(&reader, body, builder);
     if (r < 0)
-        return call_fail(call, r, "no memory");
+        return call_fail(call, r, "out of memory");
     reader.etag = etag;
     return read_answer(&reader, read_single, call);
 }

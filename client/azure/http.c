@@ -1,9 +1,9 @@
 #include "client/azure/http.h"
 #include "client/azure/http_header.h"
 #include "client/condition.h"
+#include "client/monitor.h"
 
 #include <curl/curl.h>
-#include <pthread.h>
 
 #define HEADERS_MAX_BYTES ((size_t)64 << 10)
 
@@ -23,9 +23,8 @@ struct exchange {
 struct http {
     struct http_options options;
     const struct clock *clock;
-    pthread_mutex_t lock;
-    pthread_cond_t freed;
-    /* guarded by lock */
+    struct monitor monitor;
+    /* guarded by the monitor: */
     struct exchange *idle; /* a stack: the warmest connection first */
     size_t exchanges;      /* idle ones too */
     /* not guarded: */
@@ -162,16 +161,16 @@ static int check_call(const struct http *http, struct call *call, int64_t end_ms
 /* An idle one, or leave to make one (NULL, true); false after a moment without. */
 static bool take_from_pool(struct http *http, struct exchange **ret)
 {
-    (void)pthread_mutex_lock(&http->lock);
+    monitor_enter(&http->monitor);
     if (!http->idle && http->exchanges == HTTP_EXCHANGES_MAX)
-        condition_wait(&http->freed, &http->lock);
+        monitor_wait(&http->monitor);
     struct exchange *exchange = http->idle;
     bool may_create = !exchange && http->exchanges < HTTP_EXCHANGES_MAX;
     if (exchange)
         http->idle = exchange->next;
     else if (may_create)
         http->exchanges++;
-    (void)pthread_mutex_unlock(&http->lock);
+    monitor_leave(&http->monitor);
     *ret = exchange;
     return exchange || may_create;
 }
@@ -179,15 +178,15 @@ static bool take_from_pool(struct http *http, struct exchange **ret)
 /* `exchange` NULL: one that could not be made. */
 static void put_into_pool(struct http *http, struct exchange *exchange)
 {
-    (void)pthread_mutex_lock(&http->lock);
+    monitor_enter(&http->monitor);
     if (exchange) {
         exchange->next = http->idle;
         http->idle = exchange;
     } else {
         http->exchanges--;
     }
-    (void)pthread_cond_signal(&http->freed);
-    (void)pthread_mutex_unlock(&http->lock);
+    monitor_tell(&http->monitor);
+    monitor_leave(&http->monitor);
 }
 
 static int take_exchange(struct http *http, struct call *call, struct exchange **ret)
@@ -381,16 +380,6 @@ void http_answer_finish(struct http_answer *answer)
     buffer_finish(&answer->body);
 }
 
-static int init_lock(struct http *http)
-{
-    if (pthread_mutex_init(&http->lock, NULL) != 0)
-        return -ENOMEM;
-    int r = condition_init(&http->freed);
-    if (r < 0)
-        (void)pthread_mutex_destroy(&http->lock);
-    return r;
-}
-
 int http_global_init(void)
 {
     return curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK ? 0 : -ENOMEM;
@@ -402,7 +391,7 @@ int http_create(const struct http_options *options, const struct clock *clock, s
     struct http *http = calloc(1, sizeof(*http) + ca_size);
     if (!http)
         return -ENOMEM;
-    int r = init_lock(http);
+    int r = monitor_init(&http->monitor);
     if (r < 0) {
         free(http);
         return r;
@@ -426,7 +415,6 @@ void http_destroy(struct http *http)
         http->idle = exchange->next;
         exchange_destroy(exchange);
     }
-    (void)pthread_cond_destroy(&http->freed);
-    (void)pthread_mutex_destroy(&http->lock);
+    monitor_finish(&http->monitor);
     free(http);
 }

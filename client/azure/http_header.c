@@ -19,18 +19,9 @@ int http_header_append(struct buffer *ret, const char *name, struct bytes value)
     return buffer_append_string(ret, "\r\n");
 }
 
-/* What stands before the first `end`, which is taken off as well. */
-static struct bytes take_until(struct bytes *text, char end)
-{
-    const char *found = text->size > 0 ? memchr(text->data, end, text->size) : NULL;
-    struct bytes taken = bytes_first(*text, found ? (size_t)(found - text->data) : text->size);
-    *text = bytes_skip(*text, found ? taken.size + 1 : taken.size);
-    return taken;
-}
-
 struct bytes http_header_take_line(struct bytes *text)
 {
-    struct bytes line = take_until(text, '\n');
+    struct bytes line = bytes_take_until(text, '\n');
     if (bytes_end_with(line, BYTES_LITERAL("\r")))
         line.size--;
     return line;
@@ -56,14 +47,14 @@ bool http_header_find(struct bytes lines, const char *name, struct bytes *ret)
 
 bool http_header_parameter(struct bytes value, const char *name, struct bytes *ret)
 {
-    (void)take_until(&value, ';');
+    (void)bytes_take_until(&value, ';');
     while (value.size > 0) {
         struct bytes found;
-        if (!take_named(bytes_trim(take_until(&value, ';')), name, '=', &found))
+        if (!take_named(bytes_trim(bytes_take_until(&value, ';')), name, '=', &found))
             continue;
         if (bytes_start_with(found, BYTES_LITERAL("\""))) {
             found = bytes_skip(found, 1);
-            found = take_until(&found, '"');
+            found = bytes_take_until(&found, '"');
         }
         *ret = found;
         return true;

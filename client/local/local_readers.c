@@ -1,6 +1,6 @@
 #include "client/local/local_readers.h"
 #include "client/local/local_failure.h"
-#include "client/local/monitor.h"
+#include "client/monitor.h"
 
 #include <sys/queue.h>
 

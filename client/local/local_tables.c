@@ -1,13 +1,11 @@
 #include "client/local/local_tables.h"
 #include "client/local/local_failure.h"
-#include "client/text/table_name.h"
 #include "client/local/local_query.h"
+#include "client/text/table_name.h"
 
-#include <ctype.h>
 #include <strings.h>
 
 #define NAME_MIN_SIZE 3
-#define NAME_MAX_SIZE 63
 #define PAGE_TABLES   1000
 #define TOKEN_MARK    "tables1!"
 
@@ -18,13 +16,10 @@ struct table_change {
 
 static int check_name(const char *table, struct call *call)
 {
-    bool is_good = isascii(table[0]) && isalpha((unsigned char)table[0]);
-    for (const char *c = table; *c; c++)
-        is_good &= isascii(*c) && isalnum((unsigned char)*c);
     size_t size = strlen(table);
-    if (size < NAME_MIN_SIZE || size > NAME_MAX_SIZE)
+    if (size < NAME_MIN_SIZE || size >= TABLE_NAME_SIZE)
         return local_refuse(call, REFUSED_TABLE_LENGTH);
-    if (!is_good)
+    if (!table_name_is_legal(bytes_of(table)))
         return local_refuse(call, REFUSED_TABLE_CHARACTERS);
     return strcasecmp(table, "tables") == 0 ? local_refuse(call, REFUSED_TABLE_RESERVED) : 0;
 }
@@ -79,7 +74,7 @@ int local_tables_list(struct local_connection *connection, const char *only,
     _cleanup_(local_statement_finish) sqlite3_stmt *statement =
         local_connection_statement(connection, LOCAL_LIST_TABLES);
     struct bytes from = {0};
-    if (after && (!local_token_read(after, TOKEN_MARK, &from) || from.size > NAME_MAX_SIZE))
+    if (after && (!local_token_read(after, TOKEN_MARK, &from) || from.size >= TABLE_NAME_SIZE))
         return local_refuse(local_connection_call(connection), REFUSED_TOKEN);
     (void)sqlite3_bind_text(statement, 1, from.data ? from.data : "", (int)from.size,
                             SQLITE_STATIC);

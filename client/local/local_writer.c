@@ -1,7 +1,7 @@
 #include "client/local/local_writer.h"
 #include "client/text/timestamp_etag.h"
 #include "client/local/local_failure.h"
-#include "client/local/monitor.h"
+#include "client/monitor.h"
 
 #define TOGETHER_MAX 64  /* changes in a transaction */
 #define SWEPT_ROWS   256 /* of dropped tables, with each change: more than a batch brings */

@@ -165,8 +165,7 @@ bool edm_guid_parse(struct bytes text, unsigned char ret[EDM_GUID_BYTES])
     size_t n = 0;
     for (size_t i = 0; i < text.size; i += 2) {
         i += text.data[i] == '-';
-        int high = hex_digit_value(text.data[i]), low = hex_digit_value(text.data[i + 1]);
-        ret[n++] = (unsigned char)(high << 4 | low);
+        ret[n++] = (unsigned char)hex_byte_value(text.data + i);
     }
     return true;
 }

@@ -67,6 +67,9 @@ static void hexadecimal_digits_have_values(void **state)
                        : found_upper ? (int)(found_upper - upper)
                                      : -1;
         assert_int_equal(hex_digit_value((char)c), expected);
+        const char first[2] = {(char)c, '7'}, second[2] = {'7', (char)c};
+        assert_int_equal(hex_byte_value(first), expected < 0 ? -1 : expected * 16 + 7);
+        assert_int_equal(hex_byte_value(second), expected < 0 ? -1 : 7 * 16 + expected);
     }
 }
 
@@ -103,6 +106,24 @@ static void text_has_a_form(void **state)
     }
 }
 
+static void text_is_taken_up_to_a_byte(void **state)
+{
+    (void)state;
+    struct bytes rest = B("a=b==");
+    assert_bytes(bytes_take_until(&rest, '='), B("a"));
+    assert_bytes(rest, B("b=="));
+    assert_bytes(bytes_take_until(&rest, '='), B("b"));
+    assert_bytes(bytes_take_until(&rest, '='), B(""));
+    assert_int_equal(rest.size, 0);
+    rest = B("abc");
+    assert_bytes(bytes_take_until(&rest, '='), B("abc"));
+    assert_int_equal(rest.size, 0);
+    assert_int_equal(bytes_take_until(&rest, '=').size, 0);
+    rest = (struct bytes){NULL, 0};
+    assert_null(bytes_take_until(&rest, '=').data);
+    assert_null(rest.data);
+}
+
 static void a_hash_goes_on(void **state)
 {
     (void)state;
@@ -123,6 +144,7 @@ int main(void)
         cmocka_unit_test(trim_and_find),
         cmocka_unit_test(hexadecimal_digits_have_values),
         cmocka_unit_test(text_has_a_form),
+        cmocka_unit_test(text_is_taken_up_to_a_byte),
         cmocka_unit_test(a_hash_goes_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

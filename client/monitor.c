@@ -1,4 +1,4 @@
-#include "client/local/monitor.h"
+#include "client/monitor.h"
 #include "client/condition.h"
 
 int monitor_init(struct monitor *monitor)

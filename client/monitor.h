@@ -1,0 +1,22 @@
+#ifndef CLIENT_MONITOR_H
+#define CLIENT_MONITOR_H
+/* A mutex with one condition, for threads that wait and check their calls meanwhile. Any thread. */
+#include "client/base.h"
+
+#include <pthread.h>
+
+struct monitor { /* private to monitor.c */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+};
+
+int monitor_init(struct monitor *monitor); /* 0 or -ENOMEM */
+void monitor_finish(struct monitor *monitor);
+void monitor_enter(struct monitor *monitor); /* locks */
+void monitor_leave(struct monitor *monitor); /* unlocks */
+/* The caller is inside. Waits outside until monitor_tell, at most CONDITION_WAIT_MS, and comes back
+ * inside. The bound lets the caller check for a cancelled call as often as call.h promises. */
+void monitor_wait(struct monitor *monitor);
+void monitor_tell(struct monitor *monitor); /* wakes every thread that waits */
+
+#endif

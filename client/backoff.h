@@ -7,9 +7,9 @@
 #define BACKOFF_STEP_MS 200
 #define BACKOFF_MAX_MS  8000
 
-/* After the `failures`-th failure in a row (from 1): min(MIN + c * STEP * (2^failures - 1), MAX),
- * where chance in [0, 1] puts c between 0.8 and 1.2. A Retry-After of the service, where there is
- * one (> 0), wins. */
+/* The wait after `failures` failures in a row (from 1): min(MIN + c * STEP * (2^failures - 1),
+ * MAX). `chance` in [0, 1] chooses c from 0.8 to 1.2. A Retry-After of the service (> 0) replaces
+ * the result. */
 int64_t backoff_wait_ms(int failures, double chance, int retry_after_ms);
 
 #endif

@@ -1,7 +1,8 @@
 #ifndef CLIENT_BASE_H
 #define CLIENT_BASE_H
-/* What every file may use: cleanup attributes, ownership transfer, and calls that do not compile.
- * The headers that declare the banned calls come first, so that only uses are caught. */
+/* What every file may use: cleanup attributes, ownership transfer, and bans on unsafe calls, whose
+ * use does not compile. The headers that declare the banned calls are included first, so that only
+ * uses are caught. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,7 +14,7 @@
 
 #define _cleanup_(function) __attribute__((cleanup(function)))
 
-/* Hands a pointer on: the expression is the pointer, the variable is NULL afterwards. */
+/* Transfers ownership: the expression is the pointer, and the variable is NULL afterwards. */
 #define TAKE_PTR(pointer)                                                                          \
     ({                                                                                             \
         __typeof__(pointer) taken_ = (pointer);                                                    \
@@ -21,7 +22,8 @@
         taken_;                                                                                    \
     })
 
-/* Makes `DESTROYp`, the shape that _cleanup_ wants, of a destructor that takes a pointer. */
+/* Defines `DESTROYp` for _cleanup_, which passes a pointer to the variable, from a destructor that
+ * takes the pointer itself. */
 #define DEFINE_CLEANUP(type, destroy)                                                              \
     static inline void destroy##p(__typeof__(type) *pointer)                                       \
     {                                                                                              \

@@ -105,7 +105,7 @@ void buffer_clear(struct buffer *buffer)
     buffer->error = 0;
 }
 
-/* Capacity for n more bytes and a NUL behind them, which does not count against max. */
+/* Capacity for n more bytes and a NUL after them, which does not count against max. */
 static int buffer_grow(struct buffer *buffer, size_t n)
 {
     if (buffer->error < 0)

@@ -3,7 +3,7 @@
 
 #include <pthread.h>
 
-#define MAX_ROWS     512 /* of the table; commands that come later are counted as "other" */
+#define MAX_ROWS     512 /* of the table; further commands are counted as "other" */
 #define COMMAND_SIZE 16  /* the kernel's limit for a command name, with its NUL */
 
 struct row {
@@ -39,8 +39,8 @@ static struct row *find_row_locked(struct counting_store *self, const char *oper
     return NULL;
 }
 
-/* The row to count in. The last quarter of the table is for "other", so that nothing is ever left
- * uncounted. */
+/* The row to count in. The last quarter of the table is kept for "other", so that every request is
+ * counted. */
 static struct row *take_row_locked(struct counting_store *self, const char *operation,
                                    int http_status, const char *command)
 {
@@ -60,7 +60,7 @@ static struct row *take_row_locked(struct counting_store *self, const char *oper
     return row;
 }
 
-struct load { /* what a request brought or took */
+struct load { /* what a request read or wrote */
     size_t rows, bytes;
 };
 
@@ -196,9 +196,10 @@ static const struct {
     {"tablefuse_requests_total",
      "Requests sent to the service, by HTTP status (0: no answer) and the command they were for.",
      offsetof(struct row, requests)},
-    {"tablefuse_request_rows_total", "Entities that they brought or took.",
+    {"tablefuse_request_rows_total", "Entities that they read or wrote.",
      offsetof(struct row, rows)},
-    {"tablefuse_request_bytes_total", "Keys, ETags and texts of these; of a write, its texts.",
+    {"tablefuse_request_bytes_total",
+     "Bytes of keys, ETags and texts that were read, and of texts that were written.",
      offsetof(struct row, bytes)},
     {"tablefuse_request_milliseconds_total", "Time that they took.",
      offsetof(struct row, duration_ms)},

@@ -1,7 +1,7 @@
-/* The leaves of the tree, the comparisons, also stand in an array in the order in which an entity
- * tells what they ask for: keys, Timestamp, then properties by name. So one walk over an entity's
- * text answers all comparisons, and ends behind the last name that is asked for; where the keys
- * alone decide, it is not begun. */
+/* The comparisons, which are the leaves of the tree, are also in an array, in the order in which an
+ * entity has their subjects: keys, Timestamp, then properties by name. So one pass over an entity's
+ * text evaluates all of them and ends after the last name in the filter. If the keys alone decide,
+ * the text is not read. */
 #include "client/filter.h"
 #include "client/filter_tree.h"
 #include "client/text/entity_lines.h"
@@ -30,8 +30,8 @@ void filter_destroy(struct filter *filter)
     free(filter);
 }
 
-/* Where a relation to a key lets its positions begin and end: what stands behind the key there;
- * data NULL: anywhere. */
+/* For each relation to a key, the text to append to the key to get the begin and the end of the
+ * matching positions; data NULL: no bound. */
 static const struct {
     struct bytes lo, hi;
 } ends[RELATIONS] = {
@@ -45,10 +45,10 @@ static const struct {
 struct bounds {
     const struct filter_node *partition; /* the comparison that sets PartitionKey; NULL: none */
     struct buffer *lo, *hi;
-    struct buffer key; /* as far as the comparison says it */
+    struct buffer key; /* the begin of the position that the comparison gives */
 };
 
-/* Moves an end to the key and `behind`, where that leaves less. */
+/* Moves an end of the bounds to the key and `behind`, if that makes them narrower. */
 static int move_end(struct bounds *bounds, struct buffer *end, struct bytes behind)
 {
     struct buffer *key = &bounds->key;
@@ -95,7 +95,7 @@ static int find_partition(struct bounds *bounds, const struct filter_node *compa
     return 0;
 }
 
-/* Every comparison that must hold. */
+/* Visits every comparison that must be true. */
 static int visit_required(struct bounds *bounds, const struct filter_node *node,
                           int (*visit)(struct bounds *bounds, const struct filter_node *comparison))
 {
@@ -126,7 +126,7 @@ int filter_bounds(const struct filter *filter, struct buffer *lo, struct buffer 
     return r;
 }
 
-/* Unknown while the text is not read. `and` is the least, `or` the greatest, `not` the mirror. */
+/* Unknown: the text is not read yet. `and` is the minimum, `or` the maximum, `not` the inverse. */
 enum truth { TRUTH_FALSE, TRUTH_UNKNOWN, TRUTH_TRUE };
 
 static unsigned evaluate(const struct filter_node *node, const unsigned char *truths)
@@ -157,7 +157,7 @@ static unsigned char judge(const struct filter_node *comparison, enum filter_ord
     return holds[comparison->relation][order] ? TRUTH_TRUE : TRUTH_FALSE;
 }
 
-/* The comparisons that need no text; how many they are. */
+/* Evaluates the comparisons that need no text. Returns their number. */
 static size_t judge_keys(const struct filter_tree *tree, struct bytes position, int64_t timestamp,
                          unsigned char *truths)
 {
@@ -183,7 +183,8 @@ static int compare_name(const struct filter_node *comparison,
     return bytes_compare(comparison->name, property->name);
 }
 
-/* From comparison i on, in the order of the text; what it does not tell stays as it is. */
+/* Evaluates the comparisons from i on, in the order of the text. Those of absent properties keep
+ * their value. */
 static int judge_properties(const struct filter_tree *tree, size_t i, struct bytes text,
                             unsigned char *truths)
 {
@@ -216,7 +217,7 @@ int filter_matches(const struct filter *filter, struct bytes position, struct by
     unsigned truth = evaluate(tree->root, truths);
     if (truth != TRUTH_UNKNOWN)
         return truth == TRUTH_TRUE;
-    memset(truths + known, TRUTH_FALSE, tree->count - known); /* of what the text does not tell */
+    memset(truths + known, TRUTH_FALSE, tree->count - known); /* of absent properties */
     int r = judge_properties(tree, known, text, truths);
     return r < 0 ? r : evaluate(tree->root, truths) == TRUTH_TRUE;
 }

@@ -10,13 +10,14 @@ void filter_constant_finish(struct filter_constant *constant)
     buffer_finish(&constant->bytes);
 }
 
-/* Readers of what stands between quotes: -EINVAL when it is none of their type. */
+/* Parsers of the text between quotes. -EINVAL: not a constant of the type. */
 
 static int read_string(struct bytes text, struct filter_constant *ret)
 {
     for (;;) {
         const char *quote = bytes_find(text, BYTES_LITERAL("'"));
-        size_t n = quote ? (size_t)(quote - text.data) + 1 : text.size; /* one of the two */
+        /* a doubled quote is copied once */
+        size_t n = quote ? (size_t)(quote - text.data) + 1 : text.size;
         int r = cesu8_append_utf8(&ret->bytes, bytes_first(text, n));
         if (r < 0)
             return r == -EILSEQ ? -EINVAL : r;
@@ -26,7 +27,7 @@ static int read_string(struct bytes text, struct filter_constant *ret)
     }
 }
 
-/* Without a Z the time is UTC all the same. */
+/* A time without Z is UTC, too. */
 static int read_datetime(struct bytes text, struct filter_constant *ret)
 {
     char with_z[40];
@@ -74,7 +75,7 @@ static const struct form {
     {BYTES_LITERAL("binary'"), EDM_BINARY, read_binary, "not hexadecimal digits in pairs"},
 };
 
-/* Up to the quote that ends it: the first that is not doubled. False without one. */
+/* The size up to the closing quote, the first that is not doubled. False: there is none. */
 static bool quoted_size(struct bytes text, size_t *ret)
 {
     for (size_t i = 0; i < text.size; i++) {
@@ -107,7 +108,7 @@ static int read_quoted(const struct form *form, struct bytes *text, struct filte
     return 1;
 }
 
-/* A number, and whatever is written on to it. */
+/* A number with all letters, digits, points and signs that follow it. */
 static struct bytes number_span(struct bytes text)
 {
     size_t n = 0;
@@ -210,12 +211,12 @@ static enum filter_order order_doubles(double a, double b)
     return a < b ? FILTER_LESS : a > b ? FILTER_GREATER : FILTER_EQUAL;
 }
 
-/* Not as doubles: above 2^53 they do not hold every integer. */
+/* Not compared as doubles, which cannot represent every integer above 2^53. */
 static enum filter_order order_mixed(int64_t integer, double real)
 {
     if (isnan(real))
         return FILTER_UNORDERED;
-    static const double end = 9223372036854775808.0; /* 2^63: no integer reaches it */
+    static const double end = 9223372036854775808.0; /* 2^63: every integer is less */
     if (real >= end)
         return FILTER_LESS;
     if (real < -end)
@@ -284,7 +285,7 @@ static enum filter_order order_binary(const struct filter_constant *constant, st
     return bytes.size > 0 ? FILTER_LESS : FILTER_EQUAL;
 }
 
-/* Of types whose values are strings in JSON. */
+/* For types whose values are strings in JSON. */
 static enum filter_order order_text(const struct filter_constant *constant, struct bytes text)
 {
     int64_t time;

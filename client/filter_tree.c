@@ -48,14 +48,14 @@ static void skip_blanks(struct parser *parser)
         parser->rest = bytes_skip(parser->rest, 1);
 }
 
-/* The word that comes next, which is not taken; empty: none. */
+/* The next word, without taking it; empty: there is none. */
 static struct bytes peek_word(struct parser *parser)
 {
     skip_blanks(parser);
     return bytes_first(parser->rest, edm_name_size(parser->rest));
 }
 
-/* Behind a word or constant. */
+/* Checks for the end of a word or constant. */
 static int end_word(struct parser *parser)
 {
     if (parser->rest.size == 0 || strchr(" ()", parser->rest.data[0]))
@@ -63,7 +63,7 @@ static int end_word(struct parser *parser)
     return refuse_input(parser, "a blank is missing here");
 }
 
-/* 1: the word came next and is taken. */
+/* 1: the next word was this one, and is taken. */
 static int take_word(struct parser *parser, struct bytes word)
 {
     if (!bytes_equal(peek_word(parser), word))
@@ -73,7 +73,7 @@ static int take_word(struct parser *parser, struct bytes word)
     return r < 0 ? r : 1;
 }
 
-/* 1: an operator came next and is taken. */
+/* 1: the next word was an operator, and is taken. */
 static int take_relation(struct parser *parser, enum filter_relation *ret)
 {
     static const struct bytes words[RELATIONS] = {
@@ -108,7 +108,8 @@ static int take_name(struct parser *parser, struct bytes *ret)
 {
     struct bytes name = peek_word(parser);
     if (bytes_equal(name, BYTES_LITERAL("null")))
-        return refuse_input(parser, "there is no null: what an entity lacks, nothing equals");
+        return refuse_input(parser,
+                            "null is not supported: no comparison is true for an absent property");
     if (name.size == 0 || is_reserved(name))
         return refuse_input(parser, "a property or a constant must come here");
     if (name.size > EDM_NAME_MAX_BYTES)
@@ -120,7 +121,7 @@ static int take_name(struct parser *parser, struct bytes *ret)
     return end_word(parser);
 }
 
-/* 1: a constant, 0: a name. */
+/* 1: took a constant, 0: took a name. */
 static int take_operand(struct parser *parser, struct bytes *ret_name,
                         struct filter_constant *ret_constant)
 {
@@ -148,7 +149,7 @@ static enum filter_subject subject_of(struct bytes name)
     return bytes_equal(name, BYTES_LITERAL("Timestamp")) ? SUBJECT_TIMESTAMP : SUBJECT_PROPERTY;
 }
 
-/* Behind `CONSTANT OPERATOR`: the same as `PROPERTY MIRRORED CONSTANT`. */
+/* After `CONSTANT OPERATOR`. `1 lt x` becomes `x gt 1`. */
 static int parse_mirrored(struct parser *parser, struct filter_node *node)
 {
     static const enum filter_relation mirrored[RELATIONS] = {
@@ -167,7 +168,7 @@ static int parse_mirrored(struct parser *parser, struct filter_node *node)
     return r;
 }
 
-/* Behind `PROPERTY OPERATOR`. */
+/* After `PROPERTY OPERATOR`. */
 static int parse_constant(struct parser *parser, struct filter_node *node)
 {
     struct parser before = *parser;
@@ -216,7 +217,7 @@ static int parse_comparison(struct parser *parser, struct filter_node **ret)
 
 static int parse_unary(struct parser *parser, struct filter_node **ret);
 
-/* What `and` joins, and `or` above it; one alone stands for itself. */
+/* The operands of `and` or of `or`; one operand alone makes no node. */
 static int parse_joined(struct parser *parser, enum filter_node_kind kind, struct filter_node **ret)
 {
     _cleanup_(node_destroyp) struct filter_node *joined = NULL;
@@ -315,7 +316,7 @@ static void order_comparisons(struct filter_tree *tree)
         tree->comparisons[i]->index = i;
 }
 
-/* What is refused before it is read. */
+/* Checks the text before it is parsed. */
 static int check_bytes(struct bytes text, struct filter_error *ret_error)
 {
     const char *nul = text.size > 0 ? memchr(text.data, '\0', text.size) : NULL;

@@ -1,6 +1,6 @@
 #ifndef CLIENT_FILTER_TREE_H
 #define CLIENT_FILTER_TREE_H
-/* The text of a $filter as a tree, for filter.c, whose header has the grammar. Pure. */
+/* The parse tree of a $filter, for filter.c; filter.h has the grammar. Pure. */
 #include "client/filter.h"
 #include "client/filter_constant.h"
 
@@ -14,7 +14,7 @@ enum filter_relation {
     RELATIONS,
 };
 
-enum filter_subject { /* in the order in which an entity tells them */
+enum filter_subject { /* in the order in which an entity's text has them */
                       SUBJECT_PARTITION_KEY,
                       SUBJECT_ROW_KEY,
                       SUBJECT_TIMESTAMP,
@@ -25,9 +25,9 @@ enum filter_node_kind { NODE_OR, NODE_AND, NODE_NOT, NODE_COMPARISON };
 
 struct filter_node {
     enum filter_node_kind kind;
-    struct filter_node *first; /* child; of `or` and `and` others are behind it, in `next` */
+    struct filter_node *first; /* child; `or` and `and` have more, linked by `next` */
     struct filter_node *next;
-    /* of a comparison, PROPERTY RELATION CONSTANT; a Boolean alone is `eq true` */
+    /* of a comparison, PROPERTY RELATION CONSTANT; a property alone is `eq true` */
     enum filter_relation relation;
     enum filter_subject subject;
     struct bytes name;
@@ -36,13 +36,13 @@ struct filter_node {
 };
 
 struct filter_tree {
-    char *text; /* a NUL behind it; names are views of it */
+    char *text; /* ends in a NUL; names are views of it */
     struct filter_node *root;
-    struct filter_node *comparisons[FILTER_MAX_COMPARISONS]; /* by subject, then name */
+    struct filter_node *comparisons[FILTER_MAX_COMPARISONS]; /* sorted by subject, then name */
     size_t count;
 };
 
-/* Zeroed before; finished in any case. Errors as filter_create's. */
+/* `tree` is zeroed by the caller, and finished also after a failure. Errors as filter_create. */
 int filter_tree_init(struct filter_tree *tree, struct bytes text, struct filter_error *ret_error);
 void filter_tree_finish(struct filter_tree *tree);
 

@@ -17,6 +17,6 @@ void monitor_leave(struct monitor *monitor); /* unlocks */
 /* The caller is inside. Waits outside until monitor_tell, at most CONDITION_WAIT_MS, and comes back
  * inside. The bound lets the caller check for a cancelled call as often as call.h promises. */
 void monitor_wait(struct monitor *monitor);
-void monitor_tell(struct monitor *monitor); /* wakes every thread that waits */
+void monitor_tell(struct monitor *monitor); /* wakes every waiting thread */
 
 #endif

@@ -2,7 +2,8 @@
 
 #include <stdatomic.h>
 
-struct row { /* text, position and ETag lie one behind the other; `end` is the next row's text */
+struct row { /* text, position and ETag follow each other; `end` is the begin of the next row's text
+              */
     int64_t timestamp;
     uint32_t text, position, etag, end;
 };
@@ -12,14 +13,14 @@ struct page {
     _Atomic size_t references;
     _Atomic uint64_t first_number; /* 0: no block taken yet */
     size_t rows, data_size;
-    size_t lo_size, hi_size; /* the range's ends stand behind the rows' data */
+    size_t lo_size, hi_size; /* the range's ends follow the rows' data */
     bool is_keys_only;
     struct row index[]; /* then data_size bytes, lo, hi */
 };
 
 struct page_builder {
     struct buffer data, index; /* index: struct row */
-    size_t rows, begin;        /* of the row that is being made */
+    size_t rows, begin;        /* of the row that is being built */
 };
 
 static const char *page_data(const struct page *page)
@@ -123,7 +124,7 @@ uint64_t page_number(struct page *page, size_t row, _Atomic uint64_t *counter)
     uint64_t first = atomic_load(&page->first_number);
     if (first == 0) {
         uint64_t block = atomic_fetch_add(counter, page->rows);
-        /* of two threads one wins; the other's block stays unused, first holds the winner's */
+        /* if two threads do this, one block stays unused, and `first` becomes the other thread's */
         if (atomic_compare_exchange_strong(&page->first_number, &first, block))
             first = block;
     }

@@ -80,8 +80,8 @@ bool prefix_has_children(struct bytes prefix)
     return prefix_measure(prefix, &size, &last) && size < PREFIX_MAX_BYTES;
 }
 
-/* The next character in UTF-16 order that a key can hold; false behind the last. A lone surrogate's
- * is the next unit. */
+/* The next character in UTF-16 order that a key can hold; false: there is none. After a lone
+ * surrogate it is the next unit. */
 static bool next_character(uint32_t *character)
 {
     do {
@@ -101,14 +101,14 @@ static bool next_character(uint32_t *character)
     return true;
 }
 
-/* Where the last character begins. */
+/* The offset of the last character. */
 static size_t last_character(struct bytes cesu8, uint32_t *ret)
 {
     size_t begin = 0, n;
     for (size_t i = 0; i < cesu8.size; i += n) {
         begin = i;
         n = cesu8_next(bytes_skip(cesu8, i), ret);
-        if (n == 0) { /* not CESU-8: each byte by itself */
+        if (n == 0) { /* not CESU-8: each byte counts as a character */
             *ret = 0xFFFF;
             n = 1;
         }

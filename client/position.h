@@ -1,15 +1,15 @@
 #ifndef CLIENT_POSITION_H
 #define CLIENT_POSITION_H
-/* Position: PartitionKey NUL RowKey, each key in CESU-8; memcmp is the service's order (UTF-16
- * units). Ends of ranges may also be a piece of a PartitionKey without NUL: it stands before every
- * key that starts with it. Pure, any thread. Inside the program a key is CESU-8 bytes; UTF-8 exists
- * in names, texts and URLs only. A key with U+0000 is -EPROTO. */
+/* Position: PartitionKey NUL RowKey, each key in CESU-8, so that memcmp gives the service's order
+ * (UTF-16 units). The end of a range may also be the begin of a PartitionKey without NUL: "ab"
+ * sorts before every key that starts with "ab". Inside the program keys are CESU-8; UTF-8 is used
+ * in names, texts and URLs only. A key with U+0000 is -EPROTO. Pure, any thread. */
 #include "client/bytes.h"
 
 #define POSITION_AFTER                                                                             \
-    "\x01" /* appended: the least position behind a row ("p\0r"), or behind a partition ("p") */
-#define POSITION_MAX_BYTES ((size_t)64 << 10) /* far more than two keys can have */
-#define POSITION_END       "\xff" /* behind every position, so every range has two ends */
+    "\x01" /* appended to a row ("p\0r") or partition ("p"): the least position after it */
+#define POSITION_MAX_BYTES ((size_t)64 << 10) /* far longer than two keys can be */
+#define POSITION_END       "\xff" /* greater than every position, so that every range has an end */
 
 struct range { /* [lo, hi) */
     struct bytes lo, hi;
@@ -18,32 +18,34 @@ struct range { /* [lo, hi) */
 #define RANGE_ALL ((struct range){BYTES_LITERAL(""), BYTES_LITERAL(POSITION_END)})
 
 struct bytes position_partition_key(struct bytes position);
-/* Is there a NUL? Then it is a row, or an end inside or at the begin of a partition. */
+/* Is there a NUL? Then it is a row, or the end of a range inside a partition or at its begin. */
 bool position_has_row(struct bytes position);
 struct bytes position_row_key(struct bytes position); /* empty without NUL */
 int position_append(struct buffer *ret, struct bytes partition_key, struct bytes row_key);
-/* The least position behind a row, or behind a whole partition (a PartitionKey without NUL). */
+/* The least position after a row, or after a whole partition (a PartitionKey without NUL). */
 int position_append_behind(struct buffer *ret, struct bytes position);
 
-/* Not / \ # ? nor a control character. */
+/* Not one of / \ # ? and no control character. */
 bool position_is_legal_in_key(uint32_t character);
 
-/* How long a prefix is in UTF-8 (a lone surrogate, which has none, counts 9: so it is escaped), and
- * its last character, 0 of an empty one. False: not whole characters that a key can hold. */
+/* The length of a prefix in UTF-8 (a lone surrogate has no UTF-8 and counts 9, the length of its
+ * escape), and its last character, 0 if it is empty. False: it is not made of whole characters that
+ * a key can hold. */
 bool prefix_measure(struct bytes prefix, size_t *ret_size, uint32_t *ret_last);
-/* May a level show it as a directory? Not empty, and at most PREFIX_MAX_BYTES long. */
+/* May it be shown as a directory? It is not empty, and at most PREFIX_MAX_BYTES long. */
 #define PREFIX_MAX_BYTES 240
 bool prefix_is_showable(struct bytes prefix);
-/* May a longer one be shown? Else all that starts so is listed by its keys. */
+/* May a longer prefix be shown? If not, everything that starts with it is listed by whole keys. */
 bool prefix_has_children(struct bytes prefix);
 
-/* The least end behind everything that starts with `prefix`, a piece of one key (no NUL): the next
- * character in UTF-16 order that a key can hold. Nothing behind it: `fallback` is appended. */
+/* The least position greater than every key that starts with `prefix`, which is the begin of one
+ * key (no NUL): its last character becomes the next in UTF-16 order that a key can hold. Appends
+ * `fallback` when there is no such position. */
 int prefix_append_successor(struct buffer *ret, struct bytes prefix, struct bytes fallback);
 
 bool range_is_empty(struct range range);
 bool range_holds(struct range range, struct bytes position);
-bool range_is_in_partition(struct range range); /* lo has a NUL, hi is not behind its partition */
-bool range_is_askable(struct range range);      /* inside one partition, or whole partitions */
+bool range_is_in_partition(struct range range); /* lo has a NUL, hi is not after its partition */
+bool range_is_askable(struct range range);      /* inside one partition, or of whole partitions */
 
 #endif

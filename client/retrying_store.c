@@ -5,18 +5,18 @@
 
 #include <stdatomic.h>
 
-#define LOOK_MS 50 /* how long a sleep goes on before the cancel is asked again */
+#define LOOK_MS 50 /* longest sleep between two checks for a cancel */
 
 struct retrying_store {
     struct table_store store;
     struct table_store *inner;
     const struct clock *clock;
     _Atomic uint64_t retries, given_up;
-    _Atomic uint64_t chance; /* state of the generator behind the jitter */
+    _Atomic uint64_t chance; /* state of the random generator for the jitter */
 };
 
-/* One operation with its arguments: `attempt` makes it once, and first forgets what a failed
- * attempt left. */
+/* One operation with its arguments. `attempt` makes one attempt, and first removes the results
+ * of a failed one. */
 struct request {
     int (*attempt)(const struct request *request, struct table_store *inner, struct call *call);
     const struct query *query;
@@ -30,13 +30,14 @@ struct request {
     const struct write *writes;
     size_t n;
     struct write_result *results;
-    /* of a change: an earlier attempt's answer was lost, and this one was refused with `error`.
-     * Says whether that is so (`error`), or the change was made then (0). NULL: it is so. */
+    /* For a change: the answer of an earlier attempt was lost, and this attempt was refused with
+     * `error`. Finds out whether the earlier one made the change: 0, else `error`. NULL: it did
+     * not. */
     int (*doubt)(struct retrying_store *self, const struct request *request, int error,
                  struct call *call);
 };
 
-/* In [0, 1]. Weyl steps through splitmix64: good enough to spread clients, and no lock. */
+/* In [0, 1], by splitmix64, which is good enough to spread clients and needs no lock. */
 static double next_chance(struct retrying_store *self)
 {
     uint64_t x = atomic_fetch_add(&self->chance, 0x9E3779B97F4A7C15U);
@@ -58,14 +59,14 @@ static int sleep_through(struct retrying_store *self, int64_t wait_ms, struct ca
     }
 }
 
-/* Refused for what is there or not there, or in another version: what a lost first attempt of
- * the same change would look like. */
+/* Refused because the entity exists, or does not, or has another version. An earlier attempt
+ * whose answer was lost would have the same effect. */
 static bool is_doubtful(int error)
 {
     return error == -EEXIST || error == -ENOENT || error == -ESTALE;
 }
 
-/* Waits before the next attempt; `error` when there is no time left for one. */
+/* Waits before the next attempt. Returns `error` if there is no time left for one. */
 static int wait_for_next(struct retrying_store *self, int failures, int error, struct call *call)
 {
     int64_t wait_ms = backoff_wait_ms(failures, next_chance(self), call->failure.retry_after_ms);
@@ -84,7 +85,7 @@ static int perform(struct retrying_store *self, const struct request *request, s
         call->failure = (struct failure){0};
         call->sent_ms = clock_now_ms(self->clock);
         r = request->attempt(request, self->inner, call);
-        if (r == -ETIMEDOUT && !call->failure.is_retryable) /* the deadline's own end */
+        if (r == -ETIMEDOUT && !call->failure.is_retryable) /* the call's deadline */
             atomic_fetch_add(&self->given_up, 1);
         if (r >= 0)
             return r;
@@ -99,7 +100,7 @@ static int perform(struct retrying_store *self, const struct request *request, s
     }
     if (was_ambiguous && request->doubt && is_doubtful(r))
         return request->doubt(self, request, r, call);
-    call->failure.is_ambiguous = was_ambiguous; /* of an earlier attempt, perhaps */
+    call->failure.is_ambiguous = was_ambiguous; /* an earlier attempt may be the reason */
     return r;
 }
 
@@ -173,12 +174,12 @@ static int doubt_write(struct retrying_store *self, const struct request *reques
                           request->results);
     if (r == 1)
         return 0;
-    if (r < 0) { /* nobody knows, then */
+    if (r < 0) { /* the outcome is unknown */
         call->failure.is_ambiguous = true;
         return r;
     }
     call->failure = refused;
-    call->failure.is_ambiguous = true; /* made and changed again, or never made: nobody can tell */
+    call->failure.is_ambiguous = true; /* perhaps made, then changed by another client */
     return error;
 }
 
@@ -207,8 +208,8 @@ static int attempt_delete_table(const struct request *request, struct table_stor
     return inner->ops->delete_table(inner, request->table, call);
 }
 
-/* A table that is there when it was to be created, or gone when it was to be deleted: by whomever.
- */
+/* After a lost answer, a table that exists counts as created, and one that does not as deleted,
+ * even if another client did it. */
 static int doubt_table(struct retrying_store *self, const struct request *request, int error,
                        struct call *call)
 {

@@ -1,8 +1,8 @@
 #include "client/table_store.h"
 
-/* Tokens are compared with a milestone, which moves up after 1, 2, 4... empty pages (Brent): a
- * circle of any length is found within a few times its length, and one token is kept, not all. A
- * page with rows breaks every circle. */
+/* Detects a service whose tokens repeat (Brent's algorithm): tokens are compared with one that
+ * is kept, the milestone, which is replaced after 1, 2, 4... empty pages. A cycle of any length
+ * is found within a few times its length. A page with rows is progress and ends the comparison. */
 struct continuation {
     struct buffer token, position, milestone;
     size_t steps, limit;
@@ -65,7 +65,7 @@ void continuation_destroy(struct continuation *continuation)
     free(continuation);
 }
 
-/* Carries the milestone over an empty page; -EPROTO when the token was there before. */
+/* Passes the milestone on over an empty page; -EPROTO: the token has occurred before. */
 static int continuation_follow(struct continuation *next, const struct continuation *after)
 {
     next->steps = after->steps + 1;
@@ -106,7 +106,7 @@ static int check_rows(const struct query *query, const struct page_builder *buil
     for (size_t i = 0; i < rows; i++) {
         struct bytes position = page_builder_position(builder, i);
         int order = bytes_compare(last, position);
-        /* a range's begin may be a row's own position; what follows must be greater */
+        /* the first row may equal range.lo; every other must be greater than the one before */
         if (order > 0 || (order == 0 && i > 0) || bytes_compare(position, query->range.hi) >= 0)
             return call_fail(call, -EPROTO,
                              "the service answered row %zu out of key order or out of the range "
@@ -117,7 +117,7 @@ static int check_rows(const struct query *query, const struct page_builder *buil
     return 0;
 }
 
-/* Where the page's coverage begins and ends; `next` is told the position that it stands behind. */
+/* Sets the range that the page covers, and the position of `next`. */
 static int settle_coverage(const struct query *query, const struct page_builder *builder,
                            struct continuation *next, struct range *ret)
 {
@@ -163,7 +163,7 @@ int table_store_query(struct table_store *store, const struct query *query, stru
     }
     struct range covered;
     r = settle_coverage(query, builder, next, &covered);
-    if (query->filter || query->select) /* what was left out proves nothing */
+    if (query->filter || query->select) /* the page does not have all rows of the range */
         covered.hi = covered.lo;
     if (r == 0)
         r = page_builder_finish(builder, covered, query->keys_only, &ret->page);
@@ -202,7 +202,7 @@ int table_store_list_tables(struct table_store *store, const char *only,
     int r = store->ops->list_tables(store, only, after, call, ret, &next);
     if (r < 0)
         return r;
-    if (next && after) { /* nobody knows the order of names: no page is surely progress */
+    if (next && after) { /* the order of names is not known: a page of names may be no progress */
         r = continuation_follow(next, after);
         if (r < 0)
             return fail_to_follow(call, r);
@@ -244,7 +244,8 @@ static int compare_placed(const void *a, const void *b)
     return order != 0 ? order : x->operation - y->operation;
 }
 
-/* One partition and no row twice: the second that offends is named, as the service does. */
+/* One partition and no row twice. As in the service, the failure names the second of two that do
+ * not fit together. */
 static int check_batch(const struct write *writes, size_t n, struct call *call)
 {
     _cleanup_(freep) struct placed *placed = calloc(n, sizeof(*placed));
@@ -284,7 +285,7 @@ int table_store_write(struct table_store *store, const char *table, const struct
     if (r == 0)
         r = store->ops->write(store, table, writes, n, call, ret);
     if (r < 0 && n == 1)
-        call->failure.operation = -1; /* there is no other */
+        call->failure.operation = -1; /* there is only one write */
     return r;
 }
 

@@ -12,7 +12,7 @@ static bool is_as_written(const struct write *write, struct bytes text)
     case WRITE_UPSERT_MERGE:
         return entity_text_includes(text, write->text);
     case WRITE_DELETE:
-        return false; /* it is still there */
+        return false; /* the entity still exists */
     }
     return false;
 }

@@ -1,13 +1,14 @@
 #ifndef CLIENT_WRITTEN_H
 #define CLIENT_WRITTEN_H
-/* Was a change made whose answer was lost? The rows are read and compared with what was to become
- * of them: an insert that is answered with "exists" on its second attempt may have been done by
- * the first. What another client wrote in the very same words counts as ours; nobody can tell. */
+/* Finds out whether a change was made when its answer was lost. Example: the second attempt of an
+ * insert fails with "exists", perhaps because the first attempt succeeded. The rows are read and
+ * compared with what the change would have stored. The same content written by another client
+ * cannot be told apart and counts as ours. */
 #include "client/table_store.h"
 
-/* 1: it was made, all of it; ret holds the versions that are stored. 0: they are not as it would
- * have left them: it was not made, or others have changed them since. -errno: the rows could not be
- * read, the reason in call. */
+/* 1: the whole change was made; ret holds the stored versions. 0: the rows differ from what the
+ * change would have stored: it was not made, or another client has changed them since. -errno: the
+ * rows could not be read, the reason in call. */
 int written_check(struct table_store *store, const char *table, const struct write *writes,
                   size_t n, struct call *call, struct write_result *ret);
 

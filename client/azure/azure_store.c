@@ -22,7 +22,7 @@ static const struct service *service_of(struct table_store *store)
     return ((struct azure_store *)store)->service;
 }
 
-/* More follows when one of the headers is there, even empty. */
+/* More pages follow if one of the headers is present, even if it is empty. */
 static int take_continuation(const struct http_answer *answer, struct call *call,
                              struct continuation **ret)
 {
@@ -53,8 +53,8 @@ static int azure_query(struct table_store *store, const struct query *query, str
     r = service_ask(service, &request, r, call, &answer);
     if (r < 0)
         return r;
-    /* rows outside a range that was asked for as it is are not dropped: they are an error, which
-     * the wrapper finds */
+    /* rows outside the range are dropped only if the filter was widened: else they are an error,
+     * which the wrapper finds */
     r = entity_answer_page(buffer_bytes(&answer.body), is_widened ? query->range : RANGE_ALL,
                            query->keys_only, call, builder);
     if (r == 0)
@@ -62,7 +62,7 @@ static int azure_query(struct table_store *store, const struct query *query, str
     return r < 0 ? service_fail_by_body(&answer, r, call) : 0;
 }
 
-/* A key that no URL can hold: the rows around it are asked for, until the page that has it. */
+/* For a key that a URL cannot contain: queries the rows around it, until a page has it. */
 static int get_by_query(struct table_store *store, const char *table, struct bytes position,
                         struct call *call, struct page_builder *builder)
 {
@@ -86,7 +86,7 @@ static int get_by_query(struct table_store *store, const char *table, struct byt
         continuation_destroy(after);
         after = next;
         if (is_same)
-            return call_fail(call, -EPROTO, "the service's continuation tokens go in a circle");
+            return call_fail(call, -EPROTO, "the service's continuation tokens repeat");
     } while (after);
     return call_fail(call, -ENOENT, "no entity has this key");
 }
@@ -127,8 +127,8 @@ static int azure_list_tables(struct table_store *store, const char *only,
     r = table_answer_append(buffer_bytes(&answer.body), only, ret);
     if (r < 0)
         (void)call_fail(call, r, "%s",
-                        r == -EPROTO ? "the answer is no list of tables"
-                                     : "no memory for a list of tables");
+                        r == -EPROTO ? "the answer is not a valid list of tables"
+                                     : "out of memory");
     if (r == 0)
         r = take_continuation(&answer, call, ret_next);
     if (r == 0)
@@ -137,14 +137,14 @@ static int azure_list_tables(struct table_store *store, const char *only,
     return service_fail_by_body(&answer, r, call);
 }
 
-/* The version that was written, of whose ETag the answer tells. */
+/* Reads the ETag of the new version. */
 static int take_result(const struct http_answer *answer, const struct write *write,
                        struct call *call, struct write_result *ret)
 {
     *ret = (struct write_result){0};
     if (write->kind == WRITE_DELETE || etag_read(service_header(answer, "ETag"), ret) == 0)
         return 0;
-    (void)call_fail(call, -EPROTO, "the answer to a write has no ETag that can be kept");
+    (void)call_fail(call, -EPROTO, "the answer to a write has no usable ETag");
     call->failure.is_ambiguous = true;
     return service_fail_by_body(answer, -EPROTO, call);
 }
@@ -183,7 +183,7 @@ static int write_batch(const struct service *service, const struct batch *batch,
     _cleanup_(service_request_finish) struct service_request request;
     _cleanup_(http_answer_finish) struct http_answer answer = {0};
     service_request_init(&request, service, "POST", 202);
-    request.accept = "application/json"; /* each part says for itself what it accepts */
+    request.accept = "application/json"; /* each part has an Accept header of its own */
     int r = append_batch(&request, batch, call);
     if (r == 0)
         r = service_ask(service, &request, 0, call, &answer);
@@ -213,7 +213,7 @@ static int azure_write(struct table_store *store, const char *table, const struc
     return write_batch(service, &batch, call, ret);
 }
 
-/* Sends a change of the list of tables, whose answer has nothing to say. */
+/* Creates or deletes a table; the body of the answer is not used. */
 static int change_tables(const struct service *service, struct service_request *request, int r,
                          struct call *call)
 {
@@ -228,7 +228,7 @@ static int azure_create_table(struct table_store *store, const char *table, stru
     service_request_init(&request, service, "POST", 204);
     if (!table_name_is_legal(bytes_of(table)))
         return call_fail(call, -EINVAL,
-                         "no table can be called so: 3 to 63 letters and digits, a letter first");
+                         "not a table name, which has 3 to 63 letters and digits, a letter first");
     (void)request_url_append_tables(&request.path);
     (void)http_header_append(&request.headers, "Content-Type", BYTES_LITERAL("application/json"));
     (void)http_header_append(&request.headers, "Prefer", BYTES_LITERAL("return-no-content"));

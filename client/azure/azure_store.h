@@ -1,15 +1,15 @@
 #ifndef CLIENT_AZURE_AZURE_STORE_H
 #define CLIENT_AZURE_AZURE_STORE_H
-/* The Table service over REST. Any thread. One request an operation, signed when it is sent; no
- * retries. Requests are at most 4 MiB, answers 64 MiB: -EFBIG. A filter is sent as it is. A key
- * with a lone surrogate can be inserted and read, not changed: no URL holds it (-EINVAL). To be
- * created after the last fork, behind http_global_init. */
+/* The Table service over REST. Any thread. One request for each operation, signed when it is sent;
+ * no retries. Requests have at most 4 MiB, answers 64 MiB: -EFBIG. A filter is sent unchanged. An
+ * entity with a lone surrogate in a key can be inserted and read, but not changed, because a URL
+ * cannot contain it (-EINVAL). Create it after the last fork and after http_global_init. */
 #include "client/azure/connection.h"
 #include "client/clock.h"
 #include "client/table_store.h"
 
 struct azure_store_options {
-    const struct connection *connection; /* outlives the store, which signs with its credential */
+    const struct connection *connection; /* outlives the store, which uses its credential */
     const char *ca_file;                 /* certificates to trust; NULL: the system's. Copied. */
 };
 

@@ -12,13 +12,13 @@ int batch_append_path(struct buffer *ret)
     return buffer_append_string(ret, "/$batch");
 }
 
-/* The names of the boundaries begin so because Azurite looks for that. */
+/* The boundaries begin with batch_ and changeset_ because Azurite searches for these words. */
 int batch_append_content_type(struct buffer *ret, const char *id)
 {
     return buffer_append_format(ret, "multipart/mixed; boundary=batch_%s", id);
 }
 
-/* Without a signature or a version, which the request around it carries. */
+/* Without a signature and a version: the batch request has them. */
 static int append_part(struct buffer *ret, const struct batch *batch, size_t i)
 {
     const struct write *write = &batch->writes[i];
@@ -52,7 +52,7 @@ static int append_parts(struct buffer *ret, const struct batch *batch, struct ca
         if (r == 0)
             continue;
         if (ret->error < 0)
-            return r; /* of the whole body */
+            return r; /* this error is about the whole body */
         r = request_url_fail(call, r);
         call->failure.operation = (int)i;
         return r;
@@ -76,7 +76,7 @@ int batch_append_body(struct buffer *ret, const struct batch *batch, struct call
     return r < 0 ? call_fail(call, r, "out of memory") : 0;
 }
 
-/* What follows a delimiter: parts, each up to the next delimiter. */
+/* The text after a delimiter: parts, each up to the next delimiter. */
 struct multipart {
     struct bytes rest, boundary;
 };
@@ -94,7 +94,7 @@ static enum delimiter delimiter_of(struct bytes line, struct bytes boundary)
     return bytes_equal(line, BYTES_LITERAL("--")) ? PARTS_END : NO_DELIMITER;
 }
 
-/* Goes behind the next delimiter; what stands before it is a whole part, or a preamble. */
+/* Goes to the text after the next delimiter. The text before it is a whole part or the preamble. */
 static enum delimiter take_delimiter(struct multipart *multipart, struct bytes *ret_before)
 {
     struct bytes rest = multipart->rest;
@@ -113,7 +113,7 @@ static enum delimiter take_delimiter(struct multipart *multipart, struct bytes *
     return NO_DELIMITER;
 }
 
-/* The lines before the first empty one, which is taken off as well. */
+/* Takes the lines before the first empty line, and that line. */
 static struct bytes take_head(struct bytes *text)
 {
     struct bytes whole = *text;
@@ -134,8 +134,8 @@ static bool open_multipart(struct multipart *multipart, struct bytes text,
            multipart->boundary.size > 0 && take_delimiter(multipart, &preamble) == PART_BEGINS;
 }
 
-/* The parts are those of the changeset within; or the batch's own, when there is no changeset: an
- * answer to what is no changeset at all. */
+/* Finds the parts: those of the changeset in the answer, or those of the answer itself if it
+ * has no changeset. */
 static bool open_answer(struct multipart *multipart, struct bytes body, struct bytes content_type)
 {
     if (!open_multipart(multipart, body, content_type))
@@ -183,8 +183,8 @@ static struct bytes inner_header(const struct inner_answer *inner, const char *n
     return value;
 }
 
-/* "57:The specified entity already exists." is about the write with that index, from 0; -1: says
- * none. The number is taken off. */
+/* "57:The specified entity already exists." is about the write with index 57, from 0; -1: the
+ * message has no index. Removes the index. */
 static int take_index(char *message)
 {
     uint64_t index;
@@ -196,9 +196,9 @@ static int take_index(char *message)
     return (int)index;
 }
 
-/* The write that was refused: named by the message, by the Content-ID that we gave it, or by
- * neither where it is the first. -1: two are named, or one that was not sent, or none was refused:
- * the failure passes. */
+/* The index of the refused write: that of the message or of the Content-ID that we sent; 0 if
+ * there is neither. -1: the two differ, the index was not sent, or the failure is temporary and
+ * no write was refused. */
 static int refused_operation(const struct inner_answer *inner, struct failure *failure, size_t n)
 {
     uint64_t id;
@@ -235,7 +235,7 @@ static int read_result(const struct inner_answer *inner, const struct write *wri
     return 0;
 }
 
-/* Nobody knows then what became of the writes. */
+/* It is not known whether the writes were made. */
 static int fail_unknown(const struct service_answer *answer, struct call *call, const char *problem)
 {
     (void)call_fail(call, -EPROTO, "the answer to a batch cannot be read: %s", problem);
@@ -244,7 +244,8 @@ static int fail_unknown(const struct service_answer *answer, struct call *call, 
     return -EPROTO;
 }
 
-/* A refused batch is answered by one part, which says why; any other by one for each write. */
+/* The answer to a refused batch has one part, with the reason; any other has one part for each
+ * write. */
 static int read_parts(struct multipart *multipart, const struct service_answer *answer,
                       const struct batch *batch, int64_t now_utc_100ns, struct call *call,
                       struct write_result *ret)
@@ -260,7 +261,7 @@ static int read_parts(struct multipart *multipart, const struct service_answer *
         if (count == batch->n)
             return fail_unknown(answer, call, "more parts than writes");
         if (read_result(&inner, &batch->writes[count], &ret[count]) < 0)
-            return fail_unknown(answer, call, "a part that is no success and not alone");
+            return fail_unknown(answer, call, "a failure that is not the only part");
     }
     return count == batch->n ? 0 : fail_unknown(answer, call, "fewer parts than writes");
 }
@@ -273,7 +274,7 @@ int batch_read_answer(const struct service_answer *answer, struct bytes content_
     struct write_result results[BATCH_MAX_WRITES];
     assert(batch->n <= BATCH_MAX_WRITES);
     if (!open_answer(&multipart, answer->body, content_type))
-        return fail_unknown(answer, call, "it is not in parts");
+        return fail_unknown(answer, call, "it is not multipart");
     int r = read_parts(&multipart, answer, batch, now_utc_100ns, call, results);
     if (r == 0)
         memcpy(ret, results, batch->n * sizeof(*ret));

@@ -6,13 +6,13 @@
 #define DEFAULT_SUFFIX    "core.windows.net"
 #define EMULATOR_PATH     ":10002/devstoreaccount1"
 #define EMULATOR_URL      "http://127.0.0.1" EMULATOR_PATH
-/* published by Microsoft, the same for every emulator: no secret */
+/* published by Microsoft and the same for every emulator, so not a secret */
 #define EMULATOR_KEY                                                                               \
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 
 #define URL_MAX_BYTES 1024
 
-struct settings { /* of a connection string: views of it, empty where not named */
+struct settings { /* of a connection string: views of it; empty: not set */
     struct bytes protocol, account, key, suffix, endpoint, secondary, sas, development, proxy;
 };
 
@@ -41,7 +41,7 @@ static bool equals_ignoring_case(struct bytes text, const char *word)
     return text.size == strlen(word) && strncasecmp(text.data, word, text.size) == 0;
 }
 
-/* Names that are not ours (BlobEndpoint and the like) are passed over, as every SDK does. */
+/* Other names, such as BlobEndpoint, are ignored, as in every SDK. */
 static int put_setting(struct settings *settings, struct bytes name, struct bytes value,
                        struct call *call)
 {
@@ -65,7 +65,8 @@ static int parse_settings(struct bytes text, struct settings *ret, struct call *
         if (value.size == 0)
             continue;
         if (!memchr(value.data, '=', value.size))
-            return call_fail(call, -EINVAL, "part %d of " CONNECTION_STRING " is no NAME=VALUE", n);
+            return call_fail(call, -EINVAL, "part %d of " CONNECTION_STRING " is not NAME=VALUE",
+                             n);
         struct bytes name = bytes_trim(bytes_take_until(&value, '='));
         int r = put_setting(&settings, name, bytes_trim(value), call);
         if (r < 0)
@@ -96,7 +97,7 @@ static int create_sas(struct bytes token, const char *what, struct credential **
     return r < 0 ? call_fail(call, r, "out of memory") : 0;
 }
 
-/* The emulator's host may be given; its port and account are fixed. */
+/* The emulator's host may be set; its port and account are fixed. */
 static int connect_emulator(struct connection *ret, struct bytes proxy, struct call *call)
 {
     _cleanup_(buffer_finish) struct buffer url;
@@ -154,7 +155,7 @@ static int find_endpoint(struct endpoint *ret, const struct settings *settings, 
     if (settings->endpoint.size > 0)
         return endpoint_parse(ret, "TableEndpoint", settings->endpoint, settings->account, call);
     if (settings->secondary.size > 0)
-        return call_fail(call, -EINVAL, "TableSecondaryEndpoint stands without TableEndpoint");
+        return call_fail(call, -EINVAL, "TableSecondaryEndpoint is set without TableEndpoint");
     if (settings->account.size == 0)
         return call_fail(call, -EINVAL,
                          CONNECTION_STRING " names neither AccountName nor TableEndpoint");
@@ -174,8 +175,9 @@ static int connect_by_string(struct connection *ret, struct bytes text, struct c
         if (!equals_ignoring_case(settings.development, "true"))
             return call_fail(call, -EINVAL, "UseDevelopmentStorage can only be true");
         if (settings.account.size + settings.key.size + settings.sas.size + settings.endpoint.size)
-            return call_fail(call, -EINVAL,
-                             "UseDevelopmentStorage stands beside an account, key or endpoint");
+            return call_fail(
+                call, -EINVAL,
+                "UseDevelopmentStorage is set together with an account, key or endpoint");
         return connect_emulator(ret, settings.proxy, call);
     }
     r = find_endpoint(&ret->endpoint, &settings, call);
@@ -211,7 +213,7 @@ static int check_variables(const struct variables *variables, struct call *call)
     return 0;
 }
 
-/* The endpoint stands; the credential comes from AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN. */
+/* The endpoint is set; the credential comes from AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN. */
 static int connect_by_variables(struct connection *ret, const struct variables *variables,
                                 struct call *call)
 {
@@ -243,30 +245,29 @@ static bool is_url(struct bytes source)
     return bytes_find(source, BYTES_LITERAL("://")) != NULL;
 }
 
-/* ACCOUNT or URL, each with /TABLE or not. */
+/* ACCOUNT or URL, perhaps with /TABLE. */
 static int parse_source(struct endpoint *ret, struct bytes source, struct call *call)
 {
     if (bytes_find(source, BYTES_LITERAL(";")) ||
         (!is_url(source) && memchr(source.data, '=', source.size)))
-        return call_fail(
-            call, -EINVAL,
-            "SOURCE looks like a connection string: it belongs into " CONNECTION_STRING);
+        return call_fail(call, -EINVAL,
+                         "SOURCE looks like a connection string: put it into " CONNECTION_STRING);
     if (is_url(source))
         return endpoint_parse(ret, "SOURCE", source, (struct bytes){0}, call);
     struct bytes table = source;
     struct bytes account = bytes_take_until(&table, '/');
     if (!endpoint_is_account_name(account))
-        return call_fail(
-            call, -EINVAL,
-            "SOURCE is no URL, no local:FILE, and no account name: 3 to 24 of the characters "
-            "a-z and 0-9");
+        return call_fail(call, -EINVAL,
+                         "SOURCE is not a URL, local:FILE or an account name, which has 3 to 24 of "
+                         "the characters "
+                         "a-z and 0-9");
     int r = parse_composed(ret, "SOURCE", BYTES_LITERAL("https"), account,
                            BYTES_LITERAL(DEFAULT_SUFFIX), call);
     return r < 0 ? r : endpoint_set_table(ret, table, call);
 }
 
-/* A connection string serves a SOURCE that names the same account; and, if it is a URL, the same
- * endpoint: a SAS token must not go to a host that it was not given for. */
+/* Uses a connection string for a SOURCE of the same account. If SOURCE is a URL, the endpoint
+ * must be the same, too, because a SAS token must not be sent to another host. */
 static int connect_source_by_string(struct connection *ret, struct bytes source,
                                     const struct variables *variables, struct call *call)
 {
@@ -308,7 +309,7 @@ static int check_account(const struct connection *connection, struct bytes accou
                      (int)account.size, account.data, connection->endpoint.account);
 }
 
-/* The rest behind "emulator", or behind "emulator/". */
+/* Is it "emulator" or "emulator/TABLE"? */
 static bool is_emulator(struct bytes source, struct bytes *ret_table)
 {
     struct bytes table = source;

@@ -5,7 +5,7 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
-#define SECRET_MAX_BYTES ((size_t)4 << 10) /* a key has 64, a SAS token some 300 */
+#define SECRET_MAX_BYTES ((size_t)4 << 10) /* a key has 64, a SAS token about 300 */
 #define DIGEST_SIZE      32
 
 struct credential {
@@ -49,7 +49,7 @@ int credential_create_shared_key(struct bytes account, struct bytes key_base64,
     return 0;
 }
 
-/* The value of a parameter of a query string, by its name; false: there is none. */
+/* The value of a named parameter of a query string; false: there is none. */
 static bool find_parameter(struct bytes query, struct bytes name, struct bytes *ret)
 {
     while (query.size > 0) {
@@ -82,8 +82,8 @@ int credential_create_sas(struct bytes token, struct credential **ret)
     return 0;
 }
 
-/* What is signed: https://learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key,
- * "Table service". */
+/* The text to sign: https://learn.microsoft.com/rest/api/storageservices/authorize-with-shared-
+ * key, "Table service". */
 static int append_string_to_sign(const struct credential *credential,
                                  const struct signed_request *request, struct buffer *ret)
 {

@@ -65,7 +65,7 @@ static bool copy_host(struct bytes host, struct parts *parts)
     return true;
 }
 
-/* [v6] or a name or address, then perhaps :port. */
+/* Splits "[v6]" or a name or address, perhaps with ":port". */
 static bool split_authority(struct bytes authority, struct parts *parts)
 {
     union {
@@ -111,19 +111,20 @@ static int split_url(struct bytes url, const char *what, struct call *call, stru
     uint64_t port;
     parts->is_https = starts_with_word(url, "https://");
     if (!parts->is_https && !starts_with_word(url, "http://"))
-        return call_fail(call, -EINVAL, "%s is no URL that begins with https:// or http://", what);
+        return call_fail(call, -EINVAL, "%s is not a URL that begins with https:// or http://",
+                         what);
     if (holds(url, "@"))
-        return call_fail(call, -EINVAL, "%s holds user information, which is not used here", what);
+        return call_fail(call, -EINVAL, "%s has user information, which is not supported", what);
     if (holds(url, "?") || holds(url, "#"))
         return call_fail(call, -EINVAL,
-                         "%s holds a query string: a SAS token belongs into "
+                         "%s has a query string: put a SAS token into "
                          "AZURE_STORAGE_SAS_TOKEN",
                          what);
     struct bytes path = bytes_skip(url, strlen(parts->is_https ? "https://" : "http://"));
     if (!split_authority(bytes_take_until(&path, '/'), parts))
-        return call_fail(call, -EINVAL, "%s names no valid host", what);
+        return call_fail(call, -EINVAL, "%s has no valid host", what);
     if (parts->port.size > 0 && !bytes_parse_unsigned(parts->port, UINT16_MAX, &port))
-        return call_fail(call, -EINVAL, "%s names no valid port", what);
+        return call_fail(call, -EINVAL, "%s has no valid port", what);
     if (!split_path(path, parts))
         return call_fail(call, -EINVAL, "%s has a path that is not [/ACCOUNT][/TABLE]", what);
     return 0;
@@ -138,7 +139,7 @@ static int check_host(const struct parts *parts, const char *what, struct call *
                          what);
     if (!parts->is_https && !is_loopback(parts))
         return call_fail(call, -EINVAL,
-                         "%s is http:// beyond this machine, where everybody could read along: "
+                         "%s uses http:// to another machine, where others can read the traffic: "
                          "use https://",
                          what);
     return 0;
@@ -155,8 +156,8 @@ static bool is_host_style(const struct parts *parts)
     return !parts->is_ipv6 && !parts->is_ipv4 && strstr(parts->host, ".table.");
 }
 
-/* Who the account is by the URL, and what is left for a table; the account's segment, if it is one,
- * stays in the URL. */
+/* The account that the URL names, and the rest of the path, which is a table. ret_segment: the
+ * path segment that names the account, which stays in the URL. */
 static struct bytes take_account(const struct parts *parts, struct bytes known,
                                  struct bytes *ret_segment, struct bytes *ret_table)
 {
@@ -164,7 +165,7 @@ static struct bytes take_account(const struct parts *parts, struct bytes known,
     struct bytes second = parts->segment_count > 1 ? parts->segments[1] : (struct bytes){0};
     struct bytes labels = bytes_of(parts->host);
     if (is_host_style(parts)) {
-        *ret_segment = second; /* none, or refused */
+        *ret_segment = second; /* empty, or refused by the caller */
         *ret_table = first;
         return without_secondary(bytes_take_until(&labels, '.'));
     }

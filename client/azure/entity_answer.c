@@ -8,7 +8,7 @@ struct answer_reader {
     struct buffer position; /* of one row */
     struct page_builder *builder;
     struct range range;
-    struct bytes etag; /* wins over a row's own where not empty */
+    struct bytes etag; /* if not empty, replaces a row's own */
     bool keys_only;
 };
 
@@ -40,7 +40,7 @@ static int expect(struct answer_reader *reader, enum json_kind kind, const char 
     return json_reader_next(&reader->json, &token) == kind ? 0 : reject(reader, problem);
 }
 
-/* Behind the `{` of an entity. */
+/* After the `{` of an entity. */
 static int read_row(struct answer_reader *reader)
 {
     struct entity_facts facts;
@@ -95,10 +95,10 @@ static int read_page(struct answer_reader *reader)
     }
     if (r < 0)
         return r;
-    /* the object's end, or an error, which stands first */
+    /* the end of the object, or an error, which takes precedence */
     if (!has_value)
         return reject(reader, "no value before the object's end");
-    return expect(reader, JSON_END, "more behind the object");
+    return expect(reader, JSON_END, "text after the object");
 }
 
 static int read_single(struct answer_reader *reader)
@@ -106,10 +106,10 @@ static int read_single(struct answer_reader *reader)
     int r = expect(reader, JSON_OBJECT_BEGIN, "not an object");
     if (r == 0)
         r = read_row(reader);
-    return r < 0 ? r : expect(reader, JSON_END, "more behind the object");
+    return r < 0 ? r : expect(reader, JSON_END, "text after the object");
 }
 
-/* Runs one of the two above, and turns its failure into the call's. */
+/* Runs one of the two functions above, and records its failure in the call. */
 static int read_answer(struct answer_reader *reader, int (*read)(struct answer_reader *reader),
                        struct call *call)
 {
@@ -120,7 +120,7 @@ static int read_answer(struct answer_reader *reader, int (*read)(struct answer_r
     const char *problem = json_reader_problem(&reader->json);
     if (!problem)
         return call_fail(call, r, r == -EFBIG ? "an answer too large for a page" : "out of memory");
-    return call_fail(call, r, "no answer with entities: %s, at byte %zu", problem,
+    return call_fail(call, r, "the answer is not one with entities: %s, at byte %zu", problem,
                      json_reader_offset(&reader->json));
 }
 

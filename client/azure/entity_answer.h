@@ -1,18 +1,18 @@
 #ifndef CLIENT_AZURE_ENTITY_ANSWER_H
 #define CLIENT_AZURE_ENTITY_ANSWER_H
-/* The JSON bodies that hold entities, turned into rows of a page. Pure, one thread.
- * Both: -EPROTO with the reason in call->failure when the body is not what the service sends,
- * -EFBIG past the page's maximum. Keys only: rows with keys, ETag and Timestamp where the body has
- * them, and no text. After a failure the builder may hold some of the rows. */
+/* Turns JSON bodies with entities into rows of a page. Pure, one thread.
+ * Errors of both functions, the reason in call->failure: -EPROTO: not a body of the service;
+ * -EFBIG: larger than a page; -ENOMEM. After a failure the builder may hold some of the rows. */
 #include "client/call.h"
 #include "client/page.h"
 
-/* `{"odata.metadata":..., "value":[{...}, ...]}`; rows outside `range` are left out (a filter that
- * had to be widened). */
+/* `{"odata.metadata":..., "value":[{...}, ...]}`. Rows outside `range` are dropped: the service's
+ * filter may have been wider than the range. keys_only: rows get their keys, ETag and Timestamp, as
+ * far as the body has them, and no text. */
 int entity_answer_page(struct bytes body, struct range range, bool keys_only, struct call *call,
                        struct page_builder *builder);
 
-/* One entity: `{...}`; `etag` is the answer's header, which wins over odata.etag if not empty. */
+/* One entity: `{...}`. `etag` is the answer's header; if not empty, it replaces odata.etag. */
 int entity_answer_single(struct bytes body, struct bytes etag, struct call *call,
                          struct page_builder *builder);
 

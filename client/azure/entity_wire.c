@@ -9,7 +9,8 @@ static bool is_line_end(struct bytes text)
            bytes_start_with(text, BYTES_LITERAL("\xE2\x80\xA9"));
 }
 
-/* What stands between the quotes of canonical text, which escapes all other ends of lines. */
+/* The text between quotes in canonical text. All line ends but U+2028 and U+2029 are escaped
+ * already. */
 static void append_raw(struct buffer *ret, struct bytes raw)
 {
     while (raw.size > 0) {
@@ -27,7 +28,7 @@ static void append_raw(struct buffer *ret, struct bytes raw)
     }
 }
 
-/* Escaped: what JSON demands, ends of lines, and lone surrogates, which UTF-8 cannot hold. */
+/* Escapes what JSON demands, line ends, and lone surrogates, which UTF-8 cannot contain. */
 static int append_key_character(struct buffer *ret, uint32_t character)
 {
     bool is_escaped = character < 0x20 || character == '"' || character == '\\' ||

@@ -1,16 +1,15 @@
 #ifndef CLIENT_AZURE_ENTITY_WIRE_H
 #define CLIENT_AZURE_ENTITY_WIRE_H
-/* The JSON of an entity as it is sent: the inverse of what entity_text.h reads. Pure, any thread.
+/* The JSON of an entity as it is sent: the inverse of entity_text.h. Pure, any thread.
  *
  *     {"PartitionKey":"p","RowKey":"r","n@odata.type":"Edm.Int64","n":"1"}
  *
- * One line, compact, in UTF-8: a batch's body may hold nothing else (Azurite looks for the JSON
- * with a regular expression). U+2028 and U+2029 are escaped, which are ends of lines there. */
+ * Compact, in UTF-8, on one line, because Azurite finds the JSON in a batch's body with a regular
+ * expression. U+2028 and U+2029 are escaped: that expression takes them for ends of lines. */
 #include "client/bytes.h"
 
-/* The keys are the position's, whatever the text says; a lone surrogate in them is escaped.
- * -EINVAL: a text that is not canonical, or a position that is not well-formed; the buffer's
- * errors. */
+/* The keys are taken from the position, not from the text; a lone surrogate in them is escaped.
+ * -EINVAL: the text is not canonical, or the position is not well-formed; the buffer's errors. */
 int entity_wire_append(struct buffer *ret, struct bytes position, struct bytes text);
 
 #endif

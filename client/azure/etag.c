@@ -4,7 +4,7 @@
 
 #define TIME_MAX_BYTES 40 /* of a DateTime with its colons percent-encoded */
 
-/* Colons come percent-encoded; no other character of a time does. 0: no time. */
+/* Services percent-encode the colons, and no other character of a time. 0: not a time. */
 static int64_t read_time(struct bytes encoded)
 {
     char decoded[TIME_MAX_BYTES];

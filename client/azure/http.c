@@ -7,14 +7,15 @@
 
 #define HEADERS_MAX_BYTES ((size_t)64 << 10)
 
-/* A handle and what it is doing; between exchanges it rests in the pool with its connection. Each
- * easy handle has a multi handle of its own, because only a multi's wait can be cut into pieces.
- * DNS answers and TLS sessions are not shared between handles: kept connections make both rare. */
+/* A handle and the state of its exchange; between exchanges it stays in the pool, with its
+ * connection. Each easy handle has a multi handle of its own, because only a multi handle can
+ * wait with a timeout and go on. DNS answers and TLS sessions are not shared between handles:
+ * kept connections make both rare. */
 struct exchange {
     CURL *easy;
     CURLM *multi;
     struct http_answer answer;
-    bool is_head_complete; /* the empty line behind the headers came */
+    bool is_head_complete; /* the empty line after the headers was received */
     int sends;
     char error[CURL_ERROR_SIZE];
     struct exchange *next;
@@ -25,10 +26,10 @@ struct http {
     const struct clock *clock;
     struct monitor monitor;
     /* guarded by the monitor: */
-    struct exchange *idle; /* a stack: the warmest connection first */
-    size_t exchanges;      /* idle ones too */
+    struct exchange *idle; /* a stack: the most recently used connection first */
+    size_t exchanges;      /* all, with the idle ones */
     /* not guarded: */
-    char ca_file[]; /* the options' */
+    char ca_file[]; /* options.ca_file */
 };
 
 static void exchange_destroy(struct exchange *exchange)
@@ -50,7 +51,7 @@ static size_t take_body(char *data, size_t size, size_t count, void *context)
     return buffer_append(&exchange->answer.body, (struct bytes){data, n}) < 0 ? 0 : n;
 }
 
-/* A status line begins an answer anew: "100 Continue" goes before the real one. */
+/* A status line begins a new answer: "100 Continue" precedes the real one. */
 static size_t take_header(char *data, size_t size, size_t count, void *context)
 {
     struct exchange *exchange = context;
@@ -90,12 +91,12 @@ static bool set_transport(CURL *easy, const struct http *http)
     failed |= curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     failed |= curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
     failed |= curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
-    if (http->options.ca_file) { /* and no others */
+    if (http->options.ca_file) { /* no other certificates are trusted */
         failed |= curl_easy_setopt(easy, CURLOPT_CAINFO, http->options.ca_file);
         failed |= curl_easy_setopt(easy, CURLOPT_CAPATH, (char *)NULL);
     }
     if (!http->options.use_proxy)
-        failed |= curl_easy_setopt(easy, CURLOPT_PROXY, ""); /* whatever the environment says */
+        failed |= curl_easy_setopt(easy, CURLOPT_PROXY, ""); /* ignores the environment */
     return failed == 0;
 }
 
@@ -115,7 +116,7 @@ static bool set_callbacks(struct exchange *exchange)
     return failed == 0;
 }
 
-/* As it is between exchanges: what it took was handed on. */
+/* Resets it for the next exchange; the answer was moved out before. */
 static void exchange_reset(struct exchange *exchange, const struct http *http)
 {
     exchange->answer = (struct http_answer){0};
@@ -158,7 +159,8 @@ static int check_call(const struct http *http, struct call *call, int64_t end_ms
                           "the service did not answer in time");
 }
 
-/* An idle one, or leave to make one (NULL, true); false after a moment without. */
+/* Takes an idle one, or gets permission to create one (NULL, true). False: neither within
+ * CONDITION_WAIT_MS. */
 static bool take_from_pool(struct http *http, struct exchange **ret)
 {
     monitor_enter(&http->monitor);
@@ -175,7 +177,7 @@ static bool take_from_pool(struct http *http, struct exchange **ret)
     return exchange || may_create;
 }
 
-/* `exchange` NULL: one that could not be made. */
+/* `exchange` NULL: it could not be created. */
 static void put_into_pool(struct http *http, struct exchange *exchange)
 {
     monitor_enter(&http->monitor);
@@ -202,7 +204,7 @@ static int take_exchange(struct http *http, struct call *call, struct exchange *
     return call_fail(call, -ENOMEM, "out of memory");
 }
 
-/* Until the transfer ends, the call is cancelled, or time is over. */
+/* Runs until the transfer ends, the call is cancelled, or the time is over. */
 static int drive(const struct http *http, CURLM *multi, struct call *call, CURLcode *ret_code)
 {
     int64_t end_ms = MIN(call->deadline_ms, clock_now_ms(http->clock) + http->options.attempt_ms);
@@ -212,7 +214,7 @@ static int drive(const struct http *http, CURLM *multi, struct call *call, CURLc
         if (code == CURLM_OUT_OF_MEMORY)
             return fail_retryable(call, -ENOMEM, false, "out of memory");
         if (code != CURLM_OK)
-            return fail_retryable(call, -EIO, false, "libcurl is out of order");
+            return fail_retryable(call, -EIO, false, "libcurl failed to run the request");
         if (running == 0)
             break;
         int r = check_call(http, call, end_ms);
@@ -236,7 +238,7 @@ static const struct reason {
     {CURLE_COULDNT_RESOLVE_PROXY, -EHOSTUNREACH, true, "check the proxy that https_proxy names"},
     {CURLE_COULDNT_CONNECT, -EHOSTUNREACH, true,
      "check that the service runs there and that no firewall is between"},
-    /* an exchange's own time limit is not libcurl's: this one is the connection's */
+    /* libcurl has no time limit for the exchange, so this is the limit for connecting */
     {CURLE_OPERATION_TIMEDOUT, -EHOSTUNREACH, true,
      "check that the service runs there and that no firewall is between"},
     {CURLE_PEER_FAILED_VERIFICATION, -EPROTO, false,
@@ -247,7 +249,7 @@ static const struct reason {
     {CURLE_SSL_CONNECT_ERROR, -EPROTO, true,
      "check that the endpoint speaks TLS 1.2 or newer at this port"},
     {CURLE_URL_MALFORMAT, -EIO, false, NULL},
-    {CURLE_UNSUPPORTED_PROTOCOL, -EIO, false, "check the endpoint: what answers there is no HTTP"},
+    {CURLE_UNSUPPORTED_PROTOCOL, -EIO, false, "check the endpoint: its server does not speak HTTP"},
     {CURLE_OUT_OF_MEMORY, -ENOMEM, false, NULL},
 };
 
@@ -259,7 +261,7 @@ static int fail_transfer(struct call *call, const struct exchange *exchange, CUR
         return fail_retryable(call, -ENOMEM, false, "out of memory");
     if (answer->body.error < 0)
         return fail_retryable(call, answer->body.error, false,
-                              "the answer is larger than what is read at once");
+                              "the answer is longer than the limit");
     for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
         if (reasons[i].code == code)
             reason = reasons[i];
@@ -282,7 +284,7 @@ static int transfer(const struct http *http, struct exchange *exchange, struct c
         return r;
     if (code != CURLE_OK)
         return fail_transfer(call, exchange, code);
-    /* libcurl takes the end of the connection for the end of the headers */
+    /* libcurl accepts the end of the connection as the end of the headers */
     if (!exchange->is_head_complete)
         return fail_retryable(call, -EIO, true, "the connection broke within the answer's headers");
     (void)curl_easy_getinfo(exchange->easy, CURLINFO_RESPONSE_CODE, &status);
@@ -300,7 +302,7 @@ static int append_to_list(struct curl_slist **list, const char *line)
     return 0;
 }
 
-/* "Expect:" without a value: libcurl is not to wait for a "100 Continue". */
+/* "Expect:" without a value: libcurl must not wait for a "100 Continue". */
 static int make_headers(struct bytes headers, struct curl_slist **ret)
 {
     _cleanup_(curl_slist_free_allp) struct curl_slist *list = NULL;
@@ -329,7 +331,7 @@ static bool set_request(CURL *easy, const struct http_request *request, struct c
     return failed == 0;
 }
 
-/* As a new handle: what the request lent to it goes. */
+/* Removes the pointers to the request's data from the handle. */
 static void clear_request(CURL *easy)
 {
     (void)curl_easy_setopt(easy, CURLOPT_HTTPHEADER, (struct curl_slist *)NULL);

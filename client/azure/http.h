@@ -1,49 +1,49 @@
 #ifndef CLIENT_AZURE_HTTP_H
 #define CLIENT_AZURE_HTTP_H
-/* One HTTP exchange at a time and thread, over kept connections: HTTP/1.1, verified TLS 1.2 or
- * newer, no redirects. Any thread. To be created after the last fork, behind http_global_init. */
+/* HTTP exchanges over kept connections: HTTP/1.1, verified TLS 1.2 or newer, no redirects. Any
+ * thread, each with one exchange at a time. Create it after the last fork and after
+ * http_global_init. */
 #include "client/bytes.h"
 #include "client/call.h"
 
-#define HTTP_EXCHANGES_MAX 64 /* in flight; more wait for one to end */
+#define HTTP_EXCHANGES_MAX 64 /* in flight; further ones wait until one ends */
 
 struct http_options {
     const char *ca_file;   /* certificates to trust; NULL: the system's. Copied. */
-    bool use_proxy;        /* of https_proxy and the like; never for a loopback endpoint */
-    int64_t connect_ms;    /* until a new connection stands, its TLS included */
+    bool use_proxy;        /* as https_proxy and no_proxy say; never for a loopback endpoint */
+    int64_t connect_ms;    /* to make a new connection, with its TLS handshake */
     int64_t attempt_ms;    /* for the whole exchange */
-    size_t body_max_bytes; /* of the answer; more is -EFBIG */
+    size_t body_max_bytes; /* of the answer; -EFBIG if it is longer */
 };
 
 struct http_request {
-    const char *method;   /* "GET", "POST"...: only a GET changes nothing */
-    const char *url;      /* sent as it is */
-    struct bytes headers; /* lines "Name: value", CRLF behind each */
-    struct bytes body;    /* with its length in Content-Length; data NULL: none */
+    const char *method;   /* "GET", "POST"...: all but GET count as changes */
+    const char *url;      /* sent unchanged */
+    struct bytes headers; /* lines "Name: value", each with CRLF */
+    struct bytes body;    /* Content-Length is set from it; data NULL: no body */
 };
 
 struct http_answer {
     int status;
-    struct buffer headers, body; /* headers: lines as they came */
-    /* libcurl sends a request again by itself when a kept connection turns out dead: true when it
-     * began to send more than once. Reads do not care; a change that is refused now was perhaps
-     * made by the first sending. */
+    struct buffer headers, body; /* headers: lines as received */
+    /* libcurl sends a request again when a kept connection turns out to be dead. True if it began
+     * to send more than once: a change that is refused now may have been made the first time. */
     bool was_resent;
 };
 
-/* libcurl's own: once, after the last fork, before any thread. -ENOMEM. */
+/* Initializes libcurl. Call it once, after the last fork and before any thread starts. -ENOMEM. */
 int http_global_init(void);
 
 struct http;
 int http_create(const struct http_options *options, const struct clock *clock, struct http **ret);
 void http_destroy(struct http *http); /* takes NULL; no exchange is in flight */
 
-/* Waits for a free handle, then until the call's deadline or attempt_ms, whichever is first;
- * asks the call every 50 ms whether it is cancelled. Any status is a success here. ret: to be
- * finished by the caller, on success only.
- * Errors, the reason in call->failure: -EINTR cancelled; -ETIMEDOUT; -EHOSTUNREACH no connection;
- * -EPROTO TLS; -EFBIG; -EIO the connection broke; -ENOMEM. Each is ambiguous when it came after a
- * change was begun to be sent. */
+/* Waits for a free handle, then for the answer until the call's deadline or for attempt_ms,
+ * whichever ends first. Checks every 50 ms whether the call is cancelled. Any status is a success
+ * here. On success, and only then, the caller finishes ret.
+ * Errors, the reason in call->failure: -EINTR: cancelled; -ETIMEDOUT; -EHOSTUNREACH: no connection;
+ * -EPROTO: TLS failed; -EFBIG; -EIO: the connection broke; -ENOMEM. Each is ambiguous if libcurl
+ * had begun to send a change. */
 int http_send(struct http *http, const struct http_request *request, struct call *call,
               struct http_answer *ret);
 bool http_answer_header(const struct http_answer *answer, const char *name, struct bytes *ret);

@@ -1,7 +1,7 @@
 #include "client/azure/http_date.h"
 #include "client/clock.h"
 
-/* strftime and strptime would follow the locale. */
+/* strftime and strptime depend on the locale. */
 static const char day_names[][4] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
 static const char month_names[][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                       "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
@@ -50,7 +50,7 @@ bool http_date_parse(struct bytes text, int64_t *ret_utc_100ns)
     utc.tm_year = year - 1900;
     utc.tm_mday = day;
     int64_t seconds = timegm(&utc) + second; /* a leap second is the next minute's first */
-    if (utc.tm_mday != day)                  /* timegm turns 31 June into 1 July */
+    if (utc.tm_mday != day)                  /* timegm converts 31 June to 1 July */
         return false;
     *ret_utc_100ns = seconds * TICKS_PER_SEC;
     return true;

@@ -27,7 +27,7 @@ struct bytes http_header_take_line(struct bytes *text)
     return line;
 }
 
-/* The value, when the text is NAME, the separator and a value. */
+/* The value, if the text is NAME, the separator and a value. */
 static bool take_named(struct bytes text, const char *name, char separator, struct bytes *ret)
 {
     size_t n = strlen(name);

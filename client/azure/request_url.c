@@ -30,7 +30,7 @@ static int append_encoded(struct buffer *ret, struct bytes text)
     return ret->error;
 }
 
-/* What stands between the quotes of an OData literal. */
+/* The text between the quotes of an OData literal. */
 static int append_literal(struct buffer *ret, struct bytes utf8)
 {
     for (size_t i = 0; i < utf8.size; i++) {
@@ -86,7 +86,7 @@ int request_url_append_entity(struct buffer *ret, const char *table, struct byte
     return r < 0 ? r : buffer_append_string(ret, "')");
 }
 
-/* One comparison of a filter: the property, "ge"..., the key in CESU-8. */
+/* One comparison of a filter: the property, "ge" etc., the key in CESU-8. */
 struct comparison {
     const char *property, *operation;
     struct bytes key;
@@ -97,8 +97,8 @@ struct filter {
     bool is_widened, is_begun;
 };
 
-/* Where a key's first lone surrogate stands, which is written to ret_unit; the key's size: it has
- * none (or is not well-formed, which is found when it is written). */
+/* The offset of a key's first lone surrogate, which is returned in ret_unit. The key's size: it
+ * has none, or is not well-formed, which is detected when it is written. */
 static size_t find_lone_surrogate(struct bytes key, uint32_t *ret_unit)
 {
     size_t n;
@@ -115,9 +115,9 @@ static size_t find_lone_surrogate(struct bytes key, uint32_t *ret_unit)
     return key.size;
 }
 
-/* In UTF-16 order: U+D7FF, the supplementary characters (led by the units D800 to DBFF), U+E000. A
- * lone unit stands between those of the leading unit before and after it; behind all of them, if it
- * is a trailing one. */
+/* In UTF-16 order U+D7FF comes before the supplementary characters, which begin with the units
+ * D800 to DBFF, and U+E000 after them. A lone leading unit is between the characters of the
+ * units before and after it; a lone trailing unit is after all of them. */
 static uint32_t last_character_before(uint32_t unit)
 {
     if (unit >= 0xDC00)
@@ -146,8 +146,8 @@ static int append_comparison(struct filter *filter, struct comparison comparison
     return r < 0 ? r : buffer_append_string(filter->text, "%27");
 }
 
-/* A key with a lone surrogate: the nearest one that can be written, below it for ge and gt, above
- * for lt and le. */
+/* For a key with a lone surrogate: uses the nearest key that can be written, below it for ge and
+ * gt, above it for lt and le. */
 static int append_bound(struct filter *filter, struct comparison comparison)
 {
     uint32_t unit = 0;
@@ -166,7 +166,7 @@ static int append_bound(struct filter *filter, struct comparison comparison)
         filter, (struct comparison){comparison.property, is_low ? "ge" : "lt", buffer_bytes(&key)});
 }
 
-/* An end may carry POSITION_AFTER: it then stands behind the key, else before it. */
+/* The end of a range may have POSITION_AFTER: then it is after the key, else before it. */
 static bool take_after(struct bytes *key)
 {
     bool is_after = bytes_end_with(*key, BYTES_LITERAL(POSITION_AFTER));
@@ -188,7 +188,7 @@ static int append_high(struct filter *filter, const char *property, struct bytes
     return append_bound(filter, (struct comparison){property, operation, key});
 }
 
-/* The partition's own key cannot be written: a little more than the partition. */
+/* The partition's key cannot be written: asks for a little more than the partition. */
 static int append_around_partition(struct filter *filter, struct bytes key)
 {
     int r = append_bound(filter, (struct comparison){"PartitionKey", "ge", key});
@@ -217,7 +217,7 @@ static int append_across_partitions(struct filter *filter, struct range range)
     return r;
 }
 
-/* `name` with "&" before it unless it is the first. */
+/* Appends `name`, after "&" unless it is the first parameter. */
 static void begin_parameter(struct buffer *ret, size_t begin, const char *name)
 {
     if (ret->size > begin)
@@ -226,7 +226,7 @@ static void begin_parameter(struct buffer *ret, size_t begin, const char *name)
     (void)buffer_append_char(ret, '=');
 }
 
-/* The user's own: in parentheses, so that an "or" in it does not open the range. */
+/* The user's filter, in parentheses, so that an "or" in it does not extend the range. */
 static int append_condition(struct filter *filter, const char *condition)
 {
     begin_condition(filter);
@@ -247,7 +247,7 @@ static int append_filter(struct buffer *ret, const struct query *query, bool *re
     if (r < 0)
         return r;
     if (!filter.is_begun)
-        ret->size = begin; /* everything: no filter at all */
+        ret->size = begin; /* the whole table: no filter */
     *ret_is_widened = filter.is_widened;
     return ret->error;
 }
@@ -261,7 +261,7 @@ static bool is_always_selected(struct bytes name)
            bytes_equal(name, BYTES_LITERAL("Timestamp"));
 }
 
-/* The names of a comma list, each once where it is one that is always there. */
+/* The names of a comma list. Those that are always selected are not repeated. */
 static int append_select(struct buffer *ret, size_t begin, const char *names)
 {
     begin_parameter(ret, begin, "$select");

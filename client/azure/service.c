@@ -9,7 +9,7 @@
 #define CONNECT_MS 10000
 #define ATTEMPT_MS 35000
 #define SERVER_TIMEOUT_SEC                                                                         \
-    30 /* the service's most; below ATTEMPT_MS, so that its own answer comes first */
+    30 /* the service's maximum; less than ATTEMPT_MS, so that its answer arrives first */
 #define ANSWER_MAX_BYTES PAGE_MAX_BYTES
 #define URL_MAX_BYTES    ((size_t)64 << 10)
 
@@ -18,7 +18,7 @@ struct service {
     const struct connection *connection;
     struct http *http;
     const char *base_path; /* "" or "/account": the end of the endpoint's URL */
-    struct bytes origin;   /* scheme://host[:port]: its begin */
+    struct bytes origin;   /* scheme://host[:port]: the begin of the endpoint's URL */
 };
 
 void service_request_init(struct service_request *request, const struct service *service,
@@ -66,7 +66,7 @@ static int fail_request(const struct service_request *request, int error, struct
     return request_url_fail(call, error);
 }
 
-/* The service gives up before the call does, so that its own reason arrives. */
+/* The service gets less time than the call has left, so that its reason arrives. */
 static int append_timeout(struct buffer *query, int64_t remaining_ms)
 {
     int64_t sec = MAX(MIN(remaining_ms / 1000 - 1, SERVER_TIMEOUT_SEC), 1);
@@ -84,7 +84,7 @@ static int append_url(const struct service *service, const struct service_reques
     (void)buffer_append_char(ret, '&');
     int r = credential_append_query(service->connection->credential, ret);
     if (r == 0 && ret->size == size + 1)
-        ret->size = size; /* a key: in the headers */
+        ret->size = size; /* a key is sent in the headers */
     return r;
 }
 
@@ -107,7 +107,8 @@ static int append_authorization(const struct service *service,
     return http_header_append(ret, "Authorization", buffer_bytes(&value));
 }
 
-/* Signed as of now. x-ms-date alone, no Date: Azurite would sign over the latter. */
+/* Signed with the current time, in x-ms-date alone: with a Date header Azurite would expect that
+ * one in the signature. */
 static int append_headers(const struct service *service, const struct service_request *request,
                           struct buffer *ret)
 {
@@ -217,7 +218,7 @@ int64_t service_utc_100ns(const struct service *service)
     return clock_utc_100ns(service->clock);
 }
 
-/* Where the path of scheme://host[:port][/account] begins. */
+/* The offset of the path in scheme://host[:port][/account]. */
 static size_t origin_size(const char *url)
 {
     const char *host = strstr(url, "://");

@@ -1,12 +1,12 @@
 #ifndef CLIENT_AZURE_SERVICE_H
 #define CLIENT_AZURE_SERVICE_H
-/* One request to an account's tables and its answer: addressed, identified, signed as of now, sent
- * once. Any thread. To be created after the last fork, behind http_global_init. */
+/* Sends one request to an account's tables: adds the URL, a request id, the date and the signature.
+ * No retries. Any thread. Create it after the last fork and after http_global_init. */
 #include "client/azure/connection.h"
 #include "client/azure/http.h"
 #include "client/azure/service_error.h"
 
-#define SERVICE_REQUEST_MAX_BYTES ((size_t)4 << 20) /* of a request's body: it takes no more */
+#define SERVICE_REQUEST_MAX_BYTES ((size_t)4 << 20) /* of a request's body: the service's limit */
 
 struct service;
 
@@ -19,29 +19,29 @@ int64_t service_utc_100ns(const struct service *service);
 
 struct service_request {
     const char *method;
-    int success;        /* the status that a success has; 201 where 204 was asked for is one, too */
-    const char *accept; /* JSON with minimal metadata unless changed */
-    struct buffer path, query; /* percent-encoded, as signed and sent; path holds the account's */
-    struct buffer headers;     /* those that are its own: "Name: value", CRLF behind each */
-    struct buffer body;        /* empty: none */
+    int success;               /* the status of a success; where it is 204, 201 is a success, too */
+    const char *accept;        /* JSON with minimal metadata, unless the caller changes it */
+    struct buffer path, query; /* percent-encoded, as signed and sent; path has the account's */
+    struct buffer headers;     /* further ones: "Name: value", each with CRLF */
+    struct buffer body;        /* empty: no body */
 };
 
 void service_request_init(struct service_request *request, const struct service *service,
                           const char *method, int success);
 void service_request_finish(struct service_request *request);
 
-/* `r`: what writing the request answered; when it is negative, or a buffer of the request has
- * failed, nothing is sent. Any other status than the request's `success` is a failure, as
- * service_error.h says. ret: to be finished by the caller, on success only. */
+/* `r` is the result of building the request; if it is negative, or a buffer of the request has
+ * failed, nothing is sent. A status other than that of a success is a failure, as service_error.h
+ * says. On success, and only then, the caller finishes ret. */
 int service_ask(const struct service *service, struct service_request *request, int r,
                 struct call *call, struct http_answer *ret);
 
-/* Empty: there is none. */
+/* The header's value; empty: there is none. */
 struct bytes service_header(const struct http_answer *answer, const char *name);
 /* Views of the answer, for service_error_read. */
 struct service_answer service_answer_of(const struct http_answer *answer, bool is_of_change);
-/* An answer that was not understood, which call->failure says already: it says which one it was,
- * as well. */
+/* For an answer that could not be parsed, as call->failure says already: adds its status and
+ * request id to the failure. Returns `error`. */
 int service_fail_by_body(const struct http_answer *answer, int error, struct call *call);
 
 DEFINE_CLEANUP(struct service *, service_destroy);

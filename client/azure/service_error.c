@@ -7,8 +7,8 @@
 
 #include <limits.h>
 
-#define BODY_MAX_BYTES     ((size_t)64 << 10)    /* an error says what it is long before */
-#define SKEW_MAX_100NS     (300 * TICKS_PER_SEC) /* the service bears 15 minutes */
+#define BODY_MAX_BYTES     ((size_t)64 << 10)    /* the reason is far shorter */
+#define SKEW_MAX_100NS     (300 * TICKS_PER_SEC) /* the service accepts 15 minutes */
 #define RETRY_AFTER_MAX_MS ((int64_t)3600 * 1000)
 
 static const char advice_key[] =
@@ -24,12 +24,12 @@ static const char advice_resource[] =
     "the SAS token is not for this: an account SAS needs srt=sco; a table's own SAS cannot list "
     "tables, so mount SOURCE/TABLE";
 static const char advice_throttled[] =
-    "the service asks for fewer requests: wait, or lower what else uses the account";
+    "the service asks for fewer requests: wait, or reduce other use of the account";
 static const char advice_version[] =
-    "an emulator of another age: start Azurite with --skipApiVersionCheck";
+    "the emulator does not know this API version: start Azurite with --skipApiVersionCheck";
 static const char advice_long[] = "the request is too long: a key is longer than the service takes";
-static const char advice_endpoint[] =
-    "check that the endpoint is a Table endpoint of Azure Storage, and what proxy is between";
+static const char advice_endpoint[] = "check that the endpoint is a Table endpoint of Azure "
+                                      "Storage, and that no proxy answers in its place";
 
 struct rule {         /* the first that fits */
     int status;       /* 0: any */
@@ -97,8 +97,8 @@ static const struct rule *find_rule(int status, const char *code)
     return rule;
 }
 
-/* The first line of a text of the service: without control characters, cut between characters of
- * UTF-8. */
+/* Copies the first line of a text of the service, without control characters, and cut between
+ * characters of UTF-8. */
 static void copy_line(char *ret, size_t size, struct bytes text)
 {
     size_t n = 0;
@@ -115,7 +115,7 @@ static void copy_line(char *ret, size_t size, struct bytes text)
     ret[n] = '\0';
 }
 
-/* A service or proxy that repeats the URL or a header must not bring a signature into messages. */
+/* A service or proxy may repeat the URL or a header: a signature must not get into messages. */
 static void strike_out(char *text, const char *mark)
 {
     char *found = strstr(text, mark);
@@ -203,7 +203,7 @@ static void read_json(struct bytes body, struct failure *failure)
     copy_json_line(failure->message, sizeof(failure->message), error.message);
 }
 
-/* What stands between <NAME ...> and the next tag; nothing when there is no such element. */
+/* The text between <NAME ...> and the next tag; empty: there is no such element. */
 static struct bytes xml_text(struct bytes body, const char *name)
 {
     char open[16];
@@ -271,8 +271,8 @@ static bool is_clock_wrong(struct bytes date, int64_t now_utc_100ns)
     return then > now_utc_100ns + SKEW_MAX_100NS || then < now_utc_100ns - SKEW_MAX_100NS;
 }
 
-/* The service may have made a change and failed, or been slow, behind it; something between may
- * have given up; and what is no error at all says nothing. */
+/* May the change have been made despite this status? The service may have failed or been slow
+ * after it made the change, a proxy may have timed out, and a status below 400 is unexpected. */
 static bool leaves_open(int status)
 {
     return status < 400 || status == 408 || (status >= 500 && status != 501 && status != 505);

@@ -1,11 +1,10 @@
 #ifndef CLIENT_AZURE_UUID_H
 #define CLIENT_AZURE_UUID_H
-/* Random UUIDs (version 4): names for requests, and boundaries that occur nowhere else. Any
- * thread. */
+/* Random UUIDs (version 4), for ids of requests and boundaries of batches. Any thread. */
 #include "client/bytes.h"
 
 #define UUID_SIZE 36
 
-int uuid_append(struct buffer *ret); /* -EIO: no randomness to be had */
+int uuid_append(struct buffer *ret); /* -EIO: the random generator failed */
 
 #endif

@@ -3,7 +3,7 @@
 #include "client/azure/http_header.h"
 #include "client/azure/request_url.h"
 
-/* PATCH and MERGE are the same to the service; the first is HTTP's. */
+/* PATCH and MERGE are the same to the service; PATCH is the standard method. */
 const char *write_request_method(enum write_kind kind)
 {
     switch (kind) {

@@ -6,7 +6,7 @@
 #include "client/text/entity_merge.h"
 
 #define BATCH_MAX_BYTES ((size_t)4 << 20)
-#define TEXT_MAX_BYTES  ((size_t)8 << 20) /* an entity of 1 MiB is shorter than that */
+#define TEXT_MAX_BYTES  ((size_t)8 << 20) /* the text of an entity of 1 MiB is shorter */
 
 const struct table_store_limits local_batch_limits = {.batch_writes = 100,
                                                       .batch_bytes = BATCH_MAX_BYTES};
@@ -19,7 +19,7 @@ struct batch {
     struct write_result *results;
 };
 
-/* One write while it is made. */
+/* One write in progress. */
 struct step {
     struct local_transaction *transaction;
     struct call *call;
@@ -50,7 +50,7 @@ static bool is_any(struct bytes if_match)
     return bytes_equal(if_match, BYTES_LITERAL("*"));
 }
 
-/* What can be said without the file. */
+/* Checks that do not need the file. */
 static int check_write(const struct write *write, struct call *call)
 {
     int64_t timestamp;
@@ -90,7 +90,7 @@ static int put(const struct step *step, enum local_statement which, struct bytes
     return 0;
 }
 
-/* The write's own text. */
+/* Stores the write's text. */
 static int put_own(const struct step *step, enum local_statement which)
 {
     _cleanup_(buffer_finish) struct buffer whole;
@@ -125,7 +125,7 @@ static int merge(const struct step *step, struct bytes stored)
     return r < 0 ? r : put(step, LOCAL_PUT_ENTITY, buffer_bytes(&merged));
 }
 
-/* Kinds whose outcome hangs on what is stored. */
+/* Kinds whose result depends on what is stored. */
 static int make_upon_stored(const struct step *step)
 {
     const struct write *write = step->write;
@@ -173,8 +173,8 @@ static int find_table(struct local_connection *connection, const char *table, in
     return 0;
 }
 
-/* Which write was refused; of several, its number stands in front of the message, as the service
- * puts it. A failure of the file is no write's. */
+/* Records which write was refused. In a batch the message begins with its index, as in the
+ * service. A failure of the file is not about one write. */
 static void name_operation(const struct batch *batch, size_t operation)
 {
     struct failure *failure = &batch->change.call->failure;

@@ -1,12 +1,12 @@
 #ifndef CLIENT_LOCAL_LOCAL_BATCH_H
 #define CLIENT_LOCAL_LOCAL_BATCH_H
-/* Writes of entities by the service's rules: all of a batch or none. Any thread. */
+/* Writes entities by the service's rules; a batch is written all or none. Any thread. */
 #include "client/local/local_writer.h"
 #include "client/table_store.h"
 
 extern const struct table_store_limits local_batch_limits;
 
-/* As table_store_ops has it. */
+/* As `write` of table_store_ops. */
 int local_batch_write(struct local_writer *writer, const char *table, const struct write *writes,
                       size_t n, struct call *call, struct write_result *ret);
 

@@ -7,15 +7,16 @@
 #define TEXT_OF(x)     #x
 #define NUMBER(x)      TEXT_OF(x)
 
-#define VALUE_MAX_BYTES (8 << 20) /* of a text; the canonical text of 1 MiB is longer than that */
+/* of a text; the canonical text of an entity of 1 MiB can be longer than that */
+#define VALUE_MAX_BYTES (8 << 20)
 #define POLL_MAX_MS     10
 
-#define WAL_KEPT_BYTES 67108864 /* it is cut to this when readers let it grow larger */
+#define WAL_KEPT_BYTES 67108864 /* it is truncated to this if readers have let it grow larger */
 
 struct local_connection {
     sqlite3 *database;
     const struct clock *clock;
-    struct call *call; /* whom it serves; may be NULL */
+    struct call *call; /* local_connection_serve; may be NULL */
     sqlite3_stmt *statements[LOCAL_STATEMENTS];
 };
 
@@ -29,7 +30,7 @@ static const char schema[] =
                                                       "PRAGMA user_version = " NUMBER(
                                                           FORMAT_VERSION);
 
-/* A table and its rows in one statement, so that both are of one version of the file. */
+/* A table and its rows in one statement, so that both come from one version of the file. */
 #define FROM_TABLE_AND_ROWS                                                                        \
     "SELECT e.position, e.timestamp, e.text FROM tables AS t"                                      \
     " LEFT JOIN entities AS e ON e.table_id = t.id AND "
@@ -73,7 +74,8 @@ static int wait_for_lock(void *context, int count)
     return 1;
 }
 
-/* Right after the call that failed, before which errno was 0: SQLite does not keep it for all. */
+/* Call it right after the failed call, before which errno was set to 0: SQLite does not keep
+ * errno for every kind of error. */
 static int note_failure(struct local_connection *connection)
 {
     int last_error = errno;
@@ -108,20 +110,21 @@ sqlite3_stmt *local_connection_statement(struct local_connection *connection,
 
 void local_bind_bytes(sqlite3_stmt *statement, int index, struct bytes bytes)
 {
-    /* it stays the caller's: nothing is copied, so this needs no memory that could be missing */
+    /* nothing is copied, so this needs no memory that could be missing */
     (void)sqlite3_bind_blob64(statement, index, bytes.data ? bytes.data : "", bytes.size,
                               SQLITE_STATIC);
 }
 
 struct bytes local_column_bytes(sqlite3_stmt *statement, int index)
 {
-    const char *data = sqlite3_column_blob(statement, index); /* first: it may convert */
+    /* before sqlite3_column_bytes: it may convert the value */
+    const char *data = sqlite3_column_blob(statement, index);
     return (struct bytes){data, (size_t)sqlite3_column_bytes(statement, index)};
 }
 
 void local_statement_finish(sqlite3_stmt **statement)
 {
-    (void)sqlite3_reset(*statement); /* says again what step said */
+    (void)sqlite3_reset(*statement); /* returns the error of the last step again */
     (void)sqlite3_clear_bindings(*statement);
 }
 
@@ -174,12 +177,12 @@ void local_connection_fold(struct local_connection *connection)
 int local_connection_fail_damaged(struct local_connection *connection)
 {
     struct call nobody = {0}, *call = connection->call ? connection->call : &nobody;
-    return local_fail(call, SQLITE_CORRUPT, 0, "the file holds what is no entity");
+    return local_fail(call, SQLITE_CORRUPT, 0, "the file has a row that is not an entity");
 }
 
-/* From here on: making one. */
+/* The rest of this file opens a connection. */
 
-/* Some statements answer "busy" without asking the busy handler. */
+/* Some statements return SQLITE_BUSY without calling the busy handler. */
 static int execute(struct local_connection *connection, const char *sql)
 {
     int code, count = 0;
@@ -192,7 +195,7 @@ static int execute(struct local_connection *connection, const char *sql)
 
 DEFINE_CLEANUP(sqlite3_stmt *, sqlite3_finalize);
 
-/* The first row of a query, until it is finalized. */
+/* Steps a query to its first row; the caller finalizes it. */
 static int ask(struct local_connection *connection, const char *sql, sqlite3_stmt **ret)
 {
     _cleanup_(sqlite3_finalizep) sqlite3_stmt *statement = NULL;
@@ -211,12 +214,12 @@ static int ask(struct local_connection *connection, const char *sql, sqlite3_stm
     return 0;
 }
 
-/* 1: an account; 0: nothing yet. */
+/* 1: an account; 0: an empty file. */
 static int check_format(struct local_connection *connection)
 {
     _cleanup_(sqlite3_finalizep) sqlite3_stmt *statement = NULL;
     struct call *call = connection->call;
-    int r = ask(connection, /* in one statement: another process may be making the schema */
+    int r = ask(connection, /* in one statement: another process may be creating the schema */
                 "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema)"
                 " FROM pragma_application_id, pragma_user_version",
                 &statement);
@@ -237,7 +240,7 @@ static int check_format(struct local_connection *connection)
     return -EPROTONOSUPPORT;
 }
 
-/* The mode stays in the file; asking for it again costs nothing. */
+/* The mode is stored in the file; setting it again costs nothing. */
 static int set_wal(struct local_connection *connection)
 {
     _cleanup_(sqlite3_finalizep) sqlite3_stmt *statement = NULL;
@@ -258,7 +261,7 @@ static int make_schema(struct local_connection *connection)
     int r = execute(connection, "BEGIN IMMEDIATE");
     if (r < 0)
         return r;
-    r = check_format(connection); /* another process may have been faster */
+    r = check_format(connection); /* another process may have created it meanwhile */
     if (r == 0)
         r = execute(connection, schema);
     if (r >= 0)
@@ -280,8 +283,8 @@ static int make_account(struct local_connection *connection)
     return r == 0 && is_empty ? make_schema(connection) : r;
 }
 
-/* What the file says is not trusted: no triggers, views or functions of a stranger run, and cells
- * are checked before they are used. Without mmap a file that is cut is an error and no SIGBUS. */
+/* The content of the file is untrusted: its triggers, views and functions do not run, and cells
+ * are checked before use. Without mmap a truncated file is an error, not a SIGBUS. */
 static int configure(struct local_connection *connection)
 {
     sqlite3 *database = connection->database;
@@ -355,6 +358,7 @@ void local_connection_close(struct local_connection *connection)
         return;
     for (size_t i = 0; i < LOCAL_STATEMENTS; i++)
         (void)sqlite3_finalize(connection->statements[i]);
-    (void)sqlite3_close(connection->database); /* the last one empties the WAL into the file */
+    /* closing the last connection copies the WAL into the file */
+    (void)sqlite3_close(connection->database);
     free(connection);
 }

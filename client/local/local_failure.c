@@ -71,7 +71,7 @@ struct rule {
 
 static const char advice_full[] = "make room on the file system that holds the account's file";
 static const char advice_damaged[] =
-    "the account's file is damaged: copy it with its -wal file, and take a backup";
+    "the account's file is damaged: copy it with its -wal file, and restore a backup";
 static const char advice_moved[] = "the account's file was moved or removed while in use";
 static const char advice_writable[] =
     "the account's file or its file system is read-only; beside a read-only file SQLite needs a "
@@ -80,7 +80,7 @@ static const char advice_writable[] =
 static const struct rule rules[] = {
     {SQLITE_CONSTRAINT_PRIMARYKEY, -EEXIST, NULL},
     {SQLITE_READONLY_DBMOVED, -EIO, advice_moved},
-    {SQLITE_IOERR_SHMSIZE, -ENOSPC, advice_full}, /* its only reason in practice */
+    {SQLITE_IOERR_SHMSIZE, -ENOSPC, advice_full}, /* a full disk is its only reason in practice */
     {SQLITE_FULL, -ENOSPC, advice_full},
     {SQLITE_IOERR_NOMEM, -ENOMEM, NULL},
     {SQLITE_NOMEM, -ENOMEM, NULL},
@@ -89,7 +89,7 @@ static const struct rule rules[] = {
     {SQLITE_READONLY, -EROFS, advice_writable},
     {SQLITE_BUSY, -ETIMEDOUT, NULL},
     {SQLITE_PERM, -EACCES, NULL},
-    {SQLITE_TOOBIG, -EIO, advice_damaged}, /* what is written was checked */
+    {SQLITE_TOOBIG, -EIO, advice_damaged}, /* not a write, which was checked before */
 };
 
 static const struct rule *find_rule(int code)
@@ -101,8 +101,8 @@ static const struct rule *find_rule(int code)
     return NULL;
 }
 
-/* A quota and a limit on the size of files are a full disk to whoever writes. What could be taken
- * for an answer, such as ENOENT, is none. */
+/* A quota and a limit on the size of files are reported as a full disk. An errno that would be
+ * an answer to the caller, such as ENOENT, is not passed on. */
 static int error_of_system(int system_error)
 {
     switch (system_error) {

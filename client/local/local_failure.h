@@ -1,7 +1,7 @@
 #ifndef CLIENT_LOCAL_LOCAL_FAILURE_H
 #define CLIENT_LOCAL_LOCAL_FAILURE_H
-/* The reasons of failures: those that the service would give, in its codes and words, and those
- * that only a file has. Pure but for the clock. */
+/* The reasons of failures: those of the service, with its codes and texts, and those that only a
+ * file can have. Pure, except for the clock. */
 #include "client/call.h"
 
 enum local_refusal {
@@ -18,17 +18,17 @@ enum local_refusal {
     REFUSED_TABLE_RESERVED,
 };
 
-/* Notes the refusal and answers its errno. */
+/* Records the refusal in the call and returns its errno. */
 int local_refuse(struct call *call, enum local_refusal refusal);
-/* Likewise for an input that others have judged, with the service's code. */
+/* Likewise for input that another module has refused, with the service's code. */
 int local_refuse_input(struct call *call, int error, const char *code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
 /* 0: the call may go on; -EINTR: it was cancelled; -ETIMEDOUT. */
 int local_check_call(struct call *call, const struct clock *clock);
 
-/* SQLite's words for what went wrong on a file: code is an extended result code, system_error an
- * errno or 0. For SQLITE_BUSY ask local_check_call first. */
+/* Records an error of SQLite: `code` is an extended result code, system_error an errno or 0,
+ * `words` SQLite's message. For SQLITE_BUSY call local_check_call first. */
 int local_fail(struct call *call, int code, int system_error, const char *words);
 
 #endif

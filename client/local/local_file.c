@@ -13,7 +13,7 @@ static int fail(struct call *call, int error)
 int local_file_find(const char *path, struct call *call, char **ret_real_path)
 {
     struct stat status;
-    /* mknod, for it creates and opens nothing */
+    /* mknod creates a file without opening it */
     if (mknod(path, S_IFREG | 0600, 0) < 0 && errno != EEXIST)
         return fail(call, -errno);
     _cleanup_(freep) char *real_path = realpath(path, NULL);

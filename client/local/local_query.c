@@ -5,9 +5,9 @@
 #include "client/text/entity_select.h"
 
 #define PAGE_TEXT_BYTES     ((size_t)4 << 20)
-#define LOOKED_AT_ROWS      10000 /* for a page, by a filter */
+#define LOOKED_AT_ROWS      10000 /* rows that a filter may test for one page */
 #define LOOKED_AT_BYTES     ((size_t)32 << 20)
-#define ROWS_BETWEEN_CHECKS 256 /* of the call's cancel and deadline */
+#define ROWS_BETWEEN_CHECKS 256 /* between two checks of the call */
 #define TOKEN_MAX_BYTES     ((size_t)16 << 10)
 
 #define TOKEN_MARK "rows1!"
@@ -18,7 +18,7 @@ enum column { /* of LOCAL_READ_ROWS and LOCAL_READ_ROW */
               TEXT,
 };
 
-/* A page in the making. */
+/* A page in progress. */
 struct scan {
     struct local_connection *connection;
     const struct clock *clock;
@@ -27,8 +27,8 @@ struct scan {
     struct entity_select select;
     struct page_builder *builder;
     struct buffer lo, hi; /* the filter's bounds */
-    struct buffer last;   /* position of the last row that was looked at */
-    size_t rows, bytes;   /* that were looked at */
+    struct buffer last;   /* position of the last row that was read */
+    size_t rows, bytes;   /* that were read */
     size_t text_bytes;    /* of the page */
 };
 
@@ -66,7 +66,7 @@ bool local_token_read(const struct continuation *token, const char *mark, struct
     return true;
 }
 
-/* 0: the table is there, the row that its rows are joined with is not. */
+/* 0: the table exists, but has no row in the range. */
 static int read_row(struct local_connection *connection, sqlite3_stmt *statement, struct row *ret)
 {
     if (sqlite3_column_type(statement, POSITION) == SQLITE_NULL)
@@ -79,8 +79,8 @@ static int read_row(struct local_connection *connection, sqlite3_stmt *statement
     return 1;
 }
 
-/* By itself, for a long text stands on pages of its own. What was cut from the file reads as zeros,
- * so a text's end says whether it is whole. */
+/* Reads the text, after the other columns, because a long text is on pages of its own. In a
+ * truncated file lost pages read as zeros, so the end of the text shows whether it is complete. */
 static int read_text(struct local_connection *connection, sqlite3_stmt *statement, struct row *row)
 {
     row->text = local_column_bytes(statement, TEXT);
@@ -113,10 +113,10 @@ static int add_row(struct scan *scan, const struct row *row)
     if (r == -EPROTO)
         return local_connection_fail_damaged(scan->connection);
     scan->text_bytes += row->text.size;
-    return end_row(scan->connection, scan->builder, row); /* knows what the append answered */
+    return end_row(scan->connection, scan->builder, row); /* also checks the error of the append */
 }
 
-/* 1: the row is one that was asked for. */
+/* 1: the row matches the query. */
 static int look_at_row(struct scan *scan, const struct row *row)
 {
     scan->rows++;

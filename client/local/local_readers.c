@@ -13,9 +13,9 @@ struct local_readers {
     const struct clock *clock;
     struct monitor monitor;
     /* guarded by the monitor: */
-    struct local_connection *free[LOCAL_READERS_MAX]; /* a stack: the warmest cache first */
+    struct local_connection *free[LOCAL_READERS_MAX]; /* a stack: the last used first */
     size_t count;
-    TAILQ_HEAD(waiters, waiter) waiters; /* in their order; nobody waits while one is free */
+    TAILQ_HEAD(waiters, waiter) waiters; /* in order of arrival; empty while a connection is free */
 };
 
 int local_readers_create(const char *path, const struct clock *clock, struct call *call,
@@ -49,7 +49,7 @@ void local_readers_destroy(struct local_readers *readers)
     free(readers);
 }
 
-/* Inside the monitor, which it leaves to ask the call. */
+/* The caller is inside the monitor, which is left while the call is checked. */
 static int wait_for_one(struct local_readers *readers, struct call *call,
                         struct local_connection **ret)
 {
@@ -68,7 +68,7 @@ static int wait_for_one(struct local_readers *readers, struct call *call,
         TAILQ_REMOVE(&readers->waiters, &waiter, entry);
         return r;
     }
-    *ret = waiter.given; /* even if the call has just ended: it will be asked again */
+    *ret = waiter.given; /* even if the call has just ended: the caller checks it again */
     return 0;
 }
 

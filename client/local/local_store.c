@@ -24,7 +24,7 @@ static struct local_store *local_store_of(struct table_store *store)
     return (struct local_store *)((char *)store - offsetof(struct local_store, store));
 }
 
-/* Is the file still the one that was opened? What SQLite would read of two files is no account. */
+/* Is the file still the one that was opened? Else SQLite would mix the content of two files. */
 static int check_file(const struct local_store *self, struct call *call)
 {
     struct stat status;
@@ -172,7 +172,7 @@ int local_store_create(const char *path, const struct clock *clock, struct call 
     self->clock = clock;
     int r = local_file_find(path, call, &self->real_path);
     if (r == 0)
-        r = open_writer(self, call); /* first: it makes an account of an empty file */
+        r = open_writer(self, call); /* before the readers: it makes an empty file an account */
     struct stat status;
     if (r == 0 && stat(self->real_path, &status) < 0)
         r = call_fail(call, -errno, "the account's file: %s", strerror(errno));

@@ -1,13 +1,13 @@
 #ifndef CLIENT_LOCAL_LOCAL_TABLES_H
 #define CLIENT_LOCAL_LOCAL_TABLES_H
-/* The tables of an account. A name is 3 to 63 letters and digits, a letter first, and not `tables`;
- * it counts without regard to case and keeps the case it was given.
+/* The tables of an account. A name has 3 to 63 letters and digits, begins with a letter, and is not
+ * `tables`. Names are compared without case and stored with it.
  * https://learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model
- * One thread; the connection serves the call. */
+ * One thread; local_connection_serve has set the call. */
 #include "client/local/local_writer.h"
 #include "client/table_store.h"
 
-/* As table_store_ops has them. */
+/* As the operations of table_store_ops. */
 int local_tables_list(struct local_connection *connection, const char *only,
                       const struct continuation *after, struct table_names *ret,
                       struct continuation **ret_next);

@@ -6,7 +6,7 @@
 
 #define KEYS_MAX_BYTES ((size_t)16 << 10)
 
-/* In canonical spelling: a key holds no other character that needs an escape. */
+/* In canonical form: a key contains no other character that needs an escape. */
 static int append_character(struct buffer *ret, uint32_t character)
 {
     if (UNICODE_IS_SURROGATE(character))

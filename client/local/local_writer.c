@@ -3,25 +3,27 @@
 #include "client/local/local_failure.h"
 #include "client/monitor.h"
 
-#define TOGETHER_MAX 64  /* changes in a transaction */
-#define SWEPT_ROWS   256 /* of dropped tables, with each change: more than a batch brings */
+#define TOGETHER_MAX 64 /* changes in a transaction */
+#define SWEPT_ROWS                                                                                 \
+    256 /* of dropped tables, deleted with each change: more than a batch can add                  \
+         */
 
 enum state {
     QUEUED,
-    TAKEN, /* it goes through whatever its call says */
+    TAKEN, /* it is made even if its call is cancelled */
     DONE,
 };
 
 struct local_writer {
-    struct local_connection *connection; /* whose: the leader's */
+    struct local_connection *connection; /* used by the leader alone */
     const struct clock *clock;
     struct monitor monitor;
     /* guarded by the monitor: */
     bool has_leader;
-    TAILQ_HEAD(queue, local_change) queue; /* who is QUEUED, the oldest first */
+    TAILQ_HEAD(queue, local_change) queue; /* the QUEUED changes, the oldest first */
 };
 
-/* What a leader commits together; its own is the first. */
+/* The changes that a leader commits together; the first is its own. */
 struct group {
     struct local_change *changes[TOGETHER_MAX];
     size_t count;
@@ -33,7 +35,7 @@ int local_transaction_stamp(struct local_transaction *transaction, int64_t *ret)
     int64_t timestamp = MAX(now, transaction->timestamp + 1);
     if (!timestamp_is_valid(timestamp))
         return call_fail(local_connection_call(transaction->connection), -EOVERFLOW,
-                         "no Timestamp is left: the clock is, or was, in year 10000");
+                         "no Timestamp is left: the clock shows, or has shown, the year 10000");
     *ret = transaction->timestamp = timestamp;
     return 0;
 }
@@ -80,7 +82,8 @@ static int sweep_table(struct local_connection *connection, int64_t id, int64_t 
     return r;
 }
 
-/* A few rows of a dropped table: dropping one is short however many rows it has. */
+/* Deletes some rows of a dropped table. Dropping a table only renames it, so it is fast for any
+ * number of rows. */
 static int sweep(struct local_connection *connection, int64_t rows)
 {
     _cleanup_(local_statement_finish) sqlite3_stmt *statement =
@@ -89,12 +92,12 @@ static int sweep(struct local_connection *connection, int64_t rows)
     if (r <= 0)
         return r;
     int64_t id = sqlite3_column_int64(statement, 0);
-    (void)sqlite3_reset(statement); /* the row that it reads from is about to go */
+    (void)sqlite3_reset(statement); /* the row that it has read is deleted next */
     return sweep_table(connection, id, rows);
 }
 
-/* Damage among dropped rows must not keep others from being written: then they stay. -errno: SQLite
- * has given up the whole transaction. */
+/* Damage in dropped rows must not prevent changes: such rows are kept. -errno: SQLite has rolled
+ * back the whole transaction. */
 static int try_to_sweep(struct local_connection *connection, int64_t rows)
 {
     int r = local_connection_run(connection, LOCAL_BEGIN_PART);
@@ -111,11 +114,11 @@ static int make_change(struct local_transaction *transaction, struct local_chang
     local_connection_serve(transaction->connection, committer);
     if (local_connection_is_in_transaction(transaction->connection))
         return 0;
-    committer->failure = change->call->failure; /* SQLite has given all of it up */
+    committer->failure = change->call->failure; /* SQLite has rolled back the whole transaction */
     return change->result;
 }
 
-/* A refused change is undone, and no other. */
+/* Undoes a refused change, and no other. */
 static int make_part(struct local_transaction *transaction, struct local_change *change)
 {
     int r = local_connection_run(transaction->connection, LOCAL_BEGIN_PART);
@@ -129,14 +132,15 @@ static int make_part(struct local_transaction *transaction, struct local_change 
 static int commit(struct local_connection *connection, struct call *call)
 {
     int r = local_connection_run(connection, LOCAL_COMMIT);
-    /* what stands in the WAL already may be found there after a power cut; nothing does when not
-     * even that could be written */
+    /* a power cut may bring about what is already in the WAL; if the write to the WAL failed,
+     * there is nothing */
     call->failure.is_ambiguous = r < 0 && !local_connection_could_not_write(connection);
     return r;
 }
 
-/* -errno: the whole transaction is lost. Otherwise the changes have their results. One by itself
- * needs no savepoint, which costs copies of the pages that change: refused, all is undone. */
+/* -errno: the whole transaction is lost. Otherwise each change has its result. A single change
+ * needs no savepoint, which would copy the changed pages: if it is refused, the transaction is
+ * rolled back. */
 static int make_parts(struct local_writer *writer, struct group *group, struct call *call)
 {
     struct local_connection *connection = writer->connection;
@@ -158,8 +162,8 @@ static int make_parts(struct local_writer *writer, struct group *group, struct c
     return r == 0 ? commit(connection, call) : r;
 }
 
-/* In a transaction that was begun. All of the group have a result then, or else share a failure,
- * and nothing was changed. */
+/* In an open transaction. Afterwards each change of the group has its result, or all share one
+ * failure and nothing was changed. */
 static int make_group(struct local_writer *writer, struct group *group, struct call *call)
 {
     local_connection_serve(writer->connection, call);
@@ -170,7 +174,7 @@ static int make_group(struct local_writer *writer, struct group *group, struct c
     return r;
 }
 
-/* From here on, inside the monitor. */
+/* Functions from here on run inside the monitor. */
 
 static void enqueue(struct local_writer *writer, struct local_change *change)
 {
@@ -202,8 +206,8 @@ static void take_group(struct local_writer *writer, struct local_change *own, st
     }
 }
 
-/* A failure that several share is nobody's result: each tries by itself, and the one at fault
- * fails alone. */
+/* If several changes share a failure, each is tried again alone, so that only the one that
+ * causes it fails. */
 static void settle_group(struct local_writer *writer, struct group *group, int r,
                          const struct failure *failure)
 {
@@ -234,8 +238,8 @@ static int begin(struct local_writer *writer, struct call *call)
     return r;
 }
 
-/* Leaves the monitor while SQLite works. Until the transaction has begun it waits for `own` alone:
- * so nobody's time runs out for somebody else. */
+/* Leaves the monitor while SQLite works. Other changes are taken only after the transaction has
+ * begun: until then each can still be cancelled or time out. */
 static void lead(struct local_writer *writer, struct local_change *own)
 {
     struct group group;
@@ -259,8 +263,8 @@ static void lead(struct local_writer *writer, struct local_change *own)
     monitor_tell(&writer->monitor);
 }
 
-/* Leaves the monitor to ask the call, in a copy: the leader writes to that of a change that it has
- * taken meanwhile. */
+/* Leaves the monitor to check a copy of the call: the leader may take the change meanwhile and
+ * write to its call. */
 static void wait_for_turn(struct local_writer *writer, struct local_change *change)
 {
     monitor_wait(&writer->monitor);
@@ -290,7 +294,7 @@ int local_writer_make(struct local_writer *writer, struct local_change *change)
     }
     monitor_leave(&writer->monitor);
     if (change->result == 0)
-        change->call->failure = (struct failure){0}; /* of a commit with others, perhaps */
+        change->call->failure = (struct failure){0}; /* perhaps of a shared commit */
     else
         change->call->failure.is_ambiguous |= change->is_ambiguous;
     return change->result;
@@ -315,7 +319,7 @@ void local_writer_destroy(struct local_writer *writer)
 {
     if (!writer)
         return;
-    local_connection_fold(writer->connection); /* others may have the file open still */
+    local_connection_fold(writer->connection); /* other processes may still have the file open */
     local_connection_close(writer->connection);
     monitor_finish(&writer->monitor);
     free(writer);

@@ -1,6 +1,6 @@
 #ifndef CLIENT_TEXT_DIGEST_H
 #define CLIENT_TEXT_DIGEST_H
-/* SHA-256, for names of keys that are too long to be file names. Pure. */
+/* SHA-256, for the file names of keys that are too long for one. Pure. */
 #include "client/bytes.h"
 
 #define DIGEST_SIZE 32

@@ -77,13 +77,13 @@ static bool parse_seconds(struct bytes text, int64_t *ret)
                      .tm_sec = number_at(text, 17, 2)};
     const struct tm given = utc;
     *ret = timegm(&utc);
-    /* timegm turns what is out of range into the next month, day or minute: 31 June into 1 July */
+    /* timegm converts a field out of range: 31 June becomes 1 July */
     return given.tm_year >= 1601 - 1900 && utc.tm_mon == given.tm_mon &&
            utc.tm_mday == given.tm_mday && utc.tm_hour == given.tm_hour &&
            utc.tm_min == given.tm_min && utc.tm_sec == given.tm_sec;
 }
 
-/* What stands behind the seconds: `Z`, or a point and 1 to 7 digits before it; in 100 ns. */
+/* The text after the seconds, `Z` or `.1234567Z` with 1 to 7 digits, in ticks. */
 static bool parse_fraction(struct bytes text, int64_t *ret)
 {
     uint64_t ticks = 0;
@@ -170,7 +170,7 @@ bool edm_guid_parse(struct bytes text, unsigned char ret[EDM_GUID_BYTES])
     return true;
 }
 
-/* Both work on what was appended to `ret` behind `begin`, a string without its quotes. */
+/* Both functions change the text from `begin` to the end of `ret`, a string without its quotes. */
 
 static void trim_datetime(struct buffer *ret, size_t begin)
 {
@@ -179,7 +179,7 @@ static void trim_datetime(struct buffer *ret, size_t begin)
     if (!edm_datetime_parse(text, &ticks) || text.size == SECONDS_SIZE + 1)
         return;
     do
-        ret->size--; /* first the Z, then zeros, at last perhaps the point */
+        ret->size--; /* the Z, then zeros */
     while (ret->data[ret->size - 1] == '0');
     if (ret->data[ret->size - 1] == '.')
         ret->size--;

@@ -5,8 +5,8 @@
 #include "client/text/json_string.h"
 #include "client/text/unicode.h"
 
-/* An entity's size as the service counts it: documented by its makers, the fixed part as found by
- * users of the service at the limit. */
+/* An entity's size as the service counts it. Microsoft has documented the sum; users have measured
+ * the fixed part at the limit. */
 #define SIZE_FIXED       (4 + 160)
 #define SIZE_OF_UNIT     2
 #define SIZE_OF_PROPERTY 8
@@ -59,7 +59,7 @@ static int check_name(const struct entity_property *property, struct entity_refu
     return 0;
 }
 
-/* Each adds what the value takes to `size`. */
+/* Each function adds the value's size to `size`. */
 
 static int check_string(struct bytes text, size_t *size, struct entity_refusal *ret)
 {
@@ -121,7 +121,7 @@ static int check_guid(struct bytes text, size_t *size, struct entity_refusal *re
     return edm_guid_parse(text, guid) ? 0 : refuse_input(ret, "no Edm.Guid");
 }
 
-/* Is the value of its type's kind in JSON? */
+/* Does the value have the JSON kind of its type? */
 static bool has_kind_of_type(const struct edm_value *value)
 {
     enum json_kind kind = value->token.kind;

@@ -12,13 +12,13 @@ static bool is_same_double(const struct edm_value *a, const struct edm_value *b)
     return x == y || (isnan(x) && isnan(y));
 }
 
-/* Of one name. */
+/* For properties of the same name. */
 static bool is_same_property(const struct entity_property *a, const struct entity_property *b)
 {
     return bytes_equal(a->lines, b->lines) || is_same_double(&a->value, &b->value);
 }
 
-/* The next property; not the keys, which a text to be written need not have. */
+/* The next property. Keys are skipped: the text of a write may lack them. */
 static int next_property(struct entity_lines *lines, struct entity_property *ret)
 {
     int r;
@@ -28,7 +28,7 @@ static int next_property(struct entity_lines *lines, struct entity_property *ret
     return r;
 }
 
-/* The next property of `whole` that does not stand before `property`. */
+/* The next property of `whole` that is not before `property` in order. */
 static int seek(struct entity_lines *whole, const struct entity_property *property,
                 struct entity_property *ret)
 {

@@ -1,8 +1,8 @@
 #ifndef CLIENT_TEXT_ENTITY_COMPARE_H
 #define CLIENT_TEXT_ENTITY_COMPARE_H
-/* Are two canonical texts of the same entity, so that one may be what became of the other in a
- * service? Doubles are compared by value (a service may print 1e300 as 1E+300), all else byte by
- * byte. Not the keys: the caller knows them. Pure. A text that is not canonical equals none. */
+/* Compares canonical texts, to find out whether a service has stored what was sent. Doubles are
+ * compared by value (a service may print 1e300 as 1E+300), other values byte by byte. Keys are not
+ * compared. A text that is not canonical equals no text. Pure. */
 #include "client/bytes.h"
 
 bool entity_text_equal(struct bytes a, struct bytes b);

@@ -26,7 +26,7 @@ void entity_lines_init(struct entity_lines *lines, struct bytes text)
     json_reader_feed(&lines->json, text, true);
 }
 
-/* Takes a token of which all that stands between the last one and it is known. */
+/* Takes the next token, and checks the text between it and the last one. */
 static bool take(struct entity_lines *lines, const struct json_token *token, struct bytes before)
 {
     size_t quote = token->kind == JSON_NAME || token->kind == JSON_STRING;
@@ -50,7 +50,8 @@ static bool next_value(struct entity_lines *lines, struct json_token *ret)
     return is_scalar && take(lines, ret, BYTES_LITERAL(": "));
 }
 
-/* Of `name`, which is the annotation's, the property's is made, which must come next. */
+/* Takes an annotation, whose name is in `name`, and then the property's name, which must follow,
+ * and which replaces `name`. */
 static bool take_annotation(struct entity_lines *lines, struct json_token *name, struct bytes *ret)
 {
     struct json_token value, property;
@@ -63,8 +64,7 @@ static bool take_annotation(struct entity_lines *lines, struct json_token *name,
     return true;
 }
 
-/* Keys are plain strings; what the service says beside an entity's properties is not in the text.
- */
+/* Keys must be plain strings; Timestamp and the service's metadata must not be in the text. */
 static bool is_legal(const struct entity_property *property)
 {
     if (property->role != ENTITY_PROPERTY)
@@ -74,7 +74,7 @@ static bool is_legal(const struct entity_property *property)
            !bytes_end_with(property->name, annotation_suffix);
 }
 
-/* Behind the first name. */
+/* After the first name. */
 static bool read_property(struct entity_lines *lines, struct json_token *name,
                           struct entity_property *ret)
 {
@@ -91,7 +91,7 @@ static bool read_property(struct entity_lines *lines, struct json_token *name,
     ret->name = name->text;
     ret->value = edm_value_of(&value, annotation);
     ret->lines = (struct bytes){begin, (size_t)(lines->text.data + lines->end - begin)};
-    /* none that says nothing new, and none missing at a Double */
+    /* no redundant annotation, and none missing at a Double */
     return is_annotated == (ret->value.annotation.data != NULL) && is_legal(ret);
 }
 
@@ -102,7 +102,7 @@ static bool begin(struct entity_lines *lines)
            take(lines, &token, BYTES_LITERAL(""));
 }
 
-/* Nothing stands behind the last value but the frame. */
+/* Is only the end of the text left after the last value? */
 static bool is_at_end(const struct entity_lines *lines)
 {
     struct bytes rest = bytes_skip(lines->text, lines->end);

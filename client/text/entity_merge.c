@@ -1,10 +1,10 @@
 #include "client/text/entity_merge.h"
 #include "client/text/entity_lines.h"
 
-struct side { /* one of the two, and its next property */
+struct side { /* one of the two texts, and its next property */
     struct entity_lines lines;
     struct entity_property property;
-    int r; /* entity_lines_next's */
+    int r; /* the result of entity_lines_next */
 };
 
 static void side_next(struct side *side)
@@ -18,7 +18,7 @@ static void side_init(struct side *side, struct bytes text)
     side_next(side);
 }
 
-/* Which of the two stands first; neither has failed, one at least has a property left. */
+/* Compares the next properties. Neither side has failed, and at least one has a property left. */
 static int compare_sides(const struct side *text, const struct side *over)
 {
     if (text->r == 0 || over->r == 0)

@@ -8,7 +8,7 @@ static int compare_names(const void *left, const void *right)
     return bytes_compare(*a, *b);
 }
 
-/* What is wrong with the name at the begin of the rest of a list; NULL: nothing. */
+/* The problem with the name at the begin of the rest of a list; NULL: none. */
 static const char *check_name(struct bytes rest, size_t size)
 {
     if (size == 0)
@@ -43,7 +43,7 @@ int entity_select_init(struct entity_select *select, struct bytes list, const ch
     return 0;
 }
 
-/* Both come in the same order, so names that stand before the property are passed for good. */
+/* Names and properties are in the same order, so names before the property are not needed again. */
 static bool is_selected(const struct entity_select *select, size_t *at,
                         const struct entity_property *property)
 {

@@ -3,15 +3,16 @@
 #include "client/text/json_string.h"
 
 #define FIRST_MEMBERS     32                 /* doubled up to ENTITY_TEXT_MAX_MEMBERS */
-#define MAX_SCRATCH_BYTES ((size_t)64 << 20) /* no answer is longer */
+#define MAX_SCRATCH_BYTES ((size_t)64 << 20) /* the maximum of an answer */
 
-/* Members are kept as views of the answer until all are known; then they are sorted and written. */
+/* A member is kept as views of the answer until all have been read; then they are sorted and
+ * written. */
 struct member {
-    struct bytes name; /* in canonical spelling; of an annotation: its property's */
-    bool has_escapes;  /* the name, even so */
+    struct bytes name; /* in canonical form; of an annotation: its property's */
+    bool has_escapes;  /* the name, in canonical form */
     bool is_annotation;
     uint32_t order;          /* in the answer */
-    struct json_token value; /* of an annotation: a string in canonical spelling */
+    struct json_token value; /* of an annotation: a string in canonical form */
 };
 
 struct entity_text {
@@ -20,7 +21,7 @@ struct entity_text {
     struct json_token partition_key, row_key; /* strings; JSON_NULL: none */
     int64_t timestamp;
     struct buffer partition_key_cesu8, row_key_cesu8, etag;
-    struct buffer respelled; /* names and strings; never moves while views of it live */
+    struct buffer respelled; /* names and strings; never reallocated while there are views of it */
 };
 
 enum role {
@@ -81,8 +82,8 @@ static int reject(struct json_reader *reader, const char *problem)
     return -EPROTO;
 }
 
-/* Gives a name or string the canonical spelling. Room is made for all that the text may still
- * hold, which no spelling makes longer: so `respelled` does not move before the entity ends. */
+/* Converts a name or string to canonical form, which is never longer. `respelled` gets room for
+ * the whole rest of the text, so that it is not reallocated before the entity ends. */
 static int respell(struct entity_text *text, const struct json_reader *reader,
                    struct json_token *token)
 {
@@ -177,7 +178,7 @@ static int take_etag(struct entity_text *text, struct json_reader *reader,
     return r == -EILSEQ ? reject(reader, "an ETag that is not text") : r;
 }
 
-/* null: a column that was selected and is not there. */
+/* The service sends null for a selected property that is absent. */
 static int take_timestamp(struct entity_text *text, struct json_reader *reader,
                           struct json_token *value)
 {
@@ -247,8 +248,8 @@ static int compare_names(const struct member *a, const struct member *b)
     return bytes_compare(a->name, b->name);
 }
 
-/* By name; annotations before properties, then in the order of the answer, so the last of each
- * is the one that counts. */
+/* By name, then annotations before properties, then in the order of the answer, so that the last
+ * of several is the one that counts. */
 static int compare_members(const void *left, const void *right)
 {
     const struct member *a = left, *b = right;
@@ -260,7 +261,7 @@ static int compare_members(const void *left, const void *right)
     return a->order < b->order ? -1 : 1;
 }
 
-/* Few members, as is usual and often in order already, are sorted faster by insertion than by
+/* Entities usually have few members, often in order already: then insertion is faster than
  * qsort. */
 static void sort_members(struct member *members, size_t count)
 {
@@ -305,8 +306,8 @@ static void append_key(struct buffer *ret, size_t begin, struct bytes name,
         append_property(ret, begin, name, &value);
 }
 
-/* Takes the members of one name, which stand together, and answers what they say: the last
- * property and the last annotation, NULL without one. */
+/* Takes the members of one name, which are adjacent. Returns the last property and the last
+ * annotation; NULL: there is none. */
 static const struct member *take_name(const struct member **at, const struct member *end,
                                       struct bytes *ret_annotation)
 {

@@ -16,14 +16,14 @@ enum string_part { STRING_PLAIN, STRING_CHARACTER, STRING_ESCAPE, STRING_HEX };
 
 enum number_part {
     NUMBER_MINUS,
-    NUMBER_ZERO, /* nothing but a point or an exponent may follow a leading zero */
+    NUMBER_ZERO, /* only a point or an exponent may follow a leading zero */
     NUMBER_INTEGER,
     NUMBER_POINT,
     NUMBER_FRACTION,
     NUMBER_E,
     NUMBER_SIGN,
     NUMBER_EXPONENT,
-    NUMBER_OVER, /* the byte belongs to what follows */
+    NUMBER_OVER, /* the byte is after the number */
     NUMBER_WRONG,
 };
 
@@ -67,7 +67,7 @@ static enum json_kind fail(struct json_reader *reader, const char *problem)
     return JSON_ERROR;
 }
 
-/* Every byte so far is read. */
+/* All text fed so far was read. */
 static enum json_kind text_ended(struct json_reader *reader)
 {
     if (reader->expected == EXPECT_BLANKS)
@@ -161,7 +161,7 @@ static uint8_t first_part(enum json_kind kind, char c)
     return c == '-' ? NUMBER_MINUS : c == '0' ? NUMBER_ZERO : NUMBER_INTEGER;
 }
 
-/* Takes the first byte of a name or scalar: JSON_NEED_MORE, and reader->inside says which it is. */
+/* Takes the first byte of a name or scalar. Returns JSON_NEED_MORE and sets reader->inside. */
 static enum json_kind begin_scalar(struct json_reader *reader, char c)
 {
     enum json_kind kind = scalar_kind(c);
@@ -179,7 +179,8 @@ static enum json_kind begin_scalar(struct json_reader *reader, char c)
     return JSON_NEED_MORE;
 }
 
-/* Reads up to a bracket, or into a name or scalar (JSON_NEED_MORE, with reader->inside set). */
+/* Reads up to a bracket, or into a name or scalar; then returns JSON_NEED_MORE and sets
+ * reader->inside. */
 static enum json_kind read_outside(struct json_reader *reader)
 {
     for (;;) {
@@ -206,8 +207,8 @@ static enum json_kind read_outside(struct json_reader *reader)
     }
 }
 
-/* The first byte of a character in UTF-8: how many must follow, and what the next may be, so
- * that no character is longer than needed, a surrogate, or above U+10FFFF. */
+/* Takes the first byte of a UTF-8 character. Sets how many bytes follow, and the bounds of the
+ * next one, which exclude overlong forms, surrogates and characters above U+10FFFF. */
 static const char *begin_character(struct json_reader *reader, unsigned char c)
 {
     if (c < 0xC2 || c > 0xF4)
@@ -253,7 +254,7 @@ static const char *take_hex(struct json_reader *reader, unsigned char c)
     return NULL;
 }
 
-/* A byte of a string that is neither plain nor its end. */
+/* Takes a byte of a string that is neither plain nor its end. */
 static const char *take_string_byte(struct json_reader *reader, unsigned char c)
 {
     switch ((enum string_part)reader->part) {
@@ -276,8 +277,8 @@ static const char *take_string_byte(struct json_reader *reader, unsigned char c)
     return NULL;
 }
 
-/* A bit for each of eight bytes, the first one's the lowest, that is no plain character of a
- * string; above the first such byte the bits may be wrong. */
+/* Marks each of eight bytes that is not a plain character of a string; the first byte has the
+ * lowest bits. Marks after the first one may be wrong. */
 static uint64_t other_bytes(const char *data)
 {
     static const uint64_t ones = 0x0101010101010101;
@@ -295,7 +296,8 @@ static bool is_plain(char c)
     return (unsigned char)c >= 0x20 && (unsigned char)c < 0x80 && c != '"' && c != '\\';
 }
 
-/* Where plain characters that begin at `at` end. Eight at once: strings are most of a text. */
+/* The offset after the plain characters from `at` on. Reads eight bytes at once, because most of a
+ * text is strings. */
 static size_t skip_plain(struct bytes text, size_t at)
 {
     while (text.size - at >= 8) {
@@ -372,7 +374,7 @@ static enum json_kind read_number(struct json_reader *reader)
             return fail(reader, "not a number");
         reader->part = (uint8_t)next;
     }
-    /* a blank would end it just as well */
+    /* could a blank end the number here? */
     bool may_end = reader->is_whole && number_step(reader->part, ' ') == NUMBER_OVER;
     return may_end ? JSON_NUMBER : text_ended(reader);
 }

@@ -1,29 +1,29 @@
 #ifndef CLIENT_TEXT_JSON_READER_H
 #define CLIENT_TEXT_JSON_READER_H
-/* JSON tokens (RFC 8259, strict), pulled from a text that may arrive in pieces. No recursion and
- * no allocation: all state is in the struct, so a reader can stop after any byte and go on when
- * more has come. Pure, one thread.
+/* Reads JSON tokens (RFC 8259, strict) from a text that may arrive in pieces. No recursion and no
+ * allocation: all state is in the struct, so a reader can stop after any byte and go on when more
+ * text has arrived. Pure, one thread.
  *
  *     json_reader_init(&reader);
  *     json_reader_feed(&reader, text, true);
  *     while ((kind = json_reader_next(&reader, &token)) >= JSON_OBJECT_BEGIN) ...
  *
- * A text in pieces is fed as everything so far, and asked until JSON_NEED_MORE or JSON_END. An
- * error is found at the first byte after which no continuation can be JSON, whatever the pieces
- * were. */
+ * For a text in pieces, feed everything received so far, and read until JSON_NEED_MORE or JSON_END.
+ * An error is found at the first byte after which no continuation can be JSON, independent of the
+ * pieces. */
 #include "client/bytes.h"
 
 #define JSON_MAX_DEPTH 32
 
 enum json_kind {
-    JSON_NEED_MORE, /* could still become a value */
-    JSON_END,   /* one value, and nothing but blanks behind it so far; more may make it an error */
-    JSON_ERROR, /* can never become one value; sticks */
+    JSON_NEED_MORE, /* the text so far can become a value */
+    JSON_END,       /* one value, then only blanks so far; more text may make it an error */
+    JSON_ERROR,     /* the text cannot become a value; every further call returns this */
     JSON_OBJECT_BEGIN,
     JSON_OBJECT_END,
     JSON_ARRAY_BEGIN,
     JSON_ARRAY_END,
-    JSON_NAME, /* of a member; its value comes next */
+    JSON_NAME, /* of a member; its value is next */
     JSON_STRING,
     JSON_NUMBER,
     JSON_TRUE,
@@ -33,9 +33,9 @@ enum json_kind {
 
 struct json_token {
     enum json_kind kind;
-    bool has_escapes;  /* names and strings: json_string.h reads them */
-    bool is_integer;   /* numbers: neither a point nor an exponent */
-    struct bytes text; /* a view of what was fed last; names and strings without their quotes */
+    bool has_escapes;  /* of a name or string: json_string.h decodes them */
+    bool is_integer;   /* of a number: it has no point and no exponent */
+    struct bytes text; /* a view of the text fed last; without the quotes of a name or string */
 };
 
 struct json_reader { /* private to json_reader.c */
@@ -53,25 +53,25 @@ struct json_reader { /* private to json_reader.c */
 };
 
 void json_reader_init(struct json_reader *reader);
-/* `text`: everything from the first byte on, what was fed before and perhaps more; it may have
- * moved, and stays the caller's, unchanged while tokens are read. `is_whole`: nothing will
- * follow, so JSON_NEED_MORE becomes JSON_ERROR. */
+/* `text`: the whole text so far, from its first byte; its address may have changed. It stays the
+ * caller's and must not change while tokens are read. `is_whole`: nothing will follow, so
+ * JSON_ERROR replaces JSON_NEED_MORE. */
 void json_reader_feed(struct json_reader *reader, struct bytes text, bool is_whole);
-/* ret is written when a token is answered: JSON_OBJECT_BEGIN and above. */
+/* ret is set if a token was read: JSON_OBJECT_BEGIN and above. */
 enum json_kind json_reader_next(struct json_reader *reader, struct json_token *ret);
-/* Reads the one value that comes next, nested ones with all they hold. Its last token's kind.
+/* Skips the next value, with all that an object or array contains. Returns its last token's kind.
  * For whole texts. */
 enum json_kind json_reader_skip(struct json_reader *reader);
 /* Reads the value that comes next if it is of this kind; of an object or array its begin alone.
  * Else skips it, and answers false. For whole texts. */
 bool json_reader_take(struct json_reader *reader, enum json_kind kind, struct json_token *ret);
 
-/* Makes the last token an error, for who expected another: the reader answers JSON_ERROR from
- * now on. */
+/* For a caller that expected another token: makes the last token an error, so that every further
+ * call returns JSON_ERROR. */
 void json_reader_reject(struct json_reader *reader, const char *problem);
-/* Of JSON_ERROR: why, a static text, and where: the bytes before the wrong one. */
+/* After JSON_ERROR: the reason, a static text, and the offset of the wrong byte. */
 const char *json_reader_problem(const struct json_reader *reader);
 size_t json_reader_offset(const struct json_reader *reader);
-size_t json_reader_left(const struct json_reader *reader); /* bytes that were fed and not read */
+size_t json_reader_left(const struct json_reader *reader); /* bytes fed but not read */
 
 #endif

@@ -1,10 +1,10 @@
 #include "client/text/json_string.h"
 #include "client/text/unicode.h"
 
-/* The escapes of one letter, and what they stand for. */
+/* The one-letter escapes, and their characters. */
 static const char letters[] = "\"\\/bfnrt", characters[] = "\"\\/\b\f\n\r\t";
 
-/* The unit of a \uXXXX at the begin. */
+/* Reads a \uXXXX at the begin. */
 static bool unit_escape(struct bytes raw, uint32_t *ret)
 {
     if (raw.size < 6 || raw.data[0] != '\\' || raw.data[1] != 'u')
@@ -33,8 +33,7 @@ size_t json_string_next(struct bytes raw, uint32_t *ret)
     return 6;
 }
 
-/* Appends what stands for itself: all before the first backslash or byte from `first_other` on.
- * How many bytes it is. */
+/* Appends the text before the first backslash or byte >= first_other. Returns its size. */
 static size_t append_span(struct buffer *ret, struct bytes raw, unsigned char first_other)
 {
     size_t n = 0;
@@ -57,8 +56,10 @@ static int append_canonical(struct buffer *ret, uint32_t character)
     return buffer_append_char(ret, letters[found - characters]);
 }
 
-#define FOUR_BYTES 0xF0 /* the least first byte of such a character, which CESU-8 spells in six */
-#define NO_BYTE    0xFF /* occurs nowhere in UTF-8 */
+#define FOUR_BYTES                                                                                 \
+    0xF0             /* the least first byte of a four-byte character, which has six in CESU-8     \
+                      */
+#define NO_BYTE 0xFF /* does not occur in UTF-8 */
 
 static int append_string(struct buffer *ret, struct bytes raw, unsigned char first_other,
                          int (*append)(struct buffer *ret, uint32_t character))
@@ -105,7 +106,7 @@ int json_string_compare(struct bytes a, struct bytes b)
     }
 }
 
-/* How many bytes at the begin are the same ASCII characters and stand for themselves. */
+/* The length of the common begin of both that is ASCII without escapes. */
 static size_t common_ascii(struct bytes raw, struct bytes cesu8)
 {
     size_t n = 0, size = MIN(raw.size, cesu8.size);
@@ -146,7 +147,7 @@ size_t json_string_units(struct bytes raw)
     size_t units = 0;
     for (size_t i = 0; i < raw.size; i++) {
         unsigned char byte = (unsigned char)raw.data[i];
-        if (byte == '\\') /* stands for one unit, whichever escape */
+        if (byte == '\\') /* every escape is one unit */
             i += raw.data[i + 1] == 'u' ? 5 : 1;
         units += (byte & 0xC0) != 0x80;
         units += byte >= FOUR_BYTES;

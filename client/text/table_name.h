@@ -1,7 +1,7 @@
 #ifndef CLIENT_TEXT_TABLE_NAME_H
 #define CLIENT_TEXT_TABLE_NAME_H
-/* What a table may be called: a letter, then 2 to 62 letters and digits (ASCII). Such a name is a
- * file name, a URL's path and a line of text as it is. Pure. */
+/* The rule of table names: a letter, then 2 to 62 letters and digits (ASCII). Such a name needs no
+ * escapes in a file name, in a URL's path or in a line of text. Pure. */
 #include "client/bytes.h"
 
 #define TABLE_NAME_SIZE 64 /* with a NUL */

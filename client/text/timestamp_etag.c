@@ -4,7 +4,7 @@
 static const char form[] = "W/\"datetime'0000-00-00T00%3A00%3A00.0000000Z'\"";
 _Static_assert(sizeof(form) - 1 == TIMESTAMP_ETAG_SIZE, "a digit for each 0 of the form");
 
-enum { /* where in the form */
+enum { /* offsets in the form */
        YEAR = 12,
        MONTH = 17,
        DAY = 20,
@@ -26,7 +26,7 @@ void timestamp_etag_write(int64_t timestamp, char ret[TIMESTAMP_ETAG_SIZE + 1])
 {
     time_t seconds = (time_t)(timestamp / TICKS_PER_SEC);
     struct tm time = {0};
-    (void)gmtime_r(&seconds, &time); /* knows every second up to year 9999 */
+    (void)gmtime_r(&seconds, &time); /* converts every second up to the year 9999 */
     memcpy(ret, form, sizeof(form));
     write_digits(ret + YEAR, 4, time.tm_year + 1900);
     write_digits(ret + MONTH, 2, time.tm_mon + 1);

@@ -1,6 +1,6 @@
 #include "client/text/unicode.h"
 
-/* The value of n continuation bytes behind the first byte's bits; false when one is missing. */
+/* Adds the bits of n continuation bytes to those of the first byte; false: one is missing. */
 static bool take_continuation(struct bytes bytes, size_t n, uint32_t *value)
 {
     if (bytes.size <= n)
@@ -135,6 +135,6 @@ size_t cesu8_units(struct bytes cesu8)
 {
     size_t units = 0;
     for (size_t i = 0; i < cesu8.size; i++)
-        units += ((unsigned char)cesu8.data[i] & 0xC0) != 0x80; /* one lead byte a unit */
+        units += ((unsigned char)cesu8.data[i] & 0xC0) != 0x80; /* each unit has one lead byte */
     return units;
 }

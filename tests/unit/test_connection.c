@@ -187,7 +187,7 @@ static const struct {
      "not quoted?"},
     {NULL,
      {.connection_string = "AccountName=acct;;SECRET;AccountKey=" KEY},
-     "part 3 of " CS " is no NAME=VALUE"},
+     "part 3 of " CS " is not NAME=VALUE"},
     {NULL,
      {.connection_string = "AccountName=SECRET AccountKey=" KEY},
      "AccountName is not 3 to 24 of the characters a-z and 0-9"},
@@ -207,7 +207,7 @@ static const struct {
     {NULL,
      {.connection_string = "AccountName=acct;DefaultEndpointsProtocol=http;AccountKey=" KEY},
      "the endpoint of " CS
-     " is http:// beyond this machine, where everybody could read along: use https://"},
+     " uses http:// to another machine, where others can read the traffic: use https://"},
     {NULL,
      {.connection_string = "AccountName=acct;AccountKey=" KEY
                            ";TableEndpoint=https://acct.table.cosmos.azure.com:443/"},
@@ -220,38 +220,39 @@ static const struct {
     {NULL,
      {.connection_string = "TableSecondaryEndpoint=https://acct-secondary.table.core.windows.net;"
                            "AccountName=acct;AccountKey=" KEY},
-     "TableSecondaryEndpoint stands without TableEndpoint"},
+     "TableSecondaryEndpoint is set without TableEndpoint"},
     {NULL,
      {.connection_string = "UseDevelopmentStorage=false"},
      "UseDevelopmentStorage can only be true"},
     {NULL,
      {.connection_string = "UseDevelopmentStorage=true;AccountKey=" KEY},
-     "UseDevelopmentStorage stands beside an account, key or endpoint"},
+     "UseDevelopmentStorage is set together with an account, key or endpoint"},
     {NULL,
      {.connection_string =
           "UseDevelopmentStorage=true;DevelopmentStorageProxyUri=http://azurite.example.com"},
-     "DevelopmentStorageProxyUri is http:// beyond this machine, where everybody could read along: "
+     "DevelopmentStorageProxyUri uses http:// to another machine, where others can read the "
+     "traffic: "
      "use https://"},
     {NULL,
      {.connection_string = "UseDevelopmentStorage=true;DevelopmentStorageProxyUri=localhost"},
-     "DevelopmentStorageProxyUri is no URL that begins with https:// or http://"},
+     "DevelopmentStorageProxyUri is not a URL that begins with https:// or http://"},
     {"AccountName=acct;AccountKey=SECRET",
      {0},
-     "SOURCE looks like a connection string: it belongs into " CS},
-    {"AccountKey=SECRET", {0}, "SOURCE looks like a connection string: it belongs into " CS},
+     "SOURCE looks like a connection string: put it into " CS},
+    {"AccountKey=SECRET", {0}, "SOURCE looks like a connection string: put it into " CS},
     {"https://acct.table.core.windows.net?sig=SECRET",
      {.key = KEY},
-     "SOURCE holds a query string: a SAS token belongs into AZURE_STORAGE_SAS_TOKEN"},
+     "SOURCE has a query string: put a SAS token into AZURE_STORAGE_SAS_TOKEN"},
     {"https://acct:SECRET@acct.table.core.windows.net",
      {.key = KEY},
-     "SOURCE holds user information, which is not used here"},
+     "SOURCE has user information, which is not supported"},
     {"Acct",
      {.key = KEY},
-     "SOURCE is no URL, no local:FILE, and no account name: 3 to 24 of the characters a-z "
+     "SOURCE is not a URL, local:FILE or an account name, which has 3 to 24 of the characters a-z "
      "and 0-9"},
     {"/tab",
      {.key = KEY},
-     "SOURCE is no URL, no local:FILE, and no account name: 3 to 24 of the characters a-z "
+     "SOURCE is not a URL, local:FILE or an account name, which has 3 to 24 of the characters a-z "
      "and 0-9"},
     {"acct/tab/more",
      {.key = KEY},

@@ -137,8 +137,8 @@ static void empty_answers_are_pages(void **state)
 static void assert_refused(const struct made *made, const char *problem, size_t offset)
 {
     char message[256];
-    (void)snprintf(message, sizeof(message), "no answer with entities: %s, at byte %zu", problem,
-                   offset);
+    (void)snprintf(message, sizeof(message), "the answer is not one with entities: %s, at byte %zu",
+                   problem, offset);
     assert_int_equal(made->error, -EPROTO);
     assert_string_equal(made->call.failure.message, message);
     page_unref(made->page);

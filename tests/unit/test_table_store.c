@@ -170,7 +170,7 @@ static void tokens_in_a_circle_are_found(void **state)
     }
     assert_int_equal(r, -EPROTO);
     assert_true(asked < 15);
-    assert_string_equal(call.failure.message, "the service's continuation tokens go in a circle");
+    assert_string_equal(call.failure.message, "the service's continuation tokens repeat");
     answer_finish(&answer);
     table_store_destroy(faulty);
 }

@@ -80,7 +80,7 @@ static int note_failure(struct local_connection *connection)
 {
     int last_error = errno;
     sqlite3 *database = connection->database;
-    struct call nobody = {0}, *call = connection->call ? connection->call : &nobody;
+    struct call none = {0}, *call = connection->call ? connection->call : &none;
     int code = sqlite3_extended_errcode(database);
     if ((code & 0xFF) == SQLITE_BUSY && connection->call) {
         int r = local_check_call(call, connection->clock);
@@ -176,7 +176,7 @@ void local_connection_fold(struct local_connection *connection)
 
 int local_connection_fail_damaged(struct local_connection *connection)
 {
-    struct call nobody = {0}, *call = connection->call ? connection->call : &nobody;
+    struct call none = {0}, *call = connection->call ? connection->call : &none;
     return local_fail(call, SQLITE_CORRUPT, 0, "the file has a row that is not an entity");
 }
 

@@ -19,7 +19,8 @@ static inline struct bytes bytes_of(const char *string)
 int bytes_compare(struct bytes a, struct bytes b);             /* memcmp, then the shorter first */
 const char *bytes_find(struct bytes bytes, struct bytes part); /* NULL: not found */
 struct bytes bytes_trim(struct bytes bytes); /* removes blanks and tabs at both ends */
-/* Takes what stands before the first `end`, and `end` itself, off `rest`; all of it without one. */
+/* Removes the text up to the first `end`, and `end` itself, from `rest`, and returns the text. If
+ * there is no `end`, that is all of it. */
 struct bytes bytes_take_until(struct bytes *rest, char end);
 /* Decimal digits only; false for anything else, and above max. */
 bool bytes_parse_unsigned(struct bytes bytes, uint64_t max, uint64_t *ret);
@@ -27,8 +28,8 @@ bool bytes_parse_unsigned(struct bytes bytes, uint64_t max, uint64_t *ret);
  * easy to find two inputs with the same hash. */
 #define BYTES_HASH_START UINT64_C(14695981039346656037)
 uint64_t bytes_hash(uint64_t hash, struct bytes bytes);
-/* Does text fit a form? In it 0 stands for a digit, x for a hexadecimal digit in either case, and
- * every other character for itself: "2024-01-02" has the form "0000-00-00". */
+/* Does the text fit a form? In a form 0 stands for a digit, x for a hexadecimal digit in either
+ * case, and every other character for itself: "2024-01-02" has the form "0000-00-00". */
 bool bytes_have_form(struct bytes bytes, const char *form);
 int hex_digit_value(char digit);          /* in either case; -1: no hexadecimal digit */
 int hex_byte_value(const char digits[2]); /* 0 to 255; -1: not two hexadecimal digits */

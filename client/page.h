@@ -39,8 +39,7 @@ size_t page_next_partition(const struct page *page, size_t row, size_t end);
 uint64_t page_number(struct page *page, size_t row, _Atomic uint64_t *counter);
 
 void entity_finish(struct entity *entity); /* drops its reference; takes an empty one */
-/* Copies the entity into a page of its own, so that keeping it does not keep a whole page. -ENOMEM.
- */
+/* Copies the entity to a page of its own, so that keeping it does not keep other rows. -ENOMEM. */
 int entity_copy(const struct entity *entity, struct entity *ret);
 void run_finish(struct run *run); /* likewise */
 

@@ -112,8 +112,7 @@ int table_store_list_tables(struct table_store *store, const char *only,
  * that the change may have been made nevertheless. */
 int table_store_write(struct table_store *store, const char *table, const struct write *writes,
                       size_t n, struct call *call, struct write_result *ret);
-/* -EEXIST: it exists, perhaps spelled in another case; -EBUSY: one of that name is being deleted.
- */
+/* -EEXIST: it exists, perhaps spelled in another case; -EBUSY: it is being deleted. */
 int table_store_create_table(struct table_store *store, const char *table, struct call *call);
 int table_store_delete_table(struct table_store *store, const char *table, struct call *call);
 const struct table_store_limits *table_store_limits(struct table_store *store);

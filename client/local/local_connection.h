@@ -76,8 +76,7 @@ bool local_connection_is_in_transaction(const struct local_connection *connectio
 bool local_connection_could_not_write(const struct local_connection *connection);
 /* Notes in the call that the file holds a row which this program has not written: -EIO. */
 int local_connection_fail_damaged(struct local_connection *connection);
-/* Copies the WAL into the file as far as readers allow, so that the file alone holds the account.
- */
+/* Copies the WAL into the file as far as readers allow, so that the file alone has the account. */
 void local_connection_fold(struct local_connection *connection);
 
 DEFINE_CLEANUP(struct local_connection *, local_connection_close);

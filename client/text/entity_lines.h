@@ -2,8 +2,8 @@
 #define CLIENT_TEXT_ENTITY_LINES_H
 /* Reads a canonical text (entity_text.h) property by property, and builds one from properties.
  * Checked are the text around the properties, byte by byte, the order of names, and the place of
- * annotations; not checked is how strings are escaped and values are written. Pure, no allocation.
- */
+ * annotations; not checked is how strings are escaped and values are written. Pure. Allocates
+ * nothing. */
 #include "client/text/edm_value.h"
 
 #define ENTITY_ANNOTATION_SUFFIX "@odata.type" /* follows the name of the property */

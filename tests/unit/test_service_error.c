@@ -52,7 +52,7 @@ static const struct {
     {404, "ResourceNotFound", -ENOENT, false, NULL},
     {404, "EntityNotFound", -ENOENT, false, NULL},
     {404, "SomethingNewNotFound", -ENOENT, false, NULL},
-    {404, "", -EPROTO, false, "what proxy is between"},
+    {404, "", -EPROTO, false, "no proxy answers"},
     {405, "UnsupportedHttpVerb", -EIO, false, "endpoint"},
     {408, "", -ETIMEDOUT, true, NULL},
     {409, "EntityAlreadyExists", -EEXIST, false, NULL},

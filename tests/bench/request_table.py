@@ -119,7 +119,12 @@ WORKLOADS = (
         options=(KEPT,),
     ),
     # tools that open files by name, in the order of the keys
-    Workload({"xargs cat": f"xargs cat < $LIST | {COUNT_TEXTS}"}, list="all", sees="list"),
+    Workload(
+        {"xargs cat": f"xargs cat < $LIST | {COUNT_TEXTS}"},
+        list="all",
+        sees="list",
+        options=(KEPT,),
+    ),
     Workload({"xargs stat": "xargs stat -c %s < $LIST | wc -l"}, list="all", sees="list"),
     Workload(
         {"rsync --files-from": f"rsync -a --files-from=$LIST ./ $OUT/copy; {COUNT_COPIES}"},

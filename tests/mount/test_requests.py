@@ -1,4 +1,5 @@
 """The request table: what real tools cost, and that a count above its band is found. See tests/bench/request_table.py."""
+import re
 import sys
 
 import pytest
@@ -29,20 +30,20 @@ def test_no_tool_sends_more_requests_than_recorded(out):
 
 
 @pytest.mark.parametrize(
-    "recorded, options, code, said",
+    "recorded, options, code, mark",
     [
-        (2, [], 1, "5 OVER 2"),
-        (3, [], 0, "5 (3)"),
-        (5, [], 0, "5"),
-        (7, ["--strict"], 0, "5 (7)"),
-        (8, [], 0, "5 better than 8"),
-        (8, ["--strict"], 1, "5 better than 8"),
+        (1, [], 1, "OVER 1"),
+        (4, [], 0, ""),
+        (5, ["--strict"], 0, ""),
+        (9, [], 0, "better than 9"),
+        (9, ["--strict"], 1, "better than 9"),
     ],
 )
-def test_a_count_outside_of_its_band_is_told(out, recorded, options, code, said):
-    """Of a row whose count is the same in each run: a count of up to 20 may be 2 more."""
+def test_a_count_outside_of_its_band_is_told(out, recorded, options, code, mark):
+    """Of a row that counts 4 or 5: up to 2 more than recorded is inside of the band."""
     table = out / "recorded"
     table.write_text(f"requests  single\nls        {recorded:6}\n")
     cell = ("--only", "ls", "--shapes", "single", "--table", table)
     done = request_table(out, *cell, *options)
-    assert (done.returncode, done.stdout.splitlines()[1].split("  ")[-1].strip()) == (code, said)
+    found = re.search("OVER.*|better.*|$", done.stdout.splitlines()[1])[0]
+    assert (done.returncode, found) == (code, mark)

@@ -3,9 +3,8 @@
 
 #include <stdatomic.h>
 
-#define COMMIT_WORKERS 1 /* nothing is written yet */
-#define AHEAD_PART     8 /* of the cache: the most that is read ahead of one who opens */
-#define WINDOW_PART    2 /* that a scan runs ahead: with less its splits go badly */
+#define AHEAD_PART  8 /* of the cache: the most that is read ahead of one who opens */
+#define WINDOW_PART 2 /* that a scan runs ahead: with less its splits go badly */
 
 int view_init(struct view *view, struct table_store *store, const struct clock *clock,
               const struct account_options *options)
@@ -24,8 +23,6 @@ int view_init(struct view *view, struct table_store *store, const struct clock *
                                    .clock = clock,
                                    .orders = &view->orders,
                                    .ttl_ms = options->ttl_ms};
-    const int shares[WORKER_SHARES] = {
-        [WORKER_SCANS] = options->parallelism, [WORKER_COMMITS] = COMMIT_WORKERS};
     r = reader_create(&source, &view->reader);
     if (r == 0)
         r = overlay_create(view->cache, view->reader, &view->overlay);
@@ -35,7 +32,7 @@ int view_init(struct view *view, struct table_store *store, const struct clock *
     if (r == 0)
         r = request_window_create(options->parallelism, &view->window);
     if (r == 0)
-        r = worker_pool_create(shares, &view->workers);
+        r = worker_pool_create(options->parallelism, &view->workers);
     if (r == 0)
         r = level_shelf_create(&view->shelf);
     if (r < 0)

@@ -362,7 +362,7 @@ static bool pump(struct stream *stream, const struct caller *reader)
     struct job *job;
     while ((job = next_job(stream)) != NULL) {
         job->task.run = run;
-        if (worker_pool_submit(stream->source.workers, WORKER_SCANS, &job->task) < 0)
+        if (worker_pool_submit(stream->source.workers, &job->task) < 0)
             return do_without_thread(job, reader) || is_sent;
         is_sent = true;
     }

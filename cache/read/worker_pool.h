@@ -1,30 +1,34 @@
 #ifndef CACHE_READ_WORKER_POOL_H
 #define CACHE_READ_WORKER_POOL_H
-/* Threads that perform requests which nobody waits for by itself. A worker takes one task, performs
- * it, and leaves; it never waits for a consumer, so tasks never starve each other. Shares keep one
- * kind of work from taking every thread: a commit that backs off stops no scan. Any thread; one
- * mutex, held over no task, with a condition for each share. Threads are made when needed (never
- * before the first task: the daemon forks first), no signal reaches them, and they stay until the
- * end: they are few, and one that sleeps costs some pages of stack. */
+/* Threads that send the requests of scans. No caller waits for one of these requests alone. A
+ * worker takes a task, runs it, and takes the next one. A task never waits for the consumer of its
+ * result, so a full pool always makes progress.
+ *
+ * Only reading uses the pool. A caller that changes an entity sends the change in its own thread,
+ * so a scan never delays it.
+ *
+ * A thread is created when a task needs one, never before the first task: the daemon forks before
+ * that. Threads stay until the pool is destroyed, because there are few and an idle one costs only
+ * a few pages of stack. All signals are blocked in them.
+ *
+ * Thread-safety: any thread. One mutex, which is not held while a task runs. */
 #include "client/base.h"
 
-enum worker_share { WORKER_SCANS, WORKER_COMMITS, WORKER_SHARES };
-
 struct worker_pool;
-/* limits: threads of each share. -EINVAL: one is below 1; -ENOMEM. */
-int worker_pool_create(const int limits[WORKER_SHARES], struct worker_pool **ret);
-/* Takes NULL. Tasks that run are waited for (their owners have cancelled them); tasks that wait are
- * run, too, and those that tasks submit to their own share: each task given is run exactly once.
- * Nobody else submits any more. */
+/* max_threads: at least 1. -EINVAL, -ENOMEM. */
+int worker_pool_create(int max_threads, struct worker_pool **ret);
+/* Takes NULL. Waits until every submitted task has run, also those that tasks submit meanwhile. The
+ * owners cancel their tasks first, so that this is quick. From here on only tasks may submit. */
 void worker_pool_destroy(struct worker_pool *pool);
 
-struct worker_task { /* the submitter's memory, until it runs: run may free it */
+struct worker_task { /* memory of the submitter, until it runs: `run` may free it */
     void (*run)(struct worker_task *task);
-    struct worker_task *next; /* the pool's */
+    struct worker_task *next; /* private to the pool */
 };
-/* Queues it, first come first served in its share; never waits. 0, or -EAGAIN: no thread could be
- * made and none is there; it is not run then. */
-int worker_pool_submit(struct worker_pool *pool, enum worker_share share, struct worker_task *task);
+/* Queues the task and returns at once. Tasks start in the order of submission, and each runs
+ * exactly once. 0, or -EAGAIN: the pool has no thread and could not create one. Then the task does
+ * not run. */
+int worker_pool_submit(struct worker_pool *pool, struct worker_task *task);
 
 DEFINE_CLEANUP(struct worker_pool *, worker_pool_destroy);
 

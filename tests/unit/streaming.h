@@ -21,12 +21,11 @@ struct streaming {
 static inline void streaming_set_up(struct streaming *streaming, int parallelism,
                                     struct fetching_options options)
 {
-    const int shares[WORKER_SHARES] = {[WORKER_SCANS] = parallelism, [WORKER_COMMITS] = 1};
     struct fetching *fetching = &streaming->fetching;
     *streaming = (struct streaming){0};
     fetching_set_up(fetching, options);
     assert_int_equal(overlay_create(fetching->cache, fetching->reader, &streaming->overlay), 0);
-    assert_int_equal(worker_pool_create(shares, &streaming->workers), 0);
+    assert_int_equal(worker_pool_create(parallelism, &streaming->workers), 0);
     assert_int_equal(request_window_create(parallelism, &streaming->window), 0);
     streaming->source = (struct stream_source){.reader = fetching->reader,
                                                .overlay = streaming->overlay,

@@ -61,12 +61,12 @@ static void tally_init(struct tally *tally, sem_t *gate)
         (void)sem_init(gate, 0, 0);
 }
 
-static void submit_all(struct worker_pool *pool, enum worker_share share, struct counted *tasks,
-                       size_t n, struct tally *tally)
+static void submit_all(struct worker_pool *pool, struct counted *tasks, size_t n,
+                       struct tally *tally)
 {
     for (size_t i = 0; i < n; i++) {
         tasks[i] = (struct counted){.task = {.run = run_counted}, .tally = tally};
-        assert_int_equal(worker_pool_submit(pool, share, &tasks[i].task), 0);
+        assert_int_equal(worker_pool_submit(pool, &tasks[i].task), 0);
     }
 }
 
@@ -76,11 +76,10 @@ static void assert_each_ran_once(const struct counted *tasks, size_t n)
         assert_int_equal(tasks[i].runs, 1);
 }
 
-static struct worker_pool *new_pool(int scans, int commits)
+static struct worker_pool *new_pool(int max_threads)
 {
-    const int limits[WORKER_SHARES] = {[WORKER_SCANS] = scans, [WORKER_COMMITS] = commits};
     struct worker_pool *pool;
-    assert_int_equal(worker_pool_create(limits, &pool), 0);
+    assert_int_equal(worker_pool_create(max_threads, &pool), 0);
     return pool;
 }
 
@@ -117,12 +116,12 @@ static void wait_for_no_scan_worker(void)
     assert_int_equal(count_threads(true), 0);
 }
 
-static void each_share_has_a_thread_at_least(void **state)
+static void a_pool_has_at_least_one_thread(void **state)
 {
     (void)state;
     struct worker_pool *pool = NULL;
-    assert_int_equal(worker_pool_create((int[]){0, 1}, &pool), -EINVAL);
-    assert_int_equal(worker_pool_create((int[]){1, -1}, &pool), -EINVAL);
+    assert_int_equal(worker_pool_create(0, &pool), -EINVAL);
+    assert_int_equal(worker_pool_create(-1, &pool), -EINVAL);
     assert_null(pool);
     worker_pool_destroy(NULL);
 }
@@ -131,7 +130,7 @@ static void no_thread_is_made_before_the_first_task(void **state)
 {
     (void)state;
     int before = count_threads(false);
-    struct worker_pool *pool = new_pool(8, 4);
+    struct worker_pool *pool = new_pool(8);
     assert_int_equal(count_threads(false), before);
     worker_pool_destroy(pool);
 }
@@ -144,13 +143,13 @@ static void threads_are_made_as_they_are_needed_and_stay(void **state)
     sem_t gate;
     tally_init(&tally, &gate);
     wait_for_no_scan_worker();
-    struct worker_pool *pool = new_pool(3, 1);
+    struct worker_pool *pool = new_pool(3);
     for (int i = 0; i < 3; i++) {
-        submit_all(pool, WORKER_SCANS, &tasks[i], 1, &tally);
+        submit_all(pool, &tasks[i], 1, &tally);
         wait_for(&tally.begun, 1);
         assert_int_equal(count_threads(true), i + 1);
     }
-    submit_all(pool, WORKER_SCANS, &tasks[3], 2, &tally);
+    submit_all(pool, &tasks[3], 2, &tally);
     open_gate(&gate, 5);
     wait_for(&tally.begun, 2);
     assert_int_equal(count_threads(true), 3);
@@ -167,9 +166,9 @@ static void a_thread_that_idles_is_used_again(void **state)
     struct counted tasks[40];
     tally_init(&tally, NULL);
     wait_for_no_scan_worker();
-    struct worker_pool *pool = new_pool(40, 1);
+    struct worker_pool *pool = new_pool(40);
     for (int i = 0; i < 40; i++) {
-        submit_all(pool, WORKER_SCANS, &tasks[i], 1, &tally);
+        submit_all(pool, &tasks[i], 1, &tally);
         wait_for(&tally.begun, 1);
         (void)usleep(1000); /* as a rule it idles then */
     }
@@ -188,11 +187,11 @@ static void a_thread_that_idles_is_counted_on_once(void **state)
         sem_t gate;
         tally_init(&first, NULL);
         tally_init(&tally, &gate);
-        struct worker_pool *pool = new_pool(2, 1);
-        submit_all(pool, WORKER_SCANS, tasks, 1, &first);
+        struct worker_pool *pool = new_pool(2);
+        submit_all(pool, tasks, 1, &first);
         wait_for(&first.begun, 1);
         (void)usleep(1000);
-        submit_all(pool, WORKER_SCANS, &tasks[1], 2, &tally);
+        submit_all(pool, &tasks[1], 2, &tally);
         wait_for(&tally.begun, 2);
         open_gate(&gate, 2);
         worker_pool_destroy(pool);
@@ -200,33 +199,11 @@ static void a_thread_that_idles_is_counted_on_once(void **state)
     }
 }
 
-static void a_share_that_is_stuck_stops_no_other(void **state)
-{
-    (void)state;
-    struct tally stuck, other;
-    struct counted commits[20], scans[50];
-    sem_t gate;
-    tally_init(&stuck, &gate);
-    tally_init(&other, NULL);
-    struct worker_pool *pool = new_pool(2, 3);
-    submit_all(pool, WORKER_COMMITS, commits, 20, &stuck);
-    wait_for(&stuck.begun, 3);
-    submit_all(pool, WORKER_SCANS, scans, 50, &other);
-    wait_for(&other.begun, 50);
-    assert_int_equal(stuck.running, 3);
-    assert_int_equal(stuck.done, 0);
-    open_gate(&gate, 20);
-    worker_pool_destroy(pool);
-    assert_int_equal(stuck.most, 3);
-    assert_in_range(other.most, 1, 2);
-    assert_each_ran_once(commits, 20);
-    assert_each_ran_once(scans, 50);
-}
-
-static void open_gate_later(struct worker_task *task)
+static void *open_gate_later(void *gate)
 {
     (void)usleep(50000);
-    open_gate(((struct counted *)task)->tally->gate, 10);
+    open_gate(gate, 10);
+    return NULL;
 }
 
 /* The tasks are still held back when destroy begins, or the test proves nothing and holds. */
@@ -235,15 +212,16 @@ static void the_end_waits_for_every_task(void **state)
     (void)state;
     struct tally tally;
     struct counted tasks[10];
-    struct counted opener = {.task = {.run = open_gate_later}, .tally = &tally};
+    pthread_t opener;
     sem_t gate;
     tally_init(&tally, &gate);
-    struct worker_pool *pool = new_pool(2, 1);
-    submit_all(pool, WORKER_SCANS, tasks, 10, &tally);
-    assert_int_equal(worker_pool_submit(pool, WORKER_COMMITS, &opener.task), 0);
+    struct worker_pool *pool = new_pool(2);
+    submit_all(pool, tasks, 10, &tally);
+    assert_int_equal(pthread_create(&opener, NULL, open_gate_later, &gate), 0);
     worker_pool_destroy(pool);
     assert_each_ran_once(tasks, 10);
     assert_int_equal(tally.done, 10);
+    assert_int_equal(pthread_join(opener, NULL), 0);
 }
 
 struct numbered {
@@ -263,11 +241,11 @@ static void tasks_begin_in_the_order_they_were_given(void **state)
 {
     (void)state;
     int last = 0;
-    struct worker_pool *pool = new_pool(1, 1);
+    struct worker_pool *pool = new_pool(1);
     for (int i = 1; i <= 1000; i++) {
         struct numbered *task = malloc(sizeof(*task));
         *task = (struct numbered){{.run = run_numbered}, i, &last};
-        assert_int_equal(worker_pool_submit(pool, WORKER_SCANS, &task->task), 0);
+        assert_int_equal(worker_pool_submit(pool, &task->task), 0);
     }
     worker_pool_destroy(pool);
     assert_int_equal(last, 1000);
@@ -283,17 +261,17 @@ struct chained {
 static void run_chained(struct worker_task *task)
 {
     struct chained *self = (struct chained *)task;
-    if (--self->left == 0 || worker_pool_submit(self->pool, WORKER_SCANS, task) < 0)
+    if (--self->left == 0 || worker_pool_submit(self->pool, task) < 0)
         (void)sem_post(&self->done);
 }
 
 static void a_task_may_submit_even_itself(void **state)
 {
     (void)state;
-    struct worker_pool *pool = new_pool(2, 1);
+    struct worker_pool *pool = new_pool(2);
     struct chained chained = {{.run = run_chained}, .pool = pool, .left = 1000};
     (void)sem_init(&chained.done, 0, 0);
-    assert_int_equal(worker_pool_submit(pool, WORKER_SCANS, &chained.task), 0);
+    assert_int_equal(worker_pool_submit(pool, &chained.task), 0);
     wait_for(&chained.done, 1);
     assert_int_equal(chained.left, 0);
     worker_pool_destroy(pool);
@@ -305,12 +283,11 @@ struct submitter {
     struct counted tasks[2000];
 };
 
-static void *submit_to_both(void *context)
+static void *submit_many(void *context)
 {
     struct submitter *self = context;
     for (size_t i = 0; i < ARRAY_SIZE(self->tasks); i++)
-        submit_all(self->pool, i % 2 ? WORKER_SCANS : WORKER_COMMITS, &self->tasks[i], 1,
-                   self->tally);
+        submit_all(self->pool, &self->tasks[i], 1, self->tally);
     return NULL;
 }
 
@@ -321,11 +298,11 @@ static void any_thread_may_submit(void **state)
     pthread_t threads[ARRAY_SIZE(submitters)];
     struct tally tally;
     tally_init(&tally, NULL);
-    struct worker_pool *pool = new_pool(3, 2);
+    struct worker_pool *pool = new_pool(5);
     for (size_t i = 0; i < ARRAY_SIZE(threads); i++) {
         submitters[i].pool = pool;
         submitters[i].tally = &tally;
-        assert_int_equal(pthread_create(&threads[i], NULL, submit_to_both, &submitters[i]), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, submit_many, &submitters[i]), 0);
     }
     for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
@@ -355,20 +332,16 @@ static void workers_have_names_and_no_signals(void **state)
     static const int signals[] = {SIGHUP,  SIGINT,  SIGTERM, SIGQUIT, SIGUSR1,
                                   SIGUSR2, SIGPIPE, SIGALRM, SIGCHLD, SIGTSTP};
     struct looker scan = {.task = {.run = look_at_thread}};
-    struct looker commit = {.task = {.run = look_at_thread}};
     sigset_t none, after;
     (void)sigemptyset(&none);
     (void)pthread_sigmask(SIG_SETMASK, &none, NULL);
-    struct worker_pool *pool = new_pool(1, 1);
-    assert_int_equal(worker_pool_submit(pool, WORKER_SCANS, &scan.task), 0);
-    assert_int_equal(worker_pool_submit(pool, WORKER_COMMITS, &commit.task), 0);
+    struct worker_pool *pool = new_pool(1);
+    assert_int_equal(worker_pool_submit(pool, &scan.task), 0);
     (void)pthread_sigmask(SIG_SETMASK, NULL, &after);
     worker_pool_destroy(pool);
     assert_string_equal(scan.name, "scan-worker");
-    assert_string_equal(commit.name, "commit-worker");
     for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
         assert_int_equal(sigismember(&scan.blocked, signals[i]), 1);
-        assert_int_equal(sigismember(&commit.blocked, signals[i]), 1);
         assert_int_equal(sigismember(&after, signals[i]), 0); /* the submitter's are its own */
     }
 }
@@ -381,13 +354,13 @@ static void a_task_without_a_thread_is_refused(void **state)
     struct counted refused = {.task = {.run = run_counted}, .tally = &tally};
     struct counted taken;
     tally_init(&tally, NULL);
-    struct worker_pool *pool = new_pool(2, 2);
+    struct worker_pool *pool = new_pool(2);
     if (!refuse_threads(&before))
         skip();
-    int r = worker_pool_submit(pool, WORKER_SCANS, &refused.task);
+    int r = worker_pool_submit(pool, &refused.task);
     allow_threads(&before);
     assert_int_equal(r, -EAGAIN);
-    submit_all(pool, WORKER_SCANS, &taken, 1, &tally); /* a later one finds no trace of it */
+    submit_all(pool, &taken, 1, &tally); /* a later one finds no trace of it */
     worker_pool_destroy(pool);
     assert_int_equal(refused.runs, 0);
     assert_each_ran_once(&taken, 1);
@@ -399,26 +372,22 @@ static void the_threads_that_are_there_must_do(void **state)
     struct tally tally;
     struct rlimit before;
     struct counted tasks[6];
-    struct counted refused = {.task = {.run = run_counted}, .tally = &tally};
     sem_t gate;
     tally_init(&tally, &gate);
-    struct worker_pool *pool = new_pool(4, 4);
-    submit_all(pool, WORKER_SCANS, tasks, 1, &tally);
+    struct worker_pool *pool = new_pool(4);
+    submit_all(pool, tasks, 1, &tally);
     wait_for(&tally.begun, 1);
     if (!refuse_threads(&before)) {
         open_gate(&gate, 1);
         worker_pool_destroy(pool);
         skip();
     }
-    submit_all(pool, WORKER_SCANS, &tasks[1], 5, &tally);
-    int r = worker_pool_submit(pool, WORKER_COMMITS, &refused.task); /* not its threads */
+    submit_all(pool, &tasks[1], 5, &tally);
     allow_threads(&before);
     open_gate(&gate, 6);
     worker_pool_destroy(pool);
-    assert_int_equal(r, -EAGAIN);
     assert_int_equal(tally.most, 1);
     assert_each_ran_once(tasks, 6);
-    assert_int_equal(refused.runs, 0);
 }
 
 struct late { /* a task that submits another while the pool ends */
@@ -434,7 +403,7 @@ static void submit_late(struct worker_task *task)
     struct late *late = (struct late *)task;
     (void)sem_post(&late->begun);
     (void)usleep(20000); /* the end begins, and waits */
-    late->r = worker_pool_submit(late->pool, WORKER_SCANS, &late->other.task);
+    late->r = worker_pool_submit(late->pool, &late->other.task);
 }
 
 static void what_tasks_submit_in_the_end_is_run(void **state)
@@ -443,11 +412,11 @@ static void what_tasks_submit_in_the_end_is_run(void **state)
     struct tally tally;
     tally_init(&tally, NULL);
     struct late late = {.task = {.run = submit_late},
-                        .pool = new_pool(2, 1),
+                        .pool = new_pool(2),
                         .other = {.task = {.run = run_counted}, .tally = &tally},
                         .r = -1};
     assert_int_equal(sem_init(&late.begun, 0, 0), 0);
-    assert_int_equal(worker_pool_submit(late.pool, WORKER_SCANS, &late.task), 0);
+    assert_int_equal(worker_pool_submit(late.pool, &late.task), 0);
     wait_for(&late.begun, 1);
     worker_pool_destroy(late.pool);
     assert_int_equal(late.r, 0);
@@ -459,11 +428,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(
             no_thread_is_made_before_the_first_task), /* while none has ended, either */
-        cmocka_unit_test(each_share_has_a_thread_at_least),
+        cmocka_unit_test(a_pool_has_at_least_one_thread),
         cmocka_unit_test(threads_are_made_as_they_are_needed_and_stay),
         cmocka_unit_test(a_thread_that_idles_is_used_again),
         cmocka_unit_test(a_thread_that_idles_is_counted_on_once),
-        cmocka_unit_test(a_share_that_is_stuck_stops_no_other),
         cmocka_unit_test(the_end_waits_for_every_task),
         cmocka_unit_test(tasks_begin_in_the_order_they_were_given),
         cmocka_unit_test(a_task_may_submit_even_itself),

@@ -446,13 +446,13 @@ static int64_t shown_ms(const struct listing *listing, size_t i, int64_t valid_m
     const struct window *window = &listing->window;
     if (listing->directory.kind != DIRECTORY_ENTITIES)
         return view_hold_for_tools(view, valid_ms);
-    switch (range_cache_standing(view->cache, listing->table, window->run.page,
-                                 window_row(window, i))) {
-    case STANDING_LAST:
+    switch (range_cache_superseded(view->cache, listing->table, window->run.page,
+                                   window_row(window, i))) {
+    case SUPERSEDED_NO:
         return view_hold_for_tools(view, valid_ms);
-    case STANDING_REPLACED:
+    case SUPERSEDED_YES:
         return 0;
-    case STANDING_UNKNOWN:
+    case SUPERSEDED_UNKNOWN:
         break;
     }
     return valid_ms;

@@ -313,17 +313,17 @@ int range_cache_next(struct range_cache *cache, const struct question *question,
     return (int)walk.known;
 }
 
-enum standing range_cache_standing(struct range_cache *cache, const char *table,
-                                   const struct page *page, size_t row)
+enum superseded range_cache_superseded(struct range_cache *cache, const char *table,
+                                       const struct page *page, size_t row)
 {
     (void)pthread_mutex_lock(&cache->lock);
     struct table *found = find_table_locked(cache, table);
     struct piece *piece = found ? range_map_youngest(&found->map, page_position(page, row)) : NULL;
-    enum standing standing = !piece                      ? STANDING_UNKNOWN
-                             : piece->page->page == page ? STANDING_LAST
-                                                         : STANDING_REPLACED;
+    enum superseded superseded = !piece                      ? SUPERSEDED_UNKNOWN
+                                 : piece->page->page == page ? SUPERSEDED_NO
+                                                             : SUPERSEDED_YES;
     (void)pthread_mutex_unlock(&cache->lock);
-    return standing;
+    return superseded;
 }
 
 /* Is the piece the last of a page that lies wholly in the range? */

@@ -47,11 +47,11 @@ enum known {
 int range_cache_next(struct range_cache *cache, const struct question *question,
                      struct run *ret_run, int64_t *ret_asked_ms, struct buffer *ret_until);
 
-/* Of what a page said of a row. LAST: nothing younger was heard; REPLACED: something younger was,
- * with a text or without; UNKNOWN: the page has left. */
-enum standing { STANDING_LAST, STANDING_REPLACED, STANDING_UNKNOWN };
-enum standing range_cache_standing(struct range_cache *cache, const char *table,
-                                   const struct page *page, size_t row);
+/* Is what the page says about the row superseded by a younger answer, with or without a text?
+ * UNKNOWN: the cache holds no answer for the row any more. */
+enum superseded { SUPERSEDED_NO, SUPERSEDED_YES, SUPERSEDED_UNKNOWN };
+enum superseded range_cache_superseded(struct range_cache *cache, const char *table,
+                                       const struct page *page, size_t row);
 
 /* A reader went past everything in the range: pages that lie wholly in it are evicted first, unless
  * somebody asks for them again. Looks from the range's end back to the first that was passed

@@ -186,11 +186,11 @@ static void drop_table_locked(struct range_cache *cache, const char *name, struc
     settle_table_locked(cache, table);
 }
 
-int range_cache_put(struct range_cache *cache, const char *table, struct page *page,
-                    struct stamp stamp)
+static int put(struct range_cache *cache, const char *table, struct page *page, struct stamp stamp,
+               enum page_origin origin)
 {
     struct cached_page *cached = NULL;
-    int r = cached_page_create(page, stamp, &cached);
+    int r = cached_page_create(page, stamp, origin, &cached);
     (void)pthread_mutex_lock(&cache->lock);
     if (r == 0)
         r = put_locked(cache, table, cached);
@@ -200,6 +200,18 @@ int range_cache_put(struct range_cache *cache, const char *table, struct page *p
     while (evict_some(cache))
         ;
     return r;
+}
+
+int range_cache_put(struct range_cache *cache, const char *table, struct page *page,
+                    struct stamp stamp)
+{
+    return put(cache, table, page, stamp, ORIGIN_READ);
+}
+
+int range_cache_put_change(struct range_cache *cache, const char *table, struct page *page,
+                           struct stamp stamp)
+{
+    return put(cache, table, page, stamp, ORIGIN_CHANGE);
 }
 
 void range_cache_drop_table(struct range_cache *cache, const char *table, struct stamp stamp)

@@ -14,15 +14,23 @@ struct range_cache;
 int range_cache_create(size_t max_bytes, struct range_cache **ret);
 void range_cache_destroy(struct range_cache *cache); /* takes NULL */
 
-/* Puts page_range(page) in, in place of everything there but what is younger. A page with texts
- * replaces keys too; a page of keys leaves older texts, which stay for who may have them so old. A
- * change of our own is a page of one row with its text; a deleted row an empty page over it. When
- * it is too much, pages leave: first those that were passed, then the least recently used; never
- * this one, and none that somebody else holds (its memory would stay). Where a change of our own
- * left, what was asked before it is not taken any more: 0 does not say that it was put.
- * Takes a reference. 0, or -ENOMEM: then nothing of the table stays but what is younger. */
+/* Puts what was read: the page answers for page_range(page) in place of everything older. A page
+ * with texts replaces texts and keys. A page of keys replaces keys only: older texts stay, because
+ * some questions accept their age.
+ *
+ * Over the budget, pages are evicted: first the passed ones, then the least recently used. This
+ * page stays, and so does a page that another holder references (evicting it frees no memory).
+ *
+ * Takes a reference. 0 does not promise that the page answers: younger pages may cover it, or its
+ * stamp may be older than a change that was evicted (range_cache_put_change). -ENOMEM: everything
+ * of the table that is not younger than the stamp was dropped. */
 int range_cache_put(struct range_cache *cache, const char *table, struct page *page,
                     struct stamp stamp);
+/* As range_cache_put, for a change of our own: a page of one row with its text. The stamp is taken
+ * after the service's answer. Once the change was evicted, the cache takes no page of the table
+ * that was asked for before it: such a page may show the row as it was before the change. */
+int range_cache_put_change(struct range_cache *cache, const char *table, struct page *page,
+                           struct stamp stamp);
 /* The table is gone: so are its pages but what is younger, and what was asked before `stamp` is not
  * taken any more. */
 void range_cache_drop_table(struct range_cache *cache, const char *table, struct stamp stamp);

@@ -9,14 +9,15 @@ static int compare_pieces(const struct piece *a, const struct piece *b)
 
 RB_GENERATE_INTERNAL(piece_tree, piece, in_tree, compare_pieces, static __attribute__((unused)));
 
-int cached_page_create(struct page *page, struct stamp stamp, struct cached_page **ret)
+int cached_page_create(struct page *page, struct stamp stamp, enum page_origin origin,
+                       struct cached_page **ret)
 {
     struct cached_page *cached = calloc(1, sizeof(*cached));
     if (!cached)
         return -ENOMEM;
     cached->page = page_ref(page);
     cached->stamp = stamp;
-    cached->newest_change = page_rows(page) <= 1 ? stamp.order : 0;
+    cached->newest_change = origin == ORIGIN_READ ? 0 : stamp.order;
     TAILQ_INIT(&cached->pieces);
     *ret = cached;
     return 0;

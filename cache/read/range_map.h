@@ -1,23 +1,33 @@
 #ifndef CACHE_READ_RANGE_MAP_H
 #define CACHE_READ_RANGE_MAP_H
-/* What is known of one table: pieces of pages in two ordered maps, one of pages with texts and one
- * of pages of keys. Memory and pure code, no lock: a map belongs to whoever embeds it.
+/* What is known of one table: two ordered maps of pieces, one of pages with texts and one of pages
+ * of keys. A piece is a range for which its page answers. Pure code, no lock: the owner of the map
+ * locks.
  *
- * - No two pieces of a map overlap: at each position stands the youngest page put over it, in
- *   whatever order they came.
- * - A piece of keys lies over a piece with texts only where it is not the older of the two. Texts
- *   under younger keys stay for who may have them so old, also those that come late.
- * - So nothing lies over a change of our own but what was asked for after it. When it leaves, or
- *   what took its place, a page that was asked for before it may still be on its way. Therefore the
- *   map keeps the order of the youngest change that left, its floor, and takes nothing older.
+ * - The pieces of one map do not overlap. At each position the youngest page answers, in whatever
+ *   order the pages were put.
+ * - A piece of keys is younger than the texts under it, or as old. Older texts stay under keys,
+ *   because some questions accept their age.
+ * - A change of our own is covered only by pages that were asked for after it. When the change is
+ *   evicted, or the page that replaced it, a page that was asked for before it may still arrive.
+ *   Therefore the map keeps the order of the youngest evicted change, its floor, and takes no page
+ *   with a lower order.
  *
- * A page without a row lacks no text, so it is one with texts whatever was asked for. A page of one
- * row or none is taken for a change of our own. */
+ * Example of the floor: a query is sent with order 4, a store is answered with order 5 and put as a
+ * change. The change is evicted; the floor is 5. The page of the query arrives with the old text:
+ * it is not taken.
+ *
+ * A page without a row lacks no text. It counts as a page with texts, whatever was asked for. */
 #include "cache/read/stamp.h"
 #include "client/page.h"
 
 #include <bsd/sys/tree.h>
 #include <sys/queue.h>
+
+enum page_origin {
+    ORIGIN_READ,   /* an answer to a question */
+    ORIGIN_CHANGE, /* a change of our own, acknowledged by the service */
+};
 
 enum range_kind {
     RANGE_TEXTS,
@@ -59,7 +69,8 @@ struct range_map {
 };
 
 /* Takes a reference of its own. 0 or -ENOMEM. */
-int cached_page_create(struct page *page, struct stamp stamp, struct cached_page **ret);
+int cached_page_create(struct page *page, struct stamp stamp, enum page_origin origin,
+                       struct cached_page **ret);
 void cached_page_destroy(
     struct cached_page *page); /* takes NULL; it is in no queue, has no piece */
 size_t cached_page_bytes(const struct cached_page *page); /* without its pieces */

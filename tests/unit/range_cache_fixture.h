@@ -32,6 +32,14 @@ static inline void put(struct range_cache *cache, const char *lo, const char *hi
     put_in(cache, "t", lo, hi, rows, text, order);
 }
 
+static inline void put_change(struct range_cache *cache, const char *lo, const char *hi,
+                              const char *rows, const char *text, uint64_t order)
+{
+    _cleanup_(page_unrefp) struct page *page = page_of(lo, hi, rows, text);
+    assert_int_equal(range_cache_put_change(cache, "t", page, at(order)), 0);
+    assert_true(range_cache_is_consistent(cache));
+}
+
 static inline void append_rows(struct buffer *line, const struct run *run)
 {
     for (size_t row = run->begin; row < run->end; row++) {

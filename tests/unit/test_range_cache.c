@@ -159,8 +159,8 @@ static void nothing_older_lies_over_a_change_of_our_own(void **state)
     struct range_cache *cache = new_cache(LARGE);
     put(cache, "a", "z", "b c d", "old", 1);
     put(cache, "a", "z", "b c d", NULL, 2);
-    put(cache, "c", "c\x01", "c", "new", 10);
-    put(cache, "d", "d\x01", "", "", 11);
+    put_change(cache, "c", "c\x01", "c", "new", 10);
+    put_change(cache, "d", "d\x01", "", "", 11);
     put(cache, "a", "z", "b c d", "late", 8);
     put(cache, "a", "z", "b c d", NULL, 9);
     for (int keys_suffice = 0; keys_suffice < 2; keys_suffice++) {

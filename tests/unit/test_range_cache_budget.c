@@ -78,6 +78,26 @@ static void the_least_recently_used_page_leaves(void **state)
     assert_left(cache, "0245");
 }
 
+/* The row of the first page, as `cat` reads it, leaves. An older page of the table, still on its
+ * way, is taken nevertheless. */
+static void a_row_that_was_read_leaves_no_trace(void **state)
+{
+    (void)state;
+    for (int is_change = 0; is_change < 2; is_change++) {
+        struct range_cache *cache = new_cache_of(2);
+        if (is_change)
+            put_change(cache, "000", "001", "000", "0123456789", 10);
+        else
+            put(cache, "000", "001", "000", "0123456789", 10);
+        put_numbered(cache, 1, 11);
+        put_numbered(cache, 2, 12);
+        assert_int_equal(stats_of(cache).evicted, 1);
+        put_numbered(cache, 3, 9);
+        assert_int_equal(stats_of(cache).evicted, is_change ? 1 : 2);
+        assert_left(cache, is_change ? "12" : "23");
+    }
+}
+
 static void the_budget_is_over_all_tables(void **state)
 {
     (void)state;
@@ -243,6 +263,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_least_recently_used_page_leaves),
+        cmocka_unit_test(a_row_that_was_read_leaves_no_trace),
         cmocka_unit_test(the_budget_is_over_all_tables),
         cmocka_unit_test(the_page_put_last_stays_however_large),
         cmocka_unit_test(passed_pages_leave_first_and_in_order),

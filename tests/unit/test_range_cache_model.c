@@ -114,10 +114,8 @@ static void make_answer(struct world *world, struct model_page *ret)
     ret->end = ret->begin + chance(world, POSITIONS - ret->begin + 1); /* maybe nothing */
     ret->is_keys_only = chance(world, 2) == 0;
     int density = chance(world, 4); /* 0: no row */
-    int rows = 0;
     for (int i = ret->begin; i < ret->end; i++)
-        rows += ret->has_row[i] = i % 2 == 0 && density > 0 && chance(world, density) == 0;
-    ret->is_change = rows == 0 || (rows == 1 && !ret->is_keys_only);
+        ret->has_row[i] = i % 2 == 0 && density > 0 && chance(world, density) == 0;
 }
 
 static void make_change(struct world *world, struct model_page *ret)
@@ -338,7 +336,9 @@ static void put_step(struct world *world, enum mode mode)
         allocations_until_failure = 1 + chance(world, 5);
         failures_in_a_row = chance(world, 4);
     }
-    int r = range_cache_put(world->cache, table_of(table), page, made->stamp);
+    int r = made->is_change
+                ? range_cache_put_change(world->cache, table_of(table), page, made->stamp)
+                : range_cache_put(world->cache, table_of(table), page, made->stamp);
     assert_true(r == 0 || (r == -ENOMEM && mode == FAILING));
     allocations_until_failure = failures_in_a_row = 0;
 }
@@ -447,12 +447,11 @@ struct writer {
     int seen; /* how often it saw its text */
 };
 
-/* [row, row + 1) or all of them, as they are stored now; asked for before. */
-static void put_stored(struct shared *shared, int begin, int end, bool keys_only,
-                       struct stamp stamp)
+/* The rows [begin, end) as they are stored now. */
+static struct page *page_of_stored(struct shared *shared, int begin, int end, bool keys_only)
 {
     _cleanup_(page_builder_destroyp) struct page_builder *builder = NULL;
-    _cleanup_(page_unrefp) struct page *page = NULL;
+    struct page *page = NULL;
     char digits[] = "0123456789";
     assert_int_equal(page_builder_create(1 << 20, &builder), 0);
     for (int row = begin; row < end; row++) {
@@ -463,7 +462,7 @@ static void put_stored(struct shared *shared, int begin, int end, bool keys_only
     struct range range = {{digits + begin, 1}, {digits + end, 1}};
     assert_int_equal(page_builder_finish(builder, range, keys_only, &page), 0);
     (void)sched_yield();
-    assert_int_equal(range_cache_put(shared->cache, "t", page, stamp), 0);
+    return page;
 }
 
 /* -1: not known */
@@ -494,7 +493,10 @@ static void *write_and_ask(void *argument)
     struct shared *shared = writer->shared;
     for (int i = 1; i <= 3000; i++) {
         shared->stored[writer->row] = i;
-        put_stored(shared, writer->row, writer->row + 1, false, stamp_take(&shared->orders, i));
+        struct stamp stamp = stamp_take(&shared->orders, i);
+        _cleanup_(page_unrefp) struct page *page =
+            page_of_stored(shared, writer->row, writer->row + 1, false);
+        assert_int_equal(range_cache_put_change(shared->cache, "t", page, stamp), 0);
         for (int again = 0; again < 3; again++) {
             int text = known_text(shared, writer->row, again == 1);
             assert_true(text == -1 || text >= i);
@@ -510,7 +512,8 @@ static void *read_all(void *argument)
     for (int i = 0; !shared->is_over; i++) {
         struct stamp stamp = stamp_take(&shared->orders, i);
         (void)sched_yield();
-        put_stored(shared, 0, SHARED_ROWS, i % 2, stamp);
+        _cleanup_(page_unrefp) struct page *page = page_of_stored(shared, 0, SHARED_ROWS, i % 2);
+        assert_int_equal(range_cache_put(shared->cache, "t", page, stamp), 0);
         (void)known_text(shared, i % SHARED_ROWS, i % 3);
         range_cache_passed(shared->cache, "t", (struct range){B("0"), B("9")});
         if (i % 100 == 0)

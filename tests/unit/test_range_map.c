@@ -44,22 +44,32 @@ static void free_fixture(struct fixture *f)
 }
 
 static struct cached_page *cached_of(const char *lo, const char *hi, const char *rows,
-                                     const char *text, uint64_t order)
+                                     const char *text, uint64_t order, enum page_origin origin)
 {
     _cleanup_(page_unrefp) struct page *page = page_of(lo, hi, rows, text);
     struct cached_page *cached;
-    assert_int_equal(cached_page_create(page, at(order), &cached), 0);
+    assert_int_equal(cached_page_create(page, at(order), origin, &cached), 0);
+    return cached;
+}
+
+static struct cached_page *put_page(struct fixture *f, struct cached_page *cached)
+{
+    assert_int_equal(range_map_put(&f->map, cached, &f->queue), 0);
+    size_t bytes = 0;
+    assert_true(range_map_is_consistent(&f->map, &bytes));
     return cached;
 }
 
 static struct cached_page *put(struct fixture *f, const char *lo, const char *hi, const char *rows,
                                const char *text, uint64_t order)
 {
-    struct cached_page *cached = cached_of(lo, hi, rows, text, order);
-    assert_int_equal(range_map_put(&f->map, cached, &f->queue), 0);
-    size_t bytes = 0;
-    assert_true(range_map_is_consistent(&f->map, &bytes));
-    return cached;
+    return put_page(f, cached_of(lo, hi, rows, text, order, ORIGIN_READ));
+}
+
+static struct cached_page *put_change(struct fixture *f, const char *lo, const char *hi,
+                                      const char *rows, const char *text, uint64_t order)
+{
+    return put_page(f, cached_of(lo, hi, rows, text, order, ORIGIN_CHANGE));
 }
 
 static void put_texts(struct fixture *f, const char *lo, const char *hi, uint64_t order)
@@ -269,11 +279,25 @@ static void where_a_change_left_nothing_older_is_taken(void **state)
 {
     (void)state;
     struct fixture *f = new_fixture();
-    range_map_evict(put(f, "c", "d", "c", "ours", 5));
+    range_map_evict(put_change(f, "c", "d", "c", "ours", 5));
     put_texts(f, "a", "z", 4);
     assert_string_equal(dump(f), "| ");
     put_texts(f, "a", "z", 6);
     assert_string_equal(dump(f), "a-z:6 | ");
+    free_fixture(f);
+}
+
+/* A `cat` reads one row, and a lookup of an absent name reads none. */
+static void what_was_read_is_no_change_however_small(void **state)
+{
+    (void)state;
+    struct fixture *f = new_fixture();
+    range_map_evict(put(f, "c", "d", "c", "text", 5));
+    range_map_evict(put(f, "e", "f", "", "", 6));
+    range_map_evict(put(f, "g", "h", "g", NULL, 7));
+    assert_int_equal(f->map.floor, 0);
+    put_texts(f, "a", "z", 4);
+    assert_string_equal(dump(f), "a-z:4 | ");
     free_fixture(f);
 }
 
@@ -283,8 +307,8 @@ static void a_change_that_is_not_taken_still_takes_the_older_away(void **state)
     (void)state;
     struct fixture *f = new_fixture();
     put_texts(f, "a", "g", 1);
-    range_map_evict(put(f, "m", "n", "m", "ours", 6));
-    (void)put(f, "c", "d", "c", "ours", 5);
+    range_map_evict(put_change(f, "m", "n", "m", "ours", 6));
+    (void)put_change(f, "c", "d", "c", "ours", 5);
     assert_string_equal(dump(f), "a-c:1 d-g:1 | ");
     free_fixture(f);
 }
@@ -295,19 +319,19 @@ static void who_replaces_a_change_remembers_it(void **state)
 {
     (void)state;
     struct fixture *f = new_fixture();
-    (void)put(f, "c", "d", "c", "ours", 5);
+    (void)put_change(f, "c", "d", "c", "ours", 5);
     struct cached_page *younger = put(f, "a", "z", "q r", "text", 9);
-    (void)put(f, "e", "f", "e", "ours", 7);
+    (void)put_change(f, "e", "f", "e", "ours", 7);
     range_map_evict(younger);
     put_texts(f, "a", "z", 6);
     assert_string_equal(dump(f), "| ");
-    (void)put(f, "a", "z", "q", NULL, 10); /* one key: as good as a change */
+    (void)put_change(f, "a", "z", "q", NULL, 10);
     younger = put(f, "a", "z", "q r", "text", 12);
     range_map_evict(younger);
     put_keys(f, "a", "z", 9);
     assert_string_equal(dump(f), "| ");
     younger = put(f, "a", "z", "q r", "text", 15);
-    (void)put(f, "c", "d", "c", NULL, 14); /* late, and yields at once */
+    (void)put_change(f, "c", "d", "c", NULL, 14); /* late, and yields at once */
     range_map_evict(younger);
     put_keys(f, "a", "z", 13);
     assert_string_equal(dump(f), "| ");
@@ -377,7 +401,8 @@ static bool put_fails(const struct late *late, long n)
 {
     struct fixture *f = new_fixture();
     prepare(f);
-    struct cached_page *page = cached_of(late->lo, late->hi, late->rows, late->text, late->order);
+    struct cached_page *page =
+        cached_of(late->lo, late->hi, late->rows, late->text, late->order, ORIGIN_READ);
     allocations_until_failure = n;
     int r = range_map_put(&f->map, page, &f->queue);
     allocations_until_failure = 0;
@@ -413,7 +438,7 @@ static void without_memory_there_is_no_page(void **state)
     _cleanup_(page_unrefp) struct page *page = page_of("a", "b", "a", "text");
     struct cached_page *cached = NULL;
     allocations_until_failure = 1;
-    assert_int_equal(cached_page_create(page, at(1), &cached), -ENOMEM);
+    assert_int_equal(cached_page_create(page, at(1), ORIGIN_READ, &cached), -ENOMEM);
     assert_null(cached);
     assert_false(page_is_shared(page));
     cached_page_destroy(NULL);
@@ -434,6 +459,7 @@ int main(void)
         cmocka_unit_test(ends_do_not_depend_on_the_page_that_clipped),
         cmocka_unit_test(a_page_leaves_with_all_its_pieces),
         cmocka_unit_test(where_a_change_left_nothing_older_is_taken),
+        cmocka_unit_test(what_was_read_is_no_change_however_small),
         cmocka_unit_test(a_change_that_is_not_taken_still_takes_the_older_away),
         cmocka_unit_test(who_replaces_a_change_remembers_it),
         cmocka_unit_test(a_drop_leaves_what_is_younger),

@@ -162,23 +162,10 @@ static bool evict_some(struct range_cache *cache)
     return looks == EVICTION_LOOKS && evicted > 0;
 }
 
-/* Takes the page over, in every case. */
-static int put_locked(struct range_cache *cache, const char *name, struct cached_page *page)
-{
-    struct table *table = enter_table_locked(cache, name);
-    if (!table) {
-        cached_page_destroy(page);
-        return -ENOMEM;
-    }
-    int r = range_map_put(&table->map, page, &cache->used);
-    settle_table_locked(cache, table);
-    return r;
-}
-
 static void drop_table_locked(struct range_cache *cache, const char *name, struct stamp stamp)
 {
     struct table *table = enter_table_locked(cache, name);
-    if (!table) { /* then it is no worse to ask again for others too */
+    if (!table) { /* without memory the floor of all tables rises: it costs questions */
         cache->floor = MAX(cache->floor, stamp.order);
         return;
     }
@@ -186,32 +173,70 @@ static void drop_table_locked(struct range_cache *cache, const char *name, struc
     settle_table_locked(cache, table);
 }
 
-static int put(struct range_cache *cache, const char *table, struct page *page, struct stamp stamp,
-               enum page_origin origin)
+static int put_locked(struct range_cache *cache, const char *name, struct page *page,
+                      struct stamp stamp, enum page_origin origin)
 {
+    struct table *table = enter_table_locked(cache, name);
     struct cached_page *cached = NULL;
-    int r = cached_page_create(page, stamp, origin, &cached);
-    (void)pthread_mutex_lock(&cache->lock);
-    if (r == 0)
-        r = put_locked(cache, table, cached);
+    int r = table ? cached_page_create(page, stamp, origin, &cached) : -ENOMEM;
+    if (r == 0) {
+        r = range_map_put(&table->map, cached, &cache->used);
+        settle_table_locked(cache, table);
+    }
     if (r < 0)
-        drop_table_locked(cache, table, stamp);
+        drop_table_locked(cache, name, stamp);
+    return r;
+}
+
+static void unlock_and_trim(struct range_cache *cache)
+{
     unlock_and_free(cache);
     while (evict_some(cache))
         ;
-    return r;
 }
 
 int range_cache_put(struct range_cache *cache, const char *table, struct page *page,
                     struct stamp stamp)
 {
-    return put(cache, table, page, stamp, ORIGIN_READ);
+    (void)pthread_mutex_lock(&cache->lock);
+    int r = put_locked(cache, table, page, stamp, ORIGIN_READ);
+    unlock_and_trim(cache);
+    return r;
 }
 
 int range_cache_put_change(struct range_cache *cache, const char *table, struct page *page,
-                           struct stamp stamp)
+                           _Atomic uint64_t *orders, int64_t answered_ms)
 {
-    return put(cache, table, page, stamp, ORIGIN_CHANGE);
+    (void)pthread_mutex_lock(&cache->lock);
+    struct stamp stamp = stamp_take(orders, answered_ms);
+    int r = put_locked(cache, table, page, stamp, ORIGIN_CHANGE);
+    unlock_and_trim(cache);
+    return r;
+}
+
+static int put_gone_locked(struct range_cache *cache, const char *name,
+                           const struct bytes *positions, size_t count, struct stamp stamp)
+{
+    struct table *table = enter_table_locked(cache, name);
+    int r = -ENOMEM;
+    if (table) {
+        r = range_map_put_gone(&table->map, positions, count, stamp, &cache->used);
+        settle_table_locked(cache, table);
+    }
+    if (r < 0)
+        drop_table_locked(cache, name, stamp);
+    return r;
+}
+
+int range_cache_put_gone(struct range_cache *cache, const char *table,
+                         const struct bytes *positions, size_t count, _Atomic uint64_t *orders,
+                         int64_t answered_ms)
+{
+    (void)pthread_mutex_lock(&cache->lock);
+    struct stamp stamp = stamp_take(orders, answered_ms);
+    int r = put_gone_locked(cache, table, positions, count, stamp);
+    unlock_and_trim(cache);
+    return r;
 }
 
 void range_cache_drop_table(struct range_cache *cache, const char *table, struct stamp stamp)

@@ -26,11 +26,26 @@ void range_cache_destroy(struct range_cache *cache); /* takes NULL */
  * of the table that is not younger than the stamp was dropped. */
 int range_cache_put(struct range_cache *cache, const char *table, struct page *page,
                     struct stamp stamp);
-/* As range_cache_put, for a change of our own: a page of one row with its text. The stamp is taken
- * after the service's answer. Once the change was evicted, the cache takes no page of the table
- * that was asked for before it: such a page may show the row as it was before the change. */
+/* As range_cache_put, for a change of our own: a page of one row with its text, or of a created
+ * table. answered_ms: when the service acknowledged the change. Once the change was evicted, the
+ * cache takes no page of the table that was asked for before it: such a page may show the row as it
+ * was before the change.
+ *
+ * The cache takes the stamp itself, under its lock. So changes are put in the order of their
+ * stamps, and a change that comes late is not hidden by range_cache_put_gone. */
 int range_cache_put_change(struct range_cache *cache, const char *table, struct page *page,
-                           struct stamp stamp);
+                           _Atomic uint64_t *orders, int64_t answered_ms);
+/* Puts the deletes of one batch of our own, as changes: `count` positions of rows, in ascending
+ * order, each once. They become one page without a row over the range in which the cache knows no
+ * other row, together with the gone range before and behind them; else several pages. So the
+ * deletes of 170,000 listed rows leave one page.
+ *
+ * A gap between two deleted rows is only as young as the answer that it was known from. Therefore
+ * the page expires with the oldest of these answers, which may be older than answered_ms.
+ * 0, or -ENOMEM: everything of the table was dropped. */
+int range_cache_put_gone(struct range_cache *cache, const char *table,
+                         const struct bytes *positions, size_t count, _Atomic uint64_t *orders,
+                         int64_t answered_ms);
 /* The table is gone: so are its pages but what is younger, and what was asked before `stamp` is not
  * taken any more. */
 void range_cache_drop_table(struct range_cache *cache, const char *table, struct stamp stamp);

@@ -2,6 +2,8 @@
 
 #include <assert.h>
 
+#define GAP_LOOKS 64 /* pieces of one gap that are looked at; a gap of more counts as unknown */
+
 static int compare_pieces(const struct piece *a, const struct piece *b)
 {
     return bytes_compare(a->range.lo, b->range.lo);
@@ -17,6 +19,7 @@ int cached_page_create(struct page *page, struct stamp stamp, enum page_origin o
         return -ENOMEM;
     cached->page = page_ref(page);
     cached->stamp = stamp;
+    cached->origin = origin;
     cached->newest_change = origin == ORIGIN_READ ? 0 : stamp.order;
     TAILQ_INIT(&cached->pieces);
     *ret = cached;
@@ -148,6 +151,11 @@ static struct piece *piece_at(struct piece_tree *tree, struct bytes position)
 {
     struct piece *piece = last_from(tree, position);
     return piece && bytes_compare(position, piece->range.hi) < 0 ? piece : NULL;
+}
+
+static struct bytes bytes_least(struct bytes a, struct bytes b)
+{
+    return bytes_compare(a, b) <= 0 ? a : b;
 }
 
 /* The pieces of a range: from the first that ends behind its begin to the last that begins before
@@ -311,6 +319,155 @@ struct piece *range_map_previous(struct piece *piece)
     return RB_PREV(piece_tree, NULL, piece);
 }
 
+/* The youngest piece at the position, and where it ends or a younger one begins. Keys are never
+ * older than the texts under them. NULL: none. */
+static struct piece *youngest_from(struct range_map *map, struct bytes position,
+                                   struct bytes *ret_end)
+{
+    struct range rest = {position, BYTES_LITERAL(POSITION_END)};
+    struct piece *keys = first_in(&map->trees[RANGE_KEYS], rest);
+    struct piece *texts = piece_at(&map->trees[RANGE_TEXTS], position);
+    if (keys && bytes_compare(keys->range.lo, position) <= 0) {
+        *ret_end = keys->range.hi;
+        return keys;
+    }
+    if (texts)
+        *ret_end = keys ? bytes_least(keys->range.lo, texts->range.hi) : texts->range.hi;
+    return texts;
+}
+
+/* The same in the other direction: the piece that ends at the position or reaches over it. */
+static struct piece *youngest_until(struct range_map *map, struct bytes position,
+                                    struct bytes *ret_begin)
+{
+    struct piece *keys = range_map_before(map, RANGE_KEYS, position);
+    struct piece *texts = range_map_before(map, RANGE_TEXTS, position);
+    if (keys && bytes_compare(keys->range.hi, position) >= 0) {
+        *ret_begin = keys->range.lo;
+        return keys;
+    }
+    if (!texts || bytes_compare(texts->range.hi, position) < 0)
+        return NULL;
+    bool is_cut = keys && bytes_compare(keys->range.hi, texts->range.lo) > 0;
+    *ret_begin = is_cut ? keys->range.hi : texts->range.lo;
+    return texts;
+}
+
+/* Does the piece tell that no row is in [lo, hi)? Then asked_ms becomes the oldest of both. What
+ * was read counts as 1 ms older: its order is older than the gone page's, so a question of the same
+ * millisecond may want an answer that was asked after it. */
+static bool rests_on(const struct piece *piece, struct bytes lo, struct bytes hi, int64_t *asked_ms)
+{
+    if (!piece || page_seek(piece->page->page, lo) != page_seek(piece->page->page, hi))
+        return false;
+    int64_t piece_ms = piece->page->stamp.asked_ms - (piece->page->origin != ORIGIN_GONE);
+    *asked_ms = MIN(*asked_ms, piece_ms);
+    return true;
+}
+
+struct gone_run { /* to become one page */
+    struct bytes lo, hi;
+    int64_t asked_ms;
+};
+
+/* Adds [hi, end), if no row is in it. */
+static bool add_gap(struct range_map *map, struct gone_run *run, struct bytes end)
+{
+    struct bytes at = run->hi, piece_end = end;
+    int64_t asked_ms = run->asked_ms;
+    for (int looks = 0; bytes_compare(at, end) < 0; looks++, at = piece_end) {
+        struct piece *piece = looks < GAP_LOOKS ? youngest_from(map, at, &piece_end) : NULL;
+        piece_end = bytes_least(piece_end, end);
+        if (!rests_on(piece, at, piece_end, &asked_ms))
+            return false;
+    }
+    run->asked_ms = asked_ms;
+    return true;
+}
+
+/* Adds the gone page behind the run, if no row is between. */
+static void join_behind(struct range_map *map, struct gone_run *run)
+{
+    struct bytes at = run->hi, end = at;
+    int64_t asked_ms = run->asked_ms;
+    for (int looks = 0; looks < GAP_LOOKS; looks++, at = end) {
+        struct piece *piece = youngest_from(map, at, &end);
+        if (!rests_on(piece, at, end, &asked_ms))
+            return;
+        if (piece->page->origin == ORIGIN_GONE) {
+            run->hi = end;
+            run->asked_ms = asked_ms;
+            return;
+        }
+    }
+}
+
+static void join_before(struct range_map *map, struct gone_run *run)
+{
+    struct bytes at = run->lo, begin = at;
+    int64_t asked_ms = run->asked_ms;
+    for (int looks = 0; looks < GAP_LOOKS; looks++, at = begin) {
+        struct piece *piece = youngest_until(map, at, &begin);
+        if (!rests_on(piece, begin, at, &asked_ms))
+            return;
+        if (piece->page->origin == ORIGIN_GONE) {
+            run->lo = begin;
+            run->asked_ms = asked_ms;
+            return;
+        }
+    }
+}
+
+static int put_run(struct range_map *map, const struct gone_run *run, uint64_t order,
+                   struct page_queue *queue)
+{
+    _cleanup_(page_unrefp) struct page *page = NULL;
+    struct stamp stamp = {run->asked_ms, order};
+    struct cached_page *cached = NULL;
+    int r = page_create_empty((struct range){run->lo, run->hi}, &page);
+    if (r == 0)
+        r = cached_page_create(page, stamp, ORIGIN_GONE, &cached);
+    return r < 0 ? r : range_map_put(map, cached, queue);
+}
+
+/* A run from the first of the rows over as many as possible; ret_taken: of how many rows. `behind`
+ * is the memory of its end. */
+static int make_run(struct range_map *map, const struct bytes *positions, size_t count,
+                    struct gone_run *run, struct buffer *behind, size_t *ret_taken)
+{
+    size_t taken = 0;
+    run->lo = positions[0];
+    do {
+        assert(taken == 0 || bytes_compare(positions[taken - 1], positions[taken]) < 0);
+        buffer_clear(behind);
+        int r = position_append_behind(behind, positions[taken++]);
+        if (r < 0)
+            return r;
+        run->hi = buffer_bytes(behind);
+    } while (taken < count && add_gap(map, run, positions[taken]));
+    join_before(map, run);
+    join_behind(map, run);
+    *ret_taken = taken;
+    return 0;
+}
+
+int range_map_put_gone(struct range_map *map, const struct bytes *positions, size_t count,
+                       struct stamp stamp, struct page_queue *queue)
+{
+    _cleanup_(buffer_finish) struct buffer behind;
+    int r = 0;
+    buffer_init(&behind, POSITION_MAX_BYTES);
+    for (size_t taken = 0; r == 0 && count > 0; positions += taken, count -= taken) {
+        struct gone_run run = {.asked_ms = stamp.asked_ms};
+        r = make_run(map, positions, count, &run, &behind, &taken);
+        if (r == 0)
+            r = put_run(map, &run, stamp.order, queue);
+    }
+    if (r < 0)
+        range_map_drop(map, stamp);
+    return r;
+}
+
 static bool is_piece_sound(struct piece *piece)
 {
     struct range whole = page_range(piece->page->page);
@@ -318,6 +475,7 @@ static bool is_piece_sound(struct piece *piece)
     return fits_in(piece) && bytes_compare(whole.lo, piece->range.lo) <= 0 &&
            bytes_compare(piece->range.hi, whole.hi) <= 0 &&
            (!next || bytes_compare(piece->range.hi, next->range.lo) <= 0) &&
+           (piece->page->origin != ORIGIN_GONE || page_rows(piece->page->page) == 0) &&
            piece->page->newest_change <= piece->page->stamp.order &&
            piece->page->queue != &piece->page->map->holdings->gone;
 }

@@ -27,6 +27,7 @@
 enum page_origin {
     ORIGIN_READ,   /* an answer to a question */
     ORIGIN_CHANGE, /* a change of our own, acknowledged by the service */
+    ORIGIN_GONE,   /* rows that we deleted, and the gaps between them: a page without a row */
 };
 
 enum range_kind {
@@ -50,6 +51,7 @@ TAILQ_HEAD(page_queue, cached_page);
 struct cached_page { /* a page while it answers for something */
     struct page *page;
     struct stamp stamp;
+    enum page_origin origin;
     uint64_t newest_change; /* order of the youngest change that it is or replaced; 0: none */
     struct range_map *map;
     struct piece_list pieces; /* in order of their positions */
@@ -83,6 +85,18 @@ void range_map_init(struct range_map *map, struct range_holdings *holdings, uint
 /* Puts the page in and makes it the last of `queue`; of holdings->gone when it answers for nothing.
  * 0, or -ENOMEM: then the map was dropped as of the page's stamp, the page with it. */
 int range_map_put(struct range_map *map, struct cached_page *page, struct page_queue *queue);
+/* Puts the deletes of `count` rows: positions in ascending order, each once. A page without a row
+ * goes over each largest range that the map knows to be empty but for these rows. It reaches from
+ * one of the rows to another, and over the gone page before and behind them.
+ *
+ * Example: rows a, b, c, d are known, nothing is known behind d. Deletes of a, b and d: pages
+ * [a,b'] and [d,d'], where x' is the least position behind x. Then a delete of c: one page [a,d'].
+ *
+ * The stamp's order is younger than every change in the map. The page has this order: no page that
+ * was asked for before brings the rows back. Its time is the oldest of what the range rests on, so
+ * that it expires with that. 0, or -ENOMEM: then the map was dropped as of the stamp. */
+int range_map_put_gone(struct range_map *map, const struct bytes *positions, size_t count,
+                       struct stamp stamp, struct page_queue *queue);
 /* Nothing stays but what is younger, and nothing older than the stamp is taken any more. */
 void range_map_drop(struct range_map *map, struct stamp stamp);
 /* The page leaves with all its pieces. */

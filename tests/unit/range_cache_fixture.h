@@ -36,7 +36,8 @@ static inline void put_change(struct range_cache *cache, const char *lo, const c
                               const char *rows, const char *text, uint64_t order)
 {
     _cleanup_(page_unrefp) struct page *page = page_of(lo, hi, rows, text);
-    assert_int_equal(range_cache_put_change(cache, "t", page, at(order)), 0);
+    _Atomic uint64_t orders = order - 1;
+    assert_int_equal(range_cache_put_change(cache, "t", page, &orders, at(order).asked_ms), 0);
     assert_true(range_cache_is_consistent(cache));
 }
 

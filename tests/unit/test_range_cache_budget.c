@@ -259,6 +259,125 @@ static void rows_hold_their_page(void **state)
     run_finish(&run);
 }
 
+#define DELETED_ROWS 170000
+#define PAGE_ROWS    1000
+#define BATCH_ROWS   100
+
+static struct bytes number_at(char *memory, int number)
+{
+    (void)snprintf(memory, 8, "%06d", number);
+    return (struct bytes){memory, 6};
+}
+
+/* A page of PAGE_ROWS numbered rows. */
+static void put_rows(struct range_cache *cache, const char *table, int first, uint64_t order)
+{
+    _cleanup_(page_builder_destroyp) struct page_builder *builder = NULL;
+    _cleanup_(page_unrefp) struct page *page = NULL;
+    char lo[8], hi[8], row[8];
+    assert_int_equal(page_builder_create(1 << 20, &builder), 0);
+    for (int i = first; i < first + PAGE_ROWS; i++) {
+        (void)buffer_append_string(page_builder_text(builder), "{\"A\":\"0123456789\"}");
+        assert_int_equal(page_builder_end_row(builder, number_at(row, i), B("etag"), 1), 0);
+    }
+    struct range range = {number_at(lo, first), number_at(hi, first + PAGE_ROWS)};
+    assert_int_equal(page_builder_finish(builder, range, false, &page), 0);
+    assert_int_equal(range_cache_put(cache, table, page, at(order)), 0);
+}
+
+/* Deletes a batch of `count` rows, `step` apart. */
+static void delete_rows(struct range_cache *cache, int first, int count, int step,
+                        _Atomic uint64_t *orders)
+{
+    char memory[BATCH_ROWS][8];
+    struct bytes positions[BATCH_ROWS];
+    for (int i = 0; i < count; i++)
+        positions[i] = number_at(memory[i], first + i * step);
+    assert_int_equal(
+        range_cache_put_gone(cache, "t", positions, (size_t)count, orders, 1000000 + first), 0);
+}
+
+/* Two tables of DELETED_ROWS rows each, in a cache with hardly any room for more. */
+static struct range_cache *new_full_cache(size_t *ret_bytes)
+{
+    struct range_cache *cache = NULL;
+    for (size_t max_bytes = LARGE; !cache || max_bytes == LARGE; max_bytes = *ret_bytes + 4096) {
+        range_cache_destroy(cache);
+        cache = new_cache(max_bytes);
+        for (int first = 0; first < DELETED_ROWS; first += PAGE_ROWS) {
+            put_rows(cache, "t", first, (uint64_t)first + 1);
+            put_rows(cache, "u", first, (uint64_t)first + 2);
+        }
+        *ret_bytes = stats_of(cache).bytes;
+    }
+    assert_int_equal(stats_of(cache).evicted, 0);
+    return cache;
+}
+
+/* Of the table one gone page, and the page that tells of the gap behind the last row. Of the other
+ * table everything. */
+static void assert_only_the_deleted_left(struct range_cache *cache, size_t bytes_before)
+{
+    char last[8];
+    struct range_cache_stats stats = stats_of(cache);
+    assert_int_equal(stats.evicted, 0);
+    size_t pages = DELETED_ROWS / PAGE_ROWS, page_bytes = bytes_before / (2 * pages);
+    assert_int_equal(stats.pages, pages + 2);
+    assert_in_range(stats.bytes, bytes_before / 2, (pages + 1) * page_bytes + 1024);
+    (void)number_at(last, DELETED_ROWS);
+    struct question question = {.table = "t", .range = {B("000000"), {last, 6}}};
+    assert_answer(cache, &question, "none @9"); /* as old as the first page, less 1 ms */
+    free_cache(cache);
+}
+
+static void many_deletes_leave_one_page(void **state)
+{
+    (void)state;
+    size_t bytes;
+    _Atomic uint64_t orders = 1000000;
+    struct range_cache *cache = new_full_cache(&bytes);
+    for (int first = 0; first < DELETED_ROWS; first += BATCH_ROWS)
+        delete_rows(cache, first, BATCH_ROWS, 1, &orders);
+    assert_only_the_deleted_left(cache, bytes);
+
+    cache = new_full_cache(&bytes);
+    for (int first = DELETED_ROWS; first > 0;)
+        delete_rows(cache, first -= BATCH_ROWS, BATCH_ROWS, 1, &orders);
+    assert_only_the_deleted_left(cache, bytes);
+}
+
+/* One by one, from the middle in both directions. */
+static void single_deletes_leave_one_page_too(void **state)
+{
+    (void)state;
+    size_t bytes;
+    _Atomic uint64_t orders = 1000000;
+    struct range_cache *cache = new_full_cache(&bytes);
+    for (int i = 0; i < DELETED_ROWS / 2; i++) {
+        delete_rows(cache, DELETED_ROWS / 2 + i, 1, 1, &orders);
+        delete_rows(cache, DELETED_ROWS / 2 - 1 - i, 1, 1, &orders);
+    }
+    assert_only_the_deleted_left(cache, bytes);
+}
+
+/* Every second row of a page, and then the others. */
+static void deletes_with_rows_between_join_when_those_go(void **state)
+{
+    (void)state;
+    _Atomic uint64_t orders = 1000000;
+    struct range_cache *cache = new_cache(LARGE);
+    put_rows(cache, "t", 0, 1);
+    for (int first = 0; first < PAGE_ROWS; first += 2 * BATCH_ROWS)
+        delete_rows(cache, first, BATCH_ROWS, 2, &orders);
+    assert_int_equal(stats_of(cache).pages, 1 + PAGE_ROWS / 2);
+    next(cache, "000000", "000003", "000001={\"A\":\"0123456789\"} @10");
+    for (int first = 1; first < PAGE_ROWS; first += 2 * BATCH_ROWS)
+        delete_rows(cache, first, BATCH_ROWS, 2, &orders);
+    assert_int_equal(stats_of(cache).pages, 2);
+    next(cache, "000000", "001000", "none @9");
+    free_cache(cache);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -274,6 +393,9 @@ int main(void)
         cmocka_unit_test(a_page_that_somebody_holds_stays),
         cmocka_unit_test(held_pages_may_be_more_than_the_budget),
         cmocka_unit_test(rows_hold_their_page),
+        cmocka_unit_test(many_deletes_leave_one_page),
+        cmocka_unit_test(single_deletes_leave_one_page_too),
+        cmocka_unit_test(deletes_with_rows_between_join_when_those_go),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,16 +13,19 @@
 #define STEPS     120
 #define TABLES    2
 #define WORLDS    2000 /* of each kind */
+#define MOST_GONE 4    /* rows that are deleted at once */
 
 struct model_page {
     struct stamp stamp;
     int begin, end; /* positions */
     bool has_row[POSITIONS];
-    bool is_keys_only, is_change;
+    bool is_change[POSITIONS]; /* is it a change of our own there? */
+    bool is_keys_only, is_gone;
+    int64_t answered_ms; /* of a gone page: what it tells of the deleted rows alone is so young */
 };
 
 struct model { /* of one table */
-    struct model_page pages[STEPS];
+    struct model_page pages[MOST_GONE * STEPS];
     int count;
     uint64_t dropped; /* order */
 };
@@ -118,13 +121,20 @@ static void make_answer(struct world *world, struct model_page *ret)
         ret->has_row[i] = i % 2 == 0 && density > 0 && chance(world, density) == 0;
 }
 
+/* The cache will take it: changes are put in the order of their stamps. */
+static struct stamp next_stamp(struct world *world)
+{
+    world->now_ms += chance(world, 3);
+    return stamp_from_now(&world->orders, world->now_ms);
+}
+
 static void make_change(struct world *world, struct model_page *ret)
 {
     ret->begin = 2 * chance(world, ROWS);
     ret->end = ret->begin + 1;
     ret->has_row[ret->begin] = chance(world, 2) == 0;
-    ret->is_change = true;
-    ret->stamp = chance(world, 4) == 0 ? late_stamp(world) : take_stamp(world);
+    ret->is_change[ret->begin] = true;
+    ret->stamp = next_stamp(world);
 }
 
 /* No row lacks its text. */
@@ -171,6 +181,66 @@ static const struct model_page *answer_at(const struct model *model, int positio
     const struct model_page *keys = youngest(model, position, false);
     return keys && stands(model, keys, position) && stamp_satisfies(keys->stamp, since) ? keys
                                                                                         : NULL;
+}
+
+/* The youngest page at the position that tells that no row is there; NULL: none. What was read
+ * counts as 1 ms older. */
+static const struct model_page *absent_at(const struct model *model, int position,
+                                          int64_t *asked_ms)
+{
+    const struct model_page *page = youngest(model, position, false);
+    if (!page || !stands(model, page, position))
+        page = youngest(model, position, true);
+    if (!page || page->has_row[position])
+        return NULL;
+    *asked_ms = MIN(*asked_ms, page->stamp.asked_ms - !page->is_gone);
+    return page;
+}
+
+static bool is_absent(const struct model *model, int begin, int end, int64_t *asked_ms)
+{
+    int64_t oldest_ms = *asked_ms;
+    for (int i = begin; i < end; i++)
+        if (!absent_at(model, i, &oldest_ms))
+            return false;
+    *asked_ms = oldest_ms;
+    return true;
+}
+
+/* From `end`, which is next to the run, in steps of 1 or -1: over absent rows to the next gone page
+ * and over that. Its last position, or the one before `end`. */
+static int join(const struct model *model, int end, int step, int64_t *asked_ms)
+{
+    int64_t oldest_ms = *asked_ms;
+    const struct model_page *page = NULL;
+    int i = end;
+    while (i >= 0 && i < POSITIONS && (page = absent_at(model, i, &oldest_ms)) && !page->is_gone)
+        i += step;
+    if (i < 0 || i >= POSITIONS || !page)
+        return end - step;
+    int64_t ignored = INT64_MAX;
+    while (i >= 0 && i < POSITIONS && absent_at(model, i, &ignored) == page)
+        i += step;
+    *asked_ms = oldest_ms;
+    return i - step;
+}
+
+/* The deletes of `count` rows, as the model has them: one page for each run. */
+static void add_gone(struct model *model, const int *rows, size_t count, struct stamp stamp)
+{
+    for (size_t taken; count > 0; rows += taken, count -= taken) {
+        struct model_page made = {.stamp = stamp, .is_gone = true, .answered_ms = stamp.asked_ms};
+        int64_t *asked_ms = &made.stamp.asked_ms;
+        made.is_change[rows[0]] = true;
+        for (taken = 1; taken < count; taken++) {
+            if (!is_absent(model, rows[taken - 1] + 1, rows[taken], asked_ms))
+                break;
+            made.is_change[rows[taken]] = true;
+        }
+        made.begin = join(model, rows[0] - 1, -1, asked_ms);
+        made.end = join(model, rows[taken - 1] + 1, 1, asked_ms) + 1;
+        model->pages[model->count++] = made;
+    }
 }
 
 struct asked { /* a question in numbers */
@@ -273,19 +343,46 @@ static void assert_same(const struct told *told, const struct told *expected)
     assert_memory_equal(told->rows, expected->rows, sizeof(told->rows));
 }
 
-/* Some page says whether a row is there (0: any page), asked since, and not before the youngest
- * change there. */
-static bool is_said(const struct model *model, const struct asked *asked, int position,
-                    bool has_row, uint64_t order)
+/* May an answer of this kind come from a gone page? That has the order of the deletes, but the time
+ * of the pages that it rests on, and a drop may have taken these meanwhile. */
+static bool may_rest_on_gone(const struct model *model, const struct asked *asked, bool has_row)
+{
+    for (const struct model_page *page = model->pages; page < model->pages + model->count; page++)
+        if (!has_row && page->is_gone && page->stamp.order > model->dropped &&
+            page->stamp.order >= asked->since.order)
+            return true;
+    return false;
+}
+
+/* The cache's gone page may be smaller than the model's, and rest on less. */
+static int64_t asked_ms_at(const struct model_page *page, int position)
+{
+    bool is_deleted = page->is_gone && page->is_change[position];
+    return is_deleted ? page->answered_ms : page->stamp.asked_ms;
+}
+
+static uint64_t youngest_change(const struct model *model, int position)
 {
     uint64_t change = 0;
     for (const struct model_page *page = model->pages; page < model->pages + model->count; page++)
-        if (page->is_change && has(model, page, position))
+        if (page->is_change[position] && has(model, page, position))
             change = MAX(change, page->stamp.order);
+    return change;
+}
+
+/* Some page says whether a row is there (order 0: any page), asked since, and not before the
+ * youngest change there. */
+static bool is_said(const struct model *model, const struct asked *asked, int position,
+                    bool has_row, uint64_t order)
+{
+    uint64_t change = youngest_change(model, position);
+    bool is_of_gone = may_rest_on_gone(model, asked, has_row);
     for (const struct model_page *page = model->pages; page < model->pages + model->count; page++)
-        if (has(model, page, position) && page->has_row[position] == has_row &&
+        if (page->begin <= position && position < page->end && page->has_row[position] == has_row &&
             (order == 0 || page->stamp.order == order) && page->stamp.order >= change &&
-            stamp_satisfies(page->stamp, asked->since))
+            asked_ms_at(page, position) >= asked->since.asked_ms &&
+            (is_of_gone ||
+             (page->stamp.order > model->dropped && page->stamp.order >= asked->since.order)))
             return true;
     return false;
 }
@@ -322,25 +419,61 @@ enum mode {
     FAILING, /* and memory is not always there */
 };
 
+static void begin_failures(struct world *world, enum mode mode)
+{
+    if (mode == FAILING && chance(world, 4) == 0) {
+        allocations_until_failure = 1 + chance(world, 5);
+        failures_in_a_row = chance(world, 4);
+    }
+}
+
+static void end_failures(int r, enum mode mode)
+{
+    assert_true(r == 0 || (r == -ENOMEM && mode == FAILING));
+    allocations_until_failure = failures_in_a_row = 0;
+}
+
 static void put_step(struct world *world, enum mode mode)
 {
     size_t table = (size_t)chance(world, TABLES);
     struct model *model = &world->models[table];
     struct model_page *made = &model->pages[model->count++];
-    if (chance(world, 3) == 0)
+    bool is_change = chance(world, 4) == 0;
+    if (is_change)
         make_change(world, made);
     else
         make_answer(world, made);
     _cleanup_(page_unrefp) struct page *page = make_page(world, made);
-    if (mode == FAILING && chance(world, 4) == 0) {
-        allocations_until_failure = 1 + chance(world, 5);
-        failures_in_a_row = chance(world, 4);
+    begin_failures(world, mode);
+    int r = is_change ? range_cache_put_change(world->cache, table_of(table), page, &world->orders,
+                                               made->stamp.asked_ms)
+                      : range_cache_put(world->cache, table_of(table), page, made->stamp);
+    end_failures(r, mode);
+    assert_true(!is_change || world->orders == made->stamp.order);
+}
+
+/* Rows are deleted, known or not. */
+static void gone_step(struct world *world, enum mode mode)
+{
+    size_t table = (size_t)chance(world, TABLES), count = 0;
+    struct stamp stamp = next_stamp(world);
+    struct buffer memory[MOST_GONE];
+    struct bytes positions[MOST_GONE];
+    int rows[MOST_GONE];
+    for (int row = chance(world, ROWS); row < ROWS && count < MOST_GONE;
+         row += 1 + chance(world, 3), count++) {
+        rows[count] = 2 * row;
+        buffer_init(&memory[count], 100);
+        positions[count] = position_of(2 * row, &memory[count]);
     }
-    int r = made->is_change
-                ? range_cache_put_change(world->cache, table_of(table), page, made->stamp)
-                : range_cache_put(world->cache, table_of(table), page, made->stamp);
-    assert_true(r == 0 || (r == -ENOMEM && mode == FAILING));
-    allocations_until_failure = failures_in_a_row = 0;
+    add_gone(&world->models[table], rows, count, stamp);
+    begin_failures(world, mode);
+    int r = range_cache_put_gone(world->cache, table_of(table), positions, count, &world->orders,
+                                 stamp.asked_ms);
+    end_failures(r, mode);
+    assert_int_equal(world->orders, stamp.order);
+    for (size_t i = 0; i < count; i++)
+        buffer_finish(&memory[i]);
 }
 
 static void drop_step(struct world *world)
@@ -367,8 +500,10 @@ static void let_go(struct world *world)
 static void step(struct world *world, enum mode mode)
 {
     int kind = chance(world, 100);
-    if (kind < 40)
+    if (kind < 34)
         put_step(world, mode);
+    else if (kind < 40)
+        gone_step(world, mode);
     else if (kind < 85)
         question_step(world, mode == EXACT);
     else if (kind < 97)
@@ -493,10 +628,9 @@ static void *write_and_ask(void *argument)
     struct shared *shared = writer->shared;
     for (int i = 1; i <= 3000; i++) {
         shared->stored[writer->row] = i;
-        struct stamp stamp = stamp_take(&shared->orders, i);
         _cleanup_(page_unrefp) struct page *page =
             page_of_stored(shared, writer->row, writer->row + 1, false);
-        assert_int_equal(range_cache_put_change(shared->cache, "t", page, stamp), 0);
+        assert_int_equal(range_cache_put_change(shared->cache, "t", page, &shared->orders, i), 0);
         for (int again = 0; again < 3; again++) {
             int text = known_text(shared, writer->row, again == 1);
             assert_true(text == -1 || text >= i);

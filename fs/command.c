@@ -153,7 +153,9 @@ static int create_file_system(struct mount_command *command)
     if (r == 0)
         r = inode_table_create(&root, &fs->inodes);
     if (r == 0)
-        r = recent_create(&fs->recent);
+        r = stale_opens_create(&fs->stale_opens);
+    if (r == 0)
+        r = failed_lookups_create(&fs->failed_lookups);
     if (r == 0)
         r = process_ids_create(fs->clock, &fs->processes);
     return r < 0 ? r : create_control(command);
@@ -165,7 +167,8 @@ static void destroy_all(struct mount_command *command)
     session_destroy(fs);
     control_dir_destroy(fs->control);
     process_ids_destroy(fs->processes);
-    recent_destroy(fs->recent);
+    failed_lookups_destroy(fs->failed_lookups);
+    stale_opens_destroy(fs->stale_opens);
     inode_table_destroy(fs->inodes);
     account_destroy(fs->account);
     mount_source_close(command->source);

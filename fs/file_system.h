@@ -7,15 +7,17 @@
 #include "fs/log.h"
 #include "fs/process_id.h"
 #include "fs/tree/attributes.h"
+#include "fs/tree/failed_lookups.h"
 #include "fs/tree/inode.h"
-#include "fs/tree/recent.h"
+#include "fs/tree/stale_opens.h"
 
 struct fuse_session;
 
 struct file_system {
     struct account *account;
     struct inode_table *inodes;
-    struct recent *recent;
+    struct stale_opens *stale_opens;
+    struct failed_lookups *failed_lookups;
     struct process_ids *processes;
     struct control_dir *control;
     struct attributes attributes;

@@ -3,12 +3,12 @@
 
 #include <fcntl.h>
 
-/* How an open gets its text. A node is one version. If the entity has another one by now, the open
- * is answered ESTALE: the kernel then looks the name up again by itself, which makes a new node,
- * and opens that. For the user nothing has happened, if the second open succeeds: so behind an
- * ESTALE the text that came with the LOOKUP serves whatever changed meanwhile (fs/tree/recent), and
- * a thread that comes back without a LOOKUP (an open of /proc/self/fd/N) gets the text that is open
- * there (fs/tree/inode). */
+/* How an open gets its text. A node is one version. If the entity has another version by now, the
+ * open is answered ESTALE. The kernel then looks the name up again by itself, which makes a new
+ * node, and opens that. The user sees no error if this second open succeeds. Therefore it gets the
+ * text that came with the LOOKUP, whatever has changed meanwhile (fs/tree/stale_opens). A thread
+ * that opens again without a LOOKUP (an open of /proc/self/fd/N) gets the text that is open there
+ * (fs/tree/inode). */
 
 #define GENERATED_MAX_BYTES ((size_t)4 << 20)
 
@@ -17,16 +17,23 @@ static struct open_file *handle_of(const struct fuse_file_info *info)
     return (struct open_file *)(uintptr_t)info->fh;
 }
 
-/* The entity has another version than the node. The first time the kernel is told to look again; a
- * thread that comes straight back without a lookup (an open of /proc/self/fd/N) gets the text that
- * is open there. */
+static struct opener opener_of(const struct request *request, const struct inode *inode)
+{
+    return (struct opener){request->context->pid, inode->parent, inode_name(inode)};
+}
+
+/* The entity has another version than the node. The first time the kernel is told to look again. A
+ * thread that opens the node again gets the text that is open there. */
 static int open_outdated(struct request *request, const struct inode *inode, struct entity *ret)
 {
     struct file_system *fs = request->fs;
-    pid_t thread = request->context->pid;
-    if (recent_was_stale(fs->recent, thread) && inode_table_open_text(fs->inodes, inode->id, ret))
+    struct opener opener = opener_of(request, inode);
+    int64_t now_ms = clock_now_ms(fs->clock);
+    if (stale_opens_has_begun(fs->stale_opens, &opener, now_ms) &&
+        inode_table_open_text(fs->inodes, inode->id, ret))
         return 0;
-    recent_answered_stale(fs->recent, thread);
+    if (stale_opens_begin(fs->stale_opens, &opener, now_ms) < 0)
+        return call_fail(&request->caller.call, -ENOMEM, "out of memory");
     return -ESTALE;
 }
 
@@ -34,7 +41,8 @@ static int open_outdated(struct request *request, const struct inode *inode, str
 static int find_text(struct request *request, const struct inode *inode, struct entity *ret)
 {
     struct file_system *fs = request->fs;
-    if (recent_take(fs->recent, request->context->pid, inode->id, ret))
+    struct opener opener = opener_of(request, inode);
+    if (stale_opens_take_text(fs->stale_opens, &opener, inode->id, clock_now_ms(fs->clock), ret))
         return 0;
     _cleanup_(entity_finish) struct entity stored = {0};
     int r = request_may_wait(request);
@@ -67,7 +75,8 @@ static int open_entity(struct request *request, const struct inode *inode, struc
         (void)call_fail(&request->caller.call, r, "out of memory");
         return r;
     }
-    recent_opened(fs->recent, request->context->pid);
+    struct opener opener = opener_of(request, inode);
+    stale_opens_end(fs->stale_opens, &opener);
     return 0;
 }
 

@@ -75,8 +75,10 @@ static int look_up(struct request *request, const struct inode *parent, struct b
                    request->caller.valid_ms, ret);
     if (r < 0)
         return call_fail(&request->caller.call, r, "out of memory");
+    struct opener opener = {request->context->pid, parent->id, name};
     if (entity.page)
-        r = recent_looked_up(request->fs->recent, request->context->pid, ret->ino, &entity);
+        r = stale_opens_looked_up(request->fs->stale_opens, &opener, ret->ino, &entity,
+                                  clock_now_ms(request->fs->clock));
     if (r == 0)
         return 0;
     inode_table_forget(request->fs->inodes, ret->ino, 1);
@@ -90,21 +92,21 @@ static void reply_absent(struct request *request)
     (void)fuse_reply_entry(request->req, &absent);
 }
 
-/* As look_up; what failed a moment ago, after all patience, is not waited for again. */
+/* As look_up. The kernel's repetition of a LOOKUP that failed after waiting does not wait again. */
 static int look_up_once(struct request *request, const struct inode *parent, struct bytes name,
                         struct place *place, struct fuse_entry_param *ret)
 {
-    struct recent *recent = request->fs->recent;
+    struct failed_lookups *failed = request->fs->failed_lookups;
     struct call *call = &request->caller.call;
     pid_t thread = request->context->pid;
-    if (recent_take_failure(recent, thread, parent->id, name, clock_now_ms(request->fs->clock),
+    if (failed_lookups_take(failed, thread, parent->id, name, clock_now_ms(request->fs->clock),
                             &call->failure))
         return call->failure.error;
     int r = look_up(request, parent, name, place, ret);
     bool is_over = call->failure.is_retryable || r == -ETIMEDOUT;
     if (r < 0 && call->failure.error == r && is_over)
-        recent_failed(recent, thread, parent->id, name, &call->failure,
-                      clock_now_ms(request->fs->clock));
+        failed_lookups_put(failed, thread, parent->id, name, &call->failure,
+                           clock_now_ms(request->fs->clock));
     return r;
 }
 

@@ -109,6 +109,11 @@ static void node_destroy(struct node *node)
     free(node);
 }
 
+struct bytes inode_name(const struct inode *inode)
+{
+    return name_of((const struct node *)inode);
+}
+
 bool inode_is_version(const struct inode *inode, const struct version *version)
 {
     const struct node *node = (const struct node *)inode;

@@ -30,6 +30,7 @@ struct inode {
     int64_t timestamp;
 };
 
+struct bytes inode_name(const struct inode *inode); /* in its parent; a view */
 bool inode_is_version(const struct inode *inode, const struct version *version);
 
 struct inode_table;

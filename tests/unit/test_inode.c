@@ -1,5 +1,4 @@
 #include "fs/tree/inode.h"
-#include "fs/tree/recent.h"
 #include "tests/unit/unit.h"
 
 #include <pthread.h>
@@ -31,6 +30,7 @@ static void a_node_is_one_version(void **state)
     const struct inode *first = enter(table, INODE_ROOT, "a", "v1", 100);
     assert_ptr_equal(enter(table, INODE_ROOT, "a", "v1", 200), first);
     assert_int_equal(first->number, 100);
+    assert_bytes(inode_name(first), B("a"));
     const struct inode *second = enter(table, INODE_ROOT, "a", "v2", 300);
     assert_true(second->id != first->id);
     assert_int_equal(second->number, 100); /* the same file to those who look at st_ino */
@@ -138,61 +138,6 @@ static void the_text_stays_while_it_is_open(void **state)
     inode_table_destroy(table);
 }
 
-static void what_a_thread_looked_up_behind_an_estale_it_may_open_once(void **state)
-{
-    (void)state;
-    struct recent *recent;
-    struct entity entity = {one_row("text"), 0}, found = {0};
-    assert_int_equal(recent_create(&recent), 0);
-    assert_int_equal(recent_looked_up(recent, 7, 42, &entity), 0);
-    assert_false(recent_take(recent, 7, 42, &found)); /* the account is asked */
-    assert_false(recent_was_stale(recent, 7));
-    recent_answered_stale(recent, 7);
-    assert_true(recent_was_stale(recent, 7));
-    assert_int_equal(recent_looked_up(recent, 7, 44, &entity), 0);
-    assert_false(recent_take(recent, 8, 44, &found));
-    assert_false(recent_take(recent, 7, 43, &found));
-    assert_true(recent_take(recent, 7, 44, &found));
-    assert_bytes(page_text(found.page, 0), B("text"));
-    entity_finish(&found);
-    assert_false(recent_take(recent, 7, 44, &found));
-    recent_opened(recent, 7);
-    assert_false(recent_was_stale(recent, 7));
-    for (pid_t thread = 100; thread < 100 + RECENT_SIZE; thread++) {
-        recent_answered_stale(recent, thread);
-        assert_int_equal(recent_looked_up(recent, thread, 1, &entity), 0);
-    }
-    for (pid_t thread = 101; thread < 100 + RECENT_SIZE; thread++) { /* as many as can wait */
-        assert_true(recent_take(recent, thread, 1, &found));
-        entity_finish(&found);
-    }
-    recent_answered_stale(recent, 100 + RECENT_SIZE);
-    assert_int_equal(recent_looked_up(recent, 100 + RECENT_SIZE, 1, &entity), 0);
-    assert_false(recent_take(recent, 100, 1, &found)); /* a collision: asked for again */
-    assert_true(recent_take(recent, 100 + RECENT_SIZE, 1, &found));
-    entity_finish(&found);
-    entity_finish(&entity);
-    recent_destroy(recent);
-}
-
-static void a_failed_lookup_is_answered_once_more(void **state)
-{
-    (void)state;
-    struct recent *recent;
-    struct failure failure = {.error = -EHOSTUNREACH, .message = "gone"}, found;
-    assert_int_equal(recent_create(&recent), 0);
-    recent_failed(recent, 7, 42, B("name"), &failure, 5000);
-    assert_false(recent_take_failure(recent, 8, 42, B("name"), 5001, &found));
-    assert_true(recent_take_failure(recent, 7, 42, B("name"), 5001, &found));
-    assert_string_equal(found.message, "gone");
-    assert_false(recent_take_failure(recent, 7, 42, B("name"), 5002, &found)); /* once */
-    recent_failed(recent, 7, 42, B("name"), &failure, 5000);
-    assert_false(recent_take_failure(recent, 7, 42, B("other"), 5001, &found));
-    recent_failed(recent, 7, 42, B("name"), &failure, 5000);
-    assert_false(recent_take_failure(recent, 7, 42, B("name"), 5000 + RECENT_FAILURE_MS, &found));
-    recent_destroy(recent);
-}
-
 static void *enter_and_forget(void *table)
 {
     for (int i = 0; i < 5000; i++) {
@@ -227,8 +172,6 @@ int main(void)
         cmocka_unit_test(forgetting_an_old_version_leaves_the_name_to_the_new),
         cmocka_unit_test(names_are_per_parent),
         cmocka_unit_test(the_text_stays_while_it_is_open),
-        cmocka_unit_test(what_a_thread_looked_up_behind_an_estale_it_may_open_once),
-        cmocka_unit_test(a_failed_lookup_is_answered_once_more),
         cmocka_unit_test(threads_share_the_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,60 @@
+#ifndef FS_TREE_STALE_OPENS_H
+#define FS_TREE_STALE_OPENS_H
+/* Opens that were answered ESTALE and are not yet repeated. It keeps a promise: a thread is
+ * answered ESTALE at most once in a row, so that no user sees the error.
+ *
+ * When OPEN is answered ESTALE, the kernel repeats it by itself: it sends LOOKUPs of the path, and
+ * then OPEN of the node that the last LOOKUP answered. That OPEN succeeds with the text that came
+ * with the LOOKUP, whatever has changed meanwhile.
+ *
+ * Example: thread 7 opens node 44, a version of f.json that the service no longer has. It is
+ * answered ESTALE, and an entry begins. Its LOOKUP of f.json answers node 45; the entry keeps the
+ * text of node 45. Its OPEN of node 45 takes that text, and the entry ends.
+ *
+ * There is one entry for each thread between its ESTALE and its OPEN. An entry that is not used
+ * ends after 30 s. At most 4,096 entries are kept: beyond that the oldest ends early, and its
+ * thread may see ESTALE.
+ *
+ * The kernel reports thread id 0 for a caller of another pid namespace. Such callers cannot be told
+ * apart, so their entry is keyed by the parent and the name. Two of them that open one name at the
+ * same moment share an entry, and each may find the text that the other's LOOKUP brought. So that
+ * no later caller gets an old text, the text of such an entry serves for 1 s only.
+ *
+ * Thread-safety: any thread; one leaf mutex. Time is an argument (monotonic). */
+#include "client/page.h"
+
+#include <sys/types.h>
+
+#define STALE_OPENS_MAX            4096
+#define STALE_OPENS_KEPT_MS        30000
+#define STALE_OPENS_SHARED_TEXT_MS 1000 /* of thread id 0 */
+
+struct opener {
+    pid_t thread;
+    uint64_t parent;   /* node id of the directory; used for thread id 0 alone, as the name */
+    struct bytes name; /* at most NAME_MAX of the kernel: 255 bytes */
+};
+
+struct stale_opens;
+int stale_opens_create(struct stale_opens **ret);
+void stale_opens_destroy(struct stale_opens *stale); /* takes NULL */
+
+/* The opener is to be answered ESTALE: its entry begins, or begins again. 0, or -ENOMEM: there is
+ * none, and ESTALE must not be answered. */
+int stale_opens_begin(struct stale_opens *stale, const struct opener *opener, int64_t now_ms);
+/* Does the thread have an entry? False for thread id 0: the entry may be another caller's. */
+bool stale_opens_has_begun(struct stale_opens *stale, const struct opener *opener, int64_t now_ms);
+/* A LOOKUP of the opener answered the node. Keeps a copy of its text if there is an entry.
+ * 0 or -ENOMEM. */
+int stale_opens_looked_up(struct stale_opens *stale, const struct opener *opener, uint64_t node,
+                           const struct entity *entity, int64_t now_ms);
+/* The text of the node, if a LOOKUP brought it; the entry has no text afterwards. The caller
+ * finishes ret. */
+bool stale_opens_take_text(struct stale_opens *stale, const struct opener *opener, uint64_t node,
+                           int64_t now_ms, struct entity *ret);
+/* An OPEN of the opener succeeded: its entry ends. */
+void stale_opens_end(struct stale_opens *stale, const struct opener *opener);
+
+DEFINE_CLEANUP(struct stale_opens *, stale_opens_destroy);
+
+#endif

@@ -10,15 +10,18 @@ struct open_text {
 };
 
 struct node {
-    struct inode inode; /* the face */
+    /* fixed once the node is in the table */
+    struct inode inode; /* first: what handlers see */
     uint16_t name_size, etag_size;
-    bool is_regular_etag; /* made of the Timestamp, and not kept */
+    bool is_regular_etag; /* it is made of the Timestamp, so it is not kept in `text` */
     /* guarded by the table's lock */
     uint64_t lookups;
-    struct open_text *open; /* NULL: it is not */
+    struct open_text *open; /* NULL: no handle is open */
     RB_ENTRY(node) by_id, by_name;
+    /* fixed */
     char text[]; /* name, ETag */
 };
+_Static_assert(sizeof(struct node) <= 160, "the kernel may keep millions of nodes");
 
 static struct bytes name_of(const struct node *node)
 {
@@ -42,7 +45,7 @@ static int compare_name(uint64_t parent, struct bytes name, const struct node *n
     return bytes_compare(name, name_of(node));
 }
 
-/* the versions of a name stand together, the youngest first */
+/* The nodes of a name stand together, the youngest first. */
 static int compare_names(const struct node *a, const struct node *b)
 {
     int order = compare_name(a->inode.parent, name_of(a), b);
@@ -128,7 +131,7 @@ static struct node *find_id_locked(struct inode_table *table, uint64_t id)
     return RB_FIND(id_tree, &table->ids, &probe);
 }
 
-/* The youngest version of the name that the kernel knows. */
+/* The youngest node of the name. */
 static struct node *find_name_locked(struct inode_table *table, uint64_t parent, struct bytes name)
 {
     struct node *found = NULL, *node = RB_ROOT(&table->names);
@@ -196,8 +199,7 @@ struct version version_of_entity(const struct entity *entity)
                             .timestamp = page_timestamp(entity->page, entity->row)};
 }
 
-/* Puts `made` in the place of the node that has its name, unless that one is of the same version:
- * then that one. */
+/* Adds `made`, unless the youngest node of its name is of the same version: then answers that. */
 static struct node *enter_locked(struct inode_table *table, struct bytes name,
                                  const struct version *version, struct node *made)
 {

@@ -3,10 +3,10 @@
 
 #include <pthread.h>
 
-#define IDLE_TABLES    64  /* without a page, kept for their floor */
-#define WALK_STEPS     256 /* pieces that a question looks at before it lets others in */
-#define EVICTION_LOOKS 64  /* pages that are looked at for memory before others are let in */
-#define PASSED_LOOKS   64  /* pieces that a reader's step looks at though it has not passed them */
+#define IDLE_TABLES    64  /* tables without a page that are kept for their floor */
+#define WALK_STEPS     256 /* pieces that a question looks at before it yields the lock */
+#define EVICTION_LOOKS 64  /* pages that eviction looks at before it yields the lock */
+#define PASSED_LOOKS   64  /* pieces that range_cache_passed looks at */
 
 struct table {
     struct range_map map; /* the first: a page's map is its table's */
@@ -35,7 +35,7 @@ struct range_cache {
     size_t idle_count;
     uint64_t floor; /* of the tables that are not here: nothing older is taken */
     struct range_holdings holdings;
-    struct page_queue passed, used; /* every page is in one, the first to go is the first */
+    struct page_queue passed, used; /* each page is in one; the first one is evicted first */
     uint64_t evicted;
 };
 
@@ -58,7 +58,7 @@ int range_cache_create(size_t max_bytes, struct range_cache **ret)
     return 0;
 }
 
-/* Pages that left are freed behind the lock: there may be many. */
+/* Pages that left are freed without the lock: there may be many. */
 static void unlock_and_free(struct range_cache *cache)
 {
     struct cached_page *next, *page = TAILQ_FIRST(&cache->holdings.gone);
@@ -132,8 +132,8 @@ static void use_locked(struct range_cache *cache, struct cached_page *page)
     cached_page_move(page, &cache->used, NULL);
 }
 
-/* The next page to go, unless somebody holds it: then it is in use, as the one is that is being
- * put. False: nothing left. */
+/* Evicts the next page, unless another holder references it: then it counts as used now. So does
+ * the page that is being put. False: nothing was evicted. */
 static bool evict_next_locked(struct range_cache *cache)
 {
     struct cached_page *page = TAILQ_FIRST(&cache->passed);
@@ -150,8 +150,7 @@ static bool evict_next_locked(struct range_cache *cache)
     return true;
 }
 
-/* Brings what is over the budget nearer to it, as far as others can wait; true when it is worth
- * going on. */
+/* Evicts a bounded number of pages if the cache is over its budget. True: call again. */
 static bool evict_some(struct range_cache *cache)
 {
     (void)pthread_mutex_lock(&cache->lock);

@@ -1,12 +1,15 @@
 #ifndef CACHE_READ_RANGE_CACHE_H
 #define CACHE_READ_RANGE_CACHE_H
-/* What was read. Per table two ordered maps of pages (with texts; keys only), clipped so that no
- * two pieces of a map overlap, so that each position has at most one answer of each kind. Bounded
- * in bytes over all tables. How fresh an answer must be is an argument of the question, not a
- * property of a page. Any thread, never blocks, no I/O; one leaf mutex. Rows handed out hold their
- * page.
+/* What was read from the service, and what we changed there. For each table it has two ordered maps
+ * of pages: pages with texts, and pages of keys alone. Pages are clipped, so that each position has
+ * at most one answer of each kind (range_map.h). How fresh an answer must be is an argument of the
+ * question, not a property of a page.
  *
- * table NULL is the account: its "rows" are the tables, their positions the tables' names. */
+ * The bytes over all tables are bounded. table NULL is the account: its rows are the tables, and
+ * their positions are the names of the tables.
+ *
+ * Thread-safety: any thread; one leaf mutex; no I/O, and nothing here waits. A row that is handed
+ * out holds its page. */
 #include "cache/read/stamp.h"
 #include "client/page.h"
 
@@ -46,27 +49,29 @@ int range_cache_put_change(struct range_cache *cache, const char *table, struct 
 int range_cache_put_gone(struct range_cache *cache, const char *table,
                          const struct bytes *positions, size_t count, _Atomic uint64_t *orders,
                          int64_t answered_ms);
-/* The table is gone: so are its pages but what is younger, and what was asked before `stamp` is not
- * taken any more. */
+/* The table did not exist at `stamp`: drops its pages that are not younger, and takes no page that
+ * was asked for before. */
 void range_cache_drop_table(struct range_cache *cache, const char *table, struct stamp stamp);
 
-struct question { /* what follows range.lo? */
+struct question { /* which rows follow range.lo? */
     const char *table;
     struct range range;
     struct stamp since;
-    bool keys_suffice; /* an answer without texts will do */
+    bool keys_suffice; /* an answer without texts is accepted */
 };
 
 enum known {
-    KNOWN_ROWS,  /* the next rows: all of *ret_run, in order, whatever lies between is absent */
-    KNOWN_EMPTY, /* surely none in the range */
-    KNOWN_NOT,   /* no row before ret_until, unknown from there on */
+    KNOWN_ROWS,  /* *ret_run has the next rows, in order; no other row is before or between them */
+    KNOWN_EMPTY, /* no row is in the range */
+    KNOWN_NOT,   /* no row is before *ret_until; from there on nothing is known */
 };
 
-/* ret_run is the caller's to finish. ret_asked_ms: when the oldest of what the answer rests on was
- * asked (unchanged where nothing was known). ret_until is no part of the question; it is cleared
- * first, and filled for KNOWN_NOT alone. A page of keys tells everybody which rows are not there;
- * that it has one is KNOWN_NOT, until there, for who wants texts. enum known, or -ENOMEM. */
+/* Answers enum known, or -ENOMEM. The caller finishes ret_run. ret_asked_ms: when the oldest of the
+ * pages that the answer rests on was asked for; unchanged if there is none. ret_until is cleared
+ * first, and filled for KNOWN_NOT alone; it must not be memory of the question.
+ *
+ * A page of keys answers for absent rows in any case. For a row that it has it answers only where
+ * keys_suffice; otherwise the answer is KNOWN_NOT, until that row. */
 int range_cache_next(struct range_cache *cache, const struct question *question,
                      struct run *ret_run, int64_t *ret_asked_ms, struct buffer *ret_until);
 
@@ -76,9 +81,9 @@ enum superseded { SUPERSEDED_NO, SUPERSEDED_YES, SUPERSEDED_UNKNOWN };
 enum superseded range_cache_superseded(struct range_cache *cache, const char *table,
                                        const struct page *page, size_t row);
 
-/* A reader went past everything in the range: pages that lie wholly in it are evicted first, unless
- * somebody asks for them again. Looks from the range's end back to the first that was passed
- * already, so that it can be told at each step. */
+/* A sequential reader has read everything in the range: pages that lie wholly in it are evicted
+ * before others, unless a question uses them again. The search goes from the end of the range back
+ * to the first page that was passed before. So it is cheap to call this after each step. */
 void range_cache_passed(struct range_cache *cache, const char *table, struct range range);
 
 struct range_cache_stats {
@@ -87,8 +92,8 @@ struct range_cache_stats {
 };
 void range_cache_stats(struct range_cache *cache, struct range_cache_stats *ret);
 
-/* Do the invariants hold? Walks everything, for tests. After each change that is made, asserts look
- * at what it touched. */
+/* Do the invariants hold? Looks at every page, for tests. Asserts check what each change touches.
+ */
 bool range_cache_is_consistent(struct range_cache *cache);
 
 DEFINE_CLEANUP(struct range_cache *, range_cache_destroy);

@@ -93,8 +93,8 @@ static bool fits_in(struct piece *piece)
            (!behind || bytes_compare(piece->range.hi, behind->range.lo) <= 0);
 }
 
-/* The page answers for the range, if there is any in it; before another piece of its, NULL: behind
- * all. */
+/* The page answers for the range, unless it is empty. The piece goes before another one of the
+ * page, or (NULL) behind all. */
 static int add_piece(struct cached_page *page, struct range range, struct piece *before)
 {
     if (range_is_empty(range))
@@ -118,8 +118,7 @@ static int add_piece(struct cached_page *page, struct range range, struct piece 
     return 0;
 }
 
-/* The piece's page does not answer for the range any more: up to two pieces remain of this one.
- * Without memory fewer than that do. */
+/* Takes the range out of the piece: up to two pieces remain of it, fewer without memory. */
 static int cut_piece(struct piece *piece, struct range range)
 {
     struct cached_page *page = piece->page;
@@ -197,7 +196,7 @@ static void inherit(struct cached_page *winner, const struct cached_page *loser)
     winner->newest_change = MAX(winner->newest_change, loser->newest_change);
 }
 
-/* Takes what is not younger than `winner` out of the range. */
+/* Removes from the range what is not younger than `winner`. */
 static int cut(struct piece_tree *tree, struct range range, struct cached_page *winner)
 {
     struct piece *next;
@@ -213,7 +212,7 @@ static int cut(struct piece_tree *tree, struct range range, struct cached_page *
     return 0;
 }
 
-/* Puts pieces of the page into the holes of the range; what is there is younger. */
+/* Puts pieces of the page into the holes of the range. The pieces that are there are younger. */
 static int fill(struct cached_page *page, struct range range)
 {
     struct bytes lo = range.lo;
@@ -227,7 +226,7 @@ static int fill(struct cached_page *page, struct range range)
     return r < 0 ? r : add_piece(page, (struct range){lo, range.hi}, NULL);
 }
 
-/* Where younger texts are, the keys that were put go again. */
+/* Removes the keys that were put where texts are younger. */
 static int yield_to_texts(struct cached_page *keys, struct range range)
 {
     int r = 0;
@@ -238,7 +237,7 @@ static int yield_to_texts(struct cached_page *keys, struct range range)
     return r;
 }
 
-/* What is older goes in any case: a change of our own may come late, too. */
+/* Older pieces go even where the page itself is not taken: they are known to be outdated. */
 static int put(struct cached_page *page)
 {
     struct range range = page_range(page->page);

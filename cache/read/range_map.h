@@ -37,7 +37,7 @@ enum range_kind {
 };
 
 struct piece {          /* its page answers for [lo, hi) */
-    struct range range; /* views into `ends`: no piece depends on another's page */
+    struct range range; /* views into `ends`, so it does not depend on any page */
     struct cached_page *page;
     RB_ENTRY(piece) in_tree;
     TAILQ_ENTRY(piece) in_page;
@@ -48,7 +48,7 @@ TAILQ_HEAD(piece_list, piece);
 RB_HEAD(piece_tree, piece);
 TAILQ_HEAD(page_queue, cached_page);
 
-struct cached_page { /* a page while it answers for something */
+struct cached_page { /* a page that answers for at least one piece */
     struct page *page;
     struct stamp stamp;
     enum page_origin origin;
@@ -61,7 +61,7 @@ struct cached_page { /* a page while it answers for something */
 
 struct range_holdings { /* of several maps together */
     size_t pages, bytes;
-    struct page_queue gone; /* what has no piece any more: not counted, the owner destroys it */
+    struct page_queue gone; /* pages without a piece: not counted; the owner destroys them */
 };
 
 struct range_map {
@@ -76,14 +76,15 @@ int cached_page_create(struct page *page, struct stamp stamp, enum page_origin o
 void cached_page_destroy(
     struct cached_page *page); /* takes NULL; it is in no queue, has no piece */
 size_t cached_page_bytes(const struct cached_page *page); /* without its pieces */
-/* Into the queue, out of the one where it was; before another that is there, NULL: as the last. */
+/* Moves the page into the queue: before a page that is in it, or (NULL) to the end. */
 void cached_page_move(struct cached_page *page, struct page_queue *queue,
                       struct cached_page *before);
 
 void range_holdings_init(struct range_holdings *holdings);
 void range_map_init(struct range_map *map, struct range_holdings *holdings, uint64_t floor);
-/* Puts the page in and makes it the last of `queue`; of holdings->gone when it answers for nothing.
- * 0, or -ENOMEM: then the map was dropped as of the page's stamp, the page with it. */
+/* Puts the page and makes it the last of `queue`. If it answers for nothing, it goes to
+ * holdings->gone. 0, or -ENOMEM: then the map was dropped as of the page's stamp, and the page is
+ * in holdings->gone. */
 int range_map_put(struct range_map *map, struct cached_page *page, struct page_queue *queue);
 /* Puts the deletes of `count` rows: positions in ascending order, each once. A page without a row
  * goes over each largest range that the map knows to be empty but for these rows. It reaches from
@@ -97,22 +98,24 @@ int range_map_put(struct range_map *map, struct cached_page *page, struct page_q
  * that it expires with that. 0, or -ENOMEM: then the map was dropped as of the stamp. */
 int range_map_put_gone(struct range_map *map, const struct bytes *positions, size_t count,
                        struct stamp stamp, struct page_queue *queue);
-/* Nothing stays but what is younger, and nothing older than the stamp is taken any more. */
+/* Drops everything that is not younger than the stamp, and takes nothing older from now on. */
 void range_map_drop(struct range_map *map, struct stamp stamp);
-/* The page leaves with all its pieces. */
+/* Removes the page with all its pieces. */
 void range_map_evict(struct cached_page *page);
 bool range_map_is_empty(const struct range_map *map);
 
-/* What answers for the position: texts, or else keys, asked `since`; NULL: nothing. */
+/* The piece that answers for the position and was asked `since`: of texts, or else of keys. NULL:
+ * none. */
 struct piece *range_map_find(struct range_map *map, struct bytes position, struct stamp since);
 /* The youngest piece at the position, of either kind; NULL: none. */
 struct piece *range_map_youngest(struct range_map *map, struct bytes position);
-/* The last piece of one kind that begins before `position`, and the one before a piece; or NULL. */
+/* The last piece of one kind that begins before the position; the piece before a piece. NULL: none.
+ */
 struct piece *range_map_before(struct range_map *map, enum range_kind kind, struct bytes position);
 struct piece *range_map_previous(struct piece *piece);
 
-/* Do the invariants hold? Walks everything, for tests; what a change touched is asserted at once.
- * The pieces' bytes are added to *bytes. */
+/* Do the invariants hold? Looks at every piece, for tests. Asserts check what each change touches.
+ * The bytes of the pieces are added to *bytes. */
 bool range_map_is_consistent(struct range_map *map, size_t *bytes);
 
 DEFINE_CLEANUP(struct cached_page *, cached_page_destroy);

@@ -1,38 +1,41 @@
 #ifndef CACHE_READ_REQUEST_WINDOW_H
 #define CACHE_READ_REQUEST_WINDOW_H
-/* How many requests of scans may be in flight at once, over all scans of the account: what the
- * service bears. Starts at 2, grows by one with each good page up to its maximum, and falls by
- * half, at most once a round trip, when the service throttles, or when pages take twice as long as
- * they used to. Any thread, never blocks; one leaf mutex. Time is an argument. */
+/* The congestion window of the account: how many requests all its scans together may have in
+ * flight. It starts at 2. Each good page adds one, up to the maximum. It is halved when the service
+ * throttles, or when pages take twice as long as before, but at most once in a round trip.
+ *
+ * Thread-safety: any thread; one leaf mutex; nothing here waits. Time is an argument (monotonic).
+ */
 #include "client/base.h"
 
 struct request_window;
 int request_window_create(int max, struct request_window **ret); /* -EINVAL: max < 1; -ENOMEM */
 void request_window_destroy(struct request_window *window);      /* takes NULL */
 
-/* How many more may be sent now; at least 0. While the window is smaller than it once was,
- * speculative ones are sent only as long as all in flight take no more than half of it: speculation
- * stops first. A window of one has no room for them. */
+/* How many more requests may be sent now; at least 0. Speculative requests give way first: while
+ * the window is smaller than it once was, they are allowed only as long as the requests in flight
+ * take no more than half of it. A window of one has no room for them. */
 int request_window_idle(struct request_window *window, bool is_speculative);
-/* A request is sent, of either kind: who speculates has asked before. false: there is no room. */
+/* Counts a request that is about to be sent, speculative or not (for a speculative one the caller
+ * has asked request_window_idle before). False: there is no room, and nothing is counted. */
 bool request_window_enter(struct request_window *window);
 
-/* One is sent that cannot wait for room. */
+/* Counts a request that cannot wait for room. */
 void request_window_enter_anyway(struct request_window *window);
 
 enum request_end {
-    REQUEST_GOOD,      /* a page that is worth its time: latency counts */
-    REQUEST_THROTTLED, /* the service said to slow down, or the request had to be repeated */
-    REQUEST_OTHER,     /* failed for another reason, was cancelled, or came back all but empty */
+    REQUEST_GOOD,      /* a page of normal size: its latency counts */
+    REQUEST_THROTTLED, /* the service asked to slow down, or the request had to be repeated */
+    REQUEST_OTHER, /* it failed for another reason, was cancelled, or its page is nearly empty */
 };
-/* One that entered has ended. sent_ms, ended_ms: monotonic. What was sent before the last fall
- * tells nothing of the window as it is now: it neither shrinks nor grows it. */
+/* A counted request has ended. A request that was sent before the window was halved last says
+ * nothing about the present window: it changes nothing. */
 void request_window_leave(struct request_window *window, enum request_end end, int64_t sent_ms,
                           int64_t ended_ms);
 
 struct request_window_stats {
-    int size, in_flight; /* more may be in flight than it has room for */
-    uint64_t shrunk;     /* falls; also those of a window of one, which stays */
+    int size, in_flight; /* in_flight may exceed size: request_window_enter_anyway */
+    uint64_t shrunk;     /* how often it was halved; a window of one counts, too, and stays */
 };
 void request_window_stats(struct request_window *window, struct request_window_stats *ret);
 

@@ -1,29 +1,29 @@
 #ifndef CACHE_READ_STAMP_H
 #define CACHE_READ_STAMP_H
-/* When something was asked of the service: in time, and in order with everything else that this
- * mount asked and changed. Values; any thread. A stamp is also what a question wants: an answer
- * that was asked `since`. */
+/* When a request was sent to the service: the time, and the order among all requests and changes of
+ * this mount. A question uses a stamp, too: it wants an answer that was asked for `since` then.
+ * Values; any thread. */
 #include "client/base.h"
 
 struct stamp {
     int64_t asked_ms; /* monotonic */
-    uint64_t order;   /* grows with each stamp taken: of two in one millisecond, which came first */
+    uint64_t order;   /* grows with each stamp: it orders two stamps of one millisecond */
 };
 
-/* Before a query is sent, or once a change of our own was acknowledged: it is younger than every
- * query that was sent before. */
+/* Taken before a query is sent, or after a change of our own was acknowledged. So a change is
+ * younger than every query that was sent before its acknowledgement. */
 static inline struct stamp stamp_take(_Atomic uint64_t *orders, int64_t now_ms)
 {
     return (struct stamp){now_ms, ++*orders};
 }
 
-/* Wants what is asked from now on. */
+/* For a question that accepts only answers that are asked for from now on. */
 static inline struct stamp stamp_from_now(_Atomic uint64_t *orders, int64_t now_ms)
 {
     return (struct stamp){now_ms, *orders + 1};
 }
 
-/* Wants what was asked at `not_before_ms` or later. */
+/* For a question that accepts answers that were asked for at not_before_ms or later. */
 static inline struct stamp stamp_since(int64_t not_before_ms)
 {
     return (struct stamp){not_before_ms, 0};

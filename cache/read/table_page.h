@@ -1,14 +1,14 @@
 #ifndef CACHE_READ_TABLE_PAGE_H
 #define CACHE_READ_TABLE_PAGE_H
-/* Pages whose rows are tables: what the range cache keeps of the account itself. A row's position
- * is the table's name, its text is empty, and yet the page has more than keys: there is no more to
- * know. Pure. */
+/* Pages whose rows are tables: what the range cache holds for the account itself (table NULL). The
+ * position of a row is the table's name. Its text is empty, but the page is no page of keys,
+ * because a table has no more to read. Pure. */
 #include "client/page.h"
 
-/* All tables: names with a NUL behind each, in any order (the service's is its own), also twice. 0,
- * -ENOMEM, -EFBIG: more than a page holds. */
+/* A page of all tables. names: each with a NUL behind it, in any order, because the service has an
+ * order of its own; a name may occur twice. 0, -ENOMEM, or -EFBIG: a page cannot hold them all. */
 int table_page_of_all(struct bytes names, struct page **ret);
-/* What there is by this name alone: the table, or nothing. 0, -ENOMEM. */
+/* A page over one name: with the table, or without a row. 0, -ENOMEM. */
 int table_page_of_one(const char *name, bool is_there, struct page **ret);
 
 #endif

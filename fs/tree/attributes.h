@@ -1,17 +1,18 @@
 #ifndef FS_TREE_ATTRIBUTES_H
 #define FS_TREE_ATTRIBUTES_H
-/* What stat answers: sizes and times from the entity, owner and mode from the mount. Pure. */
+/* What stat answers: size and times come from the entity, owner and mode from the mount. Pure. */
 #include "client/base.h"
 
 #include <sys/stat.h>
 
-#define ATTRIBUTES_VALID_SEC 86400.0 /* of what does not change */
+#define ATTRIBUTES_VALID_SEC 86400.0 /* how long the kernel may keep attributes that never change  \
+                                      */
 
-struct attributes { /* the mount's, for every node */
+struct attributes { /* of the mount, the same for every node */
     uid_t uid;
     gid_t gid;
     mode_t umask;
-    int64_t mounted_at_100ns; /* a directory's times */
+    int64_t mounted_at_100ns; /* the times of directories; 100 ns since 1970 */
 };
 
 void attributes_of_file(const struct attributes *attributes, uint64_t number, uint64_t size,

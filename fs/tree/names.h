@@ -1,13 +1,18 @@
 #ifndef FS_TREE_NAMES_H
 #define FS_TREE_NAMES_H
-/* Keys, pieces of keys, and file names. A name is the key in UTF-8 with `#XX` (hex of each byte,
- * CESU-8 for a lone surrogate) for: `/`, control characters, a leading `.`, `#`, lone surrogates,
- * and a trailing `+` of a PartitionKey or prefix. The empty key is `#00`. Row keys get `.json`
- * behind them, prefixes `+`. A key's name that would be longer than 255 bytes is cut to its longest
- * run of whole characters that leaves room for `#~` and 16 hex digits of the SHA-256 of the whole
- * key in CESU-8; a prefix's name is never cut: only those that prefix_is_showable have one. A
- * bijection on the names that it makes; every other name means nothing. Pure; keys and names are
- * hostile input. */
+/* Converts between keys or prefixes of keys and file names. Pure; keys and names are hostile input.
+ *
+ * A name is the key in UTF-8. These characters become `#XX` for each byte (in hex; CESU-8 for a
+ * lone surrogate): `/`, `#`, control characters, a leading `.`, lone surrogates, and a trailing `+`
+ * of a PartitionKey or prefix. The empty key is `#00`. `.json` is appended to a RowKey, `+` to a
+ * prefix. Example: RowKey `a/b` is `a#2Fb.json`.
+ *
+ * A key's name that would be longer than 255 bytes is cut: it is the longest beginning in whole
+ * characters that leaves room for `#~` and 16 hex digits of the SHA-256 of the whole key in CESU-8.
+ * A prefix's name is never cut: only prefixes for which prefix_is_showable is true have a name.
+ *
+ * Each key has one name, and no two keys share one. A name that is made from no key means nothing.
+ */
 #include "client/bytes.h"
 
 #define NAME_MAX_BYTES    255
@@ -15,17 +20,17 @@
 
 enum name_kind { NAME_PARTITION, NAME_ENTITY, NAME_PREFIX };
 
-/* Appends. -EILSEQ: no CESU-8, or a prefix that has no name. -EFBIG: the key is longer than any
- * service takes. -ENOMEM. */
+/* Appends the name. -EILSEQ: the key is not CESU-8, or the prefix has no name. -EFBIG: the key is
+ * longer than any service takes. -ENOMEM. */
 int names_encode(struct bytes key, enum name_kind kind, struct buffer *ret_name);
 
 enum name_meaning {
     NAME_MEANS_NOTHING,
-    NAME_MEANS_KEY, /* the key, or the prefix */
-    NAME_MEANS_CUT, /* what a long key starts with: of those keys, the one that names_is_of says */
+    NAME_MEANS_KEY, /* ret_key is the key or the prefix */
+    NAME_MEANS_CUT, /* ret_key is the beginning of a long key; names_is_of tells which one it is */
 };
 
-/* Puts the key, or what it starts with, into ret_key (cleared first). -errno: memory alone. */
+/* Puts the key or its beginning into ret_key, which is cleared first. 0 or -ENOMEM. */
 int names_decode(struct bytes name, enum name_kind kind, struct buffer *ret_key,
                  enum name_meaning *ret_meaning);
 /* 1: the key gets this name; 0: it gets another, or none; -ENOMEM: not known. */

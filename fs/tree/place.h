@@ -1,12 +1,16 @@
 #ifndef FS_TREE_PLACE_H
 #define FS_TREE_PLACE_H
-/* What a node stands for, made from names: the one place where a path becomes keys, and where a
- * leading dot is seen. Pure; a place owns its strings and does not change. */
+/* What a node stands for. Places are made from names: only here does a path become keys, and only
+ * here are names with a leading dot told apart. Pure. A place owns its strings and never changes.
+ *
+ * Example: in the root, `T` is the directory of table T. In it, `p` is the directory of partition p
+ * and `Ne+` the directory of the partitions that start with Ne. In `p`, `r.json` is the entity
+ * (p, r). */
 #include "cache/address.h"
 #include "fs/tree/names.h"
 
 enum place_kind {
-    PLACE_DIRECTORY,         /* of the account: place_directory */
+    PLACE_DIRECTORY,         /* of tables, partitions or entities: place_directory */
     PLACE_ENTITY,            /* place_address */
     PLACE_CONTROL_DIRECTORY, /* .tablefuse */
     PLACE_CONTROL_FILE,      /* place.control_file */
@@ -20,37 +24,40 @@ extern const char *const control_file_names[CONTROL_FILES];
 struct place {
     enum place_kind kind : 8;
     enum directory_kind directory_kind : 8;
-    enum directory_kind layout : 8; /* of the account: what its tables are */
+    enum directory_kind layout : 8; /* what the directories of tables are */
     enum control_file control_file : 8;
     bool is_root;
-    bool is_given; /* there wherever its parent is, so nobody is asked */
-    bool is_cut;   /* not settled: a long key that starts like this; place_of_key settles it */
-    char *text;    /* one block: table NUL lo hi; an entity's position is lo */
+    bool is_given; /* it exists wherever its parent does: no request is needed */
+    bool is_cut;   /* not settled: the place of some long key that starts so; see place_of_key */
+    char *text;    /* one block: table, NUL, lo, hi; an entity's position is lo */
     uint32_t table_size, lo_size, hi_size;
 };
 
-/* table NULL: the account; else that table's directory. layout: DIRECTORY_AUTO or DIRECTORY_FLAT,
- * for every table below. */
+/* The root of the mount. table NULL: the directory of all tables; else the directory of that table.
+ * layout: DIRECTORY_AUTO or DIRECTORY_FLAT, for every table below. 0 or -ENOMEM. */
 int place_root(const char *table, enum directory_kind layout, struct place *ret);
 void place_finish(struct place *place);
 
-/* What `name` is in the directory `parent`: 0, -ENOENT (such a name is never there), -ENAMETOOLONG,
- * -ENOTDIR, -ENOMEM. A child's range lies within the parent's. */
+/* What `name` stands for in the directory `parent`. It asks no service: the child may not exist.
+ * The child's range lies within the parent's. 0, -ENOENT (no child can have this name),
+ * -ENAMETOOLONG, -ENOTDIR, -ENOMEM. */
 int place_child(const struct place *parent, struct bytes name, struct place *ret);
-/* The child that a key of the parent's range makes: settles a cut place once its key is found. 0,
- * -ENOMEM, -EPROTO (no such key). */
+/* The child that stands for a key of the parent's range. A cut place is settled so, once its key
+ * was found. 0, -ENOMEM, -EPROTO (the bytes are no key). */
 int place_of_key(const struct place *parent, struct bytes key, struct place *ret);
-/* The directory of what starts with `prefix`, in a level or partition. 0, -ENOMEM, -ENOENT: the
- * parent has no prefixes in it, or none but those that are longer than its own and start so. */
+/* The directory of what starts with `prefix`, in a level or a partition. 0, -ENOMEM, or -ENOENT:
+ * the parent shows no prefixes, or the prefix is not longer than the parent's own or does not start
+ * with it. */
 int place_of_prefix(const struct place *parent, struct bytes prefix, struct place *ret);
 
-/* Views into the place. Of a cut place: the directory whose listing holds the key, if any does. */
+/* Views into the place. For a cut place the directory is the one whose listing would hold the key.
+ */
 struct directory place_directory(const struct place *place);
 struct address place_address(const struct place *place);
 
-/* st_ino of what is no entity: a hash of what the place shows, so the same for every spelling of a
- * path and in every mount. 62 bits, between PLACE_NUMBER_MIN and twice that: never the root's, nor
- * one of those that count up. */
+/* The st_ino of a place that is no entity: a hash of what the place stands for. So it is the same
+ * for every spelling of a path and in every mount. It lies between PLACE_NUMBER_MIN and twice that.
+ * The root's number and the numbers of entities, which are counted from 2, are below. */
 #define PLACE_NUMBER_MIN ((uint64_t)1 << 62)
 uint64_t place_number(const struct place *place);
 

@@ -85,8 +85,7 @@ static int continuation_follow(struct continuation *next, const struct continuat
 static int fail_to_follow(struct call *call, int r)
 {
     return call_fail(call, r, "%s",
-                     r == -EPROTO ? "the service's continuation tokens repeat"
-                                  : "out of memory");
+                     r == -EPROTO ? "the service's continuation tokens repeat" : "out of memory");
 }
 
 void answer_finish(struct answer *answer)

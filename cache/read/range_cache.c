@@ -61,8 +61,8 @@ int range_cache_create(size_t max_bytes, struct range_cache **ret)
 /* Pages that left are freed without the lock: there may be many. */
 static void unlock_and_free(struct range_cache *cache)
 {
-    struct cached_page *next, *page = TAILQ_FIRST(&cache->holdings.gone);
-    TAILQ_INIT(&cache->holdings.gone);
+    struct cached_page *next, *page = TAILQ_FIRST(&cache->holdings.removed);
+    TAILQ_INIT(&cache->holdings.removed);
     (void)pthread_mutex_unlock(&cache->lock);
     for (; page; page = next) {
         next = TAILQ_NEXT(page, in_queue);

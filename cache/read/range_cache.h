@@ -39,12 +39,15 @@ int range_cache_put(struct range_cache *cache, const char *table, struct page *p
 int range_cache_put_change(struct range_cache *cache, const char *table, struct page *page,
                            _Atomic uint64_t *orders, int64_t answered_ms);
 /* Puts the deletes of one batch of our own, as changes: `count` positions of rows, in ascending
- * order, each once. They become one page without a row over the range in which the cache knows no
- * other row, together with the gone range before and behind them; else several pages. So the
- * deletes of 170,000 listed rows leave one page.
+ * order, each once. Where the cache knows that no other row is between them, they become one page
+ * without a row, joined with the gone range before and the one behind. So the deletes of 170,000
+ * listed rows leave one page. Where a row is between them, or nothing is known, there are several.
  *
  * A gap between two deleted rows is only as young as the answer that it was known from. Therefore
- * the page expires with the oldest of these answers, which may be older than answered_ms.
+ * the page is as old as the oldest of these answers, which may be older than answered_ms. Its order
+ * is that of the deletes: a page that was asked for before the last of them is not taken there,
+ * even where it knows more of the gaps.
+ *
  * 0, or -ENOMEM: everything of the table was dropped. */
 int range_cache_put_gone(struct range_cache *cache, const char *table,
                          const struct bytes *positions, size_t count, _Atomic uint64_t *orders,
@@ -92,8 +95,7 @@ struct range_cache_stats {
 };
 void range_cache_stats(struct range_cache *cache, struct range_cache_stats *ret);
 
-/* Do the invariants hold? Looks at every page, for tests. Asserts check what each change touches.
- */
+/* Do the invariants hold? Looks at every page, for tests. Asserts check what a change touches. */
 bool range_cache_is_consistent(struct range_cache *cache);
 
 DEFINE_CLEANUP(struct range_cache *, range_cache_destroy);

@@ -72,9 +72,9 @@ static void enter(struct range_map *map, struct cached_page *page, struct page_q
 static void leave_if_without_piece(struct cached_page *page)
 {
     struct range_holdings *holdings = page->map->holdings;
-    if (!TAILQ_EMPTY(&page->pieces) || page->queue == &holdings->gone)
+    if (!TAILQ_EMPTY(&page->pieces) || page->queue == &holdings->removed)
         return;
-    cached_page_move(page, &holdings->gone, NULL);
+    cached_page_move(page, &holdings->removed, NULL);
     holdings->pages--;
     holdings->bytes -= cached_page_bytes(page);
 }
@@ -178,7 +178,7 @@ static struct piece *next_in(struct piece *piece, struct range range)
 void range_holdings_init(struct range_holdings *holdings)
 {
     *holdings = (struct range_holdings){0};
-    TAILQ_INIT(&holdings->gone);
+    TAILQ_INIT(&holdings->removed);
 }
 
 void range_map_init(struct range_map *map, struct range_holdings *holdings, uint64_t floor)
@@ -426,7 +426,7 @@ static int put_run(struct range_map *map, const struct gone_run *run, uint64_t o
     int r = page_create_empty((struct range){run->lo, run->hi}, &page);
     if (r == 0)
         r = cached_page_create(page, stamp, ORIGIN_GONE, &cached);
-    return r < 0 ? r : range_map_put(map, cached, queue);
+    return r == 0 ? range_map_put(map, cached, queue) : r;
 }
 
 /* A run from the first of the rows over as many as possible; ret_taken: of how many rows. `behind`
@@ -476,7 +476,7 @@ static bool is_piece_sound(struct piece *piece)
            (!next || bytes_compare(piece->range.hi, next->range.lo) <= 0) &&
            (piece->page->origin != ORIGIN_GONE || page_rows(piece->page->page) == 0) &&
            piece->page->newest_change <= piece->page->stamp.order &&
-           piece->page->queue != &piece->page->map->holdings->gone;
+           piece->page->queue != &piece->page->map->holdings->removed;
 }
 
 static bool is_over_older_texts(struct range_map *map, const struct piece *keys)

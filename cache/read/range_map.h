@@ -61,7 +61,7 @@ struct cached_page { /* a page that answers for at least one piece */
 
 struct range_holdings { /* of several maps together */
     size_t pages, bytes;
-    struct page_queue gone; /* pages without a piece: not counted; the owner destroys them */
+    struct page_queue removed; /* pages without a piece: not counted; the owner destroys them */
 };
 
 struct range_map {
@@ -83,8 +83,8 @@ void cached_page_move(struct cached_page *page, struct page_queue *queue,
 void range_holdings_init(struct range_holdings *holdings);
 void range_map_init(struct range_map *map, struct range_holdings *holdings, uint64_t floor);
 /* Puts the page and makes it the last of `queue`. If it answers for nothing, it goes to
- * holdings->gone. 0, or -ENOMEM: then the map was dropped as of the page's stamp, and the page is
- * in holdings->gone. */
+ * holdings->removed. 0, or -ENOMEM: then the map was dropped as of the page's stamp, and the page
+ * is in holdings->removed. */
 int range_map_put(struct range_map *map, struct cached_page *page, struct page_queue *queue);
 /* Puts the deletes of `count` rows: positions in ascending order, each once. A page without a row
  * goes over each largest range that the map knows to be empty but for these rows. It reaches from
@@ -109,7 +109,8 @@ bool range_map_is_empty(const struct range_map *map);
 struct piece *range_map_find(struct range_map *map, struct bytes position, struct stamp since);
 /* The youngest piece at the position, of either kind; NULL: none. */
 struct piece *range_map_youngest(struct range_map *map, struct bytes position);
-/* The last piece of one kind that begins before the position; the piece before a piece. NULL: none.
+/* The last piece of one kind that begins before the position, and the piece before a piece; or
+ * NULL.
  */
 struct piece *range_map_before(struct range_map *map, enum range_kind kind, struct bytes position);
 struct piece *range_map_previous(struct piece *piece);

@@ -4,8 +4,7 @@
  * flight. It starts at 2. Each good page adds one, up to the maximum. It is halved when the service
  * throttles, or when pages take twice as long as before, but at most once in a round trip.
  *
- * Thread-safety: any thread; one leaf mutex; nothing here waits. Time is an argument (monotonic).
- */
+ * Thread-safety: any thread; one leaf mutex; never waits. Time is an argument (monotonic). */
 #include "client/base.h"
 
 struct request_window;

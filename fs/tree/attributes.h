@@ -5,8 +5,9 @@
 
 #include <sys/stat.h>
 
-#define ATTRIBUTES_VALID_SEC 86400.0 /* how long the kernel may keep attributes that never change  \
-                                      */
+#define ATTRIBUTES_VALID_SEC                                                                       \
+    86400.0 /* how long the kernel may keep attributes that never change                           \
+             */
 
 struct attributes { /* of the mount, the same for every node */
     uid_t uid;

@@ -50,8 +50,7 @@ int place_of_key(const struct place *parent, struct bytes key, struct place *ret
  * with it. */
 int place_of_prefix(const struct place *parent, struct bytes prefix, struct place *ret);
 
-/* Views into the place. For a cut place the directory is the one whose listing would hold the key.
- */
+/* Views into the place. Of a cut place: the directory whose listing holds the key, if it exists. */
 struct directory place_directory(const struct place *place);
 struct address place_address(const struct place *place);
 

@@ -47,7 +47,7 @@ bool stale_opens_has_begun(struct stale_opens *stale, const struct opener *opene
 /* A LOOKUP of the opener answered the node. Keeps a copy of its text if there is an entry.
  * 0 or -ENOMEM. */
 int stale_opens_looked_up(struct stale_opens *stale, const struct opener *opener, uint64_t node,
-                           const struct entity *entity, int64_t now_ms);
+                          const struct entity *entity, int64_t now_ms);
 /* The text of the node, if a LOOKUP brought it; the entry has no text afterwards. The caller
  * finishes ret. */
 bool stale_opens_take_text(struct stale_opens *stale, const struct opener *opener, uint64_t node,

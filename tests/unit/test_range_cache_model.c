@@ -1,11 +1,9 @@
 /* The range cache against a model that knows nothing of pieces: each position by itself, and every
- * page that was ever put. And threads, which see what they wrote. */
+ * page that was ever put. */
 #include "cache/read/range_cache.h"
 #include "tests/unit/unit.h"
 
 #include "tests/unit/failing_memory.h"
-
-#include <pthread.h>
 
 #define LARGE     ((size_t)1 << 30)
 #define ROWS      12
@@ -567,129 +565,12 @@ static void without_memory_it_knows_less_and_nothing_else(void **state)
     run_worlds(FAILING);
 }
 
-#define SHARED_ROWS 8
-
-struct shared { /* a service of 8 rows, and a cache of it */
-    struct range_cache *cache;
-    _Atomic uint64_t orders;
-    _Atomic int stored[SHARED_ROWS];
-    _Atomic bool is_over;
-};
-
-struct writer {
-    struct shared *shared;
-    int row;
-    int seen; /* how often it saw its text */
-};
-
-/* The rows [begin, end) as they are stored now. */
-static struct page *page_of_stored(struct shared *shared, int begin, int end, bool keys_only)
-{
-    _cleanup_(page_builder_destroyp) struct page_builder *builder = NULL;
-    struct page *page = NULL;
-    char digits[] = "0123456789";
-    assert_int_equal(page_builder_create(1 << 20, &builder), 0);
-    for (int row = begin; row < end; row++) {
-        if (!keys_only)
-            (void)buffer_append_format(page_builder_text(builder), "%d", shared->stored[row]);
-        (void)page_builder_end_row(builder, (struct bytes){digits + row, 1}, B(""), 0);
-    }
-    struct range range = {{digits + begin, 1}, {digits + end, 1}};
-    assert_int_equal(page_builder_finish(builder, range, keys_only, &page), 0);
-    (void)sched_yield();
-    return page;
-}
-
-/* -1: not known */
-static int known_text(struct shared *shared, int row, bool keys_suffice)
-{
-    char lo = (char)('0' + row), hi = (char)('1' + row);
-    struct question question = {
-        .table = "t", .range = {{&lo, 1}, {&hi, 1}}, .keys_suffice = keys_suffice};
-    struct run run = {0};
-    int64_t asked_ms;
-    struct buffer until;
-    buffer_init(&until, 100);
-    int text = -1, known = range_cache_next(shared->cache, &question, &run, &asked_ms, &until);
-    assert_true(known != KNOWN_EMPTY);
-    uint64_t value = 0;
-    if (known == KNOWN_ROWS &&
-        bytes_parse_unsigned(page_text(run.page, run.begin), 1 << 30, &value))
-        text = (int)value;
-    run_finish(&run);
-    buffer_finish(&until);
-    return text;
-}
-
-/* What it wrote it sees, or nothing; never what was there before. */
-static void *write_and_ask(void *argument)
-{
-    struct writer *writer = argument;
-    struct shared *shared = writer->shared;
-    for (int i = 1; i <= 3000; i++) {
-        shared->stored[writer->row] = i;
-        _cleanup_(page_unrefp) struct page *page =
-            page_of_stored(shared, writer->row, writer->row + 1, false);
-        assert_int_equal(range_cache_put_change(shared->cache, "t", page, &shared->orders, i), 0);
-        for (int again = 0; again < 3; again++) {
-            int text = known_text(shared, writer->row, again == 1);
-            assert_true(text == -1 || text >= i);
-            writer->seen += text >= i;
-        }
-    }
-    return NULL;
-}
-
-static void *read_all(void *argument)
-{
-    struct shared *shared = argument;
-    for (int i = 0; !shared->is_over; i++) {
-        struct stamp stamp = stamp_take(&shared->orders, i);
-        (void)sched_yield();
-        _cleanup_(page_unrefp) struct page *page = page_of_stored(shared, 0, SHARED_ROWS, i % 2);
-        assert_int_equal(range_cache_put(shared->cache, "t", page, stamp), 0);
-        (void)known_text(shared, i % SHARED_ROWS, i % 3);
-        range_cache_passed(shared->cache, "t", (struct range){B("0"), B("9")});
-        if (i % 100 == 0)
-            range_cache_drop_table(shared->cache, "t", stamp);
-        assert_true(i % 50 != 0 || range_cache_is_consistent(shared->cache));
-    }
-    return NULL;
-}
-
-/* In a cache that holds all, and in one that holds next to nothing. */
-static void threads_see_what_they_wrote(void **state)
-{
-    (void)state;
-    for (int i = 0; i < 2; i++) {
-        struct shared shared = {0};
-        assert_int_equal(range_cache_create(i ? 1000 : LARGE, &shared.cache), 0);
-        struct writer writers[3] = {{&shared, 0, 0}, {&shared, 3, 0}, {&shared, 7, 0}};
-        pthread_t threads[5];
-        for (size_t j = 0; j < 3; j++)
-            assert_int_equal(pthread_create(&threads[j], NULL, write_and_ask, &writers[j]), 0);
-        for (size_t j = 3; j < 5; j++)
-            assert_int_equal(pthread_create(&threads[j], NULL, read_all, &shared), 0);
-        for (size_t j = 0; j < 5; j++) {
-            shared.is_over = j >= 3;
-            assert_int_equal(pthread_join(threads[j], NULL), 0);
-        }
-        struct range_cache_stats stats;
-        range_cache_stats(shared.cache, &stats);
-        assert_true(writers[0].seen > 0);
-        assert_true((stats.evicted > 0) == (i == 1));
-        assert_true(range_cache_is_consistent(shared.cache));
-        range_cache_destroy(shared.cache);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_large_cache_knows_what_the_model_knows),
         cmocka_unit_test(a_small_cache_knows_less_and_nothing_else),
         cmocka_unit_test(without_memory_it_knows_less_and_nothing_else),
-        cmocka_unit_test(threads_see_what_they_wrote),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -265,11 +265,11 @@ struct walk { /* a question on its way along the pieces */
     const struct question *question;
     struct bytes lo; /* no row before it */
     int64_t asked_ms;
-    enum known known;
+    enum knowledge known;
     struct run run;
 };
 
-static bool decide(struct walk *walk, enum known known)
+static bool decide(struct walk *walk, enum knowledge known)
 {
     walk->known = known;
     return true;

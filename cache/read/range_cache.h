@@ -63,15 +63,15 @@ struct question { /* which rows follow range.lo? */
     bool keys_suffice; /* an answer without texts is accepted */
 };
 
-enum known {
+enum knowledge {
     KNOWN_ROWS,  /* *ret_run has the next rows, in order; no other row is before or between them */
     KNOWN_EMPTY, /* no row is in the range */
     KNOWN_NOT,   /* no row is before *ret_until; from there on nothing is known */
 };
 
-/* Answers enum known, or -ENOMEM. The caller finishes ret_run. ret_asked_ms: when the oldest of the
- * pages that the answer rests on was asked for; unchanged if there is none. ret_until is cleared
- * first, and filled for KNOWN_NOT alone; it must not be memory of the question.
+/* Answers enum knowledge, or -ENOMEM. The caller finishes ret_run. ret_asked_ms: when the oldest of
+ * the pages that the answer rests on was asked for; unchanged if there is none. ret_until is
+ * cleared first, and filled for KNOWN_NOT alone; it must not be memory of the question.
  *
  * A page of keys answers for absent rows in any case. For a row that it has it answers only where
  * keys_suffice; otherwise the answer is KNOWN_NOT, until that row. */

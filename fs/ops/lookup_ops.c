@@ -3,7 +3,7 @@
 
 #define BLOCK_SIZE 4096
 #define TOTAL_BYTES                                                                                \
-    ((uint64_t)1 << 50) /* nobody knows; df and installers want some room to be free */
+    ((uint64_t)1 << 50) /* the service tells no size; df and installers want free room */
 #define TOTAL_FILES 1000000000
 
 /* Of the keys that start like a cut name, the one that it is the name of: its place, and its entity
@@ -141,7 +141,7 @@ void lookup_ops_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_da
     fuse_reply_none(req);
 }
 
-/* A node is one version: what it is does not change, so nobody is asked. */
+/* A node is one version: its attributes never change, so no request is needed. */
 void lookup_ops_getattr(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info)
 {
     (void)info;

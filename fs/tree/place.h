@@ -1,7 +1,7 @@
 #ifndef FS_TREE_PLACE_H
 #define FS_TREE_PLACE_H
 /* What a node stands for. Places are made from names: only here does a path become keys, and only
- * here are names with a leading dot told apart. Pure. A place owns its strings and never changes.
+ * here are names with a leading dot recognised. Pure. A place owns its strings and never changes.
  *
  * Example: in the root, `T` is the directory of table T. In it, `p` is the directory of partition p
  * and `Ne+` the directory of the partitions that start with Ne. In `p`, `r.json` is the entity

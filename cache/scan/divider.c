@@ -3,7 +3,6 @@
 #include <math.h>
 
 #define SAMPLES         32    /* rows of a page that are learned */
-#define LADDER_MIN      4     /* shared bytes that nobody expected */
 #define UNKNOWN_PAGES   4.0   /* left, where nothing tells how many */
 #define SIBLING_PAGES   5.5   /* and others may be behind: enough for two pieces and a guess */
 #define DENSER          4.0   /* times that the last page must be, to be believed alone */
@@ -12,7 +11,6 @@
 #define LEAST_WIDTH     1e-12 /* of what was seen: never 0 */
 #define SMALL_PARTITION 3.0   /* pages; at the end of a larger one a request more is little */
 #define SIBLING_MAX     8     /* guesses at other partitions at a time */
-#define KEY_MAX_BYTES   ((size_t)16 << 10)
 
 int divider_init(struct divider *divider, size_t page_rows)
 {
@@ -112,21 +110,6 @@ static void look_inside(const struct divider *divider, const struct chunk *chunk
     }
 }
 
-/* Bytes that every key from `lo` to before `hi` begins with. */
-static size_t common_size(struct bytes lo, struct bytes hi)
-{
-    size_t n = key_shared_size(lo, hi);
-    bool is_successor = hi.size == n + 1 && lo.size > n &&
-                        (unsigned char)hi.data[n] == (unsigned char)lo.data[n] + 1;
-    return is_successor ? n + 1 : n;
-}
-
-static bool needs_ladder(const struct division *division)
-{
-    return key_model_surprises(division->model, division->last, division->common,
-                               division->shared) > LADDER_MIN;
-}
-
 /* The place of the end among the keys that begin as all of them do. */
 static double place_end(const struct division *division, const struct axis *axis)
 {
@@ -178,8 +161,9 @@ static bool is_nearly_through(const struct divider *divider, const struct chunk 
     look_inside(divider, chunk, &axis);
     axis.end = position_row_key(buffer_bytes(&divider->greatest));
     axis.has_end = true;
-    struct division inside = {
-        .model = divider->row_keys, .last = axis.last, .common = common_size(axis.first, axis.end)};
+    struct division inside = {.model = divider->row_keys,
+                              .last = axis.last,
+                              .common = shared_in_range(axis.first, axis.end)};
     plan_evenly(divider, &axis, &inside);
     return inside.pages <= 1 && inside.end <= inside.page_width * SMALL_PARTITION;
 }
@@ -193,7 +177,8 @@ static void plan_partition(const struct divider *divider, const struct chunk *ch
     if (division->has_siblings)
         division->pages = MAX(division->pages, SIBLING_PAGES);
     division->is_nearly_through = is_nearly_through(divider, chunk);
-    division->is_ladder = needs_ladder(division);
+    division->is_ladder =
+        ladder_is_needed(division->model, division->last, division->common, division->shared);
     division->begin = key_model_place(division->model, axis->last, division->common);
     division->end = place_end(division, axis);
 }
@@ -213,8 +198,8 @@ static bool look(const struct divider *divider, const struct chunk *chunk, struc
         look_at_partitions(chunk, axis);
     ret->model = ret->is_inside ? divider->row_keys : divider->partition_keys;
     ret->last = axis->last;
-    ret->common = axis->has_end ? common_size(axis->first, axis->end) : 0;
-    ret->shared = axis->knows_page ? key_shared_size(axis->page_first, axis->last) : 0;
+    ret->common = axis->has_end ? shared_in_range(axis->first, axis->end) : 0;
+    ret->shared = axis->knows_page ? shared_characters(axis->page_first, axis->last) : 0;
     return true;
 }
 
@@ -237,7 +222,7 @@ void divider_plan(const struct divider *divider, const struct chunk *chunk, stru
     ret->pages = MAX(UNKNOWN_PAGES, axis.rows / (double)divider->page_rows);
     if (!ret->is_inside && is_dense(divider, chunk)) {
         plan_partition(divider, chunk, &axis, ret);
-    } else if (needs_ladder(ret)) {
+    } else if (ladder_is_needed(ret->model, ret->last, ret->common, ret->shared)) {
         ret->kind = DIVISION_LADDER;
     } else {
         plan_evenly(divider, &axis, ret);
@@ -245,13 +230,11 @@ void divider_plan(const struct divider *divider, const struct chunk *chunk, stru
     }
 }
 
-/* Behind all keys that begin as the last one does, up to a depth: from deep to flat. */
 static int append_rung(const struct division *division, int index, int pieces, struct buffer *ret)
 {
-    size_t depths = division->shared - division->common;
-    double from_deep = ((double)index - 0.5) * (double)depths / (pieces - 1);
-    size_t depth = division->shared - MIN((size_t)from_deep, depths - 1);
-    return prefix_append_successor(ret, bytes_first(division->last, depth), BYTES_LITERAL(""));
+    struct ladder ladder = ladder_of(bytes_first(division->last, division->shared),
+                                     division->common, LADDER_EVEN, (size_t)pieces - 1);
+    return (size_t)index <= ladder.rungs ? ladder_append_rung(&ladder, (size_t)index - 1, ret) : 0;
 }
 
 static int append_jump(const struct division *division, int index, int pieces, struct buffer *ret)
@@ -321,7 +304,7 @@ int divider_append_point(const struct division *division, const struct chunk *ch
         return position_append_behind(ret, division->last);
     }
     _cleanup_(buffer_finish) struct buffer key;
-    buffer_init(&key, KEY_MAX_BYTES);
+    buffer_init(&key, POSITION_MAX_BYTES);
     int r = append_key(division, index, pieces, reach, &key);
     if (r < 0 || key.size == 0)
         return r;

@@ -3,7 +3,7 @@
 /* Divider: judges from the pages seen how much of a chunk is left, and where to divide it. Pure;
  * one thread. */
 #include "cache/scan/chunk.h"
-#include "cache/scan/key_model.h"
+#include "cache/scan/ladder.h"
 
 struct divider { /* of one scan */
     size_t page_rows;

@@ -10,9 +10,6 @@
 #include "cache/scan/jumps.h"
 #include "client/text/unicode.h"
 
-#define KEY_MAX_BYTES ((size_t)16 << 10)
-#define LADDER_CUTS   8 /* questions that look for the common prefix at once */
-
 enum fate {
     FATE_UNKNOWN,
     FATE_PARTITIONS, /* all of them are names */
@@ -105,7 +102,7 @@ static int append_behind(struct buffer *ret, struct bytes prefix)
 static bool cut_from_gap(struct level_scan *self, struct known *gap, const struct known *shared)
 {
     _cleanup_(buffer_finish) struct buffer successor;
-    buffer_init(&successor, KEY_MAX_BYTES);
+    buffer_init(&successor, POSITION_MAX_BYTES);
     if (!shared || !shared->is_shared || append_behind(&successor, child(self, shared)) < 0)
         return false;
     struct range range = {child(self, shared), buffer_bytes(&successor)};
@@ -157,7 +154,7 @@ static int settle_common(struct level_scan *self)
     _cleanup_(buffer_finish) struct buffer behind;
     const struct partition_map *map = &self->jumps.map;
     struct bytes common = known_common(self);
-    buffer_init(&behind, KEY_MAX_BYTES);
+    buffer_init(&behind, POSITION_MAX_BYTES);
     int r = append_behind(&behind, common);
     if (r < 0)
         return r;
@@ -223,66 +220,66 @@ static void level_give_back(struct scan *scan, uint64_t id)
 
 /* The ladder looks for keys that do not share what all known ones share: `key`, and where it ends.
  */
-struct ladder {
+struct search {
     struct bytes key; /* a view of a known one */
     struct buffer behind;
     bool has_outside;               /* there are gaps where no key shares it all */
     struct known *outside, *across; /* the first open gaps: of these, and that reach there */
 };
 
-static struct bytes ladder_key(const struct level_scan *self)
+static struct bytes search_key(const struct level_scan *self)
 {
     struct bytes key = known_common(self);
     if (self->jumps.map.partitions > 1)
         return key;
-    return bytes_first(key, MAX(self->prefix.size, ladder_of_lone(key).size));
+    return bytes_first(key, MAX(self->prefix.size, ladder_key_of_lone(key).size));
 }
 
-static void ladder_see(struct ladder *ladder, struct known *item)
+static void search_see(struct search *search, struct known *item)
 {
     struct range gap = gap_range(item->gap);
-    struct bytes behind = buffer_bytes(&ladder->behind);
+    struct bytes behind = buffer_bytes(&search->behind);
     bool is_open = item->gap->id == 0;
-    if (bytes_compare(gap.lo, behind) >= 0 || bytes_compare(gap.hi, ladder->key) <= 0) {
-        ladder->has_outside = true;
-        if (is_open && !ladder->outside)
-            ladder->outside = item;
-    } else if (is_open && !ladder->across &&
-               (bytes_compare(gap.hi, behind) > 0 || bytes_compare(gap.lo, ladder->key) < 0)) {
-        ladder->across = item;
+    if (bytes_compare(gap.lo, behind) >= 0 || bytes_compare(gap.hi, search->key) <= 0) {
+        search->has_outside = true;
+        if (is_open && !search->outside)
+            search->outside = item;
+    } else if (is_open && !search->across &&
+               (bytes_compare(gap.hi, behind) > 0 || bytes_compare(gap.lo, search->key) < 0)) {
+        search->across = item;
     }
 }
 
 /* Out of memory: it is asked in one piece. */
-static void ladder_cut(struct level_scan *self, struct ladder *ladder, size_t idle)
+static void search_cut(struct level_scan *self, struct search *search, size_t idle)
 {
     struct partition_map *map = &self->jumps.map;
-    struct range gap = gap_range(ladder->across->gap);
+    struct range gap = gap_range(search->across->gap);
     size_t common = MAX(shared_in_range(border_key(gap.lo), gap.hi), self->prefix.size);
-    size_t cuts = splitter_credit(&self->jumps.splitter, map, MIN(idle, LADDER_CUTS));
+    size_t cuts = splitter_credit(&self->jumps.splitter, map, idle);
     size_t open = map->open;
-    if (ladder->across->gap->after || common >= ladder->key.size)
+    if (search->across->gap->after || common >= search->key.size)
         return;
-    (void)splitter_cut_as_ladder(map, ladder->across, ladder->key, common, MAX(cuts, 1));
+    (void)splitter_cut_as_ladder(map, search->across, search->key, common, MAX(cuts, 1));
     if (map->open > open)
-        ladder->outside = partition_map_next_open(ladder->across);
+        search->outside = partition_map_next_open(search->across);
 }
 
 /* The gap to ask while the common prefix is sought; what lies inside is left for later. */
 static struct known *find_on_ladder(struct level_scan *self, size_t idle)
 {
     struct partition_map *map = &self->jumps.map;
-    struct ladder ladder = {.key = ladder_key(self)};
-    buffer_init(&ladder.behind, KEY_MAX_BYTES);
-    if (append_behind(&ladder.behind, ladder.key) == 0) {
+    struct search search = {.key = search_key(self)};
+    buffer_init(&search.behind, POSITION_MAX_BYTES);
+    if (append_behind(&search.behind, search.key) == 0) {
         for (struct known *gap = TAILQ_FIRST(&map->gaps); gap; gap = TAILQ_NEXT(gap, gap_link))
-            ladder_see(&ladder, gap);
-        if (!ladder.has_outside && ladder.across)
-            ladder_cut(self, &ladder, idle);
+            search_see(&search, gap);
+        if (!search.has_outside && search.across)
+            search_cut(self, &search, idle);
     }
-    buffer_finish(&ladder.behind);
-    if (ladder.outside)
-        return ladder.outside;
+    buffer_finish(&search.behind);
+    if (search.outside)
+        return search.outside;
     bool is_waiting = map->asked > 0 && map->partitions > 1;
     return is_waiting ? NULL : partition_map_first_open(map);
 }
@@ -370,7 +367,7 @@ static const struct scan_ops level_ops = {.ask = level_ask,
 int scan_level_create(struct bytes prefix, const struct scan_limits *limits, struct scan **ret)
 {
     _cleanup_(buffer_finish) struct buffer behind;
-    buffer_init(&behind, KEY_MAX_BYTES);
+    buffer_init(&behind, POSITION_MAX_BYTES);
     struct level_scan *self = calloc(1, sizeof(*self));
     if (!self)
         return -ENOMEM;
@@ -378,8 +375,8 @@ int scan_level_create(struct bytes prefix, const struct scan_limits *limits, str
     self->scan.ops = &level_ops;
     self->fanout = (size_t)limits->fanout;
     self->fate = prefix_has_children(prefix) ? FATE_UNKNOWN : FATE_PARTITIONS;
-    buffer_init(&self->prefix, KEY_MAX_BYTES);
-    buffer_init(&self->common, KEY_MAX_BYTES);
+    buffer_init(&self->prefix, POSITION_MAX_BYTES);
+    buffer_init(&self->common, POSITION_MAX_BYTES);
     int r = buffer_append(&self->prefix, prefix);
     if (r == 0)
         r = append_behind(&behind, prefix);

@@ -1,13 +1,10 @@
 #include "cache/scan/splitter.h"
 #include "client/text/unicode.h"
 
-#define KEY_MAX_BYTES ((size_t)16 << 10)
 #define SAMPLES       24   /* keys of a page that are learned */
 #define PAGES_UNKNOWN 32.0 /* taken to be left where nothing tells */
 #define PAGES_MAX     2000.0
 #define PAGES_MIN     2.0 /* a piece that is likely to be smaller is not worth a question */
-#define SURPRISES     4   /* characters that all keys of a page share: so many may be chance */
-#define NEAR_STEPS    4   /* of a ladder */
 
 int splitter_init(struct splitter *splitter)
 {
@@ -18,34 +15,6 @@ int splitter_init(struct splitter *splitter)
 void splitter_finish(struct splitter *splitter)
 {
     key_model_destroy(splitter->model);
-}
-
-size_t shared_characters(struct bytes a, struct bytes b)
-{
-    size_t shared = 0;
-    for (;;) {
-        uint32_t character, other;
-        size_t n = cesu8_next(bytes_skip(a, shared), &character);
-        if (n == 0 || cesu8_next(bytes_skip(b, shared), &other) != n || character != other)
-            return shared;
-        shared += n;
-    }
-}
-
-/* What all keys in [lo, hi) share. */
-size_t shared_in_range(struct bytes lo, struct bytes hi)
-{
-    size_t shared = shared_characters(lo, hi);
-    uint32_t character;
-    size_t n = cesu8_next(bytes_skip(lo, shared), &character);
-    _cleanup_(buffer_finish) struct buffer successor;
-    buffer_init(&successor, KEY_MAX_BYTES);
-    if (n > 0 &&
-        prefix_append_successor(&successor, bytes_first(lo, shared + n),
-                                BYTES_LITERAL(POSITION_END)) == 0 &&
-        bytes_equal(buffer_bytes(&successor), hi))
-        shared += n;
-    return shared;
 }
 
 static struct bytes key_before(const struct known *item)
@@ -167,8 +136,8 @@ static int cut_evenly(struct splitter *splitter, struct partition_map *map, stru
 {
     _cleanup_(buffer_finish) struct buffer at, common;
     struct bytes lo = border_key(buffer_bytes(&item->gap->lo));
-    buffer_init(&at, KEY_MAX_BYTES);
-    buffer_init(&common, KEY_MAX_BYTES);
+    buffer_init(&at, POSITION_MAX_BYTES);
+    buffer_init(&common, POSITION_MAX_BYTES);
     size_t shared = shared_in_range(lo, buffer_bytes(&item->gap->hi));
     int r = buffer_append(&common, bytes_first(lo, shared));
     struct line line = draw_line(splitter, item->gap, buffer_bytes(&common), cuts + 1);
@@ -221,7 +190,7 @@ static int cut_children(struct splitter *splitter, struct partition_map *map, st
     const char *end = end_of_alphabet(first);
     struct known *behind = item;
     int r = 0;
-    buffer_init(&at, KEY_MAX_BYTES);
+    buffer_init(&at, POSITION_MAX_BYTES);
     if (end && !end[0])
         return 0; /* what is behind an alphabet, one answer tells */
     if (end && cuts > 1) {
@@ -239,63 +208,20 @@ static int cut_children(struct splitter *splitter, struct partition_map *map, st
     return r;
 }
 
-/* The deepest are cut one after the other, since keys part late more often than early, the others
- * evenly and sparsely: most of what lies there is empty. */
-static size_t ladder_cuts(size_t most, size_t depths)
-{
-    size_t near = MIN(NEAR_STEPS, depths);
-    return MIN(most, near + (depths - near + NEAR_STEPS - 1) / NEAR_STEPS);
-}
-
-static size_t ladder_step(size_t i, size_t cuts, size_t depths)
-{
-    size_t near = MIN(cuts, NEAR_STEPS);
-    if (depths <= cuts || i < near)
-        return i;
-    return near + ((2 * (i - near) + 1) * (depths - near)) / (2 * (cuts - near));
-}
-
-/* The first `count` characters behind the first `common` bytes; *ret_count: how many there are. */
-static struct bytes first_characters(struct bytes key, size_t common, size_t count,
-                                     size_t *ret_count)
-{
-    uint32_t character;
-    size_t size = common, n, i = 0;
-    while (i < count && (n = cesu8_next(bytes_skip(key, size), &character)) > 0) {
-        size += n;
-        i++;
-    }
-    *ret_count = i;
-    return bytes_first(key, size);
-}
-
 int splitter_cut_as_ladder(struct partition_map *map, struct known *item, struct bytes key,
                            size_t common, size_t cuts)
 {
     _cleanup_(buffer_finish) struct buffer at;
-    size_t depths, depth;
-    buffer_init(&at, KEY_MAX_BYTES);
-    (void)first_characters(key, common, SIZE_MAX, &depths);
+    struct ladder ladder = ladder_of(key, common, LADDER_DEEP, cuts);
     int r = 0;
-    cuts = ladder_cuts(cuts, depths);
-    for (size_t i = 0; i < cuts && r == 0; i++) {
-        size_t count = depths - ladder_step(i, cuts, depths);
-        struct bytes prefix = first_characters(key, common, count, &depth);
+    buffer_init(&at, POSITION_MAX_BYTES);
+    for (size_t i = 0; i < ladder.rungs && r == 0; i++) {
         buffer_clear(&at);
-        r = prefix_append_successor(&at, prefix, BYTES_LITERAL(POSITION_END));
+        r = ladder_append_rung(&ladder, i, &at);
         if (r == 0)
             r = cut(map, &item, buffer_bytes(&at));
     }
     return r;
-}
-
-/* Characters that all keys of the last page share, though not all keys of the gap need to. */
-static size_t surprises(const struct splitter *splitter, const struct gap *gap, size_t *ret_common)
-{
-    struct bytes begin = buffer_bytes(&gap->begin);
-    size_t shared = shared_characters(begin, buffer_bytes(&gap->end));
-    *ret_common = shared_in_range(border_key(buffer_bytes(&gap->lo)), buffer_bytes(&gap->hi));
-    return key_model_surprises(splitter->model, begin, *ret_common, shared);
 }
 
 /* Are the keys before it all of their child? Then the next may be, too. */
@@ -307,13 +233,6 @@ static bool is_whole_child(const struct known *item, struct bytes common)
            cesu8_next(bytes_skip(key, common.size), &character) == key.size - common.size;
 }
 
-struct bytes ladder_of_lone(struct bytes key)
-{
-    size_t count;
-    (void)first_characters(key, 0, SIZE_MAX, &count);
-    return first_characters(key, 0, MAX(count, 1) - 1, &count);
-}
-
 static int cut_gap(struct splitter *splitter, struct partition_map *map, struct known *item,
                    const struct bytes *children, size_t cuts)
 {
@@ -322,14 +241,14 @@ static int cut_gap(struct splitter *splitter, struct partition_map *map, struct 
     _cleanup_(buffer_finish) struct buffer key;
     struct gap *gap = item->gap;
     struct bytes end = buffer_bytes(&gap->end);
-    size_t common;
-    buffer_init(&key, KEY_MAX_BYTES);
-    if (surprises(splitter, gap, &common) <= SURPRISES)
-        return cut_evenly(splitter, map, item, cuts);
+    size_t common = shared_in_range(border_key(buffer_bytes(&gap->lo)), buffer_bytes(&gap->hi));
     size_t shared = shared_characters(buffer_bytes(&gap->begin), end);
-    int r =
-        buffer_append(&key, shared == end.size ? ladder_of_lone(end) : bytes_first(end, shared));
-    return r < 0 ? r : splitter_cut_as_ladder(map, item, buffer_bytes(&key), common, MIN(cuts, 8));
+    if (!ladder_is_needed(splitter->model, end, common, shared))
+        return cut_evenly(splitter, map, item, cuts);
+    buffer_init(&key, POSITION_MAX_BYTES);
+    int r = buffer_append(&key,
+                          shared == end.size ? ladder_key_of_lone(end) : bytes_first(end, shared));
+    return r < 0 ? r : splitter_cut_as_ladder(map, item, buffer_bytes(&key), common, cuts);
 }
 
 /* The page did not get behind its first child: each of the others is worth a question. */

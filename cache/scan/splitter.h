@@ -4,7 +4,7 @@
  * likely to be, never finer than the pages that are likely to be there, and the less the more of
  * what was guessed before turned out to be empty. Pure, one thread. */
 #include "cache/scan/guesses.h"
-#include "cache/scan/key_model.h"
+#include "cache/scan/ladder.h"
 #include "cache/scan/partition_map.h"
 
 struct splitter {
@@ -31,13 +31,5 @@ size_t splitter_credit(const struct splitter *splitter, const struct partition_m
  */
 int splitter_cut_as_ladder(struct partition_map *map, struct known *item, struct bytes key,
                            size_t common, size_t cuts);
-
-/* What a ladder for a lone key ends with: of that the last character is left out, as the next key
- * tells what it tells. */
-struct bytes ladder_of_lone(struct bytes key);
-
-/* Whole characters, in bytes: */
-size_t shared_characters(struct bytes a, struct bytes b);
-size_t shared_in_range(struct bytes lo, struct bytes hi); /* what all keys in [lo, hi) share */
 
 #endif

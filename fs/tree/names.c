@@ -10,9 +10,6 @@
 
 #define ESCAPED_MAX_BYTES ((size_t)9) /* of one character: a lone surrogate */
 
-#define KEY_MAX_BYTES                                                                              \
-    ((size_t)64 << 10) /* of a key that is made of a name, and of a name before it is cut */
-
 static struct bytes suffix_of(enum name_kind kind)
 {
     switch (kind) {
@@ -89,7 +86,7 @@ int names_encode(struct bytes key, enum name_kind kind, struct buffer *ret_name)
     struct bytes suffix = suffix_of(kind);
     size_t fit = 0;
     _cleanup_(buffer_finish) struct buffer name;
-    buffer_init(&name, KEY_MAX_BYTES);
+    buffer_init(&name, POSITION_MAX_BYTES);
 
     if (kind == NAME_PREFIX && !prefix_is_showable(key))
         return -EILSEQ;

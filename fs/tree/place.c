@@ -1,7 +1,6 @@
 #include "fs/tree/place.h"
 #include "client/text/table_name.h"
 
-#define KEY_MAX_BYTES   ((size_t)64 << 10)
 #define PLACE_MAX_BYTES ((size_t)256 << 10)
 
 #define FLAT_NAME BYTES_LITERAL(".flat") /* all partitions, whatever the layout */
@@ -197,7 +196,7 @@ static enum name_kind kind_of_name(const struct place *parent, struct bytes name
 static int child_keyed(const struct place *parent, struct bytes name, struct place *ret)
 {
     _cleanup_(buffer_finish) struct buffer key;
-    buffer_init(&key, KEY_MAX_BYTES);
+    buffer_init(&key, POSITION_MAX_BYTES);
     enum name_kind kind = kind_of_name(parent, name);
     enum name_meaning meaning;
     int r = names_decode(name, kind, &key, &meaning);

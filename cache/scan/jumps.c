@@ -1,19 +1,16 @@
 #include "cache/scan/jumps.h"
 
-#define TOP_MIN       16 /* enough where partitions are huge: of each page one key is used */
-#define HUGE_IN_A_ROW 2  /* pages of one partition, until the next are asked to be small */
-
 int jumps_init(struct jumps *jumps, struct range range, const struct scan_limits *limits)
 {
     *jumps = (struct jumps){.page_rows = limits->page_rows, .window_bytes = limits->window_bytes};
     int r = partition_map_init(&jumps->map, range);
-    return r < 0 ? r : splitter_init(&jumps->splitter);
+    return r < 0 ? r : key_splitter_init(&jumps->splitter);
 }
 
 void jumps_finish(struct jumps *jumps)
 {
     partition_map_finish(&jumps->map);
-    splitter_finish(&jumps->splitter);
+    key_splitter_finish(&jumps->splitter);
 }
 
 bool jumps_has_room(const struct jumps *jumps)
@@ -27,7 +24,7 @@ void jumps_ask(struct jumps *jumps, struct known *item, struct scan_request *ret
 {
     bool is_first = TAILQ_FIRST(&jumps->map.gaps) == item;
     partition_map_ask(&jumps->map, item, ret);
-    ret->top = jumps->huge < HUGE_IN_A_ROW ? jumps->page_rows : MIN(TOP_MIN, jumps->page_rows);
+    ret->top = jumps->is_huge ? MIN(JUMP_TOP_MIN, jumps->page_rows) : jumps->page_rows;
     ret->is_head = is_first;
     ret->is_speculative = item->gap->is_guess && !is_first && jumps->map.asked > 1;
 }
@@ -39,7 +36,7 @@ static void adapt_top(struct jumps *jumps, const struct answer *answer)
         return;
     bool is_one = bytes_equal(position_partition_key(page_position(answer->page, 0)),
                               position_partition_key(page_position(answer->page, rows - 1)));
-    jumps->huge = is_one && answer->next && rows >= TOP_MIN ? jumps->huge + 1 : 0;
+    jumps->is_huge = is_one && answer->next && rows >= JUMP_TOP_MIN;
 }
 
 int jumps_tell(struct jumps *jumps, struct known *item, struct answer *answer)
@@ -47,7 +44,7 @@ int jumps_tell(struct jumps *jumps, struct known *item, struct answer *answer)
     jumps->page_bytes = MAX(jumps->page_bytes, page_bytes(answer->page));
     adapt_top(jumps, answer);
     size_t known = jumps->map.partitions;
-    int learned = splitter_learn(&jumps->splitter, item, answer->page);
+    int learned = key_splitter_learn(&jumps->splitter, item, answer->page);
     int r = partition_map_tell(&jumps->map, item, answer);
     jumps->pages += page_rows(answer->page) > 0;
     jumps->keys += jumps->map.partitions - known;

@@ -5,15 +5,20 @@
  * last one (`PartitionKey gt last`), never for the rest of it, so ten huge partitions cost ten
  * requests. A token is followed only behind an empty page, which tells nothing to jump from. Pure,
  * one thread. */
-#include "cache/scan/splitter.h"
+#include "cache/scan/key_splitter.h"
+
+/* The rows to ask for while partitions are huge: one key of each page is used. A page of at least
+ * that many rows that all belong to one partition says that they are. */
+#define JUMP_TOP_MIN 16
 
 struct jumps {
     struct partition_map map;
-    struct splitter splitter;
+    struct key_splitter splitter;
     size_t window_bytes; /* 0: unbounded */
     size_t page_bytes;   /* of the largest answer */
-    int page_rows, huge; /* pages of one partition, one after the other */
-    size_t pages, keys;  /* answers with rows, and the keys that they told */
+    int page_rows;
+    bool is_huge;       /* the last page was of one partition, and more of it follows */
+    size_t pages, keys; /* answers with rows, and the keys that they told */
 };
 
 /* After a failure finish may be called too. */

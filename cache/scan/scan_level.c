@@ -256,11 +256,11 @@ static void search_cut(struct level_scan *self, struct search *search, size_t id
     struct partition_map *map = &self->jumps.map;
     struct range gap = gap_range(search->across->gap);
     size_t common = MAX(shared_in_range(border_key(gap.lo), gap.hi), self->prefix.size);
-    size_t cuts = splitter_credit(&self->jumps.splitter, map, idle);
+    size_t cuts = key_splitter_credit(&self->jumps.splitter, map, idle);
     size_t open = map->open;
     if (search->across->gap->after || common >= search->key.size)
         return;
-    (void)splitter_cut_as_ladder(map, search->across, search->key, common, MAX(cuts, 1));
+    (void)key_splitter_cut_as_ladder(map, search->across, search->key, common, MAX(cuts, 1));
     if (map->open > open)
         search->outside = partition_map_next_open(search->across);
 }
@@ -291,7 +291,7 @@ static struct known *find_gap(struct level_scan *self, size_t idle)
     bool is_of_children = self->fate == FATE_CHILDREN && prefix_has_children(common);
     if (self->fate == FATE_MANY)
         return find_on_ladder(self, idle);
-    (void)splitter_fill(&jumps->splitter, &jumps->map, idle, is_of_children ? &common : NULL);
+    (void)key_splitter_fill(&jumps->splitter, &jumps->map, idle, is_of_children ? &common : NULL);
     return partition_map_first_open(&jumps->map);
 }
 

@@ -13,7 +13,7 @@ static bool partitions_ask(struct scan *scan, int idle, struct scan_request *ret
     struct jumps *jumps = &((struct partition_scan *)scan)->jumps;
     bool has_room = jumps_has_room(jumps);
     if (has_room) /* out of memory: fewer questions, no more */
-        (void)splitter_fill(&jumps->splitter, &jumps->map, (size_t)idle, NULL);
+        (void)key_splitter_fill(&jumps->splitter, &jumps->map, (size_t)idle, NULL);
     struct known *item = partition_map_first_open(&jumps->map);
     bool is_first = item == TAILQ_FIRST(&jumps->map.gaps); /* which everything waits for */
     if (!item || (!is_first && !has_room))

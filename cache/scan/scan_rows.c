@@ -6,20 +6,21 @@
  * In a bounded window the nearest chunks are split first, into pieces so short that all slots work
  * inside it, and what is far ahead leaves room for what is estimated to come before it. Where the
  * estimate was very wrong, the far pages are let go and asked again when it is their turn. */
-#include "cache/scan/divider.h"
-#include "cache/scan/guesses.h"
+#include "cache/scan/row_splitter.h"
+#include "cache/scan/speculation.h"
 #include "cache/scan/page_window.h"
 #include "cache/scan/scan.h"
 
-#define REACH_MAX 2000.0 /* pages; no estimate is better than that */
-#define FAR       4      /* windows that were taken while a page waited: it came too early */
+#define REACH_MAX          2000.0 /* pages; no estimate is better than that */
+#define GUESSES_PER_ANSWER 2
+#define FAR                4 /* windows that were taken while a page waited: it came too early */
 
 struct row_scan {
     struct scan scan;
     struct scan_limits limits;
     struct chunk_list chunks;
-    struct divider divider;
-    struct guesses guesses;
+    struct row_splitter splitter;
+    struct speculation speculation;
     struct page_window window;
     struct buffer previous, point; /* room for positions */
     uint64_t last_id;
@@ -82,13 +83,12 @@ static struct chunk *find_ready(const struct row_scan *self, bool may_guess)
 
 static int count_budget(const struct row_scan *self, int idle)
 {
-    static const struct guess_rules rules = {.first = 2, .free_empties = 4};
     size_t out = 0;
     for (const struct chunk *chunk = first_chunk(self); chunk; chunk = next_chunk(chunk))
         out += chunk->state != CHUNK_DONE && !chunk_is_begun(chunk);
-    int budget = guesses_budget(&self->guesses, &rules, out, (size_t)idle + self->asked);
     double room = page_window_room(&self->window, self->asked);
-    return MIN(MIN(budget, idle), (int)MAX(room, 0));
+    size_t free = MIN((size_t)idle, (size_t)MAX(room, 0));
+    return (int)speculation_budget(self->speculation.good, GUESSES_PER_ANSWER, out, free);
 }
 
 struct candidates { /* to be divided: they are being read, and have more left than a piece */
@@ -102,7 +102,7 @@ struct candidates { /* to be divided: they are being read, and have more left th
 static void find_candidates(const struct row_scan *self, struct candidates *ret)
 {
     double ahead = 0, window = page_window_pages(&self->window);
-    double least = guesses_least_piece(&self->guesses, is_bounded(self));
+    double least = speculation_least_piece(&self->speculation, is_bounded(self));
     *ret = (struct candidates){0};
     for (struct chunk *chunk = first_chunk(self); chunk; chunk = next_chunk(chunk)) {
         double reach = MIN(MIN(chunk->pages_left - 1, window - ahead), REACH_MAX);
@@ -122,27 +122,27 @@ static void find_candidates(const struct row_scan *self, struct candidates *ret)
 
 static void estimate(const struct row_scan *self, struct chunk *chunk)
 {
-    struct division division;
-    divider_plan(&self->divider, chunk, &division);
-    chunk->pages_left = division.pages;
+    struct split_plan plan;
+    row_splitter_plan(&self->splitter, chunk, &plan);
+    chunk->pages_left = plan.pages;
 }
 
 /* Cuts pieces of so many pages off the chunk, whose last part keeps the rest; how many were made.
  */
 static int divide(struct row_scan *self, struct chunk *chunk, int pieces, double pages)
 {
-    struct division division;
-    divider_plan(&self->divider, chunk, &division);
+    struct split_plan plan;
+    row_splitter_plan(&self->splitter, chunk, &plan);
     int made = 0;
     struct chunk *piece = chunk, *behind;
     for (int i = 1; i < pieces; i++) {
         buffer_clear(&self->point);
-        int r = divider_append_point(&division, chunk, i, pieces, pages * pieces, &self->point);
+        int r = row_splitter_append_point(&plan, chunk, i, pieces, pages * pieces, &self->point);
         if (r < 0 || !chunk_can_split(piece, buffer_bytes(&self->point)))
             continue;
         if (chunk_split(piece, buffer_bytes(&self->point), &behind) < 0)
             break;
-        behind->pages_left = division.kind == DIVISION_EVEN ? pages : 1;
+        behind->pages_left = plan.kind == SPLIT_EVEN ? pages : 1;
         TAILQ_INSERT_AFTER(&self->chunks, piece, behind, link);
         piece = behind;
         made++;
@@ -159,10 +159,10 @@ static int divide_best(struct row_scan *self, const struct candidates *candidate
                        int idle)
 {
     double reach = candidates->best_reach;
-    double least = guesses_least_piece(&self->guesses, is_bounded(self));
+    double least = speculation_least_piece(&self->speculation, is_bounded(self));
     double share = reach / candidates->reach * (double)(candidates->count + (size_t)budget);
-    double most = is_bounded(self) ? reach / least + 1 : MIN(share + 1.5, reach / least + 1);
-    int pieces = MIN(MIN((int)most, guesses_most_pieces(&self->guesses)), budget + 1);
+    double most = MIN(share + 0.5, reach / least + 1);
+    int pieces = MIN(MIN((int)most, speculation_most_pieces(&self->speculation)), budget + 1);
     pieces = MAX(pieces, 2);
     double pages = reach / pieces;
     if (is_bounded(self)) { /* all slots shall find work in half the window */
@@ -198,7 +198,7 @@ static bool let_go_farthest(struct row_scan *self)
     if (since < FAR * page_window_pages(&self->window) || !chunk_let_go(last))
         return false;
     page_window_let_go(&self->window, bytes);
-    self->guesses.waste += pages;
+    self->speculation.waste += pages;
     last->pages_left += pages;
     return true;
 }
@@ -210,8 +210,7 @@ static struct chunk *choose(struct row_scan *self, int idle)
         return chunk;
     speculate(self, idle);
     chunk = find_ready(self, true);
-    bool is_starved = !chunk && is_bounded(self) && (size_t)idle >= self->asked;
-    if (!is_starved || !let_go_farthest(self))
+    if (chunk || !is_bounded(self) || !let_go_farthest(self))
         return chunk;
     speculate(self, idle);
     return find_ready(self, true);
@@ -289,10 +288,10 @@ static int note_rows(struct row_scan *self, struct chunk *chunk, const struct ru
     if (chunk->waiting_bytes == page_bytes(run->page))
         chunk->taken_before = self->window.taken_pages;
     page_window_tell(&self->window, run->page);
-    self->guesses.good++;
+    self->speculation.good++;
     if (chunk->state == CHUNK_DONE)
-        self->guesses.waste += 1 - rows / self->limits.page_rows;
-    int r = divider_learn(&self->divider, buffer_bytes(&self->previous), run);
+        self->speculation.waste += 1 - rows / self->limits.page_rows;
+    int r = row_splitter_learn(&self->splitter, buffer_bytes(&self->previous), run);
     if (r == 0 && chunk->state != CHUNK_DONE)
         estimate(self, chunk);
     return r;
@@ -305,7 +304,7 @@ static int take_answer(struct row_scan *self, struct chunk *chunk, struct answer
     if (r == 0 && run.page)
         r = note_rows(self, chunk, &run);
     else if (r == 0)
-        self->guesses.empties += !chunk_is_begun(chunk);
+        self->speculation.empties += !chunk_is_begun(chunk);
     join_next(self, chunk);
     join_next(self, previous_chunk(chunk));
     return r;
@@ -371,7 +370,7 @@ static void rows_destroy(struct scan *scan)
         TAILQ_REMOVE(&self->chunks, chunk, link);
         chunk_destroy(chunk);
     }
-    divider_finish(&self->divider);
+    row_splitter_finish(&self->splitter);
     buffer_finish(&self->previous);
     buffer_finish(&self->point);
     free(self);
@@ -399,7 +398,7 @@ int scan_rows_create(struct range range, const struct scan_limits *limits, struc
     TAILQ_INIT(&self->chunks);
     buffer_init(&self->previous, POSITION_MAX_BYTES);
     buffer_init(&self->point, POSITION_MAX_BYTES);
-    int r = divider_init(&self->divider, page_rows);
+    int r = row_splitter_init(&self->splitter, page_rows);
     struct chunk *chunk = NULL;
     if (r == 0 && !range_is_empty(range))
         r = chunk_create(range, &chunk);

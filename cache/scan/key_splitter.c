@@ -1,18 +1,20 @@
-#include "cache/scan/splitter.h"
+#include "cache/scan/key_splitter.h"
 #include "client/text/unicode.h"
 
-#define SAMPLES       24   /* keys of a page that are learned */
-#define PAGES_UNKNOWN 32.0 /* taken to be left where nothing tells */
-#define PAGES_MAX     2000.0
-#define PAGES_MIN     2.0 /* a piece that is likely to be smaller is not worth a question */
+#define GUESSES_PER_ANSWER 8
+#define FREE_EMPTIES       8
+#define GOOD_TO_EMPTY      4
+#define SAMPLES            24 /* keys of a page that are learned */
+#define PAGES_MAX          2000.0
+#define PAGES_MIN          2.0 /* a piece that is likely to be smaller is not worth a question */
 
-int splitter_init(struct splitter *splitter)
+int key_splitter_init(struct key_splitter *splitter)
 {
-    *splitter = (struct splitter){0};
+    *splitter = (struct key_splitter){0};
     return key_model_create(&splitter->model);
 }
 
-void splitter_finish(struct splitter *splitter)
+void key_splitter_finish(struct key_splitter *splitter)
 {
     key_model_destroy(splitter->model);
 }
@@ -24,16 +26,17 @@ static struct bytes key_before(const struct known *item)
     return item ? item->key : BYTES_LITERAL("");
 }
 
-int splitter_learn(struct splitter *splitter, const struct known *item, const struct page *page)
+int key_splitter_learn(struct key_splitter *splitter, const struct known *item,
+                       const struct page *page)
 {
     struct bytes previous = key_before(item);
     size_t first = page_seek(page, buffer_bytes(&item->gap->lo));
     size_t end = page_seek(page, buffer_bytes(&item->gap->hi));
     int r = 0;
     if (first < end)
-        splitter->guesses.good++;
+        splitter->good++;
     else if (item->gap->is_guess)
-        splitter->guesses.empties++;
+        splitter->empties++;
     for (size_t row = first; row < end && r == 0; row += MAX((end - first) / SAMPLES, 1)) {
         struct bytes key = position_partition_key(page_position(page, row));
         r = key_model_learn(splitter->model, previous, key);
@@ -42,14 +45,15 @@ int splitter_learn(struct splitter *splitter, const struct known *item, const st
     return r;
 }
 
-static double place_of_end(const struct splitter *splitter, struct bytes hi, struct bytes common)
+static double place_of_end(const struct key_splitter *splitter, struct bytes hi,
+                           struct bytes common)
 {
     hi = border_key(hi);
     return bytes_start_with(hi, common) ? key_model_place(splitter->model, hi, common.size) : 1;
 }
 
 /* How many pages are left in the gap, as dense as its last was. */
-static double pages_left(const struct splitter *splitter, const struct gap *gap)
+static double pages_left(const struct key_splitter *splitter, const struct gap *gap)
 {
     struct bytes begin = buffer_bytes(&gap->begin), hi = buffer_bytes(&gap->hi);
     size_t common = shared_in_range(begin, hi);
@@ -58,19 +62,19 @@ static double pages_left(const struct splitter *splitter, const struct gap *gap)
     double lo = key_model_place(splitter->model, border_key(buffer_bytes(&gap->lo)), common);
     double end = place_of_end(splitter, hi, bytes_first(begin, common));
     if (to <= from)
-        return PAGES_UNKNOWN;
+        return PAGES_MAX;
     return MIN((end - lo) / (to - from), PAGES_MAX);
 }
 
-size_t splitter_credit(const struct splitter *splitter, const struct partition_map *map,
-                       size_t idle)
+size_t key_splitter_credit(const struct key_splitter *splitter, const struct partition_map *map,
+                           size_t idle)
 {
-    static const struct guess_rules rules = {.first = 8, .free_empties = 8};
     size_t out = 0;
     for (struct known *item = TAILQ_FIRST(&map->gaps); item; item = TAILQ_NEXT(item, gap_link))
         out += item->gap->is_guess;
-    int budget = guesses_budget(&splitter->guesses, &rules, out, idle + map->asked);
-    return MIN((size_t)budget, idle);
+    if (splitter->empties > FREE_EMPTIES + splitter->good / GOOD_TO_EMPTY)
+        return out == 0;
+    return speculation_budget(splitter->good, GUESSES_PER_ANSWER, out, idle);
 }
 
 /* Goes on behind the cut; a place that does not lie inside is left out. */
@@ -91,7 +95,7 @@ struct line { /* the keys of a gap on the model's line */
 };
 
 /* `pieces` of them, of one size. */
-static struct line draw_line(const struct splitter *splitter, const struct gap *gap,
+static struct line draw_line(const struct key_splitter *splitter, const struct gap *gap,
                              struct bytes common, size_t pieces)
 {
     struct line line = {.common = common};
@@ -103,7 +107,7 @@ static struct line draw_line(const struct splitter *splitter, const struct gap *
     return line;
 }
 
-static int append_place(const struct splitter *splitter, const struct line *line, size_t i,
+static int append_place(const struct key_splitter *splitter, const struct line *line, size_t i,
                         struct buffer *ret)
 {
     buffer_clear(ret);
@@ -131,7 +135,7 @@ static int end_like_key(struct buffer *at, const struct gap *gap)
 }
 
 /* Where the model has it that as many keys lie in each piece. */
-static int cut_evenly(struct splitter *splitter, struct partition_map *map, struct known *item,
+static int cut_evenly(struct key_splitter *splitter, struct partition_map *map, struct known *item,
                       size_t cuts)
 {
     _cleanup_(buffer_finish) struct buffer at, common;
@@ -168,7 +172,7 @@ static const char *end_of_alphabet(struct bytes child)
     return c >= ' ' && c <= '~' ? "" : NULL;
 }
 
-static int append_child(const struct splitter *splitter, const struct line *line, size_t i,
+static int append_child(const struct key_splitter *splitter, const struct line *line, size_t i,
                         bool is_behind, struct buffer *ret)
 {
     uint32_t character;
@@ -181,8 +185,8 @@ static int append_child(const struct splitter *splitter, const struct line *line
 }
 
 /* Between what may stand behind `common`; `is_behind`: behind the partition that it makes. */
-static int cut_children(struct splitter *splitter, struct partition_map *map, struct known *item,
-                        struct bytes common, bool is_behind, size_t cuts)
+static int cut_children(struct key_splitter *splitter, struct partition_map *map,
+                        struct known *item, struct bytes common, bool is_behind, size_t cuts)
 {
     _cleanup_(buffer_finish) struct buffer at;
     struct bytes lo = border_key(buffer_bytes(&item->gap->lo));
@@ -208,8 +212,8 @@ static int cut_children(struct splitter *splitter, struct partition_map *map, st
     return r;
 }
 
-int splitter_cut_as_ladder(struct partition_map *map, struct known *item, struct bytes key,
-                           size_t common, size_t cuts)
+int key_splitter_cut_as_ladder(struct partition_map *map, struct known *item, struct bytes key,
+                               size_t common, size_t cuts)
 {
     _cleanup_(buffer_finish) struct buffer at;
     struct ladder ladder = ladder_of(key, common, LADDER_DEEP, cuts);
@@ -233,7 +237,7 @@ static bool is_whole_child(const struct known *item, struct bytes common)
            cesu8_next(bytes_skip(key, common.size), &character) == key.size - common.size;
 }
 
-static int cut_gap(struct splitter *splitter, struct partition_map *map, struct known *item,
+static int cut_gap(struct key_splitter *splitter, struct partition_map *map, struct known *item,
                    const struct bytes *children, size_t cuts)
 {
     if (children)
@@ -248,7 +252,7 @@ static int cut_gap(struct splitter *splitter, struct partition_map *map, struct 
     buffer_init(&key, POSITION_MAX_BYTES);
     int r = buffer_append(&key,
                           shared == end.size ? ladder_key_of_lone(end) : bytes_first(end, shared));
-    return r < 0 ? r : splitter_cut_as_ladder(map, item, buffer_bytes(&key), common, cuts);
+    return r < 0 ? r : key_splitter_cut_as_ladder(map, item, buffer_bytes(&key), common, cuts);
 }
 
 /* The page did not get behind its first child: each of the others is worth a question. */
@@ -258,7 +262,7 @@ static bool is_within_child(const struct gap *gap, struct bytes common)
 }
 
 /* 0: not worth it, or it cannot be cut. */
-static double pages_to_cut(const struct splitter *splitter, const struct known *item,
+static double pages_to_cut(const struct key_splitter *splitter, const struct known *item,
                            const struct bytes *children)
 {
     const struct gap *gap = item->gap;
@@ -270,12 +274,12 @@ static double pages_to_cut(const struct splitter *splitter, const struct known *
     return pages >= 2 * PAGES_MIN ? pages : 0;
 }
 
-int splitter_fill(struct splitter *splitter, struct partition_map *map, size_t idle,
-                  const struct bytes *children)
+int key_splitter_fill(struct key_splitter *splitter, struct partition_map *map, size_t idle,
+                      const struct bytes *children)
 {
     double total = 0;
     struct known *item, *next;
-    size_t left = idle > map->open ? splitter_credit(splitter, map, idle - map->open) : 0;
+    size_t left = idle > map->open ? key_splitter_credit(splitter, map, idle - map->open) : 0;
     double all = (double)left;
     if (left == 0)
         return 0;

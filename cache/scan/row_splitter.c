@@ -1,0 +1,314 @@
+#include "cache/scan/row_splitter.h"
+
+#include <math.h>
+
+#define SAMPLES         32    /* rows of a page that are learned */
+#define UNKNOWN_PAGES   4.0   /* left, where nothing tells how many */
+#define SIBLING_PAGES   5.5   /* and others may be behind: enough for two pieces and a guess */
+#define DENSER          4.0   /* times that the last page must be, to be believed alone */
+#define GALLOP_BEGIN    1.5   /* pages ahead */
+#define LEAST_WIDTH     1e-12 /* of what was seen: never 0 */
+#define SMALL_PARTITION 3.0   /* pages; at the end of a larger one a request more is little */
+
+int row_splitter_init(struct row_splitter *splitter, size_t page_rows)
+{
+    *splitter = (struct row_splitter){.page_rows = page_rows};
+    buffer_init(&splitter->greatest, POSITION_MAX_BYTES);
+    int r = key_model_create(&splitter->partition_keys);
+    return r < 0 ? r : key_model_create(&splitter->row_keys);
+}
+
+void row_splitter_finish(struct row_splitter *splitter)
+{
+    buffer_finish(&splitter->greatest);
+    key_model_destroy(splitter->partition_keys);
+    key_model_destroy(splitter->row_keys);
+}
+
+static int learn_position(struct row_splitter *splitter, struct bytes previous,
+                          struct bytes position)
+{
+    struct bytes before = position_partition_key(previous), key = position_partition_key(position);
+    bool is_new = previous.size == 0 || !bytes_equal(before, key);
+    splitter->partitions += is_new;
+    int r = is_new ? key_model_learn(splitter->partition_keys, before, key) : 0;
+    if (r < 0)
+        return r;
+    return key_model_learn(splitter->row_keys,
+                           is_new ? BYTES_LITERAL("") : position_row_key(previous),
+                           position_row_key(position));
+}
+
+static int learn_greatest(struct row_splitter *splitter, struct bytes position)
+{
+    struct bytes greatest = position_row_key(buffer_bytes(&splitter->greatest));
+    if (bytes_compare(position_row_key(position), greatest) <= 0)
+        return 0;
+    buffer_clear(&splitter->greatest);
+    return buffer_append(&splitter->greatest, position);
+}
+
+int row_splitter_learn(struct row_splitter *splitter, struct bytes previous, const struct run *run)
+{
+    size_t step = MAX((run->end - run->begin) / SAMPLES, 1);
+    int r = 0;
+    for (size_t row = run->begin; row < run->end && r == 0; row += step) {
+        struct bytes position = page_position(run->page, row);
+        r = learn_position(splitter, previous, position);
+        if (r == 0)
+            r = learn_greatest(splitter, position);
+        previous = position;
+    }
+    struct bytes last = page_position(run->page, run->end - 1);
+    return r < 0 ? r : learn_greatest(splitter, last);
+}
+
+/* What a chunk has shown of the keys that it can be divided by. */
+struct axis {
+    struct bytes first, page_first, last; /* page_first is valid if knows_page */
+    struct bytes end;
+    bool has_end, knows_page;
+    double rows; /* from first to last */
+};
+
+static bool is_in_partition(const struct buffer *position, struct bytes key)
+{
+    return bytes_equal(position_partition_key(buffer_bytes(position)), key);
+}
+
+static void look_at_partitions(const struct chunk *chunk, struct axis *ret)
+{
+    *ret = (struct axis){.first = position_partition_key(buffer_bytes(&chunk->first)),
+                         .page_first = position_partition_key(buffer_bytes(&chunk->page_first)),
+                         .last = position_partition_key(buffer_bytes(&chunk->last)),
+                         .end = position_partition_key(buffer_bytes(&chunk->end)),
+                         .has_end = true,
+                         .knows_page = true,
+                         .rows = (double)chunk->rows};
+}
+
+static void look_inside(const struct row_splitter *splitter, const struct chunk *chunk,
+                        struct axis *ret)
+{
+    struct bytes key = position_partition_key(buffer_bytes(&chunk->last));
+    *ret = (struct axis){.last = position_row_key(buffer_bytes(&chunk->last)),
+                         .page_first = position_row_key(buffer_bytes(&chunk->page_first)),
+                         .end = position_row_key(buffer_bytes(&chunk->end)),
+                         .has_end = position_has_row(buffer_bytes(&chunk->end)),
+                         .knows_page = is_in_partition(&chunk->page_first, key),
+                         .rows = (double)chunk->page_rows};
+    if (is_in_partition(&chunk->first, key)) {
+        ret->first = position_row_key(buffer_bytes(&chunk->first));
+        ret->rows = (double)chunk->rows;
+    } else if (ret->knows_page) {
+        ret->first = ret->page_first;
+    }
+    struct bytes greatest = position_row_key(buffer_bytes(&splitter->greatest));
+    if (!ret->has_end && bytes_compare(greatest, ret->last) > 0) {
+        ret->end = greatest;
+        ret->has_end = true;
+    }
+}
+
+/* The place of the end among the keys that begin as all of them do. */
+static double place_end(const struct split_plan *plan, const struct axis *axis)
+{
+    if (!axis->has_end || axis->end.size <= plan->common ||
+        key_shared_size(axis->end, plan->last) < plan->common)
+        return 1;
+    return key_model_place(plan->model, axis->end, plan->common);
+}
+
+static void plan_evenly(const struct row_splitter *splitter, const struct axis *axis,
+                        struct split_plan *plan)
+{
+    double page = (double)splitter->page_rows;
+    double first = key_model_place(plan->model, axis->first, plan->common);
+    plan->begin = key_model_place(plan->model, axis->last, plan->common);
+    plan->end = place_end(plan, axis);
+    double left = MAX(plan->end - plan->begin, 0);
+    plan->kind = SPLIT_EVEN;
+    plan->page_width = MAX(plan->begin - first, LEAST_WIDTH) * page / axis->rows;
+    plan->pages = left / plan->page_width;
+}
+
+/* Is the last page much denser than all before it? */
+static void consider_gallop(const struct row_splitter *splitter, const struct chunk *chunk,
+                            const struct axis *axis, struct split_plan *plan)
+{
+    double width = plan->begin - key_model_place(plan->model, axis->page_first, plan->common);
+    if (width <= LEAST_WIDTH || !axis->knows_page)
+        return;
+    width *= (double)splitter->page_rows / (double)chunk->page_rows;
+    double pages = (plan->end - plan->begin) / width;
+    if (pages <= MAX(plan->pages, 1) * DENSER)
+        return;
+    plan->kind = SPLIT_GALLOP;
+    plan->page_width = width;
+    plan->pages = sqrt(pages * plan->pages);
+}
+
+/* Is what is left of the partition that it reads in likely to come with the next page? So it is
+ * where partitions are small and another one, that reached further than all, reached no further
+ * than a page from here. To split it off would cost a request for what comes anyway. */
+static bool is_nearly_through(const struct row_splitter *splitter, const struct chunk *chunk)
+{
+    struct bytes key = position_partition_key(buffer_bytes(&chunk->last));
+    if (is_in_partition(&splitter->greatest, key))
+        return false;
+    struct axis axis;
+    look_inside(splitter, chunk, &axis);
+    axis.end = position_row_key(buffer_bytes(&splitter->greatest));
+    axis.has_end = true;
+    struct split_plan inside = {.model = splitter->row_keys,
+                                .last = axis.last,
+                                .common = shared_in_range(axis.first, axis.end)};
+    plan_evenly(splitter, &axis, &inside);
+    return inside.pages <= 1 && inside.end <= inside.page_width * SMALL_PARTITION;
+}
+
+/* Reading in one partition of several: where it ends, and where others may be. */
+static void plan_partition(const struct row_splitter *splitter, const struct chunk *chunk,
+                           const struct axis *axis, struct split_plan *plan)
+{
+    plan->kind = SPLIT_PARTITION;
+    plan->has_siblings = splitter->partitions > 1;
+    if (plan->has_siblings)
+        plan->pages = MAX(plan->pages, SIBLING_PAGES);
+    plan->is_nearly_through = is_nearly_through(splitter, chunk);
+    plan->is_ladder = ladder_is_needed(plan->model, plan->last, plan->common, plan->shared);
+    plan->begin = key_model_place(plan->model, axis->last, plan->common);
+    plan->end = place_end(plan, axis);
+}
+
+/* The chunk's keys and what they share; false: it has shown none where it is reading. */
+static bool look(const struct row_splitter *splitter, const struct chunk *chunk, struct axis *axis,
+                 struct split_plan *ret)
+{
+    struct range left = {buffer_bytes(&chunk->cursor), buffer_bytes(&chunk->end)};
+    struct bytes key = position_partition_key(buffer_bytes(&chunk->last));
+    *ret = (struct split_plan){.is_inside = range_is_in_partition(left), .pages = 1};
+    if (ret->is_inside && !is_in_partition(&chunk->cursor, key))
+        return false;
+    if (ret->is_inside)
+        look_inside(splitter, chunk, axis);
+    else
+        look_at_partitions(chunk, axis);
+    ret->model = ret->is_inside ? splitter->row_keys : splitter->partition_keys;
+    ret->last = axis->last;
+    ret->common = axis->has_end ? shared_in_range(axis->first, axis->end) : 0;
+    ret->shared = axis->knows_page ? shared_characters(axis->page_first, axis->last) : 0;
+    return true;
+}
+
+/* The last page and what comes next are in one partition, and where others are, its pages do not
+ * tell: it goes on for long, or is the first that it has shown. */
+static bool is_dense(const struct row_splitter *splitter, const struct chunk *chunk)
+{
+    struct bytes key = position_partition_key(buffer_bytes(&chunk->last));
+    if (!position_has_row(buffer_bytes(&chunk->cursor)) || !is_in_partition(&chunk->cursor, key) ||
+        !is_in_partition(&chunk->page_first, key))
+        return false;
+    return is_in_partition(&chunk->first, key) || !is_nearly_through(splitter, chunk);
+}
+
+void row_splitter_plan(const struct row_splitter *splitter, const struct chunk *chunk,
+                       struct split_plan *ret)
+{
+    struct axis axis;
+    if (!look(splitter, chunk, &axis, ret))
+        return;
+    ret->pages = MAX(UNKNOWN_PAGES, axis.rows / (double)splitter->page_rows);
+    if (!ret->is_inside && is_dense(splitter, chunk)) {
+        plan_partition(splitter, chunk, &axis, ret);
+    } else if (ladder_is_needed(ret->model, ret->last, ret->common, ret->shared)) {
+        ret->kind = SPLIT_LADDER;
+    } else {
+        plan_evenly(splitter, &axis, ret);
+        consider_gallop(splitter, chunk, &axis, ret);
+    }
+}
+
+static int append_rung(const struct split_plan *plan, int index, int pieces, struct buffer *ret)
+{
+    struct ladder ladder = ladder_of(bytes_first(plan->last, plan->shared), plan->common,
+                                     LADDER_EVEN, (size_t)pieces - 1);
+    return (size_t)index <= ladder.rungs ? ladder_append_rung(&ladder, (size_t)index - 1, ret) : 0;
+}
+
+static int append_jump(const struct split_plan *plan, int index, int pieces, struct buffer *ret)
+{
+    double span = (plan->end - plan->begin) / plan->page_width;
+    double step = pow(span, 1.0 / pieces);
+    double pages = (GALLOP_BEGIN + 1) * pow(step, index - 1);
+    if (pages > span)
+        return 0;
+    return key_model_append_key(plan->model, bytes_first(plan->last, plan->common),
+                                plan->begin + plan->page_width * pages,
+                                plan->page_width * pages / 4, ret);
+}
+
+static int append_even(const struct split_plan *plan, int index, int pieces, double reach,
+                       struct buffer *ret)
+{
+    double begin = plan->begin + plan->page_width;
+    double piece = MIN(plan->end - begin, plan->page_width * reach) / pieces;
+    if (piece <= 0)
+        return 0;
+    return key_model_append_key(plan->model, bytes_first(plan->last, plan->common),
+                                begin + piece * index, piece / 4, ret);
+}
+
+/* Index 1 is the partition's end, if it is worth a request, the others are where partitions behind
+ * it may be. */
+static int append_sibling(const struct split_plan *plan, int index, int pieces, struct buffer *ret)
+{
+    pieces--;
+    if (!plan->has_siblings || index > pieces)
+        return 0;
+    if (plan->is_ladder)
+        return append_rung(plan, index - 1, pieces, ret);
+    double piece = (plan->end - plan->begin) / pieces;
+    if (piece <= 0)
+        return 0;
+    return key_model_append_key(plan->model, bytes_first(plan->last, plan->common),
+                                plan->begin + piece * (index - 1), piece / 4, ret);
+}
+
+static int append_key(const struct split_plan *plan, int index, int pieces, double reach,
+                      struct buffer *ret)
+{
+    switch (plan->kind) {
+    case SPLIT_NONE:
+        return 0;
+    case SPLIT_EVEN:
+        return append_even(plan, index, pieces, reach, ret);
+    case SPLIT_GALLOP:
+        return append_jump(plan, index, pieces, ret);
+    case SPLIT_LADDER:
+        return append_rung(plan, index, pieces, ret);
+    case SPLIT_PARTITION:
+        return append_sibling(plan, index, pieces, ret);
+    }
+    return 0;
+}
+
+int row_splitter_append_point(const struct split_plan *plan, const struct chunk *chunk, int index,
+                              int pieces, double reach, struct buffer *ret)
+{
+    if (plan->kind == SPLIT_PARTITION && index == 1) {
+        if (plan->is_nearly_through)
+            return 0;
+        return position_append_behind(ret, plan->last);
+    }
+    _cleanup_(buffer_finish) struct buffer key;
+    buffer_init(&key, POSITION_MAX_BYTES);
+    int r = append_key(plan, index, pieces, reach, &key);
+    if (r < 0 || key.size == 0)
+        return r;
+    /* the first row that it may stand before */
+    if (!plan->is_inside)
+        return position_append(ret, buffer_bytes(&key), BYTES_LITERAL(""));
+    struct bytes partition_key = position_partition_key(buffer_bytes(&chunk->last));
+    return position_append(ret, partition_key, buffer_bytes(&key));
+}

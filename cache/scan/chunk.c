@@ -5,7 +5,7 @@ struct waiting_run {
     struct run run;
 };
 
-/* So that it cannot fail to hold `size` bytes. */
+/* After success, the buffer can hold `size` bytes without an error. */
 static int make_room(struct buffer *buffer, size_t size)
 {
     if (size < buffer->capacity || buffer_reserve(buffer, size + 1 - buffer->size))
@@ -15,7 +15,7 @@ static int make_room(struct buffer *buffer, size_t size)
     return r;
 }
 
-/* On failure it is what it was. */
+/* On failure the buffer keeps its content. */
 static int set(struct buffer *buffer, struct bytes bytes)
 {
     int r = make_room(buffer, bytes.size);
@@ -73,8 +73,8 @@ static struct range remainder_of(const struct chunk *chunk)
     return (struct range){buffer_bytes(&chunk->cursor), buffer_bytes(&chunk->end)};
 }
 
-/* A piece goes to the end of the partition that it begins in; else to the begin of the partition
- * that the range ends in. */
+/* One query asks inside one partition, or for whole partitions. So ["a\0x", "c\0y") has three
+ * pieces: the rest of "a", whole partitions up to "c", and the begin of "c". */
 int chunk_append_askable_end(const struct chunk *chunk, struct buffer *ret)
 {
     struct range range = remainder_of(chunk);
@@ -103,8 +103,8 @@ int chunk_split(struct chunk *chunk, struct bytes position, struct chunk **ret)
     return 0;
 }
 
-/* The query of the token reaches behind the end, and so would its page; what is left can be asked
- * for by itself. */
+/* The token's query reaches behind the end, so its page would hold foreign rows, and a query for
+ * exactly the rest is possible. */
 static bool is_token_too_wide(const struct chunk *chunk)
 {
     return bytes_compare(buffer_bytes(&chunk->end), buffer_bytes(&chunk->query.hi)) < 0 &&
@@ -133,7 +133,7 @@ bool chunk_is_begun(const struct chunk *chunk)
     return chunk->rows > 0;
 }
 
-/* The page's rows that the chunk does not know yet and that are before its end. */
+/* The rows of the page between the chunk's cursor and its end. */
 static struct run own_rows(const struct chunk *chunk, struct page *page)
 {
     struct range range = remainder_of(chunk);
@@ -170,8 +170,8 @@ static int add_run(struct chunk *chunk, struct run run)
     return 0;
 }
 
-/* How far the answer tells everything. Without a token that is what the page says, which may be
- * less than was asked for; a page that says nothing new was the last. */
+/* Where the answer's knowledge ends. Without a token that is the end of what the page covers, which
+ * may be less than was asked for. A page without a token that covers nothing new is the last. */
 static struct bytes known_end(const struct chunk *chunk, const struct answer *answer)
 {
     if (answer->next)
@@ -207,7 +207,7 @@ static int take_answer(struct chunk *chunk, struct answer *answer, struct run ru
 int chunk_tell(struct chunk *chunk, struct answer *answer, struct run *ret_run)
 {
     struct run run = own_rows(chunk, answer->page);
-    chunk_give_back(chunk); /* until it is known better */
+    chunk_give_back(chunk); /* take_answer moves on from here */
     int r = take_answer(chunk, answer, run);
     if (r == 0 && chunk->state == CHUNK_READY)
         chunk->token = TAKE_PTR(answer->next);
@@ -244,7 +244,7 @@ static void swap(struct buffer *a, struct buffer *b)
     *b = c;
 }
 
-/* What `next` has shown lies behind what the chunk has. */
+/* The rows that `next` has shown lie behind the chunk's. */
 static void join_shown(struct chunk *chunk, struct chunk *next)
 {
     if (!chunk_is_begun(chunk))
@@ -274,7 +274,7 @@ void chunk_join(struct chunk *chunk, struct chunk *next)
     swap(&chunk->end, &next->end);
 }
 
-bool chunk_let_go(struct chunk *chunk)
+bool chunk_drop_waiting(struct chunk *chunk)
 {
     const struct waiting_run *first = TAILQ_FIRST(&chunk->runs);
     if (!first || set(&chunk->cursor, page_position(first->run.page, first->run.begin)) < 0)
@@ -286,4 +286,31 @@ bool chunk_let_go(struct chunk *chunk)
     chunk_give_back(chunk);
     chunk->is_far = true;
     return true;
+}
+
+static bool are_runs_counted(const struct chunk *chunk)
+{
+    size_t pages = 0, rows = 0, bytes = 0;
+    struct bytes last = BYTES_LITERAL("");
+    const struct waiting_run *waiting;
+    TAILQ_FOREACH(waiting, &chunk->runs, link)
+    {
+        const struct run *run = &waiting->run;
+        if (run->begin >= run->end || bytes_compare(last, page_position(run->page, run->begin)) > 0)
+            return false;
+        last = page_position(run->page, run->end - 1);
+        pages++;
+        rows += run->end - run->begin;
+        bytes += page_bytes(run->page);
+    }
+    return pages == chunk->waiting_pages && rows == chunk->waiting_rows &&
+           bytes == chunk->waiting_bytes && rows <= chunk->rows &&
+           (pages == 0 || bytes_compare(last, buffer_bytes(&chunk->cursor)) < 0);
+}
+
+bool chunk_check_invariants(const struct chunk *chunk)
+{
+    int order = bytes_compare(buffer_bytes(&chunk->cursor), buffer_bytes(&chunk->end));
+    bool is_state_kept = chunk->state == CHUNK_DONE ? order == 0 && !chunk->token : order < 0;
+    return is_state_kept && are_runs_counted(chunk);
 }

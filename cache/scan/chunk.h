@@ -1,37 +1,45 @@
 #ifndef CACHE_SCAN_CHUNK_H
 #define CACHE_SCAN_CHUNK_H
-/* Chunk: a piece of a scanned range that is read page after page, and the rows of it that wait to
- * be taken. It hands out nothing at or behind `end`, but its query may reach further: when it is
- * split, it keeps its query and token and stops by itself, so a split costs no request. Only where
- * one query can ask for just what is left, the next is that one: its pages hold no foreign rows.
- * Its memory is small and constant but for the pages. Pure; one thread. */
+/* Chunk: a piece of a scanned range that is read page after page, and the pages of it that wait to
+ * be taken. It hands out no row at or behind `end`. Pure; one thread. Its memory is small and
+ * constant, apart from the pages.
+ *
+ * A split moves `end` and costs no request: the chunk keeps its query and its token, and stops at
+ * the new end by itself. Example: the chunk reads ["a", "z") and is split at "m". The next page of
+ * its query may show rows behind "m"; they are ignored, since the chunk behind reads them. Where
+ * one query can ask for exactly [cursor, end), the chunk changes to that query, so that its pages
+ * hold no foreign rows. */
 #include "client/table_store.h"
 
 #include <sys/queue.h>
 
+/* state   request   token      cursor, end     next event
+ * READY   none      optional   cursor < end    chunk_ask
+ * ASKED   one out   optional   cursor < end    chunk_tell, chunk_give_back
+ * DONE    none      none       cursor == end   none; its pages may still wait to be taken */
 enum chunk_state {
-    CHUNK_READY, /* to be asked */
+    CHUNK_READY,
     CHUNK_ASKED,
-    CHUNK_DONE, /* nothing more comes; its rows may still wait */
+    CHUNK_DONE,
 };
 
 struct chunk {
     TAILQ_ENTRY(chunk) link; /* in key order; each begins where the one before ends */
     enum chunk_state state;
     uint64_t id;               /* of its request */
-    struct buffer cursor, end; /* what is before the cursor is known */
+    struct buffer cursor, end; /* everything before the cursor is known */
     struct {                   /* the query that the token belongs to */
         struct buffer lo, hi;
     } query;
-    struct continuation *token; /* NULL: asked from the cursor, then [cursor, end) */
+    struct continuation *token; /* NULL: the next query is for [cursor, end) */
     TAILQ_HEAD(chunk_runs, waiting_run) runs;
     size_t waiting_pages, waiting_rows, waiting_bytes;
-    /* what it has shown */
+    /* the rows that it has shown */
     struct buffer first, last, page_first; /* positions; `page_first` and `last` of its last page */
     size_t rows, page_rows;                /* in all; of its last page */
     double pages_left;                     /* estimated, behind the cursor */
-    double taken_before; /* pages of the scan that were taken when its first waiting page came */
-    bool is_far;         /* it was let go, and not asked since: not before it is its turn */
+    double taken_before; /* pages that the scan had handed out when the first waiting page came */
+    bool is_far;         /* its pages were dropped: not asked again before it is its turn */
 };
 
 TAILQ_HEAD(chunk_list, chunk);
@@ -39,26 +47,30 @@ TAILQ_HEAD(chunk_list, chunk);
 int chunk_create(struct range range, struct chunk **ret);
 void chunk_destroy(struct chunk *chunk); /* takes NULL; not on a list */
 
-/* Where the first piece of [cursor, end) ends that one query can ask for; `end` itself: all of it.
- */
+/* Appends the end of the first piece of [cursor, end) that one query can ask for; that is `end`
+ * itself if one query can ask for all of it. */
 int chunk_append_askable_end(const struct chunk *chunk, struct buffer *ret);
-/* The chunk ends at `position`, which lies inside; `ret` is what lies behind it. */
+/* The chunk ends at `position`, which lies inside; `ret` is the part behind it. */
 int chunk_split(struct chunk *chunk, struct bytes position, struct chunk **ret);
 bool chunk_can_split(const struct chunk *chunk, struct bytes position);
 
-/* READY, and without a token [cursor, end) is askable. */
+/* READY -> ASKED. Without a token, [cursor, end) must be askable by one query. */
 int chunk_ask(struct chunk *chunk, struct range *ret_range);
-/* Takes the answer, also on failure, when the chunk is as if it had been given back. `ret_run`: the
- * rows of it that are the chunk's, a view. */
+/* ASKED -> READY or DONE. Takes the answer, also on failure; then the chunk is as after
+ * chunk_give_back. `ret_run`: the rows that are the chunk's, a view. */
 int chunk_tell(struct chunk *chunk, struct answer *answer, struct run *ret_run);
-void chunk_give_back(struct chunk *chunk);
+void chunk_give_back(struct chunk *chunk);             /* ASKED -> READY */
 bool chunk_take(struct chunk *chunk, struct run *ret); /* the next rows; false: none wait */
-/* Both are DONE, `next` is right behind: its range and rows become the chunk's. */
+/* Both are DONE, and `next` begins where the chunk ends: its range and rows become the chunk's. */
 void chunk_join(struct chunk *chunk, struct chunk *next);
-/* Forgets the rows that wait: they are to be asked again. false: out of memory. Not ASKED. */
-bool chunk_let_go(struct chunk *chunk);
+/* Not ASKED. Drops the rows that wait; they are asked for again later. False: nothing was dropped,
+ * as no row waits or memory is out. */
+bool chunk_drop_waiting(struct chunk *chunk);
 
 bool chunk_is_begun(const struct chunk *chunk); /* it has shown a row */
+/* Does what the table of states says hold, and do the counts? Walks all waiting pages; for tests.
+ */
+bool chunk_check_invariants(const struct chunk *chunk);
 
 DEFINE_CLEANUP(struct chunk *, chunk_destroy);
 

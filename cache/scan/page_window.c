@@ -16,7 +16,7 @@ void page_window_take(struct page_window *window, const struct run *run)
     window->taken_pages += (double)(run->end - run->begin) / (double)window->page_rows;
 }
 
-void page_window_let_go(struct page_window *window, size_t bytes)
+void page_window_drop(struct page_window *window, size_t bytes)
 {
     window->waiting_bytes -= bytes;
 }

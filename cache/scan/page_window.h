@@ -15,7 +15,7 @@ struct page_window {
 
 void page_window_tell(struct page_window *window, const struct page *page);
 void page_window_take(struct page_window *window, const struct run *run); /* it was handed out */
-void page_window_let_go(struct page_window *window, size_t bytes);        /* ... was thrown away */
+void page_window_drop(struct page_window *window, size_t bytes);
 
 /* How far ahead of what is taken pages may be. */
 double page_window_pages(const struct page_window *window);

@@ -54,7 +54,7 @@ static struct known *gap_create_empty(void)
     return item;
 }
 
-/* `like`: the gap that it is a piece of; NULL: none. */
+/* `like`: the gap whose page it remembers; NULL: none. */
 static int gap_create(struct range range, const struct gap *like, struct known **ret)
 {
     struct known *item = gap_create_empty();
@@ -108,7 +108,7 @@ void partition_map_finish(struct partition_map *map)
 
 static struct known *first_open(struct known *item)
 {
-    while (item && item->gap->id != 0)
+    while (item && item->gap->state != GAP_OPEN)
         item = TAILQ_NEXT(item, gap_link);
     return item;
 }
@@ -131,7 +131,7 @@ struct known *partition_map_find(const struct partition_map *map, uint64_t id)
     return item;
 }
 
-/* The new content, or the old one on failure. */
+/* On failure the buffer keeps its content. */
 static int replace(struct buffer *buffer, struct bytes bytes)
 {
     struct buffer made;
@@ -168,6 +168,7 @@ int partition_map_split(struct partition_map *map, struct known *item, struct by
 void partition_map_ask(struct partition_map *map, struct known *item, struct scan_request *ret)
 {
     struct gap *gap = item->gap;
+    gap->state = GAP_ASKED;
     gap->id = ++map->last_id;
     map->open--;
     map->asked++;
@@ -177,6 +178,7 @@ void partition_map_ask(struct partition_map *map, struct known *item, struct sca
 
 void partition_map_give_back(struct partition_map *map, struct known *item)
 {
+    item->gap->state = GAP_OPEN;
     item->gap->id = 0;
     map->asked--;
     map->open++;
@@ -200,13 +202,13 @@ static struct bytes row_partition(const struct page *page, size_t row)
     return position_partition_key(page_position(page, row));
 }
 
-struct outcome { /* what an answer makes of a gap */
+struct outcome { /* of an answer: what replaces its gap */
     const struct page *page;
     size_t first, end;    /* rows of the page that lie in it */
-    struct buffer lo, hi; /* what is proved of it, two partition borders */
+    struct buffer lo, hi; /* the part that the page proves, two partition borders */
     struct buffer begin;  /* see gap.begin */
     struct known_list keys;
-    struct known *front; /* what is left before lo; NULL: nothing */
+    struct known *front; /* the gap that is left before lo; NULL: none */
 };
 
 static void outcome_finish(struct outcome *outcome)
@@ -219,7 +221,8 @@ static void outcome_finish(struct outcome *outcome)
         known_destroy(outcome->front);
 }
 
-/* A page may begin inside a partition that it does not show: that one is not known. */
+/* A page from the cache may begin inside a partition without a row of it: whether that partition
+ * exists stays unknown, and belongs to the gap in front. */
 static int find_lo(struct outcome *outcome, struct bytes gap_lo)
 {
     struct bytes begin = page_range(outcome->page).lo, key = position_partition_key(begin);
@@ -232,8 +235,8 @@ static int find_lo(struct outcome *outcome, struct bytes gap_lo)
                                                 : outcome->lo.error;
 }
 
-/* It may end inside a partition: if it shows it, that one is known, else it is the first that may
- * follow. */
+/* A page may end inside a partition. If it shows a row of it, the partition is known, and the rest
+ * of the gap begins behind it. Otherwise the rest begins with it. */
 static int find_hi(struct outcome *outcome, struct bytes gap_hi)
 {
     struct bytes end = page_range(outcome->page).hi, key = position_partition_key(end);
@@ -261,14 +264,14 @@ static int find_keys(struct outcome *outcome)
     return r;
 }
 
-/* What the page ran over; nothing, where it shows one partition. */
+/* The first key of the page; if it shows no new key, the key before the gap. */
 static int append_begin(struct buffer *ret, const struct gap *gap, const struct outcome *outcome)
 {
     const struct known *first = TAILQ_FIRST(&outcome->keys);
     return buffer_append(ret, first ? first->key : border_key(buffer_bytes(&gap->lo)));
 }
 
-/* All that may fail. */
+/* Everything that can fail, before the map is changed. */
 static int outcome_make(struct outcome *outcome, const struct page *page, const struct gap *of)
 {
     struct range gap = gap_range(of);
@@ -314,7 +317,7 @@ static void swap(struct buffer *a, struct buffer *b)
     *b = old;
 }
 
-/* The gap becomes what is left behind. */
+/* The gap becomes its rest behind the page. */
 static void shrink(struct gap *gap, struct outcome *outcome)
 {
     continuation_destroy(TAKE_PTR(gap->after));
@@ -323,7 +326,7 @@ static void shrink(struct gap *gap, struct outcome *outcome)
     swap(&gap->begin, &outcome->begin);
     buffer_clear(&gap->end);
     if (buffer_append(&gap->end, border_key(buffer_bytes(&gap->lo))) < 0)
-        buffer_clear(&gap->begin); /* how dense keys are is unknown, no more */
+        buffer_clear(&gap->begin); /* only the density is unknown then */
 }
 
 static void keep_token(struct gap *gap, struct answer *answer)
@@ -345,7 +348,7 @@ int partition_map_tell(struct partition_map *map, struct known *item, struct ans
     if (r < 0)
         return r;
     if (bytes_compare(buffer_bytes(&outcome.lo), buffer_bytes(&outcome.hi)) >= 0)
-        return 0; /* it tells of somewhere else */
+        return 0; /* the page covers nothing of the gap */
     bool is_known = bytes_equal(buffer_bytes(&outcome.hi), buffer_bytes(&gap->hi));
     put_before(map, item, &outcome);
     if (is_known)
@@ -362,17 +365,54 @@ bool partition_map_cut(struct partition_map *map, struct known *item, struct ran
     bool begins_inside = range_holds(range, lo);
     bool ends_inside = bytes_compare(range.lo, hi) < 0 && bytes_compare(hi, range.hi) <= 0;
     if (begins_inside && ends_inside) {
-        gap->is_needless = true;
-        if (gap->id != 0)
-            return false;
-        partition_map_remove(map, item);
-        return true;
+        if (gap->state == GAP_OPEN) {
+            partition_map_remove(map, item);
+            return true;
+        }
+        gap->state = GAP_NEEDLESS;
     }
-    if (gap->id != 0 || gap->after)
+    if (gap->state != GAP_OPEN || gap->after)
         return false;
     if (begins_inside)
-        (void)replace(&gap->lo, range.hi); /* out of memory: it stays as it was */
+        (void)replace(&gap->lo, range.hi); /* out of memory: the gap stays larger */
     if (ends_inside)
         (void)replace(&gap->hi, range.lo);
     return false;
+}
+
+static bool is_behind(const struct known *item, const struct known *before)
+{
+    struct bytes begin = item->gap ? buffer_bytes(&item->gap->lo) : item->key;
+    if (!before)
+        return true;
+    return before->gap ? bytes_compare(buffer_bytes(&before->gap->hi), begin) <= 0
+                       : bytes_compare(before->key, begin) < 0;
+}
+
+static bool is_gap_valid(const struct gap *gap)
+{
+    return !range_is_empty(gap_range(gap)) && (gap->state == GAP_OPEN) == (gap->id == 0);
+}
+
+bool partition_map_check_invariants(const struct partition_map *map)
+{
+    size_t open = 0, asked = 0, partitions = 0, bytes = 0;
+    const struct known *item, *gap = TAILQ_FIRST(&map->gaps);
+    TAILQ_FOREACH(item, &map->list, link)
+    {
+        if (!is_behind(item, TAILQ_PREV(item, known_list, link)))
+            return false;
+        if (item->gap && (item != gap || !is_gap_valid(item->gap)))
+            return false;
+        if (item->gap) {
+            gap = TAILQ_NEXT(gap, gap_link);
+            open += item->gap->state == GAP_OPEN;
+            asked += item->gap->state != GAP_OPEN;
+        } else {
+            partitions++;
+            bytes += sizeof(*item) + item->key.size;
+        }
+    }
+    return !gap && open == map->open && asked == map->asked && partitions == map->partitions &&
+           bytes == map->bytes;
 }

@@ -1,28 +1,38 @@
 #ifndef CACHE_SCAN_PARTITION_MAP_H
 #define CACHE_SCAN_PARTITION_MAP_H
-/* What is known of a range's partition keys: the keys that were found and the gaps between them,
- * all in key order. A gap is asked for, and its answer put in its place: keys, and what gaps are
- * left. An answer proves what its page covers, and a partition that a page ends in is known whole,
- * so what is left begins behind it. Gaps do not overlap: no key comes twice, whatever changes
- * meanwhile. Pure, one thread. */
+/* Partition map: the partition keys of a range that were found, and the gaps between them that are
+ * still unknown, all in key order. A gap is asked for, and the answer replaces it: by keys, and by
+ * the gaps that are left. Pure; one thread.
+ *
+ * Example: the gap ["", "\xff") is asked for, and the page shows rows of "a", "b" and "c", and ends
+ * inside "c". The map is then: a, b, c, gap ["c\1", "\xff"). The rest of partition "c" need not be
+ * read: its key is known, and the gap begins behind the whole partition. Gaps do not overlap, so no
+ * key comes twice, even if rows change meanwhile. */
 #include "cache/scan/scan.h"
 
 #include <sys/queue.h>
 
+/* state      id   counted in   meaning
+ * OPEN       0    map.open     to be asked
+ * ASKED      > 0  map.asked    its question is out
+ * NEEDLESS   > 0  map.asked    its question is out, but its range is known otherwise meanwhile */
+enum gap_state { GAP_OPEN, GAP_ASKED, GAP_NEEDLESS };
+
 struct gap {
+    enum gap_state state;
     struct buffer lo, hi;       /* two partition borders; while it is asked, the question's */
-    struct continuation *after; /* behind an empty page: its token */
-    struct buffer begin, end;   /* keys that the last page before it ran over; empty: unknown */
-    uint64_t id;                /* of the question that is out; 0: open */
-    bool is_guess;              /* its begin was guessed: there may be nothing to find */
-    bool is_needless;           /* it is asked, but nobody waits for the answer any more */
+    struct continuation *after; /* the token of an empty page; NULL: none */
+    struct buffer begin, end;   /* the first and last key of the last page before it, which say how
+                                   dense keys are; empty: unknown */
+    uint64_t id;                /* of the question that is out; 0: none */
+    bool is_guess;              /* a split made its begin: it may hold no key */
 };
 
 struct known {
     TAILQ_ENTRY(known) link;     /* of partition_map.list */
     TAILQ_ENTRY(known) gap_link; /* of partition_map.gaps */
     struct gap *gap;             /* NULL: a partition */
-    bool is_shared;              /* of a level: it stands for all that start with its prefix */
+    bool is_shared;              /* of a level: it stands for all keys that start with its child */
     struct bytes key;
     char key_data[];
 };
@@ -36,7 +46,7 @@ struct partition_map {
     uint64_t last_id;
 };
 
-/* One gap, the whole range. After a failure finish may be called too. */
+/* One gap, the whole range. Call finish also after a failure. */
 int partition_map_init(struct partition_map *map, struct range range);
 void partition_map_finish(struct partition_map *map);
 
@@ -50,14 +60,19 @@ struct known *partition_map_find(const struct partition_map *map, uint64_t id); 
 int partition_map_split(struct partition_map *map, struct known *item, struct bytes at);
 void partition_map_ask(struct partition_map *map, struct known *item, struct scan_request *ret);
 void partition_map_give_back(struct partition_map *map, struct known *item);
-/* Puts the answer to an asked gap into its place; the gap is gone, or open again, also on -ENOMEM,
- * when nothing else has changed. The answer stays the caller's, but for a token that is kept. */
+/* Puts the answer to an asked gap into its place: the gap is gone, or open with what is left of it.
+ * On -ENOMEM it is open, and nothing else has changed. The answer stays the caller's, except for a
+ * token that is kept. */
 int partition_map_tell(struct partition_map *map, struct known *item, struct answer *answer);
-/* Takes a partition or an open gap out. */
+/* Removes a partition or an open gap. */
 void partition_map_remove(struct partition_map *map, struct known *item);
-/* What lies in the range need not be known: an open gap without a token that begins or ends in it
- * loses that part, one that lies inside is gone, or needless while it is asked. True: it is gone.
- */
+/* The keys of `range` are not wanted. An open gap without a token loses the part at its begin or
+ * its end that lies in the range. A gap that lies inside is removed, or needless while it is asked.
+ * True: the gap was removed. */
 bool partition_map_cut(struct partition_map *map, struct known *item, struct range range);
+
+/* Are keys and gaps in order without overlap, and do states and counts agree? Walks everything; for
+ * tests. */
+bool partition_map_check_invariants(const struct partition_map *map);
 
 #endif

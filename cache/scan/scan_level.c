@@ -116,7 +116,7 @@ static void tidy(struct level_scan *self)
     struct known *item, *next;
     for (item = TAILQ_FIRST(&map->list); self->taken && item != self->taken; item = next) {
         next = TAILQ_NEXT(item, link);
-        if (!item->gap || item->gap->id == 0)
+        if (!item->gap || item->gap->state == GAP_OPEN)
             partition_map_remove(map, item);
     }
     for (item = TAILQ_FIRST(&map->gaps); self->fate == FATE_CHILDREN && item; item = next) {
@@ -239,7 +239,7 @@ static void search_see(struct search *search, struct known *item)
 {
     struct range gap = gap_range(item->gap);
     struct bytes behind = buffer_bytes(&search->behind);
-    bool is_open = item->gap->id == 0;
+    bool is_open = item->gap->state == GAP_OPEN;
     if (bytes_compare(gap.lo, behind) >= 0 || bytes_compare(gap.hi, search->key) <= 0) {
         search->has_outside = true;
         if (is_open && !search->outside)
@@ -314,7 +314,7 @@ static bool is_certain(const struct level_scan *self, const struct known *item)
     const struct known *next = TAILQ_NEXT(item, link);
     if (item->is_shared || !is_child_shown(self, item))
         return true;
-    while (next && next->gap && next->gap->is_needless)
+    while (next && next->gap && next->gap->state == GAP_NEEDLESS)
         next = TAILQ_NEXT(next, link);
     return !next || !next->gap ||
            !bytes_start_with(buffer_bytes(&next->gap->lo), child(self, item));
@@ -327,7 +327,7 @@ static enum scan_state level_take(struct scan *scan, struct scan_item *ret)
     (void)decide(self); /* which there may have been no memory for before */
     struct known *item = self->taken ? TAILQ_NEXT(self->taken, link) : TAILQ_FIRST(list);
     bool is_decided = self->fate == FATE_PARTITIONS || self->fate == FATE_CHILDREN;
-    while (item && item->gap && item->gap->is_needless)
+    while (item && item->gap && item->gap->state == GAP_NEEDLESS)
         item = TAILQ_NEXT(item, link);
     if (is_decided && !item)
         return SCAN_END;

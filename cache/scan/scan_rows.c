@@ -185,7 +185,7 @@ static void speculate(struct row_scan *self, int idle)
 
 /* Pages that have waited while several windows were taken came from too far ahead, and fill the
  * window still. true: there is room now. */
-static bool let_go_farthest(struct row_scan *self)
+static bool drop_farthest(struct row_scan *self)
 {
     struct chunk *last = TAILQ_LAST(&self->chunks, chunk_list);
     while (last && last->waiting_rows == 0)
@@ -195,9 +195,9 @@ static bool let_go_farthest(struct row_scan *self)
     double since = self->window.taken_pages - last->taken_before;
     double pages = (double)last->waiting_rows / self->limits.page_rows;
     size_t bytes = last->waiting_bytes;
-    if (since < FAR * page_window_pages(&self->window) || !chunk_let_go(last))
+    if (since < FAR * page_window_pages(&self->window) || !chunk_drop_waiting(last))
         return false;
-    page_window_let_go(&self->window, bytes);
+    page_window_drop(&self->window, bytes);
     self->speculation.waste += pages;
     last->pages_left += pages;
     return true;
@@ -210,7 +210,7 @@ static struct chunk *choose(struct row_scan *self, int idle)
         return chunk;
     speculate(self, idle);
     chunk = find_ready(self, true);
-    if (chunk || !is_bounded(self) || !let_go_farthest(self))
+    if (chunk || !is_bounded(self) || !drop_farthest(self))
         return chunk;
     speculate(self, idle);
     return find_ready(self, true);

@@ -1,4 +1,5 @@
-/* A chunk that was let go: where it goes on, and that it is a chunk like any other from there. */
+/* The states of a chunk, and a chunk whose waiting pages were dropped: it goes on from their first
+ * row like any other chunk. The invariants hold after each step. */
 #include "cache/scan/chunk.h"
 #include "tests/stores/memory_store.h"
 #include "tests/unit/unit.h"
@@ -23,9 +24,11 @@ static struct run read_page(struct memory_store *memory, struct chunk *chunk)
     struct answer answer = {0};
     struct run run = {0};
     assert_int_equal(chunk_ask(chunk, &query.range), 0);
+    assert_true(chunk_check_invariants(chunk));
     query.after = chunk->token;
     assert_int_equal(table_store_query(&memory->store, &query, &call, &answer), 0);
     assert_int_equal(chunk_tell(chunk, &answer, &run), 0);
+    assert_true(chunk_check_invariants(chunk));
     return run;
 }
 
@@ -33,12 +36,13 @@ static void take_page(struct chunk *chunk, struct bytes first)
 {
     struct run run = {0};
     assert_true(chunk_take(chunk, &run));
+    assert_true(chunk_check_invariants(chunk));
     assert_bytes(page_position(run.page, run.begin), first);
     assert_int_equal(run.end - run.begin, 10);
     run_finish(&run);
 }
 
-static void what_was_let_go_is_read_again_from_its_first_row(void **state)
+static void dropped_pages_are_read_again_from_their_first_row(void **state)
 {
     (void)state;
     struct memory_store *memory;
@@ -49,7 +53,8 @@ static void what_was_let_go_is_read_again_from_its_first_row(void **state)
         (void)read_page(memory, chunk);
     take_page(chunk, B("p\0"
                        "00"));
-    assert_true(chunk_let_go(chunk));
+    assert_true(chunk_drop_waiting(chunk));
+    assert_true(chunk_check_invariants(chunk));
     assert_int_equal(chunk->waiting_rows, 0);
     assert_int_equal(chunk->waiting_bytes, 0);
     assert_int_equal(chunk_ask(chunk, &range), 0);
@@ -65,7 +70,7 @@ static void what_was_let_go_is_read_again_from_its_first_row(void **state)
     table_store_destroy(&memory->store);
 }
 
-/* Else nothing would be read ahead of it when it is its turn. */
+/* Otherwise nothing would be read ahead of it once it is its turn. */
 static void it_is_far_until_it_is_asked(void **state)
 {
     (void)state;
@@ -74,7 +79,8 @@ static void it_is_far_until_it_is_asked(void **state)
     set_up(&memory, &chunk);
     (void)read_page(memory, chunk);
     assert_false(chunk->is_far);
-    assert_true(chunk_let_go(chunk));
+    assert_true(chunk_drop_waiting(chunk));
+    assert_true(chunk_check_invariants(chunk));
     assert_true(chunk->is_far);
     (void)read_page(memory, chunk);
     assert_false(chunk->is_far);
@@ -82,14 +88,43 @@ static void it_is_far_until_it_is_asked(void **state)
     table_store_destroy(&memory->store);
 }
 
-static void nothing_is_let_go_where_nothing_waits(void **state)
+static void nothing_is_dropped_where_nothing_waits(void **state)
 {
     (void)state;
     struct memory_store *memory;
     struct chunk *chunk;
     set_up(&memory, &chunk);
-    assert_false(chunk_let_go(chunk));
+    assert_false(chunk_drop_waiting(chunk));
     assert_false(chunk->is_far);
+    chunk_destroy(chunk);
+    table_store_destroy(&memory->store);
+}
+
+/* Rows 00 to 39, split at 15: each part shows its own rows, and both join to one. */
+static void parts_are_read_alone_and_joined(void **state)
+{
+    (void)state;
+    struct memory_store *memory;
+    struct chunk *chunk, *behind;
+    set_up(&memory, &chunk);
+    (void)read_page(memory, chunk);
+    assert_int_equal(chunk_split(chunk,
+                                 B("p\0"
+                                   "15"),
+                                 &behind),
+                     0);
+    assert_true(chunk_check_invariants(chunk));
+    assert_true(chunk_check_invariants(behind));
+    struct run run = read_page(memory, chunk);
+    assert_int_equal(run.end - run.begin, 5);
+    assert_int_equal(chunk->state, CHUNK_DONE);
+    while (behind->state != CHUNK_DONE)
+        (void)read_page(memory, behind);
+    chunk_join(chunk, behind);
+    assert_true(chunk_check_invariants(chunk));
+    assert_int_equal(chunk->waiting_rows, 40);
+    assert_int_equal(chunk->rows, 40);
+    chunk_destroy(behind);
     chunk_destroy(chunk);
     table_store_destroy(&memory->store);
 }
@@ -97,9 +132,10 @@ static void nothing_is_let_go_where_nothing_waits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_let_go_is_read_again_from_its_first_row),
+        cmocka_unit_test(dropped_pages_are_read_again_from_their_first_row),
         cmocka_unit_test(it_is_far_until_it_is_asked),
-        cmocka_unit_test(nothing_is_let_go_where_nothing_waits),
+        cmocka_unit_test(parts_are_read_alone_and_joined),
+        cmocka_unit_test(nothing_is_dropped_where_nothing_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,28 +1,30 @@
-/* A key is read byte by byte. What may follow a beginning is learned by context: the place in the
- * key where all keys are equally long (ids, counters, times), else the three bytes before, else the
- * two before. A context counts in how many different beginnings each byte followed, not how many
- * keys had it: a thousand keys that start alike say once that keys may start so. Bytes that were
- * not seen yet, but belong to an alphabet that was (digits, hexadecimal, letters, a script), share
- * a part of the weight that shrinks with what was seen. Keys come in order, so what lies between
- * two bytes seen at one place was mostly not looked at yet, and weighs as much as a byte seen once.
+/* A key is read byte by byte, and each byte gets its share of the interval of the beginning before
+ * it, as in arithmetic coding. The shares come from counts by context:
+ * - keys of one length (ids, counters, times): the context is the index of the byte;
+ * - other keys: the three bytes before, or the two before where three were seen too rarely.
  *
- * Each byte takes its share of the interval of the beginning before it, as in arithmetic coding. */
+ * A context counts the different beginnings that a byte followed, not the keys: a thousand keys
+ * that start with "a" say once that keys may start with "a". Bytes that were not seen, but belong
+ * to an alphabet of seen bytes (digits, hexadecimal digits, letters, a script), share a weight. At
+ * one index, an unseen byte between two seen ones weighs as much as a byte seen once, since keys
+ * come in order and most of the range between was not read yet. Example: after "10", "11" and "30",
+ * the first byte "2" weighs as much as "1" or "3". */
 #include "cache/scan/key_model.h"
 #include "client/position.h"
 #include "client/text/unicode.h"
 
-#define PLACES    64   /* contexts of keys that are equally long; behind them the others serve */
-#define TAILS     4096 /* some share a context by chance: a little noise, no harm */
+#define PLACES    64   /* contexts by index; bytes behind them use the other contexts */
+#define TAILS     4096 /* contexts by hash; collisions only add noise */
 #define CONTEXTS  (PLACES + TAILS)
 #define LENGTHS   256
-#define DEPTH_MAX 24    /* bytes that one place is made of */
-#define WIDTH_MIN 1e-13 /* of an interval: then double has no more digits */
-#define ESCAPE    0.5   /* weight of what was not seen, of the number of different bytes seen */
-#define BETWEEN   1.0   /* weight of what was not seen between two that were */
-#define FEW       4     /* distinct beginnings that say too little about what follows */
-#define EXPECTED  0.8   /* share of the weight that nearly always follows */
+#define DEPTH_MAX 24    /* bytes of a key that decide its place */
+#define WIDTH_MIN 1e-13 /* of an interval; below, double has no more digits */
+#define ESCAPE    0.5   /* weight of the unseen bytes, for each different byte seen */
+#define BETWEEN   1.0   /* weight of an unseen byte between two seen ones */
+#define FEW       4     /* fewer beginnings than that say too little */
+#define EXPECTED  0.8   /* more than this share of the weight: the byte is expected */
 
-struct follower {        /* what followed in one context */
+struct follower {        /* the bytes that followed in one context */
     uint8_t counts[256]; /* halved together when one is full */
 };
 
@@ -65,7 +67,7 @@ static size_t place_context(size_t index)
     return index < PLACES ? index : CONTEXTS;
 }
 
-/* Of the bytes before; CONTEXTS: there are not so many. */
+/* By the `length` bytes before; CONTEXTS: there are fewer. */
 static size_t tail_context(struct bytes key, size_t index, size_t length)
 {
     if (index < length)
@@ -140,7 +142,7 @@ static bool has_seen_enough(const struct follower *follower)
     return sum >= FEW;
 }
 
-/* What is known of the byte at `index`. */
+/* The counts to use for the byte at `index`. */
 static const struct follower *find_follower(const struct key_model *model, struct bytes key,
                                             size_t index)
 {
@@ -212,8 +214,8 @@ static void complete(const struct key_model *model, bool set[256])
     }
 }
 
-/* What may stand there: bytes that were seen, anywhere where keys have no places, and the alphabets
- * of these. */
+/* The bytes that may follow: those that were seen in the context (of keys of many lengths:
+ * anywhere), and their alphabets. */
 static void find_alphabet(const struct key_model *model, const struct follower *follower,
                           bool set[256])
 {

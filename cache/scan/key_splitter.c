@@ -1,12 +1,14 @@
 #include "cache/scan/key_splitter.h"
 #include "client/text/unicode.h"
 
-#define GUESSES_PER_ANSWER 8
-#define FREE_EMPTIES       8
-#define GOOD_TO_EMPTY      4
-#define SAMPLES            24 /* keys of a page that are learned */
-#define PAGES_MAX          2000.0
-#define PAGES_MIN          2.0 /* a piece that is likely to be smaller is not worth a question */
+/* Each constant names a figure that gets worse without it, or with another value: a scan of keys of
+ * a shape of tests/scan, requests/round trips. */
+#define GUESSES_PER_ANSWER 8 /* unlimited: "single", 32 slots: 9/2, 16/2 */
+#define FREE_EMPTIES       8 /* 4: "ten", 32 slots: 16/3, 16/4 */
+#define GOOD_TO_EMPTY      4 /* unlimited: "package", 40,000, 32 slots: 192/15, 272/11 */
+#define SAMPLES            24 /* keys learned of a page; 32: "package", 40,000, 32 slots: 57/7, 80/7 */
+#define PAGES_MAX          2000.0 /* no estimate reaches further; only a finite weight matters */
+#define PAGES_MIN          2.0    /* pages of a piece; 1.25: "sensors", 32 slots: 37/7, 45/6 */
 
 int key_splitter_init(struct key_splitter *splitter)
 {
@@ -52,7 +54,7 @@ static double place_of_end(const struct key_splitter *splitter, struct bytes hi,
     return bytes_start_with(hi, common) ? key_model_place(splitter->model, hi, common.size) : 1;
 }
 
-/* How many pages are left in the gap, as dense as its last was. */
+/* The pages left in the gap, if keys are as dense there as on the page before it. */
 static double pages_left(const struct key_splitter *splitter, const struct gap *gap)
 {
     struct bytes begin = buffer_bytes(&gap->begin), hi = buffer_bytes(&gap->hi);
@@ -77,7 +79,7 @@ size_t key_splitter_credit(const struct key_splitter *splitter, const struct par
     return speculation_budget(splitter->good, GUESSES_PER_ANSWER, out, idle);
 }
 
-/* Goes on behind the cut; a place that does not lie inside is left out. */
+/* *item becomes the gap behind the cut. A place outside the gap is ignored. */
 static int cut(struct partition_map *map, struct known **item, struct bytes at)
 {
     struct range range = gap_range((*item)->gap);
@@ -89,12 +91,12 @@ static int cut(struct partition_map *map, struct known **item, struct bytes at)
     return r;
 }
 
-struct line { /* the keys of a gap on the model's line */
+struct line { /* the places of the cuts of a gap in the key model */
     struct bytes common;
     double begin, step;
 };
 
-/* `pieces` of them, of one size. */
+/* For `pieces` pieces of equal width. */
 static struct line draw_line(const struct key_splitter *splitter, const struct gap *gap,
                              struct bytes common, size_t pieces)
 {
@@ -115,9 +117,9 @@ static int append_place(const struct key_splitter *splitter, const struct line *
                                 line->step / 4, ret);
 }
 
-/* Where the last page was one partition, the next ones are likely to be made like its key: the cut
- * becomes as long as that, with the same end. What is as long as the key may be one: it belongs to
- * what is before the cut, which ends with it. */
+/* Where the last page was one partition, the next keys are expected to look like its key: the cut
+ * gets the same length and the same end. Example: the page was partition "042-tenant" and the cut
+ * is "07", so it becomes "072-tenant", and lies behind that partition, since it may exist. */
 static int end_like_key(struct buffer *at, const struct gap *gap)
 {
     uint32_t character;
@@ -134,7 +136,7 @@ static int end_like_key(struct buffer *at, const struct gap *gap)
     return at->size == key.size ? buffer_append_string(at, POSITION_AFTER) : 0;
 }
 
-/* Where the model has it that as many keys lie in each piece. */
+/* Into pieces that hold the same number of keys by the model. */
 static int cut_evenly(struct key_splitter *splitter, struct partition_map *map, struct known *item,
                       size_t cuts)
 {
@@ -155,8 +157,8 @@ static int cut_evenly(struct key_splitter *splitter, struct partition_map *map, 
     return r;
 }
 
-/* Where the alphabet ends that the character is of: behind digits, and behind letters. It may be of
- * another, that nothing is known of: NULL; or be itself behind one: "". */
+/* The end of the alphabet of the first character: behind the digits or behind the letters. NULL:
+ * the alphabet is unknown. "": the character itself is an ASCII character behind an alphabet. */
 static const char *end_of_alphabet(struct bytes child)
 {
     char c;
@@ -184,7 +186,8 @@ static int append_child(const struct key_splitter *splitter, const struct line *
     return is_behind ? buffer_append_string(ret, POSITION_AFTER) : 0;
 }
 
-/* Between what may stand behind `common`; `is_behind`: behind the partition that it makes. */
+/* Between the characters that may follow `common`. `is_behind`: the cut lies behind the partition
+ * whose key is `common` and that character. */
 static int cut_children(struct key_splitter *splitter, struct partition_map *map,
                         struct known *item, struct bytes common, bool is_behind, size_t cuts)
 {
@@ -196,7 +199,7 @@ static int cut_children(struct key_splitter *splitter, struct partition_map *map
     int r = 0;
     buffer_init(&at, POSITION_MAX_BYTES);
     if (end && !end[0])
-        return 0; /* what is behind an alphabet, one answer tells */
+        return 0; /* few keys are behind an alphabet: one answer shows them */
     if (end && cuts > 1) {
         (void)buffer_append(&at, common);
         (void)buffer_append_string(&at, end);
@@ -228,7 +231,7 @@ int key_splitter_cut_as_ladder(struct partition_map *map, struct known *item, st
     return r;
 }
 
-/* Are the keys before it all of their child? Then the next may be, too. */
+/* Is the key before the gap just `common` and one character? Then the next keys may be, too. */
 static bool is_whole_child(const struct known *item, struct bytes common)
 {
     struct bytes key = key_before(item);
@@ -255,13 +258,13 @@ static int cut_gap(struct key_splitter *splitter, struct partition_map *map, str
     return r < 0 ? r : key_splitter_cut_as_ladder(map, item, buffer_bytes(&key), common, cuts);
 }
 
-/* The page did not get behind its first child: each of the others is worth a question. */
+/* The last page ended in the child that it began in: each other child is worth a question. */
 static bool is_within_child(const struct gap *gap, struct bytes common)
 {
     return shared_characters(buffer_bytes(&gap->begin), buffer_bytes(&gap->end)) > common.size;
 }
 
-/* 0: not worth it, or it cannot be cut. */
+/* 0: a cut is not worth a request, or is not possible. */
 static double pages_to_cut(const struct key_splitter *splitter, const struct known *item,
                            const struct bytes *children)
 {

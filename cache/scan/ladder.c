@@ -2,8 +2,12 @@
 #include "client/position.h"
 #include "client/text/unicode.h"
 
-#define SURPRISES_MIN 4 /* unexpected bytes that all keys of a page may share by chance */
-#define NEAR_RUNGS    4 /* one character apart; the flatter rungs are four apart, or more */
+/* Unexpected bytes that all keys of a page may share by chance. 0: "cjk", in a window of 128 pages:
+ * 1,153/76 -> 1,085/697; 8: "small": 7/5 -> 14/5. */
+#define SURPRISES_MIN 4
+/* One character apart; the flatter rungs are four apart, or more. All one apart: a level of
+ * "000-tenant" keys: 20 -> 25 round trips. */
+#define NEAR_RUNGS 4
 
 size_t shared_characters(struct bytes a, struct bytes b)
 {

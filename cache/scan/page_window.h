@@ -1,7 +1,7 @@
 #ifndef CACHE_SCAN_PAGE_WINDOW_H
 #define CACHE_SCAN_PAGE_WINDOW_H
-/* Page window: how many pages of a scan may wait to be taken, or be on their way. It counts bytes,
- * and takes a page that was not seen yet for as heavy as those that were. Pure; one thread. */
+/* Page window: how many pages of a scan may wait to be taken or be in flight. The limit is in
+ * bytes; a page in flight counts as much as the mean page so far. Pure; one thread. */
 #include "client/page.h"
 
 #define PAGE_WINDOW_UNBOUNDED 1e9 /* pages */
@@ -13,15 +13,15 @@ struct page_window {
     double taken_pages;
 };
 
-void page_window_tell(struct page_window *window, const struct page *page);
-void page_window_take(struct page_window *window, const struct run *run); /* it was handed out */
-void page_window_drop(struct page_window *window, size_t bytes);
+void page_window_tell(struct page_window *window, const struct page *page); /* it waits now */
+void page_window_take(struct page_window *window, const struct run *run);   /* it was handed out */
+void page_window_drop(struct page_window *window, size_t bytes); /* waiting pages are gone */
 
-/* How far ahead of what is taken pages may be. */
+/* The size of the window in pages. */
 double page_window_pages(const struct page_window *window);
-/* Pages that may be asked for while `asked` are on their way. What waits may at first be little
- * more than what was taken: before much is known, pages far ahead would fill the window for long.
- */
+/* How many pages may be asked for while `asked` are in flight. The window opens slowly: at first 8
+ * pages, then 2 more for each page that was taken. Early estimates are poor; a page that is far
+ * ahead by mistake would fill the window for long. */
 double page_window_room(const struct page_window *window, size_t asked);
 
 #endif

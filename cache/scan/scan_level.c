@@ -1,20 +1,25 @@
-/* First it is to be found out whether there are more than `fanout` partitions, by jumps, which
- * count them and end when there are not: then they are the names. If there are, the ladder finds
- * what all keys share, and the skip-scan what stands behind it: a child that two partitions were
- * seen of is a name, and what else starts like it need not be known. A child that one partition was
- * seen of is that partition's name, once it is known that no other starts like it. All this is
- * questions for gaps of a partition_map; a gap that two shared children enclose is cut to what lies
- * between them.
+/* A level in three steps, all by questions for the gaps of a partition map:
+ * 1. Jumps count the partitions. If there are at most `fanout`, their keys are the names.
+ * 2. If there are more, a ladder finds the beginning that all keys share.
+ * 3. A skip-scan finds the children: the shared beginning and one more character. Two partitions of
+ *    one child make it a name (a prefix), and its other keys need not be known: gaps inside it are
+ *    cut away. A child with one partition shows that partition's key, once it is certain that no
+ *    other partition starts with it.
  *
- * A prefix that ends in half a surrogate pair is not shown, since the pairs start with it too. */
+ * Example: "customer_000001" to "customer_030000" share "customer_0" and show the prefixes
+ * "customer_00", "customer_01", "customer_02" and the partition "customer_030000".
+ *
+ * A prefix that ends in half a surrogate pair is not shown, since the pairs start with it, too. */
 #include "cache/scan/jumps.h"
 #include "client/text/unicode.h"
 
+/* UNKNOWN -> PARTITIONS, if all gaps are known and there are at most `fanout` partitions
+ * UNKNOWN -> MANY -> CHILDREN, if more are known; then, if their shared beginning is */
 enum fate {
     FATE_UNKNOWN,
-    FATE_PARTITIONS, /* all of them are names */
-    FATE_MANY,       /* the children are, but what they share is not known yet */
-    FATE_CHILDREN,
+    FATE_PARTITIONS, /* the keys of the partitions are the names */
+    FATE_MANY,       /* the children are the names; their shared beginning is sought */
+    FATE_CHILDREN,   /* the children are the names, and are sought */
 };
 
 struct level_scan {
@@ -22,8 +27,8 @@ struct level_scan {
     struct jumps jumps;
     enum fate fate;
     size_t fanout;
-    struct buffer prefix, common; /* what was asked for; what all keys share */
-    struct known *taken;          /* was handed out, as what it stands for */
+    struct buffer prefix, common; /* of the level; the beginning that all keys share */
+    struct known *taken;          /* the name that was handed out last; NULL: none */
 };
 
 static bool is_high_surrogate(uint32_t character)
@@ -39,7 +44,7 @@ static bool is_shown(struct bytes prefix)
            !is_high_surrogate(last);
 }
 
-/* The common prefix and the next character; just the prefix when it is the key. */
+/* The shared beginning and the next character; only the beginning if that is the key. */
 static struct bytes child(const struct level_scan *self, const struct known *item)
 {
     uint32_t character;
@@ -67,8 +72,8 @@ static struct known *partition_at_or_before(struct known *item)
     return item;
 }
 
-/* Two partitions of one child become one that stands for all. The one that stays: one that did so
- * before, and may have been handed out. */
+/* Two partitions of one child become one item that stands for all. An item that already did so is
+ * kept, as it may have been handed out. */
 static struct known *join(struct level_scan *self, struct known *previous, struct known *item)
 {
     if (!bytes_equal(child(self, previous), child(self, item)) || !is_child_shown(self, item))
@@ -79,7 +84,7 @@ static struct known *join(struct level_scan *self, struct known *previous, struc
     return kept;
 }
 
-/* All between the partition before and the partition behind. NULL: the list's ends. */
+/* Joins all items from the partition before to the partition behind. NULL: an end of the list. */
 static void join_between(struct level_scan *self, struct known *before, struct known *behind)
 {
     struct known *kept = partition_at_or_before(before);
@@ -98,7 +103,7 @@ static int append_behind(struct buffer *ret, struct bytes prefix)
     return prefix_append_successor(ret, prefix, BYTES_LITERAL(POSITION_END));
 }
 
-/* True: the gap is gone. Out of memory: it stays, and is asked in vain. */
+/* True: the gap was removed. Out of memory: it stays, and costs a question. */
 static bool cut_from_gap(struct level_scan *self, struct known *gap, const struct known *shared)
 {
     _cleanup_(buffer_finish) struct buffer successor;
@@ -109,7 +114,8 @@ static bool cut_from_gap(struct level_scan *self, struct known *gap, const struc
     return partition_map_cut(&self->jumps.map, gap, range);
 }
 
-/* What is before the name that was handed out last, or in a shared child, need not be known. */
+/* Removes what need not be known: before the last name that was handed out, or in a shared child.
+ */
 static void tidy(struct level_scan *self)
 {
     struct partition_map *map = &self->jumps.map;
@@ -127,7 +133,7 @@ static void tidy(struct level_scan *self)
     }
 }
 
-/* What all known keys share, a view; half a pair is no character that they can share. */
+/* The beginning that all known keys share, a view. Half a surrogate pair is left out. */
 static struct bytes known_common(const struct level_scan *self)
 {
     const struct known_list *list = &self->jumps.map.list;
@@ -147,8 +153,8 @@ static struct bytes known_common(const struct level_scan *self)
     return common;
 }
 
-/* Nothing unknown lies outside what starts with the known keys' common prefix: then it is that of
- * all keys. */
+/* If no gap reaches outside the keys that start with the known keys' beginning, all keys share it.
+ */
 static int settle_common(struct level_scan *self)
 {
     _cleanup_(buffer_finish) struct buffer behind;
@@ -184,7 +190,7 @@ static int decide(struct level_scan *self)
     return self->fate == FATE_MANY ? settle_common(self) : 0;
 }
 
-/* A key that holds what no key can may lie in the range and not start with the prefix. */
+/* A key with illegal characters may lie in the range without starting with the prefix. */
 static void drop_strangers(struct level_scan *self, struct known *before,
                            const struct known *behind)
 {
@@ -218,12 +224,11 @@ static void level_give_back(struct scan *scan, uint64_t id)
     tidy(self);
 }
 
-/* The ladder looks for keys that do not share what all known ones share: `key`, and where it ends.
- */
+/* The search for keys that do not start with `key`, the beginning that all known keys share. */
 struct search {
-    struct bytes key; /* a view of a known one */
-    struct buffer behind;
-    bool has_outside;               /* there are gaps where no key shares it all */
+    struct bytes key;               /* a view of a known key */
+    struct buffer behind;           /* the end behind all keys that start with `key` */
+    bool has_outside;               /* there are gaps where no key starts with it */
     struct known *outside, *across; /* the first open gaps: of these, and that reach there */
 };
 
@@ -265,7 +270,7 @@ static void search_cut(struct level_scan *self, struct search *search, size_t id
         search->outside = partition_map_next_open(search->across);
 }
 
-/* The gap to ask while the common prefix is sought; what lies inside is left for later. */
+/* The gap to ask while the shared beginning is sought. Gaps inside it are left for later. */
 static struct known *find_on_ladder(struct level_scan *self, size_t idle)
 {
     struct partition_map *map = &self->jumps.map;
@@ -308,7 +313,7 @@ static bool level_ask(struct scan *scan, int idle, struct scan_request *ret)
     return true;
 }
 
-/* It stands alone, or will: nothing more may start like it. */
+/* Is its name certain? It is a prefix, or no gap behind it may hold a key of the same child. */
 static bool is_certain(const struct level_scan *self, const struct known *item)
 {
     const struct known *next = TAILQ_NEXT(item, link);
@@ -324,7 +329,7 @@ static enum scan_state level_take(struct scan *scan, struct scan_item *ret)
 {
     struct level_scan *self = (struct level_scan *)scan;
     struct known_list *list = &self->jumps.map.list;
-    (void)decide(self); /* which there may have been no memory for before */
+    (void)decide(self); /* again, in case memory was out before */
     struct known *item = self->taken ? TAILQ_NEXT(self->taken, link) : TAILQ_FIRST(list);
     bool is_decided = self->fate == FATE_PARTITIONS || self->fate == FATE_CHILDREN;
     while (item && item->gap && item->gap->state == GAP_NEEDLESS)
@@ -341,7 +346,7 @@ static enum scan_state level_take(struct scan *scan, struct scan_item *ret)
     return SCAN_ITEM;
 }
 
-/* What stands for many partitions counts as one: so little is ahead for how much was read. */
+/* A prefix counts as one key, although many were read for it. */
 static double level_waiting(const struct scan *scan)
 {
     const struct level_scan *self = (const struct level_scan *)scan;

@@ -1,5 +1,5 @@
-/* Idle slots jump from places further on, where keys are likely to be; the keys they find wait for
- * those before them. */
+/* The distinct partition keys of a range. Free slots jump from places further on, where the key
+ * model expects keys; the keys that they find wait for those before them. */
 #include "cache/scan/jumps.h"
 
 struct partition_scan {

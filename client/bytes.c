@@ -129,6 +129,32 @@ char *buffer_reserve(struct buffer *buffer, size_t n)
     return buffer_grow(buffer, n) < 0 ? NULL : buffer->data + buffer->size;
 }
 
+int buffer_ensure(struct buffer *buffer, size_t size)
+{
+    buffer->error = 0;
+    if (size < buffer->capacity || buffer_reserve(buffer, size - buffer->size))
+        return 0;
+    int r = buffer->error;
+    buffer->error = 0;
+    return r;
+}
+
+int buffer_set(struct buffer *buffer, struct bytes bytes)
+{
+    int r = buffer_ensure(buffer, bytes.size);
+    if (r < 0)
+        return r;
+    buffer_clear(buffer);
+    return buffer_append(buffer, bytes);
+}
+
+void buffer_swap(struct buffer *a, struct buffer *b)
+{
+    struct buffer old = *a;
+    *a = *b;
+    *b = old;
+}
+
 int buffer_append_growing(struct buffer *buffer, struct bytes bytes)
 {
     char *room = buffer_reserve(buffer, bytes.size);

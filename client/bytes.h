@@ -83,6 +83,12 @@ int buffer_append_format(struct buffer *buffer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Room for n more bytes. The caller fills it and adds n to `size`. NULL on error. */
 char *buffer_reserve(struct buffer *buffer, size_t n);
+/* Afterwards content of `size` bytes fits without an error. On failure the content stays. No
+ * error sticks, not even an earlier one. */
+int buffer_ensure(struct buffer *buffer, size_t size);
+/* Replaces the content; otherwise like buffer_ensure. */
+int buffer_set(struct buffer *buffer, struct bytes bytes);
+void buffer_swap(struct buffer *a, struct buffer *b);
 /* The content as a C string: a NUL follows it, which `size` does not count. NULL on error. */
 const char *buffer_string(struct buffer *buffer);
 

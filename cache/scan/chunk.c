@@ -5,26 +5,6 @@ struct waiting_run {
     struct run run;
 };
 
-/* After success, the buffer can hold `size` bytes without an error. */
-static int make_room(struct buffer *buffer, size_t size)
-{
-    if (size < buffer->capacity || buffer_reserve(buffer, size + 1 - buffer->size))
-        return 0;
-    int r = buffer->error;
-    buffer->error = 0;
-    return r;
-}
-
-/* On failure the buffer keeps its content. */
-static int set(struct buffer *buffer, struct bytes bytes)
-{
-    int r = make_room(buffer, bytes.size);
-    if (r < 0)
-        return r;
-    buffer_clear(buffer);
-    return buffer_append(buffer, bytes);
-}
-
 #define BUFFERS 7
 
 static void list_buffers(struct chunk *chunk, struct buffer *ret[BUFFERS])
@@ -96,7 +76,7 @@ int chunk_split(struct chunk *chunk, struct bytes position, struct chunk **ret)
     _cleanup_(chunk_destroyp) struct chunk *behind = NULL;
     int r = chunk_create((struct range){position, buffer_bytes(&chunk->end)}, &behind);
     if (r == 0)
-        r = set(&chunk->end, position);
+        r = buffer_set(&chunk->end, position);
     if (r < 0)
         return r;
     *ret = TAKE_PTR(behind);
@@ -116,9 +96,9 @@ int chunk_ask(struct chunk *chunk, struct range *ret_range)
     if (chunk->token && is_token_too_wide(chunk))
         continuation_destroy(TAKE_PTR(chunk->token));
     if (!chunk->token) {
-        int r = set(&chunk->query.lo, buffer_bytes(&chunk->cursor));
+        int r = buffer_set(&chunk->query.lo, buffer_bytes(&chunk->cursor));
         if (r == 0)
-            r = set(&chunk->query.hi, buffer_bytes(&chunk->end));
+            r = buffer_set(&chunk->query.hi, buffer_bytes(&chunk->end));
         if (r < 0)
             return r;
     }
@@ -145,10 +125,10 @@ static int show(struct chunk *chunk, const struct run *run)
     struct bytes first = page_position(run->page, run->begin);
     int r = 0;
     if (!chunk_is_begun(chunk))
-        r = set(&chunk->first, first);
+        r = buffer_set(&chunk->first, first);
     if (r == 0)
-        r = set(&chunk->page_first, first);
-    return r < 0 ? r : set(&chunk->last, page_position(run->page, run->end - 1));
+        r = buffer_set(&chunk->page_first, first);
+    return r < 0 ? r : buffer_set(&chunk->last, page_position(run->page, run->end - 1));
 }
 
 /* The page's reference goes over to the chunk. */
@@ -185,7 +165,7 @@ static int advance(struct chunk *chunk, struct bytes known)
 {
     struct bytes end = buffer_bytes(&chunk->end);
     bool is_done = bytes_compare(known, end) >= 0;
-    int r = set(&chunk->cursor, is_done ? end : known);
+    int r = buffer_set(&chunk->cursor, is_done ? end : known);
     if (r == 0)
         chunk->state = is_done ? CHUNK_DONE : CHUNK_READY;
     return r;
@@ -194,7 +174,7 @@ static int advance(struct chunk *chunk, struct bytes known)
 static int take_answer(struct chunk *chunk, struct answer *answer, struct run run)
 {
     struct bytes known = known_end(chunk, answer);
-    int r = make_room(&chunk->cursor, MAX(known.size, chunk->end.size));
+    int r = buffer_ensure(&chunk->cursor, MAX(known.size, chunk->end.size));
     if (r == 0 && run.begin < run.end)
         r = add_run(chunk, run);
     if (r < 0)
@@ -237,20 +217,13 @@ bool chunk_take(struct chunk *chunk, struct run *ret)
     return true;
 }
 
-static void swap(struct buffer *a, struct buffer *b)
-{
-    struct buffer c = *a;
-    *a = *b;
-    *b = c;
-}
-
 /* The rows that `next` has shown lie behind the chunk's. */
 static void join_shown(struct chunk *chunk, struct chunk *next)
 {
     if (!chunk_is_begun(chunk))
-        swap(&chunk->first, &next->first);
-    swap(&chunk->page_first, &next->page_first);
-    swap(&chunk->last, &next->last);
+        buffer_swap(&chunk->first, &next->first);
+    buffer_swap(&chunk->page_first, &next->page_first);
+    buffer_swap(&chunk->last, &next->last);
     chunk->rows += next->rows;
     chunk->page_rows = next->page_rows;
 }
@@ -270,14 +243,14 @@ void chunk_join(struct chunk *chunk, struct chunk *next)
     next->waiting_pages = next->waiting_rows = next->waiting_bytes = 0;
     if (chunk_is_begun(next))
         join_shown(chunk, next);
-    swap(&chunk->cursor, &next->cursor);
-    swap(&chunk->end, &next->end);
+    buffer_swap(&chunk->cursor, &next->cursor);
+    buffer_swap(&chunk->end, &next->end);
 }
 
 bool chunk_drop_waiting(struct chunk *chunk)
 {
     const struct waiting_run *first = TAILQ_FIRST(&chunk->runs);
-    if (!first || set(&chunk->cursor, page_position(first->run.page, first->run.begin)) < 0)
+    if (!first || buffer_set(&chunk->cursor, page_position(first->run.page, first->run.begin)) < 0)
         return false;
     chunk->rows -= MIN(chunk->waiting_rows, chunk->rows);
     struct run run;

@@ -131,21 +131,6 @@ struct known *partition_map_find(const struct partition_map *map, uint64_t id)
     return item;
 }
 
-/* On failure the buffer keeps its content. */
-static int replace(struct buffer *buffer, struct bytes bytes)
-{
-    struct buffer made;
-    buffer_init(&made, buffer->max);
-    int r = buffer_append(&made, bytes);
-    if (r < 0) {
-        buffer_finish(&made);
-        return r;
-    }
-    buffer_finish(buffer);
-    *buffer = made;
-    return 0;
-}
-
 int partition_map_split(struct partition_map *map, struct known *item, struct bytes at)
 {
     struct known *second;
@@ -153,7 +138,7 @@ int partition_map_split(struct partition_map *map, struct known *item, struct by
     int r = gap_create((struct range){at, buffer_bytes(&gap->hi)}, gap, &second);
     if (r < 0)
         return r;
-    r = replace(&gap->hi, at);
+    r = buffer_set(&gap->hi, at);
     if (r < 0) {
         known_destroy(second);
         return r;
@@ -310,20 +295,13 @@ static void put_before(struct partition_map *map, struct known *item, struct out
     }
 }
 
-static void swap(struct buffer *a, struct buffer *b)
-{
-    struct buffer old = *a;
-    *a = *b;
-    *b = old;
-}
-
 /* The gap becomes its rest behind the page. */
 static void shrink(struct gap *gap, struct outcome *outcome)
 {
     continuation_destroy(TAKE_PTR(gap->after));
     gap->is_guess = false;
-    swap(&gap->lo, &outcome->hi);
-    swap(&gap->begin, &outcome->begin);
+    buffer_swap(&gap->lo, &outcome->hi);
+    buffer_swap(&gap->begin, &outcome->begin);
     buffer_clear(&gap->end);
     if (buffer_append(&gap->end, border_key(buffer_bytes(&gap->lo))) < 0)
         buffer_clear(&gap->begin); /* only the density is unknown then */
@@ -374,9 +352,9 @@ bool partition_map_cut(struct partition_map *map, struct known *item, struct ran
     if (gap->state != GAP_OPEN || gap->after)
         return false;
     if (begins_inside)
-        (void)replace(&gap->lo, range.hi); /* out of memory: the gap stays larger */
+        (void)buffer_set(&gap->lo, range.hi); /* out of memory: the gap stays larger */
     if (ends_inside)
-        (void)replace(&gap->hi, range.lo);
+        (void)buffer_set(&gap->hi, range.lo);
     return false;
 }
 

@@ -27,6 +27,26 @@ static void parse_unsigned_takes_digits_alone(void **state)
     assert_int_equal(value, 7);
 }
 
+static void a_buffer_keeps_its_content_where_another_does_not_fit(void **state)
+{
+    (void)state;
+    struct buffer buffer, other;
+    buffer_init(&buffer, 5);
+    buffer_init(&other, 9);
+    assert_int_equal(buffer_append_string(&buffer, "abcdef"), -EFBIG);
+    assert_int_equal(buffer_set(&buffer, B("abcde")), 0);
+    assert_int_equal(buffer_set(&buffer, B("fghijk")), -EFBIG);
+    assert_bytes(buffer_bytes(&buffer), B("abcde"));
+    assert_int_equal(buffer.error, 0);
+    assert_int_equal(buffer_set(&buffer, B("x")), 0);
+    buffer_swap(&buffer, &other);
+    assert_bytes(buffer_bytes(&buffer), B(""));
+    assert_bytes(buffer_bytes(&other), B("x"));
+    assert_int_equal(other.max, 5);
+    buffer_finish(&buffer);
+    buffer_finish(&other);
+}
+
 static void a_buffer_keeps_to_its_maximum_and_its_error_sticks(void **state)
 {
     (void)state;
@@ -145,6 +165,7 @@ int main(void)
         cmocka_unit_test(hexadecimal_digits_have_values),
         cmocka_unit_test(text_has_a_form),
         cmocka_unit_test(text_is_taken_up_to_a_byte),
+        cmocka_unit_test(a_buffer_keeps_its_content_where_another_does_not_fit),
         cmocka_unit_test(a_hash_goes_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -103,7 +103,6 @@ int chunk_ask(struct chunk *chunk, struct range *ret_range)
             return r;
     }
     chunk->state = CHUNK_ASKED;
-    chunk->is_far = false;
     *ret_range = (struct range){buffer_bytes(&chunk->query.lo), buffer_bytes(&chunk->query.hi)};
     return 0;
 }
@@ -257,7 +256,6 @@ bool chunk_drop_waiting(struct chunk *chunk)
     while (chunk_take(chunk, &run))
         run_finish(&run);
     chunk_give_back(chunk);
-    chunk->is_far = true;
     return true;
 }
 

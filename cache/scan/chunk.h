@@ -39,7 +39,6 @@ struct chunk {
     size_t rows, page_rows;                /* in all; of its last page */
     double pages_left;                     /* estimated, behind the cursor */
     double taken_before; /* pages that the scan had handed out when the first waiting page came */
-    bool is_far;         /* its pages were dropped: not asked again before it is its turn */
 };
 
 TAILQ_HEAD(chunk_list, chunk);

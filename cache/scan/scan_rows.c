@@ -75,7 +75,7 @@ static struct chunk *find_ready(const struct row_scan *self, bool may_guess)
     double room = page_window_room(&self->window, self->asked);
     for (struct chunk *chunk = first_chunk(self); chunk; chunk = next_chunk(chunk)) {
         bool is_due = chunk == head && chunk->waiting_rows == 0;
-        bool is_allowed = room >= 1 && !chunk->is_far && (may_guess || chunk_is_begun(chunk));
+        bool is_allowed = room >= 1 && (may_guess || chunk_is_begun(chunk));
         if (chunk->state == CHUNK_READY && (is_due || is_allowed))
             return chunk;
         room -= pages_to_ask(chunk);

@@ -70,24 +70,6 @@ static void dropped_pages_are_read_again_from_their_first_row(void **state)
     table_store_destroy(&memory->store);
 }
 
-/* Otherwise nothing would be read ahead of it once it is its turn. */
-static void it_is_far_until_it_is_asked(void **state)
-{
-    (void)state;
-    struct memory_store *memory;
-    struct chunk *chunk;
-    set_up(&memory, &chunk);
-    (void)read_page(memory, chunk);
-    assert_false(chunk->is_far);
-    assert_true(chunk_drop_waiting(chunk));
-    assert_true(chunk_check_invariants(chunk));
-    assert_true(chunk->is_far);
-    (void)read_page(memory, chunk);
-    assert_false(chunk->is_far);
-    chunk_destroy(chunk);
-    table_store_destroy(&memory->store);
-}
-
 static void nothing_is_dropped_where_nothing_waits(void **state)
 {
     (void)state;
@@ -95,7 +77,6 @@ static void nothing_is_dropped_where_nothing_waits(void **state)
     struct chunk *chunk;
     set_up(&memory, &chunk);
     assert_false(chunk_drop_waiting(chunk));
-    assert_false(chunk->is_far);
     chunk_destroy(chunk);
     table_store_destroy(&memory->store);
 }
@@ -133,7 +114,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dropped_pages_are_read_again_from_their_first_row),
-        cmocka_unit_test(it_is_far_until_it_is_asked),
         cmocka_unit_test(parts_are_read_alone_and_joined),
         cmocka_unit_test(nothing_is_dropped_where_nothing_waits),
     };

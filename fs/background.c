@@ -15,7 +15,7 @@ static int reap(pid_t child, int otherwise)
     return WIFEXITED(status) && WEXITSTATUS(status) != 0 ? WEXITSTATUS(status) : otherwise;
 }
 
-/* How the child fares: it writes a byte when it is ready, and closes the pipe when it ends. */
+/* Waits for the child, which writes a byte when it is ready and closes the pipe when it ends. */
 static int await_child(pid_t child, int fd, int64_t limit_ms, int otherwise)
 {
     struct pollfd pollfd = {.fd = fd, .events = POLLIN};
@@ -27,14 +27,18 @@ static int await_child(pid_t child, int fd, int64_t limit_ms, int otherwise)
     if (n > 0 && read(fd, &byte, 1) == 1)
         return 0;
     if (n <= 0) {
-        (void)fprintf(stderr, "tablefuse: the mount did not answer within %d s: given up\n",
-                      (int)(limit_ms / 1000));
+        (void)fprintf(
+            stderr,
+            "tablefuse: the mount was not ready within %d s and was stopped -- try again; "
+            "mount -f shows its messages\n",
+            (int)(limit_ms / 1000));
         (void)kill(child, SIGKILL);
     }
     return reap(child, otherwise);
 }
 
-/* What the caller had open stays its own: a lock on it must not be held for the mount's life. */
+/* Closes inherited descriptors. Otherwise the daemon would keep them, and locks on them, for as
+ * long as the mount exists. */
 static void close_all_but(int fd)
 {
     if (fd > STDERR_FILENO + 1)
@@ -71,7 +75,7 @@ bool background_ready(struct background *background)
     if (background->pipe < 0)
         return true;
     (void)setsid();
-    int r = chdir("/"); /* keeps no directory busy; every path is absolute */
+    int r = chdir("/"); /* another directory would stay busy; every path is absolute */
     (void)r;
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int fd = STDIN_FILENO; null >= 0 && fd <= STDERR_FILENO; fd++)

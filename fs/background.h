@@ -1,20 +1,26 @@
 #ifndef FS_BACKGROUND_H
 #define FS_BACKGROUND_H
-/* Going to the background only when everything works: the parent stays until the child says that it
- * is ready, and ends with what became of it. One thread; forks, so threads, curl and OpenSSL start
- * after it. */
+/* Forks the daemon into the background. The parent waits until the child reports that it is ready,
+ * and exits with the child's result. So `tablefuse mount` returns only when the mount works, or
+ * with the exit code of the failure.
+ *
+ * One thread. Call background_fork before any thread, curl or OpenSSL starts: they do not survive a
+ * fork. */
 #include "client/base.h"
 
 struct background {
-    int pipe; /* to the parent; -1: nobody waits */
+    int pipe; /* to the parent; -1: no parent waits */
 };
 
-/* In the child: 0. In the parent, when the child is ready, gone, or did neither within limit_ms (it
- * is killed then): 1, and what to exit with: 0, the child's own exit code, or `otherwise`. -errno:
- * no fork. */
+/* Answers 0 in the child and 1 in the parent. -errno: the fork failed.
+ *
+ * In the parent it blocks until the child is ready or has ended, at most limit_ms; then it kills
+ * the child. *ret_exit_code is what the parent exits with: 0 if the child is ready, the child's own
+ * exit code if it ended with one, and `otherwise` if it was killed or ended with 0. */
 int background_fork(int64_t limit_ms, int otherwise, struct background *ret, int *ret_exit_code);
-/* In the child: the parent may go; from now on no terminal, no standard error, and / is the working
- * directory. False: the parent is gone already, and nobody knows of the mount. */
+/* In the child: tells the parent that the mount works. From now on the process has no terminal, its
+ * standard streams are /dev/null and its working directory is /. False: the parent has ended before
+ * it was told, so the command has not reported the mount as made. */
 bool background_ready(struct background *background);
 
 #endif

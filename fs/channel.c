@@ -4,8 +4,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* Made when needed. With every thread busy an interrupt is not even read, so more than may wait
- * (fs/request.h). */
+/* Threads are created when needed. When all threads are busy, no thread reads an interrupt. So the
+ * maximum is above REQUEST_MAX_WAITING (fs/request.h). */
 #define MAX_THREADS      1024
 #define MAX_IDLE_THREADS 16
 
@@ -14,7 +14,7 @@ void channel_want(struct fuse_conn_info *connection)
     connection->want |= connection->capable &
                         (FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_READDIRPLUS |
                          FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_ASYNC_READ | FUSE_CAP_ATOMIC_O_TRUNC);
-    /* a node is one version, so its pages never need to be dropped */
+    /* A node is one version, so the kernel never has to drop its pages. */
     connection->want &= ~(unsigned)FUSE_CAP_AUTO_INVAL_DATA;
 }
 
@@ -25,9 +25,9 @@ ssize_t channel_read(int fd, void *buffer, size_t size, void *userdata)
 }
 
 #if FUSE_VERSION < FUSE_MAKE_VERSION(3, 17)
-/* FIXME: drop when libfuse 3.17 is the oldest: before it, libfuse never tells the kernel that
- * lookups and reads of one directory may run in parallel, though it is asked to (libfuse pull
- * request 861). So the flag is set in its reply. */
+/* FIXME: remove this once libfuse 3.17 is required. Older versions ignore the capability
+ * FUSE_CAP_PARALLEL_DIROPS: they do not tell the kernel that lookups and reads of one directory may
+ * run in parallel (libfuse pull request 861). So this sets the flag in the reply. */
 static void allow_parallel_directory_operations(const struct iovec *iov, int count)
 {
     struct fuse_init_out *init = count == 2 ? iov[1].iov_base : NULL;
@@ -58,5 +58,5 @@ int channel_serve(struct fuse_session *session)
     fuse_loop_cfg_set_idle_threads(config, MAX_IDLE_THREADS);
     int r = fuse_session_loop_mt(session, config);
     fuse_loop_cfg_destroy(config);
-    return r < 0 ? r : 0; /* > 0: a signal ended it, as it should */
+    return r < 0 ? r : 0; /* > 0: the signal that ended the loop, which is no error */
 }

@@ -18,8 +18,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define MOUNT_MS      30000 /* for all of `tablefuse mount` */
-#define DAEMON_END_MS 30000
+#define MOUNT_MS      30000 /* the maximum for `tablefuse mount` */
+#define DAEMON_END_MS 30000 /* how long `tablefuse unmount` waits for the daemon's end */
 
 static const char usage[] =
     "usage: tablefuse mount [-f] [-o OPTIONS] [SOURCE] DIR\n"
@@ -29,32 +29,33 @@ static const char usage[] =
     "Mounts an Azure Table Storage account as a directory tree of JSON files.\n"
     "\n"
     "SOURCE is local:FILE (an account in one file), an account name, an endpoint URL, or\n"
-    "`emulator`; /TABLE behind a name or URL makes that table's directory the root.\n"
-    "Credentials, and the account where there is no SOURCE, come from the environment:\n"
+    "`emulator`. A name or URL may end in /TABLE: then the root of the mount is that table.\n"
+    "The credential comes from the environment. Without SOURCE the account does, too. Set\n"
     "AZURE_STORAGE_CONNECTION_STRING, or AZURE_STORAGE_ACCOUNT with AZURE_STORAGE_KEY or\n"
     "AZURE_STORAGE_SAS_TOKEN.\n"
     "\n"
-    "  -f               stay in the foreground, messages on standard error\n"
-    "  -z               unmount now, finish when the last user is done\n"
-    "  -o ro            read-only (this version always is)\n"
-    "  -o ttl=SECONDS   how old an answer may be (default 1; fractions allowed; 0: always ask)\n"
-    "  -o cache_size=N  bytes kept of what was read, or 512K, 64M, 2G (default 64M)\n"
-    "  -o parallelism=N requests of a listing or walk at once (default 8)\n"
-    "  -o layout=auto   list prefixes where there are many partitions (default); flat: never\n"
-    "  -o fanout=N      how many are not many (default 512)\n"
-    "  -o uid=, gid=    owner of every file (default: who mounts)\n"
-    "  -o umask=OCTAL   permissions taken from 0777 and 0666 (default: the mounter's umask)\n"
-    "  -o allow_other   other users may enter; the kernel checks the permissions\n"
-    "  -o ca_cert=FILE  trust these certificates (also: SSL_CERT_FILE)\n"
-    "  -o table=TABLE   the same as /TABLE behind SOURCE\n"
-    "and FUSE's own options, for example auto_unmount, fsname=NAME.\n"
+    "  -f               stay in the foreground and write messages to standard error\n"
+    "  -z               unmount even if files are open; the mount ends with its last user\n"
+    "  -o ro            mount read-only (this version always does)\n"
+    "  -o ttl=SECONDS   maximum age of an answer (default 1; fractions allowed; 0: always ask)\n"
+    "  -o cache_size=N  maximum size of the cache: bytes, or 512K, 64M, 2G (default 64M)\n"
+    "  -o parallelism=N maximum number of read-ahead requests in flight (default 8)\n"
+    "  -o layout=auto   show prefixes where a table has many partitions (default)\n"
+    "  -o layout=flat   always show all partitions of a table\n"
+    "  -o fanout=N      show prefixes where there are more than N partitions (default 512)\n"
+    "  -o uid=N, gid=N  owner and group of all files (default: those of the mounting user)\n"
+    "  -o umask=OCTAL   permission bits to remove from 0777 and 0666 (default: the umask)\n"
+    "  -o allow_other   give other users access; the kernel checks the permissions\n"
+    "  -o ca_cert=FILE  trust only the certificates in FILE (also: SSL_CERT_FILE)\n"
+    "  -o table=TABLE   the root of the mount is TABLE; same as SOURCE/TABLE\n"
+    "FUSE's own options work too, for example auto_unmount and fsname=NAME.\n"
     "\n"
-    "Exit codes: 1 usage, 2 configuration, 3 credentials refused, 4 network or TLS,\n"
-    "5 not found, 32 mounting.\n";
+    "Exit codes: 0 success, 1 wrong usage, 2 wrong configuration, 3 credentials refused,\n"
+    "4 network or TLS failed, 5 not found, 32 mounting or unmounting failed.\n";
 
 struct mount_command {
     bool is_foreground;
-    const char *source_name; /* NULL: the environment says */
+    const char *source_name; /* NULL: the environment names the account */
     char *mountpoint;
     struct options options;
     struct fuse_args args;
@@ -129,7 +130,7 @@ static bool on_ready(void *context)
     return background_ready(&command->background);
 }
 
-/* The file system over the store, which it takes. */
+/* Creates the parts of the file system over the source's store, which it takes. */
 static int create_file_system(struct mount_command *command)
 {
     struct file_system *fs = &command->fs;
@@ -176,18 +177,17 @@ static void destroy_all(struct mount_command *command)
 
 static int complain_memory(void)
 {
-    (void)fprintf(stderr, "tablefuse: out of memory\n");
+    (void)fprintf(stderr, "tablefuse: out of memory -- free some memory and try again\n");
     return EXIT_MOUNTING;
 }
 
-/* In the process that stays: from options to a mounted file system that has ended. Reads top to
- * bottom. */
+/* Runs in the daemon: creates everything, mounts, and serves until the end. */
 static int mount_and_serve(struct mount_command *command, store_decorator *decorate)
 {
-    (void)prctl(PR_SET_DUMPABLE, 0); /* no core, no debugger: they would show the key */
+    (void)prctl(PR_SET_DUMPABLE, 0); /* a core dump or a debugger would show the key */
     (void)signal(SIGPIPE, SIG_IGN);
-    /* pages come and go by the megabyte: what is freed goes back to the system, from every thread
-     */
+    /* Pages are allocated and freed by the megabyte. With this threshold malloc maps them, so that
+     * freeing returns their memory to the system from every thread. */
     (void)mallopt(M_MMAP_THRESHOLD, 128 << 10);
     if (session_create(&command->fs, &command->args) < 0)
         return EXIT_USAGE;
@@ -205,17 +205,21 @@ static int mount_and_serve(struct mount_command *command, store_decorator *decor
     return session_run(&command->fs, command->mountpoint) < 0 ? EXIT_MOUNTING : 0;
 }
 
-/* A dead mount of ours is taken away first; a living one is not covered by another. */
+/* Unmounts a dead tablefuse mount at the directory. Refuses to mount over a live one. */
 static int prepare_mountpoint(struct mount_command *command, const char *directory)
 {
     int r = mountpoint_resolve(directory, &command->mountpoint);
     if (r == 0 && strcmp(command->mountpoint, "/") == 0) {
-        (void)fprintf(stderr, "tablefuse: a mount over / would hide the system\n");
+        (void)fprintf(stderr, "tablefuse: cannot mount at /: the mount would hide the whole system "
+                              "-- choose another directory\n");
         return EXIT_MOUNTING;
     }
     if (r == 0 && mountpoint_is_tablefuse(command->mountpoint)) {
         if (!mountpoint_is_dead(command->mountpoint)) {
-            (void)fprintf(stderr, "tablefuse: %s is a tablefuse mount already\n", directory);
+            (void)fprintf(stderr,
+                          "tablefuse: %s is a tablefuse mount already -- unmount it first, or "
+                          "choose another directory\n",
+                          directory);
             return EXIT_MOUNTING;
         }
         r = mountpoint_unmount(command->mountpoint, true);
@@ -230,7 +234,8 @@ static int prepare_mountpoint(struct mount_command *command, const char *directo
     return r < 0 ? EXIT_MOUNTING : 0;
 }
 
-/* The option, else SSL_CERT_FILE, as an absolute path: the daemon works in /. */
+/* Sets ca_cert from the option or else from SSL_CERT_FILE. The path is made absolute, because the
+ * daemon's working directory is /. */
 static int find_ca_cert(struct options *options)
 {
     const char *file = options->ca_cert ? options->ca_cert : getenv("SSL_CERT_FILE");
@@ -238,7 +243,10 @@ static int find_ca_cert(struct options *options)
         return 0;
     char *path = realpath(file, NULL);
     if (!path) {
-        (void)fprintf(stderr, "tablefuse: certificates in %s: %s\n", file, strerror(errno));
+        (void)fprintf(stderr,
+                      "tablefuse: cannot use the certificates in %s: %s -- check -o ca_cert or "
+                      "SSL_CERT_FILE\n",
+                      file, strerror(errno));
         return EXIT_CONFIGURATION;
     }
     free(options->ca_cert);
@@ -246,22 +254,22 @@ static int find_ca_cert(struct options *options)
     return 0;
 }
 
-/* Options and operands of `mount`. */
+/* Parses the options and operands of `mount`. 0 or an exit code. */
 static int parse_mount(int argc, char **argv, struct mount_command *command, const char **ret_dir)
 {
-    opterr = 0; /* it would speak in the name of the verb */
+    opterr = 0; /* getopt's messages would start with "mount:" as the program's name */
     for (int option; (option = getopt(argc, argv, "fo:")) != -1;) {
         if (option == 'f')
             command->is_foreground = true;
         else if (option != 'o')
-            return complain_usage("mount: no such option, or no value behind -o");
+            return complain_usage("mount: unknown option, or -o without a value");
         else if (fuse_opt_add_arg(&command->args, "-o") < 0 ||
                  fuse_opt_add_arg(&command->args, optarg) < 0)
             return complain_memory();
     }
     int operands = argc - optind;
     if (operands < 1 || operands > 2)
-        return complain_usage("mount takes an optional SOURCE and a DIR");
+        return complain_usage("mount: expected an optional SOURCE and one DIR");
     command->source_name = operands == 2 ? argv[optind] : NULL;
     *ret_dir = argv[argc - 1];
     mode_t mask = umask(0);
@@ -283,11 +291,13 @@ static int run_mount(int argc, char **argv, store_decorator *decorate)
     int is_parent = 0;
     if (code == 0 && !command.is_foreground) {
         is_parent = background_fork(MOUNT_MS, EXIT_MOUNTING, &command.background, &code);
+        /* a child that was killed may have left a dead mount */
         if (is_parent == 1 && code != 0 && mountpoint_is_tablefuse(command.mountpoint) &&
-            mountpoint_is_dead(command.mountpoint)) /* what was killed left its mount */
+            mountpoint_is_dead(command.mountpoint))
             (void)mountpoint_unmount(command.mountpoint, true);
         if (is_parent < 0) {
-            (void)fprintf(stderr, "tablefuse: cannot fork: %s\n", strerror(-is_parent));
+            (void)fprintf(stderr, "tablefuse: cannot start the background process: %s\n",
+                          strerror(-is_parent));
             code = EXIT_MOUNTING;
         }
     }
@@ -306,7 +316,7 @@ static int open_pidfd(pid_t pid)
     return pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 }
 
-/* Waits for the daemon's end, so that what comes after `unmount` finds nothing of it left. */
+/* Waits until the daemon has ended, so that the next command finds nothing of it. */
 static int await_daemon(int pidfd)
 {
     struct pollfd pollfd = {.fd = pidfd, .events = POLLIN};
@@ -317,7 +327,7 @@ static int await_daemon(int pidfd)
     (void)close(pidfd);
     if (n > 0)
         return 0;
-    (void)fprintf(stderr, "tablefuse: unmounted, but its process has not ended yet\n");
+    (void)fprintf(stderr, "tablefuse: unmounted, but the process of the mount has not ended yet\n");
     return EXIT_MOUNTING;
 }
 
@@ -330,16 +340,16 @@ static int unmount_directory(const char *directory, bool is_lazy)
                       r < 0 ? ": " : "", r < 0 ? strerror(-r) : "");
         return EXIT_NOT_FOUND;
     }
-    /* the daemon of a lazy unmount ends when its last user does; that of a dead mount has */
+    /* No wait: after a lazy unmount the daemon ends with its last user; a dead mount has none. */
     int pidfd = is_lazy || mountpoint_is_dead(path) ? -1 : open_pidfd(mountpoint_daemon(path));
     r = mountpoint_unmount(path, is_lazy);
     if (r == 0)
         return pidfd < 0 ? 0 : await_daemon(pidfd);
     if (pidfd >= 0)
         (void)close(pidfd);
-    if (r != -EIO) /* then fusermount3 has said why */
+    if (r != -EIO) /* fusermount3 has written its reason */
         (void)fprintf(stderr, "tablefuse: cannot unmount %s: %s%s\n", directory, strerror(-r),
-                      r == -EBUSY ? " (end what uses it, or unmount -z)" : "");
+                      r == -EBUSY ? " -- end the processes that use it, or use unmount -z" : "");
     return EXIT_MOUNTING;
 }
 
@@ -349,11 +359,11 @@ static int run_unmount(int argc, char **argv)
     opterr = 0;
     for (int option; (option = getopt(argc, argv, "z")) != -1;) {
         if (option != 'z')
-            return complain_usage("unmount: no such option");
+            return complain_usage("unmount: unknown option");
         is_lazy = true;
     }
     if (argc - optind != 1)
-        return complain_usage("unmount takes one DIR");
+        return complain_usage("unmount: expected one DIR");
     return unmount_directory(argv[optind], is_lazy);
 }
 
@@ -368,5 +378,5 @@ int command_run(int argc, char **argv, store_decorator *decorate)
         return run_mount(argc - 1, argv + 1, decorate);
     if (strcmp(verb, "unmount") == 0)
         return run_unmount(argc - 1, argv + 1);
-    return complain_usage(verb[0] ? "no such command" : "no command given");
+    return complain_usage(verb[0] ? "unknown command" : "no command given");
 }

@@ -1,7 +1,7 @@
 #ifndef FS_COMMAND_H
 #define FS_COMMAND_H
-/* The command line: `tablefuse mount|unmount|version`. Wires the program together; the one place
- * that names stores. */
+/* The command line: `tablefuse mount|unmount|version`. Creates the parts of the program and
+ * connects them. */
 
 struct table_store;
 
@@ -14,10 +14,12 @@ enum command_exit {
     EXIT_MOUNTING = 32,
 };
 
-/* Puts another store in front of the service's, for tests: takes `inner` on success. */
+/* For tests: creates a store that passes calls on to `inner`. Takes `inner` on success. 0 or
+ * -errno. */
 typedef int store_decorator(struct table_store *inner, struct table_store **ret);
 
-/* decorate may be NULL; the exit code */
+/* Runs the command and answers the exit code: 0 or one of enum command_exit. decorate: the tests'
+ * store in front of the service's, or NULL. */
 int command_run(int argc, char **argv, store_decorator *decorate);
 
 #endif

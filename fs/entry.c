@@ -10,7 +10,7 @@ void entry_attributes(const struct file_system *fs, const struct inode *inode, s
     case PLACE_ENTITY:
         attributes_of_file(&fs->attributes, inode->number, inode->size, inode->timestamp, ret);
         return;
-    case PLACE_CONTROL_FILE: /* made when it is opened: no size before, the time is now */
+    case PLACE_CONTROL_FILE: /* its text is made at open: the size is 0, the time is now */
         attributes_of_file(&fs->attributes, inode->number, 0, clock_utc_100ns(fs->clock), ret);
         return;
     }

@@ -1,17 +1,20 @@
 #ifndef FS_ENTRY_H
 #define FS_ENTRY_H
-/* What LOOKUP and READDIRPLUS answer of a name: its node and attributes, and how long they hold. */
+/* The entry that LOOKUP and READDIRPLUS answer for a name: its node, its attributes, and how long
+ * the kernel may keep them. Any thread. */
 #include "fs/request.h"
 
-#define CONTROL_VALID_MS 1000 /* so long the kernel keeps the names of control files */
+#define CONTROL_VALID_MS 1000 /* how long the kernel may keep the name of a control file */
 
-/* Counts one more lookup of `name` in `parent`, with *place (taken), and fills *ret. `entity` NULL:
- * a directory or a control file. 0 or -ENOMEM. */
+/* Finds or creates the node of `name` in the node `parent`, counts one more lookup of it, and fills
+ * *ret. Takes *place, on failure as inode_table_enter does. entity: NULL for a directory or a
+ * control file. valid_ms: how long the kernel may keep the name. 0 or -ENOMEM. */
 int entry_make(struct file_system *fs, uint64_t parent, struct bytes name, struct place *place,
                const struct entity *entity, int64_t valid_ms, struct fuse_entry_param *ret);
 void entry_attributes(const struct file_system *fs, const struct inode *inode, struct stat *ret);
-/* How long the kernel may keep them: a node is one version. It asks for the name's node again when
- * the name's time is over. */
+/* How long the kernel may keep the attributes, in seconds. A node is one version, so its attributes
+ * do not change. The kernel sees a newer version when the time of the name is over: it looks the
+ * name up again and gets another node. */
 double entry_attributes_sec(const struct inode *inode);
 
 #endif

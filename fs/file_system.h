@@ -1,7 +1,7 @@
 #ifndef FS_FILE_SYSTEM_H
 #define FS_FILE_SYSTEM_H
-/* What the handlers work on: FUSE's user data. Filled by fs/command before the session runs,
- * read-only afterwards but for the atomics; each part has its own lock. */
+/* The state of a mount: the user data of the FUSE session. fs/command fills it before the session
+ * runs. Afterwards only the atomics change; each part that has state has its own lock. */
 #include "cache/account.h"
 #include "fs/files/control_dir.h"
 #include "fs/log.h"
@@ -25,9 +25,9 @@ struct file_system {
     struct log log;
     struct fuse_session *session;
     _Atomic int waiting;          /* callers that may be waiting for the service */
-    _Atomic bool is_ready;        /* FUSE's init succeeded, and the kernel knows */
-    _Atomic bool is_answering;    /* the first reply, to FUSE's init, was begun */
-    bool (*ready)(void *context); /* called once it was taken; false: unmount again */
+    _Atomic bool is_ready;        /* the kernel has taken a successful reply to INIT */
+    _Atomic bool is_answering;    /* the first reply, the one to INIT, was begun */
+    bool (*ready)(void *context); /* called when is_ready is set; false: unmount again */
     void *ready_context;
 };
 

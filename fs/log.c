@@ -12,7 +12,7 @@ bool log_has_room(struct log *log, int64_t now_ms)
         atomic_store(&log->lines, 0);
     int line = atomic_fetch_add(&log->lines, 1);
     if (line == LOG_LINES)
-        log_message(log, "more failures: see .tablefuse/errors");
+        log_message(log, "more failures are not logged here -- see .tablefuse/errors in the mount");
     return line < LOG_LINES;
 }
 
@@ -25,7 +25,7 @@ void log_message(const struct log *log, const char *format, ...)
     } else {
         char line[1024];
         (void)vsnprintf(line, sizeof(line), format, list);
-        (void)fprintf(stderr, "tablefuse: %s\n", line); /* one write: lines of threads do not mix */
+        (void)fprintf(stderr, "tablefuse: %s\n", line); /* one call, so threads do not mix lines */
     }
     va_end(list);
 }

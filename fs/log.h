@@ -1,23 +1,26 @@
 #ifndef FS_LOG_H
 #define FS_LOG_H
-/* Messages for the person who mounted: standard error while in the foreground (and until the mount
- * is ready), the system's log afterwards. Any thread. Never holds a credential: nothing below fs/
- * logs, and errors carry none. */
+/* The log: messages for the user of the mount. They go to standard error until the mount is in the
+ * background, and to syslog afterwards. With -f they stay on standard error.
+ *
+ * No message holds a credential: only fs/ logs, and failures carry no credentials. Any thread. */
 #include <stdbool.h>
 #include <stdint.h>
 
 struct log {
     _Atomic bool is_syslog;
-    _Atomic int64_t period; /* of LOG_PAUSE_MS: the one whose lines are counted */
-    _Atomic int lines;
+    _Atomic int64_t period; /* number of the current period of LOG_PAUSE_MS */
+    _Atomic int lines;      /* about failures, in this period */
 };
 
-/* May one more line about a failure be told? A walk into a wall makes a hundred thousand of them:
- * at most LOG_LINES in LOG_PAUSE_MS, and one line that says where the others are. */
+/* May one more line about a failure be written? At most LOG_LINES are written in a period of
+ * LOG_PAUSE_MS, because a recursive read of a failing service causes a failure for each file. The
+ * first line that is refused in a period is replaced by a hint to the errors file. */
 #define LOG_LINES    20
 #define LOG_PAUSE_MS 10000
 bool log_has_room(struct log *log, int64_t now_ms);
 
+/* Writes one line. */
 void log_message(const struct log *log, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -6,17 +6,17 @@
 #include "client/retrying_store.h"
 #include "client/text/table_name.h"
 
-#define QUESTION_MS 10000 /* for the first question to the service, retries included */
+#define QUESTION_MS 10000 /* the maximum for the first request with its retries */
 
 struct mount_source {
-    struct connection connection; /* of a service */
-    char *local_path;             /* of an account in a file; NULL: a service */
-    char table[ENDPOINT_TABLE_SIZE];
-    struct table_store *store; /* the outermost; NULL: taken */
+    struct connection connection;    /* to a service */
+    char *local_path;                /* of an account in a file; NULL: it is a service */
+    char table[ENDPOINT_TABLE_SIZE]; /* "": none */
+    struct table_store *store;       /* the outermost; NULL: taken */
     struct table_store *retrying, *counting;
 };
 
-/* So that /proc/PID/environ shows no secret. */
+/* Overwrites the value, so that /proc/PID/environ shows no secret. */
 static void blank_secret(const char *name)
 {
     char *value = getenv(name);
@@ -24,7 +24,8 @@ static void blank_secret(const char *name)
         explicit_bzero(value, strlen(value));
 }
 
-/* Copies the environment's value, NULL without one, and blanks it. False: no memory. */
+/* Copies the value of an environment variable (NULL: not set) and overwrites it there. False: out
+ * of memory. */
 static bool take_secret(const char *name, char **ret)
 {
     const char *value = getenv(name);
@@ -54,7 +55,7 @@ static int complain(const char *what, const char *reason, enum command_exit code
     return (int)code;
 }
 
-/* The environment's secrets are not for an account in a file; blanked all the same. */
+/* An account in a file uses no secrets. They are overwritten all the same. */
 static void drop_secrets(void)
 {
     blank_secret("AZURE_STORAGE_CONNECTION_STRING");
@@ -82,17 +83,19 @@ static int connect_service(struct mount_source *source, const char *name, struct
     return r;
 }
 
-/* -o table=, beside what SOURCE says. */
+/* Sets the table of -o table=. SOURCE may name the same one. */
 static int set_table(struct mount_source *source, const char *table, struct call *call)
 {
     if (!table)
         return 0;
     if (source->table[0] && strcmp(source->table, table) != 0)
-        return call_fail(call, -EINVAL, "SOURCE names the table %s, -o table= another",
+        return call_fail(call, -EINVAL,
+                         "SOURCE names the table %s, but -o table= names another one",
                          source->table);
     if (!table_name_is_legal(bytes_of(table)))
         return call_fail(call, -EINVAL,
-                         "-o table=: a table's name is a letter and 2 to 62 letters and digits");
+                         "-o table=: the name of a table has 3 to 63 letters and digits and "
+                         "starts with a letter");
     memcpy(source->table, table, strlen(table) + 1);
     return 0;
 }
@@ -119,7 +122,8 @@ static bool is_below(const char *path, const char *directory)
     return strncmp(path, directory, size) == 0 && (path[size] == '/' || path[size] == '\0');
 }
 
-/* Without links, though the file itself may not be there yet. */
+/* The absolute path without symbolic links. The file itself may not exist yet. The caller frees it;
+ * NULL: errno says why. */
 static char *resolve_file(const char *file)
 {
     char *path = realpath(file, NULL);
@@ -148,7 +152,9 @@ static int open_local(struct mount_source *source, const struct mount_source_opt
     if (!source->local_path)
         return complain(options->name, strerror(errno), EXIT_CONFIGURATION);
     if (is_below(source->local_path, options->mountpoint))
-        return complain(options->name, "an account cannot lie inside its own mount",
+        return complain(options->name,
+                        "the file lies inside its own mount point -- choose another file or "
+                        "another directory",
                         EXIT_CONFIGURATION);
     r = local_store_create(source->local_path, &clock_system, &call, &source->store);
     return r < 0 ? complain_failure(options->name, &call.failure, EXIT_CONFIGURATION) : 0;
@@ -156,7 +162,7 @@ static int open_local(struct mount_source *source, const struct mount_source_opt
 
 typedef int wrapper(struct table_store *inner, const struct clock *clock, struct table_store **ret);
 
-/* Puts a decorator around the store; *ret_named is it. */
+/* Creates a decorator around the store. It is the outermost store now, and *ret_named. */
 static int wrap(struct mount_source *source, wrapper *wrap_with, struct table_store **ret_named)
 {
     int r = wrap_with(source->store, &clock_system, ret_named);
@@ -165,7 +171,8 @@ static int wrap(struct mount_source *source, wrapper *wrap_with, struct table_st
     return r;
 }
 
-/* From the service upwards: the tests' own, then counts of every attempt, then retries. */
+/* Around the service's store: the tests' decorator, then the counter, then the retries. So the
+ * counter counts every attempt. */
 static int decorate_store(struct mount_source *source, store_decorator *decorate)
 {
     int r = 0;
@@ -226,7 +233,7 @@ static enum command_exit exit_code_of(const struct failure *failure)
 {
     if (failure->error == -EACCES)
         return EXIT_CREDENTIALS;
-    if (failure->error == -ENOENT && failure->code[0]) /* said by a table service */
+    if (failure->error == -ENOENT && failure->code[0]) /* a table service answered */
         return EXIT_NOT_FOUND;
     return failure->http_status == 0 || failure->is_retryable ? EXIT_NETWORK : EXIT_CONFIGURATION;
 }
@@ -248,7 +255,7 @@ static int complain_service(const struct mount_source *source, const struct fail
         (void)fprintf(stderr, ": %s", failure->message);
     const char *advice = failure->advice;
     if (!advice && failure->http_status > 0 && !failure->code[0])
-        advice = "is this the endpoint of a table service?";
+        advice = "check that this is the endpoint of a table service";
     (void)fprintf(stderr, "%s%s\n", advice ? " -- " : "", advice ? advice : "");
     return (int)exit_code_of(failure);
 }

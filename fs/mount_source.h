@@ -1,35 +1,41 @@
 #ifndef FS_MOUNT_SOURCE_H
 #define FS_MOUNT_SOURCE_H
-/* What is mounted: SOURCE and the environment, turned into a table store with its decorators. The
- * one module above client/ that names stores. Used by one thread, in the process that stays: it
- * starts libraries. Functions that can fail say why in one line on standard error, and answer the
- * exit code of the program (fs/command.h), or 0. */
+/* The account that is mounted. Turns SOURCE and the environment into a table store with its
+ * decorators. It is the only module above client/ that names concrete stores.
+ *
+ * One thread. It starts curl and OpenSSL, so it runs after background_fork, in the child. Functions
+ * that answer an exit code answer 0, or a code of fs/command.h after one line on standard error. */
 #include "client/bytes.h"
 #include "fs/command.h"
 
 #define LOCAL_SOURCE "local:" /* an account in one file */
 
 struct mount_source_options {
-    const char *name;       /* SOURCE; NULL: the environment says it all */
-    const char *table;      /* -o table=; NULL: SOURCE says it, or none */
-    const char *ca_cert;    /* NULL: the system's */
-    const char *mountpoint; /* an account must not lie below its own mount */
+    const char *name;       /* SOURCE; NULL: the environment names the account */
+    const char *table;      /* -o table=; NULL: not given */
+    const char *ca_cert;    /* a file; NULL: the system's certificates */
+    const char *mountpoint; /* absolute; the file of an account must not be below it */
 };
 
 struct mount_source;
+/* Reads the credentials from the environment and overwrites them there. Sends nothing. An exit
+ * code. */
 int mount_source_open(const struct mount_source_options *options, store_decorator *decorate,
                       struct mount_source **ret);
 void mount_source_close(struct mount_source *source); /* takes NULL */
 
-/* One real question to the service: does it know us, and is the table there? */
+/* Sends one request to check the endpoint, the credential, and the table if one is given. Blocks up
+ * to 10 s. An exit code. */
 int mount_source_ask(struct mount_source *source);
 
-const char *
-mount_source_table(const struct mount_source *source); /* the root's; NULL: the account */
-/* The outermost store. Taken: it is the caller's, who destroys it before the source is closed. */
+/* The table whose directory is the root. NULL: the root is the account. */
+const char *mount_source_table(const struct mount_source *source);
+/* Gives the outermost store to the caller, which destroys it before it closes the source. */
 struct table_store *mount_source_take_store(struct mount_source *source);
-/* While the store that was taken lives. */
+/* Appends the counters of requests in Prometheus's text format. Only while the store exists, also
+ * when it was taken. 0 or -errno. */
 int mount_source_append_metrics(const struct mount_source *source, struct buffer *ret);
+/* Appends the account's part of .tablefuse/config, without secrets. 0 or -errno. */
 int mount_source_append_description(const struct mount_source *source, struct buffer *ret);
 
 DEFINE_CLEANUP(struct mount_source *, mount_source_close);

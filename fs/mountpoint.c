@@ -15,10 +15,10 @@ int mountpoint_resolve(const char *given, char **ret)
     if (!directory)
         return -ENOMEM;
     for (size_t n = strlen(directory); n > 1 && directory[n - 1] == '/'; n--)
-        directory[n - 1] = '\0'; /* a dead mount is not even entered */
+        directory[n - 1] = '\0'; /* with a slash at the end, a dead mount's path fails */
     char *path = realpath(directory, NULL);
-    if (!path &&
-        errno == ENOTCONN) { /* the last part is the dead mount; what is above it can be asked */
+    /* The last part is a dead mount. Its parent directory can still be resolved. */
+    if (!path && errno == ENOTCONN) {
         const char *slash = strrchr(directory, '/');
         const char *name = slash ? slash + 1 : directory;
         _cleanup_(freep) char *above =
@@ -43,7 +43,7 @@ bool mountpoint_is_tablefuse(const char *path)
     bool is_ours = false;
     while (mounts && getmntent_r(mounts, &entry, text, sizeof(text)))
         if (strcmp(entry.mnt_dir, path) == 0)
-            is_ours = strcmp(entry.mnt_type, "fuse.tablefuse") == 0; /* the last is on top */
+            is_ours = strcmp(entry.mnt_type, "fuse.tablefuse") == 0; /* the last one is topmost */
     if (mounts)
         (void)endmntent(mounts);
     return is_ours;
@@ -51,7 +51,7 @@ bool mountpoint_is_tablefuse(const char *path)
 
 bool mountpoint_is_dead(const char *path)
 {
-    struct statfs statistics; /* unlike attributes, the kernel does not keep them */
+    struct statfs statistics; /* the kernel does not cache these, as it does attributes */
     return statfs(path, &statistics) < 0 && errno == ENOTCONN;
 }
 
@@ -62,7 +62,8 @@ static int run_fusermount(const char *path, bool is_lazy)
         return -errno;
     if (child == 0) {
         (void)execlp("fusermount3", "fusermount3", is_lazy ? "-uz" : "-u", "--", path, NULL);
-        (void)fprintf(stderr, "tablefuse: cannot run fusermount3 (package fuse3): %s\n",
+        (void)fprintf(stderr,
+                      "tablefuse: cannot run fusermount3: %s -- install the package fuse3\n",
                       strerror(errno));
         _exit(127);
     }

@@ -1,18 +1,23 @@
 #ifndef FS_MOUNTPOINT_H
 #define FS_MOUNTPOINT_H
-/* Mount points as the kernel knows them. One thread; blocks for as long as the kernel takes. */
+/* Queries about mount points, and unmounting. One thread. Functions block as long as the kernel
+ * does. A mount is dead when its daemon has ended without unmounting: then every access to it fails
+ * with ENOTCONN. */
 #include "client/base.h"
 
 #include <sys/types.h>
 
-/* The path without links and dots; works where a dead mount stands (every access to it fails). 0 or
- * -errno; *ret is freed by the caller. */
+/* The absolute path without symbolic links, `.` and `..`, also of a dead mount. 0 or -errno. The
+ * caller frees *ret. */
 int mountpoint_resolve(const char *directory, char **ret);
-bool mountpoint_is_tablefuse(const char *path); /* the mount on top here is ours, dead or alive */
-bool mountpoint_is_dead(const char *path);      /* its daemon is gone (ENOTCONN) */
-/* Unmounts: as root by the system call, else by fusermount3. `is_lazy`: even when it is in use. 0;
- * -EBUSY; -EIO: fusermount3 has said why on standard error. */
+/* Is the topmost mount at the path a tablefuse mount, dead or not? */
+bool mountpoint_is_tablefuse(const char *path);
+bool mountpoint_is_dead(const char *path);
+/* Unmounts: as root by the system call, otherwise by fusermount3. is_lazy: the mount may be in use;
+ * it ends when its last user does. 0 or -errno. -EBUSY: it is in use. -EIO: fusermount3 failed and
+ * has written the reason to standard error. */
 int mountpoint_unmount(const char *path, bool is_lazy);
-pid_t mountpoint_daemon(const char *path); /* as the mount says in .tablefuse/version; 0: unknown */
+/* The process id of the daemon, read from .tablefuse/version. 0: unknown. */
+pid_t mountpoint_daemon(const char *path);
 
 #endif

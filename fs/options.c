@@ -9,8 +9,8 @@
 #define MAX_TTL_MS      ((uint64_t)24 * 3600 * 1000)
 #define MAX_CACHE_BYTES ((uint64_t)64 << 30)
 
-/* As they stand on the command line; checked afterwards, because fuse_opt's own numbers take
- * trailing garbage. */
+/* The values as text. They are checked afterwards: fuse_opt would accept a number with trailing
+ * garbage. */
 struct raw_options {
     char *table, *ca_cert, *ttl, *cache_size, *parallelism, *fanout, *layout, *uid, *gid, *umask;
     int allow_other, rw;
@@ -34,7 +34,7 @@ static const struct fuse_opt option_table[] = {
     TEXT_OPTION(umask),
     {"allow_other", offsetof(struct raw_options, allow_other), 1},
     {"rw", offsetof(struct raw_options, rw), 1},
-    {"ro", (unsigned long)~0U, FUSE_OPT_KEY_DISCARD}, /* every mount is, so far */
+    {"ro", (unsigned long)~0U, FUSE_OPT_KEY_DISCARD}, /* every mount is read-only */
     FUSE_OPT_END,
 };
 
@@ -135,7 +135,7 @@ static int refuse(const char *option, const char *value, const char *expected)
     return -EINVAL;
 }
 
-/* What says how tables are read and shown. */
+/* Checks the options that say how tables are read and shown. */
 static int check_reading(const struct raw_options *raw, struct options *ret)
 {
     if (raw->ttl && !options_parse_seconds(raw->ttl, &ret->ttl_ms))
@@ -154,7 +154,8 @@ static int check_reading(const struct raw_options *raw, struct options *ret)
 static int check(const struct raw_options *raw, struct options *ret)
 {
     if (raw->rw) {
-        (void)fprintf(stderr, "tablefuse: option rw: this version mounts read-only\n");
+        (void)fprintf(stderr,
+                      "tablefuse: option rw is not supported -- this version mounts read-only\n");
         return -EINVAL;
     }
     int r = check_reading(raw, ret);
@@ -173,11 +174,12 @@ static int check(const struct raw_options *raw, struct options *ret)
     return 0;
 }
 
-/* What we always ask of FUSE. */
+/* Adds the options for FUSE that every mount has. */
 static int add_fixed_options(struct fuse_args *args, const struct options *options)
 {
     int r = fuse_opt_add_arg(args, "-osubtype=tablefuse,ro");
-    if (r == 0 && options->allow_other) /* without the kernel's checks anybody could do anything */
+    /* without default_permissions the kernel would let other users do anything */
+    if (r == 0 && options->allow_other)
         r = fuse_opt_add_arg(args, "-oallow_other,default_permissions");
     return r == 0 ? 0 : -ENOMEM;
 }

@@ -1,7 +1,7 @@
 #ifndef FS_OPTIONS_H
 #define FS_OPTIONS_H
-/* The options of `tablefuse mount -o`. Parsing is pure but for messages on standard error. One
- * thread. */
+/* The options of `tablefuse mount -o`. Parsing has no effect but messages on standard error. One
+ * thread. README.md ("Mounting an account") says what each option means. */
 #include "cache/address.h"
 #include "client/base.h"
 #include "fs/tree/attributes.h"
@@ -14,12 +14,12 @@ struct fuse_args;
 #define OPTIONS_DEFAULT_FANOUT      512
 
 struct options {
-    char *table;   /* its directory is the root; NULL: none */
-    char *ca_cert; /* a file; NULL: the system's certificates */
-    int64_t ttl_ms;
-    size_t cache_bytes;         /* of what was read */
-    int parallelism;            /* requests of scans at once */
-    int fanout;                 /* so many partitions are listed themselves */
+    char *table;                /* its directory is the root; NULL: not given */
+    char *ca_cert;              /* a file; NULL: the system's certificates */
+    int64_t ttl_ms;             /* the maximum age of an answer */
+    size_t cache_bytes;         /* the maximum of the cache */
+    int parallelism;            /* the maximum of scan requests in flight */
+    int fanout;                 /* a level with more partitions shows prefixes */
     enum directory_kind layout; /* DIRECTORY_AUTO or DIRECTORY_FLAT */
     uid_t uid;
     gid_t gid;
@@ -27,14 +27,16 @@ struct options {
     bool allow_other;
 };
 
-/* Takes our own options out of args ("-o a,b=c" pairs) and leaves those of FUSE. `defaults` come
- * from the process that mounts: uid, gid, umask. -EINVAL after a message on standard error. */
+/* Removes tablefuse's own options from args ("-o", "a,b=c") and leaves FUSE's. uid, gid and umask
+ * are the defaults: those of the process that mounts. 0, -ENOMEM, or -EINVAL after a message on
+ * standard error. */
 int options_parse(struct fuse_args *args, uid_t uid, gid_t gid, mode_t umask, struct options *ret);
 void options_finish(struct options *options);
-/* Seconds with an optional fraction, "0.25", to milliseconds; false: no number, or over a day. */
+/* Parses seconds with an optional fraction: "0.25" is 250 ms. False: not a number, or more than a
+ * day. */
 bool options_parse_seconds(const char *text, int64_t *ret_ms);
-/* A number of bytes, with K, M or G behind it of 1024, 1024^2, 1024^3 bytes; false: no number, or
- * over 64G. */
+/* Parses a number of bytes with an optional unit K, M or G (1024, 1024^2, 1024^3 bytes): "64M".
+ * False: not a number, or more than 64G. */
 bool options_parse_bytes(const char *text, size_t *ret);
 
 #endif

@@ -6,8 +6,8 @@
 #include <signal.h>
 #include <unistd.h>
 
-#define SLOTS                                                                                      \
-    256 /* a thread's slot is its id modulo this: a collision costs a read, nothing else */
+/* The slot of a thread is its id modulo SLOTS. A collision only costs another read of /proc. */
+#define SLOTS   256
 #define KEPT_MS 1000
 
 struct slot {
@@ -46,7 +46,7 @@ void process_ids_destroy(struct process_ids *ids)
     free(ids);
 }
 
-/* The file's beginning as a string; false when it cannot be read. */
+/* Reads the beginning of a file of /proc as a string. False: it cannot be read. */
 static bool read_proc(pid_t pid, const char *file, char *text, size_t size)
 {
     char path[64];
@@ -60,15 +60,15 @@ static bool read_proc(pid_t pid, const char *file, char *text, size_t size)
     return n > 0;
 }
 
-/* The number behind `name` in a status file: decimal or hexadecimal as base says. */
+/* The number after `name` in a status file. base: 10 or 16. */
 static uint64_t status_number(const char *status, const char *name, int base)
 {
     const char *found = strstr(status, name);
     return found ? strtoull(found + strlen(name), NULL, base) : 0;
 }
 
-/* A stat file: "ID (command) S ...", the start the 22nd of its fields. A command may hold anything,
- * also ") 1 2 3": its end is the last parenthesis. */
+/* Parses a stat file: "ID (command) S ...". The start time is field 22. A command may hold any
+ * characters, for example ") 1 2 3", so the last parenthesis is its end. */
 static bool parse_stat(char *stat, struct process *ret)
 {
     const char *command = strchr(stat, '(');

@@ -1,8 +1,11 @@
 #ifndef FS_PROCESS_ID_H
 #define FS_PROCESS_ID_H
-/* Who a FUSE request is from. FUSE gives a thread's id; the process is its thread group. Read from
- * /proc (status and stat alone: other files there may wait for the caller's own page fault), some
- * 20 us, kept a second a thread. Any thread; one leaf mutex, not held while reading. */
+/* Finds the process that sent a FUSE request. FUSE reports the id of a thread; the process is its
+ * thread group. This is read from /proc/ID/status and stat, and kept for 1 s for each thread,
+ * because reading takes about 20 us. Other files in /proc/ID are not read: reading them may block
+ * until a page fault of the calling process is served, and that can be a fault on this mount.
+ *
+ * Any thread; one leaf mutex, which is not held while reading. */
 #include "client/clock.h"
 
 #include <stdbool.h>
@@ -10,24 +13,26 @@
 #include <sys/types.h>
 
 #define PROCESS_COMMAND_SIZE 16 /* the kernel's limit, with the NUL */
-#define PROCESS_GROUP_BITS   22 /* the kernel's limit of ids */
+#define PROCESS_GROUP_BITS   22 /* a process id fits: the kernel's limit */
 
 struct process {
-    /* No other process has it until the next boot: when it was started (in clock ticks since then)
-     * above PROCESS_GROUP_BITS, the thread group's id in them. 0: thread 0 (another pid namespace),
-     * or one that is gone. */
+    /* Identifies the process until the next boot, although process ids are used again. The low
+     * PROCESS_GROUP_BITS are the id of the thread group, the others its start time in clock ticks
+     * since boot. 0: not known, because the thread has ended or its id is 0 (the kernel's value for
+     * a caller of another pid namespace). */
     uint64_t number;
-    char command[PROCESS_COMMAND_SIZE]; /* its name; "" with number 0 */
+    char command[PROCESS_COMMAND_SIZE]; /* its name; "" if number is 0 */
 };
 
 struct process_ids;
 int process_ids_create(const struct clock *clock, struct process_ids **ret);
 void process_ids_destroy(struct process_ids *ids); /* takes NULL */
+/* Fills *ret in any case; number 0: not known. */
 void process_ids_find(struct process_ids *ids, pid_t thread, struct process *ret);
 
-/* Does a signal wait for the thread by which a person or a service manager ends it: SIGKILL,
- * SIGINT, SIGTERM, SIGHUP or SIGQUIT, even if it is caught? True for thread 0 and for one that is
- * gone: nobody can be asked. Reads /proc. */
+/* Is a signal pending for the thread that usually ends a process: SIGKILL, SIGINT, SIGTERM, SIGHUP
+ * or SIGQUIT? A signal counts even if the process handles it. Also true for thread id 0 and for a
+ * thread that has ended, because nothing can be read about them. Reads /proc. */
 bool process_is_being_ended(pid_t thread);
 
 #endif

@@ -7,8 +7,8 @@ static bool is_cancelled(void *context)
     struct request *request = context;
     if (fuse_session_exited(request->fs->session))
         return true;
-    /* the kernel says once that some signal came; which, and whether a later one ends the caller,
-     * /proc tells */
+    /* FUSE reports the first signal only, and not which one it is. /proc has all pending signals,
+     * also a later one that ends the caller. */
     return fuse_req_interrupted(request->req) && process_is_being_ended(request->context->pid);
 }
 
@@ -32,8 +32,8 @@ int request_may_wait(struct request *request)
     request->is_waiting = true;
     if (atomic_fetch_add(&request->fs->waiting, 1) < REQUEST_MAX_WAITING)
         return 0;
-    return call_fail(&request->caller.call, -EBUSY, "%d callers are waiting already",
-                     REQUEST_MAX_WAITING);
+    return call_fail(&request->caller.call, -EBUSY,
+                     "%d callers are waiting for the service already", REQUEST_MAX_WAITING);
 }
 
 void request_end(struct request *request)
@@ -42,14 +42,14 @@ void request_end(struct request *request)
         atomic_fetch_sub(&request->fs->waiting, 1);
 }
 
-/* What a caller does wrong by itself, and what is simply not there. */
+/* An absent file, an interrupt, or an impossible path: no failure of the service or the mount. */
 static bool is_ordinary(int error, const struct failure *failure)
 {
     return error == -ENOENT || error == -EINTR ||
            (failure->http_status == 0 && (error == -ENAMETOOLONG || error == -ENOTDIR));
 }
 
-/* What a path can be made of. */
+/* Sets the parts of the record from which its path is made. */
 static void locate(const struct place *place, struct failure_record *record)
 {
     if (place->kind == PLACE_ENTITY) {

@@ -1,35 +1,41 @@
 #ifndef FS_REQUEST_H
 #define FS_REQUEST_H
-/* One FUSE request that may ask the service: who asks, how long it may take, when it is
- * interrupted, and how a failure is told. On the handler's stack, one thread. Every errno below is
- * negative; the sign flips here, in the replies. */
+/* One FUSE request that may need the service. Holds the process that sent it, its deadline and its
+ * interruption, and replies with its failure. It lies on the handler's stack and is used by one
+ * thread. Elsewhere in the program an errno is negative; the replies here turn the sign, because
+ * FUSE takes positive ones. */
 #define FUSE_USE_VERSION 312
 #include "fs/file_system.h"
 
 #include <fuse_lowlevel.h>
 
-#define REQUEST_PATIENCE_MS 60000 /* an operation without progress for so long has failed */
-#define REQUEST_MAX_WAITING 960   /* callers; of 1,024 threads some stay free to read interrupts */
+#define REQUEST_PATIENCE_MS 60000 /* an operation fails after this time without progress */
+/* The maximum of callers that wait for the service. It is less than the 1,024 threads, so that some
+ * threads stay free to read interrupts. */
+#define REQUEST_MAX_WAITING 960
 
 struct request {
     fuse_req_t req;
     struct file_system *fs;
-    const char *operation;
+    const char *operation; /* for the log: "lookup" */
     const struct fuse_ctx *context;
     struct process process;
     struct caller caller;
-    bool is_waiting; /* counted among those who may wait */
+    bool is_waiting; /* counted in fs->waiting */
 };
 
+/* Every request_begin is followed by one request_end, after the reply. */
 void request_begin(struct request *request, fuse_req_t req, const char *operation);
-/* Before the service is asked: 0, or -EBUSY when too many callers wait. Once a request. */
+/* Called before a call that may need the service, at most once for a request. 0, or -EBUSY: too
+ * many callers are waiting. */
 int request_may_wait(struct request *request);
 void request_end(struct request *request);
 
-/* Notes the failure in the log, with the place it is about (NULL: none), and answers it. What is
- * not there, what was interrupted, and names that no file can have are ordinary and not noted. */
+/* Adds the failure to the failure log, with its place (may be NULL), and replies with the error.
+ * These errors are ordinary and are not logged: ENOENT and EINTR, and ENAMETOOLONG and ENOTDIR
+ * unless the service caused them. */
 void request_fail(struct request *request, int error, const struct place *place);
-/* without the reply */
+/* As request_fail, without the reply. */
 void request_note(struct request *request, int error, const struct place *place);
 
 static inline struct file_system *request_fs(fuse_req_t req)
@@ -37,7 +43,7 @@ static inline struct file_system *request_fs(fuse_req_t req)
     return fuse_req_userdata(req);
 }
 
-static inline void reply_error(fuse_req_t req, int error) /* negative */
+static inline void reply_error(fuse_req_t req, int error) /* 0 or -errno */
 {
     (void)fuse_reply_err(req, -error);
 }

@@ -32,7 +32,8 @@ static const struct fuse_lowlevel_ops operations = {
     .fsync = file_ops_fsync,
 };
 
-/* The first reply of a session is that to INIT: the kernel sends nothing else before it. */
+/* The first reply of a session is the one to INIT, because the kernel sends INIT before any other
+ * request. */
 static ssize_t write_reply(int fd, struct iovec *iov, int count, void *userdata)
 {
     struct file_system *fs = userdata;

@@ -1,16 +1,17 @@
 #ifndef FS_SESSION_H
 #define FS_SESSION_H
-/* The FUSE session: INIT, threads, signals, the end. Used by one thread. */
+/* The FUSE session: mounts, serves requests with its own threads, and unmounts. Its functions are
+ * called by one thread. */
 #include "fs/file_system.h"
 
 struct fuse_args;
 
-/* Checks FUSE's own options; mounts nothing. -EINVAL: an option that FUSE does not know (it has
- * said so on standard error). */
+/* Creates fs->session and checks FUSE's own options. Mounts nothing. 0, or -EINVAL: libfuse does
+ * not know an option and has written that to standard error. */
 int session_create(struct file_system *fs, struct fuse_args *args);
-/* Mounts, serves until it is unmounted or SIGINT, SIGTERM or SIGHUP comes, and unmounts. fs->ready
- * is called when the kernel has FUSE's init. 0, or -EIO: not mounted (libfuse has said why on
- * standard error), or the loop failed. */
+/* Mounts, serves until the mount is unmounted or SIGINT, SIGTERM or SIGHUP arrives, and unmounts.
+ * Calls fs->ready once the kernel has the reply to INIT. 0 or -errno. -EIO: the mount failed
+ * (libfuse has written why to standard error), or INIT did not succeed. */
 int session_run(struct file_system *fs, const char *mountpoint);
 void session_destroy(struct file_system *fs);
 

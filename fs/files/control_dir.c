@@ -48,8 +48,8 @@ static int append_time(struct buffer *ret, int64_t at_100ns)
                                 (int)(at_100ns % TICKS_PER_SEC / TICKS_PER_MS));
 }
 
-/* The path in the account: /TABLE/PARTITION/ROW.json, as much of it as the record names; `+` behind
- * a prefix. */
+/* The path in the account, as far as the record has it: /TABLE/PARTITION/ROW.json. A prefix ends in
+ * `+`. */
 static int append_path(struct buffer *ret, const struct failure_record *record)
 {
     (void)buffer_append_char(ret, '/');
@@ -71,9 +71,10 @@ static int append_path(struct buffer *ret, const struct failure_record *record)
     return r < 0 ? r : ret->error;
 }
 
-/* What others have said: one line, nothing that moves a terminal's cursor. */
+/* Text of the service or of a process. Control characters become `?`: the text must stay on one
+ * line and must not control a terminal. */
 static void append_foreign(struct buffer *ret, const char *before, const char *text,
-                           const char *behind)
+                           const char *after)
 {
     if (!text || !text[0])
         return;
@@ -82,7 +83,7 @@ static void append_foreign(struct buffer *ret, const char *before, const char *t
         bool is_control = (unsigned char)*text < 0x20 || *text == 0x7F;
         (void)buffer_append(ret, is_control ? BYTES_LITERAL("?") : (struct bytes){text, 1});
     }
-    (void)buffer_append_string(ret, behind);
+    (void)buffer_append_string(ret, after);
 }
 
 int control_append_failure(struct buffer *ret, const struct failure_record *record)
@@ -127,7 +128,7 @@ static int append_stats(struct control_dir *control, struct buffer *ret)
         return r;
     return buffer_append_format(ret,
                                 "# HELP tablefuse_failures_total Operations that ended in an "
-                                "error; the last are in the errors file.\n"
+                                "error; the errors file has the last ones.\n"
                                 "# TYPE tablefuse_failures_total counter\n"
                                 "tablefuse_failures_total %llu\n",
                                 (unsigned long long)failure_log_count(control->failures));

@@ -9,13 +9,12 @@ struct directory_handle {
     struct file_system *fs;
     const struct inode *directory;
     struct listing *listing; /* NULL for .tablefuse, whose names stand in a table */
-    /* what ended a reply that had entries in it: told at the next read, which is not made to wait
-     */
-    struct failure failure; /* error 0: nothing */
-    off_t failed_behind;    /* cookie */
+    /* An error that ended a reply with entries in it. The next read replies with it at once. */
+    struct failure failure; /* error 0: none */
+    off_t failed_after;     /* the cookie of the last entry of that reply */
 };
 
-/* One reply that is being packed. */
+/* The reply that is being packed. */
 struct packing {
     struct directory_handle *handle;
     struct request *request;
@@ -55,7 +54,7 @@ void directory_handle_destroy(struct directory_handle *handle)
     free(handle);
 }
 
-/* Adds an entry if there is room; `is_full` says when there was none. */
+/* Adds an entry if there is room. Otherwise sets is_full. */
 static void pack(struct packing *packing, const char *name, const struct fuse_entry_param *entry,
                  uint64_t cookie)
 {
@@ -72,7 +71,7 @@ static void pack(struct packing *packing, const char *name, const struct fuse_en
     packing->last = (off_t)cookie;
 }
 
-/* `.` and `..`: never a lookup, so their node id is 0. */
+/* Packs `.` and `..`. They count as no lookup, so their node id is 0. */
 static void pack_dots(struct packing *packing, off_t cookie)
 {
     const struct inode *directory = packing->handle->directory;
@@ -86,14 +85,14 @@ static void pack_dots(struct packing *packing, off_t cookie)
     }
 }
 
-/* The d_ino of an entry of READDIRPLUS, which libfuse makes its st_ino. */
+/* Sets the d_ino of an entry of READDIRPLUS. libfuse has set it to st_ino. */
 static void set_number(char *entry, uint64_t number)
 {
     memcpy(entry + offsetof(struct fuse_direntplus, dirent.ino), &number, sizeof(number));
 }
 
-/* READDIRPLUS: the entry's node is entered first; given back when it did not fit. `number`: d_ino
- * where it is not st_ino; else 0. */
+/* For READDIRPLUS: counts a lookup of the entry's node and packs the entry. Takes the lookup back
+ * if the entry did not fit. number: the d_ino if it differs from st_ino, else 0. */
 static int pack_entered(struct packing *packing, const char *name, struct place *place,
                         const struct entity *entity, uint64_t number, int64_t valid_ms,
                         uint64_t cookie)
@@ -115,7 +114,7 @@ static int pack_entered(struct packing *packing, const char *name, struct place 
     return 0;
 }
 
-/* READDIR: a name, a number and a type are all that is asked for. */
+/* For READDIR: packs a name, a number and a type. */
 static void pack_plain(struct packing *packing, const char *name, mode_t type, uint64_t number,
                        uint64_t cookie)
 {
@@ -138,7 +137,7 @@ static int append_name(struct buffer *name, const struct listing_entry *listed)
     return -EPROTO;
 }
 
-/* never -ENOENT: readers take that for the end */
+/* 0 or -errno. Never -ENOENT: readdir's callers take ENOENT for the end of the directory. */
 static int make_place(const struct place *parent, const struct listing_entry *listed,
                       struct place *ret)
 {
@@ -148,8 +147,8 @@ static int make_place(const struct place *parent, const struct listing_entry *li
     return r == -ENOENT ? -EPROTO : r;
 }
 
-/* d_ino where no node is made. The kernel may know an entity by an older number than its page has
- * now. */
+/* The d_ino of an entry for which no node is made. The kernel may have a node of the entity with
+ * another number than its page has now; then that number is used. */
 static int find_number(const struct packing *packing, const char *name,
                        const struct listing_entry *listed, uint64_t *ret)
 {
@@ -198,7 +197,7 @@ static int pack_listed(struct packing *packing, const struct listing_entry *list
     return 0;
 }
 
-/* Waits for one entry alone: what is there is told before the rest is waited for. */
+/* Waits for the first entry only, so that available entries are not held back by the others. */
 static int pack_listing(struct packing *packing, uint64_t cookie)
 {
     struct caller *caller = &packing->request->caller;
@@ -212,7 +211,7 @@ static int pack_listing(struct packing *packing, uint64_t cookie)
         r = pack_listed(packing, &entry);
         if (r < 0)
             return call_fail(&caller->call, r,
-                             r == -ENOMEM ? "out of memory" : "an entry that cannot be shown");
+                             r == -ENOMEM ? "out of memory" : "an entry has no file name");
         cookie = entry.cookie;
         may_wait = false;
     }
@@ -242,11 +241,11 @@ static int pack_all(struct packing *packing, off_t cookie)
     pack_dots(packing, cookie);
     if (packing->is_full)
         return 0;
-    uint64_t behind_dots = cookie > DOT_ENTRIES ? (uint64_t)cookie - DOT_ENTRIES : 0;
+    uint64_t after_dots = cookie > DOT_ENTRIES ? (uint64_t)cookie - DOT_ENTRIES : 0;
     if (!packing->handle->listing)
-        return pack_control(packing, behind_dots);
+        return pack_control(packing, after_dots);
     int r = request_may_wait(packing->request);
-    return r < 0 ? r : pack_listing(packing, behind_dots);
+    return r < 0 ? r : pack_listing(packing, after_dots);
 }
 
 static void forget_entered(const struct packing *packing)
@@ -255,8 +254,8 @@ static void forget_entered(const struct packing *packing)
         inode_table_forget(packing->handle->fs->inodes, packing->entered[i], 1);
 }
 
-/* An error is no reply while there are entries to tell: it waits for the next read. But an
- * interrupt is one at once: a reader that catches the signal would read on and wait again. */
+/* An error after some entries is kept for the next read. EINTR is replied at once: a process that
+ * handles the signal would read on, and wait again. */
 static void reply(struct packing *packing, int error)
 {
     struct directory_handle *handle = packing->handle;
@@ -269,24 +268,24 @@ static void reply(struct packing *packing, int error)
     if (error < 0) {
         handle->failure = request->caller.call.failure;
         handle->failure.error = error;
-        handle->failed_behind = packing->last;
+        handle->failed_after = packing->last;
     }
     if (fuse_reply_buf(request->req, packing->data, packing->used) < 0)
-        forget_entered(packing); /* the kernel did not take it */
+        forget_entered(packing); /* the kernel did not take the reply */
 }
 
 void directory_handle_read(struct directory_handle *handle, struct request *request, size_t size,
                            off_t cookie, bool is_plus)
 {
     struct failure *failure = &handle->failure;
-    if (failure->error < 0 && handle->failed_behind == cookie) {
+    if (failure->error < 0 && handle->failed_after == cookie) {
         request->caller.call.failure = *failure;
         *failure = (struct failure){0};
         request_fail(request, request->caller.call.failure.error, &handle->directory->place);
         return;
     }
-    *failure = (struct failure){0};                             /* the reader went elsewhere */
-    size_t max_entries = size / sizeof(struct fuse_dirent) + 1; /* each takes more than that */
+    *failure = (struct failure){0};                             /* it is for another cookie */
+    size_t max_entries = size / sizeof(struct fuse_dirent) + 1; /* an entry takes more bytes */
     _cleanup_(freep) char *data = malloc(size);
     _cleanup_(freep) uint64_t *entered = calloc(is_plus ? max_entries : 1, sizeof(uint64_t));
     struct packing packing = {.handle = handle,

@@ -1,17 +1,26 @@
 #ifndef FS_FILES_DIRECTORY_HANDLE_H
 #define FS_FILES_DIRECTORY_HANDLE_H
-/* An open directory: packs the kernel's buffers from a listing. Opening sends nothing; the first
- * read does. The kernel lets one reader in at a time; no lock. Cookies: 1 and 2 stand behind `.`
- * and `..`, 2 + n behind the listing's n-th. */
+/* An open directory: fills the kernel's buffers from a listing. Opening sends no request; the first
+ * read may.
+ *
+ * A cookie is the place after an entry: 1 is after `.`, 2 after `..`, and 2 + n after the entry of
+ * the listing with the cookie n.
+ *
+ * The kernel sends one read of an open directory at a time, so there is no lock. */
 #include "fs/request.h"
 
 struct directory_handle;
+/* 0 or -errno. `directory` must outlive the handle: the kernel keeps its node while it is open. */
 int directory_handle_create(struct file_system *fs, const struct inode *directory,
                             struct directory_handle **ret);
 void directory_handle_destroy(struct directory_handle *handle); /* takes NULL */
-/* Answers the request with the entries behind `cookie` that fit into `size`, as many as are there
- * without waiting, but one at least, or with the error if there is none before it: an error after
- * some entries shows at the next read. `is_plus`: with attributes, each entry a lookup. */
+/* Replies to the request with entries after `cookie`, at most `size` bytes of them. Waits for the
+ * service only for the first entry. Then it packs the entries that are available at once.
+ *
+ * An error before the first entry is the reply. After an error behind some entries, the reply has
+ * these entries and the next read has the error. EINTR is the reply in any case.
+ *
+ * is_plus: READDIRPLUS; entries have attributes, and each counts as a lookup of its node. */
 void directory_handle_read(struct directory_handle *handle, struct request *request, size_t size,
                            off_t cookie, bool is_plus);
 

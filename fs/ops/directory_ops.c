@@ -18,7 +18,7 @@ void directory_ops_opendir(fuse_req_t req, fuse_ino_t id, struct fuse_file_info 
     }
     info->fh = (uintptr_t)handle;
     if (fuse_reply_open(req, info) < 0)
-        directory_handle_destroy(handle); /* interrupted: no RELEASEDIR comes */
+        directory_handle_destroy(handle); /* interrupted: the kernel sends no RELEASEDIR */
 }
 
 static void read_directory(fuse_req_t req, size_t size, off_t cookie, struct fuse_file_info *info,

@@ -1,6 +1,6 @@
 #ifndef FS_OPS_DIRECTORY_OPS_H
 #define FS_OPS_DIRECTORY_OPS_H
-/* OPENDIR, READDIR, READDIRPLUS, RELEASEDIR. */
+/* The handlers of OPENDIR, READDIR, READDIRPLUS and RELEASEDIR. */
 #include "fs/request.h"
 
 void directory_ops_opendir(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info);

@@ -22,8 +22,8 @@ static struct opener opener_of(const struct request *request, const struct inode
     return (struct opener){request->context->pid, inode->parent, inode_name(inode)};
 }
 
-/* The entity has another version than the node. The first time the kernel is told to look again. A
- * thread that opens the node again gets the text that is open there. */
+/* The entity has another version than the node. The first open is answered ESTALE. A thread that
+ * opens the node again gets the text that is open there. */
 static int open_outdated(struct request *request, const struct inode *inode, struct entity *ret)
 {
     struct file_system *fs = request->fs;
@@ -37,7 +37,7 @@ static int open_outdated(struct request *request, const struct inode *inode, str
     return -ESTALE;
 }
 
-/* The text of the node's version. */
+/* Finds the text of the node's version. 0 or -errno. */
 static int find_text(struct request *request, const struct inode *inode, struct entity *ret)
 {
     struct file_system *fs = request->fs;
@@ -90,7 +90,7 @@ static int open_generated(struct request *request, const struct inode *inode,
         r = open_file_create_text(&text, ret);
     if (r < 0)
         (void)call_fail(&request->caller.call, r, "%s",
-                        r == -ENOMEM ? "out of memory" : "more text than is shown at once");
+                        r == -ENOMEM ? "out of memory" : "the text is longer than 4 MiB");
     return r;
 }
 
@@ -99,12 +99,12 @@ static int open_node(struct request *request, const struct inode *inode,
 {
     if ((info->flags & O_ACCMODE) != O_RDONLY)
         return -EROFS;
-    info->noflush = 1; /* there is nothing to flush: saves a round trip a close */
+    info->noflush = 1; /* there is nothing to flush; this saves a request for each close */
     if (inode->place.kind == PLACE_CONTROL_FILE) {
-        info->direct_io = 1; /* its size is not known before */
+        info->direct_io = 1; /* the size that the kernel knows is 0 */
         return open_generated(request, inode, ret);
     }
-    info->keep_cache = 1; /* a node is one version: the kernel's pages stay right */
+    info->keep_cache = 1; /* a node is one version, so the kernel's pages stay valid */
     return open_entity(request, inode, ret);
 }
 
@@ -129,7 +129,7 @@ void file_ops_open(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info)
     } else {
         info->fh = (uintptr_t)handle;
         if (fuse_reply_open(req, info) < 0)
-            release(request.fs, id, handle); /* interrupted: no RELEASE comes */
+            release(request.fs, id, handle); /* interrupted: the kernel sends no RELEASE */
     }
     request_end(&request);
 }
@@ -148,8 +148,8 @@ void file_ops_release(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info
     reply_error(req, 0);
 }
 
-/* Nothing is written. Without these handlers libfuse would answer ENOSYS, which holds for the whole
- * mount. */
+/* FLUSH and FSYNC have nothing to do, because nothing is written. Without these handlers libfuse
+ * would answer ENOSYS, and the kernel would send no such request to this mount again. */
 void file_ops_flush(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info)
 {
     (void)id;

@@ -1,7 +1,7 @@
 #ifndef FS_OPS_FILE_OPS_H
 #define FS_OPS_FILE_OPS_H
-/* OPEN, READ, RELEASE, FSYNC (of files and directories). FLUSH (which kernels since 5.16 do not
- * send: opens say that there is nothing to flush). */
+/* The handlers of OPEN, READ, RELEASE, FLUSH and FSYNC. FSYNC is for files and directories. Kernels
+ * since 5.16 send no FLUSH, because the reply to OPEN says that there is nothing to flush. */
 #include "fs/request.h"
 
 void file_ops_open(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info);

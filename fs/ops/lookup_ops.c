@@ -1,13 +1,15 @@
 #include "fs/ops/lookup_ops.h"
 #include "fs/entry.h"
 
-#define BLOCK_SIZE 4096
-#define TOTAL_BYTES                                                                                \
-    ((uint64_t)1 << 50) /* the service tells no size; df and installers want free room */
+/* The size and free space that statfs answers. The service reports none, but some programs check
+ * for free space before they write. */
+#define BLOCK_SIZE  4096
+#define TOTAL_BYTES ((uint64_t)1 << 50)
 #define TOTAL_FILES 1000000000
 
-/* Of the keys that start like a cut name, the one that it is the name of: its place, and its entity
- * if it is one. */
+/* Settles a cut place: lists the keys that start with its beginning, and finds the key with this
+ * name. *place becomes the place of the key. If that is an entity, *ret is it. 0 or -errno;
+ * -ENOENT: no key has this name. */
 static int find_cut(struct request *request, const struct inode *parent, struct bytes name,
                     struct place *place, struct entity *ret)
 {
@@ -23,7 +25,7 @@ static int find_cut(struct request *request, const struct inode *parent, struct 
     while (is_found == 0) {
         r = listing_next(listing, &request->caller, entry.cookie, false, true, &entry);
         if (r == 0 || r == -ESTALE)
-            return -ENOENT; /* no such key; no such table any more */
+            return -ENOENT; /* no key, or no table any more */
         if (r < 0)
             return r;
         is_found = names_is_of(name, kind, entry.key);
@@ -37,7 +39,7 @@ static int find_cut(struct request *request, const struct inode *parent, struct 
     return r == -ENOMEM ? call_fail(&request->caller.call, r, "out of memory") : r;
 }
 
-/* Asks the account whether the place is there; an entity comes along. */
+/* Asks the account whether the place exists. *ret is set if it is an entity. 0 or -errno. */
 static int find(struct request *request, const struct inode *parent, struct bytes name,
                 struct place *place, struct entity *ret)
 {
@@ -65,7 +67,7 @@ static int look_up(struct request *request, const struct inode *parent, struct b
     if (r == -ENOMEM)
         return call_fail(&request->caller.call, r, "out of memory");
     if (r < 0) {
-        request->caller.valid_ms = INT32_MAX; /* a name that is never there */
+        request->caller.valid_ms = INT32_MAX; /* no file can ever have this name */
         return r;
     }
     r = find(request, parent, name, place, &entity);
@@ -85,14 +87,15 @@ static int look_up(struct request *request, const struct inode *parent, struct b
     return call_fail(&request->caller.call, r, "out of memory");
 }
 
-/* "No such name" is an answer too, which the kernel keeps as long as it holds. */
+/* Replies that the name does not exist. The kernel keeps this answer for valid_ms. */
 static void reply_absent(struct request *request)
 {
     struct fuse_entry_param absent = {.entry_timeout = (double)request->caller.valid_ms / 1000};
     (void)fuse_reply_entry(request->req, &absent);
 }
 
-/* As look_up. The kernel's repetition of a LOOKUP that failed after waiting does not wait again. */
+/* As look_up, but if the kernel repeats a LOOKUP that failed after waiting, the repetition fails at
+ * once (fs/tree/failed_lookups). */
 static int look_up_once(struct request *request, const struct inode *parent, struct bytes name,
                         struct place *place, struct fuse_entry_param *ret)
 {
@@ -122,9 +125,8 @@ void lookup_ops_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
         reply_absent(&request);
     else if (r < 0)
         request_fail(&request, r, &place);
-    else if (fuse_reply_entry(req, &entry) <
-             0) /* the caller is gone: the kernel does not know the node */
-        inode_table_forget(request.fs->inodes, entry.ino, 1);
+    else if (fuse_reply_entry(req, &entry) < 0)
+        inode_table_forget(request.fs->inodes, entry.ino, 1); /* the kernel took no reply */
     request_end(&request);
 }
 
@@ -141,7 +143,7 @@ void lookup_ops_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_da
     fuse_reply_none(req);
 }
 
-/* A node is one version: its attributes never change, so no request is needed. */
+/* A node is one version. Its attributes never change, so this sends no request. */
 void lookup_ops_getattr(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info)
 {
     (void)info;

@@ -1,6 +1,6 @@
 #ifndef FS_OPS_LOOKUP_OPS_H
 #define FS_OPS_LOOKUP_OPS_H
-/* LOOKUP, FORGET, GETATTR, STATFS. */
+/* The handlers of LOOKUP, FORGET, GETATTR and STATFS. */
 #include "fs/request.h"
 
 void lookup_ops_lookup(fuse_req_t req, fuse_ino_t parent, const char *name);

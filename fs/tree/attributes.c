@@ -1,7 +1,7 @@
 #include "fs/tree/attributes.h"
 #include "client/clock.h"
 
-/* Rounds down before 1970 too: tv_nsec is never negative. */
+/* Rounds down, also before 1970, so that tv_nsec is not negative. */
 static struct timespec time_of(int64_t at_100ns)
 {
     int64_t sec = at_100ns / TICKS_PER_SEC, ticks = at_100ns % TICKS_PER_SEC;
@@ -29,8 +29,8 @@ void attributes_of_file(const struct attributes *attributes, uint64_t number, ui
 {
     fill(attributes, number, S_IFREG | 0666, timestamp_100ns, ret);
     ret->st_size = (off_t)size;
-    ret->st_blocks =
-        (blkcnt_t)((size + 511) / 512); /* not zero: tar takes that for a file of holes */
+    /* With 0 blocks, tar would take the file for a sparse file without data. */
+    ret->st_blocks = (blkcnt_t)((size + 511) / 512);
 }
 
 void attributes_of_directory(const struct attributes *attributes, uint64_t number, struct stat *ret)

@@ -1,21 +1,22 @@
 #ifndef FS_TREE_ATTRIBUTES_H
 #define FS_TREE_ATTRIBUTES_H
-/* What stat answers: size and times come from the entity, owner and mode from the mount. Pure. */
+/* The attributes that stat answers. Size and times come from the entity, owner and mode from the
+ * mount. Pure. */
 #include "client/base.h"
 
 #include <sys/stat.h>
 
-#define ATTRIBUTES_VALID_SEC                                                                       \
-    86400.0 /* how long the kernel may keep attributes that never change                           \
-             */
+/* How long the kernel may keep attributes that never change. */
+#define ATTRIBUTES_VALID_SEC 86400.0
 
 struct attributes { /* of the mount, the same for every node */
     uid_t uid;
     gid_t gid;
     mode_t umask;
-    int64_t mounted_at_100ns; /* the times of directories; 100 ns since 1970 */
+    int64_t mounted_at_100ns; /* the times of all directories; 100 ns since 1970 */
 };
 
+/* number: the st_ino. */
 void attributes_of_file(const struct attributes *attributes, uint64_t number, uint64_t size,
                         int64_t timestamp_100ns, struct stat *ret);
 void attributes_of_directory(const struct attributes *attributes, uint64_t number,

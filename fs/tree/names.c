@@ -23,7 +23,7 @@ static struct bytes suffix_of(enum name_kind kind)
     return BYTES_LITERAL("");
 }
 
-/* For what stands before the mark in a cut name. */
+/* The room before the mark in a cut name, in bytes. */
 static size_t cut_room(enum name_kind kind)
 {
     return NAME_MAX_BYTES - suffix_of(kind).size - CUT_MARK.size - NAME_DIGEST_CHARS;
@@ -48,8 +48,8 @@ static int append_escaped(struct buffer *name, struct bytes bytes)
     return name->error;
 }
 
-/* The whole key, however long. *ret_fit: the size of its longest run of whole characters within
- * `room`. */
+/* Appends the whole key, even if it is too long. *ret_fit: the size of its longest beginning in
+ * whole characters that fits into `room`. */
 static int encode_whole(struct bytes key, enum name_kind kind, size_t room, struct buffer *name,
                         size_t *ret_fit)
 {
@@ -58,7 +58,7 @@ static int encode_whole(struct bytes key, enum name_kind kind, size_t room, stru
     for (size_t i = 0, n; i < key.size; i += n) {
         uint32_t character;
         n = cesu8_next(bytes_skip(key, i), &character);
-        if (n == 0 || character == 0) /* no key holds U+0000; `#00` is the empty key's name */
+        if (n == 0 || character == 0) /* no key holds U+0000, and `#00` is the empty key */
             return -EILSEQ;
         if (must_escape(character, i == 0, i + n == key.size, kind))
             (void)append_escaped(name, bytes_first(bytes_skip(key, i), n));
@@ -111,7 +111,8 @@ static int hex_digit(char c)
     return found ? (int)(found - digits) : -1;
 }
 
-/* Undoes the escapes: CESU-8 of what is written. False: no key is written so, or key->error. */
+/* Converts a name without its suffix to CESU-8. False: no key has this name, or key->error is set.
+ */
 static bool unescape(struct bytes name, struct buffer *key)
 {
     while (name.size > 0) {
@@ -134,8 +135,9 @@ static bool unescape(struct bytes name, struct buffer *key)
     return key->error == 0;
 }
 
-/* Splits `stem` before `#~` and the digest; false: it has none, or too little before it: no name is
- * cut where the next character had room. (And nobody is to look through all keys for one.) */
+/* Finds the beginning of the key in a cut name: what is before `#~` and the digest. False: the stem
+ * has no mark and digest, or its beginning is so short that another character would have fit. No
+ * key has such a name, and without this check a LOOKUP of one would list all keys. */
 static bool split_cut(struct bytes stem, enum name_kind kind, struct bytes *ret_begin)
 {
     size_t tail = CUT_MARK.size + NAME_DIGEST_CHARS;
@@ -164,7 +166,7 @@ int names_decode(struct bytes name, enum name_kind kind, struct buffer *ret_key,
     bool is_cut = split_cut(stem, kind, &begin);
     if (!unescape(is_cut ? begin : stem, ret_key))
         return ret_key->error;
-    if (is_cut) { /* names_is_of says of each candidate whether this is its name */
+    if (is_cut) { /* the caller checks each candidate with names_is_of */
         *ret_meaning = NAME_MEANS_CUT;
         return 0;
     }

@@ -3,14 +3,14 @@
 
 #define PLACE_MAX_BYTES ((size_t)256 << 10)
 
-#define FLAT_NAME BYTES_LITERAL(".flat") /* all partitions, whatever the layout */
+#define FLAT_NAME BYTES_LITERAL(".flat") /* the directory of all partitions, without prefixes */
 
 const char *const control_file_names[CONTROL_FILES] = {[CONTROL_STATS] = "stats",
                                                        [CONTROL_ERRORS] = "errors",
                                                        [CONTROL_VERSION] = "version",
                                                        [CONTROL_CONFIG] = "config"};
 
-/* Copies the strings behind one another. */
+/* Copies the strings into one block. */
 static int set_text(struct place *place, const char *table, struct bytes lo, struct bytes hi)
 {
     size_t table_size = table ? strlen(table) + 1 : 0;
@@ -63,7 +63,7 @@ void place_finish(struct place *place)
     *place = (struct place){0};
 }
 
-/* Whether such a table is there, in this spelling, the account says. */
+/* The table may not exist: account_find_directory checks that, and the spelling of the name. */
 static int child_table(const struct place *account, struct bytes name, struct place *ret)
 {
     char table[TABLE_NAME_SIZE];
@@ -118,8 +118,8 @@ static int child_of_key(const struct place *parent, struct bytes key, struct pla
     return -ENOENT;
 }
 
-/* [lo, hi) of the keys that start with `begin`: PartitionKeys, or RowKeys of the parent's
- * partition. Where nothing comes behind them, hi is the parent's. */
+/* Appends the bounds of the keys that start with `begin`: PartitionKeys, or RowKeys of the parent's
+ * partition. If no key can follow them, hi is the parent's. */
 static int append_ends(const struct place *parent, struct bytes begin, struct buffer *lo,
                        struct buffer *hi)
 {
@@ -138,7 +138,8 @@ static int append_ends(const struct place *parent, struct bytes begin, struct bu
     return MIN(lo->error, hi->error);
 }
 
-/* A directory like the parent, of those of its keys that start with `begin`. -ENOENT: none can. */
+/* A directory of the parent's kind, with the parent's keys that start with `begin`. -ENOENT: no key
+ * of the parent's range starts with it. */
 static int make_beginning(const struct place *parent, struct bytes begin, struct place *ret)
 {
     _cleanup_(buffer_finish) struct buffer lo, hi;
@@ -164,12 +165,12 @@ static int make_cut(const struct place *parent, struct bytes begin, struct place
     if (r < 0)
         return r;
     ret->is_cut = true;
-    if (ret->directory_kind == DIRECTORY_AUTO) /* it would show prefixes in place of the keys */
+    if (ret->directory_kind == DIRECTORY_AUTO) /* its listing could show prefixes, not keys */
         ret->directory_kind = DIRECTORY_FLAT;
     return 0;
 }
 
-/* What the keys of a directory start with. */
+/* The prefix that all keys of the directory share. */
 static struct bytes own_prefix(const struct place *directory)
 {
     struct bytes lo = place_range(directory).lo;
@@ -226,14 +227,14 @@ static int child_control_file(struct bytes name, struct place *ret)
     return -ENOENT;
 }
 
-/* A table or prefix directory, but no `.flat` itself. */
+/* Is it the directory of a table or of a prefix? `.flat` itself has no `.flat`. */
 static bool has_flat(const struct place *directory)
 {
     return !directory->is_given && (directory->directory_kind == DIRECTORY_AUTO ||
                                     directory->directory_kind == DIRECTORY_FLAT);
 }
 
-/* No key has a leading dot. */
+/* A child whose name has a leading dot: `.tablefuse` or `.flat`. No key has such a name. */
 static int child_dotted(const struct place *parent, struct bytes name, struct place *ret)
 {
     if (parent->is_root && bytes_equal(name, BYTES_LITERAL(CONTROL_DIRECTORY_NAME))) {

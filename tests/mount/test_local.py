@@ -206,7 +206,7 @@ def test_the_file_alone_holds_what_a_loader_has_written(local, account, scratch)
 def test_an_account_inside_its_own_mount_is_refused(mounts):
     mount = mounts.prepare()
     failed = mount.start(f"local:{mount.point}/account", env={}, check=False)
-    assert failed.returncode == 2 and "inside its own mount" in failed.stderr
+    assert failed.returncode == 2 and "inside its own mount point" in failed.stderr
     assert list(mount.point.iterdir()) == []
 
 

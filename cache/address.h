@@ -1,7 +1,7 @@
 #ifndef CACHE_ADDRESS_H
 #define CACHE_ADDRESS_H
-/* What fs/ can point at, in terms of keys: values; fs/tree/place makes them from names, cache/
- * never sees a name. */
+/* The entity or directory that a path stands for, in terms of keys. fs/tree/place makes these
+ * values from file names; cache/ knows no file names. */
 #include "client/position.h"
 
 struct address { /* an entity's */
@@ -11,20 +11,21 @@ struct address { /* an entity's */
 
 enum directory_kind {
     DIRECTORY_TABLES,   /* the account: its tables */
-    DIRECTORY_AUTO,     /* a level: the partitions of `range`, or the prefixes that they share */
-    DIRECTORY_FLAT,     /* all partitions of `range`, streamed */
-    DIRECTORY_ENTITIES, /* the rows of `range`, inside one partition */
+    DIRECTORY_AUTO,     /* a level: the partitions of `range`, or prefixes if there are many */
+    DIRECTORY_FLAT,     /* all partitions of `range`, never prefixes */
+    DIRECTORY_ENTITIES, /* the rows of `range`, which lies in one partition */
 };
 
 struct directory {
     enum directory_kind kind;
     const char *table; /* NULL for DIRECTORY_TABLES */
-    /* Of positions. A table: all; a partition: from "p NUL" on; a prefix of PartitionKeys, or of
-     * RowKeys behind "p NUL": range.lo, up to the least end behind what starts so. */
+    /* The positions of the directory's rows. For a table all positions. For partition p the
+     * positions from "p NUL" on. For a prefix the positions that start with it: range.lo is the
+     * prefix (of RowKeys: "p NUL" and the prefix), range.hi the least position after them. */
     struct range range;
 };
 
-/* A whole table, which is there without a row in it; anything else is where its range has one. */
+/* A whole table. It exists even without a row; any other directory exists only with one. */
 static inline bool directory_is_table(const struct directory *directory)
 {
     return directory->table && directory->range.lo.size == 0;

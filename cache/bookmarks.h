@@ -1,8 +1,12 @@
 #ifndef CACHE_BOOKMARKS_H
 #define CACHE_BOOKMARKS_H
-/* Where a listing was, so that seekdir can go back without reading from the begin: some (cookie,
- * position) pairs, evenly spread, in memory that does not grow with the directory. Pure, one
- * thread. */
+/* Places that a listing has passed: pairs of a cookie and a position. A listing that seekdir sends
+ * back to a cookie continues at the bookmark before it, not at the beginning of the directory.
+ *
+ * At most BOOKMARKS_MAX are kept, evenly spread, so the memory does not grow with the directory.
+ * When the table is full, every other bookmark is dropped and the spacing doubles. Pure; one
+ * thread.
+ */
 #include "client/bytes.h"
 
 #define BOOKMARKS_MAX 256
@@ -15,18 +19,19 @@ struct bookmark {
 struct bookmarks {
     struct bookmark entries[BOOKMARKS_MAX]; /* cookies ascend */
     size_t n;
-    uint64_t spacing; /* of cookies; doubles whenever the table is full */
+    uint64_t spacing; /* the least difference between two cookies */
 };
 
 void bookmarks_init(struct bookmarks *bookmarks, uint64_t spacing);
 void bookmarks_finish(struct bookmarks *bookmarks);
-void bookmarks_clear(struct bookmarks *bookmarks); /* the listing begins anew */
-/* Cookies are told in ascending order; one nearer to the last than the spacing, or without memory,
- * is not kept. */
+void bookmarks_clear(struct bookmarks *bookmarks); /* drops all; keeps the spacing */
+/* Calls come in ascending order of cookies. A bookmark is not kept if its cookie is nearer to the
+ * last one than the spacing, or if there is no memory for it. */
 void bookmarks_add(struct bookmarks *bookmarks, uint64_t cookie, struct bytes position);
-/* the last at or before it; NULL: none */
+/* The last bookmark with this cookie or a lower one. NULL: none. */
 const struct bookmark *bookmarks_find(const struct bookmarks *bookmarks, uint64_t cookie);
-/* The same by position, of a listing whose positions ascend with its cookies. */
+/* The last bookmark at this position or before it, in a listing whose positions ascend with its
+ * cookies. NULL: none. */
 const struct bookmark *bookmarks_find_position(const struct bookmarks *bookmarks,
                                                struct bytes position);
 

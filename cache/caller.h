@@ -1,17 +1,18 @@
 #ifndef CACHE_CALLER_H
 #define CACHE_CALLER_H
-/* Who asks and on what terms: a value on the handler's stack, filled by fs/request. */
+/* The process that an operation works for, and how long the operation may take. A value on the
+ * handler's stack, filled by fs/request; one thread. */
 #include "client/call.h"
 
 struct caller {
     struct call call;
-    uint64_t process;    /* thread group and its start time in one number; 0: never seen before */
-    int64_t patience_ms; /* how long to go on without progress: each answered page puts the deadline
-                            off by it */
-    int64_t valid_ms;    /* out: how long the kernel may keep the answer, a "no" as well */
+    uint64_t process;    /* struct process.number of fs/process_id.h; 0: not known */
+    int64_t patience_ms; /* after each answered page the deadline is this far away again */
+    int64_t valid_ms;    /* out: how long the kernel may keep the answer, also -ENOENT */
 };
 
-/* When what was just answered was asked: by the attempt that succeeded, not by those before. */
+/* When the answer was asked for: the time of the attempt that succeeded, not of earlier attempts.
+ * began_ms: when the call on the store began. */
 static inline int64_t caller_asked_ms(const struct caller *caller, int64_t began_ms)
 {
     return MAX(began_ms, caller->call.sent_ms);
@@ -22,9 +23,12 @@ static inline void caller_made_progress(struct caller *caller, const struct cloc
     caller->call.deadline_ms = clock_now_ms(clock) + caller->patience_ms;
 }
 
-/* What failed ahead of the caller may be of another place: 0, so that it asks at its own and is
- * told the truth. What is its own reason, or met everywhere (interrupted, no patience left, no
- * memory, a service that fails for now), stays r. */
+/* Judges the failure r of a request that read ahead of the caller. Such a failure may concern
+ * another part of the table than the caller asked for. Then this clears it and answers 0, and the
+ * caller sends its own request, which gives the right result.
+ *
+ * Answers r if the caller's own request would fail in the same way: it was interrupted, the
+ * deadline has passed, there is no memory, or the service fails temporarily. */
 static inline int caller_forgive(struct caller *caller, int r)
 {
     struct failure *failure = &caller->call.failure;

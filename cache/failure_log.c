@@ -5,7 +5,7 @@
 #define RECORD_MAX_BYTES ((size_t)16 << 10)
 
 struct slot {
-    struct failure_record record; /* its strings are the three pieces of text */
+    struct failure_record record; /* its strings are not valid; they are in `text` */
     struct buffer text;           /* command NUL table NUL position */
     bool has_table;
 };
@@ -53,7 +53,7 @@ static void append_c_string(struct buffer *text, const char *string)
     (void)buffer_append_char(text, '\0');
 }
 
-/* A record whose strings are too long stays, without them. */
+/* If the strings are too long, the record is kept without them. */
 static void fill_text(struct slot *slot, const struct failure_record *record)
 {
     buffer_clear(&slot->text);
@@ -88,7 +88,7 @@ uint64_t failure_log_count(struct failure_log *log)
     return count;
 }
 
-/* Points the record's strings into `text`: as they were added, one behind the other. */
+/* Sets the record's strings to views into `text`, which fill_text has made. */
 static void point_into(struct failure_record *record, struct bytes text, bool has_table)
 {
     record->command = text.data;
@@ -106,12 +106,12 @@ uint64_t failure_log_next(struct failure_log *log, uint64_t after, struct failur
     uint64_t number = MAX(after + 1, oldest);
     bool is_there = number <= log->count;
     bool has_table = false;
-    static const struct bytes no_text = BYTES_LITERAL("\0\0"); /* as fill_text */
+    static const struct bytes no_text = BYTES_LITERAL("\0\0"); /* empty strings, as fill_text */
     if (is_there) {
         const struct slot *slot = &log->slots[number % FAILURE_LOG_SIZE];
         *ret = slot->record;
         has_table = slot->has_table;
-        bool has_text = slot->text.error == 0; /* without memory there was none to keep it */
+        bool has_text = slot->text.error == 0; /* false: there was no memory for the strings */
         is_there = buffer_append(ret_text, has_text ? buffer_bytes(&slot->text) : no_text) == 0;
     }
     (void)pthread_mutex_unlock(&log->lock);

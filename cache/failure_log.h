@@ -1,32 +1,37 @@
 #ifndef CACHE_FAILURE_LOG_H
 #define CACHE_FAILURE_LOG_H
-/* The last 100 failures, so that every errno has a readable reason. Any thread; one leaf mutex; the
- * sink is called outside it. */
+/* The last 100 failures. It gives the user a readable reason for every errno. Any thread; one leaf
+ * mutex, which is not held while the sink is called. */
 #include "client/bytes.h"
 #include "client/call.h"
 
 #define FAILURE_LOG_SIZE 100
 
-struct failure_record { /* fs/ turns table and position into a path when it is read */
+struct failure_record { /* fs/ makes a path from table and position when it shows the record */
     int64_t at_100ns;
-    const char *operation; /* static text */
-    const char *command;   /* who asked; may be NULL */
+    const char *operation; /* static text: "open" */
+    const char *command;   /* the name of the process; may be NULL */
     const char *table;     /* NULL: the account */
-    struct bytes position; /* an entity; without NUL: a partition; empty: the table */
-    bool is_prefix;        /* position: what the keys of a directory start with */
+    struct bytes position; /* of an entity; without NUL: a PartitionKey; empty: the table */
+    bool is_prefix;        /* position is the prefix of a directory, not a key */
     struct failure failure;
 };
 
+/* Called with each failure that is added, on the thread that adds it. The record and its strings
+ * are valid during the call. */
 typedef void failure_sink(void *context, const struct failure_record *record);
 
 struct failure_log;
+/* sink: may be NULL. 0 or -errno. */
 int failure_log_create(failure_sink *sink, void *context, struct failure_log **ret);
-void failure_log_destroy(struct failure_log *log);                                  /* takes NULL */
-void failure_log_add(struct failure_log *log, const struct failure_record *record); /* copies */
-uint64_t failure_log_count(struct failure_log *log); /* of all ever added */
-/* The record after number `after` (0: the oldest kept): its number, or 0 behind the last, and
- * without memory, which ret_text->error tells then. The strings of *ret live in ret_text, which is
- * cleared first. */
+void failure_log_destroy(struct failure_log *log); /* takes NULL */
+/* Copies the record and its strings. If there is no memory, or they take more than 16 KiB, the
+ * record is kept without its strings. */
+void failure_log_add(struct failure_log *log, const struct failure_record *record);
+uint64_t failure_log_count(struct failure_log *log); /* of all failures ever added */
+/* Records are numbered from 1. Copies the next record after number `after` that is kept (0: the
+ * oldest) and answers its number. 0: there is none, or ret_text->error is set. The strings of *ret
+ * are views into ret_text, which is cleared first. */
 uint64_t failure_log_next(struct failure_log *log, uint64_t after, struct failure_record *ret,
                           struct buffer *ret_text);
 

@@ -4,8 +4,8 @@
 #include <pthread.h>
 
 #define IDLE_TABLES    64  /* tables without a page that are kept for their floor */
-#define WALK_STEPS     256 /* pieces that a question looks at before it yields the lock */
-#define EVICTION_LOOKS 64  /* pages that eviction looks at before it yields the lock */
+#define WALK_STEPS     256 /* pieces that a question looks at before it releases the lock */
+#define EVICTION_LOOKS 64  /* pages that eviction looks at before it releases the lock */
 #define PASSED_LOOKS   64  /* pieces that range_cache_passed looks at */
 
 struct table {
@@ -31,9 +31,9 @@ struct range_cache {
     pthread_mutex_t lock;
     /* guarded by lock */
     struct table_tree tables;
-    TAILQ_HEAD(table_list, table) idle; /* those without a page, the oldest first */
+    TAILQ_HEAD(table_list, table) idle; /* tables without a page; the oldest first */
     size_t idle_count;
-    uint64_t floor; /* of the tables that are not here: nothing older is taken */
+    uint64_t floor; /* of the tables that are not kept: no page with a lower order is taken */
     struct range_holdings holdings;
     struct page_queue passed, used; /* each page is in one; the first one is evicted first */
     uint64_t evicted;
@@ -58,7 +58,7 @@ int range_cache_create(size_t max_bytes, struct range_cache **ret)
     return 0;
 }
 
-/* Pages that left are freed without the lock: there may be many. */
+/* Frees the removed pages after the lock is released, because there may be many. */
 static void unlock_and_free(struct range_cache *cache)
 {
     struct cached_page *next, *page = TAILQ_FIRST(&cache->holdings.removed);
@@ -70,7 +70,7 @@ static void unlock_and_free(struct range_cache *cache)
     }
 }
 
-/* The account's own name is empty, as no table's is. */
+/* The name "" stands for the account. No table has it. */
 static const char *name_of(const char *table)
 {
     return table ? table : "";
@@ -82,7 +82,7 @@ static struct table *find_table_locked(struct range_cache *cache, const char *na
     return RB_FIND(table_tree, &cache->tables, &probe);
 }
 
-/* Its floor becomes that of all tables that are not here. */
+/* The floor of the tables that are not kept rises to that of this table. */
 static void forget_table_locked(struct range_cache *cache, struct table *table)
 {
     cache->floor = MAX(cache->floor, table->map.floor);
@@ -92,7 +92,7 @@ static void forget_table_locked(struct range_cache *cache, struct table *table)
     free(table);
 }
 
-/* After every change of the table's pages. */
+/* Called after every change of the table's pages. Keeps the list of tables without a page. */
 static void settle_table_locked(struct range_cache *cache, struct table *table)
 {
     bool is_idle = range_map_is_empty(&table->map);
@@ -109,7 +109,7 @@ static void settle_table_locked(struct range_cache *cache, struct table *table)
         forget_table_locked(cache, TAILQ_FIRST(&cache->idle));
 }
 
-/* The table, made when it is not there; NULL without memory. */
+/* The table, created if it is not there. NULL: out of memory. */
 static struct table *enter_table_locked(struct range_cache *cache, const char *name)
 {
     struct table *table = find_table_locked(cache, name);
@@ -164,7 +164,8 @@ static bool evict_some(struct range_cache *cache)
 static void drop_table_locked(struct range_cache *cache, const char *name, struct stamp stamp)
 {
     struct table *table = enter_table_locked(cache, name);
-    if (!table) { /* without memory the floor of all tables rises: it costs questions */
+    /* Without memory the floor of the tables that are not kept rises. This costs requests only. */
+    if (!table) {
         cache->floor = MAX(cache->floor, stamp.order);
         return;
     }
@@ -261,9 +262,9 @@ void range_cache_destroy(struct range_cache *cache)
     free(cache);
 }
 
-struct walk { /* a question on its way along the pieces */
+struct walk { /* the state of a question that goes from piece to piece */
     const struct question *question;
-    struct bytes lo; /* no row before it */
+    struct bytes lo; /* no row is before it */
     int64_t asked_ms;
     enum knowledge known;
     struct run run;
@@ -275,7 +276,7 @@ static bool decide(struct walk *walk, enum knowledge known)
     return true;
 }
 
-/* One piece further; true when that is the answer. */
+/* Looks at one piece. True: the walk has its answer. */
 static bool step_locked(struct range_cache *cache, struct table *table, struct walk *walk)
 {
     const struct question *question = walk->question;
@@ -297,7 +298,7 @@ static bool step_locked(struct range_cache *cache, struct table *table, struct w
     }
     if (page_is_keys_only(page) && !question->keys_suffice) {
         struct bytes row = page_position(page, run.begin);
-        if (bytes_equal(row, walk->lo)) /* and no texts are fresh enough there */
+        if (bytes_equal(row, walk->lo)) /* no fresh page has the text of this row */
             return decide(walk, KNOWN_NOT);
         walk->lo = row;
         return false;
@@ -316,7 +317,9 @@ static void keep_position(struct walk *walk, struct buffer *buffer)
     walk->lo = buffer_bytes(buffer);
 }
 
-/* Some pieces further; where it stands then is in `position`, unless there is an answer without. */
+/* Looks at up to WALK_STEPS pieces. True: the walk has its answer. If not, or for KNOWN_NOT,
+ * walk->lo is copied to `position`, because the piece that it is a view of may go when the lock is
+ * released. */
 static bool walk_locked(struct range_cache *cache, struct walk *walk, struct buffer *position)
 {
     struct table *table = find_table_locked(cache, walk->question->table);
@@ -362,7 +365,7 @@ enum superseded range_cache_superseded(struct range_cache *cache, const char *ta
     return superseded;
 }
 
-/* Is the piece the last of a page that lies wholly in the range? */
+/* Is this the last piece of a page whose pieces all lie in the range? */
 static bool ends_page_in(const struct piece *piece, struct range range)
 {
     const struct piece *first = TAILQ_FIRST(&piece->page->pieces);
@@ -370,11 +373,12 @@ static bool ends_page_in(const struct piece *piece, struct range range)
            bytes_compare(first->range.lo, range.lo) >= 0;
 }
 
-/* From the end back, and queued so that the first of them goes first. */
+/* Goes from the end of the range back, and queues each page before the one that follows it. So the
+ * pages at the beginning are evicted first. */
 static void pass_locked(struct range_cache *cache, struct range_map *map, enum range_kind kind,
                         struct range range)
 {
-    struct cached_page *behind = NULL;
+    struct cached_page *following = NULL;
     struct piece *piece = range_map_before(map, kind, range.hi);
     for (int looks = 0; piece && looks < PASSED_LOOKS; piece = range_map_previous(piece)) {
         struct cached_page *page = piece->page;
@@ -385,8 +389,8 @@ static void pass_locked(struct range_cache *cache, struct range_map *map, enum r
             continue;
         if (page->queue == &cache->passed)
             return;
-        cached_page_move(page, &cache->passed, behind);
-        behind = page;
+        cached_page_move(page, &cache->passed, following);
+        following = page;
     }
 }
 

@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-#define GAP_LOOKS 64 /* pieces of one gap that are looked at; a gap of more counts as unknown */
+#define GAP_LOOKS 64 /* pieces of one gap that are looked at; a gap with more is not closed */
 
 static int compare_pieces(const struct piece *a, const struct piece *b)
 {
@@ -93,8 +93,8 @@ static bool fits_in(struct piece *piece)
            (!behind || bytes_compare(piece->range.hi, behind->range.lo) <= 0);
 }
 
-/* The page answers for the range, unless it is empty. The piece goes before another one of the
- * page, or (NULL) behind all. */
+/* Adds a piece for the range, unless the range is empty. In the page's list the piece goes before
+ * `before`, or (NULL) to the end. */
 static int add_piece(struct cached_page *page, struct range range, struct piece *before)
 {
     if (range_is_empty(range))
@@ -118,7 +118,7 @@ static int add_piece(struct cached_page *page, struct range range, struct piece 
     return 0;
 }
 
-/* Takes the range out of the piece: up to two pieces remain of it, fewer without memory. */
+/* Removes the range from the piece. Up to two pieces remain; fewer if there is no memory. */
 static int cut_piece(struct piece *piece, struct range range)
 {
     struct cached_page *page = piece->page;
@@ -134,7 +134,7 @@ static int cut_piece(struct piece *piece, struct range range)
 
 static void remove_piece(struct piece *piece)
 {
-    (void)cut_piece(piece, piece->range); /* nothing remains: nothing is allocated */
+    (void)cut_piece(piece, piece->range); /* cannot fail: no piece remains to allocate */
 }
 
 static struct piece *last_from(struct piece_tree *tree, struct bytes position)
@@ -157,8 +157,7 @@ static struct bytes bytes_least(struct bytes a, struct bytes b)
     return bytes_compare(a, b) <= 0 ? a : b;
 }
 
-/* The pieces of a range: from the first that ends behind its begin to the last that begins before
- * its end. */
+/* first_in and next_in visit the pieces that overlap a range, in order. NULL: no more. */
 static struct piece *first_in(struct piece_tree *tree, struct range range)
 {
     struct piece *piece = last_from(tree, range.lo);
@@ -196,7 +195,7 @@ static void inherit(struct cached_page *winner, const struct cached_page *loser)
     winner->newest_change = MAX(winner->newest_change, loser->newest_change);
 }
 
-/* Removes from the range what is not younger than `winner`. */
+/* Removes the range from all pieces that are not younger than the page `winner`. */
 static int cut(struct piece_tree *tree, struct range range, struct cached_page *winner)
 {
     struct piece *next;
@@ -212,7 +211,7 @@ static int cut(struct piece_tree *tree, struct range range, struct cached_page *
     return 0;
 }
 
-/* Puts pieces of the page into the holes of the range. The pieces that are there are younger. */
+/* Adds pieces of the page where the range has no piece. The pieces that remain are younger. */
 static int fill(struct cached_page *page, struct range range)
 {
     struct bytes lo = range.lo;
@@ -226,7 +225,7 @@ static int fill(struct cached_page *page, struct range range)
     return r < 0 ? r : add_piece(page, (struct range){lo, range.hi}, NULL);
 }
 
-/* Removes the keys that were put where texts are younger. */
+/* Removes the new pieces of keys where the texts are younger. */
 static int yield_to_texts(struct cached_page *keys, struct range range)
 {
     int r = 0;
@@ -237,7 +236,7 @@ static int yield_to_texts(struct cached_page *keys, struct range range)
     return r;
 }
 
-/* Older pieces go even where the page itself is not taken: they are known to be outdated. */
+/* Removes older pieces even if the page itself is below the floor, because they are outdated. */
 static int put(struct cached_page *page)
 {
     struct range range = page_range(page->page);
@@ -272,7 +271,7 @@ void range_map_drop(struct range_map *map, struct stamp stamp)
                 remove_piece(piece);
         }
     }
-    /* a page's newest change is not younger than the page */
+    /* This covers all dropped changes: a page's newest change is not younger than the page. */
     map->floor = MAX(map->floor, stamp.order);
 }
 
@@ -318,8 +317,8 @@ struct piece *range_map_previous(struct piece *piece)
     return RB_PREV(piece_tree, NULL, piece);
 }
 
-/* The youngest piece at the position, and where it ends or a younger one begins. Keys are never
- * older than the texts under them. NULL: none. */
+/* The youngest piece at the position. *ret_end: where it ends, or where a younger piece begins.
+ * Keys are never older than the texts under them. NULL: none. */
 static struct piece *youngest_from(struct range_map *map, struct bytes position,
                                    struct bytes *ret_end)
 {
@@ -335,7 +334,8 @@ static struct piece *youngest_from(struct range_map *map, struct bytes position,
     return texts;
 }
 
-/* The same in the other direction: the piece that ends at the position or reaches over it. */
+/* The youngest piece that ends at the position or reaches beyond it, and begins before it.
+ * *ret_begin: where it begins, or where a younger piece ends. NULL: none. */
 static struct piece *youngest_until(struct range_map *map, struct bytes position,
                                     struct bytes *ret_begin)
 {
@@ -352,9 +352,11 @@ static struct piece *youngest_until(struct range_map *map, struct bytes position
     return texts;
 }
 
-/* Does the piece tell that no row is in [lo, hi)? Then asked_ms becomes the oldest of both. What
- * was read counts as 1 ms older: its order is older than the gone page's, so a question of the same
- * millisecond may want an answer that was asked after it. */
+/* Does the piece say that no row is in [lo, hi)? Then *asked_ms becomes the older time of the two.
+ *
+ * A page that was read counts as 1 ms older. The gone page gets a younger order than that page. So
+ * in the same millisecond a question could accept the gone page, although it needs an answer that
+ * was asked for after that page. */
 static bool rests_on(const struct piece *piece, struct bytes lo, struct bytes hi, int64_t *asked_ms)
 {
     if (!piece || page_seek(piece->page->page, lo) != page_seek(piece->page->page, hi))
@@ -364,12 +366,12 @@ static bool rests_on(const struct piece *piece, struct bytes lo, struct bytes hi
     return true;
 }
 
-struct gone_run { /* to become one page */
+struct gone_run { /* a range without rows that becomes one gone page */
     struct bytes lo, hi;
     int64_t asked_ms;
 };
 
-/* Adds [hi, end), if no row is in it. */
+/* Extends the run from run->hi to `end`. False: a row may be between them; nothing is changed. */
 static bool add_gap(struct range_map *map, struct gone_run *run, struct bytes end)
 {
     struct bytes at = run->hi, piece_end = end;
@@ -384,7 +386,7 @@ static bool add_gap(struct range_map *map, struct gone_run *run, struct bytes en
     return true;
 }
 
-/* Adds the gone page behind the run, if no row is between. */
+/* Extends the run over the next gone page, if no row is between them. */
 static void join_behind(struct range_map *map, struct gone_run *run)
 {
     struct bytes at = run->hi, end = at;
@@ -401,6 +403,7 @@ static void join_behind(struct range_map *map, struct gone_run *run)
     }
 }
 
+/* The same in the other direction. */
 static void join_before(struct range_map *map, struct gone_run *run)
 {
     struct bytes at = run->lo, begin = at;
@@ -429,8 +432,8 @@ static int put_run(struct range_map *map, const struct gone_run *run, uint64_t o
     return r == 0 ? range_map_put(map, cached, queue) : r;
 }
 
-/* A run from the first of the rows over as many as possible; ret_taken: of how many rows. `behind`
- * is the memory of its end. */
+/* Makes a run that begins at the first row and takes as many of the rows as possible. *ret_taken:
+ * their number. `behind` holds the run's end. 0 or -ENOMEM. */
 static int make_run(struct range_map *map, const struct bytes *positions, size_t count,
                     struct gone_run *run, struct buffer *behind, size_t *ret_taken)
 {

@@ -3,14 +3,15 @@
 #include <pthread.h>
 
 #define START_SIZE       2
-#define SMOOTHING        8       /* a page moves the smoothed latency by so small a part */
-#define FORGET_MS        10000.0 /* in about this time a slower service becomes the usual one */
-#define LATENCY_FLOOR_MS 10.0    /* smaller differences are the machine's, not the service's */
+#define SMOOTHING        8       /* a page moves the smoothed latency by 1/8 of its difference */
+#define FORGET_MS        10000.0 /* in about this time the baseline follows a slower service */
+#define LATENCY_FLOOR_MS 10.0    /* a smaller difference may be due to this machine */
 
-/* Smoothed over some pages, because one that takes some times as long is no news. The baseline is
- * the lowest of it, and drifts towards what pages take now: large entities or a worse line slow
- * every page for good, and must not hold the window down for longer than it takes to learn that a
- * smaller one does not help. */
+/* The latency of pages. It is smoothed, because a single slow page means nothing.
+ *
+ * The baseline is the lowest smoothed latency, and drifts up towards the present one. It has to
+ * drift: large entities or a slower network make every page slower for good. A smaller window does
+ * not help then, so the window must be able to grow again. */
 struct latency {
     double smoothed_ms, baseline_ms; /* negative: no page yet */
     int64_t noted_ms;
@@ -20,7 +21,7 @@ struct request_window {
     int max;
     pthread_mutex_t lock;
     /* guarded by lock */
-    int size, largest, in_flight; /* 1 <= size <= largest <= max; largest: it ever was */
+    int size, largest, in_flight; /* 1 <= size <= largest <= max; largest: the greatest size */
     int64_t fell_ms;
     uint64_t shrunk;
     struct latency latency;
@@ -112,7 +113,7 @@ static void fall_locked(struct request_window *window, int64_t now_ms)
     window->size = MAX(window->size / 2, 1);
     window->fell_ms = now_ms;
     window->shrunk++;
-    /* Judged anew: else the slow pages of the larger window would shrink the smaller one, too. */
+    /* Measured anew. Otherwise the slow pages of the larger window would halve it again. */
     window->latency.smoothed_ms = window->latency.baseline_ms;
 }
 

@@ -39,7 +39,7 @@ static const char usage[] =
     "  -o ro            mount read-only (this version always does)\n"
     "  -o ttl=SECONDS   maximum age of an answer (default 1; fractions allowed; 0: always ask)\n"
     "  -o cache_size=N  maximum size of the cache: bytes, or 512K, 64M, 2G (default 64M)\n"
-    "  -o parallelism=N maximum number of read-ahead requests in flight (default 8)\n"
+    "  -o parallelism=N maximum of listing and read-ahead requests in flight (default 8)\n"
     "  -o layout=auto   show prefixes where a table has many partitions (default)\n"
     "  -o layout=flat   always show all partitions of a table\n"
     "  -o fanout=N      show prefixes where there are more than N partitions (default 512)\n"

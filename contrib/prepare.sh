@@ -1,15 +1,15 @@
 # shellcheck shell=bash disable=SC2034
-# What quickstart and check need on a Debian machine, and how it gets there. Sourced, never run.
-# The working directory is the repository; `build/` is the only folder that is written to.
+# Installs what quickstart and check need on a Debian machine, and builds. It is sourced, not run.
+# The working directory is the repository. Only the directory build/ is written to.
 
-# Everything that meson.build asks for, and what a session in a shell wants.
+# The packages that meson.build needs, those for using a mount, and those for the check.
 build_packages=(gcc libc6-dev meson ninja-build pkg-config libfuse3-dev libcurl4-openssl-dev
     libssl-dev libcjson-dev libsqlite3-dev libcmocka-dev libbsd-dev)
 use_packages=(fuse3 jq grep findutils ca-certificates)
 check_packages=(clang llvm libclang-rt-14-dev clang-format clang-tidy cppcheck python3 python3-pytest
     python3-pytest-timeout openssl procps rsync tar util-linux mount)
 
-emulator=build/emulator # where npm puts the table service and its SDK
+emulator=build/emulator # npm installs the table service and its SDK here
 azurite=$emulator/node_modules/azurite/dist/src/table/main.js
 
 fail() # MESSAGE
@@ -25,7 +25,7 @@ as_root() # COMMAND...
     elif command -v sudo >/dev/null; then
         sudo "$@"
     else
-        fail "not root and no sudo; as root, run: ${root_hint:-$*}"
+        fail "this needs root, and sudo is not installed; run as root: ${root_hint:-$*}"
     fi
 }
 
@@ -37,20 +37,20 @@ is_installed() # PACKAGE
 install_packages() # PACKAGE...
 {
     local missing=() package
-    command -v apt-get >/dev/null || fail "this needs Debian's apt-get; elsewhere install: $*"
+    command -v apt-get >/dev/null || fail "there is no apt-get; install these packages yourself: $*"
     for package; do
         is_installed "$package" || missing+=("$package")
     done
     [ ${#missing[@]} = 0 ] && return
     echo "Installing ${missing[*]}"
     local root_hint="apt-get update && apt-get install ${missing[*]}"
-    as_root apt-get update -qq || fail 'apt-get update failed: is the network up?'
+    as_root apt-get update -qq || fail 'apt-get update failed; check the network connection'
     as_root env DEBIAN_FRONTEND=noninteractive DEBCONF_NOWARNINGS=yes apt-get install -qq -y --no-install-recommends \
         -o DPkg::Lock::Timeout=120 -o Dpkg::Use-Pty=0 "${missing[@]}" >/dev/null ||
         fail "apt-get could not install: ${missing[*]}"
 }
 
-# Node from elsewhere than Debian brings its own npm, and Debian's packages would clash with it.
+# A Node that does not come from Debian has its own npm. Debian's packages would conflict with it.
 install_node()
 {
     if ! command -v node >/dev/null; then
@@ -59,19 +59,19 @@ install_node()
         install_packages npm
     fi
     node -e 'process.exit(parseInt(process.versions.node) >= 18 ? 0 : 1)' ||
-        fail "$(command -v node) is too old: version 18 or newer is needed"
+        fail "$(command -v node) is too old; install version 18 or newer"
 }
 
-# Azurite and @azure/data-tables in the versions of package-lock.json.
+# Installs Azurite and @azure/data-tables in the versions of package-lock.json.
 install_emulator()
 {
     cmp -s contrib/emulator/package-lock.json "$emulator/installed-lock.json" && return
     install_node
     echo "Installing Azurite into $emulator"
     { mkdir -p "$emulator" && cp contrib/emulator/package*.json "$emulator"; } ||
-        fail "cannot write to $emulator"
+        fail "cannot write to $emulator; check its permissions"
     npm ci --prefix "$emulator" --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null ||
-        fail 'npm ci failed: is the network up?'
+        fail 'npm ci failed; check the network connection'
     cp contrib/emulator/package-lock.json "$emulator/installed-lock.json"
 }
 

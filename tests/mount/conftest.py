@@ -1,4 +1,4 @@
-"""Fixtures: a fresh table service for each file, the SDK that writes to it, and mounts that are always undone."""
+"""Fixtures: a new table service for each file, the SDK that writes to it, and mounts that are always unmounted."""
 import os
 import pathlib
 import shutil
@@ -10,7 +10,7 @@ import pytest
 
 from harness import EXIT_SEC, Azurite, LocalAccount, Mount, Sdk, environment
 
-# A test that hangs in the file system cannot be interrupted, only let go: before pytest-timeout comes.
+# A test that hangs in the file system cannot be interrupted. The watchdog frees it before pytest-timeout acts.
 WATCHDOG_BEFORE_SEC = 15
 
 
@@ -25,7 +25,7 @@ def scratch():
 
 @pytest.fixture(scope="module")
 def service(request, scratch):
-    """Azurite; an account in a file where a module asks for that too (BOTH_SERVICES)."""
+    """Azurite, and an account in a file if the module sets BOTH_SERVICES."""
     is_local = getattr(request, "param", "azurite") == "local"
     started = LocalAccount(scratch / "account") if is_local else Azurite(scratch)
     yield started
@@ -64,7 +64,7 @@ class Mounts:
         self._made = []
 
     def prepare(self):
-        """A mount point with nothing on it."""
+        """A mount point without a mount."""
         base = pathlib.Path(tempfile.mkdtemp(dir=self._directory))
         base.chmod(0o755)
         (base / "mnt").mkdir()
@@ -74,7 +74,7 @@ class Mounts:
         return self._made[-1]
 
     def __call__(self, *options, faults=None, **start):
-        """The file's service, mounted. With faults: by the program that has them."""
+        """Mounts the test file's service. With faults: by the program that causes them."""
         mount = self.prepare()
         start.setdefault("env", self._service.credentials)
         source = start.pop("source", self._service.source)
@@ -106,7 +106,7 @@ def mount(mounts):
 
 @pytest.fixture
 def out():
-    """Where thousands of copies go: into memory, if there is a place, and away again."""
+    """A directory for thousands of copies, in memory if possible. Removed afterwards."""
     memory = "/dev/shm"
     with tempfile.TemporaryDirectory(dir=memory if os.path.isdir(memory) else None) as directory:
         yield pathlib.Path(directory)
@@ -114,7 +114,7 @@ def out():
 
 @pytest.fixture
 def begin(mounts):
-    """Starts a process that has ended before the mounts that it uses are undone."""
+    """Starts a process. It has ended before the mounts that it uses are unmounted."""
     begun = []
 
     def begin_one(*command, **variables):

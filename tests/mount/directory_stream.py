@@ -1,4 +1,4 @@
-"""opendir and friends, which Python's os hides: telldir, seekdir, rewinddir."""
+"""The directory functions that Python's os does not have: telldir, seekdir, rewinddir."""
 import ctypes
 import os
 

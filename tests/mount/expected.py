@@ -1,4 +1,4 @@
-"""What the tree must show, computed from the design alone: file names of keys and the canonical text of entities."""
+"""The expected tree, computed from the design only: file names of keys and the canonical text of entities."""
 import hashlib
 import json
 
@@ -66,7 +66,7 @@ def entity_name(key):
 
 
 def prefix_name(prefix):
-    """None: it is too long to be shown."""
+    """The name of a prefix. None: it is too long to be shown."""
     if len(cesu8(prefix)) > PREFIX_BYTES:
         return None
     name = "".join(_pieces(prefix, is_partition=True)) + "+"

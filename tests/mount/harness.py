@@ -27,12 +27,12 @@ TABLEFUSE = os.environ.get("TABLEFUSE", str(ROOT / "build/tablefuse"))
 FAULTY = os.environ.get("TABLEFUSE_FAULTY", str(ROOT / "build/tests/tablefuse-faulty"))
 # fills tables of any account with rows of a known shape
 FIXTURE = os.environ.get("TABLEFUSE_FIXTURE", str(pathlib.Path(TABLEFUSE).parent / "tests/fixture"))
-# makes allocations of the program fail while it runs
+# a library that makes allocations of the program fail
 FAILING_MALLOC = pathlib.Path(TABLEFUSE).parent / "tests/libfailing_malloc.so"
 MODULES = os.environ.get("TABLEFUSE_EMULATOR", str(ROOT / "build/emulator/node_modules"))
 
 ACCOUNT = "devstoreaccount1"
-# the key that every emulator of the service is known to have
+# the key that all emulators of the service share
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 
 OTHER_KEY = "bm90IHRoZSBrZXkgb2YgdGhpcyBhY2NvdW50"
@@ -51,14 +51,14 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 def environment(**extra):
-    """The tester's, without what would change the program's mind."""
+    """The tester's environment without the variables that configure the program."""
     foreign = re.compile(r"AZURE_|SSL_CERT|CURL_|.*_proxy$|TABLEFUSE", re.IGNORECASE)
     kept = {name: value for name, value in os.environ.items() if not foreign.match(name)}
     return {**kept, "LC_ALL": "C.UTF-8", **extra}
 
 
 def run(*command, check=True, timeout=COMMAND_SEC, env=None, cwd=None, text=True, **options):
-    """A finished command. One that hangs hangs in the file system: the daemons are killed, which lets it go."""
+    """Runs a command to its end. If it hangs in the file system, the daemons are killed, which frees it."""
     process = subprocess.Popen(
         [str(word) for word in command],
         stdin=subprocess.DEVNULL,
@@ -108,12 +108,12 @@ def _end_with_parent():
 
 
 def fill(source, *what, env=None):
-    """TABLE, SHAPE and COUNT, or "sample", into the account: the same rows each time."""
+    """Writes TABLE, SHAPE and COUNT, or "sample", into the account: the same rows each time."""
     return run(FIXTURE, source, *what, timeout=50, env=environment(**(env or {})))
 
 
 class LocalAccount:
-    """An account in a file, in the place of a table service."""
+    """An account in a file, used as a table service."""
 
     credentials = {}
 
@@ -124,7 +124,7 @@ class LocalAccount:
         return fill(self.source, *what)
 
     def write(self, table, keys):
-        """A table of entities without properties, of any keys. The account is there already."""
+        """Writes a table of entities without properties. Any keys are possible. The account must exist."""
         with sqlite3.connect(self.file) as database:
             database.execute("INSERT INTO tables (name) VALUES (?)", (table,))
             (number,) = database.execute("SELECT max(id) FROM tables").fetchone()
@@ -197,7 +197,7 @@ class Azurite:
         return fill(self.endpoint, *what, env=self.credentials)
 
     def send(self, number):
-        """SIGSTOP makes it a service that is there and does not answer."""
+        """Sends a signal. After SIGSTOP the service accepts connections and does not answer."""
         os.killpg(self._process.pid, number)
 
     def stop(self):
@@ -258,7 +258,7 @@ class Proxy:
 
 
 class Sdk:
-    """@azure/data-tables behind a pipe: see sdk.js for the commands."""
+    """@azure/data-tables in a process of its own; sdk.js has the commands."""
 
     def __init__(self, service):
         ca = {"NODE_EXTRA_CA_CERTS": service.certificate.file} if service.certificate else {}
@@ -293,7 +293,7 @@ class Sdk:
         self.insert(name, entities)
 
     def fill_table(self, name, entities):
-        """A table of many entities, by transactions: keys without quotes only (Azurite mistakes others in batches)."""
+        """Writes many entities by transactions. Keys must not hold quotes: Azurite misreads them in batches."""
         self._ask(command="createTable", name=name)
         self._ask(command="batch", name=name, entities=list(entities))
 
@@ -318,7 +318,7 @@ class Sdk:
 
 
 class Allocations:
-    """Those of a mounted program, which fail while they are told to: see tests/stores/failing_malloc.c."""
+    """Makes allocations of a mounted program fail for a while: see tests/stores/failing_malloc.c."""
 
     def __init__(self, directory):
         path = pathlib.Path(directory) / "allocations"
@@ -363,7 +363,7 @@ class Counts:
         return self.total("tablefuse_requests_total", **labels)
 
     def asked(self):
-        """{operation: requests}, without those of which there were none."""
+        """{operation: requests}, without operations that sent none."""
         operations = {dict(labels).get("operation") for _, labels in self.values}
         counts = {name: self.requests(name) for name in operations if name}
         return {name: n for name, n in counts.items() if n}
@@ -387,7 +387,7 @@ class Counting:
 
 
 class Mount:
-    """A mounted program. After unmount() its daemon is gone, and no sanitizer had anything to say."""
+    """A mounted program. unmount() checks that its daemon has ended and that no sanitizer reported anything."""
 
     _live = set()
 
@@ -424,8 +424,8 @@ class Mount:
         return done
 
     def sanitizers(self):
-        """Their reports go to files: a daemon in the background has no standard error. UBSan, which
-        cannot do that beside ASan, ends the daemon."""
+        """Sanitizers report to files, because a daemon in the background has no standard error. UBSan cannot do so
+        together with ASan, so it ends the daemon."""
         each = {
             name: f"{os.environ.get(name, '')}:log_path={self._logs}/{name}"
             for name in ("ASAN_OPTIONS", "TSAN_OPTIONS")
@@ -451,7 +451,7 @@ class Mount:
         return Counting(self)
 
     def make_kernel_forget(self):
-        """All names and attributes of this mount that nobody uses. As root."""
+        """Drops all names and attributes of this mount that are not in use. As root."""
         run("mount", "-i", "-o", "remount", self.point)
 
     def is_mounted(self):
@@ -460,7 +460,7 @@ class Mount:
         return any(line.split(" ")[1] == octal for line in lines)
 
     def has_ended(self, timeout=EXIT_SEC):
-        """Whether the daemon is gone, waiting for it."""
+        """Waits for the daemon's end. False: it has not ended in time."""
         return bool(select.select([self._daemon], [], [], timeout)[0])
 
     def send(self, number):
@@ -471,7 +471,7 @@ class Mount:
         return run(TABLEFUSE, "unmount", *flags, self.point, check=check)
 
     def finish(self):
-        """Whatever happened before: nothing mounted, no daemon, no report."""
+        """Checks, after any events, that nothing is mounted, no daemon runs, and there is no report."""
         Mount._live.discard(self)
         has_died = self._daemon is not None and not self._may_end and self.has_ended(0)
         try:
@@ -513,7 +513,7 @@ class Mount:
 
 
 class Certificate:
-    """Self-signed, for the loopback address or for somebody else's."""
+    """A self-signed certificate, for the loopback address or for another one."""
 
     def __init__(self, directory, name="localhost", addresses="DNS:localhost,IP:127.0.0.1"):
         self.file, self.key = f"{directory}/{name}.pem", f"{directory}/{name}.key"
@@ -538,7 +538,7 @@ class Certificate:
 
 
 def assert_serves(mount):
-    """What the fixture two_tables made."""
+    """The tables that the fixture two_tables has written."""
     assert sorted(os.listdir(mount.point)) == ["Mixed", "table"]
     assert os.listdir(mount / "table/p") == ["r.json"]
 

@@ -1,4 +1,4 @@
-"""The command line: what can be mounted how, what it looks like, and what a refusal says."""
+"""The command line: accounts, options, the look of a mount, and the messages of refusals."""
 import os
 import pathlib
 import re
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.usefixtures("two_tables")
 
 
 def refusal(mounts, *options, source=None, env=None, expected):
-    """One line on standard error, the exit code, and nothing mounted."""
+    """Checks that a mount is refused with one line on standard error and the exit code. Answers the line."""
     mount = mounts.prepare()
     failed = mount.start(source, *options, env=env or {}, check=False)
     assert failed.returncode == expected, failed.stderr
@@ -41,7 +41,7 @@ def refusal(mounts, *options, source=None, env=None, expected):
     return failed.stderr
 
 
-# --- where the account is, and who asks
+# --- accounts and credentials
 
 
 def test_connection_string(mount):
@@ -374,7 +374,7 @@ def test_a_relative_mount_point_and_a_path_with_spaces(mounts, service, tmp_path
     assert not mount.is_mounted() and mount.has_ended()
 
 
-# --- what it looks like
+# --- the look of a mount
 
 
 def test_the_mount_table(mounts):

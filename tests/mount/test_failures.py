@@ -1,4 +1,4 @@
-"""Days on which the service goes away: errors with a reason, never a short listing, and nothing waits for ever."""
+"""A service that fails: errors have a reason, no listing is short, and no process waits forever."""
 import errno
 import os
 import signal
@@ -36,7 +36,7 @@ def data(sdk):
 
 @pytest.fixture
 def silent():
-    """A port that takes connections and never answers."""
+    """A port that accepts connections and never answers."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen(64)
@@ -45,7 +45,7 @@ def silent():
 
 @pytest.fixture
 def mortal(scratch):
-    """A service of the test's own, to be killed."""
+    """A service of this test only, which it kills."""
     azurite = Azurite(scratch)
     sdk = Sdk(azurite)
     sdk.fill_table("mortal", entities())
@@ -55,7 +55,7 @@ def mortal(scratch):
 
 
 def half_way(mount, begin, *command):
-    """Begins what reads a partition of 8 slow pages, and answers the process when it has asked for some of them."""
+    """Starts a process that reads a partition of 8 slow pages. Answers it once some pages were requested."""
     before = mount.stats().requests("query")
     process = begin(*command)
     wait_until(lambda: mount.stats().requests("query") >= before + 4, what="the fourth query")
@@ -71,7 +71,7 @@ def connection(endpoint):
 
 @pytest.mark.timeout(180)
 def test_a_service_that_is_killed(mounts, begin, mortal, silent):
-    """Everything that has to wait for a time limit, waiting together."""
+    """All cases that wait for a time limit. They wait at the same time."""
     env = {"AZURE_STORAGE_CONNECTION_STRING": mortal.connection_string()}
     mount = mounts(faults=SLOW_PAGES, env=env)
     waiting = mounts.prepare()
@@ -143,7 +143,7 @@ def test_a_dropped_table_is_gone(mounts, sdk):
 
 @pytest.fixture
 def stopped(service):
-    """The file's service, there and not answering while the test runs."""
+    """The test file's service. It accepts connections and does not answer while the test runs."""
     yield lambda: service.send(signal.SIGSTOP)
     service.send(signal.SIGCONT)
 

@@ -1,4 +1,4 @@
-"""What another client changes is seen after ttl, and not asked for before; a node is one version, never cut or mixed."""
+"""Changes of another client: seen after ttl, not requested before. A file is one version, never cut or mixed."""
 import contextlib
 import itertools
 import json
@@ -21,7 +21,7 @@ FAR = 1050  # a row that neither brings
 
 @pytest.fixture
 def table(sdk, request):
-    """A table of the test's own: partition p of many rows, partition one of one."""
+    """A table of this test only: partition p has many rows, partition one has one."""
     name = "".join(filter(str.isalnum, request.node.name))
     sdk.fill_table(
         name,
@@ -38,12 +38,12 @@ def row(number, **properties):
 
 
 def until_expired():
-    """So long that everything asked before is older than ttl."""
+    """Waits until every earlier answer is older than ttl."""
     time.sleep(TTL_SEC + 0.05)
 
 
 def number_in(path):
-    """As another process sees it."""
+    """Reads it in another process."""
     return json.loads(run("cat", path).stdout)["N"]
 
 
@@ -212,7 +212,7 @@ def test_with_ttl_0_every_change_is_seen_at_once(mounts, sdk, table):
 
 
 def test_an_answer_does_not_age_on_its_way_through_caches(mounts, sdk, table):
-    """Never twice the ttl: the kernel may keep what is told for as long as it still holds."""
+    """An answer is never older than ttl: the kernel may keep it only for the rest of its time."""
     mount = mounts("ttl=1")
     directory = mount / table / "p"
     assert number_in(directory / "0005.json") == 5
@@ -263,7 +263,7 @@ for line in sys.stdin:
 
 
 class Lister:
-    """A process that has listed a directory, and looks at one name in it when it is told to."""
+    """A process that has listed a directory. It looks up one name in it on command."""
 
     def __init__(self, directory, name, listed):
         self._process = subprocess.Popen(
@@ -293,7 +293,7 @@ class Lister:
 @pytest.mark.parametrize("far", [5, FAR])
 @pytest.mark.parametrize("is_relative", [True, False])
 def test_a_process_is_served_from_its_listing_alone(mounts, sdk, table, ttl, far, is_relative):
-    """Others see the change; so does the process, of a name that it asks for again and again."""
+    """Other processes see the change. So does the lister, if it looks up the name repeatedly."""
     mount = mounts(ttl)
     directory, name = mount / table / "p", f"{far:04}.json"
     before = os.stat(directory / name).st_mtime_ns
@@ -312,7 +312,7 @@ def test_a_process_is_served_from_its_listing_alone(mounts, sdk, table, ttl, far
         assert lister.look() == behind
 
 
-# Texts of exactly so many bytes.
+# The sizes of the texts in bytes.
 SIZES = (300, 100, 500)
 
 
@@ -336,7 +336,7 @@ def store(sdk, size):
 
 
 def read_whole(file):
-    """In pieces, with the size that fstat says before and behind."""
+    """Reads the file in pieces. Checks that fstat shows the size of the text before and after."""
     size = os.fstat(file).st_size
     text = b"".join(iter(lambda: os.read(file, 64), b""))
     assert os.fstat(file).st_size == size == len(text)
@@ -363,7 +363,7 @@ def test_a_change_between_stat_open_and_read(mounts, versions, sizes):
 @pytest.mark.parametrize("sizes", itertools.permutations(SIZES))
 @pytest.mark.parametrize("at", ["stat", "open", "read"])
 def test_one_change_before_each_step(mounts, versions, sizes, at):
-    """The first two sizes are the versions; the third was read by somebody before."""
+    """The first two sizes are those of the versions. The third version was read before."""
     old, new, earlier = sizes
     path = mounts("ttl=0") / "versions/v/r.json"
     store(versions, earlier)
@@ -416,7 +416,7 @@ def test_open_files_of_three_versions(mounts, versions):
 
 
 def test_all_versions_have_one_inode_number(mounts, versions):
-    """While the kernel holds one of them."""
+    """While the kernel holds a node of one version."""
     path = mounts("ttl=0") / "versions/v/r.json"
     with contextlib.ExitStack() as files:
         numbers = set()

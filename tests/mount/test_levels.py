@@ -1,4 +1,4 @@
-"""Tables as levels: each entity met once, every form of a path, any keys. The same in a table service and in a file."""
+"""Levels: a walk meets each entity once, every form of a path works, with any keys. In a service and in a file."""
 import errno
 import os
 import random
@@ -50,7 +50,7 @@ AWKWARD = [
 
 
 def random_keys(seed):
-    """Of few characters: many are prefixes of others."""
+    """Keys of few different characters: many are prefixes of others."""
     source = random.Random(seed)
     return {"".join(source.choices("ab+.\uffff😀", k=source.randrange(9))) for _ in range(90)}
 
@@ -103,7 +103,7 @@ def next_prefix(common, key):
 
 
 def level_of(keys, fanout):
-    """{name: the keys behind it} that a directory of these partitions shows."""
+    """{name: its keys} that a directory of these partitions shows."""
     alone = {partition_name(key): [key] for key in keys}
     if len(keys) <= fanout:
         return alone
@@ -159,7 +159,7 @@ def test_any_fanout(mounts, fanout):
 
 @pytest.mark.sanitized
 def test_names_are_in_the_order_of_keys(mount):
-    """A prefix stands where its first key does."""
+    """A prefix has the place of its first key."""
     for table in WALKED:
         keys = sorted({key for key, _ in TABLES[table]}, key=utf16_order)
         with os.scandir(mount / table) as entries:
@@ -213,7 +213,7 @@ def test_one_directory_has_one_number_however_it_is_spelled(mount):
 @pytest.mark.sanitized
 @pytest.mark.parametrize("options", [[f"fanout={FANOUT}"], ["fanout=1000"], ["layout=flat"]])
 def test_partitions_are_listed_by_numbers_of_their_order(mounts, options):
-    """cp -r visits them so, and find where there are many: they are to meet keys in their order."""
+    """cp -r visits names in the order of d_ino, as find does if there are many. It must be the order of keys."""
     mount = mounts("ttl=600", *options)
     for _ in range(2):  # the second time the kernel knows them all
         for directory in ("thousand", "thousand/.flat", "random1"):
@@ -392,7 +392,7 @@ cd .. && /bin/pwd && cd .. && /bin/pwd && ls
 
 @pytest.mark.parametrize("ttl", ["ttl=0", "ttl=600"])
 def test_a_working_directory_stays_what_it_was(mounts, ttl):
-    """Whatever other spellings of it are used meanwhile."""
+    """Also while other spellings of its path are used."""
     mount = mounts(ttl, f"fanout={FANOUT}")
     table = mount / "awkward"
     lines = run("bash", "-e", "-c", MOVES, "bash", table, "/dev/null").stdout.splitlines()

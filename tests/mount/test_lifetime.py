@@ -1,4 +1,4 @@
-"""How a mount ends: by a signal, by `unmount`, in the foreground, killed; and what comes in its place."""
+"""The end of a mount: by a signal, by `unmount`, in the foreground, by a kill; and the next mount there."""
 import os
 import signal
 import subprocess
@@ -43,7 +43,7 @@ def test_a_busy_mount_is_not_unmounted(mount):
         assert_serves(mount)
         mount.unmount("-z")
         assert not mount.is_mounted() and not mount.has_ended(0)
-        assert '"N": 1' in file.read(), "who has it open goes on reading"
+        assert '"N": 1' in file.read(), "an open file can still be read"
     assert mount.has_ended()
 
 

@@ -15,7 +15,7 @@ from harness import fill as fill_account
 
 @pytest.fixture(scope="module")
 def service(scratch):
-    """None is started; each test has an account of its own."""
+    """No service is started. Each test has its own account."""
     return LocalAccount(scratch / "none")
 
 
@@ -67,7 +67,7 @@ def test_the_sample(local, account, tmp_path):
 
 
 def changed_ns(paths):
-    """As a process sees it that has listed nothing."""
+    """Reads it in a process that has listed nothing."""
     lines = run("stat", "-c", "%.9Y", *paths).stdout.split()
     return [int(line.replace(".", "")) for line in lines]
 

@@ -10,15 +10,15 @@ from expected import entity_name, entity_text, partition_name, prefix_name
 from harness import FAILING_MALLOC, Allocations, LocalAccount, run
 
 NO_MEMORY = "Cannot allocate memory"
-# find's own, behind a directory that it could not read to the end: it does not leave that one in its books. What the
-# mount told it had no name and no inode number twice.
+# An error of find itself, after a directory that it could not read to the end: it goes on as if it were still in that
+# directory. The mount has shown no name and no inode number twice.
 LOST_BOOKS = "find: File system loop detected"
 
 KEYS = {
     "single": [("p", f"{row:04}") for row in range(1200)],
-    # of 300 characters: their names are cut, and looked for among the keys that start like them
+    # keys of 300 characters: their names are cut, so a lookup lists the keys with the same beginning
     "long": [("k" * 290 + f"{p:010}", "r" * 290 + f"{r:010}") for p in range(8) for r in range(4)],
-    # more partitions than `fanout`: prefixes, of which some hold prefixes
+    # more partitions than `fanout`: prefixes, some with prefixes in them
     "levels": [(a + b + f"{n:02}", "r") for a in "abcde" for b in "uvwxyz" for n in range(8)],
 }
 FANOUT = 40
@@ -56,7 +56,7 @@ def texts():
 
 
 def walk(top):
-    """{directory: names} of everything below."""
+    """{directory: names} of the whole tree."""
 
     def refuse(error):
         raise error
@@ -70,13 +70,13 @@ def read(path):
 
 
 class Storm:
-    """What happens while allocations fail."""
+    """The operations that run while allocations fail."""
 
     def __init__(self):
         self.succeeded = self.failed = 0
 
     def attempt(self, what, *arguments):
-        """Its result, or None if there was no memory for it."""
+        """Answers the result of `what`, or None if it had no memory."""
         try:
             result = what(*arguments)
         except OSError as error:
@@ -87,7 +87,7 @@ class Storm:
         return result
 
     def tool(self, *command, expected):
-        """The lines that it prints are all that are expected, or it fails and says why."""
+        """Checks that the command prints all expected lines, or fails and says why."""
         done = run(*command, check=False)
         errors = [line for line in done.stderr.splitlines() if not line.startswith(LOST_BOOKS)]
         assert all(line.endswith(NO_MEMORY) for line in errors), done.stderr

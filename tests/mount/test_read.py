@@ -1,4 +1,4 @@
-"""What the SDK wrote is what ordinary tools read: texts, names, sizes, times."""
+"""Ordinary tools read what the SDK has written: texts, names, sizes, times."""
 import json
 import os
 import re

@@ -1,4 +1,4 @@
-"""A key that was planted is found nowhere: no output, no log, no generated file, not where other users may look."""
+"""A known key is found nowhere: not in output, logs or generated files, and not where other users can look."""
 import base64
 import os
 import pathlib
@@ -17,7 +17,7 @@ SECRET = b"this-is-the-planted-account-key-that-nobody-may-ever-see-again!!"
 KEY = base64.b64encode(SECRET).decode()
 SAS = account_sas(ACCOUNT, KEY)
 SIGNATURE = dict(urllib.parse.parse_qsl(SAS))["sig"]
-# a part of each would be too much already
+# not even these parts of them may be found
 PARTS = [
     SECRET[8:28],
     KEY[10:30].encode(),

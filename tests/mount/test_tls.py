@@ -1,4 +1,4 @@
-"""https with a certificate of one's own."""
+"""https with a self-signed certificate."""
 import os
 import pathlib
 

@@ -1,4 +1,4 @@
-"""Other users: a mount of a plain user, and who may look into it.
+"""Other users: a mount of a user other than root, and the users that may read it.
 
 Root's /dev/fuse is often root's alone. In a mount namespace of its own each script gets one that everybody may open,
 and a fuse.conf; it ends with the script, and its mounts with it."""
@@ -35,7 +35,7 @@ def data(sdk):
 
 @pytest.fixture
 def script(tmp_path_factory, scratch, service):
-    """Runs a script in such a namespace; $WORK/mnt is the user's, the program is $WORK/tablefuse."""
+    """Runs a script in such a namespace. $WORK/mnt belongs to the user; $WORK/tablefuse is the program."""
     work = scratch / tmp_path_factory.mktemp("users").name
     for directory in ("mnt", "devices"):
         (work / directory).mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""A slow service, and more callers than may wait for it."""
+"""A slow service, and more callers than REQUEST_MAX_WAITING."""
 import errno
 import os
 import signal
@@ -19,7 +19,7 @@ def data(sdk):
 
 
 def test_ls_of_pages_slower_than_the_ttl(mounts):
-    """What a page brought holds for half a ttl from its arrival: no request for each file."""
+    """The rows of a slow page hold for half a ttl from its arrival. So no file needs a request of its own."""
     mount = mounts(faults="page=1100")
     with mount.counting() as counted:
         assert len(run("ls", "-l", mount / "slow/p").stdout.splitlines()) == FILES + 1
@@ -50,7 +50,7 @@ def test_one_caller_more_than_may_wait_is_told_so(mounts):
 
 @pytest.mark.timeout(120)
 def test_a_name_that_was_known_fails_once(mounts):
-    """The kernel asks for it twice when it gets an error; it is not waited for twice."""
+    """The kernel repeats a LOOKUP that fails. The repetition does not wait again."""
     mount = mounts("ttl=0.1", faults="fail=get:2+:503:ServerBusy")
     name = mount / "slow/p/039.json"
     os.stat(name)
@@ -62,7 +62,7 @@ def test_a_name_that_was_known_fails_once(mounts):
 
 
 def test_an_interrupt_ends_a_listing_that_has_begun(mounts, begin):
-    """Also of a program that catches the signal: python goes on reading when it gets some names."""
+    """Also for a program that handles the signal: after some names, python would go on reading."""
     mount = mounts(faults="page=50000")
     os.stat(mount / "slow")
     program = "import os, sys; print(1, flush=True); os.listdir(sys.argv[1])"

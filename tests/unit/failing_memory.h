@@ -1,7 +1,7 @@
 #ifndef TESTS_UNIT_FAILING_MEMORY_H
 #define TESTS_UNIT_FAILING_MEMORY_H
-/* Memory that fails when told to: for tests that are linked so that calloc and realloc come here
- * (meson.build). One thread tells; others may ask for memory meanwhile. */
+/* Allocations that fail on command. For tests that are linked with calloc and realloc wrapped
+ * (meson.build). One thread gives the commands; other threads may allocate meanwhile. */
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,8 +11,8 @@ void *__real_realloc(void *memory, size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *memory, size_t size);
 
-static atomic_long allocations_until_failure; /* the one that counts it to 0 fails; 0: none */
-static atomic_long failures_in_a_row;         /* so many that follow fail too */
+static atomic_long allocations_until_failure; /* the allocation that makes it 0 fails; 0: none */
+static atomic_long failures_in_a_row;         /* the number of failures after it */
 
 static bool is_time_to_fail(void)
 {

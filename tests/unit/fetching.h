@@ -50,7 +50,7 @@ struct fetching_options {
     const char *faults; /* of a faulty store; NULL: none */
     bool retries;
     bool is_ttl_0;
-    size_t cache_bytes; /* 0: much */
+    size_t cache_bytes; /* 0: large */
 };
 
 static inline void fetching_set_up(struct fetching *fetching, struct fetching_options options)
@@ -98,7 +98,7 @@ static inline struct caller fetching_caller(struct fetching *fetching)
                            .patience_ms = PATIENCE_MS};
 }
 
-/* What was asked at most a ttl ago. */
+/* Answers that were asked for at most a ttl ago. */
 static inline struct stamp fetching_since_ttl(struct fetching *fetching)
 {
     return stamp_since(atomic_load(&fetching->now_ms) - TTL_MS);

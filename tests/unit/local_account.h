@@ -22,7 +22,7 @@ static inline struct call some_call(void)
     return call_for_ms(30000);
 }
 
-/* cmocka's setup: *state is the path of a file that is not there yet. */
+/* cmocka's setup: *state is the path of a file that does not exist yet. */
 static inline int make_folder(void **state)
 {
     const char *parent = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
@@ -87,7 +87,7 @@ static inline void row_write_finish(struct row_write *row)
     buffer_finish(&row->text);
 }
 
-/* `lines`: of properties, "" for none. */
+/* lines: the text's lines of properties; "": none. */
 static inline void append_text(struct buffer *ret, const char *partition_key, const char *row_key,
                                const char *lines)
 {
@@ -157,7 +157,7 @@ static inline void insert_rows(struct table_store *store, const char *prefix, in
     }
 }
 
-/* Of partition p; NULL: not there. */
+/* A page with a row of partition p. NULL: the row does not exist. */
 static inline struct page *get_row(struct table_store *store, const char *row_key)
 {
     struct call call = some_call();
@@ -194,7 +194,7 @@ static inline struct query whole_table(void)
     return (struct query){.table = "items", .range = RANGE_ALL, .top = 1000};
 }
 
-/* One page: its rows, and what follows. */
+/* Reads one page. Answers the number of its rows, or -errno. */
 static inline int query_page(struct table_store *store, const struct query *query,
                              struct call *call, struct continuation **ret_next)
 {
@@ -208,7 +208,7 @@ static inline int query_page(struct table_store *store, const struct query *quer
     return r;
 }
 
-/* Rows of all pages, and how many pages they took (may be NULL). -errno */
+/* Reads all pages. Answers the number of rows, or -errno. ret_pages may be NULL. */
 static inline int count_rows(struct table_store *store, struct query query, size_t *ret_pages,
                              struct call *call)
 {

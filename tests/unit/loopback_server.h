@@ -14,10 +14,10 @@
 enum canned_end { CANNED_KEEP, CANNED_CLOSE, CANNED_RESET, CANNED_HANG };
 
 struct canned {
-    const char *raw;    /* all of the answer; or: */
+    const char *raw;    /* the whole answer; NULL: the fields below */
     const char *status; /* "200 OK"; NULL: nothing is sent */
     const char *headers, *body;
-    size_t padding; /* bytes of 'x' behind the body */
+    size_t padding; /* bytes of 'x' after the body */
     int delay_ms;
     enum canned_end end;
 };
@@ -35,7 +35,7 @@ struct loopback_server {
     pthread_mutex_t lock;
     /* guarded by lock */
     char last_request[64 << 10]; /* its headers */
-    char *last_body;             /* as a string; NULL: none came yet */
+    char *last_body;             /* as a string; NULL: no request yet */
 };
 
 struct loopback_connection {
@@ -73,7 +73,7 @@ static inline void loopback_answer(int socket, const struct canned *canned)
         loopback_send(socket, padding, MIN(left, sizeof(padding)));
 }
 
-/* The length that the headers say, 0 where they say none. */
+/* The value of Content-Length, 0 without one. */
 static inline size_t loopback_body_size(const char *request)
 {
     static const char name[] = "\r\nContent-Length: ";
@@ -95,7 +95,7 @@ static inline bool loopback_read_body(struct loopback_server *server, int socket
     return is_whole;
 }
 
-/* The next request; false at the end of the connection. */
+/* Reads the next request. False: the connection has ended. */
 static inline bool loopback_read(struct loopback_server *server, int socket)
 {
     static _Thread_local char request[64 << 10];

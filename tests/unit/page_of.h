@@ -22,7 +22,7 @@ static inline struct page *page_of(const char *lo, const char *hi, const char *r
     return page;
 }
 
-/* The stamp's order; it was asked at ten times as many ms. */
+/* A stamp of this order. Its time is 10 ms times the order. */
 static inline struct stamp at(uint64_t order)
 {
     return (struct stamp){(int64_t)order * 10, order};

@@ -22,7 +22,7 @@ static inline struct fixture *new_fixture(void)
     return f;
 }
 
-/* How many pages left since the last time. */
+/* The number of pages that were removed since the last call. */
 static inline size_t free_removed(struct fixture *f)
 {
     size_t count = 0;

@@ -1,7 +1,7 @@
 #ifndef TESTS_UNIT_REFUSED_THREADS_H
 #define TESTS_UNIT_REFUSED_THREADS_H
-/* For tests of what goes on where no thread can be made. What fails in between leaves the tests
- * behind it without threads, too. */
+/* For tests that run while no thread can be created. A test that fails before allow_threads leaves
+ * the following tests without threads, too. */
 #include "tests/unit/unit.h"
 
 #include <sys/resource.h>
@@ -9,7 +9,8 @@
 
 #define NOBODY_UID 65534
 
-/* The kernel refuses further threads: to a user, not to root, who becomes one for the while. */
+/* Makes the kernel refuse further threads. It never refuses them to root, so root becomes another
+ * user until allow_threads. */
 static inline bool refuse_threads(struct rlimit *ret_before)
 {
     if (getuid() == 0 && setresuid(NOBODY_UID, NOBODY_UID, 0) < 0)

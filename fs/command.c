@@ -80,7 +80,7 @@ static int append_stats(void *context, struct buffer *ret)
     (void)metrics_append_number(ret, "tablefuse_inodes", "gauge", "Nodes that the kernel knows.",
                                 inode_table_count(command->fs.inodes));
     return metrics_append_number(ret, "tablefuse_waiting", "gauge",
-                                 "Callers that may wait for the service.",
+                                 "Callers that may be waiting for the service.",
                                  (uint64_t)atomic_load(&command->fs.waiting));
 }
 

@@ -7,8 +7,8 @@
 #define CONTROL_VALID_MS 1000 /* how long the kernel may keep the name of a control file */
 
 /* Finds or creates the node of `name` in the node `parent`, counts one more lookup of it, and fills
- * *ret. Takes *place, on failure as inode_table_enter does. entity: NULL for a directory or a
- * control file. valid_ms: how long the kernel may keep the name. 0 or -ENOMEM. */
+ * *ret. Takes *place on success. entity: NULL for a directory or a control file. valid_ms: how long
+ * the kernel may keep the name. 0 or -ENOMEM. */
 int entry_make(struct file_system *fs, uint64_t parent, struct bytes name, struct place *place,
                const struct entity *entity, int64_t valid_ms, struct fuse_entry_param *ret);
 void entry_attributes(const struct file_system *fs, const struct inode *inode, struct stat *ret);

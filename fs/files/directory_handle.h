@@ -17,8 +17,8 @@ void directory_handle_destroy(struct directory_handle *handle); /* takes NULL */
 /* Replies to the request with entries after `cookie`, at most `size` bytes of them. Waits for the
  * service only for the first entry. Then it packs the entries that are available at once.
  *
- * An error before the first entry is the reply. After an error behind some entries, the reply has
- * these entries and the next read has the error. EINTR is the reply in any case.
+ * An error before the first entry is the reply. If it comes after some entries, these entries are
+ * the reply, and the error is the reply to the next read. EINTR is the reply in any case.
  *
  * is_plus: READDIRPLUS; entries have attributes, and each counts as a lookup of its node. */
 void directory_handle_read(struct directory_handle *handle, struct request *request, size_t size,

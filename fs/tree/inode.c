@@ -45,7 +45,7 @@ static int compare_name(uint64_t parent, struct bytes name, const struct node *n
     return bytes_compare(name, name_of(node));
 }
 
-/* The nodes of a name stand together, the youngest first. */
+/* Orders the nodes of one name next to each other, the youngest first. */
 static int compare_names(const struct node *a, const struct node *b)
 {
     int order = compare_name(a->inode.parent, name_of(a), b);
@@ -81,7 +81,7 @@ static struct node *node_create(uint64_t parent, struct bytes name, const struct
 {
     bool is_regular_etag = is_regular(version);
     size_t etag_size = is_regular_etag ? 0 : version->etag.size;
-    if (name.size > UINT16_MAX || etag_size > UINT16_MAX) /* no service answers such */
+    if (name.size > UINT16_MAX || etag_size > UINT16_MAX) /* no service sends such an ETag */
         return NULL;
     struct node *node = calloc(1, sizeof(*node) + name.size + etag_size);
     if (!node)

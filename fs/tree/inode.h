@@ -7,7 +7,7 @@
  * st_ino, and a reader of the old node never sees a cut or mixed text. The node of a directory
  * stands for (parent node, name). Two spellings of a path have two nodes.
  *
- * What a node holds is of two sorts:
+ * A node has two sorts of fields:
  *
  *   - fixed: struct inode, its name, its ETag. They are set before the node enters the table and
  *     never change. Handlers read them through the pointer, without a lock: struct inode,
@@ -50,10 +50,10 @@ struct inode_table;
 int inode_table_create(struct place *root, struct inode_table **ret);
 void inode_table_destroy(struct inode_table *table); /* takes NULL */
 
-/* Answers the youngest node of `name` in `parent` if it is of this version, else a new node, and
- * counts one more lookup of it. *place is taken in any case, and is empty afterwards. A new node
- * gets the st_ino of the youngest node of the name; if there is none, `number`. NULL: out of
- * memory; then *place is not taken. */
+/* Answers the youngest node of `name` in `parent` if it is of this version, else a new node. Counts
+ * one more lookup of it. Takes *place, which is empty afterwards, also if the node is not new. A
+ * new node gets the st_ino of the youngest node of the name; if there is none, `number`. NULL: out
+ * of memory; *place is not taken. */
 const struct inode *inode_table_enter(struct inode_table *table, uint64_t parent, struct bytes name,
                                       struct place *place, const struct version *version,
                                       uint64_t number);

@@ -30,12 +30,12 @@ static const char usage[] =
     "\n"
     "SOURCE is local:FILE (an account in one file), an account name, an endpoint URL, or\n"
     "`emulator`. A name or URL may end in /TABLE: then the root of the mount is that table.\n"
-    "The credential comes from the environment. Without SOURCE the account does, too. Set\n"
-    "AZURE_STORAGE_CONNECTION_STRING, or AZURE_STORAGE_ACCOUNT with AZURE_STORAGE_KEY or\n"
-    "AZURE_STORAGE_SAS_TOKEN.\n"
+    "The credential comes from the environment; local:FILE needs none. Without SOURCE, the\n"
+    "environment also names the account. Set AZURE_STORAGE_CONNECTION_STRING, or\n"
+    "AZURE_STORAGE_ACCOUNT with AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN.\n"
     "\n"
-    "  -f               stay in the foreground and write messages to standard error\n"
-    "  -z               unmount even if files are open; the mount ends with its last user\n"
+    "  -f               mount: stay in the foreground, write messages to standard error\n"
+    "  -z               unmount: even if the mount is in use; it ends with its last user\n"
     "  -o ro            mount read-only (this version always does)\n"
     "  -o ttl=SECONDS   maximum age of an answer (default 1; fractions allowed; 0: always ask)\n"
     "  -o cache_size=N  maximum size of the cache: bytes, or 512K, 64M, 2G (default 64M)\n"
@@ -97,7 +97,7 @@ static int describe_configuration(const struct mount_command *command, struct bu
         options->uid, options->gid, options->umask, options->ca_cert ? options->ca_cert : "-");
 }
 
-static void tell_failure(void *context, const struct failure_record *record)
+static void log_failure(void *context, const struct failure_record *record)
 {
     struct log *log = context;
     if (!log_has_room(log, clock_now_ms(&clock_system)))
@@ -147,7 +147,7 @@ static int create_file_system(struct mount_command *command)
     fs->ready = on_ready;
     fs->ready_context = command;
     int r = account_create(mount_source_take_store(command->source), fs->clock, &options,
-                           tell_failure, &fs->log, &fs->account);
+                           log_failure, &fs->log, &fs->account);
     if (r < 0)
         return r;
     r = place_root(mount_source_table(command->source), command->options.layout, &root);

@@ -73,8 +73,8 @@ static int append_path(struct buffer *ret, const struct failure_record *record)
 
 /* Text of the service or of a process. Control characters become `?`: the text must stay on one
  * line and must not control a terminal. */
-static void append_foreign(struct buffer *ret, const char *before, const char *text,
-                           const char *after)
+static void append_sanitized(struct buffer *ret, const char *before, const char *text,
+                             const char *after)
 {
     if (!text || !text[0])
         return;
@@ -96,10 +96,10 @@ int control_append_failure(struct buffer *ret, const struct failure_record *reco
     (void)buffer_append_format(ret, ": %s", strerrorname_np(-failure->error));
     if (failure->http_status > 0)
         (void)buffer_append_format(ret, ", HTTP %d", failure->http_status);
-    append_foreign(ret, " ", failure->code, "");
-    append_foreign(ret, ": ", failure->message, "");
-    append_foreign(ret, " (request ", failure->request_id, ")");
-    append_foreign(ret, " [", record->command, "]");
+    append_sanitized(ret, " ", failure->code, "");
+    append_sanitized(ret, ": ", failure->message, "");
+    append_sanitized(ret, " (request ", failure->request_id, ")");
+    append_sanitized(ret, " [", record->command, "]");
     if (failure->advice)
         (void)buffer_append_format(ret, " -- %s", failure->advice);
     return ret->error;

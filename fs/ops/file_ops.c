@@ -10,7 +10,7 @@
  * that opens again without a LOOKUP (an open of /proc/self/fd/N) gets the text that is open there
  * (fs/tree/inode). */
 
-#define GENERATED_MAX_BYTES ((size_t)4 << 20)
+#define CONTROL_MAX_BYTES ((size_t)4 << 20)
 
 static struct open_file *handle_of(const struct fuse_file_info *info)
 {
@@ -80,11 +80,11 @@ static int open_entity(struct request *request, const struct inode *inode, struc
     return 0;
 }
 
-static int open_generated(struct request *request, const struct inode *inode,
-                          struct open_file **ret)
+static int open_control_file(struct request *request, const struct inode *inode,
+                             struct open_file **ret)
 {
     _cleanup_(buffer_finish) struct buffer text;
-    buffer_init(&text, GENERATED_MAX_BYTES);
+    buffer_init(&text, CONTROL_MAX_BYTES);
     int r = control_dir_text(request->fs->control, inode->place.control_file, &text);
     if (r >= 0)
         r = open_file_create_text(&text, ret);
@@ -102,7 +102,7 @@ static int open_node(struct request *request, const struct inode *inode,
     info->noflush = 1; /* there is nothing to flush; this saves a request for each close */
     if (inode->place.kind == PLACE_CONTROL_FILE) {
         info->direct_io = 1; /* the size that the kernel knows is 0 */
-        return open_generated(request, inode, ret);
+        return open_control_file(request, inode, ret);
     }
     info->keep_cache = 1; /* a node is one version, so the kernel's pages stay valid */
     return open_entity(request, inode, ret);

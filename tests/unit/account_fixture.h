@@ -17,14 +17,14 @@ struct setup {
     struct memory_store *memory;
     struct table_store *gate;
     struct account *account;
-    uint64_t process;     /* who asks */
+    uint64_t process;     /* of the next question */
     struct caller caller; /* of the last question */
     int64_t shown_ms;     /* so long the last row that was listed holds */
 };
 
 struct setup_options {
     const char *faults; /* of a faulty store; NULL: none */
-    size_t cache_bytes; /* 0: much */
+    size_t cache_bytes; /* 0: large */
     int parallelism;    /* 0: 1, nothing runs ahead of a listing: requests are exact */
     int fanout;         /* 0: 512 */
     int max_rows;       /* of an answer; 0: as many as were asked for */

@@ -13,7 +13,7 @@ static inline struct fetch fetch_of(struct range range, int top)
     return (struct fetch){.table = "t", .range = range, .top = top};
 }
 
-/* One fetch for which the caller waits for nobody. */
+/* A fetch by a caller that sends the request itself: it joins no flight. */
 static inline int fetch_page(struct fetching *fetching, const struct fetch *fetch,
                              struct page **ret)
 {

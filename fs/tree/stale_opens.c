@@ -31,7 +31,7 @@ static int compare_openers(const struct entry *a, const struct entry *b)
 }
 
 RB_HEAD(entry_tree, entry);
-RB_GENERATE_INTERNAL(entry_tree, entry, by_opener, compare_openers, static __attribute__((unused)))
+RB_GENERATE_INTERNAL(entry_tree, entry, by_opener, compare_openers, static __attribute__((unused)));
 TAILQ_HEAD(entry_queue, entry);
 
 struct stale_opens {

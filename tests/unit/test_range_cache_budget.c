@@ -265,7 +265,7 @@ static void rows_hold_their_page(void **state)
 
 static struct bytes number_at(char *memory, int number)
 {
-    (void)snprintf(memory, 8, "%06d", number);
+    (void)snprintf(memory, 8, "%06u", (unsigned)number % 1000000);
     return (struct bytes){memory, 6};
 }
 

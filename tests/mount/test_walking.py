@@ -171,7 +171,7 @@ BY_NAME = {
     "xargs cat": "xargs -d '\\n' cat < $OUT | grep -c RowKey",
     "tar c -T": "tar cf - -T $OUT | tar t | wc -l",
     "find -exec": "find . -type f -exec cat {} + | grep -c RowKey",
-    "rsync --files-from": "rsync -a --files-from=$OUT ./ $OUT.d; find $OUT.d -type f | wc -l",
+    "rsync --files-from": "rsync -a --files-from=$OUT ./ $OUT.copies; find $OUT.copies -type f | wc -l",
 }
 
 
@@ -179,7 +179,7 @@ BY_NAME = {
 @pytest.mark.parametrize("tool", BY_NAME)
 def test_files_of_a_list_are_opened_by_pages(mounts, out, layout, tool):
     """A page for two passes; and what it takes until each of the programs is known to go in key order."""
-    mount, list_of_files = mounts(f"layout={layout}"), out.with_name(out.name + ".list")
+    mount, list_of_files = mounts(f"layout={layout}"), out / "list"
     list_of_files.write_text(shell("find . -type f | LC_ALL=C sort", mount.point / "fewguid"))
     mount = mounts(f"layout={layout}")
     with mount.counting() as counted:

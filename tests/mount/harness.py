@@ -1,6 +1,7 @@
 """The processes that a mount test is made of: a table service, the SDK that writes to it, and the mounted program.
 Everything here is bounded in time and ends with the test, whatever fails."""
 import base64
+import contextlib
 import ctypes
 import http.client
 import http.server
@@ -15,6 +16,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import urllib.parse
@@ -47,6 +49,7 @@ MOUNT_SEC = 40  # the program's own limit is 30
 EXIT_SEC = 15
 
 PR_SET_PDEATHSIG = 1
+TCP_LISTEN = "0A"  # in /proc/net/tcp
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -92,15 +95,30 @@ def wait_until(is_true, timeout=COMMAND_SEC, what="the condition"):
         time.sleep(0.02)
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+@contextlib.contextmanager
+def refusing_port():
+    """A port that refuses connections. It is bound, so that no other process gets it, and nothing listens on it."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield bound.getsockname()[1]
 
 
 def is_listening(port):
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def listening_port(pid):
+    """The TCP port on which the process listens, or None."""
+    opened = set()
+    for link in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            opened.add(os.readlink(link))
+    for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        _, local, _, state, _, _, _, _, _, inode = line.split()[:10]
+        if state == TCP_LISTEN and f"socket:[{inode}]" in opened:
+            return int(local.split(":")[1], 16)
+    return None
 
 
 def _end_with_parent():
@@ -141,15 +159,16 @@ class LocalAccount:
 
 
 class Azurite:
-    """A table service in memory, in a process group of its own."""
+    """A table service in memory, in a process group of its own. Unless a port is given, the kernel chooses one: a port
+    chosen here could be taken by another process before the service listens on it."""
 
     source = None  # the credentials say it
 
-    def __init__(self, directory, account=ACCOUNT, key=KEY, certificate=None, port=None):
+    def __init__(self, directory, account=ACCOUNT, key=KEY, certificate=None, port=0):
         self.account, self.key, self.certificate = account, key, certificate
-        self.port = port or free_port()
-        self.endpoint = f"{'https' if certificate else 'http'}://127.0.0.1:{self.port}/{account}"
-        self._log = open(pathlib.Path(directory) / f"azurite-{self.port}.log", "wb")
+        self._log = tempfile.NamedTemporaryFile(
+            dir=directory, prefix="azurite-", suffix=".log", delete=False
+        )
         tls = ["--cert", certificate.file, "--key", certificate.key] if certificate else []
         self._process = subprocess.Popen(
             [
@@ -158,7 +177,7 @@ class Azurite:
                 "--tableHost",
                 "127.0.0.1",
                 "--tablePort",
-                str(self.port),
+                str(port),
                 "--inMemoryPersistence",
                 "--silent",
                 "--disableTelemetry",
@@ -173,13 +192,19 @@ class Azurite:
             env=environment(AZURITE_ACCOUNTS=f"{account}:{key}"),
             preexec_fn=_end_with_parent,
         )
-        wait_until(self._is_ready, what="Azurite")
+        try:
+            wait_until(self._is_ready, what="Azurite")
+        except BaseException:
+            self.stop()
+            raise
+        self.port = listening_port(self._process.pid)
+        self.endpoint = f"{'https' if certificate else 'http'}://127.0.0.1:{self.port}/{account}"
 
     def _is_ready(self):
         assert (
             self._process.poll() is None
         ), f"Azurite ended: {pathlib.Path(self._log.name).read_text()}"
-        return is_listening(self.port)
+        return listening_port(self._process.pid) is not None
 
     def connection_string(self, key=None, sas=None):
         secret = (
@@ -379,8 +404,10 @@ class Counting:
         self._before = self._mount.stats()
         return self
 
-    def __exit__(self, *_):
-        self._counts = self._mount.stats() - self._before
+    def __exit__(self, kind, *_):
+        # After a failure the mount may be gone. An error of reading its counters would hide that failure.
+        if kind is None:
+            self._counts = self._mount.stats() - self._before
 
     def __getattr__(self, name):
         return getattr(self._counts, name)

@@ -21,8 +21,8 @@ from harness import (
     account_sas,
     assert_serves,
     environment,
-    free_port,
     is_listening,
+    refusing_port,
     run,
 )
 
@@ -91,16 +91,11 @@ def test_the_emulator_needs_no_environment(mounts, scratch):
 
 
 def test_a_proxy_is_not_for_loopback(mounts, service):
-    proxy = f"http://127.0.0.1:{free_port()}"
     names = ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
-    assert_serves(
-        mounts(
-            env={
-                "AZURE_STORAGE_CONNECTION_STRING": service.connection_string(),
-                **{name: proxy for name in names},
-            }
-        )
-    )
+    with refusing_port() as port:
+        proxies = {name: f"http://127.0.0.1:{port}" for name in names}
+        env = {"AZURE_STORAGE_CONNECTION_STRING": service.connection_string(), **proxies}
+        assert_serves(mounts(env=env))
 
 
 def test_a_table_as_the_root(mounts, service):

@@ -15,7 +15,7 @@ from harness import (
     Azurite,
     Proxy,
     Sdk,
-    free_port,
+    refusing_port,
     run,
     wait_until,
 )
@@ -95,9 +95,9 @@ def test_a_service_that_is_killed(mounts, begin, mortal, silent):
 
 def test_a_service_that_never_was(mounts):
     mount = mounts.prepare()
-    failed = mount.start(
-        env=connection(f"http://127.0.0.1:{free_port()}/devstoreaccount1"), check=False
-    )
+    with refusing_port() as port:
+        env = connection(f"http://127.0.0.1:{port}/devstoreaccount1")
+        failed = mount.start(env=env, check=False)
     assert failed.returncode == 4 and not mount.is_mounted()
     assert len(failed.stderr.splitlines()) == 1 and "devstoreaccount1" in failed.stderr
 

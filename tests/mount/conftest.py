@@ -13,6 +13,13 @@ from harness import EXIT_SEC, Azurite, LocalAccount, Mount, Sdk, environment
 # A test that hangs in the file system cannot be interrupted. The watchdog frees it before pytest-timeout acts.
 WATCHDOG_BEFORE_SEC = 15
 
+# They take the longest. Where files run in parallel, they start first, so that none of them runs alone at the end.
+LONGEST = ["test_walking.py", "test_failures.py", "test_waiting.py"]
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: item.path.name not in LONGEST)
+
 
 @pytest.fixture(scope="module")
 def scratch():
@@ -106,8 +113,8 @@ def mount(mounts):
 
 @pytest.fixture
 def out():
-    """A directory for thousands of copies, in memory if possible. Removed afterwards."""
-    memory = "/dev/shm"
+    """A directory for thousands of copies: in memory, if there is a place. TABLEFUSE_MEMORY names another one."""
+    memory = os.environ.get("TABLEFUSE_MEMORY", "/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if os.path.isdir(memory) else None) as directory:
         yield pathlib.Path(directory)
 

@@ -17,6 +17,8 @@ USER, OTHER = "nobody", "games"
 
 PROLOGUE = """
 set -eu
+# A new namespace has a copy of each mount. A copy would keep the mounts of other tests alive.
+umount -a -l -i -t fuse.tablefuse
 mount -t tmpfs none "$WORK/devices"
 mknod "$WORK/devices/fuse" c 10 229
 chmod 666 "$WORK/devices/fuse"
@@ -100,7 +102,7 @@ def test_allow_other_lets_in_whom_the_modes_let_in(script):
         f"""
         as {USER} "$WORK/tablefuse" mount -o allow_other "$WORK/mnt"
         as {OTHER} ls "$WORK/mnt/table/p"
-        grep -o default_permissions /proc/self/mounts | head -n 1
+        grep " $WORK/mnt fuse.tablefuse " /proc/self/mounts | grep -o default_permissions
         as {USER} "$WORK/tablefuse" unmount "$WORK/mnt"
         as {USER} "$WORK/tablefuse" mount -o allow_other,umask=077 "$WORK/mnt"
         as {OTHER} ls "$WORK/mnt/table" || echo refused the other

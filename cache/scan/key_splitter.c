@@ -245,13 +245,13 @@ static int cut_gap(struct key_splitter *splitter, struct partition_map *map, str
 {
     if (children)
         return cut_children(splitter, map, item, *children, is_whole_child(item, *children), cuts);
-    _cleanup_(buffer_finish) struct buffer key;
     struct gap *gap = item->gap;
     struct bytes end = buffer_bytes(&gap->end);
     size_t common = shared_in_range(border_key(buffer_bytes(&gap->lo)), buffer_bytes(&gap->hi));
     size_t shared = shared_characters(buffer_bytes(&gap->begin), end);
     if (!ladder_is_needed(splitter->model, end, common, shared))
         return cut_evenly(splitter, map, item, cuts);
+    _cleanup_(buffer_finish) struct buffer key;
     buffer_init(&key, POSITION_MAX_BYTES);
     int r = buffer_append(&key,
                           shared == end.size ? ladder_key_of_lone(end) : bytes_first(end, shared));

@@ -1,7 +1,5 @@
 #include "cache/level_names.h"
 
-#include <stdatomic.h>
-
 #define NAMES_MAX_BYTES ((size_t)256 << 20)
 
 struct item { /* of the key at `start`, up to the next one's */
@@ -9,47 +7,36 @@ struct item { /* of the key at `start`, up to the next one's */
     bool is_prefix;
 };
 
-struct level_names {
-    atomic_size_t references;
-    struct buffer keys, items; /* items: struct item */
-};
-
-int level_names_create(struct level_names **ret)
+void level_names_init(struct level_names *names)
 {
-    struct level_names *names = calloc(1, sizeof(*names));
-    if (!names)
-        return -ENOMEM;
-    atomic_init(&names->references, 1);
     buffer_init(&names->keys, NAMES_MAX_BYTES);
     buffer_init(&names->items, NAMES_MAX_BYTES);
-    *ret = names;
-    return 0;
 }
 
-struct level_names *level_names_ref(struct level_names *names)
+void level_names_finish(struct level_names *names)
 {
-    atomic_fetch_add(&names->references, 1);
-    return names;
-}
-
-void level_names_unref(struct level_names *names)
-{
-    if (!names || atomic_fetch_sub(&names->references, 1) > 1)
-        return;
     buffer_finish(&names->keys);
     buffer_finish(&names->items);
-    free(names);
+}
+
+void level_names_clear(struct level_names *names)
+{
+    buffer_clear(&names->keys);
+    buffer_clear(&names->items);
 }
 
 int level_names_append(struct level_names *names, struct level_name name)
 {
     struct item item = {.start = names->keys.size, .is_prefix = name.is_prefix};
-    int r = buffer_append(&names->keys, name.key);
-    if (r < 0)
-        return r;
-    r = buffer_append(&names->items, (struct bytes){(const char *)&item, sizeof(item)});
-    if (r < 0)
-        names->keys.size = item.start;
+    size_t items_size = names->items.size;
+    (void)buffer_append(&names->keys, name.key);
+    (void)buffer_append(&names->items, (struct bytes){(const char *)&item, sizeof(item)});
+    int r = MIN(names->keys.error, names->items.error);
+    if (r == 0)
+        return 0;
+    names->keys.size = item.start; /* either may have been appended: it may be tried again */
+    names->items.size = items_size;
+    names->keys.error = names->items.error = 0;
     return r;
 }
 
@@ -72,9 +59,4 @@ struct level_name level_names_at(const struct level_names *names, size_t i)
     size_t end = is_last ? names->keys.size : item_at(names, i + 1).start;
     struct bytes key = bytes_skip(buffer_bytes(&names->keys), item.start);
     return (struct level_name){item.is_prefix, bytes_first(key, end - item.start)};
-}
-
-size_t level_names_bytes(const struct level_names *names)
-{
-    return names->keys.size + names->items.size;
 }

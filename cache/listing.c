@@ -1,15 +1,22 @@
 #include "cache/listing.h"
 #include "cache/bookmarks.h"
 #include "cache/level.h"
-#include "cache/prefetch.h"
-#include "cache/view.h"
+#include "cache/read/read_ahead.h"
+
+#include <assert.h>
 
 #define STARTS_MAX_BYTES ((size_t)64 << 20)
 #define BOOKMARK_SPACING 1000
-#define ANSWER_BYTES     ((size_t)32 << 20) /* to ask for at once, if rows are as large as before */
-#define TELL_EVERY_MS    1000               /* that the process still reads here */
-#define NOWHERE          UINT64_MAX         /* first of a window that lost its place */
-#define JUMP_TOP_MIN     16 /* enough where partitions are huge: of each page one key is used */
+#define TELL_EVERY_MS    1000       /* that the process still reads here */
+#define NOWHERE          UINT64_MAX /* first of a window that lost its place */
+
+/* | state    | the window                      | left by                               |
+ * | NEW      | at no place                     | the first call                        |
+ * | BEGUN    | at the begin, without entries   | the first entry that is told: GOES_ON |
+ * | GOES_ON  | anywhere, or lost its place     | the sure end: COMPLETE; cookie 0      |
+ * | COMPLETE | nothing is behind it            | going back: GOES_ON; cookie 0         |
+ * A listing of a level uses no window; its level tells the end. */
+enum state { NEW, BEGUN, GOES_ON, COMPLETE };
 
 /* The entries that one run of rows gave, cookies first + 1 to first + n: each row, or each row that
  * begins a partition. */
@@ -23,20 +30,16 @@ struct window {
 };
 
 struct listing {
-    struct view *view;
+    const struct listing_source *source;
     struct directory directory; /* views of the next three */
     char *table;
     struct buffer lo, hi;
-    struct level *level; /* of DIRECTORY_AUTO it has the names, and what is below is not used */
+    struct level *level; /* of DIRECTORY_AUTO: has the names; what is below is not used */
+    enum state state;
     struct stamp began;
-    int64_t told_ms; /* when the process's history was last told */
-    bool is_started;
-    bool is_fresh;    /* begun, and nothing was told yet: a call that failed is made again */
-    bool is_complete; /* nothing is behind the window */
+    int64_t told_ms; /* when the process's reading here was noted last */
     struct window window;
-    struct prefetch prefetch;
-    int top;             /* rows to ask for */
-    size_t listed_bytes; /* of the pages that it showed, whoever brought them */
+    struct read_cursor cursor;
     struct bookmarks bookmarks;
 };
 
@@ -78,14 +81,22 @@ static size_t window_row(const struct window *window, size_t i)
     return row;
 }
 
-int listing_create(struct view *view, const struct directory *directory, struct listing **ret)
+static void check(const struct listing *listing)
+{
+    const struct window *window = &listing->window;
+    assert(window->n == 0 || window->run.page);
+    assert(!(listing->state == NEW && window->n > 0));
+    assert(!(listing->level && window->n > 0));
+}
+
+int listing_create(const struct listing_source *source, const struct directory *directory,
+                   struct listing **ret)
 {
     _cleanup_(listing_closep) struct listing *listing = calloc(1, sizeof(*listing));
     if (!listing)
         return -ENOMEM;
-    listing->view = view;
-    prefetch_init(&listing->prefetch, view);
-    listing->top = TABLE_STORE_PAGE_ROWS;
+    listing->source = source;
+    read_cursor_init(&listing->cursor);
     window_init(&listing->window);
     buffer_init(&listing->lo, POSITION_MAX_BYTES);
     buffer_init(&listing->hi, POSITION_MAX_BYTES);
@@ -105,7 +116,7 @@ int listing_create(struct view *view, const struct directory *directory, struct 
     if (directory->kind == DIRECTORY_AUTO && !prefix_has_children(directory->range.lo))
         listing->directory.kind = DIRECTORY_FLAT;
     else if (directory->kind == DIRECTORY_AUTO)
-        r = level_create(view, &listing->directory, &listing->level);
+        r = level_create(source, &listing->directory, &listing->level);
     if (r < 0)
         return r;
     *ret = TAKE_PTR(listing);
@@ -117,7 +128,7 @@ void listing_close(struct listing *listing)
     if (!listing)
         return;
     level_destroy(listing->level);
-    prefetch_reset(&listing->prefetch);
+    read_cursor_reset(&listing->cursor);
     window_finish(&listing->window);
     buffer_finish(&listing->lo);
     buffer_finish(&listing->hi);
@@ -128,30 +139,26 @@ void listing_close(struct listing *listing)
 
 static int begin_anew(struct listing *listing, const struct caller *caller)
 {
-    listing->is_started = true;
-    listing->is_complete = false;
-    listing->began = view_listing_begins(listing->view, caller, &listing->directory);
-    listing->listed_bytes = 0;
-    prefetch_reset(&listing->prefetch);
+    const struct listing_source *source = listing->source;
+    listing->state = BEGUN;
+    read_ahead_tidy(source->read_ahead);
+    listing->began =
+        freshness_begin_listing(source->freshness, caller->process, &listing->directory);
+    read_cursor_reset(&listing->cursor);
     listing->told_ms = 0;
     bookmarks_clear(&listing->bookmarks);
+    if (listing->level)
+        level_begin_anew(listing->level, listing->began);
     return window_stand(&listing->window, 0, buffer_bytes(&listing->lo));
 }
 
-/* The process lists here, and has left where it came from. */
-static void tell_history(struct listing *listing, const struct caller *caller)
+static void note_reading(struct listing *listing, const struct caller *caller)
 {
-    struct view *view = listing->view;
-    int64_t now_ms = clock_now_ms(view->clock);
+    int64_t now_ms = clock_now_ms(listing->source->clock);
     if (listing->told_ms != 0 && now_ms - listing->told_ms < TELL_EVERY_MS)
         return;
     listing->told_ms = now_ms;
-    _cleanup_(region_finish) struct region left;
-    region_init(&left);
-    if (process_history_listed(view->history, caller->process, &listing->directory,
-                               listing->began.asked_ms + view->ttl_ms, now_ms, &left))
-        range_cache_passed(view->cache, left.table, left.range);
-    view_walk_comes_to(view, caller, &listing->directory);
+    read_ahead_listed(listing->source->read_ahead, caller, &listing->directory, listing->began);
 }
 
 /* The window's entries are partitions: the rows that begin one. */
@@ -179,21 +186,6 @@ static int position_behind_entry(const struct listing *listing, size_t i, struct
                                            : position);
 }
 
-/* Of partitions: fewer rows while pages hold one partition, of which one key is used; more where
- * they are made of many. Of large entities as many as fit. */
-static void adapt_top(struct listing *listing, const struct seen *seen)
-{
-    size_t rows = listing->window.run.end - listing->window.run.begin;
-    if (listing->directory.kind == DIRECTORY_FLAT && listing->window.n == 1 && rows >= JUMP_TOP_MIN)
-        listing->top = JUMP_TOP_MIN;
-    else if (listing->window.n * 4 >= rows)
-        listing->top = MIN(listing->top * 4, TABLE_STORE_PAGE_ROWS);
-    if (seen->fetched_bytes > 0) {
-        size_t fitting = ANSWER_BYTES / (seen->fetched_bytes / MAX(seen->fetched_rows, 1) + 1);
-        listing->top = (int)MAX(MIN((size_t)listing->top, fitting), 1);
-    }
-}
-
 /* What was seen becomes the window, behind the one that was there. */
 static int window_turn(struct listing *listing, struct seen *seen)
 {
@@ -203,67 +195,29 @@ static int window_turn(struct listing *listing, struct seen *seen)
     if (r < 0)
         return r;
     window->run = seen->run;
-    seen->run = (struct run){0};
     window->asked_ms = seen->asked_ms;
+    (void)page_ref(seen->run.page);
     if (listing->directory.kind == DIRECTORY_FLAT)
         r = mark_partitions(window);
     else
         window->n = window->run.end - window->run.begin;
-    if (r < 0)
-        return r;
-    adapt_top(listing, seen);
-    return position_behind_entry(listing, window->n - 1, &window->end);
+    return r < 0 ? r : position_behind_entry(listing, window->n - 1, &window->end);
 }
 
-/* How many entries its process has opened since they were listed, if it does so in their order; up
- * to the last bookmark before. Who is ahead of the listing was there in another one. */
+/* How many entries the process has opened since they were listed, if it opens them in their order;
+ * counted up to the last bookmark before. A process that has opened what lies ahead of the listing
+ * did so for another one. */
 static uint64_t count_opened(const struct listing *listing, const struct caller *caller)
 {
     const struct window *window = &listing->window;
     const struct bookmark *bookmark = NULL;
     _cleanup_(buffer_finish) struct buffer position;
     buffer_init(&position, POSITION_MAX_BYTES);
-    if (process_history_reads_at(listing->view->history, caller->process, listing->table,
-                                 listing->directory.range, &position) &&
+    if (freshness_asked_to(listing->source->freshness, caller->process, &listing->directory,
+                           &position) == 0 &&
         bytes_compare(buffer_bytes(&position), buffer_bytes(&window->end)) < 0)
         bookmark = bookmarks_find_position(&listing->bookmarks, buffer_bytes(&position));
     return bookmark ? MIN(bookmark->cookie, window->first + window->n) : 0;
-}
-
-/* Of what was listed and not opened yet, as if all entries were of one size. */
-static size_t unopened_bytes(const struct listing *listing, const struct caller *caller)
-{
-    uint64_t listed = listing->window.first + listing->window.n;
-    uint64_t unopened = listed - count_opened(listing, caller);
-    return listing->listed_bytes / MAX(listed, 1) * unopened;
-}
-
-/* More than this would drive out what was listed first, before it is opened. */
-static bool is_long(const struct listing *listing, const struct caller *caller)
-{
-    return unopened_bytes(listing, caller) > view_names_only_bytes(listing->view);
-}
-
-/* Pages hold several partitions: then rows tell their names in as many requests as keys would, and
- * what walks from here needs no more. */
-static bool is_dense(const struct listing *listing, const struct caller *caller)
-{
-    return listing->top == TABLE_STORE_PAGE_ROWS && !is_long(listing, caller);
-}
-
-static enum prefetch_kind choose_prefetch(const struct listing *listing,
-                                          const struct caller *caller, bool names_suffice)
-{
-    switch (listing->directory.kind) {
-    case DIRECTORY_TABLES:
-        return PREFETCH_NONE;
-    case DIRECTORY_AUTO:
-    case DIRECTORY_FLAT:
-        return is_dense(listing, caller) ? PREFETCH_ROWS : PREFETCH_PARTITIONS;
-    case DIRECTORY_ENTITIES:
-        break;
-    }
-    return names_suffice && is_long(listing, caller) ? PREFETCH_KEYS : PREFETCH_ROWS;
 }
 
 /* What follows the window. */
@@ -272,7 +226,7 @@ static struct question next_question(const struct listing *listing, bool names_s
     return (struct question){
         .table = listing->table,
         .range = {buffer_bytes(&listing->window.end), buffer_bytes(&listing->hi)},
-        .since = view_listing_since(listing->view, listing->began),
+        .since = freshness_of_listing(listing->source->freshness, listing->began),
         .keys_suffice = names_suffice || listing->directory.kind != DIRECTORY_ENTITIES};
 }
 
@@ -280,30 +234,29 @@ static struct question next_question(const struct listing *listing, bool names_s
 static int would_wait(const struct listing *listing, bool names_suffice)
 {
     struct question question = next_question(listing, names_suffice);
+    struct seen seen = {0};
     _cleanup_(buffer_finish) struct buffer until;
     buffer_init(&until, POSITION_MAX_BYTES);
-    return range_is_empty(question.range)
-               ? 0
-               : overlay_misses(listing->view->overlay, &question, &until);
+    if (range_is_empty(question.range))
+        return 0;
+    int r = overlay_look(listing->source->overlay, &question, &seen, &until);
+    run_finish(&seen.run);
+    return r < 0 ? r : r == KNOWN_NOT;
 }
 
 static int ask(struct listing *listing, struct caller *caller, bool names_suffice, struct seen *ret)
 {
-    struct view *view = listing->view;
-    enum prefetch_kind kind = choose_prefetch(listing, caller, names_suffice);
-    struct question question = next_question(listing, names_suffice);
-    struct ahead ahead = {.top = listing->top, .keys_only = kind != PREFETCH_ROWS};
-    _cleanup_(page_unrefp) struct page *page = NULL;
-    if (range_is_empty(question.range))
+    uint64_t listed = listing->window.first + listing->window.n;
+    struct read_step step = {.directory = &listing->directory,
+                             .question = next_question(listing, names_suffice),
+                             .listed = listed,
+                             .unopened = listed - count_opened(listing, caller)};
+    if (range_is_empty(step.question.range))
         return 0;
-    int reached = prefetch_reach(&listing->prefetch, caller, kind, listing->directory.range,
-                                 &question, &page);
-    int r = reached < 0 ? reached : overlay_next(view->overlay, caller, &question, &ahead, ret);
-    view_count(view, reached, r, ret);
-    return r;
+    return read_ahead_rows(listing->source->read_ahead, caller, &listing->cursor, &step, ret);
 }
 
-/* ENOENT would be the end to who reads. */
+/* readdir would take ENOENT for the end. */
 static int vanished(struct caller *caller)
 {
     caller->call.failure.error = -ESTALE;
@@ -318,12 +271,6 @@ static int lose_window(struct listing *listing, struct caller *caller, int r)
     return call_fail(&caller->call, r, "no memory for a page of names");
 }
 
-/* Its part of the page. */
-static size_t run_bytes(const struct run *run)
-{
-    return page_bytes(run->page) / page_rows(run->page) * (run->end - run->begin);
-}
-
 /* The window moves on. */
 static int fill(struct listing *listing, struct caller *caller, bool names_suffice)
 {
@@ -331,11 +278,12 @@ static int fill(struct listing *listing, struct caller *caller, bool names_suffi
     int r = ask(listing, caller, names_suffice, &seen);
     if (r < 0)
         return r == -ENOENT ? vanished(caller) : r;
-    listing->is_complete = r == 0;
+    listing->state = r == 0 ? COMPLETE : GOES_ON;
     if (r == 0)
         return 0;
-    listing->listed_bytes += run_bytes(&seen.run);
     r = window_turn(listing, &seen);
+    if (r == 0)
+        read_cursor_took(&listing->cursor, &listing->directory, listing->window.n, &seen);
     run_finish(&seen.run);
     return r < 0 ? lose_window(listing, caller, r) : 0;
 }
@@ -349,7 +297,7 @@ static int leave_window(struct listing *listing, uint64_t cookie)
     int r = cookie == window->first
                 ? buffer_append(&position, buffer_bytes(&window->begin))
                 : position_behind_entry(listing, cookie - window->first - 1, &position);
-    listing->is_complete = false;
+    listing->state = GOES_ON;
     return r < 0 ? r : window_stand(window, cookie, buffer_bytes(&position));
 }
 
@@ -359,9 +307,9 @@ static bool will_not_do(const struct listing *listing, bool names_suffice)
     const struct window *window = &listing->window;
     if (!window->run.page)
         return false;
-    return window->asked_ms < view_listing_since(listing->view, listing->began).asked_ms ||
-           (listing->directory.kind == DIRECTORY_ENTITIES && !names_suffice &&
-            page_is_keys_only(window->run.page));
+    int64_t oldest_ms = freshness_of_listing(listing->source->freshness, listing->began).asked_ms;
+    return window->asked_ms < oldest_ms || (listing->directory.kind == DIRECTORY_ENTITIES &&
+                                            !names_suffice && page_is_keys_only(window->run.page));
 }
 
 /* Goes to the window that the entry behind `cookie` is in, or to where reading on will find it. */
@@ -369,7 +317,7 @@ static int seek(struct listing *listing, const struct caller *caller, uint64_t c
                 bool names_suffice)
 {
     struct window *window = &listing->window;
-    if (cookie == 0 || !listing->is_started)
+    if (cookie == 0 || listing->state == NEW)
         return begin_anew(listing, caller);
     if (cookie >= window->first) {
         bool is_inside = cookie < window->first + window->n;
@@ -378,7 +326,7 @@ static int seek(struct listing *listing, const struct caller *caller, uint64_t c
     const struct bookmark *bookmark = bookmarks_find(&listing->bookmarks, cookie);
     if (!bookmark)
         return begin_anew(listing, caller);
-    listing->is_complete = false;
+    listing->state = GOES_ON;
     return window_stand(window, bookmark->cookie, buffer_bytes(&bookmark->position));
 }
 
@@ -408,7 +356,7 @@ static void describe(struct listing *listing, size_t i, struct listing_entry *re
     if (listing->directory.kind != DIRECTORY_ENTITIES)
         return;
     ret->key = position_row_key(position);
-    ret->number = page_number(page, row, &listing->view->numbers);
+    ret->number = page_number(page, row, listing->source->numbers);
     if (!page_is_keys_only(page))
         ret->entity = (struct entity){page, row};
 }
@@ -416,16 +364,16 @@ static void describe(struct listing *listing, size_t i, struct listing_entry *re
 static int next_of_level(struct listing *listing, struct caller *caller, uint64_t cookie,
                          bool may_wait, struct listing_entry *ret)
 {
-    if (!listing->is_started || (cookie == 0 && !listing->is_fresh)) {
+    struct freshness *freshness = listing->source->freshness;
+    if (listing->state == NEW || (cookie == 0 && listing->state != BEGUN)) {
         if (begin_anew(listing, caller) < 0)
             return call_fail(&caller->call, -ENOMEM, "out of memory");
-        level_begin_anew(listing->level, listing->began);
-        listing->is_fresh = true;
     }
-    tell_history(listing, caller);
+    note_reading(listing, caller);
     struct level_name name;
     int r = level_name(listing->level, caller, cookie, may_wait, &name);
-    listing->is_fresh = listing->is_fresh && r < 0;
+    if (r >= 0)
+        listing->state = GOES_ON;
     if (r <= 0)
         return r == -ENOENT ? vanished(caller) : r;
     *ret = (struct listing_entry){.kind = name.is_prefix ? LISTING_PREFIX : LISTING_PARTITION,
@@ -433,23 +381,23 @@ static int next_of_level(struct listing *listing, struct caller *caller, uint64_
                                   .cookie = cookie + 1,
                                   .number = order_number(cookie + 1)};
     int64_t asked_ms = level_asked_ms(listing->level);
-    view_set_valid(listing->view, caller, asked_ms);
-    bool is_old = asked_ms < view_listing_since(listing->view, listing->began).asked_ms;
-    ret->valid_ms = is_old ? 0 : view_hold_for_tools(listing->view, caller->valid_ms);
+    caller->valid_ms = freshness_valid_ms(freshness, asked_ms);
+    bool is_old = asked_ms < freshness_of_listing(freshness, listing->began).asked_ms;
+    ret->valid_ms = is_old ? 0 : freshness_hold_ms(freshness, caller->valid_ms);
     return 1;
 }
 
-/* Of the window's entry i, as long as it holds for who asks for it by name. */
+/* How long the window's entry i holds for callers that ask for it by name. */
 static int64_t shown_ms(const struct listing *listing, size_t i, int64_t valid_ms)
 {
-    const struct view *view = listing->view;
+    const struct listing_source *source = listing->source;
     const struct window *window = &listing->window;
     if (listing->directory.kind != DIRECTORY_ENTITIES)
-        return view_hold_for_tools(view, valid_ms);
-    switch (range_cache_superseded(view->cache, listing->table, window->run.page,
+        return freshness_hold_ms(source->freshness, valid_ms);
+    switch (range_cache_superseded(source->cache, listing->table, window->run.page,
                                    window_row(window, i))) {
     case SUPERSEDED_NO:
-        return view_hold_for_tools(view, valid_ms);
+        return freshness_hold_ms(source->freshness, valid_ms);
     case SUPERSEDED_YES:
         return 0;
     case SUPERSEDED_UNKNOWN:
@@ -467,9 +415,9 @@ int listing_next(struct listing *listing, struct caller *caller, uint64_t cookie
     int r = seek(listing, caller, cookie, names_suffice);
     if (r < 0)
         return lose_window(listing, caller, r);
-    tell_history(listing, caller);
+    note_reading(listing, caller);
     while (cookie >= window->first + window->n) {
-        if (listing->is_complete)
+        if (listing->state == COMPLETE)
             return 0;
         r = may_wait ? 0 : would_wait(listing, names_suffice);
         if (r != 0)
@@ -478,8 +426,9 @@ int listing_next(struct listing *listing, struct caller *caller, uint64_t cookie
         if (r < 0)
             return r;
     }
+    check(listing);
     describe(listing, cookie - window->first, ret);
-    view_set_valid(listing->view, caller, window->asked_ms);
+    caller->valid_ms = freshness_valid_ms(listing->source->freshness, window->asked_ms);
     if (!names_suffice) /* else nothing is kept */
         ret->valid_ms = shown_ms(listing, cookie - window->first, caller->valid_ms);
     return 1;

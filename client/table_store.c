@@ -34,11 +34,6 @@ int continuation_create(struct bytes token, struct continuation **ret)
     return create(token, BYTES_LITERAL(""), ret);
 }
 
-int continuation_create_at(struct bytes position, struct continuation **ret)
-{
-    return create(BYTES_LITERAL(""), position, ret);
-}
-
 int continuation_create_inner(const struct continuation *outer, struct bytes token,
                               struct continuation **ret)
 {

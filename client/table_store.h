@@ -14,9 +14,6 @@
  * wrappers. */
 struct continuation;
 int continuation_create(struct bytes token, struct continuation **ret); /* for implementations */
-/* Without a token, for rows up to `position` that are known without asking. It must not be passed
- * to a store. */
-int continuation_create_at(struct bytes position, struct continuation **ret);
 /* For a decorator whose token contains the inner store's: a continuation with that token and the
  * position of `outer`. */
 int continuation_create_inner(const struct continuation *outer, struct bytes token,

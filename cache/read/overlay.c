@@ -35,6 +35,13 @@ void overlay_destroy(struct overlay *overlay)
     free(overlay);
 }
 
+int overlay_look(struct overlay *overlay, const struct question *question, struct seen *ret,
+                 struct buffer *ret_until)
+{
+    *ret = (struct seen){.asked_ms = INT64_MAX};
+    return range_cache_next(overlay->cache, question, &ret->run, &ret->asked_ms, ret_until);
+}
+
 static void search_finish(struct search *search)
 {
     buffer_finish(&search->from);
@@ -60,25 +67,25 @@ static int look_into_page(struct page *page, struct range range, struct run *ret
     return r < 0 ? r : KNOWN_NOT;
 }
 
-/* The cache first, which may know what is younger than the page that was fetched. It may know
- * nothing even so: the page's place was taken by others' or by changes of our own, and these were
- * evicted. Then a page of our own request answers by itself: so no request is for nothing, however
- * small the cache is. Another's request may be older than the question, and so than a change of our
- * own that the question must see: then it was joined in vain. */
+/* The cache first: it may know what is younger than the page that was fetched. It may know nothing
+ * even so, where the page's place was taken by others' pages, and these were evicted. Then a page
+ * of our own request answers by itself: so no request is in vain, however small the cache is. A
+ * page of another caller's request may be older than the question wants: then it was joined in
+ * vain. */
 static int look(struct search *search)
 {
     const struct question *rest = &search->rest;
-    int64_t asked_ms = INT64_MAX;
-    int r = range_cache_next(search->overlay->cache, rest, &search->seen.run, &asked_ms,
-                             &search->until);
+    struct seen seen;
+    int r = overlay_look(search->overlay, rest, &seen, &search->until);
     bool is_in_vain =
         r == KNOWN_NOT && search->page && bytes_equal(buffer_bytes(&search->until), rest->range.lo);
     if (is_in_vain && search->is_own) {
-        asked_ms = rest->since.asked_ms; /* or later */
-        r = look_into_page(search->page, rest->range, &search->seen.run, &search->until);
+        seen.asked_ms = rest->since.asked_ms; /* or later */
+        r = look_into_page(search->page, rest->range, &seen.run, &search->until);
     }
     search->has_joined_in_vain = is_in_vain && !search->is_own;
-    search->seen.asked_ms = MIN(search->seen.asked_ms, asked_ms);
+    search->seen.run = seen.run;
+    search->seen.asked_ms = MIN(search->seen.asked_ms, seen.asked_ms);
     return r;
 }
 
@@ -112,8 +119,6 @@ static int fetch_rest(struct search *search)
     struct range range = rest->range;
     _cleanup_(buffer_finish) struct buffer hi;
     buffer_init(&hi, POSITION_MAX_BYTES);
-    if (bytes_compare(ahead->hi, range.hi) > 0)
-        range.hi = ahead->hi;
     int r = end_askable(&range, &hi);
     if (r < 0)
         return call_fail(&search->caller->call, r, "no memory for the end of a partition");
@@ -163,31 +168,20 @@ static int append_behind(struct buffer *ret, const struct run *run, size_t row)
     return position_append_behind(ret, page_position(run->page, row));
 }
 
-int overlay_misses(struct overlay *overlay, const struct question *question,
-                   struct buffer *ret_until)
-{
-    struct run run = {0};
-    int64_t asked_ms;
-    int r = range_cache_next(overlay->cache, question, &run, &asked_ms, ret_until);
-    run_finish(&run);
-    return r < 0 ? r : r == KNOWN_NOT;
-}
-
 struct page *overlay_known_page(struct overlay *overlay, const struct question *question)
 {
-    _cleanup_(run_finish) struct run run = {0};
+    struct page *page = NULL;
+    struct seen seen;
     _cleanup_(buffer_finish) struct buffer until;
-    struct page *empty = NULL;
-    int64_t asked_ms;
     buffer_init(&until, POSITION_MAX_BYTES);
-    int r = range_cache_next(overlay->cache, question, &run, &asked_ms, &until);
-    if (r == KNOWN_EMPTY) {
-        (void)page_create_empty(question->range, &empty);
-        return empty;
-    }
-    if (r != KNOWN_ROWS || bytes_compare(page_range(run.page).lo, question->range.lo) > 0)
-        return NULL;
-    return page_ref(run.page);
+    int r = overlay_look(overlay, question, &seen, &until);
+    if (r == KNOWN_EMPTY)
+        (void)page_create_empty(question->range, &page);
+    else if (r == KNOWN_ROWS &&
+             bytes_compare(page_range(seen.run.page).lo, question->range.lo) <= 0)
+        page = page_ref(seen.run.page);
+    run_finish(&seen.run);
+    return page;
 }
 
 int overlay_lacks(struct overlay *overlay, const struct question *question,
@@ -198,86 +192,44 @@ int overlay_lacks(struct overlay *overlay, const struct question *question,
     buffer_init(&lo, POSITION_MAX_BYTES);
     int r;
     do {
-        struct run run = {0};
-        int64_t asked_ms;
-        r = range_cache_next(overlay->cache, &rest, &run, &asked_ms, ret_until);
+        struct seen seen;
+        r = overlay_look(overlay, &rest, &seen, ret_until);
         buffer_clear(&lo);
-        if (r == KNOWN_ROWS && append_behind(&lo, &run, run.end - 1) < 0)
+        if (r == KNOWN_ROWS && append_behind(&lo, &seen.run, seen.run.end - 1) < 0)
             r = -ENOMEM;
         rest.range.lo = buffer_bytes(&lo);
-        run_finish(&run);
+        run_finish(&seen.run);
     } while (r == KNOWN_ROWS && !range_is_empty(rest.range));
     return r < 0 ? r : r == KNOWN_NOT;
 }
 
-/* Up to where all that is in the question's range behind `lo` is known to be nothing. What that
- * rests on counts for asked_ms. */
-static int find_known_end(struct overlay *overlay, const struct question *question, struct bytes lo,
-                          int64_t *asked_ms, struct buffer *ret_end)
-{
-    struct question rest = *question;
-    struct run run = {0};
-    int64_t gap_asked_ms = INT64_MAX;
-    rest.range.lo = lo;
-    int r = range_cache_next(overlay->cache, &rest, &run, &gap_asked_ms, ret_end);
-    *asked_ms = MIN(*asked_ms, gap_asked_ms);
-    if (r == KNOWN_ROWS)
-        r = buffer_append(ret_end, page_position(run.page, run.begin));
-    else if (r == KNOWN_EMPTY)
-        r = buffer_append(ret_end, question->range.hi);
-    run_finish(&run);
-    return r < 0 ? r : 0;
-}
-
-/* The first rows of the run, and the end of what they tell. */
-static int copy_keys(struct overlay *overlay, const struct question *question, int top,
-                     struct seen *seen, struct page_builder *builder, struct buffer *end)
-{
-    const struct run *run = &seen->run;
-    size_t n = MIN(run->end - run->begin, (size_t)top);
-    int r = 0;
-    for (size_t row = run->begin; r == 0 && row < run->begin + n; row++)
-        r = page_builder_end_row(builder, page_position(run->page, row), BYTES_LITERAL(""), 0);
-    if (r < 0)
-        return r;
-    _cleanup_(buffer_finish) struct buffer behind;
-    buffer_init(&behind, POSITION_MAX_BYTES);
-    r = append_behind(&behind, run, run->begin + n - 1);
-    return r < 0 ? r
-                 : find_known_end(overlay, question, buffer_bytes(&behind), &seen->asked_ms, end);
-}
-
-static int make_answer(struct overlay *overlay, const struct question *question, int top,
-                       struct seen *seen, struct answer *ret)
+/* The first `top` rows of the run as keys, in a page that covers the range up to behind the last.
+ */
+static int make_keys(struct range range, const struct run *run, int top, struct page **ret)
 {
     _cleanup_(page_builder_destroyp) struct page_builder *builder = NULL;
     _cleanup_(buffer_finish) struct buffer end;
     buffer_init(&end, POSITION_MAX_BYTES);
+    size_t last = run->begin + MIN(run->end - run->begin, (size_t)top);
     int r = page_builder_create(PAGE_MAX_BYTES, &builder);
-    if (r == 0 && seen->run.page)
-        r = copy_keys(overlay, question, top, seen, builder, &end);
-    else if (r == 0)
-        r = buffer_append(&end, question->range.hi);
-    struct range covered = {question->range.lo, buffer_bytes(&end)};
-    bool is_all = bytes_compare(covered.hi, question->range.hi) >= 0;
-    if (r == 0 && !is_all)
-        r = continuation_create_at(covered.hi, &ret->next);
+    for (size_t row = run->begin; r == 0 && row < last; row++)
+        r = page_builder_end_row(builder, page_position(run->page, row), BYTES_LITERAL(""), 0);
     if (r == 0)
-        r = page_builder_finish(builder, covered, true, &ret->page);
-    if (r < 0)
-        answer_finish(ret);
-    return r;
+        r = append_behind(&end, run, last - 1);
+    range.hi = buffer_bytes(&end);
+    return r < 0 ? r : page_builder_finish(builder, range, true, ret);
 }
 
 int overlay_keys(struct overlay *overlay, struct caller *caller, const struct question *question,
-                 const struct ahead *ahead, struct answer *ret, struct seen *ret_seen)
+                 const struct ahead *ahead, struct page **ret, struct seen *ret_seen)
 {
     struct seen seen = {0};
     int r = overlay_next(overlay, caller, question, ahead, &seen);
     if (r < 0)
         return r;
-    r = make_answer(overlay, question, ahead->top, &seen, ret);
+    r = r == 0 ? page_create_empty(question->range, ret)
+               : make_keys(question->range, &seen.run, ahead->top, ret);
     run_finish(&seen.run);
     *ret_seen = seen;
-    return r < 0 ? call_fail(&caller->call, r, "no memory for an answer") : 0;
+    return r < 0 ? call_fail(&caller->call, r, "out of memory") : 0;
 }

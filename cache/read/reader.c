@@ -1,5 +1,5 @@
 #include "cache/read/reader.h"
-#include "cache/freshness.h"
+#include "cache/read/freshness.h"
 #include "cache/read/table_page.h"
 #include "client/condition.h"
 
@@ -16,11 +16,7 @@ struct reader {
     struct reader_stats stats;
 };
 
-enum state {
-    FLYING,
-    LANDED,   /* the result is everybody's */
-    GIVEN_UP, /* by its leader alone: who waits asks anew, one of them as the next leader */
-};
+enum state { FLYING, LANDED, GIVEN_UP }; /* see reader.h */
 
 /* A request, or several, for one page. */
 struct flight {
@@ -32,7 +28,7 @@ struct flight {
     int64_t asked_ms;      /* when what was answered first was asked: of several pages the oldest */
     pthread_cond_t changed;
     /* guarded by the reader's lock; the result is fixed once LANDED */
-    size_t users;   /* who leads or joined */
+    size_t users;   /* callers that lead or joined */
     uint64_t pages; /* that arrived */
     enum state state;
     int result;
@@ -90,7 +86,7 @@ static struct fetch settle(const struct fetch *fetch)
     return settled;
 }
 
-/* An answer arrived: everybody's patience begins anew. */
+/* An answer arrived: the patience of all callers begins anew. */
 static void note_arrival(struct flight *flight)
 {
     struct reader *reader = flight->reader;
@@ -118,7 +114,7 @@ static int ask_row(struct flight *flight, struct page **ret)
     return r;
 }
 
-/* A page that is too large is asked for in pieces. */
+/* A page that is too large is asked for with fewer rows. */
 static int ask_page(struct flight *flight, struct query *query, struct answer *ret)
 {
     struct table_store *store = flight->reader->source.store;
@@ -209,7 +205,7 @@ static struct stamp arrived_stamp(const struct flight *flight)
         flight->stamp.order};
 }
 
-/* What there is no memory to note is asked when somebody wants to know. */
+/* Without memory it is not noted, and asked when it is wanted. */
 static void note_table(struct flight *flight, bool is_there, struct stamp stamp)
 {
     _cleanup_(page_unrefp) struct page *page = NULL;
@@ -245,6 +241,12 @@ static bool is_leaders_own(int r, const struct failure *failure)
     return r == -EINTR || r == -ETIMEDOUT || (r < 0 && failure->is_retryable);
 }
 
+static void check_locked(const struct flight *flight)
+{
+    assert(flight->users > 0);
+    assert(flight->state == LANDED || !flight->page);
+}
+
 static void land(struct flight *flight, int r, struct page *page)
 {
     struct reader *reader = flight->reader;
@@ -255,12 +257,13 @@ static void land(struct flight *flight, int r, struct page *page)
     flight->result = r;
     flight->failure = *failure;
     flight->page = page ? page_ref(page) : NULL;
+    check_locked(flight);
     (void)pthread_cond_broadcast(&flight->changed);
     (void)pthread_mutex_unlock(&reader->lock);
 }
 
-/* The page is in the cache before the flight has landed: who looks for one and finds none anywhere
- * is right to ask. */
+/* The page is in the cache before the flight has landed: a caller that finds neither is right to
+ * ask. */
 static int lead(struct flight *flight, struct page **ret_page)
 {
     _cleanup_(page_unrefp) struct page *page = NULL;
@@ -289,7 +292,7 @@ static bool watch(struct flight *flight, uint64_t *pages, enum state *ret_state)
     return has_more;
 }
 
-#define GO_ROUND 1 /* nobody leads any more */
+#define GO_ROUND 1 /* the flight has no leader any more */
 
 static int join(struct flight *flight, struct caller *caller, struct page **ret_page)
 {
@@ -311,14 +314,16 @@ static int join(struct flight *flight, struct caller *caller, struct page **ret_
     return flight->result;
 }
 
-/* Begins there; or another thread of the same process reads over it: together they go in key order.
- */
-static bool comes_by(const struct flight *flight, const struct caller *caller, struct bytes lo)
+/* It begins there. Or it reads over the position for another thread of the same process, or for
+ * other callers that read ahead by name: together they go in key order. */
+static bool comes_by(const struct flight *flight, const struct caller *caller,
+                     const struct fetch *fetch)
 {
     const struct fetch *own = &flight->fetch;
-    return bytes_equal(own->range.lo, lo) ||
-           (own->top > 1 && range_holds(own->range, lo) && caller->process != 0 &&
-            flight->leader->process == caller->process);
+    bool is_of_process = caller->process != 0 && flight->leader->process == caller->process;
+    return bytes_equal(own->range.lo, fetch->range.lo) ||
+           (own->top > 1 && range_holds(own->range, fetch->range.lo) &&
+            (is_of_process || (own->is_ahead && fetch->is_ahead)));
 }
 
 static bool serves(const struct flight *flight, const struct caller *caller,
@@ -327,7 +332,7 @@ static bool serves(const struct flight *flight, const struct caller *caller,
     const struct fetch *own = &flight->fetch;
     bool is_same_table = own->table && fetch->table ? strcmp(own->table, fetch->table) == 0
                                                     : !own->table && !fetch->table;
-    return is_same_table && comes_by(flight, caller, fetch->range.lo) &&
+    return is_same_table && comes_by(flight, caller, fetch) &&
            (!own->keys_only || fetch->keys_only) && stamp_satisfies(flight->stamp, since);
 }
 
@@ -358,7 +363,7 @@ static struct flight *take_off_locked(struct reader *reader, struct caller *lead
     return flight;
 }
 
-/* NULL: no memory for one. Who leads it is its leader. */
+/* The caller leads it if it is its leader. NULL: no memory. */
 static struct flight *board(struct reader *reader, struct caller *caller, const struct fetch *fetch,
                             struct stamp since)
 {

@@ -10,9 +10,10 @@ struct worker_pool {
     int max_threads;
     pthread_mutex_t lock;
     pthread_cond_t is_work; /* a task was queued, or the pool ends */
+    pthread_cond_t is_done; /* a task has ended */
     /* guarded by lock */
     struct worker_task *first, **end; /* end: where the next task is linked */
-    int queued;
+    int queued, running;
     int idle; /* threads that wait; a thread that was woken counts until it runs */
     int threads_made;
     bool is_ending;
@@ -31,6 +32,8 @@ int worker_pool_create(int max_threads, struct worker_pool **ret)
     if (r != 0)
         return -r;
     r = pthread_cond_init(&pool->is_work, NULL);
+    if (r == 0 && (r = pthread_cond_init(&pool->is_done, NULL)) != 0)
+        (void)pthread_cond_destroy(&pool->is_work);
     if (r != 0) {
         (void)pthread_mutex_destroy(&pool->lock);
         return -r;
@@ -51,6 +54,7 @@ void worker_pool_destroy(struct worker_pool *pool)
     (void)pthread_mutex_unlock(&pool->lock);
     for (int i = 0; i < pool->threads_made; i++)
         (void)pthread_join(pool->threads[i], NULL);
+    (void)pthread_cond_destroy(&pool->is_done);
     (void)pthread_cond_destroy(&pool->is_work);
     (void)pthread_mutex_destroy(&pool->lock);
     free(pool);
@@ -79,6 +83,7 @@ static struct worker_task *take_task_locked(struct worker_pool *pool)
     if (!pool->first)
         pool->end = &pool->first;
     pool->queued--;
+    pool->running++;
     return task;
 }
 
@@ -92,6 +97,8 @@ static void *work(void *context)
         (void)pthread_mutex_unlock(&pool->lock);
         task->run(task);
         (void)pthread_mutex_lock(&pool->lock);
+        pool->running--;
+        (void)pthread_cond_broadcast(&pool->is_done);
     }
     (void)pthread_mutex_unlock(&pool->lock);
     return NULL;
@@ -136,4 +143,12 @@ int worker_pool_submit(struct worker_pool *pool, struct worker_task *task)
     }
     (void)pthread_mutex_unlock(&pool->lock);
     return is_taken ? 0 : -EAGAIN;
+}
+
+void worker_pool_wait_idle(struct worker_pool *pool)
+{
+    (void)pthread_mutex_lock(&pool->lock);
+    while (pool->queued > 0 || pool->running > 0)
+        (void)pthread_cond_wait(&pool->is_done, &pool->lock);
+    (void)pthread_mutex_unlock(&pool->lock);
 }

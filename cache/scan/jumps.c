@@ -29,20 +29,22 @@ void jumps_ask(struct jumps *jumps, struct known *item, struct scan_request *ret
     ret->is_speculative = item->gap->is_guess && !is_first && jumps->map.asked > 1;
 }
 
-static void adapt_top(struct jumps *jumps, const struct answer *answer)
+static void adapt_top(struct jumps *jumps, const struct known *item, const struct answer *answer)
 {
     size_t rows = page_rows(answer->page);
+    struct bytes covered = page_range(answer->page).hi, end = buffer_bytes(&item->gap->hi);
     if (rows == 0)
         return;
     bool is_one = bytes_equal(position_partition_key(page_position(answer->page, 0)),
                               position_partition_key(page_position(answer->page, rows - 1)));
-    jumps->is_huge = is_one && answer->next && rows >= JUMP_TOP_MIN;
+    bool has_more = bytes_compare(covered, end) < 0;
+    jumps->is_huge = is_one && has_more && rows >= JUMP_TOP_MIN;
 }
 
 int jumps_tell(struct jumps *jumps, struct known *item, struct answer *answer)
 {
     jumps->page_bytes = MAX(jumps->page_bytes, page_bytes(answer->page));
-    adapt_top(jumps, answer);
+    adapt_top(jumps, item, answer);
     size_t known = jumps->map.partitions;
     int learned = key_splitter_learn(&jumps->splitter, item, answer->page);
     int r = partition_map_tell(&jumps->map, item, answer);

@@ -92,6 +92,13 @@ WORKLOADS = (
         {"grep -r twice at once": "grep -rh RowKey . > $OUT/1 & grep -rh RowKey . | wc -l; wait"},
         sees="all",
     ),
+    # a table that is larger than the cache
+    Workload(
+        {"grep -r (2M cache)": "grep -rh RowKey . | wc -l"},
+        sees="all",
+        shapes=("single", "ten", "dates"),
+        options=("cache_size=2M",),
+    ),
     Workload({"tar": "tar cf - . | tar t | grep -c '[.]json$'"}, sees="all"),
     # both write a file for each entity: over fewer
     Workload(
@@ -149,6 +156,12 @@ WORKLOADS = (
         list="all",
         sees="list",
         options=(KEPT,),
+    ),
+    Workload(
+        {"xargs cat each 10th": f"sed -n '1~10p' $LIST | xargs cat | {COUNT_TEXTS}"},
+        list="all",
+        options=(KEPT,),
+        latency_ms=BRIEF_MS,
     ),
     Workload({"slow reader": f"{SLOW_READER} < $LIST | wc -l"}, list="slow", sees="list"),
     Workload(

@@ -393,6 +393,12 @@ class Counts:
         counts = {name: self.requests(name) for name in operations if name}
         return {name: n for name, n in counts.items() if n}
 
+    def asked_alike(self):
+        """The same where read-ahead decides whether a row is asked for alone or with others: both are queries."""
+        asked = self.asked()
+        gets = asked.pop("get", 0)
+        return asked | {"query": asked.get("query", 0) + gets} if gets else asked
+
 
 class Counting:
     """`with mount.counting() as counted:`, afterwards counted.requests("query")."""

@@ -158,10 +158,10 @@ LOOKS = {
     "events/none/r.json": {"list_tables": 1, "query": 1},
     f"events/all/{event(0)}": {"list_tables": 1, "query": 1},
     f"events/all/{event(FIRST_ROWS - 1)}": {"list_tables": 1, "query": 1},
-    f"events/all/{event(FIRST_ROWS)}": {"list_tables": 1, "query": 1, "get": 1},
-    f"events/all/{event(EVENTS - 1)}": {"list_tables": 1, "query": 1, "get": 1},
+    f"events/all/{event(2 * FIRST_ROWS)}": {"list_tables": 1, "query": 2},
+    f"events/all/{event(EVENTS - 1)}": {"list_tables": 1, "query": 2},
     f"events/all/{event(7)[:-5]}x.json": {"list_tables": 1, "query": 1},
-    f"events/all/{event(700)[:-5]}x.json": {"list_tables": 1, "query": 1, "get": 1},
+    f"events/all/{event(700)[:-5]}x.json": {"list_tables": 1, "query": 2},
     "items/item000007": {"list_tables": 1, "query": 1},
     "items/item000007/0.json": {"list_tables": 1, "query": 1},
     "items/item000007/9.json": {"list_tables": 1, "query": 1},
@@ -174,7 +174,7 @@ def test_a_look_asks_for_what_is_new_on_its_path(patient, path):
     is_there = not re.search("none|x.json$|/9.json$", path)
     with patient.counting() as counted:
         assert os.path.exists(patient / path) == is_there
-    assert counted.asked() == LOOKS[path]
+    assert counted.asked_alike() == LOOKS[path]
     with patient.counting() as again:
         look = '[ -e "$1" ] && cd "${1%/*}" && stat "$1"'
         found = run("bash", "-c", look, "bash", patient / path, check=False)
@@ -188,7 +188,7 @@ def test_cat_of_a_known_path_asks_once(patient):
     os.stat(patient / "events/all")
     with patient.counting() as counted:
         assert '"Count": 1500,' in run("cat", patient / "events/all" / event(1500)).stdout
-    assert counted.asked() == {"get": 1}
+    assert counted.asked_alike() == {"query": 1}
 
 
 def test_what_a_listed_partition_holds_and_does_not(patient):
@@ -344,8 +344,9 @@ def test_a_table_as_the_root_asks_for_no_list_of_tables(mounts, service):
         assert os.listdir(mount.point) == ["all"]
         assert run("ls", "-l", mount / "all").stdout.count("\n") == EVENTS + 1
         assert not os.path.exists(mount / "none")
-    # its first page, behind whose partition there is none; then the others
-    assert counted.asked() == {"query": 1 + pages(EVENTS)}
+    # a first page, which shows that the partition is large, and one that is on its way then; then the others
+    assert set(counted.asked()) == {"query"}
+    assert counted.requests() <= 2 + pages(EVENTS)
 
 
 def test_a_listing_makes_no_nodes_behind_its_first_buffer(patient):
@@ -394,18 +395,17 @@ def read_rows(mount, rows):
 
 
 @pytest.mark.sanitized
-def test_opens_in_key_order_ask_for_growing_ranges(patient):
+def test_opens_in_key_order_are_read_by_pages(patient):
     counted = read_rows(patient, range(EVENTS))
-    # rows 0-31 come with the directory; each time twice what was read so far, at most a page
-    misses = [32, 96, 288, 864, 1864]
-    assert counted.asked() == {"list_tables": 1, "query": 1 + len(misses)}
-    assert counted.total("tablefuse_request_rows_total", operation="query") == EVENTS
+    assert counted.requests() <= pages(EVENTS) + 12, "some at first, until the order shows"
+    assert EVENTS <= counted.total("tablefuse_request_rows_total") <= EVENTS * 5 // 4
 
 
 def test_opens_against_key_order_ask_for_one_each(patient):
-    rows = range(EVENTS - 1, FIRST_ROWS, -20)
+    rows = range(EVENTS - 1, 2 * FIRST_ROWS, -20)
     counted = read_rows(patient, rows)
-    assert counted.asked() == {"list_tables": 1, "query": 1, "get": len(rows)}
+    assert counted.asked_alike() == {"list_tables": 1, "query": 1 + len(rows)}
+    assert counted.total("tablefuse_request_rows_total") <= 2 * len(rows) + 2 * FIRST_ROWS
     assert read_rows(patient, rows).asked() == {}
 
 

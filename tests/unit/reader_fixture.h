@@ -55,6 +55,7 @@ struct asker {
     struct caller caller;
     pthread_t thread;
     struct page *page;
+    _Atomic size_t looks; /* how often it has looked whether it is cancelled */
     int result;
     _Atomic bool is_cancelled, is_back;
     bool is_own;
@@ -62,7 +63,9 @@ struct asker {
 
 static inline bool asker_is_cancelled(void *context)
 {
-    return atomic_load(&((struct asker *)context)->is_cancelled);
+    struct asker *asker = context;
+    atomic_fetch_add(&asker->looks, 1);
+    return atomic_load(&asker->is_cancelled);
 }
 
 static inline void *asker_run(void *context)
@@ -74,14 +77,30 @@ static inline void *asker_run(void *context)
     return NULL;
 }
 
-static inline void asker_start(struct asker *asker, struct fetching *fetching, struct fetch fetch,
-                               struct stamp since)
+static inline void asker_start_of(struct asker *asker, struct fetching *fetching,
+                                  struct fetch fetch, struct stamp since, uint64_t process)
 {
     *asker = (struct asker){.fetching = fetching, .fetch = fetch, .since = since};
     asker->caller = fetching_caller(fetching);
+    asker->caller.process = process;
     asker->caller.call.is_cancelled = asker_is_cancelled;
     asker->caller.call.context = asker;
     assert_int_equal(pthread_create(&asker->thread, NULL, asker_run, asker), 0);
+}
+
+/* Of no process. */
+static inline void asker_start(struct asker *asker, struct fetching *fetching, struct fetch fetch,
+                               struct stamp since)
+{
+    asker_start_of(asker, fetching, fetch, since, 0);
+}
+
+/* Until the asker has seen what there is now, and goes on waiting: it looks again and again. */
+static inline void wait_for_looks(struct asker *asker)
+{
+    size_t looks = atomic_load(&asker->looks);
+    while (atomic_load(&asker->looks) < looks + 2)
+        (void)usleep(500);
 }
 
 static inline int asker_end(struct asker *asker)

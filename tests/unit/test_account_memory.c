@@ -5,7 +5,7 @@
 #define ROWS    12 /* of p; their keys become longer and longer */
 #define LONGEST ((ROWS - 1) * 40 + 1)
 
-static char longest[2 + LONGEST]; /* a row's position; the others' are its begins */
+static char longest[2 + LONGEST]; /* a row's position; the other rows' are its begins */
 
 static int write_longest(void **state)
 {

@@ -1,25 +1,26 @@
 #include "cache/level.h"
-#include "tests/unit/view_fixture.h"
+#include "tests/unit/parts_fixture.h"
 
 #define FANOUT 4
 
 static const struct directory table = {DIRECTORY_AUTO, "t", {B(""), B(POSITION_END)}};
 
 struct setup {
-    struct viewing viewing;
+    struct parts parts;
     struct level *level;
 };
 
 static void begin(struct setup *setup)
 {
-    level_begin_anew(setup->level, viewing_since(&setup->viewing));
+    level_begin_anew(setup->level, parts_since(&setup->parts));
 }
 
 /* Of the table; begun. */
 static void set_up_with(struct setup *setup, int parallelism, const struct directory *directory)
 {
-    viewing_set_up(&setup->viewing, parallelism, FANOUT);
-    assert_int_equal(level_create(&setup->viewing.view, directory, &setup->level), 0);
+    parts_set_up(&setup->parts,
+                 (struct parts_options){.parallelism = parallelism, .fanout = FANOUT});
+    assert_int_equal(level_create(&setup->parts.listings, directory, &setup->level), 0);
     begin(setup);
 }
 
@@ -31,14 +32,14 @@ static void set_up(struct setup *setup)
 static void tear_down(struct setup *setup)
 {
     level_destroy(setup->level);
-    viewing_tear_down(&setup->viewing);
+    parts_tear_down(&setup->parts);
 }
 
 /* Appends "key " or "prefix+ ". */
 static int append_name(struct setup *setup, uint64_t index, struct buffer *ret)
 {
     struct level_name name;
-    struct caller *caller = viewing_caller(&setup->viewing);
+    struct caller *caller = parts_caller(&setup->parts);
     int r = level_name(setup->level, caller, index, true, &name);
     assert_int_equal(caller->call.failure.error, MIN(r, 0));
     if (r == 1) {
@@ -84,7 +85,7 @@ static void assert_level(const char *keys, struct bytes prefix, struct bytes end
         struct setup setup;
         struct directory directory = {DIRECTORY_AUTO, "t", {prefix, end}};
         set_up_with(&setup, parallelism, &directory);
-        viewing_add(&setup.viewing, keys, 3);
+        parts_add(&setup.parts, keys, 3);
         assert_names(&setup, expected);
         assert_names(&setup, expected);
         tear_down(&setup);
@@ -124,8 +125,8 @@ static void a_prefix_lists_what_starts_so(void **state)
     assert_level(keys, B("d"), B("e"), "");
 }
 
-/* Three partitions are on a page, and four are few enough: the second page tells that there are
- * more, and what would be behind it is not asked for. */
+/* A page holds three partitions, and four are few enough: the second page tells that there are
+ * more. It was on its way with the first, and so may be two behind it, of 24. */
 static void rows_are_read_until_there_are_many(void **state)
 {
     (void)state;
@@ -133,12 +134,12 @@ static void rows_are_read_until_there_are_many(void **state)
         struct setup setup;
         size_t rows = 0;
         set_up_with(&setup, parallelism, &table);
-        viewing_add_many(&setup.viewing, 60, 400);
+        parts_add_many(&setup.parts, 60, 400);
         assert_names(&setup, "p000+ p001+ p002+ p003+ p004+ p005+ ");
-        size_t asked = viewing_asked(&setup.viewing);
+        size_t asked = parts_asked(&setup.parts);
         for (size_t i = 0; i < asked; i++)
-            rows += !setup.viewing.memory->diary[i].keys_only;
-        assert_int_equal(rows, 2);
+            rows += !setup.parts.memory->diary[i].keys_only;
+        assert_in_range(rows, 2, 4);
         tear_down(&setup);
     }
 }
@@ -148,15 +149,15 @@ static void names_are_kept(void **state)
     (void)state;
     struct setup setup;
     set_up(&setup);
-    viewing_add(&setup.viewing, "a1 a2 a3 b1 c", 3);
+    parts_add(&setup.parts, "a1 a2 a3 b1 c", 3);
     assert_name(&setup, 2, "c ");
     assert_name(&setup, 1, "b1 ");
     assert_names_from(&setup, 3, "");
-    size_t asked = viewing_asked(&setup.viewing);
-    setup.viewing.now_ms += 100 * (int64_t)TTL_MS;
+    size_t asked = parts_asked(&setup.parts);
+    setup.parts.now_ms += 100 * (int64_t)TTL_MS;
     assert_names(&setup, "a+ b1 c ");
     assert_name(&setup, 0, "a+ ");
-    assert_int_equal(viewing_asked(&setup.viewing), asked);
+    assert_int_equal(parts_asked(&setup.parts), asked);
     assert_int_equal(level_asked_ms(setup.level), 100000);
     tear_down(&setup);
 }
@@ -167,21 +168,21 @@ static void the_same_level_again_costs_nothing_within_ttl(void **state)
     struct setup setup;
     struct level *other;
     set_up(&setup);
-    viewing_add_many(&setup.viewing, 35, 3);
+    parts_add_many(&setup.parts, 35, 3);
     static const char expected[] = "p000+ p001+ p002+ p003+ ";
     assert_names(&setup, expected);
-    size_t asked = viewing_asked(&setup.viewing);
-    assert_int_equal(level_create(&setup.viewing.view, &table, &other), 0);
+    size_t asked = parts_asked(&setup.parts);
+    assert_int_equal(level_create(&setup.parts.listings, &table, &other), 0);
     level_destroy(TAKE_PTR(setup.level));
     setup.level = other;
-    setup.viewing.now_ms += TTL_MS;
+    setup.parts.now_ms += TTL_MS;
     begin(&setup);
     assert_names(&setup, expected);
-    assert_int_equal(viewing_asked(&setup.viewing), asked);
-    setup.viewing.now_ms += 1;
+    assert_int_equal(parts_asked(&setup.parts), asked);
+    setup.parts.now_ms += 1;
     begin(&setup);
     assert_names(&setup, expected);
-    assert_true(viewing_asked(&setup.viewing) > asked);
+    assert_true(parts_asked(&setup.parts) > asked);
     tear_down(&setup);
 }
 
@@ -190,13 +191,13 @@ static void begun_anew_it_sees_what_changed(void **state)
     (void)state;
     struct setup setup;
     set_up(&setup);
-    viewing_add(&setup.viewing, "a b c d", 1);
+    parts_add(&setup.parts, "a b c d", 1);
     assert_names(&setup, "a b c d ");
     struct write write = {.kind = WRITE_INSERT, .position = B("b2\0x"), .text = B("{}")};
-    (void)viewing_asked(&setup.viewing);
-    memory_store_write(setup.viewing.memory, &write);
+    (void)parts_asked(&setup.parts);
+    memory_store_write(setup.parts.memory, &write);
     assert_names(&setup, "a b c d ");
-    setup.viewing.now_ms += TTL_MS + 1;
+    setup.parts.now_ms += TTL_MS + 1;
     begin(&setup);
     assert_names(&setup, "a b+ c d ");
     tear_down(&setup);
@@ -217,14 +218,14 @@ static void a_failure_is_told_and_the_rest_comes(void **state)
     uint64_t index = 0;
     buffer_init(&names, ANSWER_MAX);
     set_up_with(&setup, 1, &table);
-    viewing_add_many(&setup.viewing, 35, 300);
-    setup.viewing.memory->fault = fail_keys;
+    parts_add_many(&setup.parts, 35, 300);
+    setup.parts.memory->fault = fail_keys;
     while ((r = append_name(&setup, index, &names)) != 0) {
         assert_true(r == 1 || r == -EIO);
         index += r == 1;
         failures += r < 0;
         if (r < 0)
-            setup.viewing.memory->fault = NULL;
+            setup.parts.memory->fault = NULL;
     }
     assert_int_equal(failures, 1);
     assert_string_equal(buffer_string(&names), "p000+ p001+ p002+ p003+ ");
@@ -232,17 +233,17 @@ static void a_failure_is_told_and_the_rest_comes(void **state)
     tear_down(&setup);
 }
 
-static void no_reader_is_too_slow(void **state)
+static void a_reader_may_take_long(void **state)
 {
     (void)state;
     struct setup setup;
     struct buffer names;
     buffer_init(&names, ANSWER_MAX);
     set_up_with(&setup, 1, &table);
-    viewing_add(&setup.viewing, "a1 a2 b c1 c2 d e1 e2", 3);
+    parts_add(&setup.parts, "a1 a2 b c1 c2 d e1 e2", 3);
     for (uint64_t i = 0; i < 5; i++) {
         assert_int_equal(append_name(&setup, i, &names), 1);
-        setup.viewing.now_ms += PROCESS_HISTORY_KEPT_MS + 1;
+        setup.parts.now_ms += FRESHNESS_KEPT_MS + 1;
     }
     assert_string_equal(buffer_string(&names), "a+ b c+ d e+ ");
     assert_int_equal(append_name(&setup, 5, &names), 0);
@@ -250,7 +251,7 @@ static void no_reader_is_too_slow(void **state)
     tear_down(&setup);
 }
 
-/* The reader has taken so many names and is slow; another client adds the partition. */
+/* The reader has taken `taken` names and pauses; another client adds the partition. */
 static void grow_behind_reader(struct setup *setup, const char *keys, uint64_t taken,
                                const char *partition)
 {
@@ -260,12 +261,12 @@ static void grow_behind_reader(struct setup *setup, const char *keys, uint64_t t
         .kind = WRITE_INSERT, .position = {position, (size_t)size}, .text = B("{}")};
     struct level_name name;
     set_up_with(setup, 1, &table);
-    viewing_add(&setup->viewing, keys, 3);
-    assert_int_equal(
-        level_name(setup->level, viewing_caller(&setup->viewing), taken - 1, true, &name), 1);
-    (void)viewing_asked(&setup->viewing);
-    memory_store_write(setup->viewing.memory, &write);
-    setup->viewing.now_ms += PROCESS_HISTORY_KEPT_MS + 1;
+    parts_add(&setup->parts, keys, 3);
+    assert_int_equal(level_name(setup->level, parts_caller(&setup->parts), taken - 1, true, &name),
+                     1);
+    (void)parts_asked(&setup->parts);
+    memory_store_write(setup->parts.memory, &write);
+    setup->parts.now_ms += FRESHNESS_KEPT_MS + 1;
 }
 
 static void what_comes_behind_the_reader_is_not_told(void **state)
@@ -316,7 +317,7 @@ int main(void)
         cmocka_unit_test(the_same_level_again_costs_nothing_within_ttl),
         cmocka_unit_test(begun_anew_it_sees_what_changed),
         cmocka_unit_test(a_failure_is_told_and_the_rest_comes),
-        cmocka_unit_test(no_reader_is_too_slow),
+        cmocka_unit_test(a_reader_may_take_long),
         cmocka_unit_test(what_comes_behind_the_reader_is_not_told),
         cmocka_unit_test(what_comes_before_the_reader_is_told),
         cmocka_unit_test(what_was_told_in_part_is_an_error),

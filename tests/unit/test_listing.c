@@ -301,12 +301,12 @@ static void entries_hold_as_long_as_their_page_is_young(void **state)
     setup.now_ms += 500;
     assert_row(&setup, listing, 2);
     assert_int_equal(setup.caller.valid_ms, 0);
-    assert_int_equal(setup.shown_ms, PROCESS_HISTORY_REPEAT_MS); /* tools come there at once */
+    assert_int_equal(setup.shown_ms, FRESHNESS_REPEAT_MS); /* tools come there at once */
     listing_close(listing);
     tear_down(&setup);
 }
 
-static void what_somebody_saw_younger_is_not_held_older(void **state)
+static void what_was_told_younger_is_not_held_older(void **state)
 {
     (void)state;
     struct setup setup;
@@ -321,14 +321,14 @@ static void what_somebody_saw_younger_is_not_held_older(void **state)
     assert_row_found(&setup, "p", 2);
     assert_int_equal(setup.caller.valid_ms, TTL_MS);
     assert_row(&setup, listing, 1);
-    assert_int_equal(setup.shown_ms, PROCESS_HISTORY_REPEAT_MS);
+    assert_int_equal(setup.shown_ms, FRESHNESS_REPEAT_MS);
     assert_row(&setup, listing, 2); /* the listing's own text, which is old */
     assert_int_equal(setup.shown_ms, 0);
     listing_close(listing);
     tear_down(&setup);
 }
 
-static void names_of_long_ago_hold_for_nobody(void **state)
+static void names_of_long_ago_do_not_hold(void **state)
 {
     (void)state;
     static const struct directory level = {DIRECTORY_AUTO, "t", {B(""), B(POSITION_END)}};
@@ -339,7 +339,7 @@ static void names_of_long_ago_hold_for_nobody(void **state)
     add_rows(&setup, "r", 1);
     struct listing *listing = open_listing(&setup, &level);
     static const int64_t later_ms[] = {0, TTL_MS, KEPT_MS - TTL_MS + 1};
-    static const int64_t expected_ms[] = {TTL_MS, PROCESS_HISTORY_REPEAT_MS, 0};
+    static const int64_t expected_ms[] = {TTL_MS, FRESHNESS_REPEAT_MS, 0};
     for (uint64_t i = 0; i < ARRAY_SIZE(later_ms); i++) {
         struct listing_entry entry;
         setup.now_ms += later_ms[i];
@@ -484,8 +484,8 @@ int main(void)
         cmocka_unit_test(each_page_is_progress),
         cmocka_unit_test(what_a_slow_service_answers_holds_for_half_a_ttl),
         cmocka_unit_test(entries_hold_as_long_as_their_page_is_young),
-        cmocka_unit_test(what_somebody_saw_younger_is_not_held_older),
-        cmocka_unit_test(names_of_long_ago_hold_for_nobody),
+        cmocka_unit_test(what_was_told_younger_is_not_held_older),
+        cmocka_unit_test(names_of_long_ago_do_not_hold),
         cmocka_unit_test(partitions_and_tables_are_listed_and_sought),
         cmocka_unit_test(huge_partitions_are_jumped_over),
         cmocka_unit_test(the_longest_prefix_is_measured_in_utf8),

@@ -152,7 +152,7 @@ static void partitions_are_found_by_jumps(void **state)
     }
 }
 
-/* Names that are read again within ttl, by anybody. */
+/* Names that are read again within ttl, by any process. */
 static void what_was_listed_is_listed_again_for_nothing(void **state)
 {
     (void)state;
@@ -194,14 +194,13 @@ static void a_listing_that_is_long_goes_on_with_names(void **state)
         for (size_t k = 0; k < asked; k++)
             keys += setup.memory->diary[k].keys_only;
         assert_in_range(asked, 20, 23 + 20);
-        assert_in_range(keys, 8, asked - 7); /* so many pages fit, and what is under way */
-
+        assert_in_range(keys, 8, asked - 7); /* 7 pages of rows fit */
         tear_down(&setup);
     }
 }
 
-/* Lists so many entries, then opens those of them that were not opened yet, and so on, as fts does;
- * how many requests were for names alone. */
+/* Lists at_once entries, then opens these, and so on, as fts does. Answers how many requests were
+ * for names alone. */
 static size_t list_and_open(struct setup *setup, int rows, int at_once, size_t *ret_asked)
 {
     struct listing *listing = open_listing(setup, ROWS_OF("p"));
@@ -220,8 +219,8 @@ static size_t list_and_open(struct setup *setup, int rows, int at_once, size_t *
     return keys;
 }
 
-/* What was opened needs no room any more: 20 MB are listed and opened through a cache of 8. Who
- * lists them again has not opened what it lists then. */
+/* What was opened needs no room any more: 20 MB are listed and opened through a cache of 8 MB. A
+ * process that lists them again has not opened what it lists then. */
 static void a_listing_whose_entries_are_opened_is_not_long(void **state)
 {
     (void)state;
@@ -247,7 +246,7 @@ static void a_listing_whose_entries_are_opened_is_not_long(void **state)
 }
 
 /* A listing is left half-way, with requests under way. */
-static void who_closes_waits_for_nobody(void **state)
+static void closing_waits_for_no_request(void **state)
 {
     (void)state;
     struct setup setup;
@@ -277,7 +276,7 @@ int main(void)
         cmocka_unit_test(what_was_listed_is_listed_again_for_nothing),
         cmocka_unit_test(a_listing_that_is_long_goes_on_with_names),
         cmocka_unit_test(a_listing_whose_entries_are_opened_is_not_long),
-        cmocka_unit_test(who_closes_waits_for_nobody),
+        cmocka_unit_test(closing_waits_for_no_request),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

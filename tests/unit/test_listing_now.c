@@ -12,7 +12,7 @@ static int next_now(struct setup *setup, struct listing *listing, uint64_t cooki
     return r;
 }
 
-/* The entry, which is not known: told to who may not wait, and then waited for. */
+/* The entry, which is not known: -EAGAIN to a caller that may not wait, and then waited for. */
 static void assert_awaited(struct setup *setup, struct listing *listing, uint64_t cookie)
 {
     struct listing_entry entry;
@@ -130,7 +130,7 @@ static int fail_second(struct memory_store *self, size_t number, struct call *ca
     return number == 2 ? call_fail(call, -EIO, "the second fails") : 0;
 }
 
-static void a_failure_is_told_to_who_waits(void **state)
+static void a_failure_is_told_to_a_caller_that_waits(void **state)
 {
     (void)state;
     struct setup setup;
@@ -154,7 +154,7 @@ int main(void)
         cmocka_unit_test(huge_partitions_come_one_a_request),
         cmocka_unit_test(nothing_and_tables_end_now),
         cmocka_unit_test(names_of_a_level_come_as_they_are_found),
-        cmocka_unit_test(a_failure_is_told_to_who_waits),
+        cmocka_unit_test(a_failure_is_told_to_a_caller_that_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,92 +1,90 @@
 /* What scans ask of an overlay: what is known already, and answers made of it. */
-#include "tests/unit/streaming.h"
+#include "tests/unit/overlay_fixture.h"
 
+#define LINE_MAX_BYTES      ((size_t)1 << 16)
 #define ROW(partition, key) B(partition "\0" key)
 #define RANGE_FROM(lo)      ((struct range){B(lo), B(POSITION_END)})
 
-struct setup {
-    struct streaming streaming;
-    struct seen seen; /* of the last question */
-};
-
-static void set_up(struct setup *setup)
+/* `partitions` named p0000, p0001 and on, with `rows` rows each. */
+static void add_partitions(struct setup *setup, int partitions, int rows)
 {
-    streaming_set_up(&setup->streaming, 1, (struct fetching_options){0});
+    for (int i = 0; i < partitions; i++) {
+        char key[8];
+        (void)snprintf(key, sizeof(key), "p%04d", i);
+        fetching_add_rows(&setup->fetching, key, rows);
+    }
 }
 
-static void tear_down(struct setup *setup)
+static struct question question_about(struct setup *setup, struct range range, bool keys_suffice)
 {
-    streaming_tear_down(&setup->streaming);
-}
-
-static struct question question_of(struct setup *setup, struct range range, bool keys_suffice)
-{
-    return (struct question){"t", range, fetching_since_ttl(&setup->streaming.fetching),
-                             keys_suffice};
+    struct question question = question_of(setup, range);
+    question.keys_suffice = keys_suffice;
+    return question;
 }
 
 /* Reads the first rows of the range into the cache. */
 static void read_range(struct setup *setup, struct range range, int top, bool keys_only)
 {
-    struct question question = question_of(setup, range, keys_only);
+    struct question question = question_about(setup, range, keys_only);
     struct ahead ahead = {.top = top, .keys_only = keys_only};
-    struct seen seen = {0};
-    int r = overlay_next(setup->streaming.overlay, streaming_caller(&setup->streaming), &question,
-                         &ahead, &seen);
-    assert_in_range(r, 0, 1);
-    run_finish(&seen.run);
+    struct seen seen;
+    assert_true(count(setup, &question, &ahead, &seen) >= 0);
 }
 
-/* "p0000/00000 p0000/00001 ", and where it goes on, "> p0000/00001+", or "." at the end. */
-static void assert_keys(struct setup *setup, struct range range, int top, const char *expected)
+static int ask_keys(struct setup *setup, struct range range, int top, struct page **ret,
+                    struct seen *ret_seen)
 {
-    struct question question = question_of(setup, range, true);
+    struct question question = question_about(setup, range, true);
     struct ahead ahead = {.top = top, .keys_only = true};
-    struct answer answer = {0};
+    setup->caller = fetching_caller(&setup->fetching);
+    return overlay_keys(setup->overlay, &setup->caller, &question, &ahead, ret, ret_seen);
+}
+
+/* "p0000/00000 p0000/00001 ", and how far the page tells all: "> p0000/00001+", or "." for the
+ * whole range. */
+static struct seen assert_keys(struct setup *setup, struct range range, int top,
+                               const char *expected)
+{
+    _cleanup_(page_unrefp) struct page *page = NULL;
+    struct seen seen = {0};
     struct buffer line;
-    buffer_init(&line, STREAMED_MAX);
-    setup->seen = (struct seen){0};
-    assert_int_equal(overlay_keys(setup->streaming.overlay, streaming_caller(&setup->streaming),
-                                  &question, &ahead, &answer, &setup->seen),
-                     0);
-    assert_true(page_is_keys_only(answer.page));
-    assert_bytes(page_range(answer.page).lo, range.lo);
-    for (size_t row = 0; row < page_rows(answer.page); row++) {
-        (void)buffer_append(&line, page_position(answer.page, row));
+    buffer_init(&line, LINE_MAX_BYTES);
+    assert_int_equal(ask_keys(setup, range, top, &page, &seen), 0);
+    assert_true(page_is_keys_only(page) || page_rows(page) == 0);
+    assert_bytes(page_range(page).lo, range.lo);
+    for (size_t row = 0; row < page_rows(page); row++) {
+        (void)buffer_append(&line, page_position(page, row));
         (void)buffer_append_char(&line, ' ');
     }
-    (void)buffer_append_string(&line, answer.next ? "> " : ".");
-    if (answer.next) {
-        (void)buffer_append(&line, continuation_position(answer.next));
-        assert_bytes(page_range(answer.page).hi, continuation_position(answer.next));
-        assert_int_equal(continuation_token(answer.next).size, 0);
-    } else {
-        assert_bytes(page_range(answer.page).hi, range.hi);
-    }
+    bool is_all = bytes_equal(page_range(page).hi, range.hi);
+    (void)buffer_append_string(&line, is_all ? "." : "> ");
+    if (!is_all)
+        (void)buffer_append(&line, page_range(page).hi);
     for (size_t i = 0; i < line.size; i++) {
         line.data[i] = (char)(line.data[i] == '\0' ? '/' : line.data[i]);
         line.data[i] = (char)(line.data[i] == POSITION_AFTER[0] ? '+' : line.data[i]);
     }
     assert_string_equal(buffer_string(&line), expected);
     buffer_finish(&line);
-    answer_finish(&answer);
+    return seen;
 }
 
 static void keys_are_asked_for_and_then_known(void **state)
 {
     (void)state;
     struct setup setup;
+    struct seen seen;
     set_up(&setup);
-    streaming_add(&setup.streaming, 2, 2);
-    static const char all[] = "p0000/00000 p0000/00001 p0001/00000 p0001/00001 .";
-    assert_keys(&setup, RANGE_ALL, 1000, all);
-    assert_true(setup.seen.was_fetched);
-    assert_int_equal(streaming_asked(&setup.streaming), 1);
-    setup.streaming.fetching.now_ms += TTL_MS;
-    assert_keys(&setup, RANGE_ALL, 1000, all);
-    assert_false(setup.seen.was_fetched);
-    assert_int_equal(setup.seen.asked_ms, 10 * TTL_MS);
-    assert_int_equal(streaming_asked(&setup.streaming), 1);
+    add_partitions(&setup, 2, 2);
+    static const char all[] = "p0000/00000 p0000/00001 p0001/00000 p0001/00001 > p0001/00001+";
+    seen = assert_keys(&setup, RANGE_ALL, 1000, all);
+    assert_true(seen.was_fetched);
+    assert_int_equal(asked(&setup), 1);
+    setup.fetching.now_ms += TTL_MS;
+    seen = assert_keys(&setup, RANGE_ALL, 1000, all);
+    assert_false(seen.was_fetched);
+    assert_int_equal(seen.asked_ms, 10 * TTL_MS);
+    assert_int_equal(asked(&setup), 1);
     tear_down(&setup);
 }
 
@@ -95,13 +93,14 @@ static void an_answer_says_how_far_it_tells_all(void **state)
     (void)state;
     struct setup setup;
     set_up(&setup);
-    streaming_add(&setup.streaming, 2, 3);
-    assert_keys(&setup, RANGE_ALL, 2, "p0000/00000 p0000/00001 > p0000/00001+");
-    assert_keys(&setup, (struct range){ROW("p0000", "00001\x01"), B(POSITION_END)}, 2,
-                "p0000/00002 > p0000+"); /* one query asks for the rest of a partition */
-    assert_keys(&setup, (struct range){B("p0000\x01"), B(POSITION_END)}, 3,
-                "p0001/00000 p0001/00001 p0001/00002 .");
-    assert_keys(&setup, (struct range){B("p0001\x01"), B(POSITION_END)}, 2, ".");
+    add_partitions(&setup, 2, 3);
+    (void)assert_keys(&setup, RANGE_ALL, 2, "p0000/00000 p0000/00001 > p0000/00001+");
+    (void)assert_keys(
+        &setup, (struct range){ROW("p0000", "00001\x01"), B(POSITION_END)}, 2,
+        "p0000/00002 > p0000/00002+"); /* one query asks for the rest of a partition */
+    (void)assert_keys(&setup, (struct range){B("p0000\x01"), B(POSITION_END)}, 3,
+                      "p0001/00000 p0001/00001 p0001/00002 > p0001/00002+");
+    (void)assert_keys(&setup, (struct range){B("p0001\x01"), B(POSITION_END)}, 2, ".");
     tear_down(&setup);
 }
 
@@ -111,34 +110,35 @@ static void a_known_answer_is_cut_at_its_top(void **state)
     (void)state;
     struct setup setup;
     set_up(&setup);
-    streaming_add(&setup.streaming, 2, 3);
+    add_partitions(&setup, 2, 3);
     read_range(&setup, RANGE_ALL, 1000, false);
-    assert_keys(&setup, RANGE_ALL, 2, "p0000/00000 p0000/00001 > p0000/00002");
-    assert_keys(&setup, RANGE_ALL, 3, "p0000/00000 p0000/00001 p0000/00002 > p0001/00000");
-    assert_keys(&setup, (struct range){ROW("p0001", "00002"), B(POSITION_END)}, 1, "p0001/00002 .");
-    assert_int_equal(streaming_asked(&setup.streaming), 1);
+    (void)assert_keys(&setup, RANGE_ALL, 2, "p0000/00000 p0000/00001 > p0000/00001+");
+    (void)assert_keys(&setup, RANGE_ALL, 3, "p0000/00000 p0000/00001 p0000/00002 > p0000/00002+");
+    (void)assert_keys(&setup, (struct range){ROW("p0001", "00002"), B(POSITION_END)}, 1,
+                      "p0001/00002 > p0001/00002+");
+    assert_int_equal(asked(&setup), 1);
     tear_down(&setup);
 }
 
 /* Also what says only that there is nothing more. */
+/* What lies behind the last key does not count. */
 static void an_answer_is_as_old_as_the_oldest_of_it(void **state)
 {
     (void)state;
     struct setup setup;
+    struct seen seen;
     set_up(&setup);
-    streaming_add(&setup.streaming, 2, 2);
-    int64_t began_ms = setup.streaming.fetching.now_ms;
+    add_partitions(&setup, 2, 2);
+    int64_t began_ms = setup.fetching.now_ms;
     read_range(&setup, (struct range){B("p0001\0"), B(POSITION_END)}, 1000, false);
-    setup.streaming.fetching.now_ms += TTL_MS / 2;
+    setup.fetching.now_ms += TTL_MS / 2;
     read_range(&setup, (struct range){B("p0000\0"), B("p0001\0")}, 1000, false);
-    assert_keys(&setup, (struct range){B("p0000\0"), B("p0001\0")}, 1000,
-                "p0000/00000 p0000/00001 .");
-    assert_int_equal(setup.seen.asked_ms, began_ms + TTL_MS / 2);
-    assert_keys(&setup, RANGE_FROM("p0000\0"), 1, "p0000/00000 > p0000/00001");
-    assert_int_equal(setup.seen.asked_ms, began_ms + TTL_MS / 2);
-    assert_keys(&setup, RANGE_FROM("p0000\0"), 2, "p0000/00000 p0000/00001 > p0001/00000");
-    assert_int_equal(setup.seen.asked_ms, began_ms);
-    assert_int_equal(streaming_asked(&setup.streaming), 2);
+    seen = assert_keys(&setup, RANGE_FROM("p0000\0"), 2, "p0000/00000 p0000/00001 > p0000/00001+");
+    assert_int_equal(seen.asked_ms, began_ms + TTL_MS / 2);
+    seen = assert_keys(&setup, (struct range){B("p0000\x01"), B(POSITION_END)}, 2,
+                       "p0001/00000 p0001/00001 > p0001/00001+");
+    assert_int_equal(seen.asked_ms, began_ms);
+    assert_int_equal(asked(&setup), 2);
     tear_down(&setup);
 }
 
@@ -146,25 +146,20 @@ static void what_fails_is_told(void **state)
 {
     (void)state;
     struct setup setup;
-    struct question question;
-    struct ahead ahead = {.top = 10, .keys_only = true};
-    struct answer answer = {0};
-    streaming_set_up(&setup.streaming, 1,
-                     (struct fetching_options){.faults = "fail=query:1:404:TableNotFound"});
-    question = question_of(&setup, RANGE_ALL, true);
-    assert_int_equal(overlay_keys(setup.streaming.overlay, streaming_caller(&setup.streaming),
-                                  &question, &ahead, &answer, &setup.seen),
-                     -ENOENT);
-    assert_null(answer.page);
-    assert_int_equal(setup.streaming.caller.call.failure.error, -ENOENT);
+    struct page *page = NULL;
+    struct seen seen = {0};
+    set_up_with(&setup, (struct fetching_options){.faults = "fail=query:1:404:TableNotFound"});
+    assert_int_equal(ask_keys(&setup, RANGE_ALL, 10, &page, &seen), -ENOENT);
+    assert_null(page);
+    assert_int_equal(setup.caller.call.failure.error, -ENOENT);
     tear_down(&setup);
 }
 
 /* The page's rows, -1: there is none. */
 static int count_known(struct setup *setup, struct range range, bool keys_suffice)
 {
-    struct question question = question_of(setup, range, keys_suffice);
-    struct page *page = overlay_known_page(setup->streaming.overlay, &question);
+    struct question question = question_about(setup, range, keys_suffice);
+    struct page *page = overlay_known_page(setup->overlay, &question);
     int rows = page ? (int)page_rows(page) : -1;
     if (page)
         assert_true(range_holds(page_range(page), range.lo));
@@ -177,7 +172,7 @@ static void a_known_page_begins_at_the_range(void **state)
     (void)state;
     struct setup setup;
     set_up(&setup);
-    streaming_add(&setup.streaming, 3, 3);
+    add_partitions(&setup, 3, 3);
     struct range second = {B("p0001\0"), B("p0001\x01")};
     assert_int_equal(count_known(&setup, RANGE_ALL, false), -1);
     read_range(&setup, second, 1000, false);
@@ -191,35 +186,38 @@ static void a_known_page_begins_at_the_range(void **state)
         0); /* surely nothing */
     assert_int_equal(count_known(&setup, (struct range){ROW("p0001", "x"), B("p0002\0")}, false),
                      -1);
-    setup.streaming.fetching.now_ms += TTL_MS + 1;
+    setup.fetching.now_ms += TTL_MS + 1;
     assert_int_equal(count_known(&setup, second, false), -1);
     tear_down(&setup);
 }
 
-static void a_page_of_keys_is_known_to_who_wants_keys(void **state)
+static void a_page_of_keys_answers_questions_for_keys(void **state)
 {
     (void)state;
     struct setup setup;
     set_up(&setup);
-    streaming_add(&setup.streaming, 1, 3);
+    add_partitions(&setup, 1, 3);
     read_range(&setup, RANGE_ALL, 1000, true);
     assert_int_equal(count_known(&setup, RANGE_ALL, true), 3);
     assert_int_equal(count_known(&setup, RANGE_ALL, false), -1);
     tear_down(&setup);
 }
 
-/* "" where it answers no. */
+/* The first position that is unknown, where no row lies before it; and where any is unknown. Empty:
+ * there is none. */
 static void assert_misses(struct setup *setup, struct range range, struct bytes missed_from,
                           struct bytes lacks_from)
 {
-    struct question question = question_of(setup, range, false);
+    struct question question = question_about(setup, range, false);
+    struct seen seen;
     struct buffer until;
-    buffer_init(&until, STREAMED_MAX);
-    assert_int_equal(overlay_misses(setup->streaming.overlay, &question, &until),
-                     missed_from.size > 0);
-    assert_bytes(buffer_bytes(&until), missed_from);
-    assert_int_equal(overlay_lacks(setup->streaming.overlay, &question, &until),
-                     lacks_from.size > 0);
+    buffer_init(&until, LINE_MAX_BYTES);
+    int known = overlay_look(setup->overlay, &question, &seen, &until);
+    run_finish(&seen.run);
+    assert_int_equal(known == KNOWN_NOT, missed_from.size > 0);
+    if (known == KNOWN_NOT)
+        assert_bytes(buffer_bytes(&until), missed_from);
+    assert_int_equal(overlay_lacks(setup->overlay, &question, &until), lacks_from.size > 0);
     if (lacks_from.size > 0)
         assert_bytes(buffer_bytes(&until), lacks_from);
     buffer_finish(&until);
@@ -230,7 +228,7 @@ static void a_miss_is_where_the_next_row_may_be(void **state)
     (void)state;
     struct setup setup;
     set_up(&setup);
-    streaming_add(&setup.streaming, 3, 3);
+    add_partitions(&setup, 3, 3);
     struct range first = {B("p0000\0"), B("p0000\x01")}, third = {B("p0002\0"), B("p0002\x01")};
     struct range two = {B("p0000\0"), B("p0001\x01")}, all = {B("p0000\0"), B("p0002\x01")};
     assert_misses(&setup, first, first.lo, first.lo);
@@ -244,7 +242,7 @@ static void a_miss_is_where_the_next_row_may_be(void **state)
     assert_misses(&setup, all, B(""), first.hi); /* a hole in the midst */
     read_range(&setup, (struct range){B("p0001\0"), B("p0001\x01")}, 1000, false);
     assert_misses(&setup, two, B(""), first.hi); /* between them there may be partitions */
-    setup.streaming.fetching.now_ms += TTL_MS + 1;
+    setup.fetching.now_ms += TTL_MS + 1;
     assert_misses(&setup, first, first.lo, first.lo);
     tear_down(&setup);
 }
@@ -254,12 +252,31 @@ static void a_whole_table_that_was_read_lacks_nothing(void **state)
     (void)state;
     struct setup setup;
     set_up(&setup);
-    streaming_add(&setup.streaming, 30, 100);
-    struct stream *stream = streaming_open_rows(&setup.streaming);
-    struct scan_item item;
-    while (streaming_next(&setup.streaming, stream, &item) == 1)
-        run_finish(&item.rows);
-    stream_unref(stream);
+    add_partitions(&setup, 30, 100);
+    read_range(&setup, RANGE_ALL, 1000, false);
+    assert_misses(&setup, RANGE_ALL, B(""),
+                  B("p0009\0"
+                    "00099\x01"));
+    read_range(&setup, (struct range){B("p0010\0"), B(POSITION_END)}, 1000, false);
+    read_range(&setup, (struct range){B("p0020\0"), B(POSITION_END)}, 1000, false);
+    read_range(&setup, (struct range){B("p0009\x01"), B("p0010\0")}, 1000, false);
+    read_range(&setup, (struct range){B("p0019\x01"), B("p0020\0")}, 1000, false);
+    assert_misses(&setup, RANGE_ALL, B(""),
+                  B("p0009\0"
+                    "00099\x01"));
+    read_range(&setup,
+               (struct range){B("p0009\0"
+                                "00099\x01"),
+                              B("p0009\x01")},
+               1000, false);
+    assert_misses(&setup, RANGE_ALL, B(""),
+                  B("p0019\0"
+                    "00099\x01"));
+    read_range(&setup,
+               (struct range){B("p0019\0"
+                                "00099\x01"),
+                              B("p0019\x01")},
+               1000, false);
     assert_misses(&setup, RANGE_ALL, B(""), B(""));
     tear_down(&setup);
 }
@@ -273,7 +290,7 @@ int main(void)
         cmocka_unit_test(an_answer_is_as_old_as_the_oldest_of_it),
         cmocka_unit_test(what_fails_is_told),
         cmocka_unit_test(a_known_page_begins_at_the_range),
-        cmocka_unit_test(a_page_of_keys_is_known_to_who_wants_keys),
+        cmocka_unit_test(a_page_of_keys_answers_questions_for_keys),
         cmocka_unit_test(a_miss_is_where_the_next_row_may_be),
         cmocka_unit_test(a_whole_table_that_was_read_lacks_nothing),
     };

@@ -15,7 +15,7 @@ static void start_together(struct asker *askers, size_t n, struct fetching *fetc
     wait_for_joined(fetching, n - 1);
 }
 
-static void many_who_miss_the_same_ask_once(void **state)
+static void many_that_miss_the_same_ask_once(void **state)
 {
     (void)state;
     struct fetching fetching;
@@ -87,6 +87,85 @@ static void only_what_serves_is_joined(void **state)
     }
 }
 
+/* A flight for [p/, p+) and a fetch from the midst of it on. */
+static void a_flight_from_before_is_joined_by_its_process_and_by_read_ahead(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t leader, process;
+        int top; /* of the flight */
+        bool leads_ahead, is_ahead, is_alone, is_joined;
+    } cases[] = {
+        {1, 2, 1000, true, true, false, true},
+        {0, 0, 1000, true, true, false, true},
+        {1, 2, 1000, true, false, false, false}, /* it wants rows from there on */
+        {1, 2, 1000, false, true, false, false}, /* so does the flight: it may end before */
+        {0, 0, 1000, false, false, false, false},
+        {1, 1, 1000, false, false, false, true}, /* threads of one process */
+        {1, 1, 1, true, true, false, false},     /* one row is not read over anything */
+        {1, 2, 1000, true, true, true, false},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct fetching fetching;
+        struct asker askers[2];
+        struct fetch first = fetch_of(PARTITION, cases[i].top), second = fetch_of(PARTITION, 4);
+        fetching_set_up(&fetching, (struct fetching_options){0});
+        fetching_add_rows(&fetching, "p", 9);
+        first.is_ahead = cases[i].leads_ahead;
+        second.is_ahead = cases[i].is_ahead;
+        second.is_alone = cases[i].is_alone;
+        second.range.lo = ROW("00003").lo;
+        gate_store_let(fetching.store, 0);
+        asker_start_of(&askers[0], &fetching, first, fetching_since_ttl(&fetching),
+                       cases[i].leader);
+        wait_for_requests(&fetching, 1);
+        asker_start_of(&askers[1], &fetching, second, fetching_since_ttl(&fetching),
+                       cases[i].process);
+        if (cases[i].is_joined)
+            wait_for_joined(&fetching, 1);
+        else
+            wait_for_requests(&fetching, 2);
+        gate_store_let(fetching.store, GATE_OPEN);
+        assert_int_equal(asker_end(&askers[0]), 0);
+        assert_int_equal(asker_end(&askers[1]), 0);
+        assert_int_equal(askers[1].is_own, !cases[i].is_joined);
+        assert_int_equal(fetching.memory->asked, cases[i].is_joined ? 1 : 2);
+        fetching_tear_down(&fetching);
+    }
+}
+
+/* The page that was joined ends before the row. Asked for alone, the row comes. */
+static void a_flight_joined_in_vain_is_asked_for_alone(void **state)
+{
+    (void)state;
+    struct fetching fetching;
+    struct asker askers[2];
+    struct fetch first = fetch_of(PARTITION, 3), second = fetch_of(PARTITION, 4);
+    fetching_set_up(&fetching, (struct fetching_options){0});
+    fetching_add_rows(&fetching, "p", 9);
+    first.is_ahead = second.is_ahead = true;
+    second.range.lo = ROW("00005").lo;
+    gate_store_let(fetching.store, 0);
+    asker_start_of(&askers[0], &fetching, first, fetching_since_ttl(&fetching), 1);
+    wait_for_requests(&fetching, 1);
+    asker_start_of(&askers[1], &fetching, second, fetching_since_ttl(&fetching), 2);
+    wait_for_joined(&fetching, 1);
+    gate_store_let(fetching.store, GATE_OPEN);
+    struct page *page = NULL;
+    assert_int_equal(asker_end(&askers[0]), 0);
+    assert_int_equal(asker_end(&askers[1]), 0);
+    assert_false(askers[1].is_own);
+    assert_known(&fetching, "t", ROW("00002"), false, KNOWN_ROWS);
+    assert_known(&fetching, "t", ROW("00005"), false, KNOWN_NOT);
+    second.is_alone = true;
+    assert_int_equal(fetch_page(&fetching, &second, &page), 0); /* by its own request */
+    assert_bytes(page_range(page).lo, ROW("00005").lo);
+    page_unref(page);
+    assert_request(&fetching, 2, ASKED_QUERY, second.range, 4);
+    assert_int_equal(fetching.memory->asked, 2);
+    fetching_tear_down(&fetching);
+}
+
 static void texts_are_not_expected_of_keys(void **state)
 {
     (void)state;
@@ -111,7 +190,7 @@ static void texts_are_not_expected_of_keys(void **state)
     fetching_tear_down(&fetching);
 }
 
-static void who_wants_to_be_alone_joins_nobody(void **state)
+static void a_fetch_that_is_alone_joins_no_flight(void **state)
 {
     (void)state;
     struct fetching fetching;
@@ -134,7 +213,7 @@ static void who_wants_to_be_alone_joins_nobody(void **state)
     fetching_tear_down(&fetching);
 }
 
-static void who_wants_it_from_now_on_asks(void **state)
+static void what_is_wanted_from_now_on_is_asked_for(void **state)
 {
     (void)state;
     struct fetching fetching;
@@ -219,7 +298,7 @@ static void what_another_time_might_succeed_is_tried_by_the_next(void **state)
     fetching_tear_down(&fetching);
 }
 
-static void a_refusal_is_everybodys_with_its_reason(void **state)
+static void a_refusal_is_told_to_all_with_its_reason(void **state)
 {
     (void)state;
     static const struct {
@@ -247,7 +326,7 @@ static void a_refusal_is_everybodys_with_its_reason(void **state)
     }
 }
 
-static void who_waits_may_be_interrupted(void **state)
+static void a_caller_that_waits_may_be_interrupted(void **state)
 {
     (void)state;
     struct fetching fetching;
@@ -265,7 +344,7 @@ static void who_waits_may_be_interrupted(void **state)
     fetching_tear_down(&fetching);
 }
 
-static void who_waits_has_a_deadline(void **state)
+static void a_caller_that_waits_has_a_deadline(void **state)
 {
     (void)state;
     struct fetching fetching;
@@ -277,7 +356,7 @@ static void who_waits_has_a_deadline(void **state)
     asker_start(&askers[1], &fetching, askers[0].fetch, fetching_since_ttl(&fetching));
     wait_for_joined(&fetching, 1);
     atomic_fetch_add(&fetching.now_ms, PATIENCE_MS - 1);
-    (void)usleep(120000); /* it looks some 20 times a second */
+    wait_for_looks(&askers[1]);
     assert_false(atomic_load(&askers[1].is_back));
     atomic_fetch_add(&fetching.now_ms, 1);
     assert_int_equal(asker_end(&askers[1]), -ETIMEDOUT);
@@ -300,7 +379,7 @@ static void each_page_is_progress_for_all(void **state)
         atomic_fetch_add(&fetching.now_ms, PATIENCE_MS - 1);
         gate_store_let(fetching.store, page);
         wait_for_requests(&fetching, page + 1);
-        (void)usleep(120000); /* who waits sees the page */
+        wait_for_looks(&askers[1]);
     }
     assert_false(atomic_load(&askers[1].is_back));
     gate_store_let(fetching.store, GATE_OPEN);
@@ -382,17 +461,19 @@ static void a_crowd_gets_what_it_asks_for(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(many_who_miss_the_same_ask_once),
+        cmocka_unit_test(many_that_miss_the_same_ask_once),
         cmocka_unit_test(only_what_serves_is_joined),
+        cmocka_unit_test(a_flight_from_before_is_joined_by_its_process_and_by_read_ahead),
+        cmocka_unit_test(a_flight_joined_in_vain_is_asked_for_alone),
         cmocka_unit_test(texts_are_not_expected_of_keys),
-        cmocka_unit_test(who_wants_to_be_alone_joins_nobody),
-        cmocka_unit_test(who_wants_it_from_now_on_asks),
+        cmocka_unit_test(a_fetch_that_is_alone_joins_no_flight),
+        cmocka_unit_test(what_is_wanted_from_now_on_is_asked_for),
         cmocka_unit_test(a_leader_that_is_interrupted_hands_over),
         cmocka_unit_test(a_leader_without_patience_hands_over),
         cmocka_unit_test(what_another_time_might_succeed_is_tried_by_the_next),
-        cmocka_unit_test(a_refusal_is_everybodys_with_its_reason),
-        cmocka_unit_test(who_waits_may_be_interrupted),
-        cmocka_unit_test(who_waits_has_a_deadline),
+        cmocka_unit_test(a_refusal_is_told_to_all_with_its_reason),
+        cmocka_unit_test(a_caller_that_waits_may_be_interrupted),
+        cmocka_unit_test(a_caller_that_waits_has_a_deadline),
         cmocka_unit_test(each_page_is_progress_for_all),
         cmocka_unit_test(a_page_is_older_than_what_happened_meanwhile),
         cmocka_unit_test(a_crowd_gets_what_it_asks_for),

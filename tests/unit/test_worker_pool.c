@@ -169,12 +169,46 @@ static void a_thread_that_idles_is_used_again(void **state)
     struct worker_pool *pool = new_pool(40);
     for (int i = 0; i < 40; i++) {
         submit_all(pool, &tasks[i], 1, &tally);
-        wait_for(&tally.begun, 1);
-        (void)usleep(1000); /* as a rule it idles then */
+        worker_pool_wait_idle(pool);
     }
-    assert_in_range(count_threads(true), 1, 20);
+    assert_int_equal(count_threads(true), 1);
     worker_pool_destroy(pool);
     assert_each_ran_once(tasks, 40);
+}
+
+struct chained {
+    struct worker_task task;
+    struct worker_pool *pool;
+    int left;
+    sem_t done;
+};
+
+static void run_chained(struct worker_task *task)
+{
+    struct chained *self = (struct chained *)task;
+    if (--self->left == 0 || worker_pool_submit(self->pool, task) < 0)
+        (void)sem_post(&self->done);
+}
+
+/* Idle: every task has run, also those that tasks submitted; without a task at once.
+ */
+static void a_pool_is_idle_when_all_tasks_have_run(void **state)
+{
+    (void)state;
+    struct tally tally;
+    struct counted tasks[20];
+    struct worker_pool *pool = new_pool(2);
+    struct chained chained = {{.run = run_chained}, .pool = pool, .left = 1000};
+    tally_init(&tally, NULL);
+    (void)sem_init(&chained.done, 0, 0);
+    worker_pool_wait_idle(pool);
+    assert_int_equal(worker_pool_submit(pool, &chained.task), 0);
+    submit_all(pool, tasks, 20, &tally);
+    worker_pool_wait_idle(pool);
+    assert_int_equal(chained.left, 0);
+    assert_int_equal(tally.done, 20);
+    worker_pool_wait_idle(pool);
+    worker_pool_destroy(pool);
 }
 
 /* One idles, two tasks come before it wakes: the second must not wait for the first. */
@@ -189,8 +223,7 @@ static void a_thread_that_idles_is_counted_on_once(void **state)
         tally_init(&tally, &gate);
         struct worker_pool *pool = new_pool(2);
         submit_all(pool, tasks, 1, &first);
-        wait_for(&first.begun, 1);
-        (void)usleep(1000);
+        worker_pool_wait_idle(pool);
         submit_all(pool, &tasks[1], 2, &tally);
         wait_for(&tally.begun, 2);
         open_gate(&gate, 2);
@@ -249,20 +282,6 @@ static void tasks_begin_in_the_order_they_were_given(void **state)
     }
     worker_pool_destroy(pool);
     assert_int_equal(last, 1000);
-}
-
-struct chained {
-    struct worker_task task;
-    struct worker_pool *pool;
-    int left;
-    sem_t done;
-};
-
-static void run_chained(struct worker_task *task)
-{
-    struct chained *self = (struct chained *)task;
-    if (--self->left == 0 || worker_pool_submit(self->pool, task) < 0)
-        (void)sem_post(&self->done);
 }
 
 static void a_task_may_submit_even_itself(void **state)
@@ -431,6 +450,7 @@ int main(void)
         cmocka_unit_test(a_pool_has_at_least_one_thread),
         cmocka_unit_test(threads_are_made_as_they_are_needed_and_stay),
         cmocka_unit_test(a_thread_that_idles_is_used_again),
+        cmocka_unit_test(a_pool_is_idle_when_all_tasks_have_run),
         cmocka_unit_test(a_thread_that_idles_is_counted_on_once),
         cmocka_unit_test(the_end_waits_for_every_task),
         cmocka_unit_test(tasks_begin_in_the_order_they_were_given),

@@ -1,0 +1,66 @@
+#ifndef CACHE_READ_ACCESS_PATTERN_H
+#define CACHE_READ_ACCESS_PATTERN_H
+/* How the entities of one table are opened by name: at random, in key order, or here and there in
+ * key order. It knows no processes: one reader, parallel readers (`xargs -P8 cat`) and a program
+ * that is started for each file (`xargs -n1 cat`) are one case.
+ *
+ * A fetch is worth the rows that were used later, without those that its own miss needed. How many
+ * rows a miss reads ahead:
+ *
+ * | the last fetches...                           | rows                                          |
+ * | DENSE: at least a fifth of the rows was used  | 8 times what they were worth together         |
+ * |   the same, but less than half                | twice what the best was worth: a slow reader, |
+ * |                                               |   whose rows grow too old                     |
+ * | SPARSE: fewer, and 6 misses in key order      | twice as many as the largest fetch had        |
+ * | RANDOM: no fetch was worth that               | none; now and then a probe                    |
+ *
+ * Example: `xargs cat` over a partition in key order. The first miss fetches 1 + 3 rows; all 3 are
+ * used, so the next miss fetches 1 + 25, then 1 + 225, up to a page. Random readers hit some rows
+ * by chance, but not a fifth. A reader of every 20th row hits no fifth either, but goes in order.
+ *
+ * A probe has 3 rows, or 127 where the last 6 misses were in key order. The first misses send one,
+ * then each 2nd, 4th, up to each 64th: random readers pay little for it, and a reader that begins
+ * to go in order is noticed. After 3 s without a fetch all begins anew.
+ *
+ * Pure; no lock; time is an argument, monotonic. */
+#include "client/bytes.h"
+#include "client/table_store.h"
+
+/* That are remembered. Parallel readers miss all at once: with fewer fetches than readers, those
+ * that have not been used yet would hide the good ones. */
+#define ACCESS_PATTERN_FETCHES 16
+#define ACCESS_PATTERN_POSITION_BYTES                                                              \
+    256 /* of the last miss; longer ones are compared up to here */
+
+struct access_pattern { /* in its owner's memory, zeroed; private */
+    struct row_fetch {
+        uint64_t first; /* inode number of its first row, see page_number; 0: no fetch */
+        size_t needed;  /* rows at its begin that the miss itself needed */
+        size_t rows, worth;
+        int64_t asked_ms;
+        uint64_t used[(TABLE_STORE_PAGE_ROWS + 63) / 64]; /* one bit a row */
+    } fetches[ACCESS_PATTERN_FETCHES];                    /* a ring */
+    size_t next;
+    int backoff; /* misses from one probe to the next; 0: probe at once */
+    int wait;    /* misses until the next probe */
+    size_t row_bytes;
+    char last[ACCESS_PATTERN_POSITION_BYTES]; /* position of the last miss */
+    size_t last_size;
+    int ascents; /* misses in a row that lay behind the one before */
+};
+
+/* A lookup has missed at the position: how many rows to fetch behind those that it needs, at most
+ * max_bytes of them. 0: none. */
+size_t access_pattern_ahead(struct access_pattern *pattern, struct bytes position, size_t max_bytes,
+                            int64_t now_ms);
+/* For that miss `rows` rows came, whose numbers begin with `first`. */
+void access_pattern_fetched(struct access_pattern *pattern, uint64_t first, size_t needed,
+                            size_t rows, size_t bytes, int64_t now_ms);
+/* A fetch ahead failed: it was worth nothing. */
+void access_pattern_failed(struct access_pattern *pattern, int64_t now_ms);
+/* The row of this number was looked up. The second time changes nothing. */
+void access_pattern_used(struct access_pattern *pattern, uint64_t number);
+/* Was it, since a fetch that is remembered? */
+bool access_pattern_was_used(const struct access_pattern *pattern, uint64_t number);
+
+#endif

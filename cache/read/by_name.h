@@ -1,0 +1,43 @@
+#ifndef CACHE_READ_BY_NAME_H
+#define CACHE_READ_BY_NAME_H
+/* Read-ahead for entities that are opened by name, without a listing: `xargs cat`, `tar -T`, `rsync
+ * --files-from`, `git add`, a program that is started for each file. For each table one access
+ * pattern, which decides how much a miss fetches.
+ *
+ * A miss inside a partition fetches the rows behind it, up to the partition's end: one query cannot
+ * go on from the middle of a partition into the next. A miss at the begin of a partition goes on
+ * into the next ones. So does a miss a few rows behind the begin: it begins again there, and the
+ * rows in between are fetched twice. Example: partitions of 3 rows, a page that ends after the
+ * first row of a partition. To fetch its 2 other rows alone would cost a request more a page.
+ *
+ * Any thread; one leaf mutex; blocks for the request that it sends or joins. */
+#include "cache/read/overlay.h"
+
+#define BY_NAME_FIRST_ROWS 32 /* of a partition that is looked up: what most partitions hold */
+
+struct by_name;
+
+struct by_name_source { /* outlives it */
+    struct reader *reader;
+    struct overlay *overlay;
+    const struct clock *clock;
+    _Atomic uint64_t *numbers; /* of inodes: what page_number counts */
+    size_t max_bytes;          /* that one miss may fetch ahead */
+};
+int by_name_create(const struct by_name_source *source, struct by_name **ret);
+void by_name_destroy(struct by_name *by_name); /* takes NULL */
+
+/* The row at question->range.lo is not known. Fetches it with rows behind it, where the table's
+ * pattern says so. 0: look again, as long as ret_page is held (NULL: nothing was fetched); the row
+ * may still be unknown. Or -errno with the reason in caller->call. */
+int by_name_fetch_entity(struct by_name *by_name, struct caller *caller,
+                         const struct question *question, struct page **ret_page);
+/* The same for the first row of the partition that begins at question->range.lo. */
+int by_name_fetch_partition(struct by_name *by_name, struct caller *caller,
+                            const struct question *question, struct page **ret_page);
+/* The row was looked up. */
+void by_name_used(struct by_name *by_name, const char *table, const struct run *run);
+
+DEFINE_CLEANUP(struct by_name *, by_name_destroy);
+
+#endif

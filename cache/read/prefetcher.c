@@ -1,0 +1,574 @@
+#include "cache/read/prefetcher.h"
+#include "client/condition.h"
+
+#include <assert.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define AHEAD_FIRST  2   /* pages ahead, beside one for each that was taken */
+#define WANTED_TIMES 1.5 /* what a consumer wants is an estimate */
+#define NEAR_FETCHES 3   /* a position that takes more requests is on another way */
+
+/* | state    | sends                               | left by                                  |
+ * | RUNS     | up to the window                    | a failure, or a pause: PAUSED            |
+ * | PAUSED   | nothing                             | the consumer looks again: RUNS           |
+ * | CAUTIOUS | what the consumer waits for, alone  | an answer: RUNS; such a failure: FAILED  |
+ * | FAILED   | nothing                             | the consumer takes the failure: CAUTIOUS | */
+enum state { RUNS, PAUSED, CAUTIOUS, FAILED };
+
+struct prefetcher {
+    struct prefetcher_source source;
+    char *table;
+    struct stamp since;
+    bool is_of_keys, is_eager;
+    char command[PREFETCHER_COMMAND_SIZE];
+    int64_t patience_ms;
+    atomic_size_t references; /* the consumer's, and one for each job */
+    atomic_bool is_left;      /* by the consumer: what is in flight is cancelled */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    /* guarded by lock */
+    enum state state;
+    struct failure failure; /* of FAILED */
+    struct scan *scan;
+    size_t in_flight;     /* requests */
+    size_t jobs;          /* that may send more; in_flight at least */
+    size_t answered;      /* answers, which are progress */
+    size_t fetched;       /* answers that were not known already */
+    double taken, wanted; /* pages, since the begin */
+    int64_t asked_ms;     /* of the oldest answer */
+    bool is_awaited;      /* the consumer has seen all answers, and waits */
+    /* the consumer's */
+    struct buffer frontier; /* everything before it was taken */
+};
+
+struct job { /* one request on its way */
+    struct worker_task task;
+    struct prefetcher *prefetcher;
+    struct scan_request request;
+    bool is_waited_for;            /* by the consumer: it is the first, or the only one */
+    const struct caller *consumer; /* performs it by itself; NULL: a worker does */
+};
+
+/* Under the lock, after each change. */
+static void check_locked(const struct prefetcher *prefetcher)
+{
+    assert((prefetcher->state == FAILED) == (prefetcher->failure.error < 0));
+    assert(prefetcher->jobs >= prefetcher->in_flight);
+    assert(!(prefetcher->state == FAILED && prefetcher->is_awaited));
+}
+
+int prefetcher_create(const struct prefetcher_source *source,
+                      const struct prefetcher_options *options, const struct caller *opener,
+                      struct prefetcher **ret)
+{
+    struct prefetcher *prefetcher = calloc(1, sizeof(*prefetcher));
+    char *table = strdup(options->table);
+    if (!prefetcher || !table || condition_init(&prefetcher->changed) < 0) {
+        free(prefetcher);
+        free(table);
+        scan_destroy(options->scan);
+        return -ENOMEM;
+    }
+    (void)pthread_mutex_init(&prefetcher->lock, NULL);
+    atomic_init(&prefetcher->references, 1);
+    prefetcher->source = *source;
+    prefetcher->table = table;
+    prefetcher->since = options->since;
+    prefetcher->is_of_keys = options->is_of_keys;
+    prefetcher->is_eager = options->is_eager;
+    prefetcher->patience_ms = opener->patience_ms;
+    prefetcher->scan = options->scan;
+    prefetcher->wanted = INFINITY;
+    prefetcher->asked_ms = INT64_MAX;
+    if (opener->call.command)
+        (void)snprintf(prefetcher->command, sizeof(prefetcher->command), "%s",
+                       opener->call.command);
+    buffer_init(&prefetcher->frontier, POSITION_MAX_BYTES);
+    atomic_fetch_add(prefetcher->source.live, 1);
+    *ret = prefetcher;
+    return 0;
+}
+
+size_t prefetcher_window_bytes(const struct prefetcher_source *source)
+{
+    return MAX(source->window_bytes / (atomic_load(source->live) + 1), 1);
+}
+
+static void release(struct prefetcher *prefetcher)
+{
+    if (atomic_fetch_sub(&prefetcher->references, 1) > 1)
+        return;
+    atomic_fetch_sub(prefetcher->source.live, 1);
+    scan_destroy(prefetcher->scan);
+    buffer_finish(&prefetcher->frontier);
+    (void)pthread_cond_destroy(&prefetcher->changed);
+    (void)pthread_mutex_destroy(&prefetcher->lock);
+    free(prefetcher->table);
+    free(prefetcher);
+}
+
+void prefetcher_leave(struct prefetcher *prefetcher)
+{
+    if (!prefetcher)
+        return;
+    atomic_store(&prefetcher->is_left, true);
+    release(prefetcher);
+}
+
+static bool is_left(const struct prefetcher *prefetcher)
+{
+    return atomic_load(&prefetcher->is_left) || atomic_load(prefetcher->source.is_closing);
+}
+
+/* Of a job: the consumer has left, or performs it by itself and is interrupted. */
+static bool is_given_up(void *context)
+{
+    const struct job *job = context;
+    return is_left(job->prefetcher) || (job->consumer && call_is_cancelled(&job->consumer->call));
+}
+
+/* The next item, as scan_take. */
+static enum scan_state take_locked(struct prefetcher *prefetcher, struct scan_item *ret)
+{
+    enum scan_state state = scan_take(prefetcher->scan, ret);
+    if (state == SCAN_ITEM)
+        prefetcher->taken += ret->pages;
+    if (prefetcher->state == PAUSED)
+        prefetcher->state = RUNS;
+    return state;
+}
+
+/* Pages that may be ahead of the consumer. None before it took more than a page: it may have wanted
+ * just that one. */
+static double most_ahead_locked(const struct prefetcher *prefetcher)
+{
+    double window = MIN(AHEAD_FIRST + prefetcher->taken, (double)prefetcher->source.pages_ahead);
+    double wanted = WANTED_TIMES * (prefetcher->wanted - prefetcher->taken);
+    return prefetcher->taken > 1 ? MIN(window, wanted) : 0;
+}
+
+static double ahead_locked(const struct prefetcher *prefetcher)
+{
+    return scan_waiting(prefetcher->scan) + (double)prefetcher->in_flight;
+}
+
+/* A consumer that waits has one request in flight at least, also where the request window has no
+ * room: so no prefetcher starves another. */
+static bool may_send_locked(const struct prefetcher *prefetcher, bool has_room)
+{
+    if (is_left(prefetcher) || prefetcher->state == FAILED || prefetcher->state == PAUSED)
+        return false;
+    if (prefetcher->is_awaited && prefetcher->in_flight == 0)
+        return true;
+    return has_room && prefetcher->state == RUNS &&
+           (prefetcher->is_eager || ahead_locked(prefetcher) < most_ahead_locked(prefetcher));
+}
+
+/* The scan's next request. One that is only guessed is not sent where something is in flight, and
+ * there is no room for guesses or enough ahead. */
+static bool ask_locked(struct prefetcher *prefetcher, int room, struct scan_request *ret)
+{
+    if (ahead_locked(prefetcher) >= prefetcher->wanted - prefetcher->taken)
+        room = 0;
+    if (!scan_ask(prefetcher->scan, MAX(room, prefetcher->in_flight == 0), ret))
+        return false;
+    if (ret->is_speculative && room == 0) {
+        scan_give_back(prefetcher->scan, ret->id);
+        return false;
+    }
+    return true;
+}
+
+/* The next request, if one is to be sent. NULL: nothing now. */
+static struct job *next_job(struct prefetcher *prefetcher)
+{
+    struct request_window *window = prefetcher->source.window;
+    int room = request_window_idle(window, true);
+    bool has_room = request_window_enter(window), is_got;
+    struct job *job = calloc(1, sizeof(*job));
+    (void)pthread_mutex_lock(&prefetcher->lock);
+    is_got =
+        job && may_send_locked(prefetcher, has_room) && ask_locked(prefetcher, room, &job->request);
+    if (is_got) {
+        bool is_only = prefetcher->is_awaited && prefetcher->in_flight == 0;
+        job->is_waited_for = job->request.is_head || is_only;
+        prefetcher->in_flight++;
+        prefetcher->jobs++;
+        job->prefetcher = prefetcher;
+        atomic_fetch_add(&prefetcher->references, 1);
+    }
+    (void)pthread_mutex_unlock(&prefetcher->lock);
+    if (is_got && !has_room)
+        request_window_enter_anyway(window);
+    if (is_got)
+        return job;
+    if (has_room)
+        request_window_leave(window, REQUEST_OTHER, 0, 0);
+    free(job);
+    return NULL;
+}
+
+static void note_failure_locked(struct prefetcher *prefetcher, const struct failure *failure, int r,
+                                bool is_waited_for)
+{
+    if (prefetcher->state == FAILED)
+        return;
+    prefetcher->state = is_waited_for ? FAILED : CAUTIOUS;
+    if (!is_waited_for)
+        return;
+    prefetcher->failure = *failure;
+    prefetcher->failure.error = r;
+}
+
+/* Tells the scan the answer, or where r < 0 the failure. */
+static void tell(struct prefetcher *prefetcher, const struct job *job, int r, struct answer *answer,
+                 const struct seen *seen, struct call *call)
+{
+    bool is_waited_for = job->is_waited_for;
+    (void)pthread_mutex_lock(&prefetcher->lock);
+    prefetcher->asked_ms = MIN(prefetcher->asked_ms, seen->asked_ms);
+    prefetcher->fetched += seen->was_fetched;
+    prefetcher->is_awaited = false; /* until the consumer has looked again */
+    if (r < 0) {
+        scan_give_back(prefetcher->scan, job->request.id);
+    } else if ((r = scan_tell(prefetcher->scan, job->request.id, answer)) < 0) {
+        (void)call_fail(call, r, "no memory for an answer");
+        is_waited_for = true; /* wherever it is */
+    }
+    if (r < 0)
+        note_failure_locked(prefetcher, &call->failure, r, is_waited_for);
+    else if (prefetcher->state == CAUTIOUS)
+        prefetcher->state = RUNS;
+    prefetcher->in_flight--;
+    prefetcher->answered += r >= 0;
+    check_locked(prefetcher);
+    (void)pthread_cond_broadcast(&prefetcher->changed);
+    (void)pthread_mutex_unlock(&prefetcher->lock);
+}
+
+/* What has to wait for the consumer grows older meanwhile. */
+static struct question question_of(const struct job *job, bool keys_suffice)
+{
+    const struct prefetcher *prefetcher = job->prefetcher;
+    const struct prefetcher_source *source = &prefetcher->source;
+    int64_t kept_ms = prefetcher->is_eager ? source->kept_ms : source->kept_ms / 2;
+    struct question question = {.table = prefetcher->table,
+                                .range = job->request.range,
+                                .since = prefetcher->since,
+                                .keys_suffice = keys_suffice};
+    question.since.asked_ms = MAX(question.since.asked_ms, clock_now_ms(source->clock) - kept_ms);
+    return question;
+}
+
+/* The first page may be known, where another scan was before, or a listing. */
+static int ask_rows(struct job *job, struct caller *caller, struct answer *ret,
+                    struct seen *ret_seen)
+{
+    const struct prefetcher *prefetcher = job->prefetcher;
+    const struct scan_request *request = &job->request;
+    struct question question = question_of(job, request->keys_only);
+    struct query query = {.table = prefetcher->table,
+                          .range = request->range,
+                          .after = request->after,
+                          .top = request->top,
+                          .keys_only = request->keys_only};
+    ret->page = request->after ? NULL : overlay_known_page(prefetcher->source.overlay, &question);
+    ret_seen->was_fetched = !ret->page;
+    return ret->page ? 0 : reader_query(prefetcher->source.reader, caller, &query, ret);
+}
+
+static int ask_keys(struct job *job, struct caller *caller, struct answer *ret,
+                    struct seen *ret_seen)
+{
+    const struct scan_request *request = &job->request;
+    struct question question = question_of(job, true);
+    struct ahead ahead = {.top = request->top, .keys_only = true};
+    return overlay_keys(job->prefetcher->source.overlay, caller, &question, &ahead, &ret->page,
+                        ret_seen);
+}
+
+static enum request_end judge(const struct caller *caller, int r, const struct answer *answer,
+                              bool is_asked)
+{
+    if (caller->call.repeats > 0 || (r < 0 && caller->call.failure.is_retryable))
+        return REQUEST_THROTTLED;
+    return r == 0 && is_asked && page_rows(answer->page) > 0 ? REQUEST_GOOD : REQUEST_OTHER;
+}
+
+static void perform(struct job *job)
+{
+    struct prefetcher *prefetcher = job->prefetcher;
+    int64_t began_ms = clock_now_ms(prefetcher->source.clock);
+    int64_t deadline_ms =
+        job->consumer ? job->consumer->call.deadline_ms : began_ms + prefetcher->patience_ms;
+    struct caller caller = {.call = {.deadline_ms = deadline_ms,
+                                     .is_cancelled = is_given_up,
+                                     .context = job,
+                                     .command = prefetcher->command},
+                            .patience_ms = prefetcher->patience_ms};
+    _cleanup_(answer_finish) struct answer answer = {0};
+    struct seen seen = {.asked_ms = began_ms};
+    int r = prefetcher->is_of_keys ? ask_keys(job, &caller, &answer, &seen)
+                                   : ask_rows(job, &caller, &answer, &seen);
+    enum request_end end = judge(&caller, r, &answer, seen.was_fetched);
+    tell(prefetcher, job, r, &answer, &seen, &caller.call);
+    request_window_leave(prefetcher->source.window, end, caller_asked_ms(&caller, began_ms),
+                         clock_now_ms(prefetcher->source.clock));
+}
+
+static bool pump(struct prefetcher *prefetcher, const struct caller *consumer);
+
+/* A job ends only when it has sent what may be sent: a consumer that waits relies on that. */
+static void finish(struct job *job)
+{
+    struct prefetcher *prefetcher = job->prefetcher;
+    (void)pthread_mutex_lock(&prefetcher->lock);
+    prefetcher->jobs--;
+    check_locked(prefetcher);
+    (void)pthread_cond_broadcast(&prefetcher->changed);
+    (void)pthread_mutex_unlock(&prefetcher->lock);
+    free(job);
+    release(prefetcher);
+}
+
+static void run(struct worker_task *task)
+{
+    struct job *job = (struct job *)task;
+    perform(job);
+    (void)pump(job->prefetcher, NULL);
+    finish(job);
+}
+
+/* It was not sent. */
+static void give_back(struct job *job)
+{
+    struct prefetcher *prefetcher = job->prefetcher;
+    (void)pthread_mutex_lock(&prefetcher->lock);
+    scan_give_back(prefetcher->scan, job->request.id);
+    prefetcher->in_flight--;
+    (void)pthread_mutex_unlock(&prefetcher->lock);
+    request_window_leave(prefetcher->source.window, REQUEST_OTHER, 0, 0);
+}
+
+/* A consumer that waits performs the job by itself, with its own deadline. */
+static bool do_without_thread(struct job *job, const struct caller *consumer)
+{
+    job->consumer = consumer;
+    if (consumer)
+        perform(job);
+    else
+        give_back(job);
+    finish(job);
+    return consumer;
+}
+
+/* Sends what may be sent now. `consumer`: it waits; or NULL. False: nothing was sent. */
+static bool pump(struct prefetcher *prefetcher, const struct caller *consumer)
+{
+    bool is_sent = false;
+    struct job *job;
+    while ((job = next_job(prefetcher)) != NULL) {
+        job->task.run = run;
+        if (worker_pool_submit(prefetcher->source.workers, &job->task) < 0)
+            return do_without_thread(job, consumer) || is_sent;
+        is_sent = true;
+    }
+    return is_sent;
+}
+
+enum look { LOOK_ITEM, LOOK_END, LOOK_FAILED, LOOK_WAIT, LOOK_STUCK };
+
+static enum look look(struct prefetcher *prefetcher, bool may_wait, struct scan_item *ret,
+                      struct failure *ret_failure)
+{
+    enum look look;
+    (void)pthread_mutex_lock(&prefetcher->lock);
+    enum scan_state state = take_locked(prefetcher, ret);
+    if (state == SCAN_ITEM) {
+        look = LOOK_ITEM;
+    } else if (state == SCAN_END) {
+        look = LOOK_END;
+    } else if (prefetcher->jobs > 0) {
+        look = LOOK_WAIT;
+    } else if (prefetcher->state == FAILED) {
+        look = LOOK_FAILED;
+        *ret_failure = prefetcher->failure;
+        prefetcher->failure.error = 0;
+        prefetcher->state = CAUTIOUS;
+    } else {
+        look = LOOK_STUCK;
+    }
+    prefetcher->is_awaited =
+        may_wait && prefetcher->state != FAILED && (look == LOOK_WAIT || look == LOOK_STUCK);
+    check_locked(prefetcher);
+    (void)pthread_mutex_unlock(&prefetcher->lock);
+    return look;
+}
+
+/* One of the counters. */
+static size_t count(struct prefetcher *prefetcher, const size_t *counter)
+{
+    (void)pthread_mutex_lock(&prefetcher->lock);
+    size_t n = *counter;
+    (void)pthread_mutex_unlock(&prefetcher->lock);
+    return n;
+}
+
+/* More answers than the consumer knows of put its deadline off. */
+static void note_progress(struct prefetcher *prefetcher, struct caller *caller, size_t *answered)
+{
+    size_t before = *answered;
+    *answered = count(prefetcher, &prefetcher->answered);
+    if (*answered > before)
+        caller_made_progress(caller, prefetcher->source.clock);
+}
+
+/* For a moment, or until there are such. */
+static int wait_for_answer(struct prefetcher *prefetcher, struct caller *caller, size_t *answered)
+{
+    (void)pthread_mutex_lock(&prefetcher->lock);
+    if (prefetcher->jobs > 0 && prefetcher->answered == *answered)
+        condition_wait(&prefetcher->changed, &prefetcher->lock);
+    (void)pthread_mutex_unlock(&prefetcher->lock);
+    note_progress(prefetcher, caller, answered);
+    return call_check(&caller->call, prefetcher->source.clock, "no answer in time");
+}
+
+static int fail_stuck(const struct prefetcher *prefetcher, struct caller *caller)
+{
+    return atomic_load(prefetcher->source.is_closing)
+               ? call_fail(&caller->call, -EINTR, "the account is closed")
+               : call_fail(&caller->call, -ENOMEM, "no memory for a request");
+}
+
+static void stop_waiting(struct prefetcher *prefetcher)
+{
+    (void)pthread_mutex_lock(&prefetcher->lock);
+    prefetcher->is_awaited = false;
+    (void)pthread_mutex_unlock(&prefetcher->lock);
+}
+
+int prefetcher_next(struct prefetcher *prefetcher, struct caller *caller, bool may_wait,
+                    struct scan_item *ret)
+{
+    struct failure failure;
+    size_t answered = count(prefetcher, &prefetcher->answered);
+    int r = 0;
+    while (r == 0) {
+        enum look seen = look(prefetcher, may_wait, ret, &failure);
+        bool is_lacking = seen == LOOK_WAIT || seen == LOOK_STUCK;
+        bool is_sent =
+            seen != LOOK_FAILED && pump(prefetcher, is_lacking && may_wait ? caller : NULL);
+        if (is_lacking && !may_wait)
+            return -EAGAIN;
+        switch (seen) {
+        case LOOK_ITEM:
+            return 1;
+        case LOOK_END:
+            return 0;
+        case LOOK_FAILED:
+            caller->call.failure = failure;
+            return failure.error;
+        case LOOK_STUCK: /* now it was requested, or even answered */
+            note_progress(prefetcher, caller, &answered);
+            r = is_sent ? 0 : fail_stuck(prefetcher, caller);
+            break;
+        case LOOK_WAIT:
+            r = wait_for_answer(prefetcher, caller, &answered);
+            break;
+        }
+    }
+    stop_waiting(prefetcher);
+    return r;
+}
+
+void prefetcher_pause(struct prefetcher *prefetcher)
+{
+    (void)pthread_mutex_lock(&prefetcher->lock);
+    if (prefetcher->state == RUNS)
+        prefetcher->state = PAUSED;
+    prefetcher->wanted = INFINITY;
+    (void)pthread_mutex_unlock(&prefetcher->lock);
+}
+
+void prefetcher_want(struct prefetcher *prefetcher, size_t pages)
+{
+    (void)pthread_mutex_lock(&prefetcher->lock);
+    prefetcher->wanted = prefetcher->taken + (double)pages;
+    (void)pthread_mutex_unlock(&prefetcher->lock);
+}
+
+int64_t prefetcher_asked_ms(struct prefetcher *prefetcher)
+{
+    int64_t now_ms = clock_now_ms(prefetcher->source.clock);
+    (void)pthread_mutex_lock(&prefetcher->lock);
+    int64_t asked_ms = MIN(prefetcher->asked_ms, now_ms);
+    (void)pthread_mutex_unlock(&prefetcher->lock);
+    return asked_ms;
+}
+
+/* To what is behind the item; NULL: the end. */
+static int move_frontier(struct prefetcher *prefetcher, const struct scan_item *item)
+{
+    struct bytes last = BYTES_LITERAL("");
+    if (item)
+        last = item->kind == SCAN_ROWS ? page_position(item->rows.page, item->rows.end - 1)
+                                       : item->key;
+    buffer_clear(&prefetcher->frontier);
+    (void)buffer_append(&prefetcher->frontier, last);
+    return buffer_append_string(&prefetcher->frontier, item ? POSITION_AFTER : POSITION_END);
+}
+
+/* Takes one item; its page takes the place of the one before. 0, or -errno. */
+static int pass_item(struct prefetcher *prefetcher, struct caller *caller, struct page **page)
+{
+    struct scan_item item = {0};
+    int r = prefetcher_next(prefetcher, caller, true, &item);
+    if (r < 0)
+        return r;
+    page_unref(*page);
+    *page = item.rows.page;
+    r = move_frontier(prefetcher, r > 0 ? &item : NULL);
+    return r < 0 ? call_fail(&caller->call, r, "out of memory") : 0;
+}
+
+static bool is_passed(const struct prefetcher *prefetcher, struct bytes position)
+{
+    return bytes_compare(position, buffer_bytes(&prefetcher->frontier)) < 0;
+}
+
+int prefetcher_reach(struct prefetcher *prefetcher, struct caller *caller, struct bytes position,
+                     struct page **ret_page)
+{
+    _cleanup_(page_unrefp) struct page *page = NULL;
+    int fetches = 0; /* items for which a request was answered meanwhile */
+    if (is_passed(prefetcher, position))
+        return REACH_NOT;
+    while (!is_passed(prefetcher, position)) {
+        size_t before = count(prefetcher, &prefetcher->fetched);
+        if (fetches > NEAR_FETCHES)
+            return REACH_NOT;
+        int r = pass_item(prefetcher, caller, &page);
+        if (r < 0)
+            return r;
+        fetches += count(prefetcher, &prefetcher->fetched) > before;
+    }
+    *ret_page = TAKE_PTR(page);
+    return REACH_IN_CACHE;
+}
+
+void prefetcher_follow(struct prefetcher *prefetcher, struct bytes position)
+{
+    bool is_item = true;
+    while (is_item && !is_passed(prefetcher, position)) {
+        struct scan_item item = {0};
+        (void)pthread_mutex_lock(&prefetcher->lock);
+        is_item = take_locked(prefetcher, &item) == SCAN_ITEM;
+        (void)pthread_mutex_unlock(&prefetcher->lock);
+        is_item = is_item && move_frontier(prefetcher, &item) == 0;
+        run_finish(&item.rows);
+    }
+    (void)pump(prefetcher, NULL);
+}

@@ -1,0 +1,88 @@
+#ifndef CACHE_READ_PREFETCHER_H
+#define CACHE_READ_PREFETCHER_H
+/* A scan that runs ahead of its consumer. Workers send its requests; the consumer takes the items
+ * in key order, or waits for them. Pages of rows go into the range cache as they arrive, and what
+ * is known there is not requested.
+ *
+ * How far it runs ahead: none before the consumer took its second page; then, like TCP's slow
+ * start, 2 pages and one more for each page that was taken, up to 16; never more than one and a
+ * half times what the consumer says it wants, and never more bytes than the share of the cache that
+ * all prefetchers divide. The request window
+ * (request_window.h) limits what is in flight over all of them.
+ *
+ * A failure is told once everything before it was taken; the next call tries again from there. A
+ * failure farther ahead (of a throttled partition, say) is not told: it ends reading ahead until
+ * the next answer, and its request is sent again when the consumer needs it.
+ *
+ * Without memory for a thread the consumer sends the request that it needs by itself, and nothing
+ * is read ahead.
+ *
+ * Any thread, but one consumer at a time; one leaf mutex, under it only scan code runs. Counted by
+ * references: the consumer's, and one for each request in flight. */
+#include "cache/read/overlay.h"
+#include "cache/read/request_window.h"
+#include "cache/read/worker_pool.h"
+#include "cache/scan/scan.h"
+
+#define PREFETCHER_COMMAND_SIZE 16
+
+struct prefetcher;
+
+struct prefetcher_source { /* outlives its prefetchers */
+    struct reader *reader;
+    struct overlay *overlay;
+    struct worker_pool *workers;
+    struct request_window *window;
+    const struct clock *clock;
+    int64_t kept_ms;      /* an answer serves for this time; half of it where it may have to wait
+                             for the consumer */
+    int pages_ahead;      /* at most */
+    size_t window_bytes;  /* one prefetcher alone may run ahead so far, each of two half of it */
+    _Atomic size_t *live; /* how many prefetchers there are */
+    const _Atomic bool *is_closing; /* then nothing is sent any more, what is in flight ends */
+};
+
+struct prefetcher_options {
+    const char *table;
+    struct scan *scan;
+    struct stamp since; /* the oldest answer that may be used where it is known already */
+    bool is_of_keys;    /* the scan asks for keys: scan_level, scan_partitions */
+    bool is_eager;      /* many answers are needed before the first item: send all at once */
+};
+
+/* Takes the scan, also on failure; sends nothing. Its requests count for the opener's command and
+ * have the opener's patience each. */
+int prefetcher_create(const struct prefetcher_source *source,
+                      const struct prefetcher_options *options, const struct caller *opener,
+                      struct prefetcher **ret);
+/* The consumer leaves: what is in flight is cancelled. Takes NULL. */
+void prefetcher_leave(struct prefetcher *prefetcher);
+/* The consumer may not come back: what is in flight arrives, and nothing is sent before it does. */
+void prefetcher_pause(struct prefetcher *prefetcher);
+/* The consumer thinks that it will take this many more pages. An estimate, no promise. */
+void prefetcher_want(struct prefetcher *prefetcher, size_t pages);
+/* Bytes that one more prefetcher may run ahead. */
+size_t prefetcher_window_bytes(const struct prefetcher_source *source);
+
+/* When the oldest answer so far was asked for, at the latest now. */
+int64_t prefetcher_asked_ms(struct prefetcher *prefetcher);
+/* 1: the next item (its rows are the caller's to finish; its key is valid until the next call).
+ * 0: the end. -EAGAIN: it is not there yet, and may_wait is false; it was requested as far as the
+ * prefetcher may run ahead. Else -errno, the reason in caller->call. */
+int prefetcher_next(struct prefetcher *prefetcher, struct caller *caller, bool may_wait,
+                    struct scan_item *ret);
+
+/* NOT: the caller has to ask for the position by itself. IN_CACHE: it has arrived; look again, as
+ * long as ret_page is held (NULL: another thread took it, and it may be evicted already). */
+enum reach { REACH_NOT, REACH_IN_CACHE };
+/* Of rows: takes items until the one at `position` was taken. REACH_NOT: the position was passed
+ * already, or is too far ahead. enum reach, or -errno with the reason in caller->call. */
+int prefetcher_reach(struct prefetcher *prefetcher, struct caller *caller, struct bytes position,
+                     struct page **ret_page);
+/* The consumer has come to `position` by what the cache knew: takes what has arrived before it, and
+ * sends what may be sent then. Never blocks. */
+void prefetcher_follow(struct prefetcher *prefetcher, struct bytes position);
+
+DEFINE_CLEANUP(struct prefetcher *, prefetcher_leave);
+
+#endif

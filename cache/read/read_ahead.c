@@ -1,0 +1,386 @@
+#include "cache/read/read_ahead.h"
+#include "cache/read/by_name.h"
+#include "cache/read/rows_first.h"
+#include "cache/read/traversals.h"
+#include "cache/scan/jumps.h"
+
+#include <stdatomic.h>
+
+#define NAME_PART    8 /* of the cache: the most that one miss by name fetches ahead */
+#define WINDOW_PART  2 /* of the cache: what prefetchers may run ahead; less makes bad splits */
+#define PAGES_AHEAD  16
+#define ANSWER_BYTES ((size_t)32 << 20) /* of one request, if rows are as large as before */
+
+struct read_ahead {
+    struct read_ahead_source source;
+    struct request_window *window;
+    struct worker_pool *workers;
+    struct prefetcher_source prefetchers;
+    struct traversals *traversals;
+    struct by_name *by_name;
+    _Atomic bool is_closing;
+    _Atomic size_t live; /* prefetchers */
+    _Atomic uint64_t hits, misses;
+};
+
+static int create_parts(struct read_ahead *read_ahead)
+{
+    const struct read_ahead_source *source = &read_ahead->source;
+    struct by_name_source by_name = {.reader = source->reader,
+                                     .overlay = source->overlay,
+                                     .clock = source->clock,
+                                     .numbers = source->numbers,
+                                     .max_bytes = source->cache_bytes / NAME_PART};
+    int r = request_window_create(source->parallelism, &read_ahead->window);
+    if (r == 0)
+        r = worker_pool_create(source->parallelism, &read_ahead->workers);
+    if (r == 0)
+        r = by_name_create(&by_name, &read_ahead->by_name);
+    if (r < 0)
+        return r;
+    int64_t kept_ms = MAX(FRESHNESS_KEPT_MS, source->ttl_ms);
+    read_ahead->prefetchers =
+        (struct prefetcher_source){.reader = source->reader,
+                                   .overlay = source->overlay,
+                                   .workers = read_ahead->workers,
+                                   .window = read_ahead->window,
+                                   .clock = source->clock,
+                                   .kept_ms = kept_ms,
+                                   .pages_ahead = MAX(PAGES_AHEAD, source->parallelism),
+                                   .window_bytes = source->cache_bytes / WINDOW_PART,
+                                   .live = &read_ahead->live,
+                                   .is_closing = &read_ahead->is_closing};
+    return traversals_create(&read_ahead->prefetchers, FRESHNESS_KEPT_MS, &read_ahead->traversals);
+}
+
+int read_ahead_create(const struct read_ahead_source *source, struct read_ahead **ret)
+{
+    _cleanup_(read_ahead_destroyp) struct read_ahead *read_ahead = calloc(1, sizeof(*read_ahead));
+    if (!read_ahead)
+        return -ENOMEM;
+    read_ahead->source = *source;
+    int r = create_parts(read_ahead);
+    if (r < 0)
+        return r;
+    *ret = TAKE_PTR(read_ahead);
+    return 0;
+}
+
+void read_ahead_destroy(struct read_ahead *read_ahead)
+{
+    if (!read_ahead)
+        return;
+    atomic_store(&read_ahead->is_closing, true);
+    traversals_destroy(read_ahead->traversals);
+    worker_pool_destroy(read_ahead->workers);
+    request_window_destroy(read_ahead->window);
+    by_name_destroy(read_ahead->by_name);
+    free(read_ahead);
+}
+
+/* Counts a question once, however often it looked at the cache. */
+static void count(struct read_ahead *read_ahead, bool is_hit)
+{
+    atomic_fetch_add(is_hit ? &read_ahead->hits : &read_ahead->misses, 1);
+}
+
+/* What is known: enum knowledge, or -errno with the reason in caller->call. Of KNOWN_NOT, the first
+ * position that is unknown is in ret_until. */
+static int look(const struct read_ahead *read_ahead, struct caller *caller,
+                const struct question *question, struct seen *ret, struct buffer *ret_until)
+{
+    int r = overlay_look(read_ahead->source.overlay, question, ret, ret_until);
+    return r < 0 ? call_fail(&caller->call, r, "out of memory") : r;
+}
+
+static void pass_rows_before(struct read_ahead *read_ahead, const struct question *question)
+{
+    struct bytes position = question->range.lo, key = position_partition_key(position);
+    range_cache_passed(read_ahead->source.cache, question->table,
+                       (struct range){bytes_first(position, key.size + 1), position});
+}
+
+int read_ahead_entity(struct read_ahead *read_ahead, struct caller *caller,
+                      const struct question *question, bool is_in_order, struct seen *ret)
+{
+    const struct read_ahead_source *source = &read_ahead->source;
+    const struct ahead alone = {.top = 1};
+    _cleanup_(page_unrefp) struct page *page = NULL;
+    _cleanup_(buffer_finish) struct buffer until;
+    buffer_init(&until, POSITION_MAX_BYTES);
+    int r = look(read_ahead, caller, question, ret, &until);
+    bool is_hit = r != KNOWN_NOT;
+    if (r == KNOWN_NOT) {
+        r = source->ttl_ms > 0 ? by_name_fetch_entity(read_ahead->by_name, caller, question, &page)
+                               : 0; /* what is read ahead would not be used */
+        if (r == 0)
+            r = overlay_next(source->overlay, caller, question, &alone, ret);
+    } else if (r >= 0) {
+        r = r == KNOWN_ROWS;
+    }
+    count(read_ahead, is_hit && r >= 0);
+    if (r == 1)
+        by_name_used(read_ahead->by_name, question->table, &ret->run);
+    if (r >= 0 && is_in_order)
+        pass_rows_before(read_ahead, question);
+    return r;
+}
+
+/* A process that traverses here is served by its traversal. enum reach, or -errno. */
+static int reach_by_traversal(struct read_ahead *read_ahead, struct caller *caller,
+                              struct range directory, const struct question *question,
+                              struct bytes position, struct page **ret_page)
+{
+    _cleanup_(region_finish) struct region whole;
+    region_init(&whole);
+    return freshness_traverses(read_ahead->source.freshness, caller->process, question->table,
+                               directory, &whole)
+               ? traversals_reach(read_ahead->traversals, caller, &whole, position, question->since,
+                                  ret_page)
+               : REACH_NOT;
+}
+
+/* Brings what the question about a directory misses at `position`, or leaves it to overlay_next. */
+static int reach_directory(struct read_ahead *read_ahead, struct caller *caller,
+                           enum directory_kind kind, const struct question *question,
+                           struct bytes position, struct page **ret_page)
+{
+    int r = reach_by_traversal(read_ahead, caller, question->range, question, position, ret_page);
+    bool is_by_name = kind == DIRECTORY_ENTITIES && read_ahead->source.ttl_ms > 0 &&
+                      position_row_key(question->range.lo).size == 0;
+    if (r != REACH_NOT || !is_by_name)
+        return MIN(r, 0);
+    return by_name_fetch_partition(read_ahead->by_name, caller, question, ret_page);
+}
+
+int read_ahead_directory(struct read_ahead *read_ahead, struct caller *caller,
+                         enum directory_kind kind, const struct question *question,
+                         struct seen *ret)
+{
+    const struct ahead first = {.top = BY_NAME_FIRST_ROWS};
+    _cleanup_(page_unrefp) struct page *page = NULL;
+    _cleanup_(buffer_finish) struct buffer until;
+    buffer_init(&until, POSITION_MAX_BYTES);
+    int r = look(read_ahead, caller, question, ret, &until);
+    bool is_hit = r != KNOWN_NOT;
+    if (r == KNOWN_NOT) {
+        r = question->table
+                ? reach_directory(read_ahead, caller, kind, question, buffer_bytes(&until), &page)
+                : 0;
+        if (r == 0)
+            r = overlay_next(read_ahead->source.overlay, caller, question, &first, ret);
+    } else if (r >= 0) {
+        r = r == KNOWN_ROWS;
+    }
+    count(read_ahead, is_hit && r >= 0);
+    if (r == 1 && question->table)
+        by_name_used(read_ahead->by_name, question->table, &ret->run);
+    return r;
+}
+
+void read_cursor_init(struct read_cursor *cursor)
+{
+    *cursor = (struct read_cursor){.top = TABLE_STORE_PAGE_ROWS};
+}
+
+void read_cursor_reset(struct read_cursor *cursor)
+{
+    prefetcher_leave(TAKE_PTR(cursor->prefetcher));
+    cursor->misses = 0;
+    cursor->listed_bytes = 0;
+}
+
+/* Three quarters of the cache: rows beyond that would evict the first ones before they are
+ * opened. */
+static bool is_long(const struct read_ahead *read_ahead, const struct read_cursor *cursor,
+                    const struct read_step *step)
+{
+    size_t unopened = cursor->listed_bytes / MAX(step->listed, 1) * step->unopened;
+    return unopened > read_ahead->source.cache_bytes / 4 * 3;
+}
+
+/* Rows serve what the process opens next; keys are less, where the rows would not stay until then.
+ * Of partitions rows are read as long as pages hold several of them: then they tell the names in as
+ * many requests as keys would. */
+static enum read_kind choose_kind(const struct read_ahead *read_ahead,
+                                  const struct read_cursor *cursor, const struct read_step *step)
+{
+    bool is_too_long = is_long(read_ahead, cursor, step);
+    if (step->directory->kind != DIRECTORY_ENTITIES)
+        return is_too_long || cursor->top < TABLE_STORE_PAGE_ROWS ? READ_PARTITIONS : READ_ROWS;
+    return is_too_long && step->question.keys_suffice ? READ_KEYS : READ_ROWS;
+}
+
+static int create_prefetcher(struct read_ahead *read_ahead, struct read_cursor *cursor,
+                             const struct caller *caller, const struct question *question,
+                             struct bytes position)
+{
+    struct range range = {position, question->range.hi};
+    struct scan_limits limits = {.page_rows = TABLE_STORE_PAGE_ROWS,
+                                 .window_bytes = prefetcher_window_bytes(&read_ahead->prefetchers),
+                                 .keys_only = cursor->kind != READ_ROWS};
+    struct prefetcher_options options = {.table = question->table,
+                                         .since = question->since,
+                                         .is_of_keys = cursor->kind == READ_PARTITIONS};
+    int r = cursor->kind == READ_PARTITIONS ? scan_partitions_create(range, &limits, &options.scan)
+                                            : scan_rows_create(range, &limits, &options.scan);
+    return r < 0
+               ? r
+               : prefetcher_create(&read_ahead->prefetchers, &options, caller, &cursor->prefetcher);
+}
+
+/* By the listing's own prefetcher. enum reach, or -errno. */
+static int reach_by_cursor(struct read_ahead *read_ahead, struct caller *caller,
+                           struct read_cursor *cursor, enum read_kind kind,
+                           const struct question *question, struct bytes position,
+                           struct page **ret_page)
+{
+    const struct clock *clock = read_ahead->source.clock;
+    bool is_of_use =
+        cursor->kind == kind && clock_now_ms(clock) - cursor->used_ms <= FRESHNESS_KEPT_MS;
+    if (!is_of_use)
+        prefetcher_leave(TAKE_PTR(cursor->prefetcher));
+    cursor->kind = kind;
+    int r =
+        cursor->prefetcher ? 0 : create_prefetcher(read_ahead, cursor, caller, question, position);
+    if (r < 0)
+        return call_fail(&caller->call, r, "out of memory");
+    r = prefetcher_reach(cursor->prefetcher, caller, position, ret_page);
+    cursor->used_ms = clock_now_ms(clock);
+    r = caller_forgive(caller, r);
+    if (r == REACH_NOT) /* the listing is elsewhere, or something failed */
+        prefetcher_leave(TAKE_PTR(cursor->prefetcher));
+    return r;
+}
+
+/* The first miss is left to the listing itself: most directories are small. With one request at a
+ * time nothing is gained ahead of a listing; but a scan of rows goes on inside a partition that a
+ * page ends in, and over its border, where the listing could only ask for what is behind. */
+static bool gains_by_prefetcher(const struct read_ahead *read_ahead, struct read_cursor *cursor,
+                                enum read_kind kind, struct range directory)
+{
+    bool is_first = cursor->misses++ == 0;
+    return !is_first && (read_ahead->source.parallelism > 1 ||
+                         (kind == READ_ROWS && !range_is_in_partition(directory)));
+}
+
+/* What the listing misses at `position`: enum reach, or -errno. */
+static int reach_rows(struct read_ahead *read_ahead, struct caller *caller,
+                      struct read_cursor *cursor, enum read_kind kind, const struct read_step *step,
+                      struct bytes position, struct page **ret_page)
+{
+    struct range directory = step->directory->range;
+    int r = kind == READ_ROWS ? reach_by_traversal(read_ahead, caller, directory, &step->question,
+                                                   position, ret_page)
+                              : REACH_NOT;
+    if (r != REACH_NOT || !gains_by_prefetcher(read_ahead, cursor, kind, directory))
+        return r;
+    return reach_by_cursor(read_ahead, caller, cursor, kind, &step->question, position, ret_page);
+}
+
+/* The listing goes on by what is known. */
+static void follow(struct read_ahead *read_ahead, struct read_cursor *cursor, enum read_kind kind,
+                   struct bytes position)
+{
+    if (!cursor->prefetcher || cursor->kind != kind)
+        return;
+    prefetcher_follow(cursor->prefetcher, position);
+    cursor->used_ms = clock_now_ms(read_ahead->source.clock);
+}
+
+int read_ahead_rows(struct read_ahead *read_ahead, struct caller *caller,
+                    struct read_cursor *cursor, const struct read_step *step, struct seen *ret)
+{
+    enum read_kind kind = choose_kind(read_ahead, cursor, step);
+    struct ahead ahead = {.top = cursor->top, .keys_only = kind != READ_ROWS};
+    _cleanup_(page_unrefp) struct page *page = NULL;
+    _cleanup_(buffer_finish) struct buffer until;
+    buffer_init(&until, POSITION_MAX_BYTES);
+    int r = look(read_ahead, caller, &step->question, ret, &until);
+    bool is_hit = r != KNOWN_NOT;
+    if (r == KNOWN_NOT) {
+        if (step->directory->table) /* the names of all tables are one answer */
+            r = reach_rows(read_ahead, caller, cursor, kind, step, buffer_bytes(&until), &page);
+        if (r >= 0)
+            r = overlay_next(read_ahead->source.overlay, caller, &step->question, &ahead, ret);
+    } else if (r >= 0) {
+        follow(read_ahead, cursor, kind, step->question.range.lo);
+        r = r == KNOWN_ROWS;
+    }
+    count(read_ahead, is_hit && r >= 0);
+    return r;
+}
+
+/* Of partitions: fewer rows while pages hold one partition, of which one key is used; more where
+ * they are made of many. Of large entities as many as fit. */
+void read_cursor_took(struct read_cursor *cursor, const struct directory *directory, size_t entries,
+                      const struct seen *seen)
+{
+    const struct run *run = &seen->run;
+    size_t rows = run->end - run->begin;
+    cursor->listed_bytes += page_bytes(run->page) / page_rows(run->page) * rows;
+    if (directory->kind == DIRECTORY_FLAT && entries == 1 && rows >= JUMP_TOP_MIN)
+        cursor->top = JUMP_TOP_MIN;
+    else if (entries * 4 >= rows)
+        cursor->top = MIN(cursor->top * 4, TABLE_STORE_PAGE_ROWS);
+    if (seen->fetched_bytes > 0) {
+        size_t fitting = ANSWER_BYTES / (seen->fetched_bytes / MAX(seen->fetched_rows, 1) + 1);
+        cursor->top = (int)MAX(MIN((size_t)cursor->top, fitting), 1);
+    }
+}
+
+int read_ahead_names(struct read_ahead *read_ahead, struct caller *caller,
+                     const struct directory *directory, struct stamp since, struct prefetcher **ret)
+{
+    const struct read_ahead_source *source = &read_ahead->source;
+    struct rows_first rows_first = {.overlay = source->overlay,
+                                    .traversals = read_ahead->traversals,
+                                    .prefetchers = &read_ahead->prefetchers,
+                                    .cache_bytes = source->cache_bytes,
+                                    .fanout = source->fanout};
+    struct question question = {
+        .table = directory->table, .range = directory->range, .since = since};
+    _cleanup_(region_finish) struct region whole;
+    region_init(&whole);
+    bool traverses = freshness_traverses(source->freshness, caller->process, directory->table,
+                                         directory->range, &whole);
+    int r = rows_first_read(&rows_first, caller, &question, traverses ? &whole : NULL);
+    if (r < 0)
+        return r;
+    struct scan_limits limits = {
+        .page_rows = TABLE_STORE_PAGE_ROWS, .fanout = source->fanout, .keys_only = true};
+    struct prefetcher_options options = {
+        .table = directory->table, .since = since, .is_of_keys = true, .is_eager = true};
+    r = scan_level_create(directory->range.lo, &limits, &options.scan);
+    if (r == 0)
+        r = prefetcher_create(&read_ahead->prefetchers, &options, caller, ret);
+    return r < 0 ? call_fail(&caller->call, r, "out of memory") : 0;
+}
+
+void read_ahead_listed(struct read_ahead *read_ahead, const struct caller *caller,
+                       const struct directory *directory, struct stamp began)
+{
+    const struct read_ahead_source *source = &read_ahead->source;
+    struct bytes position = directory->range.lo;
+    _cleanup_(region_finish) struct region left, whole;
+    region_init(&left);
+    region_init(&whole);
+    if (freshness_listed(source->freshness, caller->process, directory, began, &left))
+        range_cache_passed(source->cache, left.table, left.range);
+    if (!freshness_traverses(source->freshness, caller->process, directory->table, directory->range,
+                             &whole))
+        return;
+    range_cache_passed(source->cache, directory->table, (struct range){whole.range.lo, position});
+    traversals_follow(read_ahead->traversals, caller->process, directory->table, position);
+}
+
+void read_ahead_tidy(struct read_ahead *read_ahead)
+{
+    traversals_end_quiet(read_ahead->traversals);
+}
+
+void read_ahead_stats(struct read_ahead *read_ahead, struct read_ahead_stats *ret)
+{
+    *ret = (struct read_ahead_stats){.hits = read_ahead->hits, .misses = read_ahead->misses};
+    request_window_stats(read_ahead->window, &ret->window);
+}

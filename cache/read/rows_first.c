@@ -1,0 +1,158 @@
+#include "cache/read/rows_first.h"
+
+#define TRAVERSED_PART     4                 /* of the cache */
+#define DENSE_WINDOW_BYTES ((size_t)4 << 20) /* some pages: they may turn out not to be needed */
+#define SHORT_PAGES        4                 /* within one partition, beside one a partition */
+
+static int read_traversed(const struct rows_first *rows_first, struct caller *caller,
+                          const struct question *question, const struct region *whole)
+{
+    struct question rest = *question;
+    size_t bytes = 0;
+    int r;
+    _cleanup_(buffer_finish) struct buffer until, next;
+    buffer_init(&until, POSITION_MAX_BYTES);
+    buffer_init(&next, POSITION_MAX_BYTES);
+    do {
+        _cleanup_(page_unrefp) struct page *page = NULL;
+        r = overlay_lacks(rows_first->overlay, &rest, &next);
+        if (r < 0)
+            return call_fail(&caller->call, r, "out of memory");
+        struct buffer passed = until;
+        until = next;
+        next = passed;
+        rest.range.lo = buffer_bytes(&until);
+        if (r > 0)
+            r = traversals_reach(rows_first->traversals, caller, whole, rest.range.lo, rest.since,
+                                 &page);
+        bytes += page ? page_bytes(page) : 0;
+    } while (r == REACH_IN_CACHE && bytes < rows_first->cache_bytes / TRAVERSED_PART);
+    return MIN(r, 0);
+}
+
+/* Is nothing known of it? What others know of it are names. */
+static bool is_new(const struct rows_first *rows_first, const struct question *question)
+{
+    struct seen seen = {0};
+    _cleanup_(buffer_finish) struct buffer until;
+    buffer_init(&until, POSITION_MAX_BYTES);
+    int known = overlay_look(rows_first->overlay, question, &seen, &until);
+    run_finish(&seen.run);
+    return known == KNOWN_NOT && bytes_equal(buffer_bytes(&until), question->range.lo);
+}
+
+static int create_prefetcher(const struct rows_first *rows_first, const struct caller *caller,
+                             const struct question *question, struct prefetcher **ret)
+{
+    size_t share = prefetcher_window_bytes(rows_first->prefetchers);
+    struct scan_limits limits = {.page_rows = TABLE_STORE_PAGE_ROWS,
+                                 .window_bytes = MIN(share, DENSE_WINDOW_BYTES)};
+    struct prefetcher_options options = {.table = question->table, .since = question->since};
+    int r = scan_rows_create(question->range, &limits, &options.scan);
+    return r < 0 ? r : prefetcher_create(rows_first->prefetchers, &options, caller, ret);
+}
+
+struct dense {
+    struct buffer last; /* position of the last row that was seen; empty: none was */
+    size_t partitions, pages, bytes;
+    size_t rows; /* of the last partition */
+};
+
+/* Counts the partitions that begin in the run, and the rows of the last. */
+static void count_partitions(struct dense *dense, const struct run *run)
+{
+    struct bytes last = buffer_bytes(&dense->last);
+    struct bytes key = position_partition_key(page_position(run->page, run->begin));
+    size_t row = run->begin;
+    if (last.size > 0 && bytes_equal(key, position_partition_key(last))) {
+        row = page_next_partition(run->page, row, run->end);
+        dense->rows += row - run->begin;
+    }
+    while (row < run->end) {
+        size_t next = page_next_partition(run->page, row, run->end);
+        dense->rows = next - row;
+        dense->partitions++;
+        row = next;
+    }
+}
+
+/* Is one page more worth it? Not where a partition takes a page, or many pages do not cross a
+ * border; the ends of some pieces may be as short as they like. 1, 0 or -ENOMEM. */
+static int count_page(struct dense *dense, const struct rows_first *rows_first,
+                      const struct run *run)
+{
+    count_partitions(dense, run);
+    dense->pages++;
+    dense->bytes += page_bytes(run->page);
+    buffer_clear(&dense->last);
+    int r = buffer_append(&dense->last, page_position(run->page, run->end - 1));
+    return r < 0 ? r
+                 : dense->rows < TABLE_STORE_PAGE_ROWS &&
+                       dense->pages <= dense->partitions + SHORT_PAGES &&
+                       dense->partitions <= (size_t)rows_first->fanout &&
+                       dense->bytes < rows_first->cache_bytes / 4 * 3;
+}
+
+/* Until more partitions than `fanout` are counted, if the next pages hold as many as those had. */
+static size_t pages_to_count(const struct dense *dense, const struct rows_first *rows_first)
+{
+    return ((size_t)rows_first->fanout - dense->partitions) * dense->pages / dense->partitions + 1;
+}
+
+/* 1: there may be rows behind those that were seen; 0: not; or -errno. */
+static int read_pages(const struct rows_first *rows_first, struct caller *caller,
+                      struct prefetcher *prefetcher, struct dense *dense)
+{
+    struct scan_item item = {0};
+    int r, goes_on = 1;
+    while (goes_on > 0 && (r = prefetcher_next(prefetcher, caller, true, &item)) > 0) {
+        goes_on = count_page(dense, rows_first, &item.rows);
+        run_finish(&item.rows);
+        if (goes_on > 0)
+            prefetcher_want(prefetcher, pages_to_count(dense, rows_first));
+    }
+    return goes_on < 0 ? call_fail(&caller->call, goes_on, "out of memory") : r;
+}
+
+/* What the prefetcher has ahead, or in flight, is what a traversal reads next. */
+static void leave_to_traversal(const struct rows_first *rows_first, const struct caller *caller,
+                               const struct question *question, const struct dense *dense,
+                               struct prefetcher *prefetcher)
+{
+    _cleanup_(buffer_finish) struct buffer behind;
+    _cleanup_(region_finish) struct region rest;
+    region_init(&rest);
+    buffer_init(&behind, POSITION_MAX_BYTES);
+    int r = position_append_behind(&behind, buffer_bytes(&dense->last));
+    struct range range = {buffer_bytes(&behind), question->range.hi};
+    if (r == 0 && region_set(&rest, question->table, range))
+        traversals_adopt(rows_first->traversals, caller->process, &rest, prefetcher);
+    else
+        prefetcher_leave(prefetcher);
+}
+
+static int read_dense(const struct rows_first *rows_first, struct caller *caller,
+                      const struct question *question)
+{
+    _cleanup_(prefetcher_leavep) struct prefetcher *prefetcher = NULL;
+    struct dense dense = {0};
+    int r = create_prefetcher(rows_first, caller, question, &prefetcher);
+    if (r < 0)
+        return call_fail(&caller->call, r, "out of memory");
+    buffer_init(&dense.last, POSITION_MAX_BYTES);
+    r = read_pages(rows_first, caller, prefetcher, &dense);
+    if (r > 0)
+        leave_to_traversal(rows_first, caller, question, &dense, TAKE_PTR(prefetcher));
+    buffer_finish(&dense.last);
+    return caller_forgive(caller, MIN(r, 0));
+}
+
+int rows_first_read(const struct rows_first *rows_first, struct caller *caller,
+                    const struct question *question, const struct region *whole)
+{
+    if (whole)
+        return read_traversed(rows_first, caller, question, whole);
+    bool may_come_back = caller->process != 0; /* for the rows */
+    return may_come_back && is_new(rows_first, question) ? read_dense(rows_first, caller, question)
+                                                         : 0;
+}

@@ -1,0 +1,28 @@
+#ifndef CACHE_READ_ROWS_FIRST_H
+#define CACHE_READ_ROWS_FIRST_H
+/* Reads the rows of a directory of partitions before its names are sought, where that costs no
+ * request more: then the rows tell the names, and a traversal that follows finds them. Example: 300
+ * partitions of 5 rows are 2 pages, but 300 jumps from name to name.
+ *
+ * No state; any thread; blocks for the pages that it waits for. */
+#include "cache/read/traversals.h"
+
+struct rows_first {
+    struct overlay *overlay;
+    struct traversals *traversals;
+    const struct prefetcher_source *prefetchers;
+    size_t cache_bytes;
+    int fanout; /* partitions that a directory shows; with more it shows prefixes */
+};
+
+/* Reads what is not known of the question's range.
+ * - The process traverses (`whole` not NULL): a quarter of the cache, because it visits what is
+ *   below next.
+ * - Another process, where nothing of the range is known: until more than `fanout` partitions were
+ *   counted, or one of a whole page of rows, or several pages more than partitions: then jumps from
+ *   name to name cost no more. At most three quarters of the cache.
+ * 0 or -errno with the reason in caller->call. */
+int rows_first_read(const struct rows_first *rows_first, struct caller *caller,
+                    const struct question *question, const struct region *whole);
+
+#endif

@@ -1,0 +1,274 @@
+#include "cache/read/traversals.h"
+#include "client/condition.h"
+
+#include <assert.h>
+#include <pthread.h>
+
+#define STRAYS_MAX 2 /* misses in a row that it could not serve: its process goes elsewhere */
+
+enum state { FREE, IDLE, BUSY };
+
+struct traversal {
+    enum state state;
+    uint64_t process;
+    struct region where; /* from where it began to the end of what the process traverses */
+    struct prefetcher *prefetcher; /* NULL: to be created */
+    int64_t last_ms;
+    int strays;
+    uint64_t turns; /* times that a thread of the process reached something */
+};
+
+struct traversals {
+    struct prefetcher_source source;
+    int64_t end_ms;
+    pthread_mutex_t lock;
+    pthread_cond_t changed; /* one is no longer BUSY */
+    /* guarded by lock; the prefetcher of a BUSY one belongs to its thread */
+    struct traversal all[TRAVERSALS_MAX];
+};
+
+int traversals_create(const struct prefetcher_source *source, int64_t end_ms,
+                      struct traversals **ret)
+{
+    struct traversals *traversals = calloc(1, sizeof(*traversals));
+    if (!traversals || condition_init(&traversals->changed) < 0) {
+        free(traversals);
+        return -ENOMEM;
+    }
+    (void)pthread_mutex_init(&traversals->lock, NULL);
+    traversals->source = *source;
+    traversals->end_ms = end_ms;
+    for (size_t i = 0; i < TRAVERSALS_MAX; i++)
+        region_init(&traversals->all[i].where);
+    *ret = traversals;
+    return 0;
+}
+
+/* Under the lock. */
+static void check_locked(const struct traversal *traversal)
+{
+    assert((traversal->state == FREE) == (traversal->process == 0));
+    assert(traversal->state != FREE || !traversal->prefetcher);
+    assert(traversal->state != IDLE || region_is_set(&traversal->where));
+}
+
+/* The place is FREE afterwards. Hands out its prefetcher, to be left without the lock. */
+static struct prefetcher *end_locked(struct traversal *traversal)
+{
+    struct prefetcher *prefetcher = TAKE_PTR(traversal->prefetcher);
+    region_finish(&traversal->where);
+    *traversal = (struct traversal){.state = FREE, .where = traversal->where};
+    check_locked(traversal);
+    return prefetcher;
+}
+
+void traversals_destroy(struct traversals *traversals)
+{
+    if (!traversals)
+        return;
+    for (size_t i = 0; i < TRAVERSALS_MAX; i++)
+        prefetcher_leave(end_locked(&traversals->all[i]));
+    (void)pthread_cond_destroy(&traversals->changed);
+    (void)pthread_mutex_destroy(&traversals->lock);
+    free(traversals);
+}
+
+void traversals_end_quiet(struct traversals *traversals)
+{
+    int64_t oldest_ms = clock_now_ms(traversals->source.clock) - traversals->end_ms;
+    struct prefetcher *ended[TRAVERSALS_MAX] = {0};
+    (void)pthread_mutex_lock(&traversals->lock);
+    for (size_t i = 0; i < TRAVERSALS_MAX; i++) {
+        struct traversal *traversal = &traversals->all[i];
+        if (traversal->state == IDLE && traversal->last_ms < oldest_ms)
+            ended[i] = end_locked(traversal);
+    }
+    (void)pthread_mutex_unlock(&traversals->lock);
+    for (size_t i = 0; i < TRAVERSALS_MAX; i++)
+        prefetcher_leave(ended[i]);
+}
+
+/* NULL: the process traverses no such table. */
+static struct traversal *find_locked(struct traversals *traversals, uint64_t process,
+                                     const char *table)
+{
+    for (size_t i = 0; i < TRAVERSALS_MAX; i++) {
+        struct traversal *traversal = &traversals->all[i];
+        if (traversal->state != FREE && traversal->process == process &&
+            is_same_table(traversal->where.table, table))
+            return traversal;
+    }
+    return NULL;
+}
+
+/* A FREE place, else that of the one which is quiet for longest; NULL: there is none. */
+static struct traversal *find_place_locked(struct traversals *traversals)
+{
+    struct traversal *found = NULL;
+    int64_t quiet_ms = clock_now_ms(traversals->source.clock) - TRAVERSALS_QUIET_MS;
+    for (size_t i = 0; i < TRAVERSALS_MAX; i++) {
+        struct traversal *traversal = &traversals->all[i];
+        if (traversal->state == FREE)
+            return traversal;
+        if (traversal->state == IDLE && traversal->last_ms <= quiet_ms &&
+            (!found || traversal->last_ms < found->last_ms))
+            found = traversal;
+    }
+    return found;
+}
+
+static bool goes_on_at(const struct traversal *traversal, struct bytes position)
+{
+    return traversal->prefetcher && traversal->strays < STRAYS_MAX &&
+           range_holds(traversal->where.range, position);
+}
+
+/* The process's traversal once no other thread is in it; NULL: it has none. */
+static int await_locked(struct traversals *traversals, struct caller *caller, const char *table,
+                        struct traversal **ret, bool *ret_has_waited)
+{
+    struct traversal *traversal;
+    int r = 0;
+    *ret_has_waited = false;
+    while ((traversal = find_locked(traversals, caller->process, table)) &&
+           traversal->state == BUSY && r == 0) {
+        uint64_t turns = traversal->turns;
+        *ret_has_waited = true;
+        condition_wait(&traversals->changed, &traversals->lock);
+        if (traversal->turns > turns)
+            caller_made_progress(caller, traversals->source.clock);
+        r = call_check(&caller->call, traversals->source.clock, "no answer in time");
+    }
+    *ret = traversal;
+    return r;
+}
+
+/* Begins at the position, in the process's own place or another. NULL: no place, or no memory. */
+static struct traversal *begin_locked(struct traversals *traversals, struct traversal *own,
+                                      uint64_t process, const struct region *whole,
+                                      struct bytes position, struct prefetcher **ret_left)
+{
+    struct traversal *traversal = own ? own : find_place_locked(traversals);
+    if (!traversal)
+        return NULL;
+    *ret_left = end_locked(traversal);
+    if (!region_set(&traversal->where, whole->table, (struct range){position, whole->range.hi}))
+        return NULL;
+    traversal->process = process;
+    return traversal;
+}
+
+/* The process's traversal, BUSY; its prefetcher is NULL where it has to begin. NULL: there is no
+ * place for one. */
+static int enter(struct traversals *traversals, struct caller *caller, const struct region *whole,
+                 struct bytes position, struct traversal **ret, bool *ret_has_waited)
+{
+    struct prefetcher *left = NULL;
+    struct traversal *traversal;
+    (void)pthread_mutex_lock(&traversals->lock);
+    int r = await_locked(traversals, caller, whole->table, &traversal, ret_has_waited);
+    if (r == 0 && !(traversal && goes_on_at(traversal, position)))
+        traversal = begin_locked(traversals, traversal, caller->process, whole, position, &left);
+    if (r == 0 && traversal)
+        traversal->state = BUSY;
+    (void)pthread_mutex_unlock(&traversals->lock);
+    prefetcher_leave(left);
+    *ret = traversal;
+    return r;
+}
+
+/* r: enum reach; a failure ends the traversal. `strays`: up to now. */
+static void leave(struct traversals *traversals, struct traversal *traversal, int r, int strays)
+{
+    struct prefetcher *ended = NULL;
+    (void)pthread_mutex_lock(&traversals->lock);
+    traversal->state = IDLE;
+    traversal->turns += r == REACH_IN_CACHE;
+    traversal->last_ms = clock_now_ms(traversals->source.clock);
+    traversal->strays = strays;
+    if (r < 0)
+        ended = end_locked(traversal);
+    check_locked(traversal);
+    (void)pthread_cond_broadcast(&traversals->changed);
+    (void)pthread_mutex_unlock(&traversals->lock);
+    prefetcher_leave(ended);
+}
+
+static int begin(struct traversals *traversals, struct traversal *traversal,
+                 const struct caller *caller, struct stamp since)
+{
+    struct scan_limits limits = {.page_rows = TABLE_STORE_PAGE_ROWS,
+                                 .window_bytes = prefetcher_window_bytes(&traversals->source)};
+    struct prefetcher_options options = {.table = traversal->where.table, .since = since};
+    int r = scan_rows_create(traversal->where.range, &limits, &options.scan);
+    return r < 0 ? r
+                 : prefetcher_create(&traversals->source, &options, caller, &traversal->prefetcher);
+}
+
+int traversals_reach(struct traversals *traversals, struct caller *caller,
+                     const struct region *whole, struct bytes position, struct stamp since,
+                     struct page **ret_page)
+{
+    struct traversal *traversal;
+    bool has_waited;
+    traversals_end_quiet(traversals);
+    int r = enter(traversals, caller, whole, position, &traversal, &has_waited);
+    if (r < 0 || !traversal)
+        return r < 0 ? r : REACH_NOT;
+    int strays = traversal->prefetcher ? traversal->strays : 0;
+    r = traversal->prefetcher ? 0 : begin(traversals, traversal, caller, since);
+    if (r < 0)
+        (void)call_fail(&caller->call, r, "out of memory");
+    else
+        r = prefetcher_reach(traversal->prefetcher, caller, position, ret_page);
+    if (r == REACH_NOT && has_waited) /* another thread has passed it: no stray */
+        r = REACH_IN_CACHE;
+    leave(traversals, traversal, r, r == REACH_NOT ? strays + 1 : 0);
+    return caller_forgive(caller, r);
+}
+
+/* The process's traversal, BUSY, if it goes that way and no thread is in it; else NULL. */
+static struct traversal *enter_known(struct traversals *traversals, uint64_t process,
+                                     const char *table, struct bytes position)
+{
+    (void)pthread_mutex_lock(&traversals->lock);
+    struct traversal *traversal = process != 0 ? find_locked(traversals, process, table) : NULL;
+    if (traversal && (traversal->state == BUSY || !goes_on_at(traversal, position)))
+        traversal = NULL;
+    if (traversal)
+        traversal->state = BUSY;
+    (void)pthread_mutex_unlock(&traversals->lock);
+    return traversal;
+}
+
+void traversals_follow(struct traversals *traversals, uint64_t process, const char *table,
+                       struct bytes position)
+{
+    struct traversal *traversal = enter_known(traversals, process, table, position);
+    if (!traversal)
+        return;
+    prefetcher_follow(traversal->prefetcher, position);
+    leave(traversals, traversal, REACH_IN_CACHE, traversal->strays);
+}
+
+void traversals_adopt(struct traversals *traversals, uint64_t process, const struct region *rest,
+                      struct prefetcher *prefetcher)
+{
+    struct prefetcher *left = NULL;
+    prefetcher_pause(prefetcher);
+    (void)pthread_mutex_lock(&traversals->lock);
+    struct traversal *traversal = find_locked(traversals, process, rest->table);
+    if (!traversal || traversal->state == IDLE)
+        traversal = begin_locked(traversals, traversal, process, rest, rest->range.lo, &left);
+    else
+        traversal = NULL; /* another thread of the process traverses now */
+    if (traversal) {
+        traversal->state = IDLE;
+        traversal->prefetcher = TAKE_PTR(prefetcher);
+        traversal->last_ms = clock_now_ms(traversals->source.clock) - TRAVERSALS_QUIET_MS;
+        check_locked(traversal);
+    }
+    (void)pthread_mutex_unlock(&traversals->lock);
+    prefetcher_leave(left);
+    prefetcher_leave(prefetcher);
+}

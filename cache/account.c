@@ -9,7 +9,7 @@ struct account {
     const struct clock *clock;
     struct failure_log *failures;
     struct range_cache *cache;
-    struct reader *reader;
+    struct fetcher *fetcher;
     struct overlay *overlay;
     struct freshness *freshness;
     struct read_ahead *read_ahead;
@@ -21,10 +21,10 @@ struct account {
 /* On failure the parts that exist stay, for account_destroy. */
 static int create_parts(struct account *account, const struct account_options *options)
 {
-    struct reader_source reader = {.store = account->store,
-                                   .clock = account->clock,
-                                   .orders = &account->orders,
-                                   .ttl_ms = options->ttl_ms};
+    struct fetcher_source fetcher = {.store = account->store,
+                                     .clock = account->clock,
+                                     .orders = &account->orders,
+                                     .ttl_ms = options->ttl_ms};
     struct read_ahead_source ahead = {.clock = account->clock,
                                       .numbers = &account->numbers,
                                       .ttl_ms = options->ttl_ms,
@@ -32,15 +32,15 @@ static int create_parts(struct account *account, const struct account_options *o
                                       .parallelism = options->parallelism,
                                       .fanout = options->fanout};
     int r = range_cache_create(options->cache_bytes, &account->cache);
-    reader.cache = ahead.cache = account->cache;
+    fetcher.cache = ahead.cache = account->cache;
     if (r == 0)
-        r = reader_create(&reader, &account->reader);
+        r = fetcher_create(&fetcher, &account->fetcher);
     if (r == 0)
-        r = overlay_create(account->cache, account->reader, &account->overlay);
+        r = overlay_create(account->cache, account->fetcher, &account->overlay);
     if (r == 0)
         r = freshness_create(options->ttl_ms, account->clock, &account->orders,
                              &account->freshness);
-    ahead.reader = account->reader;
+    ahead.fetcher = account->fetcher;
     ahead.overlay = account->overlay;
     ahead.freshness = account->freshness;
     if (r == 0)
@@ -82,7 +82,7 @@ void account_destroy(struct account *account)
     read_ahead_destroy(account->read_ahead);
     freshness_destroy(account->freshness);
     overlay_destroy(account->overlay);
-    reader_destroy(account->reader);
+    fetcher_destroy(account->fetcher);
     range_cache_destroy(account->cache);
     table_store_destroy(account->store);
     failure_log_destroy(account->failures);
@@ -200,11 +200,11 @@ struct failure_log *account_failures(struct account *account)
 int account_append_metrics(struct account *account, struct buffer *ret)
 {
     struct range_cache_stats cache;
-    struct reader_stats reader;
+    struct fetcher_stats fetcher;
     struct read_ahead_stats ahead;
     read_ahead_stats(account->read_ahead, &ahead);
     range_cache_stats(account->cache, &cache);
-    reader_stats(account->reader, &reader);
+    fetcher_stats(account->fetcher, &fetcher);
     const struct {
         const char *name, *type, *help;
         uint64_t value;
@@ -213,16 +213,15 @@ int account_append_metrics(struct account *account, struct buffer *ret)
          "Lookups and steps of listings answered from memory.", ahead.hits},
         {"tablefuse_cache_misses_total", "counter",
          "Lookups and steps of listings that memory could not answer.", ahead.misses},
-        {"tablefuse_cache_evicted_total", "counter", "Pages that left for want of room.",
-         cache.evicted},
-        {"tablefuse_cache_pages", "gauge", "Pages that are kept.", cache.pages},
-        {"tablefuse_cache_bytes", "gauge", "Memory that they take.", cache.bytes},
-        {"tablefuse_flights_total", "counter", "Readings from the service.", reader.flights},
-        {"tablefuse_joined_total", "counter", "Questions that waited for another's reading.",
-         reader.joined},
+        {"tablefuse_cache_evicted_total", "counter", "Pages that were evicted.", cache.evicted},
+        {"tablefuse_cache_pages", "gauge", "Pages in the cache.", cache.pages},
+        {"tablefuse_cache_bytes", "gauge", "Bytes of the pages in the cache.", cache.bytes},
+        {"tablefuse_flights_total", "counter", "Fetches from the service.", fetcher.flights},
+        {"tablefuse_joined_total", "counter", "Fetches that waited for another caller's request.",
+         fetcher.joined},
         {"tablefuse_window_size", "gauge", "Requests of scans that may be in flight at once.",
          (uint64_t)ahead.window.size},
-        {"tablefuse_window_shrunk_total", "counter", "How often the service was found too busy.",
+        {"tablefuse_window_shrunk_total", "counter", "How often the request window was halved.",
          ahead.window.shrunk},
     };
     int r = 0;

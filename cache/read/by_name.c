@@ -137,14 +137,14 @@ static int fetch(struct by_name *by_name, struct caller *caller, const struct qu
                           .range = range,
                           .top = (int)MIN(rows, (size_t)TABLE_STORE_PAGE_ROWS),
                           .is_ahead = true};
-    int r =
-        reader_fetch(by_name->source.reader, caller, &fetch, question->since, ret_page, ret_is_own);
+    int r = fetcher_fetch(by_name->source.fetcher, caller, &fetch, question->since, ret_page,
+                          ret_is_own);
     if (r < 0 || *ret_is_own || range_holds(page_range(*ret_page), question->range.lo))
         return r;
     page_unref(TAKE_PTR(*ret_page));
     fetch.is_alone = true;
-    return reader_fetch(by_name->source.reader, caller, &fetch, question->since, ret_page,
-                        ret_is_own);
+    return fetcher_fetch(by_name->source.fetcher, caller, &fetch, question->since, ret_page,
+                         ret_is_own);
 }
 
 /* What failed may be about rows behind those that are needed: the caller asks for these alone. */

@@ -18,7 +18,7 @@
 struct by_name;
 
 struct by_name_source { /* outlives it */
-    struct reader *reader;
+    struct fetcher *fetcher;
     struct overlay *overlay;
     const struct clock *clock;
     _Atomic uint64_t *numbers; /* of inodes: what page_number counts */

@@ -11,7 +11,7 @@
 /* A directory that the process listed; without a region it is none. A traversal goes through it in
  * key order. */
 struct listed {
-    struct region where;
+    struct owned_range where;
     struct stamp began;      /* the oldest answer that the listing may have shown */
     int64_t started_ms;      /* when the listing was told first */
     int64_t last_ms;         /* when it was read last */
@@ -25,8 +25,8 @@ struct record { /* of a process */
     TAILQ_ENTRY(record) by_use;
     uint64_t number;
     struct listed listed[DIRECTORIES]; /* the last used first */
-    struct region question; /* lo: the last position that was asked for and did not lead to the one
-                               before, or the directory that was listed since */
+    struct owned_range question; /* lo: the last position that was asked for and did not lead to the
+                               one before, or the directory that was listed since */
     struct {
         uint64_t name; /* hash of table and position; 0: none */
         int64_t first_ms;
@@ -74,16 +74,16 @@ int freshness_create(int64_t ttl_ms, const struct clock *clock, _Atomic uint64_t
 
 static bool is_listing_of(const struct listed *listed, const struct directory *directory)
 {
-    const struct region *where = &listed->where;
-    return region_is_set(where) && is_same_table(where->table, directory->table) &&
+    const struct owned_range *where = &listed->where;
+    return owned_range_is_set(where) && is_same_table(where->table, directory->table) &&
            bytes_equal(where->range.lo, directory->range.lo) &&
            bytes_equal(where->range.hi, directory->range.hi);
 }
 
 static bool holds_range(const struct listed *listed, const char *table, struct range range)
 {
-    const struct region *where = &listed->where;
-    if (!region_is_set(where))
+    const struct owned_range *where = &listed->where;
+    if (!owned_range_is_set(where))
         return false;
     if (!where->table) /* the account holds everything */
         return true;
@@ -98,8 +98,8 @@ static bool holds_directory(const struct listed *listed, const struct directory 
 
 static bool holds_position(const struct listed *listed, const char *table, struct bytes position)
 {
-    const struct region *where = &listed->where;
-    if (!region_is_set(where))
+    const struct owned_range *where = &listed->where;
+    if (!owned_range_is_set(where))
         return false;
     if (!where->table) /* it brought the names of tables, nothing of what is in them */
         return !table;
@@ -110,14 +110,14 @@ static bool holds_position(const struct listed *listed, const char *table, struc
 
 static void listed_init(struct listed *listed)
 {
-    region_init(&listed->where);
+    owned_range_init(&listed->where);
     buffer_init(&listed->listed_to, REACHED_MAX_BYTES);
     buffer_init(&listed->asked_to, REACHED_MAX_BYTES);
 }
 
 static void listed_finish(struct listed *listed)
 {
-    region_finish(&listed->where);
+    owned_range_finish(&listed->where);
     buffer_finish(&listed->listed_to);
     buffer_finish(&listed->asked_to);
 }
@@ -128,7 +128,7 @@ static struct record *record_create(uint64_t number)
     if (!record)
         return NULL;
     record->number = number;
-    region_init(&record->question);
+    owned_range_init(&record->question);
     for (size_t i = 0; i < DIRECTORIES; i++)
         listed_init(&record->listed[i]);
     return record;
@@ -136,7 +136,7 @@ static struct record *record_create(uint64_t number)
 
 static void record_destroy(struct record *record)
 {
-    region_finish(&record->question);
+    owned_range_finish(&record->question);
     for (size_t i = 0; i < DIRECTORIES; i++)
         listed_finish(&record->listed[i]);
     free(record);
@@ -212,7 +212,7 @@ static bool comes_farther(struct buffer *reached, struct bytes position)
 static void begin_listed(struct listed *listed, const struct directory *directory,
                          struct stamp began, int64_t now_ms)
 {
-    (void)region_set(&listed->where, directory->table, directory->range);
+    (void)owned_range_set(&listed->where, directory->table, directory->range);
     buffer_clear(&listed->listed_to);
     buffer_clear(&listed->asked_to);
     listed->began = began;
@@ -240,7 +240,7 @@ static void note_listed(struct record *record, const struct directory *directory
 
 bool freshness_listed(struct freshness *freshness, uint64_t process,
                       const struct directory *directory, struct stamp began,
-                      struct region *ret_left)
+                      struct owned_range *ret_left)
 {
     int64_t now_ms = clock_now_ms(freshness->clock);
     bool has_left = false;
@@ -248,11 +248,11 @@ bool freshness_listed(struct freshness *freshness, uint64_t process,
     struct record *record = find_or_add_locked(freshness, process);
     if (record) {
         const struct listed *last = &record->listed[0];
-        if (region_is_set(&last->where) && !holds_directory(last, directory))
-            has_left = region_set(ret_left, last->where.table, last->where.range);
+        if (owned_range_is_set(&last->where) && !holds_directory(last, directory))
+            has_left = owned_range_set(ret_left, last->where.table, last->where.range);
         note_listed(record, directory, began, now_ms);
-        (void)region_set(&record->question, directory->table,
-                         (struct range){.lo = directory->range.lo});
+        (void)owned_range_set(&record->question, directory->table,
+                              (struct range){.lo = directory->range.lo});
     }
     (void)pthread_mutex_unlock(&freshness->lock);
     return has_left;
@@ -322,7 +322,7 @@ struct stamp freshness_of_listing(const struct freshness *freshness, struct stam
 static bool is_traversed(const struct listed *listed, const char *table, struct range range,
                          int64_t now_ms)
 {
-    const struct region *where = &listed->where;
+    const struct owned_range *where = &listed->where;
     bool is_larger =
         where->table && holds_range(listed, table, range) &&
         !(bytes_equal(where->range.lo, range.lo) && bytes_equal(where->range.hi, range.hi));
@@ -331,7 +331,7 @@ static bool is_traversed(const struct listed *listed, const char *table, struct 
 }
 
 bool freshness_traverses(struct freshness *freshness, uint64_t process, const char *table,
-                         struct range range, struct region *ret_whole)
+                         struct range range, struct owned_range *ret_whole)
 {
     int64_t now_ms = clock_now_ms(freshness->clock);
     const struct listed *whole = NULL;
@@ -343,7 +343,7 @@ bool freshness_traverses(struct freshness *freshness, uint64_t process, const ch
             (!whole || holds_range(listed, table, whole->where.range)))
             whole = listed;
     }
-    bool traverses = whole && region_set(ret_whole, whole->where.table, whole->where.range);
+    bool traverses = whole && owned_range_set(ret_whole, whole->where.table, whole->where.range);
     (void)pthread_mutex_unlock(&freshness->lock);
     return traverses;
 }
@@ -363,7 +363,7 @@ int freshness_asked_to(struct freshness *freshness, uint64_t process,
 }
 
 /* Is it a table or directory on the path to the position of `question`? */
-static bool leads_to(const char *table, struct bytes position, const struct region *question)
+static bool leads_to(const char *table, struct bytes position, const struct owned_range *question)
 {
     if (!table)
         return question->table && bytes_equal(position, bytes_of(question->table));
@@ -385,13 +385,13 @@ static uint64_t hash_name(const char *table, struct bytes position)
 static bool asks_again(struct record *record, const char *table, struct bytes position,
                        int64_t now_ms)
 {
-    struct region *question = &record->question;
+    struct owned_range *question = &record->question;
     uint64_t name = hash_name(table, position);
     bool is_last =
         is_same_table(table, question->table) && bytes_equal(position, question->range.lo);
-    if (region_is_set(question) && !is_last && leads_to(table, position, question))
+    if (owned_range_is_set(question) && !is_last && leads_to(table, position, question))
         return false;
-    (void)region_set(question, table, (struct range){.lo = position});
+    (void)owned_range_set(question, table, (struct range){.lo = position});
     for (size_t i = 0; i < NAMES; i++)
         if (record->asked[i].name == name)
             return now_ms - record->asked[i].first_ms >= FRESHNESS_REPEAT_MS;

@@ -14,7 +14,7 @@
  * and the last 8 names that it asked for. A process takes about 5 KiB with keys of ordinary
  * length, 5 MiB in all. */
 #include "cache/address.h"
-#include "cache/read/region.h"
+#include "cache/read/owned_range.h"
 #include "cache/read/stamp.h"
 #include "client/clock.h"
 
@@ -65,13 +65,13 @@ struct stamp freshness_of_listing(const struct freshness *freshness, struct stam
  * put into ret_left (initialized). */
 bool freshness_listed(struct freshness *freshness, uint64_t process,
                       const struct directory *directory, struct stamp began,
-                      struct region *ret_left);
+                      struct owned_range *ret_left);
 
 /* Does the process traverse here? It does if it has listed a larger range that holds this one, and
  * has read there or below within FRESHNESS_KEPT_MS. The largest such range is put into ret_whole
  * (initialized). */
 bool freshness_traverses(struct freshness *freshness, uint64_t process, const char *table,
-                         struct range range, struct region *ret_whole);
+                         struct range range, struct owned_range *ret_whole);
 
 /* The greatest position that the process has asked for in the directory since it began to list it,
  * into ret (cleared first; empty: none). 0 or -ENOMEM. */

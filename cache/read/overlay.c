@@ -4,7 +4,7 @@
 
 struct overlay {
     struct range_cache *cache;
-    struct reader *reader;
+    struct fetcher *fetcher;
 };
 
 /* A question on its way along its range. */
@@ -20,12 +20,12 @@ struct search {
     struct seen seen;
 };
 
-int overlay_create(struct range_cache *cache, struct reader *reader, struct overlay **ret)
+int overlay_create(struct range_cache *cache, struct fetcher *fetcher, struct overlay **ret)
 {
     struct overlay *overlay = calloc(1, sizeof(*overlay));
     if (!overlay)
         return -ENOMEM;
-    *overlay = (struct overlay){cache, reader};
+    *overlay = (struct overlay){cache, fetcher};
     *ret = overlay;
     return 0;
 }
@@ -127,8 +127,8 @@ static int fetch_rest(struct search *search)
                           .top = ahead->top,
                           .keys_only = ahead->keys_only && rest->keys_suffice,
                           .is_alone = search->has_joined_in_vain};
-    r = reader_fetch(search->overlay->reader, search->caller, &fetch, rest->since, &search->page,
-                     &search->is_own);
+    r = fetcher_fetch(search->overlay->fetcher, search->caller, &fetch, rest->since, &search->page,
+                      &search->is_own);
     if (r < 0)
         return r;
     seen->was_fetched = true;

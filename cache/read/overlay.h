@@ -3,11 +3,11 @@
 /* What this mount sees of an account: what the range cache knows; what it does not know is fetched.
  * A lookup, a listing, "is it empty?" are all one question: what follows range.lo? Any thread, no
  * lock of its own. */
-#include "cache/read/reader.h"
+#include "cache/read/fetcher.h"
 
 struct overlay;
-/* The cache and the reader outlive it. */
-int overlay_create(struct range_cache *cache, struct reader *reader, struct overlay **ret);
+/* The cache and the fetcher outlive it. */
+int overlay_create(struct range_cache *cache, struct fetcher *fetcher, struct overlay **ret);
 void overlay_destroy(struct overlay *overlay); /* takes NULL */
 
 struct seen {

@@ -276,7 +276,7 @@ static int ask_rows(struct job *job, struct caller *caller, struct answer *ret,
                           .keys_only = request->keys_only};
     ret->page = request->after ? NULL : overlay_known_page(prefetcher->source.overlay, &question);
     ret_seen->was_fetched = !ret->page;
-    return ret->page ? 0 : reader_query(prefetcher->source.reader, caller, &query, ret);
+    return ret->page ? 0 : fetcher_query(prefetcher->source.fetcher, caller, &query, ret);
 }
 
 static int ask_keys(struct job *job, struct caller *caller, struct answer *ret,

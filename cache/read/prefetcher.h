@@ -29,7 +29,7 @@
 struct prefetcher;
 
 struct prefetcher_source { /* outlives its prefetchers */
-    struct reader *reader;
+    struct fetcher *fetcher;
     struct overlay *overlay;
     struct worker_pool *workers;
     struct request_window *window;
@@ -68,7 +68,8 @@ size_t prefetcher_window_bytes(const struct prefetcher_source *source);
 int64_t prefetcher_asked_ms(struct prefetcher *prefetcher);
 /* 1: the next item (its rows are the caller's to finish; its key is valid until the next call).
  * 0: the end. -EAGAIN: it is not there yet, and may_wait is false; it was requested as far as the
- * prefetcher may run ahead. Else -errno, the reason in caller->call. */
+ * prefetcher may run ahead (before the second page only an eager one does). Else -errno, the reason
+ * in caller->call. */
 int prefetcher_next(struct prefetcher *prefetcher, struct caller *caller, bool may_wait,
                     struct scan_item *ret);
 

@@ -26,7 +26,7 @@ struct read_ahead {
 static int create_parts(struct read_ahead *read_ahead)
 {
     const struct read_ahead_source *source = &read_ahead->source;
-    struct by_name_source by_name = {.reader = source->reader,
+    struct by_name_source by_name = {.fetcher = source->fetcher,
                                      .overlay = source->overlay,
                                      .clock = source->clock,
                                      .numbers = source->numbers,
@@ -40,7 +40,7 @@ static int create_parts(struct read_ahead *read_ahead)
         return r;
     int64_t kept_ms = MAX(FRESHNESS_KEPT_MS, source->ttl_ms);
     read_ahead->prefetchers =
-        (struct prefetcher_source){.reader = source->reader,
+        (struct prefetcher_source){.fetcher = source->fetcher,
                                    .overlay = source->overlay,
                                    .workers = read_ahead->workers,
                                    .window = read_ahead->window,
@@ -131,8 +131,8 @@ static int reach_by_traversal(struct read_ahead *read_ahead, struct caller *call
                               struct range directory, const struct question *question,
                               struct bytes position, struct page **ret_page)
 {
-    _cleanup_(region_finish) struct region whole;
-    region_init(&whole);
+    _cleanup_(owned_range_finish) struct owned_range whole;
+    owned_range_init(&whole);
     return freshness_traverses(read_ahead->source.freshness, caller->process, question->table,
                                directory, &whole)
                ? traversals_reach(read_ahead->traversals, caller, &whole, position, question->since,
@@ -340,8 +340,8 @@ int read_ahead_names(struct read_ahead *read_ahead, struct caller *caller,
                                     .fanout = source->fanout};
     struct question question = {
         .table = directory->table, .range = directory->range, .since = since};
-    _cleanup_(region_finish) struct region whole;
-    region_init(&whole);
+    _cleanup_(owned_range_finish) struct owned_range whole;
+    owned_range_init(&whole);
     bool traverses = freshness_traverses(source->freshness, caller->process, directory->table,
                                          directory->range, &whole);
     int r = rows_first_read(&rows_first, caller, &question, traverses ? &whole : NULL);
@@ -362,9 +362,9 @@ void read_ahead_listed(struct read_ahead *read_ahead, const struct caller *calle
 {
     const struct read_ahead_source *source = &read_ahead->source;
     struct bytes position = directory->range.lo;
-    _cleanup_(region_finish) struct region left, whole;
-    region_init(&left);
-    region_init(&whole);
+    _cleanup_(owned_range_finish) struct owned_range left, whole;
+    owned_range_init(&left);
+    owned_range_init(&whole);
     if (freshness_listed(source->freshness, caller->process, directory, began, &left))
         range_cache_passed(source->cache, left.table, left.range);
     if (!freshness_traverses(source->freshness, caller->process, directory->table, directory->range,

@@ -22,7 +22,7 @@ struct read_ahead;
 
 struct read_ahead_source { /* outlives it */
     struct range_cache *cache;
-    struct reader *reader;
+    struct fetcher *fetcher;
     struct overlay *overlay;
     struct freshness *freshness;
     const struct clock *clock;

@@ -5,7 +5,7 @@
 #define SHORT_PAGES        4                 /* within one partition, beside one a partition */
 
 static int read_traversed(const struct rows_first *rows_first, struct caller *caller,
-                          const struct question *question, const struct region *whole)
+                          const struct question *question, const struct owned_range *whole)
 {
     struct question rest = *question;
     size_t bytes = 0;
@@ -120,12 +120,12 @@ static void leave_to_traversal(const struct rows_first *rows_first, const struct
                                struct prefetcher *prefetcher)
 {
     _cleanup_(buffer_finish) struct buffer behind;
-    _cleanup_(region_finish) struct region rest;
-    region_init(&rest);
+    _cleanup_(owned_range_finish) struct owned_range rest;
+    owned_range_init(&rest);
     buffer_init(&behind, POSITION_MAX_BYTES);
     int r = position_append_behind(&behind, buffer_bytes(&dense->last));
     struct range range = {buffer_bytes(&behind), question->range.hi};
-    if (r == 0 && region_set(&rest, question->table, range))
+    if (r == 0 && owned_range_set(&rest, question->table, range))
         traversals_adopt(rows_first->traversals, caller->process, &rest, prefetcher);
     else
         prefetcher_leave(prefetcher);
@@ -148,7 +148,7 @@ static int read_dense(const struct rows_first *rows_first, struct caller *caller
 }
 
 int rows_first_read(const struct rows_first *rows_first, struct caller *caller,
-                    const struct question *question, const struct region *whole)
+                    const struct question *question, const struct owned_range *whole)
 {
     if (whole)
         return read_traversed(rows_first, caller, question, whole);

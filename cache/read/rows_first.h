@@ -23,6 +23,6 @@ struct rows_first {
  *   name to name cost no more. At most three quarters of the cache.
  * 0 or -errno with the reason in caller->call. */
 int rows_first_read(const struct rows_first *rows_first, struct caller *caller,
-                    const struct question *question, const struct region *whole);
+                    const struct question *question, const struct owned_range *whole);
 
 #endif

@@ -11,7 +11,7 @@ enum state { FREE, IDLE, BUSY };
 struct traversal {
     enum state state;
     uint64_t process;
-    struct region where; /* from where it began to the end of what the process traverses */
+    struct owned_range where; /* from where it began to the end of what the process traverses */
     struct prefetcher *prefetcher; /* NULL: to be created */
     int64_t last_ms;
     int strays;
@@ -39,7 +39,7 @@ int traversals_create(const struct prefetcher_source *source, int64_t end_ms,
     traversals->source = *source;
     traversals->end_ms = end_ms;
     for (size_t i = 0; i < TRAVERSALS_MAX; i++)
-        region_init(&traversals->all[i].where);
+        owned_range_init(&traversals->all[i].where);
     *ret = traversals;
     return 0;
 }
@@ -49,14 +49,14 @@ static void check_locked(const struct traversal *traversal)
 {
     assert((traversal->state == FREE) == (traversal->process == 0));
     assert(traversal->state != FREE || !traversal->prefetcher);
-    assert(traversal->state != IDLE || region_is_set(&traversal->where));
+    assert(traversal->state != IDLE || owned_range_is_set(&traversal->where));
 }
 
 /* The place is FREE afterwards. Hands out its prefetcher, to be left without the lock. */
 static struct prefetcher *end_locked(struct traversal *traversal)
 {
     struct prefetcher *prefetcher = TAKE_PTR(traversal->prefetcher);
-    region_finish(&traversal->where);
+    owned_range_finish(&traversal->where);
     *traversal = (struct traversal){.state = FREE, .where = traversal->where};
     check_locked(traversal);
     return prefetcher;
@@ -145,14 +145,15 @@ static int await_locked(struct traversals *traversals, struct caller *caller, co
 
 /* Begins at the position, in the process's own place or another. NULL: no place, or no memory. */
 static struct traversal *begin_locked(struct traversals *traversals, struct traversal *own,
-                                      uint64_t process, const struct region *whole,
+                                      uint64_t process, const struct owned_range *whole,
                                       struct bytes position, struct prefetcher **ret_left)
 {
     struct traversal *traversal = own ? own : find_place_locked(traversals);
     if (!traversal)
         return NULL;
     *ret_left = end_locked(traversal);
-    if (!region_set(&traversal->where, whole->table, (struct range){position, whole->range.hi}))
+    if (!owned_range_set(&traversal->where, whole->table,
+                         (struct range){position, whole->range.hi}))
         return NULL;
     traversal->process = process;
     return traversal;
@@ -160,8 +161,9 @@ static struct traversal *begin_locked(struct traversals *traversals, struct trav
 
 /* The process's traversal, BUSY; its prefetcher is NULL where it has to begin. NULL: there is no
  * place for one. */
-static int enter(struct traversals *traversals, struct caller *caller, const struct region *whole,
-                 struct bytes position, struct traversal **ret, bool *ret_has_waited)
+static int enter(struct traversals *traversals, struct caller *caller,
+                 const struct owned_range *whole, struct bytes position, struct traversal **ret,
+                 bool *ret_has_waited)
 {
     struct prefetcher *left = NULL;
     struct traversal *traversal;
@@ -206,7 +208,7 @@ static int begin(struct traversals *traversals, struct traversal *traversal,
 }
 
 int traversals_reach(struct traversals *traversals, struct caller *caller,
-                     const struct region *whole, struct bytes position, struct stamp since,
+                     const struct owned_range *whole, struct bytes position, struct stamp since,
                      struct page **ret_page)
 {
     struct traversal *traversal;
@@ -251,8 +253,8 @@ void traversals_follow(struct traversals *traversals, uint64_t process, const ch
     leave(traversals, traversal, REACH_IN_CACHE, traversal->strays);
 }
 
-void traversals_adopt(struct traversals *traversals, uint64_t process, const struct region *rest,
-                      struct prefetcher *prefetcher)
+void traversals_adopt(struct traversals *traversals, uint64_t process,
+                      const struct owned_range *rest, struct prefetcher *prefetcher)
 {
     struct prefetcher *left = NULL;
     prefetcher_pause(prefetcher);

@@ -13,7 +13,7 @@
  * Several threads of one process wait for each other. Any thread; one leaf mutex; blocks for the
  * pages that it waits for. */
 #include "cache/read/prefetcher.h"
-#include "cache/read/region.h"
+#include "cache/read/owned_range.h"
 
 #define TRAVERSALS_MAX      8    /* at once; the one that is quiet for longest makes room */
 #define TRAVERSALS_QUIET_MS 1000 /* one that was used since keeps its place */
@@ -28,13 +28,13 @@ void traversals_destroy(struct traversals *traversals); /* takes NULL */
 /* The caller's process traverses `whole`, and misses what is at `position` in it, as of `since`.
  * enum reach, or -errno with the reason in caller->call. */
 int traversals_reach(struct traversals *traversals, struct caller *caller,
-                     const struct region *whole, struct bytes position, struct stamp since,
+                     const struct owned_range *whole, struct bytes position, struct stamp since,
                      struct page **ret_page);
 /* The process has read rows by the prefetcher up to where `rest` begins, and may traverse on from
  * there, or not come back. Takes the prefetcher, paused; its place is anybody's until the process
- * comes. Without a place the prefetcher is left. */
-void traversals_adopt(struct traversals *traversals, uint64_t process, const struct region *rest,
-                      struct prefetcher *prefetcher);
+ * comes. Without a place the prefetcher is left. process is not 0. */
+void traversals_adopt(struct traversals *traversals, uint64_t process,
+                      const struct owned_range *rest, struct prefetcher *prefetcher);
 /* The process has come to the position by what the cache knew. As prefetcher_follow. */
 void traversals_follow(struct traversals *traversals, uint64_t process, const char *table,
                        struct bytes position);

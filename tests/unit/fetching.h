@@ -2,7 +2,7 @@
 #define TESTS_UNIT_FETCHING_H
 /* What the tests of reading share: a reader over a store behind a gate, and a clock that threads
  * may look at while the test turns it. */
-#include "cache/read/reader.h"
+#include "cache/read/fetcher.h"
 #include "client/retrying_store.h"
 #include "tests/stores/faulty_store.h"
 #include "tests/stores/gate_store.h"
@@ -23,7 +23,7 @@ struct fetching {
     struct table_store *store; /* the gate */
     _Atomic uint64_t orders;
     struct range_cache *cache;
-    struct reader *reader;
+    struct fetcher *fetcher;
 };
 
 static inline int64_t turned_monotonic_ms(void *context)
@@ -67,17 +67,17 @@ static inline void fetching_set_up(struct fetching *fetching, struct fetching_op
     assert_int_equal(gate_store_create(store, &fetching->clock, &fetching->store), 0);
     size_t cache_bytes = options.cache_bytes > 0 ? options.cache_bytes : (size_t)64 << 20;
     assert_int_equal(range_cache_create(cache_bytes, &fetching->cache), 0);
-    struct reader_source source = {.store = fetching->store,
-                                   .cache = fetching->cache,
-                                   .clock = &fetching->clock,
-                                   .orders = &fetching->orders,
-                                   .ttl_ms = options.is_ttl_0 ? 0 : TTL_MS};
-    assert_int_equal(reader_create(&source, &fetching->reader), 0);
+    struct fetcher_source source = {.store = fetching->store,
+                                    .cache = fetching->cache,
+                                    .clock = &fetching->clock,
+                                    .orders = &fetching->orders,
+                                    .ttl_ms = options.is_ttl_0 ? 0 : TTL_MS};
+    assert_int_equal(fetcher_create(&source, &fetching->fetcher), 0);
 }
 
 static inline void fetching_tear_down(struct fetching *fetching)
 {
-    reader_destroy(fetching->reader);
+    fetcher_destroy(fetching->fetcher);
     range_cache_destroy(fetching->cache);
     table_store_destroy(fetching->store);
 }
@@ -112,8 +112,8 @@ static inline void wait_for_requests(struct fetching *fetching, size_t n)
 
 static inline void wait_for_joined(struct fetching *fetching, uint64_t n)
 {
-    struct reader_stats stats = {0};
-    for (; stats.joined < n; reader_stats(fetching->reader, &stats))
+    struct fetcher_stats stats = {0};
+    for (; stats.joined < n; fetcher_stats(fetching->fetcher, &stats))
         (void)usleep(500);
 }
 

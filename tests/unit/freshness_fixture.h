@@ -61,7 +61,7 @@ static inline int tear_down(void **state)
  * True where it has left a directory, which is put into ret_left. */
 static inline bool lists_and_leaves(struct setup *setup, uint64_t process,
                                     struct directory directory, int64_t began_ms, int64_t now_ms,
-                                    struct region *ret_left)
+                                    struct owned_range *ret_left)
 {
     setup->now_ms = now_ms;
     return freshness_listed(setup->freshness, process, &directory,
@@ -71,10 +71,10 @@ static inline bool lists_and_leaves(struct setup *setup, uint64_t process,
 static inline void lists(struct setup *setup, uint64_t process, struct directory directory,
                          int64_t began_ms, int64_t now_ms)
 {
-    struct region left;
-    region_init(&left);
+    struct owned_range left;
+    owned_range_init(&left);
     (void)lists_and_leaves(setup, process, directory, began_ms, now_ms, &left);
-    region_finish(&left);
+    owned_range_finish(&left);
 }
 
 /* How old an answer about the position may be. */

@@ -24,7 +24,7 @@ struct parts {
     struct table_store *gate;
     _Atomic uint64_t orders, numbers;
     struct range_cache *cache;
-    struct reader *reader;
+    struct fetcher *fetcher;
     struct overlay *overlay;
     struct freshness *freshness;
     struct read_ahead *read_ahead;
@@ -37,16 +37,16 @@ static inline void parts_create_readers(struct parts *parts, const struct parts_
     int64_t ttl_ms = options->is_ttl_0 ? 0 : TTL_MS;
     size_t cache_bytes = options->cache_bytes > 0 ? options->cache_bytes : PARTS_CACHE;
     assert_int_equal(range_cache_create(cache_bytes, &parts->cache), 0);
-    struct reader_source reader = {.store = parts->gate,
-                                   .cache = parts->cache,
-                                   .clock = &parts->clock,
-                                   .orders = &parts->orders,
-                                   .ttl_ms = ttl_ms};
-    assert_int_equal(reader_create(&reader, &parts->reader), 0);
-    assert_int_equal(overlay_create(parts->cache, parts->reader, &parts->overlay), 0);
+    struct fetcher_source reader = {.store = parts->gate,
+                                    .cache = parts->cache,
+                                    .clock = &parts->clock,
+                                    .orders = &parts->orders,
+                                    .ttl_ms = ttl_ms};
+    assert_int_equal(fetcher_create(&reader, &parts->fetcher), 0);
+    assert_int_equal(overlay_create(parts->cache, parts->fetcher, &parts->overlay), 0);
     assert_int_equal(freshness_create(ttl_ms, &parts->clock, &parts->orders, &parts->freshness), 0);
     struct read_ahead_source ahead = {.cache = parts->cache,
-                                      .reader = parts->reader,
+                                      .fetcher = parts->fetcher,
                                       .overlay = parts->overlay,
                                       .freshness = parts->freshness,
                                       .clock = &parts->clock,
@@ -78,7 +78,7 @@ static inline void parts_tear_down(struct parts *parts)
     read_ahead_destroy(parts->read_ahead);
     freshness_destroy(parts->freshness);
     overlay_destroy(parts->overlay);
-    reader_destroy(parts->reader);
+    fetcher_destroy(parts->fetcher);
     range_cache_destroy(parts->cache);
     table_store_destroy(parts->gate);
 }

@@ -16,9 +16,9 @@ static void set_up(struct setup *setup)
 {
     *setup = (struct setup){.numbers = 1};
     fetching_set_up(&setup->fetching, (struct fetching_options){0});
-    assert_int_equal(overlay_create(setup->fetching.cache, setup->fetching.reader, &setup->overlay),
-                     0);
-    struct by_name_source source = {.reader = setup->fetching.reader,
+    assert_int_equal(
+        overlay_create(setup->fetching.cache, setup->fetching.fetcher, &setup->overlay), 0);
+    struct by_name_source source = {.fetcher = setup->fetching.fetcher,
                                     .overlay = setup->overlay,
                                     .clock = &setup->fetching.clock,
                                     .numbers = &setup->numbers,

@@ -197,17 +197,17 @@ static void a_slow_answer_counts_from_half_a_ttl_before_it_came(void **state)
 
 static void assert_leaves_nothing(struct setup *setup, struct directory to)
 {
-    struct region left;
-    region_init(&left);
+    struct owned_range left;
+    owned_range_init(&left);
     assert_false(lists_and_leaves(setup, GREP, to, 5000, 5000, &left));
     assert_int_equal(left.text.size, 0);
-    region_finish(&left);
+    owned_range_finish(&left);
 }
 
 static void assert_leaves(struct setup *setup, struct directory to, struct directory from)
 {
-    struct region left;
-    region_init(&left);
+    struct owned_range left;
+    owned_range_init(&left);
     assert_true(lists_and_leaves(setup, GREP, to, 5000, 5000, &left));
     if (from.table)
         assert_string_equal(left.table, from.table);
@@ -215,7 +215,7 @@ static void assert_leaves(struct setup *setup, struct directory to, struct direc
         assert_null(left.table);
     assert_bytes(left.range.lo, from.range.lo);
     assert_bytes(left.range.hi, from.range.hi);
-    region_finish(&left);
+    owned_range_finish(&left);
 }
 
 static void find_leaves_each_sibling(void **state)
@@ -252,11 +252,11 @@ static void process_0_leaves_nothing(void **state)
 {
     struct setup *setup = *state;
     struct directory directories[] = {PARTITION("a"), PARTITION("b")};
-    struct region left;
-    region_init(&left);
+    struct owned_range left;
+    owned_range_init(&left);
     for (size_t i = 0; i < ARRAY_SIZE(directories); i++)
         assert_false(lists_and_leaves(setup, 0, directories[i], 1, 1, &left));
-    region_finish(&left);
+    owned_range_finish(&left);
 }
 
 static void what_is_too_long_is_not_remembered(void **state)
@@ -307,8 +307,8 @@ static void *work(void *context)
 {
     const struct worker *worker = context;
     struct freshness *freshness = worker->setup->freshness;
-    struct region left;
-    region_init(&left);
+    struct owned_range left;
+    owned_range_init(&left);
     for (uint64_t i = 0; i < 2000; i++) {
         uint64_t process = 1 + (worker->first + i) % 1500;
         struct directory directory = i % 3 ? PARTITION("p") : PARTITION("q");
@@ -317,7 +317,7 @@ static void *work(void *context)
         assert_true(since_ms == 4000 || since_ms == 19000);
         (void)freshness_traverses(freshness, process, "t", directory.range, &left);
     }
-    region_finish(&left);
+    owned_range_finish(&left);
     return NULL;
 }
 

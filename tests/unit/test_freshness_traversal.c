@@ -72,8 +72,8 @@ static void a_directory_is_as_old_as_its_traversal(void **state)
 static void assert_traverses(struct setup *setup, struct directory directory, int64_t now_ms,
                              const struct directory *whole)
 {
-    struct region found;
-    region_init(&found);
+    struct owned_range found;
+    owned_range_init(&found);
     setup->now_ms = now_ms;
     assert_int_equal(
         freshness_traverses(setup->freshness, GREP, directory.table, directory.range, &found),
@@ -83,7 +83,7 @@ static void assert_traverses(struct setup *setup, struct directory directory, in
         assert_bytes(found.range.lo, whole->range.lo);
         assert_bytes(found.range.hi, whole->range.hi);
     }
-    region_finish(&found);
+    owned_range_finish(&found);
 }
 
 static void below_what_it_listed_a_process_traverses(void **state)
@@ -103,10 +103,10 @@ static void below_what_it_listed_a_process_traverses(void **state)
     assert_traverses(setup, PARTITION("q"), 6000, &table);
     assert_traverses(setup, ROW_PREFIX("p", "a", "b"), 6000, &table); /* the largest */
     lists(setup, 0, table, 5000, 5000);
-    struct region none;
-    region_init(&none);
+    struct owned_range none;
+    owned_range_init(&none);
     assert_false(freshness_traverses(setup->freshness, 0, "t", partition.range, &none));
-    region_finish(&none);
+    owned_range_finish(&none);
 }
 
 static void a_traversal_is_over_30_s_after_its_last_read(void **state)

@@ -443,8 +443,8 @@ static void a_caller_that_joined_in_vain_asks_alone(void **state)
     gate_store_let(setup.fetching.store, GATE_OPEN);
     assert_int_equal(end_joiners(joiners), 6);
     assert_int_equal(asked(&setup), 2);
-    struct reader_stats stats;
-    reader_stats(setup.fetching.reader, &stats);
+    struct fetcher_stats stats;
+    fetcher_stats(setup.fetching.fetcher, &stats);
     assert_int_equal(stats.joined, 1);
     tear_down(&setup);
 }
@@ -464,7 +464,7 @@ static int read_on(struct setup *setup, struct caller *caller, const struct ques
     struct fetch fetch = {
         .table = "t", .range = {question->range.lo, PARTITION.hi}, .top = 10, .is_ahead = true};
     bool is_own;
-    return reader_fetch(setup->fetching.reader, caller, &fetch, question->since, ret, &is_own);
+    return fetcher_fetch(setup->fetching.fetcher, caller, &fetch, question->since, ret, &is_own);
 }
 
 static bool is_row_seen(struct setup *setup, int row, bool is_from_now, bool reads_on)

@@ -42,15 +42,15 @@ static struct question all(struct setup *setup)
 static int read_table(struct setup *setup, uint64_t process, bool is_traversed)
 {
     struct question question = all(setup);
-    struct region whole;
+    struct owned_range whole;
     setup->caller = fetching_caller(&setup->prefetching.fetching);
     setup->caller.process = process;
-    region_init(&whole);
-    assert_true(region_set(&whole, "t", RANGE_ALL));
+    owned_range_init(&whole);
+    assert_true(owned_range_set(&whole, "t", RANGE_ALL));
     int r = rows_first_read(&setup->rows_first, &setup->caller, &question,
                             is_traversed ? &whole : NULL);
     assert_int_equal(setup->caller.call.failure.error, r);
-    region_finish(&whole);
+    owned_range_finish(&whole);
     return r;
 }
 

@@ -92,12 +92,12 @@ static void elsewhere_it_begins_anew(void **state)
 {
     (void)state;
     struct setup setup;
-    struct region other;
+    struct owned_range other;
     struct caller caller;
     set_up(&setup, 1);
     prefetching_add(&setup.prefetching, 60, 1000);
-    region_init(&other);
-    assert_true(region_set(&other, "u", RANGE_ALL));
+    owned_range_init(&other);
+    assert_true(owned_range_set(&other, "u", RANGE_ALL));
     assert_int_equal(reach(&setup, FIND, partition(40)), REACH_IN_CACHE);
     assert_int_equal(reach(&setup, FIND, partition(2)), REACH_IN_CACHE); /* before its begin */
     assert_int_equal(count_begun_at(&setup, partition(2)), 1);
@@ -106,7 +106,7 @@ static void elsewhere_it_begins_anew(void **state)
     assert_int_equal(reach_with(&setup, &caller, &other, partition(4)),
                      REACH_IN_CACHE); /* another table */
     assert_int_equal(reach(&setup, FIND, partition(4)), REACH_IN_CACHE);
-    region_finish(&other);
+    owned_range_finish(&other);
     tear_down(&setup);
 }
 
@@ -117,7 +117,7 @@ static void it_ends_where_the_directory_ends(void **state)
     struct setup setup;
     set_up(&setup, 4);
     prefetching_add(&setup.prefetching, 60, 1000);
-    assert_true(region_set(&setup.whole, "t", (struct range){B("p000"), B("p001")}));
+    assert_true(owned_range_set(&setup.whole, "t", (struct range){B("p000"), B("p001")}));
     for (int i = 0; i < 10; i++)
         assert_int_equal(reach(&setup, FIND, partition(i)), REACH_IN_CACHE);
     (void)prefetching_asked(&setup.prefetching);
@@ -212,11 +212,11 @@ static void a_process_traverses_several_tables(void **state)
 {
     (void)state;
     struct setup setup;
-    struct region other;
+    struct owned_range other;
     set_up(&setup, 1);
     prefetching_add(&setup.prefetching, 20, 1000);
-    region_init(&other);
-    assert_true(region_set(&other, "u", RANGE_ALL));
+    owned_range_init(&other);
+    assert_true(owned_range_set(&other, "u", RANGE_ALL));
     for (int i = 1; i < 8; i++) {
         struct caller caller = fetching_caller(setup.fetching);
         caller.process = FIND;
@@ -226,7 +226,7 @@ static void a_process_traverses_several_tables(void **state)
     assert_int_equal(count_begun_at(&setup, partition(1)), 2); /* in each table */
     for (int i = 2; i < 8; i++)
         assert_int_equal(count_begun_at(&setup, partition(i)), 0);
-    region_finish(&other);
+    owned_range_finish(&other);
     tear_down(&setup);
 }
 
@@ -277,11 +277,11 @@ static struct prefetcher *open_read(struct setup *setup)
 /* The process may traverse on from partition 2. */
 static void adopt(struct setup *setup, uint64_t process, struct prefetcher *prefetcher)
 {
-    struct region rest;
-    region_init(&rest);
-    assert_true(region_set(&rest, "t", (struct range){partition(2), B(POSITION_END)}));
+    struct owned_range rest;
+    owned_range_init(&rest);
+    assert_true(owned_range_set(&rest, "t", (struct range){partition(2), B(POSITION_END)}));
     traversals_adopt(setup->traversals, process, &rest, prefetcher);
-    region_finish(&rest);
+    owned_range_finish(&rest);
 }
 
 /* What was read ahead is not requested again, and nothing is sent before the process comes. */

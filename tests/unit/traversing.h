@@ -12,7 +12,7 @@ struct setup {
     struct prefetching prefetching;
     struct fetching *fetching;
     struct traversals *traversals;
-    struct region whole; /* the table */
+    struct owned_range whole; /* the table */
 };
 
 static inline void set_up(struct setup *setup, int parallelism)
@@ -20,19 +20,19 @@ static inline void set_up(struct setup *setup, int parallelism)
     prefetching_set_up(&setup->prefetching, parallelism, (struct fetching_options){0});
     setup->fetching = &setup->prefetching.fetching;
     assert_int_equal(traversals_create(&setup->prefetching.source, END_MS, &setup->traversals), 0);
-    region_init(&setup->whole);
-    assert_true(region_set(&setup->whole, "t", RANGE_ALL));
+    owned_range_init(&setup->whole);
+    assert_true(owned_range_set(&setup->whole, "t", RANGE_ALL));
 }
 
 static inline void tear_down(struct setup *setup)
 {
     traversals_destroy(setup->traversals);
-    region_finish(&setup->whole);
+    owned_range_finish(&setup->whole);
     prefetching_tear_down(&setup->prefetching);
 }
 
-static inline int reach_with(struct setup *setup, struct caller *caller, const struct region *whole,
-                             struct bytes position)
+static inline int reach_with(struct setup *setup, struct caller *caller,
+                             const struct owned_range *whole, struct bytes position)
 {
     struct page *page = NULL;
     int r = traversals_reach(setup->traversals, caller, whole, position,

@@ -1,4 +1,4 @@
-#include "tests/unit/reader_fixture.h"
+#include "tests/unit/fetcher_fixture.h"
 
 /* As of when the cache answers what begins at lo. */
 static int64_t asked_ms_at(struct fetching *fetching, struct bytes lo)
@@ -28,8 +28,8 @@ static void a_page_is_asked_for_once_and_kept(void **state)
     assert_known(&fetching, "t", PARTITION, false, KNOWN_ROWS);
     assert_known(&fetching, NULL, TABLE_T, false, KNOWN_ROWS); /* it answered: so it is there */
     assert_known(&fetching, "u", PARTITION, true, KNOWN_NOT);
-    struct reader_stats stats;
-    reader_stats(fetching.reader, &stats);
+    struct fetcher_stats stats;
+    fetcher_stats(fetching.fetcher, &stats);
     assert_int_equal(stats.flights, 1);
     assert_int_equal(stats.joined, 0);
     fetching_tear_down(&fetching);
@@ -134,9 +134,9 @@ static void a_refusal_changes_nothing_that_is_known(void **state)
     struct page *page;
     bool is_own;
     assert_int_equal(fetch_rows(&fetching, &fetch), 3);
-    assert_int_equal(reader_fetch(fetching.reader, &caller, &fetch,
-                                  stamp_from_now(&fetching.orders, fetching.now_ms), &page,
-                                  &is_own),
+    assert_int_equal(fetcher_fetch(fetching.fetcher, &caller, &fetch,
+                                   stamp_from_now(&fetching.orders, fetching.now_ms), &page,
+                                   &is_own),
                      -EACCES);
     assert_string_equal(caller.call.failure.code, "AuthorizationFailure");
     assert_known(&fetching, "t", PARTITION, false, KNOWN_ROWS);
@@ -172,7 +172,7 @@ static void tokens_in_a_circle_are_an_error(void **state)
 static int query_page(struct fetching *fetching, const struct query *query, struct answer *ret)
 {
     struct caller caller = fetching_caller(fetching);
-    int r = reader_query(fetching->reader, &caller, query, ret);
+    int r = fetcher_query(fetching->fetcher, &caller, query, ret);
     assert_int_equal(caller.call.failure.error, r);
     return r;
 }
@@ -200,8 +200,8 @@ static void a_scans_pages_are_kept_and_counted(void **state)
     assert_null(third.page);
     assert_known(&fetching, "t", PARTITION, true, KNOWN_NOT);
     assert_known(&fetching, NULL, TABLE_T, true, KNOWN_EMPTY);
-    struct reader_stats stats;
-    reader_stats(fetching.reader, &stats);
+    struct fetcher_stats stats;
+    fetcher_stats(fetching.fetcher, &stats);
     assert_int_equal(stats.flights, 3);
     assert_int_equal(stats.joined, 0);
     answer_finish(&first);

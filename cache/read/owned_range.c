@@ -1,40 +1,40 @@
-#include "cache/read/region.h"
+#include "cache/read/owned_range.h"
 
 #define REGION_MAX_BYTES ((size_t)16 << 10)
 
-void region_init(struct region *region)
+void owned_range_init(struct owned_range *region)
 {
-    *region = (struct region){0};
+    *region = (struct owned_range){0};
     buffer_init(&region->text, REGION_MAX_BYTES);
 }
 
-void region_finish(struct region *region)
+void owned_range_finish(struct owned_range *region)
 {
     buffer_finish(&region->text);
-    region_init(region);
+    owned_range_init(region);
 }
 
-void region_clear(struct region *region)
+void owned_range_clear(struct owned_range *region)
 {
     buffer_clear(&region->text);
     region->table = NULL;
     region->range = (struct range){0};
 }
 
-bool region_is_set(const struct region *region)
+bool owned_range_is_set(const struct owned_range *region)
 {
     return region->text.size > 0;
 }
 
-bool region_set(struct region *region, const char *table, struct range range)
+bool owned_range_set(struct owned_range *region, const char *table, struct range range)
 {
     struct buffer *text = &region->text;
-    region_clear(region);
+    owned_range_clear(region);
     (void)buffer_append_string(text, table ? table : "");
     (void)buffer_append_char(text, '\0');
     (void)buffer_append(text, range.lo);
     if (buffer_append(text, range.hi) < 0) {
-        region_clear(region);
+        owned_range_clear(region);
         return false;
     }
     region->table = table ? text->data : NULL;

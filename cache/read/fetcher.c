@@ -1,4 +1,4 @@
-#include "cache/read/reader.h"
+#include "cache/read/fetcher.h"
 #include "cache/read/freshness.h"
 #include "cache/read/table_page.h"
 #include "client/condition.h"
@@ -8,26 +8,26 @@
 
 #define NAMES_MAX_BYTES ((size_t)16 << 20) /* of all tables of an account */
 
-struct reader {
-    struct reader_source source;
+struct fetcher {
+    struct fetcher_source source;
     pthread_mutex_t lock;
     /* guarded by lock */
     LIST_HEAD(flights, flight) flights; /* FLYING */
-    struct reader_stats stats;
+    struct fetcher_stats stats;
 };
 
-enum state { FLYING, LANDED, GIVEN_UP }; /* see reader.h */
+enum state { FLYING, LANDED, GIVEN_UP }; /* see fetcher.h */
 
 /* A request, or several, for one page. */
 struct flight {
     LIST_ENTRY(flight) entry;
-    struct reader *reader;
+    struct fetcher *fetcher;
     struct fetch fetch;    /* the leader's: while FLYING */
     struct stamp stamp;    /* from before anything was sent */
     struct caller *leader; /* its thread's alone, as asked_ms is */
     int64_t asked_ms;      /* when what was answered first was asked: of several pages the oldest */
     pthread_cond_t changed;
-    /* guarded by the reader's lock; the result is fixed once LANDED */
+    /* guarded by the fetcher's lock; the result is fixed once LANDED */
     size_t users;   /* callers that lead or joined */
     uint64_t pages; /* that arrived */
     enum state state;
@@ -36,26 +36,26 @@ struct flight {
     struct page *page;
 };
 
-int reader_create(const struct reader_source *source, struct reader **ret)
+int fetcher_create(const struct fetcher_source *source, struct fetcher **ret)
 {
-    struct reader *reader = calloc(1, sizeof(*reader));
-    if (!reader || pthread_mutex_init(&reader->lock, NULL) != 0) {
-        free(reader);
+    struct fetcher *fetcher = calloc(1, sizeof(*fetcher));
+    if (!fetcher || pthread_mutex_init(&fetcher->lock, NULL) != 0) {
+        free(fetcher);
         return -ENOMEM;
     }
-    reader->source = *source;
-    LIST_INIT(&reader->flights);
-    *ret = reader;
+    fetcher->source = *source;
+    LIST_INIT(&fetcher->flights);
+    *ret = fetcher;
     return 0;
 }
 
-void reader_destroy(struct reader *reader)
+void fetcher_destroy(struct fetcher *fetcher)
 {
-    if (!reader)
+    if (!fetcher)
         return;
-    assert(LIST_EMPTY(&reader->flights));
-    (void)pthread_mutex_destroy(&reader->lock);
-    free(reader);
+    assert(LIST_EMPTY(&fetcher->flights));
+    (void)pthread_mutex_destroy(&fetcher->lock);
+    free(fetcher);
 }
 
 static bool is_single(struct range range)
@@ -89,13 +89,13 @@ static struct fetch settle(const struct fetch *fetch)
 /* An answer arrived: the patience of all callers begins anew. */
 static void note_arrival(struct flight *flight)
 {
-    struct reader *reader = flight->reader;
+    struct fetcher *fetcher = flight->fetcher;
     if (flight->pages == 0)
         flight->asked_ms = caller_asked_ms(flight->leader, flight->stamp.asked_ms);
-    (void)pthread_mutex_lock(&reader->lock);
+    (void)pthread_mutex_lock(&fetcher->lock);
     flight->pages++;
-    (void)pthread_mutex_unlock(&reader->lock);
-    caller_made_progress(flight->leader, reader->source.clock);
+    (void)pthread_mutex_unlock(&fetcher->lock);
+    caller_made_progress(flight->leader, fetcher->source.clock);
 }
 
 /* A row that is not there is an answer; a table that is not is none. */
@@ -103,7 +103,8 @@ static int ask_row(struct flight *flight, struct page **ret)
 {
     const struct fetch *fetch = &flight->fetch;
     struct call *call = &flight->leader->call;
-    int r = table_store_get(flight->reader->source.store, fetch->table, fetch->range.lo, call, ret);
+    int r =
+        table_store_get(flight->fetcher->source.store, fetch->table, fetch->range.lo, call, ret);
     if (r == -ENOENT && strcmp(call->failure.code, "TableNotFound") != 0) {
         r = page_create_empty(fetch->range, ret);
         if (r < 0)
@@ -117,7 +118,7 @@ static int ask_row(struct flight *flight, struct page **ret)
 /* A page that is too large is asked for with fewer rows. */
 static int ask_page(struct flight *flight, struct query *query, struct answer *ret)
 {
-    struct table_store *store = flight->reader->source.store;
+    struct table_store *store = flight->fetcher->source.store;
     int r;
     while ((r = table_store_query(store, query, &flight->leader->call, ret)) == -EFBIG &&
            query->top > 1)
@@ -156,7 +157,7 @@ static int list_tables(struct flight *flight, const char *only, struct table_nam
     int r;
     do {
         _cleanup_(continuation_destroyp) struct continuation *after = TAKE_PTR(next);
-        r = table_store_list_tables(flight->reader->source.store, only, after, call, ret, &next);
+        r = table_store_list_tables(flight->fetcher->source.store, only, after, call, ret, &next);
         if (r == 0 && ret->names.error < 0)
             r = call_fail(call, ret->names.error, "the list of tables is too long");
         if (r == 0)
@@ -199,7 +200,7 @@ static int ask(struct flight *flight, struct page **ret)
 /* Of what has just arrived. */
 static struct stamp arrived_stamp(const struct flight *flight)
 {
-    const struct reader_source *source = &flight->reader->source;
+    const struct fetcher_source *source = &flight->fetcher->source;
     return (struct stamp){
         freshness_asked_ms(flight->asked_ms, clock_now_ms(source->clock), source->ttl_ms),
         flight->stamp.order};
@@ -210,7 +211,7 @@ static void note_table(struct flight *flight, bool is_there, struct stamp stamp)
 {
     _cleanup_(page_unrefp) struct page *page = NULL;
     if (table_page_of_one(flight->fetch.table, is_there, &page) == 0)
-        (void)range_cache_put(flight->reader->source.cache, NULL, page, stamp);
+        (void)range_cache_put(flight->fetcher->source.cache, NULL, page, stamp);
 }
 
 /* The table first: so the page is what was put last, which no other put of ours drives out. */
@@ -219,7 +220,7 @@ static int keep(struct flight *flight, struct page *page)
     struct stamp stamp = arrived_stamp(flight);
     if (flight->fetch.table)
         note_table(flight, true, stamp);
-    int r = range_cache_put(flight->reader->source.cache, flight->fetch.table, page, stamp);
+    int r = range_cache_put(flight->fetcher->source.cache, flight->fetch.table, page, stamp);
     if (r < 0)
         return call_fail(&flight->leader->call, r, "no memory to keep a page");
     flight->leader->call.failure = (struct failure){0}; /* of "no such row", perhaps */
@@ -230,7 +231,7 @@ static void forget_table(struct flight *flight)
 {
     note_arrival(flight);
     struct stamp stamp = arrived_stamp(flight);
-    range_cache_drop_table(flight->reader->source.cache, flight->fetch.table, stamp);
+    range_cache_drop_table(flight->fetcher->source.cache, flight->fetch.table, stamp);
     note_table(flight, false, stamp);
 }
 
@@ -249,9 +250,9 @@ static void check_locked(const struct flight *flight)
 
 static void land(struct flight *flight, int r, struct page *page)
 {
-    struct reader *reader = flight->reader;
+    struct fetcher *fetcher = flight->fetcher;
     const struct failure *failure = &flight->leader->call.failure;
-    (void)pthread_mutex_lock(&reader->lock);
+    (void)pthread_mutex_lock(&fetcher->lock);
     LIST_REMOVE(flight, entry);
     flight->state = is_leaders_own(r, failure) ? GIVEN_UP : LANDED;
     flight->result = r;
@@ -259,7 +260,7 @@ static void land(struct flight *flight, int r, struct page *page)
     flight->page = page ? page_ref(page) : NULL;
     check_locked(flight);
     (void)pthread_cond_broadcast(&flight->changed);
-    (void)pthread_mutex_unlock(&reader->lock);
+    (void)pthread_mutex_unlock(&fetcher->lock);
 }
 
 /* The page is in the cache before the flight has landed: a caller that finds neither is right to
@@ -281,14 +282,14 @@ static int lead(struct flight *flight, struct page **ret_page)
 /* Waits a moment while it flies. `pages` is how many were seen; true when there are more. */
 static bool watch(struct flight *flight, uint64_t *pages, enum state *ret_state)
 {
-    struct reader *reader = flight->reader;
-    (void)pthread_mutex_lock(&reader->lock);
+    struct fetcher *fetcher = flight->fetcher;
+    (void)pthread_mutex_lock(&fetcher->lock);
     if (flight->state == FLYING)
-        condition_wait(&flight->changed, &reader->lock);
+        condition_wait(&flight->changed, &fetcher->lock);
     bool has_more = flight->pages > *pages;
     *pages = flight->pages;
     *ret_state = flight->state;
-    (void)pthread_mutex_unlock(&reader->lock);
+    (void)pthread_mutex_unlock(&fetcher->lock);
     return has_more;
 }
 
@@ -296,7 +297,7 @@ static bool watch(struct flight *flight, uint64_t *pages, enum state *ret_state)
 
 static int join(struct flight *flight, struct caller *caller, struct page **ret_page)
 {
-    const struct clock *clock = flight->reader->source.clock;
+    const struct clock *clock = flight->fetcher->source.clock;
     uint64_t pages = 0;
     enum state state;
     do {
@@ -336,17 +337,17 @@ static bool serves(const struct flight *flight, const struct caller *caller,
            (!own->keys_only || fetch->keys_only) && stamp_satisfies(flight->stamp, since);
 }
 
-static struct flight *find_locked(struct reader *reader, const struct caller *caller,
+static struct flight *find_locked(struct fetcher *fetcher, const struct caller *caller,
                                   const struct fetch *fetch, struct stamp since)
 {
-    struct flight *flight = LIST_FIRST(&reader->flights);
+    struct flight *flight = LIST_FIRST(&fetcher->flights);
     while (flight && !serves(flight, caller, fetch, since))
         flight = LIST_NEXT(flight, entry);
     return flight;
 }
 
 /* Stamped under the lock: of two flights the one with the later order was asked later. */
-static struct flight *take_off_locked(struct reader *reader, struct caller *leader,
+static struct flight *take_off_locked(struct fetcher *fetcher, struct caller *leader,
                                       const struct fetch *fetch)
 {
     struct flight *flight = calloc(1, sizeof(*flight));
@@ -354,39 +355,39 @@ static struct flight *take_off_locked(struct reader *reader, struct caller *lead
         free(flight);
         return NULL;
     }
-    flight->reader = reader;
+    flight->fetcher = fetcher;
     flight->fetch = *fetch;
     flight->leader = leader;
-    flight->stamp = stamp_take(reader->source.orders, clock_now_ms(reader->source.clock));
+    flight->stamp = stamp_take(fetcher->source.orders, clock_now_ms(fetcher->source.clock));
     flight->state = FLYING;
-    LIST_INSERT_HEAD(&reader->flights, flight, entry);
+    LIST_INSERT_HEAD(&fetcher->flights, flight, entry);
     return flight;
 }
 
 /* The caller leads it if it is its leader. NULL: no memory. */
-static struct flight *board(struct reader *reader, struct caller *caller, const struct fetch *fetch,
-                            struct stamp since)
+static struct flight *board(struct fetcher *fetcher, struct caller *caller,
+                            const struct fetch *fetch, struct stamp since)
 {
-    (void)pthread_mutex_lock(&reader->lock);
-    struct flight *flight = fetch->is_alone ? NULL : find_locked(reader, caller, fetch, since);
+    (void)pthread_mutex_lock(&fetcher->lock);
+    struct flight *flight = fetch->is_alone ? NULL : find_locked(fetcher, caller, fetch, since);
     if (flight) {
-        reader->stats.joined++;
+        fetcher->stats.joined++;
     } else {
-        flight = take_off_locked(reader, caller, fetch);
-        reader->stats.flights += flight != NULL;
+        flight = take_off_locked(fetcher, caller, fetch);
+        fetcher->stats.flights += flight != NULL;
     }
     if (flight)
         flight->users++;
-    (void)pthread_mutex_unlock(&reader->lock);
+    (void)pthread_mutex_unlock(&fetcher->lock);
     return flight;
 }
 
 static void leave(struct flight *flight)
 {
-    struct reader *reader = flight->reader;
-    (void)pthread_mutex_lock(&reader->lock);
+    struct fetcher *fetcher = flight->fetcher;
+    (void)pthread_mutex_lock(&fetcher->lock);
     bool is_last = --flight->users == 0;
-    (void)pthread_mutex_unlock(&reader->lock);
+    (void)pthread_mutex_unlock(&fetcher->lock);
     if (!is_last)
         return;
     page_unref(flight->page);
@@ -394,13 +395,13 @@ static void leave(struct flight *flight)
     free(flight);
 }
 
-int reader_fetch(struct reader *reader, struct caller *caller, const struct fetch *fetch,
-                 struct stamp since, struct page **ret_page, bool *ret_is_own)
+int fetcher_fetch(struct fetcher *fetcher, struct caller *caller, const struct fetch *fetch,
+                  struct stamp since, struct page **ret_page, bool *ret_is_own)
 {
     struct fetch settled = settle(fetch);
     int r = GO_ROUND;
     while (r == GO_ROUND) {
-        struct flight *flight = board(reader, caller, &settled, since);
+        struct flight *flight = board(fetcher, caller, &settled, since);
         if (!flight)
             return call_fail(&caller->call, -ENOMEM, "out of memory");
         bool is_own = flight->leader == caller;
@@ -412,18 +413,18 @@ int reader_fetch(struct reader *reader, struct caller *caller, const struct fetc
     return r;
 }
 
-int reader_query(struct reader *reader, struct caller *caller, const struct query *query,
-                 struct answer *ret)
+int fetcher_query(struct fetcher *fetcher, struct caller *caller, const struct query *query,
+                  struct answer *ret)
 {
     struct query own = *query;
     struct flight flight = {
-        .reader = reader,
+        .fetcher = fetcher,
         .fetch = {.table = query->table, .range = query->range},
         .leader = caller,
-        .stamp = stamp_take(reader->source.orders, clock_now_ms(reader->source.clock))};
-    (void)pthread_mutex_lock(&reader->lock);
-    reader->stats.flights++;
-    (void)pthread_mutex_unlock(&reader->lock);
+        .stamp = stamp_take(fetcher->source.orders, clock_now_ms(fetcher->source.clock))};
+    (void)pthread_mutex_lock(&fetcher->lock);
+    fetcher->stats.flights++;
+    (void)pthread_mutex_unlock(&fetcher->lock);
     int r = ask_page(&flight, &own, ret);
     if (r == 0)
         r = keep(&flight, ret->page);
@@ -434,9 +435,9 @@ int reader_query(struct reader *reader, struct caller *caller, const struct quer
     return r;
 }
 
-void reader_stats(struct reader *reader, struct reader_stats *ret)
+void fetcher_stats(struct fetcher *fetcher, struct fetcher_stats *ret)
 {
-    (void)pthread_mutex_lock(&reader->lock);
-    *ret = reader->stats;
-    (void)pthread_mutex_unlock(&reader->lock);
+    (void)pthread_mutex_lock(&fetcher->lock);
+    *ret = fetcher->stats;
+    (void)pthread_mutex_unlock(&fetcher->lock);
 }

@@ -1,5 +1,5 @@
-#ifndef TESTS_UNIT_READER_FIXTURE_H
-#define TESTS_UNIT_READER_FIXTURE_H
+#ifndef TESTS_UNIT_FETCHER_FIXTURE_H
+#define TESTS_UNIT_FETCHER_FIXTURE_H
 /* What the tests of the reader share: what they fetch, what is known afterwards, and threads that
  * fetch. */
 #include "tests/unit/fetching.h"
@@ -19,8 +19,8 @@ static inline int fetch_page(struct fetching *fetching, const struct fetch *fetc
 {
     struct caller caller = fetching_caller(fetching);
     bool is_own = false;
-    int r =
-        reader_fetch(fetching->reader, &caller, fetch, fetching_since_ttl(fetching), ret, &is_own);
+    int r = fetcher_fetch(fetching->fetcher, &caller, fetch, fetching_since_ttl(fetching), ret,
+                          &is_own);
     assert_true(r < 0 || is_own);
     assert_int_equal(caller.call.failure.error, r);
     return r;
@@ -71,8 +71,8 @@ static inline bool asker_is_cancelled(void *context)
 static inline void *asker_run(void *context)
 {
     struct asker *asker = context;
-    asker->result = reader_fetch(asker->fetching->reader, &asker->caller, &asker->fetch,
-                                 asker->since, &asker->page, &asker->is_own);
+    asker->result = fetcher_fetch(asker->fetching->fetcher, &asker->caller, &asker->fetch,
+                                  asker->since, &asker->page, &asker->is_own);
     atomic_store(&asker->is_back, true);
     return NULL;
 }

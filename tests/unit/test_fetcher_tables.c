@@ -1,4 +1,4 @@
-#include "tests/unit/reader_fixture.h"
+#include "tests/unit/fetcher_fixture.h"
 
 static void add_tables(struct fetching *fetching)
 {

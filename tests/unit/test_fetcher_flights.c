@@ -1,5 +1,5 @@
 #include "cache/read/table_page.h"
-#include "tests/unit/reader_fixture.h"
+#include "tests/unit/fetcher_fixture.h"
 
 #define ASKERS 8
 
@@ -31,8 +31,8 @@ static void many_that_miss_the_same_ask_once(void **state)
         assert_int_equal(askers[i].is_own, i == 0);
     }
     assert_int_equal(fetching.memory->asked, 1);
-    struct reader_stats stats;
-    reader_stats(fetching.reader, &stats);
+    struct fetcher_stats stats;
+    fetcher_stats(fetching.fetcher, &stats);
     assert_int_equal(stats.flights, 1);
     assert_int_equal(stats.joined, ASKERS - 1);
     fetching_tear_down(&fetching);
@@ -425,8 +425,8 @@ static void *fetch_much(void *context)
         bool is_row = rand_r(&seed) % 2 == 0, is_own;
         struct fetch fetch = fetch_of(is_row ? ROW("00002") : PARTITION, is_row ? 1 : 1000);
         struct page *page;
-        int r = reader_fetch(crowd->fetching->reader, &caller, &fetch,
-                             fetching_since_ttl(crowd->fetching), &page, &is_own);
+        int r = fetcher_fetch(crowd->fetching->fetcher, &caller, &fetch,
+                              fetching_since_ttl(crowd->fetching), &page, &is_own);
         if (r < 0)
             return (void *)fetch.table;
         page_unref(page);
@@ -451,8 +451,8 @@ static void a_crowd_gets_what_it_asks_for(void **state)
         assert_int_equal(pthread_join(threads[i], &failed), 0);
         assert_null(failed);
     }
-    struct reader_stats stats;
-    reader_stats(fetching.reader, &stats);
+    struct fetcher_stats stats;
+    fetcher_stats(fetching.fetcher, &stats);
     assert_int_equal(stats.flights, gate_store_arrived(fetching.store));
     assert_int_equal(stats.flights + stats.joined, ASKERS * 300);
     fetching_tear_down(&fetching);

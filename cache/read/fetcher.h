@@ -1,5 +1,5 @@
-#ifndef CACHE_READ_READER_H
-#define CACHE_READ_READER_H
+#ifndef CACHE_READ_FETCHER_H
+#define CACHE_READ_FETCHER_H
 /* Brings pages into the range cache: one flight for what several callers miss at once. Any thread;
  * one leaf mutex, held over no request. A caller sends the request itself (it leads the flight), or
  * waits for the flight of another caller that asks the same. A leader that gives up for reasons of
@@ -17,9 +17,9 @@
 #include "cache/read/range_cache.h"
 #include "client/table_store.h"
 
-struct reader;
+struct fetcher;
 
-struct reader_source { /* lives longer than the reader */
+struct fetcher_source { /* outlives the fetcher */
     struct table_store *store;
     struct range_cache *cache;
     const struct clock *clock;
@@ -27,8 +27,8 @@ struct reader_source { /* lives longer than the reader */
     int64_t ttl_ms;           /* for freshness_asked_ms */
 };
 
-int reader_create(const struct reader_source *source, struct reader **ret);
-void reader_destroy(struct reader *reader); /* takes NULL; nobody may be inside */
+int fetcher_create(const struct fetcher_source *source, struct fetcher **ret);
+void fetcher_destroy(struct fetcher *fetcher); /* takes NULL; nobody may be inside */
 
 struct fetch {
     const char *table;  /* NULL: the tables, all of them, or the one whose name the range is */
@@ -49,19 +49,19 @@ struct fetch {
  * that was joined behind its begin. It may have fewer rows than `top`, also where they were too
  * large for one page. ret_is_own: this caller's request brought it. Else -errno with the reason in
  * caller->call; -ENOENT: no such table. The deadline is put off by every page that arrives. */
-int reader_fetch(struct reader *reader, struct caller *caller, const struct fetch *fetch,
-                 struct stamp since, struct page **ret_page, bool *ret_is_own);
+int fetcher_fetch(struct fetcher *fetcher, struct caller *caller, const struct fetch *fetch,
+                  struct stamp since, struct page **ret_page, bool *ret_is_own);
 
 /* A page of a scan: no flight is shared, and the scan follows the continuation tokens. It is kept
- * in the cache and handed out. The rest as reader_fetch. */
-int reader_query(struct reader *reader, struct caller *caller, const struct query *query,
-                 struct answer *ret);
+ * in the cache and handed out. The rest as fetcher_fetch. */
+int fetcher_query(struct fetcher *fetcher, struct caller *caller, const struct query *query,
+                  struct answer *ret);
 
-struct reader_stats {
+struct fetcher_stats {
     uint64_t flights, joined; /* flights: also pages of scans, which cannot be joined */
 };
-void reader_stats(struct reader *reader, struct reader_stats *ret);
+void fetcher_stats(struct fetcher *fetcher, struct fetcher_stats *ret);
 
-DEFINE_CLEANUP(struct reader *, reader_destroy);
+DEFINE_CLEANUP(struct fetcher *, fetcher_destroy);
 
 #endif

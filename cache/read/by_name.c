@@ -5,6 +5,7 @@
 
 #define TABLES     16 /* whose patterns are kept */
 #define TABLE_NAME 64 /* a table's name has at most 63 characters */
+#define AGAIN_PART 8  /* of what is read ahead: rows that may be fetched twice */
 
 struct by_name {
     struct by_name_source source;
@@ -201,7 +202,8 @@ int by_name_fetch_entity(struct by_name *by_name, struct caller *caller,
     int r;
     if (rows == 0)
         return 0;
-    bool is_near_begin = follows_begin(by_name, question, begin, rows / 2, &before);
+    size_t most_again = MAX(MIN(rows, (size_t)TABLE_STORE_PAGE_ROWS) / AGAIN_PART, 1);
+    bool is_near_begin = follows_begin(by_name, question, begin, most_again, &before);
     if (is_near_begin) {
         struct range range = {begin, BYTES_LITERAL(POSITION_END)};
         r = fetch(by_name, caller, question, range, before + 1 + rows, ret_page, &is_own);

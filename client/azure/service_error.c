@@ -287,7 +287,9 @@ void service_error_read(const struct service_answer *answer, int64_t now_utc_100
     const struct rule *rule = find_rule(answer->status, failure.code);
     failure.error = rule->error;
     failure.is_retryable = rule->is_retryable;
-    failure.is_ambiguous = answer->is_of_change && leaves_open(answer->status);
+    /* an answer that is not the service's (a 404 without a code) says nothing of the change */
+    bool is_open = leaves_open(answer->status) || failure.error == -EPROTO;
+    failure.is_ambiguous = answer->is_of_change && is_open;
     failure.advice = rule->advice;
     failure.retry_after_ms = retry_after_ms(answer, now_utc_100ns);
     if (rule->advice == advice_key && is_clock_wrong(answer->date, now_utc_100ns))

@@ -437,14 +437,15 @@ static void no_failure_shows_the_sas(void **state)
     end(&f);
 }
 
-static void expect_no_answer(struct fixture *f, int r)
+/* A change may have been made all the same. */
+static void expect_no_answer(struct fixture *f, int r, bool is_change)
 {
     const struct failure *failure = &f->call.failure;
     assert_int_equal(r, -EPROTO);
     assert_int_equal(failure->http_status, 404);
     assert_string_equal(failure->code, "");
     assert_false(failure->is_retryable);
-    assert_false(failure->is_ambiguous);
+    assert_int_equal(failure->is_ambiguous, is_change);
     assert_non_null(strstr(failure->advice, "proxy"));
 }
 
@@ -468,15 +469,15 @@ static void a_proxys_404_answers_nothing(void **state)
     struct buffer names;
     struct write_result results[2];
     begin(&f, answers, ARRAY_SIZE(answers));
-    expect_no_answer(&f, table_store_query(f.store, &query, &f.call, &answer));
-    expect_no_answer(&f, table_store_query(f.store, &query, &f.call, &answer));
-    expect_no_answer(&f, table_store_get(f.store, "tab", P("p\0r"), &f.call, &row));
-    expect_no_answer(&f, list(&f, NULL, &names));
+    expect_no_answer(&f, table_store_query(f.store, &query, &f.call, &answer), false);
+    expect_no_answer(&f, table_store_query(f.store, &query, &f.call, &answer), false);
+    expect_no_answer(&f, table_store_get(f.store, "tab", P("p\0r"), &f.call, &row), false);
+    expect_no_answer(&f, list(&f, NULL, &names), false);
     buffer_finish(&names);
-    expect_no_answer(&f, table_store_write(f.store, "tab", deletes, 1, &f.call, results));
-    expect_no_answer(&f, table_store_write(f.store, "tab", deletes, 2, &f.call, results));
-    expect_no_answer(&f, table_store_delete_table(f.store, "tab", &f.call));
-    expect_no_answer(&f, table_store_create_table(f.store, "tab", &f.call));
+    expect_no_answer(&f, table_store_write(f.store, "tab", deletes, 1, &f.call, results), true);
+    expect_no_answer(&f, table_store_write(f.store, "tab", deletes, 2, &f.call, results), true);
+    expect_no_answer(&f, table_store_delete_table(f.store, "tab", &f.call), true);
+    expect_no_answer(&f, table_store_create_table(f.store, "tab", &f.call), true);
     assert_int_equal(f.server.requests, ARRAY_SIZE(answers));
     end(&f);
 }

@@ -284,8 +284,8 @@ static void a_status_may_leave_a_change_open(void **state)
         int status;
         bool is_open;
     } cases[] = {
-        {200, true},  {302, true},  {400, false}, {403, false}, {404, false}, {408, true},
-        {409, false}, {412, false}, {413, false}, {429, false}, {500, true},  {501, false},
+        {200, true},  {302, true},  {400, false}, {403, false}, {404, true}, {408, true},
+        {409, false}, {412, false}, {413, false}, {429, false}, {500, true}, {501, false},
         {502, true},  {503, true},  {504, true},  {505, false}, {599, true},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

@@ -98,18 +98,17 @@ static int point_range(struct bytes position, struct buffer *end, struct range *
     return r;
 }
 
-/* Sets how long the kernel may keep the answer, a "no" as well. r: of overlay_next; a failure that
- * is an answer (no such table) is as old as the question. */
-static void set_valid(const struct account *account, struct caller *caller, int64_t began_ms, int r,
+/* Sets how long the kernel may keep the answer, a "no" as well. r: of overlay_next. The age of a
+ * failure that is an answer (no such table) is not known: it may be of another caller's flight. */
+static void set_valid(const struct account *account, struct caller *caller, int r,
                       const struct seen *seen)
 {
-    caller->valid_ms = freshness_valid_ms(account->freshness, r < 0 ? began_ms : seen->asked_ms);
+    caller->valid_ms = r < 0 ? 0 : freshness_valid_ms(account->freshness, seen->asked_ms);
 }
 
 int account_find(struct account *account, struct caller *caller, struct address address,
                  struct entity *ret)
 {
-    int64_t began_ms = clock_now_ms(account->clock);
     _cleanup_(buffer_finish) struct buffer behind = {0};
     struct range point;
     if (point_range(address.position, &behind, &point) < 0)
@@ -122,7 +121,7 @@ int account_find(struct account *account, struct caller *caller, struct address 
                                                            &is_in_order)};
     struct seen seen = {0};
     int r = read_ahead_entity(account->read_ahead, caller, &question, is_in_order, &seen);
-    set_valid(account, caller, began_ms, r, &seen);
+    set_valid(account, caller, r, &seen);
     if (r == 0)
         return call_fail(&caller->call, -ENOENT, "no such entity");
     if (r < 0)
@@ -135,7 +134,6 @@ int account_find(struct account *account, struct caller *caller, struct address 
 static int find_first(struct account *account, struct caller *caller,
                       const struct directory *directory, const char *absent)
 {
-    int64_t began_ms = clock_now_ms(account->clock);
     bool is_served;
     struct question question = {.table = directory->table,
                                 .range = directory->range,
@@ -145,7 +143,7 @@ static int find_first(struct account *account, struct caller *caller,
                                 .keys_suffice = true};
     struct seen seen = {0};
     int r = read_ahead_directory(account->read_ahead, caller, directory->kind, &question, &seen);
-    set_valid(account, caller, began_ms, r, &seen);
+    set_valid(account, caller, r, &seen);
     if (r == 0)
         return call_fail(&caller->call, -ENOENT, "%s", absent);
     if (r < 0)

@@ -39,15 +39,26 @@ static void learn(const struct row_fetch *fetch, struct lesson *lesson)
     lesson->ahead += rows_ahead(fetch);
 }
 
-static struct lesson learn_all(const struct access_pattern *pattern, int64_t now_ms)
+static uint64_t hash_partition(struct bytes position)
 {
-    struct lesson lesson = {0};
+    return bytes_hash(BYTES_HASH_START, position_partition_key(position));
+}
+
+/* Of the fetches of the partition, if one is recent; else of all. */
+static struct lesson learn_all(const struct access_pattern *pattern, struct bytes position,
+                               int64_t now_ms)
+{
+    struct lesson all = {0}, own = {0};
+    uint64_t partition = hash_partition(position);
     for (size_t i = 0; i < ACCESS_PATTERN_FETCHES; i++) {
         const struct row_fetch *fetch = &pattern->fetches[i];
-        if (fetch->first != 0 && now_ms - fetch->asked_ms < RECENT_MS)
-            learn(fetch, &lesson);
+        if (fetch->first == 0 || now_ms - fetch->asked_ms >= RECENT_MS)
+            continue;
+        learn(fetch, &all);
+        if (fetch->partition == partition)
+            learn(fetch, &own);
     }
-    return lesson;
+    return own.is_any_recent ? own : all;
 }
 
 /* Do the misses go in key order? */
@@ -90,10 +101,12 @@ size_t access_pattern_ahead(struct access_pattern *pattern, struct bytes positio
                             int64_t now_ms)
 {
     bool is_in_order = note_order(pattern, position);
-    struct lesson lesson = learn_all(pattern, now_ms);
+    struct lesson lesson = learn_all(pattern, position, now_ms);
     size_t rows = rows_of(&lesson, is_in_order);
     if (rows > 0 || !lesson.is_any_recent)
         pattern->backoff = pattern->wait = 0;
+    if (!lesson.is_any_recent) /* else rows that were too large once would end all reading ahead */
+        pattern->row_bytes = 0;
     if (rows == 0)
         rows = probe(pattern, is_in_order);
     return MIN(rows, max_bytes / MAX(pattern->row_bytes, 1));
@@ -105,21 +118,24 @@ static void remember(struct access_pattern *pattern, struct row_fetch fetch)
     pattern->next = (pattern->next + 1) % ACCESS_PATTERN_FETCHES;
 }
 
-void access_pattern_fetched(struct access_pattern *pattern, uint64_t first, size_t needed,
-                            size_t rows, size_t bytes, int64_t now_ms)
+void access_pattern_fetched(struct access_pattern *pattern, struct bytes position, uint64_t first,
+                            size_t needed, size_t rows, size_t bytes, int64_t now_ms)
 {
     if (rows == 0)
         return;
     remember(pattern, (struct row_fetch){.first = first,
+                                         .partition = hash_partition(position),
                                          .needed = MIN(needed, rows),
                                          .rows = MIN(rows, TABLE_STORE_PAGE_ROWS),
                                          .asked_ms = now_ms});
     pattern->row_bytes = bytes / rows;
 }
 
-void access_pattern_failed(struct access_pattern *pattern, int64_t now_ms)
+void access_pattern_failed(struct access_pattern *pattern, struct bytes position, int64_t now_ms)
 {
-    remember(pattern, (struct row_fetch){.first = UINT64_MAX, .asked_ms = now_ms});
+    remember(pattern, (struct row_fetch){.first = UINT64_MAX,
+                                         .partition = hash_partition(position),
+                                         .asked_ms = now_ms});
 }
 
 /* The fetch that brought the row; NULL: none that is remembered. */

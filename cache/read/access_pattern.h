@@ -11,31 +11,36 @@
  * | DENSE: at least a fifth of the rows was used  | 8 times what they were worth together         |
  * |   the same, but less than half                | twice what the best was worth: a slow reader, |
  * |                                               |   whose rows grow too old                     |
- * | SPARSE: fewer, and 6 misses in key order      | twice as many as the largest fetch had        |
+ * | SPARSE: at least a hundredth, by most of the  | twice as many as the largest fetch had        |
+ * |   fetches, and 6 misses in key order          |                                               |
  * | RANDOM: no fetch was worth that               | none; now and then a probe                    |
  *
  * Example: `xargs cat` over a partition in key order. The first miss fetches 1 + 3 rows; all 3 are
  * used, so the next miss fetches 1 + 25, then 1 + 225, up to a page. Random readers hit some rows
  * by chance, but not a fifth. A reader of every 20th row hits no fifth either, but goes in order.
  *
+ * Where the partition of the miss was fetched from, the fetches of that partition count alone: a
+ * random reader in another one does not disturb an ordered reader, nor fetch as much.
+ *
  * A probe has 3 rows, or 127 where the last 6 misses were in key order. The first misses send one,
  * then each 2nd, 4th, up to each 64th: random readers pay little for it, and a reader that begins
  * to go in order is noticed. After 3 s without a fetch all begins anew.
  *
  * Pure; no lock; time is an argument, monotonic. */
-#include "client/bytes.h"
+#include "client/position.h"
 #include "client/table_store.h"
 
-/* That are remembered. Parallel readers miss all at once: with fewer fetches than readers, those
- * that have not been used yet would hide the good ones. */
+/* Fetches that are remembered, for at most 3 s. Parallel readers miss all at once: with fewer
+ * fetches than readers, those that have not been used yet would hide the good ones. */
 #define ACCESS_PATTERN_FETCHES 16
 #define ACCESS_PATTERN_POSITION_BYTES                                                              \
     256 /* of the last miss; longer ones are compared up to here */
 
 struct access_pattern { /* in its owner's memory, zeroed; private */
     struct row_fetch {
-        uint64_t first; /* inode number of its first row, see page_number; 0: no fetch */
-        size_t needed;  /* rows at its begin that the miss itself needed */
+        uint64_t first;     /* inode number of its first row, see page_number; 0: no fetch */
+        uint64_t partition; /* hash of the partition of the miss */
+        size_t needed;      /* rows at its begin that the miss itself needed */
         size_t rows, worth;
         int64_t asked_ms;
         uint64_t used[(TABLE_STORE_PAGE_ROWS + 63) / 64]; /* one bit a row */
@@ -53,14 +58,14 @@ struct access_pattern { /* in its owner's memory, zeroed; private */
  * max_bytes of them. 0: none. */
 size_t access_pattern_ahead(struct access_pattern *pattern, struct bytes position, size_t max_bytes,
                             int64_t now_ms);
-/* For that miss `rows` rows came, whose numbers begin with `first`. */
-void access_pattern_fetched(struct access_pattern *pattern, uint64_t first, size_t needed,
-                            size_t rows, size_t bytes, int64_t now_ms);
+/* For the miss at the position `rows` rows came, whose numbers begin with `first`. */
+void access_pattern_fetched(struct access_pattern *pattern, struct bytes position, uint64_t first,
+                            size_t needed, size_t rows, size_t bytes, int64_t now_ms);
 /* A fetch ahead failed: it was worth nothing. */
-void access_pattern_failed(struct access_pattern *pattern, int64_t now_ms);
+void access_pattern_failed(struct access_pattern *pattern, struct bytes position, int64_t now_ms);
 /* The row of this number was looked up. The second time changes nothing. */
 void access_pattern_used(struct access_pattern *pattern, uint64_t number);
-/* Was it, since a fetch that is remembered? */
+/* Was the row looked up? False where its fetch is not remembered. */
 bool access_pattern_was_used(const struct access_pattern *pattern, uint64_t number);
 
 #endif

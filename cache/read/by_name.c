@@ -3,7 +3,7 @@
 
 #include <pthread.h>
 
-#define TABLES     16 /* whose patterns are kept */
+#define TABLES     64 /* whose patterns are kept */
 #define TABLE_NAME 64 /* a table's name has at most 63 characters */
 #define AGAIN_PART 8  /* of what is read ahead: rows that may be fetched twice */
 
@@ -70,8 +70,8 @@ static size_t ahead(struct by_name *by_name, const struct question *question)
 }
 
 /* `needed`: rows at the page's begin. */
-static void note_fetched(struct by_name *by_name, const char *table, struct page *page,
-                         size_t needed)
+static void note_fetched(struct by_name *by_name, const struct question *question,
+                         struct page *page, size_t needed)
 {
     size_t rows = page_rows(page);
     int64_t now_ms = clock_now_ms(by_name->source.clock);
@@ -79,8 +79,8 @@ static void note_fetched(struct by_name *by_name, const char *table, struct page
         return;
     uint64_t first = page_number(page, 0, by_name->source.numbers);
     (void)pthread_mutex_lock(&by_name->lock);
-    access_pattern_fetched(find_locked(by_name, table), first, needed, rows, page_bytes(page),
-                           now_ms);
+    access_pattern_fetched(find_locked(by_name, question->table), question->range.lo, first, needed,
+                           rows, page_bytes(page), now_ms);
     (void)pthread_mutex_unlock(&by_name->lock);
 }
 
@@ -149,12 +149,14 @@ static int fetch(struct by_name *by_name, struct caller *caller, const struct qu
 }
 
 /* What failed may be about rows behind those that are needed: the caller asks for these alone. */
-static int forgive(struct by_name *by_name, struct caller *caller, const char *table, int r)
+static int forgive(struct by_name *by_name, struct caller *caller, const struct question *question,
+                   int r)
 {
     if (r >= 0 || r == -ENOENT)
         return r;
     (void)pthread_mutex_lock(&by_name->lock);
-    access_pattern_failed(find_locked(by_name, table), clock_now_ms(by_name->source.clock));
+    access_pattern_failed(find_locked(by_name, question->table), question->range.lo,
+                          clock_now_ms(by_name->source.clock));
     (void)pthread_mutex_unlock(&by_name->lock);
     return caller_forgive(caller, r);
 }
@@ -169,10 +171,10 @@ int by_name_fetch_partition(struct by_name *by_name, struct caller *caller,
         return 0;
     int r = fetch(by_name, caller, question, range, BY_NAME_FIRST_ROWS + rows, ret_page, &is_own);
     if (r < 0)
-        return forgive(by_name, caller, question->table, r);
+        return forgive(by_name, caller, question, r);
     if (is_own && page_rows(*ret_page) > 0) {
         size_t own = page_next_partition(*ret_page, 0, page_rows(*ret_page));
-        note_fetched(by_name, question->table, *ret_page, MIN(own, (size_t)BY_NAME_FIRST_ROWS));
+        note_fetched(by_name, question, *ret_page, MIN(own, (size_t)BY_NAME_FIRST_ROWS));
     }
     return 0;
 }
@@ -210,8 +212,8 @@ int by_name_fetch_entity(struct by_name *by_name, struct caller *caller,
     } else {
         r = fetch_inside(by_name, caller, question, rows, ret_page, &is_own);
     }
-    r = forgive(by_name, caller, question->table, r);
+    r = forgive(by_name, caller, question, r);
     if (r == 0 && *ret_page && is_own)
-        note_fetched(by_name, question->table, *ret_page, before + 1);
+        note_fetched(by_name, question, *ret_page, before + 1);
     return r;
 }

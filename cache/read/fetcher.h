@@ -28,7 +28,7 @@ struct fetcher_source { /* outlives the fetcher */
 };
 
 int fetcher_create(const struct fetcher_source *source, struct fetcher **ret);
-void fetcher_destroy(struct fetcher *fetcher); /* takes NULL; nobody may be inside */
+void fetcher_destroy(struct fetcher *fetcher); /* takes NULL; no call is under way */
 
 struct fetch {
     const char *table;  /* NULL: the tables, all of them, or the one whose name the range is */

@@ -22,6 +22,7 @@ struct prefetcher {
     char *table;
     struct stamp since;
     bool is_of_keys, is_eager;
+    size_t window_bytes; /* guarded by lock; 0: its share */
     char command[PREFETCHER_COMMAND_SIZE];
     int64_t patience_ms;
     atomic_size_t references; /* the consumer's, and one for each job */
@@ -78,6 +79,7 @@ int prefetcher_create(const struct prefetcher_source *source,
     prefetcher->since = options->since;
     prefetcher->is_of_keys = options->is_of_keys;
     prefetcher->is_eager = options->is_eager;
+    prefetcher->window_bytes = options->window_bytes;
     prefetcher->patience_ms = opener->patience_ms;
     prefetcher->scan = options->scan;
     prefetcher->wanted = INFINITY;
@@ -166,12 +168,22 @@ static bool may_send_locked(const struct prefetcher *prefetcher, bool has_room)
            (prefetcher->is_eager || ahead_locked(prefetcher) < most_ahead_locked(prefetcher));
 }
 
+/* The bytes that all prefetchers may run ahead are divided anew when their number changes. */
+static void set_window_locked(struct prefetcher *prefetcher)
+{
+    const struct prefetcher_source *source = &prefetcher->source;
+    size_t share = MAX(source->window_bytes / MAX(atomic_load(source->live), 1), 1);
+    size_t limit = prefetcher->window_bytes;
+    scan_set_window(prefetcher->scan, limit > 0 ? MIN(limit, share) : share);
+}
+
 /* The scan's next request. One that is only guessed is not sent where something is in flight, and
  * there is no room for guesses or enough ahead. */
 static bool ask_locked(struct prefetcher *prefetcher, int room, struct scan_request *ret)
 {
     if (ahead_locked(prefetcher) >= prefetcher->wanted - prefetcher->taken)
         room = 0;
+    set_window_locked(prefetcher);
     if (!scan_ask(prefetcher->scan, MAX(room, prefetcher->in_flight == 0), ret))
         return false;
     if (ret->is_speculative && room == 0) {
@@ -490,6 +502,7 @@ void prefetcher_pause(struct prefetcher *prefetcher)
     if (prefetcher->state == RUNS)
         prefetcher->state = PAUSED;
     prefetcher->wanted = INFINITY;
+    prefetcher->window_bytes = 0;
     (void)pthread_mutex_unlock(&prefetcher->lock);
 }
 

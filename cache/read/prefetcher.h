@@ -45,9 +45,10 @@ struct prefetcher_source { /* outlives its prefetchers */
 struct prefetcher_options {
     const char *table;
     struct scan *scan;
-    struct stamp since; /* the oldest answer that may be used where it is known already */
-    bool is_of_keys;    /* the scan asks for keys: scan_level, scan_partitions */
-    bool is_eager;      /* many answers are needed before the first item: send all at once */
+    size_t window_bytes; /* it may run ahead so far, where its share is larger; 0: its share */
+    struct stamp since;  /* the oldest answer that may be used where it is known already */
+    bool is_of_keys;     /* the scan asks for keys: scan_level, scan_partitions */
+    bool is_eager;       /* many answers are needed before the first item: send all at once */
 };
 
 /* Takes the scan, also on failure; sends nothing. Its requests count for the opener's command and
@@ -57,7 +58,8 @@ int prefetcher_create(const struct prefetcher_source *source,
                       struct prefetcher **ret);
 /* The consumer leaves: what is in flight is cancelled. Takes NULL. */
 void prefetcher_leave(struct prefetcher *prefetcher);
-/* The consumer may not come back: what is in flight arrives, and nothing is sent before it does. */
+/* The consumer may not come back: what is in flight arrives, and nothing is sent before it does.
+ * It wants all then, and may run ahead as far as its share. */
 void prefetcher_pause(struct prefetcher *prefetcher);
 /* The consumer thinks that it will take this many more pages. An estimate, no promise. */
 void prefetcher_want(struct prefetcher *prefetcher, size_t pages);

@@ -5,9 +5,9 @@
  * turns the access pattern of the process into "fetch this much" or "take it from that prefetcher":
  *
  * | the process...                    | a miss is brought by                                     |
- * | opens by name                     | one fetch, sized by the table's pattern (by_name.h)       |
- * | traverses a table (has listed a   | its traversal: a prefetcher in table order, across the    |
- * |   larger directory, 30 s)         |   borders of directories (traversals.h)                   |
+ * | opens entities by name            | one fetch, sized by the table's pattern (by_name.h)       |
+ * | traverses a table (has listed a   | for directories and listings its traversal: a prefetcher  |
+ * |   larger directory, 30 s)         |   in table order, across their borders (traversals.h)     |
  * | lists one directory               | the listing itself at first, then a prefetcher of its own |
  * | lists the partitions of a range   | rows first, where they tell the names in as few requests, |
  * |                                   |   then a scan of names (scan_level)                       |
@@ -33,7 +33,8 @@ struct read_ahead_source { /* outlives it */
     int fanout;      /* partitions that a directory shows; with more it shows prefixes */
 };
 int read_ahead_create(const struct read_ahead_source *source, struct read_ahead **ret);
-/* Takes NULL. Nobody is inside; what prefetchers of open listings have in flight is cancelled. */
+/* Takes NULL. No call is under way; what prefetchers of open listings have in flight is cancelled.
+ */
 void read_ahead_destroy(struct read_ahead *read_ahead);
 
 /* The answers of the next three are those of overlay_next. */

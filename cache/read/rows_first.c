@@ -18,14 +18,17 @@ static int read_traversed(const struct rows_first *rows_first, struct caller *ca
         r = overlay_lacks(rows_first->overlay, &rest, &next);
         if (r < 0)
             return call_fail(&caller->call, r, "out of memory");
+        bool is_stuck = bytes > 0 && bytes_equal(buffer_bytes(&next), buffer_bytes(&until));
         struct buffer passed = until;
         until = next;
         next = passed;
         rest.range.lo = buffer_bytes(&until);
-        if (r > 0)
+        if (is_stuck) /* another thread of the process took it, and it was evicted */
+            r = REACH_NOT;
+        else if (r > 0)
             r = traversals_reach(rows_first->traversals, caller, whole, rest.range.lo, rest.since,
                                  &page);
-        bytes += page ? page_bytes(page) : 0;
+        bytes += page ? page_bytes(page) : 1;
     } while (r == REACH_IN_CACHE && bytes < rows_first->cache_bytes / TRAVERSED_PART);
     return MIN(r, 0);
 }
@@ -47,7 +50,8 @@ static int create_prefetcher(const struct rows_first *rows_first, const struct c
     size_t share = prefetcher_window_bytes(rows_first->prefetchers);
     struct scan_limits limits = {.page_rows = TABLE_STORE_PAGE_ROWS,
                                  .window_bytes = MIN(share, DENSE_WINDOW_BYTES)};
-    struct prefetcher_options options = {.table = question->table, .since = question->since};
+    struct prefetcher_options options = {
+        .table = question->table, .since = question->since, .window_bytes = DENSE_WINDOW_BYTES};
     int r = scan_rows_create(question->range, &limits, &options.scan);
     return r < 0 ? r : prefetcher_create(rows_first->prefetchers, &options, caller, ret);
 }

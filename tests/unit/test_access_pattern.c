@@ -38,7 +38,7 @@ static void fetch(struct table *table, size_t row, size_t ahead)
     table->requests++;
     table->read += rows;
     if (ahead > 0) /* as by_name: a row that is got alone is no fetch of the pattern */
-        access_pattern_fetched(&table->pattern, table->numbers[row], 1, rows,
+        access_pattern_fetched(&table->pattern, B("p\0"), table->numbers[row], 1, rows,
                                rows * table->row_bytes, table->now_ms);
 }
 
@@ -124,7 +124,7 @@ static void a_few_hits_are_chance(void **state)
     (void)state;
     for (size_t used = 0; used < 20; used++) {
         struct access_pattern pattern = {0};
-        access_pattern_fetched(&pattern, 1000, 1, 51, 51 * ROW_BYTES, 0);
+        access_pattern_fetched(&pattern, HERE, 1000, 1, 51, 51 * ROW_BYTES, 0);
         for (uint64_t number = 1001; number < 1001 + used; number++)
             access_pattern_used(&pattern, number);
         assert_int_equal(access_pattern_ahead(&pattern, HERE, MAX_BYTES, 0),
@@ -139,13 +139,38 @@ static void the_last_16_fetches_count(void **state)
     (void)state;
     for (int others = 0; others <= 16; others++) {
         struct access_pattern pattern = {0};
-        access_pattern_fetched(&pattern, 1000, 1, 6, 6 * ROW_BYTES, 0);
+        access_pattern_fetched(&pattern, HERE, 1000, 1, 6, 6 * ROW_BYTES, 0);
         for (uint64_t number = 1001; number < 1006; number++)
             access_pattern_used(&pattern, number);
         for (int i = 0; i < others; i++)
-            access_pattern_fetched(&pattern, 2000 + 100 * (uint64_t)i, 1, 4, 4 * ROW_BYTES, 0);
+            access_pattern_fetched(&pattern, HERE, 2000 + 100 * (uint64_t)i, 1, 4, 4 * ROW_BYTES,
+                                   0);
         assert_int_equal(access_pattern_ahead(&pattern, HERE, MAX_BYTES, 0), others < 16 ? 41 : 3);
     }
+}
+
+/* A reader in random order in another partition. */
+static void each_partition_has_its_readers(void **state)
+{
+    (void)state;
+    struct access_pattern pattern = {0};
+    struct bytes other = B("q\0r");
+    access_pattern_fetched(&pattern, HERE, 1000, 1, 6, 6 * ROW_BYTES, 0);
+    for (uint64_t number = 1001; number < 1006; number++)
+        access_pattern_used(&pattern, number);
+    assert_int_equal(access_pattern_ahead(&pattern, other, MAX_BYTES, 0), 41); /* it is new */
+    access_pattern_fetched(&pattern, other, 2000, 1, 42, 42 * ROW_BYTES, 0);
+    assert_int_equal(access_pattern_ahead(&pattern, other, MAX_BYTES, 0), 3);
+    assert_int_equal(access_pattern_ahead(&pattern, HERE, MAX_BYTES, 0), 41);
+}
+
+static void large_rows_are_forgotten_with_their_fetch(void **state)
+{
+    (void)state;
+    struct access_pattern pattern = {0};
+    access_pattern_fetched(&pattern, HERE, 1000, 1, 2, 2 * MAX_BYTES, 0);
+    assert_int_equal(access_pattern_ahead(&pattern, HERE, MAX_BYTES / 2, 0), 0);
+    assert_int_equal(access_pattern_ahead(&pattern, HERE, MAX_BYTES / 2, RECENT_MS), 3);
 }
 
 /* Where every fetch ahead is refused, few are tried. */
@@ -157,7 +182,7 @@ static void a_fetch_that_failed_is_worth_nothing(void **state)
     for (int i = 0; i < 64; i++) {
         if (access_pattern_ahead(&pattern, HERE, MAX_BYTES, 0) == 0)
             continue;
-        access_pattern_failed(&pattern, 0);
+        access_pattern_failed(&pattern, HERE, 0);
         tries++;
     }
     assert_int_equal(tries, 7);
@@ -188,14 +213,15 @@ static void a_miss_fetches_at_most_max_bytes(void **state)
     (void)state;
     struct access_pattern pattern = {0};
     assert_int_equal(access_pattern_ahead(&pattern, HERE, 1000, 0), 3); /* no size is known yet */
-    access_pattern_fetched(&pattern, 1, 1, 4, 4 * ROW_BYTES, 0);
+    access_pattern_fetched(&pattern, HERE, 1, 1, 4, 4 * ROW_BYTES, 0);
     assert_int_equal(access_pattern_ahead(&pattern, HERE, 1000, 0), 2);
     for (uint64_t number = 2; number <= 4; number++)
         access_pattern_used(&pattern, number);
     assert_int_equal(access_pattern_ahead(&pattern, HERE, 3500, 0), 7);
     assert_int_equal(access_pattern_ahead(&pattern, HERE, 3499, 0), 6);
     assert_int_equal(access_pattern_ahead(&pattern, HERE, 499, 0), 0);
-    access_pattern_fetched(&pattern, 5, 1, 0, 0, 0); /* without rows: it says nothing of them */
+    access_pattern_fetched(&pattern, HERE, 5, 1, 0, 0,
+                           0); /* without rows: it says nothing of them */
     assert_int_equal(access_pattern_ahead(&pattern, HERE, 3500, 0), 7);
 }
 
@@ -204,7 +230,7 @@ static void only_rows_ahead_count_and_once(void **state)
 {
     (void)state;
     struct access_pattern pattern = {0};
-    access_pattern_fetched(&pattern, 100, 3, 10, 10 * ROW_BYTES, 0);
+    access_pattern_fetched(&pattern, HERE, 100, 3, 10, 10 * ROW_BYTES, 0);
     for (uint64_t number = 98; number < 103; number++) /* before it, and what was needed */
         access_pattern_used(&pattern, number);
     access_pattern_used(&pattern, 110); /* behind it */
@@ -220,7 +246,7 @@ static void a_fetch_counts_each_of_a_page_of_rows(void **state)
 {
     (void)state;
     struct access_pattern pattern = {0};
-    access_pattern_fetched(&pattern, 1, 0, TABLE_STORE_PAGE_ROWS, TABLE_STORE_PAGE_ROWS, 0);
+    access_pattern_fetched(&pattern, HERE, 1, 0, TABLE_STORE_PAGE_ROWS, TABLE_STORE_PAGE_ROWS, 0);
     for (uint64_t number = 1; number <= TABLE_STORE_PAGE_ROWS; number++)
         access_pattern_used(&pattern, number);
     assert_int_equal(access_pattern_ahead(&pattern, HERE, MAX_BYTES, 0),
@@ -334,6 +360,8 @@ int main(void)
         cmocka_unit_test(a_few_hits_are_chance),
         cmocka_unit_test(the_last_16_fetches_count),
         cmocka_unit_test(a_fetch_that_failed_is_worth_nothing),
+        cmocka_unit_test(each_partition_has_its_readers),
+        cmocka_unit_test(large_rows_are_forgotten_with_their_fetch),
         cmocka_unit_test(after_3_s_a_fetch_says_nothing),
         cmocka_unit_test(a_miss_fetches_at_most_max_bytes),
         cmocka_unit_test(only_rows_ahead_count_and_once),

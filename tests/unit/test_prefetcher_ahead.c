@@ -91,12 +91,10 @@ static void bytes_are_a_limit(void **state)
 {
     (void)state;
     struct prefetching setup;
-    struct scan_limits narrow = {.page_rows = TABLE_STORE_PAGE_ROWS, .window_bytes = 1};
-    struct scan *scan;
     prefetching_set_up(&setup, 1, (struct fetching_options){0});
     prefetching_add(&setup, PAGES, 1000);
-    assert_int_equal(scan_rows_create(RANGE_ALL, &narrow, &scan), 0);
-    struct prefetcher *prefetcher = open_scan(&setup, scan, false);
+    setup.source.window_bytes = 1;
+    struct prefetcher *prefetcher = open_rows(&setup);
     for (size_t taken = 1; taken < 20; taken++) {
         take(&setup, prefetcher);
         assert_asked(&setup, taken == 1 ? 1 : taken + 1);

@@ -113,6 +113,7 @@ static bool follows_begin(struct by_name *by_name, const struct question *questi
     _cleanup_(buffer_finish) struct buffer until;
     buffer_init(&until, POSITION_MAX_BYTES);
     before.range = (struct range){begin, question->range.lo};
+    before.since = stamp_since(INT64_MIN); /* a hint, however old: all is fetched anew */
     if (range_is_empty(before.range))
         return true;
     int known = overlay_look(by_name->source.overlay, &before, &seen, &until);

@@ -210,6 +210,25 @@ static void the_row_behind_a_used_one_begins_again(void **state)
     tear_down(&setup);
 }
 
+/* What is known is too old for the question, but tells that the partition is small. */
+static void old_pages_tell_where_a_partition_begins(void **state)
+{
+    (void)state;
+    struct setup setup;
+    struct seen seen = {0};
+    set_up_rows(&setup, 10, 1);
+    struct caller caller = fetching_caller(&setup.fetching);
+    struct ahead ahead = {.top = TABLE_STORE_PAGE_ROWS};
+    struct question all = {
+        .table = "t", .range = RANGE_ALL, .since = fetching_since_ttl(&setup.fetching)};
+    assert_int_equal(overlay_next(setup.overlay, &caller, &all, &ahead, &seen), 1);
+    run_finish(&seen.run);
+    setup.fetching.now_ms += TTL_MS + 1;
+    assert_true(opens(&setup, ROW("p0003", "00000")));
+    assert_fetch(&setup, 2, B("p0003\0"), B(POSITION_END), PAST(3));
+    tear_down(&setup);
+}
+
 /* All before the row is known: it follows, also where the row before was not used. */
 static void the_first_unknown_row_begins_again(void **state)
 {
@@ -406,6 +425,7 @@ int main(void)
         cmocka_unit_test(rows_in_order_cost_a_request_a_page),
         cmocka_unit_test(a_random_row_does_not_begin_again),
         cmocka_unit_test(the_row_behind_a_used_one_begins_again),
+        cmocka_unit_test(old_pages_tell_where_a_partition_begins),
         cmocka_unit_test(the_first_unknown_row_begins_again),
         cmocka_unit_test(far_from_the_begin_it_goes_on_inside),
         cmocka_unit_test(random_rows_are_left_to_the_caller),

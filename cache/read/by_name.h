@@ -9,7 +9,8 @@
  * into the next ones. So does a miss a few rows behind the begin: it begins again there, and the
  * rows in between are fetched twice. Example: partitions of 3 rows, a page that ends after the
  * first row of a partition. To fetch its 2 other rows alone would cost a request more a page. At
- * most an eighth of what is read ahead is fetched twice.
+ * most an eighth of what is read ahead is fetched twice. How many rows lie before is taken from
+ * pages of any age: it is a hint.
  *
  * Any thread; one leaf mutex; blocks for the request that it sends or joins. */
 #include "cache/read/overlay.h"

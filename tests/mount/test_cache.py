@@ -265,8 +265,6 @@ def test_a_walk_costs_the_pages(mounts, tool, table, rows, out):
     printed, asked = walk(mounts, tool, table, 0, out)
     assert printed == rows
     looks = 2 if tool.startswith("rsync") else 1
-    # a tool that comes back to a name 0.1 s later, on a busy machine, is answered anew
-    assert asked.pop("get", 0) <= 2
     assert asked.keys() == {"list_tables", "query"} and asked["list_tables"] == looks
     assert asked["query"] <= looks * pages(rows) + pages(rows) + 1
 

@@ -1,382 +1,118 @@
 #include "fs/command.h"
-#include "cache/account.h"
-#include "client/text/metrics.h"
-#include "fs/background.h"
-#include "fs/mount_source.h"
-#include "fs/mountpoint.h"
-#include "fs/options.h"
-#include "fs/session.h"
+#include "client/base.h"
+#include "fs/verb.h"
 
-#define FUSE_USE_VERSION 312
-#include <fuse_lowlevel.h>
-#include <getopt.h>
-#include <malloc.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+static const struct verb verb_help, verb_version;
 
-#define MOUNT_MS      30000 /* the maximum for `tablefuse mount` */
-#define DAEMON_END_MS 30000 /* how long `tablefuse unmount` waits for the daemon's end */
+static const struct verb *const verbs[] = {&verb_mount, &verb_unmount, &verb_version, &verb_help};
 
-static const char usage[] =
-    "usage: tablefuse mount [-f] [-o OPTIONS] [SOURCE] DIR\n"
-    "       tablefuse unmount [-z] DIR\n"
-    "       tablefuse version\n"
-    "\n"
-    "Mounts an Azure Table Storage account as a directory tree of JSON files.\n"
-    "\n"
-    "SOURCE is local:FILE (an account in one file), an account name, an endpoint URL, or\n"
-    "`emulator`. A name or URL may end in /TABLE: then the root of the mount is that table.\n"
-    "The credential comes from the environment; local:FILE needs none. Without SOURCE, the\n"
-    "environment also names the account. Set AZURE_STORAGE_CONNECTION_STRING, or\n"
-    "AZURE_STORAGE_ACCOUNT with AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN.\n"
-    "\n"
-    "  -f               mount: stay in the foreground, write messages to standard error\n"
-    "  -z               unmount: even if the mount is in use; it ends with its last user\n"
-    "  -o ro            mount read-only (this version always does)\n"
-    "  -o ttl=SECONDS   maximum age of an answer (default 1; fractions allowed; 0: always ask)\n"
-    "  -o cache_size=N  maximum size of the cache: bytes, or 512K, 64M, 2G (default 64M)\n"
-    "  -o parallelism=N maximum of listing and read-ahead requests in flight (default 8)\n"
-    "  -o layout=auto   show prefixes where a table has many partitions (default)\n"
-    "  -o layout=flat   always show all partitions of a table\n"
-    "  -o fanout=N      show prefixes where there are more than N partitions (default 512)\n"
-    "  -o uid=N, gid=N  owner and group of all files (default: those of the mounting user)\n"
-    "  -o umask=OCTAL   permission bits to remove from 0777 and 0666 (default: the umask)\n"
-    "  -o allow_other   give other users access; the kernel checks the permissions\n"
-    "  -o ca_cert=FILE  trust only the certificates in FILE (also: SSL_CERT_FILE)\n"
-    "  -o table=TABLE   the root of the mount is TABLE; same as SOURCE/TABLE\n"
-    "FUSE's own options work too, for example auto_unmount and fsname=NAME.\n"
-    "\n"
+static const char exit_codes[] =
     "Exit codes: 0 success, 1 wrong usage, 2 wrong configuration, 3 credentials refused,\n"
     "4 network or TLS failed, 5 not found, 32 mounting or unmounting failed.\n";
 
-struct mount_command {
-    bool is_foreground;
-    const char *source_name; /* NULL: the environment names the account */
-    char *mountpoint;
-    struct options options;
-    struct fuse_args args;
-    struct background background;
-    struct mount_source *source;
-    struct file_system fs;
-};
-
-static int complain_usage(const char *reason)
+static const struct verb *find_verb(const char *name)
 {
-    (void)fprintf(stderr, "tablefuse: %s\n%s", reason, usage);
+    for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
+        if (strcmp(verbs[i]->name, name) == 0)
+            return verbs[i];
+    }
+    return NULL;
+}
+
+/* A usage error outside every verb. */
+static int refuse(const char *cause, const char *named)
+{
+    (void)fprintf(stderr, "tablefuse: %s%s\ntry `tablefuse --help`\n", cause, named);
     return EXIT_USAGE;
 }
 
-static int append_stats(void *context, struct buffer *ret)
+static int finish_output(void)
 {
-    struct mount_command *command = context;
-    int r = mount_source_append_metrics(command->source, ret);
-    if (r < 0)
-        return r;
-    (void)account_append_metrics(command->fs.account, ret);
-    (void)metrics_append_number(ret, "tablefuse_inodes", "gauge", "Nodes that the kernel knows.",
-                                inode_table_count(command->fs.inodes));
-    return metrics_append_number(ret, "tablefuse_waiting", "gauge",
-                                 "Callers that may be waiting for the service.",
-                                 (uint64_t)atomic_load(&command->fs.waiting));
-}
-
-static int describe_configuration(const struct mount_command *command, struct buffer *ret)
-{
-    const struct options *options = &command->options;
-    (void)mount_source_append_description(command->source, ret);
-    return buffer_append_format(
-        ret,
-        "ttl %lld.%03lld\ncache_size %zu\nparallelism %d\nlayout %s\nfanout %d\nuid %u\ngid %u\n"
-        "umask %03o\nca_cert %s\n",
-        (long long)options->ttl_ms / 1000, (long long)options->ttl_ms % 1000, options->cache_bytes,
-        options->parallelism, options->layout == DIRECTORY_FLAT ? "flat" : "auto", options->fanout,
-        options->uid, options->gid, options->umask, options->ca_cert ? options->ca_cert : "-");
-}
-
-static void log_failure(void *context, const struct failure_record *record)
-{
-    struct log *log = context;
-    if (!log_has_room(log, clock_now_ms(&clock_system)))
-        return;
-    _cleanup_(buffer_finish) struct buffer line;
-    buffer_init(&line, 2048);
-    (void)control_append_failure(&line, record);
-    const char *text = buffer_string(&line);
-    if (text)
-        log_message(log, "%s", text);
-}
-
-static int create_control(struct mount_command *command)
-{
-    _cleanup_(buffer_finish) struct buffer text;
-    buffer_init(&text, (size_t)16 << 10);
-    (void)describe_configuration(command, &text);
-    const char *config = buffer_string(&text);
-    return config ? control_dir_create(account_failures(command->fs.account), config, append_stats,
-                                       command, &command->fs.control)
-                  : -ENOMEM;
-}
-
-static bool on_ready(void *context)
-{
-    struct mount_command *command = context;
-    if (command->is_foreground)
-        return true;
-    atomic_store(&command->fs.log.is_syslog, true);
-    return background_ready(&command->background);
-}
-
-/* Creates the parts of the file system over the source's store, which it takes. */
-static int create_file_system(struct mount_command *command)
-{
-    struct file_system *fs = &command->fs;
-    const struct account_options options = {.ttl_ms = command->options.ttl_ms,
-                                            .cache_bytes = command->options.cache_bytes,
-                                            .parallelism = command->options.parallelism,
-                                            .fanout = command->options.fanout};
-    _cleanup_(place_finish) struct place root = {0};
-    fs->clock = &clock_system;
-    fs->attributes = (struct attributes){.uid = command->options.uid,
-                                         .gid = command->options.gid,
-                                         .umask = command->options.umask,
-                                         .mounted_at_100ns = clock_utc_100ns(&clock_system)};
-    fs->ready = on_ready;
-    fs->ready_context = command;
-    int r = account_create(mount_source_take_store(command->source), fs->clock, &options,
-                           log_failure, &fs->log, &fs->account);
-    if (r < 0)
-        return r;
-    r = place_root(mount_source_table(command->source), command->options.layout, &root);
-    if (r == 0)
-        r = inode_table_create(&root, &fs->inodes);
-    if (r == 0)
-        r = stale_opens_create(&fs->stale_opens);
-    if (r == 0)
-        r = failed_lookups_create(&fs->failed_lookups);
-    if (r == 0)
-        r = process_ids_create(fs->clock, &fs->processes);
-    return r < 0 ? r : create_control(command);
-}
-
-static void destroy_all(struct mount_command *command)
-{
-    struct file_system *fs = &command->fs;
-    session_destroy(fs);
-    control_dir_destroy(fs->control);
-    process_ids_destroy(fs->processes);
-    failed_lookups_destroy(fs->failed_lookups);
-    stale_opens_destroy(fs->stale_opens);
-    inode_table_destroy(fs->inodes);
-    account_destroy(fs->account);
-    mount_source_close(command->source);
-}
-
-static int complain_memory(void)
-{
-    (void)fprintf(stderr, "tablefuse: out of memory -- free some memory and try again\n");
-    return EXIT_MOUNTING;
-}
-
-/* Runs in the daemon: creates everything, mounts, and serves until the end. */
-static int mount_and_serve(struct mount_command *command, store_decorator *decorate)
-{
-    (void)prctl(PR_SET_DUMPABLE, 0); /* a core dump or a debugger would show the key */
-    (void)signal(SIGPIPE, SIG_IGN);
-    /* Pages are allocated and freed by the megabyte. With this threshold malloc maps them, so that
-     * freeing returns their memory to the system from every thread. */
-    (void)mallopt(M_MMAP_THRESHOLD, 128 << 10);
-    if (session_create(&command->fs, &command->args) < 0)
-        return EXIT_USAGE;
-    const struct mount_source_options options = {.name = command->source_name,
-                                                 .table = command->options.table,
-                                                 .ca_cert = command->options.ca_cert,
-                                                 .mountpoint = command->mountpoint};
-    int code = mount_source_open(&options, decorate, &command->source);
-    if (code == 0)
-        code = mount_source_ask(command->source);
-    if (code != 0)
-        return code;
-    if (create_file_system(command) < 0)
-        return complain_memory();
-    return session_run(&command->fs, command->mountpoint) < 0 ? EXIT_MOUNTING : 0;
-}
-
-/* Unmounts a dead tablefuse mount at the directory. Refuses to mount over a live one. */
-static int prepare_mountpoint(struct mount_command *command, const char *directory)
-{
-    int r = mountpoint_resolve(directory, &command->mountpoint);
-    if (r == 0 && strcmp(command->mountpoint, "/") == 0) {
-        (void)fprintf(stderr, "tablefuse: cannot mount at /: the mount would hide the whole system "
-                              "-- choose another directory\n");
-        return EXIT_MOUNTING;
-    }
-    if (r == 0 && mountpoint_is_tablefuse(command->mountpoint)) {
-        if (!mountpoint_is_dead(command->mountpoint)) {
-            (void)fprintf(stderr,
-                          "tablefuse: %s is a tablefuse mount already -- unmount it first, or "
-                          "choose another directory\n",
-                          directory);
-            return EXIT_MOUNTING;
-        }
-        r = mountpoint_unmount(command->mountpoint, true);
-    }
-    struct stat stat_of_directory;
-    if (r == 0 && stat(command->mountpoint, &stat_of_directory) < 0)
-        r = -errno;
-    else if (r == 0 && !S_ISDIR(stat_of_directory.st_mode))
-        r = -ENOTDIR;
-    if (r < 0)
-        (void)fprintf(stderr, "tablefuse: cannot mount at %s: %s\n", directory, strerror(-r));
-    return r < 0 ? EXIT_MOUNTING : 0;
-}
-
-/* Sets ca_cert from the option or else from SSL_CERT_FILE. The path is made absolute, because the
- * daemon's working directory is /. */
-static int find_ca_cert(struct options *options)
-{
-    const char *file = options->ca_cert ? options->ca_cert : getenv("SSL_CERT_FILE");
-    if (!file || file[0] == '\0')
+    if (fflush(stdout) == 0 && !ferror(stdout))
         return 0;
-    char *path = realpath(file, NULL);
-    if (!path) {
-        (void)fprintf(stderr,
-                      "tablefuse: cannot use the certificates in %s: %s -- check -o ca_cert or "
-                      "SSL_CERT_FILE\n",
-                      file, strerror(errno));
-        return EXIT_CONFIGURATION;
-    }
-    free(options->ca_cert);
-    options->ca_cert = path;
-    return 0;
-}
-
-/* Parses the options and operands of `mount`. 0 or an exit code. */
-static int parse_mount(int argc, char **argv, struct mount_command *command, const char **ret_dir)
-{
-    opterr = 0; /* getopt's messages would start with "mount:" as the program's name */
-    for (int option; (option = getopt(argc, argv, "fo:")) != -1;) {
-        if (option == 'f')
-            command->is_foreground = true;
-        else if (option != 'o')
-            return complain_usage("mount: unknown option, or -o without a value");
-        else if (fuse_opt_add_arg(&command->args, "-o") < 0 ||
-                 fuse_opt_add_arg(&command->args, optarg) < 0)
-            return complain_memory();
-    }
-    int operands = argc - optind;
-    if (operands < 1 || operands > 2)
-        return complain_usage("mount: expected an optional SOURCE and one DIR");
-    command->source_name = operands == 2 ? argv[optind] : NULL;
-    *ret_dir = argv[argc - 1];
-    mode_t mask = umask(0);
-    (void)umask(mask);
-    if (options_parse(&command->args, getuid(), getgid(), mask, &command->options) < 0)
-        return EXIT_USAGE;
-    return find_ca_cert(&command->options);
-}
-
-static int run_mount(int argc, char **argv, store_decorator *decorate)
-{
-    struct mount_command command = {.background = {.pipe = -1}, .args = FUSE_ARGS_INIT(0, NULL)};
-    const char *directory = NULL;
-    int code = fuse_opt_add_arg(&command.args, "tablefuse") < 0
-                   ? complain_memory()
-                   : parse_mount(argc, argv, &command, &directory);
-    if (code == 0)
-        code = prepare_mountpoint(&command, directory);
-    int is_parent = 0;
-    if (code == 0 && !command.is_foreground) {
-        is_parent = background_fork(MOUNT_MS, EXIT_MOUNTING, &command.background, &code);
-        /* a child that was killed may have left a dead mount */
-        if (is_parent == 1 && code != 0 && mountpoint_is_tablefuse(command.mountpoint) &&
-            mountpoint_is_dead(command.mountpoint))
-            (void)mountpoint_unmount(command.mountpoint, true);
-        if (is_parent < 0) {
-            (void)fprintf(stderr, "tablefuse: cannot start the background process: %s\n",
-                          strerror(-is_parent));
-            code = EXIT_MOUNTING;
-        }
-    }
-    if (code == 0 && is_parent == 0) {
-        code = mount_and_serve(&command, decorate);
-        destroy_all(&command);
-    }
-    fuse_opt_free_args(&command.args);
-    options_finish(&command.options);
-    free(command.mountpoint);
-    return code;
-}
-
-static int open_pidfd(pid_t pid)
-{
-    return pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
-}
-
-/* Waits until the daemon has ended, so that the next command finds nothing of it. */
-static int await_daemon(int pidfd)
-{
-    struct pollfd pollfd = {.fd = pidfd, .events = POLLIN};
-    int n;
-    do {
-        n = poll(&pollfd, 1, DAEMON_END_MS);
-    } while (n < 0 && errno == EINTR);
-    (void)close(pidfd);
-    if (n > 0)
-        return 0;
-    (void)fprintf(stderr, "tablefuse: unmounted, but the process of the mount has not ended yet\n");
+    (void)fprintf(stderr, "tablefuse: cannot write the output: %s\n", strerror(errno));
     return EXIT_MOUNTING;
 }
 
-static int unmount_directory(const char *directory, bool is_lazy)
+/* Of one verb, or of all. */
+static int print_help(const struct verb *only)
 {
-    _cleanup_(freep) char *path = NULL;
-    int r = mountpoint_resolve(directory, &path);
-    if (r < 0 || !mountpoint_is_tablefuse(path)) {
-        (void)fprintf(stderr, "tablefuse: %s is not a tablefuse mount%s%s\n", directory,
-                      r < 0 ? ": " : "", r < 0 ? strerror(-r) : "");
-        return EXIT_NOT_FOUND;
+    const char *before = "usage:";
+    for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
+        if (only && verbs[i] != only)
+            continue;
+        (void)printf("%-6s tablefuse %s%s%s\n", before, verbs[i]->name,
+                     verbs[i]->usage[0] ? " " : "", verbs[i]->usage);
+        before = "";
     }
-    /* No wait: after a lazy unmount the daemon ends with its last user; a dead mount has none. */
-    int pidfd = is_lazy || mountpoint_is_dead(path) ? -1 : open_pidfd(mountpoint_daemon(path));
-    r = mountpoint_unmount(path, is_lazy);
-    if (r == 0)
-        return pidfd < 0 ? 0 : await_daemon(pidfd);
-    if (pidfd >= 0)
-        (void)close(pidfd);
-    if (r != -EIO) /* fusermount3 has written its reason */
-        (void)fprintf(stderr, "tablefuse: cannot unmount %s: %s%s\n", directory, strerror(-r),
-                      r == -EBUSY ? " -- end the processes that use it, or use unmount -z" : "");
-    return EXIT_MOUNTING;
+    (void)printf("\n%s\n\n", only ? only->purpose : verb_mount.purpose);
+    for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
+        if ((!only || verbs[i] == only) && verbs[i]->help[0])
+            (void)printf("%s\n", verbs[i]->help);
+    }
+    (void)fputs(exit_codes, stdout);
+    return finish_output();
 }
 
-static int run_unmount(int argc, char **argv)
+static int run_help(const struct verb *verb, int argc, char **argv, store_decorator *decorate)
 {
-    bool is_lazy = false;
-    opterr = 0;
-    for (int option; (option = getopt(argc, argv, "z")) != -1;) {
-        if (option != 'z')
-            return complain_usage("unmount: unknown option");
-        is_lazy = true;
+    (void)decorate;
+    if (argc > 2)
+        return verb_refuse(verb, "unexpected operand %s", argv[2]);
+    const struct verb *only = argc == 2 ? find_verb(argv[1]) : NULL;
+    if (argc == 2 && !only)
+        return verb_refuse(verb, "unknown command %s", argv[1]);
+    return print_help(only);
+}
+
+static int run_version(const struct verb *verb, int argc, char **argv, store_decorator *decorate)
+{
+    (void)decorate;
+    if (argc > 1)
+        return verb_refuse(verb, "unexpected operand %s", argv[1]);
+    (void)printf("tablefuse %s\n", TABLEFUSE_VERSION);
+    return finish_output();
+}
+
+static const struct verb verb_help = {.name = "help",
+                                      .usage = "[COMMAND]",
+                                      .purpose = "Explains one command, or all of them.",
+                                      .help = "",
+                                      .run = run_help};
+static const struct verb verb_version = {.name = "version",
+                                         .usage = "",
+                                         .purpose = "Prints the version of the program.",
+                                         .help = "",
+                                         .run = run_version};
+
+/* Is an argument `-h` or `--help`? Behind `--` there are only operands. */
+static bool asks_for_help(int argc, char **argv)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strcmp(argv[i], "-h") == 0 || strcmp(argv[i], "--help") == 0)
+            return true;
     }
-    if (argc - optind != 1)
-        return complain_usage("unmount: expected one DIR");
-    return unmount_directory(argv[optind], is_lazy);
+    return false;
+}
+
+/* The options that stand in a verb's place: the verb that they mean. */
+static const char *verb_of(const char *word)
+{
+    if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0)
+        return verb_help.name;
+    if (strcmp(word, "-V") == 0 || strcmp(word, "--version") == 0)
+        return verb_version.name;
+    return word;
 }
 
 int command_run(int argc, char **argv, store_decorator *decorate)
 {
-    const char *verb = argc > 1 ? argv[1] : "";
-    if (strcmp(verb, "--help") == 0 || strcmp(verb, "-h") == 0)
-        return fputs(usage, stdout) < 0 ? EXIT_USAGE : 0;
-    if ((strcmp(verb, "version") == 0 || strcmp(verb, "--version") == 0) && argc == 2)
-        return printf("tablefuse %s\n", TABLEFUSE_VERSION) < 0 ? EXIT_USAGE : 0;
-    if (strcmp(verb, "mount") == 0)
-        return run_mount(argc - 1, argv + 1, decorate);
-    if (strcmp(verb, "unmount") == 0)
-        return run_unmount(argc - 1, argv + 1);
-    return complain_usage(verb[0] ? "unknown command" : "no command given");
+    if (argc < 2)
+        return refuse("no command given", "");
+    const struct verb *verb = find_verb(verb_of(argv[1]));
+    if (!verb)
+        return refuse(argv[1][0] == '-' ? "unknown option " : "unknown command ", argv[1]);
+    if (asks_for_help(argc - 1, argv + 1))
+        return print_help(verb == &verb_help ? NULL : verb);
+    return verb->run(verb, argc - 1, argv + 1, decorate);
 }

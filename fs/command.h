@@ -1,7 +1,6 @@
 #ifndef FS_COMMAND_H
 #define FS_COMMAND_H
-/* The command line: `tablefuse mount|unmount|version`. Creates the parts of the program and
- * connects them. */
+/* The command line: finds the verb and runs it, or prints help. fs/verb.h says what a verb is. */
 
 struct table_store;
 

@@ -1,7 +1,7 @@
 #ifndef FS_FILE_SYSTEM_H
 #define FS_FILE_SYSTEM_H
-/* The state of a mount: the user data of the FUSE session. fs/command fills it before the session
- * runs. Afterwards only the atomics change; each part that has state has its own lock. */
+/* The state of a mount: the user data of the FUSE session. fs/verbs/mount fills it before the
+ * session runs. Afterwards only the atomics change; each part that has state has its own lock. */
 #include "cache/account.h"
 #include "fs/files/control_dir.h"
 #include "fs/log.h"

@@ -241,27 +241,6 @@ def test_an_account_without_tables_can_be_mounted(mounts, scratch):
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [
-        [],
-        ["mount"],
-        ["mount", "a", "b", "c"],
-        ["unmount"],
-        ["unmount", "a", "b"],
-        ["unmount", "-x", "a"],
-        ["frobnicate"],
-        ["mount", "-x", "d"],
-        ["mount", "-o"],
-        ["version", "more"],
-        ["--frobnicate"],
-    ],
-)
-def test_usage_errors(arguments):
-    failed = run(TABLEFUSE, *arguments, check=False)
-    assert failed.returncode == USAGE and failed.stdout == "" and "tablefuse" in failed.stderr
-
-
-@pytest.mark.parametrize(
     "option",
     [
         "frobnicate",
@@ -311,34 +290,6 @@ def test_option_errors(mounts, service, option):
     failed = mount.start(None, option, env=env, check=False)
     assert failed.returncode == USAGE, failed.stderr
     assert re.split("[=,]", option)[0] in failed.stderr or "frobnicate" in failed.stderr
-
-
-def test_help_and_version():
-    helped = run(TABLEFUSE, "--help")
-    for word in (
-        "mount",
-        "unmount",
-        "-f",
-        "-o",
-        "-z",
-        "emulator",
-        "AZURE_STORAGE_CONNECTION_STRING",
-        "ttl=",
-        "cache_size=",
-        "layout=",
-        "fanout=",
-        "parallelism=",
-        "uid=",
-        "gid=",
-        "umask=",
-        "allow_other",
-        "ca_cert=",
-        "table=",
-        "ro",
-    ):
-        assert word in helped.stdout
-    assert helped.stderr == ""
-    assert re.fullmatch(r"tablefuse \d+\.\d+\.\d+\n", run(TABLEFUSE, "version").stdout)
 
 
 @pytest.mark.parametrize("point, said", [("missing", "No such file"), ("file", "Not a directory")])

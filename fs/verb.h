@@ -1,0 +1,25 @@
+#ifndef FS_VERB_H
+#define FS_VERB_H
+/* The verbs of the command line: `tablefuse VERB ...`. Each has a file of its own in fs/verbs; the
+ * table of them is in fs/command. One thread. */
+#include "fs/command.h"
+
+struct verb { /* static text; the lines of `help` end in a newline, the others have none */
+    const char *name;
+    const char *usage;   /* options and operands: "[-z] DIR" */
+    const char *purpose; /* one sentence */
+    const char *help;    /* its options and operands, aligned; "": it has none to explain */
+    /* argv[0] is the verb. `-h` and `--help` were answered before. An exit code. */
+    int (*run)(const struct verb *verb, int argc, char **argv, store_decorator *decorate);
+};
+
+extern const struct verb verb_mount, verb_unmount;
+
+/* A usage error: writes the cause, and in a second line where help is. EXIT_USAGE. */
+int verb_refuse(const struct verb *verb, const char *cause, ...)
+    __attribute__((format(printf, 2, 3)));
+/* A usage error for what getopt_long has returned: ':' (the option lacks its value) or '?' (there
+ * is no such option). The verb's option string begins with ':'. */
+int verb_refuse_option(const struct verb *verb, int returned, char **argv);
+
+#endif

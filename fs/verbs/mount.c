@@ -1,0 +1,303 @@
+/* `tablefuse mount`: creates the parts of the program and connects them. */
+#include "cache/account.h"
+#include "client/text/metrics.h"
+#include "fs/background.h"
+#include "fs/mount_source.h"
+#include "fs/mountpoint.h"
+#include "fs/options.h"
+#include "fs/session.h"
+#include "fs/verb.h"
+
+#define FUSE_USE_VERSION 312
+#include <fuse_lowlevel.h>
+#include <getopt.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/prctl.h>
+
+#define MOUNT_MS 30000 /* the maximum for `tablefuse mount` */
+
+struct mount_command {
+    bool is_foreground;
+    const char *source_name; /* NULL: the environment names the account */
+    char *mountpoint;
+    struct options options;
+    struct fuse_args args;
+    struct background background;
+    struct mount_source *source;
+    struct file_system fs;
+};
+
+static int append_stats(void *context, struct buffer *ret)
+{
+    struct mount_command *command = context;
+    int r = mount_source_append_metrics(command->source, ret);
+    if (r < 0)
+        return r;
+    (void)account_append_metrics(command->fs.account, ret);
+    (void)metrics_append_number(ret, "tablefuse_inodes", "gauge", "Nodes that the kernel knows.",
+                                inode_table_count(command->fs.inodes));
+    return metrics_append_number(ret, "tablefuse_waiting", "gauge",
+                                 "Callers that may be waiting for the service.",
+                                 (uint64_t)atomic_load(&command->fs.waiting));
+}
+
+static int describe_configuration(const struct mount_command *command, struct buffer *ret)
+{
+    const struct options *options = &command->options;
+    (void)mount_source_append_description(command->source, ret);
+    return buffer_append_format(
+        ret,
+        "ttl %lld.%03lld\ncache_size %zu\nparallelism %d\nlayout %s\nfanout %d\nuid %u\ngid %u\n"
+        "umask %03o\nca_cert %s\n",
+        (long long)options->ttl_ms / 1000, (long long)options->ttl_ms % 1000, options->cache_bytes,
+        options->parallelism, options->layout == DIRECTORY_FLAT ? "flat" : "auto", options->fanout,
+        options->uid, options->gid, options->umask, options->ca_cert ? options->ca_cert : "-");
+}
+
+static void log_failure(void *context, const struct failure_record *record)
+{
+    struct log *log = context;
+    if (!log_has_room(log, clock_now_ms(&clock_system)))
+        return;
+    _cleanup_(buffer_finish) struct buffer line;
+    buffer_init(&line, 2048);
+    (void)control_append_failure(&line, record);
+    const char *text = buffer_string(&line);
+    if (text)
+        log_message(log, "%s", text);
+}
+
+static int create_control(struct mount_command *command)
+{
+    _cleanup_(buffer_finish) struct buffer text;
+    buffer_init(&text, (size_t)16 << 10);
+    (void)describe_configuration(command, &text);
+    const char *config = buffer_string(&text);
+    return config ? control_dir_create(account_failures(command->fs.account), config, append_stats,
+                                       command, &command->fs.control)
+                  : -ENOMEM;
+}
+
+static bool on_ready(void *context)
+{
+    struct mount_command *command = context;
+    if (command->is_foreground)
+        return true;
+    atomic_store(&command->fs.log.is_syslog, true);
+    return background_ready(&command->background);
+}
+
+/* Creates the parts of the file system over the source's store, which it takes. */
+static int create_file_system(struct mount_command *command)
+{
+    struct file_system *fs = &command->fs;
+    const struct account_options options = {.ttl_ms = command->options.ttl_ms,
+                                            .cache_bytes = command->options.cache_bytes,
+                                            .parallelism = command->options.parallelism,
+                                            .fanout = command->options.fanout};
+    _cleanup_(place_finish) struct place root = {0};
+    fs->clock = &clock_system;
+    fs->attributes = (struct attributes){.uid = command->options.uid,
+                                         .gid = command->options.gid,
+                                         .umask = command->options.umask,
+                                         .mounted_at_100ns = clock_utc_100ns(&clock_system)};
+    fs->ready = on_ready;
+    fs->ready_context = command;
+    int r = account_create(mount_source_take_store(command->source), fs->clock, &options,
+                           log_failure, &fs->log, &fs->account);
+    if (r < 0)
+        return r;
+    r = place_root(mount_source_table(command->source), command->options.layout, &root);
+    if (r == 0)
+        r = inode_table_create(&root, &fs->inodes);
+    if (r == 0)
+        r = stale_opens_create(&fs->stale_opens);
+    if (r == 0)
+        r = failed_lookups_create(&fs->failed_lookups);
+    if (r == 0)
+        r = process_ids_create(fs->clock, &fs->processes);
+    return r < 0 ? r : create_control(command);
+}
+
+static void destroy_all(struct mount_command *command)
+{
+    struct file_system *fs = &command->fs;
+    session_destroy(fs);
+    control_dir_destroy(fs->control);
+    process_ids_destroy(fs->processes);
+    failed_lookups_destroy(fs->failed_lookups);
+    stale_opens_destroy(fs->stale_opens);
+    inode_table_destroy(fs->inodes);
+    account_destroy(fs->account);
+    mount_source_close(command->source);
+}
+
+static int complain_memory(void)
+{
+    (void)fprintf(stderr, "tablefuse: out of memory -- free some memory and try again\n");
+    return EXIT_MOUNTING;
+}
+
+/* Runs in the daemon: creates everything, mounts, and serves until the end. */
+static int mount_and_serve(struct mount_command *command, store_decorator *decorate)
+{
+    (void)prctl(PR_SET_DUMPABLE, 0); /* a core dump or a debugger would show the key */
+    (void)signal(SIGPIPE, SIG_IGN);
+    /* Pages are allocated and freed by the megabyte. With this threshold malloc maps them, so that
+     * freeing returns their memory to the system from every thread. */
+    (void)mallopt(M_MMAP_THRESHOLD, 128 << 10);
+    if (session_create(&command->fs, &command->args) < 0)
+        return EXIT_USAGE;
+    const struct mount_source_options options = {.name = command->source_name,
+                                                 .table = command->options.table,
+                                                 .ca_cert = command->options.ca_cert,
+                                                 .mountpoint = command->mountpoint};
+    int code = mount_source_open(&options, decorate, &command->source);
+    if (code == 0)
+        code = mount_source_ask(command->source);
+    if (code != 0)
+        return code;
+    if (create_file_system(command) < 0)
+        return complain_memory();
+    return session_run(&command->fs, command->mountpoint) < 0 ? EXIT_MOUNTING : 0;
+}
+
+/* Unmounts a dead tablefuse mount at the directory. Refuses to mount over a live one. */
+static int prepare_mountpoint(struct mount_command *command, const char *directory)
+{
+    int r = mountpoint_resolve(directory, &command->mountpoint);
+    if (r == 0 && strcmp(command->mountpoint, "/") == 0) {
+        (void)fprintf(stderr, "tablefuse: cannot mount at /: the mount would hide the whole system "
+                              "-- choose another directory\n");
+        return EXIT_MOUNTING;
+    }
+    if (r == 0 && mountpoint_is_tablefuse(command->mountpoint)) {
+        if (!mountpoint_is_dead(command->mountpoint)) {
+            (void)fprintf(stderr,
+                          "tablefuse: %s is a tablefuse mount already -- unmount it first, or "
+                          "choose another directory\n",
+                          directory);
+            return EXIT_MOUNTING;
+        }
+        r = mountpoint_unmount(command->mountpoint, true);
+    }
+    struct stat stat_of_directory;
+    if (r == 0 && stat(command->mountpoint, &stat_of_directory) < 0)
+        r = -errno;
+    else if (r == 0 && !S_ISDIR(stat_of_directory.st_mode))
+        r = -ENOTDIR;
+    if (r < 0)
+        (void)fprintf(stderr, "tablefuse: cannot mount at %s: %s\n", directory, strerror(-r));
+    return r < 0 ? EXIT_MOUNTING : 0;
+}
+
+/* Sets ca_cert from the option or else from SSL_CERT_FILE. The path is made absolute, because the
+ * daemon's working directory is /. */
+static int find_ca_cert(struct options *options)
+{
+    const char *file = options->ca_cert ? options->ca_cert : getenv("SSL_CERT_FILE");
+    if (!file || file[0] == '\0')
+        return 0;
+    char *path = realpath(file, NULL);
+    if (!path) {
+        (void)fprintf(stderr,
+                      "tablefuse: cannot use the certificates in %s: %s -- check -o ca_cert or "
+                      "SSL_CERT_FILE\n",
+                      file, strerror(errno));
+        return EXIT_CONFIGURATION;
+    }
+    free(options->ca_cert);
+    options->ca_cert = path;
+    return 0;
+}
+
+/* Parses the options and operands. 0 or an exit code. */
+static int parse_mount(const struct verb *verb, int argc, char **argv,
+                       struct mount_command *command, const char **ret_dir)
+{
+    static const struct option no_long_options[] = {{0}};
+    for (int option; (option = getopt_long(argc, argv, ":fo:", no_long_options, NULL)) != -1;) {
+        if (option == 'f')
+            command->is_foreground = true;
+        else if (option != 'o')
+            return verb_refuse_option(verb, option, argv);
+        else if (fuse_opt_add_arg(&command->args, "-o") < 0 ||
+                 fuse_opt_add_arg(&command->args, optarg) < 0)
+            return complain_memory();
+    }
+    int operands = argc - optind;
+    if (operands < 1)
+        return verb_refuse(verb, "no directory to mount at");
+    if (operands > 2)
+        return verb_refuse(verb, "unexpected operand %s behind SOURCE and DIR", argv[optind + 2]);
+    command->source_name = operands == 2 ? argv[optind] : NULL;
+    *ret_dir = argv[argc - 1]; /* getopt has put the operands last */
+    mode_t mask = umask(0);
+    (void)umask(mask);
+    if (options_parse(&command->args, getuid(), getgid(), mask, &command->options) < 0)
+        return EXIT_USAGE;
+    return find_ca_cert(&command->options);
+}
+
+static int run_mount(const struct verb *verb, int argc, char **argv, store_decorator *decorate)
+{
+    struct mount_command command = {.background = {.pipe = -1}, .args = FUSE_ARGS_INIT(0, NULL)};
+    const char *directory = NULL;
+    int code = fuse_opt_add_arg(&command.args, "tablefuse") < 0
+                   ? complain_memory()
+                   : parse_mount(verb, argc, argv, &command, &directory);
+    if (code == 0)
+        code = prepare_mountpoint(&command, directory);
+    int is_parent = 0;
+    if (code == 0 && !command.is_foreground) {
+        is_parent = background_fork(MOUNT_MS, EXIT_MOUNTING, &command.background, &code);
+        /* a child that was killed may have left a dead mount */
+        if (is_parent == 1 && code != 0 && mountpoint_is_tablefuse(command.mountpoint) &&
+            mountpoint_is_dead(command.mountpoint))
+            (void)mountpoint_unmount(command.mountpoint, true);
+        if (is_parent < 0) {
+            (void)fprintf(stderr, "tablefuse: cannot start the background process: %s\n",
+                          strerror(-is_parent));
+            code = EXIT_MOUNTING;
+        }
+    }
+    if (code == 0 && is_parent == 0) {
+        code = mount_and_serve(&command, decorate);
+        destroy_all(&command);
+    }
+    fuse_opt_free_args(&command.args);
+    options_finish(&command.options);
+    free(command.mountpoint);
+    return code;
+}
+
+const struct verb verb_mount = {
+    .name = "mount",
+    .usage = "[-f] [-o OPTION,...] [SOURCE] DIR",
+    .purpose = "Mounts an Azure Table Storage account as a directory tree of JSON files.",
+    .help =
+        "SOURCE is an account name, an endpoint URL, local:FILE (an account in one file), or\n"
+        "`emulator`. A name or URL may end in /TABLE: then the root of the mount is that table.\n"
+        "The credential comes from the environment; local:FILE needs none. Without SOURCE, the\n"
+        "environment also names the account. Set AZURE_STORAGE_CONNECTION_STRING, or\n"
+        "AZURE_STORAGE_ACCOUNT with AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN.\n"
+        "  -f                 stay in the foreground, write messages to standard error\n"
+        "What is shown:\n"
+        "  -o table=TABLE     the root of the mount is TABLE; same as SOURCE/TABLE\n"
+        "  -o layout=auto     show prefixes where a table has many partitions (default)\n"
+        "  -o layout=flat     always show all partitions of a table\n"
+        "  -o fanout=N        show prefixes where there are more than N partitions (512)\n"
+        "  -o uid=N, gid=N    owner and group of all files (those of the mounting user)\n"
+        "  -o umask=OCTAL     permission bits to remove from 0777 and 0666 (the umask)\n"
+        "  -o allow_other     give other users access; the kernel checks the permissions\n"
+        "  -o ro              mount read-only (this version always does)\n"
+        "How the service is asked:\n"
+        "  -o ttl=SECONDS     maximum age of an answer (1; fractions allowed; 0: always ask)\n"
+        "  -o cache_size=N    maximum size of the cache: bytes, or 512K, 64M, 2G (64M)\n"
+        "  -o parallelism=N   maximum of listing and read-ahead requests in flight (8)\n"
+        "  -o ca_cert=FILE    trust only the certificates in FILE (also: SSL_CERT_FILE)\n"
+        "FUSE's own options work too, for example auto_unmount and fsname=NAME.\n",
+    .run = run_mount,
+};

@@ -61,6 +61,11 @@ size_t json_reader_left(const struct json_reader *reader)
     return reader->text.size - reader->at;
 }
 
+size_t json_reader_depth(const struct json_reader *reader)
+{
+    return reader->depth;
+}
+
 static enum json_kind fail(struct json_reader *reader, const char *problem)
 {
     reader->problem = problem;

@@ -73,5 +73,8 @@ void json_reader_reject(struct json_reader *reader, const char *problem);
 const char *json_reader_problem(const struct json_reader *reader);
 size_t json_reader_offset(const struct json_reader *reader);
 size_t json_reader_left(const struct json_reader *reader); /* bytes fed but not read */
+/* How many objects and arrays are open: 0 behind the last bracket of a value, so that a caller can
+ * stop there and read what follows as another value. */
+size_t json_reader_depth(const struct json_reader *reader);
 
 #endif

@@ -357,6 +357,23 @@ static void a_value_is_taken_or_skipped(void **state)
     assert_int_equal(json_reader_next(&reader, &token), JSON_ERROR);
 }
 
+/* So that a text of several values can be read one by one. */
+static void the_depth_tells_where_a_value_ends(void **state)
+{
+    (void)state;
+    static const size_t depths[] = {1, 1, 2, 2, 1, 1, 1, 0};
+    struct json_reader reader;
+    struct json_token token;
+    json_reader_init(&reader);
+    json_reader_feed(&reader, BYTES_LITERAL("{\"a\": [1], \"b\": 2} {"), false);
+    assert_int_equal(json_reader_depth(&reader), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(depths); i++) {
+        assert_true(json_reader_next(&reader, &token) >= JSON_OBJECT_BEGIN);
+        assert_int_equal(json_reader_depth(&reader), depths[i]);
+    }
+    assert_int_equal(json_reader_offset(&reader), strlen("{\"a\": [1], \"b\": 2}"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -371,6 +388,7 @@ int main(void)
         cmocka_unit_test(skip_reads_one_value),
         cmocka_unit_test(a_rejected_token_is_an_error_at_its_begin),
         cmocka_unit_test(a_value_is_taken_or_skipped),
+        cmocka_unit_test(the_depth_tells_where_a_value_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,14 +113,13 @@ int account_find(struct account *account, struct caller *caller, struct address 
     struct range point;
     if (point_range(address.position, &behind, &point) < 0)
         return call_fail(&caller->call, -ENOMEM, "out of memory");
-    bool is_in_order;
+    struct served served;
     struct question question = {.table = address.table,
                                 .range = point,
-                                .since = freshness_ask_row(account->freshness, caller->process,
-                                                           address.table, address.position,
-                                                           &is_in_order)};
+                                .since = freshness_ask(account->freshness, caller->process,
+                                                       address.table, address.position, &served)};
     struct seen seen = {0};
-    int r = read_ahead_entity(account->read_ahead, caller, &question, is_in_order, &seen);
+    int r = read_ahead_entity(account->read_ahead, caller, &question, served.is_in_order, &seen);
     set_valid(account, caller, r, &seen);
     if (r == 0)
         return call_fail(&caller->call, -ENOENT, "no such entity");
@@ -134,12 +133,12 @@ int account_find(struct account *account, struct caller *caller, struct address 
 static int find_first(struct account *account, struct caller *caller,
                       const struct directory *directory, const char *absent)
 {
-    bool is_served;
+    struct served served;
     struct question question = {.table = directory->table,
                                 .range = directory->range,
-                                .since = freshness_ask(account->freshness, caller->process,
-                                                       directory->table, directory->range.lo,
-                                                       &is_served),
+                                .since =
+                                    freshness_ask(account->freshness, caller->process,
+                                                  directory->table, directory->range.lo, &served),
                                 .keys_suffice = true};
     struct seen seen = {0};
     int r = read_ahead_directory(account->read_ahead, caller, directory->kind, &question, &seen);
@@ -149,7 +148,7 @@ static int find_first(struct account *account, struct caller *caller,
     if (r < 0)
         return r;
     run_finish(&seen.run);
-    if (is_served)
+    if (served.is_served)
         caller->valid_ms = freshness_hold_ms(account->freshness, caller->valid_ms);
     return 0;
 }

@@ -13,11 +13,6 @@ void bookmarks_clear(struct bookmarks *bookmarks)
     bookmarks->n = 0;
 }
 
-void bookmarks_finish(struct bookmarks *bookmarks)
-{
-    bookmarks_clear(bookmarks);
-}
-
 /* Keeps every other bookmark. */
 static void thin_out(struct bookmarks *bookmarks)
 {

@@ -23,8 +23,8 @@ struct bookmarks {
 };
 
 void bookmarks_init(struct bookmarks *bookmarks, uint64_t spacing);
-void bookmarks_finish(struct bookmarks *bookmarks);
-void bookmarks_clear(struct bookmarks *bookmarks); /* drops all; keeps the spacing */
+/* Drops all and frees their memory; keeps the spacing. May be used again afterwards. */
+void bookmarks_clear(struct bookmarks *bookmarks);
 /* Calls come in ascending order of cookies. A bookmark is not kept if its cookie is nearer to the
  * last one than the spacing, or if there is no memory for it. */
 void bookmarks_add(struct bookmarks *bookmarks, uint64_t cookie, struct bytes position);

@@ -35,6 +35,4 @@ uint64_t failure_log_count(struct failure_log *log); /* of all failures ever add
 uint64_t failure_log_next(struct failure_log *log, uint64_t after, struct failure_record *ret,
                           struct buffer *ret_text);
 
-DEFINE_CLEANUP(struct failure_log *, failure_log_destroy);
-
 #endif

@@ -24,6 +24,4 @@ int level_name(struct level *level, struct caller *caller, uint64_t index, bool 
                struct level_name *ret);
 int64_t level_asked_ms(const struct level *level); /* when the oldest of it was asked for */
 
-DEFINE_CLEANUP(struct level *, level_destroy);
-
 #endif

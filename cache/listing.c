@@ -132,7 +132,7 @@ void listing_close(struct listing *listing)
     window_finish(&listing->window);
     buffer_finish(&listing->lo);
     buffer_finish(&listing->hi);
-    bookmarks_finish(&listing->bookmarks);
+    bookmarks_clear(&listing->bookmarks);
     free(listing->table);
     free(listing);
 }

@@ -40,6 +40,4 @@ int by_name_fetch_partition(struct by_name *by_name, struct caller *caller,
 /* The row was looked up. */
 void by_name_used(struct by_name *by_name, const char *table, const struct run *run);
 
-DEFINE_CLEANUP(struct by_name *, by_name_destroy);
-
 #endif

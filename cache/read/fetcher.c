@@ -331,9 +331,7 @@ static bool serves(const struct flight *flight, const struct caller *caller,
                    const struct fetch *fetch, struct stamp since)
 {
     const struct fetch *own = &flight->fetch;
-    bool is_same_table = own->table && fetch->table ? strcmp(own->table, fetch->table) == 0
-                                                    : !own->table && !fetch->table;
-    return is_same_table && comes_by(flight, caller, fetch) &&
+    return is_same_table(own->table, fetch->table) && comes_by(flight, caller, fetch) &&
            (!own->keys_only || fetch->keys_only) && stamp_satisfies(flight->stamp, since);
 }
 

@@ -62,6 +62,4 @@ struct fetcher_stats {
 };
 void fetcher_stats(struct fetcher *fetcher, struct fetcher_stats *ret);
 
-DEFINE_CLEANUP(struct fetcher *, fetcher_destroy);
-
 #endif

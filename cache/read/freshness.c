@@ -8,7 +8,7 @@
 #define NAMES             8 /* that a shell in a loop may wait for */
 #define REACHED_MAX_BYTES ((size_t)16 << 10)
 
-/* A directory that the process listed; without a region it is none. A traversal goes through it in
+/* A directory that the process listed, or (`where` is not set) none. A traversal goes through it in
  * key order. */
 struct listed {
     struct owned_range where;
@@ -401,11 +401,6 @@ static bool asks_again(struct record *record, const char *table, struct bytes po
     return false;
 }
 
-struct served {
-    bool is_served;   /* by a listing of the process */
-    bool is_in_order; /* the position is farther than all that was asked for in it */
-};
-
 /* Does the listing serve a question about what it holds? It was read lately; or the process
  * traverses it, and the position is where it comes to now, or on the path to there. */
 static struct served serves(struct listed *listed, struct bytes position, int64_t now_ms)
@@ -420,8 +415,8 @@ static struct served serves(struct listed *listed, struct bytes position, int64_
     return (struct served){is_served, is_served && is_farther};
 }
 
-static struct stamp ask(struct freshness *freshness, uint64_t process, const char *table,
-                        struct bytes position, struct served *ret)
+struct stamp freshness_ask(struct freshness *freshness, uint64_t process, const char *table,
+                           struct bytes position, struct served *ret)
 {
     int64_t now_ms = clock_now_ms(freshness->clock), oldest_ms = now_ms - freshness->ttl_ms;
     *ret = (struct served){0};
@@ -440,25 +435,6 @@ static struct stamp ask(struct freshness *freshness, uint64_t process, const cha
     }
     (void)pthread_mutex_unlock(&freshness->lock);
     return wanted(freshness, now_ms, oldest_ms, ret->is_served);
-}
-
-struct stamp freshness_ask(struct freshness *freshness, uint64_t process, const char *table,
-                           struct bytes position, bool *ret_is_served)
-{
-    struct served served;
-    struct stamp since = ask(freshness, process, table, position, &served);
-    if (ret_is_served)
-        *ret_is_served = served.is_served;
-    return since;
-}
-
-struct stamp freshness_ask_row(struct freshness *freshness, uint64_t process, const char *table,
-                               struct bytes position, bool *ret_is_in_order)
-{
-    struct served served;
-    struct stamp since = ask(freshness, process, table, position, &served);
-    *ret_is_in_order = served.is_in_order;
-    return since;
 }
 
 int64_t freshness_valid_ms(const struct freshness *freshness, int64_t asked_ms)

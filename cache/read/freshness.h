@@ -41,13 +41,14 @@ void freshness_destroy(struct freshness *freshness); /* takes NULL */
  * asks for fewer than 8 other names in between. Directories on the path to the last name do not
  * count. Tools open what they have just looked at within microseconds and go on to the next.
  *
- * ret_is_served (or NULL): a listing of the process decides, not ttl alone. */
+ * ret: what the listings of the process say of the position. */
+struct served {
+    bool is_served;   /* a listing of the process decides, not ttl alone */
+    bool is_in_order; /* the process goes through that listing in key order, and has passed what
+                         lies before the position */
+};
 struct stamp freshness_ask(struct freshness *freshness, uint64_t process, const char *table,
-                           struct bytes position, bool *ret_is_served);
-/* The same of a row. ret_is_in_order: the process goes through its listing in key order, and has
- * passed what lies before the row. */
-struct stamp freshness_ask_row(struct freshness *freshness, uint64_t process, const char *table,
-                               struct bytes position, bool *ret_is_in_order);
+                           struct bytes position, struct served *ret);
 
 /* The process begins to list the directory: the oldest answer that the listing may show. now - ttl;
  * for a process that traverses here as old as the listing of the directory above. But now - ttl
@@ -92,7 +93,5 @@ static inline int64_t freshness_asked_ms(int64_t asked_ms, int64_t arrived_ms, i
 {
     return MAX(asked_ms, arrived_ms - ttl_ms / 2);
 }
-
-DEFINE_CLEANUP(struct freshness *, freshness_destroy);
 
 #endif

@@ -49,6 +49,4 @@ struct page *overlay_known_page(struct overlay *overlay, const struct question *
 int overlay_lacks(struct overlay *overlay, const struct question *question,
                   struct buffer *ret_until);
 
-DEFINE_CLEANUP(struct overlay *, overlay_destroy);
-
 #endif

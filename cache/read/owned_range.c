@@ -1,45 +1,46 @@
 #include "cache/read/owned_range.h"
 
-#define REGION_MAX_BYTES ((size_t)16 << 10)
+#define MAX_BYTES ((size_t)16 << 10)
 
-void owned_range_init(struct owned_range *region)
+void owned_range_init(struct owned_range *owned)
 {
-    *region = (struct owned_range){0};
-    buffer_init(&region->text, REGION_MAX_BYTES);
+    *owned = (struct owned_range){0};
+    buffer_init(&owned->text, MAX_BYTES);
 }
 
-void owned_range_finish(struct owned_range *region)
+void owned_range_finish(struct owned_range *owned)
 {
-    buffer_finish(&region->text);
-    owned_range_init(region);
+    buffer_finish(&owned->text);
+    owned_range_init(owned);
 }
 
-void owned_range_clear(struct owned_range *region)
+/* Not set; the memory stays. */
+static void clear(struct owned_range *owned)
 {
-    buffer_clear(&region->text);
-    region->table = NULL;
-    region->range = (struct range){0};
+    buffer_clear(&owned->text);
+    owned->table = NULL;
+    owned->range = (struct range){0};
 }
 
-bool owned_range_is_set(const struct owned_range *region)
+bool owned_range_is_set(const struct owned_range *owned)
 {
-    return region->text.size > 0;
+    return owned->text.size > 0;
 }
 
-bool owned_range_set(struct owned_range *region, const char *table, struct range range)
+bool owned_range_set(struct owned_range *owned, const char *table, struct range range)
 {
-    struct buffer *text = &region->text;
-    owned_range_clear(region);
+    struct buffer *text = &owned->text;
+    clear(owned);
     (void)buffer_append_string(text, table ? table : "");
     (void)buffer_append_char(text, '\0');
     (void)buffer_append(text, range.lo);
     if (buffer_append(text, range.hi) < 0) {
-        owned_range_clear(region);
+        clear(owned);
         return false;
     }
-    region->table = table ? text->data : NULL;
-    region->range.hi = bytes_skip(buffer_bytes(text), text->size - range.hi.size);
-    region->range.lo = (struct bytes){region->range.hi.data - range.lo.size, range.lo.size};
+    owned->table = table ? text->data : NULL;
+    owned->range.hi = bytes_skip(buffer_bytes(text), text->size - range.hi.size);
+    owned->range.lo = (struct bytes){owned->range.hi.data - range.lo.size, range.lo.size};
     return true;
 }
 

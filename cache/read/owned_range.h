@@ -7,16 +7,15 @@
 struct owned_range {
     const char *table; /* NULL: the account; a view into `text`, as the range */
     struct range range;
-    struct buffer text; /* table, NUL, lo, hi; empty: the region is not set */
+    struct buffer text; /* table, NUL, lo, hi; empty: the range is not set */
 };
 
-void owned_range_init(struct owned_range *region);   /* not set */
-void owned_range_finish(struct owned_range *region); /* may be used again afterwards: not set */
-void owned_range_clear(struct owned_range *region);  /* not set; keeps the memory */
-bool owned_range_is_set(const struct owned_range *region);
+void owned_range_init(struct owned_range *owned);   /* not set */
+void owned_range_finish(struct owned_range *owned); /* may be used again afterwards: not set */
+bool owned_range_is_set(const struct owned_range *owned);
 /* Copies the name and the bounds. False: they take more than 16 KiB, or there is no memory. Then
- * the region is not set. */
-bool owned_range_set(struct owned_range *region, const char *table, struct range range);
+ * the range is not set. */
+bool owned_range_set(struct owned_range *owned, const char *table, struct range range);
 bool is_same_table(const char *a, const char *b); /* NULL: the account */
 
 #endif

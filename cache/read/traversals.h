@@ -41,6 +41,4 @@ void traversals_follow(struct traversals *traversals, uint64_t process, const ch
 /* Ends those that were not used for end_ms: they hold pages. */
 void traversals_end_quiet(struct traversals *traversals);
 
-DEFINE_CLEANUP(struct traversals *, traversals_destroy);
-
 #endif

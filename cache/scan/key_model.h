@@ -35,6 +35,4 @@ size_t key_model_surprises(const struct key_model *model, struct bytes key, size
 
 size_t key_shared_size(struct bytes a, struct bytes b); /* bytes that both begin with */
 
-DEFINE_CLEANUP(struct key_model *, key_model_destroy);
-
 #endif

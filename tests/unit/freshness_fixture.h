@@ -82,7 +82,7 @@ static inline int64_t since(struct setup *setup, uint64_t process, const char *t
                             struct bytes position, int64_t now_ms)
 {
     setup->now_ms = now_ms;
-    return freshness_ask(setup->freshness, process, table, position, NULL).asked_ms;
+    return freshness_ask(setup->freshness, process, table, position, &(struct served){0}).asked_ms;
 }
 
 /* The same for a listing that GREP begins. */

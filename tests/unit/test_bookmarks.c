@@ -23,7 +23,7 @@ static void the_nearest_before_is_found(void **state)
     assert_int_equal(bookmarks_find(bookmarks, 1000000)->cookie, 9000);
     bookmarks_clear(bookmarks);
     assert_null(bookmarks_find(bookmarks, 3000));
-    bookmarks_finish(bookmarks);
+    bookmarks_clear(bookmarks);
     free(bookmarks);
 }
 
@@ -39,7 +39,7 @@ static void the_nearest_position_before_is_found(void **state)
     assert_int_equal(bookmarks_find_position(bookmarks, B("1000"))->cookie, 1000);
     assert_int_equal(bookmarks_find_position(bookmarks, B("2999"))->cookie, 2000);
     assert_int_equal(bookmarks_find_position(bookmarks, B("9999"))->cookie, 9000);
-    bookmarks_finish(bookmarks);
+    bookmarks_clear(bookmarks);
     free(bookmarks);
 }
 
@@ -55,7 +55,7 @@ static void memory_does_not_grow_with_the_directory(void **state)
         const struct bookmark *found = bookmarks_find(bookmarks, cookie);
         assert_true(found->cookie <= cookie && cookie - found->cookie <= bookmarks->spacing);
     }
-    bookmarks_finish(bookmarks);
+    bookmarks_clear(bookmarks);
     free(bookmarks);
 }
 

@@ -313,7 +313,8 @@ static void *work(void *context)
         uint64_t process = 1 + (worker->first + i) % 1500;
         struct directory directory = i % 3 ? PARTITION("p") : PARTITION("q");
         (void)freshness_listed(freshness, process, &directory, stamp_since(4000), &left);
-        int64_t since_ms = freshness_ask(freshness, process, "t", B("p\0a"), NULL).asked_ms;
+        struct served served;
+        int64_t since_ms = freshness_ask(freshness, process, "t", B("p\0a"), &served).asked_ms;
         assert_true(since_ms == 4000 || since_ms == 19000);
         (void)freshness_traverses(freshness, process, "t", directory.range, &left);
     }

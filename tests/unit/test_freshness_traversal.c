@@ -127,15 +127,15 @@ static void a_listing_that_decides_is_told(void **state)
 {
     (void)state;
     struct setup *setup = new_setup(0);
-    bool is_served = true;
+    struct served served;
     setup->orders = 7;
     setup->now_ms = 5000;
-    struct stamp stamp = freshness_ask(setup->freshness, GREP, "t", B("p\0r"), &is_served);
-    assert_false(is_served);
+    struct stamp stamp = freshness_ask(setup->freshness, GREP, "t", B("p\0r"), &served);
+    assert_false(served.is_served);
     assert_int_equal(stamp.order, 8);
     lists(setup, GREP, TABLE("t"), 5000, 5000);
-    stamp = freshness_ask(setup->freshness, GREP, "t", B("p\0s"), &is_served);
-    assert_true(is_served);
+    stamp = freshness_ask(setup->freshness, GREP, "t", B("p\0s"), &served);
+    assert_true(served.is_served);
     assert_int_equal(stamp.asked_ms, 5000);
     assert_int_equal(stamp.order, 0);
     stamp = freshness_begin_listing(setup->freshness, GREP, &PARTITION("p"));

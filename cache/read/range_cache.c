@@ -411,43 +411,13 @@ void range_cache_stats(struct range_cache *cache, struct range_cache_stats *ret)
     (void)pthread_mutex_unlock(&cache->lock);
 }
 
-static bool is_table_consistent(struct table *table, size_t *bytes)
+void range_cache_visit(struct range_cache *cache, range_map_visitor *visit, void *context)
 {
-    return range_map_is_consistent(&table->map, bytes) &&
-           table->is_idle == range_map_is_empty(&table->map);
-}
-
-static bool is_queue_consistent(const struct page_queue *queue, size_t *pages, size_t *bytes)
-{
-    const struct cached_page *page = TAILQ_FIRST(queue);
-    for (; page; page = TAILQ_NEXT(page, in_queue)) {
-        if (page->queue != queue || TAILQ_EMPTY(&page->pieces))
-            return false;
-        *pages += 1;
-        *bytes += cached_page_bytes(page);
-    }
-    return true;
-}
-
-static bool is_consistent_locked(struct range_cache *cache)
-{
-    size_t pages = 0, bytes = 0, idle_count = 0;
-    struct table *table = RB_MIN(table_tree, &cache->tables);
-    for (; table; table = RB_NEXT(table_tree, &cache->tables, table)) {
-        idle_count += table->is_idle;
-        if (!is_table_consistent(table, &bytes))
-            return false;
-    }
-    return is_queue_consistent(&cache->passed, &pages, &bytes) &&
-           is_queue_consistent(&cache->used, &pages, &bytes) && pages == cache->holdings.pages &&
-           bytes == cache->holdings.bytes && idle_count == cache->idle_count &&
-           idle_count <= IDLE_TABLES;
-}
-
-bool range_cache_is_consistent(struct range_cache *cache)
-{
+    struct table *table;
     (void)pthread_mutex_lock(&cache->lock);
-    bool is_consistent = is_consistent_locked(cache);
+    RB_FOREACH(table, table_tree, &cache->tables)
+    {
+        visit(context, &table->map);
+    }
     (void)pthread_mutex_unlock(&cache->lock);
-    return is_consistent;
 }

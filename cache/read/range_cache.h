@@ -95,9 +95,9 @@ struct range_cache_stats {
 };
 void range_cache_stats(struct range_cache *cache, struct range_cache_stats *ret);
 
-/* Do the invariants hold? Looks at every page, for tests. Asserts check what a change touches. */
-bool range_cache_is_consistent(struct range_cache *cache);
-
-DEFINE_CLEANUP(struct range_cache *, range_cache_destroy);
+/* For tests, which check the invariants: calls `visit` for each table's map, under the lock. */
+struct range_map;
+typedef void range_map_visitor(void *context, struct range_map *map);
+void range_cache_visit(struct range_cache *cache, range_map_visitor *visit, void *context);
 
 #endif

@@ -352,14 +352,15 @@ static struct piece *youngest_until(struct range_map *map, struct bytes position
     return texts;
 }
 
-/* Does the piece say that no row is in [lo, hi)? Then *asked_ms becomes the older time of the two.
+/* Does the piece say that no row is between two positions? Then *asked_ms becomes the older time of
+ * the two.
  *
  * A page that was read counts as 1 ms older. The gone page gets a younger order than that page. So
  * in the same millisecond a question could accept the gone page, although it needs an answer that
  * was asked for after that page. */
-static bool rests_on(const struct piece *piece, struct bytes lo, struct bytes hi, int64_t *asked_ms)
+static bool rests_on(const struct piece *piece, struct bytes a, struct bytes b, int64_t *asked_ms)
 {
-    if (!piece || page_seek(piece->page->page, lo) != page_seek(piece->page->page, hi))
+    if (!piece || page_seek(piece->page->page, a) != page_seek(piece->page->page, b))
         return false;
     int64_t piece_ms = piece->page->stamp.asked_ms - (piece->page->origin != ORIGIN_GONE);
     *asked_ms = MIN(*asked_ms, piece_ms);
@@ -386,34 +387,19 @@ static bool add_gap(struct range_map *map, struct gone_run *run, struct bytes en
     return true;
 }
 
-/* Extends the run over the next gone page, if no row is between them. */
-static void join_behind(struct range_map *map, struct gone_run *run)
+/* Extends the run over the next gone page behind it or before it, if no row is between them. */
+static void join(struct range_map *map, struct gone_run *run, bool is_behind)
 {
-    struct bytes at = run->hi, end = at;
+    struct bytes *run_end = is_behind ? &run->hi : &run->lo;
+    struct bytes at = *run_end, end = at;
     int64_t asked_ms = run->asked_ms;
     for (int looks = 0; looks < GAP_LOOKS; looks++, at = end) {
-        struct piece *piece = youngest_from(map, at, &end);
+        struct piece *piece =
+            is_behind ? youngest_from(map, at, &end) : youngest_until(map, at, &end);
         if (!rests_on(piece, at, end, &asked_ms))
             return;
         if (piece->page->origin == ORIGIN_GONE) {
-            run->hi = end;
-            run->asked_ms = asked_ms;
-            return;
-        }
-    }
-}
-
-/* The same in the other direction. */
-static void join_before(struct range_map *map, struct gone_run *run)
-{
-    struct bytes at = run->lo, begin = at;
-    int64_t asked_ms = run->asked_ms;
-    for (int looks = 0; looks < GAP_LOOKS; looks++, at = begin) {
-        struct piece *piece = youngest_until(map, at, &begin);
-        if (!rests_on(piece, begin, at, &asked_ms))
-            return;
-        if (piece->page->origin == ORIGIN_GONE) {
-            run->lo = begin;
+            *run_end = end;
             run->asked_ms = asked_ms;
             return;
         }
@@ -447,8 +433,8 @@ static int make_run(struct range_map *map, const struct bytes *positions, size_t
             return r;
         run->hi = buffer_bytes(behind);
     } while (taken < count && add_gap(map, run, positions[taken]));
-    join_before(map, run);
-    join_behind(map, run);
+    join(map, run, false);
+    join(map, run, true);
     *ret_taken = taken;
     return 0;
 }
@@ -468,50 +454,4 @@ int range_map_put_gone(struct range_map *map, const struct bytes *positions, siz
     if (r < 0)
         range_map_drop(map, stamp);
     return r;
-}
-
-static bool is_piece_sound(struct piece *piece)
-{
-    struct range whole = page_range(piece->page->page);
-    const struct piece *next = TAILQ_NEXT(piece, in_page);
-    return fits_in(piece) && bytes_compare(whole.lo, piece->range.lo) <= 0 &&
-           bytes_compare(piece->range.hi, whole.hi) <= 0 &&
-           (!next || bytes_compare(piece->range.hi, next->range.lo) <= 0) &&
-           (piece->page->origin != ORIGIN_GONE || page_rows(piece->page->page) == 0) &&
-           piece->page->newest_change <= piece->page->stamp.order &&
-           piece->page->queue != &piece->page->map->holdings->removed;
-}
-
-static bool is_over_older_texts(struct range_map *map, const struct piece *keys)
-{
-    struct piece *texts = first_in(&map->trees[RANGE_TEXTS], keys->range);
-    for (; texts; texts = next_in(texts, keys->range))
-        if (stamp_is_younger(texts->page->stamp, keys->page->stamp))
-            return false;
-    return true;
-}
-
-static bool is_tree_sound(struct piece_tree *tree, size_t *bytes)
-{
-    for (struct piece *piece = RB_MIN(piece_tree, tree); piece;
-         piece = RB_NEXT(piece_tree, tree, piece)) {
-        *bytes += piece_bytes(piece);
-        if (tree_of(piece->page) != tree || !is_piece_sound(piece))
-            return false;
-    }
-    return true;
-}
-
-static bool are_keys_over_older_texts(struct range_map *map)
-{
-    struct piece *keys = RB_MIN(piece_tree, &map->trees[RANGE_KEYS]);
-    while (keys && is_over_older_texts(map, keys))
-        keys = RB_NEXT(piece_tree, NULL, keys);
-    return !keys;
-}
-
-bool range_map_is_consistent(struct range_map *map, size_t *bytes)
-{
-    return is_tree_sound(&map->trees[RANGE_TEXTS], bytes) &&
-           is_tree_sound(&map->trees[RANGE_KEYS], bytes) && are_keys_over_older_texts(map);
 }

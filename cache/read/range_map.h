@@ -115,10 +115,4 @@ struct piece *range_map_youngest(struct range_map *map, struct bytes position);
 struct piece *range_map_before(struct range_map *map, enum range_kind kind, struct bytes position);
 struct piece *range_map_previous(struct piece *piece);
 
-/* Do the invariants hold? Looks at every piece, for tests. Asserts check what each change touches.
- * The bytes of the pieces are added to *bytes. */
-bool range_map_is_consistent(struct range_map *map, size_t *bytes);
-
-DEFINE_CLEANUP(struct cached_page *, cached_page_destroy);
-
 #endif

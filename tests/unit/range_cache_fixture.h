@@ -2,6 +2,7 @@
 #define TESTS_UNIT_RANGE_CACHE_FIXTURE_H
 /* A range cache whose invariants are checked after each step, and its answers as lines of text. */
 #include "tests/unit/page_of.h"
+#include "tests/unit/range_check.h"
 
 #define LARGE ((size_t)1 << 30)
 
@@ -14,7 +15,7 @@ static inline struct range_cache *new_cache(size_t max_bytes)
 
 static inline void free_cache(struct range_cache *cache)
 {
-    assert_true(range_cache_is_consistent(cache));
+    assert_cache_is_sound(cache);
     range_cache_destroy(cache);
 }
 
@@ -23,7 +24,7 @@ static inline void put_in(struct range_cache *cache, const char *table, const ch
 {
     _cleanup_(page_unrefp) struct page *page = page_of(lo, hi, rows, text);
     assert_int_equal(range_cache_put(cache, table, page, at(order)), 0);
-    assert_true(range_cache_is_consistent(cache));
+    assert_cache_is_sound(cache);
 }
 
 static inline void put(struct range_cache *cache, const char *lo, const char *hi, const char *rows,
@@ -38,7 +39,7 @@ static inline void put_change(struct range_cache *cache, const char *lo, const c
     _cleanup_(page_unrefp) struct page *page = page_of(lo, hi, rows, text);
     _Atomic uint64_t orders = order - 1;
     assert_int_equal(range_cache_put_change(cache, "t", page, &orders, at(order).asked_ms), 0);
-    assert_true(range_cache_is_consistent(cache));
+    assert_cache_is_sound(cache);
 }
 
 static inline void append_rows(struct buffer *line, const struct run *run)
@@ -72,7 +73,7 @@ static inline void assert_answer(struct range_cache *cache, const struct questio
         assert_int_equal(until.size, 0);
     (void)buffer_append_format(&line, "@%d", (int)asked_ms);
     assert_string_equal(buffer_string(&line), expected);
-    assert_true(range_cache_is_consistent(cache));
+    assert_cache_is_sound(cache);
     run_finish(&run);
     buffer_finish(&until);
     buffer_finish(&line);

@@ -1,8 +1,8 @@
 #ifndef TESTS_UNIT_RANGE_MAP_FIXTURE_H
 #define TESTS_UNIT_RANGE_MAP_FIXTURE_H
 /* A range map whose invariants are checked after each put, and its pieces as a line of text. */
-#include "cache/read/range_map.h"
 #include "tests/unit/page_of.h"
+#include "tests/unit/range_check.h"
 
 struct fixture {
     struct range_holdings holdings;
@@ -54,11 +54,19 @@ static inline struct cached_page *cached_of(const char *lo, const char *hi, cons
     return cached;
 }
 
+static inline void assert_is_sound(struct fixture *f)
+{
+    struct range_map_check check = {0};
+    check_range_map(&check, &f->map);
+    assert_queues_are_sound(&check);
+    assert_int_equal(check.pages, f->holdings.pages);
+    assert_int_equal(check.bytes, f->holdings.bytes);
+}
+
 static inline struct cached_page *put_page(struct fixture *f, struct cached_page *cached)
 {
     assert_int_equal(range_map_put(&f->map, cached, &f->queue), 0);
-    size_t bytes = 0;
-    assert_true(range_map_is_consistent(&f->map, &bytes));
+    assert_is_sound(f);
     return cached;
 }
 

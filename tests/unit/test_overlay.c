@@ -1,5 +1,6 @@
 #include "tests/unit/failing_memory.h"
 #include "tests/unit/overlay_fixture.h"
+#include "tests/unit/range_check.h"
 
 #define PARTITION ((struct range){B("p\0"), B("p\x01")})
 #define ROW(key)  ((struct range){B("p\0" key), B("p\0" key "\x01")})
@@ -342,7 +343,7 @@ static bool fails_at(const struct question *question, int rows, long n)
     assert_true(r == rows || r == -ENOMEM);
     assert_true(is_reached || r == rows);
     assert_int_equal(count(&setup, question, &ahead, &seen), rows);
-    assert_true(range_cache_is_consistent(setup.fetching.cache));
+    assert_cache_is_sound(setup.fetching.cache);
     tear_down(&setup);
     return is_reached;
 }

@@ -230,7 +230,7 @@ static void drops_of_very_many_tables_hold(void **state)
         char name[8];
         (void)snprintf(name, sizeof(name), "t%d", (int)i);
         range_cache_drop_table(cache, name, at(1000 + i));
-        assert_true(range_cache_is_consistent(cache));
+        assert_cache_is_sound(cache);
     }
     put_in(cache, "t0", "a", "z", "b", "x", 999);
     put_in(cache, "t299", "a", "z", "b", "x", 1298);

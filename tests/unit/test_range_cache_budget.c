@@ -46,7 +46,7 @@ static void use(struct range_cache *cache, int number)
 static void assert_left(struct range_cache *cache, const char *expected)
 {
     char left[16] = "";
-    assert_true(range_cache_is_consistent(cache));
+    assert_cache_is_sound(cache);
     for (int i = 0; i < 10; i++) {
         struct run run = {0};
         if (is_known(cache, i, &run))
@@ -60,7 +60,7 @@ static void assert_left(struct range_cache *cache, const char *expected)
 static void passed(struct range_cache *cache, const char *lo, const char *hi)
 {
     range_cache_passed(cache, "t", (struct range){bytes_of(lo), bytes_of(hi)});
-    assert_true(range_cache_is_consistent(cache));
+    assert_cache_is_sound(cache);
 }
 
 static void the_least_recently_used_page_leaves(void **state)

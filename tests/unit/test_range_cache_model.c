@@ -1,7 +1,6 @@
 /* The range cache against a model that knows nothing of pieces: each position by itself, and every
  * page that was ever put. */
-#include "cache/read/range_cache.h"
-#include "tests/unit/unit.h"
+#include "tests/unit/range_check.h"
 
 #include "tests/unit/failing_memory.h"
 
@@ -516,7 +515,7 @@ static void assert_within_budget(struct world *world, size_t max_bytes)
 {
     struct range_cache_stats stats;
     range_cache_stats(world->cache, &stats);
-    assert_true(range_cache_is_consistent(world->cache));
+    assert_cache_is_sound(world->cache);
     assert_true(stats.bytes <= max_bytes || stats.pages <= ARRAY_SIZE(world->held) + 1);
 }
 

@@ -307,8 +307,7 @@ static bool put_fails(const struct late *late, long n)
     allocations_until_failure = n;
     int r = range_map_put(&f->map, page, &f->queue);
     allocations_until_failure = 0;
-    size_t bytes = 0;
-    assert_true(range_map_is_consistent(&f->map, &bytes));
+    assert_is_sound(f);
     assert_true(r == 0 || r == -ENOMEM);
     if (r < 0) {
         assert_string_equal(dump(f), late->order > 4 ? "| " : "g-h:4 | ");

@@ -14,8 +14,7 @@ static int put_gone_rows(struct fixture *f, const char *rows, int64_t answered_m
     }
     struct stamp stamp = {answered_ms, order};
     int r = range_map_put_gone(&f->map, positions, count, stamp, &f->queue);
-    size_t bytes = 0;
-    assert_true(range_map_is_consistent(&f->map, &bytes));
+    assert_is_sound(f);
     return r;
 }
 

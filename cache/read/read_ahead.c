@@ -2,7 +2,6 @@
 #include "cache/read/by_name.h"
 #include "cache/read/rows_first.h"
 #include "cache/read/traversals.h"
-#include "cache/scan/jumps.h"
 
 #include <stdatomic.h>
 
@@ -319,8 +318,8 @@ void read_cursor_took(struct read_cursor *cursor, const struct directory *direct
     const struct run *run = &seen->run;
     size_t rows = run->end - run->begin;
     cursor->listed_bytes += page_bytes(run->page) / page_rows(run->page) * rows;
-    if (directory->kind == DIRECTORY_FLAT && entries == 1 && rows >= JUMP_TOP_MIN)
-        cursor->top = JUMP_TOP_MIN;
+    if (directory->kind == DIRECTORY_FLAT && scan_is_of_huge(entries, rows))
+        cursor->top = SCAN_HUGE_TOP;
     else if (entries * 4 >= rows)
         cursor->top = MIN(cursor->top * 4, TABLE_STORE_PAGE_ROWS);
     if (seen->fetched_bytes > 0) {

@@ -1,10 +1,5 @@
 #include "cache/scan/chunk.h"
 
-struct waiting_run {
-    TAILQ_ENTRY(waiting_run) link;
-    struct run run;
-};
-
 #define BUFFERS 7
 
 static void list_buffers(struct chunk *chunk, struct buffer *ret[BUFFERS])
@@ -257,31 +252,4 @@ bool chunk_drop_waiting(struct chunk *chunk)
         run_finish(&run);
     chunk_give_back(chunk);
     return true;
-}
-
-static bool are_runs_counted(const struct chunk *chunk)
-{
-    size_t pages = 0, rows = 0, bytes = 0;
-    struct bytes last = BYTES_LITERAL("");
-    const struct waiting_run *waiting;
-    TAILQ_FOREACH(waiting, &chunk->runs, link)
-    {
-        const struct run *run = &waiting->run;
-        if (run->begin >= run->end || bytes_compare(last, page_position(run->page, run->begin)) > 0)
-            return false;
-        last = page_position(run->page, run->end - 1);
-        pages++;
-        rows += run->end - run->begin;
-        bytes += page_bytes(run->page);
-    }
-    return pages == chunk->waiting_pages && rows == chunk->waiting_rows &&
-           bytes == chunk->waiting_bytes && rows <= chunk->rows &&
-           (pages == 0 || bytes_compare(last, buffer_bytes(&chunk->cursor)) < 0);
-}
-
-bool chunk_check_invariants(const struct chunk *chunk)
-{
-    int order = bytes_compare(buffer_bytes(&chunk->cursor), buffer_bytes(&chunk->end));
-    bool is_state_kept = chunk->state == CHUNK_DONE ? order == 0 && !chunk->token : order < 0;
-    return is_state_kept && are_runs_counted(chunk);
 }

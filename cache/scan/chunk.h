@@ -23,6 +23,11 @@ enum chunk_state {
     CHUNK_DONE,
 };
 
+struct waiting_run {
+    TAILQ_ENTRY(waiting_run) link;
+    struct run run;
+};
+
 struct chunk {
     TAILQ_ENTRY(chunk) link; /* in key order; each begins where the one before ends */
     enum chunk_state state;
@@ -67,9 +72,6 @@ void chunk_join(struct chunk *chunk, struct chunk *next);
 bool chunk_drop_waiting(struct chunk *chunk);
 
 bool chunk_is_begun(const struct chunk *chunk); /* it has shown a row */
-/* Does what the table of states says hold, and do the counts? Walks all waiting pages; for tests.
- */
-bool chunk_check_invariants(const struct chunk *chunk);
 
 DEFINE_CLEANUP(struct chunk *, chunk_destroy);
 

@@ -269,7 +269,7 @@ static double pages_to_cut(const struct key_splitter *splitter, const struct kno
                            const struct bytes *children)
 {
     const struct gap *gap = item->gap;
-    if (gap->after || gap->is_guess)
+    if (gap->is_guess)
         return 0;
     if (children && is_within_child(gap, *children))
         return PAGES_MAX;

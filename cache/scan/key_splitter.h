@@ -27,7 +27,7 @@ int key_splitter_fill(struct key_splitter *splitter, struct partition_map *map, 
 /* How many more guesses may be made now; at most `idle`. */
 size_t key_splitter_credit(const struct key_splitter *splitter, const struct partition_map *map,
                            size_t idle);
-/* Cuts one open gap without a token at the rungs of a ladder, `cuts` times at most. */
+/* Cuts one open gap at the rungs of a ladder, `cuts` times at most. */
 int key_splitter_cut_as_ladder(struct partition_map *map, struct known *item, struct bytes key,
                                size_t common, size_t cuts);
 

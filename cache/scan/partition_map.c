@@ -1,5 +1,7 @@
 #include "cache/scan/partition_map.h"
 
+#include <assert.h>
+
 struct range gap_range(const struct gap *gap)
 {
     return (struct range){buffer_bytes(&gap->lo), buffer_bytes(&gap->hi)};
@@ -19,7 +21,6 @@ static void known_destroy(struct known *item)
         buffer_finish(&gap->hi);
         buffer_finish(&gap->begin);
         buffer_finish(&gap->end);
-        continuation_destroy(gap->after);
         free(gap);
     }
     free(item);
@@ -157,8 +158,7 @@ void partition_map_ask(struct partition_map *map, struct known *item, struct sca
     gap->id = ++map->last_id;
     map->open--;
     map->asked++;
-    *ret = (struct scan_request){
-        .id = gap->id, .range = gap_range(gap), .after = gap->after, .keys_only = true};
+    *ret = (struct scan_request){.id = gap->id, .range = gap_range(gap), .keys_only = true};
 }
 
 void partition_map_give_back(struct partition_map *map, struct known *item)
@@ -189,35 +189,17 @@ static struct bytes row_partition(const struct page *page, size_t row)
 
 struct outcome { /* of an answer: what replaces its gap */
     const struct page *page;
-    size_t first, end;    /* rows of the page that lie in it */
-    struct buffer lo, hi; /* the part that the page proves, two partition borders */
-    struct buffer begin;  /* see gap.begin */
+    size_t first, end;   /* rows of the page that lie in it */
+    struct buffer hi;    /* a partition border: the page proves the gap up to here */
+    struct buffer begin; /* see gap.begin */
     struct known_list keys;
-    struct known *front; /* the gap that is left before lo; NULL: none */
 };
 
 static void outcome_finish(struct outcome *outcome)
 {
-    buffer_finish(&outcome->lo);
     buffer_finish(&outcome->hi);
     buffer_finish(&outcome->begin);
     destroy_all(&outcome->keys);
-    if (outcome->front)
-        known_destroy(outcome->front);
-}
-
-/* A page from the cache may begin inside a partition without a row of it: whether that partition
- * exists stays unknown, and belongs to the gap in front. */
-static int find_lo(struct outcome *outcome, struct bytes gap_lo)
-{
-    struct bytes begin = page_range(outcome->page).lo, key = position_partition_key(begin);
-    if (bytes_compare(begin, gap_lo) <= 0)
-        return buffer_append(&outcome->lo, gap_lo);
-    bool is_shown = outcome->first < outcome->end &&
-                    bytes_equal(row_partition(outcome->page, outcome->first), key);
-    (void)buffer_append(&outcome->lo, key);
-    return position_has_row(begin) && !is_shown ? buffer_append_string(&outcome->lo, POSITION_AFTER)
-                                                : outcome->lo.error;
 }
 
 /* A page may end inside a partition. If it shows a row of it, the partition is known, and the rest
@@ -262,17 +244,11 @@ static int outcome_make(struct outcome *outcome, const struct page *page, const 
     struct range gap = gap_range(of);
     *outcome = (struct outcome){.page = page};
     TAILQ_INIT(&outcome->keys);
-    buffer_init(&outcome->lo, POSITION_MAX_BYTES);
     buffer_init(&outcome->hi, POSITION_MAX_BYTES);
     buffer_init(&outcome->begin, POSITION_MAX_BYTES);
     outcome->first = page_seek(page, gap.lo);
     outcome->end = MAX(page_seek(page, gap.hi), outcome->first);
-    int r = find_lo(outcome, gap.lo);
-    if (r == 0)
-        r = find_hi(outcome, gap.hi);
-    struct range front = {gap.lo, buffer_bytes(&outcome->lo)};
-    if (r == 0 && !range_is_empty(front))
-        r = gap_create(front, NULL, &outcome->front);
+    int r = find_hi(outcome, gap.hi);
     if (r == 0)
         r = find_keys(outcome);
     return r < 0 ? r : append_begin(&outcome->begin, of, outcome);
@@ -281,12 +257,6 @@ static int outcome_make(struct outcome *outcome, const struct page *page, const 
 static void put_before(struct partition_map *map, struct known *item, struct outcome *outcome)
 {
     struct known *key;
-    if (outcome->front) {
-        TAILQ_INSERT_BEFORE(item, outcome->front, link);
-        TAILQ_INSERT_BEFORE(item, outcome->front, gap_link);
-        outcome->front = NULL;
-        map->open++;
-    }
     while ((key = TAILQ_FIRST(&outcome->keys))) {
         TAILQ_REMOVE(&outcome->keys, key, link);
         TAILQ_INSERT_BEFORE(item, key, link);
@@ -298,7 +268,6 @@ static void put_before(struct partition_map *map, struct known *item, struct out
 /* The gap becomes its rest behind the page. */
 static void shrink(struct gap *gap, struct outcome *outcome)
 {
-    continuation_destroy(TAKE_PTR(gap->after));
     gap->is_guess = false;
     buffer_swap(&gap->lo, &outcome->hi);
     buffer_swap(&gap->begin, &outcome->begin);
@@ -307,26 +276,17 @@ static void shrink(struct gap *gap, struct outcome *outcome)
         buffer_clear(&gap->begin); /* only the density is unknown then */
 }
 
-static void keep_token(struct gap *gap, struct answer *answer)
-{
-    continuation_destroy(gap->after);
-    gap->after = TAKE_PTR(answer->next);
-}
-
-int partition_map_tell(struct partition_map *map, struct known *item, struct answer *answer)
+int partition_map_tell(struct partition_map *map, struct known *item, const struct page *page)
 {
     _cleanup_(outcome_finish) struct outcome outcome = {0};
     struct gap *gap = item->gap;
+    assert(range_holds(page_range(page), buffer_bytes(&gap->lo)));
     partition_map_give_back(map, item);
-    if (range_is_empty(page_range(answer->page))) {
-        keep_token(gap, answer);
-        return 0;
-    }
-    int r = outcome_make(&outcome, answer->page, gap);
+    int r = outcome_make(&outcome, page, gap);
     if (r < 0)
         return r;
-    if (bytes_compare(buffer_bytes(&outcome.lo), buffer_bytes(&outcome.hi)) >= 0)
-        return 0; /* the page covers nothing of the gap */
+    if (bytes_compare(buffer_bytes(&gap->lo), buffer_bytes(&outcome.hi)) >= 0)
+        return 0; /* the page covers a part of one partition, and does not show it */
     bool is_known = bytes_equal(buffer_bytes(&outcome.hi), buffer_bytes(&gap->hi));
     put_before(map, item, &outcome);
     if (is_known)
@@ -349,48 +309,11 @@ bool partition_map_cut(struct partition_map *map, struct known *item, struct ran
         }
         gap->state = GAP_NEEDLESS;
     }
-    if (gap->state != GAP_OPEN || gap->after)
+    if (gap->state != GAP_OPEN)
         return false;
     if (begins_inside)
         (void)buffer_set(&gap->lo, range.hi); /* out of memory: the gap stays larger */
     if (ends_inside)
         (void)buffer_set(&gap->hi, range.lo);
     return false;
-}
-
-static bool is_behind(const struct known *item, const struct known *before)
-{
-    struct bytes begin = item->gap ? buffer_bytes(&item->gap->lo) : item->key;
-    if (!before)
-        return true;
-    return before->gap ? bytes_compare(buffer_bytes(&before->gap->hi), begin) <= 0
-                       : bytes_compare(before->key, begin) < 0;
-}
-
-static bool is_gap_valid(const struct gap *gap)
-{
-    return !range_is_empty(gap_range(gap)) && (gap->state == GAP_OPEN) == (gap->id == 0);
-}
-
-bool partition_map_check_invariants(const struct partition_map *map)
-{
-    size_t open = 0, asked = 0, partitions = 0, bytes = 0;
-    const struct known *item, *gap = TAILQ_FIRST(&map->gaps);
-    TAILQ_FOREACH(item, &map->list, link)
-    {
-        if (!is_behind(item, TAILQ_PREV(item, known_list, link)))
-            return false;
-        if (item->gap && (item != gap || !is_gap_valid(item->gap)))
-            return false;
-        if (item->gap) {
-            gap = TAILQ_NEXT(gap, gap_link);
-            open += item->gap->state == GAP_OPEN;
-            asked += item->gap->state != GAP_OPEN;
-        } else {
-            partitions++;
-            bytes += sizeof(*item) + item->key.size;
-        }
-    }
-    return !gap && open == map->open && asked == map->asked && partitions == map->partitions &&
-           bytes == map->bytes;
 }

@@ -20,12 +20,11 @@ enum gap_state { GAP_OPEN, GAP_ASKED, GAP_NEEDLESS };
 
 struct gap {
     enum gap_state state;
-    struct buffer lo, hi;       /* two partition borders; while it is asked, the question's */
-    struct continuation *after; /* the token of an empty page; NULL: none */
-    struct buffer begin, end;   /* the first and last key of the last page before it, which say how
-                                   dense keys are; empty: unknown */
-    uint64_t id;                /* of the question that is out; 0: none */
-    bool is_guess;              /* a split made its begin: it may hold no key */
+    struct buffer lo, hi;     /* two partition borders; while it is asked, the question's */
+    struct buffer begin, end; /* the first and last key of the last page before it, which say how
+                                 dense keys are; empty: unknown */
+    uint64_t id;              /* of the question that is out; 0: none */
+    bool is_guess;            /* a split made its begin: it may hold no key */
 };
 
 struct known {
@@ -56,23 +55,19 @@ struct known *partition_map_first_open(const struct partition_map *map); /* NULL
 struct known *partition_map_next_open(const struct known *item);
 struct known *partition_map_find(const struct partition_map *map, uint64_t id); /* NULL: none */
 
-/* Cuts an open gap without a token in two; `at` lies inside. The second is a guess. */
+/* Cuts an open gap in two; `at` lies inside. The second is a guess. */
 int partition_map_split(struct partition_map *map, struct known *item, struct bytes at);
 void partition_map_ask(struct partition_map *map, struct known *item, struct scan_request *ret);
 void partition_map_give_back(struct partition_map *map, struct known *item);
 /* Puts the answer to an asked gap into its place: the gap is gone, or open with what is left of it.
- * On -ENOMEM it is open, and nothing else has changed. The answer stays the caller's, except for a
- * token that is kept. */
-int partition_map_tell(struct partition_map *map, struct known *item, struct answer *answer);
+ * The page covers the gap's begin, and may cover more than the gap. On -ENOMEM the gap is open, and
+ * nothing else has changed. */
+int partition_map_tell(struct partition_map *map, struct known *item, const struct page *page);
 /* Removes a partition or an open gap. */
 void partition_map_remove(struct partition_map *map, struct known *item);
-/* The keys of `range` are not wanted. An open gap without a token loses the part at its begin or
- * its end that lies in the range. A gap that lies inside is removed, or needless while it is asked.
+/* The keys of `range` are not wanted. An open gap loses the part at its begin or its end that lies
+ * in the range. A gap that lies inside is removed, or needless while it is asked.
  * True: the gap was removed. */
 bool partition_map_cut(struct partition_map *map, struct known *item, struct range range);
-
-/* Are keys and gaps in order without overlap, and do states and counts agree? Walks everything; for
- * tests. */
-bool partition_map_check_invariants(const struct partition_map *map);
 
 #endif

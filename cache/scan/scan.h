@@ -28,13 +28,21 @@ int scan_rows_create(struct range range, const struct scan_limits *limits, struc
  * `prefix`, or, if there are more than `fanout`, the prefixes one level down (design section 1). */
 int scan_level_create(struct bytes prefix, const struct scan_limits *limits, struct scan **ret);
 /* The distinct partition keys of a range between partition borders. The next query begins behind
- * the last partition of a page (jumps.h). */
+ * the last partition of a page. */
 int scan_partitions_create(struct range range, const struct scan_limits *limits, struct scan **ret);
+
+/* While partitions are huge, one key of each page is used, so few rows are asked for. A page of at
+ * least this many rows of one partition says that partitions are huge. */
+#define SCAN_HUGE_TOP 16
+static inline bool scan_is_of_huge(size_t partitions, size_t rows)
+{
+    return partitions == 1 && rows >= SCAN_HUGE_TOP;
+}
 
 struct scan_request { /* its views are valid until scan_tell or scan_give_back */
     uint64_t id;
     struct range range;
-    const struct continuation *after;
+    const struct continuation *after; /* of scan_rows */
     int top;
     bool keys_only;
     bool is_head;        /* the next item waits for it */
@@ -59,7 +67,8 @@ enum scan_state {
 /* The next request. `idle`: free slots; 0: one slot is free, but not for a guess. False: there is
  * nothing to ask before the next answer or take, or memory is out. */
 bool scan_ask(struct scan *scan, int idle, struct scan_request *ret);
-/* Takes the answer, also on -ENOMEM. */
+/* Takes the answer, also on -ENOMEM. Of a scan of keys its page covers the request's begin, and may
+ * cover more than was asked for. */
 int scan_tell(struct scan *scan, uint64_t id, struct answer *answer);
 void scan_give_back(struct scan *scan, uint64_t id); /* without an answer: it is asked again */
 enum scan_state scan_take(struct scan *scan, struct scan_item *ret);

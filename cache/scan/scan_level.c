@@ -1,4 +1,11 @@
-/* A level in three steps, all by questions for the gaps of a partition map:
+/* Both scans of keys: the partitions of a range, and what a level shows.
+ *
+ * A page shows some partitions, and rows of the last one. The next question is for the partitions
+ * behind that one (`PartitionKey gt last`), never for its other rows, so ten huge partitions cost
+ * ten requests: these are jumps. Free slots jump from places further on, where the key model
+ * expects keys.
+ *
+ * A level in three steps, all by questions for the gaps of a partition map:
  * 1. Jumps count the partitions. If there are at most `fanout`, their keys are the names.
  * 2. If there are more, a ladder finds the beginning that all keys share.
  * 3. A skip-scan finds the children: the shared beginning and one more character. Two partitions of
@@ -10,11 +17,12 @@
  * "customer_00", "customer_01", "customer_02" and the partition "customer_030000".
  *
  * A prefix that ends in half a surrogate pair is not shown, since the pairs start with it, too. */
-#include "cache/scan/jumps.h"
+#include "cache/scan/key_splitter.h"
 #include "client/text/unicode.h"
 
 /* UNKNOWN -> PARTITIONS, if all gaps are known and there are at most `fanout` partitions
- * UNKNOWN -> MANY -> CHILDREN, if more are known; then, if their shared beginning is */
+ * UNKNOWN -> MANY -> CHILDREN, if more are known; then, if their shared beginning is
+ * A scan of the partitions of a range is PARTITIONS from the begin. */
 enum fate {
     FATE_UNKNOWN,
     FATE_PARTITIONS, /* the keys of the partitions are the names */
@@ -24,12 +32,24 @@ enum fate {
 
 struct level_scan {
     struct scan scan;
-    struct jumps jumps;
+    struct partition_map map;
+    struct key_splitter splitter;
     enum fate fate;
     size_t fanout;
+    size_t window_bytes; /* 0: unbounded */
+    size_t page_bytes;   /* of the largest answer */
+    int page_rows;
+    bool is_huge;                 /* the last page was of one partition, and more of it follows */
+    size_t pages, keys;           /* answers with rows, and the new keys that they showed */
     struct buffer prefix, common; /* of the level; the beginning that all keys share */
     struct known *taken;          /* the name that was handed out last; NULL: none */
 };
+
+/* How many pages such keys filled, on average. */
+static double pages_of(const struct level_scan *self, size_t keys)
+{
+    return (double)keys * (double)self->pages / (double)MAX(self->keys, 1);
+}
 
 static bool is_high_surrogate(uint32_t character)
 {
@@ -80,7 +100,7 @@ static struct known *join(struct level_scan *self, struct known *previous, struc
         return item;
     struct known *kept = item->is_shared ? item : previous;
     kept->is_shared = true;
-    partition_map_remove(&self->jumps.map, item->is_shared ? previous : item);
+    partition_map_remove(&self->map, item->is_shared ? previous : item);
     return kept;
 }
 
@@ -89,7 +109,7 @@ static void join_between(struct level_scan *self, struct known *before, struct k
 {
     struct known *kept = partition_at_or_before(before);
     struct known *end = partition_at_or_after(behind), *next;
-    struct known *item = kept ? TAILQ_NEXT(kept, link) : TAILQ_FIRST(&self->jumps.map.list);
+    struct known *item = kept ? TAILQ_NEXT(kept, link) : TAILQ_FIRST(&self->map.list);
     for (bool is_end = false; item && !is_end; item = next) {
         next = TAILQ_NEXT(item, link);
         is_end = item == end;
@@ -111,14 +131,14 @@ static bool cut_from_gap(struct level_scan *self, struct known *gap, const struc
     if (!shared || !shared->is_shared || append_behind(&successor, child(self, shared)) < 0)
         return false;
     struct range range = {child(self, shared), buffer_bytes(&successor)};
-    return partition_map_cut(&self->jumps.map, gap, range);
+    return partition_map_cut(&self->map, gap, range);
 }
 
 /* Removes what need not be known: before the last name that was handed out, or in a shared child.
  */
 static void tidy(struct level_scan *self)
 {
-    struct partition_map *map = &self->jumps.map;
+    struct partition_map *map = &self->map;
     struct known *item, *next;
     for (item = TAILQ_FIRST(&map->list); self->taken && item != self->taken; item = next) {
         next = TAILQ_NEXT(item, link);
@@ -136,7 +156,7 @@ static void tidy(struct level_scan *self)
 /* The beginning that all known keys share, a view. Half a surrogate pair is left out. */
 static struct bytes known_common(const struct level_scan *self)
 {
-    const struct known_list *list = &self->jumps.map.list;
+    const struct known_list *list = &self->map.list;
     struct bytes first = partition_at_or_after(TAILQ_FIRST(list))->key;
     struct bytes last = partition_at_or_before(TAILQ_LAST(list, known_list))->key;
     size_t begin = self->prefix.size; /* which may be half a pair itself */
@@ -158,7 +178,7 @@ static struct bytes known_common(const struct level_scan *self)
 static int settle_common(struct level_scan *self)
 {
     _cleanup_(buffer_finish) struct buffer behind;
-    const struct partition_map *map = &self->jumps.map;
+    const struct partition_map *map = &self->map;
     struct bytes common = known_common(self);
     buffer_init(&behind, POSITION_MAX_BYTES);
     int r = append_behind(&behind, common);
@@ -182,7 +202,7 @@ static int settle_common(struct level_scan *self)
 
 static int decide(struct level_scan *self)
 {
-    const struct partition_map *map = &self->jumps.map;
+    const struct partition_map *map = &self->map;
     if (self->fate == FATE_UNKNOWN && map->partitions > self->fanout)
         self->fate = FATE_MANY;
     else if (self->fate == FATE_UNKNOWN && TAILQ_EMPTY(&map->gaps))
@@ -194,20 +214,44 @@ static int decide(struct level_scan *self)
 static void drop_strangers(struct level_scan *self, struct known *before,
                            const struct known *behind)
 {
-    struct known *item = before ? before : TAILQ_FIRST(&self->jumps.map.list), *next;
+    struct known *item = before ? before : TAILQ_FIRST(&self->map.list), *next;
     for (; item && item != behind; item = next) {
         next = TAILQ_NEXT(item, link);
         if (!item->gap && !bytes_start_with(item->key, buffer_bytes(&self->prefix)))
-            partition_map_remove(&self->jumps.map, item);
+            partition_map_remove(&self->map, item);
     }
+}
+
+/* Do rows of the page's one partition follow? Then of the next page one key is used, too. */
+static bool is_of_huge(const struct known *item, const struct page *page)
+{
+    size_t rows = page_rows(page);
+    bool has_more = bytes_compare(page_range(page).hi, buffer_bytes(&item->gap->hi)) < 0;
+    bool is_one = rows > 0 && page_next_partition(page, 0, rows) == rows;
+    return scan_is_of_huge(is_one ? 1 : 2, rows) && has_more;
+}
+
+static int take_answer(struct level_scan *self, struct known *item, const struct page *page)
+{
+    struct partition_map *map = &self->map;
+    size_t known = map->partitions;
+    self->page_bytes = MAX(self->page_bytes, page_bytes(page));
+    if (page_rows(page) > 0)
+        self->is_huge = is_of_huge(item, page);
+    int learned = key_splitter_learn(&self->splitter, item, page);
+    int r = partition_map_tell(map, item, page);
+    self->pages += page_rows(page) > 0;
+    self->keys += map->partitions - known;
+    return MIN(learned, r);
 }
 
 static int level_tell(struct scan *scan, uint64_t id, struct answer *answer)
 {
     struct level_scan *self = (struct level_scan *)scan;
-    struct known *item = partition_map_find(&self->jumps.map, id);
+    struct known *item = partition_map_find(&self->map, id);
     struct known *before = TAILQ_PREV(item, known_list, link), *behind = TAILQ_NEXT(item, link);
-    int told = jumps_tell(&self->jumps, item, answer);
+    int told = take_answer(self, item, answer->page);
+    answer_finish(answer);
     drop_strangers(self, before, behind);
     if (self->fate == FATE_CHILDREN)
         join_between(self, before, behind);
@@ -219,7 +263,7 @@ static int level_tell(struct scan *scan, uint64_t id, struct answer *answer)
 static void level_give_back(struct scan *scan, uint64_t id)
 {
     struct level_scan *self = (struct level_scan *)scan;
-    struct partition_map *map = &self->jumps.map;
+    struct partition_map *map = &self->map;
     partition_map_give_back(map, partition_map_find(map, id));
     tidy(self);
 }
@@ -235,7 +279,7 @@ struct search {
 static struct bytes search_key(const struct level_scan *self)
 {
     struct bytes key = known_common(self);
-    if (self->jumps.map.partitions > 1)
+    if (self->map.partitions > 1)
         return key;
     return bytes_first(key, MAX(self->prefix.size, ladder_key_of_lone(key).size));
 }
@@ -258,12 +302,12 @@ static void search_see(struct search *search, struct known *item)
 /* Out of memory: it is asked in one piece. */
 static void search_cut(struct level_scan *self, struct search *search, size_t idle)
 {
-    struct partition_map *map = &self->jumps.map;
+    struct partition_map *map = &self->map;
     struct range gap = gap_range(search->across->gap);
     size_t common = MAX(shared_in_range(border_key(gap.lo), gap.hi), self->prefix.size);
-    size_t cuts = key_splitter_credit(&self->jumps.splitter, map, idle);
+    size_t cuts = key_splitter_credit(&self->splitter, map, idle);
     size_t open = map->open;
-    if (search->across->gap->after || common >= search->key.size)
+    if (common >= search->key.size)
         return;
     (void)key_splitter_cut_as_ladder(map, search->across, search->key, common, MAX(cuts, 1));
     if (map->open > open)
@@ -273,7 +317,7 @@ static void search_cut(struct level_scan *self, struct search *search, size_t id
 /* The gap to ask while the shared beginning is sought. Gaps inside it are left for later. */
 static struct known *find_on_ladder(struct level_scan *self, size_t idle)
 {
-    struct partition_map *map = &self->jumps.map;
+    struct partition_map *map = &self->map;
     struct search search = {.key = search_key(self)};
     buffer_init(&search.behind, POSITION_MAX_BYTES);
     if (append_behind(&search.behind, search.key) == 0) {
@@ -291,25 +335,37 @@ static struct known *find_on_ladder(struct level_scan *self, size_t idle)
 
 static struct known *find_gap(struct level_scan *self, size_t idle)
 {
-    struct jumps *jumps = &self->jumps;
+    struct partition_map *map = &self->map;
     struct bytes common = buffer_bytes(&self->common);
     bool is_of_children = self->fate == FATE_CHILDREN && prefix_has_children(common);
     if (self->fate == FATE_MANY)
         return find_on_ladder(self, idle);
-    (void)key_splitter_fill(&jumps->splitter, &jumps->map, idle, is_of_children ? &common : NULL);
-    return partition_map_first_open(&jumps->map);
+    /* out of memory: fewer questions, no more */
+    (void)key_splitter_fill(&self->splitter, map, idle, is_of_children ? &common : NULL);
+    return partition_map_first_open(map);
+}
+
+/* Do the keys that wait and the pages in flight leave room for one more page? */
+static bool has_room(const struct level_scan *self)
+{
+    const struct partition_map *map = &self->map;
+    return self->window_bytes == 0 || self->fate == FATE_UNKNOWN || self->fate == FATE_MANY ||
+           map->bytes + (map->asked + 1) * self->page_bytes <= self->window_bytes;
 }
 
 static bool level_ask(struct scan *scan, int idle, struct scan_request *ret)
 {
     struct level_scan *self = (struct level_scan *)scan;
-    struct jumps *jumps = &self->jumps;
-    bool has_room = jumps_has_room(jumps) || self->fate == FATE_UNKNOWN || self->fate == FATE_MANY;
-    struct known *item =
-        has_room ? find_gap(self, (size_t)idle) : partition_map_first_open(&jumps->map);
-    if (!item || (!has_room && item != TAILQ_FIRST(&jumps->map.gaps)))
+    struct partition_map *map = &self->map;
+    bool may_guess = has_room(self);
+    struct known *item = may_guess ? find_gap(self, (size_t)idle) : partition_map_first_open(map);
+    bool is_first = item == TAILQ_FIRST(&map->gaps); /* which everything waits for */
+    if (!item || (!may_guess && !is_first))
         return false;
-    jumps_ask(jumps, item, ret);
+    partition_map_ask(map, item, ret);
+    ret->top = self->is_huge ? MIN(SCAN_HUGE_TOP, self->page_rows) : self->page_rows;
+    ret->is_head = is_first;
+    ret->is_speculative = item->gap->is_guess && !is_first && map->asked > 1;
     return true;
 }
 
@@ -328,8 +384,10 @@ static bool is_certain(const struct level_scan *self, const struct known *item)
 static enum scan_state level_take(struct scan *scan, struct scan_item *ret)
 {
     struct level_scan *self = (struct level_scan *)scan;
-    struct known_list *list = &self->jumps.map.list;
+    struct known_list *list = &self->map.list;
     (void)decide(self); /* again, in case memory was out before */
+    if (self->fate == FATE_PARTITIONS && self->taken)
+        partition_map_remove(&self->map, TAKE_PTR(self->taken));
     struct known *item = self->taken ? TAILQ_NEXT(self->taken, link) : TAILQ_FIRST(list);
     bool is_decided = self->fate == FATE_PARTITIONS || self->fate == FATE_CHILDREN;
     while (item && item->gap && item->gap->state == GAP_NEEDLESS)
@@ -342,7 +400,7 @@ static enum scan_state level_take(struct scan *scan, struct scan_item *ret)
     tidy(self);
     *ret = (struct scan_item){.kind = item->is_shared ? SCAN_PREFIX : SCAN_PARTITION,
                               .key = item->is_shared ? child(self, item) : item->key,
-                              .pages = jumps_pages(&self->jumps, 1)};
+                              .pages = pages_of(self, 1)};
     return SCAN_ITEM;
 }
 
@@ -350,13 +408,14 @@ static enum scan_state level_take(struct scan *scan, struct scan_item *ret)
 static double level_waiting(const struct scan *scan)
 {
     const struct level_scan *self = (const struct level_scan *)scan;
-    return jumps_pages(&self->jumps, self->jumps.map.partitions - (self->taken != NULL));
+    return pages_of(self, self->map.partitions - (self->taken != NULL));
 }
 
 static void level_destroy(struct scan *scan)
 {
     struct level_scan *self = (struct level_scan *)scan;
-    jumps_finish(&self->jumps);
+    partition_map_finish(&self->map);
+    key_splitter_finish(&self->splitter);
     buffer_finish(&self->prefix);
     buffer_finish(&self->common);
     free(self);
@@ -369,26 +428,43 @@ static const struct scan_ops level_ops = {.ask = level_ask,
                                           .waiting = level_waiting,
                                           .destroy = level_destroy};
 
-int scan_level_create(struct bytes prefix, const struct scan_limits *limits, struct scan **ret)
+static int create(struct range range, const struct scan_limits *limits, enum fate fate,
+                  struct bytes prefix, struct scan **ret)
 {
-    _cleanup_(buffer_finish) struct buffer behind;
-    buffer_init(&behind, POSITION_MAX_BYTES);
     struct level_scan *self = calloc(1, sizeof(*self));
     if (!self)
         return -ENOMEM;
     _cleanup_(scan_destroyp) struct scan *scan = &self->scan;
     self->scan.ops = &level_ops;
+    self->fate = fate;
     self->fanout = (size_t)limits->fanout;
-    self->fate = prefix_has_children(prefix) ? FATE_UNKNOWN : FATE_PARTITIONS;
+    self->page_rows = limits->page_rows;
+    self->window_bytes = limits->window_bytes;
     buffer_init(&self->prefix, POSITION_MAX_BYTES);
     buffer_init(&self->common, POSITION_MAX_BYTES);
     int r = buffer_append(&self->prefix, prefix);
     if (r == 0)
-        r = append_behind(&behind, prefix);
+        r = partition_map_init(&self->map, range);
     if (r == 0)
-        r = jumps_init(&self->jumps, (struct range){prefix, buffer_bytes(&behind)}, limits);
+        r = key_splitter_init(&self->splitter);
     if (r < 0)
         return r;
     *ret = TAKE_PTR(scan);
     return 0;
+}
+
+int scan_level_create(struct bytes prefix, const struct scan_limits *limits, struct scan **ret)
+{
+    _cleanup_(buffer_finish) struct buffer behind;
+    buffer_init(&behind, POSITION_MAX_BYTES);
+    int r = append_behind(&behind, prefix);
+    if (r < 0)
+        return r;
+    enum fate fate = prefix_has_children(prefix) ? FATE_UNKNOWN : FATE_PARTITIONS;
+    return create((struct range){prefix, buffer_bytes(&behind)}, limits, fate, prefix, ret);
+}
+
+int scan_partitions_create(struct range range, const struct scan_limits *limits, struct scan **ret)
+{
+    return create(range, limits, FATE_PARTITIONS, BYTES_LITERAL(""), ret);
 }

@@ -175,7 +175,14 @@ static int ask_store(struct network *self, const struct scan_request *request, s
         return answer_larger(self, request, ret);
     if (!request->after && random_percent(&self->seed, self->options->smaller_percent))
         return answer_smaller(self, request, ret);
-    return table_store_query(&self->store, &query, &call, ret);
+    int r = table_store_query(&self->store, &query, &call, ret);
+    while (r == 0 && self->options->is_of_keys && page_rows(ret->page) == 0 && ret->next) {
+        _cleanup_(answer_finish) struct answer empty = *ret;
+        *ret = (struct answer){0};
+        query.after = empty.next;
+        r = table_store_query(&self->store, &query, &call, ret);
+    }
+    return r;
 }
 
 static int hold_page(struct network *self, struct page *page)

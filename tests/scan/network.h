@@ -11,7 +11,8 @@ struct network_options {
     int takes;               /* items that are taken in a round trip; 0: all there are */
     uint64_t seed;           /* of all chance below; percent of the requests it happens to: */
     int short_percent;       /* fewer rows than there are, and a token */
-    int empty_percent;       /* no row, and a token, though there may be rows */
+    int empty_percent;       /* no row, and a token, though there may be rows; of a scan of keys the
+                                token is followed, as the cache does */
     int border_percent;      /* the page ends where a partition does, its token names the next */
     int larger_percent;      /* the page covers more than was asked for, as a cached one may */
     int smaller_percent;     /* the page covers less, without a token */
@@ -19,6 +20,7 @@ struct network_options {
     int give_back_percent;   /* it is given back, not answered */
     int speculation_percent; /* of the speculative ones alone: given back before it is sent */
     bool is_shuffled;        /* answers come in any order */
+    bool is_of_keys;         /* scan_level, scan_partitions */
     /* called in each round trip, before its answers are made; NULL: nothing changes */
     void (*change)(void *context, struct rows *rows, uint64_t *seed);
     /* called for each item; the engine's views are valid, the run is finished afterwards */

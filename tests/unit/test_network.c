@@ -61,6 +61,7 @@ static void no_fault_loses_a_key(void **state)
                                           .give_back_percent = 20,
                                           .takes = (int)seed % 3,
                                           .is_shuffled = true,
+                                          .is_of_keys = true,
                                           .item = count_keys,
                                           .context = &keys};
         (void)jump(&options, &rows, RANGE_ALL);

@@ -216,6 +216,7 @@ static void choose_network(struct trial *trial)
                                               .give_back_percent = SOMETIMES,
                                               .speculation_percent = SOMETIMES * 2,
                                               .is_shuffled = random_percent(seed, 50),
+                                              .is_of_keys = true,
                                               .item = note_name,
                                               .context = trial};
 #undef SOMETIMES

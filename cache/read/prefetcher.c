@@ -21,8 +21,8 @@ struct prefetcher {
     struct prefetcher_source source;
     char *table;
     struct stamp since;
-    bool is_of_keys, is_eager;
-    size_t window_bytes; /* guarded by lock; 0: its share */
+    enum read_kind kind;
+    size_t ahead_bytes; /* guarded by lock; 0: its share */
     char command[PREFETCHER_COMMAND_SIZE];
     int64_t patience_ms;
     atomic_size_t references; /* the consumer's, and one for each job */
@@ -60,44 +60,6 @@ static void check_locked(const struct prefetcher *prefetcher)
     assert(!(prefetcher->state == FAILED && prefetcher->is_awaited));
 }
 
-int prefetcher_create(const struct prefetcher_source *source,
-                      const struct prefetcher_options *options, const struct caller *opener,
-                      struct prefetcher **ret)
-{
-    struct prefetcher *prefetcher = calloc(1, sizeof(*prefetcher));
-    char *table = strdup(options->table);
-    if (!prefetcher || !table || condition_init(&prefetcher->changed) < 0) {
-        free(prefetcher);
-        free(table);
-        scan_destroy(options->scan);
-        return -ENOMEM;
-    }
-    (void)pthread_mutex_init(&prefetcher->lock, NULL);
-    atomic_init(&prefetcher->references, 1);
-    prefetcher->source = *source;
-    prefetcher->table = table;
-    prefetcher->since = options->since;
-    prefetcher->is_of_keys = options->is_of_keys;
-    prefetcher->is_eager = options->is_eager;
-    prefetcher->window_bytes = options->window_bytes;
-    prefetcher->patience_ms = opener->patience_ms;
-    prefetcher->scan = options->scan;
-    prefetcher->wanted = INFINITY;
-    prefetcher->asked_ms = INT64_MAX;
-    if (opener->call.command)
-        (void)snprintf(prefetcher->command, sizeof(prefetcher->command), "%s",
-                       opener->call.command);
-    buffer_init(&prefetcher->frontier, POSITION_MAX_BYTES);
-    atomic_fetch_add(prefetcher->source.live, 1);
-    *ret = prefetcher;
-    return 0;
-}
-
-size_t prefetcher_window_bytes(const struct prefetcher_source *source)
-{
-    return MAX(source->window_bytes / (atomic_load(source->live) + 1), 1);
-}
-
 static void release(struct prefetcher *prefetcher)
 {
     if (atomic_fetch_sub(&prefetcher->references, 1) > 1)
@@ -109,6 +71,64 @@ static void release(struct prefetcher *prefetcher)
     (void)pthread_mutex_destroy(&prefetcher->lock);
     free(prefetcher->table);
     free(prefetcher);
+}
+
+/* The bytes that all prefetchers may run ahead are divided anew when their number changes. */
+static size_t share_bytes(const struct prefetcher_source *source)
+{
+    return MAX(source->ahead_bytes / MAX(atomic_load(source->live), 1), 1);
+}
+
+static int create_scan(const struct prefetcher_source *source,
+                       const struct prefetcher_options *options, struct scan **ret)
+{
+    struct scan_limits limits = {.page_rows = TABLE_STORE_PAGE_ROWS,
+                                 .keys_only = options->kind != READ_ROWS};
+    switch (options->kind) {
+    case READ_PARTITIONS:
+        limits.window_bytes = share_bytes(source);
+        return scan_partitions_create(options->range, &limits, ret);
+    case READ_LEVEL:
+        limits.fanout = source->fanout;
+        return scan_level_create(options->range.lo, &limits, ret);
+    case READ_ROWS:
+    case READ_KEYS:
+        break;
+    }
+    return scan_rows_create(options->range, &limits, ret);
+}
+
+int prefetcher_create(const struct prefetcher_source *source,
+                      const struct prefetcher_options *options, struct caller *opener,
+                      struct prefetcher **ret)
+{
+    struct prefetcher *prefetcher = calloc(1, sizeof(*prefetcher));
+    if (!prefetcher || condition_init(&prefetcher->changed) < 0) {
+        free(prefetcher);
+        return call_fail(&opener->call, -ENOMEM, "out of memory");
+    }
+    (void)pthread_mutex_init(&prefetcher->lock, NULL);
+    atomic_init(&prefetcher->references, 1);
+    atomic_fetch_add(source->live, 1);
+    prefetcher->source = *source;
+    prefetcher->kind = options->kind;
+    prefetcher->since = options->since;
+    prefetcher->ahead_bytes = options->ahead_bytes;
+    prefetcher->patience_ms = opener->patience_ms;
+    prefetcher->wanted = INFINITY;
+    prefetcher->asked_ms = INT64_MAX;
+    if (opener->call.command)
+        (void)snprintf(prefetcher->command, sizeof(prefetcher->command), "%s",
+                       opener->call.command);
+    buffer_init(&prefetcher->frontier, POSITION_MAX_BYTES);
+    prefetcher->table = strdup(options->table);
+    int r = prefetcher->table ? create_scan(source, options, &prefetcher->scan) : -ENOMEM;
+    if (r < 0) {
+        release(prefetcher);
+        return call_fail(&opener->call, r, "out of memory");
+    }
+    *ret = prefetcher;
+    return 0;
 }
 
 void prefetcher_leave(struct prefetcher *prefetcher)
@@ -165,16 +185,8 @@ static bool may_send_locked(const struct prefetcher *prefetcher, bool has_room)
     if (prefetcher->is_awaited && prefetcher->in_flight == 0)
         return true;
     return has_room && prefetcher->state == RUNS &&
-           (prefetcher->is_eager || ahead_locked(prefetcher) < most_ahead_locked(prefetcher));
-}
-
-/* The bytes that all prefetchers may run ahead are divided anew when their number changes. */
-static void set_window_locked(struct prefetcher *prefetcher)
-{
-    const struct prefetcher_source *source = &prefetcher->source;
-    size_t share = MAX(source->window_bytes / MAX(atomic_load(source->live), 1), 1);
-    size_t limit = prefetcher->window_bytes;
-    scan_set_window(prefetcher->scan, limit > 0 ? MIN(limit, share) : share);
+           (prefetcher->kind == READ_LEVEL ||
+            ahead_locked(prefetcher) < most_ahead_locked(prefetcher));
 }
 
 /* The scan's next request. One that is only guessed is not sent where something is in flight, and
@@ -183,7 +195,8 @@ static bool ask_locked(struct prefetcher *prefetcher, int room, struct scan_requ
 {
     if (ahead_locked(prefetcher) >= prefetcher->wanted - prefetcher->taken)
         room = 0;
-    set_window_locked(prefetcher);
+    size_t share = share_bytes(&prefetcher->source), limit = prefetcher->ahead_bytes;
+    scan_set_window(prefetcher->scan, limit > 0 ? MIN(limit, share) : share);
     if (!scan_ask(prefetcher->scan, MAX(room, prefetcher->in_flight == 0), ret))
         return false;
     if (ret->is_speculative && room == 0) {
@@ -265,7 +278,7 @@ static struct question question_of(const struct job *job, bool keys_suffice)
 {
     const struct prefetcher *prefetcher = job->prefetcher;
     const struct prefetcher_source *source = &prefetcher->source;
-    int64_t kept_ms = prefetcher->is_eager ? source->kept_ms : source->kept_ms / 2;
+    int64_t kept_ms = prefetcher->kind == READ_LEVEL ? source->kept_ms : source->kept_ms / 2;
     struct question question = {.table = prefetcher->table,
                                 .range = job->request.range,
                                 .since = prefetcher->since,
@@ -322,8 +335,9 @@ static void perform(struct job *job)
                             .patience_ms = prefetcher->patience_ms};
     _cleanup_(answer_finish) struct answer answer = {0};
     struct seen seen = {.asked_ms = began_ms};
-    int r = prefetcher->is_of_keys ? ask_keys(job, &caller, &answer, &seen)
-                                   : ask_rows(job, &caller, &answer, &seen);
+    bool is_of_rows = prefetcher->kind == READ_ROWS || prefetcher->kind == READ_KEYS;
+    int r = is_of_rows ? ask_rows(job, &caller, &answer, &seen)
+                       : ask_keys(job, &caller, &answer, &seen);
     enum request_end end = judge(&caller, r, &answer, seen.was_fetched);
     tell(prefetcher, job, r, &answer, &seen, &caller.call);
     request_window_leave(prefetcher->source.window, end, caller_asked_ms(&caller, began_ms),
@@ -502,7 +516,7 @@ void prefetcher_pause(struct prefetcher *prefetcher)
     if (prefetcher->state == RUNS)
         prefetcher->state = PAUSED;
     prefetcher->wanted = INFINITY;
-    prefetcher->window_bytes = 0;
+    prefetcher->ahead_bytes = 0;
     (void)pthread_mutex_unlock(&prefetcher->lock);
 }
 

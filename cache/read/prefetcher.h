@@ -7,8 +7,8 @@
  * How far it runs ahead: none before the consumer took its second page; then, like TCP's slow
  * start, 2 pages and one more for each page that was taken, up to 16; never more than one and a
  * half times what the consumer says it wants, and never more bytes than the share of the cache that
- * all prefetchers divide. The request window
- * (request_window.h) limits what is in flight over all of them.
+ * all prefetchers divide. The request window (request_window.h) limits what is in flight over all
+ * of them.
  *
  * A failure is told once everything before it was taken; the next call tries again from there. A
  * failure farther ahead (of a throttled partition, say) is not told: it ends reading ahead until
@@ -37,24 +37,32 @@ struct prefetcher_source { /* outlives its prefetchers */
     int64_t kept_ms;      /* an answer serves for this time; half of it where it may have to wait
                              for the consumer */
     int pages_ahead;      /* at most */
-    size_t window_bytes;  /* one prefetcher alone may run ahead so far, each of two half of it */
+    size_t ahead_bytes;   /* one prefetcher alone may run ahead so far, each of two half of it */
+    int fanout;           /* partitions that a directory shows; with more it shows prefixes */
     _Atomic size_t *live; /* how many prefetchers there are */
     const _Atomic bool *is_closing; /* then nothing is sent any more, what is in flight ends */
 };
 
-struct prefetcher_options {
-    const char *table;
-    struct scan *scan;
-    size_t window_bytes; /* it may run ahead so far, where its share is larger; 0: its share */
-    struct stamp since;  /* the oldest answer that may be used where it is known already */
-    bool is_of_keys;     /* the scan asks for keys: scan_level, scan_partitions */
-    bool is_eager;       /* many answers are needed before the first item: send all at once */
+enum read_kind {
+    READ_ROWS,
+    READ_KEYS,       /* of rows, without their texts */
+    READ_PARTITIONS, /* the keys of partitions */
+    READ_LEVEL,      /* what the directory of a prefix shows (scan_level). Many answers are needed
+                        before the first item, so all requests are sent at once */
 };
 
-/* Takes the scan, also on failure; sends nothing. Its requests count for the opener's command and
- * have the opener's patience each. */
+struct prefetcher_options {
+    enum read_kind kind;
+    const char *table;
+    struct range range; /* of READ_LEVEL: that of all keys that start with the prefix range.lo */
+    struct stamp since; /* the oldest answer that may be used where it is known already */
+    size_t ahead_bytes; /* it may run ahead so far, where its share is larger; 0: its share */
+};
+
+/* Sends nothing. Its requests count for the opener's command and have the opener's patience each.
+ * 0, or -errno with the reason in opener->call. */
 int prefetcher_create(const struct prefetcher_source *source,
-                      const struct prefetcher_options *options, const struct caller *opener,
+                      const struct prefetcher_options *options, struct caller *opener,
                       struct prefetcher **ret);
 /* The consumer leaves: what is in flight is cancelled. Takes NULL. */
 void prefetcher_leave(struct prefetcher *prefetcher);
@@ -63,8 +71,6 @@ void prefetcher_leave(struct prefetcher *prefetcher);
 void prefetcher_pause(struct prefetcher *prefetcher);
 /* The consumer thinks that it will take this many more pages. An estimate, no promise. */
 void prefetcher_want(struct prefetcher *prefetcher, size_t pages);
-/* Bytes that one more prefetcher may run ahead. */
-size_t prefetcher_window_bytes(const struct prefetcher_source *source);
 
 /* When the oldest answer so far was asked for, at the latest now. */
 int64_t prefetcher_asked_ms(struct prefetcher *prefetcher);

@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 
 #define NAME_PART    8 /* of the cache: the most that one miss by name fetches ahead */
-#define WINDOW_PART  2 /* of the cache: what prefetchers may run ahead; less makes bad splits */
+#define AHEAD_PART   2 /* of the cache: what prefetchers may run ahead; less makes bad splits */
 #define PAGES_AHEAD  16
 #define ANSWER_BYTES ((size_t)32 << 20) /* of one request, if rows are as large as before */
 
@@ -46,7 +46,8 @@ static int create_parts(struct read_ahead *read_ahead)
                                    .clock = source->clock,
                                    .kept_ms = kept_ms,
                                    .pages_ahead = MAX(PAGES_AHEAD, source->parallelism),
-                                   .window_bytes = source->cache_bytes / WINDOW_PART,
+                                   .ahead_bytes = source->cache_bytes / AHEAD_PART,
+                                   .fanout = source->fanout,
                                    .live = &read_ahead->live,
                                    .is_closing = &read_ahead->is_closing};
     return traversals_create(&read_ahead->prefetchers, FRESHNESS_KEPT_MS, &read_ahead->traversals);
@@ -77,12 +78,6 @@ void read_ahead_destroy(struct read_ahead *read_ahead)
     free(read_ahead);
 }
 
-/* Counts a question once, however often it looked at the cache. */
-static void count(struct read_ahead *read_ahead, bool is_hit)
-{
-    atomic_fetch_add(is_hit ? &read_ahead->hits : &read_ahead->misses, 1);
-}
-
 /* What is known: enum knowledge, or -errno with the reason in caller->call. Of KNOWN_NOT, the first
  * position that is unknown is in ret_until. */
 static int look(const struct read_ahead *read_ahead, struct caller *caller,
@@ -90,6 +85,23 @@ static int look(const struct read_ahead *read_ahead, struct caller *caller,
 {
     int r = overlay_look(read_ahead->source.overlay, question, ret, ret_until);
     return r < 0 ? call_fail(&caller->call, r, "out of memory") : r;
+}
+
+/* The answer to the question: what was known, or else what overlay_next finds after `reached`, the
+ * result (-errno or not) of reading ahead. Counts the question once, however often it looked at the
+ * cache. */
+static int answer(struct read_ahead *read_ahead, struct caller *caller,
+                  const struct question *question, const struct ahead *ahead, int known,
+                  int reached, struct seen *ret)
+{
+    int r = known == KNOWN_NOT ? reached : known;
+    if (known == KNOWN_NOT && r >= 0)
+        r = overlay_next(read_ahead->source.overlay, caller, question, ahead, ret);
+    else if (r >= 0)
+        r = known == KNOWN_ROWS;
+    bool is_hit = known != KNOWN_NOT && r >= 0;
+    atomic_fetch_add(is_hit ? &read_ahead->hits : &read_ahead->misses, 1);
+    return r;
 }
 
 static void pass_rows_before(struct read_ahead *read_ahead, const struct question *question)
@@ -102,22 +114,14 @@ static void pass_rows_before(struct read_ahead *read_ahead, const struct questio
 int read_ahead_entity(struct read_ahead *read_ahead, struct caller *caller,
                       const struct question *question, bool is_in_order, struct seen *ret)
 {
-    const struct read_ahead_source *source = &read_ahead->source;
     const struct ahead alone = {.top = 1};
     _cleanup_(page_unrefp) struct page *page = NULL;
     _cleanup_(buffer_finish) struct buffer until;
     buffer_init(&until, POSITION_MAX_BYTES);
-    int r = look(read_ahead, caller, question, ret, &until);
-    bool is_hit = r != KNOWN_NOT;
-    if (r == KNOWN_NOT) {
-        r = source->ttl_ms > 0 ? by_name_fetch_entity(read_ahead->by_name, caller, question, &page)
-                               : 0; /* what is read ahead would not be used */
-        if (r == 0)
-            r = overlay_next(source->overlay, caller, question, &alone, ret);
-    } else if (r >= 0) {
-        r = r == KNOWN_ROWS;
-    }
-    count(read_ahead, is_hit && r >= 0);
+    int known = look(read_ahead, caller, question, ret, &until), r = 0;
+    if (known == KNOWN_NOT && read_ahead->source.ttl_ms > 0) /* else it would not be used */
+        r = by_name_fetch_entity(read_ahead->by_name, caller, question, &page);
+    r = answer(read_ahead, caller, question, &alone, known, r, ret);
     if (r == 1)
         by_name_used(read_ahead->by_name, question->table, &ret->run);
     if (r >= 0 && is_in_order)
@@ -160,18 +164,10 @@ int read_ahead_directory(struct read_ahead *read_ahead, struct caller *caller,
     _cleanup_(page_unrefp) struct page *page = NULL;
     _cleanup_(buffer_finish) struct buffer until;
     buffer_init(&until, POSITION_MAX_BYTES);
-    int r = look(read_ahead, caller, question, ret, &until);
-    bool is_hit = r != KNOWN_NOT;
-    if (r == KNOWN_NOT) {
-        r = question->table
-                ? reach_directory(read_ahead, caller, kind, question, buffer_bytes(&until), &page)
-                : 0;
-        if (r == 0)
-            r = overlay_next(read_ahead->source.overlay, caller, question, &first, ret);
-    } else if (r >= 0) {
-        r = r == KNOWN_ROWS;
-    }
-    count(read_ahead, is_hit && r >= 0);
+    int known = look(read_ahead, caller, question, ret, &until), r = 0;
+    if (known == KNOWN_NOT && question->table)
+        r = reach_directory(read_ahead, caller, kind, question, buffer_bytes(&until), &page);
+    r = answer(read_ahead, caller, question, &first, known, r, ret);
     if (r == 1 && question->table)
         by_name_used(read_ahead->by_name, question->table, &ret->run);
     return r;
@@ -210,24 +206,6 @@ static enum read_kind choose_kind(const struct read_ahead *read_ahead,
     return is_too_long && step->question.keys_suffice ? READ_KEYS : READ_ROWS;
 }
 
-static int create_prefetcher(struct read_ahead *read_ahead, struct read_cursor *cursor,
-                             const struct caller *caller, const struct question *question,
-                             struct bytes position)
-{
-    struct range range = {position, question->range.hi};
-    struct scan_limits limits = {.page_rows = TABLE_STORE_PAGE_ROWS,
-                                 .window_bytes = prefetcher_window_bytes(&read_ahead->prefetchers),
-                                 .keys_only = cursor->kind != READ_ROWS};
-    struct prefetcher_options options = {.table = question->table,
-                                         .since = question->since,
-                                         .is_of_keys = cursor->kind == READ_PARTITIONS};
-    int r = cursor->kind == READ_PARTITIONS ? scan_partitions_create(range, &limits, &options.scan)
-                                            : scan_rows_create(range, &limits, &options.scan);
-    return r < 0
-               ? r
-               : prefetcher_create(&read_ahead->prefetchers, &options, caller, &cursor->prefetcher);
-}
-
 /* By the listing's own prefetcher. enum reach, or -errno. */
 static int reach_by_cursor(struct read_ahead *read_ahead, struct caller *caller,
                            struct read_cursor *cursor, enum read_kind kind,
@@ -240,10 +218,15 @@ static int reach_by_cursor(struct read_ahead *read_ahead, struct caller *caller,
     if (!is_of_use)
         prefetcher_leave(TAKE_PTR(cursor->prefetcher));
     cursor->kind = kind;
-    int r =
-        cursor->prefetcher ? 0 : create_prefetcher(read_ahead, cursor, caller, question, position);
+    struct prefetcher_options options = {.kind = kind,
+                                         .table = question->table,
+                                         .range = {position, question->range.hi},
+                                         .since = question->since};
+    int r = cursor->prefetcher ? 0
+                               : prefetcher_create(&read_ahead->prefetchers, &options, caller,
+                                                   &cursor->prefetcher);
     if (r < 0)
-        return call_fail(&caller->call, r, "out of memory");
+        return r;
     r = prefetcher_reach(cursor->prefetcher, caller, position, ret_page);
     cursor->used_ms = clock_now_ms(clock);
     r = caller_forgive(caller, r);
@@ -295,19 +278,12 @@ int read_ahead_rows(struct read_ahead *read_ahead, struct caller *caller,
     _cleanup_(page_unrefp) struct page *page = NULL;
     _cleanup_(buffer_finish) struct buffer until;
     buffer_init(&until, POSITION_MAX_BYTES);
-    int r = look(read_ahead, caller, &step->question, ret, &until);
-    bool is_hit = r != KNOWN_NOT;
-    if (r == KNOWN_NOT) {
-        if (step->directory->table) /* the names of all tables are one answer */
-            r = reach_rows(read_ahead, caller, cursor, kind, step, buffer_bytes(&until), &page);
-        if (r >= 0)
-            r = overlay_next(read_ahead->source.overlay, caller, &step->question, &ahead, ret);
-    } else if (r >= 0) {
+    int known = look(read_ahead, caller, &step->question, ret, &until), r = 0;
+    if (known == KNOWN_ROWS || known == KNOWN_EMPTY)
         follow(read_ahead, cursor, kind, step->question.range.lo);
-        r = r == KNOWN_ROWS;
-    }
-    count(read_ahead, is_hit && r >= 0);
-    return r;
+    else if (known == KNOWN_NOT && step->directory->table) /* of all tables one answer is enough */
+        r = reach_rows(read_ahead, caller, cursor, kind, step, buffer_bytes(&until), &page);
+    return answer(read_ahead, caller, &step->question, &ahead, known, r, ret);
 }
 
 /* Of partitions: fewer rows while pages hold one partition, of which one key is used; more where
@@ -332,11 +308,9 @@ int read_ahead_names(struct read_ahead *read_ahead, struct caller *caller,
                      const struct directory *directory, struct stamp since, struct prefetcher **ret)
 {
     const struct read_ahead_source *source = &read_ahead->source;
-    struct rows_first rows_first = {.overlay = source->overlay,
-                                    .traversals = read_ahead->traversals,
+    struct rows_first rows_first = {.traversals = read_ahead->traversals,
                                     .prefetchers = &read_ahead->prefetchers,
-                                    .cache_bytes = source->cache_bytes,
-                                    .fanout = source->fanout};
+                                    .cache_bytes = source->cache_bytes};
     struct question question = {
         .table = directory->table, .range = directory->range, .since = since};
     _cleanup_(owned_range_finish) struct owned_range whole;
@@ -346,14 +320,9 @@ int read_ahead_names(struct read_ahead *read_ahead, struct caller *caller,
     int r = rows_first_read(&rows_first, caller, &question, traverses ? &whole : NULL);
     if (r < 0)
         return r;
-    struct scan_limits limits = {
-        .page_rows = TABLE_STORE_PAGE_ROWS, .fanout = source->fanout, .keys_only = true};
     struct prefetcher_options options = {
-        .table = directory->table, .since = since, .is_of_keys = true, .is_eager = true};
-    r = scan_level_create(directory->range.lo, &limits, &options.scan);
-    if (r == 0)
-        r = prefetcher_create(&read_ahead->prefetchers, &options, caller, ret);
-    return r < 0 ? call_fail(&caller->call, r, "out of memory") : 0;
+        .kind = READ_LEVEL, .table = directory->table, .range = directory->range, .since = since};
+    return prefetcher_create(&read_ahead->prefetchers, &options, caller, ret);
 }
 
 void read_ahead_listed(struct read_ahead *read_ahead, const struct caller *caller,

@@ -49,9 +49,9 @@ int read_ahead_directory(struct read_ahead *read_ahead, struct caller *caller,
                          struct seen *ret);
 
 struct read_cursor { /* of one listing; in its owner's memory, one thread at a time; private */
-    struct prefetcher *prefetcher;                                 /* NULL: none runs */
-    enum read_kind { READ_ROWS, READ_KEYS, READ_PARTITIONS } kind; /* of the prefetcher */
-    int64_t used_ms;                                               /* the prefetcher */
+    struct prefetcher *prefetcher; /* NULL: none runs */
+    enum read_kind kind;           /* of the prefetcher */
+    int64_t used_ms;               /* the prefetcher */
     int misses;
     int top;             /* rows that a request of the listing itself asks for */
     size_t listed_bytes; /* of the rows that the listing has shown */

@@ -1,8 +1,8 @@
 #include "cache/read/rows_first.h"
 
-#define TRAVERSED_PART     4                 /* of the cache */
-#define DENSE_WINDOW_BYTES ((size_t)4 << 20) /* some pages: they may turn out not to be needed */
-#define SHORT_PAGES        4                 /* within one partition, beside one a partition */
+#define TRAVERSED_PART    4                 /* of the cache */
+#define DENSE_AHEAD_BYTES ((size_t)4 << 20) /* some pages: they may turn out not to be needed */
+#define SHORT_PAGES       4                 /* within one partition, beside one a partition */
 
 static int read_traversed(const struct rows_first *rows_first, struct caller *caller,
                           const struct question *question, const struct owned_range *whole)
@@ -15,7 +15,7 @@ static int read_traversed(const struct rows_first *rows_first, struct caller *ca
     buffer_init(&next, POSITION_MAX_BYTES);
     do {
         _cleanup_(page_unrefp) struct page *page = NULL;
-        r = overlay_lacks(rows_first->overlay, &rest, &next);
+        r = overlay_lacks(rows_first->prefetchers->overlay, &rest, &next);
         if (r < 0)
             return call_fail(&caller->call, r, "out of memory");
         bool is_stuck = bytes > 0 && bytes_equal(buffer_bytes(&next), buffer_bytes(&until));
@@ -39,21 +39,9 @@ static bool is_new(const struct rows_first *rows_first, const struct question *q
     struct seen seen = {0};
     _cleanup_(buffer_finish) struct buffer until;
     buffer_init(&until, POSITION_MAX_BYTES);
-    int known = overlay_look(rows_first->overlay, question, &seen, &until);
+    int known = overlay_look(rows_first->prefetchers->overlay, question, &seen, &until);
     run_finish(&seen.run);
     return known == KNOWN_NOT && bytes_equal(buffer_bytes(&until), question->range.lo);
-}
-
-static int create_prefetcher(const struct rows_first *rows_first, const struct caller *caller,
-                             const struct question *question, struct prefetcher **ret)
-{
-    size_t share = prefetcher_window_bytes(rows_first->prefetchers);
-    struct scan_limits limits = {.page_rows = TABLE_STORE_PAGE_ROWS,
-                                 .window_bytes = MIN(share, DENSE_WINDOW_BYTES)};
-    struct prefetcher_options options = {
-        .table = question->table, .since = question->since, .window_bytes = DENSE_WINDOW_BYTES};
-    int r = scan_rows_create(question->range, &limits, &options.scan);
-    return r < 0 ? r : prefetcher_create(rows_first->prefetchers, &options, caller, ret);
 }
 
 struct dense {
@@ -93,14 +81,16 @@ static int count_page(struct dense *dense, const struct rows_first *rows_first,
     return r < 0 ? r
                  : dense->rows < TABLE_STORE_PAGE_ROWS &&
                        dense->pages <= dense->partitions + SHORT_PAGES &&
-                       dense->partitions <= (size_t)rows_first->fanout &&
+                       dense->partitions <= (size_t)rows_first->prefetchers->fanout &&
                        dense->bytes < rows_first->cache_bytes / 4 * 3;
 }
 
 /* Until more partitions than `fanout` are counted, if the next pages hold as many as those had. */
 static size_t pages_to_count(const struct dense *dense, const struct rows_first *rows_first)
 {
-    return ((size_t)rows_first->fanout - dense->partitions) * dense->pages / dense->partitions + 1;
+    return ((size_t)rows_first->prefetchers->fanout - dense->partitions) * dense->pages /
+               dense->partitions +
+           1;
 }
 
 /* 1: there may be rows behind those that were seen; 0: not; or -errno. */
@@ -140,9 +130,14 @@ static int read_dense(const struct rows_first *rows_first, struct caller *caller
 {
     _cleanup_(prefetcher_leavep) struct prefetcher *prefetcher = NULL;
     struct dense dense = {0};
-    int r = create_prefetcher(rows_first, caller, question, &prefetcher);
+    struct prefetcher_options options = {.kind = READ_ROWS,
+                                         .table = question->table,
+                                         .range = question->range,
+                                         .since = question->since,
+                                         .ahead_bytes = DENSE_AHEAD_BYTES};
+    int r = prefetcher_create(rows_first->prefetchers, &options, caller, &prefetcher);
     if (r < 0)
-        return call_fail(&caller->call, r, "out of memory");
+        return r;
     buffer_init(&dense.last, POSITION_MAX_BYTES);
     r = read_pages(rows_first, caller, prefetcher, &dense);
     if (r > 0)

@@ -8,11 +8,9 @@
 #include "cache/read/traversals.h"
 
 struct rows_first {
-    struct overlay *overlay;
     struct traversals *traversals;
     const struct prefetcher_source *prefetchers;
     size_t cache_bytes;
-    int fanout; /* partitions that a directory shows; with more it shows prefixes */
 };
 
 /* Reads what is not known of the question's range.

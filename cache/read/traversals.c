@@ -196,17 +196,6 @@ static void leave(struct traversals *traversals, struct traversal *traversal, in
     prefetcher_leave(ended);
 }
 
-static int begin(struct traversals *traversals, struct traversal *traversal,
-                 const struct caller *caller, struct stamp since)
-{
-    struct scan_limits limits = {.page_rows = TABLE_STORE_PAGE_ROWS,
-                                 .window_bytes = prefetcher_window_bytes(&traversals->source)};
-    struct prefetcher_options options = {.table = traversal->where.table, .since = since};
-    int r = scan_rows_create(traversal->where.range, &limits, &options.scan);
-    return r < 0 ? r
-                 : prefetcher_create(&traversals->source, &options, caller, &traversal->prefetcher);
-}
-
 int traversals_reach(struct traversals *traversals, struct caller *caller,
                      const struct owned_range *whole, struct bytes position, struct stamp since,
                      struct page **ret_page)
@@ -218,10 +207,13 @@ int traversals_reach(struct traversals *traversals, struct caller *caller,
     if (r < 0 || !traversal)
         return r < 0 ? r : REACH_NOT;
     int strays = traversal->prefetcher ? traversal->strays : 0;
-    r = traversal->prefetcher ? 0 : begin(traversals, traversal, caller, since);
-    if (r < 0)
-        (void)call_fail(&caller->call, r, "out of memory");
-    else
+    struct prefetcher_options options = {.kind = READ_ROWS,
+                                         .table = traversal->where.table,
+                                         .range = traversal->where.range,
+                                         .since = since};
+    if (!traversal->prefetcher)
+        r = prefetcher_create(&traversals->source, &options, caller, &traversal->prefetcher);
+    if (r == 0)
         r = prefetcher_reach(traversal->prefetcher, caller, position, ret_page);
     if (r == REACH_NOT && has_waited) /* another thread has passed it: no stray */
         r = REACH_IN_CACHE;

@@ -36,7 +36,8 @@ static inline void prefetching_set_up(struct prefetching *setup, int parallelism
                                                .clock = &fetching->clock,
                                                .kept_ms = PREFETCHED_KEPT,
                                                .pages_ahead = 16,
-                                               .window_bytes = (size_t)64 << 20,
+                                               .ahead_bytes = (size_t)64 << 20,
+                                               .fanout = 512,
                                                .live = &setup->live,
                                                .is_closing = &setup->is_closing};
 }
@@ -94,44 +95,32 @@ static inline void prefetching_add(struct prefetching *setup, int partitions, in
     }
 }
 
-static inline struct prefetcher *open_scan(struct prefetching *setup, struct scan *scan,
-                                           bool is_of_keys)
+/* Over the whole table. */
+static inline struct prefetcher *open_kind(struct prefetching *setup, enum read_kind kind,
+                                           struct stamp since)
 {
     struct caller opener = fetching_caller(&setup->fetching);
     struct prefetcher *prefetcher;
-    struct prefetcher_options options = {.table = "t",
-                                         .scan = scan,
-                                         .since = fetching_since_ttl(&setup->fetching),
-                                         .is_of_keys = is_of_keys};
+    struct prefetcher_options options = {
+        .kind = kind, .table = "t", .range = RANGE_ALL, .since = since};
     assert_int_equal(prefetcher_create(&setup->source, &options, &opener, &prefetcher), 0);
     return prefetcher;
 }
 
-/* All rows of the table. */
 static inline struct prefetcher *open_rows(struct prefetching *setup)
 {
-    struct scan_limits limits = {.page_rows = TABLE_STORE_PAGE_ROWS,
-                                 .window_bytes = (size_t)32 << 20};
-    struct scan *scan;
-    assert_int_equal(scan_rows_create(RANGE_ALL, &limits, &scan), 0);
-    return open_scan(setup, scan, false);
+    return open_kind(setup, READ_ROWS, fetching_since_ttl(&setup->fetching));
 }
 
 static inline struct prefetcher *open_partitions(struct prefetching *setup)
 {
-    struct scan_limits limits = {.page_rows = TABLE_STORE_PAGE_ROWS, .keys_only = true};
-    struct scan *scan;
-    assert_int_equal(scan_partitions_create(RANGE_ALL, &limits, &scan), 0);
-    return open_scan(setup, scan, true);
+    return open_kind(setup, READ_PARTITIONS, fetching_since_ttl(&setup->fetching));
 }
 
 static inline struct prefetcher *open_level(struct prefetching *setup, int fanout)
 {
-    struct scan_limits limits = {
-        .page_rows = TABLE_STORE_PAGE_ROWS, .fanout = fanout, .keys_only = true};
-    struct scan *scan;
-    assert_int_equal(scan_level_create(BYTES_LITERAL(""), &limits, &scan), 0);
-    return open_scan(setup, scan, true);
+    setup->source.fanout = fanout;
+    return open_kind(setup, READ_LEVEL, fetching_since_ttl(&setup->fetching));
 }
 
 /* --- consumers */

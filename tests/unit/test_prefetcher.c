@@ -99,36 +99,29 @@ static void rows_that_are_known_tell_names(void **state)
 }
 
 /* The names of all partitions, told by rows that are as old as `since` allows. */
-static void assert_old_names(struct prefetching *setup, bool is_eager)
+static void assert_old_names(struct prefetching *setup, enum read_kind kind)
 {
-    struct scan_limits limits = {.page_rows = TABLE_STORE_PAGE_ROWS, .keys_only = true};
-    struct caller opener = fetching_caller(&setup->fetching);
-    struct prefetcher_options options = {
-        .table = "t", .since = stamp_since(0), .is_of_keys = true, .is_eager = is_eager};
-    struct prefetcher *prefetcher;
-    assert_int_equal(scan_partitions_create(RANGE_ALL, &limits, &options.scan), 0);
-    assert_int_equal(prefetcher_create(&setup->source, &options, &opener, &prefetcher), 0);
-    assert_names(setup, prefetcher, five);
+    assert_names(setup, open_kind(setup, kind, stamp_since(0)), five);
 }
 
-/* An eager prefetcher hands out at once what it gets: that does not grow older. */
-static void an_eager_prefetcher_takes_older_answers(void **state)
+/* The prefetcher of a level hands out at once what it gets: that does not grow older. */
+static void a_level_takes_older_answers(void **state)
 {
     (void)state;
     struct prefetching setup;
     prefetcher_leave(set_up_read(&setup));
     size_t asked = prefetching_asked(&setup);
     setup.fetching.now_ms += PREFETCHED_KEPT / 2;
-    assert_old_names(&setup, false);
+    assert_old_names(&setup, READ_PARTITIONS);
     assert_int_equal(prefetching_asked(&setup), asked);
     setup.fetching.now_ms += PREFETCHED_KEPT / 2;
-    assert_old_names(&setup, true);
+    assert_old_names(&setup, READ_LEVEL);
     assert_int_equal(prefetching_asked(&setup), asked);
-    assert_old_names(&setup, false);
+    assert_old_names(&setup, READ_PARTITIONS);
     assert_true(prefetching_asked(&setup) > asked);
     asked = prefetching_asked(&setup);
     setup.fetching.now_ms += PREFETCHED_KEPT + 1;
-    assert_old_names(&setup, true);
+    assert_old_names(&setup, READ_LEVEL);
     assert_true(prefetching_asked(&setup) > asked);
     prefetching_tear_down(&setup);
 }
@@ -466,7 +459,7 @@ int main(void)
         cmocka_unit_test(known_names_cost_no_request),
         cmocka_unit_test(known_prefixes_cost_no_request),
         cmocka_unit_test(rows_that_are_known_tell_names),
-        cmocka_unit_test(an_eager_prefetcher_takes_older_answers),
+        cmocka_unit_test(a_level_takes_older_answers),
         cmocka_unit_test(a_failure_is_told_in_its_place),
         cmocka_unit_test(with_many_failures_nothing_is_lost),
         cmocka_unit_test(each_call_tells_a_failure_that_lasts),

@@ -69,31 +69,34 @@ static void what_the_consumer_wants_is_a_limit(void **state)
     prefetching_tear_down(&setup);
 }
 
-static void prefetchers_divide_the_window(void **state)
+static void prefetchers_divide_the_bytes(void **state)
 {
     (void)state;
     struct prefetching setup;
+    struct scan_item item = {0};
     struct prefetcher *first = set_up_pages(&setup);
-    size_t all = setup.source.window_bytes;
-    assert_int_equal(prefetcher_window_bytes(&setup.source), all / 2);
-    struct prefetcher *second = open_rows(&setup);
-    assert_int_equal(prefetcher_window_bytes(&setup.source), all / 3);
+    assert_int_equal(take_item(&setup, first, &item), 1);
+    setup.source.ahead_bytes = 8 * page_bytes(item.rows.page) + 1;
+    run_finish(&item.rows);
+    struct prefetcher *second = open_rows(&setup); /* its first page is known */
+    for (int taken = 0; taken < 20; taken++)
+        take(&setup, second);
+    assert_asked(&setup, 20 + 4);
     prefetcher_leave(first);
+    take(&setup, second);
+    assert_asked(&setup, 21 + 8);
     prefetcher_leave(second);
-    assert_int_equal(prefetcher_window_bytes(&setup.source), all);
-    setup.source.window_bytes = 0;
-    assert_int_equal(prefetcher_window_bytes(&setup.source), 1); /* 0: unbounded */
     prefetching_tear_down(&setup);
 }
 
-/* A window that holds no page is filled by one. */
+/* One page is read ahead, also where the limit holds none. */
 static void bytes_are_a_limit(void **state)
 {
     (void)state;
     struct prefetching setup;
     prefetching_set_up(&setup, 1, (struct fetching_options){0});
     prefetching_add(&setup, PAGES, 1000);
-    setup.source.window_bytes = 1;
+    setup.source.ahead_bytes = 1;
     struct prefetcher *prefetcher = open_rows(&setup);
     for (size_t taken = 1; taken < 20; taken++) {
         take(&setup, prefetcher);
@@ -363,7 +366,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_starts_slowly),
         cmocka_unit_test(what_the_consumer_wants_is_a_limit),
-        cmocka_unit_test(prefetchers_divide_the_window),
+        cmocka_unit_test(prefetchers_divide_the_bytes),
         cmocka_unit_test(bytes_are_a_limit),
         cmocka_unit_test(keys_count_as_the_pages_that_tell_them),
         cmocka_unit_test(what_fails_ahead_is_told_in_its_place),

@@ -19,11 +19,8 @@ static void set_up(struct setup *setup, int partitions, int rows)
     prefetching_add(&setup->prefetching, partitions, rows);
     struct prefetcher_source *source = &setup->prefetching.source;
     assert_int_equal(traversals_create(source, PREFETCHED_KEPT, &setup->traversals), 0);
-    setup->rows_first = (struct rows_first){.overlay = setup->prefetching.overlay,
-                                            .traversals = setup->traversals,
-                                            .prefetchers = source,
-                                            .cache_bytes = LARGE,
-                                            .fanout = 512};
+    setup->rows_first = (struct rows_first){
+        .traversals = setup->traversals, .prefetchers = source, .cache_bytes = LARGE};
 }
 
 static void tear_down(struct setup *setup)
@@ -89,7 +86,7 @@ static void assert_gives_up(int partitions, int rows, int fanout, size_t pages)
 {
     struct setup setup;
     set_up(&setup, partitions, rows);
-    setup.rows_first.fanout = fanout;
+    setup.prefetching.source.fanout = fanout;
     assert_int_equal(read_table(&setup, FIND, false), 0);
     assert_false(is_all_known(&setup));
     assert_in_range(asked(&setup), pages, pages + 3);

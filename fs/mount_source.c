@@ -5,6 +5,7 @@
 #include "client/local/local_store.h"
 #include "client/retrying_store.h"
 #include "client/text/table_name.h"
+#include "fs/local_path.h"
 
 #define QUESTION_MS 10000 /* the maximum for the first request with its retries */
 
@@ -12,6 +13,7 @@ struct mount_source {
     struct connection connection;    /* to a service */
     char *local_path;                /* of an account in a file; NULL: it is a service */
     char table[ENDPOINT_TABLE_SIZE]; /* "": none */
+    char *name;                      /* for findmnt and df */
     struct table_store *store;       /* the outermost; NULL: taken */
     struct table_store *retrying, *counting;
 };
@@ -122,35 +124,32 @@ static bool is_below(const char *path, const char *directory)
     return strncmp(path, directory, size) == 0 && (path[size] == '/' || path[size] == '\0');
 }
 
-/* The absolute path without symbolic links. The file itself may not exist yet. The caller frees it;
- * NULL: errno says why. */
-static char *resolve_file(const char *file)
+/* Sets the path, and the table that follows it in FILE/TABLE. */
+static int resolve_local(struct mount_source *source, const char *name)
 {
-    char *path = realpath(file, NULL);
-    if (path || errno != ENOENT)
-        return path;
-    const char *slash = strrchr(file, '/');
-    _cleanup_(freep) char *above =
-        slash ? strndup(file, (size_t)MAX(slash - file, 1)) : strdup(".");
-    _cleanup_(freep) char *directory = above ? realpath(above, NULL) : NULL;
-    if (!directory)
-        return NULL;
-    return asprintf(&path, "%s/%s", strcmp(directory, "/") == 0 ? "" : directory,
-                    slash ? slash + 1 : file) < 0
-               ? NULL
-               : path;
+    _cleanup_(freep) char *table = NULL;
+    int r = local_path_resolve(name + strlen(LOCAL_SOURCE), &source->local_path, &table);
+    if (r == -ENOTDIR)
+        return complain(name, "a file is followed by more than /TABLE", EXIT_CONFIGURATION);
+    if (r < 0)
+        return complain(name, strerror(-r), EXIT_CONFIGURATION);
+    if (table[0] && !table_name_is_legal(bytes_of(table)))
+        return complain(name, "what follows the file is not the name of a table",
+                        EXIT_CONFIGURATION);
+    memcpy(source->table, table, strlen(table) + 1);
+    return 0;
 }
 
 static int open_local(struct mount_source *source, const struct mount_source_options *options)
 {
     struct call call = {.deadline_ms = clock_now_ms(&clock_system) + QUESTION_MS};
     drop_secrets();
+    int code = resolve_local(source, options->name);
+    if (code != 0)
+        return code;
     int r = set_table(source, options->table, &call);
     if (r < 0)
         return complain_failure("", &call.failure, EXIT_CONFIGURATION);
-    source->local_path = resolve_file(options->name + strlen(LOCAL_SOURCE));
-    if (!source->local_path)
-        return complain(options->name, strerror(errno), EXIT_CONFIGURATION);
     if (is_below(source->local_path, options->mountpoint))
         return complain(options->name,
                         "the file lies inside its own mount point -- choose another file or "
@@ -204,6 +203,13 @@ int mount_source_open(const struct mount_source_options *options, store_decorato
         is_local(options->name) ? open_local(source, options) : open_service(source, options);
     if (code == 0)
         code = decorate_store(source, decorate);
+    if (code == 0 &&
+        asprintf(&source->name, "%s%s%s",
+                 source->local_path ? source->local_path : source->connection.endpoint.account,
+                 source->table[0] ? "/" : "", source->table) < 0) {
+        source->name = NULL;
+        code = complain("", "out of memory", EXIT_MOUNTING);
+    }
     if (code == 0)
         *ret = TAKE_PTR(source);
     return code;
@@ -216,12 +222,18 @@ void mount_source_close(struct mount_source *source)
     table_store_destroy(source->store);
     connection_finish(&source->connection);
     free(source->local_path);
+    free(source->name);
     free(source);
 }
 
 const char *mount_source_table(const struct mount_source *source)
 {
     return source->table[0] ? source->table : NULL;
+}
+
+const char *mount_source_name(const struct mount_source *source)
+{
+    return source->name;
 }
 
 struct table_store *mount_source_take_store(struct mount_source *source)
@@ -238,13 +250,23 @@ static enum command_exit exit_code_of(const struct failure *failure)
     return failure->http_status == 0 || failure->is_retryable ? EXIT_NETWORK : EXIT_CONFIGURATION;
 }
 
+/* A file speaks no HTTP, although its store answers with the service's codes. */
+static int complain_local(const struct mount_source *source, const struct failure *failure)
+{
+    bool is_no_table = failure->error == -ENOENT && source->table[0];
+    (void)fprintf(stderr, "tablefuse: %s%s%s%s%s%s%s\n", LOCAL_SOURCE, source->local_path,
+                  is_no_table ? " has no table " : ": ",
+                  is_no_table ? source->table : failure->message,
+                  is_no_table ? " -- mount it without a table to see what it has" : "",
+                  !is_no_table && failure->advice ? " -- " : "",
+                  !is_no_table && failure->advice ? failure->advice : "");
+    return is_no_table ? EXIT_NOT_FOUND : EXIT_CONFIGURATION;
+}
+
 static int complain_service(const struct mount_source *source, const struct failure *failure)
 {
     const struct endpoint *endpoint = &source->connection.endpoint;
-    if (source->local_path)
-        (void)fprintf(stderr, "tablefuse: account %s%s", LOCAL_SOURCE, source->local_path);
-    else
-        (void)fprintf(stderr, "tablefuse: account %s at %s", endpoint->account, endpoint->url);
+    (void)fprintf(stderr, "tablefuse: account %s at %s", endpoint->account, endpoint->url);
     if (source->table[0])
         (void)fprintf(stderr, ", table %s", source->table);
     if (failure->http_status > 0)
@@ -279,7 +301,10 @@ int mount_source_ask(struct mount_source *source)
         continuation_destroy(next);
         buffer_finish(&names.names);
     }
-    return r < 0 ? complain_service(source, &call.failure) : 0;
+    if (r < 0)
+        return source->local_path ? complain_local(source, &call.failure)
+                                  : complain_service(source, &call.failure);
+    return 0;
 }
 
 int mount_source_append_metrics(const struct mount_source *source, struct buffer *ret)

@@ -105,8 +105,20 @@ static const char *verb_of(const char *word)
     return word;
 }
 
+/* Was the program called to mount for mount(8)? Either under a name of its own (mount.tablefuse,
+ * mount.fuse.tablefuse), or by mount.fuse3 as `tablefuse SOURCE DIR -o OPTIONS`. */
+static bool is_call_of_mount8(int argc, char **argv)
+{
+    const char *slash = strrchr(argv[0], '/');
+    return strncmp(slash ? slash + 1 : argv[0], "mount.", strlen("mount.")) == 0 ||
+           (argc >= 5 && strcmp(argv[3], "-o") == 0 && argv[1][0] != '-' && !find_verb(argv[1]));
+}
+
 int command_run(int argc, char **argv, store_decorator *decorate)
 {
+    if (argc > 1 && is_call_of_mount8(argc, argv))
+        return asks_for_help(argc, argv) ? print_help(&verb_mount)
+                                         : verb_run_for_mount8(argc, argv, decorate);
     if (argc < 2)
         return refuse("no command given", "");
     const struct verb *verb = find_verb(verb_of(argv[1]));

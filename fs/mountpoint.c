@@ -1,6 +1,7 @@
 #include "fs/mountpoint.h"
 #include "client/bytes.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <mntent.h>
 #include <sys/mount.h>
@@ -35,18 +36,53 @@ int mountpoint_resolve(const char *given, char **ret)
     return 0;
 }
 
-bool mountpoint_is_tablefuse(const char *path)
+/* Of what the path is a part, or whose mount point it is: the mount with the longest mount point,
+ * and of several at one place the last, which is topmost. */
+struct mount_of_path {
+    size_t size; /* of its mount point; 0: none was found */
+    bool is_tablefuse;
+};
+
+/* Without `with_point`, a mount whose mount point the path itself is does not count. */
+static struct mount_of_path find_mount(const char *path, bool with_point)
 {
     FILE *mounts = setmntent("/proc/self/mounts", "re");
     struct mntent entry;
     char text[8192];
-    bool is_ours = false;
-    while (mounts && getmntent_r(mounts, &entry, text, sizeof(text)))
-        if (strcmp(entry.mnt_dir, path) == 0)
-            is_ours = strcmp(entry.mnt_type, "fuse.tablefuse") == 0; /* the last one is topmost */
+    struct mount_of_path found = {0};
+    while (mounts && getmntent_r(mounts, &entry, text, sizeof(text))) {
+        size_t size = strlen(entry.mnt_dir);
+        bool is_root = strcmp(entry.mnt_dir, "/") == 0;
+        if (size < found.size || strncmp(path, entry.mnt_dir, size) != 0)
+            continue;
+        if (is_root || path[size] == '/' || (path[size] == '\0' && with_point))
+            found = (struct mount_of_path){size, strcmp(entry.mnt_type, "fuse.tablefuse") == 0};
+    }
     if (mounts)
         (void)endmntent(mounts);
-    return is_ours;
+    return found;
+}
+
+bool mountpoint_is_tablefuse(const char *path)
+{
+    struct mount_of_path found = find_mount(path, true);
+    return found.is_tablefuse && found.size == strlen(path);
+}
+
+bool mountpoint_is_inside(const char *path)
+{
+    return find_mount(path, false).is_tablefuse;
+}
+
+bool mountpoint_is_empty(const char *path)
+{
+    DIR *directory = opendir(path);
+    bool is_empty = true;
+    for (struct dirent *entry; directory && is_empty && (entry = readdir(directory));)
+        is_empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+    if (directory)
+        (void)closedir(directory);
+    return is_empty;
 }
 
 bool mountpoint_is_dead(const char *path)

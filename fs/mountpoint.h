@@ -13,6 +13,9 @@ int mountpoint_resolve(const char *directory, char **ret);
 /* Is the topmost mount at the path a tablefuse mount, dead or not? */
 bool mountpoint_is_tablefuse(const char *path);
 bool mountpoint_is_dead(const char *path);
+/* Does the path lie in a tablefuse mount, below its mount point? */
+bool mountpoint_is_inside(const char *path);
+bool mountpoint_is_empty(const char *path); /* also when it cannot be read */
 /* Unmounts: as root by the system call, otherwise by fusermount3. is_lazy: the mount may be in use;
  * it ends when its last user does. 0 or -errno. -EBUSY: it is in use. -EIO: fusermount3 failed and
  * has written the reason to standard error. */

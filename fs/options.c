@@ -1,17 +1,22 @@
 #define FUSE_USE_VERSION 312
 #include "fs/options.h"
 #include "client/bytes.h"
+#include "fs/verb.h"
 
 #include <fuse_lowlevel.h>
+#include <strings.h>
 
 #define MAX_PARALLELISM 64
 #define MAX_FANOUT      1000000
 #define MAX_TTL_MS      ((uint64_t)24 * 3600 * 1000)
 #define MAX_CACHE_BYTES ((uint64_t)64 << 30)
+#define NAME_SIZE       32 /* more than any of our names */
+#define HINT_DISTANCE   2  /* in letters; a name that is further away is no slip */
 
 /* The values as text. They are checked afterwards: fuse_opt would accept a number with trailing
  * garbage. */
 struct raw_options {
+    const struct verb *verb; /* for refusals */
     char *table, *ca_cert, *ttl, *cache_size, *parallelism, *fanout, *layout, *uid, *gid, *umask;
     int allow_other, rw;
 };
@@ -34,9 +39,31 @@ static const struct fuse_opt option_table[] = {
     TEXT_OPTION(umask),
     {"allow_other", offsetof(struct raw_options, allow_other), 1},
     {"rw", offsetof(struct raw_options, rw), 1},
-    {"ro", (unsigned long)~0U, FUSE_OPT_KEY_DISCARD}, /* every mount is read-only */
+    {"ro", offsetof(struct raw_options, rw), 0},
     FUSE_OPT_END,
 };
+
+/* A name that ends in `=` has a value. */
+
+/* Taken by libfuse, the kernel or fusermount3. */
+static const char *const of_fuse[] = {"allow_root",  "auto_unmount", "default_permissions",
+                                      "debug",       "fsname=",      "subtype=",
+                                      "max_read=",   "context=",     "fscontext=",
+                                      "defcontext=", "rootcontext=", "suid",
+                                      "nosuid",      "dev",          "nodev",
+                                      "exec",        "noexec",       "async",
+                                      "sync",        "dirsync",      "atime",
+                                      "noatime"};
+
+/* Written by fstab, mount(8) and systemd, for their own use. The last lines: without a meaning in a
+ * mount that keeps no access times and no locks. libfuse 3.14 would refuse them. */
+static const char *const of_mount8[] = {
+    "defaults",  "auto",       "noauto",        "nofail",   "_netdev",    "user",
+    "user=",     "nouser",     "users",         "nousers",  "owner",      "noowner",
+    "group",     "nogroup",    "comment=",      "uhelper=", "helper=",    "silent",
+    "loud",      "relatime",   "norelatime",    "diratime", "nodiratime", "strictatime",
+    "lazytime",  "nolazytime", "nostrictatime", "mand",     "nomand",     "iversion",
+    "noiversion"};
 
 static void raw_options_finish(struct raw_options *raw)
 {
@@ -129,9 +156,78 @@ static bool parse_layout(const char *text, enum directory_kind *ret)
     return strcmp(text, "flat") == 0 || strcmp(text, "auto") == 0;
 }
 
-static int refuse(const char *option, const char *value, const char *expected)
+static bool is_listed(const char *const *names, size_t n, const char *option)
 {
-    (void)fprintf(stderr, "tablefuse: option %s=%s: expected %s\n", option, value, expected);
+    for (size_t i = 0; i < n; i++) {
+        size_t size = strlen(names[i]);
+        if (names[i][size - 1] == '=' ? strncmp(option, names[i], size) == 0
+                                      : strcmp(option, names[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* How many letters to insert, remove or replace, to make one name of the other. Both are shorter
+ * than NAME_SIZE. */
+static size_t name_distance(struct bytes a, struct bytes b)
+{
+    size_t row[NAME_SIZE];
+    for (size_t j = 0; j <= b.size; j++)
+        row[j] = j;
+    for (size_t i = 0; i < a.size; i++) {
+        size_t diagonal = row[0];
+        row[0] = i + 1;
+        for (size_t j = 0; j < b.size; j++) {
+            size_t replaced = diagonal + (a.data[i] != b.data[j]);
+            diagonal = row[j + 1];
+            row[j + 1] = MIN(replaced, MIN(row[j], diagonal) + 1);
+        }
+    }
+    return row[b.size];
+}
+
+/* Refuses what is in no list. A value is not repeated: it may be a secret. */
+static int refuse_unknown(const struct verb *verb, const char *option)
+{
+    struct bytes rest = bytes_of(option), name = bytes_take_until(&rest, '='), nearest = {0};
+    size_t least = HINT_DISTANCE + 1;
+    bool has_value = name.size < strlen(option);
+    for (size_t i = 0; option_table[i].templ; i++) {
+        struct bytes ours = bytes_of(option_table[i].templ), known = bytes_take_until(&ours, '=');
+        if (bytes_equal(name, known)) /* it is here because of its form */
+            return verb_refuse(verb, "option %.*s %s", (int)name.size, name.data,
+                               has_value ? "takes no value" : "needs a value");
+        size_t distance = name.size < NAME_SIZE ? name_distance(name, known) : least;
+        if (distance < least && distance < known.size) {
+            least = distance;
+            nearest = known;
+        }
+    }
+    return verb_refuse(verb, "unknown option %.*s%s%.*s%s", (int)name.size, name.data,
+                       nearest.size > 0 ? " -- do you mean " : "", (int)nearest.size, nearest.data,
+                       nearest.size > 0 ? "?" : "");
+}
+
+/* Called by fuse_opt for each option that is not in our table. 1: it stays for FUSE; 0: it is
+ * dropped; -1: refused. */
+static int take_other(void *data, const char *option, int key, struct fuse_args *args)
+{
+    const struct raw_options *raw = data;
+    (void)key;
+    (void)args;
+    if (option[0] == '\0' || strncasecmp(option, "x-", 2) == 0 ||
+        is_listed(of_mount8, ARRAY_SIZE(of_mount8), option))
+        return 0;
+    if (is_listed(of_fuse, ARRAY_SIZE(of_fuse), option))
+        return 1;
+    (void)refuse_unknown(raw->verb, option);
+    return -1;
+}
+
+static int refuse(const struct verb *verb, const char *option, const char *value,
+                  const char *expected)
+{
+    (void)verb_refuse(verb, "option %s=%s: expected %s", option, value, expected);
     return -EINVAL;
 }
 
@@ -139,38 +235,34 @@ static int refuse(const char *option, const char *value, const char *expected)
 static int check_reading(const struct raw_options *raw, struct options *ret)
 {
     if (raw->ttl && !options_parse_seconds(raw->ttl, &ret->ttl_ms))
-        return refuse("ttl", raw->ttl, "seconds, at most 86400, for example 0.5");
+        return refuse(raw->verb, "ttl", raw->ttl, "seconds, at most 86400, for example 0.5");
     if (raw->cache_size && !options_parse_bytes(raw->cache_size, &ret->cache_bytes))
-        return refuse("cache_size", raw->cache_size, "bytes, at most 64G, for example 64M");
+        return refuse(raw->verb, "cache_size", raw->cache_size,
+                      "bytes, at most 64G, for example 64M");
     if (raw->parallelism && !parse_count(raw->parallelism, MAX_PARALLELISM, &ret->parallelism))
-        return refuse("parallelism", raw->parallelism, "a number from 1 to 64");
+        return refuse(raw->verb, "parallelism", raw->parallelism, "a number from 1 to 64");
     if (raw->fanout && !parse_count(raw->fanout, MAX_FANOUT, &ret->fanout))
-        return refuse("fanout", raw->fanout, "a number from 1 to 1000000");
+        return refuse(raw->verb, "fanout", raw->fanout, "a number from 1 to 1000000");
     if (raw->layout && !parse_layout(raw->layout, &ret->layout))
-        return refuse("layout", raw->layout, "auto or flat");
+        return refuse(raw->verb, "layout", raw->layout, "auto or flat");
     return 0;
 }
 
 static int check(const struct raw_options *raw, struct options *ret)
 {
-    if (raw->rw) {
-        (void)fprintf(stderr,
-                      "tablefuse: option rw is not supported -- this version mounts read-only\n");
-        return -EINVAL;
-    }
     int r = check_reading(raw, ret);
     if (r < 0)
         return r;
     if (raw->uid && !parse_id(raw->uid, &ret->uid))
-        return refuse("uid", raw->uid, "a number");
+        return refuse(raw->verb, "uid", raw->uid, "a number");
     if (raw->gid && !parse_id(raw->gid, &ret->gid))
-        return refuse("gid", raw->gid, "a number");
+        return refuse(raw->verb, "gid", raw->gid, "a number");
     if (raw->umask && !parse_octal(raw->umask, &ret->umask))
-        return refuse("umask", raw->umask, "an octal number, for example 022");
+        return refuse(raw->verb, "umask", raw->umask, "an octal number, for example 022");
     if (raw->table && raw->table[0] == '\0')
-        return refuse("table", "", "the name of a table");
+        return refuse(raw->verb, "table", "", "the name of a table");
     if (raw->ca_cert && raw->ca_cert[0] == '\0')
-        return refuse("ca_cert", "", "a file");
+        return refuse(raw->verb, "ca_cert", "", "a file");
     return 0;
 }
 
@@ -184,9 +276,10 @@ static int add_fixed_options(struct fuse_args *args, const struct options *optio
     return r == 0 ? 0 : -ENOMEM;
 }
 
-int options_parse(struct fuse_args *args, uid_t uid, gid_t gid, mode_t umask, struct options *ret)
+int options_parse(const struct verb *verb, struct fuse_args *args, uid_t uid, gid_t gid,
+                  mode_t umask, struct options *ret)
 {
-    struct raw_options raw = {0};
+    struct raw_options raw = {.verb = verb};
     struct options options = {.ttl_ms = OPTIONS_DEFAULT_TTL_MS,
                               .parallelism = OPTIONS_DEFAULT_PARALLELISM,
                               .fanout = OPTIONS_DEFAULT_FANOUT,
@@ -195,11 +288,12 @@ int options_parse(struct fuse_args *args, uid_t uid, gid_t gid, mode_t umask, st
                               .uid = uid,
                               .gid = gid,
                               .umask = umask};
-    int r = fuse_opt_parse(args, &raw, option_table, NULL) == 0 ? 0 : -EINVAL;
+    int r = fuse_opt_parse(args, &raw, option_table, take_other) == 0 ? 0 : -EINVAL;
     if (r == 0)
         r = check(&raw, &options);
     if (r == 0) {
         options.allow_other = raw.allow_other;
+        options.wants_to_write = raw.rw;
         options.table = TAKE_PTR(raw.table);
         options.ca_cert = TAKE_PTR(raw.ca_cert);
         r = add_fixed_options(args, &options);

@@ -7,6 +7,7 @@
 #include "fs/tree/attributes.h"
 
 struct fuse_args;
+struct verb;
 
 #define OPTIONS_DEFAULT_TTL_MS      1000
 #define OPTIONS_DEFAULT_CACHE_BYTES ((size_t)64 << 20)
@@ -25,12 +26,16 @@ struct options {
     gid_t gid;
     mode_t umask;
     bool allow_other;
+    bool wants_to_write; /* `rw` was given; this version mounts read-only all the same */
 };
 
-/* Removes tablefuse's own options from args ("-o", "a,b=c") and leaves FUSE's. uid, gid and umask
- * are the defaults: those of the process that mounts. 0, -ENOMEM, or -EINVAL after a message on
- * standard error. */
-int options_parse(struct fuse_args *args, uid_t uid, gid_t gid, mode_t umask, struct options *ret);
+/* Removes tablefuse's own options from args ("-o", "a,b=c"), and those that fstab, mount(8) and
+ * systemd write for themselves, and leaves FUSE's. Of an option that is given twice the last one
+ * holds, as for mount(8), which appends its options to those of fstab. uid, gid and umask are the
+ * defaults: those of the process that mounts. 0, -ENOMEM, or -EINVAL after a usage error of the
+ * verb. */
+int options_parse(const struct verb *verb, struct fuse_args *args, uid_t uid, gid_t gid,
+                  mode_t umask, struct options *ret);
 void options_finish(struct options *options);
 /* Parses seconds with an optional fraction: "0.25" is 250 ms. False: not a number, or more than a
  * day. */

@@ -49,8 +49,21 @@ static ssize_t write_reply(int fd, struct iovec *iov, int count, void *userdata)
     return n;
 }
 
+/* libfuse's messages begin with "fuse: "; ours name the program. Its debug output comes in pieces.
+ */
+static void write_message(enum fuse_log_level level, const char *format, va_list list)
+{
+    static const char prefix[] = "fuse: ";
+    bool is_named = strncmp(format, prefix, strlen(prefix)) == 0;
+    if (level != FUSE_LOG_DEBUG && is_named)
+        (void)fputs("tablefuse: ", stderr);
+    (void)vfprintf(stderr, format + (level != FUSE_LOG_DEBUG && is_named ? strlen(prefix) : 0),
+                   list);
+}
+
 int session_create(struct file_system *fs, struct fuse_args *args)
 {
+    fuse_set_log_func(write_message);
     fs->session = fuse_session_new(args, &operations, sizeof(operations), fs);
     return fs->session ? 0 : -EINVAL;
 }

@@ -10,8 +10,14 @@ int verb_refuse(const struct verb *verb, const char *cause, ...)
     va_start(list, cause);
     (void)fprintf(stderr, "tablefuse: %s: ", verb->name);
     (void)vfprintf(stderr, cause, list);
-    (void)fprintf(stderr, "\ntry `tablefuse %s --help`\n", verb->name);
+    (void)fputc('\n', stderr);
     va_end(list);
+    return verb_point_to_help(verb);
+}
+
+int verb_point_to_help(const struct verb *verb)
+{
+    (void)fprintf(stderr, "try `tablefuse %s --help`\n", verb->name);
     return EXIT_USAGE;
 }
 

@@ -15,11 +15,17 @@ struct verb { /* static text; the lines of `help` end in a newline, the others h
 
 extern const struct verb verb_mount, verb_unmount;
 
+/* `mount` as mount(8) and mount.fuse3 call it: PROGRAM SOURCE DIR [-fnsv] [-t TYPE] [-o OPTIONS].
+ * An exit code. */
+int verb_run_for_mount8(int argc, char **argv, store_decorator *decorate);
+
 /* A usage error: writes the cause, and in a second line where help is. EXIT_USAGE. */
 int verb_refuse(const struct verb *verb, const char *cause, ...)
     __attribute__((format(printf, 2, 3)));
 /* A usage error for what getopt_long has returned: ':' (the option lacks its value) or '?' (there
  * is no such option). The verb's option string begins with ':'. */
 int verb_refuse_option(const struct verb *verb, int returned, char **argv);
+/* The second line alone: the cause was written already. EXIT_USAGE. */
+int verb_point_to_help(const struct verb *verb);
 
 #endif

@@ -20,6 +20,8 @@
 
 struct mount_command {
     bool is_foreground;
+    bool is_of_mount8;       /* mount(8) called, or mount.fuse3 for it */
+    bool is_fake;            /* checks everything and does not mount */
     const char *source_name; /* NULL: the environment names the account */
     char *mountpoint;
     struct options options;
@@ -140,6 +142,29 @@ static int complain_memory(void)
     return EXIT_MOUNTING;
 }
 
+/* Names the mount for findmnt and df. mount(8) knows a mount of its fstab by the source that stands
+ * there. The name is put first, so that the user's own fsname= holds. 0 or -ENOMEM. */
+static int add_name(struct mount_command *command)
+{
+    const char *name = command->is_of_mount8 && command->source_name
+                           ? command->source_name
+                           : mount_source_name(command->source);
+    _cleanup_(freep) char *option = NULL;
+    _cleanup_(freep) char *escaped = NULL;
+    _cleanup_(freep) char *argument = NULL;
+    if (asprintf(&option, "fsname=%s", name) < 0) {
+        option = NULL;
+        return -ENOMEM;
+    }
+    if (fuse_opt_add_opt_escaped(&escaped, option) < 0)
+        return -ENOMEM;
+    if (asprintf(&argument, "-o%s", escaped) < 0) {
+        argument = NULL;
+        return -ENOMEM;
+    }
+    return fuse_opt_insert_arg(&command->args, 1, argument) < 0 ? -ENOMEM : 0;
+}
+
 /* Runs in the daemon: creates everything, mounts, and serves until the end. */
 static int mount_and_serve(struct mount_command *command, store_decorator *decorate)
 {
@@ -148,13 +173,15 @@ static int mount_and_serve(struct mount_command *command, store_decorator *decor
     /* Pages are allocated and freed by the megabyte. With this threshold malloc maps them, so that
      * freeing returns their memory to the system from every thread. */
     (void)mallopt(M_MMAP_THRESHOLD, 128 << 10);
-    if (session_create(&command->fs, &command->args) < 0)
-        return EXIT_USAGE;
     const struct mount_source_options options = {.name = command->source_name,
                                                  .table = command->options.table,
                                                  .ca_cert = command->options.ca_cert,
                                                  .mountpoint = command->mountpoint};
     int code = mount_source_open(&options, decorate, &command->source);
+    if (code == 0 && add_name(command) < 0)
+        code = complain_memory();
+    if (code == 0 && session_create(&command->fs, &command->args) < 0)
+        code = verb_point_to_help(&verb_mount);
     if (code == 0)
         code = mount_source_ask(command->source);
     if (code != 0)
@@ -164,33 +191,50 @@ static int mount_and_serve(struct mount_command *command, store_decorator *decor
     return session_run(&command->fs, command->mountpoint) < 0 ? EXIT_MOUNTING : 0;
 }
 
+static int refuse_directory(const char *directory, const char *reason, const char *advice)
+{
+    (void)fprintf(stderr, "tablefuse: cannot mount at %s: %s%s%s\n", directory, reason,
+                  advice ? " -- " : "", advice ? advice : "");
+    return EXIT_MOUNTING;
+}
+
+/* Refuses a directory that the kernel or fusermount3 would refuse, or that hides what nobody wants
+ * to hide. */
+static int check_directory(const char *directory, const char *path)
+{
+    struct stat status;
+    if (strcmp(path, "/") == 0)
+        return refuse_directory(directory, "the mount would hide the whole system",
+                                "choose another directory");
+    if (mountpoint_is_inside(path))
+        return refuse_directory(directory, "it lies in a tablefuse mount",
+                                "choose a directory outside");
+    if (stat(path, &status) < 0)
+        return refuse_directory(directory, strerror(errno), NULL);
+    if (!S_ISDIR(status.st_mode))
+        return refuse_directory(directory, "it is not a directory", NULL);
+    if (access(path, W_OK) < 0 && errno != EROFS)
+        return refuse_directory(directory, strerror(errno), "choose a directory of your own");
+    if (!mountpoint_is_empty(path))
+        (void)fprintf(stderr,
+                      "tablefuse: warning: %s is not empty; the mount hides what is in it\n",
+                      directory);
+    return 0;
+}
+
 /* Unmounts a dead tablefuse mount at the directory. Refuses to mount over a live one. */
 static int prepare_mountpoint(struct mount_command *command, const char *directory)
 {
     int r = mountpoint_resolve(directory, &command->mountpoint);
-    if (r == 0 && strcmp(command->mountpoint, "/") == 0) {
-        (void)fprintf(stderr, "tablefuse: cannot mount at /: the mount would hide the whole system "
-                              "-- choose another directory\n");
-        return EXIT_MOUNTING;
-    }
     if (r == 0 && mountpoint_is_tablefuse(command->mountpoint)) {
-        if (!mountpoint_is_dead(command->mountpoint)) {
-            (void)fprintf(stderr,
-                          "tablefuse: %s is a tablefuse mount already -- unmount it first, or "
-                          "choose another directory\n",
-                          directory);
-            return EXIT_MOUNTING;
-        }
+        if (!mountpoint_is_dead(command->mountpoint))
+            return refuse_directory(directory, "a tablefuse mount is there already",
+                                    "unmount it first, or choose another directory");
         r = mountpoint_unmount(command->mountpoint, true);
     }
-    struct stat stat_of_directory;
-    if (r == 0 && stat(command->mountpoint, &stat_of_directory) < 0)
-        r = -errno;
-    else if (r == 0 && !S_ISDIR(stat_of_directory.st_mode))
-        r = -ENOTDIR;
-    if (r < 0)
-        (void)fprintf(stderr, "tablefuse: cannot mount at %s: %s\n", directory, strerror(-r));
-    return r < 0 ? EXIT_MOUNTING : 0;
+    return r < 0 ? refuse_directory(directory, strerror(-r),
+                                    r == -ENOENT ? "create the directory first" : NULL)
+                 : check_directory(directory, command->mountpoint);
 }
 
 /* Sets ca_cert from the option or else from SSL_CERT_FILE. The path is made absolute, because the
@@ -213,19 +257,30 @@ static int find_ca_cert(struct options *options)
     return 0;
 }
 
+/* mount(8) passes -n, -s, -v and -t TYPE to every program that mounts for it. They say nothing that
+ * matters here. Its -f is "fake". */
+static int take_flag(struct mount_command *command, int option)
+{
+    if (option == 'f')
+        *(command->is_of_mount8 ? &command->is_fake : &command->is_foreground) = true;
+    else if (option == 'o' && (fuse_opt_add_arg(&command->args, "-o") < 0 ||
+                               fuse_opt_add_arg(&command->args, optarg) < 0))
+        return complain_memory();
+    return 0;
+}
+
 /* Parses the options and operands. 0 or an exit code. */
 static int parse_mount(const struct verb *verb, int argc, char **argv,
                        struct mount_command *command, const char **ret_dir)
 {
     static const struct option no_long_options[] = {{0}};
-    for (int option; (option = getopt_long(argc, argv, ":fo:", no_long_options, NULL)) != -1;) {
-        if (option == 'f')
-            command->is_foreground = true;
-        else if (option != 'o')
+    const char *flags = command->is_of_mount8 ? ":fo:nsvt:" : ":fo:";
+    for (int option; (option = getopt_long(argc, argv, flags, no_long_options, NULL)) != -1;) {
+        if (option == '?' || option == ':')
             return verb_refuse_option(verb, option, argv);
-        else if (fuse_opt_add_arg(&command->args, "-o") < 0 ||
-                 fuse_opt_add_arg(&command->args, optarg) < 0)
-            return complain_memory();
+        int code = take_flag(command, option);
+        if (code != 0)
+            return code;
     }
     int operands = argc - optind;
     if (operands < 1)
@@ -236,14 +291,19 @@ static int parse_mount(const struct verb *verb, int argc, char **argv,
     *ret_dir = argv[argc - 1]; /* getopt has put the operands last */
     mode_t mask = umask(0);
     (void)umask(mask);
-    if (options_parse(&command->args, getuid(), getgid(), mask, &command->options) < 0)
+    if (options_parse(verb, &command->args, getuid(), getgid(), mask, &command->options) < 0)
         return EXIT_USAGE;
+    /* mount(8) passes rw whatever the user wants */
+    if (command->options.wants_to_write && !command->is_of_mount8)
+        (void)fprintf(stderr, "tablefuse: warning: this version mounts read-only, despite rw\n");
     return find_ca_cert(&command->options);
 }
 
-static int run_mount(const struct verb *verb, int argc, char **argv, store_decorator *decorate)
+static int run(const struct verb *verb, int argc, char **argv, store_decorator *decorate,
+               bool is_of_mount8)
 {
-    struct mount_command command = {.background = {.pipe = -1}, .args = FUSE_ARGS_INIT(0, NULL)};
+    struct mount_command command = {
+        .is_of_mount8 = is_of_mount8, .background = {.pipe = -1}, .args = FUSE_ARGS_INIT(0, NULL)};
     const char *directory = NULL;
     int code = fuse_opt_add_arg(&command.args, "tablefuse") < 0
                    ? complain_memory()
@@ -251,7 +311,7 @@ static int run_mount(const struct verb *verb, int argc, char **argv, store_decor
     if (code == 0)
         code = prepare_mountpoint(&command, directory);
     int is_parent = 0;
-    if (code == 0 && !command.is_foreground) {
+    if (code == 0 && !command.is_fake && !command.is_foreground) {
         is_parent = background_fork(MOUNT_MS, EXIT_MOUNTING, &command.background, &code);
         /* a child that was killed may have left a dead mount */
         if (is_parent == 1 && code != 0 && mountpoint_is_tablefuse(command.mountpoint) &&
@@ -263,7 +323,7 @@ static int run_mount(const struct verb *verb, int argc, char **argv, store_decor
             code = EXIT_MOUNTING;
         }
     }
-    if (code == 0 && is_parent == 0) {
+    if (code == 0 && !command.is_fake && is_parent == 0) {
         code = mount_and_serve(&command, decorate);
         destroy_all(&command);
     }
@@ -271,6 +331,16 @@ static int run_mount(const struct verb *verb, int argc, char **argv, store_decor
     options_finish(&command.options);
     free(command.mountpoint);
     return code;
+}
+
+static int run_mount(const struct verb *verb, int argc, char **argv, store_decorator *decorate)
+{
+    return run(verb, argc, argv, decorate, false);
+}
+
+int verb_run_for_mount8(int argc, char **argv, store_decorator *decorate)
+{
+    return run(&verb_mount, argc, argv, decorate, true);
 }
 
 const struct verb verb_mount = {

@@ -240,66 +240,6 @@ def test_an_account_without_tables_can_be_mounted(mounts, scratch):
 # --- usage
 
 
-@pytest.mark.parametrize(
-    "option",
-    [
-        "frobnicate",
-        "ttl=",
-        "ttl=soon",
-        "ttl=-1",
-        "cache_size=",
-        "cache_size=some",
-        "cache_size=1T",
-        "cache_size",
-        "layout=",
-        "layout=tree",
-        "layout=FLAT",
-        "layout",
-        "fanout=",
-        "fanout=0",
-        "fanout=-1",
-        "fanout=many",
-        "fanout=12x",
-        "fanout=1000001",
-        "fanout=99999999999999999999",
-        "fanout",
-        "parallelism=",
-        "parallelism=0",
-        "parallelism=65",
-        "parallelism=-8",
-        "parallelism=8.0",
-        "parallelism",
-        "uid=",
-        "uid=-1",
-        "uid=99999999999",
-        "gid=x",
-        "umask=8",
-        "umask=rwx",
-        "umask=01000",
-        "ro=1",
-        "ttl",
-        "ca_cert",
-        "ca_cert=",
-        "frobnicate=1",
-        "layout=flat,frobnicate",
-    ],
-)
-def test_option_errors(mounts, service, option):
-    mount = mounts.prepare()
-    env = {"AZURE_STORAGE_CONNECTION_STRING": service.connection_string()}
-    failed = mount.start(None, option, env=env, check=False)
-    assert failed.returncode == USAGE, failed.stderr
-    assert re.split("[=,]", option)[0] in failed.stderr or "frobnicate" in failed.stderr
-
-
-@pytest.mark.parametrize("point, said", [("missing", "No such file"), ("file", "Not a directory")])
-def test_a_mount_point_that_cannot_be(service, tmp_path, point, said):
-    (tmp_path / "file").touch()
-    env = environment(AZURE_STORAGE_CONNECTION_STRING=service.connection_string())
-    failed = run(TABLEFUSE, "mount", tmp_path / point, check=False, env=env)
-    assert failed.returncode == MOUNTING and point in failed.stderr and said in failed.stderr
-
-
 def test_unmounting_what_is_not_mounted(tmp_path):
     failed = run(TABLEFUSE, "unmount", tmp_path, check=False)
     assert failed.returncode not in (0, USAGE) and str(tmp_path) in failed.stderr
@@ -367,12 +307,6 @@ def test_owner_and_modes(mounts):
     for path, mode in (("", 0o750), ("table", 0o750), ("table/p/r.json", 0o640)):
         status = os.stat(owned / path)
         assert (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)) == (1234, 2345, mode)
-
-
-def test_df(mount):
-    lines = run("df", "--output=size,avail,iavail", mount.point).stdout.splitlines()
-    assert len(lines) == 2 and all(int(number) > 0 for number in lines[1].split())
-    assert os.statvfs(mount.point).f_namemax == 255
 
 
 def test_control_files(mount):

@@ -5,6 +5,9 @@ import pytest
 
 from harness import MOUNTING, TABLEFUSE, USAGE, run
 
+TTL = "expected seconds, at most 86400, for example 0.5"
+SIZE = "expected bytes, at most 64G, for example 64M"
+UMASK = "expected an octal number, for example 022"
 VERBS = ["mount", "unmount", "version", "help"]
 
 
@@ -43,6 +46,59 @@ def refused(*arguments):
 )
 def test_usage_errors(arguments, cause):
     assert refused(*arguments) == cause
+
+
+@pytest.mark.parametrize(
+    "option, cause",
+    [
+        ("frobnicate", "unknown option frobnicate"),
+        ("frobnicate=1", "unknown option frobnicate"),
+        ("layout=flat,frobnicate", "unknown option frobnicate"),
+        ("sas_token=secret", "unknown option sas_token"),
+        ("remount", "unknown option remount"),
+        ("-x", "unknown option -x"),
+        ("o" * 100, "unknown option " + "o" * 100),
+        ("ttll=1", "unknown option ttll -- do you mean ttl?"),
+        ("cachesize=1", "unknown option cachesize -- do you mean cache_size?"),
+        ("cache-size=1", "unknown option cache-size -- do you mean cache_size?"),
+        ("alow_other", "unknown option alow_other -- do you mean allow_other?"),
+        ("paralelism=2", "unknown option paralelism -- do you mean parallelism?"),
+        ("ro=1", "option ro takes no value"),
+        ("allow_other=", "option allow_other takes no value"),
+        ("ttl", "option ttl needs a value"),
+        ("cache_size", "option cache_size needs a value"),
+        ("layout", "option layout needs a value"),
+        ("fanout", "option fanout needs a value"),
+        ("parallelism", "option parallelism needs a value"),
+        ("ca_cert", "option ca_cert needs a value"),
+        ("table", "option table needs a value"),
+        ("ca_cert=", "option ca_cert=: expected a file"),
+        ("table=", "option table=: expected the name of a table"),
+        *((f"ttl={bad}", f"option ttl={bad}: {TTL}") for bad in ("", "soon", "-1", "86401")),
+        *((f"cache_size={bad}", f"option cache_size={bad}: {SIZE}") for bad in ("", "some", "1T")),
+        *(
+            (f"layout={bad}", f"option layout={bad}: expected auto or flat")
+            for bad in ("", "tree", "FLAT")
+        ),
+        *(
+            (f"fanout={bad}", f"option fanout={bad}: expected a number from 1 to 1000000")
+            for bad in ("", "0", "-1", "many", "12x", "1000001", "99999999999999999999")
+        ),
+        *(
+            (f"parallelism={bad}", f"option parallelism={bad}: expected a number from 1 to 64")
+            for bad in ("", "0", "65", "-8", "8.0")
+        ),
+        *(
+            (f"uid={bad}", f"option uid={bad}: expected a number")
+            for bad in ("", "-1", "99999999999")
+        ),
+        ("gid=x", "option gid=x: expected a number"),
+        *((f"umask={bad}", f"option umask={bad}: {UMASK}") for bad in ("8", "rwx", "01000")),
+        ("ttl=1,ttl=x", f"option ttl=x: {TTL}"),
+    ],
+)
+def test_option_errors(option, cause):
+    assert refused("mount", "-o", option, "dir") == f"mount: {cause}"
 
 
 def helped(*arguments):

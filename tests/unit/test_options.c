@@ -1,5 +1,6 @@
 #define FUSE_USE_VERSION 312
 #include "fs/options.h"
+#include "fs/verb.h"
 #include "tests/unit/unit.h"
 
 #include <fuse_opt.h>
@@ -10,7 +11,7 @@ static int parse(const char *text, struct options *ret, struct buffer *ret_left)
     assert_int_equal(fuse_opt_add_arg(&args, "tablefuse"), 0);
     assert_int_equal(fuse_opt_add_arg(&args, "-o"), 0);
     assert_int_equal(fuse_opt_add_arg(&args, text), 0);
-    int r = options_parse(&args, 1, 2, 022, ret);
+    int r = options_parse(&verb_mount, &args, 1, 2, 022, ret);
     for (int i = 1; r == 0 && i < args.argc; i++)
         (void)buffer_append_format(ret_left, "%s ", args.argv[i]);
     fuse_opt_free_args(&args);
@@ -52,14 +53,46 @@ static void our_options_are_taken_and_those_of_fuse_left(void **state)
     buffer_finish(&left);
 }
 
+/* Neither ours nor FUSE's: dropped, so that libfuse does not refuse it. */
+static void what_fstab_writes_is_dropped(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "rw,_netdev,noauto,auto,nofail,user,user=me,nouser,users,owner,group,defaults,comment=a,"
+        "x-systemd.automount,X-mount.mkdir,relatime,,nodiratime,uhelper=hal";
+    struct options options;
+    struct buffer left;
+    buffer_init(&left, 1000);
+    assert_int_equal(parse(text, &options, &left), 0);
+    assert_string_equal(buffer_string(&left), "-osubtype=tablefuse,ro ");
+    assert_true(options.wants_to_write);
+    options_finish(&options);
+    buffer_finish(&left);
+}
+
+static void the_last_value_holds(void **state)
+{
+    (void)state;
+    struct options options;
+    struct buffer left;
+    buffer_init(&left, 1000);
+    assert_int_equal(parse("ttl=1,rw,table=abc,ttl=soon,ttl=2,table=abd,ro", &options, &left), 0);
+    assert_int_equal(options.ttl_ms, 2000);
+    assert_string_equal(options.table, "abd");
+    assert_false(options.wants_to_write);
+    options_finish(&options);
+    buffer_finish(&left);
+}
+
 static void nonsense_is_refused(void **state)
 {
     (void)state;
     static const char *const bad[] = {
-        "ttl=",    "ttl=-1",      "ttl=1s",       "ttl=.",     "ttl=1e3",        "ttl=86401",
-        "ttl=nan", "ttl=0.1234x", "uid=root",     "uid=-1",    "uid=4294967295", "gid=1x",
-        "umask=8", "umask=",      "umask=01777",  "umask=22x", "ca_cert=",       "rw",
-        "table=",  "cache_size=", "cache_size=1T"};
+        "ttl=",    "ttl=-1",      "ttl=1s",        "ttl=.",     "ttl=1e3",        "ttl=86401",
+        "ttl=nan", "ttl=0.1234x", "uid=root",      "uid=-1",    "uid=4294967295", "gid=1x",
+        "umask=8", "umask=",      "umask=01777",   "umask=22x", "ca_cert=",       "table=",
+        "ttl",     "cache_size=", "cache_size=1T", "ro=1",      "bogus",          "bogus=1",
+        "x",       "user_"};
     struct options options;
     struct buffer left;
     buffer_init(&left, 1000);
@@ -131,6 +164,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(our_options_are_taken_and_those_of_fuse_left),
+        cmocka_unit_test(what_fstab_writes_is_dropped),
+        cmocka_unit_test(the_last_value_holds),
         cmocka_unit_test(nonsense_is_refused),
         cmocka_unit_test(seconds_have_fractions),
         cmocka_unit_test(bytes_have_units),

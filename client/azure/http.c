@@ -6,6 +6,7 @@
 #include <curl/curl.h>
 
 #define HEADERS_MAX_BYTES ((size_t)64 << 10)
+#define LINE_MAX_BYTES    ((size_t)256 << 10) /* more than libcurl keeps of a line */
 
 /* A handle and the state of its exchange; between exchanges it stays in the pool, with its
  * connection. Each easy handle has a multi handle of its own, because only a multi handle can
@@ -149,15 +150,10 @@ static int fail_retryable(struct call *call, int error, bool is_retryable, const
     return error;
 }
 
-static int check_call(const struct http *http, struct call *call, int64_t end_ms)
-{
-    if (call_is_cancelled(call))
-        return call_fail(call, -EINTR, "interrupted");
-    if (clock_now_ms(http->clock) < end_ms)
-        return 0;
-    return fail_retryable(call, -ETIMEDOUT, call_remaining_ms(call, http->clock) > 0,
-                          "the service did not answer in time");
-}
+static const char late[] = "the service did not answer in time";
+static const char advice_connect[] =
+    "check that the service runs there and that no firewall is between";
+static const char advice_proxy[] = "check the proxy that https_proxy names";
 
 /* Takes an idle one, or gets permission to create one (NULL, true). False: neither within
  * CONDITION_WAIT_MS. */
@@ -194,7 +190,7 @@ static void put_into_pool(struct http *http, struct exchange *exchange)
 static int take_exchange(struct http *http, struct call *call, struct exchange **ret)
 {
     while (!take_from_pool(http, ret)) {
-        int r = check_call(http, call, call->deadline_ms);
+        int r = call_check(call, http->clock, late);
         if (r < 0)
             return r;
     }
@@ -204,9 +200,25 @@ static int take_exchange(struct http *http, struct call *call, struct exchange *
     return call_fail(call, -ENOMEM, "out of memory");
 }
 
-/* Runs until the transfer ends, the call is cancelled, or the time is over. */
-static int drive(const struct http *http, CURLM *multi, struct call *call, CURLcode *ret_code)
+static int check_time(const struct http *http, const struct exchange *exchange, struct call *call,
+                      int64_t end_ms)
 {
+    if (call_is_cancelled(call))
+        return call_fail(call, -EINTR, "interrupted");
+    if (clock_now_ms(http->clock) < end_ms)
+        return 0;
+    if (exchange->sends > 0)
+        return fail_retryable(call, -ETIMEDOUT, call_remaining_ms(call, http->clock) > 0, late);
+    (void)fail_retryable(call, -EHOSTUNREACH, true, "no connection to the service in time");
+    call->failure.advice = advice_connect;
+    return -EHOSTUNREACH;
+}
+
+/* Runs until the transfer ends, the call is cancelled, or the time is over. */
+static int drive(const struct http *http, const struct exchange *exchange, struct call *call,
+                 CURLcode *ret_code)
+{
+    CURLM *multi = exchange->multi;
     int64_t end_ms = MIN(call->deadline_ms, clock_now_ms(http->clock) + http->options.attempt_ms);
     int running = 1, left;
     for (;;) {
@@ -217,7 +229,7 @@ static int drive(const struct http *http, CURLM *multi, struct call *call, CURLc
             return fail_retryable(call, -EIO, false, "libcurl failed to run the request");
         if (running == 0)
             break;
-        int r = check_call(http, call, end_ms);
+        int r = check_time(http, exchange, call, end_ms);
         if (r < 0)
             return r;
         (void)curl_multi_poll(multi, NULL, 0, CONDITION_WAIT_MS, NULL);
@@ -235,12 +247,10 @@ static const struct reason {
 } reasons[] = {
     {CURLE_COULDNT_RESOLVE_HOST, -EHOSTUNREACH, true,
      "check the account's name, and whether this machine can resolve names"},
-    {CURLE_COULDNT_RESOLVE_PROXY, -EHOSTUNREACH, true, "check the proxy that https_proxy names"},
-    {CURLE_COULDNT_CONNECT, -EHOSTUNREACH, true,
-     "check that the service runs there and that no firewall is between"},
+    {CURLE_COULDNT_RESOLVE_PROXY, -EHOSTUNREACH, true, advice_proxy},
+    {CURLE_COULDNT_CONNECT, -EHOSTUNREACH, true, advice_connect},
     /* libcurl has no time limit for the exchange, so this is the limit for connecting */
-    {CURLE_OPERATION_TIMEDOUT, -EHOSTUNREACH, true,
-     "check that the service runs there and that no firewall is between"},
+    {CURLE_OPERATION_TIMEDOUT, -EHOSTUNREACH, true, advice_connect},
     {CURLE_PEER_FAILED_VERIFICATION, -EPROTO, false,
      "the server's certificate is not trusted for this host: if it is the right server, name the "
      "authority that signed it with ca_cert=FILE or SSL_CERT_FILE"},
@@ -253,37 +263,101 @@ static const struct reason {
     {CURLE_OUT_OF_MEMORY, -ENOMEM, false, NULL},
 };
 
-static int fail_transfer(struct call *call, const struct exchange *exchange, CURLcode code)
+/* libcurl's limit for one line is 100 KiB. Before version 8.6 it calls a longer one a lack of
+ * memory; it is one only if there is no memory now either. */
+static bool is_line_too_long(const struct exchange *exchange, CURLcode code)
+{
+    const int too_large = 100; /* CURLE_TOO_LARGE */
+    if (exchange->sends == 0 || exchange->is_head_complete)
+        return false;
+    if ((int)code == too_large)
+        return true;
+    _cleanup_(freep) void *memory = code == CURLE_OUT_OF_MEMORY ? malloc(LINE_MAX_BYTES) : NULL;
+    return memory != NULL;
+}
+
+/* Did libcurl fail to connect to another host or port than the URL's? Then it was a proxy: libcurl
+ * tells that in its message alone. */
+static bool is_connect_to_proxy(const char *message, const char *url)
+{
+    char expected[600];
+    const char *begin = strstr(url, "://");
+    if (!begin || strncmp(message, "Failed to connect to ", 21) != 0)
+        return false;
+    begin += 3;
+    bool is_literal = begin[0] == '[';
+    size_t host_size = is_literal ? strcspn(++begin, "]") : strcspn(begin, ":/?");
+    const char *end = begin + host_size + is_literal;
+    const char *port = strncmp(url, "https", 5) == 0 ? "443" : "80";
+    if (end[0] == ':')
+        port = end + 1;
+    (void)snprintf(expected, sizeof(expected), " to %.*s port %.*s ", (int)host_size, begin,
+                   (int)strspn(port, "0123456789"), port);
+    return strcasestr(message, expected) == NULL;
+}
+
+/* A proxy that was not reached, or that answered to CONNECT that it does not connect. */
+static bool is_of_proxy(const struct exchange *exchange, CURLcode code, const char *url,
+                        long *ret_status)
+{
+    *ret_status = 0;
+    (void)curl_easy_getinfo(exchange->easy, CURLINFO_HTTP_CONNECTCODE, ret_status);
+    return *ret_status >= 300 || code == CURLE_COULDNT_RESOLVE_PROXY ||
+           (code == CURLE_COULDNT_CONNECT && is_connect_to_proxy(exchange->error, url));
+}
+
+static struct reason reason_of(const struct exchange *exchange, CURLcode code)
 {
     struct reason reason = {code, -EIO, true, NULL};
-    const struct http_answer *answer = &exchange->answer;
-    if (answer->headers.error == -ENOMEM || answer->body.error == -ENOMEM)
-        return fail_retryable(call, -ENOMEM, false, "out of memory");
-    if (answer->body.error < 0)
-        return fail_retryable(call, answer->body.error, false,
-                              "the answer is longer than the limit");
+    long os_error = 0;
     for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
         if (reasons[i].code == code)
             reason = reasons[i];
     }
-    (void)fail_retryable(call, reason.error, reason.is_retryable,
-                         exchange->error[0] ? exchange->error : curl_easy_strerror(code));
-    call->failure.advice = reason.advice;
+    (void)curl_easy_getinfo(exchange->easy, CURLINFO_OS_ERRNO, &os_error);
+    if (code == CURLE_COULDNT_CONNECT && os_error == ECONNREFUSED)
+        reason.error = -ECONNREFUSED;
+    return reason;
+}
+
+static int fail_transfer(struct call *call, const struct exchange *exchange, CURLcode code,
+                         const char *url)
+{
+    const struct http_answer *answer = &exchange->answer;
+    long proxy_status;
+    if (answer->headers.error == -ENOMEM || answer->body.error == -ENOMEM)
+        return fail_retryable(call, -ENOMEM, false, "out of memory");
+    if (answer->headers.error < 0 || is_line_too_long(exchange, code))
+        return fail_retryable(call, -EPROTO, false, "the headers of the answer are too long");
+    if (answer->body.error < 0)
+        return fail_retryable(call, answer->body.error, false,
+                              "the answer is longer than the limit");
+    struct reason reason = reason_of(exchange, code);
+    bool is_proxys = is_of_proxy(exchange, code, url, &proxy_status);
+    if (proxy_status >= 300) {
+        reason.error = -EHOSTUNREACH;
+        reason.is_retryable = proxy_status >= 500 || proxy_status == 408 || proxy_status == 429;
+    }
+    (void)call_fail(call, reason.error, "%s%s", is_proxys ? "proxy: " : "",
+                    exchange->error[0] ? exchange->error : curl_easy_strerror(code));
+    call->failure.is_retryable = reason.is_retryable;
+    call->failure.advice = is_proxys ? advice_proxy : reason.advice;
     return reason.error;
 }
 
-static int transfer(const struct http *http, struct exchange *exchange, struct call *call)
+static int transfer(const struct http *http, struct exchange *exchange, const char *url,
+                    struct call *call)
 {
     CURLcode code;
     long status = 0;
     if (curl_multi_add_handle(exchange->multi, exchange->easy) != CURLM_OK)
         return call_fail(call, -ENOMEM, "out of memory");
-    int r = drive(http, exchange->multi, call, &code);
+    int r = drive(http, exchange, call, &code);
     (void)curl_multi_remove_handle(exchange->multi, exchange->easy);
     if (r < 0)
         return r;
     if (code != CURLE_OK)
-        return fail_transfer(call, exchange, code);
+        return fail_transfer(call, exchange, code, url);
     /* libcurl accepts the end of the connection as the end of the headers */
     if (!exchange->is_head_complete)
         return fail_retryable(call, -EIO, true, "the connection broke within the answer's headers");
@@ -347,10 +421,13 @@ static int perform(const struct http *http, struct exchange *exchange,
     int r = make_headers(request->headers, &headers);
     if (r == 0 && !set_request(exchange->easy, request, headers))
         r = -ENOMEM;
-    r = r < 0 ? call_fail(call, r, "out of memory") : transfer(http, exchange, call);
+    r = r < 0 ? call_fail(call, r, "out of memory") : transfer(http, exchange, request->url, call);
     clear_request(exchange->easy);
-    if (r < 0)
+    if (r < 0) {
+        bool is_services = r != -EINTR && r != -ENOMEM; /* not this machine's or the caller's */
         call->failure.is_ambiguous = exchange->sends > 0 && strcmp(request->method, "GET") != 0;
+        call->failure.is_unanswered = is_services && exchange->answer.headers.size == 0;
+    }
     return r;
 }
 
@@ -358,7 +435,9 @@ int http_send(struct http *http, const struct http_request *request, struct call
               struct http_answer *ret)
 {
     struct exchange *exchange = NULL;
-    int r = take_exchange(http, call, &exchange);
+    int r = call_check(call, http->clock, late);
+    if (r == 0)
+        r = take_exchange(http, call, &exchange);
     if (r < 0)
         return r;
     r = perform(http, exchange, request, call);

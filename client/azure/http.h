@@ -41,9 +41,11 @@ void http_destroy(struct http *http); /* takes NULL; no exchange is in flight */
 /* Waits for a free handle, then for the answer until the call's deadline or for attempt_ms,
  * whichever ends first. Checks every 50 ms whether the call is cancelled. Any status is a success
  * here. On success, and only then, the caller finishes ret.
- * Errors, the reason in call->failure: -EINTR: cancelled; -ETIMEDOUT; -EHOSTUNREACH: no connection;
- * -EPROTO: TLS failed; -EFBIG; -EIO: the connection broke; -ENOMEM. Each is ambiguous if libcurl
- * had begun to send a change. */
+ * Errors, the reason in call->failure: -EINTR: cancelled; -ETIMEDOUT: no answer; -ECONNREFUSED;
+ * -EHOSTUNREACH: no connection for another reason (no route, no such host, no time); the message of
+ * these two begins with "proxy: " if it was the proxy; -EPROTO: TLS failed, or the headers are too
+ * long; -EFBIG; -EIO: the connection broke; -ENOMEM. Each is ambiguous if libcurl had begun to send
+ * a change, and unanswered if nothing of an answer came. */
 int http_send(struct http *http, const struct http_request *request, struct call *call,
               struct http_answer *ret);
 bool http_answer_header(const struct http_answer *answer, const char *name, struct bytes *ret);

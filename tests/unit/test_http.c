@@ -226,8 +226,9 @@ static void a_change_that_may_have_been_made_is_ambiguous(void **state)
     assert_int_equal(get(&f), -ETIMEDOUT); /* a read changes nothing */
     assert_false(f.call.failure.is_ambiguous);
     (void)snprintf(f.url, sizeof(f.url), "http://127.0.0.1:1/");
-    assert_int_equal(change(&f, "PUT", BYTES_LITERAL("x")), -EHOSTUNREACH); /* nothing was sent */
+    assert_int_equal(change(&f, "PUT", BYTES_LITERAL("x")), -ECONNREFUSED); /* nothing was sent */
     assert_false(f.call.failure.is_ambiguous);
+    assert_true(f.call.failure.is_unanswered);
     end(&f);
 }
 
@@ -313,6 +314,7 @@ static void broken_answers_are_errors(void **state)
         assert_int_equal(f.call.failure.http_status, 0);
         assert_int_equal(f.call.failure.is_retryable, !answers[i].raw || answers[i].raw[0] == 'H');
         assert_true(f.call.failure.message[0] != '\0');
+        assert_int_equal(f.call.failure.is_unanswered, !answers[i].raw || answers[i].raw[0] == 'S');
         assert_null(f.answer.body.data);
     }
     assert_int_equal(f.server.requests, ARRAY_SIZE(answers));
@@ -352,8 +354,31 @@ static void a_flood_of_headers_is_refused(void **state)
     const struct canned answers[] = {{.raw = raw}};
     struct fixture f;
     begin(&f, answers, 1);
-    assert_int_equal(get(&f), -EIO);
+    assert_int_equal(get(&f), -EPROTO);
+    assert_false(f.call.failure.is_retryable);
+    assert_false(f.call.failure.is_unanswered);
+    assert_string_equal(f.call.failure.message, "the headers of the answer are too long");
     end(&f);
+}
+
+static void a_header_longer_than_libcurl_keeps_is_refused(void **state)
+{
+    (void)state;
+    static const char begin_of_answer[] = "HTTP/1.1 200 OK\r\nHeader: ";
+    size_t size = (size_t)20 << 20;
+    char *raw = malloc(size + 1);
+    assert_non_null(raw);
+    memset(raw, 'x', size);
+    memcpy(raw, begin_of_answer, sizeof(begin_of_answer) - 1);
+    raw[size] = '\0';
+    const struct canned answers[] = {{.raw = raw, .end = CANNED_CLOSE}};
+    struct fixture f;
+    begin(&f, answers, 1);
+    assert_int_equal(get(&f), -EPROTO);
+    assert_false(f.call.failure.is_retryable);
+    assert_string_equal(f.call.failure.message, "the headers of the answer are too long");
+    end(&f);
+    free(raw);
 }
 
 static void a_redirect_is_not_followed(void **state)
@@ -407,17 +432,61 @@ static void a_deadline_ends_an_exchange(void **state)
     end(&f);
 }
 
-static void nobody_listens(void **state)
+/* A connect that the kernel neither accepts nor refuses: the listener's queue is full. */
+static int full_listener(int sockets[3])
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof(address);
+    for (int i = 0; i < 3; i++)
+        sockets[i] = socket(AF_INET, SOCK_STREAM | (i > 0 ? SOCK_NONBLOCK : 0), 0);
+    assert_int_equal(bind(sockets[0], (struct sockaddr *)&address, size), 0);
+    assert_int_equal(listen(sockets[0], 0), 0);
+    assert_int_equal(getsockname(sockets[0], (struct sockaddr *)&address, &size), 0);
+    for (int i = 1; i < 3; i++)
+        (void)connect(sockets[i], (struct sockaddr *)&address, size);
+    return ntohs(address.sin_port);
+}
+
+static void no_connection_has_a_reason(void **state)
+{
+    (void)state;
+    static const struct canned answers[] = {{.status = "200 OK"}};
+    static const struct {
+        const char *url, *message;
+        int error;
+    } cases[] = {{"http://127.0.0.1:1/", "127.0.0.1 port 1", -ECONNREFUSED},
+                 {"http://[::1]:1/", "::1 port 1", -ECONNREFUSED},
+                 {"http://name.invalid/", "Could not resolve host: name.invalid", -EHOSTUNREACH}};
+    struct fixture f;
+    begin(&f, answers, 1);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        (void)snprintf(f.url, sizeof(f.url), "%s", cases[i].url);
+        assert_int_equal(get(&f), cases[i].error);
+        assert_true(f.call.failure.is_retryable);
+        assert_true(f.call.failure.is_unanswered);
+        assert_non_null(strstr(f.call.failure.message, cases[i].message));
+        assert_null(strstr(f.call.failure.message, "proxy"));
+        assert_non_null(f.call.failure.advice);
+    }
+    end(&f);
+}
+
+static void a_connection_that_takes_too_long_is_none(void **state)
 {
     (void)state;
     static const struct canned answers[] = {{.status = "200 OK"}};
     struct fixture f;
+    int sockets[3];
     begin(&f, answers, 1);
-    (void)snprintf(f.url, sizeof(f.url), "http://127.0.0.1:1/");
-    assert_int_equal(get(&f), -EHOSTUNREACH);
-    assert_true(f.call.failure.is_retryable);
-    assert_non_null(strstr(f.call.failure.message, "127.0.0.1 port 1"));
-    assert_non_null(f.call.failure.advice);
+    (void)snprintf(f.url, sizeof(f.url), "http://127.0.0.1:%d/", full_listener(sockets));
+    f.call.deadline_ms = clock_now_ms(&clock_system) + 100;
+    assert_int_equal(get(&f), -EHOSTUNREACH); /* at the deadline, before connect_ms */
+    assert_true(f.call.failure.is_unanswered);
+    assert_string_equal(f.call.failure.message, "no connection to the service in time");
+    assert_int_equal(get(&f), -ETIMEDOUT); /* nothing was tried */
+    assert_false(f.call.failure.is_unanswered);
+    for (int i = 0; i < 3; i++)
+        (void)close(sockets[i]);
     end(&f);
 }
 
@@ -460,6 +529,40 @@ static void tls_troubles_are_told_apart(void **state)
     end(&f);
 }
 
+static void expect_proxys(struct fixture *f, const char *message)
+{
+    assert_int_equal(strncmp(f->call.failure.message, message, strlen(message)), 0);
+    assert_non_null(strstr(f->call.failure.advice, "https_proxy"));
+    assert_true(f->call.failure.is_retryable);
+    assert_true(f->call.failure.is_unanswered);
+}
+
+/* To CONNECT, for an endpoint with TLS. */
+static void a_proxy_that_does_not_connect_is_told(void **state)
+{
+    (void)state;
+    static const struct canned answers[] = {
+        {.raw = "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n", .end = CANNED_CLOSE},
+        {.raw = "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n", .end = CANNED_CLOSE}};
+    struct http_options proxied = options;
+    struct fixture f;
+    char proxy[60];
+    proxied.use_proxy = true;
+    begin_with(&f, answers, 2, &proxied);
+    (void)snprintf(proxy, sizeof(proxy), "http://127.0.0.1:%d", f.server.port);
+    (void)snprintf(f.url, sizeof(f.url), "https://name.invalid/");
+    assert_int_equal(setenv("https_proxy", proxy, 1), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(answers); i++) {
+        assert_int_equal(get(&f), -EHOSTUNREACH);
+        assert_int_equal(f.call.failure.is_retryable, i == 1);
+        assert_int_equal(strncmp(f.call.failure.message, "proxy: ", 7), 0);
+        assert_non_null(strstr(f.call.failure.message, i == 0 ? "403" : "502"));
+        assert_non_null(strstr(f.call.failure.advice, "https_proxy"));
+    }
+    assert_int_equal(unsetenv("https_proxy"), 0);
+    end(&f);
+}
+
 static void proxies_serve_who_may_use_them(void **state)
 {
     (void)state;
@@ -475,8 +578,12 @@ static void proxies_serve_who_may_use_them(void **state)
     assert_int_equal(get(&f), 0);
     end(&f);
     begin_with(&f, answers, 1, &proxied);
-    assert_int_equal(get(&f), -EHOSTUNREACH);
+    assert_int_equal(get(&f), -ECONNREFUSED);
     assert_int_equal(f.server.requests, 0);
+    expect_proxys(&f, "proxy: Failed to connect to 127.0.0.1 port 1 ");
+    assert_int_equal(setenv("http_proxy", "http://name.invalid:1", 1), 0);
+    assert_int_equal(get(&f), -EHOSTUNREACH);
+    expect_proxys(&f, "proxy: Could not resolve proxy: name.invalid");
     end(&f);
     assert_int_equal(unsetenv("http_proxy"), 0);
     assert_int_equal(unsetenv("all_proxy"), 0);
@@ -569,13 +676,16 @@ int main(void)
         cmocka_unit_test(broken_answers_are_errors),
         cmocka_unit_test(an_answer_too_large_is_refused),
         cmocka_unit_test(a_flood_of_headers_is_refused),
+        cmocka_unit_test(a_header_longer_than_libcurl_keeps_is_refused),
         cmocka_unit_test(a_redirect_is_not_followed),
         cmocka_unit_test(a_cancel_ends_a_waiting_exchange),
         cmocka_unit_test(a_deadline_ends_an_exchange),
-        cmocka_unit_test(nobody_listens),
+        cmocka_unit_test(no_connection_has_a_reason),
+        cmocka_unit_test(a_connection_that_takes_too_long_is_none),
         cmocka_unit_test(other_protocols_are_refused),
         cmocka_unit_test(tls_troubles_are_told_apart),
         cmocka_unit_test(proxies_serve_who_may_use_them),
+        cmocka_unit_test(a_proxy_that_does_not_connect_is_told),
         cmocka_unit_test(who_finds_no_free_handle_waits),
         cmocka_unit_test(a_handle_that_becomes_free_is_taken),
     };

@@ -22,6 +22,7 @@ struct file_system {
     struct control_dir *control;
     struct attributes attributes;
     const struct clock *clock;
+    int64_t timeout_ms; /* an operation fails after this time without progress */
     struct log log;
     struct fuse_session *session;
     _Atomic int waiting;          /* callers that may be waiting for the service */

@@ -9,6 +9,8 @@
 #define MAX_PARALLELISM 64
 #define MAX_FANOUT      1000000
 #define MAX_TTL_MS      ((uint64_t)24 * 3600 * 1000)
+#define MIN_TIMEOUT_MS  1000
+#define MAX_TIMEOUT_MS  ((int64_t)3600 * 1000)
 #define MAX_CACHE_BYTES ((uint64_t)64 << 30)
 #define NAME_SIZE       32 /* more than any of our names */
 #define HINT_DISTANCE   2  /* in letters; a name that is further away is no slip */
@@ -17,7 +19,8 @@
  * garbage. */
 struct raw_options {
     const struct verb *verb; /* for refusals */
-    char *table, *ca_cert, *ttl, *cache_size, *parallelism, *fanout, *layout, *uid, *gid, *umask;
+    char *table, *ca_cert, *ttl, *timeout, *cache_size, *parallelism, *fanout, *layout, *uid, *gid,
+        *umask;
     int allow_other, rw;
 };
 
@@ -30,6 +33,7 @@ static const struct fuse_opt option_table[] = {
     TEXT_OPTION(table),
     TEXT_OPTION(ca_cert),
     TEXT_OPTION(ttl),
+    TEXT_OPTION(timeout),
     TEXT_OPTION(cache_size),
     TEXT_OPTION(parallelism),
     TEXT_OPTION(fanout),
@@ -70,6 +74,7 @@ static void raw_options_finish(struct raw_options *raw)
     free(raw->table);
     free(raw->ca_cert);
     free(raw->ttl);
+    free(raw->timeout);
     free(raw->cache_size);
     free(raw->parallelism);
     free(raw->fanout);
@@ -148,6 +153,12 @@ static bool parse_count(const char *text, uint64_t max, int *ret)
         return false;
     *ret = (int)value;
     return true;
+}
+
+static bool parse_timeout(const char *text, int64_t *ret_ms)
+{
+    return options_parse_seconds(text, ret_ms) && *ret_ms >= MIN_TIMEOUT_MS &&
+           *ret_ms <= MAX_TIMEOUT_MS;
 }
 
 static bool parse_layout(const char *text, enum directory_kind *ret)
@@ -236,6 +247,8 @@ static int check_reading(const struct raw_options *raw, struct options *ret)
 {
     if (raw->ttl && !options_parse_seconds(raw->ttl, &ret->ttl_ms))
         return refuse(raw->verb, "ttl", raw->ttl, "seconds, at most 86400, for example 0.5");
+    if (raw->timeout && !parse_timeout(raw->timeout, &ret->timeout_ms))
+        return refuse(raw->verb, "timeout", raw->timeout, "seconds from 1 to 3600, for example 30");
     if (raw->cache_size && !options_parse_bytes(raw->cache_size, &ret->cache_bytes))
         return refuse(raw->verb, "cache_size", raw->cache_size,
                       "bytes, at most 64G, for example 64M");
@@ -281,6 +294,7 @@ int options_parse(const struct verb *verb, struct fuse_args *args, uid_t uid, gi
 {
     struct raw_options raw = {.verb = verb};
     struct options options = {.ttl_ms = OPTIONS_DEFAULT_TTL_MS,
+                              .timeout_ms = OPTIONS_DEFAULT_TIMEOUT_MS,
                               .parallelism = OPTIONS_DEFAULT_PARALLELISM,
                               .fanout = OPTIONS_DEFAULT_FANOUT,
                               .layout = DIRECTORY_AUTO,

@@ -10,6 +10,7 @@ struct fuse_args;
 struct verb;
 
 #define OPTIONS_DEFAULT_TTL_MS      1000
+#define OPTIONS_DEFAULT_TIMEOUT_MS  60000
 #define OPTIONS_DEFAULT_CACHE_BYTES ((size_t)64 << 20)
 #define OPTIONS_DEFAULT_PARALLELISM 8
 #define OPTIONS_DEFAULT_FANOUT      512
@@ -18,6 +19,7 @@ struct options {
     char *table;                /* its directory is the root; NULL: not given */
     char *ca_cert;              /* a file; NULL: the system's certificates */
     int64_t ttl_ms;             /* the maximum age of an answer */
+    int64_t timeout_ms;         /* an operation fails after this time without progress */
     size_t cache_bytes;         /* the maximum of the cache */
     int parallelism;            /* the maximum of scan requests in flight */
     int fanout;                 /* a level with more partitions shows prefixes */

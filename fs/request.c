@@ -19,12 +19,12 @@ void request_begin(struct request *request, fuse_req_t req, const char *operatio
         .req = req, .fs = fs, .operation = operation, .context = fuse_req_ctx(req)};
     process_ids_find(fs->processes, request->context->pid, &request->process);
     request->caller =
-        (struct caller){.call = {.deadline_ms = clock_now_ms(fs->clock) + REQUEST_PATIENCE_MS,
+        (struct caller){.call = {.deadline_ms = clock_now_ms(fs->clock) + fs->timeout_ms,
                                  .is_cancelled = is_cancelled,
                                  .context = request,
                                  .command = request->process.command},
                         .process = request->process.number,
-                        .patience_ms = REQUEST_PATIENCE_MS};
+                        .patience_ms = fs->timeout_ms};
 }
 
 int request_may_wait(struct request *request)

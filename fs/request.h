@@ -9,7 +9,6 @@
 
 #include <fuse_lowlevel.h>
 
-#define REQUEST_PATIENCE_MS 60000 /* an operation fails after this time without progress */
 /* The maximum of callers that wait for the service. It is less than the 1,024 threads, so that some
  * threads stay free to read interrupts. */
 #define REQUEST_MAX_WAITING 960

@@ -51,11 +51,14 @@ static int describe_configuration(const struct mount_command *command, struct bu
     (void)mount_source_append_description(command->source, ret);
     return buffer_append_format(
         ret,
-        "ttl %lld.%03lld\ncache_size %zu\nparallelism %d\nlayout %s\nfanout %d\nuid %u\ngid %u\n"
-        "umask %03o\nca_cert %s\n",
-        (long long)options->ttl_ms / 1000, (long long)options->ttl_ms % 1000, options->cache_bytes,
-        options->parallelism, options->layout == DIRECTORY_FLAT ? "flat" : "auto", options->fanout,
-        options->uid, options->gid, options->umask, options->ca_cert ? options->ca_cert : "-");
+        "ttl %lld.%03lld\ntimeout %lld.%03lld\ncache_size %zu\nparallelism %d\nlayout %s\nfanout "
+        "%d\n"
+        "uid %u\ngid %u\numask %03o\nca_cert %s\n",
+        (long long)options->ttl_ms / 1000, (long long)options->ttl_ms % 1000,
+        (long long)options->timeout_ms / 1000, (long long)options->timeout_ms % 1000,
+        options->cache_bytes, options->parallelism,
+        options->layout == DIRECTORY_FLAT ? "flat" : "auto", options->fanout, options->uid,
+        options->gid, options->umask, options->ca_cert ? options->ca_cert : "-");
 }
 
 static void log_failure(void *context, const struct failure_record *record)
@@ -101,6 +104,7 @@ static int create_file_system(struct mount_command *command)
                                             .fanout = command->options.fanout};
     _cleanup_(place_finish) struct place root = {0};
     fs->clock = &clock_system;
+    fs->timeout_ms = command->options.timeout_ms;
     fs->attributes = (struct attributes){.uid = command->options.uid,
                                          .gid = command->options.gid,
                                          .umask = command->options.umask,
@@ -365,6 +369,7 @@ const struct verb verb_mount = {
         "  -o ro              mount read-only (this version always does)\n"
         "How the service is asked:\n"
         "  -o ttl=SECONDS     maximum age of an answer (1; fractions allowed; 0: always ask)\n"
+        "  -o timeout=SECONDS how long an operation waits for an answer (60)\n"
         "  -o cache_size=N    maximum size of the cache: bytes, or 512K, 64M, 2G (64M)\n"
         "  -o parallelism=N   maximum of listing and read-ahead requests in flight (8)\n"
         "  -o ca_cert=FILE    trust only the certificates in FILE (also: SSL_CERT_FILE)\n"

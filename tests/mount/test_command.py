@@ -276,10 +276,11 @@ def test_the_mount_table(mounts):
 
 
 def test_options_of_fuse(mounts):
-    mount = mounts("fsname=mine,ttl=0.25,cache_size=1M", "noatime")
+    mount = mounts("fsname=mine,ttl=0.25,timeout=1.5,cache_size=1M", "noatime")
     lines = pathlib.Path("/proc/self/mounts").read_text().splitlines()
     assert f"mine {mount.point} fuse.tablefuse" in [" ".join(line.split()[:3]) for line in lines]
-    assert {"ttl 0.250", "cache_size 1048576"} <= set(mount.control("config").splitlines())
+    shown = {"ttl 0.250", "timeout 1.500", "cache_size 1048576"}
+    assert shown <= set(mount.control("config").splitlines())
     assert_serves(mount)
 
 
@@ -318,7 +319,7 @@ def test_control_files(mount):
     assert pathlib.Path(f"/proc/{mount.pid}").exists()
     config = mount.control("config")
     assert ACCOUNT in config and KEY not in config
-    assert {"ttl 1.000", "cache_size 67108864"} <= set(config.splitlines())
+    assert {"ttl 1.000", "timeout 60.000", "cache_size 67108864"} <= set(config.splitlines())
     assert {"layout auto", "fanout 512", "parallelism 8"} <= set(config.splitlines())
     for name in ("stats", "errors", "version", "config"):
         assert run("cat", mount / ".tablefuse" / name).stdout is not None

@@ -24,11 +24,12 @@ static void our_options_are_taken_and_those_of_fuse_left(void **state)
     struct options options;
     struct buffer left;
     buffer_init(&left, 1000);
-    assert_int_equal(parse("ro,ttl=0.25,cache_size=2M,uid=1000,gid=1001,umask=077,"
+    assert_int_equal(parse("ro,ttl=0.25,timeout=2.5,cache_size=2M,uid=1000,gid=1001,umask=077,"
                            "table=t1x,ca_cert=/f,max_read=4096",
                            &options, &left),
                      0);
     assert_int_equal(options.ttl_ms, 250);
+    assert_int_equal(options.timeout_ms, 2500);
     assert_int_equal(options.cache_bytes, 2 << 20);
     assert_int_equal(options.uid, 1000);
     assert_int_equal(options.gid, 1001);
@@ -45,6 +46,7 @@ static void our_options_are_taken_and_those_of_fuse_left(void **state)
     assert_int_equal(parse("allow_other", &options, &left), 0);
     assert_non_null(strstr(buffer_string(&left), "allow_other,default_permissions"));
     assert_int_equal(options.ttl_ms, 1000);
+    assert_int_equal(options.timeout_ms, 60000);
     assert_int_equal(options.cache_bytes, 64 << 20);
     assert_int_equal(options.uid, 1);
     assert_int_equal(options.gid, 2);
@@ -88,11 +90,12 @@ static void nonsense_is_refused(void **state)
 {
     (void)state;
     static const char *const bad[] = {
-        "ttl=",    "ttl=-1",      "ttl=1s",        "ttl=.",     "ttl=1e3",        "ttl=86401",
-        "ttl=nan", "ttl=0.1234x", "uid=root",      "uid=-1",    "uid=4294967295", "gid=1x",
-        "umask=8", "umask=",      "umask=01777",   "umask=22x", "ca_cert=",       "table=",
-        "ttl",     "cache_size=", "cache_size=1T", "ro=1",      "bogus",          "bogus=1",
-        "x",       "user_"};
+        "timeout=",    "timeout=0.999", "timeout=3601", "timeout=1m",     "timeout",   "ttl=",
+        "ttl=-1",      "ttl=1s",        "ttl=.",        "ttl=1e3",        "ttl=86401", "ttl=nan",
+        "ttl=0.1234x", "uid=root",      "uid=-1",       "uid=4294967295", "gid=1x",    "umask=8",
+        "umask=",      "umask=01777",   "umask=22x",    "ca_cert=",       "table=",    "ttl",
+        "cache_size=", "cache_size=1T", "ro=1",         "bogus",          "bogus=1",   "x",
+        "user_"};
     struct options options;
     struct buffer left;
     buffer_init(&left, 1000);

@@ -1,5 +1,6 @@
 #include "client/retrying_store.h"
 #include "client/backoff.h"
+#include "client/service_health.h"
 #include "client/text/metrics.h"
 #include "client/written.h"
 
@@ -11,6 +12,8 @@ struct retrying_store {
     struct table_store store;
     struct table_store *inner;
     const struct clock *clock;
+    struct service_health *health;
+    int64_t timeout_ms;
     _Atomic uint64_t retries, given_up;
     _Atomic uint64_t chance; /* state of the random generator for the jitter */
 };
@@ -50,11 +53,11 @@ static int sleep_through(struct retrying_store *self, int64_t wait_ms, struct ca
 {
     int64_t end = clock_now_ms(self->clock) + wait_ms;
     for (;;) {
-        if (call_is_cancelled(call))
-            return call_fail(call, -EINTR, "interrupted");
+        int r = call_is_cancelled(call) ? call_fail(call, -EINTR, "interrupted")
+                                        : service_health_check(self->health, call);
         int64_t left = end - clock_now_ms(self->clock);
-        if (left <= 0)
-            return 0;
+        if (r < 0 || left <= 0)
+            return r;
         self->clock->sleep_ms(self->clock->context, MIN(left, LOOK_MS));
     }
 }
@@ -66,38 +69,70 @@ static bool is_doubtful(int error)
     return error == -EEXIST || error == -ENOENT || error == -ESTALE;
 }
 
+/* No time is left for another attempt. Returns `error`. */
+static int give_up(struct retrying_store *self, int error, const struct call *call)
+{
+    atomic_fetch_add(&self->given_up, 1);
+    if (call->failure.is_unanswered) /* since the operation began, or last made progress */
+        service_health_give_up(self->health, call, call->deadline_ms - self->timeout_ms);
+    return error;
+}
+
 /* Waits before the next attempt. Returns `error` if there is no time left for one. */
 static int wait_for_next(struct retrying_store *self, int failures, int error, struct call *call)
 {
     int64_t wait_ms = backoff_wait_ms(failures, next_chance(self), call->failure.retry_after_ms);
-    if (wait_ms >= call_remaining_ms(call, self->clock)) {
-        atomic_fetch_add(&self->given_up, 1);
-        return error;
-    }
+    if (wait_ms >= call_remaining_ms(call, self->clock))
+        return give_up(self, error, call);
     return sleep_through(self, wait_ms, call);
+}
+
+/* One attempt, unless the service is known to be down. */
+static int attempt(struct retrying_store *self, const struct request *request, struct call *call)
+{
+    int64_t deadline_ms = call->deadline_ms;
+    call->failure = (struct failure){0};
+    int probe = service_health_enter(self->health, call);
+    if (probe < 0)
+        return probe;
+    call->sent_ms = clock_now_ms(self->clock);
+    if (probe > 0)
+        call->deadline_ms = MIN(deadline_ms, call->sent_ms + SERVICE_PROBE_MS);
+    int r = request->attempt(request, self->inner, call);
+    call->deadline_ms = deadline_ms;
+    if (r == -ETIMEDOUT)
+        call->failure.is_retryable |= probe > 0 && call_remaining_ms(call, self->clock) > 0;
+    return service_health_leave(self->health, call, probe, r);
+}
+
+/* Attempts until one succeeds, fails for good, or no time is left. */
+static int repeat(struct retrying_store *self, const struct request *request, struct call *call,
+                  bool *ret_was_ambiguous)
+{
+    *ret_was_ambiguous = false;
+    for (int failures = 1;; failures++) {
+        int r = attempt(self, request, call);
+        if (r >= 0)
+            return r;
+        *ret_was_ambiguous |= call->failure.is_ambiguous;
+        if (call->failure.outage > 0)
+            return r;
+        if (!call->failure.is_retryable) /* or the call's deadline has passed */
+            return r == -ETIMEDOUT ? give_up(self, r, call) : r;
+        r = wait_for_next(self, failures, r, call);
+        if (r < 0)
+            return r;
+        atomic_fetch_add(&self->retries, 1);
+        call->repeats++;
+    }
 }
 
 static int perform(struct retrying_store *self, const struct request *request, struct call *call)
 {
-    bool was_ambiguous = false;
-    int r;
-    for (int failures = 1;; failures++) {
-        call->failure = (struct failure){0};
-        call->sent_ms = clock_now_ms(self->clock);
-        r = request->attempt(request, self->inner, call);
-        if (r == -ETIMEDOUT && !call->failure.is_retryable) /* the call's deadline */
-            atomic_fetch_add(&self->given_up, 1);
-        if (r >= 0)
-            return r;
-        was_ambiguous |= call->failure.is_ambiguous;
-        if (!call->failure.is_retryable)
-            break;
-        r = wait_for_next(self, failures, r, call);
-        if (r < 0)
-            break;
-        atomic_fetch_add(&self->retries, 1);
-        call->repeats++;
-    }
+    bool was_ambiguous;
+    int r = repeat(self, request, call, &was_ambiguous);
+    if (r >= 0)
+        return r;
     if (was_ambiguous && request->doubt && is_doubtful(r))
         return request->doubt(self, request, r, call);
     call->failure.is_ambiguous = was_ambiguous; /* an earlier attempt may be the reason */
@@ -246,6 +281,7 @@ static void retrying_destroy(struct table_store *store)
 {
     struct retrying_store *self = (struct retrying_store *)store;
     table_store_destroy(self->inner);
+    service_health_destroy(self->health);
     free(self);
 }
 
@@ -259,16 +295,20 @@ static const struct table_store_ops retrying_ops = {.query = retrying_query,
                                                     .destroy = retrying_destroy};
 
 int retrying_store_create(struct table_store *inner, const struct clock *clock,
-                          struct table_store **ret)
+                          const struct retrying_store_options *options, struct table_store **ret)
 {
-    struct retrying_store *self = calloc(1, sizeof(*self));
+    _cleanup_(freep) struct retrying_store *self = calloc(1, sizeof(*self));
     if (!self)
         return -ENOMEM;
+    int r = service_health_create(clock, options->sink, options->sink_context, &self->health);
+    if (r < 0)
+        return r;
     self->store.ops = &retrying_ops;
     self->inner = inner;
     self->clock = clock;
+    self->timeout_ms = options->timeout_ms;
     atomic_init(&self->chance, (uint64_t)clock_utc_100ns(clock)); /* other clients differ */
-    *ret = &self->store;
+    *ret = &TAKE_PTR(self)->store;
     return 0;
 }
 
@@ -277,7 +317,8 @@ int retrying_store_append_metrics(struct table_store *store, struct buffer *ret)
     struct retrying_store *self = (struct retrying_store *)store;
     (void)metrics_append_number(ret, "tablefuse_retries_total", "counter",
                                 "Requests that were sent again.", atomic_load(&self->retries));
-    return metrics_append_number(ret, "tablefuse_given_up_total", "counter",
-                                 "Operations that failed after all retries.",
-                                 atomic_load(&self->given_up));
+    (void)metrics_append_number(ret, "tablefuse_given_up_total", "counter",
+                                "Operations that failed after all retries.",
+                                atomic_load(&self->given_up));
+    return service_health_append_metrics(self->health, ret);
 }

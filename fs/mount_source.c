@@ -16,6 +16,8 @@ struct mount_source {
     char *name;                      /* for findmnt and df */
     struct table_store *store;       /* the outermost; NULL: taken */
     struct table_store *retrying, *counting;
+    const struct log *log;
+    int64_t timeout_ms;
 };
 
 /* Overwrites the value, so that /proc/PID/environ shows no secret. */
@@ -159,32 +161,45 @@ static int open_local(struct mount_source *source, const struct mount_source_opt
     return r < 0 ? complain_failure(options->name, &call.failure, EXIT_CONFIGURATION) : 0;
 }
 
-typedef int wrapper(struct table_store *inner, const struct clock *clock, struct table_store **ret);
-
-/* Creates a decorator around the store. It is the outermost store now, and *ret_named. */
-static int wrap(struct mount_source *source, wrapper *wrap_with, struct table_store **ret_named)
+/* One line when the service goes down, and one when it is back. Not before the mount serves: what
+ * mount_source_ask meets it tells by itself. */
+static void log_change(void *context, const struct service_change *change)
 {
-    int r = wrap_with(source->store, &clock_system, ret_named);
-    if (r == 0)
-        source->store = *ret_named;
-    return r;
+    const struct mount_source *source = context;
+    const struct failure *failure = change->failure;
+    if (source->store)
+        return;
+    if (change->is_up)
+        log_message(source->log, "the service answers again, after %lld s",
+                    (long long)change->lasted_ms / 1000);
+    else
+        log_message(source->log, "the service is down, operations fail at once: %s%s%s",
+                    failure->message, failure->advice ? " -- " : "",
+                    failure->advice ? failure->advice : "");
 }
 
 /* Around the service's store: the tests' decorator, then the counter, then the retries. So the
  * counter counts every attempt. */
-static int decorate_store(struct mount_source *source, store_decorator *decorate)
+static int decorate_store(struct mount_source *source, const struct mount_source_options *options,
+                          store_decorator *decorate)
 {
+    const struct retrying_store_options retrying = {
+        .timeout_ms = options->timeout_ms, .sink = log_change, .sink_context = source};
+    struct table_store *outer;
     int r = 0;
     if (decorate) {
-        struct table_store *outer;
         r = decorate(source->store, &outer);
         if (r == 0)
             source->store = outer;
     }
     if (r == 0)
-        r = wrap(source, counting_store_create, &source->counting);
+        r = counting_store_create(source->store, &clock_system, &source->counting);
     if (r == 0)
-        r = wrap(source, retrying_store_create, &source->retrying);
+        source->store = source->counting;
+    if (r == 0)
+        r = retrying_store_create(source->store, &clock_system, &retrying, &source->retrying);
+    if (r == 0)
+        source->store = source->retrying;
     return r < 0 ? complain("", strerror(-r), EXIT_MOUNTING) : 0;
 }
 
@@ -199,10 +214,12 @@ int mount_source_open(const struct mount_source_options *options, store_decorato
     _cleanup_(mount_source_closep) struct mount_source *source = calloc(1, sizeof(*source));
     if (!source)
         return complain("", "out of memory", EXIT_MOUNTING);
+    source->log = options->log;
+    source->timeout_ms = options->timeout_ms;
     int code =
         is_local(options->name) ? open_local(source, options) : open_service(source, options);
     if (code == 0)
-        code = decorate_store(source, decorate);
+        code = decorate_store(source, options, decorate);
     if (code == 0 &&
         asprintf(&source->name, "%s%s%s",
                  source->local_path ? source->local_path : source->connection.endpoint.account,
@@ -284,8 +301,8 @@ static int complain_service(const struct mount_source *source, const struct fail
 
 int mount_source_ask(struct mount_source *source)
 {
-    struct call call = {.deadline_ms = clock_now_ms(&clock_system) + QUESTION_MS,
-                        .command = "mount"};
+    int64_t wait_ms = MIN(source->timeout_ms, QUESTION_MS);
+    struct call call = {.deadline_ms = clock_now_ms(&clock_system) + wait_ms, .command = "mount"};
     int r;
     if (source->table[0]) {
         struct query query = {

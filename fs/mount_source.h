@@ -7,6 +7,7 @@
  * that answer an exit code answer 0, or a code of fs/command.h after one line on standard error. */
 #include "client/bytes.h"
 #include "fs/command.h"
+#include "fs/log.h"
 
 #define LOCAL_SOURCE "local:" /* an account in one file */
 
@@ -15,6 +16,8 @@ struct mount_source_options {
     const char *table;      /* -o table=; NULL: not given */
     const char *ca_cert;    /* a file; NULL: the system's certificates */
     const char *mountpoint; /* absolute; the file of an account must not be below it */
+    int64_t timeout_ms;     /* of an operation */
+    const struct log *log;  /* gets a line when the service goes down, and when it is back */
 };
 
 struct mount_source;
@@ -25,7 +28,7 @@ int mount_source_open(const struct mount_source_options *options, store_decorato
 void mount_source_close(struct mount_source *source); /* takes NULL */
 
 /* Sends one request to check the endpoint, the credential, and the table if one is given. Blocks up
- * to 10 s. An exit code. */
+ * to 10 s, or timeout_ms if that is less. An exit code. */
 int mount_source_ask(struct mount_source *source);
 
 /* The table whose directory is the root. NULL: the root is the account. */

@@ -180,7 +180,9 @@ static int mount_and_serve(struct mount_command *command, store_decorator *decor
     const struct mount_source_options options = {.name = command->source_name,
                                                  .table = command->options.table,
                                                  .ca_cert = command->options.ca_cert,
-                                                 .mountpoint = command->mountpoint};
+                                                 .mountpoint = command->mountpoint,
+                                                 .timeout_ms = command->options.timeout_ms,
+                                                 .log = &command->fs.log};
     int code = mount_source_open(&options, decorate, &command->source);
     if (code == 0 && add_name(command) < 0)
         code = complain_memory();

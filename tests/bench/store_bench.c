@@ -38,6 +38,7 @@ static struct chain open_chain(const char *file)
 {
     const char *rules = getenv("TABLEFUSE_FAULTS");
     struct call call = {.deadline_ms = INT64_MAX};
+    const struct retrying_store_options retrying = {.timeout_ms = 60000};
     struct chain chain;
     struct table_store *local, *faulty;
     if (local_store_create(file, &clock_system, &call, &local) < 0)
@@ -45,7 +46,7 @@ static struct chain open_chain(const char *file)
     if (faulty_store_create(local, &clock_system, rules ? rules : "", &faulty) < 0)
         fail("TABLEFUSE_FAULTS");
     if (counting_store_create(faulty, &clock_system, &chain.counting) < 0 ||
-        retrying_store_create(chain.counting, &clock_system, &chain.outermost) < 0)
+        retrying_store_create(chain.counting, &clock_system, &retrying, &chain.outermost) < 0)
         fail("out of memory");
     return chain;
 }

@@ -125,7 +125,7 @@ def test_help():
         assert re.search(rf"^(usage:|      ) tablefuse {verb}\b", text, re.MULTILINE)
     for word in (
         *("emulator", "local:FILE", "AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGE_SAS_TOKEN"),
-        *("-f", "-z", "ttl=", "cache_size=", "layout=", "fanout=", "parallelism=", "uid=", "gid="),
+        *("-f", "-z", "ttl=", "timeout=", "cache_size=", "layout=", "fanout=", "parallelism=", "uid=", "gid="),
         *("umask=", "allow_other", "ca_cert=", "table=", " ro "),
     ):
         assert word in text

@@ -2,6 +2,7 @@
 #include "client/azure/service_error.h"
 
 #include <stdatomic.h>
+#include <unistd.h>
 
 #define MAX_FAULTS 16
 
@@ -35,6 +36,8 @@ struct faulty_store {
     int64_t latency_ms, page_ms;
     int short_rows, empty_pages; /* 0: not asked for */
     uint64_t circle_from;        /* 0: never */
+    uint64_t endless_from;       /* 0: never */
+    char down_file[256];         /* "": none */
     struct fault faults[MAX_FAULTS];
     size_t fault_count;
     struct fault refusal; /* first 0: none */
@@ -103,6 +106,12 @@ static bool parse_refuse(struct faulty_store *self, const char *rule)
            fault->first > 0;
 }
 
+static bool parse_down(struct faulty_store *self, const char *file)
+{
+    (void)snprintf(self->down_file, sizeof(self->down_file), "%s", file);
+    return strcmp(self->down_file, file) == 0;
+}
+
 static bool parse_rule(struct faulty_store *self, const char *rule)
 {
     uint64_t number;
@@ -112,6 +121,8 @@ static bool parse_rule(struct faulty_store *self, const char *rule)
         return parse_lost(self, rule + 5);
     if (strncmp(rule, "refuse=", 7) == 0)
         return parse_refuse(self, rule + 7);
+    if (strncmp(rule, "down=", 5) == 0)
+        return parse_down(self, rule + 5);
     const char *equals = strchr(rule, '=');
     if (!equals || !bytes_parse_unsigned(bytes_of(equals + 1), INT32_MAX, &number))
         return false;
@@ -125,6 +136,8 @@ static bool parse_rule(struct faulty_store *self, const char *rule)
         self->empty_pages = (int)number;
     else if (strncmp(rule, "circle=", 7) == 0)
         self->circle_from = number;
+    else if (strncmp(rule, "endless=", 8) == 0)
+        self->endless_from = number;
     else
         return false;
     return true;
@@ -141,9 +154,11 @@ static int wait_for(struct faulty_store *self, int64_t ms, struct call *call)
             break;
         self->clock->sleep_ms(self->clock->context, MIN(left, 20));
     }
-    if (clock_now_ms(self->clock) < end)
-        return call_fail(call, -ETIMEDOUT, "no answer in time");
-    return 0;
+    if (clock_now_ms(self->clock) >= end)
+        return 0;
+    (void)call_fail(call, -ETIMEDOUT, "no answer in time");
+    call->failure.is_unanswered = true;
+    return -ETIMEDOUT;
 }
 
 static int fail_as_reset(bool is_change, struct call *call)
@@ -151,7 +166,17 @@ static int fail_as_reset(bool is_change, struct call *call)
     (void)call_fail(call, -EIO, "the connection was reset");
     call->failure.is_retryable = true;
     call->failure.is_ambiguous = is_change;
+    call->failure.is_unanswered = true;
     return -EIO;
+}
+
+/* As client/azure/http does. */
+static int fail_as_refused(struct call *call)
+{
+    (void)call_fail(call, -ECONNREFUSED, "the connection was refused");
+    call->failure.is_retryable = true;
+    call->failure.is_unanswered = true;
+    return -ECONNREFUSED;
 }
 
 static int fail_as(const struct faulty_store *self, const struct fault *fault, bool is_change,
@@ -171,7 +196,10 @@ static int befall(struct faulty_store *self, enum operation operation, struct ca
                   bool *ret_is_lost)
 {
     uint64_t number = atomic_fetch_add(&self->requests[operation], 1) + 1;
-    int r = self->latency_ms > 0 ? wait_for(self, self->latency_ms, call) : 0;
+    bool is_down = self->down_file[0] && access(self->down_file, F_OK) == 0;
+    int r = is_down                ? fail_as_refused(call)
+            : self->latency_ms > 0 ? wait_for(self, self->latency_ms, call)
+                                   : 0;
     bool is_lost = false;
     for (size_t i = 0; r == 0 && i < self->fault_count; i++) {
         const struct fault *fault = &self->faults[i];
@@ -214,6 +242,15 @@ static int unwrap_token(const struct continuation *after, struct call *call, int
     return r < 0 ? call_fail(call, r, "no memory for a token") : 0;
 }
 
+/* A page without rows, and a token that was not there before. */
+static int answer_endlessly(uint64_t number, struct call *call, struct continuation **ret_next)
+{
+    char token[32];
+    (void)snprintf(token, sizeof(token), "0%llu", (unsigned long long)number);
+    int r = continuation_create(bytes_of(token), ret_next);
+    return r < 0 ? call_fail(call, r, "no memory for a token") : 0;
+}
+
 static int faulty_query(struct table_store *store, const struct query *query, struct call *call,
                         struct page_builder *builder, struct continuation **ret_next)
 {
@@ -228,7 +265,10 @@ static int faulty_query(struct table_store *store, const struct query *query, st
         r = unwrap_token(query->after, call, &empty_pages, &after);
     if (r < 0)
         return r;
-    if (self->circle_from > 0 && atomic_load(&self->requests[QUERY]) >= self->circle_from)
+    uint64_t number = atomic_load(&self->requests[QUERY]);
+    if (self->endless_from > 0 && number >= self->endless_from)
+        return answer_endlessly(number, call, ret_next);
+    if (self->circle_from > 0 && number >= self->circle_from)
         return wrap_token((empty_pages + 1) % 3, NULL, call, ret_next);
     if (empty_pages < self->empty_pages)
         return wrap_token(empty_pages + 1, after, call, ret_next);
@@ -255,6 +295,9 @@ static int faulty_list_tables(struct table_store *store, const char *only,
 {
     struct faulty_store *self = (struct faulty_store *)store;
     int r = befall(self, LIST_TABLES, call, NULL);
+    uint64_t number = atomic_load(&self->requests[LIST_TABLES]);
+    if (r == 0 && self->endless_from > 0 && number >= self->endless_from)
+        return answer_endlessly(number, call, ret_next);
     return r < 0 ? r : self->inner->ops->list_tables(self->inner, only, after, call, ret, ret_next);
 }
 

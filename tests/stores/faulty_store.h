@@ -12,6 +12,9 @@
  *   refuse=N:STATUS:CODE   the N-th row (from 1) of every batch is refused
  *   short=ROWS             pages hold at most so many rows, with a token
  *   empty=K                K empty pages with a token come before each page of a query
+ *   down=FILE              while FILE exists, every connection is refused
+ *   endless=N              the N-th query and later ones answer empty pages with tokens that are
+ *                          always new; the N-th list_tables and later ones likewise
  *   circle=N               the N-th query and later ones answer empty pages whose tokens go in a
  *                          circle of three
  *

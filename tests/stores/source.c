@@ -27,7 +27,8 @@ static int open_service(struct source *source, const char *name, struct call *ca
     struct azure_store_options options = {.connection = &source->connection};
     r = azure_store_create(&options, &clock_system, &azure);
     if (r == 0) {
-        r = retrying_store_create(azure, &clock_system, &source->store);
+        const struct retrying_store_options retrying = {.timeout_ms = 60000};
+        r = retrying_store_create(azure, &clock_system, &retrying, &source->store);
         if (r < 0)
             table_store_destroy(azure);
     }

@@ -62,8 +62,9 @@ static inline void fetching_set_up(struct fetching *fetching, struct fetching_op
     assert_int_equal(faulty_store_create(&fetching->memory->store, &fetching->clock,
                                          options.faults ? options.faults : "", &store),
                      0);
+    const struct retrying_store_options retrying = {.timeout_ms = PATIENCE_MS};
     if (options.retries)
-        assert_int_equal(retrying_store_create(store, &fetching->clock, &store), 0);
+        assert_int_equal(retrying_store_create(store, &fetching->clock, &retrying, &store), 0);
     assert_int_equal(gate_store_create(store, &fetching->clock, &fetching->store), 0);
     size_t cache_bytes = options.cache_bytes > 0 ? options.cache_bytes : (size_t)64 << 20;
     assert_int_equal(range_cache_create(cache_bytes, &fetching->cache), 0);

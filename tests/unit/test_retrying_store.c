@@ -18,7 +18,8 @@ static void set_up(struct setup *setup, const char *rules)
     memory_store_add_table(setup->memory, "one");
     memory_store_add_strings(setup->memory, "p", "r");
     assert_int_equal(faulty_store_create(&setup->memory->store, &setup->clock, rules, &faulty), 0);
-    assert_int_equal(retrying_store_create(faulty, &setup->clock, &setup->store), 0);
+    const struct retrying_store_options options = {.timeout_ms = 60000};
+    assert_int_equal(retrying_store_create(faulty, &setup->clock, &options, &setup->store), 0);
 }
 
 static int get(struct setup *setup, struct call *call)
@@ -105,6 +106,123 @@ static void a_backoff_ends_when_the_caller_goes(void **state)
     assert_int_equal(get(&setup, &call), -EINTR);
     assert_true(setup.now_ms >= 1000 && setup.now_ms <= 1050);
     table_store_destroy(setup.store);
+}
+
+/* The rule of a service that is down; `file` is created. */
+static const char *down_by(char file[32], char rule[64])
+{
+    (void)snprintf(file, 32, "/tmp/tablefuse-down-XXXXXX");
+    int fd = mkstemp(file);
+    FILE *empty = fd < 0 ? NULL : fdopen(fd, "w");
+    assert_non_null(empty);
+    (void)fclose(empty);
+    (void)snprintf(rule, 64, "down=%s", file);
+    return rule;
+}
+
+static void a_thousand_files_of_a_dead_service_take_one_timeout(void **state)
+{
+    (void)state;
+    char file[32], rule[64];
+    struct setup setup;
+    set_up(&setup, down_by(file, rule));
+    struct call call = {.deadline_ms = 60000};
+    assert_int_equal(get(&setup, &call), -ECONNREFUSED);
+    assert_int_equal(call.failure.outage, 0);
+    assert_true(setup.now_ms > 50000 && setup.now_ms < 60000);
+    int64_t down_ms = setup.now_ms;
+    for (int i = 1; i < 1000; i++) {
+        call = (struct call){.deadline_ms = setup.now_ms + 60000};
+        assert_int_equal(get(&setup, &call), -ECONNREFUSED);
+        assert_int_equal(call.failure.outage, 1);
+        assert_string_equal(call.failure.message,
+                            "the service is down: the connection was refused");
+    }
+    assert_int_equal(setup.now_ms, down_ms);
+    assert_metric(&setup, "\ntablefuse_failed_at_once_total 999\n");
+    assert_metric(&setup, "\ntablefuse_given_up_total 1\n");
+
+    setup.now_ms += 1000; /* a probe, which does not wait either */
+    call = (struct call){.deadline_ms = setup.now_ms + 60000};
+    assert_int_equal(get(&setup, &call), -ECONNREFUSED);
+    assert_int_equal(setup.now_ms, down_ms + 1000);
+    assert_int_equal(remove(file), 0);
+    assert_int_equal(get(&setup, &call), -ECONNREFUSED); /* not due */
+    assert_int_equal(setup.memory->asked, 0);
+    setup.now_ms += 2000;
+    assert_int_equal(get(&setup, &call), 0); /* the probe is the operation itself */
+    assert_int_equal(get(&setup, &call), 0);
+    assert_int_equal(setup.memory->asked, 2);
+    assert_int_equal(setup.now_ms, down_ms + 3000);
+    table_store_destroy(setup.store);
+}
+
+/* Another operation gives up while this one sleeps for the first time. */
+struct nested {
+    struct setup setup; /* first: its time is the clock's context */
+    int error;          /* of the other one */
+    bool is_done;
+};
+
+static void give_up_meanwhile(void *context, int64_t ms)
+{
+    struct nested *nested = context;
+    struct call call = {.deadline_ms = nested->setup.now_ms};
+    fake_sleep_ms(context, ms);
+    if (nested->is_done)
+        return;
+    nested->is_done = true;
+    assert_int_equal(get(&nested->setup, &call), nested->error);
+    assert_int_equal(call.failure.outage, 0);
+}
+
+static void a_backoff_ends_when_the_service_goes_down(void **state)
+{
+    (void)state;
+    char file[32], rule[64];
+    struct nested nested = {.error = -ECONNREFUSED};
+    struct setup *setup = &nested.setup;
+    set_up(setup, down_by(file, rule));
+    setup->clock.sleep_ms = give_up_meanwhile;
+    struct call call = {.deadline_ms = 60000};
+    assert_int_equal(get(setup, &call), -ECONNREFUSED);
+    assert_int_equal(call.failure.outage, 1);
+    assert_true(setup->now_ms <= 50);
+    assert_int_equal(remove(file), 0);
+    table_store_destroy(setup->store);
+}
+
+static void a_service_that_throttles_is_not_down(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up(&setup, "fail=get:1+:503:ServerBusy");
+    for (int i = 0; i < 3; i++) {
+        struct call call = {.deadline_ms = setup.now_ms + 60000};
+        int64_t begin_ms = setup.now_ms;
+        assert_int_equal(get(&setup, &call), -EBUSY);
+        assert_true(setup.now_ms > begin_ms + 50000);
+    }
+    assert_metric(&setup, "\ntablefuse_service_up 1\n");
+    assert_metric(&setup, "\ntablefuse_given_up_total 3\n");
+    table_store_destroy(setup.store);
+}
+
+/* The lost answer came before the service went down. */
+static void a_change_that_is_refused_in_an_outage_may_have_been_made(void **state)
+{
+    (void)state;
+    const struct write insert = {.position = B("p\0new"), .text = B("x")};
+    struct nested nested = {.error = -EIO};
+    struct setup *setup = &nested.setup;
+    struct call call = {.deadline_ms = 60000};
+    struct write_result result;
+    set_up(setup, "lost=write:1,fail=get:1:0");
+    setup->clock.sleep_ms = give_up_meanwhile;
+    assert_int_equal(table_store_write(setup->store, "one", &insert, 1, &call, &result), -EIO);
+    assert_int_equal(call.failure.outage, 1);
+    assert_true(call.failure.is_ambiguous);
+    table_store_destroy(setup->store);
 }
 
 static int fail_once(struct memory_store *self, size_t number, struct call *call)
@@ -419,6 +537,10 @@ int main(void)
         cmocka_unit_test(nothing_else_is_tried_again),
         cmocka_unit_test(what_does_not_pass_is_given_up_before_the_deadline),
         cmocka_unit_test(a_backoff_ends_when_the_caller_goes),
+        cmocka_unit_test(a_thousand_files_of_a_dead_service_take_one_timeout),
+        cmocka_unit_test(a_backoff_ends_when_the_service_goes_down),
+        cmocka_unit_test(a_service_that_throttles_is_not_down),
+        cmocka_unit_test(a_change_that_is_refused_in_an_outage_may_have_been_made),
         cmocka_unit_test(what_a_failed_attempt_left_is_forgotten),
         cmocka_unit_test(an_insert_whose_answer_was_lost_was_made),
         cmocka_unit_test(an_insert_that_was_not_sent_is_sent_again),

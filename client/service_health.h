@@ -1,0 +1,55 @@
+#ifndef CLIENT_SERVICE_HEALTH_H
+#define CLIENT_SERVICE_HEALTH_H
+/* Knows whether the service answers, so that operations fail at once while it does not.
+ *
+ * The service is down when an operation has given up without an answer, and no other operation got
+ * one meanwhile. Then attempts are refused, with the errno and the reason of that operation. One
+ * attempt at a time is let through as a probe: the next one that comes when a probe is due. The
+ * first answer of any kind ends the outage; an answer that throttles or refuses is one, too.
+ *
+ * Any thread; one leaf mutex, which is not held while the sink is called. It has no thread of its
+ * own, and nobody waits in it. */
+#include "client/bytes.h"
+#include "client/call.h"
+
+#define SERVICE_PROBE_MS 8000 /* a probe without an answer ends after this time */
+/* The first probe is due this long after the service went down, the next after twice the time, up
+ * to the maximum. Where connections succeed and only the answer is missing, the first is due at
+ * once: perhaps one request alone takes so long. */
+#define SERVICE_PAUSE_MIN_MS 1000
+#define SERVICE_PAUSE_MAX_MS 8000
+
+struct service_change {
+    bool is_up;
+    int64_t lasted_ms;             /* how long the service was down, if is_up */
+    const struct failure *failure; /* why it is, or was, down */
+};
+/* Called when the service goes down or comes back, on the thread that noticed it. The change is
+ * valid during the call. */
+typedef void service_health_sink(void *context, const struct service_change *change);
+
+struct service_health;
+/* sink: may be NULL. 0 or -ENOMEM. */
+int service_health_create(const struct clock *clock, service_health_sink *sink, void *context,
+                          struct service_health **ret);
+void service_health_destroy(struct service_health *health); /* takes NULL */
+
+/* Before an attempt: 0: go on; above 0: go on, as the probe with this number, for at most
+ * SERVICE_PROBE_MS; -errno: refused, and the reason is in call->failure. Each result that is not
+ * negative is followed by one service_health_leave. */
+int service_health_enter(struct service_health *health, struct call *call);
+/* After the attempt, which ended with r; call->failure is its reason. Returns r. A probe that
+ * failed becomes the reason of the outage, and is marked with its number as a refusal is. */
+int service_health_leave(struct service_health *health, struct call *call, int probe, int r);
+/* While an operation waits for its next attempt: 0, or as service_health_enter where it refuses. */
+int service_health_check(struct service_health *health, struct call *call);
+/* An operation has given up at call->failure, which is an attempt without an answer. The service is
+ * down now, unless an answer came after since_ms. */
+void service_health_give_up(struct service_health *health, const struct call *call,
+                            int64_t since_ms);
+
+int service_health_append_metrics(struct service_health *health, struct buffer *ret);
+
+DEFINE_CLEANUP(struct service_health *, service_health_destroy);
+
+#endif

@@ -140,13 +140,12 @@ static int end_like_key(struct buffer *at, const struct gap *gap)
 static int cut_evenly(struct key_splitter *splitter, struct partition_map *map, struct known *item,
                       size_t cuts)
 {
-    _cleanup_(buffer_finish) struct buffer at, common;
-    struct bytes lo = border_key(buffer_bytes(&item->gap->lo));
+    _cleanup_(buffer_finish) struct buffer at;
+    struct bytes lo = border_key(buffer_bytes(&item->gap->lo)); /* a cut does not move it */
+    struct bytes common = bytes_first(lo, shared_in_range(lo, buffer_bytes(&item->gap->hi)));
+    struct line line = draw_line(splitter, item->gap, common, cuts + 1);
+    int r = 0;
     buffer_init(&at, POSITION_MAX_BYTES);
-    buffer_init(&common, POSITION_MAX_BYTES);
-    size_t shared = shared_in_range(lo, buffer_bytes(&item->gap->hi));
-    int r = buffer_append(&common, bytes_first(lo, shared));
-    struct line line = draw_line(splitter, item->gap, buffer_bytes(&common), cuts + 1);
     for (size_t i = 1; i <= cuts && r == 0; i++) {
         r = append_place(splitter, &line, i, &at);
         if (r == 0)
@@ -251,11 +250,8 @@ static int cut_gap(struct key_splitter *splitter, struct partition_map *map, str
     size_t shared = shared_characters(buffer_bytes(&gap->begin), end);
     if (!ladder_is_needed(splitter->model, end, common, shared))
         return cut_evenly(splitter, map, item, cuts);
-    _cleanup_(buffer_finish) struct buffer key;
-    buffer_init(&key, POSITION_MAX_BYTES);
-    int r = buffer_append(&key,
-                          shared == end.size ? ladder_key_of_lone(end) : bytes_first(end, shared));
-    return r < 0 ? r : key_splitter_cut_as_ladder(map, item, buffer_bytes(&key), common, cuts);
+    struct bytes key = shared == end.size ? ladder_key_of_lone(end) : bytes_first(end, shared);
+    return key_splitter_cut_as_ladder(map, item, key, common, cuts);
 }
 
 /* The last page ended in the child that it began in: each other child is worth a question. */

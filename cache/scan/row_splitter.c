@@ -238,61 +238,38 @@ static int append_rung(const struct split_plan *plan, int index, int pieces, str
     return (size_t)index <= ladder.rungs ? ladder_append_rung(&ladder, (size_t)index - 1, ret) : 0;
 }
 
-static int append_jump(const struct split_plan *plan, int index, int pieces, struct buffer *ret)
-{
-    double span = (plan->end - plan->begin) / plan->page_width;
-    double step = pow(span, 1.0 / pieces);
-    double pages = (GALLOP_BEGIN + 1) * pow(step, index - 1);
-    if (pages > span)
-        return 0;
-    return key_model_append_key(plan->model, bytes_first(plan->last, plan->common),
-                                plan->begin + plan->page_width * pages,
-                                plan->page_width * pages / 4, ret);
-}
-
-static int append_even(const struct split_plan *plan, int index, int pieces, double reach,
-                       struct buffer *ret)
-{
-    double begin = plan->begin + plan->page_width;
-    double piece = MIN(plan->end - begin, plan->page_width * reach) / pieces;
-    if (piece <= 0)
-        return 0;
-    return key_model_append_key(plan->model, bytes_first(plan->last, plan->common),
-                                begin + piece * index, piece / 4, ret);
-}
-
-/* Index 1 is the end of the partition itself, the others are where other partitions are expected.
- */
-static int append_sibling(const struct split_plan *plan, int index, int pieces, struct buffer *ret)
-{
-    pieces--;
-    if (!plan->has_siblings || index > pieces)
-        return 0;
-    if (plan->is_ladder)
-        return append_rung(plan, index - 1, pieces, ret);
-    double piece = (plan->end - plan->begin) / pieces;
-    if (piece <= 0)
-        return 0;
-    return key_model_append_key(plan->model, bytes_first(plan->last, plan->common),
-                                plan->begin + piece * (index - 1), piece / 4, ret);
-}
-
+/* Appends the key where piece `index` begins, as row_splitter_append_point. */
 static int append_key(const struct split_plan *plan, int index, int pieces, double reach,
                       struct buffer *ret)
 {
-    switch (plan->kind) {
-    case SPLIT_NONE:
+    double begin = plan->begin, width = plan->page_width, distance, step;
+    if (plan->kind == SPLIT_NONE)
         return 0;
-    case SPLIT_EVEN:
-        return append_even(plan, index, pieces, reach, ret);
-    case SPLIT_GALLOP:
-        return append_jump(plan, index, pieces, ret);
-    case SPLIT_LADDER:
-        return append_rung(plan, index, pieces, ret);
-    case SPLIT_PARTITION:
-        return append_sibling(plan, index, pieces, ret);
+    if (plan->kind == SPLIT_PARTITION) { /* the first cut is its end; here are the others */
+        index--;
+        pieces--;
+        if (!plan->has_siblings || index >= pieces)
+            return 0;
     }
-    return 0;
+    if (plan->kind == SPLIT_LADDER || plan->is_ladder)
+        return append_rung(plan, index, pieces, ret);
+    if (plan->kind == SPLIT_GALLOP) {
+        double all = (plan->end - begin) / width;
+        double pages = (GALLOP_BEGIN + 1) * pow(pow(all, 1.0 / pieces), index - 1);
+        step = distance = pages <= all ? width * pages : 0;
+    } else {
+        double span = plan->end - begin;
+        if (plan->kind == SPLIT_EVEN) {
+            begin += width;
+            span = MIN(plan->end - begin, width * reach);
+        }
+        step = span / pieces;
+        distance = step * index;
+    }
+    if (step <= 0)
+        return 0;
+    return key_model_append_key(plan->model, bytes_first(plan->last, plan->common),
+                                begin + distance, step / 4, ret);
 }
 
 int row_splitter_append_point(const struct split_plan *plan, const struct chunk *chunk, int index,

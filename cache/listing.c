@@ -234,12 +234,10 @@ static struct question next_question(const struct listing *listing, bool names_s
 static int would_wait(const struct listing *listing, bool names_suffice)
 {
     struct question question = next_question(listing, names_suffice);
-    struct seen seen = {0};
-    _cleanup_(buffer_finish) struct buffer until;
-    buffer_init(&until, POSITION_MAX_BYTES);
+    struct seen seen;
     if (range_is_empty(question.range))
         return 0;
-    int r = overlay_look(listing->source->overlay, &question, &seen, &until);
+    int r = overlay_look(listing->source->overlay, &question, &seen, NULL);
     run_finish(&seen.run);
     return r < 0 ? r : r == KNOWN_NOT;
 }

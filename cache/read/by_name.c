@@ -109,14 +109,12 @@ static bool follows_begin(struct by_name *by_name, const struct question *questi
                           struct bytes begin, size_t most, size_t *ret_before)
 {
     struct question before = *question;
-    struct seen seen = {0};
-    _cleanup_(buffer_finish) struct buffer until;
-    buffer_init(&until, POSITION_MAX_BYTES);
+    struct seen seen;
     before.range = (struct range){begin, question->range.lo};
     before.since = stamp_since(INT64_MIN); /* a hint, however old: all is fetched anew */
     if (range_is_empty(before.range))
         return true;
-    int known = overlay_look(by_name->source.overlay, &before, &seen, &until);
+    int known = overlay_look(by_name->source.overlay, &before, &seen, NULL);
     if (known != KNOWN_ROWS)
         return known == KNOWN_EMPTY;
     struct run *run = &seen.run;

@@ -172,9 +172,7 @@ struct page *overlay_known_page(struct overlay *overlay, const struct question *
 {
     struct page *page = NULL;
     struct seen seen;
-    _cleanup_(buffer_finish) struct buffer until;
-    buffer_init(&until, POSITION_MAX_BYTES);
-    int r = overlay_look(overlay, question, &seen, &until);
+    int r = overlay_look(overlay, question, &seen, NULL);
     if (r == KNOWN_EMPTY)
         (void)page_create_empty(question->range, &page);
     else if (r == KNOWN_ROWS &&

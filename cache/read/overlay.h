@@ -19,7 +19,7 @@ struct seen {
 
 /* The one look at what is known; sends nothing. enum knowledge (range_cache.h), or -ENOMEM:
  * KNOWN_ROWS with the next rows in ret->run; KNOWN_EMPTY; KNOWN_NOT: no row lies before ret_until
- * (cleared first), and from there on nothing is known. */
+ * (cleared first; may be NULL), and from there on nothing is known. */
 int overlay_look(struct overlay *overlay, const struct question *question, struct seen *ret,
                  struct buffer *ret_until);
 

@@ -27,6 +27,8 @@ struct prefetcher {
     int64_t patience_ms;
     atomic_size_t references; /* the consumer's, and one for each job */
     atomic_bool is_left;      /* by the consumer: what is in flight is cancelled */
+    atomic_size_t answered;   /* answers, which are progress; they grow under the lock */
+    atomic_size_t fetched;    /* of them, not known already */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     /* guarded by lock */
@@ -35,8 +37,6 @@ struct prefetcher {
     struct scan *scan;
     size_t in_flight;     /* requests */
     size_t jobs;          /* that may send more; in_flight at least */
-    size_t answered;      /* answers, which are progress */
-    size_t fetched;       /* answers that were not known already */
     double taken, wanted; /* pages, since the begin */
     int64_t asked_ms;     /* of the oldest answer */
     bool is_awaited;      /* the consumer has seen all answers, and waits */
@@ -433,25 +433,16 @@ static enum look look(struct prefetcher *prefetcher, bool may_wait, struct scan_
     return look;
 }
 
-/* One of the counters. */
-static size_t count(struct prefetcher *prefetcher, const size_t *counter)
-{
-    (void)pthread_mutex_lock(&prefetcher->lock);
-    size_t n = *counter;
-    (void)pthread_mutex_unlock(&prefetcher->lock);
-    return n;
-}
-
 /* More answers than the consumer knows of put its deadline off. */
 static void note_progress(struct prefetcher *prefetcher, struct caller *caller, size_t *answered)
 {
     size_t before = *answered;
-    *answered = count(prefetcher, &prefetcher->answered);
+    *answered = prefetcher->answered;
     if (*answered > before)
         caller_made_progress(caller, prefetcher->source.clock);
 }
 
-/* For a moment, or until there are such. */
+/* Waits until there are more answers than *answered, but not longer than condition_wait does. */
 static int wait_for_answer(struct prefetcher *prefetcher, struct caller *caller, size_t *answered)
 {
     (void)pthread_mutex_lock(&prefetcher->lock);
@@ -480,7 +471,7 @@ int prefetcher_next(struct prefetcher *prefetcher, struct caller *caller, bool m
                     struct scan_item *ret)
 {
     struct failure failure;
-    size_t answered = count(prefetcher, &prefetcher->answered);
+    size_t answered = prefetcher->answered;
     int r = 0;
     while (r == 0) {
         enum look seen = look(prefetcher, may_wait, ret, &failure);
@@ -574,13 +565,13 @@ int prefetcher_reach(struct prefetcher *prefetcher, struct caller *caller, struc
     if (is_passed(prefetcher, position))
         return REACH_NOT;
     while (!is_passed(prefetcher, position)) {
-        size_t before = count(prefetcher, &prefetcher->fetched);
+        size_t before = prefetcher->fetched;
         if (fetches > NEAR_FETCHES)
             return REACH_NOT;
         int r = pass_item(prefetcher, caller, &page);
         if (r < 0)
             return r;
-        fetches += count(prefetcher, &prefetcher->fetched) > before;
+        fetches += prefetcher->fetched > before;
     }
     *ret_page = TAKE_PTR(page);
     return REACH_IN_CACHE;

@@ -335,16 +335,18 @@ int range_cache_next(struct range_cache *cache, const struct question *question,
                      struct run *ret_run, int64_t *ret_asked_ms, struct buffer *ret_until)
 {
     struct walk walk = {.question = question, .lo = question->range.lo, .asked_ms = INT64_MAX};
-    buffer_clear(ret_until);
-    for (bool is_decided = false; !is_decided && ret_until->error == 0;) {
+    _cleanup_(buffer_finish) struct buffer own = {.max = POSITION_MAX_BYTES};
+    struct buffer *position = ret_until ? ret_until : &own;
+    buffer_clear(position);
+    for (bool is_decided = false; !is_decided && position->error == 0;) {
         (void)pthread_mutex_lock(&cache->lock);
-        is_decided = walk_locked(cache, &walk, ret_until);
+        is_decided = walk_locked(cache, &walk, position);
         (void)pthread_mutex_unlock(&cache->lock);
     }
-    if (ret_until->error < 0)
-        return ret_until->error;
+    if (position->error < 0)
+        return position->error;
     if (walk.known != KNOWN_NOT)
-        buffer_clear(ret_until);
+        buffer_clear(position);
     if (walk.known == KNOWN_ROWS)
         *ret_run = walk.run;
     if (walk.asked_ms != INT64_MAX)

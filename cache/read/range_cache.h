@@ -70,8 +70,8 @@ enum knowledge {
 };
 
 /* Answers enum knowledge, or -ENOMEM. The caller finishes ret_run. ret_asked_ms: when the oldest of
- * the pages that the answer rests on was asked for; unchanged if there is none. ret_until is
- * cleared first, and filled for KNOWN_NOT alone; it must not be memory of the question.
+ * the pages that the answer rests on was asked for; unchanged if there is none. ret_until (or
+ * NULL) is cleared first, and filled for KNOWN_NOT alone; it must not be memory of the question.
  *
  * A page of keys answers for absent rows in any case. For a row that it has it answers only where
  * keys_suffice; otherwise the answer is KNOWN_NOT, until that row. */

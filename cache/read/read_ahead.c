@@ -116,9 +116,7 @@ int read_ahead_entity(struct read_ahead *read_ahead, struct caller *caller,
 {
     const struct ahead alone = {.top = 1};
     _cleanup_(page_unrefp) struct page *page = NULL;
-    _cleanup_(buffer_finish) struct buffer until;
-    buffer_init(&until, POSITION_MAX_BYTES);
-    int known = look(read_ahead, caller, question, ret, &until), r = 0;
+    int known = look(read_ahead, caller, question, ret, NULL), r = 0;
     if (known == KNOWN_NOT && read_ahead->source.ttl_ms > 0) /* else it would not be used */
         r = by_name_fetch_entity(read_ahead->by_name, caller, question, &page);
     r = answer(read_ahead, caller, question, &alone, known, r, ret);

@@ -1,0 +1,222 @@
+#include "cache/write/local_directories.h"
+
+#include <bsd/sys/tree.h>
+#include <pthread.h>
+#include <sys/queue.h>
+
+struct entry {
+    RB_ENTRY(entry) by_range, by_parent;
+    TAILQ_ENTRY(entry) by_use;
+    const char *table;
+    struct bytes lo, parent_lo;
+    size_t bytes;
+    char text[]; /* table, NUL, parent_lo, lo */
+};
+
+static int compare_ranges(const struct entry *a, const struct entry *b)
+{
+    int order = strcmp(a->table, b->table);
+    return order != 0 ? order : bytes_compare(a->lo, b->lo);
+}
+
+static int compare_parents(const struct entry *a, const struct entry *b)
+{
+    int order = strcmp(a->table, b->table);
+    if (order == 0)
+        order = bytes_compare(a->parent_lo, b->parent_lo);
+    return order != 0 ? order : bytes_compare(a->lo, b->lo);
+}
+
+RB_HEAD(range_tree, entry);
+RB_HEAD(parent_tree, entry);
+TAILQ_HEAD(entry_list, entry);
+RB_GENERATE_INTERNAL(range_tree, entry, by_range, compare_ranges, static __attribute__((unused)));
+RB_GENERATE_INTERNAL(parent_tree, entry, by_parent, compare_parents,
+                     static __attribute__((unused)));
+
+struct local_directories {
+    pthread_mutex_t lock;
+    /* guarded by lock */
+    struct range_tree ranges;
+    struct parent_tree parents;
+    struct entry_list by_use; /* the last used first */
+    size_t count, bytes;
+};
+
+int local_directories_create(struct local_directories **ret)
+{
+    struct local_directories *local = calloc(1, sizeof(*local));
+    if (!local || pthread_mutex_init(&local->lock, NULL) != 0) {
+        free(local);
+        return -ENOMEM;
+    }
+    TAILQ_INIT(&local->by_use);
+    *ret = local;
+    return 0;
+}
+
+static void remove_locked(struct local_directories *local, struct entry *entry)
+{
+    (void)RB_REMOVE(range_tree, &local->ranges, entry);
+    (void)RB_REMOVE(parent_tree, &local->parents, entry);
+    TAILQ_REMOVE(&local->by_use, entry, by_use);
+    local->count--;
+    local->bytes -= entry->bytes;
+    free(entry);
+}
+
+void local_directories_destroy(struct local_directories *local)
+{
+    if (!local)
+        return;
+    for (struct entry *entry; (entry = TAILQ_FIRST(&local->by_use)) != NULL;)
+        remove_locked(local, entry);
+    (void)pthread_mutex_destroy(&local->lock);
+    free(local);
+}
+
+static char *copy(char *to, struct bytes from)
+{
+    if (from.size > 0)
+        memcpy(to, from.data, from.size);
+    return to + from.size;
+}
+
+/* An entry that is in no map yet. NULL: out of memory. */
+static struct entry *entry_create(const char *table, struct bytes lo, struct bytes parent_lo)
+{
+    size_t table_size = strlen(table) + 1;
+    size_t bytes = sizeof(struct entry) + table_size + parent_lo.size + lo.size;
+    struct entry *entry = calloc(1, bytes);
+    if (!entry)
+        return NULL;
+    char *parent_text = copy(entry->text, (struct bytes){table, table_size});
+    char *text = copy(parent_text, parent_lo);
+    (void)copy(text, lo);
+    entry->table = entry->text;
+    entry->parent_lo = (struct bytes){parent_text, parent_lo.size};
+    entry->lo = (struct bytes){text, lo.size};
+    entry->bytes = bytes;
+    return entry;
+}
+
+/* NULL: not local. It counts as used. */
+static struct entry *find_locked(struct local_directories *local, const struct directory *directory)
+{
+    struct entry key = {.table = directory->table, .lo = directory->range.lo};
+    struct entry *entry = key.table ? RB_FIND(range_tree, &local->ranges, &key) : NULL;
+    if (entry) {
+        TAILQ_REMOVE(&local->by_use, entry, by_use);
+        TAILQ_INSERT_HEAD(&local->by_use, entry, by_use);
+    }
+    return entry;
+}
+
+static void enter_locked(struct local_directories *local, struct entry *entry)
+{
+    (void)RB_INSERT(range_tree, &local->ranges, entry);
+    (void)RB_INSERT(parent_tree, &local->parents, entry);
+    TAILQ_INSERT_HEAD(&local->by_use, entry, by_use);
+    local->count++;
+    local->bytes += entry->bytes;
+    while (local->count > LOCAL_DIRECTORIES_MAX || local->bytes > LOCAL_DIRECTORIES_MAX_BYTES)
+        remove_locked(local, TAILQ_LAST(&local->by_use, entry_list));
+}
+
+int local_directories_add(struct local_directories *local, const struct directory *directory,
+                          const struct directory *parent)
+{
+    int r = 0;
+    (void)pthread_mutex_lock(&local->lock);
+    if (!find_locked(local, directory)) {
+        struct entry *entry = entry_create(directory->table, directory->range.lo, parent->range.lo);
+        if (entry)
+            enter_locked(local, entry);
+        r = entry ? 0 : -ENOMEM;
+    }
+    (void)pthread_mutex_unlock(&local->lock);
+    return r;
+}
+
+bool local_directories_has(struct local_directories *local, const struct directory *directory)
+{
+    (void)pthread_mutex_lock(&local->lock);
+    bool is_local = find_locked(local, directory) != NULL;
+    (void)pthread_mutex_unlock(&local->lock);
+    return is_local;
+}
+
+void local_directories_remove(struct local_directories *local, const struct directory *directory)
+{
+    (void)pthread_mutex_lock(&local->lock);
+    struct entry *entry = find_locked(local, directory);
+    if (entry)
+        remove_locked(local, entry);
+    (void)pthread_mutex_unlock(&local->lock);
+}
+
+void local_directories_remove_table(struct local_directories *local, const char *table)
+{
+    struct entry key = {.table = table};
+    struct entry *entry, *next;
+    (void)pthread_mutex_lock(&local->lock);
+    for (entry = RB_NFIND(range_tree, &local->ranges, &key);
+         entry && strcmp(entry->table, table) == 0; entry = next) {
+        next = RB_NEXT(range_tree, &local->ranges, entry);
+        remove_locked(local, entry);
+    }
+    (void)pthread_mutex_unlock(&local->lock);
+}
+
+static struct entry *next_of_level(struct local_directories *local, struct entry *key)
+{
+    struct entry *entry = RB_NFIND(parent_tree, &local->parents, key);
+    if (entry && compare_parents(entry, key) == 0)
+        entry = RB_NEXT(parent_tree, &local->parents, entry);
+    bool is_here = entry && strcmp(entry->table, key->table) == 0 &&
+                   bytes_equal(entry->parent_lo, key->parent_lo);
+    return is_here ? entry : NULL;
+}
+
+static bool is_partition(struct bytes lo)
+{
+    return position_has_row(lo) && position_row_key(lo).size == 0;
+}
+
+/* `after` is not before the range. */
+static struct entry *next_of_flat(struct local_directories *local, struct entry *after,
+                                  struct range range)
+{
+    struct entry *entry = RB_NFIND(range_tree, &local->ranges, after);
+    while (entry && strcmp(entry->table, after->table) == 0 && range_holds(range, entry->lo)) {
+        if (is_partition(entry->lo) && compare_ranges(entry, after) > 0)
+            return entry;
+        entry = RB_NEXT(range_tree, &local->ranges, entry);
+    }
+    return NULL;
+}
+
+static struct entry *next_locked(struct local_directories *local, const struct directory *parent,
+                                 struct bytes after)
+{
+    struct bytes lo = parent->range.lo;
+    struct entry key = {.table = parent->table, .parent_lo = lo, .lo = after};
+    if (parent->kind == DIRECTORY_AUTO)
+        return next_of_level(local, &key);
+    if (parent->kind != DIRECTORY_FLAT)
+        return NULL;
+    if (bytes_compare(after, lo) < 0)
+        key.lo = lo;
+    return next_of_flat(local, &key, parent->range);
+}
+
+int local_directories_next(struct local_directories *local, const struct directory *parent,
+                           struct bytes after, struct buffer *ret)
+{
+    buffer_clear(ret);
+    (void)pthread_mutex_lock(&local->lock);
+    struct entry *entry = next_locked(local, parent, after);
+    int r = entry ? buffer_append(ret, entry->lo) : 0;
+    (void)pthread_mutex_unlock(&local->lock);
+    return r < 0 ? r : entry != NULL;
+}

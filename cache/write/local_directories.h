@@ -1,0 +1,49 @@
+#ifndef CACHE_WRITE_LOCAL_DIRECTORIES_H
+#define CACHE_WRITE_LOCAL_DIRECTORIES_H
+/* Local directories: directories below a table that exist in this mount although no entity is in
+ * them. mkdir makes one. An unlink or rmdir that empties a directory leaves one. It ends with its
+ * own rmdir, or its table's.
+ *
+ * Why: the kernel looks a name up before it sends RMDIR. Without local directories that LOOKUP
+ * would find no emptied directory, and `rm -r` would fail with ENOENT (measured).
+ *
+ * A directory is known by its table and its range.lo: by what it stands for, not by a path. So
+ * T/New, T/N+/New and T/.flat/New are one directory.
+ *
+ * Bounded: the LOCAL_DIRECTORIES_MAX directories that were last added or asked for, in
+ * LOCAL_DIRECTORIES_MAX_BYTES; keys of ordinary length take 2 MiB. An evicted one no longer exists
+ * if it is empty.
+ *
+ * Thread-safety: any thread; one leaf mutex; never blocks.
+ * Ownership: directories are copied. */
+#include "cache/address.h"
+
+#define LOCAL_DIRECTORIES_MAX       10000
+#define LOCAL_DIRECTORIES_MAX_BYTES ((size_t)8 << 20)
+
+struct local_directories;
+int local_directories_create(struct local_directories **ret);    /* 0 or -ENOMEM */
+void local_directories_destroy(struct local_directories *local); /* takes NULL */
+
+/* `parent`: the directory whose listing shows it, by the path that was used. Example: `mkdir
+ * T/N+/New` adds the partition "New" with the prefix directory "N" as its parent. Adding it again
+ * leaves it where it is. 0 or -ENOMEM. */
+int local_directories_add(struct local_directories *local, const struct directory *directory,
+                          const struct directory *parent);
+bool local_directories_has(struct local_directories *local, const struct directory *directory);
+void local_directories_remove(struct local_directories *local, const struct directory *directory);
+void local_directories_remove_table(struct local_directories *local, const char *table);
+
+/* Finds the first directory in the listing of `parent` whose range.lo is greater than `after`
+ * (empty: the first of all), for a listing, and to see whether `parent` is empty. Its range.lo is
+ * put into ret, which is cleared first: with a NUL at its end it is a partition, else a prefix.
+ * 1; 0: no more; -ENOMEM.
+ *
+ * A level shows those that were added with it as their parent. A flat listing shows all partitions
+ * of its range. A partition shows none: its prefixes are never listed. */
+int local_directories_next(struct local_directories *local, const struct directory *parent,
+                           struct bytes after, struct buffer *ret);
+
+DEFINE_CLEANUP(struct local_directories *, local_directories_destroy);
+
+#endif

@@ -1,0 +1,39 @@
+#ifndef CACHE_WRITE_READ_VERSIONS_H
+#define CACHE_WRITE_READ_VERSIONS_H
+/* Remembers which version (ETag) of an entity each process last read or stored. A later write of
+ * that process then does not silently overwrite a change of another client.
+ *
+ * Bounded: the last READ_VERSIONS_EACH entities of each of the last READ_VERSIONS_PROCESSES
+ * processes, in READ_VERSIONS_MAX_BYTES; keys of ordinary length take 7 MiB at most. A process
+ * evicts only its own entities: a `grep -r` never evicts what an editor has open. With very long
+ * keys it may evict the process that was not heard of for longest. If a pair was evicted, the
+ * process is treated as one that never read the entity: it overwrites. Process 0 is never
+ * remembered, and neither is a version without an ETag, nor one that there is no memory for.
+ *
+ * An ESTALE or EBUSY that was answered forgets the pair: the user has been told, and `:w!` works.
+ *
+ * Thread-safety: any thread; one leaf mutex; never blocks.
+ * Ownership: addresses and ETags are copied.
+ *
+ * Example: `sed -i` reads f.json with ETag R, writes a temporary file, and renames it onto f.json.
+ * read_versions_find answers R, and write_rule chooses Replace with If-Match R. */
+#include "cache/address.h"
+
+#define READ_VERSIONS_PROCESSES 1024 /* the least recently used is evicted */
+#define READ_VERSIONS_EACH      32
+#define READ_VERSIONS_MAX_BYTES ((size_t)16 << 20)
+
+struct read_versions;
+int read_versions_create(struct read_versions **ret);       /* 0 or -ENOMEM */
+void read_versions_destroy(struct read_versions *versions); /* takes NULL */
+/* Replaces what was noted of the entity. An empty ETag forgets it. */
+void read_versions_note(struct read_versions *versions, uint64_t process, struct address address,
+                        struct bytes etag);
+/* The ETag is put into ret, which is cleared first: 1. 0: no version is known. -ENOMEM. */
+int read_versions_find(struct read_versions *versions, uint64_t process, struct address address,
+                       struct buffer *ret);
+void read_versions_forget(struct read_versions *versions, uint64_t process, struct address address);
+
+DEFINE_CLEANUP(struct read_versions *, read_versions_destroy);
+
+#endif

@@ -1,0 +1,260 @@
+#include "cache/write/read_versions.h"
+#include "tests/unit/failing_memory.h"
+#include "tests/unit/unit.h"
+
+#include <pthread.h>
+
+#define VIM  7 /* a process */
+#define GREP 8
+
+static struct read_versions *new_versions(void)
+{
+    struct read_versions *versions;
+    assert_int_equal(read_versions_create(&versions), 0);
+    return versions;
+}
+
+static struct address entity(const char *row_key)
+{
+    static char position[64];
+    int size = snprintf(position, sizeof(position), "p%c%s", '\0', row_key);
+    return (struct address){"Table", {position, (size_t)size}};
+}
+
+static struct address numbered(int i)
+{
+    char row_key[16];
+    (void)snprintf(row_key, sizeof(row_key), "%d", i);
+    return entity(row_key);
+}
+
+static void note(struct read_versions *versions, uint64_t process, const char *row_key,
+                 const char *etag)
+{
+    read_versions_note(versions, process, entity(row_key), bytes_of(etag));
+}
+
+/* expected "": none is known */
+static void assert_version_at(struct read_versions *versions, uint64_t process,
+                              struct address address, const char *expected)
+{
+    struct buffer etag;
+    buffer_init(&etag, 100);
+    (void)buffer_append_string(&etag, "what was there before");
+    int r = read_versions_find(versions, process, address, &etag);
+    assert_int_equal(r, *expected != '\0');
+    assert_bytes(buffer_bytes(&etag), bytes_of(expected));
+    buffer_finish(&etag);
+}
+
+static void assert_version(struct read_versions *versions, uint64_t process, const char *row_key,
+                           const char *expected)
+{
+    assert_version_at(versions, process, entity(row_key), expected);
+}
+
+static void a_process_knows_what_it_read_last(void **state)
+{
+    (void)state;
+    struct read_versions *versions = new_versions();
+    assert_version(versions, VIM, "f", "");
+    note(versions, VIM, "f", "one");
+    note(versions, VIM, "g", "other");
+    assert_version(versions, VIM, "f", "one");
+    assert_version(versions, VIM, "f", "one");
+    assert_version(versions, GREP, "f", "");
+    note(versions, VIM, "f", "two");
+    assert_version(versions, VIM, "f", "two");
+    assert_version(versions, VIM, "g", "other");
+    read_versions_destroy(versions);
+    read_versions_destroy(NULL);
+}
+
+static void entities_of_other_tables_and_partitions_are_others(void **state)
+{
+    (void)state;
+    struct read_versions *versions = new_versions();
+    static const struct address others[] = {
+        {"Table", BYTES_LITERAL("p\0ff")},  {"Table", BYTES_LITERAL("p\0")},
+        {"Table", BYTES_LITERAL("pf\0")},   {"Table", BYTES_LITERAL("q\0f")},
+        {"Table2", BYTES_LITERAL("p\0f")},  {"Tabl", BYTES_LITERAL("p\0f")},
+        {"Tablep", BYTES_LITERAL("\0f\0")},
+    };
+    note(versions, VIM, "f", "one");
+    for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+        assert_version_at(versions, VIM, others[i], "");
+    for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+        read_versions_note(versions, VIM, others[i], B("another"));
+    assert_version(versions, VIM, "f", "one");
+    read_versions_destroy(versions);
+}
+
+static void a_version_is_forgotten_for_its_process_alone(void **state)
+{
+    (void)state;
+    struct read_versions *versions = new_versions();
+    for (uint64_t process = VIM; process <= GREP; process++) {
+        note(versions, process, "f", "one");
+        note(versions, process, "g", "two");
+    }
+    read_versions_forget(versions, VIM, entity("f"));
+    read_versions_forget(versions, VIM, entity("f"));
+    read_versions_forget(versions, VIM + 100, entity("f"));
+    note(versions, GREP, "g", ""); /* as good as forgotten */
+    assert_version(versions, VIM, "f", "");
+    assert_version(versions, VIM, "g", "two");
+    assert_version(versions, GREP, "f", "one");
+    assert_version(versions, GREP, "g", "");
+    read_versions_forget(versions, VIM, entity("g"));
+    assert_version(versions, VIM, "g", "");
+    note(versions, VIM, "g", "three");
+    assert_version(versions, VIM, "g", "three");
+    read_versions_destroy(versions);
+}
+
+/* It may be any process of another pid namespace. */
+static void process_0_is_not_remembered(void **state)
+{
+    (void)state;
+    struct read_versions *versions = new_versions();
+    note(versions, 0, "f", "one");
+    assert_version(versions, 0, "f", "");
+    read_versions_forget(versions, 0, entity("f"));
+    read_versions_destroy(versions);
+}
+
+static void a_process_evicts_its_own_longest_unused_entity(void **state)
+{
+    (void)state;
+    struct read_versions *versions = new_versions();
+    note(versions, VIM, "f", "one");
+    for (int i = 0; i < READ_VERSIONS_EACH; i++)
+        read_versions_note(versions, GREP, numbered(i), B("etag"));
+    assert_version(versions, GREP, "0", "etag"); /* used: 1 is the longest unused now */
+    for (int i = 100; i < 110; i++)
+        read_versions_note(versions, GREP, numbered(i), B("etag"));
+    read_versions_note(versions, GREP, numbered(109), B("new")); /* again: evicts nothing */
+    for (int i = 0; i < READ_VERSIONS_EACH; i++)
+        assert_version_at(versions, GREP, numbered(i), i == 0 || i > 10 ? "etag" : "");
+    for (int i = 0; i < 10000; i++)
+        read_versions_note(versions, GREP, numbered(i), B("etag"));
+    assert_version(versions, VIM, "f", "one");
+    read_versions_destroy(versions);
+}
+
+static void the_longest_unused_process_is_evicted(void **state)
+{
+    (void)state;
+    struct read_versions *versions = new_versions();
+    for (uint64_t process = 1; process <= READ_VERSIONS_PROCESSES; process++)
+        note(versions, process, "f", "one");
+    assert_version(versions, 1, "f", "one");
+    note(versions, READ_VERSIONS_PROCESSES + 1, "f", "one");
+    for (uint64_t process = 1; process <= READ_VERSIONS_PROCESSES + 1; process++)
+        assert_version(versions, process, "f", process == 2 ? "" : "one");
+    read_versions_destroy(versions);
+}
+
+/* The longest keys: whole processes are evicted before the maximum is exceeded. */
+static void memory_is_bounded(void **state)
+{
+    (void)state;
+    static char position[60000];
+    struct address address = {"Table", {position, sizeof(position)}};
+    struct read_versions *versions = new_versions();
+    size_t most = READ_VERSIONS_MAX_BYTES / sizeof(position), kept = 0;
+    for (uint64_t process = 1; process <= 1000; process++)
+        read_versions_note(versions, process, address, B("etag"));
+    for (uint64_t process = 1; process <= 1000; process++) {
+        struct buffer etag;
+        buffer_init(&etag, 100);
+        bool is_known = read_versions_find(versions, process, address, &etag) == 1;
+        assert_true(!is_known || process > 1000 - most);
+        kept += is_known;
+        buffer_finish(&etag);
+    }
+    assert_in_range(kept, most - 2, most);
+    read_versions_destroy(versions);
+}
+
+/* What there is no memory for is not known. */
+static void without_memory_a_version_is_unknown(void **state)
+{
+    (void)state;
+    struct read_versions *versions = NULL;
+    struct buffer etag;
+    allocations_until_failure = 1;
+    assert_int_equal(read_versions_create(&versions), -ENOMEM);
+    assert_null(versions);
+    versions = new_versions();
+    for (int failing = 1; failing <= 2; failing++) {
+        allocations_until_failure = failing; /* the version, the process */
+        note(versions, VIM, "f", "one");
+        assert_int_equal(allocations_until_failure, 0);
+        assert_version(versions, VIM, "f", "");
+    }
+    note(versions, VIM, "f", "one");
+    allocations_until_failure = 1;
+    note(versions, VIM, "f", "two"); /* and not the old one */
+    assert_version(versions, VIM, "f", "");
+    note(versions, VIM, "f", "two");
+    buffer_init(&etag, 100);
+    allocations_until_failure = 1;
+    assert_int_equal(read_versions_find(versions, VIM, entity("f"), &etag), -ENOMEM);
+    buffer_finish(&etag);
+    assert_version(versions, VIM, "f", "two");
+    read_versions_destroy(versions);
+}
+
+struct thread {
+    pthread_t thread;
+    struct read_versions *versions;
+    uint64_t process;
+};
+
+static void *read_and_write(void *argument)
+{
+    struct thread *self = argument;
+    for (int i = 0; i < 3000; i++) {
+        char etag[16], position[16];
+        int size = snprintf(position, sizeof(position), "p%c%d", '\0', i % 50);
+        struct address address = {"Table", {position, (size_t)size}};
+        (void)snprintf(etag, sizeof(etag), "%d", i);
+        read_versions_note(self->versions, self->process, address, bytes_of(etag));
+        read_versions_note(self->versions, 100 + i % 500, address, bytes_of(etag));
+        assert_version_at(self->versions, self->process, address, etag);
+        if (i % 3 == 0)
+            read_versions_forget(self->versions, self->process, address);
+    }
+    return NULL;
+}
+
+static void threads_do_not_disturb_each_other(void **state)
+{
+    (void)state;
+    struct thread threads[4];
+    struct read_versions *versions = new_versions();
+    for (int i = 0; i < 4; i++) {
+        threads[i] = (struct thread){.versions = versions, .process = 1 + (uint64_t)i};
+        assert_int_equal(pthread_create(&threads[i].thread, NULL, read_and_write, &threads[i]), 0);
+    }
+    for (int i = 0; i < 4; i++)
+        (void)pthread_join(threads[i].thread, NULL);
+    read_versions_destroy(versions);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_process_knows_what_it_read_last),
+        cmocka_unit_test(entities_of_other_tables_and_partitions_are_others),
+        cmocka_unit_test(a_version_is_forgotten_for_its_process_alone),
+        cmocka_unit_test(process_0_is_not_remembered),
+        cmocka_unit_test(a_process_evicts_its_own_longest_unused_entity),
+        cmocka_unit_test(the_longest_unused_process_is_evicted),
+        cmocka_unit_test(memory_is_bounded),
+        cmocka_unit_test(without_memory_a_version_is_unknown),
+        cmocka_unit_test(threads_do_not_disturb_each_other),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -25,6 +25,7 @@ struct fault {
     bool hits[OPERATIONS];
     uint64_t first, last; /* requests, from 1; of a refusal: first is the row */
     bool is_lost;         /* passed on, but not answered */
+    bool is_hung;         /* not answered, and not passed on */
     int status;
     char code[64];
 };
@@ -38,6 +39,7 @@ struct faulty_store {
     uint64_t circle_from;        /* 0: never */
     uint64_t endless_from;       /* 0: never */
     char down_file[256];         /* "": none */
+    char only[64];               /* "": every table */
     struct fault faults[MAX_FAULTS];
     size_t fault_count;
     struct fault refusal; /* first 0: none */
@@ -90,10 +92,10 @@ static bool parse_fail(struct faulty_store *self, const char *rule)
            add_fault(self, &fault);
 }
 
-static bool parse_lost(struct faulty_store *self, const char *rule)
+/* OP:N. `fault` says what befalls them. */
+static bool parse_which_requests(struct faulty_store *self, const char *rule, struct fault fault)
 {
     char operation[16], which[24];
-    struct fault fault = {.is_lost = true};
     return sscanf(rule, "%15[^:]:%23s", operation, which) == 2 &&
            parse_operation(operation, &fault) && parse_which(which, &fault) &&
            add_fault(self, &fault);
@@ -118,7 +120,11 @@ static bool parse_rule(struct faulty_store *self, const char *rule)
     if (strncmp(rule, "fail=", 5) == 0)
         return parse_fail(self, rule + 5);
     if (strncmp(rule, "lost=", 5) == 0)
-        return parse_lost(self, rule + 5);
+        return parse_which_requests(self, rule + 5, (struct fault){.is_lost = true});
+    if (strncmp(rule, "hang=", 5) == 0)
+        return parse_which_requests(self, rule + 5, (struct fault){.is_hung = true});
+    if (strncmp(rule, "only=", 5) == 0)
+        return snprintf(self->only, sizeof(self->only), "%s", rule + 5) < (int)sizeof(self->only);
     if (strncmp(rule, "refuse=", 7) == 0)
         return parse_refuse(self, rule + 7);
     if (strncmp(rule, "down=", 5) == 0)
@@ -192,21 +198,24 @@ static int fail_as(const struct faulty_store *self, const struct fault *fault, b
 
 /* What befalls a request before it is sent, and whether its answer will be lost (of reads: NULL).
  */
-static int befall(struct faulty_store *self, enum operation operation, struct call *call,
-                  bool *ret_is_lost)
+static int befall(struct faulty_store *self, enum operation operation, const char *table,
+                  struct call *call, bool *ret_is_lost)
 {
-    uint64_t number = atomic_fetch_add(&self->requests[operation], 1) + 1;
+    bool is_hit = self->only[0] == '\0' || (table && strcmp(table, self->only) == 0);
+    uint64_t number = is_hit ? atomic_fetch_add(&self->requests[operation], 1) + 1 : 0;
     bool is_down = self->down_file[0] && access(self->down_file, F_OK) == 0;
     int r = is_down                ? fail_as_refused(call)
             : self->latency_ms > 0 ? wait_for(self, self->latency_ms, call)
                                    : 0;
     bool is_lost = false;
-    for (size_t i = 0; r == 0 && i < self->fault_count; i++) {
+    for (size_t i = 0; r == 0 && is_hit && i < self->fault_count; i++) {
         const struct fault *fault = &self->faults[i];
         if (!fault->hits[operation] || number < fault->first || number > fault->last)
             continue;
         if (fault->is_lost)
             is_lost = true;
+        else if (fault->is_hung)
+            r = wait_for(self, INT32_MAX, call); /* the call ends first */
         else
             r = fail_as(self, fault, operation >= WRITE, call);
     }
@@ -258,7 +267,7 @@ static int faulty_query(struct table_store *store, const struct query *query, st
     _cleanup_(continuation_destroyp) struct continuation *after = NULL;
     _cleanup_(continuation_destroyp) struct continuation *next = NULL;
     int empty_pages = 0;
-    int r = befall(self, QUERY, call, NULL);
+    int r = befall(self, QUERY, query->table, call, NULL);
     if (r == 0 && self->page_ms > 0 && query->top > 1)
         r = wait_for(self, self->page_ms, call);
     if (r == 0)
@@ -285,7 +294,7 @@ static int faulty_get(struct table_store *store, const char *table, struct bytes
                       struct call *call, struct page_builder *builder)
 {
     struct faulty_store *self = (struct faulty_store *)store;
-    int r = befall(self, GET, call, NULL);
+    int r = befall(self, GET, table, call, NULL);
     return r < 0 ? r : self->inner->ops->get(self->inner, table, position, call, builder);
 }
 
@@ -294,7 +303,7 @@ static int faulty_list_tables(struct table_store *store, const char *only,
                               struct table_names *ret, struct continuation **ret_next)
 {
     struct faulty_store *self = (struct faulty_store *)store;
-    int r = befall(self, LIST_TABLES, call, NULL);
+    int r = befall(self, LIST_TABLES, NULL, call, NULL);
     uint64_t number = atomic_load(&self->requests[LIST_TABLES]);
     if (r == 0 && self->endless_from > 0 && number >= self->endless_from)
         return answer_endlessly(number, call, ret_next);
@@ -320,7 +329,7 @@ static int faulty_write(struct table_store *store, const char *table, const stru
 {
     struct faulty_store *self = (struct faulty_store *)store;
     bool is_lost;
-    int r = befall(self, operation_of(writes, n), call, &is_lost);
+    int r = befall(self, operation_of(writes, n), table, call, &is_lost);
     if (r < 0)
         return r;
     if (n > 1 && self->refusal.first > 0 && self->refusal.first <= n)
@@ -333,7 +342,7 @@ static int faulty_create_table(struct table_store *store, const char *table, str
 {
     struct faulty_store *self = (struct faulty_store *)store;
     bool is_lost;
-    int r = befall(self, CREATE_TABLE, call, &is_lost);
+    int r = befall(self, CREATE_TABLE, table, call, &is_lost);
     if (r == 0)
         r = self->inner->ops->create_table(self->inner, table, call);
     return is_lost ? fail_as_reset(true, call) : r;
@@ -343,7 +352,7 @@ static int faulty_delete_table(struct table_store *store, const char *table, str
 {
     struct faulty_store *self = (struct faulty_store *)store;
     bool is_lost;
-    int r = befall(self, DELETE_TABLE, call, &is_lost);
+    int r = befall(self, DELETE_TABLE, table, call, &is_lost);
     if (r == 0)
         r = self->inner->ops->delete_table(self->inner, table, call);
     return is_lost ? fail_as_reset(true, call) : r;

@@ -8,7 +8,9 @@
  *   fail=OP:N:STATUS:CODE  the N-th request (from 1) of OP answers this HTTP status and service
  *                          code, and is not passed on; STATUS 0: the connection is reset. N+: the
  *                          N-th and all later; N of "*": every one
+ *   hang=OP:N              the N-th request of OP is never answered; N+ and "*" as above
  *   lost=OP:N              the N-th change of OP is passed on, and its answer is lost
+ *   only=TABLE             fail, hang and lost befall the requests of this table, and count them
  *   refuse=N:STATUS:CODE   the N-th row (from 1) of every batch is refused
  *   short=ROWS             pages hold at most so many rows, with a token
  *   empty=K                K empty pages with a token come before each page of a query

@@ -11,14 +11,21 @@ struct gate_store {
     struct table_store *inner;
     const struct clock *clock;
     _Atomic size_t arrived, last;
+    const char *_Atomic only;
     pthread_mutex_t one;
 };
 
+static bool is_let(struct gate_store *self, size_t number, const char *table)
+{
+    const char *only = atomic_load(&self->only);
+    return number <= atomic_load(&self->last) || (only && (!table || strcmp(table, only) != 0));
+}
+
 /* Holds `one` on success. */
-static int enter(struct gate_store *self, struct call *call)
+static int enter(struct gate_store *self, const char *table, struct call *call)
 {
     size_t number = atomic_fetch_add(&self->arrived, 1) + 1;
-    while (number > atomic_load(&self->last)) {
+    while (!is_let(self, number, table)) {
         if (call_is_cancelled(call))
             return call_fail(call, -EINTR, "interrupted at the gate");
         if (call_remaining_ms(call, self->clock) == 0)
@@ -39,7 +46,7 @@ static int gate_query(struct table_store *store, const struct query *query, stru
                       struct page_builder *builder, struct continuation **ret_next)
 {
     struct gate_store *self = (struct gate_store *)store;
-    int r = enter(self, call);
+    int r = enter(self, query->table, call);
     if (r < 0)
         return r;
     return leave(self, self->inner->ops->query(self->inner, query, call, builder, ret_next));
@@ -49,7 +56,7 @@ static int gate_get(struct table_store *store, const char *table, struct bytes p
                     struct call *call, struct page_builder *builder)
 {
     struct gate_store *self = (struct gate_store *)store;
-    int r = enter(self, call);
+    int r = enter(self, table, call);
     if (r < 0)
         return r;
     return leave(self, self->inner->ops->get(self->inner, table, position, call, builder));
@@ -60,7 +67,7 @@ static int gate_list_tables(struct table_store *store, const char *only,
                             struct table_names *ret, struct continuation **ret_next)
 {
     struct gate_store *self = (struct gate_store *)store;
-    int r = enter(self, call);
+    int r = enter(self, NULL, call);
     if (r < 0)
         return r;
     return leave(self,
@@ -71,7 +78,7 @@ static int gate_write(struct table_store *store, const char *table, const struct
                       size_t n, struct call *call, struct write_result *ret)
 {
     struct gate_store *self = (struct gate_store *)store;
-    int r = enter(self, call);
+    int r = enter(self, table, call);
     if (r < 0)
         return r;
     return leave(self, self->inner->ops->write(self->inner, table, writes, n, call, ret));
@@ -80,14 +87,14 @@ static int gate_write(struct table_store *store, const char *table, const struct
 static int gate_create_table(struct table_store *store, const char *table, struct call *call)
 {
     struct gate_store *self = (struct gate_store *)store;
-    int r = enter(self, call);
+    int r = enter(self, table, call);
     return r < 0 ? r : leave(self, self->inner->ops->create_table(self->inner, table, call));
 }
 
 static int gate_delete_table(struct table_store *store, const char *table, struct call *call)
 {
     struct gate_store *self = (struct gate_store *)store;
-    int r = enter(self, call);
+    int r = enter(self, table, call);
     return r < 0 ? r : leave(self, self->inner->ops->delete_table(self->inner, table, call));
 }
 
@@ -132,6 +139,11 @@ int gate_store_create(struct table_store *inner, const struct clock *clock,
 void gate_store_let(struct table_store *store, size_t last)
 {
     atomic_store(&((struct gate_store *)store)->last, last);
+}
+
+void gate_store_hold_only(struct table_store *store, const char *table)
+{
+    atomic_store(&((struct gate_store *)store)->only, table);
 }
 
 size_t gate_store_settle(struct table_store *store)

@@ -27,8 +27,8 @@ struct http {
     const struct clock *clock;
     struct monitor monitor;
     /* guarded by the monitor: */
-    struct exchange *idle; /* a stack: the most recently used connection first */
-    size_t exchanges;      /* all, with the idle ones */
+    struct exchange *idle;    /* a stack: the most recently used connection first */
+    int in_use, lanes[LANES]; /* exchanges, and of them each lane's */
     /* not guarded: */
     char ca_file[]; /* options.ca_file */
 };
@@ -155,48 +155,54 @@ static const char advice_connect[] =
     "check that the service runs there and that no firewall is between";
 static const char advice_proxy[] = "check the proxy that https_proxy names";
 
+static bool has_room(const struct http *http, unsigned lane)
+{
+    int left = HTTP_EXCHANGES_MAX - (http->in_use - http->lanes[lane]);
+    return http->in_use < HTTP_EXCHANGES_MAX && http->lanes[lane] < MAX(left * 4 / 5, 1);
+}
+
 /* Takes an idle one, or gets permission to create one (NULL, true). False: neither within
  * CONDITION_WAIT_MS. */
-static bool take_from_pool(struct http *http, struct exchange **ret)
+static bool take_from_pool(struct http *http, unsigned lane, struct exchange **ret)
 {
     monitor_enter(&http->monitor);
-    if (!http->idle && http->exchanges == HTTP_EXCHANGES_MAX)
+    if (!has_room(http, lane))
         monitor_wait(&http->monitor);
-    struct exchange *exchange = http->idle;
-    bool may_create = !exchange && http->exchanges < HTTP_EXCHANGES_MAX;
+    bool is_taken = has_room(http, lane);
+    struct exchange *exchange = is_taken ? http->idle : NULL;
     if (exchange)
         http->idle = exchange->next;
-    else if (may_create)
-        http->exchanges++;
+    http->in_use += is_taken;
+    http->lanes[lane] += is_taken;
     monitor_leave(&http->monitor);
     *ret = exchange;
-    return exchange || may_create;
+    return is_taken;
 }
 
 /* `exchange` NULL: it could not be created. */
-static void put_into_pool(struct http *http, struct exchange *exchange)
+static void put_into_pool(struct http *http, unsigned lane, struct exchange *exchange)
 {
     monitor_enter(&http->monitor);
+    http->in_use--;
+    http->lanes[lane]--;
     if (exchange) {
         exchange->next = http->idle;
         http->idle = exchange;
-    } else {
-        http->exchanges--;
     }
     monitor_tell(&http->monitor);
     monitor_leave(&http->monitor);
 }
 
-static int take_exchange(struct http *http, struct call *call, struct exchange **ret)
+static int take_exchange(struct http *http, unsigned lane, struct call *call, struct exchange **ret)
 {
-    while (!take_from_pool(http, ret)) {
+    while (!take_from_pool(http, lane, ret)) {
         int r = call_check(call, http->clock, late);
         if (r < 0)
             return r;
     }
     if (*ret || exchange_create(http, ret) == 0)
         return 0;
-    put_into_pool(http, NULL);
+    put_into_pool(http, lane, NULL);
     return call_fail(call, -ENOMEM, "out of memory");
 }
 
@@ -437,7 +443,7 @@ int http_send(struct http *http, const struct http_request *request, struct call
     struct exchange *exchange = NULL;
     int r = call_check(call, http->clock, late);
     if (r == 0)
-        r = take_exchange(http, call, &exchange);
+        r = take_exchange(http, request->lane, call, &exchange);
     if (r < 0)
         return r;
     r = perform(http, exchange, request, call);
@@ -446,7 +452,7 @@ int http_send(struct http *http, const struct http_request *request, struct call
     else
         http_answer_finish(&exchange->answer);
     exchange_reset(exchange, http);
-    put_into_pool(http, exchange);
+    put_into_pool(http, request->lane, exchange);
     return r;
 }
 

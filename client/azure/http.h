@@ -5,8 +5,12 @@
  * http_global_init. */
 #include "client/bytes.h"
 #include "client/call.h"
+#include "client/lane.h"
 
-#define HTTP_EXCHANGES_MAX 64 /* in flight; further ones wait until one ends */
+/* In flight; further ones wait until one ends. A lane may hold four fifths of what the others
+ * leave: requests that hang in one leave room to the others. */
+#define HTTP_EXCHANGES_MAX 80
+#define HTTP_LANE_MAX      (HTTP_EXCHANGES_MAX * 4 / 5)
 
 struct http_options {
     const char *ca_file;   /* certificates to trust; NULL: the system's. Copied. */
@@ -19,6 +23,7 @@ struct http_options {
 struct http_request {
     const char *method;   /* "GET", "POST"...: all but GET count as changes */
     const char *url;      /* sent unchanged */
+    unsigned lane;        /* of its table */
     struct bytes headers; /* lines "Name: value", each with CRLF */
     struct bytes body;    /* Content-Length is set from it; data NULL: no body */
 };

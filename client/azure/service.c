@@ -131,6 +131,13 @@ static int append_headers(const struct service *service, const struct service_re
     return r < 0 ? r : ret->error;
 }
 
+/* The path begins with the table: "/table()", "/table(PartitionKey='p',RowKey='r')". */
+static unsigned find_lane(const struct service_request *request)
+{
+    struct bytes path = buffer_bytes(&request->path);
+    return lane_of(bytes_take_until(&path, '('));
+}
+
 static int send_request(const struct service *service, struct service_request *request,
                         struct call *call, struct http_answer *ret)
 {
@@ -147,8 +154,11 @@ static int send_request(const struct service *service, struct service_request *r
     const char *text = buffer_string(&url);
     if (r < 0 || !text)
         return fail_request(request, r < 0 ? r : url.error, call);
-    const struct http_request http_request = {request->method, text, buffer_bytes(&headers),
-                                              buffer_bytes(&request->body)};
+    const struct http_request http_request = {.method = request->method,
+                                              .url = text,
+                                              .lane = find_lane(request),
+                                              .headers = buffer_bytes(&headers),
+                                              .body = buffer_bytes(&request->body)};
     return http_send(service->http, &http_request, call, ret);
 }
 

@@ -611,12 +611,12 @@ static void who_finds_no_free_handle_waits(void **state)
 {
     (void)state;
     static const struct canned answers[] = {{.end = CANNED_HANG}};
-    pthread_t threads[HTTP_EXCHANGES_MAX];
+    pthread_t threads[HTTP_LANE_MAX];
     struct fixture f;
     begin(&f, answers, 1);
     for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
         assert_int_equal(pthread_create(&threads[i], NULL, get_in_thread, &f), 0);
-    await_requests(&f, HTTP_EXCHANGES_MAX);
+    await_requests(&f, HTTP_LANE_MAX);
     f.call.deadline_ms = clock_now_ms(&clock_system) + 150;
     assert_int_equal(get(&f), -ETIMEDOUT);
     int64_t begin_ms = clock_now_ms(&clock_system), cancel_ms = begin_ms + 100;
@@ -625,7 +625,7 @@ static void who_finds_no_free_handle_waits(void **state)
     f.call.context = &cancel_ms;
     assert_int_equal(get(&f), -EINTR);
     assert_in_range(clock_now_ms(&clock_system) - begin_ms, 100, 1000);
-    assert_int_equal(f.server.requests, HTTP_EXCHANGES_MAX);
+    assert_int_equal(f.server.requests, HTTP_LANE_MAX);
     loopback_stop(&f.server);
     for (size_t i = 0; i < ARRAY_SIZE(threads); i++) {
         void *r;
@@ -639,7 +639,7 @@ static void a_handle_that_becomes_free_is_taken(void **state)
 {
     (void)state;
     static const struct canned answers[] = {{.status = "200 OK", .delay_ms = 20}};
-    pthread_t threads[3 * HTTP_EXCHANGES_MAX];
+    pthread_t threads[3 * HTTP_LANE_MAX];
     struct fixture f;
     begin(&f, answers, 1);
     for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
@@ -649,8 +649,8 @@ static void a_handle_that_becomes_free_is_taken(void **state)
         assert_int_equal(pthread_join(threads[i], &r), 0);
         assert_int_equal((intptr_t)r, 0);
     }
-    assert_int_equal(f.server.requests, 3 * HTTP_EXCHANGES_MAX);
-    assert_in_range(f.server.connections, 1, HTTP_EXCHANGES_MAX);
+    assert_int_equal(f.server.requests, 3 * HTTP_LANE_MAX);
+    assert_in_range(f.server.connections, 1, HTTP_LANE_MAX);
     end(&f);
 }
 

@@ -3,6 +3,7 @@
 /* The state of a mount: the user data of the FUSE session. fs/verbs/mount fills it before the
  * session runs. Afterwards only the atomics change; each part that has state has its own lock. */
 #include "cache/account.h"
+#include "client/lane.h"
 #include "fs/files/control_dir.h"
 #include "fs/log.h"
 #include "fs/process_id.h"
@@ -25,10 +26,11 @@ struct file_system {
     int64_t timeout_ms; /* an operation fails after this time without progress */
     struct log log;
     struct fuse_session *session;
-    _Atomic int waiting;          /* callers that may be waiting for the service */
-    _Atomic bool is_ready;        /* the kernel has taken a successful reply to INIT */
-    _Atomic bool is_answering;    /* the first reply, the one to INIT, was begun */
-    bool (*ready)(void *context); /* called when is_ready is set; false: unmount again */
+    _Atomic int waiting;           /* callers that may be waiting for the service */
+    _Atomic int waiting_of[LANES]; /* of them those of each lane (client/lane.h) */
+    _Atomic bool is_ready;         /* the kernel has taken a successful reply to INIT */
+    _Atomic bool is_answering;     /* the first reply, the one to INIT, was begun */
+    bool (*ready)(void *context);  /* called when is_ready is set; false: unmount again */
     void *ready_context;
 };
 

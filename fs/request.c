@@ -27,19 +27,36 @@ void request_begin(struct request *request, fuse_req_t req, const char *operatio
                         .patience_ms = fs->timeout_ms};
 }
 
-int request_may_wait(struct request *request)
+/* NULL: the list of tables. */
+static const char *table_of(const struct place *place)
 {
+    return place->kind == PLACE_ENTITY ? place_address(place).table : place_directory(place).table;
+}
+
+int request_may_wait(struct request *request, const struct place *place)
+{
+    struct file_system *fs = request->fs;
+    const char *table = table_of(place);
+    request->lane = lane_of(bytes_of(table ? table : ""));
     request->is_waiting = true;
-    if (atomic_fetch_add(&request->fs->waiting, 1) < REQUEST_MAX_WAITING)
-        return 0;
-    return call_fail(&request->caller.call, -EBUSY,
-                     "%d callers are waiting for the service already", REQUEST_MAX_WAITING);
+    int all = atomic_fetch_add(&fs->waiting, 1);
+    if (atomic_fetch_add(&fs->waiting_of[request->lane], 1) >= REQUEST_MAX_WAITING_OF_TABLE)
+        return call_fail(
+            &request->caller.call, -EBUSY,
+            "%d callers are waiting for the service's answers about this table already",
+            REQUEST_MAX_WAITING_OF_TABLE);
+    if (all >= REQUEST_MAX_WAITING)
+        return call_fail(&request->caller.call, -EBUSY,
+                         "%d callers are waiting for the service already", REQUEST_MAX_WAITING);
+    return 0;
 }
 
 void request_end(struct request *request)
 {
-    if (request->is_waiting)
-        atomic_fetch_sub(&request->fs->waiting, 1);
+    if (!request->is_waiting)
+        return;
+    atomic_fetch_sub(&request->fs->waiting, 1);
+    atomic_fetch_sub(&request->fs->waiting_of[request->lane], 1);
 }
 
 /* An absent file, an interrupt, or an impossible path: no failure of the service or the mount. */

@@ -10,8 +10,10 @@
 #include <fuse_lowlevel.h>
 
 /* The maximum of callers that wait for the service. It is less than the 1,024 threads, so that some
- * threads stay free to read interrupts. */
-#define REQUEST_MAX_WAITING 960
+ * threads stay free to read interrupts. Those of one table are fewer, so that a table that is not
+ * answered leaves room to the callers of others. */
+#define REQUEST_MAX_WAITING          1000
+#define REQUEST_MAX_WAITING_OF_TABLE 960
 
 struct request {
     fuse_req_t req;
@@ -20,14 +22,15 @@ struct request {
     const struct fuse_ctx *context;
     struct process process;
     struct caller caller;
-    bool is_waiting; /* counted in fs->waiting */
+    bool is_waiting; /* counted in fs->waiting and in waiting_of[lane] */
+    unsigned lane;   /* of the table */
 };
 
 /* Every request_begin is followed by one request_end, after the reply. */
 void request_begin(struct request *request, fuse_req_t req, const char *operation);
-/* Called before a call that may need the service, at most once for a request. 0, or -EBUSY: too
- * many callers are waiting. */
-int request_may_wait(struct request *request);
+/* Called before a call about the place that may need the service, at most once for a request. 0, or
+ * -EBUSY: too many callers are waiting. */
+int request_may_wait(struct request *request, const struct place *place);
 void request_end(struct request *request);
 
 /* Adds the failure to the failure log, with its place (may be NULL), and replies with the error.

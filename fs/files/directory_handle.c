@@ -244,7 +244,7 @@ static int pack_all(struct packing *packing, off_t cookie)
     uint64_t after_dots = cookie > DOT_ENTRIES ? (uint64_t)cookie - DOT_ENTRIES : 0;
     if (!packing->handle->listing)
         return pack_control(packing, after_dots);
-    int r = request_may_wait(packing->request);
+    int r = request_may_wait(packing->request, &packing->handle->directory->place);
     return r < 0 ? r : pack_listing(packing, after_dots);
 }
 

@@ -45,7 +45,7 @@ static int find_text(struct request *request, const struct inode *inode, struct 
     if (stale_opens_take_text(fs->stale_opens, &opener, inode->id, clock_now_ms(fs->clock), ret))
         return 0;
     _cleanup_(entity_finish) struct entity stored = {0};
-    int r = request_may_wait(request);
+    int r = request_may_wait(request, &inode->place);
     if (r == 0)
         r = account_find(fs->account, &request->caller, place_address(&inode->place), &stored);
     if (r < 0)

@@ -44,7 +44,7 @@ static int find(struct request *request, const struct inode *parent, struct byte
         request->caller.valid_ms = CONTROL_VALID_MS;
         return 0;
     }
-    int r = request_may_wait(request);
+    int r = request_may_wait(request, place);
     if (r < 0)
         return r;
     if (place->is_cut)

@@ -12,6 +12,12 @@ int call_fail(struct call *call, int error, const char *format, ...)
     return error;
 }
 
+void call_waits(const struct call *call)
+{
+    for (struct call_observer *it = call->observer; it; it = it->outer)
+        it->waits(it, &call->failure);
+}
+
 bool call_is_cancelled(const struct call *call)
 {
     return call->is_cancelled && call->is_cancelled(call->context);

@@ -18,12 +18,20 @@ struct failure {     /* a value: copied, never owned; error 0 when nothing faile
     char code[64], message[256], request_id[40];
 };
 
+/* Is told about a call by the call's thread. In its owner's memory. */
+struct call_observer {
+    /* An attempt has failed, and the call waits before the next one. */
+    void (*waits)(struct call_observer *observer, const struct failure *reason);
+    struct call_observer *outer; /* is told next; NULL: none */
+};
+
 struct call {
     int64_t deadline_ms; /* monotonic */
     bool (*is_cancelled)(
         void *context); /* may be NULL; called about 20 times a second while waiting */
     void *context;
-    const char *command;    /* the program that the request is counted for; may be NULL */
+    struct call_observer *observer; /* the innermost; may be NULL */
+    const char *command;            /* the program that the request is counted for; may be NULL */
     int64_t sent_ms;        /* out, from a store that retries: when its last attempt began */
     int repeats;            /* out: how many attempts were repeated; the store adds to it */
     struct failure failure; /* out */
@@ -33,6 +41,8 @@ struct call {
  * errno. */
 int call_fail(struct call *call, int error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* Tells the observers that the call waits, for the reason in call->failure. */
+void call_waits(const struct call *call);
 bool call_is_cancelled(const struct call *call);
 /* 0: go on; -EINTR: cancelled; -ETIMEDOUT: the deadline has passed, with `late` as the reason. */
 int call_check(struct call *call, const struct clock *clock, const char *late);

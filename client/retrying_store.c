@@ -84,6 +84,7 @@ static int wait_for_next(struct retrying_store *self, int failures, int error, s
     int64_t wait_ms = backoff_wait_ms(failures, next_chance(self), call->failure.retry_after_ms);
     if (wait_ms >= call_remaining_ms(call, self->clock))
         return give_up(self, error, call);
+    call_waits(call);
     return sleep_through(self, wait_ms, call);
 }
 

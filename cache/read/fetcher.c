@@ -1,4 +1,5 @@
 #include "cache/read/fetcher.h"
+#include "cache/read/delays.h"
 #include "cache/read/freshness.h"
 #include "cache/read/table_page.h"
 #include "client/condition.h"
@@ -10,6 +11,7 @@
 
 struct fetcher {
     struct fetcher_source source;
+    struct delays *delays;
     pthread_mutex_t lock;
     /* guarded by lock */
     LIST_HEAD(flights, flight) flights; /* FLYING */
@@ -20,6 +22,7 @@ enum state { FLYING, LANDED, GIVEN_UP }; /* see fetcher.h */
 
 /* A request, or several, for one page. */
 struct flight {
+    struct call_observer observer; /* of the leader's call */
     LIST_ENTRY(flight) entry;
     struct fetcher *fetcher;
     struct fetch fetch;    /* the leader's: while FLYING */
@@ -39,7 +42,12 @@ struct flight {
 int fetcher_create(const struct fetcher_source *source, struct fetcher **ret)
 {
     struct fetcher *fetcher = calloc(1, sizeof(*fetcher));
-    if (!fetcher || pthread_mutex_init(&fetcher->lock, NULL) != 0) {
+    if (!fetcher || delays_create(source->clock, &fetcher->delays) < 0) {
+        free(fetcher);
+        return -ENOMEM;
+    }
+    if (pthread_mutex_init(&fetcher->lock, NULL) != 0) {
+        delays_destroy(fetcher->delays);
         free(fetcher);
         return -ENOMEM;
     }
@@ -55,6 +63,7 @@ void fetcher_destroy(struct fetcher *fetcher)
         return;
     assert(LIST_EMPTY(&fetcher->flights));
     (void)pthread_mutex_destroy(&fetcher->lock);
+    delays_destroy(fetcher->delays);
     free(fetcher);
 }
 
@@ -86,10 +95,29 @@ static struct fetch settle(const struct fetch *fetch)
     return settled;
 }
 
+static void note_wait(struct call_observer *observer, const struct failure *reason)
+{
+    const struct flight *flight = (struct flight *)observer;
+    delays_note(flight->fetcher->delays, flight->fetch.table, reason);
+}
+
+static void observe(struct flight *flight)
+{
+    struct call *call = &flight->leader->call;
+    flight->observer = (struct call_observer){.waits = note_wait, .outer = call->observer};
+    call->observer = &flight->observer;
+}
+
+static void stop_observing(struct flight *flight)
+{
+    flight->leader->call.observer = flight->observer.outer;
+}
+
 /* An answer arrived: the patience of all callers begins anew. */
 static void note_arrival(struct flight *flight)
 {
     struct fetcher *fetcher = flight->fetcher;
+    delays_end(fetcher->delays, flight->fetch.table);
     if (flight->pages == 0)
         flight->asked_ms = caller_asked_ms(flight->leader, flight->stamp.asked_ms);
     (void)pthread_mutex_lock(&fetcher->lock);
@@ -190,11 +218,12 @@ static int ask_tables(struct flight *flight, struct page **ret)
 static int ask(struct flight *flight, struct page **ret)
 {
     const struct fetch *fetch = &flight->fetch;
-    if (!fetch->table)
-        return ask_tables(flight, ret);
-    if (is_row(fetch->range) && fetch->top == 1 && !fetch->keys_only)
-        return ask_row(flight, ret);
-    return ask_rows(flight, ret);
+    observe(flight);
+    int r = !fetch->table                                                  ? ask_tables(flight, ret)
+            : is_row(fetch->range) && fetch->top == 1 && !fetch->keys_only ? ask_row(flight, ret)
+                                                                           : ask_rows(flight, ret);
+    stop_observing(flight);
+    return r;
 }
 
 /* Of what has just arrived. */
@@ -408,7 +437,7 @@ int fetcher_fetch(struct fetcher *fetcher, struct caller *caller, const struct f
             *ret_is_own = is_own;
         leave(flight);
     }
-    return r;
+    return fetcher_explain(fetcher, fetch->table, caller, r);
 }
 
 int fetcher_query(struct fetcher *fetcher, struct caller *caller, const struct query *query,
@@ -423,14 +452,21 @@ int fetcher_query(struct fetcher *fetcher, struct caller *caller, const struct q
     (void)pthread_mutex_lock(&fetcher->lock);
     fetcher->stats.flights++;
     (void)pthread_mutex_unlock(&fetcher->lock);
+    observe(&flight);
     int r = ask_page(&flight, &own, ret);
+    stop_observing(&flight);
     if (r == 0)
         r = keep(&flight, ret->page);
     else if (r == -ENOENT)
         forget_table(&flight);
     if (r < 0)
         answer_finish(ret);
-    return r;
+    return fetcher_explain(fetcher, query->table, caller, r);
+}
+
+int fetcher_explain(struct fetcher *fetcher, const char *table, struct caller *caller, int r)
+{
+    return delays_explain(fetcher->delays, table, &caller->call, r);
 }
 
 void fetcher_stats(struct fetcher *fetcher, struct fetcher_stats *ret)

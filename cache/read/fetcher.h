@@ -57,6 +57,10 @@ int fetcher_fetch(struct fetcher *fetcher, struct caller *caller, const struct f
 int fetcher_query(struct fetcher *fetcher, struct caller *caller, const struct query *query,
                   struct answer *ret);
 
+/* r: the result of a call about the table. If it is -ETIMEDOUT because the caller's time has run
+ * out while the table's requests wait for their repetition, the reason of that takes its place. */
+int fetcher_explain(struct fetcher *fetcher, const char *table, struct caller *caller, int r);
+
 struct fetcher_stats {
     uint64_t flights, joined; /* flights: also pages of scans, which cannot be joined */
 };

@@ -498,7 +498,7 @@ int prefetcher_next(struct prefetcher *prefetcher, struct caller *caller, bool m
         }
     }
     stop_waiting(prefetcher);
-    return r;
+    return fetcher_explain(prefetcher->source.fetcher, prefetcher->table, caller, r);
 }
 
 void prefetcher_pause(struct prefetcher *prefetcher)

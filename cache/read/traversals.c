@@ -176,7 +176,7 @@ static int enter(struct traversals *traversals, struct caller *caller,
     (void)pthread_mutex_unlock(&traversals->lock);
     prefetcher_leave(left);
     *ret = traversal;
-    return r;
+    return fetcher_explain(traversals->source.fetcher, whole->table, caller, r);
 }
 
 /* r: enum reach; a failure ends the traversal. `strays`: up to now. */

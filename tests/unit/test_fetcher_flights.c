@@ -134,6 +134,40 @@ static void a_flight_from_before_is_joined_by_its_process_and_by_read_ahead(void
     }
 }
 
+/* Its leader is told by the service to wait, and both run out of time. */
+static void who_waits_for_a_throttled_flight_is_told_so(void **state)
+{
+    (void)state;
+    struct fetching fetching;
+    struct asker askers[2];
+    fetching_set_up(&fetching, (struct fetching_options){0});
+    start_together(askers, 2, &fetching);
+    wait_for_looks(&askers[1]);
+    fetching.now_ms += PATIENCE_MS - 5000;
+    struct call *call = &askers[0].caller.call; /* its thread is at the gate */
+    call->failure = (struct failure){.error = -EBUSY, .http_status = 503, .is_retryable = true};
+    call_waits(call);
+    fetching.now_ms += 5000;
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(asker_end(&askers[i]), -EBUSY);
+        assert_int_equal(askers[i].caller.call.failure.http_status, 503);
+    }
+    fetching_tear_down(&fetching);
+}
+
+static void who_waits_for_a_silent_flight_is_late(void **state)
+{
+    (void)state;
+    struct fetching fetching;
+    struct asker askers[2];
+    fetching_set_up(&fetching, (struct fetching_options){0});
+    start_together(askers, 2, &fetching);
+    fetching.now_ms += PATIENCE_MS;
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(asker_end(&askers[i]), -ETIMEDOUT);
+    fetching_tear_down(&fetching);
+}
+
 /* The page that was joined ends before the row. Asked for alone, the row comes. */
 static void a_flight_joined_in_vain_is_asked_for_alone(void **state)
 {
@@ -464,6 +498,8 @@ int main(void)
         cmocka_unit_test(many_that_miss_the_same_ask_once),
         cmocka_unit_test(only_what_serves_is_joined),
         cmocka_unit_test(a_flight_from_before_is_joined_by_its_process_and_by_read_ahead),
+        cmocka_unit_test(who_waits_for_a_throttled_flight_is_told_so),
+        cmocka_unit_test(who_waits_for_a_silent_flight_is_late),
         cmocka_unit_test(a_flight_joined_in_vain_is_asked_for_alone),
         cmocka_unit_test(texts_are_not_expected_of_keys),
         cmocka_unit_test(a_fetch_that_is_alone_joins_no_flight),

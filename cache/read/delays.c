@@ -1,0 +1,99 @@
+#include "cache/read/delays.h"
+#include "client/text/table_name.h"
+
+#include <pthread.h>
+
+/* A reason holds as long as the longest wait before a repetition (backoff.h; a Retry-After counts
+ * besides), and that long again for the answer. */
+#define REASON_MS 16000
+
+struct delay {
+    char table[TABLE_NAME_SIZE]; /* "": the list of tables */
+    int64_t noted_ms;
+    struct failure reason; /* error 0: none */
+};
+
+struct delays {
+    const struct clock *clock;
+    pthread_mutex_t lock;
+    /* guarded by lock */
+    struct delay all[DELAYS_TABLES];
+};
+
+int delays_create(const struct clock *clock, struct delays **ret)
+{
+    struct delays *delays = calloc(1, sizeof(*delays));
+    if (!delays || pthread_mutex_init(&delays->lock, NULL) != 0) {
+        free(delays);
+        return -ENOMEM;
+    }
+    delays->clock = clock;
+    *ret = delays;
+    return 0;
+}
+
+void delays_destroy(struct delays *delays)
+{
+    if (!delays)
+        return;
+    (void)pthread_mutex_destroy(&delays->lock);
+    free(delays);
+}
+
+/* NULL: the table has no reason. */
+static struct delay *find_locked(struct delays *delays, const char *table)
+{
+    for (size_t i = 0; i < DELAYS_TABLES; i++) {
+        struct delay *delay = &delays->all[i];
+        if (delay->reason.error < 0 && strcmp(delay->table, table ? table : "") == 0)
+            return delay;
+    }
+    return NULL;
+}
+
+/* A free place, or that of the oldest reason. */
+static struct delay *find_place_locked(struct delays *delays)
+{
+    struct delay *found = &delays->all[0];
+    for (size_t i = 1; i < DELAYS_TABLES && found->reason.error < 0; i++) {
+        struct delay *delay = &delays->all[i];
+        if (delay->reason.error == 0 || delay->noted_ms < found->noted_ms)
+            found = delay;
+    }
+    return found;
+}
+
+void delays_note(struct delays *delays, const char *table, const struct failure *reason)
+{
+    int64_t now_ms = clock_now_ms(delays->clock);
+    (void)pthread_mutex_lock(&delays->lock);
+    struct delay *delay = find_locked(delays, table);
+    if (!delay)
+        delay = find_place_locked(delays);
+    (void)snprintf(delay->table, sizeof(delay->table), "%s", table ? table : "");
+    delay->noted_ms = now_ms;
+    delay->reason = *reason;
+    (void)pthread_mutex_unlock(&delays->lock);
+}
+
+void delays_end(struct delays *delays, const char *table)
+{
+    (void)pthread_mutex_lock(&delays->lock);
+    struct delay *delay = find_locked(delays, table);
+    if (delay)
+        delay->reason.error = 0;
+    (void)pthread_mutex_unlock(&delays->lock);
+}
+
+int delays_explain(struct delays *delays, const char *table, struct call *call, int r)
+{
+    if (r != -ETIMEDOUT || call->failure.is_retryable) /* not the end of the call's time */
+        return r;
+    int64_t now_ms = clock_now_ms(delays->clock);
+    (void)pthread_mutex_lock(&delays->lock);
+    const struct delay *delay = find_locked(delays, table);
+    if (delay && now_ms - delay->noted_ms <= REASON_MS + delay->reason.retry_after_ms)
+        call->failure = delay->reason;
+    (void)pthread_mutex_unlock(&delays->lock);
+    return call->failure.error;
+}

@@ -48,6 +48,7 @@ struct job { /* one request on its way */
     struct worker_task task;
     struct prefetcher *prefetcher;
     struct scan_request request;
+    struct request_slot slot;
     bool is_waited_for;            /* by the consumer: it is the first, or the only one */
     const struct caller *consumer; /* performs it by itself; NULL: a worker does */
 };
@@ -144,10 +145,11 @@ static bool is_left(const struct prefetcher *prefetcher)
     return atomic_load(&prefetcher->is_left) || atomic_load(prefetcher->source.is_closing);
 }
 
-/* Of a job: the consumer has left, or performs it by itself and is interrupted. */
+/* Of a job, again and again: the consumer has left, or performs it and is interrupted. */
 static bool is_given_up(void *context)
 {
-    const struct job *job = context;
+    struct job *job = context;
+    request_slot_look(&job->slot);
     return is_left(job->prefetcher) || (job->consumer && call_is_cancelled(&job->consumer->call));
 }
 
@@ -210,8 +212,9 @@ static bool ask_locked(struct prefetcher *prefetcher, int room, struct scan_requ
 static struct job *next_job(struct prefetcher *prefetcher)
 {
     struct request_window *window = prefetcher->source.window;
-    int room = request_window_idle(window, true);
-    bool has_room = request_window_enter(window), is_got;
+    unsigned lane = lane_of(bytes_of(prefetcher->table));
+    int room = request_window_idle(window, lane, true);
+    bool has_room = request_window_enter(window, lane), is_got;
     struct job *job = calloc(1, sizeof(*job));
     (void)pthread_mutex_lock(&prefetcher->lock);
     is_got =
@@ -222,6 +225,8 @@ static struct job *next_job(struct prefetcher *prefetcher)
         prefetcher->in_flight++;
         prefetcher->jobs++;
         job->prefetcher = prefetcher;
+        job->task.lane = lane;
+        job->slot = (struct request_slot){.window = window, .lane = lane};
         atomic_fetch_add(&prefetcher->references, 1);
     }
     (void)pthread_mutex_unlock(&prefetcher->lock);
@@ -314,18 +319,11 @@ static int ask_keys(struct job *job, struct caller *caller, struct answer *ret,
                         ret_seen);
 }
 
-static enum request_end judge(const struct caller *caller, int r, const struct answer *answer,
-                              bool is_asked)
-{
-    if (caller->call.repeats > 0 || (r < 0 && caller->call.failure.is_retryable))
-        return REQUEST_THROTTLED;
-    return r == 0 && is_asked && page_rows(answer->page) > 0 ? REQUEST_GOOD : REQUEST_OTHER;
-}
-
 static void perform(struct job *job)
 {
     struct prefetcher *prefetcher = job->prefetcher;
-    int64_t began_ms = clock_now_ms(prefetcher->source.clock);
+    const struct prefetcher_source *source = &prefetcher->source;
+    int64_t began_ms = clock_now_ms(source->clock);
     int64_t deadline_ms =
         job->consumer ? job->consumer->call.deadline_ms : began_ms + prefetcher->patience_ms;
     struct caller caller = {.call = {.deadline_ms = deadline_ms,
@@ -335,13 +333,14 @@ static void perform(struct job *job)
                             .patience_ms = prefetcher->patience_ms};
     _cleanup_(answer_finish) struct answer answer = {0};
     struct seen seen = {.asked_ms = began_ms};
+    request_slot_begin(&job->slot, &caller.call, source->clock, source->workers,
+                       job->consumer ? NULL : &job->task);
     bool is_of_rows = prefetcher->kind == READ_ROWS || prefetcher->kind == READ_KEYS;
     int r = is_of_rows ? ask_rows(job, &caller, &answer, &seen)
                        : ask_keys(job, &caller, &answer, &seen);
-    enum request_end end = judge(&caller, r, &answer, seen.was_fetched);
+    bool is_good = r == 0 && seen.was_fetched && page_rows(answer.page) > 0;
     tell(prefetcher, job, r, &answer, &seen, &caller.call);
-    request_window_leave(prefetcher->source.window, end, caller_asked_ms(&caller, began_ms),
-                         clock_now_ms(prefetcher->source.clock));
+    request_slot_end(&job->slot, &caller.call, r, is_good);
 }
 
 static bool pump(struct prefetcher *prefetcher, const struct caller *consumer);

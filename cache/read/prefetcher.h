@@ -20,8 +20,7 @@
  * Any thread, but one consumer at a time; one leaf mutex, under it only scan code runs. Counted by
  * references: the consumer's, and one for each request in flight. */
 #include "cache/read/overlay.h"
-#include "cache/read/request_window.h"
-#include "cache/read/worker_pool.h"
+#include "cache/read/request_slot.h"
 #include "cache/scan/scan.h"
 
 #define PREFETCHER_COMMAND_SIZE 16

@@ -22,6 +22,7 @@ struct request_window {
     pthread_mutex_t lock;
     /* guarded by lock */
     int size, largest, in_flight; /* 1 <= size <= largest <= max; largest: the greatest size */
+    int delayed[LANES];           /* requests of the lane, beside in_flight */
     int64_t fell_ms;
     uint64_t shrunk;
     struct latency latency;
@@ -55,25 +56,25 @@ void request_window_destroy(struct request_window *window)
     free(window);
 }
 
-static int idle_locked(const struct request_window *window, bool is_speculative)
+static int idle_locked(const struct request_window *window, unsigned lane, bool is_speculative)
 {
     bool is_low = window->size == 1 || window->size < window->largest;
     int room = is_speculative && is_low ? window->size / 2 : window->size;
-    return MAX(room - window->in_flight, 0);
+    return MAX(room - window->in_flight - window->delayed[lane], 0);
 }
 
-int request_window_idle(struct request_window *window, bool is_speculative)
+int request_window_idle(struct request_window *window, unsigned lane, bool is_speculative)
 {
     (void)pthread_mutex_lock(&window->lock);
-    int idle = idle_locked(window, is_speculative);
+    int idle = idle_locked(window, lane, is_speculative);
     (void)pthread_mutex_unlock(&window->lock);
     return idle;
 }
 
-bool request_window_enter(struct request_window *window)
+bool request_window_enter(struct request_window *window, unsigned lane)
 {
     (void)pthread_mutex_lock(&window->lock);
-    bool has_room = idle_locked(window, false) > 0;
+    bool has_room = idle_locked(window, lane, false) > 0;
     if (has_room)
         window->in_flight++;
     (void)pthread_mutex_unlock(&window->lock);
@@ -145,9 +146,31 @@ void request_window_leave(struct request_window *window, enum request_end end, i
     (void)pthread_mutex_unlock(&window->lock);
 }
 
+void request_window_delay(struct request_window *window, unsigned lane, enum request_end why,
+                          int64_t sent_ms, int64_t now_ms)
+{
+    (void)pthread_mutex_lock(&window->lock);
+    window->in_flight--;
+    window->delayed[lane]++;
+    judge_locked(window, why, sent_ms, now_ms);
+    (void)pthread_mutex_unlock(&window->lock);
+}
+
+void request_window_leave_late(struct request_window *window, unsigned lane, enum request_end end,
+                               int64_t sent_ms, int64_t ended_ms)
+{
+    (void)pthread_mutex_lock(&window->lock);
+    window->delayed[lane]--;
+    judge_locked(window, end, sent_ms, ended_ms);
+    (void)pthread_mutex_unlock(&window->lock);
+}
+
 void request_window_stats(struct request_window *window, struct request_window_stats *ret)
 {
     (void)pthread_mutex_lock(&window->lock);
-    *ret = (struct request_window_stats){window->size, window->in_flight, window->shrunk};
+    *ret = (struct request_window_stats){
+        .size = window->size, .in_flight = window->in_flight, .shrunk = window->shrunk};
+    for (size_t i = 0; i < LANES; i++)
+        ret->delayed += window->delayed[i];
     (void)pthread_mutex_unlock(&window->lock);
 }

@@ -4,27 +4,30 @@
  * flight. It starts at 2. Each good page adds one, up to the maximum. It is halved when the service
  * throttles, or when pages take twice as long as before, but at most once in a round trip.
  *
+ * A request is delayed when it waits for its repetition, or for an answer for a long time. Then it
+ * leaves its room to the other lanes, and counts for its own lane alone.
+ *
  * Thread-safety: any thread; one leaf mutex; never waits. Time is an argument (monotonic). */
-#include "client/base.h"
+#include "client/lane.h"
 
 struct request_window;
 int request_window_create(int max, struct request_window **ret); /* -EINVAL: max < 1; -ENOMEM */
 void request_window_destroy(struct request_window *window);      /* takes NULL */
 
-/* How many more requests may be sent now; at least 0. Speculative requests give way first: while
- * the window is smaller than it once was, they are allowed only as long as the requests in flight
- * take no more than half of it. A window of one has no room for them. */
-int request_window_idle(struct request_window *window, bool is_speculative);
+/* How many more requests of the lane may be sent now; at least 0. Speculative requests give way
+ * first: while the window is smaller than it once was, they are allowed only as long as the
+ * requests in flight take no more than half of it. A window of one has no room for them. */
+int request_window_idle(struct request_window *window, unsigned lane, bool is_speculative);
 /* Counts a request that is about to be sent, speculative or not (for a speculative one the caller
  * has asked request_window_idle before). False: there is no room, and nothing is counted. */
-bool request_window_enter(struct request_window *window);
+bool request_window_enter(struct request_window *window, unsigned lane);
 
 /* Counts a request that cannot wait for room. */
 void request_window_enter_anyway(struct request_window *window);
 
 enum request_end {
     REQUEST_GOOD,      /* a page of normal size: its latency counts */
-    REQUEST_THROTTLED, /* the service asked to slow down, or the request had to be repeated */
+    REQUEST_THROTTLED, /* the service asked to slow down, or the request has to be repeated */
     REQUEST_OTHER, /* it failed for another reason, was cancelled, or its page is nearly empty */
 };
 /* A counted request has ended. A request that was sent before the window was halved last says
@@ -32,8 +35,17 @@ enum request_end {
 void request_window_leave(struct request_window *window, enum request_end end, int64_t sent_ms,
                           int64_t ended_ms);
 
+/* A counted request is delayed. `why`: REQUEST_THROTTLED where an attempt has failed; REQUEST_OTHER
+ * where it is not answered. */
+void request_window_delay(struct request_window *window, unsigned lane, enum request_end why,
+                          int64_t sent_ms, int64_t now_ms);
+/* The same as request_window_leave for a request that was delayed. */
+void request_window_leave_late(struct request_window *window, unsigned lane, enum request_end end,
+                               int64_t sent_ms, int64_t ended_ms);
+
 struct request_window_stats {
     int size, in_flight; /* in_flight may exceed size: request_window_enter_anyway */
+    int delayed;         /* requests, which in_flight does not count */
     uint64_t shrunk;     /* how often it was halved; a window of one counts, too, and stays */
 };
 void request_window_stats(struct request_window *window, struct request_window_stats *ret);

@@ -6,24 +6,30 @@
 /* Measured: a request to an account in a file needs 32 KiB, a request over TLS 14 KiB. */
 #define STACK_BYTES ((size_t)256 << 10)
 
+#define THREADS_A_SLOT 4
+
 struct worker_pool {
-    int max_threads;
+    int slots, max_threads;
     pthread_mutex_t lock;
-    pthread_cond_t is_work; /* a task was queued, or the pool ends */
+    pthread_cond_t is_work; /* a task may be started, or the pool ends */
     pthread_cond_t is_done; /* a task has ended */
     /* guarded by lock */
     struct worker_task *first, **end; /* end: where the next task is linked */
-    int queued, running;
-    int idle; /* threads that wait; a thread that was woken counts until it runs */
+    int queued;
+    int working;      /* tasks that run and have a slot */
+    int waiting;      /* tasks that run without one */
+    int lanes[LANES]; /* of the waiting ones */
+    int idle;         /* threads that wait; a thread that was woken counts until it runs */
     int threads_made;
     bool is_ending;
     pthread_t threads[]; /* threads_made of max_threads */
 };
 
-int worker_pool_create(int max_threads, struct worker_pool **ret)
+int worker_pool_create(int slots, struct worker_pool **ret)
 {
-    if (max_threads < 1)
+    if (slots < 1)
         return -EINVAL;
+    int max_threads = slots * THREADS_A_SLOT;
     _cleanup_(freep) struct worker_pool *pool =
         calloc(1, sizeof(*pool) + (size_t)max_threads * sizeof(pool->threads[0]));
     if (!pool)
@@ -38,6 +44,7 @@ int worker_pool_create(int max_threads, struct worker_pool **ret)
         (void)pthread_mutex_destroy(&pool->lock);
         return -r;
     }
+    pool->slots = slots;
     pool->max_threads = max_threads;
     pool->end = &pool->first;
     *ret = TAKE_PTR(pool);
@@ -68,41 +75,31 @@ static void put_task_locked(struct worker_pool *pool, struct worker_task *task)
     pool->queued++;
 }
 
-/* Waits for a task. NULL: the pool ends and the queue is empty. */
-static struct worker_task *take_task_locked(struct worker_pool *pool)
+/* Where the first task is linked that may start now. NULL: none may. At the end all may: they have
+ * been cancelled. */
+static struct worker_task **find_task_locked(struct worker_pool *pool)
 {
-    while (!pool->first && !pool->is_ending) {
-        pool->idle++;
-        (void)pthread_cond_wait(&pool->is_work, &pool->lock);
-        pool->idle--;
-    }
-    struct worker_task *task = pool->first;
-    if (!task)
+    struct worker_task **link = &pool->first;
+    if (pool->is_ending)
+        return *link ? link : NULL;
+    if (pool->working == pool->slots)
         return NULL;
-    pool->first = task->next;
-    if (!pool->first)
-        pool->end = &pool->first;
+    while (*link && pool->working + pool->lanes[(*link)->lane] >= pool->slots)
+        link = &(*link)->next;
+    return *link ? link : NULL;
+}
+
+static struct worker_task *unlink_locked(struct worker_pool *pool, struct worker_task **link)
+{
+    struct worker_task *task = *link;
+    *link = task->next;
+    if (!*link)
+        pool->end = link;
     pool->queued--;
-    pool->running++;
     return task;
 }
 
-static void *work(void *context)
-{
-    struct worker_pool *pool = context;
-    struct worker_task *task;
-    (void)pthread_setname_np(pthread_self(), "scan-worker");
-    (void)pthread_mutex_lock(&pool->lock);
-    while ((task = take_task_locked(pool))) {
-        (void)pthread_mutex_unlock(&pool->lock);
-        task->run(task);
-        (void)pthread_mutex_lock(&pool->lock);
-        pool->running--;
-        (void)pthread_cond_broadcast(&pool->is_done);
-    }
-    (void)pthread_mutex_unlock(&pool->lock);
-    return NULL;
-}
+static void *work(void *context);
 
 /* A new thread inherits the signal mask. Only the threads of the FUSE session handle signals. */
 static int create_without_signals(pthread_t *ret_thread, struct worker_pool *pool)
@@ -121,34 +118,106 @@ static int create_without_signals(pthread_t *ret_thread, struct worker_pool *poo
     return r;
 }
 
-/* Adds a thread if the idle ones do not suffice for the queue. If that fails, the existing threads
- * do the work. While the pool ends, the submitter is one of the threads, and takes the task itself
- * later. */
-static void make_thread_locked(struct worker_pool *pool)
+/* A thread that is no longer needed for a waiting task takes the next one by itself, so more
+ * threads than slots beside the waiting ones are of no use. */
+static bool lacks_thread_locked(const struct worker_pool *pool)
 {
-    if (pool->idle > pool->queued || pool->threads_made == pool->max_threads || pool->is_ending)
+    return pool->idle < MIN(pool->queued, pool->slots - pool->working) &&
+           pool->threads_made - pool->waiting < pool->slots &&
+           pool->threads_made < pool->max_threads;
+}
+
+/* A task was queued, or a slot given: adds a thread for the next task, if one may start and the
+ * idle ones do not suffice. If that fails, the existing threads do the work. While the pool ends,
+ * the submitter is one of the threads, and takes the task itself later. */
+static void employ_locked(struct worker_pool *pool)
+{
+    if (!find_task_locked(pool) || pool->is_ending)
         return;
-    if (create_without_signals(&pool->threads[pool->threads_made], pool) == 0)
+    if (lacks_thread_locked(pool) &&
+        create_without_signals(&pool->threads[pool->threads_made], pool) == 0)
         pool->threads_made++;
+    (void)pthread_cond_signal(&pool->is_work);
+}
+
+/* Waits for a task. NULL: the pool ends and the queue is empty. */
+static struct worker_task *take_task_locked(struct worker_pool *pool)
+{
+    struct worker_task **link;
+    while (!(link = find_task_locked(pool)) && !pool->is_ending) {
+        pool->idle++;
+        (void)pthread_cond_wait(&pool->is_work, &pool->lock);
+        pool->idle--;
+    }
+    if (!link)
+        return NULL;
+    struct worker_task *task = unlink_locked(pool, link);
+    pool->working++;
+    if (find_task_locked(pool)) /* another thread takes the next one */
+        (void)pthread_cond_signal(&pool->is_work);
+    return task;
+}
+
+/* A task of the lane has ended, with its slot or without. */
+static void end_task_locked(struct worker_pool *pool, unsigned lane, bool has_slot)
+{
+    if (has_slot) {
+        pool->working--;
+    } else {
+        pool->waiting--;
+        pool->lanes[lane]--;
+    }
+    (void)pthread_cond_broadcast(&pool->is_done);
+}
+
+static void *work(void *context)
+{
+    struct worker_pool *pool = context;
+    struct worker_task *task;
+    (void)pthread_setname_np(pthread_self(), "scan-worker");
+    (void)pthread_mutex_lock(&pool->lock);
+    while ((task = take_task_locked(pool))) {
+        unsigned lane = task->lane;
+        bool has_slot = true; /* guarded by the lock */
+        task->has_slot = &has_slot;
+        (void)pthread_mutex_unlock(&pool->lock);
+        task->run(task);
+        (void)pthread_mutex_lock(&pool->lock);
+        end_task_locked(pool, lane, has_slot);
+    }
+    (void)pthread_mutex_unlock(&pool->lock);
+    return NULL;
 }
 
 int worker_pool_submit(struct worker_pool *pool, struct worker_task *task)
 {
     (void)pthread_mutex_lock(&pool->lock);
-    make_thread_locked(pool);
+    put_task_locked(pool, task);
+    employ_locked(pool);
     bool is_taken = pool->threads_made > 0;
-    if (is_taken) {
-        put_task_locked(pool, task);
-        (void)pthread_cond_signal(&pool->is_work);
-    }
+    if (!is_taken) /* then it is the only one */
+        (void)unlink_locked(pool, &pool->first);
     (void)pthread_mutex_unlock(&pool->lock);
     return is_taken ? 0 : -EAGAIN;
+}
+
+void worker_pool_give_slot(struct worker_pool *pool, const struct worker_task *task)
+{
+    (void)pthread_mutex_lock(&pool->lock);
+    if (*task->has_slot) {
+        *task->has_slot = false;
+        pool->working--;
+        pool->waiting++;
+        pool->lanes[task->lane]++;
+        employ_locked(pool);
+    }
+    (void)pthread_mutex_unlock(&pool->lock);
 }
 
 void worker_pool_wait_idle(struct worker_pool *pool)
 {
     (void)pthread_mutex_lock(&pool->lock);
-    while (pool->queued > 0 || pool->running > 0)
+    while (pool->queued > 0 || pool->working + pool->waiting > 0)
         (void)pthread_cond_wait(&pool->is_done, &pool->lock);
     (void)pthread_mutex_unlock(&pool->lock);
 }

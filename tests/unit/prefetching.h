@@ -96,15 +96,21 @@ static inline void prefetching_add(struct prefetching *setup, int partitions, in
 }
 
 /* Over the whole table. */
-static inline struct prefetcher *open_kind(struct prefetching *setup, enum read_kind kind,
-                                           struct stamp since)
+static inline struct prefetcher *open_kind_of(struct prefetching *setup, const char *table,
+                                              enum read_kind kind, struct stamp since)
 {
     struct caller opener = fetching_caller(&setup->fetching);
     struct prefetcher *prefetcher;
     struct prefetcher_options options = {
-        .kind = kind, .table = "t", .range = RANGE_ALL, .since = since};
+        .kind = kind, .table = table, .range = RANGE_ALL, .since = since};
     assert_int_equal(prefetcher_create(&setup->source, &options, &opener, &prefetcher), 0);
     return prefetcher;
+}
+
+static inline struct prefetcher *open_kind(struct prefetching *setup, enum read_kind kind,
+                                           struct stamp since)
+{
+    return open_kind_of(setup, "t", kind, since);
 }
 
 static inline struct prefetcher *open_rows(struct prefetching *setup)

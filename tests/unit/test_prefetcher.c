@@ -403,7 +403,7 @@ static void a_full_window_starves_no_consumer(void **state)
     struct prefetching setup;
     prefetching_set_up(&setup, 2, (struct fetching_options){0});
     fetching_add_rows(&setup.fetching, "p", 3500);
-    while (request_window_enter(setup.window)) /* other prefetchers send all the time */
+    while (request_window_enter(setup.window, 0)) /* other prefetchers send all the time */
         continue;
     struct prefetcher *prefetcher = open_rows(&setup);
     assert_int_equal(take_all_rows(&setup, prefetcher), 3500);

@@ -26,7 +26,7 @@ static struct request_window_stats stats_of(struct request_window *window)
 
 static void play_event(struct request_window *window, const struct event *event)
 {
-    assert_true(request_window_enter(window));
+    assert_true(request_window_enter(window, 0));
     request_window_leave(window, event->end, event->sent_ms, event->ended_ms);
     assert_int_equal(stats_of(window).in_flight, 0);
 }
@@ -221,13 +221,13 @@ static void what_was_usual_before_a_long_rest_is_forgotten(void **state)
 static void fill(struct request_window *window, int n)
 {
     for (int i = 0; i < n; i++)
-        assert_true(request_window_enter(window));
+        assert_true(request_window_enter(window, 0));
 }
 
 static void assert_idle(struct request_window *window, int idle, int speculative)
 {
-    assert_int_equal(request_window_idle(window, false), idle);
-    assert_int_equal(request_window_idle(window, true), speculative);
+    assert_int_equal(request_window_idle(window, 0, false), idle);
+    assert_int_equal(request_window_idle(window, 0, true), speculative);
 }
 
 static void what_is_in_flight_takes_room(void **state)
@@ -235,11 +235,11 @@ static void what_is_in_flight_takes_room(void **state)
     (void)state;
     _cleanup_(request_window_destroyp) struct request_window *window = new_window(8);
     assert_idle(window, 2, 2);
-    assert_true(request_window_enter(window));
+    assert_true(request_window_enter(window, 0));
     assert_idle(window, 1, 1);
-    assert_true(request_window_enter(window));
+    assert_true(request_window_enter(window, 0));
     assert_idle(window, 0, 0);
-    assert_false(request_window_enter(window));
+    assert_false(request_window_enter(window, 0));
     assert_int_equal(stats_of(window).in_flight, 2);
     request_window_leave(window, REQUEST_GOOD, 0, 20);
     assert_idle(window, 2, 2);
@@ -247,12 +247,57 @@ static void what_is_in_flight_takes_room(void **state)
     assert_idle(window, 3, 3);
 }
 
+static void a_delayed_request_takes_room_of_its_lane_alone(void **state)
+{
+    (void)state;
+    int64_t now = 0;
+    _cleanup_(request_window_destroyp) struct request_window *window = new_window(8);
+    play_pages(window, 6, 20, &now);
+    fill(window, 8);
+    assert_int_equal(request_window_idle(window, 1, false), 0);
+    for (int i = 0; i < 8; i++)
+        request_window_delay(window, 0, REQUEST_OTHER, now, now + 2000);
+    assert_int_equal(stats_of(window).in_flight, 0);
+    assert_int_equal(stats_of(window).delayed, 8);
+    assert_int_equal(stats_of(window).size, 8); /* they say nothing yet */
+    assert_idle(window, 0, 0);
+    assert_int_equal(request_window_idle(window, 1, true), 8);
+    assert_false(request_window_enter(window, 0));
+    assert_true(request_window_enter(window, 1));
+    request_window_leave_late(window, 0, REQUEST_OTHER, now, now + 3000);
+    assert_idle(window, 0, 0); /* the other lane's counts here */
+    request_window_leave(window, REQUEST_OTHER, now, now);
+    assert_idle(window, 1, 1);
+    for (int i = 0; i < 7; i++)
+        request_window_leave_late(window, 0, REQUEST_OTHER, now, now + 3000);
+    assert_idle(window, 8, 8);
+    assert_int_equal(stats_of(window).delayed, 0);
+}
+
+static void a_window_shrinks_when_the_repetition_begins_to_wait(void **state)
+{
+    (void)state;
+    int64_t now = 0;
+    _cleanup_(request_window_destroyp) struct request_window *window = new_window(8);
+    play_pages(window, 6, 20, &now);
+    fill(window, 2);
+    request_window_delay(window, 0, REQUEST_THROTTLED, now, now + 10);
+    assert_int_equal(stats_of(window).size, 4);
+    request_window_delay(window, 0, REQUEST_THROTTLED, now, now + 11); /* of the same round trip */
+    assert_int_equal(stats_of(window).size, 4);
+    request_window_leave_late(window, 0, REQUEST_GOOD, now + 20, now + 40);
+    assert_int_equal(stats_of(window).size, 5); /* what it says when it ends, it says as any */
+    request_window_leave_late(window, 0, REQUEST_OTHER, now + 20, now + 40);
+    assert_int_equal(stats_of(window).size, 5);
+    assert_int_equal(stats_of(window).shrunk, 1);
+}
+
 static void a_window_of_one_has_no_room_for_speculation(void **state)
 {
     (void)state;
     _cleanup_(request_window_destroyp) struct request_window *window = new_window(1);
     assert_idle(window, 1, 0);
-    assert_true(request_window_enter(window));
+    assert_true(request_window_enter(window, 0));
     assert_idle(window, 0, 0);
 }
 
@@ -268,7 +313,7 @@ static void more_may_be_in_flight_after_a_fall(void **state)
     for (int in_flight = 7; in_flight > 4; in_flight--) {
         assert_int_equal(stats_of(window).in_flight, in_flight);
         assert_idle(window, 0, 0);
-        assert_false(request_window_enter(window));
+        assert_false(request_window_enter(window, 0));
         request_window_leave(window, REQUEST_OTHER, now, now + 21);
     }
     assert_idle(window, 0, 0);
@@ -307,10 +352,10 @@ static void *enter_and_leave(void *context)
     struct request_window *window = context;
     int most = 0;
     for (int64_t i = 0; i < 2000; i++) {
-        if (!request_window_enter(window))
+        if (!request_window_enter(window, 0))
             continue;
         most = MAX(most, stats_of(window).in_flight);
-        most = MAX(most, request_window_idle(window, true));
+        most = MAX(most, request_window_idle(window, 0, true));
         request_window_leave(window, i % 500 == 499 ? REQUEST_THROTTLED : REQUEST_GOOD, i, i + 1);
     }
     return (void *)(intptr_t)most;
@@ -347,6 +392,8 @@ int main(void)
         cmocka_unit_test(a_service_that_became_faster_is_held_to_it),
         cmocka_unit_test(what_was_usual_before_a_long_rest_is_forgotten),
         cmocka_unit_test(what_is_in_flight_takes_room),
+        cmocka_unit_test(a_delayed_request_takes_room_of_its_lane_alone),
+        cmocka_unit_test(a_window_shrinks_when_the_repetition_begins_to_wait),
         cmocka_unit_test(a_window_of_one_has_no_room_for_speculation),
         cmocka_unit_test(more_may_be_in_flight_after_a_fall),
         cmocka_unit_test(speculation_stops_first_and_comes_back_last),

@@ -1,0 +1,67 @@
+#include "cache/read/request_slot.h"
+
+/* When the last attempt began. */
+static int64_t sent_ms(const struct request_slot *slot)
+{
+    return MAX(slot->began_ms, slot->call->sent_ms);
+}
+
+static void delay(struct request_slot *slot, enum request_end why)
+{
+    if (slot->is_delayed)
+        return;
+    slot->is_delayed = true;
+    request_window_delay(slot->window, slot->lane, why, sent_ms(slot), clock_now_ms(slot->clock));
+    if (slot->task)
+        worker_pool_give_slot(slot->workers, slot->task);
+}
+
+/* Judged by the first attempt that failed: the window learns at once that the service throttles. */
+static void note_wait(struct call_observer *observer, const struct failure *reason)
+{
+    struct request_slot *slot = (struct request_slot *)observer;
+    (void)reason;
+    if (!slot->is_delayed) {
+        delay(slot, REQUEST_THROTTLED);
+        slot->is_judged = true;
+    }
+}
+
+void request_slot_begin(struct request_slot *slot, struct call *call, const struct clock *clock,
+                        struct worker_pool *workers, const struct worker_task *task)
+{
+    slot->observer = (struct call_observer){.waits = note_wait, .outer = call->observer};
+    slot->call = call;
+    slot->workers = workers;
+    slot->task = task;
+    slot->clock = clock;
+    slot->began_ms = clock_now_ms(clock);
+    call->observer = &slot->observer;
+}
+
+void request_slot_look(struct request_slot *slot)
+{
+    if (clock_now_ms(slot->clock) - slot->began_ms > REQUEST_SLOT_SILENT_MS)
+        delay(slot, REQUEST_OTHER);
+}
+
+static enum request_end judge(const struct request_slot *slot, int r, bool is_good)
+{
+    const struct call *call = slot->call;
+    if (slot->is_judged)
+        return REQUEST_OTHER;
+    if (call->repeats > 0 || (r < 0 && call->failure.is_retryable))
+        return REQUEST_THROTTLED;
+    return is_good ? REQUEST_GOOD : REQUEST_OTHER;
+}
+
+void request_slot_end(struct request_slot *slot, struct call *call, int r, bool is_good)
+{
+    enum request_end end = judge(slot, r, is_good);
+    int64_t now_ms = clock_now_ms(slot->clock);
+    call->observer = slot->observer.outer;
+    if (slot->is_delayed)
+        request_window_leave_late(slot->window, slot->lane, end, sent_ms(slot), now_ms);
+    else
+        request_window_leave(slot->window, end, sent_ms(slot), now_ms);
+}

@@ -1,0 +1,33 @@
+"""A table that the service does not answer, or throttles, beside one that is well."""
+import pytest
+
+from harness import LocalAccount, run, wait_until
+
+LISTINGS = 24  # three times the requests of listings that may be in flight
+ENTITIES = 3000
+
+
+@pytest.fixture(scope="module")
+def service(scratch):
+    account = LocalAccount(scratch / "account")
+    for table in ("sick", "well"):
+        account.fill(table, "guid", str(ENTITIES))
+    yield account
+    account.stop()
+
+
+@pytest.mark.parametrize("fault", ["hang=*:*", "fail=*:*:503:ServerBusy"])
+def test_listings_of_a_sick_table_hold_up_no_others(mounts, begin, fault):
+    flat = mounts("layout=flat", faults=f"only=sick,{fault}")
+    levels = mounts("layout=auto", faults=f"only=sick,{fault}")
+    for mount in (flat, levels):
+        listings = [begin("ls", mount / "sick") for _ in range(LISTINGS)]
+        wait_until(
+            lambda mount=mount: mount.stats().total("tablefuse_waiting") >= LISTINGS,
+            what="the listings",
+        )
+        files = run("find", mount / "well", "-type", "f").stdout.splitlines()
+        assert len(files) == ENTITIES
+        assert run("cat", *files[:10]).stdout.count("PartitionKey") == 10
+        assert run("ls", mount / "well").stdout
+        assert [listing.poll() for listing in listings] == [None] * LISTINGS

@@ -85,7 +85,7 @@ configure() # DIRECTORY MESON-OPTION...
     meson setup "$directory" "$@" >"$log" 2>&1 || { cat "$log"; return 1; }
 }
 
-compile() # DIRECTORY
+compile() # DIRECTORY TARGET...
 {
-    ninja -C "$1" --quiet
+    ninja -C "$1" --quiet "${@:2}"
 }

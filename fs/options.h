@@ -1,7 +1,7 @@
 #ifndef FS_OPTIONS_H
 #define FS_OPTIONS_H
 /* The options of `tablefuse mount -o`. Parsing has no effect but messages on standard error. One
- * thread. README.md ("Mounting an account") says what each option means. */
+ * thread. README.md ("Options") says what each option means. */
 #include "cache/address.h"
 #include "client/base.h"
 #include "fs/tree/attributes.h"

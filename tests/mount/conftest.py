@@ -14,7 +14,7 @@ from harness import EXIT_SEC, Azurite, LocalAccount, Mount, Sdk, environment
 WATCHDOG_BEFORE_SEC = 15
 
 # They take the longest. Where files run in parallel, they start first, so that none of them runs alone at the end.
-LONGEST = ["test_walking.py", "test_failures.py", "test_waiting.py"]
+LONGEST = ["test_walking.py", "test_failures.py", "test_readme.py", "test_waiting.py"]
 
 
 def pytest_collection_modifyitems(items):

@@ -20,7 +20,7 @@ struct failure {     /* a value: copied, never owned; error 0 when nothing faile
 
 /* Is told about a call by the call's thread. In its owner's memory. */
 struct call_observer {
-    /* An attempt has failed, and the call waits before the next one. */
+    /* An attempt has failed, or brought nothing, and the call waits before the next one. */
     void (*waits)(struct call_observer *observer, const struct failure *reason);
     struct call_observer *outer; /* is told next; NULL: none */
 };

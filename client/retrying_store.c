@@ -7,6 +7,11 @@
 #include <stdatomic.h>
 
 #define LOOK_MS 50 /* longest sleep between two checks for a cancel */
+/* The service sends an empty page where a range goes on at another of its servers, or after 5 s
+ * without a row. A few in a row are usual; more are followed at the pace of a backoff. */
+#define EMPTY_PAGES_AT_ONCE 4
+/* An empty page of a filtered query that took as long is the service's work, and so progress. */
+#define FILTER_WORK_MS 1000
 
 struct retrying_store {
     struct table_store store;
@@ -161,14 +166,53 @@ static int attempt_list_tables(const struct request *request, struct table_store
                                    request->ret_next);
 }
 
+/* After a page without rows or names, but with a token: no progress. A service that sends new
+ * tokens for ever would be asked as fast as it answers, so the pauses grow as after failures, less
+ * the time that the service took. Gives up when timeout_ms have passed since the first such page.
+ */
+static int pace_empty_page(struct retrying_store *self, const struct continuation *after,
+                           struct continuation *next, struct call *call)
+{
+    struct empty_run run = continuation_empty_run(after);
+    int64_t now_ms = clock_now_ms(self->clock);
+    if (run.pages == 0)
+        run.since_ms = call->sent_ms;
+    run.pages++;
+    continuation_set_empty_run(next, run);
+    if (run.pages <= EMPTY_PAGES_AT_ONCE)
+        return 0;
+    int64_t wait_ms = backoff_wait_ms(run.pages - EMPTY_PAGES_AT_ONCE, next_chance(self), 0);
+    wait_ms = MAX(wait_ms - (now_ms - call->sent_ms), 0);
+    int r = call_fail(call, -EPROTO,
+                      "the service answered %d pages in a row without a row, each with another "
+                      "continuation token, for %lld s",
+                      run.pages, (long long)(now_ms - run.since_ms) / 1000);
+    call->failure.advice = "try again; if it stays so, report it to the service's operator";
+    if (now_ms + wait_ms >= MIN(run.since_ms + self->timeout_ms, call->deadline_ms)) {
+        atomic_fetch_add(&self->given_up, 1);
+        return r;
+    }
+    call_waits(call);
+    r = sleep_through(self, wait_ms, call);
+    if (r == 0)
+        call->failure = (struct failure){0};
+    return r;
+}
+
 static int retrying_query(struct table_store *store, const struct query *query, struct call *call,
                           struct page_builder *builder, struct continuation **ret_next)
 {
-    return perform(
-        (struct retrying_store *)store,
+    struct retrying_store *self = (struct retrying_store *)store;
+    int r = perform(
+        self,
         &(struct request){
             .attempt = attempt_query, .query = query, .builder = builder, .ret_next = ret_next},
         call);
+    if (r < 0 || !*ret_next || page_builder_rows(builder) > 0)
+        return r;
+    if (query->filter && clock_now_ms(self->clock) - call->sent_ms >= FILTER_WORK_MS)
+        return 0;
+    return pace_empty_page(self, query->after, *ret_next, call);
 }
 
 static int retrying_get(struct table_store *store, const char *table, struct bytes position,
@@ -185,14 +229,19 @@ static int retrying_list_tables(struct table_store *store, const char *only,
                                 const struct continuation *after, struct call *call,
                                 struct table_names *ret, struct continuation **ret_next)
 {
-    return perform((struct retrying_store *)store,
-                   &(struct request){.attempt = attempt_list_tables,
-                                     .table = only,
-                                     .after = after,
-                                     .names = ret,
-                                     .names_size = ret->names.size,
-                                     .ret_next = ret_next},
-                   call);
+    struct retrying_store *self = (struct retrying_store *)store;
+    size_t names_size = ret->names.size;
+    int r = perform(self,
+                    &(struct request){.attempt = attempt_list_tables,
+                                      .table = only,
+                                      .after = after,
+                                      .names = ret,
+                                      .names_size = names_size,
+                                      .ret_next = ret_next},
+                    call);
+    if (r < 0 || !*ret_next || ret->names.size > names_size)
+        return r;
+    return pace_empty_page(self, after, *ret_next, call);
 }
 
 static int attempt_write(const struct request *request, struct table_store *inner,

@@ -1,10 +1,11 @@
 #ifndef CLIENT_RETRYING_STORE_H
 #define CLIENT_RETRYING_STORE_H
 /* A decorator for any store: repeats a request that failed for a temporary reason, with backoff,
- * until the call's deadline. While the service is down it sends nothing but probes, and requests
- * fail at once (service_health.h); one that waits in a backoff ends then, too. Any thread; no lock
- * of its own. Each attempt is one call of the inner store, so tests can put a store that injects
- * faults below it. */
+ * until the call's deadline. An empty page with a token is no progress either: after a few in a row
+ * it is answered after a pause that grows, and at last -EPROTO. While the service is down it sends
+ * nothing but probes, and requests fail at once (service_health.h); one that waits in a backoff
+ * ends then, too. Any thread; no lock of its own. Each attempt is one call of the inner store, so
+ * tests can put a store that injects faults below it. */
 #include "client/clock.h"
 #include "client/service_health.h"
 #include "client/table_store.h"

@@ -6,6 +6,7 @@
 struct continuation {
     struct buffer token, position, milestone;
     size_t steps, limit;
+    struct empty_run empty_run;
 };
 
 #define CONTINUATION_MAX_BYTES ((size_t)16 << 10)
@@ -48,6 +49,16 @@ struct bytes continuation_token(const struct continuation *continuation)
 struct bytes continuation_position(const struct continuation *continuation)
 {
     return buffer_bytes(&continuation->position);
+}
+
+struct empty_run continuation_empty_run(const struct continuation *continuation)
+{
+    return continuation ? continuation->empty_run : (struct empty_run){0};
+}
+
+void continuation_set_empty_run(struct continuation *continuation, struct empty_run run)
+{
+    continuation->empty_run = run;
 }
 
 void continuation_destroy(struct continuation *continuation)

@@ -20,6 +20,14 @@ int continuation_create_inner(const struct continuation *outer, struct bytes tok
                               struct continuation **ret);
 struct bytes continuation_token(const struct continuation *continuation);
 struct bytes continuation_position(const struct continuation *continuation);
+/* For the decorator that paces empty pages: how many in a row led to this continuation, each with
+ * nothing but the next token, and when the first of them was asked for. */
+struct empty_run {
+    int pages;
+    int64_t since_ms;
+};
+struct empty_run continuation_empty_run(const struct continuation *continuation); /* NULL: none */
+void continuation_set_empty_run(struct continuation *continuation, struct empty_run run);
 void continuation_destroy(struct continuation *continuation); /* takes NULL */
 
 struct query {

@@ -27,12 +27,13 @@ struct flight {
     struct fetcher *fetcher;
     struct fetch fetch;    /* the leader's: while FLYING */
     struct stamp stamp;    /* from before anything was sent */
-    struct caller *leader; /* its thread's alone, as asked_ms is */
+    struct caller *leader; /* its thread's alone, as has_arrived and asked_ms are */
+    bool has_arrived;      /* an answer, of whatever kind */
     int64_t asked_ms;      /* when what was answered first was asked: of several pages the oldest */
     pthread_cond_t changed;
     /* guarded by the fetcher's lock; the result is fixed once LANDED */
     size_t users;   /* callers that lead or joined */
-    uint64_t pages; /* that arrived */
+    uint64_t pages; /* that arrived, without those that were no progress */
     enum state state;
     int result;
     struct failure failure;
@@ -113,13 +114,16 @@ static void stop_observing(struct flight *flight)
     flight->leader->call.observer = flight->observer.outer;
 }
 
-/* An answer arrived: the patience of all callers begins anew. */
-static void note_arrival(struct flight *flight)
+/* An answer arrived. If it is progress, the patience of all callers begins anew. */
+static void note_arrival(struct flight *flight, bool is_progress)
 {
     struct fetcher *fetcher = flight->fetcher;
-    delays_end(fetcher->delays, flight->fetch.table);
-    if (flight->pages == 0)
+    if (!flight->has_arrived)
         flight->asked_ms = caller_asked_ms(flight->leader, flight->stamp.asked_ms);
+    flight->has_arrived = true;
+    if (!is_progress)
+        return;
+    delays_end(fetcher->delays, flight->fetch.table);
     (void)pthread_mutex_lock(&fetcher->lock);
     flight->pages++;
     (void)pthread_mutex_unlock(&fetcher->lock);
@@ -139,7 +143,7 @@ static int ask_row(struct flight *flight, struct page **ret)
             return call_fail(call, r, "out of memory");
     }
     if (r == 0)
-        note_arrival(flight);
+        note_arrival(flight, true);
     return r;
 }
 
@@ -152,7 +156,7 @@ static int ask_page(struct flight *flight, struct query *query, struct answer *r
            query->top > 1)
         query->top = MAX(query->top / 8, 1);
     if (r == 0)
-        note_arrival(flight);
+        note_arrival(flight, page_rows(ret->page) > 0 || !ret->next);
     return r;
 }
 
@@ -185,11 +189,12 @@ static int list_tables(struct flight *flight, const char *only, struct table_nam
     int r;
     do {
         _cleanup_(continuation_destroyp) struct continuation *after = TAKE_PTR(next);
+        size_t size = ret->names.size;
         r = table_store_list_tables(flight->fetcher->source.store, only, after, call, ret, &next);
         if (r == 0 && ret->names.error < 0)
             r = call_fail(call, ret->names.error, "the list of tables is too long");
         if (r == 0)
-            note_arrival(flight);
+            note_arrival(flight, ret->names.size > size || !next);
     } while (r == 0 && next && !(only && ret->names.size > 0));
     continuation_destroy(next);
     return r;
@@ -258,7 +263,7 @@ static int keep(struct flight *flight, struct page *page)
 
 static void forget_table(struct flight *flight)
 {
-    note_arrival(flight);
+    note_arrival(flight, true);
     struct stamp stamp = arrived_stamp(flight);
     range_cache_drop_table(flight->fetcher->source.cache, flight->fetch.table, stamp);
     note_table(flight, false, stamp);

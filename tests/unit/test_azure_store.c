@@ -307,7 +307,8 @@ static void a_key_that_no_url_holds_is_searched(void **state)
     assert_int_equal(f.call.failure.error, -ENOENT);
     assert_int_equal(f.server.requests, 4);
     assert_int_equal(table_store_get(f.store, "tab", P(LONE), &f.call, &page), -EPROTO);
-    assert_int_equal(f.server.requests, 6); /* the same token twice */
+    assert_int_equal(f.server.requests, 9);
+    assert_true(f.call.failure.is_retryable);
     end(&f);
 }
 

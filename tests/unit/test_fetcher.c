@@ -1,3 +1,4 @@
+#include "client/backoff.h"
 #include "tests/unit/fetcher_fixture.h"
 
 /* As of when the cache answers what begins at lo. */
@@ -147,15 +148,53 @@ static void empty_pages_are_followed(void **state)
 {
     (void)state;
     struct fetching fetching;
-    fetching_set_up(&fetching, (struct fetching_options){.faults = "latency=20000,empty=9"});
+    fetching_set_up(&fetching, (struct fetching_options){.faults = "latency=5000,empty=9"});
     fetching_add_rows(&fetching, "p", 3);
     struct fetch fetch = fetch_of(PARTITION, 1000);
     int64_t began_ms = fetching.now_ms;
-    assert_int_equal(fetch_rows(&fetching, &fetch), 3); /* each of them is progress */
-    assert_int_equal(fetching.now_ms - began_ms, 200000);
+    assert_int_equal(fetch_rows(&fetching, &fetch), 3);
+    assert_int_equal(fetching.now_ms - began_ms, 50000);
     assert_int_equal(fetching.memory->asked, 1); /* the others were the faulty store's */
     assert_int_equal(gate_store_arrived(fetching.store), 10);
     fetching_tear_down(&fetching);
+}
+
+static void empty_pages_are_no_progress(void **state)
+{
+    (void)state;
+    struct fetching fetching;
+    struct page *page;
+    fetching_set_up(&fetching, (struct fetching_options){.faults = "latency=25000,empty=9"});
+    fetching_add_rows(&fetching, "p", 3);
+    struct fetch fetch = fetch_of(PARTITION, 1000);
+    int64_t began_ms = fetching.now_ms;
+    assert_int_equal(fetch_page(&fetching, &fetch, &page), -ETIMEDOUT);
+    assert_int_equal(fetching.now_ms - began_ms, PATIENCE_MS);
+    assert_int_equal(gate_store_arrived(fetching.store), 3);
+    fetching_tear_down(&fetching);
+}
+
+static void tokens_that_never_end_are_an_error(void **state)
+{
+    (void)state;
+    const struct fetch fetches[] = {
+        {.table = "t", .range = PARTITION, .top = 1000},
+        {.table = "t", .range = PARTITION, .top = 1000, .keys_only = true},
+        {.range = RANGE_ALL, .top = 1000, .keys_only = true}, /* the tables */
+        {.range = TABLE_T, .top = 1000, .keys_only = true},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(fetches); i++) {
+        struct fetching fetching;
+        struct page *page;
+        fetching_set_up(&fetching,
+                        (struct fetching_options){.faults = "endless=1", .retries = true});
+        int64_t began_ms = fetching.now_ms;
+        assert_int_equal(fetch_page(&fetching, &fetches[i], &page), -EPROTO);
+        assert_in_range(fetching.now_ms - began_ms, PATIENCE_MS - BACKOFF_MAX_MS, PATIENCE_MS);
+        /* 4 at once; then the pauses are those of failures */
+        assert_in_range(gate_store_arrived(fetching.store), 12, 18);
+        fetching_tear_down(&fetching);
+    }
 }
 
 static void tokens_in_a_circle_are_an_error(void **state)
@@ -276,6 +315,8 @@ int main(void)
         cmocka_unit_test(a_table_that_is_gone_is_forgotten),
         cmocka_unit_test(a_refusal_changes_nothing_that_is_known),
         cmocka_unit_test(empty_pages_are_followed),
+        cmocka_unit_test(empty_pages_are_no_progress),
+        cmocka_unit_test(tokens_that_never_end_are_an_error),
         cmocka_unit_test(tokens_in_a_circle_are_an_error),
         cmocka_unit_test(a_scans_pages_are_kept_and_counted),
         cmocka_unit_test(pages_that_are_too_large_are_asked_for_in_pieces),

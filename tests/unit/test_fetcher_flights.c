@@ -4,15 +4,20 @@
 #define ASKERS 8
 
 /* The first leads, the others have joined; the gate is closed. */
-static void start_together(struct asker *askers, size_t n, struct fetching *fetching)
+static void start_fetching_together(struct asker *askers, size_t n, struct fetching *fetching,
+                                    struct fetch fetch)
 {
-    struct fetch fetch = fetch_of(PARTITION, 1000);
     gate_store_let(fetching->store, 0);
     asker_start(&askers[0], fetching, fetch, fetching_since_ttl(fetching));
     wait_for_requests(fetching, 1);
     for (size_t i = 1; i < n; i++)
         asker_start(&askers[i], fetching, fetch, fetching_since_ttl(fetching));
     wait_for_joined(fetching, n - 1);
+}
+
+static void start_together(struct asker *askers, size_t n, struct fetching *fetching)
+{
+    start_fetching_together(askers, n, fetching, fetch_of(PARTITION, 1000));
 }
 
 static void many_that_miss_the_same_ask_once(void **state)
@@ -406,9 +411,12 @@ static void each_page_is_progress_for_all(void **state)
     (void)state;
     struct fetching fetching;
     struct asker askers[2];
-    fetching_set_up(&fetching, (struct fetching_options){.faults = "empty=3"});
-    fetching_add_rows(&fetching, "p", 3);
-    start_together(askers, 2, &fetching);
+    fetching_set_up(&fetching, (struct fetching_options){0});
+    fetching.memory->max_rows = 1;
+    for (int i = 0; i < 4; i++)
+        memory_store_add_table(fetching.memory, (const char *const[]){"a", "b", "c", "d"}[i]);
+    start_fetching_together(askers, 2, &fetching,
+                            (struct fetch){.range = RANGE_ALL, .top = 1000, .keys_only = true});
     for (size_t page = 1; page <= 3; page++) {
         atomic_fetch_add(&fetching.now_ms, PATIENCE_MS - 1);
         gate_store_let(fetching.store, page);
@@ -420,6 +428,25 @@ static void each_page_is_progress_for_all(void **state)
     assert_int_equal(asker_end(&askers[0]), 0);
     assert_int_equal(asker_end(&askers[1]), 0);
     assert_int_equal(askers[1].caller.call.deadline_ms, fetching.now_ms + PATIENCE_MS);
+    fetching_tear_down(&fetching);
+}
+
+static void an_empty_page_is_progress_for_nobody(void **state)
+{
+    (void)state;
+    struct fetching fetching;
+    struct asker askers[2];
+    fetching_set_up(&fetching, (struct fetching_options){.faults = "empty=3"});
+    fetching_add_rows(&fetching, "p", 3);
+    start_together(askers, 2, &fetching);
+    atomic_fetch_add(&fetching.now_ms, PATIENCE_MS - 1);
+    gate_store_let(fetching.store, 1);
+    wait_for_requests(&fetching, 2);
+    wait_for_looks(&askers[1]);
+    assert_false(atomic_load(&askers[1].is_back));
+    atomic_fetch_add(&fetching.now_ms, 1);
+    assert_int_equal(asker_end(&askers[1]), -ETIMEDOUT);
+    assert_int_equal(asker_end(&askers[0]), -ETIMEDOUT);
     fetching_tear_down(&fetching);
 }
 
@@ -511,6 +538,7 @@ int main(void)
         cmocka_unit_test(a_caller_that_waits_may_be_interrupted),
         cmocka_unit_test(a_caller_that_waits_has_a_deadline),
         cmocka_unit_test(each_page_is_progress_for_all),
+        cmocka_unit_test(an_empty_page_is_progress_for_nobody),
         cmocka_unit_test(a_page_is_older_than_what_happened_meanwhile),
         cmocka_unit_test(a_crowd_gets_what_it_asks_for),
     };

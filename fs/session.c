@@ -51,14 +51,15 @@ static ssize_t write_reply(int fd, struct iovec *iov, int count, void *userdata)
 
 /* libfuse's messages begin with "fuse: "; ours name the program. Its debug output comes in pieces.
  */
-static void write_message(enum fuse_log_level level, const char *format, va_list list)
+__attribute__((format(printf, 2, 0))) static void write_message(enum fuse_log_level level,
+                                                                const char *format, va_list list)
 {
     static const char prefix[] = "fuse: ";
-    bool is_named = strncmp(format, prefix, strlen(prefix)) == 0;
-    if (level != FUSE_LOG_DEBUG && is_named)
+    if (level != FUSE_LOG_DEBUG && strncmp(format, prefix, strlen(prefix)) == 0) {
         (void)fputs("tablefuse: ", stderr);
-    (void)vfprintf(stderr, format + (level != FUSE_LOG_DEBUG && is_named ? strlen(prefix) : 0),
-                   list);
+        format += strlen(prefix);
+    }
+    (void)vfprintf(stderr, format, list);
 }
 
 int session_create(struct file_system *fs, struct fuse_args *args)

@@ -1,0 +1,77 @@
+#ifndef CACHE_WRITE_PENDING_H
+#define CACHE_WRITE_PENDING_H
+/* Claims on positions, and masks. Pending knows which entities are being changed, and which
+ * entities and tables are masked. It keeps one record per position, in key order. It is the only
+ * place where changes wait for each other.
+ *
+ * ONE CHANGE PER POSITION. A caller that wants to change an entity claims its position first. If
+ * another change has the position, the caller waits for it; callers get the position in the order
+ * in which they came. Hence two changes of one entity never overtake each other.
+ *
+ *     FREE -claim-> CLAIMED -release-> FREE    the caller makes the change itself
+ *
+ *   CLAIMED   not acknowledged; readers see nothing of it
+ *
+ * The result of a change is in the range cache before its position is released. So the next change
+ * of the entity finds it there.
+ *
+ * A mask makes an entity or a table invisible to the readers of this mount until the mask is taken
+ * away. The service still has it. A mask is not a change: a masked position can be claimed. Readers
+ * ask pending before the range cache.
+ *
+ * Example: two processes write f.json. The first claims its position and sends a Replace. The
+ * second waits in pending_claim, then reads the range cache, and sends its own.
+ *
+ * Bounded by its callers: a record for each claim, and one for each mask.
+ *
+ * Thread-safety: any thread; one leaf mutex with one condition; no I/O.
+ * Ownership: table names, positions and ETags are copied.
+ * Errors: 0 or -errno; a function that takes a call leaves the reason in call->failure. */
+#include "client/call.h"
+#include "client/position.h"
+
+struct pending;
+int pending_create(const struct clock *clock, struct pending **ret); /* the clock outlives it */
+/* Takes NULL. Nothing is claimed and no thread is inside. */
+void pending_destroy(struct pending *pending);
+
+/* Claims n positions of one table. The positions ascend, and a caller that needs two tables claims
+ * in the order of their names, so that no two callers wait for each other. No thread claims a
+ * position that it has. Blocks up to the call's deadline. Returns 0; or -EINTR, -ETIMEDOUT or
+ * -ENOMEM with the reason in call, and then nothing is claimed. */
+int pending_claim(struct pending *pending, const char *table, const struct bytes *positions,
+                  size_t n, struct call *call);
+/* The caller has claimed them. */
+void pending_release(struct pending *pending, const char *table, const struct bytes *positions,
+                     size_t n);
+
+enum overlaid { OVERLAID_NOT, OVERLAID_GONE };
+/* Finds the first position in the range at which readers see something else than the service has.
+ * OVERLAID_GONE: the position is masked; it is in ret_position, which is cleared first.
+ * OVERLAID_NOT: there is none; without masks that is answered without the lock. -ENOMEM. With table
+ * NULL the positions are names of tables. */
+int pending_next(struct pending *pending, const char *table, struct range range,
+                 struct buffer *ret_position);
+
+/* Masks an entity, which stays in the service: the original of an editor's backup. With table NULL
+ * it masks a table that was dropped and that the service still lists; `position` is then the
+ * table's name, and the ETag is empty. A mask replaces an earlier one. 0, -ENOMEM; -EFBIG: the ETag
+ * has over 64 KiB. */
+int pending_mask(struct pending *pending, const char *table, struct bytes position,
+                 struct bytes etag);
+/* Is the position masked? The version that is masked is put into ret_etag, which is cleared first:
+ * 1; else 0; or -ENOMEM. */
+int pending_masked(struct pending *pending, const char *table, struct bytes position,
+                   struct buffer *ret_etag);
+void pending_unmask(struct pending *pending, const char *table, struct bytes position);
+
+struct pending_stats {
+    size_t claims, waiting, masks; /* waiting: callers in pending_claim */
+};
+void pending_stats(struct pending *pending, struct pending_stats *ret);
+/* For tests: are the counts and the order right, and is every record in use? */
+bool pending_is_consistent(struct pending *pending);
+
+DEFINE_CLEANUP(struct pending *, pending_destroy);
+
+#endif

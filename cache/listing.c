@@ -8,19 +8,19 @@
 #define STARTS_MAX_BYTES ((size_t)64 << 20)
 #define BOOKMARK_SPACING 1000
 #define TELL_EVERY_MS    1000       /* that the process still reads here */
-#define NOWHERE          UINT64_MAX /* first of a window that lost its place */
+#define NOWHERE          UINT64_MAX /* `first` of a batch that lost its place */
 
-/* | state    | the window                      | left by                               |
+/* | state    | the batch                       | left by                               |
  * | NEW      | at no place                     | the first call                        |
  * | BEGUN    | at the begin, without entries   | the first entry that is told: GOES_ON |
  * | GOES_ON  | anywhere, or lost its place     | the sure end: COMPLETE; cookie 0      |
  * | COMPLETE | nothing is behind it            | going back: GOES_ON; cookie 0         |
- * A listing of a level uses no window; its level tells the end. */
+ * A listing of a level uses no batch; its level tells the end. */
 enum state { NEW, BEGUN, GOES_ON, COMPLETE };
 
 /* The entries that one run of rows gave, cookies first + 1 to first + n: each row, or each row that
  * begins a partition. */
-struct window {
+struct batch {
     uint64_t first;
     size_t n;
     struct run run;
@@ -38,55 +38,56 @@ struct listing {
     enum state state;
     struct stamp began;
     int64_t told_ms; /* when the process's reading here was noted last */
-    struct window window;
+    struct batch batch;
     struct read_cursor cursor;
     struct bookmarks bookmarks;
 };
 
-static void window_init(struct window *window)
+static void batch_init(struct batch *batch)
 {
-    buffer_init(&window->starts, STARTS_MAX_BYTES);
-    buffer_init(&window->begin, POSITION_MAX_BYTES);
-    buffer_init(&window->end, POSITION_MAX_BYTES);
+    buffer_init(&batch->starts, STARTS_MAX_BYTES);
+    buffer_init(&batch->begin, POSITION_MAX_BYTES);
+    buffer_init(&batch->end, POSITION_MAX_BYTES);
 }
 
-static void window_finish(struct window *window)
+static void batch_finish(struct batch *batch)
 {
-    run_finish(&window->run);
-    buffer_finish(&window->starts);
-    buffer_finish(&window->begin);
-    buffer_finish(&window->end);
+    run_finish(&batch->run);
+    buffer_finish(&batch->starts);
+    buffer_finish(&batch->begin);
+    buffer_finish(&batch->end);
 }
 
-/* The window before the entry behind `cookie`, with nothing in it. */
-static int window_stand(struct window *window, uint64_t cookie, struct bytes position)
+/* An empty batch, which stands before the entry behind `cookie`. `position`: where that entry's row
+ * is sought. */
+static int batch_begin(struct batch *batch, uint64_t cookie, struct bytes position)
 {
-    run_finish(&window->run);
-    buffer_clear(&window->starts);
-    window->first = cookie;
-    window->n = 0;
-    buffer_clear(&window->begin);
-    buffer_clear(&window->end);
-    (void)buffer_append(&window->begin, position);
-    int r = buffer_append(&window->end, position);
-    return MIN(window->begin.error, r);
+    run_finish(&batch->run);
+    buffer_clear(&batch->starts);
+    batch->first = cookie;
+    batch->n = 0;
+    buffer_clear(&batch->begin);
+    buffer_clear(&batch->end);
+    (void)buffer_append(&batch->begin, position);
+    int r = buffer_append(&batch->end, position);
+    return MIN(batch->begin.error, r);
 }
 
-/* The row of the window's entry i. */
-static size_t window_row(const struct window *window, size_t i)
+/* The row of the batch's entry i. */
+static size_t batch_row(const struct batch *batch, size_t i)
 {
-    size_t row = window->run.begin + i;
-    if (window->starts.size > 0)
-        memcpy(&row, window->starts.data + i * sizeof(row), sizeof(row));
+    size_t row = batch->run.begin + i;
+    if (batch->starts.size > 0)
+        memcpy(&row, batch->starts.data + i * sizeof(row), sizeof(row));
     return row;
 }
 
 static void check(const struct listing *listing)
 {
-    const struct window *window = &listing->window;
-    assert(window->n == 0 || window->run.page);
-    assert(!(listing->state == NEW && window->n > 0));
-    assert(!(listing->level && window->n > 0));
+    const struct batch *batch = &listing->batch;
+    assert(batch->n == 0 || batch->run.page);
+    assert(!(listing->state == NEW && batch->n > 0));
+    assert(!(listing->level && batch->n > 0));
 }
 
 int listing_create(const struct listing_source *source, const struct directory *directory,
@@ -97,7 +98,7 @@ int listing_create(const struct listing_source *source, const struct directory *
         return -ENOMEM;
     listing->source = source;
     read_cursor_init(&listing->cursor);
-    window_init(&listing->window);
+    batch_init(&listing->batch);
     buffer_init(&listing->lo, POSITION_MAX_BYTES);
     buffer_init(&listing->hi, POSITION_MAX_BYTES);
     bookmarks_init(&listing->bookmarks, BOOKMARK_SPACING);
@@ -129,12 +130,19 @@ void listing_close(struct listing *listing)
         return;
     level_destroy(listing->level);
     read_cursor_reset(&listing->cursor);
-    window_finish(&listing->window);
+    batch_finish(&listing->batch);
     buffer_finish(&listing->lo);
     buffer_finish(&listing->hi);
     bookmarks_clear(&listing->bookmarks);
     free(listing->table);
     free(listing);
+}
+
+/* A listing that has shown nothing yet goes on as it began: after a failure its answers need not be
+ * younger than before. */
+static bool is_to_begin(const struct listing *listing, uint64_t cookie)
+{
+    return listing->state == NEW || (cookie == 0 && listing->state != BEGUN);
 }
 
 static int begin_anew(struct listing *listing, const struct caller *caller)
@@ -149,7 +157,7 @@ static int begin_anew(struct listing *listing, const struct caller *caller)
     bookmarks_clear(&listing->bookmarks);
     if (listing->level)
         level_begin_anew(listing->level, listing->began);
-    return window_stand(&listing->window, 0, buffer_bytes(&listing->lo));
+    return batch_begin(&listing->batch, 0, buffer_bytes(&listing->lo));
 }
 
 static void note_reading(struct listing *listing, const struct caller *caller)
@@ -161,47 +169,47 @@ static void note_reading(struct listing *listing, const struct caller *caller)
     read_ahead_listed(listing->source->read_ahead, caller, &listing->directory, listing->began);
 }
 
-/* The window's entries are partitions: the rows that begin one. */
-static int mark_partitions(struct window *window)
+/* The batch's entries are partitions: the rows that begin one. */
+static int mark_partitions(struct batch *batch)
 {
-    size_t row = window->run.begin;
-    while (row < window->run.end) {
-        int r = buffer_append(&window->starts, (struct bytes){(const char *)&row, sizeof(row)});
+    size_t row = batch->run.begin;
+    while (row < batch->run.end) {
+        int r = buffer_append(&batch->starts, (struct bytes){(const char *)&row, sizeof(row)});
         if (r < 0)
             return r;
-        window->n++;
-        row = page_next_partition(window->run.page, row, window->run.end);
+        batch->n++;
+        row = page_next_partition(batch->run.page, row, batch->run.end);
     }
     return 0;
 }
 
-/* Where reading goes on behind the window's entry i. */
+/* Where reading goes on behind the batch's entry i. */
 static int position_behind_entry(const struct listing *listing, size_t i, struct buffer *ret)
 {
-    const struct window *window = &listing->window;
-    struct bytes position = page_position(window->run.page, window_row(window, i));
+    const struct batch *batch = &listing->batch;
+    struct bytes position = page_position(batch->run.page, batch_row(batch, i));
     buffer_clear(ret);
     return position_append_behind(ret, listing->directory.kind == DIRECTORY_FLAT
                                            ? position_partition_key(position)
                                            : position);
 }
 
-/* What was seen becomes the window, behind the one that was there. */
-static int window_turn(struct listing *listing, struct seen *seen)
+/* The rows that were read become the batch. The one before ends where they begin. */
+static int batch_replace(struct listing *listing, struct seen *seen)
 {
-    struct window *window = &listing->window;
-    bookmarks_add(&listing->bookmarks, window->first + window->n, buffer_bytes(&window->end));
-    int r = window_stand(window, window->first + window->n, buffer_bytes(&window->end));
+    struct batch *batch = &listing->batch;
+    bookmarks_add(&listing->bookmarks, batch->first + batch->n, buffer_bytes(&batch->end));
+    int r = batch_begin(batch, batch->first + batch->n, buffer_bytes(&batch->end));
     if (r < 0)
         return r;
-    window->run = seen->run;
-    window->asked_ms = seen->asked_ms;
+    batch->run = seen->run;
+    batch->asked_ms = seen->asked_ms;
     (void)page_ref(seen->run.page);
     if (listing->directory.kind == DIRECTORY_FLAT)
-        r = mark_partitions(window);
+        r = mark_partitions(batch);
     else
-        window->n = window->run.end - window->run.begin;
-    return r < 0 ? r : position_behind_entry(listing, window->n - 1, &window->end);
+        batch->n = batch->run.end - batch->run.begin;
+    return r < 0 ? r : position_behind_entry(listing, batch->n - 1, &batch->end);
 }
 
 /* How many entries the process has opened since they were listed, if it opens them in their order;
@@ -209,28 +217,28 @@ static int window_turn(struct listing *listing, struct seen *seen)
  * did so for another one. */
 static uint64_t count_opened(const struct listing *listing, const struct caller *caller)
 {
-    const struct window *window = &listing->window;
+    const struct batch *batch = &listing->batch;
     const struct bookmark *bookmark = NULL;
     _cleanup_(buffer_finish) struct buffer position;
     buffer_init(&position, POSITION_MAX_BYTES);
     if (freshness_asked_to(listing->source->freshness, caller->process, &listing->directory,
                            &position) == 0 &&
-        bytes_compare(buffer_bytes(&position), buffer_bytes(&window->end)) < 0)
+        bytes_compare(buffer_bytes(&position), buffer_bytes(&batch->end)) < 0)
         bookmark = bookmarks_find_position(&listing->bookmarks, buffer_bytes(&position));
-    return bookmark ? MIN(bookmark->cookie, window->first + window->n) : 0;
+    return bookmark ? MIN(bookmark->cookie, batch->first + batch->n) : 0;
 }
 
-/* What follows the window. */
+/* Which rows follow the batch? */
 static struct question next_question(const struct listing *listing, bool names_suffice)
 {
     return (struct question){
         .table = listing->table,
-        .range = {buffer_bytes(&listing->window.end), buffer_bytes(&listing->hi)},
+        .range = {buffer_bytes(&listing->batch.end), buffer_bytes(&listing->hi)},
         .since = freshness_of_listing(listing->source->freshness, listing->began),
         .keys_suffice = names_suffice || listing->directory.kind != DIRECTORY_ENTITIES};
 }
 
-/* Is the window's next not known yet? 1, 0, -ENOMEM. */
+/* Would the rows behind the batch have to be requested? 1, 0, -ENOMEM. */
 static int would_wait(const struct listing *listing, bool names_suffice)
 {
     struct question question = next_question(listing, names_suffice);
@@ -244,7 +252,7 @@ static int would_wait(const struct listing *listing, bool names_suffice)
 
 static int ask(struct listing *listing, struct caller *caller, bool names_suffice, struct seen *ret)
 {
-    uint64_t listed = listing->window.first + listing->window.n;
+    uint64_t listed = listing->batch.first + listing->batch.n;
     struct read_step step = {.directory = &listing->directory,
                              .question = next_question(listing, names_suffice),
                              .listed = listed,
@@ -261,15 +269,15 @@ static int vanished(struct caller *caller)
     return -ESTALE;
 }
 
-/* Half a window may be there: the next call seeks its place from a bookmark. */
-static int lose_window(struct listing *listing, struct caller *caller, int r)
+/* The batch may be incomplete, so it is given up: the next call continues from a bookmark. */
+static int lose_batch(struct listing *listing, struct caller *caller, int r)
 {
-    listing->window.first = NOWHERE;
-    listing->window.n = 0;
+    listing->batch.first = NOWHERE;
+    listing->batch.n = 0;
     return call_fail(&caller->call, r, "no memory for a page of names");
 }
 
-/* The window moves on. */
+/* Reads the next batch. */
 static int fill(struct listing *listing, struct caller *caller, bool names_suffice)
 {
     struct seen seen = {0};
@@ -279,53 +287,54 @@ static int fill(struct listing *listing, struct caller *caller, bool names_suffi
     listing->state = r == 0 ? COMPLETE : GOES_ON;
     if (r == 0)
         return 0;
-    r = window_turn(listing, &seen);
+    r = batch_replace(listing, &seen);
     if (r == 0)
-        read_cursor_took(&listing->cursor, &listing->directory, listing->window.n, &seen);
+        read_cursor_took(&listing->cursor, &listing->directory, listing->batch.n, &seen);
     run_finish(&seen.run);
-    return r < 0 ? lose_window(listing, caller, r) : 0;
+    return r < 0 ? lose_batch(listing, caller, r) : 0;
 }
 
-/* Goes to before the entry behind `cookie`, which is in the window: what is in it will not do. */
-static int leave_window(struct listing *listing, uint64_t cookie)
+/* The entry behind `cookie` is in the batch, which cannot be used: it is to be read again from that
+ * entry on. */
+static int read_again(struct listing *listing, uint64_t cookie)
 {
-    struct window *window = &listing->window;
+    struct batch *batch = &listing->batch;
     _cleanup_(buffer_finish) struct buffer position;
     buffer_init(&position, POSITION_MAX_BYTES);
-    int r = cookie == window->first
-                ? buffer_append(&position, buffer_bytes(&window->begin))
-                : position_behind_entry(listing, cookie - window->first - 1, &position);
+    int r = cookie == batch->first
+                ? buffer_append(&position, buffer_bytes(&batch->begin))
+                : position_behind_entry(listing, cookie - batch->first - 1, &position);
     listing->state = GOES_ON;
-    return r < 0 ? r : window_stand(window, cookie, buffer_bytes(&position));
+    return r < 0 ? r : batch_begin(batch, cookie, buffer_bytes(&position));
 }
 
-/* Too old; or without the texts that are wanted now. */
-static bool will_not_do(const struct listing *listing, bool names_suffice)
+/* The batch is too old, or lacks the texts that are wanted now. */
+static bool is_unusable(const struct listing *listing, bool names_suffice)
 {
-    const struct window *window = &listing->window;
-    if (!window->run.page)
+    const struct batch *batch = &listing->batch;
+    if (!batch->run.page)
         return false;
     int64_t oldest_ms = freshness_of_listing(listing->source->freshness, listing->began).asked_ms;
-    return window->asked_ms < oldest_ms || (listing->directory.kind == DIRECTORY_ENTITIES &&
-                                            !names_suffice && page_is_keys_only(window->run.page));
+    return batch->asked_ms < oldest_ms || (listing->directory.kind == DIRECTORY_ENTITIES &&
+                                           !names_suffice && page_is_keys_only(batch->run.page));
 }
 
-/* Goes to the window that the entry behind `cookie` is in, or to where reading on will find it. */
+/* Finds where to go on: the entry behind `cookie` is in the batch then, or comes by reading on. */
 static int seek(struct listing *listing, const struct caller *caller, uint64_t cookie,
                 bool names_suffice)
 {
-    struct window *window = &listing->window;
-    if (cookie == 0 || listing->state == NEW)
+    struct batch *batch = &listing->batch;
+    if (is_to_begin(listing, cookie))
         return begin_anew(listing, caller);
-    if (cookie >= window->first) {
-        bool is_inside = cookie < window->first + window->n;
-        return is_inside && will_not_do(listing, names_suffice) ? leave_window(listing, cookie) : 0;
+    if (cookie >= batch->first) {
+        bool is_inside = cookie < batch->first + batch->n;
+        return is_inside && is_unusable(listing, names_suffice) ? read_again(listing, cookie) : 0;
     }
     const struct bookmark *bookmark = bookmarks_find(&listing->bookmarks, cookie);
     if (!bookmark)
         return begin_anew(listing, caller);
     listing->state = GOES_ON;
-    return window_stand(window, bookmark->cookie, buffer_bytes(&bookmark->position));
+    return batch_begin(batch, bookmark->cookie, buffer_bytes(&bookmark->position));
 }
 
 /* cp -r visits a directory in the order of d_ino; find, grep -r, rm -r and du (fts) do so in one of
@@ -342,13 +351,13 @@ static void describe(struct listing *listing, size_t i, struct listing_entry *re
                                               [DIRECTORY_AUTO] = LISTING_PARTITION,
                                               [DIRECTORY_FLAT] = LISTING_PARTITION,
                                               [DIRECTORY_ENTITIES] = LISTING_ENTITY};
-    struct window *window = &listing->window;
-    struct page *page = window->run.page;
-    size_t row = window_row(window, i);
+    struct batch *batch = &listing->batch;
+    struct page *page = batch->run.page;
+    size_t row = batch_row(batch, i);
     struct bytes position = page_position(page, row);
     *ret = (struct listing_entry){.kind = kinds[listing->directory.kind],
                                   .key = position_partition_key(position),
-                                  .cookie = window->first + i + 1};
+                                  .cookie = batch->first + i + 1};
     if (listing->directory.kind != DIRECTORY_TABLES)
         ret->number = order_number(ret->cookie);
     if (listing->directory.kind != DIRECTORY_ENTITIES)
@@ -363,10 +372,8 @@ static int next_of_level(struct listing *listing, struct caller *caller, uint64_
                          bool may_wait, struct listing_entry *ret)
 {
     struct freshness *freshness = listing->source->freshness;
-    if (listing->state == NEW || (cookie == 0 && listing->state != BEGUN)) {
-        if (begin_anew(listing, caller) < 0)
-            return call_fail(&caller->call, -ENOMEM, "out of memory");
-    }
+    if (is_to_begin(listing, cookie) && begin_anew(listing, caller) < 0)
+        return call_fail(&caller->call, -ENOMEM, "out of memory");
     note_reading(listing, caller);
     struct level_name name;
     int r = level_name(listing->level, caller, cookie, may_wait, &name);
@@ -385,15 +392,15 @@ static int next_of_level(struct listing *listing, struct caller *caller, uint64_
     return 1;
 }
 
-/* How long the window's entry i holds for callers that ask for it by name. */
+/* How long the batch's entry i holds for callers that ask for it by name. */
 static int64_t shown_ms(const struct listing *listing, size_t i, int64_t valid_ms)
 {
     const struct listing_source *source = listing->source;
-    const struct window *window = &listing->window;
+    const struct batch *batch = &listing->batch;
     if (listing->directory.kind != DIRECTORY_ENTITIES)
         return freshness_hold_ms(source->freshness, valid_ms);
-    switch (range_cache_superseded(source->cache, listing->table, window->run.page,
-                                   window_row(window, i))) {
+    switch (range_cache_superseded(source->cache, listing->table, batch->run.page,
+                                   batch_row(batch, i))) {
     case SUPERSEDED_NO:
         return freshness_hold_ms(source->freshness, valid_ms);
     case SUPERSEDED_YES:
@@ -409,12 +416,12 @@ int listing_next(struct listing *listing, struct caller *caller, uint64_t cookie
 {
     if (listing->level)
         return next_of_level(listing, caller, cookie, may_wait, ret);
-    struct window *window = &listing->window;
+    struct batch *batch = &listing->batch;
     int r = seek(listing, caller, cookie, names_suffice);
     if (r < 0)
-        return lose_window(listing, caller, r);
+        return lose_batch(listing, caller, r);
     note_reading(listing, caller);
-    while (cookie >= window->first + window->n) {
+    while (cookie >= batch->first + batch->n) {
         if (listing->state == COMPLETE)
             return 0;
         r = may_wait ? 0 : would_wait(listing, names_suffice);
@@ -425,9 +432,9 @@ int listing_next(struct listing *listing, struct caller *caller, uint64_t cookie
             return r;
     }
     check(listing);
-    describe(listing, cookie - window->first, ret);
-    caller->valid_ms = freshness_valid_ms(listing->source->freshness, window->asked_ms);
+    describe(listing, cookie - batch->first, ret);
+    caller->valid_ms = freshness_valid_ms(listing->source->freshness, batch->asked_ms);
     if (!names_suffice) /* else nothing is kept */
-        ret->valid_ms = shown_ms(listing, cookie - window->first, caller->valid_ms);
+        ret->valid_ms = shown_ms(listing, cookie - batch->first, caller->valid_ms);
     return 1;
 }

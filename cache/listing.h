@@ -6,7 +6,7 @@
  * entries anew from a bookmark, so an entry that was deleted there meanwhile may make one be
  * skipped. One thread at a time; no lock; blocks for the requests that it sends.
  *
- * What it shows was asked for at most ttl before the listing began (at its first entry, or when it
+ * What it shows was asked for at most ttl before the listing began (at its first call, or when it
  * was rewound). For a process that traverses, as long before as the traversal's answers. Never more
  * than 30 s ago, or ttl where that is more. The names of a level stay what they were when it began.
  */
@@ -44,11 +44,11 @@ struct listing;
 int listing_create(const struct listing_source *source, const struct directory *directory,
                    struct listing **ret);
 void listing_close(struct listing *listing); /* takes NULL */
-/* The entry behind `cookie` (0: the first; the listing begins anew): 1. 0: the sure end. -errno:
- * the listing cannot go on now; a failed call may be made again. Never -ENOENT, which readdir takes
- * for the end: a directory that vanished is -ESTALE. names_suffice: entities may come without their
- * texts. Where may_wait is false, -EAGAIN in place of waiting for a request; what is read ahead
- * goes on. */
+/* The entry behind `cookie` (0: the first; a listing that has shown entries begins anew): 1. 0: the
+ * sure end. -errno: the listing cannot go on now; a failed call may be made again. Never -ENOENT,
+ * which readdir takes for the end: a directory that vanished is -ESTALE. names_suffice: entities
+ * may come without their texts. Where may_wait is false, -EAGAIN in place of waiting for a request;
+ * what is read ahead goes on. */
 int listing_next(struct listing *listing, struct caller *caller, uint64_t cookie,
                  bool names_suffice, bool may_wait, struct listing_entry *ret);
 

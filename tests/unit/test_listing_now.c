@@ -147,6 +147,31 @@ static void a_failure_is_told_to_a_caller_that_waits(void **state)
     tear_down(&setup);
 }
 
+/* Process 7 lists the table, and comes to partition p later. */
+static void a_listing_that_has_shown_nothing_goes_on_as_it_began(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up(&setup, (struct setup_options){.cache_bytes = 1}); /* what was put last stays */
+    add_rows(&setup, "p", 5);
+    add_rows(&setup, "q", 5);
+    setup.process = 7;
+    assert_int_equal(list(&setup, &level, true), 2);
+    setup.now_ms += TTL_MS + 1;
+    setup.process = 8;
+    assert_int_equal(list(&setup, ROWS_OF("q"), true), 5);
+    setup.process = 7;
+    struct listing *listing = open_listing(&setup, ROWS_OF("p"));
+    assert_int_equal(count_now(&setup, listing, 0, -EAGAIN), 0);
+    setup.process = 8;
+    assert_int_equal(list(&setup, ROWS_OF("p"), true), 5);
+    setup.process = 7;
+    setup.now_ms += TTL_MS + 1;
+    assert_int_equal(count_now(&setup, listing, 0, 0), 5); /* what process 8 has read */
+    listing_close(listing);
+    tear_down(&setup);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -155,6 +180,7 @@ int main(void)
         cmocka_unit_test(nothing_and_tables_end_now),
         cmocka_unit_test(names_of_a_level_come_as_they_are_found),
         cmocka_unit_test(a_failure_is_told_to_a_caller_that_waits),
+        cmocka_unit_test(a_listing_that_has_shown_nothing_goes_on_as_it_began),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -72,7 +72,7 @@ static bool last_name(const struct level *level, struct level_name *ret)
     return count > 0;
 }
 
-/* What another prefetcher told is not told again. */
+/* Was the name told by an earlier prefetcher? Then it is skipped. */
 static bool is_told(const struct level *level, const struct scan_item *item)
 {
     struct level_name last;
@@ -80,8 +80,8 @@ static bool is_told(const struct level *level, const struct scan_item *item)
                                        (last.is_prefix && bytes_start_with(item->key, last.key)));
 }
 
-/* Another prefetcher told a part of it before the directory grew: it can be neither told nor left
- * out. */
+/* An earlier prefetcher told names that start with this prefix, before the directory grew. The
+ * prefix can neither be told, because it would show them again, nor left out. */
 static bool is_torn(const struct level *level, const struct scan_item *item)
 {
     struct level_name last;
@@ -115,7 +115,8 @@ static int begin_scan(struct level *level, struct caller *caller)
     return 0;
 }
 
-/* One name more, if there is one. What could not be kept is taken again. */
+/* Takes one more name: 1. 0: there is none. If the name cannot be kept, the scan begins again, and
+ * brings it again. */
 static int take(struct level *level, struct caller *caller, bool may_wait)
 {
     const struct clock *clock = level->source->clock;
@@ -135,7 +136,7 @@ static int take(struct level *level, struct caller *caller, bool may_wait)
     if (r == 0)
         end_scan(level, COMPLETE);
     if (r != 1)
-        return r; /* what failed is asked for again, and nothing else */
+        return r; /* the prefetcher asks again for what failed, and for nothing else */
     r = keep(level, caller, &item);
     if (r < 0)
         end_scan(level, BEGUN);

@@ -59,7 +59,7 @@ static struct access_pattern *find_locked(struct by_name *by_name, const char *t
     return &found->pattern;
 }
 
-static size_t ahead(struct by_name *by_name, const struct question *question)
+static size_t rows_ahead(struct by_name *by_name, const struct question *question)
 {
     int64_t now_ms = clock_now_ms(by_name->source.clock);
     (void)pthread_mutex_lock(&by_name->lock);
@@ -164,7 +164,7 @@ int by_name_fetch_partition(struct by_name *by_name, struct caller *caller,
                             const struct question *question, struct page **ret_page)
 {
     struct range range = {question->range.lo, BYTES_LITERAL(POSITION_END)};
-    size_t rows = ahead(by_name, question);
+    size_t rows = rows_ahead(by_name, question);
     bool is_own = false;
     if (rows == 0)
         return 0;
@@ -198,7 +198,7 @@ int by_name_fetch_entity(struct by_name *by_name, struct caller *caller,
 {
     struct bytes key = position_partition_key(question->range.lo);
     struct bytes begin = bytes_first(question->range.lo, key.size + 1);
-    size_t rows = ahead(by_name, question), before = 0;
+    size_t rows = rows_ahead(by_name, question), before = 0;
     bool is_own = false;
     int r;
     if (rows == 0)

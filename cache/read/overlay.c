@@ -7,11 +7,11 @@ struct overlay {
     struct fetcher *fetcher;
 };
 
-/* A question on its way along its range. */
+/* The state of overlay_next, which goes along the question's range. */
 struct search {
     struct overlay *overlay;
     struct caller *caller;
-    const struct ahead *ahead;
+    const struct on_miss *on_miss;
     struct question rest;      /* what is not known yet; its lo is `from` after the first step */
     struct buffer from, until; /* until: of the last look */
     struct page *page;         /* fetched at rest.range.lo; held, so that the cache keeps it */
@@ -49,7 +49,7 @@ static void search_finish(struct search *search)
     page_unref(search->page);
 }
 
-/* What the page answers, in the words of range_cache_next. It covers range.lo. */
+/* What the page answers, as range_cache_next does. The page covers range.lo. */
 static int look_into_page(struct page *page, struct range range, struct run *ret_run,
                           struct buffer *ret_until)
 {
@@ -72,7 +72,7 @@ static int look_into_page(struct page *page, struct range range, struct run *ret
  * of our own request answers by itself: so no request is in vain, however small the cache is. A
  * page of another caller's request may be older than the question wants: then it was joined in
  * vain. */
-static int look(struct search *search)
+static int find_known(struct search *search)
 {
     const struct question *rest = &search->rest;
     struct seen seen;
@@ -113,7 +113,7 @@ static int end_askable(struct range *range, struct buffer *ret_hi)
 
 static int fetch_rest(struct search *search)
 {
-    const struct ahead *ahead = search->ahead;
+    const struct on_miss *on_miss = search->on_miss;
     const struct question *rest = &search->rest;
     struct seen *seen = &search->seen;
     struct range range = rest->range;
@@ -124,8 +124,8 @@ static int fetch_rest(struct search *search)
         return call_fail(&search->caller->call, r, "no memory for the end of a partition");
     struct fetch fetch = {.table = rest->table,
                           .range = range,
-                          .top = ahead->top,
-                          .keys_only = ahead->keys_only && rest->keys_suffice,
+                          .top = on_miss->top,
+                          .keys_only = on_miss->keys_only && rest->keys_suffice,
                           .is_alone = search->has_joined_in_vain};
     r = fetcher_fetch(search->overlay->fetcher, search->caller, &fetch, rest->since, &search->page,
                       &search->is_own);
@@ -140,17 +140,17 @@ static int fetch_rest(struct search *search)
 }
 
 int overlay_next(struct overlay *overlay, struct caller *caller, const struct question *question,
-                 const struct ahead *ahead, struct seen *ret)
+                 const struct on_miss *on_miss, struct seen *ret)
 {
     _cleanup_(search_finish) struct search search = {.overlay = overlay,
                                                      .caller = caller,
-                                                     .ahead = ahead,
+                                                     .on_miss = on_miss,
                                                      .rest = *question,
                                                      .seen = {.asked_ms = INT64_MAX}};
     buffer_init(&search.from, POSITION_MAX_BYTES);
     buffer_init(&search.until, POSITION_MAX_BYTES);
     int r;
-    while ((r = look(&search)) == KNOWN_NOT) {
+    while ((r = find_known(&search)) == KNOWN_NOT) {
         advance(&search);
         r = fetch_rest(&search);
         if (r < 0)
@@ -162,7 +162,7 @@ int overlay_next(struct overlay *overlay, struct caller *caller, const struct qu
     return r == KNOWN_ROWS;
 }
 
-/* Where a position behind the run's row begins. */
+/* Appends the least position behind the run's row. */
 static int append_behind(struct buffer *ret, const struct run *run, size_t row)
 {
     return position_append_behind(ret, page_position(run->page, row));
@@ -219,14 +219,15 @@ static int make_keys(struct range range, const struct run *run, int top, struct 
 }
 
 int overlay_keys(struct overlay *overlay, struct caller *caller, const struct question *question,
-                 const struct ahead *ahead, struct page **ret, struct seen *ret_seen)
+                 int top, struct page **ret, struct seen *ret_seen)
 {
+    struct on_miss on_miss = {.top = top, .keys_only = true};
     struct seen seen = {0};
-    int r = overlay_next(overlay, caller, question, ahead, &seen);
+    int r = overlay_next(overlay, caller, question, &on_miss, &seen);
     if (r < 0)
         return r;
     r = r == 0 ? page_create_empty(question->range, ret)
-               : make_keys(question->range, &seen.run, ahead->top, ret);
+               : make_keys(question->range, &seen.run, top, ret);
     run_finish(&seen.run);
     *ret_seen = seen;
     return r < 0 ? call_fail(&caller->call, r, "out of memory") : 0;

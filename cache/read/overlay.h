@@ -23,7 +23,7 @@ struct seen {
 int overlay_look(struct overlay *overlay, const struct question *question, struct seen *ret,
                  struct buffer *ret_until);
 
-struct ahead { /* what a miss asks for */
+struct on_miss { /* what a miss asks for */
     int top;
     bool keys_only; /* where keys suffice for the question */
 };
@@ -33,12 +33,12 @@ struct ahead { /* what a miss asks for */
  * partition, or for whole partitions: what the question wants behind that is asked for next, and
  * only if nothing was found. */
 int overlay_next(struct overlay *overlay, struct caller *caller, const struct question *question,
-                 const struct ahead *ahead, struct seen *ret);
+                 const struct on_miss *on_miss, struct seen *ret);
 
-/* The same for a scan of keys: a page of at most ahead->top keys, which says by its range how far
- * it tells all. ret_seen comes without its run. */
+/* The same for a scan of keys: a page of at most `top` keys. By its range it says how far it has
+ * all of them. It begins where the question's range does. ret_seen comes without its run. */
 int overlay_keys(struct overlay *overlay, struct caller *caller, const struct question *question,
-                 const struct ahead *ahead, struct page **ret, struct seen *ret_seen);
+                 int top, struct page **ret, struct seen *ret_seen);
 
 /* What is known at question->range.lo, for a scan of rows: a page that begins at or before it, and
  * may hold more than the range, or less; an empty page where the range surely holds nothing. NULL:

@@ -314,9 +314,8 @@ static int ask_keys(struct job *job, struct caller *caller, struct answer *ret,
 {
     const struct scan_request *request = &job->request;
     struct question question = question_of(job, true);
-    struct ahead ahead = {.top = request->top, .keys_only = true};
-    return overlay_keys(job->prefetcher->source.overlay, caller, &question, &ahead, &ret->page,
-                        ret_seen);
+    return overlay_keys(job->prefetcher->source.overlay, caller, &question, request->top,
+                        &ret->page, ret_seen);
 }
 
 static void perform(struct job *job)

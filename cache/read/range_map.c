@@ -69,7 +69,7 @@ static void enter(struct range_map *map, struct cached_page *page, struct page_q
     map->holdings->bytes += cached_page_bytes(page);
 }
 
-static void leave_if_without_piece(struct cached_page *page)
+static void remove_if_without_piece(struct cached_page *page)
 {
     struct range_holdings *holdings = page->map->holdings;
     if (!TAILQ_EMPTY(&page->pieces) || page->queue == &holdings->removed)
@@ -128,7 +128,7 @@ static int cut_piece(struct piece *piece, struct range range)
     TAILQ_REMOVE(&page->pieces, piece, in_page);
     page->map->holdings->bytes -= piece_bytes(piece);
     free(piece);
-    leave_if_without_piece(page);
+    remove_if_without_piece(page);
     return left < 0 ? left : right;
 }
 
@@ -257,7 +257,7 @@ int range_map_put(struct range_map *map, struct cached_page *page, struct page_q
     int r = put(page);
     if (r < 0)
         range_map_drop(map, page->stamp);
-    leave_if_without_piece(page);
+    remove_if_without_piece(page);
     return r;
 }
 

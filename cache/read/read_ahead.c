@@ -80,8 +80,8 @@ void read_ahead_destroy(struct read_ahead *read_ahead)
 
 /* What is known: enum knowledge, or -errno with the reason in caller->call. Of KNOWN_NOT, the first
  * position that is unknown is in ret_until. */
-static int look(const struct read_ahead *read_ahead, struct caller *caller,
-                const struct question *question, struct seen *ret, struct buffer *ret_until)
+static int find_known(const struct read_ahead *read_ahead, struct caller *caller,
+                      const struct question *question, struct seen *ret, struct buffer *ret_until)
 {
     int r = overlay_look(read_ahead->source.overlay, question, ret, ret_until);
     return r < 0 ? call_fail(&caller->call, r, "out of memory") : r;
@@ -91,12 +91,12 @@ static int look(const struct read_ahead *read_ahead, struct caller *caller,
  * result (-errno or not) of reading ahead. Counts the question once, however often it looked at the
  * cache. */
 static int answer(struct read_ahead *read_ahead, struct caller *caller,
-                  const struct question *question, const struct ahead *ahead, int known,
+                  const struct question *question, const struct on_miss *on_miss, int known,
                   int reached, struct seen *ret)
 {
     int r = known == KNOWN_NOT ? reached : known;
     if (known == KNOWN_NOT && r >= 0)
-        r = overlay_next(read_ahead->source.overlay, caller, question, ahead, ret);
+        r = overlay_next(read_ahead->source.overlay, caller, question, on_miss, ret);
     else if (r >= 0)
         r = known == KNOWN_ROWS;
     bool is_hit = known != KNOWN_NOT && r >= 0;
@@ -114,9 +114,9 @@ static void pass_rows_before(struct read_ahead *read_ahead, const struct questio
 int read_ahead_entity(struct read_ahead *read_ahead, struct caller *caller,
                       const struct question *question, bool is_in_order, struct seen *ret)
 {
-    const struct ahead alone = {.top = 1};
+    const struct on_miss alone = {.top = 1};
     _cleanup_(page_unrefp) struct page *page = NULL;
-    int known = look(read_ahead, caller, question, ret, NULL), r = 0;
+    int known = find_known(read_ahead, caller, question, ret, NULL), r = 0;
     if (known == KNOWN_NOT && read_ahead->source.ttl_ms > 0) /* else it would not be used */
         r = by_name_fetch_entity(read_ahead->by_name, caller, question, &page);
     r = answer(read_ahead, caller, question, &alone, known, r, ret);
@@ -141,7 +141,8 @@ static int reach_by_traversal(struct read_ahead *read_ahead, struct caller *call
                : REACH_NOT;
 }
 
-/* Brings what the question about a directory misses at `position`, or leaves it to overlay_next. */
+/* Fetches what the question about a directory lacks at `position`, with what is read ahead. 0 or
+ * -errno; overlay_next fetches what is still unknown then. */
 static int reach_directory(struct read_ahead *read_ahead, struct caller *caller,
                            enum directory_kind kind, const struct question *question,
                            struct bytes position, struct page **ret_page)
@@ -158,11 +159,11 @@ int read_ahead_directory(struct read_ahead *read_ahead, struct caller *caller,
                          enum directory_kind kind, const struct question *question,
                          struct seen *ret)
 {
-    const struct ahead first = {.top = BY_NAME_FIRST_ROWS};
+    const struct on_miss first = {.top = BY_NAME_FIRST_ROWS};
     _cleanup_(page_unrefp) struct page *page = NULL;
     _cleanup_(buffer_finish) struct buffer until;
     buffer_init(&until, POSITION_MAX_BYTES);
-    int known = look(read_ahead, caller, question, ret, &until), r = 0;
+    int known = find_known(read_ahead, caller, question, ret, &until), r = 0;
     if (known == KNOWN_NOT && question->table)
         r = reach_directory(read_ahead, caller, kind, question, buffer_bytes(&until), &page);
     r = answer(read_ahead, caller, question, &first, known, r, ret);
@@ -244,7 +245,7 @@ static bool gains_by_prefetcher(const struct read_ahead *read_ahead, struct read
                          (kind == READ_ROWS && !range_is_in_partition(directory)));
 }
 
-/* What the listing misses at `position`: enum reach, or -errno. */
+/* Fetches what the listing lacks at `position`: enum reach, or -errno. */
 static int reach_rows(struct read_ahead *read_ahead, struct caller *caller,
                       struct read_cursor *cursor, enum read_kind kind, const struct read_step *step,
                       struct bytes position, struct page **ret_page)
@@ -258,7 +259,7 @@ static int reach_rows(struct read_ahead *read_ahead, struct caller *caller,
     return reach_by_cursor(read_ahead, caller, cursor, kind, &step->question, position, ret_page);
 }
 
-/* The listing goes on by what is known. */
+/* The listing takes its next rows from the cache: its prefetcher goes on, too. */
 static void follow(struct read_ahead *read_ahead, struct read_cursor *cursor, enum read_kind kind,
                    struct bytes position)
 {
@@ -272,16 +273,16 @@ int read_ahead_rows(struct read_ahead *read_ahead, struct caller *caller,
                     struct read_cursor *cursor, const struct read_step *step, struct seen *ret)
 {
     enum read_kind kind = choose_kind(read_ahead, cursor, step);
-    struct ahead ahead = {.top = cursor->top, .keys_only = kind != READ_ROWS};
+    struct on_miss on_miss = {.top = cursor->top, .keys_only = kind != READ_ROWS};
     _cleanup_(page_unrefp) struct page *page = NULL;
     _cleanup_(buffer_finish) struct buffer until;
     buffer_init(&until, POSITION_MAX_BYTES);
-    int known = look(read_ahead, caller, &step->question, ret, &until), r = 0;
+    int known = find_known(read_ahead, caller, &step->question, ret, &until), r = 0;
     if (known == KNOWN_ROWS || known == KNOWN_EMPTY)
         follow(read_ahead, cursor, kind, step->question.range.lo);
     else if (known == KNOWN_NOT && step->directory->table) /* of all tables one answer is enough */
         r = reach_rows(read_ahead, caller, cursor, kind, step, buffer_bytes(&until), &page);
-    return answer(read_ahead, caller, &step->question, &ahead, known, r, ret);
+    return answer(read_ahead, caller, &step->question, &on_miss, known, r, ret);
 }
 
 /* Of partitions: fewer rows while pages hold one partition, of which one key is used; more where

@@ -33,7 +33,8 @@ static int read_traversed(const struct rows_first *rows_first, struct caller *ca
     return MIN(r, 0);
 }
 
-/* Is nothing known of it? What others know of it are names. */
+/* Is nothing known at the begin of the range? If something is, it is likely that names were read
+ * there. */
 static bool is_new(const struct rows_first *rows_first, const struct question *question)
 {
     struct seen seen = {0};
@@ -68,8 +69,9 @@ static void count_partitions(struct dense *dense, const struct run *run)
     }
 }
 
-/* Is one page more worth it? Not where a partition takes a page, or many pages do not cross a
- * border; the ends of some pieces may be as short as they like. 1, 0 or -ENOMEM. */
+/* Should one more page be read? Not if a partition takes a whole page, or if many pages lie within
+ * one partition. Pieces of the scan may end in short pages: SHORT_PAGES allows for them. 1, 0 or
+ * -ENOMEM. */
 static int count_page(struct dense *dense, const struct rows_first *rows_first,
                       const struct run *run)
 {
@@ -108,7 +110,7 @@ static int read_pages(const struct rows_first *rows_first, struct caller *caller
     return goes_on < 0 ? call_fail(&caller->call, goes_on, "out of memory") : r;
 }
 
-/* What the prefetcher has ahead, or in flight, is what a traversal reads next. */
+/* A traversal that follows reads what the prefetcher has fetched ahead, or has in flight. */
 static void leave_to_traversal(const struct rows_first *rows_first, const struct caller *caller,
                                const struct question *question, const struct dense *dense,
                                struct prefetcher *prefetcher)

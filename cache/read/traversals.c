@@ -179,7 +179,7 @@ static int enter(struct traversals *traversals, struct caller *caller,
     return fetcher_explain(traversals->source.fetcher, whole->table, caller, r);
 }
 
-/* r: enum reach; a failure ends the traversal. `strays`: up to now. */
+/* The traversal is IDLE, or after a failure (r < 0) ended. r: enum reach or -errno. */
 static void leave(struct traversals *traversals, struct traversal *traversal, int r, int strays)
 {
     struct prefetcher *ended = NULL;

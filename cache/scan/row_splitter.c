@@ -78,7 +78,7 @@ static bool is_in_partition(const struct buffer *position, struct bytes key)
     return bytes_equal(position_partition_key(buffer_bytes(position)), key);
 }
 
-static void look_at_partitions(const struct chunk *chunk, struct axis *ret)
+static void set_axis_of_partitions(const struct chunk *chunk, struct axis *ret)
 {
     *ret = (struct axis){.first = position_partition_key(buffer_bytes(&chunk->first)),
                          .page_first = position_partition_key(buffer_bytes(&chunk->page_first)),
@@ -89,8 +89,8 @@ static void look_at_partitions(const struct chunk *chunk, struct axis *ret)
                          .rows = (double)chunk->rows};
 }
 
-static void look_inside(const struct row_splitter *splitter, const struct chunk *chunk,
-                        struct axis *ret)
+static void set_axis_inside(const struct row_splitter *splitter, const struct chunk *chunk,
+                            struct axis *ret)
 {
     struct bytes key = position_partition_key(buffer_bytes(&chunk->last));
     *ret = (struct axis){.last = position_row_key(buffer_bytes(&chunk->last)),
@@ -159,7 +159,7 @@ static bool is_nearly_through(const struct row_splitter *splitter, const struct 
     if (is_in_partition(&splitter->greatest, key))
         return false;
     struct axis axis;
-    look_inside(splitter, chunk, &axis);
+    set_axis_inside(splitter, chunk, &axis);
     axis.end = position_row_key(buffer_bytes(&splitter->greatest));
     axis.has_end = true;
     struct split_plan inside = {.model = splitter->row_keys,
@@ -184,8 +184,8 @@ static void plan_partition(const struct row_splitter *splitter, const struct chu
 }
 
 /* The chunk's keys and their shared beginnings. False: it has shown no key where it reads. */
-static bool look(const struct row_splitter *splitter, const struct chunk *chunk, struct axis *axis,
-                 struct split_plan *ret)
+static bool choose_axis(const struct row_splitter *splitter, const struct chunk *chunk,
+                        struct axis *axis, struct split_plan *ret)
 {
     struct range left = {buffer_bytes(&chunk->cursor), buffer_bytes(&chunk->end)};
     struct bytes key = position_partition_key(buffer_bytes(&chunk->last));
@@ -193,9 +193,9 @@ static bool look(const struct row_splitter *splitter, const struct chunk *chunk,
     if (ret->is_inside && !is_in_partition(&chunk->cursor, key))
         return false;
     if (ret->is_inside)
-        look_inside(splitter, chunk, axis);
+        set_axis_inside(splitter, chunk, axis);
     else
-        look_at_partitions(chunk, axis);
+        set_axis_of_partitions(chunk, axis);
     ret->model = ret->is_inside ? splitter->row_keys : splitter->partition_keys;
     ret->last = axis->last;
     ret->common = axis->has_end ? shared_in_range(axis->first, axis->end) : 0;
@@ -218,7 +218,7 @@ void row_splitter_plan(const struct row_splitter *splitter, const struct chunk *
                        struct split_plan *ret)
 {
     struct axis axis;
-    if (!look(splitter, chunk, &axis, ret))
+    if (!choose_axis(splitter, chunk, &axis, ret))
         return;
     ret->pages = MAX(UNKNOWN_PAGES, axis.rows / (double)splitter->page_rows);
     if (!ret->is_inside && is_dense(splitter, chunk)) {

@@ -35,10 +35,10 @@ static inline struct question question_of(struct setup *setup, struct range rang
 
 /* How many rows there are; what was seen is the caller's in *ret but for its rows. */
 static inline int count(struct setup *setup, const struct question *question,
-                        const struct ahead *ahead, struct seen *ret)
+                        const struct on_miss *on_miss, struct seen *ret)
 {
     setup->caller = fetching_caller(&setup->fetching);
-    int r = overlay_next(setup->overlay, &setup->caller, question, ahead, ret);
+    int r = overlay_next(setup->overlay, &setup->caller, question, on_miss, ret);
     if (r <= 0)
         return r;
     int rows = (int)(ret->run.end - ret->run.begin);

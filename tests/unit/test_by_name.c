@@ -218,10 +218,10 @@ static void old_pages_tell_where_a_partition_begins(void **state)
     struct seen seen = {0};
     set_up_rows(&setup, 10, 1);
     struct caller caller = fetching_caller(&setup.fetching);
-    struct ahead ahead = {.top = TABLE_STORE_PAGE_ROWS};
+    struct on_miss on_miss = {.top = TABLE_STORE_PAGE_ROWS};
     struct question all = {
         .table = "t", .range = RANGE_ALL, .since = fetching_since_ttl(&setup.fetching)};
-    assert_int_equal(overlay_next(setup.overlay, &caller, &all, &ahead, &seen), 1);
+    assert_int_equal(overlay_next(setup.overlay, &caller, &all, &on_miss, &seen), 1);
     run_finish(&seen.run);
     setup.fetching.now_ms += TTL_MS + 1;
     assert_true(opens(&setup, ROW("p0003", "00000")));
@@ -237,11 +237,11 @@ static void the_first_unknown_row_begins_again(void **state)
     struct seen seen = {0};
     set_up_rows(&setup, 2, 100);
     struct caller caller = fetching_caller(&setup.fetching);
-    struct ahead ahead = {.top = TABLE_STORE_PAGE_ROWS};
+    struct on_miss on_miss = {.top = TABLE_STORE_PAGE_ROWS};
     struct question before = {.table = "t",
                               .range = {B("p0000\0"), ROW("p0000", "00001")},
                               .since = fetching_since_ttl(&setup.fetching)};
-    assert_int_equal(overlay_next(setup.overlay, &caller, &before, &ahead, &seen), 1);
+    assert_int_equal(overlay_next(setup.overlay, &caller, &before, &on_miss, &seen), 1);
     run_finish(&seen.run);
     assert_true(opens(&setup, ROW("p0000", "00001")));
     assert_fetch(&setup, 2, B("p0000\0"), B(POSITION_END), 1 + PAST(3));

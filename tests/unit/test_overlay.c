@@ -11,9 +11,9 @@
 static int count_rows(struct setup *setup, struct range range, int top)
 {
     struct question question = question_of(setup, range);
-    struct ahead ahead = {.top = top};
+    struct on_miss on_miss = {.top = top};
     struct seen seen;
-    return count(setup, &question, &ahead, &seen);
+    return count(setup, &question, &on_miss, &seen);
 }
 
 static void what_is_missed_is_read_and_then_known(void **state)
@@ -21,11 +21,11 @@ static void what_is_missed_is_read_and_then_known(void **state)
     (void)state;
     struct setup setup;
     struct seen seen;
-    struct ahead ahead = {.top = 1000};
+    struct on_miss on_miss = {.top = 1000};
     set_up(&setup);
     fetching_add_rows(&setup.fetching, "p", 3);
     struct question question = question_of(&setup, PARTITION);
-    assert_int_equal(count(&setup, &question, &ahead, &seen), 3);
+    assert_int_equal(count(&setup, &question, &on_miss, &seen), 3);
     assert_int_equal(asked(&setup), 1);
     assert_request(&setup.fetching, 1, ASKED_QUERY, PARTITION, 1000);
     assert_true(seen.was_fetched);
@@ -35,7 +35,7 @@ static void what_is_missed_is_read_and_then_known(void **state)
 
     setup.fetching.now_ms += TTL_MS;
     question = question_of(&setup, ROW("00001"));
-    assert_int_equal(count(&setup, &question, &ahead, &seen), 1);
+    assert_int_equal(count(&setup, &question, &on_miss, &seen), 1);
     assert_int_equal(asked(&setup), 1);
     assert_false(seen.was_fetched);
     assert_int_equal(seen.fetched_rows, 0);
@@ -56,7 +56,7 @@ static void rows_come_from_where_the_question_begins(void **state)
     (void)state;
     struct setup setup;
     struct seen seen;
-    struct ahead ahead = {.top = 1000};
+    struct on_miss on_miss = {.top = 1000};
     set_up(&setup);
     fetching_add_rows(&setup.fetching, "p", 2500);
     struct question question = question_of(&setup, PARTITION);
@@ -64,7 +64,7 @@ static void rows_come_from_where_the_question_begins(void **state)
     buffer_init(&behind, 1000);
     for (int page = 0; page < 3; page++) {
         setup.caller = fetching_caller(&setup.fetching);
-        assert_int_equal(overlay_next(setup.overlay, &setup.caller, &question, &ahead, &seen), 1);
+        assert_int_equal(overlay_next(setup.overlay, &setup.caller, &question, &on_miss, &seen), 1);
         assert_int_equal(seen.run.end - seen.run.begin, page < 2 ? 1000 : 500);
         buffer_clear(&behind);
         (void)buffer_append(&behind, page_position(seen.run.page, seen.run.end - 1));
@@ -73,7 +73,7 @@ static void rows_come_from_where_the_question_begins(void **state)
         run_finish(&seen.run);
     }
     assert_int_equal(asked(&setup), 3);
-    assert_int_equal(count(&setup, &question, &ahead, &seen), 0);
+    assert_int_equal(count(&setup, &question, &on_miss, &seen), 0);
     assert_int_equal(asked(&setup), 3); /* the last page covers the end */
     buffer_finish(&behind);
     tear_down(&setup);
@@ -88,8 +88,8 @@ static void a_miss_asks_for_as_many_rows_as_it_is_told(void **state)
     fetching_add_rows(&setup.fetching, "p", 100);
     struct range rest = {ROW("00010").lo, PARTITION.hi};
     struct question question = question_of(&setup, rest);
-    struct ahead ahead = {.top = 20};
-    assert_int_equal(count(&setup, &question, &ahead, &seen), 20);
+    struct on_miss on_miss = {.top = 20};
+    assert_int_equal(count(&setup, &question, &on_miss, &seen), 20);
     assert_request(&setup.fetching, 1, ASKED_QUERY, rest, 20);
     assert_int_equal(seen.fetched_rows, 20);
     assert_int_equal(count_rows(&setup, ROW("00029"), 1), 1);
@@ -104,7 +104,7 @@ static void a_known_begin_is_not_asked_for_again(void **state)
     (void)state;
     struct setup setup;
     struct seen seen;
-    struct ahead ahead = {.top = 1000};
+    struct on_miss on_miss = {.top = 1000};
     set_up(&setup);
     fetching_add_rows(&setup.fetching, "p", 3);
     assert_int_equal(count_rows(&setup,
@@ -118,7 +118,7 @@ static void a_known_begin_is_not_asked_for_again(void **state)
     struct question question = question_of(&setup, (struct range){B("p\0"
                                                                     "1"),
                                                                   B("p\x01")});
-    assert_int_equal(count(&setup, &question, &ahead, &seen), 0);
+    assert_int_equal(count(&setup, &question, &on_miss, &seen), 0);
     assert_int_equal(asked(&setup), 2);
     assert_request(&setup.fetching, 2, ASKED_QUERY,
                    (struct range){B("p\0"
@@ -142,12 +142,12 @@ static void what_one_query_cannot_ask_is_asked_in_pieces(void **state)
                                             {B("p\x01"), B("q\x01")}};
     struct setup setup;
     struct seen seen;
-    struct ahead ahead = {.top = 1000};
+    struct on_miss on_miss = {.top = 1000};
     set_up(&setup);
     fetching_add_rows(&setup.fetching, "p", 1);
     fetching_add_rows(&setup.fetching, "q", 3);
     struct question question = question_of(&setup, across);
-    assert_int_equal(count(&setup, &question, &ahead, &seen), 1);
+    assert_int_equal(count(&setup, &question, &on_miss, &seen), 1);
     assert_int_equal(asked(&setup), ARRAY_SIZE(expected));
     for (size_t i = 0; i < ARRAY_SIZE(expected); i++)
         assert_request(&setup.fetching, i + 1, ASKED_QUERY, expected[i], 1000);
@@ -167,14 +167,14 @@ static void only_as_far_as_something_is_found(void **state)
     (void)state;
     struct setup setup;
     struct seen seen;
-    struct ahead ahead = {.top = 1000};
+    struct on_miss on_miss = {.top = 1000};
     set_up(&setup);
     fetching_add_rows(&setup.fetching, "p", 3);
     fetching_add_rows(&setup.fetching, "q", 3);
     struct question question = question_of(&setup, (struct range){B("p\0"
                                                                     "00001"),
                                                                   B(POSITION_END)});
-    assert_int_equal(count(&setup, &question, &ahead, &seen), 2);
+    assert_int_equal(count(&setup, &question, &on_miss, &seen), 2);
     assert_int_equal(asked(&setup), 1);
     tear_down(&setup);
 }
@@ -184,17 +184,17 @@ static void keys_are_asked_for_where_they_suffice(void **state)
     (void)state;
     struct setup setup;
     struct seen seen;
-    struct ahead ahead = {.top = 1000, .keys_only = true};
+    struct on_miss on_miss = {.top = 1000, .keys_only = true};
     set_up(&setup);
     fetching_add_rows(&setup.fetching, "p", 3);
     struct question question = question_of(&setup, PARTITION);
     question.keys_suffice = true;
-    assert_int_equal(count(&setup, &question, &ahead, &seen), 3);
+    assert_int_equal(count(&setup, &question, &on_miss, &seen), 3);
     assert_true(setup.fetching.memory->diary[0].keys_only);
-    assert_int_equal(count(&setup, &question, &ahead, &seen), 3);
+    assert_int_equal(count(&setup, &question, &on_miss, &seen), 3);
     assert_int_equal(asked(&setup), 1);
     question.keys_suffice = false;
-    assert_int_equal(count(&setup, &question, &ahead, &seen), 3);
+    assert_int_equal(count(&setup, &question, &on_miss, &seen), 3);
     assert_int_equal(asked(&setup), 2);
     assert_false(setup.fetching.memory->diary[1].keys_only);
     tear_down(&setup);
@@ -205,7 +205,7 @@ static void tables_are_asked_about_alike(void **state)
     (void)state;
     struct setup setup;
     struct seen seen;
-    struct ahead ahead = {.top = 1000};
+    struct on_miss on_miss = {.top = 1000};
     set_up(&setup);
     setup.fetching.memory->max_rows = 2;
     memory_store_add_table(setup.fetching.memory, "c");
@@ -213,16 +213,16 @@ static void tables_are_asked_about_alike(void **state)
     memory_store_add_table(setup.fetching.memory, "b");
     struct question question = question_of(&setup, (struct range){B("b"), B("b\x01")});
     question.table = NULL;
-    assert_int_equal(count(&setup, &question, &ahead, &seen), 1);
+    assert_int_equal(count(&setup, &question, &on_miss, &seen), 1);
     assert_int_equal(asked(&setup), 2); /* the first page had none of this name */
     memory_store_forget_diary(setup.fetching.memory);
     question.range = RANGE_ALL;
     setup.fetching.now_ms += TTL_MS + 1;
     question.since = fetching_since_ttl(&setup.fetching);
-    assert_int_equal(count(&setup, &question, &ahead, &seen), 3);
+    assert_int_equal(count(&setup, &question, &on_miss, &seen), 3);
     assert_int_equal(asked(&setup), 2);
     question.range = (struct range){B("d"), B("d\x01")};
-    assert_int_equal(count(&setup, &question, &ahead, &seen), 0);
+    assert_int_equal(count(&setup, &question, &on_miss, &seen), 0);
     assert_int_equal(asked(&setup), 2);
     tear_down(&setup);
 }
@@ -234,17 +234,17 @@ static void a_table_that_was_read_is_there(void **state)
     set_up_with(&setup, (struct fetching_options){.faults = "fail=query:2:404:TableNotFound"});
     fetching_add_rows(&setup.fetching, "p", 3);
     struct seen seen;
-    struct ahead ahead = {.top = 1};
+    struct on_miss on_miss = {.top = 1};
     struct question question = question_of(&setup, (struct range){B("t"), B("t\x01")});
     question.table = NULL;
     assert_int_equal(count_rows(&setup, PARTITION, 1000), 3);
-    assert_int_equal(count(&setup, &question, &ahead, &seen), 1);
+    assert_int_equal(count(&setup, &question, &on_miss, &seen), 1);
     assert_int_equal(asked(&setup), 1);
     setup.fetching.now_ms += TTL_MS + 1;
     assert_int_equal(count_rows(&setup, PARTITION, 1000), -ENOENT);
     assert_string_equal(setup.caller.call.failure.code, "TableNotFound");
     question.since = fetching_since_ttl(&setup.fetching);
-    assert_int_equal(count(&setup, &question, &ahead, &seen), 0);
+    assert_int_equal(count(&setup, &question, &on_miss, &seen), 0);
     assert_int_equal(asked(&setup), 1);
     tear_down(&setup);
 }
@@ -254,13 +254,13 @@ static void with_ttl_0_each_question_is_asked(void **state)
     (void)state;
     struct setup setup;
     struct seen seen;
-    struct ahead ahead = {.top = 1000};
+    struct on_miss on_miss = {.top = 1000};
     set_up_with(&setup, (struct fetching_options){.faults = "latency=100", .is_ttl_0 = true});
     fetching_add_rows(&setup.fetching, "p", 3);
     for (size_t i = 1; i <= 3; i++) {
         struct question question = question_of(&setup, i < 3 ? PARTITION : ROW("x"));
         question.since = stamp_from_now(&setup.fetching.orders, setup.fetching.now_ms);
-        assert_int_equal(count(&setup, &question, &ahead, &seen), i < 3 ? 3 : 0);
+        assert_int_equal(count(&setup, &question, &on_miss, &seen), i < 3 ? 3 : 0);
         assert_int_equal(asked(&setup), i);
     }
     tear_down(&setup);
@@ -303,7 +303,7 @@ static void a_page_that_did_not_stay_answers_by_itself(void **state)
     (void)state;
     struct setup setup;
     struct seen seen;
-    struct ahead ahead = {.top = 1000};
+    struct on_miss on_miss = {.top = 1000};
     set_up(&setup);
     fetching_add_rows(&setup.fetching, "p", 3);
     fetching_add_rows(&setup.fetching, "q", 3);
@@ -311,17 +311,18 @@ static void a_page_that_did_not_stay_answers_by_itself(void **state)
     setup.fetching.memory->fault = drop_meanwhile;
     setup.fetching.memory->is_fault_late = true;
     struct question question = question_of(&setup, PARTITION);
-    assert_int_equal(count(&setup, &question, &ahead, &seen), 3);
+    assert_int_equal(count(&setup, &question, &on_miss, &seen), 3);
     assert_int_equal(asked(&setup), 1);
     assert_true(seen.asked_ms >= question.since.asked_ms);
     assert_true(seen.asked_ms <= setup.fetching.now_ms);
     question = question_of(&setup, (struct range){B("p\0"
                                                     "1"),
                                                   B("p\x01")});
-    assert_int_equal(count(&setup, &question, &ahead, &seen), 0);
+    assert_int_equal(count(&setup, &question, &on_miss, &seen), 0);
     question.range.hi = B("q\0"
                           "1");
-    assert_int_equal(count(&setup, &question, &ahead, &seen), 3); /* behind a piece without rows */
+    assert_int_equal(count(&setup, &question, &on_miss, &seen),
+                     3); /* behind a piece without rows */
     assert_int_equal(asked(&setup), 4);
     assert_int_equal(seen.fetched_rows, 3);
     tear_down(&setup);
@@ -332,17 +333,17 @@ static bool fails_at(const struct question *question, int rows, long n)
 {
     struct setup setup;
     struct seen seen;
-    struct ahead ahead = {.top = 1};
+    struct on_miss on_miss = {.top = 1};
     set_up(&setup);
     fetching_add_rows(&setup.fetching, "p", 3);
     memory_store_add_table(setup.fetching.memory, "t");
     allocations_until_failure = n;
-    int r = count(&setup, question, &ahead, &seen);
+    int r = count(&setup, question, &on_miss, &seen);
     bool is_reached = allocations_until_failure == 0;
     allocations_until_failure = 0;
     assert_true(r == rows || r == -ENOMEM);
     assert_true(is_reached || r == rows);
-    assert_int_equal(count(&setup, question, &ahead, &seen), rows);
+    assert_int_equal(count(&setup, question, &on_miss, &seen), rows);
     assert_cache_is_sound(setup.fetching.cache);
     tear_down(&setup);
     return is_reached;
@@ -382,8 +383,8 @@ static void *join(void *context)
     struct setup *setup = joiner->setup;
     struct caller caller = fetching_caller(&setup->fetching);
     struct question question = question_of(setup, PARTITION);
-    struct ahead ahead = {.top = 1000};
-    int r = overlay_next(setup->overlay, &caller, &question, &ahead, &joiner->seen);
+    struct on_miss on_miss = {.top = 1000};
+    int r = overlay_next(setup->overlay, &caller, &question, &on_miss, &joiner->seen);
     return r == 1 ? joiner : NULL;
 }
 
@@ -477,12 +478,12 @@ static bool is_row_seen(struct setup *setup, int row, bool is_from_now, bool rea
     (void)snprintf(lo, sizeof(lo), "%c%c%05d", 'p', 0, row);
     (void)snprintf(hi, sizeof(hi), "%c%c%05d\x01", 'p', 0, row);
     struct question question = question_of(setup, (struct range){{lo, 7}, {hi, 8}});
-    struct ahead ahead = {.top = 1};
+    struct on_miss on_miss = {.top = 1};
     if (is_from_now)
         question.since = stamp_from_now(&setup->fetching.orders, setup->fetching.now_ms);
     if (reads_on && read_on(setup, &caller, &question, &page) < 0)
         return false;
-    int r = overlay_next(setup->overlay, &caller, &question, &ahead, &seen);
+    int r = overlay_next(setup->overlay, &caller, &question, &on_miss, &seen);
     bool is_seen = r == 1 && seen.run.end == seen.run.begin + 1 &&
                    bytes_equal(page_position(seen.run.page, seen.run.begin), question.range.lo);
     if (r == 1)

@@ -26,18 +26,17 @@ static struct question question_about(struct setup *setup, struct range range, b
 static void read_range(struct setup *setup, struct range range, int top, bool keys_only)
 {
     struct question question = question_about(setup, range, keys_only);
-    struct ahead ahead = {.top = top, .keys_only = keys_only};
+    struct on_miss on_miss = {.top = top, .keys_only = keys_only};
     struct seen seen;
-    assert_true(count(setup, &question, &ahead, &seen) >= 0);
+    assert_true(count(setup, &question, &on_miss, &seen) >= 0);
 }
 
 static int ask_keys(struct setup *setup, struct range range, int top, struct page **ret,
                     struct seen *ret_seen)
 {
     struct question question = question_about(setup, range, true);
-    struct ahead ahead = {.top = top, .keys_only = true};
     setup->caller = fetching_caller(&setup->fetching);
-    return overlay_keys(setup->overlay, &setup->caller, &question, &ahead, ret, ret_seen);
+    return overlay_keys(setup->overlay, &setup->caller, &question, top, ret, ret_seen);
 }
 
 /* "p0000/00000 p0000/00001 ", and how far the page tells all: "> p0000/00001+", or "." for the

@@ -1,6 +1,7 @@
 #include "tests/stores/faulty_store.h"
 #include "client/azure/service_error.h"
 
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -39,6 +40,8 @@ struct faulty_store {
     uint64_t circle_from;        /* 0: never */
     uint64_t endless_from;       /* 0: never */
     char down_file[256];         /* "": none */
+    struct fault held;           /* which operations */
+    char hold_file[256];         /* "": none */
     char only[64];               /* "": every table */
     struct fault faults[MAX_FAULTS];
     size_t fault_count;
@@ -114,6 +117,13 @@ static bool parse_down(struct faulty_store *self, const char *file)
     return strcmp(self->down_file, file) == 0;
 }
 
+static bool parse_hold(struct faulty_store *self, const char *rule)
+{
+    char operation[16];
+    return sscanf(rule, "%15[^:]:%255s", operation, self->hold_file) == 2 &&
+           parse_operation(operation, &self->held);
+}
+
 static bool parse_rule(struct faulty_store *self, const char *rule)
 {
     uint64_t number;
@@ -127,6 +137,8 @@ static bool parse_rule(struct faulty_store *self, const char *rule)
         return snprintf(self->only, sizeof(self->only), "%s", rule + 5) < (int)sizeof(self->only);
     if (strncmp(rule, "refuse=", 7) == 0)
         return parse_refuse(self, rule + 7);
+    if (strncmp(rule, "hold=", 5) == 0)
+        return parse_hold(self, rule + 5);
     if (strncmp(rule, "down=", 5) == 0)
         return parse_down(self, rule + 5);
     const char *equals = strchr(rule, '=');
@@ -196,6 +208,30 @@ static int fail_as(const struct faulty_store *self, const struct fault *fault, b
     return call->failure.error;
 }
 
+static int note_held(const struct faulty_store *self, struct call *call)
+{
+    char path[sizeof(self->hold_file) + sizeof(".held")];
+    (void)snprintf(path, sizeof(path), "%s.held", self->hold_file);
+    int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    bool is_noted = file >= 0 && write(file, "x", 1) == 1;
+    if (file >= 0)
+        (void)close(file);
+    return is_noted ? 0 : call_fail(call, -EIO, "cannot write %s", path);
+}
+
+/* Waits while the file exists. */
+static int hold(const struct faulty_store *self, struct call *call)
+{
+    bool is_held = false;
+    int r = 0;
+    while (r == 0 && access(self->hold_file, F_OK) == 0) {
+        r = is_held ? call_check(call, self->clock, "no answer in time") : note_held(self, call);
+        is_held = true;
+        self->clock->sleep_ms(self->clock->context, 5);
+    }
+    return r;
+}
+
 /* What befalls a request before it is sent, and whether its answer will be lost (of reads: NULL).
  */
 static int befall(struct faulty_store *self, enum operation operation, const char *table,
@@ -208,6 +244,8 @@ static int befall(struct faulty_store *self, enum operation operation, const cha
             : self->latency_ms > 0 ? wait_for(self, self->latency_ms, call)
                                    : 0;
     bool is_lost = false;
+    if (r == 0 && self->held.hits[operation])
+        r = hold(self, call);
     for (size_t i = 0; r == 0 && is_hit && i < self->fault_count; i++) {
         const struct fault *fault = &self->faults[i];
         if (!fault->hits[operation] || number < fault->first || number > fault->last)

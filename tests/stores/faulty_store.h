@@ -15,6 +15,7 @@
  *   short=ROWS             pages hold at most so many rows, with a token
  *   empty=K                K empty pages with a token come before each page of a query
  *   down=FILE              while FILE exists, every connection is refused
+ *   hold=OP:FILE           while FILE exists, requests of OP wait; each adds a byte to FILE.held
  *   endless=N              the N-th query and later ones answer empty pages with tokens that are
  *                          always new; the N-th list_tables and later ones likewise
  *   circle=N               the N-th query and later ones answer empty pages whose tokens go in a

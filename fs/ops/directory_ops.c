@@ -6,14 +6,28 @@ static struct directory_handle *handle_of(const struct fuse_file_info *info)
     return (struct directory_handle *)(uintptr_t)info->fh;
 }
 
+/* A request is begun for a failure alone: OPENDIR costs nothing. */
+static void refuse_open(fuse_req_t req, const struct inode *inode, int error)
+{
+    struct request request;
+    request_begin(&request, req, "opendir");
+    (void)call_fail(&request.caller.call, error, "out of memory");
+    request_fail(&request, error, &inode->place);
+    request_end(&request);
+}
+
 void directory_ops_opendir(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info)
 {
     struct file_system *fs = request_fs(req);
     const struct inode *inode = inode_table_find(fs->inodes, id);
     struct directory_handle *handle;
-    int r = inode ? directory_handle_create(fs, inode, &handle) : -ESTALE;
+    if (!inode) {
+        reply_error(req, -ESTALE);
+        return;
+    }
+    int r = directory_handle_create(fs, inode, &handle);
     if (r < 0) {
-        reply_error(req, r);
+        refuse_open(req, inode, r);
         return;
     }
     info->fh = (uintptr_t)handle;

@@ -162,3 +162,18 @@ def test_nothing_is_lost_but_memory(mounts, allocations, of_a_million, options):
     for path in ABSENT:
         assert not os.path.exists(mount / path)
     assert "ENOMEM" in mount.control("errors")
+
+
+def test_a_directory_that_cannot_be_opened_is_in_errors(mounts, allocations):
+    mount = mounts("ttl=600", env=allocations.environment)
+    os.stat(mount / "single/p")
+    allocations.fail(100000)
+    for _ in range(500):
+        try:
+            os.close(os.open(mount / "single/p", os.O_RDONLY | os.O_DIRECTORY))
+        except OSError as error:
+            assert error.errno == errno.ENOMEM
+    allocations.fail(0)
+    lines = [line for line in mount.control("errors").splitlines() if "opendir" in line]
+    assert all("ENOMEM: out of memory" in line for line in lines)
+    assert any("opendir /single/p: " in line for line in lines), "some have no memory for the path"

@@ -35,6 +35,7 @@ await_port() {{ until (: < "/dev/tcp/127.0.0.1/$1") 2> /dev/null; do sleep 0.05;
 AZURITE_ACCOUNTS="{AZURE}:{AZURE_KEY}" node "{MODULES}/azurite/dist/src/table/main.js" --tableHost 127.0.0.1 \\
     --tablePort 443 --inMemoryPersistence --silent --disableTelemetry --skipApiVersionCheck \\
     --cert "$1/azure.pem" --key "$1/azure.key" > "$1/azure.log" 2>&1 &
+disown
 await_port 443
 AZURE_STORAGE_KEY="{AZURE_KEY}" "{FIXTURE}" {AZURE} sample
 cd "$1/clone"

@@ -16,7 +16,8 @@ struct failure_log {
     pthread_mutex_t lock;
     /* guarded by lock */
     struct slot slots[FAILURE_LOG_SIZE]; /* record number n lies in slot n % SIZE */
-    uint64_t count;
+    uint64_t records, failures;          /* ever added */
+    uint64_t outage_record;              /* of the last outage: its number; 0: none */
 };
 
 int failure_log_create(failure_sink *sink, void *context, struct failure_log **ret)
@@ -67,23 +68,52 @@ static void fill_text(struct slot *slot, const struct failure_record *record)
     append_c_string(&slot->text, NULL);
 }
 
+/* The number of the oldest record that is kept. */
+static uint64_t oldest_locked(const struct failure_log *log)
+{
+    return log->records > FAILURE_LOG_SIZE ? log->records - FAILURE_LOG_SIZE + 1 : 1;
+}
+
+/* Counts the failure in the record of its outage. False: there is none. */
+static bool count_locked(struct failure_log *log, const struct failure_record *record)
+{
+    struct failure_record *first = &log->slots[log->outage_record % FAILURE_LOG_SIZE].record;
+    if (record->failure.outage == 0 || log->outage_record < oldest_locked(log) ||
+        first->failure.outage != record->failure.outage)
+        return false;
+    first->repeats++;
+    first->last_100ns = record->at_100ns;
+    return true;
+}
+
+static void keep_locked(struct failure_log *log, const struct failure_record *record)
+{
+    struct slot *slot = &log->slots[++log->records % FAILURE_LOG_SIZE];
+    slot->record = *record;
+    slot->record.repeats = 0;
+    slot->has_table = record->table != NULL;
+    fill_text(slot, record);
+    if (record->failure.outage > 0)
+        log->outage_record = log->records;
+}
+
 void failure_log_add(struct failure_log *log, const struct failure_record *record)
 {
     (void)pthread_mutex_lock(&log->lock);
-    struct slot *slot = &log->slots[++log->count % FAILURE_LOG_SIZE];
-    slot->record = *record;
-    slot->has_table = record->table != NULL;
-    fill_text(slot, record);
+    log->failures++;
+    bool is_counted = count_locked(log, record);
+    if (!is_counted)
+        keep_locked(log, record);
     (void)pthread_mutex_unlock(&log->lock);
 
-    if (log->sink)
+    if (!is_counted && log->sink)
         log->sink(log->context, record);
 }
 
 uint64_t failure_log_count(struct failure_log *log)
 {
     (void)pthread_mutex_lock(&log->lock);
-    uint64_t count = log->count;
+    uint64_t count = log->failures;
     (void)pthread_mutex_unlock(&log->lock);
     return count;
 }
@@ -102,9 +132,8 @@ uint64_t failure_log_next(struct failure_log *log, uint64_t after, struct failur
 {
     buffer_clear(ret_text);
     (void)pthread_mutex_lock(&log->lock);
-    uint64_t oldest = log->count > FAILURE_LOG_SIZE ? log->count - FAILURE_LOG_SIZE + 1 : 1;
-    uint64_t number = MAX(after + 1, oldest);
-    bool is_there = number <= log->count;
+    uint64_t number = MAX(after + 1, oldest_locked(log));
+    bool is_there = number <= log->records;
     bool has_table = false;
     static const struct bytes no_text = BYTES_LITERAL("\0\0"); /* empty strings, as fill_text */
     if (is_there) {

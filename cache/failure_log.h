@@ -1,7 +1,9 @@
 #ifndef CACHE_FAILURE_LOG_H
 #define CACHE_FAILURE_LOG_H
-/* The last 100 failures. It gives the user a readable reason for every errno. Any thread; one leaf
- * mutex, which is not held while the sink is called. */
+/* The last 100 failures. It gives the user a readable reason for every errno. While the service is
+ * down, thousands of operations may fail at once: they share one record, so that the failure that
+ * tells the cause is kept. Any thread; one leaf mutex, which is not held while the sink is called.
+ */
 #include "client/bytes.h"
 #include "client/call.h"
 
@@ -15,18 +17,22 @@ struct failure_record { /* fs/ makes a path from table and position when it show
     struct bytes position; /* of an entity; without NUL: a PartitionKey; empty: the table */
     bool is_prefix;        /* position is the prefix of a directory, not a key */
     struct failure failure;
+    /* Out: how many failures of the same outage are counted in this record beside the first, and
+     * the time of the last of them. */
+    uint64_t repeats;
+    int64_t last_100ns;
 };
 
-/* Called with each failure that is added, on the thread that adds it. The record and its strings
- * are valid during the call. */
+/* Called with each failure that gets a record, on the thread that adds it. The record and its
+ * strings are valid during the call. */
 typedef void failure_sink(void *context, const struct failure_record *record);
 
 struct failure_log;
 /* sink: may be NULL. 0 or -errno. */
 int failure_log_create(failure_sink *sink, void *context, struct failure_log **ret);
 void failure_log_destroy(struct failure_log *log); /* takes NULL */
-/* Copies the record and its strings. If there is no memory, or they take more than 16 KiB, the
- * record is kept without its strings. */
+/* Copies the record and its strings, or counts it in an earlier record of its outage. If there is
+ * no memory, or they take more than 16 KiB, the record is kept without its strings. */
 void failure_log_add(struct failure_log *log, const struct failure_record *record);
 uint64_t failure_log_count(struct failure_log *log); /* of all failures ever added */
 /* Records are numbered from 1. Copies the next record after number `after` that is kept (0: the

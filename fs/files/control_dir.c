@@ -100,6 +100,12 @@ int control_append_failure(struct buffer *ret, const struct failure_record *reco
     append_sanitized(ret, ": ", failure->message, "");
     append_sanitized(ret, " (request ", failure->request_id, ")");
     append_sanitized(ret, " [", record->command, "]");
+    if (record->repeats > 0) {
+        (void)buffer_append_format(ret, " (and %llu more until ",
+                                   (unsigned long long)record->repeats);
+        (void)append_time(ret, record->last_100ns);
+        (void)buffer_append_char(ret, ')');
+    }
     if (failure->advice)
         (void)buffer_append_format(ret, " -- %s", failure->advice);
     return ret->error;

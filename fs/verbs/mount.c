@@ -61,10 +61,11 @@ static int describe_configuration(const struct mount_command *command, struct bu
         options->gid, options->umask, options->ca_cert ? options->ca_cert : "-");
 }
 
+/* Not of an outage, which has a line of its own (mount_source.h). */
 static void log_failure(void *context, const struct failure_record *record)
 {
     struct log *log = context;
-    if (!log_has_room(log, clock_now_ms(&clock_system)))
+    if (record->failure.outage > 0 || !log_has_room(log, clock_now_ms(&clock_system)))
         return;
     _cleanup_(buffer_finish) struct buffer line;
     buffer_init(&line, 2048);

@@ -22,7 +22,8 @@ from harness import (
 
 SLOW_PAGES = "latency=300,short=5"
 ROWS = 40
-GIVEN_UP_SEC = 100  # a file operation gives up after 60 s without progress
+PATIENCE = "timeout=10"  # a file operation gives up after this time without progress
+GIVEN_UP_SEC = 60
 
 
 def entities(rows=ROWS):
@@ -73,7 +74,7 @@ def connection(endpoint):
 def test_a_service_that_is_killed(mounts, begin, mortal, silent):
     """All cases that wait for a time limit. They wait at the same time."""
     env = {"AZURE_STORAGE_CONNECTION_STRING": mortal.connection_string()}
-    mount = mounts(faults=SLOW_PAGES, env=env)
+    mount = mounts(PATIENCE, faults=SLOW_PAGES, env=env)
     waiting = mounts.prepare()
     unanswered = begin(TABLEFUSE, "mount", waiting.point, **connection(silent))
     running = {

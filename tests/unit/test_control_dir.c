@@ -20,6 +20,23 @@ static void assert_path(const char *table, struct bytes position, bool is_prefix
     buffer_finish(&expected);
 }
 
+static void an_outage_tells_how_many_failed(void **state)
+{
+    (void)state;
+    struct failure_record record = {.operation = "lookup",
+                                    .command = "cat",
+                                    .failure = {.error = -EIO, .advice = "do", .outage = 1},
+                                    .repeats = 998,
+                                    .last_100ns = 2500 * TICKS_PER_MS};
+    struct buffer line;
+    buffer_init(&line, 4096);
+    assert_int_equal(control_append_failure(&line, &record), 0);
+    assert_bytes(buffer_bytes(&line),
+                 B("1970-01-01T00:00:00.000Z lookup /: EIO [cat] (and 998 more until "
+                   "1970-01-01T00:00:02.500Z) -- do"));
+    buffer_finish(&line);
+}
+
 static void a_failure_names_the_path(void **state)
 {
     (void)state;
@@ -41,6 +58,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_failure_names_the_path),
+        cmocka_unit_test(an_outage_tells_how_many_failed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,6 +54,64 @@ static void the_last_hundred_are_kept_in_order(void **state)
     failure_log_destroy(log);
 }
 
+static struct failure_record record_of_outage(int i, uint32_t outage)
+{
+    struct failure_record record = record_number(i);
+    record.failure.outage = outage;
+    return record;
+}
+
+/* The next record is the one that was added as number i, with so many counted in it. */
+static uint64_t expect_record(struct failure_log *log, uint64_t after, int i, uint64_t repeats)
+{
+    struct failure_record record;
+    struct buffer text;
+    buffer_init(&text, 1 << 16);
+    uint64_t number = failure_log_next(log, after, &record, &text);
+    assert_true(number > 0);
+    assert_int_equal(record.at_100ns, i);
+    assert_int_equal(record.repeats, repeats);
+    if (repeats > 0)
+        assert_int_equal(record.last_100ns, i + repeats);
+    buffer_finish(&text);
+    return number;
+}
+
+static void an_outage_has_one_record(void **state)
+{
+    (void)state;
+    struct failure_log *log;
+    char context[] = "context";
+    told = 0;
+    assert_int_equal(failure_log_create(sink, context, &log), 0);
+    struct failure_record cause = record_number(1), other = record_number(1003);
+    failure_log_add(log, &cause);
+    for (int i = 2; i <= 1002; i++) {
+        struct failure_record added = record_of_outage(i, 1);
+        failure_log_add(log, &added);
+    }
+    failure_log_add(log, &other);
+    for (int i = 1004; i <= 1005; i++) {
+        struct failure_record added = record_of_outage(i, 2);
+        failure_log_add(log, &added);
+    }
+    assert_int_equal(failure_log_count(log), 1005);
+    assert_int_equal(told, 4);
+    uint64_t n = expect_record(log, 0, 1, 0);
+    n = expect_record(log, n, 2, 1000);
+    n = expect_record(log, n, 1003, 0);
+    n = expect_record(log, n, 1004, 1);
+    assert_int_equal(n, 4);
+    for (int i = 1; i <= FAILURE_LOG_SIZE; i++) { /* drive it out: the next gets a record again */
+        struct failure_record added = record_number(2000 + i);
+        failure_log_add(log, &added);
+    }
+    struct failure_record late = record_of_outage(3000, 2);
+    failure_log_add(log, &late);
+    (void)expect_record(log, 4 + FAILURE_LOG_SIZE, 3000, 0);
+    failure_log_destroy(log);
+}
+
 static void a_record_that_is_too_long_stays_without_its_strings(void **state)
 {
     (void)state;
@@ -110,6 +168,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_last_hundred_are_kept_in_order),
+        cmocka_unit_test(an_outage_has_one_record),
         cmocka_unit_test(a_record_that_is_too_long_stays_without_its_strings),
         cmocka_unit_test(a_record_stays_without_memory_for_its_strings),
     };

@@ -168,9 +168,8 @@ static enum scan_state take_locked(struct prefetcher *prefetcher, struct scan_it
  * just that one. */
 static double most_ahead_locked(const struct prefetcher *prefetcher)
 {
-    double window = MIN(AHEAD_FIRST + prefetcher->taken, (double)prefetcher->source.pages_ahead);
     double wanted = WANTED_TIMES * (prefetcher->wanted - prefetcher->taken);
-    return prefetcher->taken > 1 ? MIN(window, wanted) : 0;
+    return prefetcher->taken > 1 ? MIN(AHEAD_FIRST + prefetcher->taken, wanted) : 0;
 }
 
 static double ahead_locked(const struct prefetcher *prefetcher)

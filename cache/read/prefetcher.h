@@ -5,10 +5,12 @@
  * is known there is not requested.
  *
  * How far it runs ahead: none before the consumer took its second page; then, like TCP's slow
- * start, 2 pages and one more for each page that was taken, up to 16; never more than one and a
- * half times what the consumer says it wants, and never more bytes than the share of the cache that
- * all prefetchers divide. The request window (request_window.h) limits what is in flight over all
- * of them.
+ * start, 2 pages and one more for each page that was taken, so that a consumer that stops has at
+ * most doubled its pages; never more than one and a half times what the consumer says it wants, and
+ * never more bytes than the share of the cache that all prefetchers divide. Fewer pages would not
+ * do: a scan splits a large partition into pieces as large as the bytes allow, and the pages of the
+ * later pieces wait while the first one is read. The request window (request_window.h) limits what
+ * is in flight over all of them.
  *
  * A failure is told once everything before it was taken; the next call tries again from there. A
  * failure farther ahead (of a throttled partition, say) is not told: it ends reading ahead until
@@ -35,7 +37,6 @@ struct prefetcher_source { /* outlives its prefetchers */
     const struct clock *clock;
     int64_t kept_ms;      /* an answer serves for this time; half of it where it may have to wait
                              for the consumer */
-    int pages_ahead;      /* at most */
     size_t ahead_bytes;   /* one prefetcher alone may run ahead so far, each of two half of it */
     int fanout;           /* partitions that a directory shows; with more it shows prefixes */
     _Atomic size_t *live; /* how many prefetchers there are */

@@ -7,7 +7,6 @@
 
 #define NAME_PART    8 /* of the cache: the most that one miss by name fetches ahead */
 #define AHEAD_PART   2 /* of the cache: what prefetchers may run ahead; less makes bad splits */
-#define PAGES_AHEAD  16
 #define ANSWER_BYTES ((size_t)32 << 20) /* of one request, if rows are as large as before */
 
 struct read_ahead {
@@ -45,7 +44,6 @@ static int create_parts(struct read_ahead *read_ahead)
                                    .window = read_ahead->window,
                                    .clock = source->clock,
                                    .kept_ms = kept_ms,
-                                   .pages_ahead = MAX(PAGES_AHEAD, source->parallelism),
                                    .ahead_bytes = source->cache_bytes / AHEAD_PART,
                                    .fanout = source->fanout,
                                    .live = &read_ahead->live,

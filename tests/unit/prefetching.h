@@ -35,7 +35,6 @@ static inline void prefetching_set_up(struct prefetching *setup, int parallelism
                                                .window = setup->window,
                                                .clock = &fetching->clock,
                                                .kept_ms = PREFETCHED_KEPT,
-                                               .pages_ahead = 16,
                                                .ahead_bytes = (size_t)64 << 20,
                                                .fanout = 512,
                                                .live = &setup->live,

@@ -19,10 +19,10 @@ static void assert_asked(struct prefetching *setup, size_t expected)
 }
 
 /* Requests after a consumer took this many of `pages`: none ahead of the second page, then 2 pages
- * and one more for each page taken, up to 16. */
+ * and one more for each page taken. */
 static size_t requests_after(size_t taken, size_t pages)
 {
-    return taken < 2 ? taken : MIN(taken + MIN(2 + taken, 16), pages);
+    return taken < 2 ? taken : MIN(2 * taken + 2, pages);
 }
 
 static void it_starts_slowly(void **state)
@@ -34,6 +34,53 @@ static void it_starts_slowly(void **state)
         take(&setup, prefetcher);
         assert_asked(&setup, requests_after(taken, PAGES));
     }
+    prefetcher_leave(prefetcher);
+    prefetching_tear_down(&setup);
+}
+
+/* Of one partition of 200 pages, of which `parallelism` may be in flight. */
+static struct prefetcher *set_up_large_partition(struct prefetching *setup, int parallelism)
+{
+    prefetching_set_up(setup, parallelism, (struct fetching_options){0});
+    fetching_add_rows(&setup->fetching, "p", 200 * 200);
+    setup->fetching.memory->max_rows = 200;
+    return open_rows(setup);
+}
+
+/* Takes all items that are there; then all that is in flight is answered at once. Returns how often
+ * that was needed. */
+static size_t count_round_trips(struct prefetching *setup, struct prefetcher *prefetcher)
+{
+    struct table_store *store = setup->fetching.store;
+    size_t round_trips = 0;
+    int r = 1;
+    while (r != 0) {
+        struct scan_item item = {0};
+        struct caller *caller = prefetching_caller(setup);
+        caller->call.is_cancelled = is_cancelled_always; /* sends, and does not wait */
+        r = prefetcher_next(prefetcher, caller, true, &item);
+        run_finish(&item.rows);
+        if (r != -EINTR)
+            continue;
+        gate_store_let(store, gate_store_settle(store));
+        (void)gate_store_settle(store);
+        round_trips++;
+    }
+    return round_trips;
+}
+
+/* The pages of later pieces wait for those of the first one. They must not keep it from being read
+ * by several requests at once. */
+static void a_large_partition_is_read_by_all_requests(void **state)
+{
+    (void)state;
+    struct prefetching setup;
+    struct prefetcher *prefetcher = set_up_large_partition(&setup, 8);
+    take(&setup, prefetcher);
+    take(&setup, prefetcher);
+    gate_store_let(setup.fetching.store, 0);
+    assert_in_range(count_round_trips(&setup, prefetcher), 200 / 8, 100);
+    gate_store_let(setup.fetching.store, GATE_OPEN);
     prefetcher_leave(prefetcher);
     prefetching_tear_down(&setup);
 }
@@ -304,7 +351,7 @@ static void it_follows_a_consumer_that_needs_nothing(void **state)
     prefetcher_follow(prefetcher, B("p0055")); /* does not wait at the gate */
     assert_int_equal(prefetching_in_flight(&setup), 1);
     gate_store_let(setup.fetching.store, GATE_OPEN);
-    assert_asked(&setup, 22 + 16);
+    assert_asked(&setup, 22 + 24);
     assert_int_equal(reach(&setup, prefetcher, B("p0002")), REACH_NOT);
     prefetcher_leave(prefetcher);
     prefetching_tear_down(&setup);
@@ -365,6 +412,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_starts_slowly),
+        cmocka_unit_test(a_large_partition_is_read_by_all_requests),
         cmocka_unit_test(what_the_consumer_wants_is_a_limit),
         cmocka_unit_test(prefetchers_divide_the_bytes),
         cmocka_unit_test(bytes_are_a_limit),

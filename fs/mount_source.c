@@ -157,7 +157,7 @@ static int open_local(struct mount_source *source, const struct mount_source_opt
                         "the file lies inside its own mount point -- choose another file or "
                         "another directory",
                         EXIT_CONFIGURATION);
-    r = local_store_create(source->local_path, &clock_system, &call, &source->store);
+    r = local_store_create(source->local_path, true, &clock_system, &call, &source->store);
     return r < 0 ? complain_failure(options->name, &call.failure, EXIT_CONFIGURATION) : 0;
 }
 

@@ -1,6 +1,7 @@
 #include "client/local/local_batch.h"
 #include "client/text/timestamp_etag.h"
 #include "client/local/local_failure.h"
+#include "client/local/local_rows.h"
 #include "client/local/local_text.h"
 #include "client/text/entity_check.h"
 #include "client/text/entity_merge.h"
@@ -23,7 +24,7 @@ struct batch {
 struct step {
     struct local_transaction *transaction;
     struct call *call;
-    int64_t table; /* its id */
+    struct local_table table;
     const struct write *write;
     struct write_result *result;
 };
@@ -78,7 +79,7 @@ static int put(const struct step *step, enum local_statement which, struct bytes
     int r = local_transaction_stamp(step->transaction, &timestamp);
     if (r < 0)
         return r;
-    (void)sqlite3_bind_int64(statement, 1, step->table);
+    (void)sqlite3_bind_int64(statement, 1, step->table.id);
     local_bind_bytes(statement, 2, step->write->position);
     (void)sqlite3_bind_int64(statement, 3, timestamp);
     local_bind_bytes(statement, 4, text);
@@ -106,19 +107,23 @@ static int remove_row(const struct step *step)
     struct local_connection *connection = step->transaction->connection;
     _cleanup_(local_statement_finish) sqlite3_stmt *statement =
         local_connection_statement(connection, LOCAL_DELETE_ENTITY);
-    (void)sqlite3_bind_int64(statement, 1, step->table);
+    (void)sqlite3_bind_int64(statement, 1, step->table.id);
     local_bind_bytes(statement, 2, step->write->position);
     *step->result = (struct write_result){0};
     return local_connection_step(connection, statement);
 }
 
-static int merge(const struct step *step, struct bytes stored)
+static int merge(const struct step *step, struct local_rows *stored, struct local_row *row)
 {
     _cleanup_(buffer_finish) struct buffer merged;
     buffer_init(&merged, TEXT_MAX_BYTES);
-    int r = entity_merge_append(stored, step->write->text, &merged);
+    int r = local_rows_read_text(stored, row);
+    if (r < 0)
+        return r;
+    r = entity_merge_append(row->text, step->write->text, &merged);
     if (r == -EPROTO)
-        return local_connection_fail_damaged(step->transaction->connection);
+        return local_connection_fail_damaged(step->transaction->connection, step->table.name,
+                                             row->position, "not an entity");
     if (r < 0)
         return call_fail(step->call, r, "the merged entity could not be kept");
     r = check_entity(step->write->position, buffer_bytes(&merged), step->call);
@@ -129,23 +134,21 @@ static int merge(const struct step *step, struct bytes stored)
 static int make_upon_stored(const struct step *step)
 {
     const struct write *write = step->write;
-    struct local_connection *connection = step->transaction->connection;
-    _cleanup_(local_statement_finish) sqlite3_stmt *statement =
-        local_connection_statement(connection, LOCAL_FIND_ENTITY);
-    (void)sqlite3_bind_int64(statement, 1, step->table);
-    local_bind_bytes(statement, 2, write->position);
-    int r = local_connection_step(connection, statement);
+    _cleanup_(local_rows_finish) struct local_rows stored = {0};
+    struct local_row row;
+    local_rows_begin_one(step->transaction->connection, &step->table, write->position, &stored);
+    int r = local_rows_next(&stored, &row);
     if (r < 0)
         return r;
     if (r == 0)
         return write->kind == WRITE_UPSERT_MERGE
                    ? put_own(step, LOCAL_INSERT_ENTITY)
                    : local_refuse(step->call, REFUSED_RESOURCE_NOT_FOUND);
-    r = check_condition(write, sqlite3_column_int64(statement, 0), step->call);
+    r = check_condition(write, row.timestamp, step->call);
     if (r < 0)
         return r;
     if (is_merge(write->kind))
-        return merge(step, local_column_bytes(statement, 1));
+        return merge(step, &stored, &row);
     return write->kind == WRITE_DELETE ? remove_row(step) : put_own(step, LOCAL_PUT_ENTITY);
 }
 
@@ -157,20 +160,6 @@ static int make_write(const struct step *step)
         return make_upon_stored(step);
     int r = put_own(step, LOCAL_INSERT_ENTITY);
     return r == -EEXIST ? local_refuse(step->call, REFUSED_ENTITY_EXISTS) : r;
-}
-
-static int find_table(struct local_connection *connection, const char *table, int64_t *ret)
-{
-    _cleanup_(local_statement_finish) sqlite3_stmt *statement =
-        local_connection_statement(connection, LOCAL_FIND_TABLE);
-    (void)sqlite3_bind_text(statement, 1, table, -1, SQLITE_STATIC);
-    int r = local_connection_step(connection, statement);
-    if (r == 0)
-        return local_refuse(local_connection_call(connection), REFUSED_TABLE_NOT_FOUND);
-    if (r < 0)
-        return r;
-    *ret = sqlite3_column_int64(statement, 0);
-    return 0;
 }
 
 /* Records which write was refused. In a batch the message begins with its index, as in the
@@ -194,7 +183,7 @@ static int make_batch(struct local_change *change, struct local_transaction *tra
     struct batch *batch = (struct batch *)change;
     struct step step = {.transaction = transaction, .call = change->call};
     size_t i = 0;
-    int r = find_table(transaction->connection, batch->table, &step.table);
+    int r = local_rows_require_table(transaction->connection, batch->table, &step.table);
     for (; r == 0 && i < batch->n; i++) {
         step.write = &batch->writes[i];
         step.result = &batch->results[i];

@@ -1,11 +1,11 @@
 #include "client/local/local_connection.h"
+#include "client/local/local_checksum.h"
 #include "client/local/local_failure.h"
 #include "client/local/local_file.h"
+#include "client/local/local_schema.h"
 
-#define APPLICATION_ID 0x74667573 /* "tfus" */
-#define FORMAT_VERSION 1
-#define TEXT_OF(x)     #x
-#define NUMBER(x)      TEXT_OF(x)
+#define TEXT_OF(x) #x
+#define NUMBER(x)  TEXT_OF(x)
 
 /* of a text; the canonical text of an entity of 1 MiB can be longer than that */
 #define VALUE_MAX_BYTES (8 << 20)
@@ -17,50 +17,57 @@ struct local_connection {
     sqlite3 *database;
     const struct clock *clock;
     struct call *call; /* local_connection_serve; may be NULL */
+    bool has_checksums;
     sqlite3_stmt *statements[LOCAL_STATEMENTS];
 };
 
-static const char schema[] =
-    "CREATE TABLE tables (id INTEGER PRIMARY KEY, name TEXT COLLATE NOCASE UNIQUE) STRICT;"
-    "CREATE TABLE entities (table_id INTEGER, position BLOB, timestamp INTEGER NOT NULL,"
-    " text BLOB NOT NULL, PRIMARY KEY (table_id, position)) STRICT, WITHOUT ROWID;"
-    "CREATE TABLE account (last_timestamp INTEGER NOT NULL) STRICT;"
-    "INSERT INTO account VALUES (0);"
-    "PRAGMA application_id = " NUMBER(APPLICATION_ID) ";"
-                                                      "PRAGMA user_version = " NUMBER(
-                                                          FORMAT_VERSION);
+#define WHERE_IN_RANGE " WHERE table_id = ?1 AND position >= ?2 AND position < ?3 ORDER BY position"
+#define WHERE_ONE      " WHERE table_id = ?1 AND position = ?2"
 
-/* A table and its rows in one statement, so that both come from one version of the file. */
-#define FROM_TABLE_AND_ROWS                                                                        \
-    "SELECT e.position, e.timestamp, e.text FROM tables AS t"                                      \
-    " LEFT JOIN entities AS e ON e.table_id = t.id AND "
-
-static const char *const statement_texts[LOCAL_STATEMENTS] = {
-    [LOCAL_READ_ROWS] =
-        (FROM_TABLE_AND_ROWS
-         "e.position >= ?2 AND e.position < ?3 WHERE t.name = ?1 ORDER BY e.position"),
-    [LOCAL_READ_ROW] = (FROM_TABLE_AND_ROWS "e.position = ?2 WHERE t.name = ?1"),
-    [LOCAL_LIST_TABLES] = "SELECT name FROM tables WHERE name > ?1 ORDER BY name LIMIT ?2",
-    [LOCAL_FIND_TABLE] = "SELECT id, name FROM tables WHERE name = ?1",
-    [LOCAL_CREATE_TABLE] = "INSERT INTO tables (name) VALUES (?1)",
-    [LOCAL_DROP_TABLE] = "UPDATE tables SET name = NULL WHERE name = ?1",
-    [LOCAL_FIND_ENTITY] =
-        "SELECT timestamp, text FROM entities WHERE table_id = ?1 AND position = ?2",
-    [LOCAL_INSERT_ENTITY] = "INSERT INTO entities VALUES (?1, ?2, ?3, ?4)",
-    [LOCAL_PUT_ENTITY] = "INSERT OR REPLACE INTO entities VALUES (?1, ?2, ?3, ?4)",
-    [LOCAL_DELETE_ENTITY] = "DELETE FROM entities WHERE table_id = ?1 AND position = ?2",
-    [LOCAL_READ_LAST_TIMESTAMP] = "SELECT last_timestamp FROM account",
-    [LOCAL_WRITE_LAST_TIMESTAMP] = "UPDATE account SET last_timestamp = ?1",
-    [LOCAL_FIND_DROPPED] = "SELECT id FROM tables WHERE name IS NULL LIMIT 1",
-    [LOCAL_SWEEP] = ("DELETE FROM entities WHERE table_id = ?1 AND position IN"
-                     " (SELECT position FROM entities WHERE table_id = ?1 LIMIT ?2)"),
-    [LOCAL_FORGET] = "DELETE FROM tables WHERE id = ?1",
-    [LOCAL_BEGIN] = "BEGIN IMMEDIATE",
-    [LOCAL_COMMIT] = "COMMIT",
-    [LOCAL_ROLLBACK] = "ROLLBACK",
-    [LOCAL_BEGIN_PART] = "SAVEPOINT part",
-    [LOCAL_KEEP_PART] = "RELEASE part",
-    [LOCAL_UNDO_PART] = "ROLLBACK TO part",
+static const struct {
+    const char *text;
+    const char *unchecked; /* for format 1; NULL: the statement is not used there */
+} statement_texts[LOCAL_STATEMENTS] = {
+    [LOCAL_READ_ROWS] = {"SELECT position, timestamp, checksum, text FROM entities" WHERE_IN_RANGE,
+                         "SELECT position, timestamp, 0, text FROM entities" WHERE_IN_RANGE},
+    [LOCAL_READ_ROW] = {"SELECT position, timestamp, checksum, text FROM entities" WHERE_ONE,
+                        "SELECT position, timestamp, 0, text FROM entities" WHERE_ONE},
+    [LOCAL_READ_VERSIONS] = {("SELECT position, timestamp, checksum FROM entities"
+                              " INDEXED BY versions" WHERE_IN_RANGE)},
+    [LOCAL_READ_VERSION] = {("SELECT position, timestamp, checksum FROM entities"
+                             " INDEXED BY versions" WHERE_ONE)},
+    [LOCAL_LIST_TABLES] =
+        {"SELECT id, name, checksum FROM tables WHERE name > ?1 ORDER BY name LIMIT ?2",
+         "SELECT id, name, 0 FROM tables WHERE name > ?1 ORDER BY name LIMIT ?2"},
+    [LOCAL_FIND_TABLE] = {"SELECT id, name, checksum FROM tables WHERE name = ?1",
+                          "SELECT id, name, 0 FROM tables WHERE name = ?1"},
+    [LOCAL_FIND_LOST_TABLE] = {"SELECT 1 FROM tables NOT INDEXED WHERE name = ?1"},
+    [LOCAL_COMPARE_TABLES] = {("SELECT (SELECT count(name) FROM tables NOT INDEXED)"
+                               " = (SELECT count(name) FROM tables"
+                               " INDEXED BY sqlite_autoindex_tables_1)")},
+    [LOCAL_CREATE_TABLE] = {("INSERT INTO tables SELECT next, ?1, checksum(next, ?1) FROM"
+                             " (SELECT coalesce(max(id), 0) + 1 AS next FROM tables)")},
+    [LOCAL_DROP_TABLE] = {("UPDATE tables SET name = NULL, checksum = checksum(id, NULL)"
+                           " WHERE name = ?1")},
+    [LOCAL_INSERT_ENTITY] =
+        {"INSERT INTO entities VALUES (?1, ?2, ?3, checksum(?1, ?2, ?3, ?4), ?4)"},
+    [LOCAL_PUT_ENTITY] =
+        {"INSERT OR REPLACE INTO entities VALUES (?1, ?2, ?3, checksum(?1, ?2, ?3, ?4), ?4)"},
+    [LOCAL_DELETE_ENTITY] = {"DELETE FROM entities" WHERE_ONE},
+    [LOCAL_READ_LAST_TIMESTAMP] = {"SELECT last_timestamp, checksum FROM account"},
+    [LOCAL_WRITE_LAST_TIMESTAMP] =
+        {"UPDATE account SET last_timestamp = ?1, checksum = checksum(?1)"},
+    [LOCAL_FIND_DROPPED] = {"SELECT id FROM tables WHERE name IS NULL LIMIT 1"},
+    [LOCAL_SWEEP] = {("DELETE FROM entities WHERE table_id = ?1 AND position IN"
+                      " (SELECT position FROM entities WHERE table_id = ?1 LIMIT ?2)")},
+    [LOCAL_FORGET] = {"DELETE FROM tables WHERE id = ?1"},
+    [LOCAL_BEGIN_READ] = {"BEGIN", "BEGIN"},
+    [LOCAL_BEGIN] = {"BEGIN IMMEDIATE"},
+    [LOCAL_COMMIT] = {"COMMIT", "COMMIT"},
+    [LOCAL_ROLLBACK] = {"ROLLBACK"},
+    [LOCAL_BEGIN_PART] = {"SAVEPOINT part"},
+    [LOCAL_KEEP_PART] = {"RELEASE part"},
+    [LOCAL_UNDO_PART] = {"ROLLBACK TO part"},
 };
 
 /* SQLite's busy handler: another process has a lock. */
@@ -162,6 +169,11 @@ bool local_connection_is_read_only(const struct local_connection *connection)
     return sqlite3_db_readonly(connection->database, "main") != 0;
 }
 
+bool local_connection_has_checksums(const struct local_connection *connection)
+{
+    return connection->has_checksums;
+}
+
 bool local_connection_could_not_write(const struct local_connection *connection)
 {
     int code = sqlite3_extended_errcode(connection->database);
@@ -174,16 +186,17 @@ void local_connection_fold(struct local_connection *connection)
                                     NULL);
 }
 
-int local_connection_fail_damaged(struct local_connection *connection)
+int local_connection_fail_damaged(struct local_connection *connection, const char *table,
+                                  struct bytes position, const char *what)
 {
     struct call none = {0}, *call = connection->call ? connection->call : &none;
-    return local_fail(call, SQLITE_CORRUPT, 0, "the file has a row that is not an entity");
+    return local_fail_damaged(call, table, position, what);
 }
 
 /* The rest of this file opens a connection. */
 
 /* Some statements return SQLITE_BUSY without calling the busy handler. */
-static int execute(struct local_connection *connection, const char *sql)
+int local_connection_execute(struct local_connection *connection, const char *sql)
 {
     int code, count = 0;
     errno = 0;
@@ -193,10 +206,7 @@ static int execute(struct local_connection *connection, const char *sql)
     return code == SQLITE_OK ? 0 : note_failure(connection);
 }
 
-DEFINE_CLEANUP(sqlite3_stmt *, sqlite3_finalize);
-
-/* Steps a query to its first row; the caller finalizes it. */
-static int ask(struct local_connection *connection, const char *sql, sqlite3_stmt **ret)
+int local_connection_ask(struct local_connection *connection, const char *sql, sqlite3_stmt **ret)
 {
     _cleanup_(sqlite3_finalizep) sqlite3_stmt *statement = NULL;
     int code, count = 0;
@@ -214,75 +224,6 @@ static int ask(struct local_connection *connection, const char *sql, sqlite3_stm
     return 0;
 }
 
-/* 1: an account; 0: an empty file. */
-static int check_format(struct local_connection *connection)
-{
-    _cleanup_(sqlite3_finalizep) sqlite3_stmt *statement = NULL;
-    struct call *call = connection->call;
-    int r = ask(connection, /* in one statement: another process may be creating the schema */
-                "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema)"
-                " FROM pragma_application_id, pragma_user_version",
-                &statement);
-    if (r < 0)
-        return r;
-    int64_t application = sqlite3_column_int64(statement, 0);
-    int version = sqlite3_column_int(statement, 1);
-    if (application == 0 && version == 0 && sqlite3_column_int(statement, 2) == 0)
-        return 0;
-    if (application != APPLICATION_ID)
-        return call_fail(call, -EINVAL, "a SQLite database of another program");
-    if (version == FORMAT_VERSION)
-        return 1;
-    (void)call_fail(call, -EPROTONOSUPPORT,
-                    "an account in format %d, made by a newer tablefuse; this one knows format %d",
-                    version, FORMAT_VERSION);
-    call->failure.advice = "update tablefuse, or use another file";
-    return -EPROTONOSUPPORT;
-}
-
-/* The mode is stored in the file; setting it again costs nothing. */
-static int set_wal(struct local_connection *connection)
-{
-    _cleanup_(sqlite3_finalizep) sqlite3_stmt *statement = NULL;
-    int r = ask(connection, "PRAGMA journal_mode = WAL", &statement);
-    if (r < 0)
-        return r;
-    const char *mode = (const char *)sqlite3_column_text(statement, 0);
-    if (!mode)
-        return call_fail(connection->call, -ENOMEM, "out of memory");
-    if (strcmp(mode, "wal") == 0)
-        return 0;
-    return call_fail(connection->call, -EOPNOTSUPP,
-                     "its file system cannot share memory, which SQLite needs here");
-}
-
-static int make_schema(struct local_connection *connection)
-{
-    int r = execute(connection, "BEGIN IMMEDIATE");
-    if (r < 0)
-        return r;
-    r = check_format(connection); /* another process may have created it meanwhile */
-    if (r == 0)
-        r = execute(connection, schema);
-    if (r >= 0)
-        r = execute(connection, "COMMIT");
-    if (r < 0 && local_connection_is_in_transaction(connection))
-        (void)sqlite3_exec(connection->database, "ROLLBACK", NULL, NULL, NULL);
-    return r;
-}
-
-static int make_account(struct local_connection *connection)
-{
-    int r = check_format(connection);
-    if (r < 0 || (r == 1 && local_connection_is_read_only(connection)))
-        return MIN(r, 0);
-    if (local_connection_is_read_only(connection))
-        return call_fail(connection->call, -EROFS, "empty, and cannot be written to");
-    bool is_empty = r == 0;
-    r = set_wal(connection);
-    return r == 0 && is_empty ? make_schema(connection) : r;
-}
-
 /* The content of the file is untrusted: its triggers, views and functions do not run, and cells
  * are checked before use. Without mmap a truncated file is an error, not a SIGBUS. */
 static int configure(struct local_connection *connection)
@@ -294,18 +235,22 @@ static int configure(struct local_connection *connection)
     (void)sqlite3_db_config(database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     (void)sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
     (void)sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
-    return execute(connection, "PRAGMA cell_size_check = ON;"
-                               "PRAGMA mmap_size = 0;"
-                               "PRAGMA synchronous = FULL;"
-                               "PRAGMA journal_size_limit = " NUMBER(WAL_KEPT_BYTES));
+    if (local_checksum_register(database) != SQLITE_OK)
+        return call_fail(connection->call, -ENOMEM, "out of memory");
+    return local_connection_execute(connection,
+                                    "PRAGMA cell_size_check = ON;"
+                                    "PRAGMA mmap_size = 0;"
+                                    "PRAGMA synchronous = FULL;"
+                                    "PRAGMA journal_size_limit = " NUMBER(WAL_KEPT_BYTES));
 }
 
 static int prepare_statements(struct local_connection *connection)
 {
     for (size_t i = 0; i < LOCAL_STATEMENTS; i++) {
-        if (sqlite3_prepare_v3(connection->database, statement_texts[i], -1,
-                               SQLITE_PREPARE_PERSISTENT, &connection->statements[i],
-                               NULL) != SQLITE_OK)
+        const char *text =
+            connection->has_checksums ? statement_texts[i].text : statement_texts[i].unchecked;
+        if (text && sqlite3_prepare_v3(connection->database, text, -1, SQLITE_PREPARE_PERSISTENT,
+                                       &connection->statements[i], NULL) != SQLITE_OK)
             return note_failure(connection);
     }
     return 0;
@@ -327,8 +272,8 @@ static int open_database(struct local_connection *connection, const char *path)
                                 : call_fail(connection->call, -ENOMEM, "out of memory");
 }
 
-int local_connection_open(const char *path, const struct clock *clock, struct call *call,
-                          struct local_connection **ret)
+int local_connection_open(const char *path, enum local_access access, const struct clock *clock,
+                          struct call *call, struct local_connection **ret)
 {
     _cleanup_(local_connection_closep) struct local_connection *connection =
         calloc(1, sizeof(*connection));
@@ -340,7 +285,7 @@ int local_connection_open(const char *path, const struct clock *clock, struct ca
     if (r == 0)
         r = configure(connection);
     if (r == 0)
-        r = make_account(connection);
+        r = local_schema_prepare(connection, access, &connection->has_checksums);
     if (r == 0)
         r = prepare_statements(connection);
     if (r < 0 && sqlite3_errcode(connection->database) == SQLITE_NOTADB)

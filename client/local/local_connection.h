@@ -1,14 +1,10 @@
 #ifndef CLIENT_LOCAL_LOCAL_CONNECTION_H
 #define CLIENT_LOCAL_LOCAL_CONNECTION_H
 /* One connection to an account's file, opened and checked, with its prepared statements. Used by
- * one thread at a time; must not be used across a fork.
+ * one thread at a time; must not be used across a fork. local_schema.h says what the file holds.
  *
  * The file is a SQLite database in WAL mode, so a reader sees one version and never waits for a
  * writer. A commit is synced: it survives a kill of the process and a power cut.
- *
- *     tables    id, name (NULL: dropped; later changes delete its rows)
- *     entities  (table_id, position), timestamp, text
- *     account   last_timestamp: every later change gets a greater one
  *
  * This process must not close another descriptor of the file: by POSIX's rule for fcntl that would
  * release the locks that SQLite holds on it. */
@@ -18,21 +14,25 @@
 #include <sqlite3.h>
 
 enum local_statement {
-    LOCAL_READ_ROWS,   /* table, lo, hi: position (NULL: no row), timestamp, text */
-    LOCAL_READ_ROW,    /* table, position: the same columns */
-    LOCAL_LIST_TABLES, /* name after which to begin, how many: name */
-    LOCAL_FIND_TABLE,  /* name: id, name as it is spelled */
+    LOCAL_READ_ROWS,       /* table's id, lo, hi: position, timestamp, checksum, text */
+    LOCAL_READ_ROW,        /* table's id, position: the same columns */
+    LOCAL_READ_VERSIONS,   /* as LOCAL_READ_ROWS from the index, which has no text */
+    LOCAL_READ_VERSION,    /* as LOCAL_READ_ROW, likewise */
+    LOCAL_LIST_TABLES,     /* name after which to begin, how many: as LOCAL_FIND_TABLE */
+    LOCAL_FIND_TABLE,      /* name in any case: id, name, checksum */
+    LOCAL_FIND_LOST_TABLE, /* name: a row if the table exists; reads all tables */
+    LOCAL_COMPARE_TABLES,  /* 1 if the index of names has as many as there are tables */
     LOCAL_CREATE_TABLE,
     LOCAL_DROP_TABLE,
-    LOCAL_FIND_ENTITY,   /* table's id, position: timestamp, text */
-    LOCAL_INSERT_ENTITY, /* table's id, position, timestamp, text */
-    LOCAL_PUT_ENTITY,    /* the same; replaces a row that exists */
-    LOCAL_DELETE_ENTITY, /* table's id, position */
-    LOCAL_READ_LAST_TIMESTAMP,
+    LOCAL_INSERT_ENTITY,       /* table's id, position, timestamp, text */
+    LOCAL_PUT_ENTITY,          /* the same; replaces a row that exists */
+    LOCAL_DELETE_ENTITY,       /* table's id, position */
+    LOCAL_READ_LAST_TIMESTAMP, /* last_timestamp, checksum */
     LOCAL_WRITE_LAST_TIMESTAMP,
     LOCAL_FIND_DROPPED, /* id of a dropped table */
     LOCAL_SWEEP,        /* id, how many rows at most */
     LOCAL_FORGET,       /* id of a dropped table without rows */
+    LOCAL_BEGIN_READ,   /* all statements read one version until LOCAL_COMMIT */
     LOCAL_BEGIN,        /* for a change: waits until no other process writes */
     LOCAL_COMMIT,
     LOCAL_ROLLBACK,
@@ -42,14 +42,23 @@ enum local_statement {
     LOCAL_STATEMENTS,
 };
 
+/* How to open a file. */
+enum local_access {
+    LOCAL_ACCESS_CREATE,   /* if it is missing or empty, it becomes an account */
+    LOCAL_ACCESS_EXISTING, /* it must be an account */
+    LOCAL_ACCESS_AS_IS,    /* likewise; one in format 1 is not upgraded */
+};
+
 struct local_connection;
 
-/* `path` is absolute and names a regular file; an empty file becomes an account. -EINVAL: another
- * program's database; -EPROTONOSUPPORT: made by a newer version. */
-int local_connection_open(const char *path, const struct clock *clock, struct call *call,
-                          struct local_connection **ret);
+/* `path` is absolute and names a regular file. -EINVAL: another program's database, or an empty
+ * file; -EPROTONOSUPPORT: made by a newer version. */
+int local_connection_open(const char *path, enum local_access access, const struct clock *clock,
+                          struct call *call, struct local_connection **ret);
 void local_connection_close(struct local_connection *connection); /* takes NULL */
 bool local_connection_is_read_only(const struct local_connection *connection);
+/* False: the file is in format 1. Only statements that read can be used. */
+bool local_connection_has_checksums(const struct local_connection *connection);
 
 /* From now on the connection records failures in this call, and waits for other processes until its
  * deadline or cancel. NULL: no call; failures are not recorded, and it does not wait. */
@@ -74,11 +83,18 @@ bool local_connection_is_in_transaction(const struct local_connection *connectio
 
 /* Did the last call fail because the disk is full or a write failed? */
 bool local_connection_could_not_write(const struct local_connection *connection);
-/* Notes in the call that the file holds a row which this program has not written: -EIO. */
-int local_connection_fail_damaged(struct local_connection *connection);
+/* local_fail_damaged in the connection's call. */
+int local_connection_fail_damaged(struct local_connection *connection, const char *table,
+                                  struct bytes position, const char *what);
 /* Copies the WAL into the file as far as readers allow, so that the file alone has the account. */
 void local_connection_fold(struct local_connection *connection);
 
+/* For what is done once with a file. Runs SQL without rows, or steps a query to its first row, for
+ * the caller to finalize; SQLITE_BUSY is waited out. */
+int local_connection_execute(struct local_connection *connection, const char *sql);
+int local_connection_ask(struct local_connection *connection, const char *sql, sqlite3_stmt **ret);
+
 DEFINE_CLEANUP(struct local_connection *, local_connection_close);
+DEFINE_CLEANUP(sqlite3_stmt *, sqlite3_finalize);
 
 #endif

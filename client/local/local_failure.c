@@ -1,4 +1,7 @@
 #include "client/local/local_failure.h"
+#include "client/position.h"
+#include "client/text/table_name.h"
+#include "client/text/unicode.h"
 
 #include <sqlite3.h>
 #include <stdarg.h>
@@ -70,8 +73,9 @@ struct rule {
 };
 
 static const char advice_full[] = "make room on the file system that holds the account's file";
-static const char advice_damaged[] =
-    "the account's file is damaged: copy it with its -wal file, and restore a backup";
+static const char advice_damaged[] = "the account's file is damaged: copy it with its -wal file, "
+                                     "see what `tablefuse check` says, and "
+                                     "restore a backup";
 static const char advice_moved[] = "the account's file was moved or removed while in use";
 static const char advice_writable[] =
     "the account's file or its file system is read-only; beside a read-only file SQLite needs a "
@@ -135,4 +139,48 @@ int local_fail(struct call *call, int code, int system_error, const char *words)
         (void)call_fail(call, error, "%s", words);
     call->failure.advice = rule ? rule->advice : error == -ENOSPC ? advice_full : NULL;
     return error;
+}
+
+#define SHOWN_KEY_BYTES 48 /* so that a table, two keys and what is wrong fit into a message */
+
+/* A key in UTF-8, cut where it is long. It is on one line and controls no terminal. */
+static void show_key(struct bytes key, char ret[SHOWN_KEY_BYTES + sizeof("...")])
+{
+    size_t size = 0, n;
+    uint32_t character;
+    for (; (n = cesu8_next(key, &character)) > 0; key = bytes_skip(key, n)) {
+        if (size + UTF8_MAX_BYTES > SHOWN_KEY_BYTES)
+            break;
+        bool is_shown = character >= 0x20 && character != 0x7F && !UNICODE_IS_SURROGATE(character);
+        size += utf8_encode(is_shown ? character : '?', ret + size);
+    }
+    memcpy(ret + size, key.size > 0 ? "..." : "", key.size > 0 ? sizeof("...") : 1);
+}
+
+int local_fail_damaged(struct call *call, const char *table, struct bytes position,
+                       const char *what)
+{
+    char partition_key[SHOWN_KEY_BYTES + sizeof("...")];
+    char row_key[SHOWN_KEY_BYTES + sizeof("...")];
+    show_key(position_partition_key(position), partition_key);
+    show_key(position_row_key(position), row_key);
+    if (position.data)
+        (void)call_fail(call, -EIO, "table %s, PartitionKey \"%s\", RowKey \"%s\": %s", table,
+                        partition_key, row_key, what);
+    else
+        (void)call_fail(call, -EIO, "%s%s%s%s", table ? "table " : "", table ? table : "",
+                        table ? ": " : "", what);
+    call->failure.advice = advice_damaged;
+    return -EIO;
+}
+
+void local_failure_name_table(struct call *call, const char *table)
+{
+    struct failure *failure = &call->failure;
+    char message[sizeof(failure->message)];
+    if (failure->advice != advice_damaged)
+        return;
+    memcpy(message, failure->message, sizeof(message));
+    (void)snprintf(failure->message, sizeof(failure->message), "table %s: %.*s", table,
+                   (int)sizeof(message) - TABLE_NAME_SIZE - 10, message);
 }

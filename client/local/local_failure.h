@@ -2,6 +2,7 @@
 #define CLIENT_LOCAL_LOCAL_FAILURE_H
 /* The reasons of failures: those of the service, with its codes and texts, and those that only a
  * file can have. Pure, except for the clock. */
+#include "client/bytes.h"
 #include "client/call.h"
 
 enum local_refusal {
@@ -30,5 +31,12 @@ int local_check_call(struct call *call, const struct clock *clock);
 /* Records an error of SQLite: `code` is an extended result code, system_error an errno or 0,
  * `words` SQLite's message. For SQLITE_BUSY call local_check_call first. */
 int local_fail(struct call *call, int code, int system_error, const char *words);
+
+/* Records damage that SQLite cannot find. -EIO. table NULL: not in a table; position without data:
+ * no row is known. */
+int local_fail_damaged(struct call *call, const char *table, struct bytes position,
+                       const char *what);
+/* If the failure is damage that SQLite has found, adds the name of the table that was read. */
+void local_failure_name_table(struct call *call, const char *table);
 
 #endif

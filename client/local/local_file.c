@@ -1,30 +1,60 @@
 #include "client/local/local_file.h"
 #include "client/bytes.h"
+#include "client/local/local_schema.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
+
+#define HEADER_SIZE       72 /* up to the application id */
+#define FORMAT_AT         60 /* big-endian, as the next; https://sqlite.org/fileformat2.html */
+#define APPLICATION_ID_AT 68
+
+static const char advice_create[] =
+    "check the name; to make a new, empty account there, mount with -o create, without ro";
 
 static int fail(struct call *call, int error)
 {
     return call_fail(call, error, "%s", strerrordesc_np(-error));
 }
 
-int local_file_find(const char *path, struct call *call, char **ret_real_path)
+int local_file_find(const char *path, bool may_create, struct call *call, char **ret_real_path)
 {
     struct stat status;
     /* mknod creates a file without opening it */
-    if (mknod(path, S_IFREG | 0600, 0) < 0 && errno != EEXIST)
+    if (may_create && mknod(path, S_IFREG | 0600, 0) < 0 && errno != EEXIST)
         return fail(call, -errno);
     _cleanup_(freep) char *real_path = realpath(path, NULL);
-    if (!real_path || stat(real_path, &status) < 0)
-        return fail(call, -errno);
+    if (!real_path || stat(real_path, &status) < 0) {
+        int r = fail(call, -errno);
+        call->failure.advice = !may_create && r == -ENOENT ? advice_create : NULL;
+        return r;
+    }
     if (S_ISDIR(status.st_mode))
         return call_fail(call, -EISDIR, "a directory, where the account's file should be");
     if (!S_ISREG(status.st_mode))
         return call_fail(call, -EINVAL, "not a regular file");
     *ret_real_path = TAKE_PTR(real_path);
     return 0;
+}
+
+static uint32_t read_number(const unsigned char *at)
+{
+    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+}
+
+int local_file_peek_format(const char *path)
+{
+    unsigned char header[HEADER_SIZE];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* it may be a FIFO */
+    bool is_read = fd >= 0 && pread(fd, header, sizeof(header), 0) == sizeof(header);
+    if (fd >= 0)
+        (void)close(fd);
+    return is_read && read_number(header + APPLICATION_ID_AT) == LOCAL_SCHEMA_APPLICATION_ID
+               ? (int)read_number(header + FORMAT_AT)
+               : 0;
 }
 
 static bool has_wal(const char *real_path)

@@ -4,10 +4,15 @@
  * SQLite holds on it in this process. Any thread. */
 #include "client/call.h"
 
-/* The file's absolute path without links and dots, on the heap. A missing file is created empty,
- * with mode 0600, which SQLite also gives to its -wal and -shm. -EISDIR; -EINVAL: not a regular
- * file; -ENOENT: its folder does not exist; -EACCES... */
-int local_file_find(const char *path, struct call *call, char **ret_real_path);
+/* The file's absolute path without links and dots, on the heap. With may_create a missing file is
+ * created empty, with mode 0600, which SQLite also gives to its -wal and -shm. -EISDIR; -EINVAL:
+ * not a regular file; -ENOENT: it, or its folder, does not exist; -EACCES... */
+int local_file_find(const char *path, bool may_create, struct call *call, char **ret_real_path);
+
+/* The number in the file's header that tells an account's format; 0: it has none, or cannot be
+ * read. A change that is still in the WAL is not seen. Only while this process has not opened the
+ * file. */
+int local_file_peek_format(const char *path);
 
 /* The URI for SQLite, on the heap. On a read-only file system SQLite cannot create a WAL: if there
  * is none, the URI says that the file is immutable. NULL: out of memory. */

@@ -2,6 +2,7 @@
 #include "client/filter.h"
 #include "client/text/timestamp_etag.h"
 #include "client/local/local_failure.h"
+#include "client/local/local_rows.h"
 #include "client/text/entity_select.h"
 
 #define PAGE_TEXT_BYTES     ((size_t)4 << 20)
@@ -11,12 +12,6 @@
 #define TOKEN_MAX_BYTES     ((size_t)16 << 10)
 
 #define TOKEN_MARK "rows1!"
-
-enum column { /* of LOCAL_READ_ROWS and LOCAL_READ_ROW */
-              POSITION,
-              TIMESTAMP,
-              TEXT,
-};
 
 /* A page in progress. */
 struct scan {
@@ -28,17 +23,14 @@ struct scan {
     struct page_builder *builder;
     struct buffer lo, hi; /* the filter's bounds */
     struct buffer last;   /* position of the last row that was read */
-    size_t rows, bytes;   /* that were read */
-    size_t text_bytes;    /* of the page */
-};
-
-struct row { /* until the next step */
-    struct bytes position, text;
-    int64_t timestamp;
+    struct local_rows source;
+    size_t rows, bytes; /* that were read */
+    size_t text_bytes;  /* of the page */
 };
 
 static void scan_finish(struct scan *scan)
 {
+    local_rows_finish(&scan->source);
     filter_destroy(scan->filter);
     buffer_finish(&scan->lo);
     buffer_finish(&scan->hi);
@@ -66,31 +58,15 @@ bool local_token_read(const struct continuation *token, const char *mark, struct
     return true;
 }
 
-/* 0: the table exists, but has no row in the range. */
-static int read_row(struct local_connection *connection, sqlite3_stmt *statement, struct row *ret)
+/* Another module has found that the row's text is not canonical. */
+static int fail_not_entity(const struct scan *scan, const struct local_row *row)
 {
-    if (sqlite3_column_type(statement, POSITION) == SQLITE_NULL)
-        return 0;
-    struct row row = {.position = local_column_bytes(statement, POSITION),
-                      .timestamp = sqlite3_column_int64(statement, TIMESTAMP)};
-    if (!position_has_row(row.position) || !timestamp_is_valid(row.timestamp))
-        return local_connection_fail_damaged(connection);
-    *ret = row;
-    return 1;
-}
-
-/* Reads the text, after the other columns, because a long text is on pages of its own. In a
- * truncated file lost pages read as zeros, so the end of the text shows whether it is complete. */
-static int read_text(struct local_connection *connection, sqlite3_stmt *statement, struct row *row)
-{
-    row->text = local_column_bytes(statement, TEXT);
-    return bytes_end_with(row->text, BYTES_LITERAL("}\n"))
-               ? 0
-               : local_connection_fail_damaged(connection);
+    return local_connection_fail_damaged(scan->connection, scan->query->table, row->position,
+                                         "not an entity");
 }
 
 static int end_row(struct local_connection *connection, struct page_builder *builder,
-                   const struct row *row)
+                   const struct local_row *row)
 {
     char etag[TIMESTAMP_ETAG_SIZE + 1];
     timestamp_etag_write(row->timestamp, etag);
@@ -100,7 +76,7 @@ static int end_row(struct local_connection *connection, struct page_builder *bui
                  : 0;
 }
 
-static int add_row(struct scan *scan, const struct row *row)
+static int add_row(struct scan *scan, const struct local_row *row)
 {
     struct buffer *ret = page_builder_text(scan->builder);
     int r = 0;
@@ -111,20 +87,20 @@ static int add_row(struct scan *scan, const struct row *row)
     else
         r = buffer_append(ret, row->text);
     if (r == -EPROTO)
-        return local_connection_fail_damaged(scan->connection);
+        return fail_not_entity(scan, row);
     scan->text_bytes += row->text.size;
     return end_row(scan->connection, scan->builder, row); /* also checks the error of the append */
 }
 
 /* 1: the row matches the query. */
-static int look_at_row(struct scan *scan, const struct row *row)
+static int look_at_row(struct scan *scan, const struct local_row *row)
 {
     scan->rows++;
     scan->bytes += row->text.size;
     buffer_clear(&scan->last);
     int r = buffer_append(&scan->last, row->position);
     if (r < 0) /* longer than any key is, or no memory */
-        return r == -EFBIG ? local_connection_fail_damaged(scan->connection)
+        return r == -EFBIG ? fail_not_entity(scan, row)
                            : call_fail(local_connection_call(scan->connection), r, "out of memory");
     if (scan->rows % ROWS_BETWEEN_CHECKS == 0) {
         r = local_check_call(local_connection_call(scan->connection), scan->clock);
@@ -134,11 +110,11 @@ static int look_at_row(struct scan *scan, const struct row *row)
     if (!scan->filter)
         return 1;
     r = filter_matches(scan->filter, row->position, row->text, row->timestamp);
-    return r == -EPROTO ? local_connection_fail_damaged(scan->connection) : r;
+    return r == -EPROTO ? fail_not_entity(scan, row) : r;
 }
 
 /* Does the page end before this row? */
-static bool is_full(const struct scan *scan, const struct row *row)
+static bool is_full(const struct scan *scan, const struct local_row *row)
 {
     size_t rows = page_builder_rows(scan->builder);
     return rows == (size_t)scan->query->top || scan->rows == LOOKED_AT_ROWS ||
@@ -155,17 +131,26 @@ static int end_page(struct scan *scan, struct continuation **ret_next)
                  : local_token_create(call, TOKEN_MARK, buffer_bytes(&scan->last), ret_next);
 }
 
-/* 1: the next row is in the page, or was refused; 0: there is none; then, when the page is full,
- * ret_next says where more follow. */
-static int scan_row(struct scan *scan, sqlite3_stmt *statement, struct continuation **ret_next)
+/* 1: a row that was checked, with its text if the query needs it; 0: there is none; -errno. */
+static int read_row(struct scan *scan, struct local_row *ret)
 {
-    struct row row = {0};
-    int r = read_row(scan->connection, statement, &row);
-    if (r == 1 && (scan->filter || !scan->query->keys_only)) {
-        r = read_text(scan->connection, statement, &row);
-        if (r < 0)
-            return r;
-        r = 1;
+    int r = local_rows_next(&scan->source, ret);
+    if (r <= 0 || (scan->query->keys_only && !scan->filter))
+        return r;
+    r = local_rows_read_text(&scan->source, ret);
+    return r < 0 ? r : 1;
+}
+
+/* 1: the next row is in the page, or was refused; 0: there is none; then, when the page is full,
+ * ret_next says where more follow. A page ends before a damaged row, so that the rows before it can
+ * be read; the next one begins there, and fails. */
+static int scan_row(struct scan *scan, struct continuation **ret_next)
+{
+    struct local_row row;
+    int r = read_row(scan, &row);
+    if (r == -EIO && scan->rows > 0) {
+        local_connection_call(scan->connection)->failure = (struct failure){0};
+        return end_page(scan, ret_next);
     }
     if (r <= 0)
         return r;
@@ -179,19 +164,14 @@ static int scan_row(struct scan *scan, sqlite3_stmt *statement, struct continuat
 
 static int scan_range(struct scan *scan, struct range range, struct continuation **ret_next)
 {
-    _cleanup_(local_statement_finish) sqlite3_stmt *statement =
-        local_connection_statement(scan->connection, LOCAL_READ_ROWS);
-    (void)sqlite3_bind_text(statement, 1, scan->query->table, -1, SQLITE_STATIC);
-    local_bind_bytes(statement, 2, range.lo);
-    local_bind_bytes(statement, 3, range.hi);
-    int r = local_connection_step(scan->connection, statement);
-    if (r == 0)
-        return local_refuse(local_connection_call(scan->connection), REFUSED_TABLE_NOT_FOUND);
-    while (r == 1) {
-        r = scan_row(scan, statement, ret_next);
-        if (r == 1)
-            r = local_connection_step(scan->connection, statement);
-    }
+    struct local_table table;
+    int r = local_rows_require_table(scan->connection, scan->query->table, &table);
+    if (r < 0)
+        return r;
+    local_rows_begin(scan->connection, &table, range, &scan->source);
+    do
+        r = scan_row(scan, ret_next);
+    while (r == 1);
     return r;
 }
 
@@ -250,19 +230,18 @@ int local_query_rows(struct local_connection *connection, const struct clock *cl
 int local_query_row(struct local_connection *connection, const char *table, struct bytes position,
                     struct page_builder *builder)
 {
-    _cleanup_(local_statement_finish) sqlite3_stmt *statement =
-        local_connection_statement(connection, LOCAL_READ_ROW);
-    struct call *call = local_connection_call(connection);
-    struct row row = {0};
-    (void)sqlite3_bind_text(statement, 1, table, -1, SQLITE_STATIC);
-    local_bind_bytes(statement, 2, position);
-    int r = local_connection_step(connection, statement);
+    _cleanup_(local_rows_finish) struct local_rows source = {0};
+    struct local_row row;
+    struct local_table found;
+    int r = local_rows_require_table(connection, table, &found);
+    if (r < 0)
+        return r;
+    local_rows_begin_one(connection, &found, position, &source);
+    r = local_rows_next(&source, &row);
     if (r <= 0)
-        return r < 0 ? r : local_refuse(call, REFUSED_TABLE_NOT_FOUND);
-    r = read_row(connection, statement, &row);
-    if (r <= 0)
-        return r < 0 ? r : local_refuse(call, REFUSED_RESOURCE_NOT_FOUND);
-    r = read_text(connection, statement, &row);
+        return r < 0 ? r
+                     : local_refuse(local_connection_call(connection), REFUSED_RESOURCE_NOT_FOUND);
+    r = local_rows_read_text(&source, &row);
     if (r < 0)
         return r;
     (void)buffer_append(page_builder_text(builder), row.text);

@@ -1,8 +1,9 @@
 #ifndef CLIENT_LOCAL_LOCAL_QUERY_H
 #define CLIENT_LOCAL_LOCAL_QUERY_H
-/* Reads entities; each function reads one version of the file. As in the service, a page ends at
- * `top` rows, at about 4 MiB of text, or when a filter has refused many rows; a token then says
- * where the next page begins. One thread; local_connection_serve has set the call. */
+/* Reads entities, within a transaction, so that each function reads one version of the file. As in
+ * the service, a page ends at `top` rows, at about 4 MiB of text, or when a filter has refused many
+ * rows; a token then says where the next page begins. One thread; local_connection_serve has set
+ * the call. */
 #include "client/local/local_connection.h"
 #include "client/table_store.h"
 

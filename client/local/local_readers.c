@@ -29,7 +29,8 @@ int local_readers_create(const char *path, const struct clock *clock, struct cal
     readers->clock = clock;
     TAILQ_INIT(&readers->waiters);
     for (int r; readers->count < LOCAL_READERS_MAX; readers->count++) {
-        r = local_connection_open(path, clock, call, &readers->free[readers->count]);
+        r = local_connection_open(path, LOCAL_ACCESS_EXISTING, clock, call,
+                                  &readers->free[readers->count]);
         if (r < 0) {
             local_readers_destroy(readers);
             return r;
@@ -89,13 +90,19 @@ int local_readers_take(struct local_readers *readers, struct call *call,
     if (r < 0)
         return r;
     local_connection_serve(connection, call);
-    *ret = connection;
-    return 0;
+    r = local_connection_run(connection, LOCAL_BEGIN_READ);
+    if (r < 0)
+        local_readers_give(readers, connection);
+    else
+        *ret = connection;
+    return r;
 }
 
 void local_readers_give(struct local_readers *readers, struct local_connection *connection)
 {
-    local_connection_serve(connection, NULL);
+    local_connection_serve(connection, NULL); /* what fails now is no failure of the call */
+    if (local_connection_is_in_transaction(connection))
+        (void)local_connection_run(connection, LOCAL_COMMIT);
     monitor_enter(&readers->monitor);
     struct waiter *waiter = TAILQ_FIRST(&readers->waiters);
     if (waiter) {

@@ -8,11 +8,11 @@
 
 struct local_readers;
 int local_readers_create(const char *path, const struct clock *clock, struct call *call,
-                         struct local_readers **ret);
+                         struct local_readers **ret);      /* the file is an account already */
 void local_readers_destroy(struct local_readers *readers); /* takes NULL; all are given back */
 
-/* Takes a connection, which serves the call until it is given back. Waits for a free one: -EINTR,
- * -ETIMEDOUT. */
+/* Takes a connection, which serves the call, and reads one version of the file, until it is given
+ * back. Waits for a free one: -EINTR, -ETIMEDOUT. */
 int local_readers_take(struct local_readers *readers, struct call *call,
                        struct local_connection **ret);
 void local_readers_give(struct local_readers *readers, struct local_connection *connection);

@@ -2,19 +2,19 @@
 #include "client/local/local_batch.h"
 #include "client/local/local_failure.h"
 #include "client/local/local_file.h"
+#include "client/local/local_files.h"
 #include "client/local/local_query.h"
 #include "client/local/local_readers.h"
+#include "client/local/local_schema.h"
 #include "client/local/local_tables.h"
 #include "client/local/local_writer.h"
-
-#include <sys/stat.h>
 
 struct local_store {
     struct table_store store;
     const struct clock *clock;
     char *real_path;
-    dev_t device; /* of the file that was opened */
-    ino_t inode;
+    struct local_files *files;
+    bool has_checksums;
     struct local_readers *readers;
     struct local_writer *writer; /* NULL: the file is read-only */
 };
@@ -24,22 +24,10 @@ static struct local_store *local_store_of(struct table_store *store)
     return (struct local_store *)((char *)store - offsetof(struct local_store, store));
 }
 
-/* Is the file still the one that was opened? Else SQLite would mix the content of two files. */
-static int check_file(const struct local_store *self, struct call *call)
-{
-    struct stat status;
-    if (stat(self->real_path, &status) == 0 && status.st_dev == self->device &&
-        status.st_ino == self->inode)
-        return 0;
-    (void)call_fail(call, -EIO, "the account's file was replaced, moved or deleted");
-    call->failure.advice = "unmount, put the right file in its place, and mount again";
-    return -EIO;
-}
-
 static int take_reader(const struct local_store *self, struct call *call,
                        struct local_connection **ret)
 {
-    int r = check_file(self, call);
+    int r = local_files_check(self->files, call);
     return r < 0 ? r : local_readers_take(self->readers, call, ret);
 }
 
@@ -89,7 +77,7 @@ static int local_list_tables(struct table_store *store, const char *only,
 static int check_writable(const struct local_store *self, struct call *call)
 {
     call->failure = (struct failure){0};
-    return self->writer ? check_file(self, call)
+    return self->writer ? local_files_check(self->files, call)
                         : call_fail(call, -EROFS, "the account's file is read-only");
 }
 
@@ -127,6 +115,7 @@ static void local_store_free(struct local_store *self)
         return;
     local_readers_destroy(self->readers);
     local_writer_destroy(self->writer);
+    local_files_destroy(self->files);
     free(self->real_path);
     free(self);
 }
@@ -149,12 +138,17 @@ static const struct table_store_ops local_ops = {
     .destroy = local_destroy,
 };
 
-static int open_writer(struct local_store *self, struct call *call)
+static int open_writer(struct local_store *self, bool may_create, struct call *call)
 {
     _cleanup_(local_connection_closep) struct local_connection *connection = NULL;
-    int r = local_connection_open(self->real_path, self->clock, call, &connection);
-    if (r < 0 || local_connection_is_read_only(connection))
+    int r = local_connection_open(self->real_path,
+                                  may_create ? LOCAL_ACCESS_CREATE : LOCAL_ACCESS_EXISTING,
+                                  self->clock, call, &connection);
+    if (r < 0)
         return r;
+    self->has_checksums = local_connection_has_checksums(connection);
+    if (local_connection_is_read_only(connection))
+        return 0;
     r = local_writer_create(connection, self->clock, &self->writer);
     if (r < 0)
         return call_fail(call, r, "out of memory");
@@ -162,29 +156,36 @@ static int open_writer(struct local_store *self, struct call *call)
     return 0;
 }
 
-int local_store_create(const char *path, const struct clock *clock, struct call *call,
-                       struct table_store **ret)
+int local_store_create(const char *path, bool may_create, const struct clock *clock,
+                       struct call *call, struct table_store **ret)
 {
     _cleanup_(local_store_freep) struct local_store *self = calloc(1, sizeof(*self));
     if (!self)
         return call_fail(call, -ENOMEM, "out of memory");
     self->store.ops = &local_ops;
     self->clock = clock;
-    int r = local_file_find(path, call, &self->real_path);
+    int r = local_file_find(path, may_create, call, &self->real_path);
     if (r == 0)
-        r = open_writer(self, call); /* before the readers: it makes an empty file an account */
-    struct stat status;
-    if (r == 0 && stat(self->real_path, &status) < 0)
-        r = call_fail(call, -errno, "the account's file: %s", strerror(errno));
-    if (r == 0) {
-        self->device = status.st_dev;
-        self->inode = status.st_ino;
+        r = open_writer(self, may_create, call); /* before the readers: it makes the account */
+    if (r == 0)
         r = local_readers_create(self->real_path, clock, call, &self->readers);
-    }
+    if (r == 0)
+        r = local_files_create(self->real_path, call, &self->files);
     if (r < 0)
         return r;
     *ret = &TAKE_PTR(self)->store;
     return 0;
+}
+
+bool local_store_is_older(const char *path)
+{
+    int format = local_file_peek_format(path);
+    return format > 0 && format < LOCAL_SCHEMA_FORMAT;
+}
+
+bool local_store_has_checksums(struct table_store *store)
+{
+    return local_store_of(store)->has_checksums;
 }
 
 const char *local_store_real_path(struct table_store *store)

@@ -1,6 +1,7 @@
 #include "client/local/local_tables.h"
 #include "client/local/local_failure.h"
 #include "client/local/local_query.h"
+#include "client/local/local_rows.h"
 #include "client/text/table_name.h"
 
 #include <strings.h>
@@ -24,13 +25,10 @@ static int check_name(const char *table, struct call *call)
     return strcasecmp(table, "tables") == 0 ? local_refuse(call, REFUSED_TABLE_RESERVED) : 0;
 }
 
-static int append_name(struct local_connection *connection, struct bytes name,
+static int append_name(struct local_connection *connection, const char *name,
                        struct table_names *ret)
 {
-    if (!table_name_is_legal(name))
-        return local_connection_fail_damaged(connection);
-    (void)buffer_append(&ret->names, name);
-    int r = buffer_append_char(&ret->names, '\0');
+    int r = buffer_append(&ret->names, (struct bytes){name, strlen(name) + 1});
     return r < 0 ? call_fail(local_connection_call(connection), r,
                              r == -EFBIG ? "too many tables" : "out of memory")
                  : 0;
@@ -38,30 +36,29 @@ static int append_name(struct local_connection *connection, struct bytes name,
 
 static int list_only(struct local_connection *connection, const char *only, struct table_names *ret)
 {
-    _cleanup_(local_statement_finish) sqlite3_stmt *statement =
-        local_connection_statement(connection, LOCAL_FIND_TABLE);
-    (void)sqlite3_bind_text(statement, 1, only, -1, SQLITE_STATIC);
-    int r = local_connection_step(connection, statement);
-    if (r < 1 || !bytes_equal(local_column_bytes(statement, 1), bytes_of(only)))
+    struct local_table table;
+    int r = local_rows_find_table(connection, only, &table);
+    if (r < 1 || strcmp(table.name, only) != 0)
         return MIN(r, 0);
-    return append_name(connection, bytes_of(only), ret);
+    return append_name(connection, only, ret);
 }
 
 /* Asks for one name more than it lists, to know whether more follow. */
 static int list_page(struct local_connection *connection, sqlite3_stmt *statement,
                      struct table_names *ret, struct continuation **ret_next)
 {
-    size_t last = 0;
+    struct local_table table;
     int r = local_connection_step(connection, statement);
     for (int n = 0; r == 1 && n < PAGE_TABLES; n++) {
-        last = ret->names.size;
-        r = append_name(connection, local_column_bytes(statement, 0), ret);
+        r = local_rows_read_table(connection, statement, &table);
+        if (r == 0)
+            r = append_name(connection, table.name, ret);
         if (r == 0)
             r = local_connection_step(connection, statement);
     }
     if (r == 1)
-        r = local_token_create(local_connection_call(connection), TOKEN_MARK,
-                               bytes_of(ret->names.data + last), ret_next);
+        r = local_token_create(local_connection_call(connection), TOKEN_MARK, bytes_of(table.name),
+                               ret_next);
     return r;
 }
 
@@ -79,7 +76,8 @@ int local_tables_list(struct local_connection *connection, const char *only,
     (void)sqlite3_bind_text(statement, 1, from.data ? from.data : "", (int)from.size,
                             SQLITE_STATIC);
     (void)sqlite3_bind_int(statement, 2, PAGE_TABLES + 1);
-    return list_page(connection, statement, ret, ret_next);
+    int r = local_rows_count_tables(connection);
+    return r < 0 ? r : list_page(connection, statement, ret, ret_next);
 }
 
 static int run_with_name(struct local_connection *connection, enum local_statement which,
@@ -94,7 +92,8 @@ static int run_with_name(struct local_connection *connection, enum local_stateme
 static int make_creation(struct local_change *change, struct local_transaction *transaction)
 {
     const char *table = ((struct table_change *)change)->table;
-    int r = run_with_name(transaction->connection, LOCAL_FIND_TABLE, table);
+    struct local_table existing;
+    int r = local_rows_find_table(transaction->connection, table, &existing);
     if (r == 1)
         return local_refuse(change->call, REFUSED_TABLE_EXISTS);
     return r < 0 ? r : run_with_name(transaction->connection, LOCAL_CREATE_TABLE, table);

@@ -3,7 +3,7 @@
 /* The tables of an account. A name has 3 to 63 letters and digits, begins with a letter, and is not
  * `tables`. Names are compared without case and stored with it.
  * https://learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model
- * One thread; local_connection_serve has set the call. */
+ * One thread; local_connection_serve has set the call. It is listed within a transaction. */
 #include "client/local/local_writer.h"
 #include "client/table_store.h"
 

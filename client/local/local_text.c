@@ -2,6 +2,7 @@
 #include "client/position.h"
 #include "client/text/entity_lines.h"
 #include "client/text/entity_merge.h"
+#include "client/text/json_string.h"
 #include "client/text/unicode.h"
 
 #define KEYS_MAX_BYTES ((size_t)16 << 10)
@@ -55,4 +56,27 @@ int local_text_complete(struct bytes position, struct bytes text, struct buffer 
         return r;
     *ret = bytes_skip(buffer_bytes(whole), begin);
     return 0;
+}
+
+static bool is_key_of(const struct entity_property *property, enum entity_role role,
+                      struct bytes key)
+{
+    return property->role == role && property->value.token.kind == JSON_STRING &&
+           json_string_compare_cesu8(property->value.token.text, key) == 0;
+}
+
+bool local_text_is_of(struct bytes position, struct bytes text)
+{
+    struct entity_lines lines;
+    struct entity_property property;
+    int r;
+    entity_lines_init(&lines, text);
+    if (!position_has_row(position) || entity_lines_next(&lines, &property) <= 0 ||
+        !is_key_of(&property, ENTITY_PARTITION_KEY, position_partition_key(position)) ||
+        entity_lines_next(&lines, &property) <= 0 ||
+        !is_key_of(&property, ENTITY_ROW_KEY, position_row_key(position)))
+        return false;
+    while ((r = entity_lines_next(&lines, &property)) > 0)
+        continue;
+    return r == 0;
 }

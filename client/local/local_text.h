@@ -9,4 +9,7 @@
 int local_text_complete(struct bytes position, struct bytes text, struct buffer *whole,
                         struct bytes *ret);
 
+/* Is it the canonical text of an entity at this position, with its keys? */
+bool local_text_is_of(struct bytes position, struct bytes text);
+
 #endif

@@ -1,5 +1,6 @@
 #include "client/local/local_writer.h"
 #include "client/text/timestamp_etag.h"
+#include "client/local/local_checksum.h"
 #include "client/local/local_failure.h"
 #include "client/monitor.h"
 
@@ -48,8 +49,10 @@ static int read_last_timestamp(struct local_connection *connection, int64_t *ret
     if (r < 0)
         return r;
     int64_t timestamp = r == 1 ? sqlite3_column_int64(statement, 0) : -1;
-    if (timestamp != 0 && !timestamp_is_valid(timestamp))
-        return local_connection_fail_damaged(connection);
+    bool fits = r == 1 && sqlite3_column_int64(statement, 1) == local_checksum_account(timestamp);
+    if (!fits || (timestamp != 0 && !timestamp_is_valid(timestamp)))
+        return local_connection_fail_damaged(connection, NULL, (struct bytes){0},
+                                             "the account's last Timestamp is lost");
     *ret = timestamp;
     return 0;
 }

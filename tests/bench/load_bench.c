@@ -57,7 +57,7 @@ static double load_account(const char *path, uint64_t count, struct rows *rows)
     struct call call = {.deadline_ms = INT64_MAX};
     struct write_result results[BATCH];
     struct table_store *store;
-    if (local_store_create(path, &clock_system, &call, &store) < 0 ||
+    if (local_store_create(path, true, &clock_system, &call, &store) < 0 ||
         table_store_create_table(store, "load", &call) < 0)
         fail(call.failure.message);
     int64_t begin_ms = clock_now_ms(&clock_system);

@@ -41,7 +41,7 @@ static struct chain open_chain(const char *file)
     const struct retrying_store_options retrying = {.timeout_ms = 60000};
     struct chain chain;
     struct table_store *local, *faulty;
-    if (local_store_create(file, &clock_system, &call, &local) < 0)
+    if (local_store_create(file, false, &clock_system, &call, &local) < 0)
         fail(call.failure.message);
     if (faulty_store_create(local, &clock_system, rules ? rules : "", &faulty) < 0)
         fail("TABLEFUSE_FAULTS");

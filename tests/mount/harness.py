@@ -16,12 +16,14 @@ import select
 import signal
 import socket
 import sqlite3
+import struct
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 import urllib.parse
+import zlib
 
 from expected import cesu8, entity_text
 
@@ -44,7 +46,7 @@ OTHER_KEY = "bm90IHRoZSBrZXkgb2YgdGhpcyBhY2NvdW50"
 BOTH_SERVICES = ["azurite", "local"]  # what the fixture `service` can be
 
 # of the program
-USAGE, CONFIGURATION, REFUSED, NETWORK, NOT_FOUND, MOUNTING = 1, 2, 3, 4, 5, 32
+USAGE, CONFIGURATION, REFUSED, NETWORK, NOT_FOUND, DAMAGED, MOUNTING = 1, 2, 3, 4, 5, 7, 32
 
 COMMAND_SEC = 30
 MOUNT_SEC = 40  # the program's own limit is 30
@@ -132,6 +134,19 @@ def fill(source, *what, env=None):
     return run(FIXTURE, source, *what, timeout=50, env=environment(**(env or {})))
 
 
+def checksum(*columns):
+    """Of a row in the file of a local account: client/local/local_checksum.h."""
+    value = 0
+    for column in columns:
+        if isinstance(column, str):
+            column = column.encode()
+        if isinstance(column, bytes):
+            value = zlib.crc32(column, zlib.crc32(struct.pack("<q", len(column)), value))
+        elif column is not None:
+            value = zlib.crc32(struct.pack("<q", column), value)
+    return value
+
+
 class LocalAccount:
     """An account in a file, used as a table service."""
 
@@ -146,13 +161,17 @@ class LocalAccount:
     def write(self, table, keys):
         """Writes a table of entities without properties. Any keys are possible. The account must exist."""
         with sqlite3.connect(self.file) as database:
-            database.execute("INSERT INTO tables (name) VALUES (?)", (table,))
-            (number,) = database.execute("SELECT max(id) FROM tables").fetchone()
+            database.create_function("checksum", -1, checksum)
+            (number,) = database.execute("SELECT coalesce(max(id), 0) + 1 FROM tables").fetchone()
+            row = (number, table)
+            database.execute("INSERT INTO tables VALUES (?1, ?2, checksum(?1, ?2))", row)
             rows = (
                 (number, cesu8(p) + b"\0" + cesu8(r), 1 << 54, entity_text(p, r, {}).encode())
                 for p, r in keys
             )
-            database.executemany("INSERT INTO entities VALUES (?, ?, ?, ?)", rows)
+            database.executemany(
+                "INSERT INTO entities VALUES (?1, ?2, ?3, checksum(?1, ?2, ?3, ?4), ?4)", rows
+            )
         database.close()
 
     def stop(self):

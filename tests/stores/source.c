@@ -41,10 +41,10 @@ int source_open(const char *name, struct source **ret)
     struct call call = {.deadline_ms = clock_now_ms(&clock_system) + 10000};
     if (!source)
         return -ENOMEM;
-    int r =
-        strncmp(name, LOCAL_PREFIX, strlen(LOCAL_PREFIX)) == 0
-            ? local_store_create(name + strlen(LOCAL_PREFIX), &clock_system, &call, &source->store)
-            : open_service(source, name, &call);
+    int r = strncmp(name, LOCAL_PREFIX, strlen(LOCAL_PREFIX)) == 0
+                ? local_store_create(name + strlen(LOCAL_PREFIX), true, &clock_system, &call,
+                                     &source->store)
+                : open_service(source, name, &call);
     if (r < 0) {
         (void)fprintf(stderr, "%s: %s\n", name,
                       call.failure.message[0] ? call.failure.message : strerror(-r));

@@ -2,6 +2,7 @@
 #define TESTS_UNIT_LOCAL_ACCOUNT_H
 /* What the tests of client/local share: an account's file in a folder of its own, and short ways to
  * write and read entities whose keys need no escapes. */
+#include "client/local/local_checksum.h"
 #include "client/local/local_store.h"
 #include "tests/unit/unit.h"
 
@@ -56,7 +57,7 @@ static inline struct table_store *open_account_at(const char *path, const struct
     struct call call = some_call();
     struct table_store *store;
     call.deadline_ms = clock_now_ms(clock) + 30000;
-    int r = local_store_create(path, clock, &call, &store);
+    int r = local_store_create(path, true, clock, &call, &store);
     if (r < 0)
         fail_msg("%s: %d %s", path, r, call.failure.message);
     return store;
@@ -246,13 +247,14 @@ static inline void assert_refused(int r, const struct call *call, int error, int
     assert_null(strchr(call->failure.message, '\n'));
 }
 
-/* SQL on the file, beside the store. */
+/* SQL on the file, beside the store, with the function checksum(). */
 static inline int64_t run_sql(const char *path, const char *sql)
 {
     sqlite3 *database;
     sqlite3_stmt *statement;
     int64_t ret = 0;
     assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
+    assert_int_equal(local_checksum_register(database), SQLITE_OK);
     (void)sqlite3_busy_timeout(database, 10000);
     for (const char *rest = sql; *rest;) {
         assert_int_equal(sqlite3_prepare_v2(database, rest, -1, &statement, &rest), SQLITE_OK);

@@ -33,7 +33,7 @@ static void a_missing_file_becomes_an_account_of_its_owner(void **state)
     (void)snprintf(wal, sizeof(wal), "%s-wal", path);
     assert_int_equal(stat(wal, &status), -1); /* all is in one file again */
     assert_int_equal(run_sql(path, "PRAGMA application_id"), 0x74667573);
-    assert_int_equal(run_sql(path, "PRAGMA user_version"), 1);
+    assert_int_equal(run_sql(path, "PRAGMA user_version"), 2);
     store = open_account(path);
     assert_row(store, "r", "");
     table_store_destroy(store);
@@ -65,7 +65,7 @@ static void refuse(const char *path, int error, const char *message)
 {
     struct call call = some_call();
     struct table_store *store = NULL;
-    int r = local_store_create(path, &clock_system, &call, &store);
+    int r = local_store_create(path, true, &clock_system, &call, &store);
     assert_null(store);
     assert_int_equal(r, error);
     assert_int_equal(call.failure.error, error);
@@ -113,10 +113,12 @@ static void a_newer_format_is_refused(void **state)
 {
     const char *path = *state;
     table_store_destroy(open_with_table(path));
-    (void)run_sql(path, "PRAGMA user_version = 2");
+    (void)run_sql(path, "PRAGMA user_version = 3");
     refuse(path, -EPROTONOSUPPORT,
-           "an account in format 2, made by a newer tablefuse; this one knows format 1");
-    (void)run_sql(path, "PRAGMA user_version = 1");
+           "an account in format 3, made by a newer tablefuse; this one knows format 2");
+    (void)run_sql(path, "PRAGMA user_version = 0");
+    refuse(path, -EIO, "the number of its format is lost");
+    (void)run_sql(path, "PRAGMA user_version = 2");
     table_store_destroy(open_account(path));
     (void)run_sql(path, "DROP TABLE account");
     refuse(path, -EIO, "no such table: account");
@@ -140,7 +142,7 @@ static int read_as_nobody(const char *path)
     struct row_write row = make_write(WRITE_INSERT, "p", "new", "", "");
     if (geteuid() == 0 && setuid(NOBODY) < 0)
         return 1;
-    int r = local_store_create(path, &clock_system, &call, &store);
+    int r = local_store_create(path, true, &clock_system, &call, &store);
     if (r < 0)
         return 2;
     if (count_all(store) != 2500)
@@ -232,7 +234,7 @@ static int read_all(const char *path)
 {
     struct call call = some_call();
     struct table_store *store;
-    int r = local_store_create(path, &clock_system, &call, &store);
+    int r = local_store_create(path, true, &clock_system, &call, &store);
     if (r == 0) {
         r = count_rows(store, whole_table(), NULL, &call);
         table_store_destroy(store);
@@ -306,6 +308,14 @@ static void damage_under_an_open_account_is_an_error(void **state)
     table_store_destroy(store);
 }
 
+static void set_last_timestamp(const char *path, const char *value)
+{
+    char sql[200];
+    (void)snprintf(sql, sizeof(sql),
+                   "UPDATE account SET last_timestamp = %s, checksum = checksum(%s)", value, value);
+    (void)run_sql(path, sql);
+}
+
 /* What no change of ours has written. */
 static void a_row_that_is_none_is_an_error(void **state)
 {
@@ -327,11 +337,13 @@ static void a_row_that_is_none_is_an_error(void **state)
     }
     struct call call;
     struct table_store *store = open_account(path);
-    (void)run_sql(path, "UPDATE account SET last_timestamp = -5");
+    (void)run_sql(path, "UPDATE account SET last_timestamp = 5");
     assert_int_equal(write_row(store, WRITE_INSERT, "r", "", "", &call, NULL), -EIO);
-    (void)run_sql(path, "UPDATE account SET last_timestamp = 2534023007999999999");
+    set_last_timestamp(path, "-5");
+    assert_int_equal(write_row(store, WRITE_INSERT, "r", "", "", &call, NULL), -EIO);
+    set_last_timestamp(path, "2534023007999999999");
     assert_int_equal(write_row(store, WRITE_INSERT, "r", "", "", &call, NULL), -EOVERFLOW);
-    (void)run_sql(path, "UPDATE account SET last_timestamp = 2534023007999999999 / 10");
+    set_last_timestamp(path, "2534023007999999999 / 10");
     assert_int_equal(write_row(store, WRITE_INSERT, "r", "", "", &call, NULL), 0);
     table_store_destroy(store);
 }
@@ -423,7 +435,7 @@ static int write_a_few(const char *path)
 {
     struct call call = some_call();
     struct table_store *store;
-    if (local_store_create(path, &clock_system, &call, &store) < 0)
+    if (local_store_create(path, true, &clock_system, &call, &store) < 0)
         return 1;
     int r = table_store_create_table(store, "items", &call);
     if (r < 0 && r != -EEXIST)

@@ -106,8 +106,9 @@ static void tables_are_listed_in_pages(void **state)
     struct continuation *next = NULL;
     int pages = 0;
     (void)run_sql(*state, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT"
-                          " 2500) INSERT INTO tables (name) SELECT printf('t%06d', i) FROM n;"
-                          "INSERT INTO tables (name) VALUES (NULL)");
+                          " 2500) INSERT INTO tables SELECT i, printf('t%06d', i),"
+                          " checksum(i, printf('t%06d', i)) FROM n;"
+                          "INSERT INTO tables VALUES (3000, NULL, checksum(3000))");
     buffer_init(&names.names, TEXT_MAX_BYTES);
     do {
         struct call call = some_call();

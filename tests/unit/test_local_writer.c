@@ -78,7 +78,8 @@ static struct local_writer *open_writer(const char *path)
     struct local_connection *connection;
     struct local_writer *writer;
     table_store_destroy(open_account(path));
-    assert_int_equal(local_connection_open(path, &clock_system, &call, &connection), 0);
+    assert_int_equal(
+        local_connection_open(path, LOCAL_ACCESS_EXISTING, &clock_system, &call, &connection), 0);
     assert_int_equal(local_writer_create(connection, &clock_system, &writer), 0);
     return writer;
 }
@@ -379,7 +380,7 @@ static int load_until_killed(const char *path)
     struct worker workers[4] = {0};
     struct call call = some_call();
     struct table_store *store;
-    if (local_store_create(path, &clock_system, &call, &store) < 0)
+    if (local_store_create(path, true, &clock_system, &call, &store) < 0)
         return 1;
     for (int i = 0; i < 4; i++) {
         workers[i].store = store;

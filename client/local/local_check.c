@@ -1,0 +1,221 @@
+#include "client/local/local_check.h"
+#include "client/local/local_checksum.h"
+#include "client/local/local_failure.h"
+#include "client/local/local_file.h"
+#include "client/local/local_rows.h"
+#include "client/local/local_tables.h"
+#include "client/local/local_text.h"
+
+#define ROWS_AT_ONCE  1000 /* in one transaction */
+#define NAMES_MAX     ((size_t)64 << 20)
+#define MESSAGE_BYTES 200
+
+struct check {
+    struct local_connection *connection;
+    const struct clock *clock;
+    struct call *call;
+    local_check_fault *tell;
+    void *context;
+    struct local_check_report report;
+    struct local_table table; /* that is being checked */
+    struct buffer next;       /* where the next rows begin */
+};
+
+static void check_finish(struct check *check)
+{
+    local_connection_close(check->connection);
+    buffer_finish(&check->next);
+}
+
+/* Damage is told, and the check goes on: 0. Another failure ends it: -errno. */
+static int settle(struct check *check, int r)
+{
+    if (r != -EIO)
+        return MIN(r, 0);
+    check->report.faults++;
+    check->tell(check->context, check->call->failure.message);
+    return 0;
+}
+
+static int fault(struct check *check, struct bytes position, const char *what)
+{
+    return settle(check, local_fail_damaged(check->call, check->table.name, position, what));
+}
+
+/* Checks one entity, as reading it does, and that its text is one. */
+static int check_entity(struct check *check, struct bytes position)
+{
+    _cleanup_(local_rows_finish) struct local_rows rows = {0};
+    struct local_row row;
+    local_rows_begin_one(check->connection, &check->table, position, &rows);
+    int r = local_rows_next(&rows, &row);
+    if (r == 1)
+        r = local_rows_read_text(&rows, &row);
+    if (r == 0 && !local_text_is_of(row.position, row.text))
+        return fault(check, position, "its text is not that of this entity");
+    return settle(check, r);
+}
+
+/* Is the row, which was just read, in the index? If it is, check_entity has been there. */
+static int check_is_indexed(struct check *check, struct bytes position)
+{
+    _cleanup_(local_statement_finish) sqlite3_stmt *statement =
+        local_connection_statement(check->connection, LOCAL_READ_VERSION);
+    (void)sqlite3_bind_int64(statement, 1, check->table.id);
+    local_bind_bytes(statement, 2, position);
+    int r = local_connection_step(check->connection, statement);
+    return r == 0 ? fault(check, position, "the index of versions lacks it") : settle(check, r);
+}
+
+typedef int check_row(struct check *check, struct bytes position);
+
+/* Calls `each` for the next rows of the statement's source. 1: there may be more. */
+static int check_some(struct check *check, enum local_statement which, check_row *each)
+{
+    _cleanup_(local_statement_finish) sqlite3_stmt *statement =
+        local_connection_statement(check->connection, which);
+    int r, n = 0;
+    (void)sqlite3_bind_int64(statement, 1, check->table.id);
+    local_bind_bytes(statement, 2, buffer_bytes(&check->next));
+    local_bind_bytes(statement, 3, BYTES_LITERAL(POSITION_END));
+    while ((r = local_connection_step(check->connection, statement)) == 1) {
+        struct bytes position = local_column_bytes(statement, 0);
+        r = each(check, position);
+        if (r < 0)
+            return r;
+        if (++n < ROWS_AT_ONCE)
+            continue;
+        if (bytes_compare(position, buffer_bytes(&check->next)) < 0)
+            return fault(check, position, "it is not in order, and ends the check of the table");
+        (void)buffer_set(&check->next, position);
+        r = buffer_append_string(&check->next, POSITION_AFTER);
+        return r < 0 ? call_fail(check->call, r, "out of memory") : 1;
+    }
+    if (r < 0)
+        local_failure_name_table(check->call, check->table.name);
+    return settle(check, r);
+}
+
+/* All rows of a source, in transactions that are short. */
+static int check_all(struct check *check, enum local_statement which, check_row *each)
+{
+    int r;
+    buffer_clear(&check->next);
+    do {
+        r = local_check_call(check->call, check->clock);
+        if (r == 0)
+            r = local_connection_run(check->connection, LOCAL_BEGIN_READ);
+        if (r == 0)
+            r = check_some(check, which, each);
+        if (local_connection_is_in_transaction(check->connection))
+            (void)local_connection_run(check->connection, LOCAL_COMMIT);
+    } while (r == 1);
+    return settle(check, r);
+}
+
+static int count_entity(struct check *check, struct bytes position)
+{
+    check->report.entities++;
+    return check->report.has_checksums ? check_is_indexed(check, position)
+                                       : check_entity(check, position);
+}
+
+static int check_table(struct check *check, const char *name)
+{
+    int r = local_connection_run(check->connection, LOCAL_BEGIN_READ);
+    if (r == 0)
+        r = local_rows_require_table(check->connection, name, &check->table);
+    if (local_connection_is_in_transaction(check->connection))
+        (void)local_connection_run(check->connection, LOCAL_COMMIT);
+    if (r == -ENOENT) /* dropped meanwhile */
+        return 0;
+    if (r < 0)
+        return settle(check, r);
+    check->report.tables++;
+    if (check->report.has_checksums)
+        r = check_all(check, LOCAL_READ_VERSIONS, check_entity);
+    return r < 0 ? r : check_all(check, LOCAL_READ_ROWS, count_entity);
+}
+
+static int list_tables(struct check *check, struct table_names *ret)
+{
+    struct continuation *next = NULL;
+    int r = local_connection_run(check->connection, LOCAL_BEGIN_READ);
+    do {
+        _cleanup_(continuation_destroyp) struct continuation *after = TAKE_PTR(next);
+        if (r == 0)
+            r = local_tables_list(check->connection, NULL, after, ret, &next);
+    } while (next);
+    if (local_connection_is_in_transaction(check->connection))
+        (void)local_connection_run(check->connection, LOCAL_COMMIT);
+    return settle(check, r);
+}
+
+static int check_tables(struct check *check)
+{
+    struct table_names names;
+    buffer_init(&names.names, NAMES_MAX);
+    int r = list_tables(check, &names);
+    for (size_t at = 0; at < names.names.size && r == 0; at += strlen(names.names.data + at) + 1)
+        r = check_table(check, names.names.data + at);
+    buffer_finish(&names.names);
+    return r;
+}
+
+/* Of pages and their order, which is SQLite's own. */
+static int check_structure(struct check *check)
+{
+    _cleanup_(sqlite3_finalizep) sqlite3_stmt *statement = NULL;
+    int r = local_connection_ask(check->connection, "PRAGMA quick_check", &statement);
+    for (r = r == 0 ? 1 : r; r == 1; r = local_connection_step(check->connection, statement)) {
+        struct bytes line = local_column_bytes(statement, 0);
+        if (bytes_equal(line, BYTES_LITERAL("ok")))
+            continue;
+        (void)call_fail(check->call, -EIO, "SQLite: %.*s", (int)MIN(line.size, MESSAGE_BYTES),
+                        line.size > 0 ? line.data : "");
+        for (char *c = check->call->failure.message; *c; c++)
+            *c = *c == '\n' ? ' ' : *c;
+        (void)settle(check, -EIO);
+    }
+    return settle(check, r);
+}
+
+static int check_last_timestamp(struct check *check)
+{
+    _cleanup_(local_statement_finish) sqlite3_stmt *statement =
+        local_connection_statement(check->connection, LOCAL_READ_LAST_TIMESTAMP);
+    int r = local_connection_step(check->connection, statement);
+    if (r == 1 && sqlite3_column_int64(statement, 1) ==
+                      local_checksum_account(sqlite3_column_int64(statement, 0)))
+        return 0;
+    if (r < 0)
+        return settle(check, r);
+    return settle(check, local_fail_damaged(check->call, NULL, (struct bytes){0},
+                                            "the account's last Timestamp is lost"));
+}
+
+int local_check_run(const char *path, const struct clock *clock, struct call *call,
+                    local_check_fault *tell, void *context, struct local_check_report *ret)
+{
+    _cleanup_(freep) char *real_path = NULL;
+    _cleanup_(check_finish) struct check check = {
+        .clock = clock, .call = call, .tell = tell, .context = context};
+    buffer_init(&check.next, 2 * POSITION_MAX_BYTES);
+    int r = local_file_find(path, false, call, &real_path);
+    if (r == 0)
+        r = local_connection_open(real_path, LOCAL_ACCESS_AS_IS, clock, call, &check.connection);
+    if (r == 0) {
+        local_connection_serve(check.connection, call);
+        check.report.has_checksums = local_connection_has_checksums(check.connection);
+        r = check_structure(&check);
+        if (r == 0 && check.report.has_checksums)
+            r = check_last_timestamp(&check);
+        if (r == 0)
+            r = check_tables(&check);
+    } else {
+        r = settle(&check, r);
+    }
+    if (r == 0)
+        *ret = check.report;
+    return r;
+}

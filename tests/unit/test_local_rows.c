@@ -1,0 +1,248 @@
+/* What is read from an account's file is checked: each kind of damage that SQLite itself accepts is
+ * -EIO with a reason that names where it is, and `local_check_run` tells it. */
+#include "client/local/local_check.h"
+#include "client/local/local_text.h"
+#include "tests/unit/local_account.h"
+
+#define ROWS 5
+
+#define POSITION_OF(digit) "x'70006130303030303" digit "'" /* row a00000<digit> of p */
+
+/* As long as this lasts, SQL may write to the tables of SQLite itself. */
+#define BEHIND_SQLITE "PRAGMA writable_schema = ON; "
+static void checksums_are_those_of_the_format(void **state)
+{
+    (void)state;
+    /* computed by Python's zlib.crc32 from the form in local_checksum.h */
+    assert_int_equal(local_checksum_entity(1, B("p\0r"), 2, B("{\n}\n")), 0x15222FBB);
+    assert_int_equal(local_checksum_table(7, B("items")), 0x12F0EE90);
+    assert_int_equal(local_checksum_table(7, B("")), 0x1142B320);
+    assert_int_equal(local_checksum_account(0), 0x6522DF69);
+}
+
+static void a_text_is_of_one_entity(void **state)
+{
+    static const struct {
+        const char *text;
+        bool is_of_it;
+    } cases[] = {
+        {"{\n  \"PartitionKey\": \"p\",\n  \"RowKey\": \"r\"\n}\n", true},
+        {"{\n  \"PartitionKey\": \"p\",\n  \"RowKey\": \"r\",\n  \"A\": 1\n}\n", true},
+        {"{\n  \"PartitionKey\": \"p\",\n  \"RowKey\": \"x\"\n}\n", false},
+        {"{\n  \"PartitionKey\": \"x\",\n  \"RowKey\": \"r\"\n}\n", false},
+        {"{\n  \"RowKey\": \"r\"\n}\n", false},
+        {"{\n  \"PartitionKey\": \"p\"\n}\n", false},
+        {"{\n  \"PartitionKey\": \"p\",\n  \"RowKey\": \"r\",\n  \"A\": 1\n}", false},
+        {"{\n  \"PartitionKey\": \"p\",\n  \"RowKey\": \"r\",\n  \"A\": \n}\n", false},
+        {"", false},
+        {"}\n", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+        assert_int_equal(local_text_is_of(B("p\0r"), bytes_of(cases[i].text)), cases[i].is_of_it);
+    assert_false(local_text_is_of(B("p"), bytes_of(cases[0].text)));
+    assert_false(local_text_is_of(B("\xff\0r"), bytes_of(cases[0].text)));
+}
+
+struct told {
+    int count;
+    char first[256];
+};
+
+static void tell(void *context, const char *line)
+{
+    struct told *told = context;
+    assert_null(strchr(line, '\n'));
+    if (told->count++ == 0)
+        (void)snprintf(told->first, sizeof(told->first), "%s", line);
+}
+
+static struct local_check_report check(const char *path, struct told *ret)
+{
+    struct local_check_report report;
+    struct call call = some_call();
+    *ret = (struct told){0};
+    assert_int_equal(local_check_run(path, &clock_system, &call, tell, ret, &report), 0);
+    assert_int_equal(report.faults, ret->count);
+    return report;
+}
+
+/* Five rows a0 to a4 of partition p. */
+static struct table_store *open_with_rows(const char *path)
+{
+    struct table_store *store = open_with_table(path);
+    insert_rows(store, "a", ROWS, "\"A\": 1");
+    return store;
+}
+
+static void a_sound_file_has_no_faults(void **state)
+{
+    struct told told;
+    struct table_store *store = open_with_rows(*state);
+    struct local_check_report report = check(*state, &told); /* beside an open account */
+    assert_int_equal(report.tables, 1);
+    assert_int_equal(report.entities, ROWS);
+    assert_int_equal(report.faults, 0);
+    assert_true(report.has_checksums);
+    insert_rows(store, "b", 2500, "\"A\": 1"); /* in more than two transactions */
+    assert_int_equal(check(*state, &told).entities, ROWS + 2500);
+    assert_int_equal(told.count, 0);
+    table_store_destroy(store);
+}
+
+/* How one entity and the whole table are answered, and what is told. */
+static void assert_noticed(const char *path, const char *row_key, const char *reason)
+{
+    struct told told;
+    struct call call = some_call();
+    struct page *page = NULL;
+    struct row_write row = make_write(WRITE_DELETE, "p", row_key, "", "*");
+    struct table_store *store = open_account(path);
+    assert_int_equal(table_store_get(store, "items", row.write.position, &call, &page), -EIO);
+    assert_string_equal(call.failure.message, reason);
+    assert_non_null(call.failure.advice);
+    call = some_call();
+    assert_int_equal(count_rows(store, whole_table(), NULL, &call), -EIO);
+    assert_string_equal(call.failure.message, reason);
+    table_store_destroy(store);
+    row_write_finish(&row);
+    assert_true(check(path, &told).faults >= 1);
+    assert_string_equal(told.first, reason);
+}
+
+static void a_changed_text_is_noticed(void **state)
+{
+    struct call call;
+    table_store_destroy(open_with_rows(*state));
+    (void)run_sql(*state, "UPDATE entities SET text = CAST(replace(CAST(text AS TEXT), '1', '2')"
+                          " AS BLOB)"
+                          " WHERE position = " POSITION_OF("3"));
+    assert_noticed(*state, "a000003",
+                   "table items, PartitionKey \"p\", RowKey \"a000003\": it does not fit its "
+                   "checksum");
+    struct table_store *store = open_account(*state);
+    assert_int_equal(write_row(store, WRITE_MERGE, "a000003", "\"B\": 2", "*", &call, NULL), -EIO);
+    struct query keys = whole_table();
+    keys.keys_only = true; /* it has the keys as they were written */
+    call = some_call();
+    assert_int_equal(count_rows(store, keys, NULL, &call), ROWS);
+    table_store_destroy(store);
+}
+
+/* Changes the rows of the table alone: SQLite is told that the index is another one's. */
+static void change_without_index(const char *path, const char *change)
+{
+    char sql[1000];
+    (void)snprintf(
+        sql, sizeof(sql),
+        BEHIND_SQLITE
+        "CREATE TABLE kept AS SELECT * FROM sqlite_schema WHERE name = 'versions';"
+        "DELETE FROM sqlite_schema WHERE name = 'versions'; PRAGMA schema_version = 1000");
+    (void)run_sql(path, sql);
+    (void)run_sql(path, change);
+    (void)run_sql(path, BEHIND_SQLITE "INSERT INTO sqlite_schema SELECT * FROM kept;"
+                                      "PRAGMA schema_version = 2000");
+    (void)run_sql(path, "DROP TABLE kept");
+}
+
+static void a_lost_row_is_noticed(void **state)
+{
+    struct call call;
+    table_store_destroy(open_with_rows(*state));
+    change_without_index(*state, "DELETE FROM entities WHERE position = " POSITION_OF("2"));
+    struct table_store *store = open_account(*state);
+    struct page *page = NULL;
+    call = some_call();
+    assert_int_equal(table_store_get(store, "items", B("p\0a000002"), &call, &page), -EIO);
+    assert_string_equal(call.failure.message, "table items, PartitionKey \"p\", RowKey "
+                                              "\"a000002\": the entity is lost");
+    call = some_call();
+    assert_int_equal(count_rows(store, whole_table(), NULL, &call), -EIO);
+    assert_int_equal(write_row(store, WRITE_DELETE, "a000002", "", "*", &call, NULL), -EIO);
+    struct query before = whole_table(); /* a range without the lost row is served */
+    before.range = (struct range){B("p\0"), B("p\0a000002")};
+    call = some_call();
+    assert_int_equal(count_rows(store, before, NULL, &call), 2);
+    table_store_destroy(store);
+    struct told told;
+    assert_int_equal(check(*state, &told).faults, 1);
+}
+
+static void a_row_that_was_lost_from_the_index_is_noticed(void **state)
+{
+    table_store_destroy(open_with_rows(*state));
+    change_without_index(*state, "INSERT INTO entities SELECT table_id, x'70006130303030303235',"
+                                 " timestamp, checksum, text FROM entities LIMIT 1");
+    assert_noticed(*state, "a0000025",
+                   "table items, PartitionKey \"p\", RowKey \"a0000025\": the index of versions "
+                   "lacks it");
+}
+
+static void an_outdated_row_is_noticed(void **state)
+{
+    table_store_destroy(open_with_rows(*state));
+    change_without_index(*state, "UPDATE entities SET timestamp = timestamp - 1, checksum ="
+                                 " checksum(table_id, position, timestamp - 1, text)"
+                                 " WHERE position = " POSITION_OF("4"));
+    assert_noticed(*state, "a000004",
+                   "table items, PartitionKey \"p\", RowKey \"a000004\": it is not the version "
+                   "that was written last");
+}
+
+static void a_damaged_name_of_a_table_is_noticed(void **state)
+{
+    struct call call = some_call();
+    struct table_names names;
+    struct continuation *next = NULL;
+    struct told told;
+    table_store_destroy(open_with_rows(*state));
+    (void)run_sql(*state, "UPDATE tables SET name = 'itens'");
+    struct table_store *store = open_account(*state);
+    buffer_init(&names.names, 1000);
+    assert_int_equal(table_store_list_tables(store, NULL, NULL, &call, &names, &next), -EIO);
+    assert_string_equal(call.failure.message, "the name of a table does not fit its checksum");
+    assert_int_equal(names.names.size, 0);
+    struct query query = whole_table();
+    query.table = "itens";
+    assert_int_equal(count_rows(store, query, NULL, &call), -EIO);
+    buffer_finish(&names.names);
+    table_store_destroy(store);
+    assert_true(check(*state, &told).faults >= 1);
+}
+
+/* Keys are cut and shown on one line. */
+static void a_reason_fits_into_a_line(void **state)
+{
+    char key[401];
+    struct call call = some_call();
+    struct write_result result;
+    struct page *page;
+    memset(key, 'k', sizeof(key) - 1);
+    key[sizeof(key) - 1] = '\0';
+    struct table_store *store = open_with_table(*state);
+    struct row_write row = make_write(WRITE_INSERT, key, "r", "", "");
+    assert_int_equal(table_store_write(store, "items", &row.write, 1, &call, &result), 0);
+    (void)run_sql(*state, "UPDATE entities SET timestamp = 5");
+    assert_int_equal(table_store_get(store, "items", row.write.position, &call, &page), -EIO);
+    assert_string_equal(call.failure.message,
+                        "table items, PartitionKey \"kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk"
+                        "...\", RowKey \"r\": it does not fit its checksum");
+    row_write_finish(&row);
+    table_store_destroy(store);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(checksums_are_those_of_the_format),
+        cmocka_unit_test(a_text_is_of_one_entity),
+        WITH_FOLDER(a_sound_file_has_no_faults),
+        WITH_FOLDER(a_changed_text_is_noticed),
+        WITH_FOLDER(a_lost_row_is_noticed),
+        WITH_FOLDER(a_row_that_was_lost_from_the_index_is_noticed),
+        WITH_FOLDER(an_outdated_row_is_noticed),
+        WITH_FOLDER(a_damaged_name_of_a_table_is_noticed),
+        WITH_FOLDER(a_reason_fits_into_a_line),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,209 @@
+/* Accounts in format 1, which has no checksums, are upgraded when they are opened. */
+#include "client/local/local_check.h"
+#include "client/local/local_file.h"
+#include "tests/unit/local_account.h"
+
+#include <signal.h>
+
+#define ROWS   2000
+#define NOBODY 65534
+
+/* As tablefuse 0.1.0 made it. */
+static void make_format_1(const char *path, int rows)
+{
+    char sql[2000];
+    (void)snprintf(
+        sql, sizeof(sql),
+        "PRAGMA journal_mode = WAL;"
+        "CREATE TABLE tables (id INTEGER PRIMARY KEY, name TEXT COLLATE NOCASE UNIQUE) STRICT;"
+        "CREATE TABLE entities (table_id INTEGER, position BLOB, timestamp INTEGER NOT NULL,"
+        " text BLOB NOT NULL, PRIMARY KEY (table_id, position)) STRICT, WITHOUT ROWID;"
+        "CREATE TABLE account (last_timestamp INTEGER NOT NULL) STRICT;"
+        "INSERT INTO account VALUES (17000000000000000);"
+        "INSERT INTO tables VALUES (1, 'items'), (2, NULL), (3, 'empty');"
+        "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n LIMIT %d)"
+        " INSERT INTO entities SELECT 1, CAST('p' || char(0) || printf('%%06d', i) AS BLOB),"
+        " 1000 + i,"
+        " CAST(printf('{%%s  \"PartitionKey\": \"p\",%%s  \"RowKey\": \"%%06d\",%%s  \"A\": "
+        "1%%s}%%s',"
+        " char(10), char(10), i, char(10), char(10), char(10)) AS BLOB) FROM n;"
+        "PRAGMA application_id = 0x74667573; PRAGMA user_version = 1",
+        rows);
+    (void)run_sql(path, sql);
+}
+
+static void assert_upgraded(const char *path, int rows)
+{
+    assert_int_equal(run_sql(path, "PRAGMA user_version"), 2);
+    assert_int_equal(run_sql(path, "SELECT count(*) FROM sqlite_schema WHERE name LIKE '%\\_1%'"
+                                   " ESCAPE '\\' AND name NOT LIKE 'sqlite_autoindex%'"),
+                     0);
+    assert_int_equal(run_sql(path, "SELECT integrity_check = 'ok' FROM pragma_integrity_check"), 1);
+    struct table_store *store = open_account(path);
+    assert_int_equal(count_all(store), rows);
+    assert_row(store, "000007", "\"A\": 1");
+    insert_row(store, "new", ""); /* greater than the last Timestamp of format 1 */
+    assert_true(run_sql(path, "SELECT last_timestamp FROM account") > 17000000000000000);
+    table_store_destroy(store);
+}
+
+static void format_1_is_upgraded(void **state)
+{
+    make_format_1(*state, ROWS);
+    assert_int_equal(local_file_peek_format(*state), 1);
+    assert_true(local_store_is_older(*state));
+    assert_int_equal(run_sql(*state, "SELECT count(*) FROM entities WHERE length(position) = 8"),
+                     ROWS);
+    table_store_destroy(open_account(*state));
+    assert_upgraded(*state, ROWS);
+    assert_false(local_store_is_older(*state));
+    assert_int_equal(
+        run_sql(*state, "SELECT count(*) FROM tables WHERE checksum = checksum(id, name)"),
+        2); /* the dropped one was swept with the first change */
+}
+
+/* What was no entity stays as it is, and no answer. */
+static void a_row_that_is_no_entity_is_kept_and_not_served(void **state)
+{
+    struct call call = some_call();
+    struct page *page = NULL;
+    make_format_1(*state, 10);
+    (void)run_sql(*state, "UPDATE entities SET text = x'7B7D0A' WHERE timestamp = 1003;"
+                          "UPDATE entities SET text = (SELECT text FROM entities WHERE"
+                          " timestamp = 1006) WHERE timestamp = 1004;"
+                          "UPDATE entities SET timestamp = -1 WHERE timestamp = 1005");
+    struct table_store *store = open_account(*state);
+    for (int i = 0; i < 10; i++) {
+        struct buffer position;
+        buffer_init(&position, 100);
+        (void)buffer_append(&position, B("p\0"));
+        (void)buffer_append_format(&position, "%06d", i);
+        int r = table_store_get(store, "items", buffer_bytes(&position), &call, &page);
+        assert_int_equal(r, i >= 3 && i <= 5 ? -EIO : 0);
+        if (r == 0)
+            page_unref(page);
+        buffer_finish(&position);
+    }
+    table_store_destroy(store);
+    assert_int_equal(run_sql(*state, "SELECT count(*) FROM entities"), 10);
+}
+
+static int open_it(const char *path)
+{
+    struct call call = some_call();
+    struct table_store *store;
+    if (local_store_create(path, false, &clock_system, &call, &store) < 0)
+        return 1;
+    int rows = count_all(store);
+    table_store_destroy(store);
+    return rows == ROWS ? 0 : 2;
+}
+
+static void several_processes_upgrade_one_file(void **state)
+{
+    pid_t children[4];
+    make_format_1(*state, ROWS);
+    for (size_t i = 0; i < ARRAY_SIZE(children); i++)
+        children[i] = start_child(open_it, *state);
+    for (size_t i = 0; i < ARRAY_SIZE(children); i++)
+        assert_int_equal(wait_for_child(children[i]), 0);
+    assert_upgraded(*state, ROWS);
+}
+
+/* At any moment: each child lives a little longer, until one has come to its end. */
+static void an_upgrade_survives_kills(void **state)
+{
+    make_format_1(*state, 20000);
+    int format = 1, kills = 0;
+    for (useconds_t us = 500; format == 1; us = us * 5 / 4, kills++) {
+        pid_t child = start_child(open_it, *state);
+        (void)usleep(us);
+        assert_int_equal(kill(child, SIGKILL), 0);
+        (void)wait_for_child(child);
+        format = (int)run_sql(*state, "PRAGMA user_version");
+        assert_int_equal(run_sql(*state, "SELECT count(*) FROM entities"), 20000);
+    }
+    assert_true(kills > 3);
+    assert_upgraded(*state, 20000);
+}
+
+static void tell(void *context, const char *line)
+{
+    (void)line;
+    ++*(int *)context;
+}
+
+static void a_check_upgrades_nothing(void **state)
+{
+    struct call call = some_call();
+    struct local_check_report report;
+    int told = 0;
+    make_format_1(*state, ROWS);
+    assert_int_equal(local_check_run(*state, &clock_system, &call, tell, &told, &report), 0);
+    assert_false(report.has_checksums);
+    assert_int_equal(report.entities, ROWS);
+    assert_int_equal(told, 0);
+    assert_int_equal(run_sql(*state, "PRAGMA user_version"), 1);
+    (void)run_sql(*state, "UPDATE entities SET text = x'7B7D0A' WHERE timestamp = 1003");
+    assert_int_equal(local_check_run(*state, &clock_system, &call, tell, &told, &report), 0);
+    assert_int_equal(told, 1);
+}
+
+/* Root may write to everything: so as somebody else, in a process that tells what went wrong. */
+static int read_as_nobody(const char *path)
+{
+    struct call call = some_call();
+    struct table_store *store;
+    struct page *page = NULL;
+    struct table_names names;
+    struct continuation *next = NULL;
+    if (geteuid() == 0 && setuid(NOBODY) < 0)
+        return 1;
+    if (local_store_create(path, false, &clock_system, &call, &store) < 0)
+        return 2;
+    if (local_store_has_checksums(store) || count_all(store) != ROWS)
+        return 3;
+    if (table_store_get(store, "items",
+                        B("p\0"
+                          "000007"),
+                        &call, &page) < 0 ||
+        table_store_get(store, "items", B("p\0none"), &call, &page) != -ENOENT ||
+        table_store_get(store, "none", B("p\0none"), &call, &page) != -ENOENT)
+        return 4;
+    buffer_init(&names.names, 1000);
+    if (table_store_list_tables(store, NULL, NULL, &call, &names, &next) < 0 ||
+        !bytes_equal(buffer_bytes(&names.names), B("empty\0items\0")))
+        return 5;
+    buffer_finish(&names.names);
+    page_unref(page);
+    table_store_destroy(store);
+    return 0;
+}
+
+static void what_cannot_be_written_to_is_read_as_it_is(void **state)
+{
+    const char *path = *state;
+    char folder[4200];
+    make_format_1(path, ROWS);
+    (void)snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(path, '/') - path), path);
+    assert_int_equal(chmod(path, 0400), 0);
+    if (geteuid() == 0) {
+        assert_int_equal(chown(path, NOBODY, NOBODY), 0);
+        assert_int_equal(chown(folder, NOBODY, NOBODY), 0);
+    }
+    assert_int_equal(wait_for_child(start_child(read_as_nobody, path)), 0);
+    assert_int_equal(run_sql(path, "PRAGMA user_version"), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_FOLDER(format_1_is_upgraded),
+        WITH_FOLDER(a_row_that_is_no_entity_is_kept_and_not_served),
+        WITH_FOLDER(several_processes_upgrade_one_file),
+        WITH_FOLDER(an_upgrade_survives_kills),
+        WITH_FOLDER(a_check_upgrades_nothing),
+        WITH_FOLDER(what_cannot_be_written_to_is_read_as_it_is),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -4,11 +4,13 @@
 
 static const struct verb verb_help, verb_version;
 
-static const struct verb *const verbs[] = {&verb_mount, &verb_unmount, &verb_version, &verb_help};
+static const struct verb *const verbs[] = {&verb_mount, &verb_unmount, &verb_check, &verb_version,
+                                           &verb_help};
 
 static const char exit_codes[] =
     "Exit codes: 0 success, 1 wrong usage, 2 wrong configuration, 3 credentials refused,\n"
-    "4 network or TLS failed, 5 not found, 32 mounting or unmounting failed.\n";
+    "4 network or TLS failed, 5 not found, 7 the account's file is damaged, 32 mounting or\n"
+    "unmounting failed.\n";
 
 static const struct verb *find_verb(const char *name)
 {

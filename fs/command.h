@@ -10,6 +10,7 @@ enum command_exit {
     EXIT_CREDENTIALS = 3,
     EXIT_NETWORK = 4,
     EXIT_NOT_FOUND = 5,
+    EXIT_DAMAGED = 7, /* 6 is for unmounting with changes that could not be stored */
     EXIT_MOUNTING = 32,
 };
 

@@ -20,6 +20,8 @@ GOOD = {
     "fs/log.h": "",
     "fs/session.c": '#include "fs/log.h"\n#include "cache/account.h"\n#include "client/text/digest.h"\n'
     "#include <fuse_lowlevel.h>\n",
+    "fs/verbs/check.c": '#include "client/local/local_check.h"\n',
+    "client/local/local_check.h": "",
     "fs/mount_source.c": '#include "client/azure/azure_store.h"\n#include "client/counting_store.h"\n',
 }
 
@@ -38,6 +40,8 @@ BAD = [
     ("fs/ops/planted.c", '#include "client/azure/azure_store.h"', "is not for fs/"),
     ("fs/command.h", '#include "client/azure/azure_store.h"', "is not for fs/"),
     ("fs/mount_source.c", '#include "cache/scan/scan.h"', "is not for fs/"),
+    ("fs/planted.c", '#include "client/local/local_check.h"', "is not for fs/"),
+    ("fs/verbs/check.c", '#include "client/local/local_store.h"', "is not for fs/"),
     ("cache/planted.c", '#include "client/azure/http.h"', "named by fs/mount_source.c alone"),
     ("client/planted.c", '#include "client/azure/http.h"', "named by fs/mount_source.c alone"),
     ("client/planted.c", '#include "../fs/log.h"', "does not begin at the root"),

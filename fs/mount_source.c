@@ -18,6 +18,7 @@ struct mount_source {
     struct table_store *retrying, *counting;
     const struct log *log;
     int64_t timeout_ms;
+    bool has_checksums; /* of an account in a file */
 };
 
 /* Overwrites the value, so that /proc/PID/environ shows no secret. */
@@ -134,12 +135,19 @@ static int resolve_local(struct mount_source *source, const char *name)
     if (r == -ENOTDIR)
         return complain(name, "a file is followed by more than /TABLE", EXIT_CONFIGURATION);
     if (r < 0)
-        return complain(name, strerror(-r), EXIT_CONFIGURATION);
+        return complain(name, strerror(-r), r == -ENOENT ? EXIT_NOT_FOUND : EXIT_CONFIGURATION);
     if (table[0] && !table_name_is_legal(bytes_of(table)))
         return complain(name, "what follows the file is not the name of a table",
                         EXIT_CONFIGURATION);
     memcpy(source->table, table, strlen(table) + 1);
     return 0;
+}
+
+/* What a local store could not be created for. */
+static int complain_opening(const char *name, const struct failure *failure)
+{
+    return complain_failure(name, failure,
+                            failure->error == -ENOENT ? EXIT_NOT_FOUND : EXIT_CONFIGURATION);
 }
 
 static int open_local(struct mount_source *source, const struct mount_source_options *options)
@@ -157,8 +165,12 @@ static int open_local(struct mount_source *source, const struct mount_source_opt
                         "the file lies inside its own mount point -- choose another file or "
                         "another directory",
                         EXIT_CONFIGURATION);
-    r = local_store_create(source->local_path, true, &clock_system, &call, &source->store);
-    return r < 0 ? complain_failure(options->name, &call.failure, EXIT_CONFIGURATION) : 0;
+    r = local_store_create(source->local_path, options->may_create, &clock_system, &call,
+                           &source->store);
+    if (r < 0)
+        return complain_opening(options->name, &call.failure);
+    source->has_checksums = local_store_has_checksums(source->store);
+    return 0;
 }
 
 /* One line when the service goes down, and one when it is back. Not before the mount serves: what
@@ -206,6 +218,29 @@ static int decorate_store(struct mount_source *source, const struct mount_source
 static bool is_local(const char *name)
 {
     return name && strncmp(name, LOCAL_SOURCE, strlen(LOCAL_SOURCE)) == 0;
+}
+
+int mount_source_prepare(const char *name)
+{
+    _cleanup_(table_store_destroyp) struct table_store *store = NULL;
+    _cleanup_(freep) char *path = NULL;
+    _cleanup_(freep) char *table = NULL;
+    struct call call = {.deadline_ms = INT64_MAX};
+    if (!is_local(name) || local_path_resolve(name + strlen(LOCAL_SOURCE), &path, &table) < 0 ||
+        !local_store_is_older(path))
+        return 0;
+    (void)fprintf(stderr,
+                  "tablefuse: %s: upgrading the file to the format with checksums; 10,000,000 "
+                  "entities take a few minutes\n",
+                  name);
+    if (local_store_create(path, false, &clock_system, &call, &store) < 0)
+        return complain_opening(name, &call.failure);
+    if (!local_store_has_checksums(store))
+        (void)fprintf(stderr,
+                      "tablefuse: %s: the file cannot be written to, so it stays as it is: without "
+                      "checksums, damage in it is not noticed\n",
+                      name);
+    return 0;
 }
 
 int mount_source_open(const struct mount_source_options *options, store_decorator *decorate,
@@ -334,7 +369,8 @@ int mount_source_append_description(const struct mount_source *source, struct bu
 {
     const struct endpoint *endpoint = &source->connection.endpoint;
     if (source->local_path) {
-        (void)buffer_append_format(ret, "account %s%s\n", LOCAL_SOURCE, source->local_path);
+        (void)buffer_append_format(ret, "account %s%s\nchecksums %s\n", LOCAL_SOURCE,
+                                   source->local_path, source->has_checksums ? "yes" : "no");
     } else {
         (void)buffer_append_format(ret, "account %s\nendpoint %s\ncredential ", endpoint->account,
                                    endpoint->url);

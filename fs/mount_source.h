@@ -1,7 +1,7 @@
 #ifndef FS_MOUNT_SOURCE_H
 #define FS_MOUNT_SOURCE_H
 /* The account that is mounted. Turns SOURCE and the environment into a table store with its
- * decorators. It is the only module above client/ that names concrete stores.
+ * decorators. It is the only module above client/ that creates stores.
  *
  * One thread. It starts curl and OpenSSL, so it runs after background_fork, in the child. Functions
  * that answer an exit code answer 0, or a code of fs/command.h after one line on standard error. */
@@ -18,7 +18,13 @@ struct mount_source_options {
     const char *mountpoint; /* absolute; the file of an account must not be below it */
     int64_t timeout_ms;     /* of an operation */
     const struct log *log;  /* gets a line when the service goes down, and when it is back */
+    bool may_create;        /* a missing file of an account is created */
 };
+
+/* To be called first, by a process that forks later. If SOURCE is a file in an older format, says
+ * so on standard error and upgrades it, which may take minutes. Otherwise it does nothing, and
+ * mount_source_open tells what is wrong. An exit code. */
+int mount_source_prepare(const char *name);
 
 struct mount_source;
 /* Reads the credentials from the environment and overwrites them there. Sends nothing. An exit

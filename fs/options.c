@@ -21,7 +21,7 @@ struct raw_options {
     const struct verb *verb; /* for refusals */
     char *table, *ca_cert, *ttl, *timeout, *cache_size, *parallelism, *fanout, *layout, *uid, *gid,
         *umask;
-    int allow_other, rw;
+    int allow_other, rw, ro, create;
 };
 
 #define TEXT_OPTION(name)                                                                          \
@@ -44,6 +44,9 @@ static const struct fuse_opt option_table[] = {
     {"allow_other", offsetof(struct raw_options, allow_other), 1},
     {"rw", offsetof(struct raw_options, rw), 1},
     {"ro", offsetof(struct raw_options, rw), 0},
+    {"ro", offsetof(struct raw_options, ro), 1}, /* each of the two sets both fields */
+    {"rw", offsetof(struct raw_options, ro), 0},
+    {"create", offsetof(struct raw_options, create), 1},
     FUSE_OPT_END,
 };
 
@@ -308,6 +311,7 @@ int options_parse(const struct verb *verb, struct fuse_args *args, uid_t uid, gi
     if (r == 0) {
         options.allow_other = raw.allow_other;
         options.wants_to_write = raw.rw;
+        options.may_create = raw.create && !raw.ro;
         options.table = TAKE_PTR(raw.table);
         options.ca_cert = TAKE_PTR(raw.ca_cert);
         r = add_fixed_options(args, &options);

@@ -182,6 +182,7 @@ static int mount_and_serve(struct mount_command *command, store_decorator *decor
                                                  .table = command->options.table,
                                                  .ca_cert = command->options.ca_cert,
                                                  .mountpoint = command->mountpoint,
+                                                 .may_create = command->options.may_create,
                                                  .timeout_ms = command->options.timeout_ms,
                                                  .log = &command->fs.log};
     int code = mount_source_open(&options, decorate, &command->source);
@@ -317,6 +318,8 @@ static int run(const struct verb *verb, int argc, char **argv, store_decorator *
                    : parse_mount(verb, argc, argv, &command, &directory);
     if (code == 0)
         code = prepare_mountpoint(&command, directory);
+    if (code == 0 && !command.is_fake) /* before the fork, so that MOUNT_MS does not limit it */
+        code = mount_source_prepare(command.source_name);
     int is_parent = 0;
     if (code == 0 && !command.is_fake && !command.is_foreground) {
         is_parent = background_fork(MOUNT_MS, EXIT_MOUNTING, &command.background, &code);
@@ -370,6 +373,7 @@ const struct verb verb_mount = {
         "  -o umask=OCTAL     permission bits to remove from 0777 and 0666 (the umask)\n"
         "  -o allow_other     give other users access; the kernel checks the permissions\n"
         "  -o ro              mount read-only (this version always does)\n"
+        "  -o create          create the FILE of local:FILE if it is missing (not with ro)\n"
         "How the service is asked:\n"
         "  -o ttl=SECONDS     maximum age of an answer (1; fractions allowed; 0: always ask)\n"
         "  -o timeout=SECONDS how long an operation waits for an answer (60)\n"

@@ -35,7 +35,7 @@ def account(scratch, request):
 def local(mounts, account):
     def mount(*options, **start):
         start.setdefault("env", {})
-        return mounts(*options, source=f"local:{account}", **start)
+        return mounts("create", *options, source=f"local:{account}", **start)
 
     return mount
 
@@ -213,7 +213,7 @@ def test_an_account_inside_its_own_mount_is_refused(mounts):
 def test_no_such_directory(mounts, scratch):
     mount = mounts.prepare()
     failed = mount.start(f"local:{scratch}/none/account", env={}, check=False)
-    assert failed.returncode == 2 and "No such file" in failed.stderr
+    assert failed.returncode == 5 and "No such file" in failed.stderr
 
 
 def test_a_relative_file(mounts, scratch, account):

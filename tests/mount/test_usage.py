@@ -8,7 +8,7 @@ from harness import MOUNTING, TABLEFUSE, USAGE, run
 TTL = "expected seconds, at most 86400, for example 0.5"
 SIZE = "expected bytes, at most 64G, for example 64M"
 UMASK = "expected an octal number, for example 022"
-VERBS = ["mount", "unmount", "version", "help"]
+VERBS = ["mount", "unmount", "check", "version", "help"]
 
 
 def refused(*arguments):
@@ -39,6 +39,11 @@ def refused(*arguments):
         (["unmount"], "unmount: no directory to unmount"),
         (["unmount", "a", "b"], "unmount: unexpected operand b behind DIR"),
         (["unmount", "-x", "a"], "unmount: unknown option -x"),
+        (["check"], "check: no local:FILE to check"),
+        (["check", "local:a", "b"], "check: unexpected operand b behind local:FILE"),
+        (["check", "emulator"], "check: emulator is not local:FILE"),
+        (["check", "local:"], "check: local: is not local:FILE"),
+        (["check", "-x", "local:a"], "check: unknown option -x"),
         (["version", "more"], "version: unexpected operand more"),
         (["help", "frobnicate"], "help: unknown command frobnicate"),
         (["help", "mount", "more"], "help: unexpected operand more"),
@@ -126,7 +131,7 @@ def test_help():
     for word in (
         *("emulator", "local:FILE", "AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGE_SAS_TOKEN"),
         *("-f", "-z", "ttl=", "timeout=", "cache_size=", "layout=", "fanout=", "parallelism=", "uid=", "gid="),
-        *("umask=", "allow_other", "ca_cert=", "table=", " ro "),
+        *("umask=", "allow_other", "ca_cert=", "table=", " ro ", "create"),
     ):
         assert word in text
 

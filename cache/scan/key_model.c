@@ -158,17 +158,12 @@ static const struct follower *find_follower(const struct key_model *model, struc
 
 static bool holds_any(const bool set[256], unsigned first, unsigned last)
 {
-    for (unsigned i = first; i <= last; i++) {
-        if (set[i])
-            return true;
-    }
-    return false;
+    return memchr(set + first, true, last - first + 1) != NULL;
 }
 
 static void add_all(bool set[256], unsigned first, unsigned last)
 {
-    for (unsigned i = first; i <= last; i++)
-        set[i] = true;
+    memset(set + first, true, last - first + 1);
 }
 
 static void complete_letters(bool set[256], unsigned first)

@@ -38,36 +38,25 @@ static int partition_create(struct bytes key, struct known **ret)
     return 0;
 }
 
-static struct known *gap_create_empty(void)
-{
-    struct known *item = calloc(1, sizeof(*item));
-    if (!item)
-        return NULL;
-    item->gap = calloc(1, sizeof(*item->gap));
-    if (!item->gap) {
-        free(item);
-        return NULL;
-    }
-    buffer_init(&item->gap->lo, POSITION_MAX_BYTES);
-    buffer_init(&item->gap->hi, POSITION_MAX_BYTES);
-    buffer_init(&item->gap->begin, POSITION_MAX_BYTES);
-    buffer_init(&item->gap->end, POSITION_MAX_BYTES);
-    return item;
-}
-
-/* `like`: the gap whose page it remembers; NULL: none. */
+/* `like`: the gap whose page it remembers. */
 static int gap_create(struct range range, const struct gap *like, struct known **ret)
 {
-    struct known *item = gap_create_empty();
-    if (!item)
+    struct known *item = calloc(1, sizeof(*item));
+    struct gap *gap = calloc(1, sizeof(*gap));
+    if (!item || !gap) {
+        free(item);
+        free(gap);
         return -ENOMEM;
-    struct gap *gap = item->gap;
+    }
+    item->gap = gap;
+    buffer_init(&gap->lo, POSITION_MAX_BYTES);
+    buffer_init(&gap->hi, POSITION_MAX_BYTES);
+    buffer_init(&gap->begin, POSITION_MAX_BYTES);
+    buffer_init(&gap->end, POSITION_MAX_BYTES);
     (void)buffer_append(&gap->lo, range.lo);
     (void)buffer_append(&gap->hi, range.hi);
-    if (like) {
-        (void)buffer_append(&gap->begin, buffer_bytes(&like->begin));
-        (void)buffer_append(&gap->end, buffer_bytes(&like->end));
-    }
+    (void)buffer_append(&gap->begin, buffer_bytes(&like->begin));
+    (void)buffer_append(&gap->end, buffer_bytes(&like->end));
     int error = MIN(MIN(gap->lo.error, gap->hi.error), MIN(gap->begin.error, gap->end.error));
     if (error < 0)
         known_destroy(item);
@@ -84,7 +73,7 @@ int partition_map_init(struct partition_map *map, struct range range)
     TAILQ_INIT(&map->gaps);
     if (range_is_empty(range))
         return 0;
-    int r = gap_create(range, NULL, &item);
+    int r = gap_create(range, &(struct gap){0}, &item);
     if (r < 0)
         return r;
     TAILQ_INSERT_TAIL(&map->list, item, link);

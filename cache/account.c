@@ -6,12 +6,8 @@
 
 struct account {
     struct table_store *store;
-    const struct clock *clock;
     struct failure_log *failures;
-    struct range_cache *cache;
-    struct fetcher *fetcher;
-    struct overlay *overlay;
-    struct freshness *freshness;
+    struct read_ahead_source read; /* what reading needs; the account's */
     struct read_ahead *read_ahead;
     struct listing_source listings;
     _Atomic uint64_t orders;  /* of stamps */
@@ -19,38 +15,24 @@ struct account {
 };
 
 /* On failure the parts that exist stay, for account_destroy. */
-static int create_parts(struct account *account, const struct account_options *options)
+static int create_parts(struct account *account)
 {
+    struct read_ahead_source *read = &account->read;
+    int r = range_cache_create(read->cache_bytes, &read->cache);
     struct fetcher_source fetcher = {.store = account->store,
-                                     .clock = account->clock,
+                                     .cache = read->cache,
+                                     .clock = read->clock,
                                      .orders = &account->orders,
-                                     .ttl_ms = options->ttl_ms};
-    struct read_ahead_source ahead = {.clock = account->clock,
-                                      .numbers = &account->numbers,
-                                      .ttl_ms = options->ttl_ms,
-                                      .cache_bytes = options->cache_bytes,
-                                      .parallelism = options->parallelism,
-                                      .fanout = options->fanout};
-    int r = range_cache_create(options->cache_bytes, &account->cache);
-    fetcher.cache = ahead.cache = account->cache;
+                                     .ttl_ms = read->ttl_ms};
     if (r == 0)
-        r = fetcher_create(&fetcher, &account->fetcher);
+        r = fetcher_create(&fetcher, &read->fetcher);
     if (r == 0)
-        r = overlay_create(account->cache, account->fetcher, &account->overlay);
+        r = overlay_create(read->cache, read->fetcher, &read->overlay);
     if (r == 0)
-        r = freshness_create(options->ttl_ms, account->clock, &account->orders,
-                             &account->freshness);
-    ahead.fetcher = account->fetcher;
-    ahead.overlay = account->overlay;
-    ahead.freshness = account->freshness;
+        r = freshness_create(read->ttl_ms, read->clock, &account->orders, &read->freshness);
     if (r == 0)
-        r = read_ahead_create(&ahead, &account->read_ahead);
-    account->listings = (struct listing_source){.cache = account->cache,
-                                                .overlay = account->overlay,
-                                                .freshness = account->freshness,
-                                                .read_ahead = account->read_ahead,
-                                                .clock = account->clock,
-                                                .numbers = &account->numbers};
+        r = read_ahead_create(read, &account->read_ahead);
+    account->listings = (struct listing_source){read, account->read_ahead};
     return r;
 }
 
@@ -64,9 +46,14 @@ int account_create(struct table_store *store, const struct clock *clock,
         return -ENOMEM;
     }
     account->store = store;
-    account->clock = clock;
+    account->read = (struct read_ahead_source){.clock = clock,
+                                               .numbers = &account->numbers,
+                                               .ttl_ms = options->ttl_ms,
+                                               .cache_bytes = options->cache_bytes,
+                                               .parallelism = options->parallelism,
+                                               .fanout = options->fanout};
     atomic_init(&account->numbers, 2);
-    int r = create_parts(account, options);
+    int r = create_parts(account);
     if (r == 0)
         r = failure_log_create(sink, sink_context, &account->failures);
     if (r < 0)
@@ -80,10 +67,10 @@ void account_destroy(struct account *account)
     if (!account)
         return;
     read_ahead_destroy(account->read_ahead);
-    freshness_destroy(account->freshness);
-    overlay_destroy(account->overlay);
-    fetcher_destroy(account->fetcher);
-    range_cache_destroy(account->cache);
+    freshness_destroy(account->read.freshness);
+    overlay_destroy(account->read.overlay);
+    fetcher_destroy(account->read.fetcher);
+    range_cache_destroy(account->read.cache);
     table_store_destroy(account->store);
     failure_log_destroy(account->failures);
     free(account);
@@ -103,7 +90,7 @@ static int point_range(struct bytes position, struct buffer *end, struct range *
 static void set_valid(const struct account *account, struct caller *caller, int r,
                       const struct seen *seen)
 {
-    caller->valid_ms = r < 0 ? 0 : freshness_valid_ms(account->freshness, seen->asked_ms);
+    caller->valid_ms = r < 0 ? 0 : freshness_valid_ms(account->read.freshness, seen->asked_ms);
 }
 
 int account_find(struct account *account, struct caller *caller, struct address address,
@@ -116,7 +103,7 @@ int account_find(struct account *account, struct caller *caller, struct address 
     struct served served;
     struct question question = {.table = address.table,
                                 .range = point,
-                                .since = freshness_ask(account->freshness, caller->process,
+                                .since = freshness_ask(account->read.freshness, caller->process,
                                                        address.table, address.position, &served)};
     struct seen seen = {0};
     int r = read_ahead_entity(account->read_ahead, caller, &question, served.is_in_order, &seen);
@@ -137,7 +124,7 @@ static int find_first(struct account *account, struct caller *caller,
     struct question question = {.table = directory->table,
                                 .range = directory->range,
                                 .since =
-                                    freshness_ask(account->freshness, caller->process,
+                                    freshness_ask(account->read.freshness, caller->process,
                                                   directory->table, directory->range.lo, &served),
                                 .keys_suffice = true};
     struct seen seen = {0};
@@ -149,7 +136,7 @@ static int find_first(struct account *account, struct caller *caller,
         return r;
     run_finish(&seen.run);
     if (served.is_served)
-        caller->valid_ms = freshness_hold_ms(account->freshness, caller->valid_ms);
+        caller->valid_ms = freshness_hold_ms(account->read.freshness, caller->valid_ms);
     return 0;
 }
 
@@ -200,8 +187,8 @@ int account_append_metrics(struct account *account, struct buffer *ret)
     struct fetcher_stats fetcher;
     struct read_ahead_stats ahead;
     read_ahead_stats(account->read_ahead, &ahead);
-    range_cache_stats(account->cache, &cache);
-    fetcher_stats(account->fetcher, &fetcher);
+    range_cache_stats(account->read.cache, &cache);
+    fetcher_stats(account->read.fetcher, &fetcher);
     const struct {
         const char *name, *type, *help;
         uint64_t value;

@@ -104,13 +104,13 @@ static int keep(struct level *level, struct caller *caller, const struct scan_it
 static int begin_scan(struct level *level, struct caller *caller)
 {
     const struct listing_source *source = level->source;
-    struct stamp since = freshness_of_listing(source->freshness, level->began);
+    struct stamp since = freshness_of_listing(source->read->freshness, level->began);
     int r =
         read_ahead_names(source->read_ahead, caller, level->directory, since, &level->prefetcher);
     if (r < 0)
         return r;
     level->state = SCANS;
-    level->used_ms = clock_now_ms(source->clock);
+    level->used_ms = clock_now_ms(source->read->clock);
     check(level);
     return 0;
 }
@@ -119,7 +119,7 @@ static int begin_scan(struct level *level, struct caller *caller)
  * brings it again. */
 static int take(struct level *level, struct caller *caller, bool may_wait)
 {
-    const struct clock *clock = level->source->clock;
+    const struct clock *clock = level->source->read->clock;
     if (level->state == SCANS && clock_now_ms(clock) - level->used_ms > FRESHNESS_KEPT_MS)
         end_scan(level, BEGUN); /* a slow reader */
     if (level->state == BEGUN && !may_wait)

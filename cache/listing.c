@@ -151,7 +151,7 @@ static int begin_anew(struct listing *listing, const struct caller *caller)
     listing->state = BEGUN;
     read_ahead_tidy(source->read_ahead);
     listing->began =
-        freshness_begin_listing(source->freshness, caller->process, &listing->directory);
+        freshness_begin_listing(source->read->freshness, caller->process, &listing->directory);
     read_cursor_reset(&listing->cursor);
     listing->told_ms = 0;
     bookmarks_clear(&listing->bookmarks);
@@ -162,7 +162,7 @@ static int begin_anew(struct listing *listing, const struct caller *caller)
 
 static void note_reading(struct listing *listing, const struct caller *caller)
 {
-    int64_t now_ms = clock_now_ms(listing->source->clock);
+    int64_t now_ms = clock_now_ms(listing->source->read->clock);
     if (listing->told_ms != 0 && now_ms - listing->told_ms < TELL_EVERY_MS)
         return;
     listing->told_ms = now_ms;
@@ -221,7 +221,7 @@ static uint64_t count_opened(const struct listing *listing, const struct caller 
     const struct bookmark *bookmark = NULL;
     _cleanup_(buffer_finish) struct buffer position;
     buffer_init(&position, POSITION_MAX_BYTES);
-    if (freshness_asked_to(listing->source->freshness, caller->process, &listing->directory,
+    if (freshness_asked_to(listing->source->read->freshness, caller->process, &listing->directory,
                            &position) == 0 &&
         bytes_compare(buffer_bytes(&position), buffer_bytes(&batch->end)) < 0)
         bookmark = bookmarks_find_position(&listing->bookmarks, buffer_bytes(&position));
@@ -234,7 +234,7 @@ static struct question next_question(const struct listing *listing, bool names_s
     return (struct question){
         .table = listing->table,
         .range = {buffer_bytes(&listing->batch.end), buffer_bytes(&listing->hi)},
-        .since = freshness_of_listing(listing->source->freshness, listing->began),
+        .since = freshness_of_listing(listing->source->read->freshness, listing->began),
         .keys_suffice = names_suffice || listing->directory.kind != DIRECTORY_ENTITIES};
 }
 
@@ -245,7 +245,7 @@ static int would_wait(const struct listing *listing, bool names_suffice)
     struct seen seen;
     if (range_is_empty(question.range))
         return 0;
-    int r = overlay_look(listing->source->overlay, &question, &seen, NULL);
+    int r = overlay_look(listing->source->read->overlay, &question, &seen, NULL);
     run_finish(&seen.run);
     return r < 0 ? r : r == KNOWN_NOT;
 }
@@ -314,7 +314,8 @@ static bool is_unusable(const struct listing *listing, bool names_suffice)
     const struct batch *batch = &listing->batch;
     if (!batch->run.page)
         return false;
-    int64_t oldest_ms = freshness_of_listing(listing->source->freshness, listing->began).asked_ms;
+    int64_t oldest_ms =
+        freshness_of_listing(listing->source->read->freshness, listing->began).asked_ms;
     return batch->asked_ms < oldest_ms || (listing->directory.kind == DIRECTORY_ENTITIES &&
                                            !names_suffice && page_is_keys_only(batch->run.page));
 }
@@ -363,7 +364,7 @@ static void describe(struct listing *listing, size_t i, struct listing_entry *re
     if (listing->directory.kind != DIRECTORY_ENTITIES)
         return;
     ret->key = position_row_key(position);
-    ret->number = page_number(page, row, listing->source->numbers);
+    ret->number = page_number(page, row, listing->source->read->numbers);
     if (!page_is_keys_only(page))
         ret->entity = (struct entity){page, row};
 }
@@ -371,7 +372,7 @@ static void describe(struct listing *listing, size_t i, struct listing_entry *re
 static int next_of_level(struct listing *listing, struct caller *caller, uint64_t cookie,
                          bool may_wait, struct listing_entry *ret)
 {
-    struct freshness *freshness = listing->source->freshness;
+    struct freshness *freshness = listing->source->read->freshness;
     if (is_to_begin(listing, cookie) && begin_anew(listing, caller) < 0)
         return call_fail(&caller->call, -ENOMEM, "out of memory");
     note_reading(listing, caller);
@@ -398,11 +399,11 @@ static int64_t shown_ms(const struct listing *listing, size_t i, int64_t valid_m
     const struct listing_source *source = listing->source;
     const struct batch *batch = &listing->batch;
     if (listing->directory.kind != DIRECTORY_ENTITIES)
-        return freshness_hold_ms(source->freshness, valid_ms);
-    switch (range_cache_superseded(source->cache, listing->table, batch->run.page,
+        return freshness_hold_ms(source->read->freshness, valid_ms);
+    switch (range_cache_superseded(source->read->cache, listing->table, batch->run.page,
                                    batch_row(batch, i))) {
     case SUPERSEDED_NO:
-        return freshness_hold_ms(source->freshness, valid_ms);
+        return freshness_hold_ms(source->read->freshness, valid_ms);
     case SUPERSEDED_YES:
         return 0;
     case SUPERSEDED_UNKNOWN:
@@ -433,7 +434,7 @@ int listing_next(struct listing *listing, struct caller *caller, uint64_t cookie
     }
     check(listing);
     describe(listing, cookie - batch->first, ret);
-    caller->valid_ms = freshness_valid_ms(listing->source->freshness, batch->asked_ms);
+    caller->valid_ms = freshness_valid_ms(listing->source->read->freshness, batch->asked_ms);
     if (!names_suffice) /* else nothing is kept */
         ret->valid_ms = shown_ms(listing, cookie - batch->first, caller->valid_ms);
     return 1;

@@ -31,12 +31,8 @@ struct listing_entry {
 };
 
 struct listing_source { /* outlives its listings */
-    struct range_cache *cache;
-    struct overlay *overlay;
-    struct freshness *freshness;
+    const struct read_ahead_source *read;
     struct read_ahead *read_ahead;
-    const struct clock *clock;
-    _Atomic uint64_t *numbers; /* of inodes */
 };
 
 struct listing;

@@ -178,39 +178,27 @@ int by_name_fetch_partition(struct by_name *by_name, struct caller *caller,
     return 0;
 }
 
-/* The row, and those behind it in its partition. */
-static int fetch_inside(struct by_name *by_name, struct caller *caller,
-                        const struct question *question, size_t rows, struct page **ret_page,
-                        bool *ret_is_own)
-{
-    struct bytes position = question->range.lo;
-    _cleanup_(buffer_finish) struct buffer end;
-    buffer_init(&end, POSITION_MAX_BYTES);
-    int r = position_append_behind(&end, position_partition_key(position));
-    if (r < 0)
-        return call_fail(&caller->call, r, "out of memory");
-    struct range range = {position, buffer_bytes(&end)};
-    return fetch(by_name, caller, question, range, 1 + rows, ret_page, ret_is_own);
-}
-
 int by_name_fetch_entity(struct by_name *by_name, struct caller *caller,
                          const struct question *question, struct page **ret_page)
 {
     struct bytes key = position_partition_key(question->range.lo);
-    struct bytes begin = bytes_first(question->range.lo, key.size + 1);
+    struct range range = {bytes_first(question->range.lo, key.size + 1),
+                          BYTES_LITERAL(POSITION_END)};
     size_t rows = rows_ahead(by_name, question), before = 0;
     bool is_own = false;
-    int r;
+    int r = 0;
+    _cleanup_(buffer_finish) struct buffer end;
+    buffer_init(&end, POSITION_MAX_BYTES);
     if (rows == 0)
         return 0;
     size_t most_again = MAX(MIN(rows, (size_t)TABLE_STORE_PAGE_ROWS) / AGAIN_PART, 1);
-    bool is_near_begin = follows_begin(by_name, question, begin, most_again, &before);
-    if (is_near_begin) {
-        struct range range = {begin, BYTES_LITERAL(POSITION_END)};
-        r = fetch(by_name, caller, question, range, before + 1 + rows, ret_page, &is_own);
-    } else {
-        r = fetch_inside(by_name, caller, question, rows, ret_page, &is_own);
+    if (!follows_begin(by_name, question, range.lo, most_again, &before)) {
+        r = position_append_behind(&end, key); /* the row, and those behind it in its partition */
+        range = (struct range){question->range.lo, buffer_bytes(&end)};
     }
+    if (r < 0)
+        return call_fail(&caller->call, r, "out of memory");
+    r = fetch(by_name, caller, question, range, before + 1 + rows, ret_page, &is_own);
     r = forgive(by_name, caller, question, r);
     if (r == 0 && *ret_page && is_own)
         note_fetched(by_name, question, *ret_page, before + 1);

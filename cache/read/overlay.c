@@ -92,9 +92,7 @@ static int find_known(struct search *search)
 /* Nothing lies before `until`: the rest of the question begins there. */
 static void advance(struct search *search)
 {
-    struct buffer passed = search->from;
-    search->from = search->until;
-    search->until = passed;
+    buffer_swap(&search->from, &search->until);
     search->rest.range.lo = buffer_bytes(&search->from);
     page_unref(TAKE_PTR(search->page));
 }

@@ -19,9 +19,7 @@ static int read_traversed(const struct rows_first *rows_first, struct caller *ca
         if (r < 0)
             return call_fail(&caller->call, r, "out of memory");
         bool is_stuck = bytes > 0 && bytes_equal(buffer_bytes(&next), buffer_bytes(&until));
-        struct buffer passed = until;
-        until = next;
-        next = passed;
+        buffer_swap(&until, &next);
         rest.range.lo = buffer_bytes(&until);
         if (is_stuck) /* another thread of the process took it, and it was evicted */
             r = REACH_NOT;

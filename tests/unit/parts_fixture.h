@@ -27,6 +27,7 @@ struct parts {
     struct fetcher *fetcher;
     struct overlay *overlay;
     struct freshness *freshness;
+    struct read_ahead_source read;
     struct read_ahead *read_ahead;
     struct listing_source listings;
     struct caller caller; /* of the last question */
@@ -45,17 +46,17 @@ static inline void parts_create_readers(struct parts *parts, const struct parts_
     assert_int_equal(fetcher_create(&reader, &parts->fetcher), 0);
     assert_int_equal(overlay_create(parts->cache, parts->fetcher, &parts->overlay), 0);
     assert_int_equal(freshness_create(ttl_ms, &parts->clock, &parts->orders, &parts->freshness), 0);
-    struct read_ahead_source ahead = {.cache = parts->cache,
-                                      .fetcher = parts->fetcher,
-                                      .overlay = parts->overlay,
-                                      .freshness = parts->freshness,
-                                      .clock = &parts->clock,
-                                      .numbers = &parts->numbers,
-                                      .ttl_ms = ttl_ms,
-                                      .cache_bytes = cache_bytes,
-                                      .parallelism = MAX(options->parallelism, 1),
-                                      .fanout = options->fanout > 0 ? options->fanout : 512};
-    assert_int_equal(read_ahead_create(&ahead, &parts->read_ahead), 0);
+    parts->read = (struct read_ahead_source){.cache = parts->cache,
+                                             .fetcher = parts->fetcher,
+                                             .overlay = parts->overlay,
+                                             .freshness = parts->freshness,
+                                             .clock = &parts->clock,
+                                             .numbers = &parts->numbers,
+                                             .ttl_ms = ttl_ms,
+                                             .cache_bytes = cache_bytes,
+                                             .parallelism = MAX(options->parallelism, 1),
+                                             .fanout = options->fanout > 0 ? options->fanout : 512};
+    assert_int_equal(read_ahead_create(&parts->read, &parts->read_ahead), 0);
 }
 
 static inline void parts_set_up(struct parts *parts, struct parts_options options)
@@ -65,12 +66,7 @@ static inline void parts_set_up(struct parts *parts, struct parts_options option
     parts->clock = turned_clock(&parts->now_ms);
     assert_int_equal(gate_store_create(&parts->memory->store, &parts->clock, &parts->gate), 0);
     parts_create_readers(parts, &options);
-    parts->listings = (struct listing_source){.cache = parts->cache,
-                                              .overlay = parts->overlay,
-                                              .freshness = parts->freshness,
-                                              .read_ahead = parts->read_ahead,
-                                              .clock = &parts->clock,
-                                              .numbers = &parts->numbers};
+    parts->listings = (struct listing_source){&parts->read, parts->read_ahead};
 }
 
 static inline void parts_tear_down(struct parts *parts)

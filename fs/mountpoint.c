@@ -4,6 +4,8 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <mntent.h>
+#include <poll.h>
+#include <signal.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -85,10 +87,80 @@ bool mountpoint_is_empty(const char *path)
     return is_empty;
 }
 
-bool mountpoint_is_dead(const char *path)
+/* The process id of the daemon, read from .tablefuse/version. 0: unknown. */
+static pid_t read_daemon(const char *path)
+{
+    _cleanup_(freep) char *file = NULL;
+    char text[256];
+    if (asprintf(&file, "%s/.tablefuse/version", path) < 0)
+        return 0;
+    int fd = open(file, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text));
+    if (fd >= 0)
+        (void)close(fd);
+    struct bytes rest = {text, (size_t)MAX(n, 0)};
+    const char *pid = bytes_find(rest, BYTES_LITERAL("\npid "));
+    if (!pid)
+        return 0;
+    rest = bytes_skip(rest, (size_t)(pid - text) + strlen("\npid "));
+    const char *end = bytes_find(rest, BYTES_LITERAL("\n"));
+    uint64_t value;
+    if (!end ||
+        !bytes_parse_unsigned(bytes_first(rest, (size_t)(end - rest.data)), INT32_MAX, &value))
+        return 0;
+    return (pid_t)value;
+}
+
+static bool is_dead(const char *path)
 {
     struct statfs statistics; /* the kernel does not cache these, as it does attributes */
     return statfs(path, &statistics) < 0 && errno == ENOTCONN;
+}
+
+struct answer { /* of the child, in one write */
+    enum mountpoint_state state;
+    pid_t daemon;
+};
+
+static void answer_from_child(const char *path, int fd)
+{
+    struct answer answer = {.state = is_dead(path) ? MOUNTPOINT_DEAD : MOUNTPOINT_LIVE};
+    if (answer.state == MOUNTPOINT_LIVE)
+        answer.daemon = read_daemon(path);
+    _exit(write(fd, &answer, sizeof(answer)) == (ssize_t)sizeof(answer) ? 0 : 1);
+}
+
+static bool await_answer(int fd, int64_t limit_ms, struct answer *ret)
+{
+    struct pollfd pollfd = {.fd = fd, .events = POLLIN};
+    int n;
+    do {
+        n = poll(&pollfd, 1, (int)limit_ms);
+    } while (n < 0 && errno == EINTR);
+    return n > 0 && read(fd, ret, sizeof(*ret)) == (ssize_t)sizeof(*ret);
+}
+
+/* A call that asks a stopped daemon returns only when the caller is killed; and once the daemon has
+ * read the request, not even then. So a child asks, and nobody waits for a child that hangs. */
+enum mountpoint_state mountpoint_ask(const char *path, int64_t limit_ms, pid_t *ret_daemon)
+{
+    struct answer answer = {.state = MOUNTPOINT_SILENT};
+    int ends[2];
+    *ret_daemon = 0;
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return MOUNTPOINT_SILENT;
+    pid_t child = fork();
+    if (child == 0)
+        answer_from_child(path, ends[1]);
+    (void)close(ends[1]);
+    bool is_answered = child > 0 && await_answer(ends[0], limit_ms, &answer);
+    (void)close(ends[0]);
+    if (child > 0 && !is_answered)
+        (void)kill(child, SIGKILL);
+    if (child > 0)
+        (void)waitpid(child, NULL, is_answered ? 0 : WNOHANG);
+    *ret_daemon = answer.daemon;
+    return answer.state;
 }
 
 static int run_fusermount(const char *path, bool is_lazy)
@@ -115,27 +187,4 @@ int mountpoint_unmount(const char *path, bool is_lazy)
     if (geteuid() != 0)
         return run_fusermount(path, is_lazy);
     return umount2(path, (is_lazy ? MNT_DETACH : 0) | UMOUNT_NOFOLLOW) < 0 ? -errno : 0;
-}
-
-pid_t mountpoint_daemon(const char *path)
-{
-    _cleanup_(freep) char *file = NULL;
-    char text[256];
-    if (asprintf(&file, "%s/.tablefuse/version", path) < 0)
-        return 0;
-    int fd = open(file, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text));
-    if (fd >= 0)
-        (void)close(fd);
-    struct bytes rest = {text, (size_t)MAX(n, 0)};
-    const char *pid = bytes_find(rest, BYTES_LITERAL("\npid "));
-    if (!pid)
-        return 0;
-    rest = bytes_skip(rest, (size_t)(pid - text) + strlen("\npid "));
-    const char *end = bytes_find(rest, BYTES_LITERAL("\n"));
-    uint64_t value;
-    if (!end ||
-        !bytes_parse_unsigned(bytes_first(rest, (size_t)(end - rest.data)), INT32_MAX, &value))
-        return 0;
-    return (pid_t)value;
 }

@@ -1,8 +1,7 @@
 #ifndef FS_MOUNTPOINT_H
 #define FS_MOUNTPOINT_H
-/* Queries about mount points, and unmounting. One thread. Functions block as long as the kernel
- * does. A mount is dead when its daemon has ended without unmounting: then every access to it fails
- * with ENOTCONN. */
+/* Queries about mount points, and unmounting. For programs with one thread: some functions fork.
+ * They block as long as the kernel does, but for mountpoint_ask. */
 #include "client/base.h"
 
 #include <sys/types.h>
@@ -12,7 +11,14 @@
 int mountpoint_resolve(const char *directory, char **ret);
 /* Is the topmost mount at the path a tablefuse mount, dead or not? */
 bool mountpoint_is_tablefuse(const char *path);
-bool mountpoint_is_dead(const char *path);
+enum mountpoint_state {
+    MOUNTPOINT_LIVE,
+    MOUNTPOINT_DEAD, /* the daemon has ended without unmounting: every access fails with ENOTCONN */
+    MOUNTPOINT_SILENT, /* the daemon has not answered in time: perhaps it is stopped */
+};
+/* Asks the daemon of the mount at the path, within limit_ms. *ret_daemon: its process id; 0:
+ * unknown. */
+enum mountpoint_state mountpoint_ask(const char *path, int64_t limit_ms, pid_t *ret_daemon);
 /* Does the path lie in a tablefuse mount, below its mount point? */
 bool mountpoint_is_inside(const char *path);
 bool mountpoint_is_empty(const char *path); /* also when it cannot be read */
@@ -20,7 +26,5 @@ bool mountpoint_is_empty(const char *path); /* also when it cannot be read */
  * it ends when its last user does. 0 or -errno. -EBUSY: it is in use. -EIO: fusermount3 failed and
  * has written the reason to standard error. */
 int mountpoint_unmount(const char *path, bool is_lazy);
-/* The process id of the daemon, read from .tablefuse/version. 0: unknown. */
-pid_t mountpoint_daemon(const char *path);
 
 #endif

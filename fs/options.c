@@ -158,7 +158,7 @@ static bool parse_count(const char *text, uint64_t max, int *ret)
     return true;
 }
 
-static bool parse_timeout(const char *text, int64_t *ret_ms)
+bool options_parse_timeout(const char *text, int64_t *ret_ms)
 {
     return options_parse_seconds(text, ret_ms) && *ret_ms >= MIN_TIMEOUT_MS &&
            *ret_ms <= MAX_TIMEOUT_MS;
@@ -250,7 +250,7 @@ static int check_reading(const struct raw_options *raw, struct options *ret)
 {
     if (raw->ttl && !options_parse_seconds(raw->ttl, &ret->ttl_ms))
         return refuse(raw->verb, "ttl", raw->ttl, "seconds, at most 86400, for example 0.5");
-    if (raw->timeout && !parse_timeout(raw->timeout, &ret->timeout_ms))
+    if (raw->timeout && !options_parse_timeout(raw->timeout, &ret->timeout_ms))
         return refuse(raw->verb, "timeout", raw->timeout, "seconds from 1 to 3600, for example 30");
     if (raw->cache_size && !options_parse_bytes(raw->cache_size, &ret->cache_bytes))
         return refuse(raw->verb, "cache_size", raw->cache_size,

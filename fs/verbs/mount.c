@@ -17,6 +17,7 @@
 #include <sys/prctl.h>
 
 #define MOUNT_MS 30000 /* the maximum for `tablefuse mount` */
+#define ASK_MS   5000  /* to find out whether a mount that is there already is dead */
 
 struct mount_command {
     bool is_foreground;
@@ -235,7 +236,13 @@ static int prepare_mountpoint(struct mount_command *command, const char *directo
 {
     int r = mountpoint_resolve(directory, &command->mountpoint);
     if (r == 0 && mountpoint_is_tablefuse(command->mountpoint)) {
-        if (!mountpoint_is_dead(command->mountpoint))
+        pid_t daemon;
+        enum mountpoint_state state = mountpoint_ask(command->mountpoint, ASK_MS, &daemon);
+        if (state == MOUNTPOINT_SILENT)
+            return refuse_directory(
+                directory, "a tablefuse mount is there already, and its process does not answer",
+                "use unmount -z first, or choose another directory");
+        if (state == MOUNTPOINT_LIVE)
             return refuse_directory(directory, "a tablefuse mount is there already",
                                     "unmount it first, or choose another directory");
         r = mountpoint_unmount(command->mountpoint, true);
@@ -324,8 +331,9 @@ static int run(const struct verb *verb, int argc, char **argv, store_decorator *
     if (code == 0 && !command.is_fake && !command.is_foreground) {
         is_parent = background_fork(MOUNT_MS, EXIT_MOUNTING, &command.background, &code);
         /* a child that was killed may have left a dead mount */
+        pid_t daemon;
         if (is_parent == 1 && code != 0 && mountpoint_is_tablefuse(command.mountpoint) &&
-            mountpoint_is_dead(command.mountpoint))
+            mountpoint_ask(command.mountpoint, ASK_MS, &daemon) == MOUNTPOINT_DEAD)
             (void)mountpoint_unmount(command.mountpoint, true);
         if (is_parent < 0) {
             (void)fprintf(stderr, "tablefuse: cannot start the background process: %s\n",

@@ -1,5 +1,6 @@
 #include "client/base.h"
 #include "fs/mountpoint.h"
+#include "fs/options.h"
 #include "fs/verb.h"
 
 #include <getopt.h>
@@ -7,29 +8,38 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define DAEMON_END_MS 30000 /* how long to wait for the daemon's end */
-
 static int open_pidfd(pid_t pid)
 {
     return pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 }
 
 /* Waits until the daemon has ended, so that the next command finds nothing of it. */
-static int await_daemon(int pidfd)
+static int await_daemon(int pidfd, int64_t limit_ms)
 {
     struct pollfd pollfd = {.fd = pidfd, .events = POLLIN};
     int n;
     do {
-        n = poll(&pollfd, 1, DAEMON_END_MS);
+        n = poll(&pollfd, 1, (int)limit_ms);
     } while (n < 0 && errno == EINTR);
     (void)close(pidfd);
     if (n > 0)
         return 0;
-    (void)fprintf(stderr, "tablefuse: unmounted, but the process of the mount has not ended yet\n");
+    (void)fprintf(stderr,
+                  "tablefuse: unmounted, but the process of the mount has not ended within %d s\n",
+                  (int)(limit_ms / 1000));
     return EXIT_MOUNTING;
 }
 
-static int unmount_directory(const char *directory, bool is_lazy)
+static int refuse_silent(const char *directory, int64_t limit_ms)
+{
+    (void)fprintf(stderr,
+                  "tablefuse: cannot unmount %s: the process of the mount has not answered within "
+                  "%d s -- use unmount -z\n",
+                  directory, (int)(limit_ms / 1000));
+    return EXIT_MOUNTING;
+}
+
+static int unmount_directory(const char *directory, bool is_lazy, int64_t limit_ms)
 {
     _cleanup_(freep) char *path = NULL;
     int r = mountpoint_resolve(directory, &path);
@@ -39,10 +49,13 @@ static int unmount_directory(const char *directory, bool is_lazy)
         return EXIT_NOT_FOUND;
     }
     /* No wait: after a lazy unmount the daemon ends with its last user; a dead mount has none. */
-    int pidfd = is_lazy || mountpoint_is_dead(path) ? -1 : open_pidfd(mountpoint_daemon(path));
+    pid_t daemon = 0;
+    if (!is_lazy && mountpoint_ask(path, limit_ms, &daemon) == MOUNTPOINT_SILENT)
+        return refuse_silent(directory, limit_ms);
+    int pidfd = open_pidfd(daemon);
     r = mountpoint_unmount(path, is_lazy);
     if (r == 0)
-        return pidfd < 0 ? 0 : await_daemon(pidfd);
+        return pidfd < 0 ? 0 : await_daemon(pidfd, limit_ms);
     if (pidfd >= 0)
         (void)close(pidfd);
     if (r != -EIO) /* fusermount3 has written its reason */
@@ -55,23 +68,28 @@ static int run_unmount(const struct verb *verb, int argc, char **argv, store_dec
 {
     static const struct option no_long_options[] = {{0}};
     bool is_lazy = false;
+    int64_t limit_ms = OPTIONS_DEFAULT_TIMEOUT_MS;
     (void)decorate;
-    for (int option; (option = getopt_long(argc, argv, ":z", no_long_options, NULL)) != -1;) {
-        if (option != 'z')
+    for (int option; (option = getopt_long(argc, argv, ":t:z", no_long_options, NULL)) != -1;) {
+        if (option == '?' || option == ':')
             return verb_refuse_option(verb, option, argv);
-        is_lazy = true;
+        if (option == 't' && !options_parse_timeout(optarg, &limit_ms))
+            return verb_refuse(verb, "-t %s: expected seconds from 1 to 3600, for example 30",
+                               optarg);
+        is_lazy |= option == 'z';
     }
     if (argc == optind)
         return verb_refuse(verb, "no directory to unmount");
     if (argc > optind + 1)
         return verb_refuse(verb, "unexpected operand %s behind DIR", argv[optind + 1]);
-    return unmount_directory(argv[optind], is_lazy);
+    return unmount_directory(argv[optind], is_lazy, limit_ms);
 }
 
 const struct verb verb_unmount = {
     .name = "unmount",
-    .usage = "[-z] DIR",
+    .usage = "[-z] [-t SECONDS] DIR",
     .purpose = "Unmounts the tablefuse mount at DIR and waits for the end of its process.",
-    .help = "  -z                 unmount even if in use; the mount ends with its last user\n",
+    .help = "  -z                 unmount even if in use; the mount ends with its last user\n"
+            "  -t SECONDS         how long to wait for the process of the mount (60)\n",
     .run = run_unmount,
 };

@@ -176,3 +176,43 @@ def test_what_the_caller_had_open_is_not_kept(mounts, service, tmp_path):
     )
     mount.adopt()
     run("flock", "-n", lock, "true")
+
+
+@pytest.fixture
+def stopped(mounts):
+    mount = mounts()
+    assert_serves(mount)
+    mount.send(signal.SIGSTOP)
+    yield mount
+    if not mount.has_ended(0):
+        mount.send(signal.SIGCONT)
+
+
+def test_a_stopped_daemon_is_not_waited_for(stopped):
+    refused = stopped.unmount("-t", "1", check=False)
+    assert refused.returncode == MOUNTING
+    assert refused.stdout + refused.stderr == (
+        f"tablefuse: cannot unmount {stopped.point}: the process of the mount has not answered within 1 s"
+        " -- use unmount -z\n"
+    )
+    assert stopped.is_mounted()
+    stopped.unmount("-z")
+    assert not stopped.is_mounted() and not stopped.has_ended(0)
+    stopped.send(signal.SIGCONT)
+    assert stopped.has_ended()
+
+
+def test_a_stopped_daemon_is_not_mounted_over(stopped, service):
+    env = {"AZURE_STORAGE_CONNECTION_STRING": service.connection_string()}
+    refused = run(TABLEFUSE, "mount", stopped.point, env=environment(**env), check=False)
+    assert refused.returncode == MOUNTING and len(refused.stderr.splitlines()) == 1
+    assert "its process does not answer -- use unmount -z" in refused.stderr
+    stopped.send(signal.SIGCONT)
+    assert_serves(stopped)
+
+
+@pytest.mark.parametrize("seconds", ["0", "0.9", "3601", "x", ""])
+def test_how_long_to_wait_for_a_daemon(mount, seconds):
+    refused = mount.unmount("-t", seconds, check=False)
+    assert refused.returncode == 1 and f"-t {seconds}: expected seconds" in refused.stderr
+    assert mount.is_mounted()

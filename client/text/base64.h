@@ -13,4 +13,7 @@ bool base64_decoded_size(struct bytes base64, size_t *ret);
  * bytes of text. */
 size_t base64_decode(struct bytes base64, unsigned char *ret);
 
+/* Sets the unused bits of the last digit to 0: "AB==" becomes "AA==". Other text stays. */
+void base64_clear_unused(char *base64, size_t size);
+
 #endif

@@ -1,5 +1,7 @@
 #include "client/text/edm_value.h"
 #include "client/clock.h"
+#include "client/text/base64.h"
+#include "client/text/decimal.h"
 #include "client/text/json_string.h"
 
 #include <math.h>
@@ -170,7 +172,7 @@ bool edm_guid_parse(struct bytes text, unsigned char ret[EDM_GUID_BYTES])
     return true;
 }
 
-/* Both functions change the text from `begin` to the end of `ret`, a string without its quotes. */
+/* These change the text from `begin` to the end of `ret`, a string without its quotes. */
 
 static void trim_datetime(struct buffer *ret, size_t begin)
 {
@@ -195,6 +197,30 @@ static void lower_guid(struct buffer *ret, size_t begin)
             ret->data[i] = (char)(ret->data[i] | 0x20);
 }
 
+static void trim_int64(struct buffer *ret, size_t begin)
+{
+    int64_t integer;
+    struct bytes text = bytes_skip(buffer_bytes(ret), begin);
+    bool is_negative = bytes_start_with(text, BYTES_LITERAL("-"));
+    if (!bytes_start_with(bytes_skip(text, is_negative), BYTES_LITERAL("0")) ||
+        !edm_integer_parse(text, INT64_MIN, INT64_MAX, &integer))
+        return;
+    ret->size = begin;
+    (void)buffer_append_format(ret, "%lld", (long long)integer);
+}
+
+static void finish_string(struct buffer *ret, size_t begin, enum edm_type type)
+{
+    if (type == EDM_DATETIME)
+        trim_datetime(ret, begin);
+    if (type == EDM_GUID)
+        lower_guid(ret, begin);
+    if (type == EDM_INT64)
+        trim_int64(ret, begin);
+    if (type == EDM_BINARY)
+        base64_clear_unused(ret->data + begin, ret->size - begin);
+}
+
 static int append_string(struct buffer *ret, const struct edm_value *value)
 {
     (void)buffer_append_char(ret, '"');
@@ -203,16 +229,62 @@ static int append_string(struct buffer *ret, const struct edm_value *value)
                                      : buffer_append(ret, value->token.text);
     if (r < 0)
         return r;
-    if (value->type == EDM_DATETIME)
-        trim_datetime(ret, begin);
-    if (value->type == EDM_GUID)
-        lower_guid(ret, begin);
+    finish_string(ret, begin, value->type);
+    return buffer_append_char(ret, '"');
+}
+
+/* A number in a string: it stands without the quotes. */
+static int append_double_string(struct buffer *ret, const struct edm_value *value)
+{
+    struct decimal decimal;
+    size_t begin = ret->size;
+    int r = append_string(ret, value);
+    size_t end = ret->size;
+    if (r < 0 || !is_json_number((struct bytes){ret->data + begin + 1, end - begin - 2}))
+        return r;
+    /* room first, because the digits are read from ret itself */
+    if (!buffer_reserve(ret, end - begin + DECIMAL_MAX_GROWTH))
+        return ret->error;
+    if (!decimal_read((struct bytes){ret->data + begin + 1, end - begin - 2}, &decimal))
+        return 0;
+    r = decimal_append_double(ret, &decimal);
+    memmove(ret->data + begin, ret->data + end, ret->size - end);
+    ret->size -= end - begin;
+    return r;
+}
+
+static int append_double(struct buffer *ret, const struct edm_value *value)
+{
+    struct decimal decimal;
+    const struct json_token *token = &value->token;
+    if (token->kind == JSON_STRING)
+        return append_double_string(ret, value);
+    if (token->kind != JSON_NUMBER || decimal_is_as_printed(token->text) ||
+        !decimal_read(token->text, &decimal))
+        return buffer_append(ret, token->text);
+    return decimal_append_double(ret, &decimal);
+}
+
+/* A number that jq has written as 1e+16 is an integer, too. */
+static int append_int64(struct buffer *ret, const struct edm_value *value)
+{
+    struct decimal decimal;
+    if (!decimal_read(value->token.text, &decimal) || !decimal_is_integer(&decimal))
+        return buffer_append(ret, value->token.text);
+    (void)buffer_append_char(ret, '"');
+    (void)decimal_append_integer(ret, &decimal);
     return buffer_append_char(ret, '"');
 }
 
 int edm_value_append(struct buffer *ret, const struct edm_value *value)
 {
     const struct json_token *token = &value->token;
-    bool is_quoted = token->kind == JSON_STRING || (value->type == EDM_INT64 && token->is_integer);
-    return is_quoted ? append_string(ret, value) : buffer_append(ret, token->text);
+    if (value->type == EDM_DOUBLE)
+        return append_double(ret, value);
+    if (token->kind == JSON_STRING)
+        return append_string(ret, value);
+    if (value->type == EDM_INT64 && token->kind == JSON_NUMBER)
+        return append_int64(ret, value);
+    bool is_minus_zero = value->type == EDM_INT32 && bytes_equal(token->text, BYTES_LITERAL("-0"));
+    return buffer_append(ret, bytes_skip(token->text, is_minus_zero));
 }

@@ -5,7 +5,8 @@
  *
  * Without an annotation a string is Edm.String, true and false are Edm.Boolean, an integer is
  * Edm.Int32, any other number Edm.Double. The digits of numbers are copied: printing a parsed
- * double would round them or turn 3.0 into 3. */
+ * double would round them or turn 3.0 into 3. Only their spelling is made one (decimal.h), because
+ * services and tools differ in it: 1E+300, 1e+300 and 1e300 are the same text. */
 #include "client/text/json_reader.h"
 
 enum edm_type {
@@ -37,7 +38,8 @@ struct edm_value edm_value_of(const struct json_token *token, struct bytes annot
 size_t edm_name_size(struct bytes text);
 
 /* Appends the value in canonical form: strings as in json_string.h, a DateTime without zeros at the
- * end of its fraction, a Guid in lower case, an Int64 as a string. */
+ * end of its fraction, a Guid in lower case, a Binary without unused bits, an Int64 as a string of
+ * digits, a Double as in decimal.h or as "NaN", "Infinity", "-Infinity". */
 int edm_value_append(struct buffer *ret, const struct edm_value *value);
 
 /* `YYYY-MM-DDThh:mm:ss[.1 to 7 digits]Z`, years 1601 to 9999, as ticks since 1970 (client/clock.h).

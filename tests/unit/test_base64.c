@@ -78,9 +78,38 @@ static void other_texts_are_refused(void **state)
     assert_int_equal(size, 42);
 }
 
+static void unused_bits_are_cleared(void **state)
+{
+    (void)state;
+    static const struct bytes cases[][2] = {
+        {B(""), B("")},
+        {B("AAEC"), B("AAEC")},
+        {B("/w=="), B("/w==")},
+        {B("/+=="), B("/w==")},
+        {B("AB=="), B("AA==")},
+        {B("//=="), B("/w==")},
+        {B("AAB="), B("AAA=")},
+        {B("///="), B("//8=")},
+        {B("AAAA///="), B("AAAA//8=")},
+        /* not base64 */
+        {B("="), B("=")},
+        {B("=="), B("==")},
+        {B("//="), B("//=")},
+        {B("/ /="), B("/ /=")},
+        {B("\0\0\0="), B("\0\0\0=")},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        char text[16];
+        memcpy(text, cases[i][0].data, cases[i][0].size);
+        base64_clear_unused(text, cases[i][0].size);
+        assert_memory_equal(text, cases[i][1].data, cases[i][1].size);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(unused_bits_are_cleared),
         cmocka_unit_test(texts_are_decoded_whole_and_by_groups),
         cmocka_unit_test(unused_bits_of_the_last_digit_are_ignored),
         cmocka_unit_test(every_byte_is_a_digit_or_refused),

@@ -112,8 +112,8 @@ static void what_is_sent_is_what_is_read(void **state)
            "  \"\xE2\x80\xA8\": \"\\\\u2028\xE2\x80\xA9\\t\x7F\"\n}\n")},
         {B("\"\\\x01\0\xE2\x80\xA8"),
          B("{\n  \"PartitionKey\": \"\\\"\\\\\\u0001\",\n  \"RowKey\": \"\xE2\x80\xA8\",\n"
-           "  \"a@odata.type\": \"Edm.Double\",\n  \"a\": 1e300,\n"
-           "  \"b@odata.type\": \"Edm.Double\",\n  \"b\": 5,\n"
+           "  \"a@odata.type\": \"Edm.Double\",\n  \"a\": 1e+300,\n"
+           "  \"b@odata.type\": \"Edm.Double\",\n  \"b\": 5.0,\n"
            "  \"c@odata.type\": \"Edm.Guid\",\n"
            "  \"c\": \"debc44d5-0000-4000-8000-0123456789ab\"\n}\n")},
     };

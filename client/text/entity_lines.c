@@ -132,6 +132,21 @@ int entity_lines_append(struct buffer *ret, size_t begin, struct bytes lines)
     return buffer_append(ret, lines);
 }
 
+int entity_lines_append_name(struct buffer *ret, size_t begin, struct bytes name,
+                             struct bytes annotation)
+{
+    if (annotation.data) {
+        (void)entity_lines_append(ret, begin, BYTES_LITERAL("\""));
+        (void)buffer_append(ret, name);
+        (void)buffer_append(ret, BYTES_LITERAL(ENTITY_ANNOTATION_SUFFIX "\": \""));
+        (void)buffer_append(ret, annotation);
+        (void)buffer_append_char(ret, '"');
+    }
+    (void)entity_lines_append(ret, begin, BYTES_LITERAL("\""));
+    (void)buffer_append(ret, name);
+    return buffer_append(ret, BYTES_LITERAL("\": "));
+}
+
 int entity_lines_append_end(struct buffer *ret, size_t begin)
 {
     bool is_empty = ret->size == begin;

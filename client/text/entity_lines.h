@@ -37,8 +37,10 @@ void entity_lines_init(struct entity_lines *lines, struct bytes text);
 int entity_lines_next(struct entity_lines *lines, struct entity_property *ret);
 
 /* Builds a text that begins at `begin` in ret: append the lines of each property in order, then the
- * end. */
+ * end. Instead of lines, append the name, in canonical form, and then the value (edm_value.h). */
 int entity_lines_append(struct buffer *ret, size_t begin, struct bytes lines);
+int entity_lines_append_name(struct buffer *ret, size_t begin, struct bytes name,
+                             struct bytes annotation); /* data NULL: none */
 int entity_lines_append_end(struct buffer *ret, size_t begin);
 
 #endif

@@ -18,8 +18,6 @@
  * null, annotations of absent properties. Of members with the same name the last counts. */
 #include "client/text/json_reader.h"
 
-#define ENTITY_TEXT_MAX_MEMBERS 65536 /* of one entity; the service allows some 500 */
-
 struct entity_text; /* scratch memory, reused for every entity of a page */
 int entity_text_create(struct entity_text **ret);
 void entity_text_destroy(struct entity_text *text); /* takes NULL */

@@ -1,3 +1,4 @@
+#include "client/text/entity_members.h"
 #include "client/text/entity_text.h"
 #include "tests/unit/unit.h"
 
@@ -302,7 +303,7 @@ static void append_many(struct buffer *ret, size_t first, size_t count)
 static void many_properties_are_sorted(void **state)
 {
     (void)state;
-    static const size_t counts[] = {1000, ENTITY_TEXT_MAX_MEMBERS, ENTITY_MAX_MEMBERS + 1};
+    static const size_t counts[] = {1000, ENTITY_MAX_MEMBERS, ENTITY_MAX_MEMBERS + 1};
     for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
         struct buffer answer;
         struct made made;
@@ -311,7 +312,7 @@ static void many_properties_are_sorted(void **state)
         append_many(&answer, 17, counts[i]);
         assert_int_equal(buffer_append_char(&answer, '}'), 0);
         make(&made, buffer_bytes(&answer));
-        assert_int_equal(made.error, counts[i] <= ENTITY_TEXT_MAX_MEMBERS ? 0 : -EFBIG);
+        assert_int_equal(made.error, counts[i] <= ENTITY_MAX_MEMBERS ? 0 : -EFBIG);
         struct bytes text = buffer_bytes(&made.text);
         for (size_t k = 0; k < counts[i] && made.error == 0; k++) {
             char name[32];

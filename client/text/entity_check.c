@@ -11,6 +11,8 @@
 #define SIZE_OF_UNIT     2
 #define SIZE_OF_PROPERTY 8
 #define SIZE_OF_LENGTH   4
+/* Printed exactly, a double has at most 767 digits. */
+#define MAX_DOUBLE_BYTES 800
 
 static int refuse(struct entity_refusal *ret, int error, const char *code, const char *reason)
 {
@@ -47,10 +49,10 @@ int entity_check_key(struct bytes key, struct entity_refusal *ret_refusal)
     return r;
 }
 
-static int check_name(const struct entity_property *property, struct entity_refusal *ret)
+static int check_name(struct bytes name, struct entity_refusal *ret)
 {
-    size_t size = edm_name_size(property->name);
-    if (size == 0 || size < property->name.size)
+    size_t size = edm_name_size(name);
+    if (size == 0 || size < name.size)
         return refuse(ret, -EINVAL, "PropertyNameInvalid",
                       "a name of other than ASCII letters, digits and underscores, or that begins "
                       "with a digit");
@@ -111,6 +113,8 @@ static int check_double(struct bytes text, size_t *size, struct entity_refusal *
 {
     double number;
     *size += sizeof(number);
+    if (text.size > MAX_DOUBLE_BYTES)
+        return refuse_input(ret, "a number of more than 800 characters");
     return edm_double_parse(text, &number) ? 0 : refuse_input(ret, "no number of 64 bits");
 }
 
@@ -134,9 +138,19 @@ static bool has_kind_of_type(const struct edm_value *value)
 
 static int check_value(const struct edm_value *value, size_t *size, struct entity_refusal *ret)
 {
+    static const char *const wrong_kinds[] = {
+        [EDM_STRING] = "an Edm.String that is not a string",
+        [EDM_BOOLEAN] = "an Edm.Boolean that is neither true nor false",
+        [EDM_INT32] = "an Edm.Int32 that is not a number",
+        [EDM_INT64] = "an Edm.Int64 that is not an integer",
+        [EDM_DOUBLE] = "an Edm.Double that is not a number",
+        [EDM_DATETIME] = "an Edm.DateTime that is not a string",
+        [EDM_GUID] = "an Edm.Guid that is not a string",
+        [EDM_BINARY] = "an Edm.Binary that is not a string",
+    };
     struct bytes text = value->token.text;
     if (value->type != EDM_OTHER && !has_kind_of_type(value))
-        return refuse_input(ret, "a value that its type does not allow");
+        return refuse_input(ret, wrong_kinds[value->type]);
     switch (value->type) {
     case EDM_STRING:
         return check_string(text, size, ret);
@@ -160,15 +174,40 @@ static int check_value(const struct edm_value *value, size_t *size, struct entit
     }
 }
 
-static int check_property(const struct entity_property *property, size_t *size,
-                          struct entity_refusal *ret)
+int entity_check_property(struct bytes name, const struct edm_value *value,
+                          struct entity_total *total, struct entity_refusal *ret_refusal)
 {
-    int r = check_name(property, ret);
+    total->properties++;
+    if (total->properties > ENTITY_MAX_PROPERTIES)
+        return refuse(ret_refusal, -EINVAL, "TooManyProperties", "more than 252 properties");
+    int r = check_name(name, ret_refusal);
     if (r == 0)
-        r = check_value(&property->value, size, ret);
+        r = check_value(value, &total->bytes, ret_refusal);
     if (r < 0)
-        ret->name = property->name;
-    *size += SIZE_OF_PROPERTY + property->name.size * SIZE_OF_UNIT;
+        ret_refusal->name = name;
+    total->bytes += SIZE_OF_PROPERTY + name.size * SIZE_OF_UNIT;
+    return r;
+}
+
+int entity_check_total(const struct entity_total *total, struct entity_refusal *ret_refusal)
+{
+    if (total->bytes > ENTITY_MAX_BYTES)
+        return refuse(ret_refusal, -EFBIG, "EntityTooLarge", "an entity of more than 1 MiB");
+    return 0;
+}
+
+int entity_check_keys(struct bytes position, struct entity_total *ret_total,
+                      struct entity_refusal *ret_refusal)
+{
+    struct bytes partition_key = position_partition_key(position);
+    struct bytes row_key = position_row_key(position);
+    if (!position_has_row(position))
+        return refuse(ret_refusal, -EINVAL, "PropertiesNeedValue", "no row key");
+    int r = entity_check_key(partition_key, ret_refusal);
+    if (r == 0)
+        r = entity_check_key(row_key, ret_refusal);
+    size_t units = cesu8_units(partition_key) + cesu8_units(row_key);
+    *ret_total = (struct entity_total){.bytes = SIZE_FIXED + units * SIZE_OF_UNIT};
     return r;
 }
 
@@ -182,20 +221,17 @@ static int check_key_is(const struct entity_property *property, struct bytes pos
     return refuse_input(ret, "a key in the text that is not the one it is stored under");
 }
 
-static int check_text(struct bytes position, struct bytes text, size_t *size,
+static int check_text(struct bytes position, struct bytes text, struct entity_total *total,
                       struct entity_refusal *ret)
 {
     struct entity_lines lines;
     struct entity_property property;
-    size_t count = 0;
     int r;
     entity_lines_init(&lines, text);
     while ((r = entity_lines_next(&lines, &property)) > 0) {
-        bool is_key = property.role != ENTITY_PROPERTY;
-        count += !is_key;
-        if (count > ENTITY_MAX_PROPERTIES)
-            return refuse(ret, -EINVAL, "TooManyProperties", "more than 252 properties");
-        r = is_key ? check_key_is(&property, position, ret) : check_property(&property, size, ret);
+        r = property.role == ENTITY_PROPERTY
+                ? entity_check_property(property.name, &property.value, total, ret)
+                : check_key_is(&property, position, ret);
         if (r < 0)
             return r;
     }
@@ -204,17 +240,9 @@ static int check_text(struct bytes position, struct bytes text, size_t *size,
 
 int entity_check(struct bytes position, struct bytes text, struct entity_refusal *ret_refusal)
 {
-    struct bytes partition_key = position_partition_key(position);
-    struct bytes row_key = position_row_key(position);
-    if (!position_has_row(position))
-        return refuse(ret_refusal, -EINVAL, "PropertiesNeedValue", "no row key");
-    int r = entity_check_key(partition_key, ret_refusal);
+    struct entity_total total;
+    int r = entity_check_keys(position, &total, ret_refusal);
     if (r == 0)
-        r = entity_check_key(row_key, ret_refusal);
-    size_t size = SIZE_FIXED + (cesu8_units(partition_key) + cesu8_units(row_key)) * SIZE_OF_UNIT;
-    if (r == 0)
-        r = check_text(position, text, &size, ret_refusal);
-    if (r == 0 && size > ENTITY_MAX_BYTES)
-        return refuse(ret_refusal, -EFBIG, "EntityTooLarge", "an entity of more than 1 MiB");
-    return r;
+        r = check_text(position, text, &total, ret_refusal);
+    return r < 0 ? r : entity_check_total(&total, ret_refusal);
 }

@@ -174,7 +174,9 @@ static enum json_kind begin_scalar(struct json_reader *reader, char c)
     if (is_name && kind != JSON_STRING)
         return fail(reader, "a property name must come here");
     if (kind == JSON_ERROR)
-        return fail(reader, "no JSON value begins so");
+        return fail(reader, c == '\xEF' && reader->at == 0
+                                ? "no JSON value begins so (perhaps a byte order mark)"
+                                : "no JSON value begins so");
     if (!is_name && !is_value_expected(reader))
         return fail(reader, "a value where none can be");
     reader->inside = is_name ? JSON_NAME : (uint8_t)kind;

@@ -71,6 +71,7 @@ bool json_reader_take(struct json_reader *reader, enum json_kind kind, struct js
 void json_reader_reject(struct json_reader *reader, const char *problem);
 /* After JSON_ERROR: the reason, a static text, and the offset of the wrong byte. */
 const char *json_reader_problem(const struct json_reader *reader);
+/* Before it: the end of the last token. */
 size_t json_reader_offset(const struct json_reader *reader);
 size_t json_reader_left(const struct json_reader *reader); /* bytes fed but not read */
 /* How many objects and arrays are open: 0 behind the last bracket of a value, so that a caller can

@@ -92,6 +92,19 @@ int json_string_append_canonical(struct buffer *ret, struct bytes raw)
     return append_string(ret, raw, NO_BYTE, append_canonical);
 }
 
+int json_string_append_of_cesu8(struct buffer *ret, struct bytes cesu8)
+{
+    while (cesu8.size > 0) {
+        uint32_t character;
+        size_t n = cesu8_next(cesu8, &character);
+        if (n == 0)
+            return -EILSEQ;
+        (void)append_canonical(ret, character);
+        cesu8 = bytes_skip(cesu8, n);
+    }
+    return ret->error;
+}
+
 int json_string_compare(struct bytes a, struct bytes b)
 {
     for (;;) {

@@ -17,6 +17,8 @@ int json_string_append_utf8(struct buffer *ret, struct bytes raw);
 
 /* In canonical form, without quotes; never longer than `raw`. */
 int json_string_append_canonical(struct buffer *ret, struct bytes raw);
+/* The same from CESU-8, which is not escaped. -EILSEQ: it is not well-formed. */
+int json_string_append_of_cesu8(struct buffer *ret, struct bytes cesu8);
 
 /* By code points, which is the order of UTF-8, whatever escapes the two use. */
 int json_string_compare(struct bytes a, struct bytes b);

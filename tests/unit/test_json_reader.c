@@ -164,7 +164,7 @@ static void strings_are_utf8(void **state)
     TOKENS("\"\xF4\x90\x80\x80\"", "!2 not UTF-8");
     TOKENS("\"\xF5\x80\x80\x80\"", "!1 not UTF-8");
     TOKENS("\"\xFF\"", "!1 not UTF-8");
-    TOKENS("\xEF\xBB\xBF{}", "!0 no JSON value begins so"); /* a byte order mark */
+    TOKENS("\xEF\xBB\xBF{}", "!0 no JSON value begins so (perhaps a byte order mark)");
     TOKENS("{\"\xC3\xA9\":1}", "{n(\xC3\xA9)i(1)}.");
 }
 

@@ -145,9 +145,33 @@ static void the_order_is_that_of_utf16(void **state)
     assert_true(json_string_compare_cesu8(B("a"), NONE) > 0);
 }
 
+static void a_key_is_written_in_the_same_form(void **state)
+{
+    (void)state;
+    static const struct bytes keys[][2] = {
+        {B(""), B("")},
+        {B("a/\x7F\xC3\xA9"), B("a/\x7F\xC3\xA9")},
+        {B("\"\\\n\x01\0"), B("\\\"\\\\\\n\\u0001\\u0000")},
+        {B("\xED\xA0\xBD\xED\xB8\x80\xED\xB8\x80"), B("\xF0\x9F\x98\x80\\ude00")},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+        struct buffer out;
+        buffer_init(&out, 100);
+        assert_int_equal(json_string_append_of_cesu8(&out, keys[i][0]), 0);
+        assert_bytes(buffer_bytes(&out), keys[i][1]);
+        buffer_finish(&out);
+    }
+    struct buffer out;
+    buffer_init(&out, 100);
+    assert_int_equal(json_string_append_of_cesu8(&out, B("a\xFF")), -EILSEQ);
+    assert_int_equal(json_string_append_of_cesu8(&out, B("\xF0\x9F\x98\x80")), -EILSEQ);
+    buffer_finish(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_key_is_written_in_the_same_form),
         cmocka_unit_test(every_spelling_is_read),
         cmocka_unit_test(one_is_written),
         cmocka_unit_test(a_full_buffer_is_an_error),

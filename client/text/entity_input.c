@@ -1,0 +1,431 @@
+#include "client/text/entity_input.h"
+#include "client/position.h"
+#include "client/text/entity_lines.h"
+#include "client/text/entity_members.h"
+#include "client/text/json_string.h"
+#include "client/text/unicode.h"
+
+#define MAX_VALUE_BYTES ((size_t)64 << 20) /* of one value: far longer than a text is */
+#define NO_PLACE        SIZE_MAX
+
+struct entity_input {
+    struct entity_members members;
+    struct buffer value; /* one value in canonical form */
+};
+
+struct job { /* one call of entity_input_append */
+    struct entity_input *input;
+    struct bytes text;
+    enum entity_input_kind kind;
+    struct entity_total total;
+    struct buffer *ret;
+    size_t begin; /* of the entity in ret */
+    struct entity_input_refusal *refusal;
+    size_t refused_at; /* its offset in `text`, or NO_PLACE */
+    bool is_refused;
+};
+
+int entity_input_create(struct entity_input **ret)
+{
+    struct entity_input *input = calloc(1, sizeof(*input));
+    if (!input)
+        return -ENOMEM;
+    buffer_init(&input->value, MAX_VALUE_BYTES);
+    int r = entity_members_init(&input->members);
+    if (r < 0)
+        entity_input_destroy(input);
+    else
+        *ret = input;
+    return r;
+}
+
+void entity_input_destroy(struct entity_input *input)
+{
+    if (!input)
+        return;
+    buffer_finish(&input->value);
+    entity_members_finish(&input->members);
+    free(input);
+}
+
+/* Notes a refusal, unless there is one that stands before it. */
+static void refuse(struct job *job, size_t at, const struct entity_refusal *refusal,
+                   struct bytes value)
+{
+    if (job->is_refused && at >= job->refused_at)
+        return;
+    job->is_refused = true;
+    job->refused_at = at;
+    *job->refusal = (struct entity_input_refusal){.refusal = *refusal, .value = value};
+}
+
+/* Of the quote before the name. */
+static size_t offset_of_name(const struct job *job, const struct entity_member *member)
+{
+    return (size_t)(member->raw - job->text.data) - 1;
+}
+
+static void refuse_name(struct job *job, const struct entity_member *member,
+                        const struct entity_refusal *refusal)
+{
+    refuse(job, offset_of_name(job, member), refusal, (struct bytes){NULL, 0});
+}
+
+/* The value as it stands in the text, with its quotes. */
+static void refuse_value(struct job *job, const struct entity_member *member,
+                         const struct entity_refusal *refusal)
+{
+    struct bytes value = member->value.text;
+    if (member->value.kind == JSON_STRING)
+        value = (struct bytes){value.data - 1, value.size + 2};
+    refuse(job, (size_t)(value.data - job->text.data), refusal, value);
+}
+
+/* Reading the text */
+
+static int refuse_json(struct job *job, size_t offset, const char *problem)
+{
+    job->is_refused = true;
+    return entity_input_refuse_json(job->text, offset, problem, job->refusal);
+}
+
+static int refuse_size(struct job *job)
+{
+    static const struct entity_refusal too_large = {
+        -EFBIG, "EntityTooLarge", "an entity of more than 1 MiB", {NULL, 0}};
+    refuse(job, NO_PLACE, &too_large, (struct bytes){NULL, 0});
+    return too_large.error;
+}
+
+static int refuse_count(struct job *job)
+{
+    static const struct entity_refusal too_many = {
+        -EFBIG, "TooManyProperties", "more than 65,536 members", {NULL, 0}};
+    refuse(job, NO_PLACE, &too_many, (struct bytes){NULL, 0});
+    return too_many.error;
+}
+
+static int take_member(struct job *job, struct json_reader *reader,
+                       const struct entity_member *member)
+{
+    struct entity_members *members = &job->input->members;
+    switch (entity_member_role_of(member->name)) {
+    case ENTITY_MEMBER_PROPERTY:
+        return entity_members_keep(members);
+    case ENTITY_MEMBER_ANNOTATION:
+        return member->value.kind == JSON_NULL ? 0
+                                               : entity_members_keep_annotation(members, reader);
+    case ENTITY_MEMBER_PARTITION_KEY:
+    case ENTITY_MEMBER_ROW_KEY:
+    case ENTITY_MEMBER_TIMESTAMP:
+    case ENTITY_MEMBER_ETAG:
+    case ENTITY_MEMBER_METADATA:
+    default:
+        return 0;
+    }
+}
+
+static int read_object(struct job *job, struct json_reader *reader, uint32_t object)
+{
+    struct json_token token;
+    struct entity_member *member;
+    enum json_kind kind = json_reader_next(reader, &token);
+    if (kind != JSON_OBJECT_BEGIN) {
+        json_reader_reject(reader, "not a JSON object");
+        return -EPROTO;
+    }
+    int r;
+    while ((r = entity_members_read(&job->input->members, reader, &member)) > 0) {
+        member->object = object;
+        r = take_member(job, reader, member);
+        if (r < 0)
+            return r;
+    }
+    return r;
+}
+
+/* What stands behind an object: 1: another object, which is to be read; 0: nothing. */
+static int read_end(struct job *job, struct json_reader *reader, struct bytes text)
+{
+    struct json_token token;
+    if (json_reader_next(reader, &token) == JSON_END)
+        return 0;
+    bool is_object = text.data[json_reader_offset(reader)] == '{';
+    return is_object && job->kind == INPUT_MERGE ? 1 : -EPROTO;
+}
+
+static int read_objects(struct job *job)
+{
+    struct json_reader reader;
+    size_t begin = 0;
+    int r;
+    for (uint32_t object = 0;; object++) {
+        struct bytes text = bytes_skip(job->text, begin);
+        json_reader_init(&reader);
+        json_reader_feed(&reader, text, true);
+        r = read_object(job, &reader, object);
+        if (r == 0)
+            r = read_end(job, &reader, text);
+        if (r <= 0)
+            break;
+        begin += json_reader_offset(&reader);
+    }
+    if (r == -EPROTO)
+        return refuse_json(job, begin + json_reader_offset(&reader), json_reader_problem(&reader));
+    return r == -EFBIG ? refuse_count(job) : r;
+}
+
+/* Writing the canonical text */
+
+struct pick { /* what counts of the members of one name */
+    const struct entity_member *property, *annotation;
+};
+
+static bool is_twice(const struct entity_member *a, const struct entity_member *b)
+{
+    return a->object == b->object && a->is_annotation == b->is_annotation;
+}
+
+/* The service would ignore it. */
+static void refuse_null(struct job *job, const struct entity_member *member)
+{
+    struct entity_refusal refusal = {-EINVAL, "InvalidInput",
+                                     "null, but a merge cannot remove a property", member->name};
+    size_t at = (size_t)(member->value.text.data - job->text.data);
+    if (job->kind == INPUT_MERGE && member->value.kind == JSON_NULL)
+        refuse(job, at, &refusal, (struct bytes){NULL, 0});
+}
+
+/* Takes the members of one name, which are adjacent. */
+static struct pick take_name(struct job *job, const struct entity_member **at,
+                             const struct entity_member *end)
+{
+    const struct entity_member *first = *at, *annotation = NULL;
+    struct pick pick = {NULL, NULL};
+    for (; *at < end && bytes_equal((*at)->name, first->name); *at += 1) {
+        const struct entity_member *member = *at;
+        if (member > first && is_twice(member - 1, member)) {
+            struct entity_refusal refusal = {-EINVAL, "DuplicatePropertiesSpecified",
+                                             member->is_annotation ? "a second type for this name"
+                                                                   : "a name that is there twice",
+                                             member->name};
+            refuse_name(job, member, &refusal);
+        }
+        if (member->is_annotation) {
+            annotation = member;
+        } else {
+            bool is_its = annotation && annotation->object == member->object;
+            refuse_null(job, member);
+            pick = (struct pick){member, is_its ? annotation : NULL};
+        }
+    }
+    return pick;
+}
+
+/* Writes the value in canonical form into input->value; ret is a view of it. Without an annotation
+ * an integer gets the type that it fits. */
+static int write_value(struct job *job, const struct pick *pick, struct edm_value *ret)
+{
+    int64_t integer;
+    struct buffer *written = &job->input->value;
+    const struct json_token *token = &pick->property->value;
+    struct bytes annotation = {NULL, 0};
+    if (pick->annotation)
+        annotation = pick->annotation->value.text;
+    else if (token->is_integer && !edm_integer_parse(token->text, INT32_MIN, INT32_MAX, &integer))
+        annotation = BYTES_LITERAL("Edm.Int64");
+    *ret = edm_value_of(token, annotation);
+    buffer_clear(written);
+    (void)edm_value_append(written, ret);
+    if (!buffer_string(written)) /* edm_double_parse reads the byte behind the value */
+        return written->error;
+    ret->token.text = buffer_bytes(written);
+    if (written->data[0] == '"') {
+        ret->token.kind = JSON_STRING;
+        ret->token.text = (struct bytes){written->data + 1, written->size - 2};
+    } else if (token->kind == JSON_STRING) {
+        ret->token.kind = JSON_NUMBER; /* a Double */
+    }
+    return 0;
+}
+
+static void refuse_property(struct job *job, const struct pick *pick, const struct edm_value *value,
+                            const struct entity_refusal *refusal)
+{
+    const struct entity_member *annotation = pick->annotation;
+    if (!refusal->name.data)
+        refuse(job, NO_PLACE, refusal, (struct bytes){NULL, 0});
+    else if (bytes_start_with(bytes_of(refusal->code), BYTES_LITERAL("PropertyName")))
+        refuse_name(job, pick->property, refusal);
+    else if (value->type == EDM_OTHER)
+        refuse(job, offset_of_name(job, annotation), refusal, annotation->value.text);
+    else
+        refuse_value(job, pick->property, refusal);
+}
+
+static int put_property(struct job *job, const struct pick *pick)
+{
+    struct edm_value value;
+    struct entity_refusal refusal;
+    struct bytes name = pick->property->name;
+    int r = write_value(job, pick, &value);
+    if (r < 0)
+        return r;
+    if (entity_check_property(name, &value, &job->total, &refusal) < 0) {
+        refuse_property(job, pick, &value, &refusal);
+        return 0;
+    }
+    if (job->is_refused || job->total.bytes > ENTITY_MAX_BYTES)
+        return 0;
+    (void)entity_lines_append_name(job->ret, job->begin, name, value.annotation);
+    return buffer_append(job->ret, buffer_bytes(&job->input->value));
+}
+
+/* All of them are looked at even after a refusal, because another one may stand before it. */
+static int put_properties(struct job *job)
+{
+    const struct entity_member *at = job->input->members.members;
+    const struct entity_member *end = at + job->input->members.count;
+    entity_members_sort(&job->input->members);
+    while (at < end) {
+        struct pick pick = take_name(job, &at, end);
+        bool is_absent = !pick.property || pick.property->value.kind == JSON_NULL;
+        int r = is_absent ? 0 : put_property(job, &pick);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static int put_key(struct job *job, struct bytes name, struct bytes key)
+{
+    (void)entity_lines_append_name(job->ret, job->begin, name, (struct bytes){NULL, 0});
+    (void)buffer_append_char(job->ret, '"');
+    (void)json_string_append_of_cesu8(job->ret, key);
+    return buffer_append_char(job->ret, '"');
+}
+
+static int put_entity(struct job *job, struct bytes position)
+{
+    struct entity_refusal refusal;
+    (void)put_key(job, BYTES_LITERAL("PartitionKey"), position_partition_key(position));
+    (void)put_key(job, BYTES_LITERAL("RowKey"), position_row_key(position));
+    int r = put_properties(job);
+    if (r < 0)
+        return r;
+    if (entity_check_total(&job->total, &refusal) < 0)
+        refuse(job, NO_PLACE, &refusal, (struct bytes){NULL, 0});
+    return entity_lines_append_end(job->ret, job->begin);
+}
+
+static int make(struct job *job, struct bytes position)
+{
+    struct entity_refusal refusal;
+    entity_members_clear(&job->input->members);
+    if (entity_check_keys(position, &job->total, &refusal) < 0) {
+        refuse(job, NO_PLACE, &refusal, (struct bytes){NULL, 0});
+        return refusal.error;
+    }
+    int r = read_objects(job);
+    return r < 0 ? r : put_entity(job, position);
+}
+
+/* The line and column of an offset. */
+static void locate(struct bytes text, size_t offset, struct entity_input_refusal *ret)
+{
+    ret->line = ret->column = 1;
+    for (size_t i = 0; i < offset; i++) {
+        bool is_line_end = text.data[i] == '\n';
+        ret->line += is_line_end;
+        if (is_line_end)
+            ret->column = 1;
+        else
+            ret->column += ((unsigned char)text.data[i] & 0xC0) != 0x80;
+    }
+}
+
+int entity_input_append(struct entity_input *input, struct bytes position, struct bytes text,
+                        enum entity_input_kind kind, struct buffer *ret,
+                        struct entity_input_refusal *ret_refusal)
+{
+    struct entity_input_refusal refusal;
+    struct job job = {.input = input,
+                      .text = text,
+                      .kind = kind,
+                      .ret = ret,
+                      .begin = ret->size,
+                      .refusal = &refusal,
+                      .refused_at = NO_PLACE};
+    int r = make(&job, position);
+    if (r == -EFBIG && !job.is_refused) /* ret is full */
+        r = refuse_size(&job);
+    if (!job.is_refused) {
+        ret->size = r < 0 ? job.begin : ret->size;
+        return r;
+    }
+    ret->size = job.begin;
+    if (job.refused_at != NO_PLACE)
+        locate(text, job.refused_at, &refusal);
+    *ret_refusal = refusal;
+    return refusal.refusal.error;
+}
+
+int entity_input_refuse_json(struct bytes text, size_t offset, const char *problem,
+                             struct entity_input_refusal *ret_refusal)
+{
+    struct bytes rest = bytes_skip(text, offset);
+    *ret_refusal = (struct entity_input_refusal){
+        .refusal = {.error = -EINVAL, .code = "InvalidInput", .reason = problem},
+        .value = bytes_take_until(&rest, '\n')};
+    locate(text, offset, ret_refusal);
+    return -EINVAL;
+}
+
+/* The refusal as a line */
+
+#define MAX_SHOWN_BYTES 48 /* of a name or value */
+
+/* Not: control characters, ends of lines, what is invisible or turns the direction of text. */
+static bool is_printable(uint32_t character)
+{
+    static const uint32_t ranges[][2] = {{0, 0x1F},        {0x7F, 0x9F},     {0x61C, 0x61C},
+                                         {0x200B, 0x200F}, {0x2028, 0x202E}, {0x2060, 0x206F},
+                                         {0xFEFF, 0xFEFF}};
+    for (size_t i = 0; i < ARRAY_SIZE(ranges); i++)
+        if (character >= ranges[i][0] && character <= ranges[i][1])
+            return false;
+    return true;
+}
+
+static void append_shown(struct buffer *ret, struct bytes text)
+{
+    size_t end = ret->size + MAX_SHOWN_BYTES;
+    while (text.size > 0) {
+        uint32_t character;
+        size_t n = utf8_next(text, &character);
+        bool is_shown = n > 0 && is_printable(character);
+        n = MAX(n, 1);
+        if (ret->size + n > end) {
+            (void)buffer_append(ret, BYTES_LITERAL("..."));
+            return;
+        }
+        (void)buffer_append(ret, is_shown ? bytes_first(text, n) : BYTES_LITERAL("?"));
+        text = bytes_skip(text, n);
+    }
+}
+
+int entity_input_refusal_append(struct buffer *ret, const struct entity_input_refusal *refusal)
+{
+    if (refusal->line > 0)
+        (void)buffer_append_format(ret, "line %zu, column %zu: ", refusal->line, refusal->column);
+    if (refusal->refusal.name.data) {
+        append_shown(ret, refusal->refusal.name);
+        (void)buffer_append(ret, BYTES_LITERAL(": "));
+    }
+    (void)buffer_append_string(ret, refusal->refusal.reason);
+    if (refusal->value.size > 0) {
+        (void)buffer_append(ret, BYTES_LITERAL(": "));
+        append_shown(ret, refusal->value);
+    }
+    return ret->error;
+}

@@ -63,6 +63,10 @@ IN_THE_TEXT = {
         "usage: tablefuse mount [-f] [-o OPTION,...] [SOURCE] DIR\n",
     ),
     "tablefuse unmount -z DIR": ("cd other; tablefuse unmount -z . && cd ..; ls other", ""),
+    "tablefuse check local:FILE": (
+        "tablefuse check local:sample.tablefuse",
+        "local:sample.tablefuse: 4 tables, 5023 entities, 0 faults\n",
+    ),
     "contrib/quickstart stop": ("contrib/quickstart stop; ls mnt", "Unmounted ./mnt.\n"),
 }
 

@@ -128,8 +128,7 @@ static bool follows_begin(struct by_name *by_name, const struct question *questi
     return true;
 }
 
-/* Sends the request, or joins one that is on its way; one that was joined in vain is not joined
- * again. */
+/* Sends the request, or joins a flight. If that flight did not bring the row, sends its own. */
 static int fetch(struct by_name *by_name, struct caller *caller, const struct question *question,
                  struct range range, size_t rows, struct page **ret_page, bool *ret_is_own)
 {
@@ -147,7 +146,8 @@ static int fetch(struct by_name *by_name, struct caller *caller, const struct qu
                          ret_is_own);
 }
 
-/* What failed may be about rows behind those that are needed: the caller asks for these alone. */
+/* The failure may be caused by rows that were only read ahead. Then the caller asks again for those
+ * that it needs. */
 static int forgive(struct by_name *by_name, struct caller *caller, const struct question *question,
                    int r)
 {

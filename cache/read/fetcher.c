@@ -84,7 +84,7 @@ static bool is_name(struct range range)
     return is_single(range) && !position_has_row(range.lo);
 }
 
-/* What is sent for it: of the tables one by its name, or all. */
+/* The fetch that is sent: for tables either one table by its name, or all of them. */
 static struct fetch settle(const struct fetch *fetch)
 {
     struct fetch settled = *fetch;
@@ -130,7 +130,7 @@ static void note_arrival(struct flight *flight, bool is_progress)
     caller_made_progress(flight->leader, fetcher->source.clock);
 }
 
-/* A row that is not there is an answer; a table that is not is none. */
+/* "No such row" is an answer: an empty page. "No such table" is a failure. */
 static int ask_row(struct flight *flight, struct page **ret)
 {
     const struct fetch *fetch = &flight->fetch;
@@ -160,7 +160,7 @@ static int ask_page(struct flight *flight, struct query *query, struct answer *r
     return r;
 }
 
-/* An empty page with a token proves nothing: it is followed. */
+/* An empty page with a token does not show that nothing follows, so the token is followed. */
 static int ask_rows(struct flight *flight, struct page **ret)
 {
     const struct fetch *fetch = &flight->fetch;
@@ -181,7 +181,7 @@ static int ask_rows(struct flight *flight, struct page **ret)
     return r;
 }
 
-/* `only` NULL: to the end; else until it was found. */
+/* `only`: the one table that is sought; NULL: all tables are listed. */
 static int list_tables(struct flight *flight, const char *only, struct table_names *ret)
 {
     struct call *call = &flight->leader->call;
@@ -231,7 +231,7 @@ static int ask(struct flight *flight, struct page **ret)
     return r;
 }
 
-/* Of what has just arrived. */
+/* The stamp of the answer that has just arrived. */
 static struct stamp arrived_stamp(const struct flight *flight)
 {
     const struct fetcher_source *source = &flight->fetcher->source;
@@ -240,7 +240,8 @@ static struct stamp arrived_stamp(const struct flight *flight)
         flight->stamp.order};
 }
 
-/* Without memory it is not noted, and asked when it is wanted. */
+/* Notes whether the table exists. Without memory nothing is noted, and the next question about the
+ * table is a request. */
 static void note_table(struct flight *flight, bool is_there, struct stamp stamp)
 {
     _cleanup_(page_unrefp) struct page *page = NULL;
@@ -248,7 +249,7 @@ static void note_table(struct flight *flight, bool is_there, struct stamp stamp)
         (void)range_cache_put(flight->fetcher->source.cache, NULL, page, stamp);
 }
 
-/* The table first: so the page is what was put last, which no other put of ours drives out. */
+/* The table is noted first: the page that is put last is not evicted by that put. */
 static int keep(struct flight *flight, struct page *page)
 {
     struct stamp stamp = arrived_stamp(flight);
@@ -269,8 +270,7 @@ static void forget_table(struct flight *flight)
     note_table(flight, false, stamp);
 }
 
-/* Failures that say something of the leader alone: it was interrupted, or its patience is at its
- * end. */
+/* Does the failure concern the leader alone? It was interrupted, or its deadline has passed. */
 static bool is_leaders_own(int r, const struct failure *failure)
 {
     return r == -EINTR || r == -ETIMEDOUT || (r < 0 && failure->is_retryable);
@@ -297,8 +297,8 @@ static void land(struct flight *flight, int r, struct page *page)
     (void)pthread_mutex_unlock(&fetcher->lock);
 }
 
-/* The page is in the cache before the flight has landed: a caller that finds neither is right to
- * ask. */
+/* The page is put into the cache before the flight lands. So a caller that finds neither the page
+ * nor the flight has to send a request. */
 static int lead(struct flight *flight, struct page **ret_page)
 {
     _cleanup_(page_unrefp) struct page *page = NULL;
@@ -313,7 +313,8 @@ static int lead(struct flight *flight, struct page **ret_page)
     return r;
 }
 
-/* Waits a moment while it flies. `pages` is how many were seen; true when there are more. */
+/* Waits once for a change of the flight. *pages: how many pages the caller has noticed so far.
+ * True: more have arrived. */
 static bool watch(struct flight *flight, uint64_t *pages, enum state *ret_state)
 {
     struct fetcher *fetcher = flight->fetcher;
@@ -349,8 +350,8 @@ static int join(struct flight *flight, struct caller *caller, struct page **ret_
     return flight->result;
 }
 
-/* It begins there. Or it reads over the position for another thread of the same process, or for
- * other callers that read ahead by name: together they go in key order. */
+/* Will the flight bring the fetch's first position? It begins there; or it reads on over it, and is
+ * another thread's of the same process, or both read ahead by name: these go on in key order. */
 static bool comes_by(const struct flight *flight, const struct caller *caller,
                      const struct fetch *fetch)
 {
@@ -396,7 +397,7 @@ static struct flight *take_off_locked(struct fetcher *fetcher, struct caller *le
     return flight;
 }
 
-/* The caller leads it if it is its leader. NULL: no memory. */
+/* Joins a flight, or begins one: then the caller is its leader. NULL: no memory. */
 static struct flight *board(struct fetcher *fetcher, struct caller *caller,
                             const struct fetch *fetch, struct stamp since)
 {

@@ -160,7 +160,7 @@ void freshness_destroy(struct freshness *freshness)
     free(freshness);
 }
 
-/* NULL: not remembered. */
+/* The record of the process; NULL: there is none. */
 static struct record *find_locked(struct freshness *freshness, uint64_t number)
 {
     struct record *record = RB_ROOT(&freshness->records);
@@ -173,7 +173,7 @@ static struct record *find_locked(struct freshness *freshness, uint64_t number)
     return record;
 }
 
-/* NULL: process 0, or no memory. */
+/* The same; creates the record if there is none. NULL: process 0, or no memory. */
 static struct record *find_or_add_locked(struct freshness *freshness, uint64_t number)
 {
     struct record *record = find_locked(freshness, number);
@@ -187,8 +187,8 @@ static struct record *find_or_add_locked(struct freshness *freshness, uint64_t n
     return record;
 }
 
-/* Where the directory is, or will be: in place of the one that was not listed for longest. One that
- * holds the directory stays: a traversal comes back to it, however many directories it has. */
+/* The index of the directory, or of the one that it replaces: the least recently listed one that
+ * does not hold it. A traversal comes back to those that do. */
 static size_t find_listed(const struct record *record, const struct directory *directory)
 {
     for (size_t i = 0; i < DIRECTORIES; i++)
@@ -200,7 +200,7 @@ static size_t find_listed(const struct record *record, const struct directory *d
     return i;
 }
 
-/* Is the position behind all before it? Then it is noted, unless it is too long. */
+/* Is the position greater than the greatest so far? Then it is noted, unless it is too long. */
 static bool comes_farther(struct buffer *reached, struct bytes position)
 {
     if (bytes_compare(position, buffer_bytes(reached)) <= 0)

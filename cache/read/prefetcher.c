@@ -11,9 +11,10 @@
 #define NEAR_FETCHES 3   /* a position that takes more requests is on another way */
 
 /* | state    | sends                               | left by                                  |
- * | RUNS     | up to the window                    | a failure, or a pause: PAUSED            |
+ * | RUNS     | as far ahead as it may              | a failure of what is waited for: FAILED; |
+ * |          |                                     | of another: CAUTIOUS; a pause: PAUSED    |
  * | PAUSED   | nothing                             | the consumer looks again: RUNS           |
- * | CAUTIOUS | what the consumer waits for, alone  | an answer: RUNS; such a failure: FAILED  |
+ * | CAUTIOUS | only what the consumer waits for    | an answer: RUNS; a failure of it: FAILED |
  * | FAILED   | nothing                             | the consumer takes the failure: CAUTIOUS | */
 enum state { RUNS, PAUSED, CAUTIOUS, FAILED };
 
@@ -164,8 +165,8 @@ static enum scan_state take_locked(struct prefetcher *prefetcher, struct scan_it
     return state;
 }
 
-/* Pages that may be ahead of the consumer. None before it took more than a page: it may have wanted
- * just that one. */
+/* How many pages may be ahead of the consumer. None before it has taken its second page: many
+ * consumers want only one. */
 static double most_ahead_locked(const struct prefetcher *prefetcher)
 {
     double wanted = WANTED_TIMES * (prefetcher->wanted - prefetcher->taken);
@@ -277,7 +278,8 @@ static void tell(struct prefetcher *prefetcher, const struct job *job, int r, st
     (void)pthread_mutex_unlock(&prefetcher->lock);
 }
 
-/* What has to wait for the consumer grows older meanwhile. */
+/* The question of a request. An answer that may wait for the consumer must be younger, because it
+ * grows older meanwhile. */
 static struct question question_of(const struct job *job, bool keys_suffice)
 {
     const struct prefetcher *prefetcher = job->prefetcher;
@@ -291,7 +293,7 @@ static struct question question_of(const struct job *job, bool keys_suffice)
     return question;
 }
 
-/* The first page may be known, where another scan was before, or a listing. */
+/* A page that a listing or another scan has read is taken from the cache. */
 static int ask_rows(struct job *job, struct caller *caller, struct answer *ret,
                     struct seen *ret_seen)
 {
@@ -364,7 +366,7 @@ static void run(struct worker_task *task)
     finish(job);
 }
 
-/* It was not sent. */
+/* The job's request was not sent: the scan asks for it again. */
 static void give_back(struct job *job)
 {
     struct prefetcher *prefetcher = job->prefetcher;
@@ -430,7 +432,7 @@ static enum look look(struct prefetcher *prefetcher, bool may_wait, struct scan_
     return look;
 }
 
-/* More answers than the consumer knows of put its deadline off. */
+/* Answers since the last call of this are progress: they put the consumer's deadline off. */
 static void note_progress(struct prefetcher *prefetcher, struct caller *caller, size_t *answered)
 {
     size_t before = *answered;
@@ -524,7 +526,7 @@ int64_t prefetcher_asked_ms(struct prefetcher *prefetcher)
     return asked_ms;
 }
 
-/* To what is behind the item; NULL: the end. */
+/* The frontier moves behind the item. NULL: behind everything. */
 static int move_frontier(struct prefetcher *prefetcher, const struct scan_item *item)
 {
     struct bytes last = BYTES_LITERAL("");

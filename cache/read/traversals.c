@@ -88,7 +88,7 @@ void traversals_end_quiet(struct traversals *traversals)
         prefetcher_leave(ended[i]);
 }
 
-/* NULL: the process traverses no such table. */
+/* The process's traversal of the table; NULL: it has none. */
 static struct traversal *find_locked(struct traversals *traversals, uint64_t process,
                                      const char *table)
 {
@@ -123,7 +123,7 @@ static bool goes_on_at(const struct traversal *traversal, struct bytes position)
            range_holds(traversal->where.range, position);
 }
 
-/* The process's traversal once no other thread is in it; NULL: it has none. */
+/* Waits until no other thread uses the process's traversal. *ret NULL: the process has none. */
 static int await_locked(struct traversals *traversals, struct caller *caller, const char *table,
                         struct traversal **ret, bool *ret_has_waited)
 {
@@ -159,8 +159,8 @@ static struct traversal *begin_locked(struct traversals *traversals, struct trav
     return traversal;
 }
 
-/* The process's traversal, BUSY; its prefetcher is NULL where it has to begin. NULL: there is no
- * place for one. */
+/* Makes the process's traversal BUSY. A prefetcher of NULL is to be created. *ret NULL: there is no
+ * place for a traversal. */
 static int enter(struct traversals *traversals, struct caller *caller,
                  const struct owned_range *whole, struct bytes position, struct traversal **ret,
                  bool *ret_has_waited)
@@ -221,7 +221,7 @@ int traversals_reach(struct traversals *traversals, struct caller *caller,
     return caller_forgive(caller, r);
 }
 
-/* The process's traversal, BUSY, if it goes that way and no thread is in it; else NULL. */
+/* The process's traversal, made BUSY. NULL: it cannot serve the position, or a thread uses it. */
 static struct traversal *enter_known(struct traversals *traversals, uint64_t process,
                                      const char *table, struct bytes position)
 {

@@ -48,6 +48,8 @@ static int azure_query(struct table_store *store, const struct query *query, str
     _cleanup_(http_answer_finish) struct http_answer answer = {0};
     bool is_widened = false;
     service_request_init(&request, service, "GET", 200);
+    request.table = query->table;
+    request.needs = "r";
     int r = request_url_append_rows(&request.path, query->table);
     if (r == 0)
         r = request_url_append_row_query(&request.query, query, &is_widened);
@@ -98,6 +100,8 @@ static int azure_get(struct table_store *store, const char *table, struct bytes 
     _cleanup_(service_request_finish) struct service_request request;
     _cleanup_(http_answer_finish) struct http_answer answer = {0};
     service_request_init(&request, service, "GET", 200);
+    request.table = table;
+    request.needs = "r";
     int r = request_url_append_entity(&request.path, table, position);
     if (r == -EILSEQ)
         return get_by_query(store, table, position, call, builder);
@@ -118,6 +122,7 @@ static int azure_list_tables(struct table_store *store, const char *only,
     _cleanup_(http_answer_finish) struct http_answer answer = {0};
     size_t size = ret->names.size;
     service_request_init(&request, service, "GET", 200);
+    request.needs = "l";
     int r = request_url_append_tables(&request.path);
     if (r == 0)
         r = request_url_append_table_query(&request.query, only, after);
@@ -155,6 +160,8 @@ static int write_one(const struct service *service, const char *table, const str
     _cleanup_(service_request_finish) struct service_request request;
     _cleanup_(http_answer_finish) struct http_answer answer = {0};
     service_request_init(&request, service, write_request_method(write->kind), 204);
+    request.table = table;
+    request.needs = write_request_permissions(write->kind);
     int r = write_request_append_path(&request.path, table, write);
     if (r == 0)
         r = write_request_append_headers(&request.headers, write);
@@ -183,6 +190,8 @@ static int write_batch(const struct service *service, const struct batch *batch,
     _cleanup_(service_request_finish) struct service_request request;
     _cleanup_(http_answer_finish) struct http_answer answer = {0};
     service_request_init(&request, service, "POST", 202);
+    request.table = batch->table;
+    request.needs = write_request_permissions(batch->writes[0].kind);
     request.accept = "application/json"; /* each part has an Accept header of its own */
     int r = append_batch(&request, batch, call);
     if (r == 0)
@@ -241,6 +250,7 @@ static int azure_delete_table(struct table_store *store, const char *table, stru
     const struct service *service = service_of(store);
     _cleanup_(service_request_finish) struct service_request request;
     service_request_init(&request, service, "DELETE", 204);
+    request.needs = "d";
     int r = request_url_append_table(&request.path, table);
     return change_tables(service, &request, r, call);
 }

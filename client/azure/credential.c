@@ -82,6 +82,11 @@ int credential_create_sas(struct bytes token, struct credential **ret)
     return 0;
 }
 
+bool credential_is_sas(const struct credential *credential)
+{
+    return credential->account[0] == '\0';
+}
+
 /* The text to sign: https://learn.microsoft.com/rest/api/storageservices/authorize-with-shared-
  * key, "Table service". */
 static int append_string_to_sign(const struct credential *credential,
@@ -112,7 +117,7 @@ int credential_append_authorization(const struct credential *credential,
     unsigned int digest_size;
     _cleanup_(buffer_finish) struct buffer text;
     buffer_init(&text, (size_t)64 << 10);
-    if (credential->account[0] == '\0')
+    if (credential_is_sas(credential))
         return ret->error;
     int r = append_string_to_sign(credential, request, &text);
     if (r < 0)
@@ -126,20 +131,27 @@ int credential_append_authorization(const struct credential *credential,
 
 int credential_append_query(const struct credential *credential, struct buffer *ret)
 {
-    if (credential->account[0] != '\0')
+    if (!credential_is_sas(credential))
         return ret->error;
     return buffer_append(ret, (struct bytes){credential->secret, credential->secret_size});
+}
+
+bool credential_parameter(const struct credential *credential, const char *name, struct bytes *ret)
+{
+    return credential_is_sas(credential) &&
+           find_parameter((struct bytes){credential->secret, credential->secret_size},
+                          bytes_of(name), ret);
 }
 
 int credential_append_description(const struct credential *credential, struct buffer *ret)
 {
     static const char *const shown[] = {"sv", "ss", "srt", "tn", "sp", "st", "se", "spr", "si"};
-    if (credential->account[0] != '\0')
+    if (!credential_is_sas(credential))
         return buffer_append_format(ret, "shared key of account %s", credential->account);
     (void)buffer_append_string(ret, "SAS token (");
     for (size_t i = 0; i < ARRAY_SIZE(shown); i++) {
-        struct bytes token = {credential->secret, credential->secret_size}, value;
-        if (!find_parameter(token, bytes_of(shown[i]), &value))
+        struct bytes value;
+        if (!credential_parameter(credential, shown[i], &value))
             continue;
         (void)buffer_append_format(ret, "%s=%.*s, ", shown[i], (int)value.size, value.data);
     }

@@ -28,6 +28,10 @@ int credential_append_authorization(const struct credential *credential,
                                     const struct signed_request *request, struct buffer *ret);
 /* Appends the SAS token as it was given; nothing for a Shared Key. */
 int credential_append_query(const struct credential *credential, struct buffer *ret);
+bool credential_is_sas(const struct credential *credential);
+/* The value of a parameter of a SAS token, as it stands in its text; a view. False: there is none,
+ * or it is a Shared Key. */
+bool credential_parameter(const struct credential *credential, const char *name, struct bytes *ret);
 /* Appends a description for users: the kind of the credential, and a SAS token's permissions and
  * expiry, without the key or the signature. */
 int credential_append_description(const struct credential *credential, struct buffer *ret);

@@ -1,6 +1,7 @@
 #include "client/azure/service.h"
 #include "client/azure/http_date.h"
 #include "client/azure/http_header.h"
+#include "client/azure/refusal.h"
 #include "client/azure/request_url.h"
 #include "client/azure/uuid.h"
 
@@ -24,8 +25,10 @@ struct service {
 void service_request_init(struct service_request *request, const struct service *service,
                           const char *method, int success)
 {
-    *request = (struct service_request){
-        .method = method, .success = success, .accept = "application/json;odata=minimalmetadata"};
+    *request = (struct service_request){.method = method,
+                                        .success = success,
+                                        .accept = "application/json;odata=minimalmetadata",
+                                        .needs = ""};
     buffer_init(&request->path, URL_MAX_BYTES);
     buffer_init(&request->query, URL_MAX_BYTES);
     buffer_init(&request->headers, URL_MAX_BYTES);
@@ -162,6 +165,27 @@ static int send_request(const struct service *service, struct service_request *r
     return http_send(service->http, &http_request, call, ret);
 }
 
+/* Reads the reason of a failure from the answer. Returns its errno. */
+static int fail_by_answer(const struct service *service, const struct service_request *request,
+                          const struct http_answer *answer, struct call *call)
+{
+    struct failure *failure = &call->failure;
+    struct service_answer service_answer = service_answer_of(answer, is_change(request));
+    service_error_read(&service_answer, service_utc_100ns(service), failure);
+    failure->is_ambiguous |= answer->was_resent && is_change(request);
+    if (failure->error != -EACCES)
+        return failure->error;
+    const struct refused_request refused = {.credential = service->connection->credential,
+                                            .table = request->table,
+                                            .needs = request->needs,
+                                            .date = service_header(answer, "Date"),
+                                            .now_utc_100ns = service_utc_100ns(service)};
+    const char *advice = refusal_advice(&refused, failure);
+    if (advice)
+        failure->advice = advice;
+    return failure->error;
+}
+
 int service_ask(const struct service *service, struct service_request *request, int r,
                 struct call *call, struct http_answer *ret)
 {
@@ -174,12 +198,8 @@ int service_ask(const struct service *service, struct service_request *request, 
     r = send_request(service, request, call, &answer);
     if (r < 0)
         return r;
-    if (answer.status != request->success && !(answer.status == 201 && request->success == 204)) {
-        struct service_answer service_answer = service_answer_of(&answer, is_change(request));
-        service_error_read(&service_answer, service_utc_100ns(service), &call->failure);
-        call->failure.is_ambiguous |= answer.was_resent && is_change(request);
-        return call->failure.error;
-    }
+    if (answer.status != request->success && !(answer.status == 201 && request->success == 204))
+        return fail_by_answer(service, request, &answer, call);
     *ret = answer;
     answer = (struct http_answer){0};
     return 0;
@@ -200,7 +220,6 @@ struct service_answer service_answer_of(const struct http_answer *answer, bool i
         .body = buffer_bytes(&answer->body),
         .error_code = service_header(answer, "x-ms-error-code"),
         .request_id = service_header(answer, "x-ms-request-id"),
-        .date = service_header(answer, "Date"),
         .retry_after_ms = service_header(answer, "x-ms-retry-after-ms"),
         .retry_after = service_header(answer, "Retry-After"),
     };

@@ -19,8 +19,11 @@ int64_t service_utc_100ns(const struct service *service);
 
 struct service_request {
     const char *method;
-    int success;               /* the status of a success; where it is 204, 201 is a success, too */
-    const char *accept;        /* JSON with minimal metadata, unless the caller changes it */
+    int success;        /* the status of a success; where it is 204, 201 is a success, too */
+    const char *accept; /* JSON with minimal metadata, unless the caller changes it */
+    /* for the advice when it is refused: */
+    const char *table;         /* NULL: it is about the tables of the account */
+    const char *needs;         /* letters of a SAS token's sp=; "": unless the caller changes it */
     struct buffer path, query; /* percent-encoded, as signed and sent; path has the account's */
     struct buffer headers;     /* further ones: "Name: value", each with CRLF */
     struct buffer body;        /* empty: no body */

@@ -7,22 +7,17 @@
 
 #include <limits.h>
 
-#define BODY_MAX_BYTES     ((size_t)64 << 10)    /* the reason is far shorter */
-#define SKEW_MAX_100NS     (300 * TICKS_PER_SEC) /* the service accepts 15 minutes */
+#define BODY_MAX_BYTES     ((size_t)64 << 10) /* the reason is far shorter */
 #define RETRY_AFTER_MAX_MS ((int64_t)3600 * 1000)
 
-static const char advice_key[] =
-    "check AZURE_STORAGE_KEY, or AccountKey in the connection string; a SAS token may have "
-    "expired, or its text may be cut";
-static const char advice_clock[] =
-    "this machine's clock differs from the service's by more than 5 minutes: set it";
+static const char advice_credential[] =
+    "check the account key or the SAS token, in the environment or in the connection string";
+static const char advice_no_code[] = "check the account key or the SAS token, that the endpoint is "
+                                     "a Table endpoint of Azure Storage, "
+                                     "and that no proxy answers in its place";
 static const char advice_permission[] =
-    "the SAS token lacks a permission in sp=: reading entities needs r, listing tables l, adding "
-    "a, "
-    "changing u, replacing whatever is there a and u, deleting d, creating a table c";
-static const char advice_resource[] =
-    "the SAS token is not for this: an account SAS needs srt=sco; a table's own SAS cannot list "
-    "tables, so mount SOURCE/TABLE";
+    "the credential does not allow this: a SAS token needs r in sp= to read entities, l to list "
+    "tables, a to add, u to change, d to delete, c to create a table";
 static const char advice_throttled[] =
     "the service asks for fewer requests: wait, or reduce other use of the account";
 static const char advice_version[] =
@@ -40,22 +35,15 @@ struct rule {         /* the first that fits */
 };
 
 static const struct rule rules[] = {
-    {400, "InvalidAuthenticationInfo", -EACCES, false, advice_key},
+    {400, "InvalidAuthenticationInfo", -EACCES, false, advice_credential},
     {400, "InvalidHeaderValue", -EINVAL, false, advice_version},
     {400, "KeyValueTooLarge", -ENAMETOOLONG, false, advice_long},
     {400, "EntityTooLarge", -EFBIG, false, NULL},
     {400, "RequestBodyTooLarge", -EFBIG, false, NULL},
     {400, "ContentLengthExceeded", -EFBIG, false, NULL},
     {400, NULL, -EINVAL, false, NULL},
-    {401, NULL, -EACCES, false, advice_key},
-    {403, "AuthenticationFailed", -EACCES, false, advice_key},
-    {403, "AuthorizationFailure", -EACCES, false,
-     "Azure: the account's firewall, or a SAS token that does not allow this; Azurite: a wrong "
-     "account key"},
+    {401, NULL, -EACCES, false, advice_credential},
     {403, "AuthorizationPermissionMismatch", -EACCES, false, advice_permission},
-    {403, "AuthorizationResourceTypeMismatch", -EACCES, false, advice_resource},
-    {403, "AuthorizationServiceMismatch", -EACCES, false,
-     "the account SAS is not for tables: it needs t in ss="},
     {403, "AuthorizationProtocolMismatch", -EACCES, false,
      "the SAS token's spr= allows another protocol than the endpoint's"},
     {403, "AuthorizationSourceIPMismatch", -EACCES, false,
@@ -66,8 +54,8 @@ static const struct rule rules[] = {
      "the account is disabled: look at its subscription in the Azure portal"},
     {403, "KeyBasedAuthenticationNotPermitted", -EACCES, false,
      "the account forbids access by key and by SAS tokens signed with it"},
-    {403, NULL, -EACCES, false, advice_key},
-    {404, "TableNotFound", -ENOENT, false, "the table does not exist; its name's case counts, too"},
+    {403, "", -EACCES, false, advice_no_code},
+    {403, NULL, -EACCES, false, advice_credential},
     {404, "", -EPROTO, false, advice_endpoint}, /* a proxy's: not the service's own */
     {404, NULL, -ENOENT, false, NULL},
     {408, NULL, -ETIMEDOUT, true, NULL},
@@ -263,14 +251,6 @@ static int retry_after_ms(const struct service_answer *answer, int64_t now_utc_1
     return (int)MAX(MIN(wait_ms, RETRY_AFTER_MAX_MS), 0);
 }
 
-static bool is_clock_wrong(struct bytes date, int64_t now_utc_100ns)
-{
-    int64_t then;
-    if (!http_date_parse(date, &then))
-        return false;
-    return then > now_utc_100ns + SKEW_MAX_100NS || then < now_utc_100ns - SKEW_MAX_100NS;
-}
-
 /* May the change have been made despite this status? The service may have failed or been slow
  * after it made the change, a proxy may have timed out, and a status below 400 is unexpected. */
 static bool leaves_open(int status)
@@ -292,7 +272,5 @@ void service_error_read(const struct service_answer *answer, int64_t now_utc_100
     failure.is_ambiguous = answer->is_of_change && is_open;
     failure.advice = rule->advice;
     failure.retry_after_ms = retry_after_ms(answer, now_utc_100ns);
-    if (rule->advice == advice_key && is_clock_wrong(answer->date, now_utc_100ns))
-        failure.advice = advice_clock;
     *ret = failure;
 }

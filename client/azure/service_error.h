@@ -9,19 +9,18 @@
 
 struct service_answer { /* values of absent headers are empty */
     int status;
-    bool is_of_change;       /* the request was a change, not a read */
-    struct bytes body;       /* JSON, XML, HTML, or nothing; untrusted input */
-    struct bytes error_code; /* x-ms-error-code; a code in a JSON body takes precedence */
-    struct bytes request_id; /* x-ms-request-id */
-    struct bytes date;
+    bool is_of_change;           /* the request was a change, not a read */
+    struct bytes body;           /* JSON, XML, HTML, or nothing; untrusted input */
+    struct bytes error_code;     /* x-ms-error-code; a code in a JSON body takes precedence */
+    struct bytes request_id;     /* x-ms-request-id */
     struct bytes retry_after_ms; /* retry-after-ms or x-ms-retry-after-ms */
     struct bytes retry_after;    /* seconds, or a date */
 };
 
-/* The local time is compared with the answer's date, to detect a wrong clock, and with a date in
- * retry_after. Text in the message that looks like a signature is removed. `operation` is -1. The
- * failure is ambiguous if the request was a change and the status does not mean that it was
- * refused. */
+/* The local time is compared with a date in retry_after. Of a refused credential the advice is
+ * general; client/azure/refusal.h has a better one. Text in the message that looks like a signature
+ * is removed. `operation` is -1. The failure is ambiguous if the request was a change and the
+ * status does not mean that it was refused. */
 void service_error_read(const struct service_answer *answer, int64_t now_utc_100ns,
                         struct failure *ret);
 

@@ -21,6 +21,23 @@ const char *write_request_method(enum write_kind kind)
     return "DELETE";
 }
 
+const char *write_request_permissions(enum write_kind kind)
+{
+    switch (kind) {
+    case WRITE_INSERT:
+        return "a";
+    case WRITE_REPLACE:
+    case WRITE_MERGE:
+        return "u";
+    case WRITE_UPSERT_REPLACE:
+    case WRITE_UPSERT_MERGE:
+        return "au";
+    case WRITE_DELETE:
+        break;
+    }
+    return "d";
+}
+
 int write_request_append_path(struct buffer *ret, const char *table, const struct write *write)
 {
     if (write->kind == WRITE_INSERT)

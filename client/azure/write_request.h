@@ -6,6 +6,8 @@
 #include "client/table_store.h"
 
 const char *write_request_method(enum write_kind kind);
+/* The letters of a SAS token's sp= that it needs. */
+const char *write_request_permissions(enum write_kind kind);
 /* "/table" for an insert, else the entity's path. The buffer's errors; -EILSEQ: a URL cannot
  * contain the key. */
 int write_request_append_path(struct buffer *ret, const char *table, const struct write *write);

@@ -31,7 +31,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .body = body,
         .error_code = code,
         .request_id = code,
-        .date = code,
         .retry_after = code,
     };
     struct failure failure;

@@ -1,0 +1,194 @@
+#include "client/azure/refusal.h"
+#include "client/azure/http_date.h"
+#include "client/clock.h"
+#include "client/text/edm_value.h"
+
+#include <strings.h>
+
+#define SKEW_MAX_100NS (300 * TICKS_PER_SEC) /* the service accepts 15 minutes */
+#define TIME_SIZE      32                    /* more than any form of a time has */
+
+static const char advice_key[] =
+    "the account key is wrong: check AZURE_STORAGE_KEY, or AccountKey in the connection string";
+static const char advice_key_or_firewall[] =
+    "the account key is wrong (AZURE_STORAGE_KEY, or AccountKey in the connection string), or the "
+    "account's firewall does not let this machine in";
+static const char advice_clock[] =
+    "this machine's clock differs from the service's by more than 5 minutes: set it";
+static const char advice_expired[] =
+    "the SAS token has expired: the time in se= is over; make a new token";
+static const char advice_early[] =
+    "the SAS token is not valid yet: the time in st= is to come; wait, or make a new token";
+static const char advice_service[] =
+    "the SAS token is not for tables: make one with t in ss=, or one of the table itself";
+static const char advice_tables[] =
+    "a table's own SAS token cannot list, create or delete tables: mount SOURCE/TABLE, or make an "
+    "account SAS";
+static const char advice_other_table[] = "the SAS token is for another table, the one in tn=";
+static const char advice_types[] = "the SAS token lacks resource types: make one with srt=sco";
+static const char advice_policy[] =
+    "the stored access policy that si= of the SAS token names does not allow this, or has ended";
+static const char advice_signature[] = "the SAS token's signature is wrong: its text was cut or "
+                                       "changed, or the key that signed it was "
+                                       "replaced; make a new token";
+static const char advice_signature_or_firewall[] =
+    "the SAS token's signature is wrong (its text was cut or changed, or the key that signed it "
+    "was "
+    "replaced), or the account's firewall does not let this machine in";
+
+static const struct {
+    char letter;
+    const char *advice;
+} permissions[] = {
+    {'r', "the SAS token lacks r in sp=, which reading entities needs"},
+    {'l', "the SAS token lacks l in sp=, which listing tables needs: make a new one, or mount "
+          "SOURCE/TABLE"},
+    {'a', "the SAS token lacks a in sp=, which adding entities needs"},
+    {'u', "the SAS token lacks u in sp=, which changing entities needs"},
+    {'d', "the SAS token lacks d in sp=, which deleting needs"},
+};
+
+/* In ticks since 1970. Now by the service's clock, if its answer says it. */
+static int64_t service_time(const struct refused_request *request)
+{
+    int64_t then;
+    return http_date_parse(request->date, &then) ? then : request->now_utc_100ns;
+}
+
+static bool is_clock_wrong(const struct refused_request *request)
+{
+    int64_t ahead = request->now_utc_100ns - service_time(request);
+    return ahead > SKEW_MAX_100NS || ahead < -SKEW_MAX_100NS;
+}
+
+/* Decodes %XX. False: it does not fit. */
+static bool decode(struct bytes text, char ret[TIME_SIZE])
+{
+    size_t n = 0;
+    for (; text.size > 0 && n < TIME_SIZE - 1; n++) {
+        int byte = text.data[0] == '%' && text.size >= 3 ? hex_byte_value(text.data + 1) : -1;
+        ret[n] = (char)(byte >= 0 ? byte : text.data[0]);
+        text = bytes_skip(text, byte >= 0 ? 3 : 1);
+    }
+    ret[n] = '\0';
+    return text.size == 0;
+}
+
+/* A time of a token: date, or date with minutes, seconds, or fractions. */
+static bool parse_time(struct bytes value, int64_t *ret)
+{
+    char given[TIME_SIZE], whole[TIME_SIZE + 16];
+    if (!decode(value, given))
+        return false;
+    bool is_date = bytes_have_form(bytes_of(given), "0000-00-00");
+    bool is_minute = bytes_have_form(bytes_of(given), "0000-00-00T00:00Z");
+    (void)snprintf(whole, sizeof(whole), "%.*s%s", is_minute ? 16 : (int)strlen(given), given,
+                   is_date     ? "T00:00:00Z"
+                   : is_minute ? ":00Z"
+                               : "");
+    return edm_datetime_parse(bytes_of(whole), ret);
+}
+
+static bool has_letter(struct bytes letters, char letter)
+{
+    return letters.size > 0 && memchr(letters.data, letter, letters.size);
+}
+
+static const char *advice_of_times(const struct refused_request *request)
+{
+    struct bytes value;
+    int64_t then, now = service_time(request);
+    if (credential_parameter(request->credential, "se", &value) && parse_time(value, &then) &&
+        then < now)
+        return advice_expired;
+    if (credential_parameter(request->credential, "st", &value) && parse_time(value, &then) &&
+        then > now)
+        return advice_early;
+    return NULL;
+}
+
+/* What the token is for: an account SAS has ss= and srt=, a table's own SAS tn=. */
+static const char *advice_of_scope(const struct refused_request *request)
+{
+    struct bytes value;
+    const struct credential *credential = request->credential;
+    if (credential_parameter(credential, "tn", &value)) {
+        if (!request->table)
+            return advice_tables;
+        bool is_same = strlen(request->table) == value.size &&
+                       strncasecmp(request->table, value.data, value.size) == 0;
+        return is_same ? NULL : advice_other_table;
+    }
+    if (credential_parameter(credential, "ss", &value) && !has_letter(value, 't'))
+        return advice_service;
+    if (credential_parameter(credential, "srt", &value) &&
+        !(request->table ? has_letter(value, 'o')
+                         : has_letter(value, 's') || has_letter(value, 'c')))
+        return advice_types;
+    return NULL;
+}
+
+static const char *advice_of_permissions(const struct refused_request *request)
+{
+    struct bytes value = {0};
+    if (credential_parameter(request->credential, "si", &value))
+        return NULL; /* the policy may name further ones */
+    (void)credential_parameter(request->credential, "sp", &value);
+    for (size_t i = 0; i < ARRAY_SIZE(permissions); i++) {
+        if (strchr(request->needs, permissions[i].letter) &&
+            !has_letter(value, permissions[i].letter))
+            return permissions[i].advice;
+    }
+    return NULL;
+}
+
+/* By the service's code alone, after nothing was found in the token's text. */
+static const char *advice_of_code(const struct refused_request *request, const char *code)
+{
+    struct bytes policy;
+    if (strcmp(code, "AuthorizationPermissionMismatch") == 0)
+        return credential_parameter(request->credential, "si", &policy) ? advice_policy : NULL;
+    if (strcmp(code, "AuthorizationResourceTypeMismatch") == 0)
+        return advice_types;
+    if (strcmp(code, "AuthorizationFailure") == 0)
+        return advice_signature_or_firewall;
+    return strcmp(code, "AuthenticationFailed") == 0 ? advice_signature : NULL;
+}
+
+static const char *advice_for_sas(const struct refused_request *request, const char *code)
+{
+    const char *advice = advice_of_times(request);
+    if (!advice)
+        advice = advice_of_scope(request);
+    if (!advice)
+        advice = advice_of_permissions(request);
+    return advice ? advice : advice_of_code(request, code);
+}
+
+/* Codes that say another reason than a wrong credential. */
+static bool is_of_account(const char *code)
+{
+    static const char *const codes[] = {
+        "InsufficientAccountPermissions",     "AccountIsDisabled",
+        "KeyBasedAuthenticationNotPermitted", "AuthorizationProtocolMismatch",
+        "AuthorizationSourceIPMismatch",
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(codes); i++) {
+        if (strcmp(codes[i], code) == 0)
+            return true;
+    }
+    return false;
+}
+
+const char *refusal_advice(const struct refused_request *request, const struct failure *failure)
+{
+    if (is_of_account(failure->code))
+        return NULL;
+    if (credential_is_sas(request->credential))
+        return advice_for_sas(request, failure->code);
+    if (is_clock_wrong(request))
+        return advice_clock;
+    if (failure->code[0] == '\0')
+        return NULL; /* perhaps not the service's answer */
+    return strcmp(failure->code, "AuthorizationFailure") == 0 ? advice_key_or_firewall : advice_key;
+}

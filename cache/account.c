@@ -23,7 +23,8 @@ static int create_parts(struct account *account)
                                      .cache = read->cache,
                                      .clock = read->clock,
                                      .orders = &account->orders,
-                                     .ttl_ms = read->ttl_ms};
+                                     .ttl_ms = read->ttl_ms,
+                                     .failures = account->failures};
     if (r == 0)
         r = fetcher_create(&fetcher, &read->fetcher);
     if (r == 0)
@@ -53,9 +54,9 @@ int account_create(struct table_store *store, const struct clock *clock,
                                                .parallelism = options->parallelism,
                                                .fanout = options->fanout};
     atomic_init(&account->numbers, 2);
-    int r = create_parts(account);
+    int r = failure_log_create(sink, sink_context, &account->failures);
     if (r == 0)
-        r = failure_log_create(sink, sink_context, &account->failures);
+        r = create_parts(account);
     if (r < 0)
         return r;
     *ret = TAKE_PTR(account);

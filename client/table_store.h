@@ -105,7 +105,8 @@ int table_store_query(struct table_store *store, const struct query *query, stru
 /* One entity, a page of one row; -ENOENT: no such entity, or no such table. */
 int table_store_get(struct table_store *store, const char *table, struct bytes position,
                     struct call *call, struct page **ret);
-/* Appends a page of table names to ret. With `only`, just the table of that name, if it is stored
+/* Appends a page of table names to ret, as the service has them: UTF-8, perhaps against the rules
+ * of client/text/table_name.h. With `only`, just the table of that name, if it is stored
  * in this spelling. */
 int table_store_list_tables(struct table_store *store, const char *only,
                             const struct continuation *after, struct call *call,

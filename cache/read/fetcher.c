@@ -1,6 +1,7 @@
 #include "cache/read/fetcher.h"
 #include "cache/read/delays.h"
 #include "cache/read/freshness.h"
+#include "cache/read/table_names.h"
 #include "cache/read/table_page.h"
 #include "client/condition.h"
 
@@ -16,6 +17,7 @@ struct fetcher {
     /* guarded by lock */
     LIST_HEAD(flights, flight) flights; /* FLYING */
     struct fetcher_stats stats;
+    uint64_t left_out; /* the hash of the tables that were told of last; 0: none */
 };
 
 enum state { FLYING, LANDED, GIVEN_UP }; /* see fetcher.h */
@@ -200,6 +202,26 @@ static int list_tables(struct flight *flight, const char *only, struct table_nam
     return r;
 }
 
+/* Removes the tables that no path can have, and tells of them when they are not those of the list
+ * before. */
+static void leave_out(struct flight *flight, struct buffer *names)
+{
+    struct fetcher *fetcher = flight->fetcher;
+    struct left_out left_out;
+    table_names_leave_out(names, &left_out);
+    (void)pthread_mutex_lock(&fetcher->lock);
+    bool is_new = left_out.hash != fetcher->left_out;
+    fetcher->left_out = left_out.hash;
+    (void)pthread_mutex_unlock(&fetcher->lock);
+    if (!is_new || left_out.count == 0 || !fetcher->source.failures)
+        return;
+    const struct failure_record record = {.at_100ns = clock_utc_100ns(fetcher->source.clock),
+                                          .operation = "readdir",
+                                          .command = flight->leader->call.command,
+                                          .failure = table_names_failure(&left_out)};
+    failure_log_add(fetcher->source.failures, &record);
+}
+
 static int ask_tables(struct flight *flight, struct page **ret)
 {
     struct range range = flight->fetch.range;
@@ -210,6 +232,8 @@ static int ask_tables(struct flight *flight, struct page **ret)
         return call_fail(call, -ENOMEM, "out of memory");
     buffer_init(&names.names, NAMES_MAX_BYTES);
     int r = list_tables(flight, only, &names);
+    if (r == 0 && !only)
+        leave_out(flight, &names.names);
     if (r == 0) {
         r = only ? table_page_of_one(only, names.names.size > 0, ret)
                  : table_page_of_all(buffer_bytes(&names.names), ret);

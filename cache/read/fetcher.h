@@ -14,6 +14,7 @@
  * What a flight learns of its table goes into the account's "rows" (range_cache.h, table NULL): an
  * answer shows that the table is there, -ENOENT that it is not. */
 #include "cache/caller.h"
+#include "cache/failure_log.h"
 #include "cache/read/range_cache.h"
 #include "client/table_store.h"
 
@@ -23,8 +24,9 @@ struct fetcher_source { /* outlives the fetcher */
     struct table_store *store;
     struct range_cache *cache;
     const struct clock *clock;
-    _Atomic uint64_t *orders; /* of stamps */
-    int64_t ttl_ms;           /* for freshness_asked_ms */
+    _Atomic uint64_t *orders;     /* of stamps */
+    int64_t ttl_ms;               /* for freshness_asked_ms */
+    struct failure_log *failures; /* is told of tables that have to be left out; NULL: nobody is */
 };
 
 int fetcher_create(const struct fetcher_source *source, struct fetcher **ret);

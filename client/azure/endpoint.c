@@ -130,6 +130,22 @@ static int split_url(struct bytes url, const char *what, struct call *call, stru
     return 0;
 }
 
+/* The other services of an account have hosts that differ in one label. */
+static int check_service(const struct parts *parts, const char *what, struct call *call)
+{
+    static const char *const services[] = {"blob", "dfs", "file", "queue", "web"};
+    for (size_t i = 0; i < ARRAY_SIZE(services); i++) {
+        char core[16], zone[32];
+        (void)snprintf(core, sizeof(core), ".%s.core.", services[i]);
+        (void)snprintf(zone, sizeof(zone), ".%s.storage.azure.", services[i]);
+        if (strstr(parts->host, core) || strstr(parts->host, zone))
+            return call_fail(call, -EINVAL,
+                             "%s is the endpoint of the %s service: write .table. in place of .%s.",
+                             what, services[i], services[i]);
+    }
+    return 0;
+}
+
 static int check_host(const struct parts *parts, const char *what, struct call *call)
 {
     if (strstr(parts->host, ".table.cosmos.") || strstr(parts->host, ".table.cosmosdb."))
@@ -142,7 +158,7 @@ static int check_host(const struct parts *parts, const char *what, struct call *
                          "%s uses http:// to another machine, where others can read the traffic: "
                          "use https://",
                          what);
-    return 0;
+    return check_service(parts, what, call);
 }
 
 static struct bytes without_secondary(struct bytes name)
@@ -189,7 +205,7 @@ int endpoint_set_table(struct endpoint *endpoint, struct bytes table, struct cal
 {
     if (table.size > 0 && table.data[table.size - 1] == '/')
         table.size--;
-    if (table.size > 0 && !table_name_is_legal(table))
+    if (table.size > 0 && !table_name_is_readable(table))
         return call_fail(call, -EINVAL,
                          "the table name is not a letter followed by 2 to 62 letters and digits");
     (void)snprintf(endpoint->table, sizeof(endpoint->table), "%.*s", (int)table.size, table.data);

@@ -1,19 +1,23 @@
 #include "client/azure/table_answer.h"
 #include "client/text/json_reader.h"
 #include "client/text/json_string.h"
-#include "client/text/table_name.h"
 
-/* `raw`: the text of a JSON string. */
+/* `raw`: the text of a JSON string. A string that is no C string in UTF-8 is appended with its
+ * escapes: it is no name of a table anyway, and must not spoil the list. */
 static int append_name(struct bytes raw, const char *only, struct table_names *ret)
 {
     struct buffer *names = &ret->names;
     size_t begin = names->size;
     int r = json_string_append_utf8(names, raw);
-    if (r < 0)
-        return r == -EILSEQ ? -EPROTO : r;
+    if (r < 0 && r != -EILSEQ)
+        return r;
+    if (r == -EILSEQ || memchr(names->data + begin, '\0', names->size - begin)) {
+        names->size = begin;
+        r = buffer_append(names, raw);
+        if (r < 0)
+            return r;
+    }
     struct bytes name = bytes_skip(buffer_bytes(names), begin);
-    if (!table_name_is_legal(name))
-        return -EPROTO;
     if (only && !bytes_equal(name, bytes_of(only))) {
         names->size = begin;
         return 0;

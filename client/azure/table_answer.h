@@ -3,9 +3,9 @@
 /* The service's list of tables: {"value":[{"TableName":"..."}, ...]}. Pure, any thread. */
 #include "client/table_store.h"
 
-/* Appends the names; of `only`, if it is given, that one alone in exactly this spelling: the
- * service compares without regard to case. -EPROTO: no such list, or a name that no table can have.
- * -ENOMEM, -EFBIG: the names' buffer. After an error some names may have been appended. */
+/* Appends the names, also those that no table should have; of `only`, if it is given, that one
+ * alone in exactly this spelling: the service compares without regard to case. -EPROTO: no such
+ * list. -ENOMEM, -EFBIG: the names' buffer. After an error some names may have been appended. */
 int table_answer_append(struct bytes body, const char *only, struct table_names *ret);
 
 #endif

@@ -1,16 +1,36 @@
 #include "client/text/table_name.h"
 
+#define METRICS BYTES_LITERAL("$Metrics")
+
 static bool is_letter(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-bool table_name_is_legal(struct bytes name)
+static bool are_alphanumeric(struct bytes text)
 {
-    if (name.size < 3 || name.size >= TABLE_NAME_SIZE || !is_letter(name.data[0]))
-        return false;
-    for (size_t i = 1; i < name.size; i++)
-        if (!is_letter(name.data[i]) && !(name.data[i] >= '0' && name.data[i] <= '9'))
+    for (size_t i = 0; i < text.size; i++)
+        if (!is_letter(text.data[i]) && !(text.data[i] >= '0' && text.data[i] <= '9'))
             return false;
     return true;
+}
+
+bool table_name_is_legal(struct bytes name)
+{
+    return name.size >= 3 && name.size < TABLE_NAME_SIZE && is_letter(name.data[0]) &&
+           are_alphanumeric(name);
+}
+
+bool table_name_is_readable(struct bytes name)
+{
+    if (!bytes_start_with(name, METRICS))
+        return table_name_is_legal(name);
+    return name.size > METRICS.size && name.size < TABLE_NAME_SIZE &&
+           are_alphanumeric(bytes_skip(name, METRICS.size));
+}
+
+bool table_name_is_shown(struct bytes name)
+{
+    return table_name_is_readable(name) ||
+           (name.size > 0 && name.size < TABLE_NAME_SIZE && are_alphanumeric(name));
 }

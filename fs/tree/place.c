@@ -67,7 +67,7 @@ void place_finish(struct place *place)
 static int child_table(const struct place *account, struct bytes name, struct place *ret)
 {
     char table[TABLE_NAME_SIZE];
-    if (!table_name_is_legal(name))
+    if (!table_name_is_shown(name))
         return -ENOENT;
     memcpy(table, name.data, name.size);
     table[name.size] = '\0';

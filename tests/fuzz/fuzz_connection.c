@@ -11,7 +11,7 @@ static void check_endpoint(const struct endpoint *endpoint)
     INVARIANT(!strpbrk(endpoint->url, "?#@ \t\r\n\"'\\%"));
     INVARIANT(endpoint->url[strlen(endpoint->url) - 1] != '/');
     INVARIANT(endpoint_is_account_name(bytes_of(endpoint->account)));
-    INVARIANT(endpoint->table[0] == '\0' || table_name_is_legal(bytes_of(endpoint->table)));
+    INVARIANT(endpoint->table[0] == '\0' || table_name_is_readable(bytes_of(endpoint->table)));
 }
 
 static void check_refusal(const struct call *call)

@@ -173,7 +173,7 @@ static void assert_names(struct setup *setup, struct listing *listing, const cha
 static bool lists_partitions_and_tables(const struct shortage *shortage)
 {
     static const char *const partitions[] = {"a", "p", "z"};
-    static const char *const tables[] = {"t", "u-with-a-long-name"};
+    static const char *const tables[] = {"t", "uWithALongName"};
     struct setup setup;
     set_up_rows(&setup);
     memory_store_add_table(setup.memory, tables[1]);

@@ -185,6 +185,40 @@ static void names_are_checked(void **state)
     }
 }
 
+static void endpoints_of_other_services_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *url, *service; /* service NULL: a table's */
+    } cases[] = {
+        {"https://acct.blob.core.windows.net/", "blob"},
+        {"https://acct.blob.core.windows.net/table", "blob"},
+        {"https://ACCT.DFS.CORE.chinacloudapi.cn", "dfs"},
+        {"https://acct-secondary.queue.core.usgovcloudapi.net:443", "queue"},
+        {"https://acct.file.core.windows.net", "file"},
+        {"https://acct.z01.web.storage.azure.net", "web"},
+        {"https://acct.z01.blob.storage.azure.net", "blob"},
+        {"https://acct.table.core.windows.net", NULL},
+        {"https://acct.z01.table.storage.azure.net", NULL},
+        {"https://blob.table.core.windows.net", NULL},
+        {"https://proxy.blob.example.com/acct", NULL},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct endpoint endpoint;
+        struct call call = {0};
+        char expected[200];
+        int r =
+            endpoint_parse(&endpoint, "SOURCE", bytes_of(cases[i].url), (struct bytes){0}, &call);
+        assert_int_equal(r, cases[i].service ? -EINVAL : 0);
+        if (!cases[i].service)
+            continue;
+        (void)snprintf(expected, sizeof(expected),
+                       "SOURCE is the endpoint of the %s service: write .table. in place of .%s.",
+                       cases[i].service, cases[i].service);
+        assert_string_equal(call.failure.message, expected);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -192,6 +226,7 @@ int main(void)
         cmocka_unit_test(other_endpoints_are_refused_without_repeating_them),
         cmocka_unit_test(a_long_host_is_refused),
         cmocka_unit_test(names_are_checked),
+        cmocka_unit_test(endpoints_of_other_services_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

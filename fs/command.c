@@ -60,10 +60,10 @@ static int run_help(const struct verb *verb, int argc, char **argv, store_decora
 {
     (void)decorate;
     if (argc > 2)
-        return verb_refuse(verb, "unexpected operand %s", argv[2]);
+        return verb_refuse(verb, "unexpected operand %s", verb_printable(argv[2]));
     const struct verb *only = argc == 2 ? find_verb(argv[1]) : NULL;
     if (argc == 2 && !only)
-        return verb_refuse(verb, "unknown command %s", argv[1]);
+        return verb_refuse(verb, "unknown command %s", verb_printable(argv[1]));
     return print_help(only);
 }
 
@@ -71,7 +71,7 @@ static int run_version(const struct verb *verb, int argc, char **argv, store_dec
 {
     (void)decorate;
     if (argc > 1)
-        return verb_refuse(verb, "unexpected operand %s", argv[1]);
+        return verb_refuse(verb, "unexpected operand %s", verb_printable(argv[1]));
     (void)printf("tablefuse %s\n", TABLEFUSE_VERSION);
     return finish_output();
 }
@@ -125,7 +125,8 @@ int command_run(int argc, char **argv, store_decorator *decorate)
         return refuse("no command given", "");
     const struct verb *verb = find_verb(verb_of(argv[1]));
     if (!verb)
-        return refuse(argv[1][0] == '-' ? "unknown option " : "unknown command ", argv[1]);
+        return refuse(argv[1][0] == '-' ? "unknown option " : "unknown command ",
+                      verb_printable(argv[1]));
     if (asks_for_help(argc - 1, argv + 1))
         return print_help(verb == &verb_help ? NULL : verb);
     return verb->run(verb, argc - 1, argv + 1, decorate);

@@ -7,6 +7,8 @@
 #include "client/text/table_name.h"
 #include "fs/local_path.h"
 
+#include <unistd.h>
+
 #define QUESTION_MS 10000 /* the maximum for the first request with its retries */
 
 struct mount_source {
@@ -97,7 +99,7 @@ static int set_table(struct mount_source *source, const char *table, struct call
         return call_fail(call, -EINVAL,
                          "SOURCE names the table %s, but -o table= names another one",
                          source->table);
-    if (!table_name_is_legal(bytes_of(table)))
+    if (!table_name_is_readable(bytes_of(table)))
         return call_fail(call, -EINVAL,
                          "-o table=: the name of a table has 3 to 63 letters and digits and "
                          "starts with a letter");
@@ -111,6 +113,8 @@ static int open_service(struct mount_source *source, const struct mount_source_o
     int r = connect_service(source, options->name, &call);
     if (r == 0)
         r = set_table(source, options->table, &call);
+    if (r < 0 && options->name && access(options->name, F_OK) == 0)
+        return complain(options->name, "a file is mounted as local:FILE", EXIT_CONFIGURATION);
     if (r < 0)
         return complain_failure("", &call.failure, EXIT_CONFIGURATION);
     const struct azure_store_options azure = {.connection = &source->connection,
@@ -136,7 +140,7 @@ static int resolve_local(struct mount_source *source, const char *name)
         return complain(name, "a file is followed by more than /TABLE", EXIT_CONFIGURATION);
     if (r < 0)
         return complain(name, strerror(-r), r == -ENOENT ? EXIT_NOT_FOUND : EXIT_CONFIGURATION);
-    if (table[0] && !table_name_is_legal(bytes_of(table)))
+    if (table[0] && !table_name_is_readable(bytes_of(table)))
         return complain(name, "what follows the file is not the name of a table",
                         EXIT_CONFIGURATION);
     memcpy(source->table, table, strlen(table) + 1);
@@ -215,7 +219,7 @@ static int decorate_store(struct mount_source *source, const struct mount_source
     return r < 0 ? complain("", strerror(-r), EXIT_MOUNTING) : 0;
 }
 
-static bool is_local(const char *name)
+bool mount_source_is_local(const char *name)
 {
     return name && strncmp(name, LOCAL_SOURCE, strlen(LOCAL_SOURCE)) == 0;
 }
@@ -226,7 +230,8 @@ int mount_source_prepare(const char *name)
     _cleanup_(freep) char *path = NULL;
     _cleanup_(freep) char *table = NULL;
     struct call call = {.deadline_ms = INT64_MAX};
-    if (!is_local(name) || local_path_resolve(name + strlen(LOCAL_SOURCE), &path, &table) < 0 ||
+    if (!mount_source_is_local(name) ||
+        local_path_resolve(name + strlen(LOCAL_SOURCE), &path, &table) < 0 ||
         !local_store_is_older(path))
         return 0;
     (void)fprintf(stderr,
@@ -251,8 +256,8 @@ int mount_source_open(const struct mount_source_options *options, store_decorato
         return complain("", "out of memory", EXIT_MOUNTING);
     source->log = options->log;
     source->timeout_ms = options->timeout_ms;
-    int code =
-        is_local(options->name) ? open_local(source, options) : open_service(source, options);
+    int code = mount_source_is_local(options->name) ? open_local(source, options)
+                                                    : open_service(source, options);
     if (code == 0)
         code = decorate_store(source, options, decorate);
     if (code == 0 &&
@@ -328,7 +333,10 @@ static int complain_service(const struct mount_source *source, const struct fail
     if (failure->message[0])
         (void)fprintf(stderr, ": %s", failure->message);
     const char *advice = failure->advice;
-    if (!advice && failure->http_status > 0 && !failure->code[0])
+    if (!advice && failure->error == -ENOENT && failure->code[0])
+        advice = strcmp(failure->code, "TableNotFound") == 0 ? "check the table's name"
+                                                             : "check the account's name";
+    else if (!advice && failure->http_status > 0 && !failure->code[0])
         advice = "check that this is the endpoint of a table service";
     (void)fprintf(stderr, "%s%s\n", advice ? " -- " : "", advice ? advice : "");
     return (int)exit_code_of(failure);

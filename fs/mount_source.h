@@ -27,6 +27,7 @@ struct mount_source_options {
 int mount_source_prepare(const char *name);
 
 struct mount_source;
+bool mount_source_is_local(const char *name); /* is it local:FILE? NULL is not */
 /* Reads the credentials from the environment and overwrites them there. Sends nothing. An exit
  * code. */
 int mount_source_open(const struct mount_source_options *options, store_decorator *decorate,

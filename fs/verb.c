@@ -3,6 +3,12 @@
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+
+const char *verb_printable(const char *word)
+{
+    return strchr(word, '=') ? "(not shown, because it may hold a secret)" : word;
+}
 
 int verb_refuse(const struct verb *verb, const char *cause, ...)
 {
@@ -27,5 +33,5 @@ int verb_refuse_option(const struct verb *verb, int returned, char **argv)
         return verb_refuse(verb, "option -%c needs a value", optopt);
     if (optopt != 0)
         return verb_refuse(verb, "unknown option -%c", optopt);
-    return verb_refuse(verb, "unknown option %s", argv[optind - 1]);
+    return verb_refuse(verb, "unknown option %s", verb_printable(argv[optind - 1]));
 }

@@ -252,7 +252,7 @@ static const struct reason {
     const char *advice;
 } reasons[] = {
     {CURLE_COULDNT_RESOLVE_HOST, -EHOSTUNREACH, true,
-     "check the account's name, and whether this machine can resolve names"},
+     "no storage account has this name, or this machine cannot resolve names: check both"},
     {CURLE_COULDNT_RESOLVE_PROXY, -EHOSTUNREACH, true, advice_proxy},
     {CURLE_COULDNT_CONNECT, -EHOSTUNREACH, true, advice_connect},
     /* libcurl has no time limit for the exchange, so this is the limit for connecting */

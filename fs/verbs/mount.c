@@ -301,8 +301,12 @@ static int parse_mount(const struct verb *verb, int argc, char **argv,
     if (operands < 1)
         return verb_refuse(verb, "no directory to mount at");
     if (operands > 2)
-        return verb_refuse(verb, "unexpected operand %s behind SOURCE and DIR", argv[optind + 2]);
-    command->source_name = operands == 2 ? argv[optind] : NULL;
+        return verb_refuse(verb, "unexpected operand %s behind SOURCE and DIR",
+                           verb_printable(argv[optind + 2]));
+    const char *first = argv[optind];
+    if (operands == 1 && (mount_source_is_local(first) || strstr(first, "://")))
+        return verb_refuse(verb, "no directory to mount SOURCE at");
+    command->source_name = operands == 2 ? first : NULL;
     *ret_dir = argv[argc - 1]; /* getopt has put the operands last */
     mode_t mask = umask(0);
     (void)umask(mask);

@@ -81,7 +81,8 @@ static int run_unmount(const struct verb *verb, int argc, char **argv, store_dec
     if (argc == optind)
         return verb_refuse(verb, "no directory to unmount");
     if (argc > optind + 1)
-        return verb_refuse(verb, "unexpected operand %s behind DIR", argv[optind + 1]);
+        return verb_refuse(verb, "unexpected operand %s behind DIR",
+                           verb_printable(argv[optind + 1]));
     return unmount_directory(argv[optind], is_lazy, limit_ms);
 }
 

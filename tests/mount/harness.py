@@ -607,9 +607,9 @@ _SAS = {"sv": "2019-02-02", "spr": "https,http"}
 _FOR_LONG = "2099-01-01T00:00:00Z"
 
 
-def account_sas(account, key, permissions="rl", expiry=_FOR_LONG):
+def account_sas(account, key, permissions="rl", expiry=_FOR_LONG, **others):
     """A shared access signature for the whole account, as the service documents it."""
-    fields = {**_SAS, "ss": "t", "srt": "sco", "sp": permissions, "se": expiry}
+    fields = {**_SAS, "ss": "t", "srt": "sco", "sp": permissions, "se": expiry, **others}
     order = ("sp", "ss", "srt", "st", "se", "sip", "spr", "sv")
     return _sas(key, fields, [account, *(fields.get(name, "") for name in order), ""])
 

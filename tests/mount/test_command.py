@@ -10,7 +10,7 @@ from harness import (
     ACCOUNT,
     CONFIGURATION,
     KEY,
-    MOUNTING,
+    NETWORK,
     NOT_FOUND,
     OTHER_KEY,
     REFUSED,
@@ -24,6 +24,7 @@ from harness import (
     is_listening,
     refusing_port,
     run,
+    table_sas,
 )
 
 EMULATOR_PORT = 10002
@@ -207,18 +208,104 @@ def test_a_wrong_key_is_refused(mounts, service):
         and str(service.port) in message
         and "403" in message
         and "AuthorizationFailure" in message
+        and " -- the account key is wrong (AZURE_STORAGE_KEY, or AccountKey in" in message
+        and "SAS" not in message
     )
 
 
-def test_a_wrong_signature_is_refused(mounts, service):
-    sas = account_sas(ACCOUNT, OTHER_KEY)
-    env = {"AZURE_STORAGE_CONNECTION_STRING": service.connection_string(sas=sas)}
-    assert "403" in refusal(mounts, env=env, expected=REFUSED)
+SIGNATURE = (
+    "the SAS token's signature is wrong (its text was cut or changed, or the key that signed it "
+    "was replaced)"
+)
+MISMATCH = "AuthorizationPermissionMismatch"
+
+
+@pytest.mark.parametrize(
+    "key, fields, table, code, advice",
+    [
+        (OTHER_KEY, {}, "", "AuthorizationFailure", SIGNATURE),
+        (KEY, {"se": "2024-01-01T00:00:00Z"}, "", "AuthorizationFailure", "the SAS token has expired"),
+        (KEY, {"st": "2098-01-01"}, "/table", "AuthorizationFailure", "the SAS token is not valid yet"),
+        (KEY, {"sp": "r"}, "", MISMATCH, "lacks l in sp=, which listing tables needs"),
+        (KEY, {"sp": "l"}, "/table", MISMATCH, "lacks r in sp=, which reading entities needs"),
+        (KEY, {"ss": "b"}, "", "AuthorizationServiceMismatch", "make one with t in ss="),
+        (KEY, {"srt": "o"}, "", "AuthorizationResourceTypeMismatch", "make one with srt=sco"),
+        (KEY, {"spr": "https"}, "", "AuthorizationProtocolMismatch", "spr= allows another protocol"),
+    ],
+)
+def test_a_token_that_is_refused(mounts, service, key, fields, table, code, advice):
+    sas = account_sas(ACCOUNT, key, **fields)
+    env = {"AZURE_STORAGE_SAS_TOKEN": sas}
+    message = refusal(mounts, source=service.endpoint + table, env=env, expected=REFUSED)
+    assert f": HTTP 403 {code}: " in message
+    assert advice in message.split(" -- ")[1] and "key is wrong" not in message
+    assert sas not in message and "sig=" not in message
+
+
+def test_a_tables_own_token_lists_no_tables(mounts, service):
+    env = {"AZURE_STORAGE_SAS_TOKEN": table_sas(ACCOUNT, KEY, "table")}
+    message = refusal(mounts, source=service.endpoint, env=env, expected=REFUSED)
+    assert "a table's own SAS token cannot list, create or delete tables: mount SOURCE/TABLE" in message
+    message = refusal(mounts, source=service.endpoint + "/Mixed", env=env, expected=REFUSED)
+    assert "the SAS token is for another table, the one in tn=" in message
+    assert os.listdir(mounts(source=service.endpoint + "/table", env=env).point) == ["p"]
+
+
+def test_a_table_is_mounted_with_permission_to_read_alone(mounts, service):
+    env = {"AZURE_STORAGE_SAS_TOKEN": account_sas(ACCOUNT, KEY, sp="r")}
+    mount = mounts(source=service.endpoint + "/table", env=env)
+    assert os.listdir(mount.point) == ["p"]
+    lines = run("findmnt", "-n", "-o", "SOURCE", mount.point).stdout.splitlines()
+    assert lines == [f"{ACCOUNT}/table"]
+
+
+def test_an_account_that_is_not_there(mounts, service):
+    source = service.endpoint.replace(ACCOUNT, "nosuchaccount")
+    env = {"AZURE_STORAGE_KEY": KEY}
+    message = refusal(mounts, source=source, env=env, expected=NOT_FOUND)
+    assert "account nosuchaccount at " in message
+    assert message.endswith(" -- check the account's name\n")
+
+
+def test_a_host_that_is_not_there(mounts):
+    """A name of this form never resolves (RFC 6761)."""
+    source = "https://account.table.core.invalid"
+    message = refusal(
+        mounts, "timeout=1", source=source, env={"AZURE_STORAGE_KEY": KEY}, expected=NETWORK
+    )
+    assert f"account account at {source}: " in message
+    assert message.endswith(
+        " -- no storage account has this name, or this machine cannot resolve names: check both\n"
+    )
+
+
+@pytest.mark.parametrize("service_name", ["blob", "dfs", "queue"])
+def test_the_endpoint_of_another_service(mounts, service_name):
+    source = f"https://account.{service_name}.core.windows.net/"
+    message = refusal(
+        mounts, source=source, env={"AZURE_STORAGE_KEY": KEY}, expected=CONFIGURATION
+    )
+    assert message == (
+        f"tablefuse: SOURCE is the endpoint of the {service_name} service: "
+        f"write .table. in place of .{service_name}.\n"
+    )
+
+
+def test_a_file_without_local(mounts, tmp_path):
+    (tmp_path / "account.tf").touch()
+    message = refusal(
+        mounts,
+        source=str(tmp_path / "account.tf"),
+        env={"AZURE_STORAGE_KEY": KEY},
+        expected=CONFIGURATION,
+    )
+    assert message == f"tablefuse: {tmp_path}/account.tf: a file is mounted as local:FILE\n"
 
 
 def test_a_table_that_is_not_there(mounts, service):
     env = {"AZURE_STORAGE_CONNECTION_STRING": service.connection_string()}
-    assert "missing" in refusal(mounts, "table=missing", env=env, expected=NOT_FOUND)
+    message = refusal(mounts, "table=missing", env=env, expected=NOT_FOUND)
+    assert "table missing" in message and message.endswith(" -- check the table's name\n")
 
 
 @pytest.mark.parametrize("table", ["", "a/b", "ab", "1st", "with space"])

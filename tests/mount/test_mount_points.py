@@ -188,7 +188,6 @@ def test_nothing_is_free_in_a_read_only_mount(mounts, tmp_path):
     assert (status.f_bsize, status.f_frsize, status.f_namemax) == (4096, 4096, 255)
     lines = run("df", "--output=size,used,avail,pcent,iused", mount.point).stdout.splitlines()
     assert lines[1].split() == ["4", "4", "0", "100%", "0"]
-    assert str(mount.point) in run("df", "--output=target").stdout.splitlines()
     run("cp", "-r", mount / "orders", tmp_path / "copied")
     run("rsync", "-a", f"{mount.point}/orders", tmp_path / "synced")
 

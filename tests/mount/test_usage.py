@@ -5,6 +5,7 @@ import pytest
 
 from harness import MOUNTING, TABLEFUSE, USAGE, run
 
+HIDDEN = "(not shown, because it may hold a secret)"
 TTL = "expected seconds, at most 86400, for example 0.5"
 SIZE = "expected bytes, at most 64G, for example 64M"
 UMASK = "expected an octal number, for example 022"
@@ -36,6 +37,15 @@ def refused(*arguments):
         (["mount", "-fx", "d"], "mount: unknown option -x"),
         (["mount", "--foreground", "d"], "mount: unknown option --foreground"),
         (["mount", "-o"], "mount: option -o needs a value"),
+        (["mount", "local:account.tf"], "mount: no directory to mount SOURCE at"),
+        (["mount", "https://host/account?sig=secret"], "mount: no directory to mount SOURCE at"),
+        (["AccountName=a;AccountKey=c2VjcmV0"], f"unknown command {HIDDEN}"),
+        (
+            ["mount", "a", "b", "sv=1&sig=secret"],
+            f"mount: unexpected operand {HIDDEN} behind SOURCE and DIR",
+        ),
+        (["mount", "--sas=secret", "d"], f"mount: unknown option {HIDDEN}"),
+        (["unmount", "a", "b=c"], f"unmount: unexpected operand {HIDDEN} behind DIR"),
         (["unmount"], "unmount: no directory to unmount"),
         (["unmount", "a", "b"], "unmount: unexpected operand b behind DIR"),
         (["unmount", "-x", "a"], "unmount: unknown option -x"),

@@ -200,10 +200,13 @@ static int take_exchange(struct http *http, unsigned lane, struct call *call, st
         if (r < 0)
             return r;
     }
-    if (*ret || exchange_create(http, ret) == 0)
+    if (*ret)
+        return 0;
+    int r = exchange_create(http, ret);
+    if (r == 0)
         return 0;
     put_into_pool(http, lane, NULL);
-    return call_fail(call, -ENOMEM, "out of memory");
+    return call_fail(call, r, "out of memory");
 }
 
 static int check_time(const struct http *http, const struct exchange *exchange, struct call *call,
@@ -444,7 +447,7 @@ int http_send(struct http *http, const struct http_request *request, struct call
     int r = call_check(call, http->clock, late);
     if (r == 0)
         r = take_exchange(http, request->lane, call, &exchange);
-    if (r < 0)
+    if (r != 0)
         return r;
     r = perform(http, exchange, request, call);
     if (r == 0)

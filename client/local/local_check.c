@@ -173,8 +173,8 @@ static int check_structure(struct check *check)
             continue;
         (void)call_fail(check->call, -EIO, "SQLite: %.*s", (int)MIN(line.size, MESSAGE_BYTES),
                         line.size > 0 ? line.data : "");
-        for (char *c = check->call->failure.message; *c; c++)
-            *c = *c == '\n' ? ' ' : *c;
+        for (char *end; (end = strchr(check->call->failure.message, '\n')) != NULL;)
+            *end = ' ';
         (void)settle(check, -EIO);
     }
     return settle(check, r);
@@ -198,8 +198,11 @@ int local_check_run(const char *path, const struct clock *clock, struct call *ca
                     local_check_fault *tell, void *context, struct local_check_report *ret)
 {
     _cleanup_(freep) char *real_path = NULL;
-    _cleanup_(check_finish) struct check check = {
-        .clock = clock, .call = call, .tell = tell, .context = context};
+    _cleanup_(check_finish) struct check check = {.clock = clock,
+                                                  .call = call,
+                                                  .tell = tell,
+                                                  .context = context,
+                                                  .report.has_checksums = true};
     buffer_init(&check.next, 2 * POSITION_MAX_BYTES);
     int r = local_file_find(path, false, call, &real_path);
     if (r == 0)

@@ -40,7 +40,9 @@ static int check_file(const char *name)
                             &report);
     if (r == 0)
         return finish(name, &report);
-    (void)fprintf(stderr, "tablefuse: %s: %s\n", name, call.failure.message);
+    const char *advice = call.failure.advice;
+    (void)fprintf(stderr, "tablefuse: %s: %s%s%s\n", name, call.failure.message,
+                  advice ? " -- " : "", advice ? advice : "");
     return r == -ENOENT ? EXIT_NOT_FOUND : EXIT_CONFIGURATION;
 }
 

@@ -165,6 +165,15 @@ def test_check_of_what_is_no_account(account):
     assert (code, faults) == (CONFIGURATION, []) and "not a SQLite database" in said
 
 
+def test_check_of_a_file_that_was_cut(mounts, account):
+    fill(f"local:{account}", "tab", "single", 5000)
+    os.truncate(account, 50000)
+    code, faults, summary = check(account)
+    assert (code, len(faults)) == (DAMAGED, 1) and "malformed" in faults[0]
+    assert summary == f"local:{account}: 0 tables, 0 entities, 1 faults"
+    assert refused(mounts, account)[0] == CONFIGURATION
+
+
 def test_check_beside_a_mount_and_a_writer(local, account):
     fill(f"local:{account}", "tab", "single", 3000)
     mount = local("ttl=0")

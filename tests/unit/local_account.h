@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define NOBODY         65534
 #define TEXT_MAX_BYTES ((size_t)8 << 20)
 
 static inline struct call call_for_ms(int64_t ms)
@@ -48,6 +49,22 @@ static inline int remove_folder(void **state)
     int r = rmdir(*state);
     free(*state);
     return r;
+}
+
+/* Makes somebody who is not root the owner of the file and its folder. */
+static inline void give_to_nobody(const char *path, mode_t mode)
+{
+    char folder[4200];
+    (void)snprintf(folder, sizeof(folder), "%s", path);
+    char *slash = strrchr(folder, '/');
+    assert_non_null(slash);
+    if (slash)
+        *slash = '\0';
+    assert_int_equal(chmod(path, mode), 0);
+    if (geteuid() == 0) {
+        assert_int_equal(chown(path, NOBODY, NOBODY), 0);
+        assert_int_equal(chown(folder, NOBODY, NOBODY), 0);
+    }
 }
 
 #define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)

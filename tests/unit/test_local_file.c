@@ -6,8 +6,6 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 
-#define NOBODY 65534
-
 static void assert_mode_0600(const char *path, const char *end)
 {
     struct stat status;
@@ -156,21 +154,6 @@ static int read_as_nobody(const char *path)
     row_write_finish(&row);
     table_store_destroy(store);
     return 0;
-}
-
-static void give_to_nobody(const char *path, mode_t mode)
-{
-    char folder[4200];
-    (void)snprintf(folder, sizeof(folder), "%s", path);
-    char *slash = strrchr(folder, '/');
-    assert_non_null(slash);
-    if (slash)
-        *slash = '\0';
-    assert_int_equal(chmod(path, mode), 0);
-    if (geteuid() == 0) {
-        assert_int_equal(chown(path, NOBODY, NOBODY), 0);
-        assert_int_equal(chown(folder, NOBODY, NOBODY), 0);
-    }
 }
 
 static void a_read_only_file_is_read(void **state)

@@ -5,8 +5,7 @@
 
 #include <signal.h>
 
-#define ROWS   2000
-#define NOBODY 65534
+#define ROWS 2000
 
 /* As tablefuse 0.1.0 made it. */
 static void make_format_1(const char *path, int rows)
@@ -183,14 +182,8 @@ static int read_as_nobody(const char *path)
 static void what_cannot_be_written_to_is_read_as_it_is(void **state)
 {
     const char *path = *state;
-    char folder[4200];
     make_format_1(path, ROWS);
-    (void)snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(path, '/') - path), path);
-    assert_int_equal(chmod(path, 0400), 0);
-    if (geteuid() == 0) {
-        assert_int_equal(chown(path, NOBODY, NOBODY), 0);
-        assert_int_equal(chown(folder, NOBODY, NOBODY), 0);
-    }
+    give_to_nobody(path, 0400);
     assert_int_equal(wait_for_child(start_child(read_as_nobody, path)), 0);
     assert_int_equal(run_sql(path, "PRAGMA user_version"), 1);
 }

@@ -32,42 +32,43 @@ static const struct {
                          "SELECT position, timestamp, 0, text FROM entities" WHERE_IN_RANGE},
     [LOCAL_READ_ROW] = {"SELECT position, timestamp, checksum, text FROM entities" WHERE_ONE,
                         "SELECT position, timestamp, 0, text FROM entities" WHERE_ONE},
-    [LOCAL_READ_VERSIONS] = {("SELECT position, timestamp, checksum FROM entities"
-                              " INDEXED BY versions" WHERE_IN_RANGE)},
-    [LOCAL_READ_VERSION] = {("SELECT position, timestamp, checksum FROM entities"
-                             " INDEXED BY versions" WHERE_ONE)},
+    [LOCAL_READ_VERSIONS] = {.text = ("SELECT position, timestamp, checksum FROM entities"
+                                      " INDEXED BY versions" WHERE_IN_RANGE)},
+    [LOCAL_READ_VERSION] = {.text = ("SELECT position, timestamp, checksum FROM entities"
+                                     " INDEXED BY versions" WHERE_ONE)},
     [LOCAL_LIST_TABLES] =
         {"SELECT id, name, checksum FROM tables WHERE name > ?1 ORDER BY name LIMIT ?2",
          "SELECT id, name, 0 FROM tables WHERE name > ?1 ORDER BY name LIMIT ?2"},
     [LOCAL_FIND_TABLE] = {"SELECT id, name, checksum FROM tables WHERE name = ?1",
                           "SELECT id, name, 0 FROM tables WHERE name = ?1"},
-    [LOCAL_FIND_LOST_TABLE] = {"SELECT 1 FROM tables NOT INDEXED WHERE name = ?1"},
-    [LOCAL_COMPARE_TABLES] = {("SELECT (SELECT count(name) FROM tables NOT INDEXED)"
-                               " = (SELECT count(name) FROM tables"
-                               " INDEXED BY sqlite_autoindex_tables_1)")},
-    [LOCAL_CREATE_TABLE] = {("INSERT INTO tables SELECT next, ?1, checksum(next, ?1) FROM"
-                             " (SELECT coalesce(max(id), 0) + 1 AS next FROM tables)")},
-    [LOCAL_DROP_TABLE] = {("UPDATE tables SET name = NULL, checksum = checksum(id, NULL)"
-                           " WHERE name = ?1")},
+    [LOCAL_FIND_LOST_TABLE] = {.text = "SELECT 1 FROM tables NOT INDEXED WHERE name = ?1"},
+    [LOCAL_COMPARE_TABLES] = {.text = ("SELECT (SELECT count(name) FROM tables NOT INDEXED)"
+                                       " = (SELECT count(name) FROM tables"
+                                       " INDEXED BY sqlite_autoindex_tables_1)")},
+    [LOCAL_CREATE_TABLE] = {.text = ("INSERT INTO tables SELECT next, ?1, checksum(next, ?1) FROM"
+                                     " (SELECT coalesce(max(id), 0) + 1 AS next FROM tables)")},
+    [LOCAL_DROP_TABLE] = {.text = ("UPDATE tables SET name = NULL, checksum = checksum(id, NULL)"
+                                   " WHERE name = ?1")},
     [LOCAL_INSERT_ENTITY] =
-        {"INSERT INTO entities VALUES (?1, ?2, ?3, checksum(?1, ?2, ?3, ?4), ?4)"},
+        {.text = "INSERT INTO entities VALUES (?1, ?2, ?3, checksum(?1, ?2, ?3, ?4), ?4)"},
     [LOCAL_PUT_ENTITY] =
-        {"INSERT OR REPLACE INTO entities VALUES (?1, ?2, ?3, checksum(?1, ?2, ?3, ?4), ?4)"},
-    [LOCAL_DELETE_ENTITY] = {"DELETE FROM entities" WHERE_ONE},
-    [LOCAL_READ_LAST_TIMESTAMP] = {"SELECT last_timestamp, checksum FROM account"},
+        {.text =
+             "INSERT OR REPLACE INTO entities VALUES (?1, ?2, ?3, checksum(?1, ?2, ?3, ?4), ?4)"},
+    [LOCAL_DELETE_ENTITY] = {.text = "DELETE FROM entities" WHERE_ONE},
+    [LOCAL_READ_LAST_TIMESTAMP] = {.text = "SELECT last_timestamp, checksum FROM account"},
     [LOCAL_WRITE_LAST_TIMESTAMP] =
-        {"UPDATE account SET last_timestamp = ?1, checksum = checksum(?1)"},
-    [LOCAL_FIND_DROPPED] = {"SELECT id FROM tables WHERE name IS NULL LIMIT 1"},
-    [LOCAL_SWEEP] = {("DELETE FROM entities WHERE table_id = ?1 AND position IN"
-                      " (SELECT position FROM entities WHERE table_id = ?1 LIMIT ?2)")},
-    [LOCAL_FORGET] = {"DELETE FROM tables WHERE id = ?1"},
+        {.text = "UPDATE account SET last_timestamp = ?1, checksum = checksum(?1)"},
+    [LOCAL_FIND_DROPPED] = {.text = "SELECT id FROM tables WHERE name IS NULL LIMIT 1"},
+    [LOCAL_SWEEP] = {.text = ("DELETE FROM entities WHERE table_id = ?1 AND position IN"
+                              " (SELECT position FROM entities WHERE table_id = ?1 LIMIT ?2)")},
+    [LOCAL_FORGET] = {.text = "DELETE FROM tables WHERE id = ?1"},
     [LOCAL_BEGIN_READ] = {"BEGIN", "BEGIN"},
-    [LOCAL_BEGIN] = {"BEGIN IMMEDIATE"},
+    [LOCAL_BEGIN] = {.text = "BEGIN IMMEDIATE"},
     [LOCAL_COMMIT] = {"COMMIT", "COMMIT"},
-    [LOCAL_ROLLBACK] = {"ROLLBACK"},
-    [LOCAL_BEGIN_PART] = {"SAVEPOINT part"},
-    [LOCAL_KEEP_PART] = {"RELEASE part"},
-    [LOCAL_UNDO_PART] = {"ROLLBACK TO part"},
+    [LOCAL_ROLLBACK] = {.text = "ROLLBACK"},
+    [LOCAL_BEGIN_PART] = {.text = "SAVEPOINT part"},
+    [LOCAL_KEEP_PART] = {.text = "RELEASE part"},
+    [LOCAL_UNDO_PART] = {.text = "ROLLBACK TO part"},
 };
 
 /* SQLite's busy handler: another process has a lock. */

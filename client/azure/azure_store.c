@@ -40,6 +40,16 @@ static int take_continuation(const struct http_answer *answer, struct call *call
     return r < 0 ? call_fail(call, r, "a continuation token that could not be kept") : 0;
 }
 
+/* The failure of an answer that is none of the service's: names the table. */
+static int fail_by_answer(const struct http_answer *answer, const char *table, int error,
+                          struct call *call)
+{
+    char reason[sizeof(call->failure.message)];
+    memcpy(reason, call->failure.message, sizeof(reason));
+    (void)snprintf(call->failure.message, sizeof(reason), "table %.63s: %.180s", table, reason);
+    return service_fail_by_body(answer, error, call);
+}
+
 static int azure_query(struct table_store *store, const struct query *query, struct call *call,
                        struct page_builder *builder, struct continuation **ret_next)
 {
@@ -62,7 +72,7 @@ static int azure_query(struct table_store *store, const struct query *query, str
                            query->keys_only, call, builder);
     if (r == 0)
         r = take_continuation(&answer, call, ret_next);
-    return r < 0 ? service_fail_by_body(&answer, r, call) : 0;
+    return r < 0 ? fail_by_answer(&answer, query->table, r, call) : 0;
 }
 
 /* For a key that a URL cannot contain: queries the rows around it, until a page has it. */
@@ -110,7 +120,7 @@ static int azure_get(struct table_store *store, const char *table, struct bytes 
         return r;
     r = entity_answer_single(buffer_bytes(&answer.body), service_header(&answer, "ETag"), call,
                              builder);
-    return r < 0 ? service_fail_by_body(&answer, r, call) : 0;
+    return r < 0 ? fail_by_answer(&answer, table, r, call) : 0;
 }
 
 static int azure_list_tables(struct table_store *store, const char *only,

@@ -109,6 +109,29 @@ static int read_single(struct answer_reader *reader)
     return r < 0 ? r : expect(reader, JSON_END, "text after the object");
 }
 
+/* At most so many bytes of a name in a message, and only whole characters. */
+static struct bytes shorten(struct bytes name)
+{
+    size_t size = MIN(name.size, 40);
+    while (size < name.size && size > 0 && ((unsigned char)name.data[size] & 0xC0) == 0x80)
+        size--;
+    return bytes_first(name, size);
+}
+
+static int fail_by_problem(const struct answer_reader *reader, int error, struct call *call)
+{
+    const char *problem = json_reader_problem(&reader->json);
+    const struct entity_culprit culprit = entity_text_culprit(reader->text);
+    struct bytes partition_key = shorten(culprit.partition_key);
+    struct bytes row_key = shorten(culprit.row_key), property = shorten(culprit.property);
+    if (property.size == 0)
+        return call_fail(call, error, "the answer is not one with entities: %s, at byte %zu",
+                         problem, json_reader_offset(&reader->json));
+    return call_fail(call, error, "%s: %.*s, of PartitionKey '%.*s', RowKey '%.*s'", problem,
+                     (int)property.size, property.data, (int)partition_key.size, partition_key.data,
+                     (int)row_key.size, row_key.data);
+}
+
 /* Runs one of the two functions above, and records its failure in the call. */
 static int read_answer(struct answer_reader *reader, int (*read)(struct answer_reader *reader),
                        struct call *call)
@@ -117,11 +140,9 @@ static int read_answer(struct answer_reader *reader, int (*read)(struct answer_r
     if (r == 0)
         return 0;
     page_builder_drop_row(reader->builder);
-    const char *problem = json_reader_problem(&reader->json);
-    if (!problem)
+    if (!json_reader_problem(&reader->json))
         return call_fail(call, r, r == -EFBIG ? "an answer too large for a page" : "out of memory");
-    return call_fail(call, r, "the answer is not one with entities: %s, at byte %zu", problem,
-                     json_reader_offset(&reader->json));
+    return fail_by_problem(reader, r, call);
 }
 
 int entity_answer_page(struct bytes body, struct range range, bool keys_only, struct call *call,

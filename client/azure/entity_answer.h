@@ -1,7 +1,8 @@
 #ifndef CLIENT_AZURE_ENTITY_ANSWER_H
 #define CLIENT_AZURE_ENTITY_ANSWER_H
 /* Turns JSON bodies with entities into rows of a page. Pure, one thread.
- * Errors of both functions, the reason in call->failure: -EPROTO: not a body of the service;
+ * Errors of both functions, the reason in call->failure: -EPROTO: not a body of the service, and of
+ * an entity that is read but cannot be, its keys and the property that is wrong;
  * -EFBIG: larger than a page; -ENOMEM. After a failure the builder may hold some of the rows. */
 #include "client/call.h"
 #include "client/page.h"

@@ -10,6 +10,7 @@
 struct entity_text {
     struct entity_members members;
     struct json_token partition_key, row_key; /* strings; JSON_NULL: none */
+    struct bytes wrong_property;
     int64_t timestamp;
     struct buffer partition_key_cesu8, row_key_cesu8, etag;
 };
@@ -44,6 +45,7 @@ static void clear(struct entity_text *text)
 {
     entity_members_clear(&text->members);
     text->partition_key = text->row_key = (struct json_token){.kind = JSON_NULL};
+    text->wrong_property = BYTES_LITERAL("");
     text->timestamp = 0;
     buffer_clear(&text->partition_key_cesu8);
     buffer_clear(&text->row_key_cesu8);
@@ -61,6 +63,8 @@ static int take_key(struct json_reader *reader, const struct json_token *value,
 {
     if (value->kind != JSON_STRING && value->kind != JSON_NULL)
         return reject(reader, "a key that is not a string");
+    if (ret_key->kind == JSON_STRING)
+        return reject(reader, "a key that occurs twice");
     *ret_key = *value;
     buffer_clear(ret_cesu8);
     return value->kind == JSON_NULL ? 0 : json_string_append_cesu8(ret_cesu8, value->text);
@@ -126,11 +130,31 @@ static int take_members(struct entity_text *text, struct json_reader *reader)
     return r;
 }
 
-static void append_property(struct buffer *ret, size_t begin, struct bytes name,
+#define INT64_SURE_DIGITS 18 /* so many fit, whatever they are */
+
+/* written: in canonical form, with its quotes. */
+static bool is_int64(struct bytes written)
+{
+    int64_t ignored;
+    if (written.size < 2 || written.data[0] != '"')
+        return false;
+    struct bytes text = {written.data + 1, written.size - 2};
+    size_t digits = 0;
+    while (digits < text.size && text.data[digits] >= '0' && text.data[digits] <= '9')
+        digits++;
+    if (digits == text.size && digits > 0 && digits <= INT64_SURE_DIGITS)
+        return true;
+    return edm_integer_parse(text, INT64_MIN, INT64_MAX, &ignored);
+}
+
+/* False: it is an Int64 that is no integer. */
+static bool append_property(struct buffer *ret, size_t begin, struct bytes name,
                             const struct edm_value *value)
 {
     (void)entity_lines_append_name(ret, begin, name, value->annotation);
-    (void)edm_value_append(ret, value);
+    size_t at = ret->size;
+    return edm_value_append(ret, value) < 0 || value->type != EDM_INT64 ||
+           is_int64(bytes_skip(buffer_bytes(ret), at));
 }
 
 static void append_key(struct buffer *ret, size_t begin, struct bytes name,
@@ -138,50 +162,76 @@ static void append_key(struct buffer *ret, size_t begin, struct bytes name,
 {
     struct edm_value value = edm_value_of(key, (struct bytes){NULL, 0});
     if (key->kind == JSON_STRING)
-        append_property(ret, begin, name, &value);
+        (void)append_property(ret, begin, name, &value);
 }
 
-/* Takes the members of one name, which are adjacent. Returns the last property and the last
- * annotation; NULL: there is none. */
-static const struct entity_member *take_name(const struct entity_member **at,
-                                             const struct entity_member *end,
-                                             struct bytes *ret_annotation)
+/* Takes the members of one name, which are adjacent: an annotation, a property, or both in this
+ * order. False: one of them occurs twice. */
+static bool take_name(const struct entity_member **at, const struct entity_member *end,
+                      const struct entity_member **ret_annotation,
+                      const struct entity_member **ret_property)
 {
-    struct bytes name = (*at)->name;
-    const struct entity_member *property = NULL;
-    *ret_annotation = (struct bytes){NULL, 0};
-    do {
-        if ((*at)->is_annotation)
-            *ret_annotation = (*at)->value.text;
-        else
-            property = *at;
-        *at += 1;
-    } while (*at < end && bytes_equal((*at)->name, name));
-    return property;
+    const struct entity_member *first = *at, *next = first + 1;
+    bool has_next = next < end && bytes_equal(next->name, first->name);
+    *ret_annotation = first->is_annotation ? first : NULL;
+    *ret_property = first->is_annotation ? NULL : first;
+    *at = next;
+    if (!has_next)
+        return true;
+    if (!first->is_annotation || next->is_annotation)
+        return false;
+    *ret_property = next;
+    *at = next + 1;
+    return *at == end || !bytes_equal((*at)->name, first->name);
 }
 
-static void append_members(const struct entity_text *text, struct buffer *ret, size_t begin)
+static int reject_property(struct entity_text *text, struct json_reader *reader, struct bytes name,
+                           const char *problem)
+{
+    text->wrong_property = name;
+    return reject(reader, problem);
+}
+
+static int append_members(struct entity_text *text, struct json_reader *reader, struct buffer *ret,
+                          size_t begin)
 {
     const struct entity_member *at = text->members.members;
     const struct entity_member *end = at + text->members.count;
     while (at < end) {
-        struct bytes annotation;
-        const struct entity_member *property = take_name(&at, end, &annotation);
+        const struct entity_member *annotation, *property;
+        struct bytes name = at->name;
+        if (!take_name(&at, end, &annotation, &property))
+            return reject_property(text, reader, name, "a property that occurs twice");
         if (!property || property->value.kind == JSON_NULL)
             continue;
-        struct edm_value value = edm_value_of(&property->value, annotation);
-        append_property(ret, begin, property->name, &value);
+        struct edm_value value = edm_value_of(
+            &property->value, annotation ? annotation->value.text : (struct bytes){NULL, 0});
+        if (!append_property(ret, begin, name, &value))
+            return reject_property(text, reader, name, "an Int64 that is no integer of 64 bits");
     }
+    return 0;
 }
 
-static int append_entity(struct entity_text *text, struct buffer *ret)
+static int append_entity(struct entity_text *text, struct json_reader *reader, struct buffer *ret)
 {
     size_t begin = ret->size;
     entity_members_sort(&text->members);
     append_key(ret, begin, BYTES_LITERAL("PartitionKey"), &text->partition_key);
     append_key(ret, begin, BYTES_LITERAL("RowKey"), &text->row_key);
-    append_members(text, ret, begin);
-    return entity_lines_append_end(ret, begin);
+    int r = append_members(text, reader, ret, begin);
+    return r < 0 ? r : entity_lines_append_end(ret, begin);
+}
+
+static struct bytes key_text(const struct json_token *key)
+{
+    return key->kind == JSON_STRING ? key->text : BYTES_LITERAL("");
+}
+
+struct entity_culprit entity_text_culprit(const struct entity_text *text)
+{
+    return (struct entity_culprit){.partition_key = key_text(&text->partition_key),
+                                   .row_key = key_text(&text->row_key),
+                                   .property = text->wrong_property};
 }
 
 int entity_text_from_service(struct entity_text *text, struct json_reader *reader,
@@ -190,7 +240,7 @@ int entity_text_from_service(struct entity_text *text, struct json_reader *reade
     clear(text);
     int r = take_members(text, reader);
     if (r == 0 && ret_text)
-        r = append_entity(text, ret_text);
+        r = append_entity(text, reader, ret_text);
     if (r < 0)
         return r;
     *ret = (struct entity_facts){.partition_key = buffer_bytes(&text->partition_key_cesu8),

@@ -15,7 +15,8 @@
  * Names are sorted by their UTF-8, an annotation precedes its property, and values are as
  * edm_value.h writes them. So equal entities have equal texts, whatever service sent them and in
  * whatever order. Not in the text: Timestamp, names that begin with "odata.", properties that are
- * null, annotations of absent properties. Of members with the same name the last counts. */
+ * null, annotations of absent properties. A member that occurs twice is refused, and an Int64 that
+ * is no integer: the service sends neither, and what the entity holds would be a guess. */
 #include "client/text/json_reader.h"
 
 struct entity_text; /* scratch memory, reused for every entity of a page */
@@ -36,6 +37,14 @@ struct entity_facts { /* not in the text; views of `entity_text`, valid until th
  * ret_text holds a part of it. -ENOMEM. */
 int entity_text_from_service(struct entity_text *text, struct json_reader *reader,
                              struct buffer *ret_text, struct entity_facts *ret);
+
+/* Which entity was refused by the last call, as far as it was read; views of its text, in JSON's
+ * escapes; empty: not known. */
+struct entity_culprit {
+    struct bytes partition_key, row_key;
+    struct bytes property; /* the one that is the reason */
+};
+struct entity_culprit entity_text_culprit(const struct entity_text *text);
 
 DEFINE_CLEANUP(struct entity_text *, entity_text_destroy);
 

@@ -381,7 +381,13 @@ static void a_body_that_holds_no_rows_is_an_error(void **state)
 {
     (void)state;
     static const char *const bodies[] = {
-        "", "{}", "<html>", "{\"value\":[", "{\"value\":7}", "{\"value\":[{}]}"};
+        "",
+        "{}",
+        "<html>",
+        "{\"value\":[",
+        "{\"value\":7}",
+        "{\"value\":[{}]}",
+        ROWS("{\"PartitionKey\":\"p\",\"RowKey\":\"r\",\"n\":1,\"n\":2}")};
     for (size_t i = 0; i < ARRAY_SIZE(bodies); i++) {
         const struct canned answers[] = {
             {.status = "200 OK", .headers = "x-ms-request-id: id-2\r\n", .body = bodies[i]}};
@@ -393,6 +399,10 @@ static void a_body_that_holds_no_rows_is_an_error(void **state)
         assert_null(answer.page);
         assert_int_equal(f.call.failure.http_status, 200);
         assert_string_equal(f.call.failure.request_id, "id-2");
+        assert_int_equal(strncmp(f.call.failure.message, "table tab: ", 11), 0);
+        if (i == ARRAY_SIZE(bodies) - 1)
+            assert_string_equal(f.call.failure.message, "table tab: a property that occurs twice: n"
+                                                        ", of PartitionKey 'p', RowKey 'r'");
         end(&f);
     }
 }

@@ -258,6 +258,33 @@ static void what_is_no_single_entity_is_refused(void **state)
     }
 }
 
+static void a_failure_names_the_entity(void **state)
+{
+    (void)state;
+    struct made made;
+    make_page(&made,
+              B("{\"value\":[{\"PartitionKey\":\"p\",\"RowKey\":\"a\"},"
+                "{\"n\":\"abc\",\"n@odata.type\":\"Edm.Int64\",\"PartitionKey\":\"p\\\"\","
+                "\"RowKey\":\"b\"}]}"),
+              RANGE_ALL, false);
+    assert_int_equal(made.error, -EPROTO);
+    assert_string_equal(made.call.failure.message,
+                        "an Int64 that is no integer of 64 bits: n, of PartitionKey 'p\\\"', "
+                        "RowKey 'b'");
+    assert_int_equal(page_rows(made.page), 1);
+    page_unref(made.page);
+    make_single(&made,
+                B("{\"PartitionKey\":\"0123456789012345678901234567890123456789x\",\"RowKey\":"
+                  "\"012345678901234567890123456789012345678\xC3\xA9\",\"x\":1,\"x\":1}"),
+                B("e"));
+    assert_int_equal(made.error, -EPROTO);
+    assert_string_equal(made.call.failure.message,
+                        "a property that occurs twice: x, of PartitionKey "
+                        "'0123456789012345678901234567890123456789', RowKey "
+                        "'012345678901234567890123456789012345678'");
+    page_unref(made.page);
+}
+
 static void past_the_maximum_is_efbig(void **state)
 {
     (void)state;
@@ -291,6 +318,7 @@ int main(void)
         cmocka_unit_test(a_failure_leaves_whole_rows),
         cmocka_unit_test(a_single_entity_is_one_row),
         cmocka_unit_test(what_is_no_single_entity_is_refused),
+        cmocka_unit_test(a_failure_names_the_entity),
         cmocka_unit_test(past_the_maximum_is_efbig),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

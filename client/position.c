@@ -39,10 +39,15 @@ int position_append_behind(struct buffer *ret, struct bytes position)
     return buffer_append_string(ret, POSITION_AFTER);
 }
 
+static bool is_control(uint32_t character)
+{
+    return character < 0x20 || (character >= 0x7F && character <= 0x9F);
+}
+
 bool position_is_legal_in_key(uint32_t character)
 {
-    return character >= 0x20 && !(character >= 0x7F && character <= 0x9F) && character != '/' &&
-           character != '\\' && character != '#' && character != '?';
+    return !is_control(character) && character != '/' && character != '\\' && character != '#' &&
+           character != '?';
 }
 
 static size_t utf8_size(uint32_t character)
@@ -80,9 +85,9 @@ bool prefix_has_children(struct bytes prefix)
     return prefix_measure(prefix, &size, &last) && size < PREFIX_MAX_BYTES;
 }
 
-/* The next character in UTF-16 order that a key can hold; false: there is none. After a lone
- * surrogate it is the next unit. */
-static bool next_character(uint32_t *character)
+/* The next character in UTF-16 order that a key can hold, or with `with_illegal` the next that is
+ * no control character; false: there is none. After a lone surrogate it is the next unit. */
+static bool next_character(uint32_t *character, bool with_illegal)
 {
     do {
         switch (*character) {
@@ -97,7 +102,7 @@ static bool next_character(uint32_t *character)
         default:
             *character += 1;
         }
-    } while (!position_is_legal_in_key(*character));
+    } while (with_illegal ? is_control(*character) : !position_is_legal_in_key(*character));
     return true;
 }
 
@@ -116,17 +121,28 @@ static size_t last_character(struct bytes cesu8, uint32_t *ret)
     return begin;
 }
 
-int prefix_append_successor(struct buffer *ret, struct bytes prefix, struct bytes fallback)
+static int append_successor(struct buffer *ret, struct bytes prefix, struct bytes fallback,
+                            bool with_illegal)
 {
     while (prefix.size > 0) {
         uint32_t character;
         prefix.size = last_character(prefix, &character);
-        if (next_character(&character)) {
+        if (next_character(&character, with_illegal)) {
             (void)buffer_append(ret, prefix);
             return cesu8_append(ret, character);
         }
     }
     return buffer_append(ret, fallback);
+}
+
+int prefix_append_successor(struct buffer *ret, struct bytes prefix, struct bytes fallback)
+{
+    return append_successor(ret, prefix, fallback, false);
+}
+
+int prefix_append_end(struct buffer *ret, struct bytes prefix, struct bytes fallback)
+{
+    return append_successor(ret, prefix, fallback, true);
 }
 
 bool range_is_empty(struct range range)

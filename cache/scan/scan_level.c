@@ -128,7 +128,8 @@ static bool cut_from_gap(struct level_scan *self, struct known *gap, const struc
 {
     _cleanup_(buffer_finish) struct buffer successor;
     buffer_init(&successor, POSITION_MAX_BYTES);
-    if (!shared || !shared->is_shared || append_behind(&successor, child(self, shared)) < 0)
+    if (!shared || !shared->is_shared ||
+        prefix_append_end(&successor, child(self, shared), BYTES_LITERAL(POSITION_END)) < 0)
         return false;
     struct range range = {child(self, shared), buffer_bytes(&successor)};
     return partition_map_cut(&self->map, gap, range);

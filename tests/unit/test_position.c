@@ -104,6 +104,27 @@ static void assert_successor(struct bytes prefix, struct bytes expected)
     buffer_finish(&successor);
 }
 
+static void assert_end(struct bytes prefix, struct bytes expected)
+{
+    struct buffer end;
+    buffer_init(&end, 64);
+    assert_int_equal(prefix_append_end(&end, prefix, B("END")), 0);
+    assert_bytes(buffer_bytes(&end), expected);
+    buffer_finish(&end);
+}
+
+static void ends_skip_control_characters_alone(void **state)
+{
+    (void)state;
+    assert_end(B("D"), B("E"));
+    assert_end(B("a."), B("a/"));
+    assert_end(B("\""), B("#"));
+    assert_end(B(">"), B("?"));
+    assert_end(B("["), B("\\"));
+    assert_end(B("a~"), B("a\xC2\xA0"));
+    assert_end(B(""), B("END"));
+}
+
 static void successors_skip_what_no_key_can_hold(void **state)
 {
     (void)state;
@@ -192,6 +213,7 @@ int main(void)
         cmocka_unit_test(positions_order_as_utf16_keys_do),
         cmocka_unit_test(a_key_with_nul_is_refused),
         cmocka_unit_test(successors_skip_what_no_key_can_hold),
+        cmocka_unit_test(ends_skip_control_characters_alone),
         cmocka_unit_test(prefixes_that_a_level_may_show),
         cmocka_unit_test(a_prefix_has_children_while_they_can_be_shown),
         cmocka_unit_test(ranges_know_which_one_query_can_ask),

@@ -306,6 +306,34 @@ static void partitions_wait_in_the_window(void **state)
     rows_finish(&rows);
 }
 
+/* A service may store, against the rules, keys with / \ # or ?. They lie directly behind a prefix
+ * that ends in the character before, and belong to none. */
+static void keys_with_illegal_characters_are_shown_once(void **state)
+{
+    (void)state;
+    static const struct shape shapes[] = {
+        {"ab\"", 4, ""}, {"ab#", 1, ""}, {"ab.", 4, ""}, {"ab/", 1, ""},
+        {"ab>", 4, ""},  {"ab?", 1, ""}, {"ab[", 4, ""}, {"ab\\", 1, ""},
+    };
+    static const struct {
+        struct bytes prefix;
+        const char *names;
+    } levels[] = {
+        {B("ab"), "ab\"+, ab#0, ab#1, ab.+, ab/0, ab/1, ab>+, ab?0, ab?1, ab[+, ab\\0, ab\\1, "},
+        {B(""), "ab\"+, ab#0, ab#1, ab.+, ab/0, ab/1, ab>+, ab?0, ab?1, ab[+, ab\\0, ab\\1, "},
+        {B("ab."), "ab.0+, ab.1+, "},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(levels) * 2; i++) {
+        struct dialog dialog;
+        dialog_init(&dialog);
+        for (size_t j = 0; j < ARRAY_SIZE(shapes); j++)
+            add_many(&dialog.rows, shapes[j], shapes[j].digits == 1 ? 2 : 1500, 1);
+        run_dialog(&dialog, levels[i / 2].prefix, 4, i % 2 == 0 ? 1 : 8);
+        assert_string_equal(buffer_string(&dialog.names), levels[i / 2].names);
+        dialog_finish(&dialog);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -319,6 +347,7 @@ int main(void)
         cmocka_unit_test(a_level_costs_little_more_than_its_children),
         cmocka_unit_test(huge_partitions_are_counted_in_parallel),
         cmocka_unit_test(partitions_wait_in_the_window),
+        cmocka_unit_test(keys_with_illegal_characters_are_shown_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -114,7 +114,8 @@ static int open_service(struct mount_source *source, const struct mount_source_o
     if (r == 0)
         r = set_table(source, options->table, &call);
     if (r < 0 && options->name && access(options->name, F_OK) == 0)
-        return complain(options->name, "a file is mounted as local:FILE", EXIT_CONFIGURATION);
+        return complain(options->name, "to mount the account in a file, write local:FILE",
+                        EXIT_CONFIGURATION);
     if (r < 0)
         return complain_failure("", &call.failure, EXIT_CONFIGURATION);
     const struct azure_store_options azure = {.connection = &source->connection,

@@ -371,7 +371,7 @@ const struct verb verb_mount = {
     .purpose = "Mounts an Azure Table Storage account as a directory tree of JSON files.",
     .help =
         "SOURCE is an account name, an endpoint URL, local:FILE (an account in one file), or\n"
-        "`emulator`. A name or URL may end in /TABLE: then the root of the mount is that table.\n"
+        "`emulator`. Each may end in /TABLE: then the root of the mount is that table.\n"
         "The credential comes from the environment; local:FILE needs none. Without SOURCE, the\n"
         "environment also names the account. Set AZURE_STORAGE_CONNECTION_STRING, or\n"
         "AZURE_STORAGE_ACCOUNT with AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN.\n"
@@ -392,6 +392,7 @@ const struct verb verb_mount = {
         "  -o cache_size=N    maximum size of the cache: bytes, or 512K, 64M, 2G (64M)\n"
         "  -o parallelism=N   maximum of listing and read-ahead requests in flight (8)\n"
         "  -o ca_cert=FILE    trust only the certificates in FILE (also: SSL_CERT_FILE)\n"
-        "FUSE's own options work too, for example auto_unmount and fsname=NAME.\n",
+        "FUSE's own options work too, for example auto_unmount and fsname=NAME (the account or "
+        "file).\n",
     .run = run_mount,
 };

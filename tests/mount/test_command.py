@@ -299,7 +299,9 @@ def test_a_file_without_local(mounts, tmp_path):
         env={"AZURE_STORAGE_KEY": KEY},
         expected=CONFIGURATION,
     )
-    assert message == f"tablefuse: {tmp_path}/account.tf: a file is mounted as local:FILE\n"
+    assert message == (
+        f"tablefuse: {tmp_path}/account.tf: to mount the account in a file, write local:FILE\n"
+    )
 
 
 def test_a_table_that_is_not_there(mounts, service):

@@ -2,7 +2,7 @@
 /etc, /srv and /usr/local/bin, own processes, mounts and network. Nothing that is done there is left behind.
 
 In it `myaccount` of Azure is an Azurite behind TLS, under Azure's own host name. The programs in stand_ins/ take the place
-of those that need the internet, an Azure subscription or an init system."""
+of those that need the internet, an Azure subscription or an init system. For root alone."""
 import os
 import pathlib
 import select
@@ -48,10 +48,13 @@ done
 """
 
 
-def _not_in_a_clone(directory, names):
-    is_top = pathlib.Path(directory) == ROOT
-    made = [n for n in names if is_top and (n in (".git", "mnt") or n.startswith("build"))]
-    return made + [n for n in names if n in ("node_modules", "__pycache__")]
+def _clone(directory):
+    """Without what was built, or made by a reader of README.md, who may have mounts in the repository."""
+    directory.mkdir()
+    for name in ("cache", "client", "contrib", "fs", "tests"):
+        ignored = shutil.ignore_patterns("node_modules", "__pycache__")
+        shutil.copytree(ROOT / name, directory / name, ignore=ignored, symlinks=True)
+    shutil.copy2(ROOT / "meson.build", directory)
 
 
 class Sandbox:
@@ -63,12 +66,11 @@ class Sandbox:
         for name in ("home", "layers"):
             (self._directory / name).mkdir()
         Certificate(directory, "azure", f"DNS:{AZURE_HOST}")
-        shutil.copytree(ROOT, self.clone, ignore=_not_in_a_clone, symlinks=True)
-        as_root = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+        _clone(self.clone)
         spaces = ["--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
         with open(self._directory / "shell.log", "wb") as log:
             self._process = subprocess.Popen(
-                ["unshare", *as_root, *spaces, "bash", "-c", SHELL, "bash", str(directory)],
+                ["unshare", *spaces, "bash", "-c", SHELL, "bash", str(directory)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,

@@ -24,7 +24,8 @@ struct worker_pool;
  * the others. slots: at least 1. -EINVAL, -ENOMEM. */
 int worker_pool_create(int slots, struct worker_pool **ret);
 /* Takes NULL. Waits until every submitted task has run, also those that tasks submit meanwhile. The
- * owners cancel their tasks first, so that this is quick. From here on only tasks may submit. */
+ * owners cancel their tasks first, so that this is quick, and slots do not count any more. From
+ * here on only tasks may submit. */
 void worker_pool_destroy(struct worker_pool *pool);
 
 struct worker_task { /* memory of the submitter, until it runs: `run` may free it */

@@ -1,7 +1,7 @@
 """A table that the service does not answer, or throttles, beside one that is well."""
 import pytest
 
-from harness import LocalAccount, run, wait_until
+from harness import COMMAND_SEC, LocalAccount, run, wait_until
 
 LISTINGS = 24  # three times the requests of listings that may be in flight
 ENTITIES = 3000
@@ -31,3 +31,13 @@ def test_listings_of_a_sick_table_hold_up_no_others(mounts, begin, fault):
         assert run("cat", *files[:10]).stdout.count("PartitionKey") == 10
         assert run("ls", mount / "well").stdout
         assert [listing.poll() for listing in listings] == [None] * LISTINGS
+
+
+def test_throttled_to_the_end_is_busy(mounts, begin):
+    """Also for those whose own request was not sent, because they waited for the requests of others."""
+    mount = mounts("timeout=4", faults="only=sick,fail=query:*:503:ServerBusy")
+    listings = [begin("ls", mount / "sick") for _ in range(LISTINGS)]
+    for listing in listings:
+        out, err = listing.communicate(timeout=COMMAND_SEC)
+        assert listing.returncode != 0 and out == ""
+        assert err.endswith(": Device or resource busy\n")

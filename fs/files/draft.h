@@ -85,8 +85,9 @@ struct draft { /* fields are read by the owner, and set by draft.c alone */
 /* With -EINVAL: why, and where. */
 struct draft_problem {
     const char *reason; /* static text */
-    /* The unstored text before the wrong byte, to count its lines; a view, valid until the next
-     * call with this draft. It may reach into a write that was refused. Of a size: empty. */
+    /* The text before the wrong byte, to count its lines; of an appended draft without what is
+     * stored; of a size: empty. A view, valid until the next call with this draft. It may reach
+     * into a write that was refused. */
     struct bytes before;
 };
 
@@ -98,7 +99,7 @@ void draft_finish(struct draft *draft);
 uint64_t draft_size(const struct draft *draft);
 
 /* Each returns an enum draft_action; or -EINVAL with the problem, -EFBIG or -ENOMEM, and then the
- * draft is as before, beside has_failed. The time of n writes of m bytes in all is O(n + m). */
+ * draft is as before, beside has_failed. Writing n bytes in order in k pieces takes O(n + k). */
 int draft_write(struct draft *draft, struct bytes bytes, uint64_t offset,
                 struct draft_problem *ret_problem);
 int draft_resize(struct draft *draft, uint64_t size, struct draft_problem *ret_problem);

@@ -7,6 +7,7 @@
 struct account {
     struct table_store *store;
     struct failure_log *failures;
+    struct pending *pending;
     struct read_ahead_source read; /* what reading needs; the account's */
     struct read_ahead *read_ahead;
     struct listing_source listings;
@@ -28,7 +29,9 @@ static int create_parts(struct account *account)
     if (r == 0)
         r = fetcher_create(&fetcher, &read->fetcher);
     if (r == 0)
-        r = overlay_create(read->cache, read->fetcher, &read->overlay);
+        r = pending_create(read->clock, &account->pending);
+    if (r == 0)
+        r = overlay_create(read->cache, read->fetcher, account->pending, &read->overlay);
     if (r == 0)
         r = freshness_create(read->ttl_ms, read->clock, &account->orders, &read->freshness);
     if (r == 0)
@@ -70,6 +73,7 @@ void account_destroy(struct account *account)
     read_ahead_destroy(account->read_ahead);
     freshness_destroy(account->read.freshness);
     overlay_destroy(account->read.overlay);
+    pending_destroy(account->pending);
     fetcher_destroy(account->read.fetcher);
     range_cache_destroy(account->read.cache);
     table_store_destroy(account->store);
@@ -87,11 +91,14 @@ static int point_range(struct bytes position, struct buffer *end, struct range *
 }
 
 /* Sets how long the kernel may keep the answer, a "no" as well. r: of overlay_next. The age of a
- * failure that is an answer (no such table) is not known: it may be of another caller's flight. */
+ * failure that is an answer (no such table) is not known: it may be of another caller's flight. A
+ * mask may end at any moment. */
 static void set_valid(const struct account *account, struct caller *caller, int r,
                       const struct seen *seen)
 {
-    caller->valid_ms = r < 0 ? 0 : freshness_valid_ms(account->read.freshness, seen->asked_ms);
+    bool may_be_kept = r >= 0 && !seen->was_masked;
+    caller->valid_ms =
+        may_be_kept ? freshness_valid_ms(account->read.freshness, seen->asked_ms) : 0;
 }
 
 int account_find(struct account *account, struct caller *caller, struct address address,

@@ -398,6 +398,9 @@ static int64_t shown_ms(const struct listing *listing, size_t i, int64_t valid_m
 {
     const struct listing_source *source = listing->source;
     const struct batch *batch = &listing->batch;
+    struct bytes position = page_position(batch->run.page, batch_row(batch, i));
+    if (overlay_masks(source->read->overlay, listing->table, position)) /* meanwhile */
+        return 0;
     if (listing->directory.kind != DIRECTORY_ENTITIES)
         return freshness_hold_ms(source->read->freshness, valid_ms);
     switch (range_cache_superseded(source->read->cache, listing->table, batch->run.page,

@@ -5,6 +5,7 @@
 struct overlay {
     struct range_cache *cache;
     struct fetcher *fetcher;
+    struct pending *pending;
 };
 
 /* The state of overlay_next, which goes along the question's range. */
@@ -20,12 +21,13 @@ struct search {
     struct seen seen;
 };
 
-int overlay_create(struct range_cache *cache, struct fetcher *fetcher, struct overlay **ret)
+int overlay_create(struct range_cache *cache, struct fetcher *fetcher, struct pending *pending,
+                   struct overlay **ret)
 {
     struct overlay *overlay = calloc(1, sizeof(*overlay));
     if (!overlay)
         return -ENOMEM;
-    *overlay = (struct overlay){cache, fetcher};
+    *overlay = (struct overlay){cache, fetcher, pending};
     *ret = overlay;
     return 0;
 }
@@ -35,11 +37,90 @@ void overlay_destroy(struct overlay *overlay)
     free(overlay);
 }
 
+/* What the page answers, as range_cache_next does. The page does not begin behind range.lo. */
+static int look_into_page(struct page *page, struct range range, struct run *ret_run,
+                          struct buffer *ret_until)
+{
+    struct range covered = page_range(page);
+    size_t begin = page_seek(page, range.lo), end = page_seek(page, range.hi);
+    assert(bytes_compare(covered.lo, range.lo) <= 0);
+    if (begin < end) {
+        *ret_run = (struct run){page_ref(page), begin, end};
+        return KNOWN_ROWS;
+    }
+    if (range_is_empty(range) || bytes_compare(covered.hi, range.hi) >= 0)
+        return KNOWN_EMPTY;
+    bool is_inside = bytes_compare(range.lo, covered.hi) < 0;
+    buffer_clear(ret_until);
+    int r = buffer_append(ret_until, is_inside ? covered.hi : range.lo);
+    return r < 0 ? r : KNOWN_NOT;
+}
+
+/* What the service has, as far as it is known; page NULL: the range cache is asked. */
+static int look_at_service(struct overlay *overlay, struct page *page,
+                           const struct question *question, struct seen *ret,
+                           struct buffer *ret_until)
+{
+    int64_t asked_ms = page ? question->since.asked_ms : INT64_MAX; /* of a page: or later */
+    int r = page ? look_into_page(page, question->range, &ret->run, ret_until)
+                 : range_cache_next(overlay->cache, question, &ret->run, &asked_ms, ret_until);
+    ret->asked_ms = MIN(ret->asked_ms, asked_ms);
+    return r;
+}
+
+/* Does what is known reach to the masked position, which is then left out? If not, the answer ends
+ * before it. */
+static bool comes_to_mask(int known, struct seen *seen, struct bytes masked,
+                          const struct buffer *until)
+{
+    if (known == KNOWN_NOT)
+        return bytes_compare(buffer_bytes(until), masked) >= 0;
+    if (known != KNOWN_ROWS)
+        return false;
+    seen->run.end = MIN(seen->run.end, page_seek(seen->run.page, masked));
+    if (seen->run.begin < seen->run.end)
+        return false;
+    run_finish(&seen->run);
+    return true;
+}
+
+/* The masks are looked at first. A change that takes the place of a masked row is in the range
+ * cache before its mask ends: so either the mask is seen, or the change is. */
+static int look(struct overlay *overlay, struct page *page, const struct question *question,
+                struct seen *ret, struct buffer *ret_until)
+{
+    struct question rest = *question;
+    _cleanup_(buffer_finish) struct buffer masked, behind;
+    buffer_init(&masked, POSITION_MAX_BYTES);
+    buffer_init(&behind, POSITION_MAX_BYTES);
+    *ret = (struct seen){.asked_ms = INT64_MAX};
+    for (;;) {
+        int r = pending_next(overlay->pending, rest.table, rest.range, &masked);
+        if (r < 0)
+            return r;
+        int known = look_at_service(overlay, page, &rest, ret, ret_until);
+        if (r == OVERLAID_NOT || !comes_to_mask(known, ret, buffer_bytes(&masked), ret_until))
+            return known;
+        ret->was_masked = true;
+        buffer_clear(&behind);
+        r = position_append_behind(&behind, buffer_bytes(&masked));
+        if (r < 0)
+            return r;
+        rest.range.lo = buffer_bytes(&behind);
+    }
+}
+
 int overlay_look(struct overlay *overlay, const struct question *question, struct seen *ret,
                  struct buffer *ret_until)
 {
-    *ret = (struct seen){.asked_ms = INT64_MAX};
-    return range_cache_next(overlay->cache, question, &ret->run, &ret->asked_ms, ret_until);
+    _cleanup_(buffer_finish) struct buffer own = {.max = POSITION_MAX_BYTES};
+    return look(overlay, NULL, question, ret, ret_until ? ret_until : &own);
+}
+
+bool overlay_masks(struct overlay *overlay, const char *table, struct bytes position)
+{
+    _cleanup_(buffer_finish) struct buffer etag = {.max = PENDING_ETAG_MAX_BYTES};
+    return pending_masked(overlay->pending, table, position, &etag) != 0; /* or no memory */
 }
 
 static void search_finish(struct search *search)
@@ -47,24 +128,6 @@ static void search_finish(struct search *search)
     buffer_finish(&search->from);
     buffer_finish(&search->until);
     page_unref(search->page);
-}
-
-/* What the page answers, as range_cache_next does. The page covers range.lo. */
-static int look_into_page(struct page *page, struct range range, struct run *ret_run,
-                          struct buffer *ret_until)
-{
-    struct range covered = page_range(page);
-    size_t begin = page_seek(page, range.lo), end = page_seek(page, range.hi);
-    assert(range_holds(covered, range.lo));
-    if (begin < end) {
-        *ret_run = (struct run){page_ref(page), begin, end};
-        return KNOWN_ROWS;
-    }
-    if (bytes_compare(covered.hi, range.hi) >= 0)
-        return KNOWN_EMPTY;
-    buffer_clear(ret_until);
-    int r = buffer_append(ret_until, covered.hi);
-    return r < 0 ? r : KNOWN_NOT;
 }
 
 /* The cache first: it may know what is younger than the page that was fetched. It may know nothing
@@ -79,13 +142,12 @@ static int find_known(struct search *search)
     int r = overlay_look(search->overlay, rest, &seen, &search->until);
     bool is_in_vain =
         r == KNOWN_NOT && search->page && bytes_equal(buffer_bytes(&search->until), rest->range.lo);
-    if (is_in_vain && search->is_own) {
-        seen.asked_ms = rest->since.asked_ms; /* or later */
-        r = look_into_page(search->page, rest->range, &seen.run, &search->until);
-    }
+    if (is_in_vain && search->is_own)
+        r = look(search->overlay, search->page, rest, &seen, &search->until);
     search->has_joined_in_vain = is_in_vain && !search->is_own;
     search->seen.run = seen.run;
     search->seen.asked_ms = MIN(search->seen.asked_ms, seen.asked_ms);
+    search->seen.was_masked |= seen.was_masked;
     return r;
 }
 
@@ -169,8 +231,8 @@ static int append_behind(struct buffer *ret, const struct run *run, size_t row)
 struct page *overlay_known_page(struct overlay *overlay, const struct question *question)
 {
     struct page *page = NULL;
-    struct seen seen;
-    int r = overlay_look(overlay, question, &seen, NULL);
+    struct seen seen = {0};
+    int r = look_at_service(overlay, NULL, question, &seen, NULL);
     if (r == KNOWN_EMPTY)
         (void)page_create_empty(question->range, &page);
     else if (r == KNOWN_ROWS &&

@@ -1,13 +1,15 @@
 #ifndef CACHE_READ_OVERLAY_H
 #define CACHE_READ_OVERLAY_H
-/* What this mount sees of an account: what the range cache knows; what it does not know is fetched.
- * A lookup, a listing, "is it empty?" are all one question: what follows range.lo? Any thread, no
- * lock of its own. */
+/* What this mount sees of an account: what the range cache knows, without what pending masks; what
+ * the range cache does not know is fetched. A lookup, a listing, "is it empty?" are all one
+ * question: what follows range.lo? Any thread, no lock of its own. */
 #include "cache/read/fetcher.h"
+#include "cache/write/pending.h"
 
 struct overlay;
-/* The cache and the fetcher outlive it. */
-int overlay_create(struct range_cache *cache, struct fetcher *fetcher, struct overlay **ret);
+/* The others outlive it. */
+int overlay_create(struct range_cache *cache, struct fetcher *fetcher, struct pending *pending,
+                   struct overlay **ret);
 void overlay_destroy(struct overlay *overlay); /* takes NULL */
 
 struct seen {
@@ -15,6 +17,8 @@ struct seen {
     int64_t asked_ms; /* when the oldest of what the answer rests on was asked, also of "none" */
     size_t fetched_rows, fetched_bytes; /* what this caller's own requests brought for it */
     bool was_fetched; /* it was not known: there was a request, of this caller or another */
+    bool was_masked;  /* a masked position was left out before the rows, or before the end: this
+                         part of the answer has no age */
 };
 
 /* The one look at what is known; sends nothing. enum knowledge (range_cache.h), or -ENOMEM:
@@ -42,11 +46,15 @@ int overlay_keys(struct overlay *overlay, struct caller *caller, const struct qu
 
 /* What is known at question->range.lo, for a scan of rows: a page that begins at or before it, and
  * may hold more than the range, or less; an empty page where the range surely holds nothing. NULL:
- * to be asked, or no memory. */
+ * to be asked, or no memory. Masks do not count: a scan of rows brings pages into the range cache,
+ * and names and texts are taken from there by overlay_next. */
 struct page *overlay_known_page(struct overlay *overlay, const struct question *question);
 
 /* Is anything in the range not known? Then from where on. 1, 0, -ENOMEM. */
 int overlay_lacks(struct overlay *overlay, const struct question *question,
                   struct buffer *ret_until);
+
+/* Is the row masked? With table NULL: the table of that name. */
+bool overlay_masks(struct overlay *overlay, const char *table, struct bytes position);
 
 #endif

@@ -6,8 +6,6 @@
 #include <stdatomic.h>
 #include <sys/queue.h>
 
-#define ETAG_MAX_BYTES ((size_t)64 << 10)
-
 struct waiter { /* on the stack of its thread */
     TAILQ_ENTRY(waiter) entry;
     bool has_claim; /* the position was handed over to it */
@@ -86,7 +84,7 @@ static struct record *find_or_add_locked(struct pending *pending, const char *ta
     record->table = record->text;
     record->position = (struct bytes){record->text + table_size, position.size};
     TAILQ_INIT(&record->waiters);
-    buffer_init(&record->etag, ETAG_MAX_BYTES);
+    buffer_init(&record->etag, PENDING_ETAG_MAX_BYTES);
     (void)RB_INSERT(record_tree, &pending->records, record);
     return record;
 }

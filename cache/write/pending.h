@@ -30,6 +30,8 @@
 #include "client/call.h"
 #include "client/position.h"
 
+#define PENDING_ETAG_MAX_BYTES ((size_t)64 << 10) /* of a masked version */
+
 struct pending;
 int pending_create(const struct clock *clock, struct pending **ret); /* the clock outlives it */
 /* Takes NULL. Nothing is claimed and no thread is inside. */
@@ -56,7 +58,7 @@ int pending_next(struct pending *pending, const char *table, struct range range,
 /* Masks an entity, which stays in the service: the original of an editor's backup. With table NULL
  * it masks a table that was dropped and that the service still lists; `position` is then the
  * table's name, and the ETag is empty. A mask replaces an earlier one. 0, -ENOMEM; -EFBIG: the ETag
- * has over 64 KiB. */
+ * has over PENDING_ETAG_MAX_BYTES. */
 int pending_mask(struct pending *pending, const char *table, struct bytes position,
                  struct bytes etag);
 /* Is the position masked? The version that is masked is put into ret_etag, which is cleared first:

@@ -3,6 +3,7 @@
 /* What the tests of reading share: a reader over a store behind a gate, and a clock that threads
  * may look at while the test turns it. */
 #include "cache/read/fetcher.h"
+#include "cache/write/pending.h"
 #include "client/retrying_store.h"
 #include "tests/stores/faulty_store.h"
 #include "tests/stores/gate_store.h"
@@ -24,6 +25,7 @@ struct fetching {
     _Atomic uint64_t orders;
     struct range_cache *cache;
     struct fetcher *fetcher;
+    struct pending *pending; /* for an overlay */
 };
 
 static inline int64_t turned_monotonic_ms(void *context)
@@ -74,10 +76,12 @@ static inline void fetching_set_up(struct fetching *fetching, struct fetching_op
                                     .orders = &fetching->orders,
                                     .ttl_ms = options.is_ttl_0 ? 0 : TTL_MS};
     assert_int_equal(fetcher_create(&source, &fetching->fetcher), 0);
+    assert_int_equal(pending_create(&fetching->clock, &fetching->pending), 0);
 }
 
 static inline void fetching_tear_down(struct fetching *fetching)
 {
+    pending_destroy(fetching->pending);
     fetcher_destroy(fetching->fetcher);
     range_cache_destroy(fetching->cache);
     table_store_destroy(fetching->store);

@@ -13,8 +13,9 @@ struct setup {
 static inline void set_up_with(struct setup *setup, struct fetching_options options)
 {
     fetching_set_up(&setup->fetching, options);
-    assert_int_equal(
-        overlay_create(setup->fetching.cache, setup->fetching.fetcher, &setup->overlay), 0);
+    assert_int_equal(overlay_create(setup->fetching.cache, setup->fetching.fetcher,
+                                    setup->fetching.pending, &setup->overlay),
+                     0);
 }
 
 static inline void set_up(struct setup *setup)

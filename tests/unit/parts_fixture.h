@@ -25,6 +25,7 @@ struct parts {
     _Atomic uint64_t orders, numbers;
     struct range_cache *cache;
     struct fetcher *fetcher;
+    struct pending *pending;
     struct overlay *overlay;
     struct freshness *freshness;
     struct read_ahead_source read;
@@ -44,7 +45,9 @@ static inline void parts_create_readers(struct parts *parts, const struct parts_
                                     .orders = &parts->orders,
                                     .ttl_ms = ttl_ms};
     assert_int_equal(fetcher_create(&reader, &parts->fetcher), 0);
-    assert_int_equal(overlay_create(parts->cache, parts->fetcher, &parts->overlay), 0);
+    assert_int_equal(pending_create(&parts->clock, &parts->pending), 0);
+    assert_int_equal(overlay_create(parts->cache, parts->fetcher, parts->pending, &parts->overlay),
+                     0);
     assert_int_equal(freshness_create(ttl_ms, &parts->clock, &parts->orders, &parts->freshness), 0);
     parts->read = (struct read_ahead_source){.cache = parts->cache,
                                              .fetcher = parts->fetcher,
@@ -74,6 +77,7 @@ static inline void parts_tear_down(struct parts *parts)
     read_ahead_destroy(parts->read_ahead);
     freshness_destroy(parts->freshness);
     overlay_destroy(parts->overlay);
+    pending_destroy(parts->pending);
     fetcher_destroy(parts->fetcher);
     range_cache_destroy(parts->cache);
     table_store_destroy(parts->gate);

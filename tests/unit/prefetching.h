@@ -26,7 +26,8 @@ static inline void prefetching_set_up(struct prefetching *setup, int parallelism
     struct fetching *fetching = &setup->fetching;
     *setup = (struct prefetching){0};
     fetching_set_up(fetching, options);
-    assert_int_equal(overlay_create(fetching->cache, fetching->fetcher, &setup->overlay), 0);
+    assert_int_equal(
+        overlay_create(fetching->cache, fetching->fetcher, fetching->pending, &setup->overlay), 0);
     assert_int_equal(worker_pool_create(parallelism, &setup->workers), 0);
     assert_int_equal(request_window_create(parallelism, &setup->window), 0);
     setup->source = (struct prefetcher_source){.fetcher = fetching->fetcher,

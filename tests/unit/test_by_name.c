@@ -16,8 +16,9 @@ static void set_up(struct setup *setup)
 {
     *setup = (struct setup){.numbers = 1};
     fetching_set_up(&setup->fetching, (struct fetching_options){0});
-    assert_int_equal(
-        overlay_create(setup->fetching.cache, setup->fetching.fetcher, &setup->overlay), 0);
+    assert_int_equal(overlay_create(setup->fetching.cache, setup->fetching.fetcher,
+                                    setup->fetching.pending, &setup->overlay),
+                     0);
     struct by_name_source source = {.fetcher = setup->fetching.fetcher,
                                     .overlay = setup->overlay,
                                     .clock = &setup->fetching.clock,

@@ -104,6 +104,16 @@ int names_encode(struct bytes key, enum name_kind kind, struct buffer *ret_name)
     return r < 0 ? r : buffer_append(ret_name, buffer_bytes(&name));
 }
 
+int names_append_beginning(struct bytes key, size_t room, struct buffer *ret_name)
+{
+    size_t fit = EMPTY_KEY.size;
+    _cleanup_(buffer_finish) struct buffer name;
+    buffer_init(&name, POSITION_MAX_BYTES);
+    int r = key.size == 0 ? buffer_append(&name, EMPTY_KEY)
+                          : encode_whole(key, NAME_PARTITION, room, &name, &fit);
+    return r < 0 ? r : buffer_append(ret_name, bytes_first(buffer_bytes(&name), MIN(fit, room)));
+}
+
 static int hex_digit(char c)
 {
     static const char digits[] = "0123456789ABCDEF";

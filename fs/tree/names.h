@@ -24,6 +24,10 @@ enum name_kind { NAME_PARTITION, NAME_ENTITY, NAME_PREFIX };
  * longer than any service takes. -ENOMEM. */
 int names_encode(struct bytes key, enum name_kind kind, struct buffer *ret_name);
 
+/* Appends the longest beginning of the key's name as a partition, in whole characters, that has at
+ * most `room` bytes. It tells nobody which key it was. As names_encode. */
+int names_append_beginning(struct bytes key, size_t room, struct buffer *ret_name);
+
 enum name_meaning {
     NAME_MEANS_NOTHING,
     NAME_MEANS_KEY, /* ret_key is the key or the prefix */

@@ -436,6 +436,34 @@ static void what_has_no_name_is_not_of_one(void **state)
     free(long_key);
 }
 
+static void assert_beginning(struct bytes key, size_t room, const char *expected)
+{
+    struct buffer name;
+    buffer_init(&name, NAME_MAX_BYTES);
+    assert_int_equal(names_append_beginning(key, room, &name), 0);
+    assert_bytes(buffer_bytes(&name), bytes_of(expected));
+    buffer_finish(&name);
+}
+
+static void the_beginning_of_a_name_is_made_of_whole_characters(void **state)
+{
+    (void)state;
+    assert_beginning(B("key"), 3, "key");
+    assert_beginning(B("key"), 2, "ke");
+    assert_beginning(B("key"), 0, "");
+    assert_beginning(B(""), 3, "#00");
+    assert_beginning(B("a\xC3\xA9"), 2, "a");
+    assert_beginning(B("a/b"), 3, "a");
+    assert_beginning(B("a/b"), 4, "a#2F");
+    assert_beginning(B("../x"), 9, "#2E.#2Fx");
+    assert_beginning(B("\xED\xA0\xBD\xED\xB8\x80"), 3, "");
+    struct buffer name;
+    buffer_init(&name, NAME_MAX_BYTES);
+    assert_int_equal(names_append_beginning(B("\xFF"), 9, &name), -EILSEQ);
+    assert_int_equal(name.size, 0);
+    assert_int_equal(name.error, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -451,6 +479,7 @@ int main(void)
         cmocka_unit_test(the_digest_is_of_the_whole_key),
         cmocka_unit_test(without_memory_a_name_is_not_judged),
         cmocka_unit_test(what_has_no_name_is_not_of_one),
+        cmocka_unit_test(the_beginning_of_a_name_is_made_of_whole_characters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,47 @@
+#ifndef FS_FILES_LOST_AND_FOUND_H
+#define FS_FILES_LOST_AND_FOUND_H
+/* Texts that the service did not take. Each is written to disk at once, as a file of its own in the
+ * directory `tablefuse/lost+found` of the user's state directory. The name tells when the text was
+ * lost and of which entity it is; the reason is in a file beside it. Example:
+ *
+ *   20261122T100000.000Z-orders-p-r.json          the text, as it was written; perhaps half of one
+ *   20261122T100000.000Z-orders-p-r.json.reason   the line of .tablefuse/errors
+ *
+ * There is no copy in memory and no second place. Nothing here is ever removed: the files are the
+ * user's.
+ *
+ * Files have mode 0600, directories that are made here mode 0700. `tablefuse` and `lost+found` must
+ * belong to the process, and are never reached through a symbolic link. So nobody who may write to
+ * the state directory can lead a text elsewhere. If they were removed they are made again.
+ *
+ * Thread-safety: any thread; no lock: each file is created with O_EXCL. Blocks as long as the disk
+ * does. */
+#include "cache/failure_log.h"
+
+/* Where state may be kept, in the order in which the places are tried. */
+struct state_places {
+    const char *xdg_state_home; /* of the environment; NULL, empty or relative: not set */
+    const char *home;           /* of the environment, as above; its .local/state is used */
+    const char *system;         /* absolute; for services without a home: "/var/lib" */
+};
+
+struct lost_and_found;
+/* Makes the directory in the first place where it can be made. `mountpoint` is an absolute path
+ * without symbolic links; nothing is mounted there yet. 0 or -errno, and then ret_why is a sentence
+ * for the user (its maximum leaves room for two paths):
+ * -ELOOP: the place that would be used lies in the mount. Nothing was made there, and no other
+ *         place was tried.
+ * Others: no place can be used; the error is that of the first. -EPERM: there `tablefuse` or
+ *         `lost+found` is another user's, or a symbolic link. */
+int lost_and_found_create(const struct state_places *places, const char *mountpoint,
+                          struct buffer *ret_why, struct lost_and_found **ret);
+void lost_and_found_destroy(struct lost_and_found *lost); /* takes NULL */
+/* 0: the text is on the disk; the file's path is appended to ret_path, which has room for PATH_MAX
+ * bytes. The reason may be missing, when the disk is full. -errno: no part of the text was kept. */
+int lost_and_found_put(struct lost_and_found *lost, const struct failure_record *record,
+                       struct bytes text, struct buffer *ret_path);
+size_t lost_and_found_count(struct lost_and_found *lost); /* texts that this mount has lost */
+
+DEFINE_CLEANUP(struct lost_and_found *, lost_and_found_destroy);
+
+#endif

@@ -1,0 +1,415 @@
+#include "fs/files/lost_and_found.h"
+#include "tests/unit/failing_memory.h"
+#include "tests/unit/unit.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define NOBODY  65534
+#define AT      (INT64_C(1795341600) * TICKS_PER_SEC + 123 * TICKS_PER_MS) /* 2026-11-22T10:00 */
+#define WHY_MAX ((size_t)2 * PATH_MAX)
+#define LOST    "/tablefuse/lost+found"
+
+static char top[PATH_MAX]; /* a new directory for each test */
+
+static int make_top(void **state)
+{
+    char name[] = "/tmp/tablefuse-lost-XXXXXX";
+    (void)state;
+    return mkdtemp(name) && realpath(name, top) ? chdir(top) : -1;
+}
+
+static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *where)
+{
+    (void)status;
+    (void)kind;
+    (void)where;
+    return remove(path);
+}
+
+static int remove_top(void **state)
+{
+    (void)state;
+    return chdir("/") < 0 ? -1 : nftw(top, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* Valid until the fourth call after it. */
+static const char *path_of(const char *name)
+{
+    static char paths[4][PATH_MAX + 256];
+    static unsigned turn;
+    char *path = paths[turn++ % 4];
+    (void)snprintf(path, sizeof(paths[0]), "%s/%s", top, name);
+    return path;
+}
+
+static struct lost_and_found *new_lost(void)
+{
+    struct lost_and_found *lost = NULL;
+    struct buffer why;
+    buffer_init(&why, WHY_MAX);
+    struct state_places places = {path_of("state"), NULL, "/nowhere"};
+    assert_int_equal(lost_and_found_create(&places, path_of("mnt"), &why, &lost), 0);
+    assert_int_equal(why.size, 0);
+    buffer_finish(&why);
+    return lost;
+}
+
+/* why: a part of the sentence */
+static void assert_refused(struct state_places places, int error, const char *why_part)
+{
+    struct lost_and_found *lost = NULL;
+    struct buffer why;
+    buffer_init(&why, WHY_MAX);
+    assert_int_equal(lost_and_found_create(&places, path_of("mnt"), &why, &lost), error);
+    assert_null(lost);
+    assert_non_null(buffer_string(&why));
+    if (!strstr(buffer_string(&why), why_part) || !strstr(why.data, "XDG_STATE_HOME"))
+        fail_msg("%s", why.data);
+    buffer_finish(&why);
+}
+
+static void assert_made_in(struct state_places places, const char *place)
+{
+    struct lost_and_found *lost = NULL;
+    struct buffer why;
+    struct stat status;
+    char path[PATH_MAX + 256];
+    buffer_init(&why, WHY_MAX);
+    assert_int_equal(lost_and_found_create(&places, path_of("mnt"), &why, &lost), 0);
+    (void)snprintf(path, sizeof(path), "%s/%s%s", top, place, LOST);
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_mode, S_IFDIR | 0700);
+    lost_and_found_destroy(lost);
+    buffer_finish(&why);
+}
+
+static struct failure_record record_of(const char *table, struct bytes position)
+{
+    struct failure_record record = {.at_100ns = AT,
+                                    .operation = "close",
+                                    .command = "cp",
+                                    .table = table,
+                                    .position = position,
+                                    .failure = {.error = -EINVAL}};
+    (void)snprintf(record.failure.message, sizeof(record.failure.message), "line 1: no object");
+    return record;
+}
+
+static void assert_file(const char *path, struct bytes expected)
+{
+    static char text[1 << 16];
+    struct stat status;
+    int file = open(path, O_RDONLY | O_NOFOLLOW);
+    if (file < 0)
+        fail_msg("%s: %s", path, strerror(errno));
+    assert_int_equal(fstat(file, &status), 0);
+    assert_int_equal(status.st_mode, S_IFREG | 0600);
+    ssize_t n = read(file, text, sizeof(text));
+    (void)close(file);
+    struct bytes found = {text, (size_t)n};
+    assert_bytes(found, expected);
+}
+
+static size_t count_files(const char *directory)
+{
+    size_t n = 0;
+    DIR *stream = opendir(directory);
+    assert_non_null(stream);
+    for (struct dirent *entry; (entry = readdir(stream)) != NULL;)
+        n += entry->d_name[0] != '.';
+    (void)closedir(stream);
+    return n;
+}
+
+/* Puts the text and asserts the file's name, which stands in the directory. */
+static void assert_put(struct lost_and_found *lost, const char *table, struct bytes position,
+                       struct bytes text, const char *name)
+{
+    struct failure_record record = record_of(table, position);
+    struct buffer path;
+    char expected[PATH_MAX + 512];
+    buffer_init(&path, PATH_MAX);
+    assert_int_equal(lost_and_found_put(lost, &record, text, &path), 0);
+    (void)snprintf(expected, sizeof(expected), "%s/state" LOST "/%s", top, name);
+    assert_bytes(buffer_bytes(&path), bytes_of(expected));
+    assert_file(expected, text);
+    buffer_finish(&path);
+}
+
+static void a_text_is_kept_with_its_reason(void **state)
+{
+    (void)state;
+    struct lost_and_found *lost = new_lost();
+    assert_put(lost, "orders", B("p\0r"), B("{\"a\": "), "20261122T100000.123Z-orders-p-r.json");
+    assert_file(path_of("state" LOST "/20261122T100000.123Z-orders-p-r.json.reason"),
+                B("2026-11-22T10:00:00.123Z close /orders/p/r.json: EINVAL: line 1: no object "
+                  "[cp]\n"));
+    assert_put(lost, "orders", B("p\0r"), B(""), "20261122T100000.123Z-orders-p-r-2.json");
+    assert_put(lost, "orders", B("p"), B("x"), "20261122T100000.123Z-orders-p-#00.json");
+    assert_put(lost, "orders", B(""), B("x"), "20261122T100000.123Z-orders.json");
+    assert_put(lost, NULL, B(""), B("x"), "20261122T100000.123Z.json");
+    assert_int_equal(lost_and_found_count(lost), 5);
+    lost_and_found_destroy(lost);
+    lost_and_found_destroy(NULL);
+}
+
+/* Keys are hostile input: no key leaves the directory, hides a file or makes a name too long. */
+static void odd_keys_become_harmless_names(void **state)
+{
+    (void)state;
+    struct lost_and_found *lost = new_lost();
+    assert_put(lost, "t", B("../../etc\0passwd"), B("x"),
+               "20261122T100000.123Z-t-#2E.#2F..#2Fetc-passwd.json");
+    assert_put(lost, "t", B("\0"), B("x"), "20261122T100000.123Z-t-#00-#00.json");
+    assert_put(lost, "t", B("a\nb\x1b[2J\0.r+"), B("x"),
+               "20261122T100000.123Z-t-a#0Ab#1B[2J-#2Er#2B.json");
+    /* not CESU-8: no service sends that, and the text is kept all the same */
+    assert_put(lost, "t", B("\xff\0r"), B("x"), "20261122T100000.123Z-t--r.json");
+    static char position[2002], name[400];
+    for (int i = 0; i < 2000; i++)
+        position[i] = i % 2 == 0 ? '\xC3' : '\xA9';
+    position[1000] = '\0';
+    position[1001] = '/'; /* the RowKey begins with an escape */
+    int n = snprintf(name, sizeof(name), "20261122T100000.123Z-t-");
+    for (int i = 0; i < 36; i++)
+        n += snprintf(name + n, sizeof(name) - (size_t)n, "\xC3\xA9");
+    n += snprintf(name + n, sizeof(name) - (size_t)n, "-#2F");
+    for (int i = 0; i < 34; i++) /* whole characters: 3 + 68, and one more would be 73 */
+        n += snprintf(name + n, sizeof(name) - (size_t)n, "\xC3\xA9");
+    (void)snprintf(name + n, sizeof(name) - (size_t)n, ".json");
+    assert_put(lost, "t", (struct bytes){position, 2000}, B("x"), name);
+    assert_int_equal(count_files(path_of("state" LOST)), 10);
+    lost_and_found_destroy(lost);
+}
+
+static void the_first_place_that_can_be_used_is(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir("home", 0755), 0);
+    assert_int_equal(mkdir("system", 0755), 0);
+    assert_int_equal(symlink("home", "link"), 0);
+    char system[PATH_MAX + 256];
+    (void)snprintf(system, sizeof(system), "%s/system", top);
+    assert_made_in((struct state_places){NULL, NULL, system}, "system");
+    assert_made_in((struct state_places){"", "", system}, "system");
+    assert_made_in((struct state_places){"relative", "home", system}, "system");
+    assert_made_in((struct state_places){NULL, path_of("absent"), system}, "system");
+    assert_int_equal(access("absent", F_OK), -1);
+    assert_made_in((struct state_places){NULL, path_of("link"), system}, "home/.local/state");
+    assert_made_in((struct state_places){path_of("xdg/a//b/"), path_of("home"), system}, "xdg/a/b");
+    assert_made_in((struct state_places){"/dev/null/a", path_of("home"), system},
+                   "home/.local/state");
+    assert_refused((struct state_places){"/dev/null/a", "/dev/null", "/nowhere"}, -ENOTDIR,
+                   "/dev/null/a/tablefuse/lost+found: Not a directory");
+    assert_refused((struct state_places){NULL, NULL, "/nowhere"}, -ENOENT, "/nowhere/tablefuse");
+}
+
+/* Without any file made, and without another place tried. */
+static void a_place_in_the_mount_is_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir("mnt", 0755), 0);
+    assert_int_equal(mkdir("mnt2", 0755), 0);
+    assert_int_equal(symlink("mnt", "link"), 0);
+    const char *const inside[] = {"mnt", "mnt/a/b", "link/a", "new/../mnt/a", "mnt2/../link"};
+    for (size_t i = 0; i < ARRAY_SIZE(inside); i++)
+        assert_refused((struct state_places){path_of(inside[i]), top, top}, -ELOOP,
+                       "it lies in the mount");
+    assert_int_equal(count_files("mnt"), 0);
+    assert_int_equal(access("tablefuse", F_OK), -1);
+    assert_made_in((struct state_places){path_of("mnt2"), NULL, "/nowhere"}, "mnt2");
+
+    /* the mount covers the directory itself */
+    struct lost_and_found *lost = NULL;
+    struct buffer why;
+    buffer_init(&why, WHY_MAX);
+    struct state_places places = {path_of("mnt2"), NULL, "/nowhere"};
+    assert_int_equal(lost_and_found_create(&places, path_of("mnt2/tablefuse"), &why, &lost),
+                     -ELOOP);
+    assert_int_equal(lost_and_found_create(&places, "/", &why, &lost), -ELOOP);
+    buffer_finish(&why);
+}
+
+/* In a state directory that others may write to. */
+static void nobody_leads_a_text_elsewhere(void **state)
+{
+    (void)state;
+    struct state_places places = {path_of("state"), NULL, "/nowhere"};
+    assert_int_equal(mkdir("elsewhere", 0777), 0);
+    assert_int_equal(mkdir("state", 0777), 0);
+    assert_int_equal(symlink("../elsewhere", "state/tablefuse"), 0);
+    assert_refused(places, -EPERM, "a symbolic link");
+    assert_int_equal(unlink("state/tablefuse"), 0);
+    assert_int_equal(mkdir("state/tablefuse", 0700), 0);
+    assert_int_equal(symlink("../../elsewhere", "state" LOST), 0);
+    assert_refused(places, -EPERM, "another user's");
+    assert_int_equal(unlink("state" LOST), 0);
+    struct lost_and_found *lost = new_lost();
+    /* later on */
+    assert_int_equal(rmdir("state" LOST), 0);
+    assert_int_equal(symlink("../../elsewhere", "state" LOST), 0);
+    struct failure_record record = record_of("t", B("p\0r"));
+    struct buffer path;
+    buffer_init(&path, PATH_MAX);
+    assert_int_equal(lost_and_found_put(lost, &record, B("x"), &path), -EPERM);
+    assert_int_equal(unlink("state" LOST), 0);
+    if (geteuid() == 0) {
+        assert_int_equal(mkdir("state" LOST, 0777), 0);
+        assert_int_equal(chown("state" LOST, NOBODY, NOBODY), 0);
+        assert_int_equal(lost_and_found_put(lost, &record, B("x"), &path), -EPERM);
+        assert_int_equal(rmdir("state" LOST), 0);
+    }
+    assert_int_equal(path.size, 0);
+    assert_int_equal(count_files("elsewhere"), 0);
+    assert_int_equal(lost_and_found_count(lost), 0);
+    /* a file of the name, or a link to one, is not written to */
+    assert_put(lost, "t", B("p\0r"), B("x"), "20261122T100000.123Z-t-p-r.json");
+    assert_int_equal(
+        symlink("../../../elsewhere/x", "state" LOST "/20261122T100000.123Z-t-p-r-2.json"), 0);
+    assert_put(lost, "t", B("p\0r"), B("y"), "20261122T100000.123Z-t-p-r-3.json");
+    assert_int_equal(count_files("elsewhere"), 0);
+    buffer_finish(&path);
+    lost_and_found_destroy(lost);
+}
+
+static void a_home_that_cannot_be_written_to_is_passed_over(void **state)
+{
+    (void)state;
+    bool is_root = geteuid() == 0;
+    assert_int_equal(mkdir("home", 0555), 0);
+    assert_int_equal(mkdir("system", 0777), 0);
+    assert_int_equal(chmod("system", 0777), 0);
+    assert_int_equal(chmod(".", 0755), 0);
+    struct state_places places = {NULL, path_of("home"), path_of("system")};
+    if (is_root)
+        assert_int_equal(seteuid(NOBODY), 0);
+    assert_made_in(places, "system");
+    places.system = "/nowhere";
+    assert_refused(places, -EACCES, "home/.local/state/tablefuse/lost+found: Permission denied");
+    if (is_root)
+        assert_int_equal(seteuid(0), 0);
+}
+
+static void what_was_removed_is_made_again(void **state)
+{
+    (void)state;
+    struct lost_and_found *lost = new_lost();
+    assert_int_equal(rmdir("state" LOST), 0);
+    assert_int_equal(rmdir("state/tablefuse"), 0);
+    assert_put(lost, "t", B("p\0r"), B("x"), "20261122T100000.123Z-t-p-r.json");
+    lost_and_found_destroy(lost);
+}
+
+/* The limit stands for a disk that becomes full in the middle of the text. */
+static void no_part_of_a_text_is_left_on_a_full_disk(void **state)
+{
+    (void)state;
+    static char text[10000];
+    memset(text, 'x', sizeof(text));
+    struct lost_and_found *lost = new_lost();
+    struct failure_record record = record_of("t", B("p\0r"));
+    struct buffer path;
+    struct rlimit before, limit = {4096, RLIM_INFINITY};
+    buffer_init(&path, PATH_MAX);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    limit.rlim_max = before.rlim_max;
+    (void)signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    int r = lost_and_found_put(lost, &record, (struct bytes){text, sizeof(text)}, &path);
+    /* a text that still fits is kept, without the reason that does not */
+    limit.rlim_cur = 10;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    int small = lost_and_found_put(lost, &record, B("{}"), &path);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(r, -EFBIG);
+    assert_int_equal(small, 0);
+    assert_int_equal(lost_and_found_count(lost), 1);
+    assert_int_equal(count_files("state" LOST), 1);
+    assert_file("state" LOST "/20261122T100000.123Z-t-p-r.json", B("{}"));
+    buffer_finish(&path);
+    lost_and_found_destroy(lost);
+}
+
+/* Without memory the text is kept whole, or not at all. */
+static void without_memory_there_is_a_file_or_an_error(void **state)
+{
+    (void)state;
+    struct lost_and_found *lost = new_lost();
+    struct failure_record record = record_of("t", B("p\0r"));
+    struct buffer path;
+    buffer_init(&path, PATH_MAX);
+    size_t kept = 0;
+    bool is_reached = true;
+    for (long n = 1; is_reached; n++) {
+        buffer_finish(&path);
+        buffer_init(&path, PATH_MAX);
+        allocations_until_failure = n;
+        int r = lost_and_found_put(lost, &record, B("{}"), &path);
+        is_reached = allocations_until_failure == 0;
+        allocations_until_failure = 0;
+        assert_true(r == 0 || (r == -ENOMEM && is_reached));
+        kept += r == 0;
+        if (r == 0)
+            assert_file(buffer_string(&path), B("{}"));
+        else
+            assert_int_equal(path.size, 0);
+    }
+    assert_true(kept > 1); /* names, path and reason are less than the text */
+    assert_int_equal(lost_and_found_count(lost), kept);
+    buffer_finish(&path);
+    lost_and_found_destroy(lost);
+}
+
+static void *put_again_and_again(void *lost)
+{
+    struct failure_record record = record_of("t", B("p\0r"));
+    for (int i = 0; i < 50; i++) {
+        struct buffer path;
+        buffer_init(&path, PATH_MAX);
+        assert_int_equal(lost_and_found_put(lost, &record, B("text"), &path), 0);
+        assert_file(buffer_string(&path), B("text"));
+        buffer_finish(&path);
+    }
+    return NULL;
+}
+
+static void threads_never_share_a_file(void **state)
+{
+    (void)state;
+    struct lost_and_found *lost = new_lost();
+    pthread_t threads[4];
+    for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, put_again_and_again, lost), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    assert_int_equal(lost_and_found_count(lost), 200);
+    assert_int_equal(count_files("state" LOST), 400);
+    lost_and_found_destroy(lost);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_top, remove_top)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_text_is_kept_with_its_reason),
+        TEST(odd_keys_become_harmless_names),
+        TEST(the_first_place_that_can_be_used_is),
+        TEST(a_place_in_the_mount_is_refused),
+        TEST(nobody_leads_a_text_elsewhere),
+        TEST(a_home_that_cannot_be_written_to_is_passed_over),
+        TEST(what_was_removed_is_made_again),
+        TEST(no_part_of_a_text_is_left_on_a_full_disk),
+        TEST(without_memory_there_is_a_file_or_an_error),
+        TEST(threads_never_share_a_file),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,152 @@
+#include "fs/tree/new_place.h"
+#include "client/text/entity_check.h"
+#include "client/text/table_name.h"
+#include "client/text/unicode.h"
+
+/* Messages may be cut after 255 bytes: see struct failure. */
+#define FILE_OUTSIDE                                                                               \
+    "a file is an entity, and entities are in partitions: TABLE/PARTITION/ROWKEY.json"
+#define TABLE_RULE "the name of a table is a letter and then 2 to 62 letters and digits"
+#define DIRECTORY_INSIDE                                                                           \
+    "a partition holds entities, which are files named ROWKEY.json; no directory can be made in "  \
+    "it"
+#define ENTITY_RULE                                                                                \
+    "the name of an entity ends in .json; files with other names cannot be stored here"
+#define DOT_RULE                                                                                   \
+    "the name of a table, partition or entity does not begin with a dot; a key's own first dot "   \
+    "is written #2E"
+#define CUT_RULE                                                                                   \
+    "the name is the short form of a key that is too long for a file name; such an entity or "     \
+    "partition can be read and changed here, but not created"
+#define UTF8_RULE "a name must be UTF-8"
+#define HASH_RULE                                                                                  \
+    "# cannot be in a key; in a name it only begins the two hex digits of a byte that cannot be "  \
+    "shown, as in #2E for a key's first dot"
+#define KEY_RULE "a key cannot have any of / \\ # ? nor control characters"
+#define FLAT_RULE                                                                                  \
+    "no directories of prefixes are shown here, so no name ends in +; a key's own last + is "      \
+    "written #2B"
+#define PREFIX_RULE                                                                                \
+    "the name of a prefix's directory is the prefix and a +; the prefix has 1 to 240 bytes"
+#define OUTSIDE_RULE                                                                               \
+    "this directory holds only what begins with its prefix; create the name in the directory of "  \
+    "the whole table or partition"
+#define LONGER_RULE "this directory holds only longer prefixes that begin with its own"
+
+static int refuse(const char **ret_reason, int error, const char *reason)
+{
+    *ret_reason = reason;
+    return error;
+}
+
+static int refuse_name(const char **ret_reason, const char *rule)
+{
+    return refuse(ret_reason, -EINVAL, rule);
+}
+
+static bool is_in_partition(const struct place *parent)
+{
+    return parent->directory_kind == DIRECTORY_ENTITIES;
+}
+
+static enum name_kind kind_of(const struct place *parent, struct bytes name)
+{
+    if (is_in_partition(parent))
+        return NAME_ENTITY;
+    return names_is_prefix(name) ? NAME_PREFIX : NAME_PARTITION;
+}
+
+static bool is_utf8(struct bytes name)
+{
+    uint32_t character;
+    size_t n = 1;
+    for (; name.size > 0 && n > 0; name = bytes_skip(name, n))
+        n = utf8_next(name, &character);
+    return n > 0;
+}
+
+/* Of a name that means no key. */
+static const char *rule_of_nothing(struct bytes name, enum name_kind kind)
+{
+    if (!is_utf8(name))
+        return UTF8_RULE;
+    if (memchr(name.data, '#', name.size))
+        return HASH_RULE;
+    bool has_prefix_size = name.size > 1 && name.size <= PREFIX_MAX_BYTES + 1;
+    return kind == NAME_PREFIX && !has_prefix_size ? PREFIX_RULE : KEY_RULE;
+}
+
+/* Of a name that place_child does not know in a level or a partition. */
+static int refuse_absent(const struct place *parent, struct bytes name, const char **ret_reason)
+{
+    enum name_kind kind = kind_of(parent, name);
+    if (name.size > 0 && name.data[0] == '.')
+        return refuse_name(ret_reason, DOT_RULE);
+    if (kind == NAME_ENTITY && !bytes_end_with(name, BYTES_LITERAL(".json")))
+        return refuse_name(ret_reason, ENTITY_RULE);
+    if (kind == NAME_PREFIX && parent->directory_kind == DIRECTORY_FLAT)
+        return refuse_name(ret_reason, FLAT_RULE);
+    _cleanup_(buffer_finish) struct buffer key;
+    buffer_init(&key, POSITION_MAX_BYTES);
+    enum name_meaning meaning;
+    int r = names_decode(name, kind, &key, &meaning);
+    if (r < 0)
+        return refuse(ret_reason, r, "out of memory");
+    if (meaning == NAME_MEANS_NOTHING)
+        return refuse_name(ret_reason, rule_of_nothing(name, kind));
+    return refuse_name(ret_reason, kind == NAME_PREFIX ? LONGER_RULE : OUTSIDE_RULE);
+}
+
+/* The key or prefix that a new child would have. */
+static struct bytes key_of(const struct place *parent, const struct place *child)
+{
+    struct bytes position = place_address(child).position;
+    return is_in_partition(parent) ? position_row_key(position) : position_partition_key(position);
+}
+
+/* Can it be created? */
+static int check(const struct place *parent, struct bytes name, const struct place *child,
+                 const char **ret_reason)
+{
+    struct entity_refusal refusal;
+    if (child->is_given)
+        return refuse(ret_reason, -EEXIST, "the name is part of the mount");
+    if (child->is_cut)
+        return refuse(ret_reason, -ENAMETOOLONG, CUT_RULE);
+    if (parent->directory_kind == DIRECTORY_TABLES)
+        return table_name_is_legal(name) ? 0 : refuse_name(ret_reason, TABLE_RULE);
+    if (is_in_partition(parent) && child->kind != PLACE_ENTITY)
+        return refuse_name(ret_reason, ENTITY_RULE); /* the name of a prefix */
+    int r = entity_check_key(key_of(parent, child), &refusal);
+    return r < 0 ? refuse(ret_reason, r, KEY_RULE) : 0;
+}
+
+int new_place_child(const struct place *parent, struct bytes name, bool is_directory,
+                    struct place *ret, const char **ret_reason)
+{
+    if (parent->kind == PLACE_CONTROL_DIRECTORY)
+        return refuse_name(ret_reason, "nothing can be created in .tablefuse");
+    if (parent->kind != PLACE_DIRECTORY)
+        return refuse(ret_reason, -ENOTDIR, "an entity is a file and holds no names");
+    if (is_directory && is_in_partition(parent))
+        return refuse_name(ret_reason, DIRECTORY_INSIDE);
+    if (!is_directory && !is_in_partition(parent))
+        return refuse_name(ret_reason, FILE_OUTSIDE);
+    _cleanup_(place_finish) struct place child = {0};
+    int r = place_child(parent, name, &child);
+    if (r == -ENOMEM)
+        return refuse(ret_reason, r, "out of memory");
+    if (r == -ENAMETOOLONG)
+        return refuse(ret_reason, r, "a name has at most 255 bytes");
+    if (r == -ENOENT && parent->directory_kind == DIRECTORY_TABLES)
+        return refuse_name(ret_reason, TABLE_RULE);
+    if (r == -ENOENT)
+        return refuse_absent(parent, name, ret_reason);
+    if (r == 0)
+        r = check(parent, name, &child, ret_reason);
+    if (r < 0)
+        return r;
+    *ret = child;
+    child = (struct place){0};
+    return 0;
+}

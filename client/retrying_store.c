@@ -74,21 +74,31 @@ static bool is_doubtful(int error)
     return error == -EEXIST || error == -ENOENT || error == -ESTALE;
 }
 
+/* A list of tables has a lane of its own, as a table of an empty name. */
+static unsigned lane_of_request(const struct request *request)
+{
+    const char *table = request->query ? request->query->table : request->table;
+    return lane_of(table ? bytes_of(table) : BYTES_LITERAL(""));
+}
+
 /* No time is left for another attempt. Returns `error`. */
-static int give_up(struct retrying_store *self, int error, const struct call *call)
+static int give_up(struct retrying_store *self, const struct request *request, int error,
+                   const struct call *call)
 {
     atomic_fetch_add(&self->given_up, 1);
     if (call->failure.is_unanswered) /* since the operation began, or last made progress */
-        service_health_give_up(self->health, call, call->deadline_ms - self->timeout_ms);
+        service_health_give_up(self->health, lane_of_request(request), call,
+                               call->deadline_ms - self->timeout_ms);
     return error;
 }
 
 /* Waits before the next attempt. Returns `error` if there is no time left for one. */
-static int wait_for_next(struct retrying_store *self, int failures, int error, struct call *call)
+static int wait_for_next(struct retrying_store *self, const struct request *request, int failures,
+                         int error, struct call *call)
 {
     int64_t wait_ms = backoff_wait_ms(failures, next_chance(self), call->failure.retry_after_ms);
     if (wait_ms >= call_remaining_ms(call, self->clock))
-        return give_up(self, error, call);
+        return give_up(self, request, error, call);
     call_waits(call);
     return sleep_through(self, wait_ms, call);
 }
@@ -98,7 +108,7 @@ static int attempt(struct retrying_store *self, const struct request *request, s
 {
     int64_t deadline_ms = call->deadline_ms;
     call->failure = (struct failure){0};
-    int probe = service_health_enter(self->health, call);
+    int probe = service_health_enter(self->health, lane_of_request(request), call);
     if (probe < 0)
         return probe;
     call->sent_ms = clock_now_ms(self->clock);
@@ -124,8 +134,8 @@ static int repeat(struct retrying_store *self, const struct request *request, st
         if (call->failure.outage > 0)
             return r;
         if (!call->failure.is_retryable) /* or the call's deadline has passed */
-            return r == -ETIMEDOUT ? give_up(self, r, call) : r;
-        r = wait_for_next(self, failures, r, call);
+            return r == -ETIMEDOUT ? give_up(self, request, r, call) : r;
+        r = wait_for_next(self, request, failures, r, call);
         if (r < 0)
             return r;
         atomic_fetch_add(&self->retries, 1);

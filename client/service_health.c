@@ -2,6 +2,7 @@
 #include "client/text/metrics.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <pthread.h>
 
 /* | state   | attempts                               | left by                                  |
@@ -10,8 +11,13 @@
  * |         | probe_ms is the probe: PROBING         |                                          |
  * | PROBING | refused                                | an answer, to the probe or what is still |
  * |         |                                        | under way: UP; the end of the probe: DOWN|
+ * Beside these, an untried lane's first attempt goes on, and changes the state by an answer alone.
  */
 enum state { UP, DOWN, PROBING };
+
+#define PROBE_OF_LANE INT_MAX /* the first attempt of an untried lane */
+
+_Static_assert(LANES <= 64, "a bit for each");
 
 struct service_health {
     const struct clock *clock;
@@ -26,6 +32,7 @@ struct service_health {
     int64_t probe_ms;        /* DOWN */
     int64_t pause_ms;        /* before the next probe; UP: 0 */
     int probe;               /* the number of the last probe */
+    uint64_t untried;        /* not UP: lanes, as bits */
     uint32_t outages;
     uint64_t refused;
     struct failure failure; /* why it is down; UP: why it was */
@@ -97,17 +104,21 @@ static int refuse_locked(struct service_health *health, struct call *call)
     return reason->error;
 }
 
-int service_health_enter(struct service_health *health, struct call *call)
+int service_health_enter(struct service_health *health, unsigned lane, struct call *call)
 {
+    uint64_t bit = (uint64_t)1 << lane;
     int64_t now_ms = clock_now_ms(health->clock);
     int r = 0;
     (void)pthread_mutex_lock(&health->lock);
     if (health->state == DOWN && now_ms >= health->probe_ms) {
         health->state = PROBING;
         r = ++health->probe;
+    } else if (health->state != UP && (health->untried & bit)) {
+        r = PROBE_OF_LANE;
     } else if (health->state != UP) {
         r = refuse_locked(health, call);
     }
+    health->untried &= ~bit;
     check_locked(health);
     (void)pthread_mutex_unlock(&health->lock);
     return r;
@@ -175,7 +186,7 @@ int service_health_leave(struct service_health *health, struct call *call, int p
     return r;
 }
 
-void service_health_give_up(struct service_health *health, const struct call *call,
+void service_health_give_up(struct service_health *health, unsigned lane, const struct call *call,
                             int64_t since_ms)
 {
     int64_t now_ms = clock_now_ms(health->clock);
@@ -186,6 +197,7 @@ void service_health_give_up(struct service_health *health, const struct call *ca
         change_locked(health, DOWN, now_ms);
         health->pause_ms = SERVICE_PAUSE_MIN_MS;
         health->probe_ms = now_ms + (is_connected ? 0 : health->pause_ms);
+        health->untried = is_connected ? ~((uint64_t)1 << lane) : 0;
         health->failure = call->failure;
         health->outages++;
     }

@@ -7,10 +7,16 @@
  * attempt at a time is let through as a probe: the next one that comes when a probe is due. The
  * first answer of any kind ends the outage; an answer that throttles or refuses is one, too.
  *
+ * Where connections succeed and only the answer is missing, perhaps one table alone does not
+ * answer. Then the first attempt of each other lane (client/lane.h) is let through as well.
+ * Example: `find` of a table that hangs takes the service down; `cat` of another table gets its
+ * answer, and the service is up.
+ *
  * Any thread; one leaf mutex, which is not held while the sink is called. It has no thread of its
  * own, and nobody waits in it. */
 #include "client/bytes.h"
 #include "client/call.h"
+#include "client/lane.h"
 
 #define SERVICE_PROBE_MS 8000 /* a probe without an answer ends after this time */
 /* The first probe is due this long after the service went down, the next after twice the time, up
@@ -34,18 +40,18 @@ int service_health_create(const struct clock *clock, service_health_sink *sink, 
                           struct service_health **ret);
 void service_health_destroy(struct service_health *health); /* takes NULL */
 
-/* Before an attempt: 0: go on; above 0: go on, as the probe with this number, for at most
- * SERVICE_PROBE_MS; -errno: refused, and the reason is in call->failure. Each result that is not
- * negative is followed by one service_health_leave. */
-int service_health_enter(struct service_health *health, struct call *call);
+/* Before an attempt of the lane: 0: go on; above 0: go on, as the probe with this number, for at
+ * most SERVICE_PROBE_MS; -errno: refused, and the reason is in call->failure. Each result that is
+ * not negative is followed by one service_health_leave. */
+int service_health_enter(struct service_health *health, unsigned lane, struct call *call);
 /* After the attempt, which ended with r; call->failure is its reason. Returns r. A probe that
  * failed becomes the reason of the outage, and is marked with its number as a refusal is. */
 int service_health_leave(struct service_health *health, struct call *call, int probe, int r);
 /* While an operation waits for its next attempt: 0, or as service_health_enter where it refuses. */
 int service_health_check(struct service_health *health, struct call *call);
-/* An operation has given up at call->failure, which is an attempt without an answer. The service is
- * down now, unless an answer came after since_ms. */
-void service_health_give_up(struct service_health *health, const struct call *call,
+/* An operation of the lane has given up at call->failure, which is an attempt without an answer.
+ * The service is down now, unless an answer came after since_ms. */
+void service_health_give_up(struct service_health *health, unsigned lane, const struct call *call,
                             int64_t since_ms);
 
 int service_health_append_metrics(struct service_health *health, struct buffer *ret);

@@ -1,4 +1,6 @@
 """A table that the service does not answer, or throttles, beside one that is well."""
+import os
+
 import pytest
 
 from harness import COMMAND_SEC, LocalAccount, run, wait_until
@@ -41,3 +43,18 @@ def test_throttled_to_the_end_is_busy(mounts, begin):
         out, err = listing.communicate(timeout=COMMAND_SEC)
         assert listing.returncode != 0 and out == ""
         assert err.endswith(": Device or resource busy\n")
+
+
+def test_the_service_is_not_down_for_other_tables(mounts, begin):
+    """When nobody asks for another table, a sick one takes the service down. The first question about a healthy one
+    is asked nevertheless, also while the sick table's probe is under way."""
+    mount = mounts("timeout=2", "ttl=0", "layout=flat", faults="only=sick,hang=*:*")
+    file = next(iter(os.listdir(mount / "well")))
+    path = f"{mount.point}/well/{file}"
+    first = run("ls", mount / "sick", check=False)
+    assert first.stderr.endswith(": Connection timed out\n")
+    assert mount.stats().total("tablefuse_service_up") == 0
+    begin("ls", mount / "sick")
+    wait_until(lambda: mount.stats().total("tablefuse_waiting") >= 1, what="the probe")
+    assert len(os.listdir(path)) == 1
+    assert mount.stats().total("tablefuse_service_up") == 1

@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#define LANE 7 /* of most attempts */
+
 struct setup {
     int64_t now_ms;
     struct clock clock;
@@ -42,7 +44,7 @@ static int refused(struct call *call)
 static int attempt(struct setup *setup, int (*answer)(struct call *call), struct call *call)
 {
     *call = (struct call){0};
-    int probe = service_health_enter(setup->health, call);
+    int probe = service_health_enter(setup->health, LANE, call);
     if (probe < 0)
         return probe;
     int r = answer ? answer(call) : 0;
@@ -54,7 +56,7 @@ static void go_down(struct setup *setup)
     struct call call;
     assert_int_equal(attempt(setup, refused, &call), -ECONNREFUSED);
     assert_int_equal(call.failure.outage, 0);
-    service_health_give_up(setup->health, &call, setup->now_ms - 60000);
+    service_health_give_up(setup->health, LANE, &call, setup->now_ms - 60000);
 }
 
 static void expect_metric(struct setup *setup, const char *line)
@@ -117,14 +119,14 @@ static void expect_probes(struct setup *setup, const int64_t *pauses_ms, size_t 
         setup->now_ms += pauses_ms[i] - 1;
         if (pauses_ms[i] > 0) {
             struct call early = {0};
-            assert_true(service_health_enter(setup->health, &early) < 0);
+            assert_true(service_health_enter(setup->health, LANE, &early) < 0);
         }
         setup->now_ms += 1;
         call = (struct call){0};
-        int probe = service_health_enter(setup->health, &call);
+        int probe = service_health_enter(setup->health, LANE, &call);
         assert_int_equal(probe, i + 1);
         struct call second = {0};
-        assert_true(service_health_enter(setup->health, &second) < 0); /* one at a time */
+        assert_true(service_health_enter(setup->health, LANE, &second) < 0); /* one at a time */
         setup->now_ms += 500; /* its own time does not count */
         int r = refused(&call);
         assert_int_equal(service_health_leave(setup->health, &call, probe, r), -ECONNREFUSED);
@@ -160,12 +162,61 @@ static void where_an_answer_is_missing_the_next_is_a_probe(void **state)
     struct call call;
     set_up(&setup);
     assert_int_equal(attempt(&setup, silent, &call), -ETIMEDOUT);
-    service_health_give_up(setup.health, &call, setup.now_ms);
+    service_health_give_up(setup.health, LANE, &call, setup.now_ms);
     static const int64_t pauses_ms[] = {0, 2000, 4000};
     expect_probes(&setup, pauses_ms, ARRAY_SIZE(pauses_ms));
     setup.now_ms += 8000;
     assert_int_equal(attempt(&setup, NULL, &call), 0);
     assert_int_equal(setup.ups, 1);
+    service_health_destroy(setup.health);
+}
+
+static int attempt_in_lane(struct setup *setup, unsigned lane, int (*answer)(struct call *call),
+                           struct call *call)
+{
+    *call = (struct call){0};
+    int probe = service_health_enter(setup->health, lane, call);
+    if (probe < 0)
+        return probe;
+    assert_true(probe > 0); /* the service is down */
+    int r = answer ? answer(call) : 0;
+    return service_health_leave(setup->health, call, probe, r);
+}
+
+/* Perhaps one table alone hangs. */
+static void where_an_answer_is_missing_each_other_lane_has_one_attempt(void **state)
+{
+    (void)state;
+    struct setup setup;
+    struct call call, probing = {0};
+    set_up(&setup);
+    assert_int_equal(attempt(&setup, silent, &call), -ETIMEDOUT);
+    service_health_give_up(setup.health, LANE, &call, setup.now_ms);
+    int probe = service_health_enter(setup.health, LANE, &probing);
+    assert_true(probe > 0);
+    assert_int_equal(attempt_in_lane(&setup, LANES - 1, silent, &call), -ETIMEDOUT);
+    assert_int_equal(call.failure.outage, 0);
+    assert_int_equal(attempt_in_lane(&setup, LANES - 1, NULL, &call), -ETIMEDOUT); /* refused */
+    assert_int_equal(call.failure.outage, 1);
+    assert_int_equal(attempt_in_lane(&setup, LANE, NULL, &call), -ETIMEDOUT);
+    assert_int_equal(setup.ups, 0);
+    assert_int_equal(attempt_in_lane(&setup, 0, NULL, &call), 0);
+    assert_int_equal(setup.ups, 1);
+    (void)service_health_leave(setup.health, &probing, probe, silent(&probing));
+    assert_int_equal(attempt(&setup, NULL, &call), 0); /* the probe came too late to say anything */
+    service_health_destroy(setup.health);
+}
+
+/* Where no connection is made, another lane says the same. */
+static void where_no_connection_is_made_no_lane_is_tried(void **state)
+{
+    (void)state;
+    struct setup setup;
+    struct call call;
+    set_up(&setup);
+    go_down(&setup);
+    for (unsigned lane = 0; lane < LANES; lane++)
+        assert_int_equal(attempt_in_lane(&setup, lane, NULL, &call), -ECONNREFUSED);
     service_health_destroy(setup.health);
 }
 
@@ -205,10 +256,10 @@ static void an_answer_that_comes_late_ends_it_too(void **state)
     struct setup setup;
     struct call late = {0}, probing = {0}, call;
     set_up(&setup);
-    int before = service_health_enter(setup.health, &late);
+    int before = service_health_enter(setup.health, LANE, &late);
     go_down(&setup);
     setup.now_ms += 1000;
-    int probe = service_health_enter(setup.health, &probing);
+    int probe = service_health_enter(setup.health, LANE, &probing);
     assert_true(before == 0 && probe > 0);
     assert_int_equal(service_health_leave(setup.health, &late, before, 0), 0);
     assert_int_equal(setup.ups, 1);
@@ -226,19 +277,20 @@ static void a_late_probe_does_not_end_the_next_outages_probe(void **state)
     struct setup setup;
     struct call late = {0}, first = {0}, second = {0}, call = {0};
     set_up(&setup);
-    int before = service_health_enter(setup.health, &late);
+    int before = service_health_enter(setup.health, LANE, &late);
     go_down(&setup);
     setup.now_ms += 1000;
-    int probe = service_health_enter(setup.health, &first);
+    int probe = service_health_enter(setup.health, LANE, &first);
     assert_int_equal(service_health_leave(setup.health, &late, before, 0), 0);
     setup.now_ms += 60000;
     go_down(&setup);
     setup.now_ms += 1000;
-    int other = service_health_enter(setup.health, &second);
+    int other = service_health_enter(setup.health, LANE, &second);
     assert_true(other > probe);
     assert_int_equal(service_health_leave(setup.health, &first, probe, refused(&first)),
                      -ECONNREFUSED);
-    assert_true(service_health_enter(setup.health, &call) < 0); /* the other one is under way */
+    assert_true(service_health_enter(setup.health, LANE, &call) <
+                0); /* the other one is under way */
     assert_int_equal(service_health_leave(setup.health, &second, other, 0), 0);
     assert_int_equal(setup.ups, 2);
     service_health_destroy(setup.health);
@@ -275,7 +327,7 @@ static void it_is_not_down_while_others_get_answers(void **state)
     assert_int_equal(attempt(&setup, throttled, &other), -EBUSY);
     setup.now_ms += 30000;
     assert_int_equal(attempt(&setup, refused, &call), -ECONNREFUSED);
-    service_health_give_up(setup.health, &call, began_ms);
+    service_health_give_up(setup.health, LANE, &call, began_ms);
     assert_int_equal(setup.downs, 0);
     assert_int_equal(attempt(&setup, NULL, &call), 0);
     service_health_destroy(setup.health);
@@ -294,7 +346,7 @@ static void *try_often(void *context)
     struct crowd *crowd = context;
     for (int i = 0; i < ROUNDS; i++) {
         struct call call = {0};
-        int probe = service_health_enter(crowd->setup->health, &call);
+        int probe = service_health_enter(crowd->setup->health, LANE, &call);
         if (probe < 0) {
             atomic_fetch_add(&crowd->refused, 1);
             continue;
@@ -339,6 +391,8 @@ int main(void)
         cmocka_unit_test(what_follows_fails_at_once_for_the_same_reason),
         cmocka_unit_test(probes_come_after_growing_pauses),
         cmocka_unit_test(where_an_answer_is_missing_the_next_is_a_probe),
+        cmocka_unit_test(where_an_answer_is_missing_each_other_lane_has_one_attempt),
+        cmocka_unit_test(where_no_connection_is_made_no_lane_is_tried),
         cmocka_unit_test(an_answer_of_any_kind_ends_it),
         cmocka_unit_test(an_answer_that_comes_late_ends_it_too),
         cmocka_unit_test(a_late_probe_does_not_end_the_next_outages_probe),

@@ -12,6 +12,8 @@ struct entry {
     uint64_t node; /* of the text */
     int64_t looked_up_ms;
     struct entity entity; /* the text; no page: none yet */
+    size_t writers;       /* openers that want a writer: at most 1 unless the thread id is 0 */
+    uint64_t minted;      /* the node for them; 0: none */
     RB_ENTRY(entry) by_opener;
     TAILQ_ENTRY(entry) by_age;
     char name_bytes[];
@@ -126,19 +128,68 @@ static struct entry *enter_locked(struct stale_opens *stale, const struct opener
     return entry;
 }
 
-int stale_opens_begin(struct stale_opens *stale, const struct opener *opener, int64_t now_ms)
+/* The opener's entry, which begins now. NULL: out of memory. */
+static struct entry *begin_locked(struct stale_opens *stale, const struct opener *opener,
+                                  int64_t now_ms)
 {
-    (void)pthread_mutex_lock(&stale->lock);
     struct entry *entry = find_locked(stale, opener, now_ms);
     if (!entry)
         entry = enter_locked(stale, opener);
-    if (entry) {
-        TAILQ_REMOVE(&stale->ages, entry, by_age);
-        TAILQ_INSERT_TAIL(&stale->ages, entry, by_age);
-        entry->begun_ms = now_ms;
+    if (!entry)
+        return NULL;
+    TAILQ_REMOVE(&stale->ages, entry, by_age);
+    TAILQ_INSERT_TAIL(&stale->ages, entry, by_age);
+    entry->begun_ms = now_ms;
+    if (opener->thread != 0) { /* a thread opens one file at a time */
+        entry->writers = 0;
+        entry->minted = 0;
     }
+    return entry;
+}
+
+int stale_opens_begin(struct stale_opens *stale, const struct opener *opener, int64_t now_ms)
+{
+    (void)pthread_mutex_lock(&stale->lock);
+    const struct entry *entry = begin_locked(stale, opener, now_ms);
     (void)pthread_mutex_unlock(&stale->lock);
     return entry ? 0 : -ENOMEM;
+}
+
+int stale_opens_wants_writer(struct stale_opens *stale, const struct opener *opener, int64_t now_ms)
+{
+    (void)pthread_mutex_lock(&stale->lock);
+    struct entry *entry = begin_locked(stale, opener, now_ms);
+    if (entry)
+        entry->writers++;
+    (void)pthread_mutex_unlock(&stale->lock);
+    return entry ? 0 : -ENOMEM;
+}
+
+bool stale_opens_is_writer(struct stale_opens *stale, const struct opener *opener, int64_t now_ms,
+                           uint64_t *ret_minted)
+{
+    (void)pthread_mutex_lock(&stale->lock);
+    const struct entry *entry = find_locked(stale, opener, now_ms);
+    bool is_writer = entry && entry->writers > 0;
+    if (is_writer)
+        *ret_minted = entry->minted;
+    (void)pthread_mutex_unlock(&stale->lock);
+    return is_writer;
+}
+
+uint64_t stale_opens_minted(struct stale_opens *stale, const struct opener *opener, uint64_t before,
+                            uint64_t node, int64_t now_ms)
+{
+    uint64_t minted = node;
+    (void)pthread_mutex_lock(&stale->lock);
+    struct entry *entry = find_locked(stale, opener, now_ms);
+    if (entry && entry->writers > 0) {
+        if (entry->minted == before)
+            entry->minted = node;
+        minted = entry->minted;
+    }
+    (void)pthread_mutex_unlock(&stale->lock);
+    return minted;
 }
 
 static bool has_entry(struct stale_opens *stale, const struct opener *opener, int64_t now_ms)
@@ -201,7 +252,21 @@ void stale_opens_end(struct stale_opens *stale, const struct opener *opener)
     struct entry key = key_of(opener);
     (void)pthread_mutex_lock(&stale->lock);
     struct entry *entry = RB_FIND(entry_tree, &stale->openers, &key);
-    if (entry)
+    if (entry && (opener->thread != 0 || entry->writers == 0))
+        remove_locked(stale, entry);
+    else if (entry)
+        entity_finish(&entry->entity);
+    (void)pthread_mutex_unlock(&stale->lock);
+}
+
+void stale_opens_end_writer(struct stale_opens *stale, const struct opener *opener)
+{
+    struct entry key = key_of(opener);
+    (void)pthread_mutex_lock(&stale->lock);
+    struct entry *entry = RB_FIND(entry_tree, &stale->openers, &key);
+    if (entry && entry->writers > 0)
+        entry->writers--;
+    if (entry && entry->writers == 0)
         remove_locked(stale, entry);
     (void)pthread_mutex_unlock(&stale->lock);
 }

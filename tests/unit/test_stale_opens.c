@@ -187,6 +187,131 @@ static void a_shared_text_serves_for_a_moment(void **state)
     stale_opens_destroy(stale);
 }
 
+/* 0: none is minted yet; UINT64_MAX: it wants no writer */
+static uint64_t minted_for(struct stale_opens *stale, struct opener opener, int64_t now_ms)
+{
+    uint64_t minted = 0;
+    return stale_opens_is_writer(stale, &opener, now_ms, &minted) ? minted : UINT64_MAX;
+}
+
+static void wants_writer(struct stale_opens *stale, struct opener opener, int64_t now_ms)
+{
+    assert_int_equal(stale_opens_wants_writer(stale, &opener, now_ms), 0);
+}
+
+/* A LOOKUP: returns the node that it answers. */
+static uint64_t mint(struct stale_opens *stale, struct opener opener, uint64_t node, int64_t now_ms)
+{
+    uint64_t before = minted_for(stale, opener, now_ms);
+    assert_true(before != UINT64_MAX);
+    return stale_opens_minted(stale, &opener, before, node, now_ms);
+}
+
+static void end_writer(struct stale_opens *stale, struct opener opener)
+{
+    stale_opens_end_writer(stale, &opener);
+}
+
+static void two_lookups_answer_the_node_that_the_first_minted(void **state)
+{
+    (void)state;
+    struct stale_opens *stale = new_stale();
+    struct opener seven = opener(7);
+    assert_true(minted_for(stale, seven, 0) == UINT64_MAX);
+    wants_writer(stale, seven, 0);
+    assert_true(minted_for(stale, opener(8), 1) == UINT64_MAX);
+    assert_true(minted_for(stale, foreign(1, "f.json"), 1) == UINT64_MAX);
+    assert_int_equal(minted_for(stale, seven, 1), 0);
+    assert_int_equal(mint(stale, seven, 90, 1), 90);
+    look_up(stale, seven, 90, "text", 1);
+    assert_int_equal(minted_for(stale, seven, 2), 90);
+    /* under another name: the file was renamed meanwhile */
+    assert_int_equal(minted_for(stale, (struct opener){7, 2, B("new.json")}, 2), 90);
+    assert_text(stale, seven, 90, 3, "text");
+    end_writer(stale, seven);
+    assert_true(minted_for(stale, seven, 3) == UINT64_MAX);
+    assert_false(has_begun(stale, seven, 3));
+    end_writer(stale, seven);
+    stale_opens_destroy(stale);
+}
+
+static void threads_of_equal_ids_modulo_1024_get_their_writers(void **state)
+{
+    (void)state;
+    struct stale_opens *stale = new_stale();
+    struct opener low = opener(7), high = opener(7 + 1024);
+    wants_writer(stale, low, 0);
+    wants_writer(stale, high, 0);
+    assert_int_equal(mint(stale, low, 90, 1), 90);
+    assert_int_equal(mint(stale, high, 91, 1), 91);
+    assert_int_equal(minted_for(stale, low, 2), 90);
+    end_writer(stale, low);
+    assert_int_equal(minted_for(stale, high, 2), 91);
+    end_writer(stale, high);
+    stale_opens_destroy(stale);
+}
+
+/* What a thread was answered last counts: a killed thread's id may be another thread's now. */
+static void a_later_estale_begins_anew(void **state)
+{
+    (void)state;
+    struct stale_opens *stale = new_stale();
+    struct opener seven = opener(7);
+    wants_writer(stale, seven, 0);
+    assert_int_equal(mint(stale, seven, 90, 1), 90);
+    wants_writer(stale, seven, 2);
+    assert_int_equal(minted_for(stale, seven, 2), 0);
+    assert_int_equal(mint(stale, seven, 91, 3), 91);
+    begin(stale, seven, 4);
+    assert_true(minted_for(stale, seven, 4) == UINT64_MAX);
+    assert_true(has_begun(stale, seven, 4));
+    wants_writer(stale, seven, 5);
+    stale_opens_end(stale, &seven); /* it opened something for reading */
+    assert_true(minted_for(stale, seven, 5) == UINT64_MAX);
+    wants_writer(stale, seven, 6);
+    assert_true(minted_for(stale, seven, 6 + STALE_OPENS_KEPT_MS) == UINT64_MAX);
+    stale_opens_destroy(stale);
+}
+
+/* The kernel has forgotten the node that was minted first. */
+static void a_node_that_is_gone_is_minted_again(void **state)
+{
+    (void)state;
+    struct stale_opens *stale = new_stale();
+    struct opener seven = opener(7);
+    wants_writer(stale, seven, 0);
+    assert_int_equal(mint(stale, seven, 90, 1), 90);
+    assert_int_equal(stale_opens_minted(stale, &seven, 90, 91, 2), 91);
+    assert_int_equal(minted_for(stale, seven, 2), 91);
+    end_writer(stale, seven);
+    assert_int_equal(stale_opens_minted(stale, &seven, 91, 92, 3), 92); /* it ended meanwhile */
+    stale_opens_destroy(stale);
+}
+
+/* Each of them keeps its writer until its own OPEN, and readers between them end nothing. */
+static void callers_of_another_pid_namespace_share_a_writer(void **state)
+{
+    (void)state;
+    struct stale_opens *stale = new_stale();
+    struct opener a = foreign(1, "a.json");
+    wants_writer(stale, a, 0);
+    wants_writer(stale, a, 0);
+    uint64_t first = minted_for(stale, a, 1), second = minted_for(stale, a, 1);
+    assert_int_equal(stale_opens_minted(stale, &a, first, 90, 1), 90);
+    assert_int_equal(stale_opens_minted(stale, &a, second, 91, 1), 90); /* the first one stays */
+    assert_true(minted_for(stale, foreign(1, "b.json"), 1) == UINT64_MAX);
+    look_up(stale, a, 90, "text", 1);
+    begin(stale, a, 2);
+    stale_opens_end(stale, &a); /* a reader's */
+    assert_text(stale, a, 90, 2, NULL);
+    assert_int_equal(minted_for(stale, a, 2), 90);
+    end_writer(stale, a);
+    assert_int_equal(minted_for(stale, a, 3), 90);
+    end_writer(stale, a);
+    assert_true(minted_for(stale, a, 3) == UINT64_MAX);
+    stale_opens_destroy(stale);
+}
+
 static void without_memory_there_is_no_entry_or_no_text(void **state)
 {
     (void)state;
@@ -198,6 +323,9 @@ static void without_memory_there_is_no_entry_or_no_text(void **state)
     allocations_until_failure = 1;
     begin(stale, opener(7), 0);
     assert_false(has_begun(stale, opener(7), 0));
+    allocations_until_failure = 1;
+    assert_int_equal(stale_opens_wants_writer(stale, &(struct opener){.thread = 8}, 0), -ENOMEM);
+    assert_true(minted_for(stale, opener(8), 0) == UINT64_MAX);
     begin(stale, opener(7), 0);
     _cleanup_(entity_finish) struct entity entity = entity_of("text");
     struct opener seven = opener(7);
@@ -232,19 +360,51 @@ static void *open_again_and_again(void *argument)
     return NULL;
 }
 
-static void threads_do_not_disturb_each_other(void **state)
+/* Two threads whose ids are equal modulo 1,024, and callers with thread id 0 between them. */
+static void *open_for_writing_again_and_again(void *argument)
 {
-    (void)state;
+    struct thread *self = argument;
+    struct opener own = opener(self->id), shared = foreign(1, "shared.json");
+    for (int i = 0; i < 3000; i++) {
+        uint64_t node = (uint64_t)self->id << 32 | (unsigned)i;
+        wants_writer(self->stale, own, i);
+        wants_writer(self->stale, shared, i);
+        assert_int_equal(minted_for(self->stale, own, i), 0);
+        assert_true(mint(self->stale, own, node, i) == node);
+        assert_true(minted_for(self->stale, own, i) == node);
+        assert_true(mint(self->stale, shared, node, i) != 0);
+        assert_true(minted_for(self->stale, shared, i) != UINT64_MAX);
+        end_writer(self->stale, shared);
+        end_writer(self->stale, own);
+        assert_true(minted_for(self->stale, own, i) == UINT64_MAX);
+    }
+    return NULL;
+}
+
+static void run_threads(void *(*body)(void *argument))
+{
     struct thread threads[4];
     struct stale_opens *stale = new_stale();
     for (size_t i = 0; i < ARRAY_SIZE(threads); i++) {
         threads[i] = (struct thread){.stale = stale, .id = (pid_t)(7 + 1024 * i)};
-        assert_int_equal(
-            pthread_create(&threads[i].thread, NULL, open_again_and_again, &threads[i]), 0);
+        assert_int_equal(pthread_create(&threads[i].thread, NULL, body, &threads[i]), 0);
     }
     for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
         assert_int_equal(pthread_join(threads[i].thread, NULL), 0);
+    assert_true(minted_for(stale, foreign(1, "shared.json"), 0) == UINT64_MAX);
     stale_opens_destroy(stale);
+}
+
+static void threads_that_write_do_not_disturb_each_other(void **state)
+{
+    (void)state;
+    run_threads(open_for_writing_again_and_again);
+}
+
+static void threads_do_not_disturb_each_other(void **state)
+{
+    (void)state;
+    run_threads(open_again_and_again);
 }
 
 int main(void)
@@ -257,8 +417,14 @@ int main(void)
         cmocka_unit_test(an_entry_that_is_not_used_ends),
         cmocka_unit_test(callers_of_another_pid_namespace_are_told_apart_by_name),
         cmocka_unit_test(a_shared_text_serves_for_a_moment),
+        cmocka_unit_test(two_lookups_answer_the_node_that_the_first_minted),
+        cmocka_unit_test(threads_of_equal_ids_modulo_1024_get_their_writers),
+        cmocka_unit_test(a_later_estale_begins_anew),
+        cmocka_unit_test(a_node_that_is_gone_is_minted_again),
+        cmocka_unit_test(callers_of_another_pid_namespace_share_a_writer),
         cmocka_unit_test(without_memory_there_is_no_entry_or_no_text),
         cmocka_unit_test(threads_do_not_disturb_each_other),
+        cmocka_unit_test(threads_that_write_do_not_disturb_each_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,9 +14,13 @@ struct node {
     struct inode inode; /* first: what handlers see */
     uint16_t name_size, etag_size;
     bool is_regular_etag; /* it is made of the Timestamp, so it is not kept in `text` */
+    uint8_t kind;         /* enum node_kind: says which member of the union is meant */
     /* guarded by the table's lock */
     uint64_t lookups;
-    struct open_text *open; /* NULL: no handle is open */
+    union {
+        struct open_text *open; /* of a NODE_VERSION; NULL: no handle is open */
+        struct node_file *file; /* of others; NULL: none yet */
+    };
     RB_ENTRY(node) by_id, by_name;
     /* fixed */
     char text[]; /* name, ETag */
@@ -45,10 +49,12 @@ static int compare_name(uint64_t parent, struct bytes name, const struct node *n
     return bytes_compare(name, name_of(node));
 }
 
-/* Orders the nodes of one name next to each other, the youngest first. */
+/* Orders the nodes of one name next to each other: versions first, the youngest first. */
 static int compare_names(const struct node *a, const struct node *b)
 {
     int order = compare_name(a->inode.parent, name_of(a), b);
+    if (order == 0)
+        order = (a->kind != NODE_VERSION) - (b->kind != NODE_VERSION);
     return order != 0 ? order : compare_ids(b, a);
 }
 
@@ -105,16 +111,25 @@ static void open_text_destroy(struct open_text *open)
     free(open);
 }
 
+/* Not under the table's lock. */
 static void node_destroy(struct node *node)
 {
     place_finish(&node->inode.place);
-    open_text_destroy(node->open);
+    if (node->kind == NODE_VERSION)
+        open_text_destroy(node->open);
+    else if (node->file)
+        node->file->ops->unref(node->file);
     free(node);
 }
 
 struct bytes inode_name(const struct inode *inode)
 {
     return name_of((const struct node *)inode);
+}
+
+enum node_kind inode_kind(const struct inode *inode)
+{
+    return (enum node_kind)((const struct node *)inode)->kind;
 }
 
 bool inode_is_version(const struct inode *inode, const struct version *version)
@@ -131,7 +146,7 @@ static struct node *find_id_locked(struct inode_table *table, uint64_t id)
     return RB_FIND(id_tree, &table->ids, &probe);
 }
 
-/* The youngest node of the name. */
+/* The youngest version of the name, else the youngest node. */
 static struct node *find_name_locked(struct inode_table *table, uint64_t parent, struct bytes name)
 {
     struct node *found = NULL, *node = RB_ROOT(&table->names);
@@ -141,6 +156,13 @@ static struct node *find_name_locked(struct inode_table *table, uint64_t parent,
         node = order <= 0 ? RB_LEFT(node, by_name) : RB_RIGHT(node, by_name);
     }
     return found;
+}
+
+static struct node *find_version_locked(struct inode_table *table, uint64_t parent,
+                                        struct bytes name)
+{
+    struct node *node = find_name_locked(table, parent, name);
+    return node && node->kind == NODE_VERSION ? node : NULL;
 }
 
 static void add_locked(struct inode_table *table, struct node *node)
@@ -199,17 +221,27 @@ struct version version_of_entity(const struct entity *entity)
                             .timestamp = page_timestamp(entity->page, entity->row)};
 }
 
-/* Adds `made`, unless the youngest node of its name is of the same version: then answers that. */
-static struct node *enter_locked(struct inode_table *table, struct bytes name,
-                                 const struct version *version, struct node *made)
+/* Adds `made`, with the st_ino that all nodes of its name have. */
+static struct node *enter_own_locked(struct inode_table *table, struct node *made)
 {
-    struct node *known = find_name_locked(table, made->inode.parent, name);
-    if (known && inode_is_version(&known->inode, version))
-        return known;
+    const struct node *known = find_name_locked(table, made->inode.parent, name_of(made));
     if (known)
         made->inode.number = known->inode.number;
+    if (made->kind != NODE_VERSION && made->file)
+        made->file->ops->ref(made->file);
     add_locked(table, made);
     return made;
+}
+
+/* Adds `made`, unless the youngest version's node of its name is of the same version: then answers
+ * that. */
+static struct node *enter_locked(struct inode_table *table, const struct version *version,
+                                 struct node *made)
+{
+    struct node *known = find_version_locked(table, made->inode.parent, name_of(made));
+    if (known && inode_is_version(&known->inode, version))
+        return known;
+    return enter_own_locked(table, made);
 }
 
 const struct inode *inode_table_enter(struct inode_table *table, uint64_t parent, struct bytes name,
@@ -224,13 +256,46 @@ const struct inode *inode_table_enter(struct inode_table *table, uint64_t parent
     *place = (struct place){0};
 
     (void)pthread_mutex_lock(&table->lock);
-    struct node *node = enter_locked(table, name, version, made);
+    struct node *node = enter_locked(table, version, made);
     node->lookups++;
     (void)pthread_mutex_unlock(&table->lock);
 
     if (node != made)
         node_destroy(made);
     return &node->inode;
+}
+
+const struct inode *inode_table_enter_own(struct inode_table *table, uint64_t parent,
+                                          struct bytes name, struct place *place,
+                                          const struct version *version, uint64_t number,
+                                          enum node_kind kind, struct node_file *file)
+{
+    struct node *made = node_create(parent, name, version);
+    if (!made)
+        return NULL;
+    made->inode.number = number;
+    made->inode.place = *place;
+    *place = (struct place){0};
+    made->kind = (uint8_t)kind;
+    made->file = file;
+    made->lookups = 1;
+
+    (void)pthread_mutex_lock(&table->lock);
+    (void)enter_own_locked(table, made);
+    (void)pthread_mutex_unlock(&table->lock);
+    return &made->inode;
+}
+
+const struct inode *inode_table_enter_again(struct inode_table *table, uint64_t id, uint64_t parent,
+                                            struct bytes name)
+{
+    (void)pthread_mutex_lock(&table->lock);
+    struct node *node = find_id_locked(table, id);
+    bool is_found = node && compare_name(parent, name, node) == 0;
+    if (is_found)
+        node->lookups++;
+    (void)pthread_mutex_unlock(&table->lock);
+    return is_found ? &node->inode : NULL;
 }
 
 const struct inode *inode_table_find(struct inode_table *table, uint64_t id)
@@ -266,12 +331,68 @@ uint64_t inode_table_number(struct inode_table *table, uint64_t parent, struct b
     return number;
 }
 
+static int append_etag(const struct node *node, struct buffer *ret)
+{
+    char etag[TIMESTAMP_ETAG_SIZE + 1];
+    if (!node->is_regular_etag)
+        return buffer_append(ret, etag_of(node));
+    timestamp_etag_write(node->inode.timestamp, etag);
+    return buffer_append(ret, (struct bytes){etag, TIMESTAMP_ETAG_SIZE});
+}
+
+int inode_table_named(struct inode_table *table, uint64_t parent, struct bytes name,
+                      struct buffer *ret_position, struct buffer *ret_etag)
+{
+    (void)pthread_mutex_lock(&table->lock);
+    const struct node *node = find_version_locked(table, parent, name);
+    int r = node ? 1 : 0;
+    if (node) { /* it may be forgotten as soon as the lock is free */
+        int error = append_etag(node, ret_etag);
+        if (error == 0)
+            error = buffer_append(ret_position, place_address(&node->inode.place).position);
+        r = error < 0 ? error : r;
+    }
+    (void)pthread_mutex_unlock(&table->lock);
+    return r;
+}
+
 size_t inode_table_count(struct inode_table *table)
 {
     (void)pthread_mutex_lock(&table->lock);
     size_t count = table->count;
     (void)pthread_mutex_unlock(&table->lock);
     return count;
+}
+
+struct node_file *inode_table_file(struct inode_table *table, uint64_t id)
+{
+    (void)pthread_mutex_lock(&table->lock);
+    const struct node *node = find_id_locked(table, id);
+    struct node_file *file = node && node->kind != NODE_VERSION ? node->file : NULL;
+    if (file)
+        file->ops->ref(file);
+    (void)pthread_mutex_unlock(&table->lock);
+    return file;
+}
+
+bool inode_table_set_file(struct inode_table *table, uint64_t id, struct node_file *file)
+{
+    (void)pthread_mutex_lock(&table->lock);
+    struct node *node = find_id_locked(table, id);
+    bool is_first = node && node->kind != NODE_VERSION && !node->file;
+    if (is_first) {
+        file->ops->ref(file);
+        node->file = file;
+    }
+    (void)pthread_mutex_unlock(&table->lock);
+    return is_first;
+}
+
+/* NULL: unknown, or of another kind */
+static struct node *find_id_of_version_locked(struct inode_table *table, uint64_t id)
+{
+    struct node *node = find_id_locked(table, id);
+    return node && node->kind == NODE_VERSION ? node : NULL;
 }
 
 static int open_locked(struct node *node, const struct entity *entity)
@@ -288,7 +409,7 @@ static int open_locked(struct node *node, const struct entity *entity)
 int inode_table_opened(struct inode_table *table, uint64_t id, const struct entity *entity)
 {
     (void)pthread_mutex_lock(&table->lock);
-    struct node *node = find_id_locked(table, id);
+    struct node *node = find_id_of_version_locked(table, id);
     int r = node ? open_locked(node, entity) : 0;
     (void)pthread_mutex_unlock(&table->lock);
     return r;
@@ -298,7 +419,7 @@ void inode_table_closed(struct inode_table *table, uint64_t id)
 {
     struct open_text *last = NULL;
     (void)pthread_mutex_lock(&table->lock);
-    struct node *node = find_id_locked(table, id);
+    struct node *node = find_id_of_version_locked(table, id);
     if (node && node->open && --node->open->count == 0)
         last = TAKE_PTR(node->open);
     (void)pthread_mutex_unlock(&table->lock);
@@ -308,7 +429,7 @@ void inode_table_closed(struct inode_table *table, uint64_t id)
 bool inode_table_open_text(struct inode_table *table, uint64_t id, struct entity *ret)
 {
     (void)pthread_mutex_lock(&table->lock);
-    struct node *node = find_id_locked(table, id);
+    struct node *node = find_id_of_version_locked(table, id);
     const struct open_text *open = node ? node->open : NULL;
     if (open)
         *ret = (struct entity){page_ref(open->entity.page), open->entity.row};

@@ -7,13 +7,23 @@
  * st_ino, and a reader of the old node never sees a cut or mixed text. The node of a directory
  * stands for (parent node, name). Two spellings of a path have two nodes.
  *
+ * A text that is being written has a node of its own. One name may have several nodes at a time,
+ * and all have the same st_ino, so that stat of a stored entity and fstat of its writer agree.
+ *
+ *   - NODE_VERSION: made by LOOKUP and READDIRPLUS; as above. Directories and generated files,
+ *     which have no version, are of this kind, too. It never becomes a node of another kind
+ *   - NODE_WRITER: made by CREATE, and by the LOOKUPs that follow an OPEN for writing that was
+ *     answered ESTALE (fs/tree/stale_opens), for that opener alone. Its text is its writer's
+ *   - NODE_SCRATCH: made by CREATE and LOOKUP of a scratch file. Its text is that file's
+ *
  * A node has two sorts of fields:
  *
- *   - fixed: struct inode, its name, its ETag. They are set before the node enters the table and
- *     never change. Handlers read them through the pointer, without a lock: struct inode,
- *     inode_name, inode_is_version.
- *   - guarded: the number of lookups, the text that is open. They change under the table's mutex.
- *     Only functions that take the table and a node id reach them.
+ *   - fixed: struct inode, its name, its kind, its ETag. They are set before the node enters the
+ *     table and never change. Handlers read them through the pointer, without a lock: struct inode,
+ *     inode_name, inode_kind, inode_is_version.
+ *   - guarded: the number of lookups; of a version the text that is open, else the writer or
+ *     scratch file. They change under the table's mutex. Only functions that take the table and a
+ *     node id reach them.
  *
  * A node lives as long as the kernel counts a lookup of it. The kernel does so for the length of
  * each request on the node, so a handler may keep the pointer until it has replied.
@@ -42,29 +52,65 @@ struct inode {
     int64_t timestamp; /* of the version */
 };
 
+enum node_kind { NODE_VERSION, NODE_WRITER, NODE_SCRATCH };
+
 struct bytes inode_name(const struct inode *inode); /* in its parent; a view into the node */
+enum node_kind inode_kind(const struct inode *inode);
 bool inode_is_version(const struct inode *inode, const struct version *version);
+
+/* What a node of another kind than NODE_VERSION stands for: a writer or a scratch file, which has
+ * this as its first member. They are above fs/tree, which knows only that they are counted. */
+struct node_file {
+    const struct node_file_ops *ops;
+};
+struct node_file_ops {
+    void (*ref)(struct node_file *file);   /* is called under the table's mutex: an atomic count */
+    void (*unref)(struct node_file *file); /* is called without it */
+};
 
 struct inode_table;
 /* Takes the root's place on success. 0 or -errno. */
 int inode_table_create(struct place *root, struct inode_table **ret);
 void inode_table_destroy(struct inode_table *table); /* takes NULL */
 
-/* Answers the youngest node of `name` in `parent` if it is of this version, else a new node. Counts
- * one more lookup of it. Takes *place, which is empty afterwards, also if the node is not new. A
- * new node gets the st_ino of the youngest node of the name; if there is none, `number`. NULL: out
+/* Answers the youngest NODE_VERSION of `name` in `parent` if it is of this version, else a new one.
+ * Counts one more lookup of it. Takes *place, which is empty afterwards, also if the node is not
+ * new. A new node gets the st_ino of the name's other nodes; if there are none, `number`. NULL: out
  * of memory; *place is not taken. */
 const struct inode *inode_table_enter(struct inode_table *table, uint64_t parent, struct bytes name,
                                       struct place *place, const struct version *version,
                                       uint64_t number);
+/* Makes a node of another kind for the name, with one lookup counted. `version`: what the node is
+ * to show until its file says more; all zero for a new file. `file` is referenced; NULL: it has
+ * none yet, because a LOOKUP mints a writer's node, and its OPEN begins the writer. Else as
+ * inode_table_enter. */
+const struct inode *inode_table_enter_own(struct inode_table *table, uint64_t parent,
+                                          struct bytes name, struct place *place,
+                                          const struct version *version, uint64_t number,
+                                          enum node_kind kind, struct node_file *file);
+/* Counts one more lookup of a node, if it is (still) one of this name; NULL: it is not. */
+const struct inode *inode_table_enter_again(struct inode_table *table, uint64_t id, uint64_t parent,
+                                            struct bytes name);
 const struct inode *inode_table_find(struct inode_table *table, uint64_t id); /* NULL: unknown */
 void inode_table_forget(struct inode_table *table, uint64_t id, uint64_t lookups);
-/* The st_ino of the youngest node of the name. 0: there is none. */
+/* The st_ino of the nodes of the name. 0: there are none. */
 uint64_t inode_table_number(struct inode_table *table, uint64_t parent, struct bytes name);
+/* What the youngest NODE_VERSION of the name is: the entity's position, in which a cut name is
+ * settled, and the ETag that the caller was shown. Both are appended. 1; 0: there is none, as after
+ * a RENAME: for the new name the kernel keeps the node of the old one, and sends no LOOKUP until
+ * its timeout ends (measured); -ENOMEM or -EFBIG. */
+int inode_table_named(struct inode_table *table, uint64_t parent, struct bytes name,
+                      struct buffer *ret_position, struct buffer *ret_etag);
 size_t inode_table_count(struct inode_table *table);
 
-/* The text of a node is kept while a handle of the node is open. It answers another open of the
- * node, even when the service has a newer version. The entity is of the node's version. 0 or
+/* The writer or scratch file of a node, referenced. NULL: it has none. */
+struct node_file *inode_table_file(struct inode_table *table, uint64_t id);
+/* At the OPEN of a minted node: gives it its writer, which is referenced. False: it has one,
+ * because another OPEN was first, or the node is unknown. */
+bool inode_table_set_file(struct inode_table *table, uint64_t id, struct node_file *file);
+
+/* The text of a NODE_VERSION is kept while a handle of the node is open. It answers another open of
+ * the node, even when the service has a newer version. The entity is of the node's version. 0 or
  * -ENOMEM: then it does not count as open. */
 int inode_table_opened(struct inode_table *table, uint64_t id, const struct entity *entity);
 void inode_table_closed(struct inode_table *table, uint64_t id);

@@ -2,6 +2,7 @@
 #include "tests/unit/unit.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 static struct inode_table *new_table(void)
 {
@@ -138,6 +139,223 @@ static void the_text_stays_while_it_is_open(void **state)
     inode_table_destroy(table);
 }
 
+struct counted_file {
+    struct node_file file;
+    atomic_int references;
+};
+
+static void ref_counted(struct node_file *file)
+{
+    ((struct counted_file *)file)->references++;
+}
+
+static void unref_counted(struct node_file *file)
+{
+    ((struct counted_file *)file)->references--;
+}
+
+static const struct node_file_ops counted_ops = {ref_counted, unref_counted};
+static const struct version nothing;
+
+static const struct inode *enter_own(struct inode_table *table, const char *name,
+                                     struct counted_file *file, uint64_t number)
+{
+    struct place place = {.kind = PLACE_ENTITY};
+    const struct inode *inode =
+        inode_table_enter_own(table, INODE_ROOT, bytes_of(name), &place, &nothing, number,
+                              NODE_WRITER, file ? &file->file : NULL);
+    assert_non_null(inode);
+    return inode;
+}
+
+static void a_writer_has_a_node_of_its_own(void **state)
+{
+    (void)state;
+    struct inode_table *table = new_table();
+    struct counted_file file = {{&counted_ops}, 1};
+    const struct inode *version = enter(table, INODE_ROOT, "a", "v1", 100);
+    const struct inode *writer = enter_own(table, "a", &file, 200);
+    assert_int_equal(file.references, 2);
+    assert_true(writer->id != version->id);
+    assert_int_equal(inode_kind(version), NODE_VERSION);
+    assert_int_equal(inode_kind(writer), NODE_WRITER);
+    assert_bytes(inode_name(writer), B("a"));
+    assert_int_equal(writer->number, 100); /* fstat of the writer and stat of the name agree */
+    assert_int_equal(writer->size, 0);
+    /* others still find their version, and new ones */
+    assert_ptr_equal(enter(table, INODE_ROOT, "a", "v1", 300), version);
+    const struct inode *next = enter(table, INODE_ROOT, "a", "v2", 300);
+    assert_int_equal(next->number, 100);
+    assert_ptr_equal(enter(table, INODE_ROOT, "a", "v2", 300), next);
+    const struct inode *second = enter_own(table, "a", &file, 400);
+    assert_true(second->id != writer->id);
+    assert_ptr_equal(enter(table, INODE_ROOT, "a", "v2", 300), next);
+    assert_int_equal(file.references, 3);
+    inode_table_forget(table, writer->id, 1);
+    assert_int_equal(file.references, 2);
+    inode_table_destroy(table);
+    assert_int_equal(file.references, 1);
+}
+
+static void a_new_file_has_no_version(void **state)
+{
+    (void)state;
+    struct inode_table *table = new_table();
+    struct counted_file file = {{&counted_ops}, 1};
+    const struct inode *writer = enter_own(table, "new", &file, 200);
+    assert_int_equal(writer->number, 200);
+    assert_int_equal(inode_table_number(table, INODE_ROOT, B("new")), 200);
+    /* a version that is all zero is not taken for the writer's node */
+    const struct inode *stored = enter(table, INODE_ROOT, "new", "", 300);
+    assert_true(stored->id != writer->id);
+    assert_int_equal(stored->number, 200);
+    inode_table_forget(table, stored->id, 1);
+    assert_int_equal(inode_table_number(table, INODE_ROOT, B("new")), 200);
+    inode_table_forget(table, writer->id, 1);
+    assert_int_equal(inode_table_number(table, INODE_ROOT, B("new")), 0);
+    inode_table_destroy(table);
+    assert_int_equal(file.references, 1);
+}
+
+static void two_lookups_answer_one_minted_node(void **state)
+{
+    (void)state;
+    struct inode_table *table = new_table();
+    const struct inode *minted = enter_own(table, "a", NULL, 200);
+    assert_ptr_equal(inode_table_enter_again(table, minted->id, INODE_ROOT, B("a")), minted);
+    assert_null(inode_table_enter_again(table, minted->id, INODE_ROOT, B("b")));
+    assert_null(inode_table_enter_again(table, minted->id, 7, B("a")));
+    assert_null(inode_table_enter_again(table, 999, INODE_ROOT, B("a")));
+    uint64_t id = minted->id;
+    inode_table_forget(table, id, 1);
+    assert_ptr_equal(inode_table_find(table, id), minted);
+    inode_table_forget(table, id, 1);
+    assert_null(inode_table_enter_again(table, id, INODE_ROOT, B("a")));
+    inode_table_destroy(table);
+}
+
+static void the_first_open_gives_a_minted_node_its_writer(void **state)
+{
+    (void)state;
+    struct inode_table *table = new_table();
+    struct counted_file first = {{&counted_ops}, 1}, second = {{&counted_ops}, 1};
+    uint64_t version = enter(table, INODE_ROOT, "a", "v1", 100)->id;
+    uint64_t id = enter_own(table, "a", NULL, 200)->id;
+    assert_null(inode_table_file(table, id));
+    assert_true(inode_table_set_file(table, id, &first.file));
+    assert_false(inode_table_set_file(table, id, &second.file));
+    assert_ptr_equal(inode_table_file(table, id), &first.file);
+    assert_int_equal(first.references, 3);
+    assert_int_equal(second.references, 1);
+    /* never a version's node, nor one that is gone */
+    assert_false(inode_table_set_file(table, version, &second.file));
+    assert_null(inode_table_file(table, version));
+    inode_table_forget(table, id, 1);
+    assert_int_equal(first.references, 2);
+    assert_false(inode_table_set_file(table, id, &second.file));
+    assert_null(inode_table_file(table, id));
+    assert_int_equal(second.references, 1);
+    inode_table_destroy(table);
+}
+
+/* The text that is open and the writer have one place in the node. */
+static void a_writers_node_keeps_no_open_text(void **state)
+{
+    (void)state;
+    struct inode_table *table = new_table();
+    struct counted_file file = {{&counted_ops}, 1};
+    struct entity entity = {one_row("text"), 0}, found = {0};
+    uint64_t id = enter_own(table, "a", &file, 200)->id;
+    assert_int_equal(inode_table_opened(table, id, &entity), 0);
+    assert_false(inode_table_open_text(table, id, &found));
+    inode_table_closed(table, id);
+    assert_int_equal(file.references, 2);
+    entity_finish(&entity);
+    inode_table_destroy(table);
+    assert_int_equal(file.references, 1);
+}
+
+static int named(struct inode_table *table, const char *name, struct bytes position,
+                 struct bytes etag)
+{
+    struct buffer found, found_etag;
+    buffer_init(&found, 100);
+    buffer_init(&found_etag, 100);
+    int r = inode_table_named(table, INODE_ROOT, bytes_of(name), &found, &found_etag);
+    if (r == 1) {
+        assert_bytes(buffer_bytes(&found), position);
+        assert_bytes(buffer_bytes(&found_etag), etag);
+    }
+    buffer_finish(&found);
+    buffer_finish(&found_etag);
+    return r;
+}
+
+static void a_name_tells_the_position_and_the_etag_that_was_shown(void **state)
+{
+    (void)state;
+    static const char regular[] = "W/\"datetime'1970-01-01T00%3A00%3A00.0000001Z'\"";
+    struct inode_table *table = new_table();
+    struct place partition, place;
+    assert_int_equal(place_root("table", DIRECTORY_FLAT, &partition), 0);
+    assert_int_equal(place_child(&partition, B("p"), &place), 0);
+    place_finish(&partition);
+    partition = place;
+    assert_int_equal(named(table, "r.json", B(""), B("")), 0);
+    static const struct version versions[] = {{B("odd"), 1, 1}, {B(regular), 1, 1}};
+    for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
+        assert_int_equal(place_child(&partition, B("r.json"), &place), 0);
+        assert_non_null(inode_table_enter(table, INODE_ROOT, B("r.json"), &place, &versions[i], 7));
+        assert_int_equal(named(table, "r.json", B("p\0r"), versions[i].etag), 1);
+    }
+    /* a writer's node was shown to nobody else */
+    (void)enter_own(table, "r.json", NULL, 8);
+    assert_int_equal(named(table, "r.json", B("p\0r"), B(regular)), 1);
+    (void)enter_own(table, "new.json", NULL, 8);
+    assert_int_equal(named(table, "new.json", B(""), B("")), 0);
+    struct buffer small, etag;
+    buffer_init(&small, 2);
+    buffer_init(&etag, 100);
+    assert_int_equal(inode_table_named(table, INODE_ROOT, B("r.json"), &small, &etag), -EFBIG);
+    buffer_finish(&small);
+    buffer_finish(&etag);
+    place_finish(&partition);
+    inode_table_destroy(table);
+}
+
+static void *open_writers(void *context)
+{
+    struct inode_table *table = context;
+    struct counted_file file = {{&counted_ops}, 1};
+    for (int i = 0; i < 2000; i++) {
+        const struct inode *minted = enter_own(table, "a", NULL, 1);
+        assert_ptr_equal(inode_table_enter_again(table, minted->id, INODE_ROOT, B("a")), minted);
+        assert_true(inode_table_set_file(table, minted->id, &file.file));
+        assert_ptr_equal(inode_table_file(table, minted->id), &file.file);
+        file.references--;
+        (void)named(table, "a", B(""), B("v1"));
+        inode_table_forget(table, minted->id, 2);
+        const struct inode *version = enter(table, INODE_ROOT, "a", "v1", 1);
+        assert_int_equal(inode_kind(version), NODE_VERSION);
+        inode_table_forget(table, version->id, 1);
+    }
+    assert_int_equal(file.references, 1);
+    return NULL;
+}
+
+static void threads_mint_nodes_of_one_name(void **state)
+{
+    (void)state;
+    struct inode_table *table = new_table();
+    pthread_t threads[4];
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, open_writers, table), 0);
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    assert_int_equal(inode_table_count(table), 1);
+    inode_table_destroy(table);
+}
+
 static void *enter_and_forget(void *table)
 {
     for (int i = 0; i < 5000; i++) {
@@ -172,7 +390,14 @@ int main(void)
         cmocka_unit_test(forgetting_an_old_version_leaves_the_name_to_the_new),
         cmocka_unit_test(names_are_per_parent),
         cmocka_unit_test(the_text_stays_while_it_is_open),
+        cmocka_unit_test(a_writer_has_a_node_of_its_own),
+        cmocka_unit_test(a_new_file_has_no_version),
+        cmocka_unit_test(two_lookups_answer_one_minted_node),
+        cmocka_unit_test(the_first_open_gives_a_minted_node_its_writer),
+        cmocka_unit_test(a_writers_node_keeps_no_open_text),
+        cmocka_unit_test(a_name_tells_the_position_and_the_etag_that_was_shown),
         cmocka_unit_test(threads_share_the_table),
+        cmocka_unit_test(threads_mint_nodes_of_one_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -107,7 +107,7 @@ static void *open_again_and_again(void *context)
         if (schedule_random(2) == 0)
             open_as(opening, opener, i * opening->id);
         else
-            write_as(opening, opener, (uint64_t)(opening->id * 100 + i));
+            write_as(opening, opener, (uint64_t)opening->id * 100 + (uint64_t)i);
     }
     return NULL;
 }

@@ -105,7 +105,7 @@ static struct failure_record record_of(const char *table, struct bytes position)
 
 static void assert_file(const char *path, struct bytes expected)
 {
-    static char text[1 << 16];
+    char text[4096];
     struct stat status;
     int file = open(path, O_RDONLY | O_NOFOLLOW);
     if (file < 0)

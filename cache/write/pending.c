@@ -204,6 +204,27 @@ void pending_release(struct pending *pending, const char *table, const struct by
     monitor_leave(&pending->monitor);
 }
 
+bool pending_is_claimed(struct pending *pending, const char *table, struct bytes position)
+{
+    monitor_enter(&pending->monitor);
+    struct record *record = find_locked(pending, table, position);
+    bool is_claimed = record && record->state == CLAIMED;
+    monitor_leave(&pending->monitor);
+    return is_claimed;
+}
+
+bool pending_has_claim(struct pending *pending, const char *table)
+{
+    struct record key = key_of(table, (struct bytes){0});
+    monitor_enter(&pending->monitor);
+    struct record *record = RB_NFIND(record_tree, &pending->records, &key);
+    while (record && strcmp(record->table, key.table) == 0 && record->state != CLAIMED)
+        record = RB_NEXT(record_tree, &pending->records, record);
+    bool has_claim = record && strcmp(record->table, key.table) == 0;
+    monitor_leave(&pending->monitor);
+    return has_claim;
+}
+
 static struct record *next_masked_locked(struct pending *pending, const char *table,
                                          struct range range)
 {

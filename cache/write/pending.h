@@ -47,6 +47,11 @@ int pending_claim(struct pending *pending, const char *table, const struct bytes
 void pending_release(struct pending *pending, const char *table, const struct bytes *positions,
                      size_t n);
 
+/* Has a caller claimed the position? Of another thread's claim this may change at any moment. */
+bool pending_is_claimed(struct pending *pending, const char *table, struct bytes position);
+/* Has a caller claimed any position of the table? */
+bool pending_has_claim(struct pending *pending, const char *table);
+
 enum overlaid { OVERLAID_NOT, OVERLAID_GONE };
 /* Finds the first position in the range at which readers see something else than the service has.
  * OVERLAID_GONE: the position is masked; it is in ret_position, which is cleared first.

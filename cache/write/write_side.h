@@ -1,0 +1,32 @@
+#ifndef CACHE_WRITE_WRITE_SIDE_H
+#define CACHE_WRITE_WRITE_SIDE_H
+/* The modules that changes need, and the claims of one change at a time. In its owner's memory,
+ * which is the account's. Any thread; no lock of its own. */
+#include "cache/write/committer.h"
+#include "cache/write/local_directories.h"
+#include "cache/write/pending.h"
+#include "cache/write/read_versions.h"
+
+struct write_side {
+    struct pending *pending;
+    struct committer *committer;
+    struct local_directories *local;
+    struct read_versions *versions;
+};
+
+/* 0 or -ENOMEM; what exists then stays, for write_side_finish. */
+int write_side_init(struct write_side *side, const struct committer_source *source);
+void write_side_finish(struct write_side *side); /* of zeros, too; nothing is claimed */
+
+/* Claims the position for a change of the entity (pending_claim). Waits also while this mount
+ * creates or drops the table. */
+int write_side_claim(struct write_side *side, struct address address, struct call *call);
+void write_side_release(struct write_side *side, struct address address);
+
+/* Claims a table for its creation or its drop: until the release no change of an entity in it
+ * begins. One that has begun before goes on: write_side_is_changing. */
+int write_side_claim_table(struct write_side *side, const char *table, struct call *call);
+bool write_side_is_changing(struct write_side *side, const char *table);
+void write_side_release_table(struct write_side *side, const char *table);
+
+#endif

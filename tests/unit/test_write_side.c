@@ -1,0 +1,139 @@
+/* Claims of entities and of their table. */
+#include "cache/write/write_side.h"
+#include "tests/unit/fetching.h"
+
+#define ROW ((struct address){"t", B("p\0r")})
+
+struct setup {
+    struct fetching fetching;
+    struct write_side side;
+    _Atomic bool has_claim;
+};
+
+static void set_up(struct setup *setup)
+{
+    *setup = (struct setup){0};
+    fetching_set_up(&setup->fetching, (struct fetching_options){0});
+    struct committer_source source = {.store = setup->fetching.store,
+                                      .cache = setup->fetching.cache,
+                                      .fetcher = setup->fetching.fetcher,
+                                      .clock = &setup->fetching.clock,
+                                      .orders = &setup->fetching.orders};
+    assert_int_equal(write_side_init(&setup->side, &source), 0);
+}
+
+static void tear_down(struct setup *setup)
+{
+    write_side_finish(&setup->side);
+    fetching_tear_down(&setup->fetching);
+}
+
+static void *claim_row(void *argument)
+{
+    struct setup *setup = argument;
+    struct caller caller = fetching_caller(&setup->fetching);
+    assert_int_equal(write_side_claim(&setup->side, ROW, &caller.call), 0);
+    atomic_store(&setup->has_claim, true);
+    return NULL;
+}
+
+static size_t waiting(struct setup *setup)
+{
+    struct pending_stats stats;
+    pending_stats(setup->side.pending, &stats);
+    return stats.waiting;
+}
+
+static void a_change_waits_while_its_table_is_claimed(void **state)
+{
+    (void)state;
+    struct setup setup;
+    pthread_t thread;
+    set_up(&setup);
+    struct caller caller = fetching_caller(&setup.fetching);
+    assert_int_equal(write_side_claim_table(&setup.side, "t", &caller.call), 0);
+    assert_int_equal(pthread_create(&thread, NULL, claim_row, &setup), 0);
+    while (waiting(&setup) == 0)
+        (void)usleep(500);
+    assert_false(atomic_load(&setup.has_claim));
+    assert_false(write_side_is_changing(&setup.side, "t")); /* it waits without the position */
+    struct address other = {"other", ROW.position};
+    assert_int_equal(write_side_claim(&setup.side, other, &caller.call), 0);
+    assert_false(write_side_is_changing(&setup.side, "t"));
+    assert_true(write_side_is_changing(&setup.side, "other"));
+    write_side_release(&setup.side, other);
+    write_side_release_table(&setup.side, "t");
+    (void)pthread_join(thread, NULL);
+    assert_true(write_side_is_changing(&setup.side, "t"));
+    write_side_release(&setup.side, ROW);
+    assert_false(write_side_is_changing(&setup.side, "t"));
+    assert_true(pending_is_consistent(setup.side.pending));
+    tear_down(&setup);
+}
+
+static void a_change_that_waits_in_vain_has_no_claim(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up(&setup);
+    struct caller caller = fetching_caller(&setup.fetching);
+    assert_int_equal(write_side_claim_table(&setup.side, "t", &caller.call), 0);
+    caller.call.deadline_ms = setup.fetching.now_ms;
+    assert_int_equal(write_side_claim(&setup.side, ROW, &caller.call), -ETIMEDOUT);
+    assert_false(write_side_is_changing(&setup.side, "t"));
+    write_side_release_table(&setup.side, "t");
+    tear_down(&setup);
+}
+
+/* Of a thread that claims the row and one that claims the table, never do both think that they are
+ * alone. */
+#define TURNS 3000
+
+static _Atomic int rows_at_work, tables_at_work;
+
+static void *change_rows(void *argument)
+{
+    struct setup *setup = argument;
+    for (int i = 0; i < TURNS; i++) {
+        struct caller caller = fetching_caller(&setup->fetching);
+        assert_int_equal(write_side_claim(&setup->side, ROW, &caller.call), 0);
+        rows_at_work++;
+        assert_int_equal(tables_at_work, 0);
+        rows_at_work--;
+        write_side_release(&setup->side, ROW);
+    }
+    return NULL;
+}
+
+static void a_table_and_its_entities_exclude_each_other(void **state)
+{
+    (void)state;
+    struct setup setup;
+    pthread_t threads[2];
+    set_up(&setup);
+    for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, change_rows, &setup), 0);
+    for (int i = 0; i < TURNS; i++) {
+        struct caller caller = fetching_caller(&setup.fetching);
+        assert_int_equal(write_side_claim_table(&setup.side, "t", &caller.call), 0);
+        if (!write_side_is_changing(&setup.side, "t")) {
+            tables_at_work++;
+            assert_int_equal(rows_at_work, 0);
+            tables_at_work--;
+        }
+        write_side_release_table(&setup.side, "t");
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+        (void)pthread_join(threads[i], NULL);
+    tear_down(&setup);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_change_waits_while_its_table_is_claimed),
+        cmocka_unit_test(a_change_that_waits_in_vain_has_no_claim),
+        cmocka_unit_test(a_table_and_its_entities_exclude_each_other),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,19 +1,5 @@
-#include "cache/account.h"
-#include "cache/read/read_ahead.h"
+#include "cache/account_parts.h"
 #include "client/text/metrics.h"
-
-#include <stdatomic.h>
-
-struct account {
-    struct table_store *store;
-    struct failure_log *failures;
-    struct pending *pending;
-    struct read_ahead_source read; /* what reading needs; the account's */
-    struct read_ahead *read_ahead;
-    struct listing_source listings;
-    _Atomic uint64_t orders;  /* of stamps */
-    _Atomic uint64_t numbers; /* the next inode number; 1 is the root's */
-};
 
 /* On failure the parts that exist stay, for account_destroy. */
 static int create_parts(struct account *account)
@@ -28,10 +14,15 @@ static int create_parts(struct account *account)
                                      .failures = account->failures};
     if (r == 0)
         r = fetcher_create(&fetcher, &read->fetcher);
+    struct committer_source committer = {.store = account->store,
+                                         .cache = read->cache,
+                                         .fetcher = read->fetcher,
+                                         .clock = read->clock,
+                                         .orders = &account->orders};
     if (r == 0)
-        r = pending_create(read->clock, &account->pending);
+        r = write_side_init(&account->write, &committer);
     if (r == 0)
-        r = overlay_create(read->cache, read->fetcher, account->pending, &read->overlay);
+        r = overlay_create(read->cache, read->fetcher, account->write.pending, &read->overlay);
     if (r == 0)
         r = freshness_create(read->ttl_ms, read->clock, &account->orders, &read->freshness);
     if (r == 0)
@@ -50,6 +41,7 @@ int account_create(struct table_store *store, const struct clock *clock,
         return -ENOMEM;
     }
     account->store = store;
+    account->options = *options;
     account->read = (struct read_ahead_source){.clock = clock,
                                                .numbers = &account->numbers,
                                                .ttl_ms = options->ttl_ms,
@@ -73,7 +65,7 @@ void account_destroy(struct account *account)
     read_ahead_destroy(account->read_ahead);
     freshness_destroy(account->read.freshness);
     overlay_destroy(account->read.overlay);
-    pending_destroy(account->pending);
+    write_side_finish(&account->write);
     fetcher_destroy(account->read.fetcher);
     range_cache_destroy(account->read.cache);
     table_store_destroy(account->store);
@@ -157,8 +149,8 @@ static int find_table(struct account *account, struct caller *caller, const char
     return find_first(account, caller, &tables, "no such table");
 }
 
-int account_find_directory(struct account *account, struct caller *caller,
-                           const struct directory *directory)
+int account_find_rows(struct account *account, struct caller *caller,
+                      const struct directory *directory)
 {
     switch (directory->kind) {
     case DIRECTORY_TABLES: /* an account is always there */
@@ -172,6 +164,17 @@ int account_find_directory(struct account *account, struct caller *caller,
         return find_first(account, caller, directory, "no such partition");
     }
     return -ENOENT;
+}
+
+int account_find_directory(struct account *account, struct caller *caller,
+                           const struct directory *directory)
+{
+    int r = account_find_rows(account, caller, directory);
+    bool may_be_local = r == -ENOENT && directory->table && !directory_is_table(directory);
+    if (!may_be_local || !local_directories_has(account->write.local, directory))
+        return r;
+    caller->call.failure = (struct failure){0};
+    return 0;
 }
 
 uint64_t account_number(struct account *account, const struct entity *entity)

@@ -28,7 +28,7 @@ struct setup_options {
     int parallelism;    /* 0: 1, nothing runs ahead of a listing: requests are exact */
     int fanout;         /* 0: 512 */
     int max_rows;       /* of an answer; 0: as many as were asked for */
-    bool is_ttl_0;
+    bool is_ttl_0, is_read_only, overwrites_conflicts;
 };
 
 static inline void set_up(struct setup *setup, struct setup_options options)
@@ -37,6 +37,8 @@ static inline void set_up(struct setup *setup, struct setup_options options)
     struct account_options account = {.parallelism = MAX(options.parallelism, 1),
                                       .fanout = options.fanout > 0 ? options.fanout : 512,
                                       .ttl_ms = options.is_ttl_0 ? 0 : TTL_MS,
+                                      .is_read_only = options.is_read_only,
+                                      .overwrites_conflicts = options.overwrites_conflicts,
                                       .cache_bytes = options.cache_bytes > 0 ? options.cache_bytes
                                                                              : (size_t)64 << 20};
     *setup = (struct setup){.now_ms = START_MS, .memory = memory_store_create()};

@@ -1,0 +1,239 @@
+/* A text from empty: what is sent, what is refused, and what is known afterwards. */
+#include "tests/unit/account_writing.h"
+
+#define X P_ROW("x")
+
+static void a_stored_text_is_known_without_a_request(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up(&setup, (struct setup_options){0});
+    assert_found(&setup, X, NULL);
+    assert_request_count(&setup, 1);
+    struct edit edit = {.address = address_of(X),
+                        .begin = EDIT_NEW,
+                        .text = B("{\"RowKey\": \"other\", \"a\": 3000000000}")};
+    struct entity stored = {0}, found = {0};
+    assert_int_equal(account_store(setup.account, caller_of(&setup), &edit, &stored), 0);
+    assert_request_count(&setup, 1);
+    const char *text = "{\n  \"PartitionKey\": \"p\",\n  \"RowKey\": \"x\",\n"
+                       "  \"a@odata.type\": \"Edm.Int64\",\n  \"a\": \"3000000000\"\n}\n";
+    assert_bytes(page_text(stored.page, stored.row), bytes_of(text));
+    assert_bytes(page_etag(stored.page, stored.row), B("version-1"));
+    assert_int_equal(page_timestamp(stored.page, stored.row), 1);
+    assert_int_equal(account_find(setup.account, caller_of(&setup), address_of(X), &found), 0);
+    assert_ptr_equal(found.page, stored.page);
+    assert_int_equal(setup.caller.valid_ms, TTL_MS);
+    assert_request_count(&setup, 0);
+    entity_finish(&stored);
+    entity_finish(&found);
+
+    another_stores(&setup, X, "other");
+    setup.now_ms += TTL_MS + 1; /* from then on it is asked for, as ever */
+    assert_found(&setup, X, "other");
+    assert_request_count(&setup, 1);
+    tear_down(&setup);
+}
+
+static void a_listing_that_begins_then_shows_it(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up(&setup, (struct setup_options){0});
+    add_rows(&setup, "p", 3);
+    assert_int_equal(list(&setup, ROWS_OF("p"), false), 3);
+    assert_request_count(&setup, 1);
+    assert_int_equal(store_text(&setup, EDIT_NEW, X, "{}"), 0);
+    assert_int_equal(store_text(&setup, EDIT_OVER, P_ROW("00001"), "{\"a\": 1}"), 0);
+    assert_request_count(&setup, 2);
+    assert_int_equal(list(&setup, ROWS_OF("p"), false), 4);
+    assert_found(&setup, P_ROW("00001"), TEXT_OF("00001", "1"));
+    assert_request_count(&setup, 0);
+    tear_down(&setup);
+}
+
+static void assert_refused(struct setup *setup, const char *text, int error, const char *code,
+                           const char *reason)
+{
+    assert_int_equal(store_text(setup, EDIT_NEW, X, text), error);
+    assert_string_equal(setup->caller.call.failure.message, reason);
+    assert_string_equal(setup->caller.call.failure.code, code);
+    assert_request_count(setup, 0);
+}
+
+static void what_the_service_would_refuse_is_not_sent(void **state)
+{
+    (void)state;
+    struct setup setup;
+    struct buffer large = {.max = 1 << 20};
+    set_up(&setup, (struct setup_options){0});
+    assert_refused(&setup, "{\"a\": 1,\n \"b\" 2}", -EINVAL, "InvalidInput",
+                   "line 2, column 6: a value where none can be: 2}");
+    assert_refused(&setup, "{\"a\": 1, \"a\": 2}", -EINVAL, "DuplicatePropertiesSpecified",
+                   "line 1, column 10: a: a name that is there twice");
+    (void)buffer_append_string(&large, "{\"a\": \"");
+    for (int i = 0; i < 32769; i++)
+        (void)buffer_append_char(&large, 'x');
+    (void)buffer_append_string(&large, "\"}");
+    assert_int_equal(store_text(&setup, EDIT_NEW, X, buffer_string(&large)), -EINVAL);
+    assert_string_equal(setup.caller.call.failure.code, "PropertyValueTooLarge");
+    assert_request_count(&setup, 0);
+    buffer_finish(&large);
+    tear_down(&setup);
+}
+
+static void an_exclusive_text_is_inserted(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up(&setup, (struct setup_options){0});
+    assert_int_equal(store_text(&setup, EDIT_EXCLUSIVE, X, "{\"a\": 1}"), 0);
+    assert_int_equal(store_text(&setup, EDIT_EXCLUSIVE, X, "{\"a\": 2}"), -EEXIST);
+    assert_request_count(&setup, 3); /* the last reads what is there */
+    assert_found(&setup, X, TEXT_OF("x", "1"));
+    another_stores(&setup, P_ROW("y"), "other");
+    assert_int_equal(store_text(&setup, EDIT_EXCLUSIVE, P_ROW("y"), "{}"), -EEXIST);
+    memory_store_forget_diary(setup.memory);
+    assert_found(&setup, P_ROW("y"), "other");
+    assert_request_count(&setup, 0);
+    tear_down(&setup);
+}
+
+static void who_has_read_it_overwrites_no_other_version(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up(&setup, (struct setup_options){0});
+    another_stores(&setup, X, "first");
+    setup.process = 7;
+    open_row(&setup, X);
+    another_stores(&setup, X, "second");
+    assert_int_equal(store_text(&setup, EDIT_OVER, X, "{\"a\": 1}"), -ESTALE);
+    assert_non_null(setup.caller.call.failure.advice);
+    memory_store_forget_diary(setup.memory);
+    assert_found(&setup, X, "second");
+    assert_request_count(&setup, 0);
+    assert_int_equal(store_text(&setup, EDIT_OVER, X, "{\"a\": 1}"), 0); /* it was told */
+    assert_int_equal(store_text(&setup, EDIT_OVER, X, "{\"a\": 2}"), 0); /* over its own */
+    another_stores(&setup, X, "third");
+    setup.process = 8; /* has not read it: the last writer wins */
+    assert_int_equal(store_text(&setup, EDIT_OVER, X, "{\"a\": 3}"), 0);
+    setup.process = 7;
+    assert_int_equal(store_text(&setup, EDIT_NEW, X, "{\"a\": 4}"), 0); /* it saw no entity */
+    assert_found(&setup, X, TEXT_OF("x", "4"));
+    tear_down(&setup);
+}
+
+static void conflicts_may_be_overwritten(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up(&setup, (struct setup_options){.overwrites_conflicts = true});
+    another_stores(&setup, X, "first");
+    setup.process = 7;
+    open_row(&setup, X);
+    another_stores(&setup, X, "second");
+    assert_int_equal(store_text(&setup, EDIT_OVER, X, "{\"a\": 1}"), 0);
+    tear_down(&setup);
+}
+
+static void an_entity_that_is_gone_has_lost_too(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up(&setup, (struct setup_options){0});
+    another_stores(&setup, X, "first");
+    setup.process = 7;
+    open_row(&setup, X);
+    another_client_writes(&setup, WRITE_DELETE, X, "");
+    assert_int_equal(store_text(&setup, EDIT_OVER, X, "{\"a\": 1}"), -ESTALE);
+    assert_found(&setup, X, NULL);
+    assert_int_equal(store_text(&setup, EDIT_OVER, X, "{\"a\": 1}"), 0);
+    tear_down(&setup);
+}
+
+static void what_was_stored_before_is_replaced(void **state)
+{
+    (void)state;
+    struct setup setup;
+    char etag[32];
+    set_up(&setup, (struct setup_options){0});
+    struct edit edit = {.address = address_of(X), .begin = EDIT_EXCLUSIVE, .text = B("{\"a\": 1}")};
+    assert_int_equal(store(&setup, &edit, etag), 0);
+    edit.last_stored = bytes_of(etag);
+    edit.text = B("{\"a\": 2}");
+    assert_int_equal(store(&setup, &edit, NULL), 0);
+    assert_int_equal(store(&setup, &edit, NULL), -ESTALE); /* the version before */
+    assert_found(&setup, X, TEXT_OF("x", "2"));
+    tear_down(&setup);
+}
+
+static void a_text_whose_answer_was_lost_is_recognized(void **state)
+{
+    (void)state;
+    struct setup setup;
+    char etag[32];
+    set_up(&setup, (struct setup_options){.faults = "lost=write:1,lost=write:4"});
+    struct edit edit = {.address = address_of(X), .begin = EDIT_EXCLUSIVE, .text = B("{\"a\": 1}")};
+    assert_true(store(&setup, &edit, NULL) < 0);
+    assert_true(setup.caller.call.failure.is_ambiguous);
+    memory_store_forget_diary(setup.memory);
+    assert_found(&setup, X, TEXT_OF("x", "1")); /* the next lookup is right */
+    assert_request_count(&setup, 0);
+    assert_int_equal(store(&setup, &edit, NULL), -EEXIST); /* who does not say so is told */
+    edit.may_be_stored = true;
+    assert_int_equal(store(&setup, &edit, etag), 0);
+    assert_string_equal(etag, "version-1");
+
+    edit.last_stored = bytes_of(etag);
+    edit.text = B("{\"a\": 2}");
+    edit.may_be_stored = false;
+    assert_true(store(&setup, &edit, NULL) < 0); /* lost */
+    another_stores(&setup, X, "other");
+    edit.may_be_stored = true;
+    assert_int_equal(store(&setup, &edit, NULL), -ESTALE); /* another text is there */
+    assert_found(&setup, X, "other");
+    tear_down(&setup);
+}
+
+static void read_only_comes_before_anything_else(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up(&setup, (struct setup_options){.is_read_only = true});
+    assert_int_equal(store_text(&setup, EDIT_NEW, X, "no JSON"), -EROFS);
+    assert_int_equal(account_unlink(setup.account, caller_of(&setup), address_of(X), B("etag"),
+                                    ROWS_OF("p"), PARTITIONS_OF("t")),
+                     -EROFS);
+    assert_int_equal(
+        account_make_directory(setup.account, caller_of(&setup), PARTITIONS_OF("+"), TABLES),
+        -EROFS);
+    assert_int_equal(
+        account_make_directory(setup.account, caller_of(&setup), ROWS_OF("p"), PARTITIONS_OF("t")),
+        -EROFS);
+    assert_int_equal(account_remove_directory(setup.account, caller_of(&setup), ROWS_OF("p"),
+                                              PARTITIONS_OF("t"), NULL),
+                     -EROFS);
+    assert_int_equal(account_remove_directory(setup.account, caller_of(&setup), PARTITIONS_OF("t"),
+                                              TABLES, NULL),
+                     -EROFS);
+    assert_request_count(&setup, 0);
+    tear_down(&setup);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_stored_text_is_known_without_a_request),
+        cmocka_unit_test(a_listing_that_begins_then_shows_it),
+        cmocka_unit_test(what_the_service_would_refuse_is_not_sent),
+        cmocka_unit_test(an_exclusive_text_is_inserted),
+        cmocka_unit_test(who_has_read_it_overwrites_no_other_version),
+        cmocka_unit_test(conflicts_may_be_overwritten),
+        cmocka_unit_test(an_entity_that_is_gone_has_lost_too),
+        cmocka_unit_test(what_was_stored_before_is_replaced),
+        cmocka_unit_test(a_text_whose_answer_was_lost_is_recognized),
+        cmocka_unit_test(read_only_comes_before_anything_else),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

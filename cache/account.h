@@ -47,8 +47,9 @@ int account_list(struct account *account, const struct directory *directory, str
 
 /* Changes. Each blocks up to the call's deadline, or longer for the answer to what was sent: a
  * change is not cancelled once it is sent. Afterwards account_find and listings that begin then
- * know it without a request. If its answer is lost for good (-ETIMEDOUT and others, with
- * call.failure.is_ambiguous), the change may have been made or not; then they ask the service. */
+ * know it without a request, for ttl, as every answer. If its answer is lost for good (-ETIMEDOUT
+ * and others, with call.failure.is_ambiguous), the change may have been made or not; then they ask
+ * the service. */
 
 struct edit { /* a text to be stored whole */
     struct address address;

@@ -84,22 +84,22 @@ static bool comes_to_mask(int known, struct seen *seen, struct bytes masked,
     return true;
 }
 
-/* The masks are looked at first. A change that takes the place of a masked row is in the range
- * cache before its mask ends: so either the mask is seen, or the change is. */
-static int look(struct overlay *overlay, struct page *page, const struct question *question,
-                struct seen *ret, struct buffer *ret_until)
+static int look_beside_masks(struct overlay *overlay, struct page *page,
+                             const struct question *question, struct seen *ret,
+                             struct buffer *ret_until)
 {
     struct question rest = *question;
-    _cleanup_(buffer_finish) struct buffer masked, behind;
+    _cleanup_(buffer_finish) struct buffer masked, behind, own;
     buffer_init(&masked, POSITION_MAX_BYTES);
     buffer_init(&behind, POSITION_MAX_BYTES);
-    *ret = (struct seen){.asked_ms = INT64_MAX};
+    buffer_init(&own, POSITION_MAX_BYTES);
+    struct buffer *until = ret_until ? ret_until : &own;
     for (;;) {
         int r = pending_next(overlay->pending, rest.table, rest.range, &masked);
         if (r < 0)
             return r;
-        int known = look_at_service(overlay, page, &rest, ret, ret_until);
-        if (r == OVERLAID_NOT || !comes_to_mask(known, ret, buffer_bytes(&masked), ret_until))
+        int known = look_at_service(overlay, page, &rest, ret, until);
+        if (r == OVERLAID_NOT || !comes_to_mask(known, ret, buffer_bytes(&masked), until))
             return known;
         ret->was_masked = true;
         buffer_clear(&behind);
@@ -110,17 +110,28 @@ static int look(struct overlay *overlay, struct page *page, const struct questio
     }
 }
 
+/* The masks are looked at first. A change that takes the place of a masked row is in the range
+ * cache before its mask ends: so either the mask is seen, or the change is. */
+static int look(struct overlay *overlay, struct page *page, const struct question *question,
+                struct seen *ret, struct buffer *ret_until)
+{
+    *ret = (struct seen){.asked_ms = INT64_MAX};
+    return pending_has_masks(overlay->pending)
+               ? look_beside_masks(overlay, page, question, ret, ret_until)
+               : look_at_service(overlay, page, question, ret, ret_until);
+}
+
 int overlay_look(struct overlay *overlay, const struct question *question, struct seen *ret,
                  struct buffer *ret_until)
 {
-    _cleanup_(buffer_finish) struct buffer own = {.max = POSITION_MAX_BYTES};
-    return look(overlay, NULL, question, ret, ret_until ? ret_until : &own);
+    return look(overlay, NULL, question, ret, ret_until);
 }
 
 bool overlay_masks(struct overlay *overlay, const char *table, struct bytes position)
 {
     _cleanup_(buffer_finish) struct buffer etag = {.max = PENDING_ETAG_MAX_BYTES};
-    return pending_masked(overlay->pending, table, position, &etag) != 0; /* or no memory */
+    return pending_has_masks(overlay->pending) &&
+           pending_masked(overlay->pending, table, position, &etag) != 0; /* or no memory */
 }
 
 static void search_finish(struct search *search)

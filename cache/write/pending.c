@@ -225,6 +225,11 @@ bool pending_has_claim(struct pending *pending, const char *table)
     return has_claim;
 }
 
+bool pending_has_masks(const struct pending *pending)
+{
+    return pending->masks > 0;
+}
+
 static struct record *next_masked_locked(struct pending *pending, const char *table,
                                          struct range range)
 {
@@ -241,7 +246,7 @@ int pending_next(struct pending *pending, const char *table, struct range range,
                  struct buffer *ret_position)
 {
     buffer_clear(ret_position);
-    if (pending->masks == 0)
+    if (!pending_has_masks(pending))
         return OVERLAID_NOT;
     monitor_enter(&pending->monitor);
     struct record *record = next_masked_locked(pending, table, range);
@@ -280,7 +285,7 @@ int pending_masked(struct pending *pending, const char *table, struct bytes posi
                    struct buffer *ret_etag)
 {
     buffer_clear(ret_etag);
-    if (pending->masks == 0)
+    if (!pending_has_masks(pending))
         return 0;
     monitor_enter(&pending->monitor);
     struct record *record = find_locked(pending, table, position);

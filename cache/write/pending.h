@@ -52,6 +52,8 @@ bool pending_is_claimed(struct pending *pending, const char *table, struct bytes
 /* Has a caller claimed any position of the table? */
 bool pending_has_claim(struct pending *pending, const char *table);
 
+/* Is anything masked? Without the lock. */
+bool pending_has_masks(const struct pending *pending);
 enum overlaid { OVERLAID_NOT, OVERLAID_GONE };
 /* Finds the first position in the range at which readers see something else than the service has.
  * OVERLAID_GONE: the position is masked; it is in ret_position, which is cleared first.

@@ -1,0 +1,122 @@
+#ifndef FS_FILES_WRITER_H
+#define FS_FILES_WRITER_H
+/* An entity that is open for writing: a draft, the name it is stored under, and its handles. A
+ * writer belongs to a node, not to a handle. All handles of one node write one text, as on a local
+ * disk: dup'ed ones, and all handles of a new file that is not stored yet. Two opens of a stored
+ * entity have two nodes and two writers; the ETag tells the second one to store that it has lost.
+ *
+ *   writer      stored under   what a LOOKUP of its name shows   becomes
+ *   NEW         its name       the writer                        OPEN when it is stored
+ *   OPEN        its name       the stored entity
+ *   DETACHED    nowhere        -
+ *
+ * A writer whose name is unlinked becomes DETACHED: it goes on in memory, and nothing of it is sent
+ * or kept. A writer ends with its last handle.
+ *
+ * Thread-safety: any thread. One event of a writer is handled at a time: its thread makes the
+ * writer busy, and others wait for that, up to their deadline. So writes and flushes of one writer
+ * never overtake each other. All other fields, and the map of all writers, are guarded by one
+ * monitor. It is not held while a text is stored.
+ * Ownership: reference-counted, by nodes and handles. Strings and texts are copied.
+ * Errors: 0 or -errno, the reason in caller->call. All may be -EINTR and -ETIMEDOUT: another event
+ * of the writer did not end in time. */
+#include "cache/account.h"
+#include "fs/tree/inode.h"
+
+#include <sys/queue.h>
+
+struct writer_text { /* to be stored; all fields are views */
+    struct address address;
+    enum edit_begin begin;
+    struct bytes text; /* as the user wrote it: one JSON object; appended: one or several */
+    struct bytes snapshot, last_stored; /* ETags; empty: none */
+    /* The answer to an earlier store of the writer was lost for good: on -ESTALE or -EEXIST the
+     * text may be there. */
+    bool may_be_stored;
+};
+
+/* What writers store through. The functions are called without a lock, by the thread of the event,
+ * for different writers at the same time. */
+struct writer_store {
+    /* 0, and the entity as it is afterwards, which the writer finishes; or -errno with the reason
+     * in caller->call. */
+    int (*store)(void *context, struct caller *caller, const struct writer_text *text,
+                 struct entity *ret);
+    /* Moves the Timestamp of the entity and nothing else; as store. */
+    int (*touch)(void *context, struct caller *caller, struct address address, struct entity *ret);
+    /* The text of a writer that ended is nowhere: `error` says why, the reason is in
+     * caller->call. The text may be empty. */
+    void (*give_up)(void *context, struct caller *caller, struct address address, struct bytes text,
+                    int error);
+    void *context;
+};
+
+struct writer;
+struct writers; /* all writers that have a handle, by address */
+int writers_create(const struct clock *clock, const struct writer_store *store,
+                   struct writers **ret);
+void writers_destroy(struct writers *writers); /* takes NULL; no handle is open */
+
+struct writer_begin {
+    struct address address;
+    enum edit_begin begin;
+    bool is_new;            /* nothing is stored under the name: the writer is NEW */
+    bool is_truncated;      /* the text begins empty */
+    struct entity snapshot; /* what is stored; no page: nothing. Only read during the call */
+};
+struct writer_handle { /* one open; in info->fh. Only writer.c changes it */
+    struct writer *writer;
+    uint64_t opener; /* process */
+    LIST_ENTRY(writer_handle) of_writer;
+};
+/* Begins a writer with its first handle. -ENOMEM, -EFBIG (the stored text is too long to change);
+ * -EEXIST: there is a NEW writer of the name, which writers_find_new answers. */
+int writers_open(struct writers *writers, const struct writer_begin *begin, uint64_t process,
+                 struct writer_handle **ret);
+/* The NEW writer of the address, referenced. NULL: none. */
+struct writer *writers_find_new(struct writers *writers, struct address address);
+/* Appends the least position of a NEW writer in the range, behind `after`. False: none, or
+ * ret->error is set. */
+bool writers_next_new(struct writers *writers, const struct directory *directory,
+                      struct bytes after, struct buffer *ret_position);
+/* For UNLINK: waits until no writer of the name is busy, and lets none become busy until
+ * writers_let_go. So a store that was under way does not bring the name back. -EINTR, -ETIMEDOUT,
+ * -ENOMEM. */
+struct held_writers;
+int writers_hold(struct writers *writers, struct address address, struct call *call,
+                 struct held_writers **ret);
+/* is_gone: the writers of the name become DETACHED; else nothing has changed. */
+void writers_let_go(struct held_writers *held, bool is_gone);
+/* At unmount, when no event is under way: handles each writer as at its last release, and frees its
+ * handles. */
+void writers_release_all(struct writers *writers, struct caller *caller);
+
+struct writer *writer_ref(struct writer *writer);
+void writer_unref(struct writer *writer);                  /* takes NULL */
+struct node_file *writer_node_file(struct writer *writer); /* for inode_table_enter_own; borrowed */
+struct writer *writer_of_node_file(struct node_file *file); /* the reference goes along */
+uint64_t writer_size(struct writer *writer);                /* after the last event that ended */
+bool writer_is_new(struct writer *writer);
+
+/* Another handle. -ESTALE: the last handle was closed meanwhile; -ENOMEM. */
+int writer_open_handle(struct writer *writer, uint64_t process, struct writer_handle **ret);
+int writer_write(struct writer_handle *handle, struct caller *caller, struct bytes bytes,
+                 uint64_t offset);
+/* Appends at most `size` bytes of the text, with all writes that succeeded. Of an appended writer:
+ * -EBADF, because the draft does not hold the stored text. */
+int writer_read(struct writer_handle *handle, struct caller *caller, uint64_t offset, size_t size,
+                struct buffer *ret);
+int writer_resize(struct writer *writer, struct caller *caller, uint64_t size);
+int writer_flush(struct writer_handle *handle, struct caller *caller);
+int writer_sync(struct writer_handle *handle, struct caller *caller);
+int writer_touch(struct writer *writer, struct caller *caller);
+/* Takes the handle. With the last one the writer ends as draft.h says. What fails then is given
+ * up; the deadline does not count for the wait before it. */
+void writer_close_handle(struct writer_handle *handle, struct caller *caller);
+/* Takes the handle of an open that the kernel did not take. The last one ends the writer, and
+ * nothing is stored. */
+void writer_drop_handle(struct writer_handle *handle);
+
+DEFINE_CLEANUP(struct writers *, writers_destroy);
+
+#endif

@@ -1,0 +1,207 @@
+#include "fs/files/writer_parts.h"
+
+#include <assert.h>
+
+static int compare_addresses(struct address a, struct address b)
+{
+    int order = strcmp(a.table, b.table);
+    return order != 0 ? order : bytes_compare(a.position, b.position);
+}
+
+static int compare_writers(const struct writer *a, const struct writer *b)
+{
+    int order = compare_addresses(a->address, b->address);
+    return order != 0 ? order : (a->number > b->number) - (a->number < b->number);
+}
+
+RB_GENERATE_INTERNAL(writer_map, writer, by_address, compare_writers,
+                     static __attribute__((unused)));
+
+struct held_writers {
+    struct writers *writers;
+    struct address address; /* a view into text */
+    LIST_ENTRY(held_writers) entry;
+    char text[]; /* table, NUL, position */
+};
+
+int writers_create(const struct clock *clock, const struct writer_store *store,
+                   struct writers **ret)
+{
+    struct writers *writers = calloc(1, sizeof(*writers));
+    if (!writers || monitor_init(&writers->monitor) < 0) {
+        free(writers);
+        return -ENOMEM;
+    }
+    writers->clock = clock;
+    writers->store = *store;
+    *ret = writers;
+    return 0;
+}
+
+void writers_destroy(struct writers *writers)
+{
+    if (!writers)
+        return;
+    assert(!RB_ROOT(&writers->map));
+    monitor_finish(&writers->monitor);
+    free(writers);
+}
+
+struct address writers_copy_address(struct address address, char *text)
+{
+    size_t table_size = strlen(address.table) + 1;
+    memcpy(text, address.table, table_size);
+    if (address.position.size > 0)
+        memcpy(text + table_size, address.position.data, address.position.size);
+    return (struct address){text, {text + table_size, address.position.size}};
+}
+
+size_t writers_address_size(struct address address)
+{
+    return strlen(address.table) + 1 + address.position.size;
+}
+
+bool writers_is_held_locked(const struct writers *writers, struct address address)
+{
+    const struct held_writers *held;
+    LIST_FOREACH(held, &writers->held, entry)
+    if (compare_addresses(held->address, address) == 0)
+        return true;
+    return false;
+}
+
+int writers_wait_locked(struct writers *writers, struct call *call)
+{
+    monitor_wait(&writers->monitor);
+    if (!call)
+        return 0;
+    monitor_leave(&writers->monitor);
+    int r = call_check(call, writers->clock, "another change of the file did not end in time");
+    monitor_enter(&writers->monitor);
+    return r;
+}
+
+static struct writer *find_locked(struct writers *writers, struct address address, uint64_t number)
+{
+    struct writer key = {.address = address, .number = number};
+    return RB_NFIND(writer_map, &writers->map, &key);
+}
+
+/* The next writer of the address; NULL: none. `writer`: of find_locked or RB_NEXT. */
+static struct writer *of_address(struct writer *writer, struct address address)
+{
+    return writer && compare_addresses(writer->address, address) == 0 ? writer : NULL;
+}
+
+struct writer *writers_find_new_locked(struct writers *writers, struct address address)
+{
+    struct writer *writer = of_address(find_locked(writers, address, 0), address);
+    while (writer && writer->state != WRITER_NEW)
+        writer = of_address(RB_NEXT(writer_map, &writers->map, writer), address);
+    return writer;
+}
+
+void writers_add_locked(struct writers *writers, struct writer *writer)
+{
+    writer->number = ++writers->last_number;
+    (void)RB_INSERT(writer_map, &writers->map, writer);
+}
+
+void writers_remove_locked(struct writers *writers, struct writer *writer)
+{
+    (void)RB_REMOVE(writer_map, &writers->map, writer);
+}
+
+struct writer *writers_find_new(struct writers *writers, struct address address)
+{
+    monitor_enter(&writers->monitor);
+    struct writer *writer = writers_find_new_locked(writers, address);
+    if (writer)
+        (void)writer_ref(writer);
+    monitor_leave(&writers->monitor);
+    return writer;
+}
+
+bool writers_next_new(struct writers *writers, const struct directory *directory,
+                      struct bytes after, struct buffer *ret_position)
+{
+    bool is_first = bytes_compare(after, directory->range.lo) < 0;
+    struct address from = {directory->table, is_first ? directory->range.lo : after};
+    monitor_enter(&writers->monitor);
+    struct writer *writer = find_locked(writers, from, is_first ? 0 : UINT64_MAX);
+    while (writer && writer->state != WRITER_NEW)
+        writer = RB_NEXT(writer_map, &writers->map, writer);
+    bool is_found = writer && strcmp(writer->address.table, directory->table) == 0 &&
+                    range_holds(directory->range, writer->address.position) &&
+                    buffer_append(ret_position, writer->address.position) == 0;
+    monitor_leave(&writers->monitor);
+    return is_found;
+}
+
+void writers_release_all(struct writers *writers, struct caller *caller)
+{
+    for (struct writer *writer; (writer = RB_ROOT(&writers->map)) != NULL;) {
+        struct writer_handle *handle = LIST_FIRST(&writer->handles);
+        if (LIST_NEXT(handle, of_writer))
+            writer_drop_handle(handle);
+        else
+            writer_close_handle(handle, caller);
+    }
+}
+
+static bool is_any_busy_locked(struct writers *writers, struct address address)
+{
+    struct writer *writer = of_address(find_locked(writers, address, 0), address);
+    while (writer && !writer->is_busy)
+        writer = of_address(RB_NEXT(writer_map, &writers->map, writer), address);
+    return writer != NULL;
+}
+
+static int hold_locked(struct writers *writers, struct held_writers *held, struct call *call)
+{
+    int r = 0;
+    while (r == 0 && writers_is_held_locked(writers, held->address))
+        r = writers_wait_locked(writers, call);
+    if (r < 0)
+        return r;
+    LIST_INSERT_HEAD(&writers->held, held, entry);
+    while (r == 0 && is_any_busy_locked(writers, held->address))
+        r = writers_wait_locked(writers, call);
+    if (r < 0) {
+        LIST_REMOVE(held, entry);
+        monitor_tell(&writers->monitor);
+    }
+    return r;
+}
+
+int writers_hold(struct writers *writers, struct address address, struct call *call,
+                 struct held_writers **ret)
+{
+    struct held_writers *held = calloc(1, sizeof(*held) + writers_address_size(address));
+    if (!held)
+        return call_fail(call, -ENOMEM, "out of memory");
+    held->writers = writers;
+    held->address = writers_copy_address(address, held->text);
+    monitor_enter(&writers->monitor);
+    int r = hold_locked(writers, held, call);
+    monitor_leave(&writers->monitor);
+    if (r < 0)
+        free(held);
+    else
+        *ret = held;
+    return r;
+}
+
+void writers_let_go(struct held_writers *held, bool is_gone)
+{
+    struct writers *writers = held->writers;
+    struct address address = held->address;
+    monitor_enter(&writers->monitor);
+    struct writer *writer = is_gone ? of_address(find_locked(writers, address, 0), address) : NULL;
+    for (; writer; writer = of_address(RB_NEXT(writer_map, &writers->map, writer), address))
+        writer->state = WRITER_DETACHED;
+    LIST_REMOVE(held, entry);
+    monitor_tell(&writers->monitor);
+    monitor_leave(&writers->monitor);
+    free(held);
+}

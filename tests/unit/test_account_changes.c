@@ -8,7 +8,7 @@
 #define THREADS 8
 #define NAMES   4
 #define TURNS   150 /* of each thread */
-#define OPS     (THREADS * TURNS)
+#define OPS     ((size_t)THREADS * TURNS)
 
 /* A decorator that loses every third answer to a write. */
 struct losing_store {

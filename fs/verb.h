@@ -19,7 +19,8 @@ extern const struct verb verb_mount, verb_unmount, verb_check;
  * An exit code. */
 int verb_run_for_mount8(int argc, char **argv, store_decorator *decorate);
 
-/* The word as a usage error may show it: not one that may be a connection string or a token. */
+/* The word as a message about the command line may show it: not one that may be a connection string
+ * or a token, whatever operand it stands for. */
 const char *verb_printable(const char *word);
 /* A usage error: writes the cause, and in a second line where help is. EXIT_USAGE. */
 int verb_refuse(const struct verb *verb, const char *cause, ...)

@@ -56,10 +56,11 @@ static int run_check(const struct verb *verb, int argc, char **argv, store_decor
     if (argc == optind)
         return verb_refuse(verb, "no local:FILE to check");
     if (argc > optind + 1)
-        return verb_refuse(verb, "unexpected operand %s behind local:FILE", argv[optind + 1]);
+        return verb_refuse(verb, "unexpected operand %s behind local:FILE",
+                           verb_printable(argv[optind + 1]));
     const char *name = argv[optind];
     if (strncmp(name, LOCAL_SOURCE, strlen(LOCAL_SOURCE)) != 0 || !name[strlen(LOCAL_SOURCE)])
-        return verb_refuse(verb, "%s is not local:FILE", name);
+        return verb_refuse(verb, "%s is not local:FILE", verb_printable(name));
     return check_file(name);
 }
 

@@ -202,8 +202,8 @@ static int mount_and_serve(struct mount_command *command, store_decorator *decor
 
 static int refuse_directory(const char *directory, const char *reason, const char *advice)
 {
-    (void)fprintf(stderr, "tablefuse: cannot mount at %s: %s%s%s\n", directory, reason,
-                  advice ? " -- " : "", advice ? advice : "");
+    (void)fprintf(stderr, "tablefuse: cannot mount at %s: %s%s%s\n", verb_printable(directory),
+                  reason, advice ? " -- " : "", advice ? advice : "");
     return EXIT_MOUNTING;
 }
 
@@ -227,7 +227,7 @@ static int check_directory(const char *directory, const char *path)
     if (!mountpoint_is_empty(path))
         (void)fprintf(stderr,
                       "tablefuse: warning: %s is not empty; the mount hides what is in it\n",
-                      directory);
+                      verb_printable(directory));
     return 0;
 }
 

@@ -35,7 +35,7 @@ static int refuse_silent(const char *directory, int64_t limit_ms)
     (void)fprintf(stderr,
                   "tablefuse: cannot unmount %s: the process of the mount has not answered within "
                   "%d s -- use unmount -z\n",
-                  directory, (int)(limit_ms / 1000));
+                  verb_printable(directory), (int)(limit_ms / 1000));
     return EXIT_MOUNTING;
 }
 
@@ -44,8 +44,8 @@ static int unmount_directory(const char *directory, bool is_lazy, int64_t limit_
     _cleanup_(freep) char *path = NULL;
     int r = mountpoint_resolve(directory, &path);
     if (r < 0 || !mountpoint_is_tablefuse(path)) {
-        (void)fprintf(stderr, "tablefuse: %s is not a tablefuse mount%s%s\n", directory,
-                      r < 0 ? ": " : "", r < 0 ? strerror(-r) : "");
+        (void)fprintf(stderr, "tablefuse: %s is not a tablefuse mount%s%s\n",
+                      verb_printable(directory), r < 0 ? ": " : "", r < 0 ? strerror(-r) : "");
         return EXIT_NOT_FOUND;
     }
     /* No wait: after a lazy unmount the daemon ends with its last user; a dead mount has none. */
@@ -59,7 +59,8 @@ static int unmount_directory(const char *directory, bool is_lazy, int64_t limit_
     if (pidfd >= 0)
         (void)close(pidfd);
     if (r != -EIO) /* fusermount3 has written its reason */
-        (void)fprintf(stderr, "tablefuse: cannot unmount %s: %s%s\n", directory, strerror(-r),
+        (void)fprintf(stderr, "tablefuse: cannot unmount %s: %s%s\n", verb_printable(directory),
+                      strerror(-r),
                       r == -EBUSY ? " -- end the processes that use it, or use unmount -z" : "");
     return EXIT_MOUNTING;
 }
@@ -75,7 +76,7 @@ static int run_unmount(const struct verb *verb, int argc, char **argv, store_dec
             return verb_refuse_option(verb, option, argv);
         if (option == 't' && !options_parse_timeout(optarg, &limit_ms))
             return verb_refuse(verb, "-t %s: expected seconds from 1 to 3600, for example 30",
-                               optarg);
+                               verb_printable(optarg));
         is_lazy |= option == 'z';
     }
     if (argc == optind)

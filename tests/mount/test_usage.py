@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from harness import MOUNTING, TABLEFUSE, USAGE, run
+from harness import MOUNTING, NOT_FOUND, TABLEFUSE, USAGE, run
 
 HIDDEN = "(not shown, because it may hold a secret)"
 TTL = "expected seconds, at most 86400, for example 0.5"
@@ -53,6 +53,15 @@ def refused(*arguments):
         (["check", "local:a", "b"], "check: unexpected operand b behind local:FILE"),
         (["check", "emulator"], "check: emulator is not local:FILE"),
         (["check", "local:"], "check: local: is not local:FILE"),
+        (["check", "AccountName=a;AccountKey=c2VjcmV0"], f"check: {HIDDEN} is not local:FILE"),
+        (
+            ["check", "local:a", "sig=secret"],
+            f"check: unexpected operand {HIDDEN} behind local:FILE",
+        ),
+        (
+            ["unmount", "-t", "sig=secret", "d"],
+            f"unmount: -t {HIDDEN}: expected seconds from 1 to 3600, for example 30",
+        ),
         (["check", "-x", "local:a"], "check: unknown option -x"),
         (["version", "more"], "version: unexpected operand more"),
         (["help", "frobnicate"], "help: unknown command frobnicate"),
@@ -61,6 +70,32 @@ def refused(*arguments):
 )
 def test_usage_errors(arguments, cause):
     assert refused(*arguments) == cause
+
+
+@pytest.mark.parametrize(
+    "arguments, code, message",
+    [
+        (
+            ["mount", "emulator", "sv=1&sig=secret"],
+            MOUNTING,
+            f"cannot mount at {HIDDEN}: No such file or directory -- create the directory first",
+        ),
+        (
+            ["mount", "AccountName=a;AccountKey=c2VjcmV0"],
+            MOUNTING,
+            f"cannot mount at {HIDDEN}: No such file or directory -- create the directory first",
+        ),
+        (
+            ["unmount", "AccountName=a;AccountKey=c2VjcmV0"],
+            NOT_FOUND,
+            f"{HIDDEN} is not a tablefuse mount: No such file or directory",
+        ),
+    ],
+)
+def test_a_secret_in_the_place_of_the_directory(arguments, code, message):
+    failed = run(TABLEFUSE, *arguments, check=False)
+    assert (failed.returncode, failed.stdout) == (code, "")
+    assert failed.stderr == f"tablefuse: {message}\n"
 
 
 @pytest.mark.parametrize(

@@ -235,11 +235,13 @@ static struct record *next_masked_locked(struct pending *pending, const char *ta
 {
     struct record key = key_of(table, range.lo);
     struct record *record = RB_NFIND(record_tree, &pending->records, &key);
-    while (record && !record->is_masked)
+    while (record && strcmp(record->table, key.table) == 0 &&
+           range_holds(range, record->position)) {
+        if (record->is_masked)
+            return record;
         record = RB_NEXT(record_tree, &pending->records, record);
-    bool is_in_range =
-        record && strcmp(record->table, key.table) == 0 && range_holds(range, record->position);
-    return is_in_range ? record : NULL;
+    }
+    return NULL;
 }
 
 int pending_next(struct pending *pending, const char *table, struct range range,

@@ -122,8 +122,10 @@ static void fetch_once(struct asker *asker)
     SCHEDULE_CHECK(r == caller.call.failure.error);
     SCHEDULE_CHECK(r == 0 || r == -EIO || (r == -EINTR && asker->is_cancelled));
     SCHEDULE_CHECK((r == 0) == (page != NULL));
-    if (page)
+    if (page) {
+        SCHEDULE_CHECK(bytes_compare(page_range(page).lo, fetch.range.lo) <= 0);
         check_page(page, is_fresh ? oldest : any);
+    }
     asker->is_cancelled = false;
     page_unref(page);
 }

@@ -158,7 +158,7 @@ static const struct follower *find_follower(const struct key_model *model, struc
 
 static bool holds_any(const bool set[256], unsigned first, unsigned last)
 {
-    return memchr(set + first, true, last - first + 1) != NULL;
+    return memchr(set + first, 1, last - first + 1) != NULL;
 }
 
 static void add_all(bool set[256], unsigned first, unsigned last)

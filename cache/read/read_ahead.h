@@ -29,7 +29,7 @@ struct read_ahead_source { /* outlives it */
     _Atomic uint64_t *numbers; /* of inodes */
     int64_t ttl_ms;
     size_t cache_bytes;
-    int parallelism; /* requests of prefetchers at once */
+    int parallelism; /* requests of prefetchers at once, of one table; of all four times as many */
     int fanout;      /* partitions that a directory shows; with more it shows prefixes */
 };
 int read_ahead_create(const struct read_ahead_source *source, struct read_ahead **ret);

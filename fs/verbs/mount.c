@@ -390,7 +390,7 @@ const struct verb verb_mount = {
         "  -o ttl=SECONDS     maximum age of an answer (1; fractions allowed; 0: always ask)\n"
         "  -o timeout=SECONDS how long an operation waits for an answer (60)\n"
         "  -o cache_size=N    maximum size of the cache: bytes, or 512K, 64M, 2G (64M)\n"
-        "  -o parallelism=N   maximum of listing and read-ahead requests in flight (8)\n"
+        "  -o parallelism=N   maximum of one table's listing and read-ahead requests (8)\n"
         "  -o ca_cert=FILE    trust only the certificates in FILE (also: SSL_CERT_FILE)\n"
         "FUSE's own options work too, for example auto_unmount and fsname=NAME (the account or "
         "file).\n",

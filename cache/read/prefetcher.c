@@ -178,30 +178,36 @@ static double ahead_locked(const struct prefetcher *prefetcher)
     return scan_waiting(prefetcher->scan) + (double)prefetcher->in_flight;
 }
 
-/* A consumer that waits has one request in flight at least, also where the request window has no
- * room: so no prefetcher starves another. */
-static bool may_send_locked(const struct prefetcher *prefetcher, bool has_room)
+static bool may_run_ahead_locked(const struct prefetcher *prefetcher, bool has_room)
 {
-    if (is_left(prefetcher) || prefetcher->state == FAILED || prefetcher->state == PAUSED)
-        return false;
-    if (prefetcher->is_awaited && prefetcher->in_flight == 0)
-        return true;
     return has_room && prefetcher->state == RUNS &&
            (prefetcher->kind == READ_LEVEL ||
             ahead_locked(prefetcher) < most_ahead_locked(prefetcher));
 }
 
-/* The scan's next request. One that is only guessed is not sent where something is in flight, and
- * there is no room for guesses or enough ahead. */
-static bool ask_locked(struct prefetcher *prefetcher, int room, struct scan_request *ret)
+static bool may_send_locked(const struct prefetcher *prefetcher, bool has_room)
 {
+    if (is_left(prefetcher) || prefetcher->state == FAILED || prefetcher->state == PAUSED)
+        return false;
+    return prefetcher->is_awaited || may_run_ahead_locked(prefetcher, has_room);
+}
+
+/* The scan's next request. One that is only guessed is not sent where something is in flight, and
+ * there is no room for guesses or enough ahead. What a consumer waits for is always sent, also
+ * where the request window has no room: so no prefetcher starves another, and guesses that are
+ * throttled or hang do not hold up what lies before them. */
+static bool ask_locked(struct prefetcher *prefetcher, bool has_room, int room,
+                       struct scan_request *ret)
+{
+    bool may_run_ahead = may_run_ahead_locked(prefetcher, has_room);
     if (ahead_locked(prefetcher) >= prefetcher->wanted - prefetcher->taken)
         room = 0;
     size_t share = share_bytes(&prefetcher->source), limit = prefetcher->ahead_bytes;
     scan_set_window(prefetcher->scan, limit > 0 ? MIN(limit, share) : share);
     if (!scan_ask(prefetcher->scan, MAX(room, prefetcher->in_flight == 0), ret))
         return false;
-    if (ret->is_speculative && room == 0) {
+    bool is_ahead = !ret->is_head && prefetcher->in_flight > 0;
+    if ((ret->is_speculative && room == 0) || (is_ahead && !may_run_ahead)) {
         scan_give_back(prefetcher->scan, ret->id);
         return false;
     }
@@ -217,8 +223,8 @@ static struct job *next_job(struct prefetcher *prefetcher)
     bool has_room = request_window_enter(window, lane), is_got;
     struct job *job = calloc(1, sizeof(*job));
     (void)pthread_mutex_lock(&prefetcher->lock);
-    is_got =
-        job && may_send_locked(prefetcher, has_room) && ask_locked(prefetcher, room, &job->request);
+    is_got = job && may_send_locked(prefetcher, has_room) &&
+             ask_locked(prefetcher, has_room, room, &job->request);
     if (is_got) {
         bool is_only = prefetcher->is_awaited && prefetcher->in_flight == 0;
         job->is_waited_for = job->request.is_head || is_only;
@@ -226,12 +232,10 @@ static struct job *next_job(struct prefetcher *prefetcher)
         prefetcher->jobs++;
         job->prefetcher = prefetcher;
         job->task.lane = lane;
-        job->slot = (struct request_slot){.window = window, .lane = lane};
+        job->slot = (struct request_slot){.window = window, .lane = lane, .is_outside = !has_room};
         atomic_fetch_add(&prefetcher->references, 1);
     }
     (void)pthread_mutex_unlock(&prefetcher->lock);
-    if (is_got && !has_room)
-        request_window_enter_anyway(window);
     if (is_got)
         return job;
     if (has_room)
@@ -243,7 +247,7 @@ static struct job *next_job(struct prefetcher *prefetcher)
 static void note_failure_locked(struct prefetcher *prefetcher, const struct failure *failure, int r,
                                 bool is_waited_for)
 {
-    if (prefetcher->state == FAILED)
+    if (prefetcher->state == FAILED || (prefetcher->state == PAUSED && !is_waited_for))
         return;
     prefetcher->state = is_waited_for ? FAILED : CAUTIOUS;
     if (!is_waited_for)
@@ -257,6 +261,8 @@ static void tell(struct prefetcher *prefetcher, const struct job *job, int r, st
                  const struct seen *seen, struct call *call)
 {
     bool is_waited_for = job->is_waited_for;
+    /* an empty page that goes on is none */
+    bool is_progress = r == 0 && (page_rows(answer->page) > 0 || !answer->next);
     (void)pthread_mutex_lock(&prefetcher->lock);
     prefetcher->asked_ms = MIN(prefetcher->asked_ms, seen->asked_ms);
     prefetcher->fetched += seen->was_fetched;
@@ -272,7 +278,7 @@ static void tell(struct prefetcher *prefetcher, const struct job *job, int r, st
     else if (prefetcher->state == CAUTIOUS)
         prefetcher->state = RUNS;
     prefetcher->in_flight--;
-    prefetcher->answered += r >= 0;
+    prefetcher->answered += r >= 0 && is_progress;
     check_locked(prefetcher);
     (void)pthread_cond_broadcast(&prefetcher->changed);
     (void)pthread_mutex_unlock(&prefetcher->lock);
@@ -374,7 +380,8 @@ static void give_back(struct job *job)
     scan_give_back(prefetcher->scan, job->request.id);
     prefetcher->in_flight--;
     (void)pthread_mutex_unlock(&prefetcher->lock);
-    request_window_leave(prefetcher->source.window, REQUEST_OTHER, 0, 0);
+    if (!job->slot.is_outside)
+        request_window_leave(prefetcher->source.window, REQUEST_OTHER, 0, 0);
 }
 
 /* A consumer that waits performs the job by itself, with its own deadline. */
@@ -415,13 +422,13 @@ static enum look look(struct prefetcher *prefetcher, bool may_wait, struct scan_
         look = LOOK_ITEM;
     } else if (state == SCAN_END) {
         look = LOOK_END;
-    } else if (prefetcher->jobs > 0) {
-        look = LOOK_WAIT;
     } else if (prefetcher->state == FAILED) {
         look = LOOK_FAILED;
         *ret_failure = prefetcher->failure;
         prefetcher->failure.error = 0;
         prefetcher->state = CAUTIOUS;
+    } else if (prefetcher->jobs > 0) {
+        look = LOOK_WAIT;
     } else {
         look = LOOK_STUCK;
     }

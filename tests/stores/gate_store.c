@@ -12,6 +12,7 @@ struct gate_store {
     const struct clock *clock;
     _Atomic size_t arrived, last;
     const char *_Atomic only;
+    struct bytes from;
     pthread_mutex_t one;
 };
 
@@ -19,6 +20,13 @@ static bool is_let(struct gate_store *self, size_t number, const char *table)
 {
     const char *only = atomic_load(&self->only);
     return number <= atomic_load(&self->last) || (only && (!table || strcmp(table, only) != 0));
+}
+
+static int pass(struct gate_store *self)
+{
+    atomic_fetch_add(&self->arrived, 1);
+    (void)pthread_mutex_lock(&self->one);
+    return 0;
 }
 
 /* Holds `one` on success. */
@@ -46,7 +54,8 @@ static int gate_query(struct table_store *store, const struct query *query, stru
                       struct page_builder *builder, struct continuation **ret_next)
 {
     struct gate_store *self = (struct gate_store *)store;
-    int r = enter(self, query->table, call);
+    bool passes = bytes_compare(query->range.lo, self->from) < 0;
+    int r = passes ? pass(self) : enter(self, query->table, call);
     if (r < 0)
         return r;
     return leave(self, self->inner->ops->query(self->inner, query, call, builder, ret_next));
@@ -144,6 +153,11 @@ void gate_store_let(struct table_store *store, size_t last)
 void gate_store_hold_only(struct table_store *store, const char *table)
 {
     atomic_store(&((struct gate_store *)store)->only, table);
+}
+
+void gate_store_hold_from(struct table_store *store, struct bytes position)
+{
+    ((struct gate_store *)store)->from = position;
 }
 
 size_t gate_store_settle(struct table_store *store)

@@ -213,6 +213,73 @@ static void what_fails_ahead_is_told_in_its_place(void **state)
     }
 }
 
+/* --- what hangs ahead */
+
+static bool is_waiting_too_long(void *context)
+{
+    return ++*(int *)context > 200; /* looks, several a second */
+}
+
+/* Takes rows until a call does not bring any: its result. */
+static int take_without_long_waits(struct prefetching *setup, struct prefetcher *prefetcher,
+                                   size_t most, size_t *ret_rows)
+{
+    int r = 1;
+    *ret_rows = 0;
+    while (r == 1 && *ret_rows < most) {
+        struct scan_item item = {0};
+        int looks = 0;
+        struct caller *caller = prefetching_caller(setup);
+        caller->call.is_cancelled = is_waiting_too_long;
+        caller->call.context = &looks;
+        r = prefetcher_next(prefetcher, caller, true, &item);
+        *ret_rows += item.rows.end - item.rows.begin;
+        run_finish(&item.rows);
+    }
+    return r;
+}
+
+static struct prefetcher *set_up_hanging_from(struct prefetching *setup, struct bytes position)
+{
+    prefetching_set_up(setup, 8, (struct fetching_options){0});
+    prefetching_add(setup, 60, 1000);
+    gate_store_let(setup->fetching.store, 0);
+    gate_store_hold_from(setup->fetching.store, position);
+    return open_rows(setup);
+}
+
+/* Although they fill the request window. */
+static void what_hangs_ahead_does_not_hold_up_what_is_before(void **state)
+{
+    (void)state;
+    struct prefetching setup;
+    size_t rows;
+    struct prefetcher *prefetcher = set_up_hanging_from(&setup, B("p0030"));
+    assert_int_equal(take_without_long_waits(&setup, prefetcher, 30000, &rows), 1);
+    assert_int_equal(rows, 30000);
+    prefetcher_leave(prefetcher);
+    prefetching_tear_down(&setup);
+}
+
+static int fail_near(struct memory_store *self, size_t number, struct call *call)
+{
+    struct bytes lo = buffer_bytes(&self->diary[number - 1].lo);
+    return bytes_compare(lo, B("p0015")) >= 0 ? call_fail(call, -EIO, "near") : 0;
+}
+
+static void a_failure_does_not_wait_for_what_hangs_ahead(void **state)
+{
+    (void)state;
+    struct prefetching setup;
+    size_t rows;
+    struct prefetcher *prefetcher = set_up_hanging_from(&setup, B("p0020"));
+    setup.fetching.memory->fault = fail_near;
+    assert_int_equal(take_without_long_waits(&setup, prefetcher, 60000, &rows), -EIO);
+    assert_in_range(rows, 15000, 19999);
+    prefetcher_leave(prefetcher);
+    prefetching_tear_down(&setup);
+}
+
 /* --- to a position */
 
 static int reach_by(struct prefetching *setup, struct prefetcher *prefetcher, struct caller *caller,
@@ -418,6 +485,8 @@ int main(void)
         cmocka_unit_test(bytes_are_a_limit),
         cmocka_unit_test(keys_count_as_the_pages_that_tell_them),
         cmocka_unit_test(what_fails_ahead_is_told_in_its_place),
+        cmocka_unit_test(what_hangs_ahead_does_not_hold_up_what_is_before),
+        cmocka_unit_test(a_failure_does_not_wait_for_what_hangs_ahead),
         cmocka_unit_test(a_position_is_reached_unless_it_is_behind),
         cmocka_unit_test(what_is_far_is_not_reached),
         cmocka_unit_test(what_is_near_is_reached),

@@ -48,7 +48,7 @@ static const struct {
     [LOCAL_CREATE_TABLE] = {.text = ("INSERT INTO tables SELECT next, ?1, checksum(next, ?1) FROM"
                                      " (SELECT coalesce(max(id), 0) + 1 AS next FROM tables)")},
     [LOCAL_DROP_TABLE] = {.text = ("UPDATE tables SET name = NULL, checksum = checksum(id, NULL)"
-                                   " WHERE name = ?1")},
+                                   " WHERE id = ?1")},
     [LOCAL_INSERT_ENTITY] =
         {.text = "INSERT INTO entities VALUES (?1, ?2, ?3, checksum(?1, ?2, ?3, ?4), ?4)"},
     [LOCAL_PUT_ENTITY] =
@@ -58,10 +58,17 @@ static const struct {
     [LOCAL_READ_LAST_TIMESTAMP] = {.text = "SELECT last_timestamp, checksum FROM account"},
     [LOCAL_WRITE_LAST_TIMESTAMP] =
         {.text = "UPDATE account SET last_timestamp = ?1, checksum = checksum(?1)"},
-    [LOCAL_FIND_DROPPED] = {.text = "SELECT id FROM tables WHERE name IS NULL LIMIT 1"},
+    /* the index of names may be wrong: the row itself must say that it was dropped */
+    [LOCAL_FIND_DROPPED] = {.text = ("SELECT id FROM tables WHERE name IS NULL"
+                                     " AND checksum = checksum(id, NULL) LIMIT 1")},
     [LOCAL_SWEEP] = {.text = ("DELETE FROM entities WHERE table_id = ?1 AND position IN"
                               " (SELECT position FROM entities WHERE table_id = ?1 LIMIT ?2)")},
-    [LOCAL_FORGET] = {.text = "DELETE FROM tables WHERE id = ?1"},
+    /* its id is given to another table, which must not get rows that the index lacks */
+    [LOCAL_FORGET] = {.text = ("DELETE FROM tables WHERE id = ?1 AND NOT EXISTS"
+                               " (SELECT 1 FROM entities INDEXED BY sqlite_autoindex_entities_1"
+                               " WHERE table_id = ?1) AND NOT EXISTS"
+                               " (SELECT 1 FROM entities INDEXED BY versions"
+                               " WHERE table_id = ?1)")},
     [LOCAL_BEGIN_READ] = {"BEGIN", "BEGIN"},
     [LOCAL_BEGIN] = {.text = "BEGIN IMMEDIATE"},
     [LOCAL_COMMIT] = {"COMMIT", "COMMIT"},

@@ -23,15 +23,15 @@ enum local_statement {
     LOCAL_FIND_LOST_TABLE, /* name: a row if the table exists; reads all tables */
     LOCAL_COMPARE_TABLES,  /* 1 if the index of names has as many as there are tables */
     LOCAL_CREATE_TABLE,
-    LOCAL_DROP_TABLE,
+    LOCAL_DROP_TABLE,          /* id */
     LOCAL_INSERT_ENTITY,       /* table's id, position, timestamp, text */
     LOCAL_PUT_ENTITY,          /* the same; replaces a row that exists */
     LOCAL_DELETE_ENTITY,       /* table's id, position */
     LOCAL_READ_LAST_TIMESTAMP, /* last_timestamp, checksum */
     LOCAL_WRITE_LAST_TIMESTAMP,
-    LOCAL_FIND_DROPPED, /* id of a dropped table */
+    LOCAL_FIND_DROPPED, /* id of a dropped table, checked */
     LOCAL_SWEEP,        /* id, how many rows at most */
-    LOCAL_FORGET,       /* id of a dropped table without rows */
+    LOCAL_FORGET,       /* id of a dropped table; does nothing while there are rows of it */
     LOCAL_BEGIN_READ,   /* all statements read one version until LOCAL_COMMIT */
     LOCAL_BEGIN,        /* for a change: waits until no other process writes */
     LOCAL_COMMIT,

@@ -80,11 +80,10 @@ int local_tables_list(struct local_connection *connection, const char *only,
     return r < 0 ? r : list_page(connection, statement, ret, ret_next);
 }
 
-static int run_with_name(struct local_connection *connection, enum local_statement which,
-                         const char *table)
+static int create(struct local_connection *connection, const char *table)
 {
     _cleanup_(local_statement_finish) sqlite3_stmt *statement =
-        local_connection_statement(connection, which);
+        local_connection_statement(connection, LOCAL_CREATE_TABLE);
     (void)sqlite3_bind_text(statement, 1, table, -1, SQLITE_STATIC);
     return local_connection_step(connection, statement);
 }
@@ -96,16 +95,22 @@ static int make_creation(struct local_change *change, struct local_transaction *
     int r = local_rows_find_table(transaction->connection, table, &existing);
     if (r == 1)
         return local_refuse(change->call, REFUSED_TABLE_EXISTS);
-    return r < 0 ? r : run_with_name(transaction->connection, LOCAL_CREATE_TABLE, table);
+    return r < 0 ? r : create(transaction->connection, table);
 }
 
 static int make_deletion(struct local_change *change, struct local_transaction *transaction)
 {
-    const char *table = ((struct table_change *)change)->table;
-    int r = run_with_name(transaction->connection, LOCAL_DROP_TABLE, table);
-    if (r == 0 && local_connection_changes(transaction->connection) == 0)
+    struct local_table existing; /* checked: a wrong entry of the index names another table */
+    int r = local_rows_find_table(transaction->connection, ((struct table_change *)change)->table,
+                                  &existing);
+    if (r == 0)
         return local_refuse(change->call, REFUSED_RESOURCE_NOT_FOUND);
-    return r;
+    if (r < 0)
+        return r;
+    _cleanup_(local_statement_finish) sqlite3_stmt *statement =
+        local_connection_statement(transaction->connection, LOCAL_DROP_TABLE);
+    (void)sqlite3_bind_int64(statement, 1, existing.id);
+    return local_connection_step(transaction->connection, statement);
 }
 
 int local_tables_create(struct local_writer *writer, const char *table, struct call *call)

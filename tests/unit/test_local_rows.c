@@ -210,6 +210,100 @@ static void a_damaged_name_of_a_table_is_noticed(void **state)
     assert_true(check(*state, &told).faults >= 1);
 }
 
+#define PAGE_BYTES 4096
+
+static void copy_page(const char *path, int64_t page, char *content, bool is_read)
+{
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, (long)(page - 1) * PAGE_BYTES, SEEK_SET), 0);
+    assert_int_equal(is_read ? fread(content, 1, PAGE_BYTES, file)
+                             : fwrite(content, 1, PAGE_BYTES, file),
+                     PAGE_BYTES);
+    assert_int_equal(fclose(file), 0);
+}
+
+#define FOLD "; PRAGMA wal_checkpoint(TRUNCATE)"
+
+/* A write that never reached the disk: the index of names is as it was after `before`, and all the
+ * rest is as after `now`. */
+static void make_names_outdated(const char *path, const char *before, const char *now)
+{
+    static char content[PAGE_BYTES];
+    (void)run_sql(path, before);
+    int64_t page = run_sql(path, "SELECT rootpage FROM sqlite_schema"
+                                 " WHERE name = 'sqlite_autoindex_tables_1'");
+    copy_page(path, page, content, true);
+    (void)run_sql(path, now);
+    copy_page(path, page, content, false);
+}
+
+/* Rows in the table `items`, and a table `other`. */
+static void make_two_tables(const char *path)
+{
+    struct call call = some_call();
+    struct table_store *store = open_with_rows(path);
+    assert_int_equal(table_store_create_table(store, "other", &call), 0);
+    table_store_destroy(store);
+}
+
+static void write_to_other(struct table_store *store)
+{
+    struct call call = some_call();
+    struct write_result result;
+    struct row_write row = make_write(WRITE_UPSERT_REPLACE, "p", "r", "", "");
+    assert_int_equal(table_store_write(store, "other", &row.write, 1, &call, &result), 0);
+    row_write_finish(&row);
+}
+
+static void rows_of_a_table_that_only_the_index_calls_dropped_stay(void **state)
+{
+    make_two_tables(*state);
+    make_names_outdated(
+        *state, "UPDATE tables SET name = NULL, checksum = checksum(id, NULL) WHERE id = 1" FOLD,
+        "UPDATE tables SET name = 'items', checksum = checksum(id, 'items') WHERE id = 1" FOLD);
+    struct table_store *store = open_account(*state);
+    for (int i = 0; i < 3; i++)
+        write_to_other(store);
+    table_store_destroy(store);
+    assert_int_equal(run_sql(*state, "SELECT count(*) FROM entities WHERE table_id = 1"), ROWS);
+}
+
+static void a_wrong_entry_of_the_index_drops_no_table(void **state)
+{
+    make_two_tables(*state);
+    make_names_outdated(*state,
+                        "UPDATE tables SET name = NULL; UPDATE tables SET name ="
+                        " CASE id WHEN 1 THEN 'other' ELSE 'items' END" FOLD,
+                        "UPDATE tables SET name = NULL; UPDATE tables SET name ="
+                        " CASE id WHEN 1 THEN 'items' ELSE 'other' END" FOLD);
+    struct table_store *store = open_account(*state);
+    struct call call = some_call();
+    assert_int_equal(table_store_delete_table(store, "other", &call), -EIO);
+    table_store_destroy(store);
+    assert_int_equal(run_sql(*state, "SELECT count(*) FROM tables NOT INDEXED"
+                                     " WHERE checksum = checksum(id, name)"),
+                     2);
+}
+
+/* Its id would be given to another table, which would get the row. */
+static void a_dropped_table_with_rows_that_the_index_lacks_is_kept(void **state)
+{
+    struct call call = some_call();
+    make_two_tables(*state);
+    change_without_index(*state, "INSERT INTO entities SELECT table_id, x'70006130303030303235',"
+                                 " timestamp, checksum, text FROM entities LIMIT 1");
+    struct table_store *store = open_account(*state);
+    assert_int_equal(table_store_delete_table(store, "items", &call), 0);
+    for (int i = 0; i < 3; i++)
+        write_to_other(store);
+    table_store_destroy(store);
+    assert_int_equal(run_sql(*state, "SELECT id FROM tables WHERE name IS NULL"), 1);
+    assert_int_equal(run_sql(*state, "SELECT count(*) FROM entities INDEXED BY"
+                                     " sqlite_autoindex_entities_1 WHERE table_id = 1"),
+                     1);
+}
+
 /* Keys are cut and shown on one line. */
 static void a_reason_fits_into_a_line(void **state)
 {
@@ -242,6 +336,9 @@ int main(void)
         WITH_FOLDER(a_row_that_was_lost_from_the_index_is_noticed),
         WITH_FOLDER(an_outdated_row_is_noticed),
         WITH_FOLDER(a_damaged_name_of_a_table_is_noticed),
+        WITH_FOLDER(rows_of_a_table_that_only_the_index_calls_dropped_stay),
+        WITH_FOLDER(a_wrong_entry_of_the_index_drops_no_table),
+        WITH_FOLDER(a_dropped_table_with_rows_that_the_index_lacks_is_kept),
         WITH_FOLDER(a_reason_fits_into_a_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

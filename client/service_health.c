@@ -2,7 +2,6 @@
 #include "client/text/metrics.h"
 
 #include <assert.h>
-#include <limits.h>
 #include <pthread.h>
 
 /* | state   | attempts                               | left by                                  |
@@ -14,8 +13,6 @@
  * Beside these, an untried lane's first attempt goes on, and changes the state by an answer alone.
  */
 enum state { UP, DOWN, PROBING };
-
-#define PROBE_OF_LANE INT_MAX /* the first attempt of an untried lane */
 
 _Static_assert(LANES <= 64, "a bit for each");
 
@@ -114,7 +111,7 @@ int service_health_enter(struct service_health *health, unsigned lane, struct ca
         health->state = PROBING;
         r = ++health->probe;
     } else if (health->state != UP && (health->untried & bit)) {
-        r = PROBE_OF_LANE;
+        r = SERVICE_LANE_PROBE;
     } else if (health->state != UP) {
         r = refuse_locked(health, call);
     }

@@ -18,6 +18,8 @@
 #include "client/call.h"
 #include "client/lane.h"
 
+#include <limits.h>
+
 #define SERVICE_PROBE_MS 8000 /* a probe without an answer ends after this time */
 /* The first probe is due this long after the service went down, the next after twice the time, up
  * to the maximum. Where connections succeed and only the answer is missing, the first is due at
@@ -34,15 +36,18 @@ struct service_change {
  * valid during the call. */
 typedef void service_health_sink(void *context, const struct service_change *change);
 
+#define SERVICE_LANE_PROBE INT_MAX /* more than the number of any probe */
+
 struct service_health;
 /* sink: may be NULL. 0 or -ENOMEM. */
 int service_health_create(const struct clock *clock, service_health_sink *sink, void *context,
                           struct service_health **ret);
 void service_health_destroy(struct service_health *health); /* takes NULL */
 
-/* Before an attempt of the lane: 0: go on; above 0: go on, as the probe with this number, for at
- * most SERVICE_PROBE_MS; -errno: refused, and the reason is in call->failure. Each result that is
- * not negative is followed by one service_health_leave. */
+/* Before an attempt of the lane: 0: go on; above 0: go on, for at most SERVICE_PROBE_MS, as the
+ * probe with this number, or, if it is SERVICE_LANE_PROBE, as the first attempt of an untried lane,
+ * which may run beside the probe; -errno: refused, and the reason is in call->failure. Each result
+ * that is not negative is followed by one service_health_leave, which takes it as `probe`. */
 int service_health_enter(struct service_health *health, unsigned lane, struct call *call);
 /* After the attempt, which ended with r; call->failure is its reason. Returns r. A probe that
  * failed becomes the reason of the outage, and is marked with its number as a refusal is. */

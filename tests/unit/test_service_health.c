@@ -193,7 +193,11 @@ static void where_an_answer_is_missing_each_other_lane_has_one_attempt(void **st
     assert_int_equal(attempt(&setup, silent, &call), -ETIMEDOUT);
     service_health_give_up(setup.health, LANE, &call, setup.now_ms);
     int probe = service_health_enter(setup.health, LANE, &probing);
-    assert_true(probe > 0);
+    assert_int_equal(probe, 1);
+    struct call beside = {0};
+    assert_int_equal(service_health_enter(setup.health, 1, &beside), SERVICE_LANE_PROBE);
+    (void)service_health_leave(setup.health, &beside, SERVICE_LANE_PROBE, silent(&beside));
+    assert_int_equal(beside.failure.outage, 0);
     assert_int_equal(attempt_in_lane(&setup, LANES - 1, silent, &call), -ETIMEDOUT);
     assert_int_equal(call.failure.outage, 0);
     assert_int_equal(attempt_in_lane(&setup, LANES - 1, NULL, &call), -ETIMEDOUT); /* refused */

@@ -11,10 +11,11 @@ struct failure {     /* a value: copied, never owned; error 0 when nothing faile
     int retry_after_ms;
     int operation; /* index of the refused write in a batch; -1: unknown */
     bool is_retryable;
-    bool is_ambiguous;  /* the change may have been made nevertheless */
-    bool is_unanswered; /* nothing came: no connection, it broke, or time ran out */
-    uint32_t outage;    /* > 0: failed at once, because the service is down; its number */
-    const char *advice; /* what the user can do about it: static text, or NULL */
+    bool is_ambiguous;     /* the change may have been made nevertheless */
+    bool is_unanswered;    /* nothing came: no connection, it broke, or time ran out */
+    bool has_begun_answer; /* a part of an answer came; http_status may be 0 */
+    uint32_t outage;       /* > 0: failed at once, because the service is down; its number */
+    const char *advice;    /* what the user can do about it: static text, or NULL */
     char code[64], message[256], request_id[40];
 };
 

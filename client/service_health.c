@@ -131,7 +131,7 @@ int service_health_check(struct service_health *health, struct call *call)
 
 static enum sign sign_of(int r, const struct failure *failure)
 {
-    if (r >= 0 || failure->http_status > 0)
+    if (r >= 0 || failure->http_status > 0 || failure->has_begun_answer)
         return SIGN_ANSWER;
     return failure->is_unanswered ? SIGN_SILENCE : SIGN_NONE;
 }

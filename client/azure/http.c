@@ -435,7 +435,8 @@ static int perform(const struct http *http, struct exchange *exchange,
     if (r < 0) {
         bool is_services = r != -EINTR && r != -ENOMEM; /* not this machine's or the caller's */
         call->failure.is_ambiguous = exchange->sends > 0 && strcmp(request->method, "GET") != 0;
-        call->failure.is_unanswered = is_services && exchange->answer.headers.size == 0;
+        call->failure.has_begun_answer = exchange->answer.headers.size > 0;
+        call->failure.is_unanswered = is_services && !call->failure.has_begun_answer;
     }
     return r;
 }

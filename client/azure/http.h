@@ -50,7 +50,8 @@ void http_destroy(struct http *http); /* takes NULL; no exchange is in flight */
  * -EHOSTUNREACH: no connection for another reason (no route, no such host, no time); the message of
  * these two begins with "proxy: " if it was the proxy; -EPROTO: TLS failed, or the headers are too
  * long; -EFBIG; -EIO: the connection broke; -ENOMEM. Each is ambiguous if libcurl had begun to send
- * a change, and unanswered if nothing of an answer came. */
+ * a change, and unanswered if nothing of an answer came; where its headers came, has_begun_answer
+ * is set. */
 int http_send(struct http *http, const struct http_request *request, struct call *call,
               struct http_answer *ret);
 bool http_answer_header(const struct http_answer *answer, const char *name, struct bytes *ret);

@@ -314,7 +314,9 @@ static void broken_answers_are_errors(void **state)
         assert_int_equal(f.call.failure.http_status, 0);
         assert_int_equal(f.call.failure.is_retryable, !answers[i].raw || answers[i].raw[0] == 'H');
         assert_true(f.call.failure.message[0] != '\0');
-        assert_int_equal(f.call.failure.is_unanswered, !answers[i].raw || answers[i].raw[0] == 'S');
+        bool is_silent = !answers[i].raw || answers[i].raw[0] == 'S';
+        assert_int_equal(f.call.failure.is_unanswered, is_silent);
+        assert_int_equal(f.call.failure.has_begun_answer, !is_silent);
         assert_null(f.answer.body.data);
     }
     assert_int_equal(f.server.requests, ARRAY_SIZE(answers));

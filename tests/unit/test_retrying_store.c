@@ -314,6 +314,60 @@ static void a_filter_may_take_its_time(void **state)
     table_store_destroy(setup.store);
 }
 
+/* A service behind a slow link: each answer begins at once and is whole after SLOW_MS. */
+#define SLOW_MS 11000
+
+struct slow_store {
+    struct table_store store;
+    int64_t *now_ms;
+    bool is_down;
+};
+
+static int slow_get(struct table_store *store, const char *table, struct bytes position,
+                    struct call *call, struct page_builder *builder)
+{
+    const struct slow_store *self = (const struct slow_store *)store;
+    (void)table;
+    (void)position;
+    (void)builder;
+    int64_t took_ms = MIN(call->deadline_ms - *self->now_ms, SLOW_MS);
+    *self->now_ms += self->is_down ? 0 : took_ms;
+    int r = self->is_down ? -ECONNREFUSED : took_ms < SLOW_MS ? -ETIMEDOUT : -ENOENT;
+    (void)call_fail(call, r, "slow");
+    call->failure.is_unanswered = call->failure.is_retryable = self->is_down;
+    call->failure.has_begun_answer = !self->is_down;
+    return r;
+}
+
+static void slow_destroy(struct table_store *store)
+{
+    (void)store;
+}
+
+static void after_an_outage_a_slow_answer_has_its_time(void **state)
+{
+    (void)state;
+    static const struct table_store_ops ops = {.get = slow_get, .destroy = slow_destroy};
+    const struct retrying_store_options options = {.timeout_ms = 60000};
+    struct setup setup = {.now_ms = 0};
+    struct slow_store slow = {{&ops}, &setup.now_ms, .is_down = true};
+    setup.clock = fake_clock(&setup.now_ms);
+    assert_int_equal(retrying_store_create(&slow.store, &setup.clock, &options, &setup.store), 0);
+    struct call call = {.deadline_ms = 60000};
+    assert_int_equal(get(&setup, &call), -ECONNREFUSED);
+    assert_metric(&setup, "\ntablefuse_service_up 0\n");
+    slow.is_down = false;
+    setup.now_ms += 10000;
+    for (int i = 0; i < 2; i++) { /* the first begins as a probe, and is sent again */
+        call = (struct call){.deadline_ms = setup.now_ms + 60000};
+        assert_int_equal(get(&setup, &call), -ENOENT);
+        assert_int_equal(call.repeats, i == 0);
+        assert_metric(&setup, "\ntablefuse_service_up 1\n");
+    }
+    assert_metric(&setup, "\ntablefuse_service_outages_total 1\n");
+    table_store_destroy(setup.store);
+}
+
 static void an_interrupt_ends_the_pause_after_an_empty_page(void **state)
 {
     (void)state;
@@ -658,6 +712,7 @@ int main(void)
         cmocka_unit_test(endless_empty_pages_are_paced_and_given_up),
         cmocka_unit_test(what_the_service_took_is_part_of_the_pause),
         cmocka_unit_test(a_filter_may_take_its_time),
+        cmocka_unit_test(after_an_outage_a_slow_answer_has_its_time),
         cmocka_unit_test(an_interrupt_ends_the_pause_after_an_empty_page),
         cmocka_unit_test(what_a_failed_attempt_left_is_forgotten),
         cmocka_unit_test(an_insert_whose_answer_was_lost_was_made),

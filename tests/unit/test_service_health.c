@@ -253,6 +253,32 @@ static void an_answer_of_any_kind_ends_it(void **state)
     }
 }
 
+static int cut_off(struct call *call)
+{
+    (void)call_fail(call, -ETIMEDOUT, "late");
+    call->failure.is_retryable = true;
+    call->failure.has_begun_answer = true;
+    return -ETIMEDOUT;
+}
+
+/* A slow link is no outage: the next attempt gets all of the time. */
+static void an_answer_that_is_cut_off_ends_it(void **state)
+{
+    (void)state;
+    struct setup setup;
+    struct call call;
+    set_up(&setup);
+    go_down(&setup);
+    setup.now_ms += 1000;
+    assert_int_equal(attempt(&setup, cut_off, &call), -ETIMEDOUT);
+    assert_int_equal(call.failure.outage, 0);
+    assert_true(call.failure.is_retryable);
+    assert_string_equal(call.failure.message, "late");
+    assert_int_equal(setup.ups, 1);
+    assert_int_equal(service_health_enter(setup.health, LANE, &call), 0);
+    service_health_destroy(setup.health);
+}
+
 /* What was sent before it went down. */
 static void an_answer_that_comes_late_ends_it_too(void **state)
 {
@@ -398,6 +424,7 @@ int main(void)
         cmocka_unit_test(where_an_answer_is_missing_each_other_lane_has_one_attempt),
         cmocka_unit_test(where_no_connection_is_made_no_lane_is_tried),
         cmocka_unit_test(an_answer_of_any_kind_ends_it),
+        cmocka_unit_test(an_answer_that_is_cut_off_ends_it),
         cmocka_unit_test(an_answer_that_comes_late_ends_it_too),
         cmocka_unit_test(a_late_probe_does_not_end_the_next_outages_probe),
         cmocka_unit_test(a_probe_that_says_nothing_is_followed_at_once),

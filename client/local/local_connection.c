@@ -45,8 +45,14 @@ static const struct {
     [LOCAL_COMPARE_TABLES] = {.text = ("SELECT (SELECT count(name) FROM tables NOT INDEXED)"
                                        " = (SELECT count(name) FROM tables"
                                        " INDEXED BY sqlite_autoindex_tables_1)")},
-    [LOCAL_CREATE_TABLE] = {.text = ("INSERT INTO tables SELECT next, ?1, checksum(next, ?1) FROM"
-                                     " (SELECT coalesce(max(id), 0) + 1 AS next FROM tables)")},
+    /* an id that no row has, not even one of a lost table */
+    [LOCAL_CREATE_TABLE] =
+        {.text = ("INSERT INTO tables SELECT next, ?1, checksum(next, ?1) FROM (SELECT 1 + max("
+                  "coalesce((SELECT max(id) FROM tables), 0),"
+                  "coalesce((SELECT max(table_id) FROM entities"
+                  " INDEXED BY sqlite_autoindex_entities_1), 0),"
+                  "coalesce((SELECT max(table_id) FROM entities"
+                  " INDEXED BY versions), 0)) AS next)")},
     [LOCAL_DROP_TABLE] = {.text = ("UPDATE tables SET name = NULL, checksum = checksum(id, NULL)"
                                    " WHERE id = ?1")},
     [LOCAL_INSERT_ENTITY] =

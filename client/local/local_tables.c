@@ -92,7 +92,9 @@ static int make_creation(struct local_change *change, struct local_transaction *
 {
     const char *table = ((struct table_change *)change)->table;
     struct local_table existing;
-    int r = local_rows_find_table(transaction->connection, table, &existing);
+    int r = local_rows_count_tables(transaction->connection);
+    if (r == 0)
+        r = local_rows_find_table(transaction->connection, table, &existing);
     if (r == 1)
         return local_refuse(change->call, REFUSED_TABLE_EXISTS);
     return r < 0 ? r : create(transaction->connection, table);

@@ -1,7 +1,7 @@
 /* An account's file is damaged at random: bytes are changed, sectors zeroed, pages swapped or
  * written to a wrong place. Every answer is then either exactly right or -EIO: no text is changed,
- * no listing is short, nothing is absent. test_local_damage [HOW_OFTEN [SEED]] prints what it saw.
- */
+ * no listing is short, nothing is absent. It stays so when tables are created, written to and
+ * dropped in the damaged file. test_local_damage [HOW_OFTEN [SEED]] prints what it saw. */
 #include "tests/unit/local_account.h"
 
 #include <fcntl.h>
@@ -202,6 +202,47 @@ static void ask_everything(struct table_store *store, const struct truth *truth,
     ask_absent(store, tally);
 }
 
+static void ask_new(struct table_store *store, int rows, struct tally *tally)
+{
+    struct query query = {.table = "delta", .range = RANGE_ALL, .top = 1000};
+    struct call call = some_call();
+    int r = count_rows(store, query, NULL, &call);
+    count(tally, r, r == rows, "listing of a new table");
+}
+
+static void write_new(struct table_store *store, struct tally *tally)
+{
+    struct row_write row = make_write(WRITE_UPSERT_REPLACE, "p", "r", "", "");
+    struct write_result result;
+    bool is_there = false;
+    for (int i = 0; i < 3; i++) { /* each sweeps rows of the dropped table away */
+        struct call call = some_call();
+        int r = table_store_write(store, "delta", &row.write, 1, &call, &result);
+        count(tally, r, r == 0, "write");
+        is_there |= r == 0;
+    }
+    ask_new(store, is_there ? 1 : 0, tally);
+    row_write_finish(&row);
+}
+
+/* A table is dropped, and a new one is written to. The others keep what they have. */
+static void change_something(struct table_store *store, const struct truth *truth,
+                             struct tally *tally)
+{
+    struct call call = some_call();
+    int r = table_store_delete_table(store, "gamma", &call);
+    count(tally, r, r == 0, "drop");
+    call = some_call();
+    r = table_store_create_table(store, "delta", &call);
+    count(tally, r, r == 0, "create");
+    if (r == 0) {
+        ask_new(store, 0, tally);
+        write_new(store, tally);
+    }
+    for (size_t table = 0; table < TABLES - 1; table++)
+        ask_all(store, table, truth->pages[table], 1000, false, tally);
+}
+
 /* One damage of `size` bytes of content. */
 static void damage(char *content, size_t size)
 {
@@ -303,6 +344,7 @@ static void damage_is_noticed_by_who_opens_the_file(void **state)
         int r = local_store_create(path, true, &clock_system, &call, &store);
         if (r == 0) {
             ask_everything(store, &truth, &tally);
+            change_something(store, &truth, &tally);
             table_store_destroy(store);
         } else {
             /* its header: not a database, of another program, of a newer format */
@@ -331,6 +373,7 @@ static void damage_is_noticed_by_who_has_the_file_open(void **state)
         damage(damaged, size);
         write_content(path, damaged, size);
         ask_everything(store, &truth, &tally);
+        change_something(store, &truth, &tally);
         table_store_destroy(store);
         remove_beside(path);
     }
@@ -387,6 +430,7 @@ static void outdated_pages_are_noticed(void **state)
         write_content(path, outdated, size);
         store = open_account(path);
         ask_everything(store, &truth, &tally);
+        change_something(store, &truth, &tally);
         table_store_destroy(store);
         remove_beside(path);
     }

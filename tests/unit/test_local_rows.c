@@ -238,11 +238,14 @@ static void make_names_outdated(const char *path, const char *before, const char
     copy_page(path, page, content, false);
 }
 
+#define MANY_ROWS 1000 /* more than one change sweeps away */
+
 /* Rows in the table `items`, and a table `other`. */
 static void make_two_tables(const char *path)
 {
     struct call call = some_call();
     struct table_store *store = open_with_rows(path);
+    insert_rows(store, "b", MANY_ROWS, "");
     assert_int_equal(table_store_create_table(store, "other", &call), 0);
     table_store_destroy(store);
 }
@@ -266,7 +269,8 @@ static void rows_of_a_table_that_only_the_index_calls_dropped_stay(void **state)
     for (int i = 0; i < 3; i++)
         write_to_other(store);
     table_store_destroy(store);
-    assert_int_equal(run_sql(*state, "SELECT count(*) FROM entities WHERE table_id = 1"), ROWS);
+    assert_int_equal(run_sql(*state, "SELECT count(*) FROM entities WHERE table_id = 1"),
+                     ROWS + MANY_ROWS);
 }
 
 static void a_wrong_entry_of_the_index_drops_no_table(void **state)
@@ -295,13 +299,46 @@ static void a_dropped_table_with_rows_that_the_index_lacks_is_kept(void **state)
                                  " timestamp, checksum, text FROM entities LIMIT 1");
     struct table_store *store = open_account(*state);
     assert_int_equal(table_store_delete_table(store, "items", &call), 0);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 10; i++)
         write_to_other(store);
     table_store_destroy(store);
     assert_int_equal(run_sql(*state, "SELECT id FROM tables WHERE name IS NULL"), 1);
     assert_int_equal(run_sql(*state, "SELECT count(*) FROM entities INDEXED BY"
                                      " sqlite_autoindex_entities_1 WHERE table_id = 1"),
                      1);
+}
+
+/* The last table is lost from both places, and its rows are not. */
+static void a_new_table_gets_no_rows_of_a_lost_one(void **state)
+{
+    struct call call = some_call();
+    make_two_tables(*state);
+    struct table_store *store = open_account(*state);
+    write_to_other(store);
+    table_store_destroy(store);
+    (void)run_sql(*state, "DELETE FROM tables WHERE name = 'other'");
+    store = open_account(*state);
+    assert_int_equal(table_store_create_table(store, "fresh", &call), 0);
+    struct query query = whole_table();
+    query.table = "fresh";
+    assert_int_equal(count_rows(store, query, NULL, &call), 0);
+    table_store_destroy(store);
+}
+
+/* Lost from the table of tables alone: nothing is created then. */
+static void no_table_is_created_where_tables_are_lost(void **state)
+{
+    struct call call = some_call();
+    static char content[PAGE_BYTES];
+    make_two_tables(*state);
+    copy_page(*state, run_sql(*state, "SELECT rootpage FROM sqlite_schema WHERE name = 'tables'"),
+              content, true);
+    content[3] = content[4] = 0; /* the number of its cells */
+    copy_page(*state, run_sql(*state, "SELECT rootpage FROM sqlite_schema WHERE name = 'tables'"),
+              content, false);
+    struct table_store *store = open_account(*state);
+    assert_int_equal(table_store_create_table(store, "fresh", &call), -EIO);
+    table_store_destroy(store);
 }
 
 /* Keys are cut and shown on one line. */
@@ -339,6 +376,8 @@ int main(void)
         WITH_FOLDER(rows_of_a_table_that_only_the_index_calls_dropped_stay),
         WITH_FOLDER(a_wrong_entry_of_the_index_drops_no_table),
         WITH_FOLDER(a_dropped_table_with_rows_that_the_index_lacks_is_kept),
+        WITH_FOLDER(a_new_table_gets_no_rows_of_a_lost_one),
+        WITH_FOLDER(no_table_is_created_where_tables_are_lost),
         WITH_FOLDER(a_reason_fits_into_a_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -218,7 +218,8 @@ static int retrying_query(struct table_store *store, const struct query *query, 
         &(struct request){
             .attempt = attempt_query, .query = query, .builder = builder, .ret_next = ret_next},
         call);
-    if (r < 0 || !*ret_next || page_builder_rows(builder) > 0)
+    if (r < 0 || !*ret_next || page_builder_rows(builder) > 0 ||
+        continuation_is_progress(*ret_next))
         return r;
     if (query->filter && clock_now_ms(self->clock) - call->sent_ms >= FILTER_WORK_MS)
         return 0;

@@ -7,6 +7,7 @@ struct continuation {
     struct buffer token, position, milestone;
     size_t steps, limit;
     struct empty_run empty_run;
+    bool is_progress;
 };
 
 #define CONTINUATION_MAX_BYTES ((size_t)16 << 10)
@@ -49,6 +50,16 @@ struct bytes continuation_token(const struct continuation *continuation)
 struct bytes continuation_position(const struct continuation *continuation)
 {
     return buffer_bytes(&continuation->position);
+}
+
+void continuation_set_progress(struct continuation *continuation)
+{
+    continuation->is_progress = true;
+}
+
+bool continuation_is_progress(const struct continuation *continuation)
+{
+    return continuation->is_progress;
 }
 
 struct empty_run continuation_empty_run(const struct continuation *continuation)

@@ -20,6 +20,10 @@ int continuation_create_inner(const struct continuation *outer, struct bytes tok
                               struct continuation **ret);
 struct bytes continuation_token(const struct continuation *continuation);
 struct bytes continuation_position(const struct continuation *continuation);
+/* For implementations: the service sent rows for this page, or looked at rows for a filter. Then
+ * the page is progress even if none is in it. */
+void continuation_set_progress(struct continuation *continuation);
+bool continuation_is_progress(const struct continuation *continuation);
 /* For the decorator that paces empty pages: how many in a row led to this continuation, each with
  * nothing but the next token, and when the first of them was asked for. */
 struct empty_run {

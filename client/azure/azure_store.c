@@ -11,7 +11,8 @@
 #include "client/text/table_name.h"
 
 #define TOKEN_MAX_BYTES ((size_t)64 << 10)
-#define GET_MAX_PAGES   5 /* one row lies on one server: an empty page or two may come before it */
+#define GET_MAX_PAGES                                                                              \
+    5 /* empty, in a row: one row lies on one server, so a page or two come before it */
 
 struct azure_store {
     struct table_store store;
@@ -57,6 +58,7 @@ static int azure_query(struct table_store *store, const struct query *query, str
     _cleanup_(service_request_finish) struct service_request request;
     _cleanup_(http_answer_finish) struct http_answer answer = {0};
     bool is_widened = false;
+    size_t dropped = 0;
     service_request_init(&request, service, "GET", 200);
     request.table = query->table;
     request.needs = "r";
@@ -69,9 +71,11 @@ static int azure_query(struct table_store *store, const struct query *query, str
     /* rows outside the range are dropped only if the filter was widened: else they are an error,
      * which the wrapper finds */
     r = entity_answer_page(buffer_bytes(&answer.body), is_widened ? query->range : RANGE_ALL,
-                           query->keys_only, call, builder);
+                           query->keys_only, call, builder, &dropped);
     if (r == 0)
         r = take_continuation(&answer, call, ret_next);
+    if (r == 0 && dropped > 0 && *ret_next)
+        continuation_set_progress(*ret_next);
     return r < 0 ? fail_by_answer(&answer, query->table, r, call) : 0;
 }
 
@@ -86,7 +90,7 @@ static int get_by_query(struct table_store *store, const char *table, struct byt
         return request_url_fail(call, end.error);
     struct query query = {
         .table = table, .range = {position, buffer_bytes(&end)}, .top = TABLE_STORE_PAGE_ROWS};
-    for (int pages = 0; pages < GET_MAX_PAGES; pages++) {
+    for (int empty = 0; empty < GET_MAX_PAGES;) {
         struct continuation *next = NULL;
         query.after = after;
         int r = azure_query(store, &query, call, builder, &next);
@@ -96,6 +100,7 @@ static int get_by_query(struct table_store *store, const char *table, struct byt
             return r;
         if (!after)
             return call_fail(call, -ENOENT, "no entity has this key");
+        empty = continuation_is_progress(after) ? 0 : empty + 1;
     }
     (void)call_fail(call, -EPROTO, "the service answered %d pages in a row without a row",
                     GET_MAX_PAGES);

@@ -8,6 +8,7 @@ struct answer_reader {
     struct buffer position; /* of one row */
     struct page_builder *builder;
     struct range range;
+    size_t dropped;    /* rows outside the range */
     struct bytes etag; /* if not empty, replaces a row's own */
     bool keys_only;
 };
@@ -57,6 +58,7 @@ static int read_row(struct answer_reader *reader)
     struct bytes position = buffer_bytes(&reader->position);
     if (!range_holds(reader->range, position)) {
         page_builder_drop_row(reader->builder);
+        reader->dropped++;
         return 0;
     }
     struct bytes etag = reader->etag.size > 0 ? reader->etag : facts.etag;
@@ -146,7 +148,7 @@ static int read_answer(struct answer_reader *reader, int (*read)(struct answer_r
 }
 
 int entity_answer_page(struct bytes body, struct range range, bool keys_only, struct call *call,
-                       struct page_builder *builder)
+                       struct page_builder *builder, size_t *ret_dropped)
 {
     _cleanup_(answer_reader_finish) struct answer_reader reader;
     int r = answer_reader_init(&reader, body, builder);
@@ -154,7 +156,10 @@ int entity_answer_page(struct bytes body, struct range range, bool keys_only, st
         return call_fail(call, r, "out of memory");
     reader.range = range;
     reader.keys_only = keys_only;
-    return read_answer(&reader, read_page, call);
+    r = read_answer(&reader, read_page, call);
+    if (r == 0)
+        *ret_dropped = reader.dropped;
+    return r;
 }
 
 int entity_answer_single(struct bytes body, struct bytes etag, struct call *call,

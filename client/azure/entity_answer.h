@@ -7,11 +7,11 @@
 #include "client/call.h"
 #include "client/page.h"
 
-/* `{"odata.metadata":..., "value":[{...}, ...]}`. Rows outside `range` are dropped: the service's
- * filter may have been wider than the range. keys_only: rows get their keys, ETag and Timestamp, as
- * far as the body has them, and no text. */
+/* `{"odata.metadata":..., "value":[{...}, ...]}`. Rows outside `range` are dropped and
+ * counted in ret_dropped: the service's filter may have been wider than the range. keys_only: rows
+ * get their keys, ETag and Timestamp, as far as the body has them, and no text. */
 int entity_answer_page(struct bytes body, struct range range, bool keys_only, struct call *call,
-                       struct page_builder *builder);
+                       struct page_builder *builder, size_t *ret_dropped);
 
 /* One entity: `{...}`. `etag` is the answer's header; if not empty, it replaces odata.etag. */
 int entity_answer_single(struct bytes body, struct bytes etag, struct call *call,

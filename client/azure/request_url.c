@@ -188,20 +188,19 @@ static int append_high(struct filter *filter, const char *property, struct bytes
     return append_bound(filter, (struct comparison){property, operation, key});
 }
 
-/* The partition's key cannot be written: asks for a little more than the partition. */
-static int append_around_partition(struct filter *filter, struct bytes key)
+/* For a key that cannot be written: asks for a little more than the partition. */
+static int append_partition(struct filter *filter, struct bytes key)
 {
+    uint32_t unit;
+    if (find_lone_surrogate(key, &unit) == key.size)
+        return append_comparison(filter, (struct comparison){"PartitionKey", "eq", key});
     int r = append_bound(filter, (struct comparison){"PartitionKey", "ge", key});
     return r < 0 ? r : append_bound(filter, (struct comparison){"PartitionKey", "le", key});
 }
 
 static int append_in_partition(struct filter *filter, struct range range)
 {
-    uint32_t unit;
-    struct bytes key = position_partition_key(range.lo);
-    if (find_lone_surrogate(key, &unit) < key.size)
-        return append_around_partition(filter, key);
-    int r = append_comparison(filter, (struct comparison){"PartitionKey", "eq", key});
+    int r = append_partition(filter, position_partition_key(range.lo));
     if (r == 0)
         r = append_low(filter, "RowKey", position_row_key(range.lo));
     if (r == 0 && position_has_row(range.hi))

@@ -39,9 +39,11 @@ static void check_page(struct bytes answer)
 {
     struct page_builder *builder;
     struct call call = {.deadline_ms = 0};
+    size_t dropped = 1;
     INVARIANT(page_builder_create(MAX_TEXT_BYTES * 3, &builder) == 0);
-    int r = entity_answer_page(answer, RANGE_ALL, false, &call, builder);
+    int r = entity_answer_page(answer, RANGE_ALL, false, &call, builder, &dropped);
     INVARIANT(r == call.failure.error);
+    INVARIANT(r < 0 || dropped == 0);
     page_builder_destroy(builder);
 }
 

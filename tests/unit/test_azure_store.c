@@ -310,6 +310,40 @@ static void a_key_that_no_url_holds_is_searched(void **state)
     end(&f);
 }
 
+#define OF_OTHERS ROWS(ROW("p", "\\ud7ff"))
+
+/* Pages of rows outside the range are progress; only pages without a row are counted. */
+static void rows_that_are_dropped_are_no_empty_pages(void **state)
+{
+    (void)state;
+    static const struct canned answers[] = {
+        {.status = "200 OK", .headers = NEXT "1\r\n", .body = OF_OTHERS},
+        {.status = "200 OK", .headers = NEXT "2\r\n", .body = OF_OTHERS},
+        {.status = "200 OK", .headers = NEXT "3\r\n", .body = OF_OTHERS},
+        {.status = "200 OK", .headers = NEXT "4\r\n", .body = ROWS("")},
+        {.status = "200 OK", .headers = NEXT "5\r\n", .body = OF_OTHERS},
+        {.status = "200 OK", .headers = NEXT "6\r\n", .body = OF_OTHERS},
+        {.status = "200 OK", .body = ROWS(ROW("p", "\\ud800"))},
+        {.status = "200 OK", .headers = NEXT "7\r\n", .body = OF_OTHERS},
+        {.status = "200 OK", .headers = NEXT "8\r\n", .body = ROWS("")},
+    };
+    struct fixture f;
+    struct page *page = NULL;
+    struct answer answer = {0};
+    const struct query query = {.table = "tab", .range = {P(LONE), P("p\x01")}, .top = 1000};
+    begin(&f, answers, ARRAY_SIZE(answers));
+    assert_int_equal(table_store_get(f.store, "tab", P(LONE), &f.call, &page), 0);
+    assert_int_equal(f.server.requests, 7);
+    page_unref(page);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(table_store_query(f.store, &query, &f.call, &answer), 0);
+        assert_int_equal(page_rows(answer.page), 0);
+        assert_int_equal(continuation_is_progress(answer.next), i == 0);
+        answer_finish(&answer);
+    }
+    end(&f);
+}
+
 static void failures_carry_their_reason(void **state)
 {
     (void)state;
@@ -505,6 +539,7 @@ int main(void)
         cmocka_unit_test(rows_outside_are_dropped_only_where_more_was_asked_for),
         cmocka_unit_test(one_entity_is_got),
         cmocka_unit_test(a_key_that_no_url_holds_is_searched),
+        cmocka_unit_test(rows_that_are_dropped_are_no_empty_pages),
         cmocka_unit_test(failures_carry_their_reason),
         cmocka_unit_test(a_success_leaves_no_failure),
         cmocka_unit_test(a_body_that_holds_no_rows_is_an_error),

@@ -6,6 +6,7 @@
 struct made {
     int error;
     struct call call;
+    size_t dropped;
     struct page *page; /* what was in the builder, also after a failure */
 };
 
@@ -32,8 +33,8 @@ static void make_page(struct made *made, struct bytes body, struct range range, 
     char *copy = copy_of(body);
     *made = (struct made){.error = 0};
     assert_int_equal(page_builder_create(PAGE_BYTES, &builder), 0);
-    made->error =
-        entity_answer_page((struct bytes){copy, body.size}, range, keys_only, &made->call, builder);
+    made->error = entity_answer_page((struct bytes){copy, body.size}, range, keys_only, &made->call,
+                                     builder, &made->dropped);
     free(copy);
     finish_page(made, builder, keys_only);
 }
@@ -105,6 +106,7 @@ static void rows_outside_the_range_are_left_out(void **state)
     make_page(&made, B(sample), (struct range){B("a\0\xC3\xA9\x01"), B("b\0\x01")}, false);
     assert_int_equal(made.error, 0);
     assert_int_equal(page_rows(made.page), 1);
+    assert_int_equal(made.dropped, 2);
     assert_row(&made, 0, B("b\0"), B("W/\"2\""), 25000000, TEXT_1);
     page_unref(made.page);
     make_page(&made, B(sample), (struct range){B("b\0\x01"), B("c")}, false);
@@ -114,6 +116,7 @@ static void rows_outside_the_range_are_left_out(void **state)
     make_page(&made, B(sample), (struct range){B("x"), B("x")}, false);
     assert_int_equal(made.error, 0);
     assert_int_equal(page_rows(made.page), 0);
+    assert_int_equal(made.dropped, 3);
     page_unref(made.page);
 }
 
@@ -292,8 +295,9 @@ static void past_the_maximum_is_efbig(void **state)
     for (size_t max = 0; max < 1000; max++) {
         struct page_builder *builder;
         struct call call = {.deadline_ms = 0};
+        size_t dropped;
         assert_int_equal(page_builder_create(max, &builder), 0);
-        int r = entity_answer_page(body, RANGE_ALL, false, &call, builder);
+        int r = entity_answer_page(body, RANGE_ALL, false, &call, builder, &dropped);
         page_builder_destroy(builder);
         if (r == 0) {
             assert_true(max > TEXT_0.size + TEXT_1.size + TEXT_2.size);

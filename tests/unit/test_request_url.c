@@ -58,6 +58,10 @@ static const struct {
     {{P(""), P("a" HIGH_LAST)}, "PartitionKey lt 'a%EE%80%80'", true}, /* U+E000 */
     {{P(""), P("a" LOW_FIRST)}, "PartitionKey lt 'a%EE%80%80'", true},
     {{P(HIGH_FIRST "\0a"), P(HIGH_FIRST "\0b")},
+     "PartitionKey ge '%ED%9F%BF' and PartitionKey lt '%F0%90%90%80' and RowKey ge 'a' and RowKey "
+     "lt 'b'",
+     true},
+    {{P(HIGH_FIRST "\0"), P(HIGH_FIRST "\x01")},
      "PartitionKey ge '%ED%9F%BF' and PartitionKey lt '%F0%90%90%80'",
      true},
     {{P("p\0" LOW_FIRST), P("p\0" LOW_FIRST "\x01")},

@@ -314,6 +314,50 @@ static void a_filter_may_take_its_time(void **state)
     table_store_destroy(setup.store);
 }
 
+/* Each page is without rows, but has looked at some. */
+struct dropping_store {
+    struct table_store store;
+    int left;
+};
+
+static int dropping_query(struct table_store *store, const struct query *query, struct call *call,
+                          struct page_builder *builder, struct continuation **ret_next)
+{
+    struct dropping_store *self = (struct dropping_store *)store;
+    struct bytes token = {(const char *)&self->left, sizeof(self->left)};
+    (void)query;
+    (void)call;
+    (void)builder;
+    if (--self->left == 0)
+        return 0;
+    assert_int_equal(continuation_create(token, ret_next), 0);
+    continuation_set_progress(*ret_next);
+    return 0;
+}
+
+static void nothing_to_destroy(struct table_store *store)
+{
+    (void)store;
+}
+
+static void pages_whose_rows_were_dropped_are_not_paced(void **state)
+{
+    (void)state;
+    static const struct table_store_ops ops = {.query = dropping_query,
+                                               .destroy = nothing_to_destroy};
+    const struct retrying_store_options options = {.timeout_ms = 60000};
+    struct setup setup = {.now_ms = 0};
+    struct dropping_store dropping = {{&ops}, .left = 1000};
+    int pages;
+    setup.clock = fake_clock(&setup.now_ms);
+    assert_int_equal(retrying_store_create(&dropping.store, &setup.clock, &options, &setup.store),
+                     0);
+    assert_int_equal(follow(&setup, NULL, &pages), 0);
+    assert_int_equal(pages, 1000);
+    assert_int_equal(setup.now_ms, 0);
+    table_store_destroy(setup.store);
+}
+
 /* A service behind a slow link: each answer begins at once and is whole after SLOW_MS. */
 #define SLOW_MS 11000
 
@@ -339,15 +383,10 @@ static int slow_get(struct table_store *store, const char *table, struct bytes p
     return r;
 }
 
-static void slow_destroy(struct table_store *store)
-{
-    (void)store;
-}
-
 static void after_an_outage_a_slow_answer_has_its_time(void **state)
 {
     (void)state;
-    static const struct table_store_ops ops = {.get = slow_get, .destroy = slow_destroy};
+    static const struct table_store_ops ops = {.get = slow_get, .destroy = nothing_to_destroy};
     const struct retrying_store_options options = {.timeout_ms = 60000};
     struct setup setup = {.now_ms = 0};
     struct slow_store slow = {{&ops}, &setup.now_ms, .is_down = true};
@@ -712,6 +751,7 @@ int main(void)
         cmocka_unit_test(endless_empty_pages_are_paced_and_given_up),
         cmocka_unit_test(what_the_service_took_is_part_of_the_pause),
         cmocka_unit_test(a_filter_may_take_its_time),
+        cmocka_unit_test(pages_whose_rows_were_dropped_are_not_paced),
         cmocka_unit_test(after_an_outage_a_slow_answer_has_its_time),
         cmocka_unit_test(an_interrupt_ends_the_pause_after_an_empty_page),
         cmocka_unit_test(what_a_failed_attempt_left_is_forgotten),

@@ -170,8 +170,10 @@ static int open_local(struct mount_source *source, const struct mount_source_opt
                         "the file lies inside its own mount point -- choose another file or "
                         "another directory",
                         EXIT_CONFIGURATION);
-    r = local_store_create(source->local_path, options->may_create, &clock_system, &call,
-                           &source->store);
+    r = options->is_as_is
+            ? local_store_open_as_is(source->local_path, &clock_system, &call, &source->store)
+            : local_store_create(source->local_path, options->may_create, &clock_system, &call,
+                                 &source->store);
     if (r < 0)
         return complain_opening(options->name, &call.failure);
     source->has_checksums = local_store_has_checksums(source->store);
@@ -225,7 +227,16 @@ bool mount_source_is_local(const char *name)
     return name && strncmp(name, LOCAL_SOURCE, strlen(LOCAL_SOURCE)) == 0;
 }
 
-int mount_source_prepare(const char *name)
+static void say_as_is(const char *name, const char *why, const char *reason)
+{
+    (void)fprintf(
+        stderr,
+        "tablefuse: %s: %s%s, so the file stays as it is: without checksums, damage in it "
+        "is not noticed\n",
+        name, why, reason);
+}
+
+int mount_source_prepare(const char *name, bool is_read_only, bool *ret_is_as_is)
 {
     _cleanup_(table_store_destroyp) struct table_store *store = NULL;
     _cleanup_(freep) char *path = NULL;
@@ -235,17 +246,23 @@ int mount_source_prepare(const char *name)
         local_path_resolve(name + strlen(LOCAL_SOURCE), &path, &table) < 0 ||
         !local_store_is_older(path))
         return 0;
+    if (is_read_only) {
+        *ret_is_as_is = true;
+        say_as_is(name, "it is in an older format, and mounted with ro", "");
+        return 0;
+    }
     (void)fprintf(stderr,
                   "tablefuse: %s: upgrading the file to the format with checksums; 10,000,000 "
                   "entities take a few minutes\n",
                   name);
-    if (local_store_create(path, false, &clock_system, &call, &store) < 0)
+    int r = local_store_create(path, false, &clock_system, &call, &store);
+    *ret_is_as_is = r == -EIO || r == -ENOSPC; /* what can be read of it is served */
+    if (*ret_is_as_is)
+        say_as_is(name, "it cannot be upgraded: ", call.failure.message);
+    else if (r < 0)
         return complain_opening(name, &call.failure);
-    if (!local_store_has_checksums(store))
-        (void)fprintf(stderr,
-                      "tablefuse: %s: the file cannot be written to, so it stays as it is: without "
-                      "checksums, damage in it is not noticed\n",
-                      name);
+    else if (!local_store_has_checksums(store))
+        say_as_is(name, "it cannot be written to", "");
     return 0;
 }
 

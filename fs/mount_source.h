@@ -19,12 +19,15 @@ struct mount_source_options {
     int64_t timeout_ms;     /* of an operation */
     const struct log *log;  /* gets a line when the service goes down, and when it is back */
     bool may_create;        /* a missing file of an account is created */
+    bool is_as_is;          /* a file of an account is opened without changing it */
 };
 
 /* To be called first, by a process that forks later. If SOURCE is a file in an older format, says
- * so on standard error and upgrades it, which may take minutes. Otherwise it does nothing, and
- * mount_source_open tells what is wrong. An exit code. */
-int mount_source_prepare(const char *name);
+ * so on standard error and upgrades it, which may take minutes. With `ro`, or if the file is
+ * damaged or there is no room, it says that the file stays as it is, and *ret_is_as_is, which
+ * belongs into mount_source_options, is set. Otherwise it does nothing, and mount_source_open tells
+ * what is wrong. An exit code. */
+int mount_source_prepare(const char *name, bool is_read_only, bool *ret_is_as_is);
 
 struct mount_source;
 bool mount_source_is_local(const char *name); /* is it local:FILE? NULL is not */

@@ -311,6 +311,7 @@ int options_parse(const struct verb *verb, struct fuse_args *args, uid_t uid, gi
     if (r == 0) {
         options.allow_other = raw.allow_other;
         options.wants_to_write = raw.rw;
+        options.is_read_only = raw.ro;
         options.may_create = raw.create && !raw.ro;
         options.table = TAKE_PTR(raw.table);
         options.ca_cert = TAKE_PTR(raw.ca_cert);

@@ -29,6 +29,7 @@ struct options {
     mode_t umask;
     bool allow_other;
     bool wants_to_write; /* `rw` was given; this version mounts read-only all the same */
+    bool is_read_only;   /* `ro` was given */
     bool may_create;     /* create, without ro: a missing file of an account is created */
 };
 

@@ -18,12 +18,14 @@ struct check {
     void *context;
     struct local_check_report report;
     struct local_table table; /* that is being checked */
-    struct buffer next;       /* where the next rows begin */
+    struct buffer from,
+        next; /* where this transaction's rows begin, and those behind the last row */
 };
 
 static void check_finish(struct check *check)
 {
     local_connection_close(check->connection);
+    buffer_finish(&check->from);
     buffer_finish(&check->next);
 }
 
@@ -69,6 +71,22 @@ static int check_is_indexed(struct check *check, struct bytes position)
 
 typedef int check_row(struct check *check, struct bytes position);
 
+#define REST "; the rest of the table was not checked"
+
+/* Each row lies behind the one before it: else a page of the file is there twice, or in a wrong
+ * place. 1: it does; 0: it does not, which is told. */
+static int check_order(struct check *check, struct bytes position)
+{
+    if (bytes_compare(position, buffer_bytes(&check->next)) < 0)
+        return fault(check, position, "it is not in order" REST);
+    int r = buffer_set(&check->next, position);
+    if (r == 0)
+        r = buffer_append_string(&check->next, POSITION_AFTER);
+    if (r == -EFBIG)
+        return fault(check, position, "its keys are too long" REST);
+    return r < 0 ? call_fail(check->call, r, "out of memory") : 1;
+}
+
 /* Calls `each` for the next rows of the statement's source. 1: there may be more. */
 static int check_some(struct check *check, enum local_statement which, check_row *each)
 {
@@ -76,20 +94,21 @@ static int check_some(struct check *check, enum local_statement which, check_row
         local_connection_statement(check->connection, which);
     int r, n = 0;
     (void)sqlite3_bind_int64(statement, 1, check->table.id);
-    local_bind_bytes(statement, 2, buffer_bytes(&check->next));
+    r = buffer_set(&check->from, buffer_bytes(&check->next));
+    if (r < 0)
+        return call_fail(check->call, r, "out of memory");
+    local_bind_bytes(statement, 2, buffer_bytes(&check->from));
     local_bind_bytes(statement, 3, BYTES_LITERAL(POSITION_END));
     while ((r = local_connection_step(check->connection, statement)) == 1) {
         struct bytes position = local_column_bytes(statement, 0);
+        r = check_order(check, position);
+        if (r <= 0)
+            return r;
         r = each(check, position);
         if (r < 0)
             return r;
-        if (++n < ROWS_AT_ONCE)
-            continue;
-        if (bytes_compare(position, buffer_bytes(&check->next)) < 0)
-            return fault(check, position, "it is not in order, and ends the check of the table");
-        (void)buffer_set(&check->next, position);
-        r = buffer_append_string(&check->next, POSITION_AFTER);
-        return r < 0 ? call_fail(check->call, r, "out of memory") : 1;
+        if (++n == ROWS_AT_ONCE)
+            return 1;
     }
     if (r < 0)
         local_failure_name_table(check->call, check->table.name);
@@ -203,6 +222,7 @@ int local_check_run(const char *path, const struct clock *clock, struct call *ca
                                                   .tell = tell,
                                                   .context = context,
                                                   .report.has_checksums = true};
+    buffer_init(&check.from, 2 * POSITION_MAX_BYTES);
     buffer_init(&check.next, 2 * POSITION_MAX_BYTES);
     int r = local_file_find(path, false, call, &real_path);
     if (r == 0)

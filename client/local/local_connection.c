@@ -194,6 +194,11 @@ bool local_connection_could_not_write(const struct local_connection *connection)
     return code == SQLITE_FULL || code == SQLITE_IOERR_WRITE;
 }
 
+bool local_connection_broke_constraint(const struct local_connection *connection)
+{
+    return (sqlite3_extended_errcode(connection->database) & 0xFF) == SQLITE_CONSTRAINT;
+}
+
 void local_connection_fold(struct local_connection *connection)
 {
     (void)sqlite3_wal_checkpoint_v2(connection->database, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL,

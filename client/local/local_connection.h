@@ -83,6 +83,8 @@ bool local_connection_is_in_transaction(const struct local_connection *connectio
 
 /* Did the last call fail because the disk is full or a write failed? */
 bool local_connection_could_not_write(const struct local_connection *connection);
+/* Did the last call fail because a row is there twice, or is not one of its table? */
+bool local_connection_broke_constraint(const struct local_connection *connection);
 /* local_fail_damaged in the connection's call. */
 int local_connection_fail_damaged(struct local_connection *connection, const char *table,
                                   struct bytes position, const char *what);

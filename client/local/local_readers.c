@@ -18,8 +18,8 @@ struct local_readers {
     TAILQ_HEAD(waiters, waiter) waiters; /* in order of arrival; empty while a connection is free */
 };
 
-int local_readers_create(const char *path, const struct clock *clock, struct call *call,
-                         struct local_readers **ret)
+int local_readers_create(const char *path, enum local_access access, const struct clock *clock,
+                         struct call *call, struct local_readers **ret)
 {
     struct local_readers *readers = calloc(1, sizeof(*readers));
     if (!readers || monitor_init(&readers->monitor) < 0) {
@@ -29,8 +29,7 @@ int local_readers_create(const char *path, const struct clock *clock, struct cal
     readers->clock = clock;
     TAILQ_INIT(&readers->waiters);
     for (int r; readers->count < LOCAL_READERS_MAX; readers->count++) {
-        r = local_connection_open(path, LOCAL_ACCESS_EXISTING, clock, call,
-                                  &readers->free[readers->count]);
+        r = local_connection_open(path, access, clock, call, &readers->free[readers->count]);
         if (r < 0) {
             local_readers_destroy(readers);
             return r;

@@ -7,8 +7,9 @@
 #define LOCAL_READERS_MAX 8 /* a further thread waits */
 
 struct local_readers;
-int local_readers_create(const char *path, const struct clock *clock, struct call *call,
-                         struct local_readers **ret);      /* the file is an account already */
+/* The file is an account already. access: EXISTING or AS_IS. */
+int local_readers_create(const char *path, enum local_access access, const struct clock *clock,
+                         struct call *call, struct local_readers **ret);
 void local_readers_destroy(struct local_readers *readers); /* takes NULL; all are given back */
 
 /* Takes a connection, which serves the call, and reads one version of the file, until it is given

@@ -99,8 +99,12 @@ static int change_format(struct local_connection *connection, int format)
     if (r < 0)
         return r;
     r = read_format(connection); /* another process may have changed it meanwhile */
-    if (r == format)
+    if (r == format) {
         r = execute_all(connection, format == 0 ? create : upgrade);
+        if (r < 0 && local_connection_broke_constraint(connection))
+            r = local_connection_fail_damaged(connection, NULL, (struct bytes){0},
+                                              "a table or an entity is there twice");
+    }
     if (r >= 0)
         r = local_connection_execute(connection, "COMMIT");
     if (r < 0 && local_connection_is_in_transaction(connection))

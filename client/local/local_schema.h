@@ -21,8 +21,9 @@
  * checksum. If the file cannot be written to, or is opened as it is, it stays in format 1, and
  * ret_has_checksums is false.
  *
- * -EINVAL: another program's database, or an empty file that must not become an account;
- * -EPROTONOSUPPORT: a newer format; -EROFS: an empty file that cannot be written to. */
+ * -EIO: the file is damaged, so that it cannot be upgraded; -ENOSPC: there is no room for that. The
+ * file is as it was. -EINVAL: another program's database, or an empty file that must not become an
+ * account; -EPROTONOSUPPORT: a newer format; -EROFS: an empty file that cannot be written to. */
 int local_schema_prepare(struct local_connection *connection, enum local_access access,
                          bool *ret_has_checksums);
 

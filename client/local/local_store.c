@@ -138,16 +138,14 @@ static const struct table_store_ops local_ops = {
     .destroy = local_destroy,
 };
 
-static int open_writer(struct local_store *self, bool may_create, struct call *call)
+static int open_writer(struct local_store *self, enum local_access access, struct call *call)
 {
     _cleanup_(local_connection_closep) struct local_connection *connection = NULL;
-    int r = local_connection_open(self->real_path,
-                                  may_create ? LOCAL_ACCESS_CREATE : LOCAL_ACCESS_EXISTING,
-                                  self->clock, call, &connection);
+    int r = local_connection_open(self->real_path, access, self->clock, call, &connection);
     if (r < 0)
         return r;
     self->has_checksums = local_connection_has_checksums(connection);
-    if (local_connection_is_read_only(connection))
+    if (access == LOCAL_ACCESS_AS_IS || local_connection_is_read_only(connection))
         return 0;
     r = local_writer_create(connection, self->clock, &self->writer);
     if (r < 0)
@@ -156,25 +154,40 @@ static int open_writer(struct local_store *self, bool may_create, struct call *c
     return 0;
 }
 
-int local_store_create(const char *path, bool may_create, const struct clock *clock,
-                       struct call *call, struct table_store **ret)
+static int open_store(const char *path, enum local_access access, const struct clock *clock,
+                      struct call *call, struct table_store **ret)
 {
+    /* the writer has made the file an account before the readers open it */
+    enum local_access readers = access == LOCAL_ACCESS_AS_IS ? access : LOCAL_ACCESS_EXISTING;
     _cleanup_(local_store_freep) struct local_store *self = calloc(1, sizeof(*self));
     if (!self)
         return call_fail(call, -ENOMEM, "out of memory");
     self->store.ops = &local_ops;
     self->clock = clock;
-    int r = local_file_find(path, may_create, call, &self->real_path);
+    int r = local_file_find(path, access == LOCAL_ACCESS_CREATE, call, &self->real_path);
     if (r == 0)
-        r = open_writer(self, may_create, call); /* before the readers: it makes the account */
+        r = open_writer(self, access, call);
     if (r == 0)
-        r = local_readers_create(self->real_path, clock, call, &self->readers);
+        r = local_readers_create(self->real_path, readers, clock, call, &self->readers);
     if (r == 0)
         r = local_files_create(self->real_path, call, &self->files);
     if (r < 0)
         return r;
     *ret = &TAKE_PTR(self)->store;
     return 0;
+}
+
+int local_store_create(const char *path, bool may_create, const struct clock *clock,
+                       struct call *call, struct table_store **ret)
+{
+    return open_store(path, may_create ? LOCAL_ACCESS_CREATE : LOCAL_ACCESS_EXISTING, clock, call,
+                      ret);
+}
+
+int local_store_open_as_is(const char *path, const struct clock *clock, struct call *call,
+                           struct table_store **ret)
+{
+    return open_store(path, LOCAL_ACCESS_AS_IS, clock, call, ret);
 }
 
 bool local_store_is_older(const char *path)

@@ -19,11 +19,12 @@ static int finish(const char *name, const struct local_check_report *report)
 {
     if (report->faults > SHOWN_FAULTS)
         (void)printf("... and %" PRIu64 " more\n", report->faults - SHOWN_FAULTS);
-    (void)printf("%s: %" PRIu64 " tables, %" PRIu64 " entities, %" PRIu64 " faults%s\n", name,
+    (void)printf("%s: %" PRIu64 " tables, %" PRIu64 " entities, %" PRIu64 " faults%s%s\n", name,
                  report->tables, report->entities, report->faults,
                  report->has_checksums ? ""
                                        : "; it is in format 1, without checksums, so changed text "
-                                         "is not noticed; mounting it upgrades it");
+                                         "is not noticed",
+                 report->has_checksums || report->faults > 0 ? "" : "; mounting it upgrades it");
     if (fflush(stdout) < 0 || ferror(stdout)) {
         (void)fprintf(stderr, "tablefuse: cannot write the output: %s\n", strerror(errno));
         return EXIT_MOUNTING;

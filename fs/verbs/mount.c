@@ -23,6 +23,7 @@ struct mount_command {
     bool is_foreground;
     bool is_of_mount8;       /* mount(8) called, or mount.fuse3 for it */
     bool is_fake;            /* checks everything and does not mount */
+    bool is_as_is;           /* the source's file must not be changed */
     const char *source_name; /* NULL: the environment names the account */
     char *mountpoint;
     struct options options;
@@ -183,6 +184,7 @@ static int mount_and_serve(struct mount_command *command, store_decorator *decor
                                                  .table = command->options.table,
                                                  .ca_cert = command->options.ca_cert,
                                                  .mountpoint = command->mountpoint,
+                                                 .is_as_is = command->is_as_is,
                                                  .may_create = command->options.may_create,
                                                  .timeout_ms = command->options.timeout_ms,
                                                  .log = &command->fs.log};
@@ -330,7 +332,8 @@ static int run(const struct verb *verb, int argc, char **argv, store_decorator *
     if (code == 0)
         code = prepare_mountpoint(&command, directory);
     if (code == 0 && !command.is_fake) /* before the fork, so that MOUNT_MS does not limit it */
-        code = mount_source_prepare(command.source_name);
+        code = mount_source_prepare(command.source_name, command.options.is_read_only,
+                                    &command.is_as_is);
     int is_parent = 0;
     if (code == 0 && !command.is_fake && !command.is_foreground) {
         is_parent = background_fork(MOUNT_MS, EXIT_MOUNTING, &command.background, &code);

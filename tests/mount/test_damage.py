@@ -220,6 +220,50 @@ def test_an_older_file_is_upgraded(mounts, account):
     mount.start(f"local:{account}", env={})  # says nothing now
 
 
+def mount_older(mounts, account, *options):
+    """Mounts a file of format 1. Answers the mount, and what was said."""
+    mount = mounts.prepare()
+    flags = ["-o", ",".join(options)] if options else []
+    done = run(TABLEFUSE, "mount", *flags, f"local:{account}", mount.point, env=environment())
+    mount.adopt()
+    assert "checksums no" in mount.control("config")
+    return mount, done.stderr
+
+
+AS_IS = "so the file stays as it is: without checksums, damage in it is not noticed"
+
+
+def test_an_older_file_is_not_changed_with_ro(mounts, account):
+    make_format_1(account, 300)
+    before = account.read_bytes()
+    mount, said = mount_older(mounts, account, "ro")
+    why = "it is in an older format, and mounted with ro"
+    assert said == f"tablefuse: local:{account}: {why}, {AS_IS}\n"
+    assert len(os.listdir(mount / "tab/p")) == 300
+    mount.unmount()
+    assert account.read_bytes() == before
+
+
+@pytest.mark.parametrize("is_twice", [False, True], ids=["lost", "twice"])
+def test_an_older_file_that_is_damaged_is_served(mounts, account, is_twice):
+    """One page is lost, or there twice: what is on the others can still be read."""
+    make_format_1(account, 3000)
+    pages = account.read_bytes()
+    size = 4096
+    leaves = [at for at in range(0, len(pages), size) if pages[at] == 0x0A and pages[at + 4] > 10]
+    with account.open("r+b") as file:
+        file.seek(leaves[1])
+        file.write(pages[leaves[0] : leaves[0] + size] if is_twice else bytes(size))
+    code, _, summary = check(account)
+    assert code == DAMAGED and "upgrades" not in summary
+    mount, said = mount_older(mounts, account)
+    upgrading, refusing = said.splitlines()
+    why = "a table or an entity is there twice" if is_twice else "database disk image is malformed"
+    assert "upgrading" in upgrading
+    assert refusing == f"tablefuse: local:{account}: it cannot be upgraded: {why}, {AS_IS}"
+    assert (mount / "tab/p/2999.json").read_text() == entity_text("p", "2999", {})
+
+
 def test_a_newer_file_is_refused(mounts, account):
     fill(f"local:{account}", "tab", "small", 10)
     with sqlite3.connect(account) as database:

@@ -188,6 +188,72 @@ static void what_cannot_be_written_to_is_read_as_it_is(void **state)
     assert_int_equal(run_sql(path, "PRAGMA user_version"), 1);
 }
 
+#define PAGE_BYTES 4096
+
+/* Zeroes a page with entities, or puts it in the place of another one. */
+static void damage_page(const char *path, bool is_twice)
+{
+    static char first[PAGE_BYTES], page[PAGE_BYTES];
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    bool has_first = false;
+    while (fread(page, 1, PAGE_BYTES, file) == PAGE_BYTES) {
+        bool is_leaf = page[0] == 0x0A && page[3] == 0 && page[4] > 10; /* of an index: cells */
+        if (is_leaf && (has_first || !is_twice))
+            break;
+        if (is_leaf)
+            memcpy(first, page, PAGE_BYTES);
+        has_first |= is_leaf;
+    }
+    assert_int_equal(feof(file), 0);
+    if (!is_twice)
+        memset(first, 0, PAGE_BYTES);
+    assert_int_equal(fseek(file, -PAGE_BYTES, SEEK_CUR), 0);
+    assert_int_equal(fwrite(first, 1, PAGE_BYTES, file), PAGE_BYTES);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void assert_not_upgraded(const char *path, const char *reason)
+{
+    struct call call = some_call();
+    struct table_store *store;
+    struct page *page;
+    struct local_check_report report;
+    int told = 0;
+    assert_int_equal(local_check_run(path, &clock_system, &call, tell, &told, &report), 0);
+    assert_true(told > 0);
+    assert_int_equal(local_store_create(path, false, &clock_system, &call, &store), -EIO);
+    assert_string_equal(call.failure.message, reason);
+    assert_non_null(call.failure.advice);
+    assert_true(local_store_is_older(path));
+    assert_int_equal(local_store_open_as_is(path, &clock_system, &call, &store), 0);
+    assert_false(local_store_has_checksums(store));
+    assert_int_equal(table_store_get(store, "items",
+                                     B("p\0"
+                                       "001999"),
+                                     &call, &page),
+                     0);
+    page_unref(page);
+    assert_int_equal(write_row(store, WRITE_INSERT, "new", "", "", &call, NULL), -EROFS);
+    assert_int_equal(table_store_create_table(store, "new", &call), -EROFS);
+    table_store_destroy(store);
+    assert_true(local_store_is_older(path));
+}
+
+static void a_file_with_a_lost_page_is_read_as_it_is(void **state)
+{
+    make_format_1(*state, ROWS);
+    damage_page(*state, false);
+    assert_not_upgraded(*state, "database disk image is malformed");
+}
+
+static void a_file_with_a_page_that_is_there_twice_is_read_as_it_is(void **state)
+{
+    make_format_1(*state, ROWS);
+    damage_page(*state, true);
+    assert_not_upgraded(*state, "a table or an entity is there twice");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -197,6 +263,8 @@ int main(void)
         WITH_FOLDER(an_upgrade_survives_kills),
         WITH_FOLDER(a_check_upgrades_nothing),
         WITH_FOLDER(what_cannot_be_written_to_is_read_as_it_is),
+        WITH_FOLDER(a_file_with_a_lost_page_is_read_as_it_is),
+        WITH_FOLDER(a_file_with_a_page_that_is_there_twice_is_read_as_it_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,4 +11,10 @@ static inline unsigned lane_of(struct bytes table)
     return (unsigned)(bytes_hash(BYTES_HASH_START, table) % LANES);
 }
 
+/* NULL: a list of tables, which has the lane of an empty name. */
+static inline unsigned lane_of_table(const char *table)
+{
+    return lane_of(bytes_of(table ? table : ""));
+}
+
 #endif

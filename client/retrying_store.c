@@ -74,11 +74,9 @@ static bool is_doubtful(int error)
     return error == -EEXIST || error == -ENOENT || error == -ESTALE;
 }
 
-/* A list of tables has a lane of its own, as a table of an empty name. */
 static unsigned lane_of_request(const struct request *request)
 {
-    const char *table = request->query ? request->query->table : request->table;
-    return lane_of(table ? bytes_of(table) : BYTES_LITERAL(""));
+    return lane_of_table(request->query ? request->query->table : request->table);
 }
 
 /* No time is left for another attempt. Returns `error`. */

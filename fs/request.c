@@ -37,7 +37,7 @@ int request_may_wait(struct request *request, const struct place *place)
 {
     struct file_system *fs = request->fs;
     const char *table = table_of(place);
-    request->lane = lane_of(bytes_of(table ? table : ""));
+    request->lane = lane_of_table(table);
     request->is_waiting = true;
     int all = atomic_fetch_add(&fs->waiting, 1);
     if (atomic_fetch_add(&fs->waiting_of[request->lane], 1) >= REQUEST_MAX_WAITING_OF_TABLE)

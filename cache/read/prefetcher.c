@@ -218,7 +218,7 @@ static bool ask_locked(struct prefetcher *prefetcher, bool has_room, int room,
 static struct job *next_job(struct prefetcher *prefetcher)
 {
     struct request_window *window = prefetcher->source.window;
-    unsigned lane = lane_of(bytes_of(prefetcher->table));
+    unsigned lane = lane_of_table(prefetcher->table);
     int room = request_window_idle(window, lane, true);
     bool has_room = request_window_enter(window, lane), is_got;
     struct job *job = calloc(1, sizeof(*job));

@@ -137,6 +137,8 @@ static int azure_list_tables(struct table_store *store, const char *only,
     _cleanup_(http_answer_finish) struct http_answer answer = {0};
     size_t size = ret->names.size;
     service_request_init(&request, service, "GET", 200);
+    request.table = only;
+    request.is_of_account = true;
     request.needs = "l";
     int r = request_url_append_tables(&request.path);
     if (r == 0)
@@ -250,6 +252,8 @@ static int azure_create_table(struct table_store *store, const char *table, stru
     const struct service *service = service_of(store);
     _cleanup_(service_request_finish) struct service_request request;
     service_request_init(&request, service, "POST", 204);
+    request.table = table;
+    request.is_of_account = true;
     if (!table_name_is_legal(bytes_of(table)))
         return call_fail(call, -EINVAL,
                          "not a table name, which has 3 to 63 letters and digits, a letter first");
@@ -265,6 +269,8 @@ static int azure_delete_table(struct table_store *store, const char *table, stru
     const struct service *service = service_of(store);
     _cleanup_(service_request_finish) struct service_request request;
     service_request_init(&request, service, "DELETE", 204);
+    request.table = table;
+    request.is_of_account = true;
     request.needs = "d";
     int r = request_url_append_table(&request.path, table);
     return change_tables(service, &request, r, call);

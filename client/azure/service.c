@@ -134,13 +134,6 @@ static int append_headers(const struct service *service, const struct service_re
     return r < 0 ? r : ret->error;
 }
 
-/* The path begins with the table: "/table()", "/table(PartitionKey='p',RowKey='r')". */
-static unsigned find_lane(const struct service_request *request)
-{
-    struct bytes path = buffer_bytes(&request->path);
-    return lane_of(bytes_take_until(&path, '('));
-}
-
 static int send_request(const struct service *service, struct service_request *request,
                         struct call *call, struct http_answer *ret)
 {
@@ -159,7 +152,7 @@ static int send_request(const struct service *service, struct service_request *r
         return fail_request(request, r < 0 ? r : url.error, call);
     const struct http_request http_request = {.method = request->method,
                                               .url = text,
-                                              .lane = find_lane(request),
+                                              .lane = lane_of_table(request->table),
                                               .headers = buffer_bytes(&headers),
                                               .body = buffer_bytes(&request->body)};
     return http_send(service->http, &http_request, call, ret);
@@ -176,7 +169,7 @@ static int fail_by_answer(const struct service *service, const struct service_re
     if (failure->error != -EACCES)
         return failure->error;
     const struct refused_request refused = {.credential = service->connection->credential,
-                                            .table = request->table,
+                                            .table = request->is_of_account ? NULL : request->table,
                                             .needs = request->needs,
                                             .date = service_header(answer, "Date"),
                                             .now_utc_100ns = service_utc_100ns(service)};

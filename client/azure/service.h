@@ -21,8 +21,9 @@ struct service_request {
     const char *method;
     int success;        /* the status of a success; where it is 204, 201 is a success, too */
     const char *accept; /* JSON with minimal metadata, unless the caller changes it */
+    const char *table;  /* whose lane it uses; NULL: a list of all */
     /* for the advice when it is refused: */
-    const char *table;         /* NULL: it is about the tables of the account */
+    bool is_of_account;        /* it is about the tables of the account, not about entities */
     const char *needs;         /* letters of a SAS token's sp=; "": unless the caller changes it */
     struct buffer path, query; /* percent-encoded, as signed and sent; path has the account's */
     struct buffer headers;     /* further ones: "Name: value", each with CRLF */

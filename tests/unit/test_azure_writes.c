@@ -426,6 +426,45 @@ static void too_large_a_batch_is_not_sent(void **state)
     end(&f);
 }
 
+static void *write_into_one(void *context)
+{
+    struct fixture *f = context;
+    struct call call = {.deadline_ms = f->call.deadline_ms};
+    struct write_result results[2];
+    return (void *)(intptr_t)table_store_write(f->store, "one", two, 2, &call, results);
+}
+
+/* As many batches of one table as may hang do so: they are in its lane, not in one of all batches.
+ */
+static void batches_of_a_table_that_hangs_leave_room_to_others(void **state)
+{
+    (void)state;
+    struct canned answers[HTTP_LANE_MAX + 1];
+    pthread_t threads[HTTP_LANE_MAX];
+    struct fixture f;
+    struct write_result results[2];
+    assert_int_not_equal(lane_of_table("one"), lane_of_table("tab"));
+    for (size_t i = 0; i < HTTP_LANE_MAX; i++)
+        answers[i] = (struct canned){.end = CANNED_HANG};
+    answers[HTTP_LANE_MAX] = (struct canned){.status = "503 Busy"};
+    begin(&f, answers, ARRAY_SIZE(answers));
+    for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, write_into_one, &f), 0);
+    for (int i = 0; i < 1000 && f.server.requests < HTTP_LANE_MAX; i++)
+        (void)usleep(10000);
+    assert_int_equal(f.server.requests, HTTP_LANE_MAX);
+    assert_int_equal(write_two(&f, results), -EBUSY);
+    assert_int_equal(f.server.requests, HTTP_LANE_MAX + 1);
+    loopback_stop(&f.server);
+    for (size_t i = 0; i < ARRAY_SIZE(threads); i++) {
+        void *r;
+        assert_int_equal(pthread_join(threads[i], &r), 0);
+        assert_true((intptr_t)r < 0);
+    }
+    table_store_destroy(f.store);
+    connection_finish(&f.connection);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -441,6 +480,7 @@ int main(void)
         cmocka_unit_test(a_batch_is_one_request),
         cmocka_unit_test(a_signature_stays_outside_a_batch),
         cmocka_unit_test(a_refused_batch_names_its_write),
+        cmocka_unit_test(batches_of_a_table_that_hangs_leave_room_to_others),
         cmocka_unit_test(too_large_a_batch_is_not_sent),
     };
     return cmocka_run_group_tests(tests, init_libcurl, NULL);

@@ -17,6 +17,7 @@ struct local_connection {
     sqlite3 *database;
     const struct clock *clock;
     struct call *call; /* local_connection_serve; may be NULL */
+    bool is_as_is;     /* LOCAL_ACCESS_AS_IS */
     bool has_checksums;
     sqlite3_stmt *statements[LOCAL_STATEMENTS];
 };
@@ -300,6 +301,7 @@ int local_connection_open(const char *path, enum local_access access, const stru
         return call_fail(call, -ENOMEM, "out of memory");
     connection->clock = clock;
     connection->call = call;
+    connection->is_as_is = access == LOCAL_ACCESS_AS_IS;
     int r = open_database(connection, path);
     if (r == 0)
         r = configure(connection);
@@ -316,13 +318,22 @@ int local_connection_open(const char *path, enum local_access access, const stru
     return 0;
 }
 
+static bool has_wal(sqlite3 *database)
+{
+    const char *path = sqlite3_db_filename(database, "main");
+    return path && local_file_has_wal(path);
+}
+
 void local_connection_close(struct local_connection *connection)
 {
     if (!connection)
         return;
     for (size_t i = 0; i < LOCAL_STATEMENTS; i++)
         (void)sqlite3_finalize(connection->statements[i]);
-    /* closing the last connection copies the WAL into the file */
+    /* Closing the last connection copies the WAL into the file and deletes it. If the file must
+     * stay as it is, a WAL stays, too; an empty one is one that this connection has made. */
+    if (connection->database && connection->is_as_is && has_wal(connection->database))
+        (void)sqlite3_db_config(connection->database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     (void)sqlite3_close(connection->database);
     free(connection);
 }

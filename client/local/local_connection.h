@@ -46,7 +46,7 @@ enum local_statement {
 enum local_access {
     LOCAL_ACCESS_CREATE,   /* if it is missing or empty, it becomes an account */
     LOCAL_ACCESS_EXISTING, /* it must be an account */
-    LOCAL_ACCESS_AS_IS,    /* likewise; one in format 1 is not upgraded */
+    LOCAL_ACCESS_AS_IS,    /* likewise; nothing is changed: not upgraded, and a WAL stays a WAL */
 };
 
 struct local_connection;

@@ -57,7 +57,7 @@ int local_file_peek_format(const char *path)
                : 0;
 }
 
-static bool has_wal(const char *real_path)
+bool local_file_has_wal(const char *real_path)
 {
     char path[PATH_MAX + sizeof("-wal")];
     struct stat status;
@@ -74,7 +74,8 @@ char *local_file_uri(const char *real_path)
     for (const char *c = real_path; *c; c++)
         (void)(strchr("%?#", *c) ? buffer_append_format(&uri, "%%%02x", (unsigned char)*c)
                                  : buffer_append_char(&uri, *c));
-    if (statvfs(real_path, &system) == 0 && (system.f_flag & ST_RDONLY) && !has_wal(real_path))
+    if (statvfs(real_path, &system) == 0 && (system.f_flag & ST_RDONLY) &&
+        !local_file_has_wal(real_path))
         (void)buffer_append_string(&uri, "?immutable=1");
     if (!buffer_string(&uri))
         buffer_finish(&uri);

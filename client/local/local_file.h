@@ -14,6 +14,9 @@ int local_file_find(const char *path, bool may_create, struct call *call, char *
  * file. */
 int local_file_peek_format(const char *path);
 
+/* Is a WAL that is not empty beside the file? */
+bool local_file_has_wal(const char *real_path);
+
 /* The URI for SQLite, on the heap. On a read-only file system SQLite cannot create a WAL: if there
  * is none, the URI says that the file is immutable. NULL: out of memory. */
 char *local_file_uri(const char *real_path);

@@ -90,6 +90,50 @@ static void a_sound_file_has_no_faults(void **state)
     table_store_destroy(store);
 }
 
+static int write_and_die(const char *path)
+{
+    struct call call = some_call();
+    struct table_store *store;
+    if (local_store_create(path, true, &clock_system, &call, &store) < 0 ||
+        table_store_create_table(store, "more", &call) < 0)
+        return 1;
+    _exit(0); /* without closing it */
+}
+
+static size_t read_all(const char *path, char *ret, size_t max)
+{
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    size_t size = fread(ret, 1, max, file);
+    assert_true(size > 0 && size < max && fclose(file) == 0);
+    return size;
+}
+
+/* What a process left behind that was killed. */
+static void a_check_changes_neither_file_nor_wal(void **state)
+{
+    static char file[1 << 20], wal[1 << 20], after[1 << 20];
+    const char *path = *state;
+    char wal_path[4200];
+    struct told told;
+    (void)snprintf(wal_path, sizeof(wal_path), "%s-wal", path);
+    table_store_destroy(open_with_rows(path));
+    assert_int_equal(wait_for_child(start_child(write_and_die, path)), 0);
+    size_t file_size = read_all(path, file, sizeof(file));
+    size_t wal_size = read_all(wal_path, wal, sizeof(wal));
+    assert_int_equal(check(path, &told).tables, 2);
+    assert_int_equal(told.count, 0);
+    assert_int_equal(read_all(path, after, sizeof(after)), file_size);
+    assert_memory_equal(after, file, file_size);
+    assert_int_equal(read_all(wal_path, after, sizeof(after)), wal_size);
+    assert_memory_equal(after, wal, wal_size);
+
+    table_store_destroy(open_account(path)); /* folds the WAL into the file */
+    assert_int_equal(access(wal_path, F_OK), -1);
+    assert_int_equal(check(path, &told).tables, 2);
+    assert_int_equal(access(wal_path, F_OK), -1); /* and the check leaves none */
+}
+
 /* How one entity and the whole table are answered, and what is told. */
 static void assert_noticed(const char *path, const char *row_key, const char *reason)
 {
@@ -368,6 +412,7 @@ int main(void)
         cmocka_unit_test(checksums_are_those_of_the_format),
         cmocka_unit_test(a_text_is_of_one_entity),
         WITH_FOLDER(a_sound_file_has_no_faults),
+        WITH_FOLDER(a_check_changes_neither_file_nor_wal),
         WITH_FOLDER(a_changed_text_is_noticed),
         WITH_FOLDER(a_lost_row_is_noticed),
         WITH_FOLDER(a_row_that_was_lost_from_the_index_is_noticed),

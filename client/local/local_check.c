@@ -3,11 +3,9 @@
 #include "client/local/local_failure.h"
 #include "client/local/local_file.h"
 #include "client/local/local_rows.h"
-#include "client/local/local_tables.h"
 #include "client/local/local_text.h"
 
 #define ROWS_AT_ONCE  1000 /* in one transaction */
-#define NAMES_MAX     ((size_t)64 << 20)
 #define MESSAGE_BYTES 200
 
 struct check {
@@ -17,6 +15,7 @@ struct check {
     local_check_fault *tell;
     void *context;
     struct local_check_report report;
+    bool has_names;           /* the index of names can be used */
     struct local_table table; /* that is being checked */
     struct buffer from,
         next; /* where this transaction's rows begin, and those behind the last row */
@@ -37,6 +36,17 @@ static int settle(struct check *check, int r)
     check->report.faults++;
     check->tell(check->context, check->call->failure.message);
     return 0;
+}
+
+/* SQLite cannot read on: the rest of the table, or of what `what` says, is not checked. */
+static int settle_rest(struct check *check, const char *what)
+{
+    struct failure *failure = &check->call->failure;
+    size_t size = strlen(failure->message);
+    if (failure->error == -EIO)
+        (void)snprintf(failure->message + size, sizeof(failure->message) - size,
+                       "; the rest of the %s was not checked", what);
+    return settle(check, failure->error);
 }
 
 static int fault(struct check *check, struct bytes position, const char *what)
@@ -110,9 +120,10 @@ static int check_some(struct check *check, enum local_statement which, check_row
         if (++n == ROWS_AT_ONCE)
             return 1;
     }
-    if (r < 0)
-        local_failure_name_table(check->call, check->table.name);
-    return settle(check, r);
+    if (r == 0)
+        return 0;
+    local_failure_name_table(check->call, check->table.name);
+    return settle_rest(check, "table");
 }
 
 /* All rows of a source, in transactions that are short. */
@@ -139,32 +150,69 @@ static int count_entity(struct check *check, struct bytes position)
                                        : check_entity(check, position);
 }
 
-static int check_table(struct check *check, const char *name)
+/* The next table behind the last one, without the index of names, which may be damaged. One whose
+ * name is damaged is called by its number. 1: there is one; 0: there is none. */
+static int next_table(struct check *check)
 {
+    _cleanup_(local_statement_finish) sqlite3_stmt *statement =
+        local_connection_statement(check->connection, LOCAL_SCAN_TABLES);
+    (void)sqlite3_bind_int64(statement, 1, check->table.id);
+    int r = local_connection_step(check->connection, statement);
+    if (r < 1)
+        return r < 0 ? settle_rest(check, "tables") : 0;
+    int64_t id = sqlite3_column_int64(statement, 0);
+    r = local_rows_read_table(check->connection, statement, &check->table);
+    if (r < 0) {
+        check->table.id = id;
+        (void)snprintf(check->table.name, sizeof(check->table.name), "%" PRId64, id);
+        r = settle(check, r);
+    }
+    return r < 0 ? r : 1;
+}
+
+/* Is the table found by its name? */
+static int check_name(struct check *check)
+{
+    struct local_table found;
+    int r = local_rows_find_table(check->connection, check->table.name, &found);
+    if (r == 0 || (r == 1 && found.id != check->table.id))
+        r = local_fail_damaged(check->call, check->table.name, (struct bytes){0},
+                               "the index of names has another one, or none, in its place");
+    return settle(check, r);
+}
+
+/* 1: the next table, whose name was checked; 0: there is none. */
+static int begin_table(struct check *check)
+{
+    uint64_t faults = check->report.faults;
     int r = local_connection_run(check->connection, LOCAL_BEGIN_READ);
     if (r == 0)
-        r = local_rows_require_table(check->connection, name, &check->table);
+        r = next_table(check);
+    if (r == 1 && check->has_names && check->report.faults == faults) {
+        r = check_name(check);
+        r = r < 0 ? r : 1;
+    }
     if (local_connection_is_in_transaction(check->connection))
         (void)local_connection_run(check->connection, LOCAL_COMMIT);
-    if (r == -ENOENT) /* dropped meanwhile */
-        return 0;
-    if (r < 0)
-        return settle(check, r);
+    return r < 0 ? settle(check, r) : r;
+}
+
+static int check_table(struct check *check)
+{
+    int r = 0;
     check->report.tables++;
     if (check->report.has_checksums)
         r = check_all(check, LOCAL_READ_VERSIONS, check_entity);
     return r < 0 ? r : check_all(check, LOCAL_READ_ROWS, count_entity);
 }
 
-static int list_tables(struct check *check, struct table_names *ret)
+/* Of tables that are lost, only the index of names tells. */
+static int count_tables(struct check *check)
 {
-    struct continuation *next = NULL;
     int r = local_connection_run(check->connection, LOCAL_BEGIN_READ);
-    do {
-        _cleanup_(continuation_destroyp) struct continuation *after = TAKE_PTR(next);
-        if (r == 0)
-            r = local_tables_list(check->connection, NULL, after, ret, &next);
-    } while (next);
+    if (r == 0)
+        r = local_rows_count_tables(check->connection);
+    check->has_names = r == 0;
     if (local_connection_is_in_transaction(check->connection))
         (void)local_connection_run(check->connection, LOCAL_COMMIT);
     return settle(check, r);
@@ -172,12 +220,10 @@ static int list_tables(struct check *check, struct table_names *ret)
 
 static int check_tables(struct check *check)
 {
-    struct table_names names;
-    buffer_init(&names.names, NAMES_MAX);
-    int r = list_tables(check, &names);
-    for (size_t at = 0; at < names.names.size && r == 0; at += strlen(names.names.data + at) + 1)
-        r = check_table(check, names.names.data + at);
-    buffer_finish(&names.names);
+    int r = count_tables(check);
+    check->table.id = INT64_MIN;
+    while (r == 0 && (r = begin_table(check)) == 1)
+        r = check_table(check);
     return r;
 }
 

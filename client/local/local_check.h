@@ -2,9 +2,10 @@
 #define CLIENT_LOCAL_LOCAL_CHECK_H
 /* Checks the whole file of an account: SQLite's own check of its structure; of each row of a table
  * that its checksum fits, that the index of versions has it, and that its text is an entity's; of
- * each entry of the index that its row is there. It changes nothing. Other processes may read and
- * write: but for SQLite's check, which reads one version of the file, it reads 1,000 rows at a
- * time. One thread. */
+ * each entry of the index that its row is there. Tables are found without the index of names, and
+ * a line says where the rest of a table could not be read. It changes nothing. Other processes may
+ * read and write: but for SQLite's check, which reads one version of the file, it reads 1,000 rows
+ * at a time. One thread. */
 #include "client/call.h"
 
 #include <inttypes.h>

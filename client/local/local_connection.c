@@ -43,6 +43,10 @@ static const struct {
     [LOCAL_FIND_TABLE] = {"SELECT id, name, checksum FROM tables WHERE name = ?1",
                           "SELECT id, name, 0 FROM tables WHERE name = ?1"},
     [LOCAL_FIND_LOST_TABLE] = {.text = "SELECT 1 FROM tables NOT INDEXED WHERE name = ?1"},
+    [LOCAL_SCAN_TABLES] = {"SELECT id, name, checksum FROM tables NOT INDEXED"
+                           " WHERE id > ?1 AND name IS NOT NULL ORDER BY id LIMIT 1",
+                           "SELECT id, name, 0 FROM tables NOT INDEXED"
+                           " WHERE id > ?1 AND name IS NOT NULL ORDER BY id LIMIT 1"},
     [LOCAL_COMPARE_TABLES] = {.text = ("SELECT (SELECT count(name) FROM tables NOT INDEXED)"
                                        " = (SELECT count(name) FROM tables"
                                        " INDEXED BY sqlite_autoindex_tables_1)")},

@@ -21,7 +21,8 @@ enum local_statement {
     LOCAL_LIST_TABLES,     /* name after which to begin, how many: as LOCAL_FIND_TABLE */
     LOCAL_FIND_TABLE,      /* name in any case: id, name, checksum */
     LOCAL_FIND_LOST_TABLE, /* name: a row if the table exists; reads all tables */
-    LOCAL_COMPARE_TABLES,  /* 1 if the index of names has as many as there are tables */
+    LOCAL_SCAN_TABLES,    /* id, of which the next greater: id, name, checksum; without the index */
+    LOCAL_COMPARE_TABLES, /* 1 if the index of names has as many as there are tables */
     LOCAL_CREATE_TABLE,
     LOCAL_DROP_TABLE,          /* id */
     LOCAL_INSERT_ENTITY,       /* table's id, position, timestamp, text */

@@ -45,7 +45,7 @@ static void a_text_is_of_one_entity(void **state)
 }
 
 struct told {
-    int count;
+    int count, ended; /* lines; those that say that something was not checked */
     char first[256];
 };
 
@@ -53,6 +53,7 @@ static void tell(void *context, const char *line)
 {
     struct told *told = context;
     assert_null(strchr(line, '\n'));
+    told->ended += strstr(line, "was not checked") != NULL;
     if (told->count++ == 0)
         (void)snprintf(told->first, sizeof(told->first), "%s", line);
 }
@@ -303,6 +304,61 @@ static void write_to_other(struct table_store *store)
     row_write_finish(&row);
 }
 
+static void lose_page(const char *path, int64_t page)
+{
+    char nothing[PAGE_BYTES] = {0};
+    copy_page(path, page, nothing, false);
+}
+
+static void a_check_without_the_index_of_names_reads_all_rows(void **state)
+{
+    struct told told;
+    make_two_tables(*state);
+    lose_page(*state, run_sql(*state, "SELECT rootpage FROM sqlite_schema"
+                                      " WHERE name = 'sqlite_autoindex_tables_1'"));
+    struct local_check_report report = check(*state, &told);
+    assert_int_equal(report.tables, 2);
+    assert_int_equal(report.entities, ROWS + MANY_ROWS);
+    assert_true(told.count > 0);
+    assert_int_equal(told.ended, 0);
+}
+
+static void a_check_says_where_it_ends(void **state)
+{
+    struct told told;
+    make_two_tables(*state);
+    lose_page(*state, run_sql(*state, "SELECT rootpage FROM sqlite_schema"
+                                      " WHERE name = 'versions'"));
+    struct local_check_report report = check(*state, &told);
+    assert_int_equal(report.tables, 2);
+    assert_int_equal(report.entities, ROWS + MANY_ROWS);
+    assert_int_equal(told.ended, 2); /* the index, for each of the tables */
+}
+
+static void a_table_with_a_damaged_name_is_checked(void **state)
+{
+    struct told told;
+    make_two_tables(*state);
+    (void)run_sql(*state, "UPDATE tables SET checksum = 1 WHERE id = 1");
+    struct local_check_report report = check(*state, &told);
+    assert_int_equal(report.tables, 2);
+    assert_int_equal(report.entities, ROWS + MANY_ROWS);
+    assert_int_equal(told.count, 1);
+}
+
+static void a_check_tells_wrong_entries_of_the_index_of_names(void **state)
+{
+    struct told told;
+    make_two_tables(*state);
+    make_names_outdated(*state,
+                        "UPDATE tables SET name = NULL; UPDATE tables SET name ="
+                        " CASE id WHEN 1 THEN 'other' ELSE 'items' END" FOLD,
+                        "UPDATE tables SET name = NULL; UPDATE tables SET name ="
+                        " CASE id WHEN 1 THEN 'items' ELSE 'other' END" FOLD);
+    assert_int_equal(check(*state, &told).entities, ROWS + MANY_ROWS);
+    assert_int_equal(told.count, 2);
+}
+
 static void rows_of_a_table_that_only_the_index_calls_dropped_stay(void **state)
 {
     make_two_tables(*state);
@@ -418,6 +474,10 @@ int main(void)
         WITH_FOLDER(a_row_that_was_lost_from_the_index_is_noticed),
         WITH_FOLDER(an_outdated_row_is_noticed),
         WITH_FOLDER(a_damaged_name_of_a_table_is_noticed),
+        WITH_FOLDER(a_check_without_the_index_of_names_reads_all_rows),
+        WITH_FOLDER(a_check_says_where_it_ends),
+        WITH_FOLDER(a_table_with_a_damaged_name_is_checked),
+        WITH_FOLDER(a_check_tells_wrong_entries_of_the_index_of_names),
         WITH_FOLDER(rows_of_a_table_that_only_the_index_calls_dropped_stay),
         WITH_FOLDER(a_wrong_entry_of_the_index_drops_no_table),
         WITH_FOLDER(a_dropped_table_with_rows_that_the_index_lacks_is_kept),

@@ -142,25 +142,27 @@ static bool await_answer(int fd, int64_t limit_ms, struct answer *ret)
 
 /* A call that asks a stopped daemon returns only when the caller is killed; and once the daemon has
  * read the request, not even then. So a child asks, and nobody waits for a child that hangs. */
-enum mountpoint_state mountpoint_ask(const char *path, int64_t limit_ms, pid_t *ret_daemon)
+int mountpoint_ask(const char *path, int64_t limit_ms, pid_t *ret_daemon)
 {
     struct answer answer = {.state = MOUNTPOINT_SILENT};
     int ends[2];
     *ret_daemon = 0;
     if (pipe2(ends, O_CLOEXEC) < 0)
-        return MOUNTPOINT_SILENT;
+        return -errno;
     pid_t child = fork();
+    int r = child < 0 ? -errno : 0;
     if (child == 0)
         answer_from_child(path, ends[1]);
     (void)close(ends[1]);
-    bool is_answered = child > 0 && await_answer(ends[0], limit_ms, &answer);
+    bool is_answered = r == 0 && await_answer(ends[0], limit_ms, &answer);
     (void)close(ends[0]);
-    if (child > 0 && !is_answered)
+    if (r < 0)
+        return r;
+    if (!is_answered)
         (void)kill(child, SIGKILL);
-    if (child > 0)
-        (void)waitpid(child, NULL, is_answered ? 0 : WNOHANG);
+    (void)waitpid(child, NULL, is_answered ? 0 : WNOHANG);
     *ret_daemon = answer.daemon;
-    return answer.state;
+    return (int)answer.state;
 }
 
 static int run_fusermount(const char *path, bool is_lazy)

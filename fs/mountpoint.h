@@ -16,9 +16,9 @@ enum mountpoint_state {
     MOUNTPOINT_DEAD, /* the daemon has ended without unmounting: every access fails with ENOTCONN */
     MOUNTPOINT_SILENT, /* the daemon has not answered in time: perhaps it is stopped */
 };
-/* Asks the daemon of the mount at the path, within limit_ms. *ret_daemon: its process id; 0:
- * unknown. */
-enum mountpoint_state mountpoint_ask(const char *path, int64_t limit_ms, pid_t *ret_daemon);
+/* Asks the daemon of the mount at the path, within limit_ms. An enum mountpoint_state, or -errno:
+ * there is no process or descriptor to ask with. *ret_daemon: its process id; 0: unknown. */
+int mountpoint_ask(const char *path, int64_t limit_ms, pid_t *ret_daemon);
 /* Does the path lie in a tablefuse mount, below its mount point? */
 bool mountpoint_is_inside(const char *path);
 bool mountpoint_is_empty(const char *path); /* also when it cannot be read */

@@ -239,7 +239,9 @@ static int prepare_mountpoint(struct mount_command *command, const char *directo
     int r = mountpoint_resolve(directory, &command->mountpoint);
     if (r == 0 && mountpoint_is_tablefuse(command->mountpoint)) {
         pid_t daemon;
-        enum mountpoint_state state = mountpoint_ask(command->mountpoint, ASK_MS, &daemon);
+        int state = mountpoint_ask(command->mountpoint, ASK_MS, &daemon);
+        if (state < 0)
+            return refuse_directory(directory, strerror(-state), NULL);
         if (state == MOUNTPOINT_SILENT)
             return refuse_directory(
                 directory, "a tablefuse mount is there already, and its process does not answer",

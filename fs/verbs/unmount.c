@@ -39,6 +39,14 @@ static int refuse_silent(const char *directory, int64_t limit_ms)
     return EXIT_MOUNTING;
 }
 
+static int refuse(const char *directory, int error)
+{
+    (void)fprintf(stderr, "tablefuse: cannot unmount %s: %s%s\n", verb_printable(directory),
+                  strerror(-error),
+                  error == -EBUSY ? " -- end the processes that use it, or use unmount -z" : "");
+    return EXIT_MOUNTING;
+}
+
 static int unmount_directory(const char *directory, bool is_lazy, int64_t limit_ms)
 {
     _cleanup_(freep) char *path = NULL;
@@ -50,7 +58,10 @@ static int unmount_directory(const char *directory, bool is_lazy, int64_t limit_
     }
     /* No wait: after a lazy unmount the daemon ends with its last user; a dead mount has none. */
     pid_t daemon = 0;
-    if (!is_lazy && mountpoint_ask(path, limit_ms, &daemon) == MOUNTPOINT_SILENT)
+    int state = is_lazy ? (int)MOUNTPOINT_LIVE : mountpoint_ask(path, limit_ms, &daemon);
+    if (state < 0)
+        return refuse(directory, state);
+    if (state == MOUNTPOINT_SILENT)
         return refuse_silent(directory, limit_ms);
     int pidfd = open_pidfd(daemon);
     r = mountpoint_unmount(path, is_lazy);
@@ -59,9 +70,7 @@ static int unmount_directory(const char *directory, bool is_lazy, int64_t limit_
     if (pidfd >= 0)
         (void)close(pidfd);
     if (r != -EIO) /* fusermount3 has written its reason */
-        (void)fprintf(stderr, "tablefuse: cannot unmount %s: %s%s\n", verb_printable(directory),
-                      strerror(-r),
-                      r == -EBUSY ? " -- end the processes that use it, or use unmount -z" : "");
+        return refuse(directory, r);
     return EXIT_MOUNTING;
 }
 

@@ -211,6 +211,16 @@ def test_a_stopped_daemon_is_not_mounted_over(stopped, service):
     assert_serves(stopped)
 
 
+@pytest.mark.parametrize("verb", ["mount", "unmount"])
+def test_a_daemon_that_cannot_be_asked(mount, verb):
+    few = 'ulimit -n 4; exec "$0" "$@"'  # one more than a program begins with; a pipe needs two
+    refused = run("sh", "-c", few, TABLEFUSE, verb, mount.point, check=False)
+    assert refused.returncode == MOUNTING
+    cannot = {"mount": "mount at", "unmount": "unmount"}[verb]
+    assert refused.stderr == f"tablefuse: cannot {cannot} {mount.point}: Too many open files\n"
+    assert_serves(mount)
+
+
 @pytest.mark.parametrize("seconds", ["0", "0.9", "3601", "x", ""])
 def test_how_long_to_wait_for_a_daemon(mount, seconds):
     refused = mount.unmount("-t", seconds, check=False)

@@ -1,4 +1,5 @@
 #include "client/base.h"
+#include "client/clock.h"
 #include "fs/mountpoint.h"
 #include "fs/options.h"
 #include "fs/verb.h"
@@ -13,29 +14,43 @@ static int open_pidfd(pid_t pid)
     return pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 }
 
+struct patience { /* for all that is waited for together */
+    int64_t limit_ms, end_ms;
+};
+
+static int remaining_ms(const struct patience *patience)
+{
+    return (int)MAX(patience->end_ms - clock_now_ms(&clock_system), 0);
+}
+
+static double limit_sec(const struct patience *patience)
+{
+    return (double)patience->limit_ms / 1000;
+}
+
 /* Waits until the daemon has ended, so that the next command finds nothing of it. */
-static int await_daemon(int pidfd, int64_t limit_ms)
+static int await_daemon(int pidfd, const struct patience *patience)
 {
     struct pollfd pollfd = {.fd = pidfd, .events = POLLIN};
     int n;
     do {
-        n = poll(&pollfd, 1, (int)limit_ms);
+        n = poll(&pollfd, 1, remaining_ms(patience));
     } while (n < 0 && errno == EINTR);
     (void)close(pidfd);
     if (n > 0)
         return 0;
     (void)fprintf(stderr,
-                  "tablefuse: unmounted, but the process of the mount has not ended within %d s\n",
-                  (int)(limit_ms / 1000));
+                  "tablefuse: unmounted, but the process of the mount has not ended within %g s\n",
+                  limit_sec(patience));
     return EXIT_MOUNTING;
 }
 
-static int refuse_silent(const char *directory, int64_t limit_ms)
+static int refuse_silent(const char *directory, const struct patience *patience)
 {
     (void)fprintf(stderr,
                   "tablefuse: cannot unmount %s: the process of the mount has not answered within "
-                  "%d s -- use unmount -z\n",
-                  verb_printable(directory), (int)(limit_ms / 1000));
+                  "%g s -- use unmount -z\n",
+                  verb_printable(directory), limit_sec(patience));
     return EXIT_MOUNTING;
 }
 
@@ -47,7 +62,7 @@ static int refuse(const char *directory, int error)
     return EXIT_MOUNTING;
 }
 
-static int unmount_directory(const char *directory, bool is_lazy, int64_t limit_ms)
+static int unmount_directory(const char *directory, bool is_lazy, const struct patience *patience)
 {
     _cleanup_(freep) char *path = NULL;
     int r = mountpoint_resolve(directory, &path);
@@ -58,15 +73,16 @@ static int unmount_directory(const char *directory, bool is_lazy, int64_t limit_
     }
     /* No wait: after a lazy unmount the daemon ends with its last user; a dead mount has none. */
     pid_t daemon = 0;
-    int state = is_lazy ? (int)MOUNTPOINT_LIVE : mountpoint_ask(path, limit_ms, &daemon);
+    int state =
+        is_lazy ? (int)MOUNTPOINT_LIVE : mountpoint_ask(path, remaining_ms(patience), &daemon);
     if (state < 0)
         return refuse(directory, state);
     if (state == MOUNTPOINT_SILENT)
-        return refuse_silent(directory, limit_ms);
+        return refuse_silent(directory, patience);
     int pidfd = open_pidfd(daemon);
     r = mountpoint_unmount(path, is_lazy);
     if (r == 0)
-        return pidfd < 0 ? 0 : await_daemon(pidfd, limit_ms);
+        return pidfd < 0 ? 0 : await_daemon(pidfd, patience);
     if (pidfd >= 0)
         (void)close(pidfd);
     if (r != -EIO) /* fusermount3 has written its reason */
@@ -93,7 +109,8 @@ static int run_unmount(const struct verb *verb, int argc, char **argv, store_dec
     if (argc > optind + 1)
         return verb_refuse(verb, "unexpected operand %s behind DIR",
                            verb_printable(argv[optind + 1]));
-    return unmount_directory(argv[optind], is_lazy, limit_ms);
+    const struct patience patience = {limit_ms, clock_now_ms(&clock_system) + limit_ms};
+    return unmount_directory(argv[optind], is_lazy, &patience);
 }
 
 const struct verb verb_unmount = {

@@ -105,6 +105,15 @@ static int refuse_count(struct job *job)
     return too_many.error;
 }
 
+/* Its escapes are resolved in a buffer of a limited size. */
+static int refuse_length(struct job *job)
+{
+    static const struct entity_refusal too_long = {
+        -EFBIG, "EntityTooLarge", "a text with escapes of more than 64 MiB", {NULL, 0}};
+    refuse(job, NO_PLACE, &too_long, (struct bytes){NULL, 0});
+    return too_long.error;
+}
+
 static int take_member(struct job *job, struct json_reader *reader,
                        const struct entity_member *member)
 {
@@ -172,7 +181,9 @@ static int read_objects(struct job *job)
     }
     if (r == -EPROTO)
         return refuse_json(job, begin + json_reader_offset(&reader), json_reader_problem(&reader));
-    return r == -EFBIG ? refuse_count(job) : r;
+    if (r != -EFBIG)
+        return r;
+    return job->input->members.respelled.error < 0 ? refuse_length(job) : refuse_count(job);
 }
 
 /* Writing the canonical text */

@@ -39,17 +39,18 @@ void entity_members_clear(struct entity_members *members);
 
 /* Reads a member; of an annotation, the name is still the whole one. 1: ret is the member, valid
  * until the next call; 0: the object ended; -EPROTO: not JSON, or an object or array as the value:
- * json_reader_problem says why; -ENOMEM. The reader was fed with the whole text. */
+ * json_reader_problem says why; -EFBIG: no room in `respelled`; -ENOMEM. The reader was fed with
+ * the whole text. */
 int entity_members_read(struct entity_members *members, struct json_reader *reader,
                         struct entity_member **ret);
 enum entity_member_role entity_member_role_of(struct bytes name);
 
 /* Keeps the member that was read last. 0; -EFBIG: there are too many. */
 int entity_members_keep(struct entity_members *members);
-/* The same for an annotation. -EPROTO: its value is not a string; -ENOMEM. */
+/* The same for an annotation. -EPROTO: its value is not a string; -EFBIG; -ENOMEM. */
 int entity_members_keep_annotation(struct entity_members *members, struct json_reader *reader);
 
-/* Converts a name or string to canonical form. -ENOMEM. */
+/* Converts a name or string to canonical form. -EFBIG: no room in `respelled`; -ENOMEM. */
 int entity_members_respell(struct entity_members *members, const struct json_reader *reader,
                            struct json_token *token);
 

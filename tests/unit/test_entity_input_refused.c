@@ -409,6 +409,25 @@ static void hostile_texts_end(void **state)
     buffer_finish(&text);
 }
 
+/* It is not the number of members that is too large. */
+static void a_text_too_long_to_resolve_its_escapes_is_refused(void **state)
+{
+    (void)state;
+    static const struct bytes begins[] = {B("{\"\\u0061\":1}"),
+                                          B("{\"a@odata.type\":\"Edm.\\u0049nt32\",\"a\":1}")};
+    size_t size = ((size_t)64 << 20) + 100;
+    char *text = malloc(size);
+    assert_non_null(text);
+    memset(text, ' ', size);
+    for (size_t i = 0; i < ARRAY_SIZE(begins); i++) {
+        memcpy(text, begins[i].data, begins[i].size);
+        struct bytes whole = {text, size};
+        assert_refused(whole, INPUT_WHOLE, -EFBIG, "EntityTooLarge",
+                       "a text with escapes of more than 64 MiB");
+    }
+    free(text);
+}
+
 static void a_full_buffer_is_an_entity_too_large(void **state)
 {
     (void)state;
@@ -448,6 +467,7 @@ int main(void)
         cmocka_unit_test(the_limits_are_those_of_the_service),
         cmocka_unit_test(a_number_has_a_length),
         cmocka_unit_test(hostile_texts_end),
+        cmocka_unit_test(a_text_too_long_to_resolve_its_escapes_is_refused),
         cmocka_unit_test(a_full_buffer_is_an_entity_too_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -148,11 +148,17 @@ static int resolve_local(struct mount_source *source, const char *name)
     return 0;
 }
 
+static enum command_exit exit_code_of_local(const struct failure *failure)
+{
+    return failure->error == -ENOENT ? EXIT_NOT_FOUND
+           : failure->error == -EIO  ? EXIT_DAMAGED
+                                     : EXIT_CONFIGURATION;
+}
+
 /* What a local store could not be created for. */
 static int complain_opening(const char *name, const struct failure *failure)
 {
-    return complain_failure(name, failure,
-                            failure->error == -ENOENT ? EXIT_NOT_FOUND : EXIT_CONFIGURATION);
+    return complain_failure(name, failure, exit_code_of_local(failure));
 }
 
 static int open_local(struct mount_source *source, const struct mount_source_options *options)
@@ -335,7 +341,7 @@ static int complain_local(const struct mount_source *source, const struct failur
                   is_no_table ? " -- mount it without a table to see what it has" : "",
                   !is_no_table && failure->advice ? " -- " : "",
                   !is_no_table && failure->advice ? failure->advice : "");
-    return is_no_table ? EXIT_NOT_FOUND : EXIT_CONFIGURATION;
+    return exit_code_of_local(failure);
 }
 
 static int complain_service(const struct mount_source *source, const struct failure *failure)

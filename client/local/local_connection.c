@@ -296,6 +296,23 @@ static int open_database(struct local_connection *connection, const char *path)
                                 : call_fail(connection->call, -ENOMEM, "out of memory");
 }
 
+/* What is no SQLite database may be an account whose beginning was lost: it begins with zeros, or
+ * has a WAL. Reads through SQLite, because closing another descriptor would release its locks. */
+static int refuse_database(const struct local_connection *connection, const char *path,
+                           struct call *call)
+{
+    static const char zeros[16];
+    char begin[sizeof(zeros)];
+    sqlite3_file *file = NULL;
+    bool is_read = sqlite3_file_control(connection->database, "main", SQLITE_FCNTL_FILE_POINTER,
+                                        &file) == SQLITE_OK &&
+                   file && file->pMethods &&
+                   file->pMethods->xRead(file, begin, sizeof(begin), 0) == SQLITE_OK;
+    if ((is_read && memcmp(begin, zeros, sizeof(zeros)) == 0) || local_file_has_wal(path))
+        return local_fail_damaged(call, NULL, (struct bytes){0}, "the file's beginning is lost");
+    return call_fail(call, -EINVAL, "not a SQLite database");
+}
+
 int local_connection_open(const char *path, enum local_access access, const struct clock *clock,
                           struct call *call, struct local_connection **ret)
 {
@@ -314,7 +331,7 @@ int local_connection_open(const char *path, enum local_access access, const stru
     if (r == 0)
         r = prepare_statements(connection);
     if (r < 0 && sqlite3_errcode(connection->database) == SQLITE_NOTADB)
-        return call_fail(call, -EINVAL, "not a SQLite database");
+        return refuse_database(connection, path, call);
     if (r < 0)
         return r;
     connection->call = NULL;

@@ -171,7 +171,18 @@ def test_check_of_a_file_that_was_cut(mounts, account):
     code, faults, summary = check(account)
     assert (code, len(faults)) == (DAMAGED, 1) and "malformed" in faults[0]
     assert summary == f"local:{account}: 0 tables, 0 entities, 1 faults"
-    assert refused(mounts, account)[0] == CONFIGURATION
+    assert refused(mounts, account)[0] == DAMAGED
+
+
+@pytest.mark.parametrize("lost", [16, 512])
+def test_a_lost_beginning_is_damage(mounts, account, lost):
+    fill(f"local:{account}", "tab", "single", 50)
+    with account.open("r+b") as file:
+        file.write(bytes(lost))
+    reason = "the file's beginning is lost"
+    assert check(account) == (DAMAGED, [reason], f"local:{account}: 0 tables, 0 entities, 1 faults")
+    code, said = refused(mounts, account)
+    assert code == DAMAGED and reason in said and "restore a backup" in said
 
 
 def test_check_beside_a_mount_and_a_writer(local, account):

@@ -414,14 +414,9 @@ static void a_success_leaves_no_failure(void **state)
 static void a_body_that_holds_no_rows_is_an_error(void **state)
 {
     (void)state;
+    static const char twice[] = ROWS("{\"PartitionKey\":\"p\",\"RowKey\":\"r\",\"n\":1,\"n\":2}");
     static const char *const bodies[] = {
-        "",
-        "{}",
-        "<html>",
-        "{\"value\":[",
-        "{\"value\":7}",
-        "{\"value\":[{}]}",
-        ROWS("{\"PartitionKey\":\"p\",\"RowKey\":\"r\",\"n\":1,\"n\":2}")};
+        "", "{}", "<html>", "{\"value\":[", "{\"value\":7}", "{\"value\":[{}]}", twice};
     for (size_t i = 0; i < ARRAY_SIZE(bodies); i++) {
         const struct canned answers[] = {
             {.status = "200 OK", .headers = "x-ms-request-id: id-2\r\n", .body = bodies[i]}};

@@ -204,9 +204,11 @@ static bool ask_locked(struct prefetcher *prefetcher, bool has_room, int room,
         room = 0;
     size_t share = share_bytes(&prefetcher->source), limit = prefetcher->ahead_bytes;
     scan_set_window(prefetcher->scan, limit > 0 ? MIN(limit, share) : share);
-    if (!scan_ask(prefetcher->scan, MAX(room, prefetcher->in_flight == 0), ret))
+    bool is_only = prefetcher->in_flight == 0;
+    int idle = is_only ? MAX(room, 1) : may_run_ahead ? room : 0; /* 0: nothing is split */
+    if (!scan_ask(prefetcher->scan, idle, ret))
         return false;
-    bool is_ahead = !ret->is_head && prefetcher->in_flight > 0;
+    bool is_ahead = !ret->is_head && !is_only;
     if ((ret->is_speculative && room == 0) || (is_ahead && !may_run_ahead)) {
         scan_give_back(prefetcher->scan, ret->id);
         return false;

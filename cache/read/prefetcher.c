@@ -37,6 +37,7 @@ struct prefetcher {
     struct failure failure; /* of FAILED */
     struct scan *scan;
     size_t in_flight;     /* requests */
+    size_t delayed;       /* of them, those that have given up their slot */
     size_t jobs;          /* that may send more; in_flight at least */
     double taken, wanted; /* pages, since the begin */
     int64_t asked_ms;     /* of the oldest answer */
@@ -51,6 +52,8 @@ struct job { /* one request on its way */
     struct scan_request request;
     struct request_slot slot;
     bool is_waited_for;            /* by the consumer: it is the first, or the only one */
+    bool is_delayed;               /* and counted as such */
+    bool is_for_consumer;          /* to perform: what is delayed may fill the lane of the pool */
     const struct caller *consumer; /* performs it by itself; NULL: a worker does */
 };
 
@@ -59,6 +62,7 @@ static void check_locked(const struct prefetcher *prefetcher)
 {
     assert((prefetcher->state == FAILED) == (prefetcher->failure.error < 0));
     assert(prefetcher->jobs >= prefetcher->in_flight);
+    assert(prefetcher->in_flight >= prefetcher->delayed);
     assert(!(prefetcher->state == FAILED && prefetcher->is_awaited));
 }
 
@@ -79,25 +83,6 @@ static void release(struct prefetcher *prefetcher)
 static size_t share_bytes(const struct prefetcher_source *source)
 {
     return MAX(source->ahead_bytes / MAX(atomic_load(source->live), 1), 1);
-}
-
-static int create_scan(const struct prefetcher_source *source,
-                       const struct prefetcher_options *options, struct scan **ret)
-{
-    struct scan_limits limits = {.page_rows = TABLE_STORE_PAGE_ROWS,
-                                 .keys_only = options->kind != READ_ROWS};
-    switch (options->kind) {
-    case READ_PARTITIONS:
-        limits.window_bytes = share_bytes(source);
-        return scan_partitions_create(options->range, &limits, ret);
-    case READ_LEVEL:
-        limits.fanout = source->fanout;
-        return scan_level_create(options->range.lo, &limits, ret);
-    case READ_ROWS:
-    case READ_KEYS:
-        break;
-    }
-    return scan_rows_create(options->range, &limits, ret);
 }
 
 int prefetcher_create(const struct prefetcher_source *source,
@@ -124,7 +109,12 @@ int prefetcher_create(const struct prefetcher_source *source,
                        opener->call.command);
     buffer_init(&prefetcher->frontier, POSITION_MAX_BYTES);
     prefetcher->table = strdup(options->table);
-    int r = prefetcher->table ? create_scan(source, options, &prefetcher->scan) : -ENOMEM;
+    struct scan_limits limits = {.page_rows = TABLE_STORE_PAGE_ROWS,
+                                 .fanout = source->fanout,
+                                 .window_bytes = share_bytes(source)};
+    int r = prefetcher->table
+                ? read_kind_create_scan(options->kind, options->range, &limits, &prefetcher->scan)
+                : -ENOMEM;
     if (r < 0) {
         release(prefetcher);
         return call_fail(&opener->call, r, "out of memory");
@@ -146,11 +136,22 @@ static bool is_left(const struct prefetcher *prefetcher)
     return atomic_load(&prefetcher->is_left) || atomic_load(prefetcher->source.is_closing);
 }
 
+/* A consumer that waits sees it at its next look. */
+static void note_delay(struct job *job)
+{
+    struct prefetcher *prefetcher = job->prefetcher;
+    (void)pthread_mutex_lock(&prefetcher->lock);
+    job->is_delayed = true;
+    prefetcher->delayed++;
+    (void)pthread_mutex_unlock(&prefetcher->lock);
+}
+
 /* Of a job, again and again: the consumer has left, or performs it and is interrupted. */
 static bool is_given_up(void *context)
 {
     struct job *job = context;
-    request_slot_look(&job->slot);
+    if (request_slot_look(&job->slot) && !job->is_delayed)
+        note_delay(job);
     return is_left(job->prefetcher) || (job->consumer && call_is_cancelled(&job->consumer->call));
 }
 
@@ -185,17 +186,20 @@ static bool may_run_ahead_locked(const struct prefetcher *prefetcher, bool has_r
             ahead_locked(prefetcher) < most_ahead_locked(prefetcher));
 }
 
-static bool may_send_locked(const struct prefetcher *prefetcher, bool has_room)
+static bool may_send_locked(const struct prefetcher *prefetcher, bool has_room,
+                            const struct caller *consumer)
 {
     if (is_left(prefetcher) || prefetcher->state == FAILED || prefetcher->state == PAUSED)
         return false;
-    return prefetcher->is_awaited || may_run_ahead_locked(prefetcher, has_room);
+    size_t delayed = consumer ? prefetcher->delayed : 0;
+    bool is_stuck = prefetcher->is_awaited && prefetcher->in_flight == delayed;
+    return is_stuck || may_run_ahead_locked(prefetcher, has_room);
 }
 
 /* The scan's next request. One that is only guessed is not sent where something is in flight, and
- * there is no room for guesses or enough ahead. What a consumer waits for is always sent, also
- * where the request window has no room: so no prefetcher starves another, and guesses that are
- * throttled or hang do not hold up what lies before them. */
+ * there is no room for guesses or enough ahead. What a consumer waits for is sent at once if all
+ * that is in flight is delayed, also where the request window has no room: so no prefetcher starves
+ * another, and guesses that are throttled or hang do not hold up what lies before them. */
 static bool ask_locked(struct prefetcher *prefetcher, bool has_room, int room,
                        struct scan_request *ret)
 {
@@ -217,7 +221,7 @@ static bool ask_locked(struct prefetcher *prefetcher, bool has_room, int room,
 }
 
 /* The next request, if one is to be sent. NULL: nothing now. */
-static struct job *next_job(struct prefetcher *prefetcher)
+static struct job *next_job(struct prefetcher *prefetcher, const struct caller *consumer)
 {
     struct request_window *window = prefetcher->source.window;
     unsigned lane = lane_of_table(prefetcher->table);
@@ -225,11 +229,13 @@ static struct job *next_job(struct prefetcher *prefetcher)
     bool has_room = request_window_enter(window, lane), is_got;
     struct job *job = calloc(1, sizeof(*job));
     (void)pthread_mutex_lock(&prefetcher->lock);
-    is_got = job && may_send_locked(prefetcher, has_room) &&
+    is_got = job && may_send_locked(prefetcher, has_room, consumer) &&
              ask_locked(prefetcher, has_room, room, &job->request);
     if (is_got) {
         bool is_only = prefetcher->is_awaited && prefetcher->in_flight == 0;
         job->is_waited_for = job->request.is_head || is_only;
+        job->is_for_consumer =
+            consumer && prefetcher->in_flight > 0 && prefetcher->in_flight == prefetcher->delayed;
         prefetcher->in_flight++;
         prefetcher->jobs++;
         job->prefetcher = prefetcher;
@@ -280,6 +286,7 @@ static void tell(struct prefetcher *prefetcher, const struct job *job, int r, st
     else if (prefetcher->state == CAUTIOUS)
         prefetcher->state = RUNS;
     prefetcher->in_flight--;
+    prefetcher->delayed -= job->is_delayed;
     prefetcher->answered += r >= 0 && is_progress;
     check_locked(prefetcher);
     (void)pthread_cond_broadcast(&prefetcher->changed);
@@ -387,7 +394,7 @@ static void give_back(struct job *job)
 }
 
 /* A consumer that waits performs the job by itself, with its own deadline. */
-static bool do_without_thread(struct job *job, const struct caller *consumer)
+static bool do_without_worker(struct job *job, const struct caller *consumer)
 {
     job->consumer = consumer;
     if (consumer)
@@ -403,10 +410,10 @@ static bool pump(struct prefetcher *prefetcher, const struct caller *consumer)
 {
     bool is_sent = false;
     struct job *job;
-    while ((job = next_job(prefetcher)) != NULL) {
+    while ((job = next_job(prefetcher, consumer)) != NULL) {
         job->task.run = run;
-        if (worker_pool_submit(prefetcher->source.workers, &job->task) < 0)
-            return do_without_thread(job, consumer) || is_sent;
+        if (job->is_for_consumer || worker_pool_submit(prefetcher->source.workers, &job->task) < 0)
+            return do_without_worker(job, consumer) || is_sent;
         is_sent = true;
     }
     return is_sent;
@@ -468,13 +475,6 @@ static int fail_stuck(const struct prefetcher *prefetcher, struct caller *caller
                : call_fail(&caller->call, -ENOMEM, "no memory for a request");
 }
 
-static void stop_waiting(struct prefetcher *prefetcher)
-{
-    (void)pthread_mutex_lock(&prefetcher->lock);
-    prefetcher->is_awaited = false;
-    (void)pthread_mutex_unlock(&prefetcher->lock);
-}
-
 int prefetcher_next(struct prefetcher *prefetcher, struct caller *caller, bool may_wait,
                     struct scan_item *ret)
 {
@@ -505,7 +505,9 @@ int prefetcher_next(struct prefetcher *prefetcher, struct caller *caller, bool m
             break;
         }
     }
-    stop_waiting(prefetcher);
+    (void)pthread_mutex_lock(&prefetcher->lock);
+    prefetcher->is_awaited = false;
+    (void)pthread_mutex_unlock(&prefetcher->lock);
     return fetcher_explain(prefetcher->source.fetcher, prefetcher->table, caller, r);
 }
 

@@ -22,6 +22,7 @@
  * Any thread, but one consumer at a time; one leaf mutex, under it only scan code runs. Counted by
  * references: the consumer's, and one for each request in flight. */
 #include "cache/read/overlay.h"
+#include "cache/read/read_kind.h"
 #include "cache/read/request_slot.h"
 #include "cache/scan/scan.h"
 
@@ -41,14 +42,6 @@ struct prefetcher_source { /* outlives its prefetchers */
     int fanout;           /* partitions that a directory shows; with more it shows prefixes */
     _Atomic size_t *live; /* how many prefetchers there are */
     const _Atomic bool *is_closing; /* then nothing is sent any more, what is in flight ends */
-};
-
-enum read_kind {
-    READ_ROWS,
-    READ_KEYS,       /* of rows, without their texts */
-    READ_PARTITIONS, /* the keys of partitions */
-    READ_LEVEL,      /* what the directory of a prefix shows (scan_level). Many answers are needed
-                        before the first item, so all requests are sent at once */
 };
 
 struct prefetcher_options {

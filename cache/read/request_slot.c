@@ -41,10 +41,11 @@ void request_slot_begin(struct request_slot *slot, struct call *call, const stru
         request_window_enter_anyway(slot->window);
 }
 
-void request_slot_look(struct request_slot *slot)
+bool request_slot_look(struct request_slot *slot)
 {
     if (clock_now_ms(slot->clock) - slot->began_ms > REQUEST_SLOT_SILENT_MS)
         delay(slot, REQUEST_OTHER);
+    return slot->is_delayed;
 }
 
 static enum request_end judge(const struct request_slot *slot, int r, bool is_good)

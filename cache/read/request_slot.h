@@ -32,8 +32,8 @@ struct request_slot {
  * sends it. */
 void request_slot_begin(struct request_slot *slot, struct call *call, const struct clock *clock,
                         struct worker_pool *workers, const struct worker_task *task);
-/* Called several times a second while the request waits for its answer. */
-void request_slot_look(struct request_slot *slot);
+/* Called several times a second while the request waits for its answer. Is it delayed? */
+bool request_slot_look(struct request_slot *slot);
 /* The request has ended with the result r. Takes it out of the window. is_good: it has brought a
  * page of normal size, whose latency counts. */
 void request_slot_end(struct request_slot *slot, struct call *call, int r, bool is_good);

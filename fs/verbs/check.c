@@ -41,7 +41,8 @@ static int check_file(const char *name)
                             &report);
     if (r == 0)
         return finish(name, &report);
-    const char *advice = call.failure.advice;
+    const char *advice = r == -ENOTDIR ? "a whole file is checked: write local:FILE without /TABLE"
+                                       : call.failure.advice;
     (void)fprintf(stderr, "tablefuse: %s: %s%s%s\n", name, call.failure.message,
                   advice ? " -- " : "", advice ? advice : "");
     return r == -ENOENT ? EXIT_NOT_FOUND : EXIT_CONFIGURATION;

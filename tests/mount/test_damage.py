@@ -165,6 +165,13 @@ def test_check_of_what_is_no_account(account):
     assert (code, faults) == (CONFIGURATION, []) and "not a SQLite database" in said
 
 
+def test_check_of_one_table(account):
+    fill(f"local:{account}", "tab", "single", 5)
+    code, faults, said = check(f"{account}/tab")
+    assert (code, faults) == (CONFIGURATION, [])
+    assert said.endswith("Not a directory -- a whole file is checked: write local:FILE without /TABLE")
+
+
 def test_check_of_a_file_that_was_cut(mounts, account):
     fill(f"local:{account}", "tab", "single", 5000)
     os.truncate(account, 50000)

@@ -359,6 +359,24 @@ static void a_check_tells_wrong_entries_of_the_index_of_names(void **state)
     assert_int_equal(told.count, 2);
 }
 
+/* No key is so long: the row is told, and the check goes on behind its table. */
+static void a_key_that_is_far_too_long_is_a_fault(void **state)
+{
+    struct told told;
+    make_two_tables(*state);
+    struct table_store *store = open_account(*state);
+    write_to_other(store);
+    table_store_destroy(store);
+    (void)run_sql(*state, "INSERT INTO entities SELECT table_id, CAST('z' || char(0) ||"
+                          " printf('%0140000d', 0) AS BLOB), timestamp, checksum, text"
+                          " FROM entities LIMIT 1");
+    struct local_check_report report = check(*state, &told);
+    assert_int_equal(report.tables, 2);
+    assert_int_equal(report.entities, ROWS + MANY_ROWS + 1);
+    assert_int_equal(told.count, 2); /* in the table, and in its index */
+    assert_int_equal(told.ended, 2);
+}
+
 static void rows_of_a_table_that_only_the_index_calls_dropped_stay(void **state)
 {
     make_two_tables(*state);
@@ -478,6 +496,7 @@ int main(void)
         WITH_FOLDER(a_check_says_where_it_ends),
         WITH_FOLDER(a_table_with_a_damaged_name_is_checked),
         WITH_FOLDER(a_check_tells_wrong_entries_of_the_index_of_names),
+        WITH_FOLDER(a_key_that_is_far_too_long_is_a_fault),
         WITH_FOLDER(rows_of_a_table_that_only_the_index_calls_dropped_stay),
         WITH_FOLDER(a_wrong_entry_of_the_index_drops_no_table),
         WITH_FOLDER(a_dropped_table_with_rows_that_the_index_lacks_is_kept),

@@ -30,6 +30,16 @@ static void closep(const int *descriptor)
         (void)close(*descriptor);
 }
 
+/* Without it a power cut may take the name of a new file, though its content is on the disk. A
+ * directory that cannot be read, or whose file system has no such call, is not synced. */
+static int sync_directory(int directory)
+{
+    _cleanup_(closep) int opened = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (opened < 0)
+        return errno == EACCES ? 0 : -errno;
+    return fsync(opened) == 0 || errno == EINVAL ? 0 : -errno;
+}
+
 /* 0 or -errno; -EPERM: it is another user's. */
 static int check_owner(int directory)
 {
@@ -43,12 +53,13 @@ static int check_owner(int directory)
  * user's, or no directory. */
 static int open_own_directory(int above, const char *name)
 {
-    if (mkdirat(above, name, 0700) < 0 && errno != EEXIST)
-        return -errno;
+    int r = mkdirat(above, name, 0700) == 0 ? sync_directory(above) : -errno;
+    if (r < 0 && r != -EEXIST)
+        return r;
     int directory = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (directory < 0)
         return errno == ENOTDIR || errno == ELOOP ? -EPERM : -errno;
-    int r = check_owner(directory);
+    r = check_owner(directory);
     if (r < 0)
         (void)close(directory);
     return r < 0 ? r : directory;
@@ -80,6 +91,16 @@ static int is_inside(const char *path, const char *directory)
     return strncmp(found, directory, size) == 0 && (found[size] == '/' || found[size] == '\0');
 }
 
+/* Makes one directory; its name is on the disk then. 0 or -errno; one that exists is fine. */
+static int make_directory(const char *path)
+{
+    if (mkdir(path, 0700) < 0)
+        return errno == EEXIST ? 0 : -errno;
+    _cleanup_(closep) int made = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    _cleanup_(closep) int above = made < 0 ? made : openat(made, "..", O_PATH | O_CLOEXEC);
+    return above < 0 ? -errno : sync_directory(above);
+}
+
 /* Makes the directories of the path that are absent, but for its first `given` bytes. -ELOOP: one
  * of them would lie in the mount, as with NEW/../MOUNTPOINT/NEW. */
 static int make_directories(char *path, size_t given, const char *mountpoint)
@@ -90,8 +111,8 @@ static int make_directories(char *path, size_t given, const char *mountpoint)
             continue;
         path[i] = '\0';
         int r = is_inside(path, mountpoint);
-        if (r == 0 && mkdir(path, 0700) < 0 && errno != EEXIST)
-            r = -errno;
+        if (r == 0)
+            r = make_directory(path);
         path[i] = end;
         if (r != 0 || end == '\0')
             return r > 0 ? -ELOOP : r;
@@ -294,6 +315,8 @@ int lost_and_found_put(struct lost_and_found *lost, const struct failure_record 
     if (file < 0)
         return file;
     r = write_and_close(file, text);
+    if (r == 0)
+        r = sync_directory(directory);
     size_t before = ret_path->size;
     (void)buffer_append_format(ret_path, "%s" BELOW_PLACE "/", lost->place);
     if (r == 0)

@@ -10,12 +10,30 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define NOBODY  65534
 #define AT      (INT64_C(1795341600) * TICKS_PER_SEC + 123 * TICKS_PER_MS) /* 2026-11-22T10:00 */
 #define WHY_MAX ((size_t)2 * PATH_MAX)
 #define LOST    "/tablefuse/lost+found"
+
+static _Atomic int synced_directories;
+static int directory_error; /* of the next syncs of directories */
+
+/* In place of libc's. */
+int fsync(int file)
+{
+    struct stat status;
+    if (fstat(file, &status) == 0 && S_ISDIR(status.st_mode)) {
+        synced_directories++;
+        if (directory_error != 0) {
+            errno = directory_error;
+            return -1;
+        }
+    }
+    return (int)syscall(SYS_fsync, file);
+}
 
 static char top[PATH_MAX]; /* a new directory for each test */
 
@@ -368,6 +386,31 @@ static void without_memory_there_is_a_file_or_an_error(void **state)
     lost_and_found_destroy(lost);
 }
 
+/* A new name is on the disk, or the text counts as not kept. */
+static void names_are_synced(void **state)
+{
+    (void)state;
+    synced_directories = 0;
+    struct lost_and_found *lost = new_lost();
+    assert_int_equal(synced_directories, 3); /* of state, tablefuse and lost+found */
+    assert_put(lost, "t", B("p\0r"), B("x"), "20261122T100000.123Z-t-p-r.json");
+    assert_int_equal(synced_directories, 4);
+    struct failure_record record = record_of("t", B("p\0r"));
+    struct buffer path;
+    buffer_init(&path, PATH_MAX);
+    directory_error = EIO;
+    int r = lost_and_found_put(lost, &record, B("x"), &path);
+    directory_error = EINVAL; /* a file system without it */
+    int without = lost_and_found_put(lost, &record, B("x"), &path);
+    directory_error = 0;
+    assert_int_equal(r, -EIO);
+    assert_int_equal(without, 0);
+    assert_int_equal(lost_and_found_count(lost), 2);
+    assert_int_equal(count_files("state" LOST), 4);
+    buffer_finish(&path);
+    lost_and_found_destroy(lost);
+}
+
 static void *put_again_and_again(void *lost)
 {
     struct failure_record record = record_of("t", B("p\0r"));
@@ -409,6 +452,7 @@ int main(void)
         TEST(what_was_removed_is_made_again),
         TEST(no_part_of_a_text_is_left_on_a_full_disk),
         TEST(without_memory_there_is_a_file_or_an_error),
+        TEST(names_are_synced),
         TEST(threads_never_share_a_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -341,7 +341,7 @@ static int complain_local(const struct mount_source *source, const struct failur
                   is_no_table ? " -- mount it without a table to see what it has" : "",
                   !is_no_table && failure->advice ? " -- " : "",
                   !is_no_table && failure->advice ? failure->advice : "");
-    return exit_code_of_local(failure);
+    return (int)exit_code_of_local(failure);
 }
 
 static int complain_service(const struct mount_source *source, const struct failure *failure)

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
@@ -122,8 +123,14 @@ struct answer { /* of the child, in one write */
     pid_t daemon;
 };
 
+/* The child ends with its parent. Where it hangs all the same, it does not keep open what reads the
+ * parent's output. */
 static void answer_from_child(const char *path, int fd)
 {
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (int output = STDIN_FILENO; output <= STDERR_FILENO; output++)
+        if (output != fd)
+            (void)close(output);
     struct answer answer = {.state = is_dead(path) ? MOUNTPOINT_DEAD : MOUNTPOINT_LIVE};
     if (answer.state == MOUNTPOINT_LIVE)
         answer.daemon = read_daemon(path);

@@ -7,6 +7,7 @@ import pytest
 
 from harness import (
     ACCOUNT,
+    COMMAND_SEC,
     EXIT_SEC,
     MOUNTING,
     OTHER_KEY,
@@ -201,6 +202,18 @@ def test_a_stopped_daemon_is_not_waited_for(stopped):
     assert not stopped.is_mounted() and not stopped.has_ended(0)
     stopped.send(signal.SIGCONT)
     assert stopped.has_ended()
+
+
+def test_an_interrupted_unmount_leaves_no_reader_waiting(stopped):
+    command = [TABLEFUSE, "unmount", "-t", "300", stopped.point]
+    unmount = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    wait_until(
+        lambda: run("pgrep", "-P", str(unmount.pid), check=False).stdout,
+        what="the child that asks",
+    )
+    unmount.send_signal(signal.SIGINT)
+    assert unmount.communicate(timeout=COMMAND_SEC) == (b"", None)
+    assert unmount.returncode == -signal.SIGINT
 
 
 def test_a_stopped_daemon_is_not_mounted_over(stopped, service):

@@ -85,7 +85,11 @@ static int create(struct local_connection *connection, const char *table)
     _cleanup_(local_statement_finish) sqlite3_stmt *statement =
         local_connection_statement(connection, LOCAL_CREATE_TABLE);
     (void)sqlite3_bind_text(statement, 1, table, -1, SQLITE_STATIC);
-    return local_connection_step(connection, statement);
+    int r = local_connection_step(connection, statement);
+    if (r < 0 && local_connection_broke_constraint(connection)) /* not the caller's -EEXIST */
+        return local_connection_fail_damaged(connection, table, (struct bytes){0},
+                                             "its name or its number is there already");
+    return r;
 }
 
 static int make_creation(struct local_change *change, struct local_transaction *transaction)

@@ -260,12 +260,12 @@ static bool remove_handle_locked(struct writer *writer, struct writer_handle *ha
 
 static int init_draft(struct writer *writer, const struct writer_begin *begin)
 {
-    struct bytes stored = {0};
+    struct bytes stored = {0}, nothing = {0};
     bool is_appended = begin->begin == EDIT_APPENDED && !begin->is_truncated;
     if (begin->snapshot.page && !begin->is_truncated)
         stored = page_text(begin->snapshot.page, begin->snapshot.row);
     return draft_init(&writer->draft, begin->is_new, is_appended, is_appended ? stored.size : 0,
-                      is_appended ? (struct bytes){0} : stored);
+                      is_appended ? nothing : stored);
 }
 
 static int writer_create(struct writers *writers, const struct writer_begin *begin,

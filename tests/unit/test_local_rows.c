@@ -262,9 +262,12 @@ static void copy_page(const char *path, int64_t page, char *content, bool is_rea
     FILE *file = fopen(path, "r+b");
     assert_non_null(file);
     assert_int_equal(fseek(file, (long)(page - 1) * PAGE_BYTES, SEEK_SET), 0);
-    assert_int_equal(is_read ? fread(content, 1, PAGE_BYTES, file)
-                             : fwrite(content, 1, PAGE_BYTES, file),
-                     PAGE_BYTES);
+    size_t size = 0;
+    if (is_read)
+        size = fread(content, 1, PAGE_BYTES, file);
+    else
+        size = fwrite(content, 1, PAGE_BYTES, file);
+    assert_int_equal(size, PAGE_BYTES);
     assert_int_equal(fclose(file), 0);
 }
 

@@ -120,7 +120,10 @@ def test_a_process_is_served_from_its_own_listing(mounts, tool, out):
     with mount.counting() as counted:
         assert shell(command, mount / "events/all", out) == str(printed)
     looks = 2 if tool.startswith("rsync") else 1  # it goes to its directory by the whole path again
-    assert counted.asked() == {"list_tables": looks, "query": looks + pages(EVENTS)}
+    asked = counted.asked()
+    # a tool that a busy machine holds up for 100 ms between two looks at a name looks like a loop
+    assert asked.pop("get", 0) <= 2
+    assert asked == {"list_tables": looks, "query": looks + pages(EVENTS)}
 
 
 @pytest.mark.parametrize("kernel", ["knows", "forgot"])

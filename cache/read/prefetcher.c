@@ -240,10 +240,12 @@ static struct job *next_job(struct prefetcher *prefetcher, const struct caller *
         prefetcher->jobs++;
         job->prefetcher = prefetcher;
         job->task.lane = lane;
-        job->slot = (struct request_slot){.window = window, .lane = lane, .is_outside = !has_room};
+        job->slot = (struct request_slot){.window = window, .lane = lane};
         atomic_fetch_add(&prefetcher->references, 1);
     }
     (void)pthread_mutex_unlock(&prefetcher->lock);
+    if (is_got && !has_room)
+        request_window_enter_anyway(window);
     if (is_got)
         return job;
     if (has_room)
@@ -389,8 +391,7 @@ static void give_back(struct job *job)
     scan_give_back(prefetcher->scan, job->request.id);
     prefetcher->in_flight--;
     (void)pthread_mutex_unlock(&prefetcher->lock);
-    if (!job->slot.is_outside)
-        request_window_leave(prefetcher->source.window, REQUEST_OTHER, 0, 0);
+    request_window_leave(prefetcher->source.window, REQUEST_OTHER, 0, 0);
 }
 
 /* A consumer that waits performs the job by itself, with its own deadline. */

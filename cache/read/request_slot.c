@@ -37,8 +37,6 @@ void request_slot_begin(struct request_slot *slot, struct call *call, const stru
     slot->clock = clock;
     slot->began_ms = clock_now_ms(clock);
     call->observer = &slot->observer;
-    if (slot->is_outside)
-        request_window_enter_anyway(slot->window);
 }
 
 bool request_slot_look(struct request_slot *slot)

@@ -16,9 +16,6 @@ struct request_slot {
     struct call_observer observer; /* private */
     struct request_window *window; /* in which the request is counted */
     unsigned lane;                 /* of its table */
-    bool
-        is_outside; /* there was no room: it enters the window when it begins all the same. Until
-                       then, queued behind others of its lane, it takes no room from other tables */
     /* private */
     const struct call *call;
     struct worker_pool *workers;

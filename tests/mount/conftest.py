@@ -8,6 +8,7 @@ import threading
 
 import pytest
 
+from expected import entities_of
 from harness import EXIT_SEC, Azurite, LocalAccount, Mount, Sdk, environment
 
 # A test that hangs in the file system cannot be interrupted. The watchdog frees it before pytest-timeout acts.
@@ -47,9 +48,38 @@ def sdk(service):
 
 
 @pytest.fixture(scope="module")
+def make_table(request, service):
+    """Makes a table of entities without properties, past every mount: make_table(name, [(PartitionKey, RowKey), ...])."""
+    if isinstance(service, LocalAccount):
+        service.fill("first", "single", "1")  # makes the account
+        return lambda name, keys=(): service.write(name, keys)
+    writer = request.getfixturevalue("sdk")
+    return lambda name, keys=(): writer.create_table(
+        name, [{"partitionKey": p, "rowKey": r} for p, r in keys]
+    )
+
+
+@pytest.fixture(scope="module")
+def stored(request, service):
+    """What the service has, past every mount: stored(table) is {(PartitionKey, RowKey): its other members}."""
+    if isinstance(service, LocalAccount):
+        return lambda table: entities_of(service.read_texts(table))
+    writer = request.getfixturevalue("sdk")
+    return lambda table: entities_of(writer.read_texts(table))
+
+
+@pytest.fixture(scope="module")
 def two_tables(sdk):
     sdk.create_table("table", [{"partitionKey": "p", "rowKey": "r", "N": 1}])
     sdk.create_table("Mixed", [{"partitionKey": "p", "rowKey": "r"}])
+
+
+@pytest.fixture(scope="session", autouse=True)
+def state_home():
+    """For mounts that a test starts by itself: their lost+found is not the tester's."""
+    with tempfile.TemporaryDirectory(prefix="tablefuse-state-") as directory:
+        os.environ["XDG_STATE_HOME"] = directory
+        yield
 
 
 @pytest.fixture(autouse=True)
@@ -75,8 +105,9 @@ class Mounts:
         base = pathlib.Path(tempfile.mkdtemp(dir=self._directory))
         base.chmod(0o755)
         (base / "mnt").mkdir()
-        (base / "logs").mkdir(mode=0o777)
-        (base / "logs").chmod(0o777)
+        for name in ("logs", "state"):  # the daemon may be another user's
+            (base / name).mkdir()
+            (base / name).chmod(0o777)
         self._made.append(Mount(base / "mnt", base / "logs"))
         return self._made[-1]
 

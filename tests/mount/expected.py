@@ -99,3 +99,35 @@ def entity_text(partition_key, row_key, properties):
         f"  {json.dumps(name, ensure_ascii=False)}: {value}" for name, value in lines
     )
     return "{\n" + members + "\n}\n"
+
+
+def _spelled(kind, value):
+    """Services keep the spelling of these as they are given it. The value is the same."""
+    if kind == "Edm.Guid":
+        return value.lower()
+    if kind == "Edm.DateTime" and "." in value:
+        return value.rstrip("Z").rstrip("0").rstrip(".") + "Z"
+    return value
+
+
+def _members_of(entity):
+    """Without the keys, and what the service adds."""
+    added = ("PartitionKey", "RowKey", "Timestamp")
+    return {
+        name: _spelled(entity.get(name + "@odata.type"), value)
+        for name, value in entity.items()
+        if name.split("@")[0] not in added and not name.startswith("odata.")
+    }
+
+
+def entities_of(texts):
+    """{(PartitionKey, RowKey): {name: value}}. The texts are entities, or pages {"value": [...]} of them. A number with a
+    point or an exponent is a tuple of its digits: a float would not tell 3.0 from 3.00."""
+    found = {}
+    for text in texts:
+        answer = json.loads(text, parse_float=lambda digits: (digits,))
+        for entity in answer["value"] if isinstance(answer.get("value"), list) else [answer]:
+            key = entity["PartitionKey"], entity["RowKey"]
+            assert key not in found
+            found[key] = _members_of(entity)
+    return found

@@ -1,12 +1,7 @@
 """The processes that a mount test is made of: a table service, the SDK that writes to it, and the mounted program.
 Everything here is bounded in time and ends with the test, whatever fails."""
-import base64
 import contextlib
 import ctypes
-import hashlib
-import hmac
-import http.client
-import http.server
 import json
 import mmap
 import os
@@ -20,9 +15,7 @@ import struct
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-import urllib.parse
 import zlib
 
 from expected import cesu8, entity_text
@@ -35,6 +28,8 @@ FAULTY = os.environ.get("TABLEFUSE_FAULTY", str(ROOT / "build/tests/tablefuse-fa
 FIXTURE = os.environ.get("TABLEFUSE_FIXTURE", str(pathlib.Path(TABLEFUSE).parent / "tests/fixture"))
 # a library that makes allocations of the program fail
 FAILING_MALLOC = pathlib.Path(TABLEFUSE).parent / "tests/libfailing_malloc.so"
+# a library that makes the kernel's FUSE too old for libfuse
+OLD_KERNEL = FAILING_MALLOC.with_name("libold_kernel.so")
 MODULES = os.environ.get("TABLEFUSE_EMULATOR", str(ROOT / "build/emulator/node_modules"))
 
 ACCOUNT = "devstoreaccount1"
@@ -46,7 +41,7 @@ OTHER_KEY = "bm90IHRoZSBrZXkgb2YgdGhpcyBhY2NvdW50"
 BOTH_SERVICES = ["azurite", "local"]  # what the fixture `service` can be
 
 # of the program
-USAGE, CONFIGURATION, REFUSED, NETWORK, NOT_FOUND, DAMAGED, MOUNTING = 1, 2, 3, 4, 5, 7, 32
+USAGE, CONFIGURATION, REFUSED, NETWORK, NOT_FOUND, ABANDONED, DAMAGED, MOUNTING = 1, 2, 3, 4, 5, 6, 7, 32
 
 COMMAND_SEC = 30
 MOUNT_SEC = 40  # the program's own limit is 30
@@ -174,6 +169,16 @@ class LocalAccount:
             )
         database.close()
 
+    def read_texts(self, table):
+        """[the JSON of each entity as it is stored], past every mount."""
+        with contextlib.closing(
+            sqlite3.connect(f"file:{self.file}?mode=ro", uri=True, timeout=COMMAND_SEC)
+        ) as database:
+            rows = database.execute(
+                "SELECT text FROM entities JOIN tables ON id = table_id WHERE name = ?", (table,)
+            )
+            return [text.decode() for (text,) in rows]
+
     def stop(self):
         for left in self.file.parent.glob(self.file.name + "*"):
             left.unlink()
@@ -253,56 +258,6 @@ class Azurite:
         self._log.close()
 
 
-class Proxy:
-    """Between a mount and Azurite. While `page` is set, it answers every request with HTTP 404 and this page."""
-
-    def __init__(self, service):
-        self.page = None
-        proxy, port = self, service.port
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_GET(self):
-                if proxy.page is not None:
-                    self.reply(404, {"Content-Type": "text/html"}, proxy.page)
-                    return
-                inner = http.client.HTTPConnection("127.0.0.1", port, timeout=COMMAND_SEC)
-                inner.request("GET", self.path, headers=dict(self.headers))
-                answer = inner.getresponse()
-                body = answer.read()
-                inner.close()
-                own = ("content-length", "transfer-encoding", "connection", "keep-alive")
-                kept = {k: v for k, v in answer.getheaders() if k.lower() not in own}
-                self.reply(answer.status, kept, body)
-
-            def reply(self, status, headers, body):
-                self.send_response_only(status)
-                for name, value in headers.items():
-                    self.send_header(name, value)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_):
-                pass
-
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
-        self._thread.start()
-        self.credentials = {
-            "AZURE_STORAGE_CONNECTION_STRING": service.connection_string().replace(
-                f"127.0.0.1:{port}", f"127.0.0.1:{self._server.server_port}"
-            )
-        }
-
-    def stop(self):
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-
-
 class Sdk:
     """@azure/data-tables in a process of its own; sdk.js has the commands."""
 
@@ -357,6 +312,10 @@ class Sdk:
 
     def read(self, name):
         return self._ask(command="read", name=name)
+
+    def read_texts(self, name):
+        """The JSON of each page of entities, as the service has sent it."""
+        return self._ask(command="readTexts", name=name)
 
     def stop(self):
         self._process.kill()
@@ -447,6 +406,7 @@ class Mount:
 
     def __init__(self, point, logs):
         self.point, self._logs = pathlib.Path(point), pathlib.Path(logs)
+        self.state = self.point.with_name("state")  # XDG_STATE_HOME
         self._daemon = None  # a pidfd
         self._may_end = False  # before it is unmounted
         self.pid = None
@@ -470,12 +430,16 @@ class Mount:
             check=check,
             timeout=MOUNT_SEC,
             cwd=cwd,
-            env=environment(**self.sanitizers(), **(env or {}), **faulty),
+            env=environment(**{**self.variables(), **(env or {}), **faulty}),
         )
         if done.returncode == 0:
             assert done.stdout + done.stderr == "", "a mount that works has nothing to say"
             self.adopt()
         return done
+
+    def variables(self):
+        """Of its environment, beside the credentials."""
+        return {"XDG_STATE_HOME": str(self.state), **self.sanitizers()}
 
     def sanitizers(self):
         """Sanitizers report to files, because a daemon in the background has no standard error. UBSan cannot do so
@@ -500,6 +464,11 @@ class Mount:
 
     def stats(self):
         return Counts(self.control("stats"))
+
+    def lost_texts(self):
+        """{name: bytes} of lost+found, the reasons among them."""
+        lost = self.state / "tablefuse/lost+found"
+        return {path.name: path.read_bytes() for path in lost.iterdir()} if lost.exists() else {}
 
     def counting(self):
         return Counting(self)
@@ -566,58 +535,7 @@ class Mount:
                 pass  # ended meanwhile
 
 
-class Certificate:
-    """A self-signed certificate, for the loopback address or for another one."""
-
-    def __init__(self, directory, name="localhost", addresses="DNS:localhost,IP:127.0.0.1"):
-        self.file, self.key = f"{directory}/{name}.pem", f"{directory}/{name}.key"
-        run(
-            "openssl",
-            "req",
-            "-x509",
-            "-newkey",
-            "rsa:2048",
-            "-nodes",
-            "-days",
-            "2",
-            "-subj",
-            f"/CN={name}",
-            "-addext",
-            f"subjectAltName={addresses}",
-            "-keyout",
-            self.key,
-            "-out",
-            self.file,
-        )
-
-
 def assert_serves(mount):
     """The tables that the fixture two_tables has written."""
     assert sorted(os.listdir(mount.point)) == ["Mixed", "table"]
     assert os.listdir(mount / "table/p") == ["r.json"]
-
-
-def _sas(key, fields, lines):
-    """The token of `fields`, signed over the lines."""
-    digest = hmac.new(base64.b64decode(key), "\n".join(lines).encode(), hashlib.sha256).digest()
-    return urllib.parse.urlencode({**fields, "sig": base64.b64encode(digest).decode()})
-
-
-_SAS = {"sv": "2019-02-02", "spr": "https,http"}
-_FOR_LONG = "2099-01-01T00:00:00Z"
-
-
-def account_sas(account, key, permissions="rl", expiry=_FOR_LONG, **others):
-    """A shared access signature for the whole account, as the service documents it."""
-    fields = {**_SAS, "ss": "t", "srt": "sco", "sp": permissions, "se": expiry, **others}
-    order = ("sp", "ss", "srt", "st", "se", "sip", "spr", "sv")
-    return _sas(key, fields, [account, *(fields.get(name, "") for name in order), ""])
-
-
-def table_sas(account, key, table, permissions="r"):
-    """A shared access signature for one table."""
-    fields = {**_SAS, "tn": table, "sp": permissions, "se": _FOR_LONG}
-    resource = f"/table/{account}/{table.lower()}"
-    order = ("si", "sip", "spr", "sv", "spk", "srk", "epk", "erk")
-    rest = [fields.get(name, "") for name in order]
-    return _sas(key, fields, [permissions, "", _FOR_LONG, resource, *rest])

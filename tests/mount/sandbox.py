@@ -10,7 +10,8 @@ import shutil
 import signal
 import subprocess
 
-from harness import EXIT_SEC, FIXTURE, MODULES, ROOT, Certificate, environment
+from credentials import Certificate
+from harness import EXIT_SEC, FIXTURE, MODULES, ROOT, environment
 
 COMMAND_SEC = 100
 AZURE, AZURE_KEY = "myaccount", "bm90IHRoZSBrZXkgb2YgdGhpcyBhY2NvdW50"
@@ -49,7 +50,7 @@ done
 
 
 def _clone(directory):
-    """Without what was built, or made by a reader of README.md, who may have mounts in the repository."""
+    """Without what was built, or made by a reader of README.md, whose mounts may be in the repository."""
     directory.mkdir()
     for name in ("cache", "client", "contrib", "fs", "tests"):
         ignored = shutil.ignore_patterns("node_modules", "__pycache__")

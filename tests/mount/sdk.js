@@ -56,6 +56,12 @@ const commands = {
     for await (const row of table(name).listEntities({ disableTypeConversion: true })) rows.push(row);
     return rows;
   },
+  async readTexts({ name }) {
+    const texts = [];
+    const onResponse = (answer) => texts.push(answer.bodyAsText);
+    for await (const _ of table(name).listEntities({ onResponse })) { /* the texts have all */ }
+    return texts;
+  },
 };
 
 async function main() {

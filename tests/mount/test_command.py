@@ -6,6 +6,7 @@ import stat
 
 import pytest
 
+from credentials import account_sas, table_sas
 from harness import (
     ACCOUNT,
     CONFIGURATION,
@@ -18,13 +19,11 @@ from harness import (
     USAGE,
     Azurite,
     Sdk,
-    account_sas,
     assert_serves,
     environment,
     is_listening,
     refusing_port,
     run,
-    table_sas,
 )
 
 EMULATOR_PORT = 10002

@@ -13,12 +13,12 @@ from harness import (
     MOUNT_SEC,
     TABLEFUSE,
     Azurite,
-    Proxy,
     Sdk,
     refusing_port,
     run,
     wait_until,
 )
+from servers import Proxy
 
 SLOW_PAGES = "latency=300,short=5"
 ROWS = 40

@@ -7,141 +7,9 @@ import pytest
 
 from expected import entity_name, entity_text, partition_name, utf16_order
 from harness import run
+from samples import ALL_EXPECTED, ALL_TYPES, KEYS, TYPES
 
 pytestmark = pytest.mark.sanitized
-
-# property: (what the SDK is given, its type, its canonical value)
-TYPES = {
-    "Binary": ({"type": "Binary", "value": "AAEC/+8="}, "Binary", "AAEC/+8="),
-    "BinaryEmpty": ({"type": "Binary", "value": ""}, "Binary", ""),
-    "BooleanFalse": (False, "Boolean", False),
-    "BooleanTrue": (True, "Boolean", True),
-    "DateTime": (
-        {"type": "DateTime", "value": "2024-05-06T07:08:09.1234567Z"},
-        "DateTime",
-        "2024-05-06T07:08:09.1234567Z",
-    ),
-    "DateTimeTrailing": (
-        {"type": "DateTime", "value": "2024-05-06T07:08:09.1200000Z"},
-        "DateTime",
-        "2024-05-06T07:08:09.12Z",
-    ),
-    "DateTimeWhole": (
-        {"type": "DateTime", "value": "2024-05-06T07:08:09.000Z"},
-        "DateTime",
-        "2024-05-06T07:08:09Z",
-    ),
-    "Double": ({"type": "Double", "value": 1.5}, "Double", "1.5"),
-    "DoubleIntegral": ({"type": "Double", "value": 3}, "Double", "3.0"),
-    "DoubleNaN": ({"type": "Double", "value": "NaN"}, "Double", '"NaN"'),
-    "DoubleNegativeInfinity": ({"type": "Double", "value": "-Infinity"}, "Double", '"-Infinity"'),
-    "DoubleSmall": ({"type": "Double", "value": 5e-324}, "Double", "5e-324"),
-    "DoubleUntyped": (0.1, "Double", "0.1"),
-    "Guid": (
-        {"type": "Guid", "value": "A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11"},
-        "Guid",
-        "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11",
-    ),
-    "Int32": (-2147483648, "Int32", -2147483648),
-    "Int64": ({"type": "Int64", "value": "9007199254740993"}, "Int64", "9007199254740993"),
-    "Int64Least": (
-        {"type": "Int64", "value": "-9223372036854775808"},
-        "Int64",
-        "-9223372036854775808",
-    ),
-    "String": ("plain", "String", "plain"),
-    "StringEmpty": ("", "String", ""),
-    "StringEscapes": ('"quoted" back\\slash / \n\t\r', "String", '"quoted" back\\slash / \n\t\r'),
-    "StringLong": ("x" * 32000, "String", "x" * 32000),
-    "StringUnicode": ("é 日本 😀 \u00a0 \ufffd", "String", "é 日本 😀 \u00a0 \ufffd"),
-    "ä": ("after all ASCII names", "String", "after all ASCII names"),
-}
-ALL_TYPES = {name: given for name, (given, _, _) in TYPES.items()}
-ALL_EXPECTED = {name: (kind, value) for name, (_, kind, value) in TYPES.items()}
-
-KEYS = [
-    "",
-    " ",
-    " leading",
-    "trailing ",
-    "it's",
-    "''",
-    '"',
-    "a'",
-    "%",
-    "%41",
-    "%2F",
-    "%zz",
-    "+",
-    "a+",
-    "+a",
-    "a+b",
-    "&",
-    "=",
-    ";",
-    "@",
-    ",",
-    "a,b",
-    "()",
-    "{}",
-    "[]",
-    "|",
-    "~",
-    "^",
-    ":",
-    "$",
-    "*",
-    "<",
-    ">",
-    "`",
-    "!",
-    ".",
-    "..",
-    "...",
-    ".hidden",
-    "a.b",
-    ".json",
-    "a.json",
-    "-rf",
-    "--help",
-    "A",
-    "a",
-    "é",
-    "e\u0301",
-    "\u00a0",
-    "日本",
-    "😀",
-    "😀+",
-    "\ue000",
-    "\ufeff",
-    "a\u200db",
-    "\ufffd",
-    "\ufffe",
-    "\uffff",
-    "\U0010ffff",
-    "\ud7ff",
-    "_",
-    "NUL",
-    "4913",
-    "tmp12345678",
-    "file~",
-    "000",
-    "1e3",
-    "null",
-    "PartitionKey='a'",
-    # longer than a file name: 512 units, whole characters of 1 to 4 bytes, equal up to the digest
-    "l" * 250,
-    "l" * 251,
-    "l" * 255,
-    "l" * 256,
-    "l" * 511 + "a",
-    "l" * 511 + "b",
-    "あ" * 512,
-    "é" * 511 + "x",
-    "😀" * 256,
-    "+" * 300,
-    "." + "d" * 300,
-]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -394,7 +262,8 @@ def test_reads_at_any_offset(mount):
             assert os.pread(file.fileno(), 100, offset) == text[offset : offset + 100]
 
 
-def test_nothing_can_be_written(mount):
+def test_nothing_can_be_written_with_ro(mounts):
+    mount = mounts("ro")
     for arguments in (
         ["touch", "orders/new.json"],
         ["rm", "orders/customer0/0000.json"],

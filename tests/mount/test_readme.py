@@ -7,7 +7,8 @@ import tempfile
 import pytest
 
 import documents
-from harness import REFUSED, ROOT, TABLEFUSE, account_sas, run, table_sas
+from credentials import account_sas, table_sas
+from harness import REFUSED, ROOT, TABLEFUSE, run
 from sandbox import AZURE, AZURE_KEY, Sandbox
 
 pytestmark = pytest.mark.timeout(600)

@@ -10,7 +10,8 @@ import urllib.parse
 
 import pytest
 
-from harness import EXIT_SEC, TABLEFUSE, Azurite, account_sas, environment, run, wait_until
+from credentials import account_sas
+from harness import EXIT_SEC, TABLEFUSE, Azurite, environment, run, wait_until
 
 ACCOUNT = "planted"
 SECRET = b"this-is-the-planted-account-key-that-nobody-may-ever-see-again!!"

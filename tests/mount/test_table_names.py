@@ -1,13 +1,12 @@
 """A list of tables with names that no table should have. No service makes one; a small server gives it."""
-import http.server
 import json
 import os
 import re
-import threading
 
 import pytest
 
 from harness import KEY, run
+from servers import Handler, Server
 
 LONGEST = "a" * 63
 SHOWN = ["ab", "1abc", "abc", "ABC", "tables", "$MetricsHourPrimaryTransactionsTable", LONGEST]
@@ -23,7 +22,7 @@ ENTITY = {
 }
 
 
-class Service:
+class Service(Server):
     """Answers a list of tables, and one entity of each."""
 
     credentials = {"AZURE_STORAGE_KEY": KEY}
@@ -32,44 +31,24 @@ class Service:
         self.tables = []
         service = self
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
+        class Lists(Handler):
             def do_GET(self):
                 if self.path.startswith("/account/Tables"):
                     wanted = re.search(r"TableName%20eq%20%27(.*?)%27", self.path)
                     name = wanted and wanted[1].replace("%24", "$")
                     names = [t for t in service.tables if not wanted or t == name]
-                    self.reply([{"TableName": table} for table in names])
+                    self.reply_json({"value": [{"TableName": table} for table in names]})
                 elif "(PartitionKey=" in self.path:
                     self.reply_json(ENTITY)
                 else:
-                    self.reply([ENTITY])
-
-            def reply(self, value):
-                self.reply_json({"value": value})
+                    self.reply_json({"value": [ENTITY]})
 
             def reply_json(self, answer):
                 body = json.dumps(answer).encode()
-                self.send_response(200)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
+                self.reply(200, {"Content-Type": "application/json"}, body)
 
-            def log_message(self, *_):
-                pass
-
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
-        self._thread.start()
-        self.source = f"http://127.0.0.1:{self._server.server_port}/account"
-
-    def stop(self):
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        super().__init__(Lists)
+        self.source = f"http://{self.address}/account"
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,8 @@ import pathlib
 
 import pytest
 
-from harness import ACCOUNT, KEY, Azurite, Certificate
+from credentials import Certificate
+from harness import ACCOUNT, KEY, Azurite
 
 NETWORK = 4
 

@@ -39,10 +39,11 @@ def data(sdk):
 def script(tmp_path_factory, scratch, service):
     """Runs a script in such a namespace. $WORK/mnt belongs to the user; $WORK/tablefuse is the program."""
     work = scratch / tmp_path_factory.mktemp("users").name
-    for directory in ("mnt", "devices"):
+    for directory in ("mnt", "devices", "state"):
         (work / directory).mkdir(parents=True)
     shutil.copy(TABLEFUSE, work / "tablefuse")
-    shutil.chown(work / "mnt", USER)
+    for directory in ("mnt", "state"):
+        shutil.chown(work / directory, USER)
     for path in (work, work / "mnt", work / "tablefuse"):
         path.chmod(0o755)
 
@@ -51,6 +52,7 @@ def script(tmp_path_factory, scratch, service):
             WORK=str(work),
             FUSE_CONF=fuse_conf,
             HOME="/",
+            XDG_STATE_HOME=str(work / "state"),
             AZURE_STORAGE_CONNECTION_STRING=service.connection_string(),
         )
         return run("unshare", "-m", "sh", "-c", PROLOGUE + text, env=env, check=check)

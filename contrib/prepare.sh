@@ -4,7 +4,7 @@
 
 # The packages that meson.build needs, those for using a mount, and those for the check.
 build_packages=(gcc libc6-dev meson ninja-build pkg-config libfuse3-dev libcurl4-openssl-dev
-    libssl-dev libcjson-dev libsqlite3-dev zlib1g-dev libcmocka-dev libbsd-dev)
+    libssl-dev libcjson-dev libsqlite3-dev libdeflate-dev libcmocka-dev libbsd-dev)
 use_packages=(fuse3 jq grep findutils ca-certificates)
 check_packages=(clang llvm libclang-rt-14-dev clang-format clang-tidy cppcheck python3 python3-pytest
     python3-pytest-timeout python3-pytest-xdist openssl procps rsync tar util-linux mount)

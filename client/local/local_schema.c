@@ -64,12 +64,17 @@ static int read_format(struct local_connection *connection)
     return format >= 1 && format <= LOCAL_SCHEMA_FORMAT ? format : refuse_format(call, format);
 }
 
-/* The mode is stored in the file; setting it again costs nothing. */
-static int set_wal(struct local_connection *connection)
+static const char set_page_size[] = "PRAGMA page_size = " NUMBER(LOCAL_SCHEMA_PAGE_BYTES);
+
+/* Both are stored in the file: the size in an empty one alone, and before the mode. Setting them
+ * again costs nothing. */
+static int set_size_and_wal(struct local_connection *connection)
 {
     _cleanup_(sqlite3_finalizep) sqlite3_stmt *statement = NULL;
     struct call *call = local_connection_call(connection);
-    int r = local_connection_ask(connection, "PRAGMA journal_mode = WAL", &statement);
+    int r = local_connection_execute(connection, set_page_size);
+    if (r == 0)
+        r = local_connection_ask(connection, "PRAGMA journal_mode = WAL", &statement);
     if (r < 0)
         return r;
     const char *mode = (const char *)sqlite3_column_text(statement, 0);
@@ -131,7 +136,7 @@ int local_schema_prepare(struct local_connection *connection, enum local_access 
         return call_fail(call, -EROFS, "empty, and cannot be written to");
     int r = MIN(format, 0);
     if (r == 0 && !is_read_only && access != LOCAL_ACCESS_AS_IS) {
-        r = set_wal(connection);
+        r = set_size_and_wal(connection);
         if (r == 0 && format != LOCAL_SCHEMA_FORMAT) {
             r = change_format(connection, format);
             format = LOCAL_SCHEMA_FORMAT;

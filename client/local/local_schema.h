@@ -14,6 +14,10 @@
 
 #define LOCAL_SCHEMA_APPLICATION_ID 0x74667573 /* "tfus", in the header of the file */
 #define LOCAL_SCHEMA_FORMAT         2          /* likewise, as SQLite's user_version */
+/* SQLite's page_size of a new file. Files of any page size are served; with SQLite's usual 4,096
+ * bytes 1,000 rows take a sixth longer to read. It is not larger, because the smallest change
+ * writes three pages. */
+#define LOCAL_SCHEMA_PAGE_BYTES 8192
 
 /* Makes the file an account in this format, if `access` allows. An empty file gets the schema. A
  * file of format 1 is upgraded in one transaction, which takes as long as it must: deadline and

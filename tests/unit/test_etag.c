@@ -1,4 +1,5 @@
 #include "client/azure/etag.h"
+#include "client/text/timestamp_etag.h"
 #include "tests/unit/unit.h"
 
 static void the_time_is_read_where_there_is_one(void **state)
@@ -46,11 +47,35 @@ static void what_cannot_be_kept_is_refused(void **state)
     assert_int_equal(result.timestamp, 0);
 }
 
+static void assert_written(int64_t timestamp)
+{
+    char written[TIMESTAMP_ETAG_SIZE + 1], expected[100], day[32];
+    time_t seconds = (time_t)(timestamp / TICKS_PER_SEC);
+    struct tm utc;
+    timestamp_etag_write(timestamp, written);
+    assert_non_null(gmtime_r(&seconds, &utc));
+    assert_int_not_equal(strftime(day, sizeof(day), "%Y-%m-%dT%H%%3A%M%%3A%S", &utc), 0);
+    (void)snprintf(expected, sizeof(expected), "W/\"datetime'%s.%07dZ'\"", day,
+                   (int)(timestamp % TICKS_PER_SEC));
+    assert_string_equal(written, expected);
+}
+
+/* Up to the end of the year 9999. */
+static void a_timestamp_of_every_day_is_written(void **state)
+{
+    (void)state;
+    for (int64_t day = 0; day <= TIMESTAMP_MAX / TICKS_PER_SEC / 86400; day++)
+        assert_written((day * 86400 + day * 7919 % 86400) * TICKS_PER_SEC + day % 10000000);
+    assert_written(1);
+    assert_written(TIMESTAMP_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_time_is_read_where_there_is_one),
         cmocka_unit_test(what_cannot_be_kept_is_refused),
+        cmocka_unit_test(a_timestamp_of_every_day_is_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,11 +2,12 @@
  * written to a wrong place. Every answer is then either exactly right or -EIO: no text is changed,
  * no listing is short, nothing is absent. It stays so when tables are created, written to and
  * dropped in the damaged file. test_local_damage [HOW_OFTEN [SEED]] prints what it saw. */
+#include "client/local/local_schema.h"
 #include "tests/unit/local_account.h"
 
 #include <fcntl.h>
 
-#define PAGE_BYTES   4096
+#define PAGE_BYTES   LOCAL_SCHEMA_PAGE_BYTES
 #define SECTOR_BYTES 512
 #define TABLES       3
 #define FILE_MAX     ((size_t)4 << 20)
@@ -328,7 +329,7 @@ static void finish(const struct tally *tally, const char *how)
     assert_true(tally->right > 0 && tally->refused > 0);
 }
 
-static void damage_is_noticed_by_who_opens_the_file(void **state)
+static void damage_is_noticed_when_the_file_is_opened(void **state)
 {
     const char *path = *state;
     static char content[FILE_MAX], damaged[FILE_MAX];
@@ -356,7 +357,7 @@ static void damage_is_noticed_by_who_opens_the_file(void **state)
     finish(&tally, "before opening");
 }
 
-static void damage_is_noticed_by_who_has_the_file_open(void **state)
+static void damage_is_noticed_while_the_file_is_open(void **state)
 {
     const char *path = *state;
     static char content[FILE_MAX], damaged[FILE_MAX];
@@ -443,8 +444,8 @@ static void outdated_pages_are_noticed(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        WITH_FOLDER(damage_is_noticed_by_who_opens_the_file),
-        WITH_FOLDER(damage_is_noticed_by_who_has_the_file_open),
+        WITH_FOLDER(damage_is_noticed_when_the_file_is_opened),
+        WITH_FOLDER(damage_is_noticed_while_the_file_is_open),
         WITH_FOLDER(damage_of_the_wal_is_noticed),
         WITH_FOLDER(outdated_pages_are_noticed),
     };

@@ -1,3 +1,4 @@
+#include "client/local/local_schema.h"
 #include "tests/unit/local_account.h"
 
 #include <fcntl.h>
@@ -131,7 +132,7 @@ static void an_empty_database_becomes_an_account(void **state)
     table_store_destroy(store);
 }
 
-/* Root may write to everything: so as somebody else, in a process that tells what went wrong. */
+/* Root may write to everything: so as another user, in a process that tells what went wrong. */
 static int read_as_nobody(const char *path)
 {
     struct call call = some_call();
@@ -235,7 +236,7 @@ static void a_file_cut_short_is_an_error(void **state)
     struct stat status;
     make_large(path);
     assert_int_equal(stat(path, &status), 0);
-    for (off_t size = status.st_size - 1; size > 4096; size = size * 3 / 4) {
+    for (off_t size = status.st_size - 1; size > LOCAL_SCHEMA_PAGE_BYTES; size = size * 3 / 4) {
         assert_int_equal(truncate(path, size), 0);
         assert_int_equal(read_all(path), -EIO);
     }
@@ -245,9 +246,9 @@ static void a_file_cut_short_is_an_error(void **state)
     refuse(path, -EINVAL, "not a SQLite database");
 }
 
-static void swap_page(const char *path, off_t at, char page[4096])
+static void swap_page(const char *path, off_t at, char page[LOCAL_SCHEMA_PAGE_BYTES])
 {
-    char there[4096];
+    char there[LOCAL_SCHEMA_PAGE_BYTES];
     int fd = open(path, O_RDWR);
     assert_true(fd >= 0);
     assert_int_equal(pread(fd, there, sizeof(there), at), sizeof(there));
@@ -259,12 +260,13 @@ static void swap_page(const char *path, off_t at, char page[4096])
 static void overwritten_pages_are_errors(void **state)
 {
     const char *path = *state;
-    char page[4096];
+    char page[LOCAL_SCHEMA_PAGE_BYTES];
     struct stat status;
     make_large(path);
     assert_int_equal(stat(path, &status), 0);
     int errors = 0, pages = 0;
-    for (off_t at = 4096; at < status.st_size; at += (off_t)4096 * 5) {
+    for (off_t at = LOCAL_SCHEMA_PAGE_BYTES; at < status.st_size;
+         at += (off_t)LOCAL_SCHEMA_PAGE_BYTES * 3) {
         for (size_t i = 0; i < sizeof(page); i++)
             page[i] = (char)(pages % 2 ? (i + 1) * 2654435761U >> 13 : 0);
         swap_page(path, at, page);

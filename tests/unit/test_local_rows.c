@@ -1,6 +1,7 @@
 /* What is read from an account's file is checked: each kind of damage that SQLite itself accepts is
  * -EIO with a reason that names where it is, and `local_check_run` tells it. */
 #include "client/local/local_check.h"
+#include "client/local/local_schema.h"
 #include "client/local/local_text.h"
 #include "tests/unit/local_account.h"
 
@@ -255,7 +256,7 @@ static void a_damaged_name_of_a_table_is_noticed(void **state)
     assert_true(check(*state, &told).faults >= 1);
 }
 
-#define PAGE_BYTES 4096
+#define PAGE_BYTES LOCAL_SCHEMA_PAGE_BYTES
 
 static void copy_page(const char *path, int64_t page, char *content, bool is_read)
 {

@@ -270,7 +270,8 @@ int local_check_run(const char *path, const struct clock *clock, struct call *ca
                                                   .report.has_checksums = true};
     buffer_init(&check.from, 2 * POSITION_MAX_BYTES);
     buffer_init(&check.next, 2 * POSITION_MAX_BYTES);
-    int r = local_file_find(path, false, call, &real_path);
+    bool is_created;
+    int r = local_file_find(path, false, call, &real_path, &is_created);
     if (r == 0)
         r = local_connection_open(real_path, LOCAL_ACCESS_AS_IS, clock, call, &check.connection);
     if (r == 0) {

@@ -61,9 +61,15 @@ int local_refuse_input(struct call *call, int error, const char *code, const cha
     return error;
 }
 
+static const char advice_busy[] =
+    "another program writes to it, or many read: try again, or mount with -o timeout=SECONDS";
+
 int local_check_call(struct call *call, const struct clock *clock)
 {
-    return call_check(call, clock, "the account's file was busy for too long");
+    int r = call_check(call, clock, "the account's file was busy for too long");
+    if (r == -ETIMEDOUT)
+        call->failure.advice = advice_busy;
+    return r;
 }
 
 struct rule {
@@ -91,7 +97,7 @@ static const struct rule rules[] = {
     {SQLITE_CORRUPT, -EIO, advice_damaged},
     {SQLITE_NOTADB, -EIO, advice_damaged},
     {SQLITE_READONLY, -EROFS, advice_writable},
-    {SQLITE_BUSY, -ETIMEDOUT, NULL},
+    {SQLITE_BUSY, -ETIMEDOUT, advice_busy},
     {SQLITE_PERM, -EACCES, NULL},
     {SQLITE_TOOBIG, -EIO, advice_damaged}, /* not a write, which was checked before */
 };

@@ -11,6 +11,8 @@
 #define HEADER_SIZE       72 /* up to the application id */
 #define FORMAT_AT         60 /* big-endian, as the next; https://sqlite.org/fileformat2.html */
 #define APPLICATION_ID_AT 68
+#define SQLITE_LOCKS_AT   0x40000000 /* the same page, "Lock-Byte Page" */
+#define SQLITE_LOCKS_SIZE 512
 
 static const char advice_create[] =
     "check the name; to make a new, empty account there, mount with -o create, without ro";
@@ -20,11 +22,13 @@ static int fail(struct call *call, int error)
     return call_fail(call, error, "%s", strerrordesc_np(-error));
 }
 
-int local_file_find(const char *path, bool may_create, struct call *call, char **ret_real_path)
+int local_file_find(const char *path, bool may_create, struct call *call, char **ret_real_path,
+                    bool *ret_is_created)
 {
     struct stat status;
     /* mknod creates a file without opening it */
-    if (may_create && mknod(path, S_IFREG | 0600, 0) < 0 && errno != EEXIST)
+    bool is_created = may_create && mknod(path, S_IFREG | 0600, 0) == 0;
+    if (may_create && !is_created && errno != EEXIST)
         return fail(call, -errno);
     _cleanup_(freep) char *real_path = realpath(path, NULL);
     if (!real_path || stat(real_path, &status) < 0) {
@@ -37,6 +41,7 @@ int local_file_find(const char *path, bool may_create, struct call *call, char *
     if (!S_ISREG(status.st_mode))
         return call_fail(call, -EINVAL, "not a regular file");
     *ret_real_path = TAKE_PTR(real_path);
+    *ret_is_created = is_created;
     return 0;
 }
 
@@ -45,16 +50,55 @@ static uint32_t read_number(const unsigned char *at)
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
-int local_file_peek_format(const char *path)
+static int read_format(int fd)
 {
     unsigned char header[HEADER_SIZE];
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* it may be a FIFO */
-    bool is_read = fd >= 0 && pread(fd, header, sizeof(header), 0) == sizeof(header);
-    if (fd >= 0)
-        (void)close(fd);
+    bool is_read = pread(fd, header, sizeof(header), 0) == sizeof(header);
     return is_read && read_number(header + APPLICATION_ID_AT) == LOCAL_SCHEMA_APPLICATION_ID
                ? (int)read_number(header + FORMAT_AT)
                : 0;
+}
+
+int local_file_peek_format(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* it may be a FIFO */
+    if (fd < 0)
+        return 0;
+    int format = read_format(fd);
+    (void)close(fd);
+    return format;
+}
+
+/* While SQLite has an account open, it holds a lock on a part of these bytes of the file. */
+static bool lock_out_others(int fd)
+{
+    struct flock lock = {.l_type = F_WRLCK,
+                         .l_whence = SEEK_SET,
+                         .l_start = SQLITE_LOCKS_AT,
+                         .l_len = SQLITE_LOCKS_SIZE};
+    return fcntl(fd, F_SETLK, &lock) == 0;
+}
+
+static void remove_with(const char *real_path, const char *end)
+{
+    char path[PATH_MAX + sizeof("-wal")];
+    (void)snprintf(path, sizeof(path), "%s%s", real_path, end);
+    (void)unlink(path);
+}
+
+/* Another process that opens the file while it is locked notices that it was removed
+ * (local_files.h). */
+void local_file_remove_created(const char *real_path)
+{
+    int fd = open(real_path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return;
+    if (lock_out_others(fd) && read_format(fd) == 0 && !local_file_has_wal(real_path)) {
+        remove_with(real_path, "-shm");
+        remove_with(real_path, "-wal");
+        remove_with(real_path, "");
+    }
+    (void)close(fd);
 }
 
 bool local_file_has_wal(const char *real_path)

@@ -122,13 +122,17 @@ static bool is_full(const struct scan *scan, const struct local_row *row)
            (scan->rows > 0 && scan->bytes + row->text.size > LOOKED_AT_BYTES);
 }
 
-/* Behind the last row. */
+/* Behind the last row. Rows were read, so the page is progress even if the filter took none. */
 static int end_page(struct scan *scan, struct continuation **ret_next)
 {
     struct call *call = local_connection_call(scan->connection);
     int r = buffer_append_string(&scan->last, POSITION_AFTER);
-    return r < 0 ? call_fail(call, r, "a continuation token that could not be kept")
-                 : local_token_create(call, TOKEN_MARK, buffer_bytes(&scan->last), ret_next);
+    if (r < 0)
+        return call_fail(call, r, "a continuation token that could not be kept");
+    r = local_token_create(call, TOKEN_MARK, buffer_bytes(&scan->last), ret_next);
+    if (r == 0)
+        continuation_set_progress(*ret_next);
+    return r;
 }
 
 /* 1: a row that was checked, with its text if the query needs it; 0: there is none; -errno. */

@@ -154,27 +154,39 @@ static int open_writer(struct local_store *self, enum local_access access, struc
     return 0;
 }
 
-static int open_store(const char *path, enum local_access access, const struct clock *clock,
-                      struct call *call, struct table_store **ret)
+static int open_file(const char *real_path, enum local_access access, const struct clock *clock,
+                     struct call *call, struct table_store **ret)
 {
     /* the writer has made the file an account before the readers open it */
     enum local_access readers = access == LOCAL_ACCESS_AS_IS ? access : LOCAL_ACCESS_EXISTING;
     _cleanup_(local_store_freep) struct local_store *self = calloc(1, sizeof(*self));
-    if (!self)
+    if (!self || !(self->real_path = strdup(real_path)))
         return call_fail(call, -ENOMEM, "out of memory");
     self->store.ops = &local_ops;
     self->clock = clock;
-    int r = local_file_find(path, access == LOCAL_ACCESS_CREATE, call, &self->real_path);
+    int r = open_writer(self, access, call);
     if (r == 0)
-        r = open_writer(self, access, call);
+        r = local_readers_create(real_path, readers, clock, call, &self->readers);
     if (r == 0)
-        r = local_readers_create(self->real_path, readers, clock, call, &self->readers);
-    if (r == 0)
-        r = local_files_create(self->real_path, call, &self->files);
+        r = local_files_create(real_path, call, &self->files);
     if (r < 0)
         return r;
     *ret = &TAKE_PTR(self)->store;
     return 0;
+}
+
+static int open_store(const char *path, enum local_access access, const struct clock *clock,
+                      struct call *call, struct table_store **ret)
+{
+    _cleanup_(freep) char *real_path = NULL;
+    bool is_created;
+    int r = local_file_find(path, access == LOCAL_ACCESS_CREATE, call, &real_path, &is_created);
+    if (r < 0)
+        return r;
+    r = open_file(real_path, access, clock, call, ret);
+    if (r < 0 && is_created)
+        local_file_remove_created(real_path);
+    return r;
 }
 
 int local_store_create(const char *path, bool may_create, const struct clock *clock,
@@ -194,6 +206,11 @@ bool local_store_is_older(const char *path)
 {
     int format = local_file_peek_format(path);
     return format > 0 && format < LOCAL_SCHEMA_FORMAT;
+}
+
+bool local_store_is_writable(struct table_store *store)
+{
+    return local_store_of(store)->writer != NULL;
 }
 
 bool local_store_has_checksums(struct table_store *store)

@@ -7,12 +7,13 @@
 #include "client/table_store.h"
 
 /* With may_create a missing file is created with mode 0600, which its -wal and -shm get, too, and
- * an empty one becomes an account. A read-only file can be read; changes are -EROFS. A file of
- * format 1 is upgraded first, which takes as long as it must. Errors, the reason in the call:
- * -ENOENT: no such file; -EISDIR; -EINVAL: not a regular file, not a SQLite database, empty, or
- * another program's; -EPROTONOSUPPORT: made by a newer version; -EIO: damaged; -ENOSPC: no room
- * for the upgrade, which a damaged file of format 1 refuses with -EIO, and the file is as it was;
- * -EROFS: read-only and empty; and errors of the system. */
+ * an empty one becomes an account; if that fails, a file that was missing is missing again. A
+ * read-only file can be read; changes are -EROFS. A file of format 1 is upgraded first, which takes
+ * as long as it must. Errors, the reason in the call: -ENOENT: no such file; -EISDIR; -EINVAL: not
+ * a regular file, not a SQLite database, empty, or another program's; -EPROTONOSUPPORT: made by a
+ * newer version; -EIO: damaged; -ENOSPC: no room for a new account, or for the upgrade, which a
+ * damaged file of format 1 refuses with -EIO, and the file is as it was; -EROFS: read-only and
+ * empty; and errors of the system. */
 int local_store_create(const char *path, bool may_create, const struct clock *clock,
                        struct call *call, struct table_store **ret);
 /* Is the file at this path in an older format, so that local_store_create has to upgrade it? Only
@@ -25,6 +26,8 @@ int local_store_open_as_is(const char *path, const struct clock *clock, struct c
 /* False: the file is still in format 1, because it cannot be written to or was opened as it is.
  * Damage in it is not noticed. `store` is one of this module, here and below. */
 bool local_store_has_checksums(struct table_store *store);
+/* False: every change is -EROFS. */
+bool local_store_is_writable(struct table_store *store);
 /* The file's path without links, valid while the store exists. */
 const char *local_store_real_path(struct table_store *store);
 

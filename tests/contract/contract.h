@@ -33,7 +33,7 @@ struct bytes contract_text(const char *partition_key, const char *row_key,
                            const char *const *lines);
 struct bytes contract_position(const char *partition_key, const char *row_key);
 
-/* One write; the result's ETag goes to ret_etag (NULL: nobody wants it). */
+/* One write; the result's ETag goes to ret_etag (may be NULL). */
 int contract_write(const char *table, enum write_kind kind, const char *partition_key,
                    const char *row_key, const char *if_match, const char *const *lines,
                    char ret_etag[128], struct call *call);

@@ -51,7 +51,7 @@ static inline int remove_folder(void **state)
     return r;
 }
 
-/* Makes somebody who is not root the owner of the file and its folder. */
+/* Makes a user who is not root the owner of the file and its folder. */
 static inline void give_to_nobody(const char *path, mode_t mode)
 {
     char folder[4200];

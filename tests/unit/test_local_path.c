@@ -37,7 +37,7 @@ static const struct {
     {"link", 0, "account", ""},
     {"new", 0, "new", ""}, /* it may be created */
     {"folder/new", 0, "folder/new", ""},
-    {"folder", 0, "folder", ""}, /* refused by who opens it */
+    {"folder", 0, "folder", ""}, /* refused when it is opened */
     {"account/", 0, "account", ""},
     {"account//", 0, "account", ""},
     {"account/t", 0, "account", "t"},

@@ -148,7 +148,7 @@ static void a_check_upgrades_nothing(void **state)
     assert_int_equal(told, 1);
 }
 
-/* Root may write to everything: so as somebody else, in a process that tells what went wrong. */
+/* Root may write to everything: so as another user, in a process that tells what went wrong. */
 static int read_as_nobody(const char *path)
 {
     struct call call = some_call();

@@ -14,7 +14,7 @@ struct adder {
     struct local_change change; /* first */
     struct local_writer *writer;
     struct call call;
-    pthread_t thread, maker; /* whose change, and who made it */
+    pthread_t thread, maker; /* the caller, and the thread that made its change */
     const char *table;
     int made;        /* times */
     int error;       /* what make answers after the table was added */
@@ -165,7 +165,7 @@ static void one_that_breaks_by_itself_fails(void **state)
     local_writer_destroy(writer);
 }
 
-static void who_waits_may_leave_and_who_is_taken_may_not(void **state)
+static void a_change_that_waits_may_leave_and_one_that_was_taken_may_not(void **state)
 {
     struct local_writer *writer = open_writer(*state);
     struct adder first = {.is_waiting = true}, second = {0}, third = {0};
@@ -348,7 +348,7 @@ static void readers_see_whole_batches(void **state)
 
 static int acknowledged_to; /* of the child: where it tells what was acknowledged */
 
-/* Batches of 50, by four threads, until somebody kills it. */
+/* Batches of 50, by four threads, until it is killed. */
 static void *load(void *context)
 {
     struct worker *worker = context;
@@ -453,7 +453,7 @@ int main(void)
         WITH_FOLDER(one_that_fails_is_undone_alone),
         WITH_FOLDER(a_commit_that_breaks_is_made_again_one_by_one),
         WITH_FOLDER(one_that_breaks_by_itself_fails),
-        WITH_FOLDER(who_waits_may_leave_and_who_is_taken_may_not),
+        WITH_FOLDER(a_change_that_waits_may_leave_and_one_that_was_taken_may_not),
         WITH_FOLDER(another_program_s_lock_is_waited_for),
         WITH_FOLDER(timestamps_grow_whatever_the_clock_does),
         WITH_FOLDER(no_change_is_lost_among_threads),

@@ -16,8 +16,8 @@ struct decimal { /* the value is 0.DIGITS times 10 to the power of `point` */
 bool decimal_read(struct bytes number, struct decimal *ret);
 
 #define DECIMAL_MAX_GROWTH 32 /* how much longer one is printed than it was */
-/* As JavaScript prints a double, but always with a point or an exponent, so that nobody takes it
- * for an integer: 3.0, -0.0, 0.000001, 1.5e-7, 100000000000000000000.0, 1e+21. */
+/* As JavaScript prints a double, but always with a point or an exponent, so that no reader
+ * takes it for an integer: 3.0, -0.0, 0.000001, 1.5e-7, 100000000000000000000.0, 1e+21. */
 int decimal_append_double(struct buffer *ret, const struct decimal *decimal);
 /* Quickly: is `number` known to be printed as it is? Most are. */
 bool decimal_is_as_printed(struct bytes number);

@@ -142,7 +142,7 @@ static int check_value(const struct edm_value *value, size_t *size, struct entit
         [EDM_STRING] = "an Edm.String that is not a string",
         [EDM_BOOLEAN] = "an Edm.Boolean that is neither true nor false",
         [EDM_INT32] = "an Edm.Int32 that is not a number",
-        [EDM_INT64] = "an Edm.Int64 that is not an integer",
+        [EDM_INT64] = "an Edm.Int64 that is no integer of 64 bits",
         [EDM_DOUBLE] = "an Edm.Double that is not a number",
         [EDM_DATETIME] = "an Edm.DateTime that is not a string",
         [EDM_GUID] = "an Edm.Guid that is not a string",

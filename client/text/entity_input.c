@@ -89,29 +89,19 @@ static int refuse_json(struct job *job, size_t offset, const char *problem)
     return entity_input_refuse_json(job->text, offset, problem, job->refusal);
 }
 
-static int refuse_size(struct job *job)
-{
-    static const struct entity_refusal too_large = {
-        -EFBIG, "EntityTooLarge", "an entity of more than 1 MiB", {NULL, 0}};
-    refuse(job, NO_PLACE, &too_large, (struct bytes){NULL, 0});
-    return too_large.error;
-}
+static const struct entity_refusal too_large = {
+    -EFBIG, "EntityTooLarge", "an entity of more than 1 MiB", {NULL, 0}};
+static const struct entity_refusal too_many = {
+    -EFBIG, "TooManyProperties", "more than 65,536 members", {NULL, 0}};
+/* escapes are resolved in a buffer of a limited size */
+static const struct entity_refusal too_long = {
+    -EFBIG, "EntityTooLarge", "a text with escapes of more than 64 MiB", {NULL, 0}};
 
-static int refuse_count(struct job *job)
+/* Of the whole text. */
+static int refuse_whole(struct job *job, const struct entity_refusal *refusal)
 {
-    static const struct entity_refusal too_many = {
-        -EFBIG, "TooManyProperties", "more than 65,536 members", {NULL, 0}};
-    refuse(job, NO_PLACE, &too_many, (struct bytes){NULL, 0});
-    return too_many.error;
-}
-
-/* Its escapes are resolved in a buffer of a limited size. */
-static int refuse_length(struct job *job)
-{
-    static const struct entity_refusal too_long = {
-        -EFBIG, "EntityTooLarge", "a text with escapes of more than 64 MiB", {NULL, 0}};
-    refuse(job, NO_PLACE, &too_long, (struct bytes){NULL, 0});
-    return too_long.error;
+    refuse(job, NO_PLACE, refusal, (struct bytes){NULL, 0});
+    return refusal->error;
 }
 
 static int take_member(struct job *job, struct json_reader *reader,
@@ -183,7 +173,7 @@ static int read_objects(struct job *job)
         return refuse_json(job, begin + json_reader_offset(&reader), json_reader_problem(&reader));
     if (r != -EFBIG)
         return r;
-    return job->input->members.respelled.error < 0 ? refuse_length(job) : refuse_count(job);
+    return refuse_whole(job, job->input->members.respelled.error < 0 ? &too_long : &too_many);
 }
 
 /* Writing the canonical text */
@@ -265,7 +255,7 @@ static void refuse_property(struct job *job, const struct pick *pick, const stru
 {
     const struct entity_member *annotation = pick->annotation;
     if (!refusal->name.data)
-        refuse(job, NO_PLACE, refusal, (struct bytes){NULL, 0});
+        (void)refuse_whole(job, refusal);
     else if (bytes_start_with(bytes_of(refusal->code), BYTES_LITERAL("PropertyName")))
         refuse_name(job, pick->property, refusal);
     else if (value->type == EDM_OTHER)
@@ -325,7 +315,7 @@ static int put_entity(struct job *job, struct bytes position)
     if (r < 0)
         return r;
     if (entity_check_total(&job->total, &refusal) < 0)
-        refuse(job, NO_PLACE, &refusal, (struct bytes){NULL, 0});
+        (void)refuse_whole(job, &refusal);
     return entity_lines_append_end(job->ret, job->begin);
 }
 
@@ -333,10 +323,8 @@ static int make(struct job *job, struct bytes position)
 {
     struct entity_refusal refusal;
     entity_members_clear(&job->input->members);
-    if (entity_check_keys(position, &job->total, &refusal) < 0) {
-        refuse(job, NO_PLACE, &refusal, (struct bytes){NULL, 0});
-        return refusal.error;
-    }
+    if (entity_check_keys(position, &job->total, &refusal) < 0)
+        return refuse_whole(job, &refusal);
     int r = read_objects(job);
     return r < 0 ? r : put_entity(job, position);
 }
@@ -369,7 +357,7 @@ int entity_input_append(struct entity_input *input, struct bytes position, struc
                       .refused_at = NO_PLACE};
     int r = make(&job, position);
     if (r == -EFBIG && !job.is_refused) /* ret is full */
-        r = refuse_size(&job);
+        r = refuse_whole(&job, &too_large);
     if (!job.is_refused) {
         ret->size = r < 0 ? job.begin : ret->size;
         return r;

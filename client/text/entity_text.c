@@ -130,7 +130,7 @@ static int take_members(struct entity_text *text, struct json_reader *reader)
     return r;
 }
 
-#define INT64_SURE_DIGITS 18 /* so many fit, whatever they are */
+#define INT64_SURE_DIGITS 18 /* any integer of 18 digits fits */
 
 /* written: in canonical form, with its quotes. */
 static bool is_int64(struct bytes written)

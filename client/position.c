@@ -85,24 +85,32 @@ bool prefix_has_children(struct bytes prefix)
     return prefix_measure(prefix, &size, &last) && size < PREFIX_MAX_BYTES;
 }
 
-/* The next character in UTF-16 order that a key can hold, or with `with_illegal` the next that is
- * no control character; false: there is none. After a lone surrogate it is the next unit. */
-static bool next_character(uint32_t *character, bool with_illegal)
+/* The next character in UTF-16 order; false: there is none. After a lone surrogate it is the next
+ * unit. */
+static bool next_character(uint32_t *character)
 {
-    do {
-        switch (*character) {
-        case 0xD7FF:
-            *character = 0x10000;
-            break;
-        case 0x10FFFF:
-            *character = 0xE000;
-            break;
-        case 0xFFFF:
+    switch (*character) {
+    case 0xD7FF:
+        *character = 0x10000;
+        return true;
+    case 0x10FFFF:
+        *character = 0xE000;
+        return true;
+    case 0xFFFF:
+        return false;
+    default:
+        *character += 1;
+        return true;
+    }
+}
+
+/* The next that a key can hold. */
+static bool next_legal_character(uint32_t *character)
+{
+    do
+        if (!next_character(character))
             return false;
-        default:
-            *character += 1;
-        }
-    } while (with_illegal ? is_control(*character) : !position_is_legal_in_key(*character));
+    while (!position_is_legal_in_key(*character));
     return true;
 }
 
@@ -122,12 +130,12 @@ static size_t last_character(struct bytes cesu8, uint32_t *ret)
 }
 
 static int append_successor(struct buffer *ret, struct bytes prefix, struct bytes fallback,
-                            bool with_illegal)
+                            bool (*next)(uint32_t *character))
 {
     while (prefix.size > 0) {
         uint32_t character;
         prefix.size = last_character(prefix, &character);
-        if (next_character(&character, with_illegal)) {
+        if (next(&character)) {
             (void)buffer_append(ret, prefix);
             return cesu8_append(ret, character);
         }
@@ -137,12 +145,12 @@ static int append_successor(struct buffer *ret, struct bytes prefix, struct byte
 
 int prefix_append_successor(struct buffer *ret, struct bytes prefix, struct bytes fallback)
 {
-    return append_successor(ret, prefix, fallback, false);
+    return append_successor(ret, prefix, fallback, next_legal_character);
 }
 
 int prefix_append_end(struct buffer *ret, struct bytes prefix, struct bytes fallback)
 {
-    return append_successor(ret, prefix, fallback, true);
+    return append_successor(ret, prefix, fallback, next_character);
 }
 
 bool range_is_empty(struct range range)

@@ -43,8 +43,8 @@ bool prefix_has_children(struct bytes prefix);
  * `fallback` when there is no such position. */
 int prefix_append_successor(struct buffer *ret, struct bytes prefix, struct bytes fallback);
 
-/* The same, but the next character may also be / \ # or ?: keys that hold one against the rules are
- * not between the prefix and this. */
+/* The same, but the next character may be one that the rules forbid: keys that hold it against them
+ * are not between the prefix and this. */
 int prefix_append_end(struct buffer *ret, struct bytes prefix, struct bytes fallback);
 
 bool range_is_empty(struct range range);

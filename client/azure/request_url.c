@@ -166,6 +166,24 @@ static int append_bound(struct filter *filter, struct comparison comparison)
         filter, (struct comparison){comparison.property, is_low ? "ge" : "lt", buffer_bytes(&key)});
 }
 
+/* No request holds a control character, because no key may. A range that begins behind all keys
+ * that start with "a~" begins at "a" and U+007F, and is asked from behind "a~" and U+FFFF, the last
+ * key before it but for its own longer ones. */
+#define DELETE             "\x7F"
+#define LAST_BEFORE_DELETE "~\xEF\xBF\xBF"
+
+static int append_behind_tilde(struct filter *filter, const char *property, struct bytes key)
+{
+    _cleanup_(buffer_finish) struct buffer last;
+    buffer_init(&last, KEY_MAX_BYTES);
+    (void)buffer_append(&last, bytes_first(key, key.size - strlen(DELETE)));
+    int r = buffer_append_string(&last, LAST_BEFORE_DELETE);
+    if (r < 0)
+        return r;
+    filter->is_widened = true;
+    return append_bound(filter, (struct comparison){property, "gt", buffer_bytes(&last)});
+}
+
 /* The end of a range may have POSITION_AFTER: then it is after the key, else before it. */
 static bool take_after(struct bytes *key)
 {
@@ -178,6 +196,8 @@ static int append_low(struct filter *filter, const char *property, struct bytes 
 {
     if (key.size == 0)
         return 0;
+    if (bytes_end_with(key, BYTES_LITERAL(DELETE)))
+        return append_behind_tilde(filter, property, key);
     const char *operation = take_after(&key) ? "gt" : "ge";
     return append_bound(filter, (struct comparison){property, operation, key});
 }

@@ -113,7 +113,7 @@ static void assert_end(struct bytes prefix, struct bytes expected)
     buffer_finish(&end);
 }
 
-static void ends_skip_control_characters_alone(void **state)
+static void ends_skip_no_character(void **state)
 {
     (void)state;
     assert_end(B("D"), B("E"));
@@ -121,7 +121,9 @@ static void ends_skip_control_characters_alone(void **state)
     assert_end(B("\""), B("#"));
     assert_end(B(">"), B("?"));
     assert_end(B("["), B("\\"));
-    assert_end(B("a~"), B("a\xC2\xA0"));
+    assert_end(B("a~"), B("a\x7F"));
+    assert_end(B("a\xED\x9F\xBF"), B("a\xED\xA0\x80\xED\xB0\x80")); /* U+D7FF, U+10000 */
+    assert_end(B("a\xEF\xBF\xBF"), B("b"));
     assert_end(B(""), B("END"));
 }
 
@@ -213,7 +215,7 @@ int main(void)
         cmocka_unit_test(positions_order_as_utf16_keys_do),
         cmocka_unit_test(a_key_with_nul_is_refused),
         cmocka_unit_test(successors_skip_what_no_key_can_hold),
-        cmocka_unit_test(ends_skip_control_characters_alone),
+        cmocka_unit_test(ends_skip_no_character),
         cmocka_unit_test(prefixes_that_a_level_may_show),
         cmocka_unit_test(a_prefix_has_children_while_they_can_be_shown),
         cmocka_unit_test(ranges_know_which_one_query_can_ask),

@@ -42,6 +42,16 @@ static const struct {
     {{P("a&b=%41+ ;\0"), P("a&b=%41+ ;\x01")}, "PartitionKey eq 'a%26b%3D%2541%2B %3B'", false},
     {{P(EMOJI), END}, "PartitionKey ge '%F0%9F%98%80'", false},
     {{P("\xC3\xBC\0"), P("\xC3\xBC\x01")}, "PartitionKey eq '%C3%BC'", false},
+    /* no control character, unless a key of the service has it */
+    {{P("a\x7F"), P("b")}, "PartitionKey gt 'a~%EF%BF%BF' and PartitionKey lt 'b'", true},
+    {{P(LOW_FIRST "\x7F"), END}, "PartitionKey ge '%F4%8F%BF%BF'", true},
+    {{P("a\x7F\x01"), END}, "PartitionKey gt 'a%7F'", false},
+    {{P("a\x7F"
+        "b"),
+      END},
+     "PartitionKey ge 'a%7Fb'",
+     false},
+    {{P("a\x7F\0"), P("a\x7F\x01")}, "PartitionKey eq 'a%7F'", false},
     /* a lone surrogate: the nearest characters that UTF-8 has */
     {{P("a" HIGH_FIRST "z"), P("b")}, "PartitionKey ge 'a%ED%9F%BF' and PartitionKey lt 'b'", true},
     {{P("a" HIGH_FIRST "z\x01"), P("b")},

@@ -2,6 +2,10 @@
 
 #include <stdarg.h>
 
+const char call_advice_late[] =
+    "check the network, and whether the service works; where answers take "
+    "longer, mount with -o timeout=SECONDS";
+
 int call_fail(struct call *call, int error, const char *format, ...)
 {
     call->failure = (struct failure){.error = error, .operation = -1};
@@ -32,7 +36,9 @@ int call_check(struct call *call, const struct clock *clock, const char *late)
 {
     if (call_is_cancelled(call))
         return call_fail(call, -EINTR, "interrupted");
-    if (call_remaining_ms(call, clock) == 0)
-        return call_fail(call, -ETIMEDOUT, "%s", late);
-    return 0;
+    if (call_remaining_ms(call, clock) > 0)
+        return 0;
+    (void)call_fail(call, -ETIMEDOUT, "%s", late);
+    call->failure.advice = call_advice_late;
+    return -ETIMEDOUT;
 }

@@ -45,7 +45,9 @@ int call_fail(struct call *call, int error, const char *format, ...)
 /* Tells the observers that the call waits, for the reason in call->failure. */
 void call_waits(const struct call *call);
 bool call_is_cancelled(const struct call *call);
-/* 0: go on; -EINTR: cancelled; -ETIMEDOUT: the deadline has passed, with `late` as the reason. */
+/* 0: go on; -EINTR: cancelled; -ETIMEDOUT: the deadline has passed, with `late` as the reason and
+ * call_advice_late. */
+extern const char call_advice_late[];
 int call_check(struct call *call, const struct clock *clock, const char *late);
 int64_t call_remaining_ms(const struct call *call, const struct clock *clock); /* at least 0 */
 

@@ -147,10 +147,12 @@ static int azure_list_tables(struct table_store *store, const char *only,
     if (r < 0)
         return r;
     r = table_answer_append(buffer_bytes(&answer.body), only, ret);
-    if (r < 0)
-        (void)call_fail(call, r, "%s",
-                        r == -EPROTO ? "the answer is not a valid list of tables"
-                                     : "out of memory");
+    if (r == -EPROTO) {
+        (void)call_fail(call, r, "the answer is not a valid list of tables");
+        call->failure.advice = service_error_advice_endpoint;
+    } else if (r < 0) {
+        (void)call_fail(call, r, "out of memory");
+    }
     if (r == 0)
         r = take_continuation(&answer, call, ret_next);
     if (r == 0)

@@ -1,4 +1,5 @@
 #include "client/azure/entity_answer.h"
+#include "client/azure/service_error.h"
 #include "client/text/entity_text.h"
 #include "client/text/json_string.h"
 
@@ -111,7 +112,7 @@ static int read_single(struct answer_reader *reader)
     return r < 0 ? r : expect(reader, JSON_END, "text after the object");
 }
 
-/* At most so many bytes of a name in a message, and only whole characters. */
+/* Cuts a name for a message: at most 40 bytes, and only whole characters. */
 static struct bytes shorten(struct bytes name)
 {
     size_t size = MIN(name.size, 40);
@@ -126,9 +127,12 @@ static int fail_by_problem(const struct answer_reader *reader, int error, struct
     const struct entity_culprit culprit = entity_text_culprit(reader->text);
     struct bytes partition_key = shorten(culprit.partition_key);
     struct bytes row_key = shorten(culprit.row_key), property = shorten(culprit.property);
-    if (property.size == 0)
-        return call_fail(call, error, "the answer is not one with entities: %s, at byte %zu",
-                         problem, json_reader_offset(&reader->json));
+    if (property.size == 0) {
+        (void)call_fail(call, error, "the answer is not one with entities: %s, at byte %zu",
+                        problem, json_reader_offset(&reader->json));
+        call->failure.advice = service_error_advice_endpoint;
+        return error;
+    }
     return call_fail(call, error, "%s: %.*s, of PartitionKey '%.*s', RowKey '%.*s'", problem,
                      (int)property.size, property.data, (int)partition_key.size, partition_key.data,
                      (int)row_key.size, row_key.data);

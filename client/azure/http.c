@@ -150,10 +150,36 @@ static int fail_retryable(struct call *call, int error, bool is_retryable, const
     return error;
 }
 
-static const char late[] = "the service did not answer in time";
 static const char advice_connect[] =
     "check that the service runs there and that no firewall is between";
 static const char advice_proxy[] = "check the proxy that https_proxy names";
+static const char advice_broken[] =
+    "the connection broke: check the network, and the proxy, VPN or firewall on the way";
+
+/* Of a URL: HOST or HOST:PORT. */
+static struct bytes authority_of(const char *url)
+{
+    const char *begin = strstr(url, "://");
+    begin = begin ? begin + 3 : url;
+    return (struct bytes){begin, strcspn(begin, "/?")};
+}
+
+static int fail_late(struct call *call, const char *url, bool is_retryable)
+{
+    struct bytes authority = authority_of(url);
+    (void)call_fail(call, -ETIMEDOUT, "no answer from %.*s in time", (int)authority.size,
+                    authority.data);
+    call->failure.is_retryable = is_retryable;
+    call->failure.advice = call_advice_late;
+    return -ETIMEDOUT;
+}
+
+/* Before anything is sent. */
+static int check_call(const struct http *http, const char *url, struct call *call)
+{
+    int r = call_check(call, http->clock, "");
+    return r == -ETIMEDOUT ? fail_late(call, url, false) : r;
+}
 
 static bool has_room(const struct http *http, unsigned lane)
 {
@@ -193,10 +219,12 @@ static void put_into_pool(struct http *http, unsigned lane, struct exchange *exc
     monitor_leave(&http->monitor);
 }
 
-static int take_exchange(struct http *http, unsigned lane, struct call *call, struct exchange **ret)
+static int take_exchange(struct http *http, const struct http_request *request, struct call *call,
+                         struct exchange **ret)
 {
+    unsigned lane = request->lane;
     while (!take_from_pool(http, lane, ret)) {
-        int r = call_check(call, http->clock, late);
+        int r = check_call(http, request->url, call);
         if (r < 0)
             return r;
     }
@@ -209,23 +237,26 @@ static int take_exchange(struct http *http, unsigned lane, struct call *call, st
     return call_fail(call, r, "out of memory");
 }
 
-static int check_time(const struct http *http, const struct exchange *exchange, struct call *call,
-                      int64_t end_ms)
+static int check_time(const struct http *http, const struct exchange *exchange, const char *url,
+                      struct call *call, int64_t end_ms)
 {
+    struct bytes authority = authority_of(url);
     if (call_is_cancelled(call))
         return call_fail(call, -EINTR, "interrupted");
     if (clock_now_ms(http->clock) < end_ms)
         return 0;
     if (exchange->sends > 0)
-        return fail_retryable(call, -ETIMEDOUT, call_remaining_ms(call, http->clock) > 0, late);
-    (void)fail_retryable(call, -EHOSTUNREACH, true, "no connection to the service in time");
+        return fail_late(call, url, call_remaining_ms(call, http->clock) > 0);
+    (void)call_fail(call, -EHOSTUNREACH, "no connection to %.*s in time", (int)authority.size,
+                    authority.data);
+    call->failure.is_retryable = true;
     call->failure.advice = advice_connect;
     return -EHOSTUNREACH;
 }
 
 /* Runs until the transfer ends, the call is cancelled, or the time is over. */
-static int drive(const struct http *http, const struct exchange *exchange, struct call *call,
-                 CURLcode *ret_code)
+static int drive(const struct http *http, const struct exchange *exchange, const char *url,
+                 struct call *call, CURLcode *ret_code)
 {
     CURLM *multi = exchange->multi;
     int64_t end_ms = MIN(call->deadline_ms, clock_now_ms(http->clock) + http->options.attempt_ms);
@@ -238,7 +269,7 @@ static int drive(const struct http *http, const struct exchange *exchange, struc
             return fail_retryable(call, -EIO, false, "libcurl failed to run the request");
         if (running == 0)
             break;
-        int r = check_time(http, exchange, call, end_ms);
+        int r = check_time(http, exchange, url, call, end_ms);
         if (r < 0)
             return r;
         (void)curl_multi_poll(multi, NULL, 0, CONDITION_WAIT_MS, NULL);
@@ -267,6 +298,10 @@ static const struct reason {
      "the file that ca_cert= or SSL_CERT_FILE names cannot be read as certificates in PEM"},
     {CURLE_SSL_CONNECT_ERROR, -EPROTO, true,
      "check that the endpoint speaks TLS 1.2 or newer at this port"},
+    {CURLE_GOT_NOTHING, -EIO, true, advice_broken},
+    {CURLE_SEND_ERROR, -EIO, true, advice_broken},
+    {CURLE_RECV_ERROR, -EIO, true, advice_broken},
+    {CURLE_PARTIAL_FILE, -EIO, true, advice_broken},
     {CURLE_URL_MALFORMAT, -EIO, false, NULL},
     {CURLE_UNSUPPORTED_PROTOCOL, -EIO, false, "check the endpoint: its server does not speak HTTP"},
     {CURLE_OUT_OF_MEMORY, -ENOMEM, false, NULL},
@@ -361,15 +396,18 @@ static int transfer(const struct http *http, struct exchange *exchange, const ch
     long status = 0;
     if (curl_multi_add_handle(exchange->multi, exchange->easy) != CURLM_OK)
         return call_fail(call, -ENOMEM, "out of memory");
-    int r = drive(http, exchange, call, &code);
+    int r = drive(http, exchange, url, call, &code);
     (void)curl_multi_remove_handle(exchange->multi, exchange->easy);
     if (r < 0)
         return r;
     if (code != CURLE_OK)
         return fail_transfer(call, exchange, code, url);
     /* libcurl accepts the end of the connection as the end of the headers */
-    if (!exchange->is_head_complete)
-        return fail_retryable(call, -EIO, true, "the connection broke within the answer's headers");
+    if (!exchange->is_head_complete) {
+        (void)fail_retryable(call, -EIO, true, "the connection broke within the answer's headers");
+        call->failure.advice = advice_broken;
+        return -EIO;
+    }
     (void)curl_easy_getinfo(exchange->easy, CURLINFO_RESPONSE_CODE, &status);
     exchange->answer.status = (int)status;
     exchange->answer.was_resent = exchange->sends > 1;
@@ -445,9 +483,9 @@ int http_send(struct http *http, const struct http_request *request, struct call
               struct http_answer *ret)
 {
     struct exchange *exchange = NULL;
-    int r = call_check(call, http->clock, late);
+    int r = check_call(http, request->url, call);
     if (r == 0)
-        r = take_exchange(http, request->lane, call, &exchange);
+        r = take_exchange(http, request, call, &exchange);
     if (r != 0)
         return r;
     r = perform(http, exchange, request, call);

@@ -16,7 +16,7 @@ static const char advice_key_or_firewall[] =
 static const char advice_clock[] =
     "this machine's clock differs from the service's by more than 5 minutes: set it";
 static const char advice_expired[] =
-    "the SAS token has expired: the time in se= is over; make a new token";
+    "the SAS token has expired: the time in se= is over; make a new token and mount again with it";
 static const char advice_early[] =
     "the SAS token is not valid yet: the time in st= is to come; wait, or make a new token";
 static const char advice_service[] =
@@ -30,7 +30,7 @@ static const char advice_policy[] =
     "the stored access policy that si= of the SAS token names does not allow this, or has ended";
 static const char advice_signature[] = "the SAS token's signature is wrong: its text was cut or "
                                        "changed, or the key that signed it was "
-                                       "replaced; make a new token";
+                                       "replaced; make a new token and mount again with it";
 static const char advice_signature_or_firewall[] =
     "the SAS token's signature is wrong (its text was cut or changed, or the key that signed it "
     "was "

@@ -23,8 +23,16 @@ static const char advice_throttled[] =
 static const char advice_version[] =
     "the emulator does not know this API version: start Azurite with --skipApiVersionCheck";
 static const char advice_long[] = "the request is too long: a key is longer than the service takes";
-static const char advice_endpoint[] = "check that the endpoint is a Table endpoint of Azure "
-                                      "Storage, and that no proxy answers in its place";
+static const char advice_fault[] =
+    "the service itself failed: look at its status page or its log, and try again later";
+static const char advice_gateway[] = "a proxy or gateway before the service answered that it does "
+                                     "not reach it: check that one, or try again later";
+static const char advice_slow[] = "the service, or a gateway before it, took too long: try again "
+                                  "later";
+
+const char service_error_advice_endpoint[] =
+    "check that the endpoint is a Table endpoint of Azure Storage, and that no proxy answers in "
+    "its place";
 
 struct rule {         /* the first that fits */
     int status;       /* 0: any */
@@ -56,9 +64,9 @@ static const struct rule rules[] = {
      "the account forbids access by key and by SAS tokens signed with it"},
     {403, "", -EACCES, false, advice_no_code},
     {403, NULL, -EACCES, false, advice_credential},
-    {404, "", -EPROTO, false, advice_endpoint}, /* a proxy's: not the service's own */
+    {404, "", -EPROTO, false, service_error_advice_endpoint}, /* a proxy's: not the service's own */
     {404, NULL, -ENOENT, false, NULL},
-    {408, NULL, -ETIMEDOUT, true, NULL},
+    {408, NULL, -ETIMEDOUT, true, advice_slow},
     {409, "EntityAlreadyExists", -EEXIST, false, NULL},
     {409, "TableAlreadyExists", -EEXIST, false, NULL},
     {409, "TableBeingDeleted", -EBUSY, false, "a dropped table's name is free after a minute"},
@@ -68,12 +76,12 @@ static const struct rule rules[] = {
     {414, NULL, -ENAMETOOLONG, false, advice_long},
     {429, NULL, -EBUSY, true, advice_throttled},
     {431, NULL, -ENAMETOOLONG, false, advice_long},
-    {500, "OperationTimedOut", -ETIMEDOUT, true, NULL},
-    {500, NULL, -EIO, true, NULL},
-    {502, NULL, -EIO, true, NULL},
+    {500, "OperationTimedOut", -ETIMEDOUT, true, advice_slow},
+    {500, NULL, -EIO, true, advice_fault},
+    {502, NULL, -EIO, true, advice_gateway},
     {503, NULL, -EBUSY, true, advice_throttled},
-    {504, NULL, -ETIMEDOUT, true, NULL},
-    {0, NULL, -EIO, false, advice_endpoint},
+    {504, NULL, -ETIMEDOUT, true, advice_slow},
+    {0, NULL, -EIO, false, service_error_advice_endpoint},
 };
 
 static const struct rule *find_rule(int status, const char *code)

@@ -17,6 +17,9 @@ struct service_answer { /* values of absent headers are empty */
     struct bytes retry_after;    /* seconds, or a date */
 };
 
+/* For an answer that a table service would not give. */
+extern const char service_error_advice_endpoint[];
+
 /* The local time is compared with a date in retry_after. Of a refused credential the advice is
  * general; client/azure/refusal.h has a better one. Text in the message that looks like a signature
  * is removed. `operation` is -1. The failure is ambiguous if the request was a change and the

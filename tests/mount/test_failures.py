@@ -1,6 +1,7 @@
 """A service that fails: errors have a reason, no listing is short, and no process waits forever."""
 import errno
 import os
+import re
 import signal
 import socket
 import time
@@ -274,3 +275,58 @@ def test_a_mount_behind_a_proxys_404(mounts, proxy):
     assert failed.returncode == CONFIGURATION and not mount.is_mounted()
     assert len(failed.stderr.splitlines()) == 1 and "HTTP 404" in failed.stderr
     assert "check that the endpoint is a Table endpoint" in failed.stderr
+
+
+ENDPOINT_ADVICE = (
+    "check that the endpoint is a Table endpoint of Azure Storage, and that no proxy answers in its place"
+)
+
+
+@pytest.mark.parametrize(
+    "trouble, said, advice",
+    [
+        (
+            {"is_silent": True},
+            r"ETIMEDOUT: no answer from ADDRESS in time \[stat\]",
+            "check the network, and whether the service works; where answers take longer, mount with -o timeout=SECONDS",
+        ),
+        (
+            {"page": b"{", "status": 200, "is_cut": True},
+            r"EIO: .*1 bytes? .* \[stat\]",  # libcurl's words
+            "the connection broke: check the network, and the proxy, VPN or firewall on the way",
+        ),
+        (
+            {"page": PAGE, "status": 500},
+            r"EIO, HTTP 500: the service answered HTTP 500 without a reason \[stat\]",
+            "the service itself failed: look at its status page or its log, and try again later",
+        ),
+        (
+            {"page": PAGE, "status": 502},
+            r"EIO, HTTP 502: the service answered HTTP 502 without a reason \[stat\]",
+            "a proxy or gateway before the service answered that it does not reach it: check that one, or try again"
+            " later",
+        ),
+        (
+            {"page": PAGE, "status": 504},
+            r"ETIMEDOUT, HTTP 504: the service answered HTTP 504 without a reason \[stat\]",
+            "the service, or a gateway before it, took too long: try again later",
+        ),
+        (
+            {"page": PAGE, "status": 200},
+            r"EPROTO, HTTP 200: table steady: the answer is not one with entities: no JSON value begins so, at byte 0"
+            r" \[stat\]",
+            ENDPOINT_ADVICE,
+        ),
+    ],
+    ids=["silent", "cut", "500", "502", "504", "200"],
+)
+def test_a_failure_says_what_to_do(mounts, proxy, trouble, said, advice):
+    mount = mounts("timeout=2", env=proxy.credentials)
+    assert os.path.exists(mount / "steady")
+    for name, value in trouble.items():
+        setattr(proxy, name, value)
+    assert run("stat", mount / "steady/p/0007.json", check=False).returncode == 1
+    line = mount.control("errors").splitlines()[0]
+    pattern = r"\S+ lookup /steady/p(/0007\.json)?: " + said.replace("ADDRESS", re.escape(proxy.address))
+    head, _, tail = line.partition(" -- ")
+    assert re.fullmatch(pattern, head) and tail == advice

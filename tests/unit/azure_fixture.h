@@ -3,6 +3,7 @@
 /* An azure_store over a loopback server, at a fixed time. For tests. */
 #include "client/azure/azure_store.h"
 #include "client/azure/http.h"
+#include "client/azure/service_error.h"
 #include "tests/unit/loopback_server.h"
 #include "tests/unit/unit.h"
 

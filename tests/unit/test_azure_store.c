@@ -162,6 +162,7 @@ static void what_is_no_list_of_tables_is_an_error(void **state)
         assert_int_equal(f.call.failure.http_status, 200);
         assert_string_equal(f.call.failure.request_id, "id-1");
         assert_false(f.call.failure.is_retryable);
+        assert_ptr_equal(f.call.failure.advice, service_error_advice_endpoint);
         buffer_finish(&names);
         end(&f);
     }
@@ -429,7 +430,10 @@ static void a_body_that_holds_no_rows_is_an_error(void **state)
         assert_int_equal(f.call.failure.http_status, 200);
         assert_string_equal(f.call.failure.request_id, "id-2");
         assert_int_equal(strncmp(f.call.failure.message, "table tab: ", 11), 0);
-        if (i == ARRAY_SIZE(bodies) - 1)
+        bool is_of_service = i == ARRAY_SIZE(bodies) - 1;
+        assert_ptr_equal(f.call.failure.advice,
+                         is_of_service ? NULL : service_error_advice_endpoint);
+        if (is_of_service)
             assert_string_equal(f.call.failure.message, "table tab: a property that occurs twice: n"
                                                         ", of PartitionKey 'p', RowKey 'r'");
         end(&f);

@@ -163,7 +163,7 @@ static void a_refusal_is_what_the_service_says(void **state)
         {"502 Bad Gateway", "", -EIO, true, true},
         {"503 Busy", "ServerBusy", -EBUSY, true, true},
         {"504 Timeout", "", -ETIMEDOUT, true, true},
-        {"200 OK", "", -EIO, true, false}, /* not the service, perhaps: who knows */
+        {"200 OK", "", -EIO, true, false}, /* perhaps not the service */
         {"202 Accepted", "", -EIO, true, false},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

@@ -255,7 +255,7 @@ static void the_refused_write_is_named(void **state)
     expect_refusal(BEGIN REFUSED("412 Precondition Failed", "content-id: 2\r\n",
                                  "UpdateConditionNotSatisfied", "Another.") END,
                    -ESTALE, 1);
-    /* a contradiction, and what was not sent: nobody is blamed */
+    /* a contradiction, and what was not sent: no operation is blamed */
     expect_refusal(
         BEGIN REFUSED(CONFLICT, "Content-ID: 2\r\n", "EntityAlreadyExists", "0:There is.") END,
         -EEXIST, -1);

@@ -1,52 +1,4 @@
-#include "client/azure/http.h"
-#include "tests/unit/loopback_server.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
-
-#define BODY_MAX ((size_t)1 << 20)
-
-struct fixture {
-    struct loopback_server server;
-    struct http *http;
-    struct call call;
-    struct http_answer answer;
-    char url[200];
-};
-
-static const struct http_options options = {
-    .connect_ms = 2000, .attempt_ms = 20000, .body_max_bytes = BODY_MAX};
-
-static void begin_with(struct fixture *fixture, const struct canned *answers, size_t count,
-                       const struct http_options *http_options)
-{
-    loopback_start(&fixture->server, answers, count);
-    assert_int_equal(http_create(http_options, &clock_system, &fixture->http), 0);
-    fixture->call = (struct call){.deadline_ms = clock_now_ms(&clock_system) + 20000};
-    fixture->answer = (struct http_answer){0};
-    (void)snprintf(fixture->url, sizeof(fixture->url), "http://127.0.0.1:%d/path?query",
-                   fixture->server.port);
-}
-
-static void begin(struct fixture *fixture, const struct canned *answers, size_t count)
-{
-    begin_with(fixture, answers, count, &options);
-}
-
-static int get(struct fixture *fixture)
-{
-    const struct http_request request = {.method = "GET", .url = fixture->url};
-    http_answer_finish(&fixture->answer);
-    return http_send(fixture->http, &request, &fixture->call, &fixture->answer);
-}
-
-static void end(struct fixture *fixture)
-{
-    http_answer_finish(&fixture->answer);
-    http_destroy(fixture->http);
-    loopback_stop(&fixture->server);
-}
+#include "tests/unit/http_fixture.h"
 
 static void expect_body(struct fixture *fixture, const char *expected)
 {
@@ -127,11 +79,6 @@ static void what_is_sent_is_what_was_given(void **state)
                    f.server.port);
     assert_string_equal(f.server.last_request, expected);
     end(&f);
-}
-
-static bool is_after(void *context)
-{
-    return clock_now_ms(&clock_system) >= *(const int64_t *)context;
 }
 
 static int change(struct fixture *f, const char *method, struct bytes body)
@@ -314,6 +261,7 @@ static void broken_answers_are_errors(void **state)
         assert_int_equal(f.call.failure.http_status, 0);
         assert_int_equal(f.call.failure.is_retryable, !answers[i].raw || answers[i].raw[0] == 'H');
         assert_true(f.call.failure.message[0] != '\0');
+        assert_non_null(strstr(f.call.failure.advice, i == 6 ? "HTTP" : "the connection broke"));
         bool is_silent = !answers[i].raw || answers[i].raw[0] == 'S';
         assert_int_equal(f.call.failure.is_unanswered, is_silent);
         assert_int_equal(f.call.failure.has_begun_answer, !is_silent);
@@ -414,6 +362,15 @@ static void a_cancel_ends_a_waiting_exchange(void **state)
     end(&f);
 }
 
+/* The reason names the service, and the advice what to look at. */
+static void expect_late(const struct fixture *f)
+{
+    char message[100];
+    (void)snprintf(message, sizeof(message), "no answer from 127.0.0.1:%d in time", f->server.port);
+    assert_string_equal(f->call.failure.message, message);
+    assert_ptr_equal(f->call.failure.advice, call_advice_late);
+}
+
 static void a_deadline_ends_an_exchange(void **state)
 {
     (void)state;
@@ -424,240 +381,16 @@ static void a_deadline_ends_an_exchange(void **state)
     begin_with(&f, answers, 1, &impatient);
     assert_int_equal(get(&f), -ETIMEDOUT); /* of this attempt: another one may follow */
     assert_true(f.call.failure.is_retryable);
+    expect_late(&f);
     f.call.deadline_ms = clock_now_ms(&clock_system) + 50;
     assert_int_equal(get(&f), -ETIMEDOUT);
     assert_false(f.call.failure.is_retryable);
+    expect_late(&f);
     int requests = f.server.requests;
     assert_int_equal(get(&f), -ETIMEDOUT); /* nothing is sent when time is over */
+    expect_late(&f);
     assert_in_range(f.server.requests, requests, requests + 1);
     end(&f);
-}
-
-/* A connect that the kernel neither accepts nor refuses: the listener's queue is full. */
-static int full_listener(int sockets[3])
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof(address);
-    for (int i = 0; i < 3; i++)
-        sockets[i] = socket(AF_INET, SOCK_STREAM | (i > 0 ? SOCK_NONBLOCK : 0), 0);
-    assert_int_equal(bind(sockets[0], (struct sockaddr *)&address, size), 0);
-    assert_int_equal(listen(sockets[0], 0), 0);
-    assert_int_equal(getsockname(sockets[0], (struct sockaddr *)&address, &size), 0);
-    for (int i = 1; i < 3; i++)
-        (void)connect(sockets[i], (struct sockaddr *)&address, size);
-    return ntohs(address.sin_port);
-}
-
-static void no_connection_has_a_reason(void **state)
-{
-    (void)state;
-    static const struct canned answers[] = {{.status = "200 OK"}};
-    static const struct {
-        const char *url, *message;
-        int error;
-    } cases[] = {{"http://127.0.0.1:1/", "127.0.0.1 port 1", -ECONNREFUSED},
-                 {"http://[::1]:1/", "::1 port 1", -ECONNREFUSED},
-                 {"http://name.invalid/", "Could not resolve host: name.invalid", -EHOSTUNREACH}};
-    struct fixture f;
-    begin(&f, answers, 1);
-    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        (void)snprintf(f.url, sizeof(f.url), "%s", cases[i].url);
-        assert_int_equal(get(&f), cases[i].error);
-        assert_true(f.call.failure.is_retryable);
-        assert_true(f.call.failure.is_unanswered);
-        assert_non_null(strstr(f.call.failure.message, cases[i].message));
-        assert_null(strstr(f.call.failure.message, "proxy"));
-        assert_non_null(f.call.failure.advice);
-    }
-    end(&f);
-}
-
-static void a_connection_that_takes_too_long_is_none(void **state)
-{
-    (void)state;
-    static const struct canned answers[] = {{.status = "200 OK"}};
-    struct fixture f;
-    int sockets[3];
-    begin(&f, answers, 1);
-    (void)snprintf(f.url, sizeof(f.url), "http://127.0.0.1:%d/", full_listener(sockets));
-    f.call.deadline_ms = clock_now_ms(&clock_system) + 100;
-    assert_int_equal(get(&f), -EHOSTUNREACH); /* at the deadline, before connect_ms */
-    assert_true(f.call.failure.is_unanswered);
-    assert_string_equal(f.call.failure.message, "no connection to the service in time");
-    assert_int_equal(get(&f), -ETIMEDOUT); /* nothing was tried */
-    assert_false(f.call.failure.is_unanswered);
-    for (int i = 0; i < 3; i++)
-        (void)close(sockets[i]);
-    end(&f);
-}
-
-static void other_protocols_are_refused(void **state)
-{
-    (void)state;
-    static const struct canned answers[] = {{.status = "200 OK"}};
-    static const char *const urls[] = {"file:///etc/passwd", "ftp://127.0.0.1/", "http://", ""};
-    struct fixture f;
-    begin(&f, answers, 1);
-    for (size_t i = 0; i < ARRAY_SIZE(urls); i++) {
-        (void)snprintf(f.url, sizeof(f.url), "%s", urls[i]);
-        assert_int_equal(get(&f), -EIO);
-        assert_false(f.call.failure.is_retryable);
-    }
-    end(&f);
-}
-
-static void tls_troubles_are_told_apart(void **state)
-{
-    (void)state;
-    static const struct canned answers[] = {
-        {.raw = "HTTP/1.1 400 no TLS\r\n\r\n", .end = CANNED_CLOSE}};
-    struct http_options impatient = options, distrusting = options;
-    struct fixture f;
-    impatient.connect_ms = 300;
-    begin_with(&f, answers, 1, &impatient);
-    (void)snprintf(f.url, sizeof(f.url), "https://127.0.0.1:%d/", f.server.port);
-    /* the server waits for a request's end, which TLS does not send: the connection's time limit
-     * ends that */
-    assert_int_equal(get(&f), -EHOSTUNREACH);
-    assert_true(f.call.failure.is_retryable);
-    end(&f);
-    distrusting.ca_file = "/nonexistent/ca.pem";
-    begin_with(&f, answers, 1, &distrusting);
-    (void)snprintf(f.url, sizeof(f.url), "https://127.0.0.1:%d/", f.server.port);
-    assert_int_equal(get(&f), -EPROTO);
-    assert_false(f.call.failure.is_retryable);
-    assert_non_null(strstr(f.call.failure.advice, "ca_cert="));
-    end(&f);
-}
-
-static void expect_proxys(struct fixture *f, const char *message)
-{
-    assert_int_equal(strncmp(f->call.failure.message, message, strlen(message)), 0);
-    assert_non_null(strstr(f->call.failure.advice, "https_proxy"));
-    assert_true(f->call.failure.is_retryable);
-    assert_true(f->call.failure.is_unanswered);
-}
-
-/* To CONNECT, for an endpoint with TLS. */
-static void a_proxy_that_does_not_connect_is_told(void **state)
-{
-    (void)state;
-    static const struct canned answers[] = {
-        {.raw = "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n", .end = CANNED_CLOSE},
-        {.raw = "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n", .end = CANNED_CLOSE}};
-    struct http_options proxied = options;
-    struct fixture f;
-    char proxy[60];
-    proxied.use_proxy = true;
-    begin_with(&f, answers, 2, &proxied);
-    (void)snprintf(proxy, sizeof(proxy), "http://127.0.0.1:%d", f.server.port);
-    (void)snprintf(f.url, sizeof(f.url), "https://name.invalid/");
-    assert_int_equal(setenv("https_proxy", proxy, 1), 0);
-    for (size_t i = 0; i < ARRAY_SIZE(answers); i++) {
-        assert_int_equal(get(&f), -EHOSTUNREACH);
-        assert_int_equal(f.call.failure.is_retryable, i == 1);
-        assert_int_equal(strncmp(f.call.failure.message, "proxy: ", 7), 0);
-        assert_non_null(strstr(f.call.failure.message, i == 0 ? "403" : "502"));
-        assert_non_null(strstr(f.call.failure.advice, "https_proxy"));
-    }
-    assert_int_equal(unsetenv("https_proxy"), 0);
-    end(&f);
-}
-
-static void proxies_serve_who_may_use_them(void **state)
-{
-    (void)state;
-    static const struct canned answers[] = {{.status = "200 OK"}};
-    struct http_options proxied = options;
-    struct fixture f;
-    proxied.use_proxy = true;
-    assert_int_equal(setenv("http_proxy", "http://127.0.0.1:1", 1), 0);
-    assert_int_equal(setenv("all_proxy", "http://127.0.0.1:1", 1), 0);
-    assert_int_equal(unsetenv("no_proxy"), 0);
-    assert_int_equal(unsetenv("NO_PROXY"), 0);
-    begin(&f, answers, 1);
-    assert_int_equal(get(&f), 0);
-    end(&f);
-    begin_with(&f, answers, 1, &proxied);
-    assert_int_equal(get(&f), -ECONNREFUSED);
-    assert_int_equal(f.server.requests, 0);
-    expect_proxys(&f, "proxy: Failed to connect to 127.0.0.1 port 1 ");
-    assert_int_equal(setenv("http_proxy", "http://name.invalid:1", 1), 0);
-    assert_int_equal(get(&f), -EHOSTUNREACH);
-    expect_proxys(&f, "proxy: Could not resolve proxy: name.invalid");
-    end(&f);
-    assert_int_equal(unsetenv("http_proxy"), 0);
-    assert_int_equal(unsetenv("all_proxy"), 0);
-}
-
-static void *get_in_thread(void *context)
-{
-    const struct fixture *f = context;
-    const struct http_request request = {.method = "GET", .url = f->url};
-    struct call call = f->call;
-    struct http_answer answer = {0};
-    int r = http_send(f->http, &request, &call, &answer);
-    http_answer_finish(&answer);
-    return (void *)(intptr_t)r;
-}
-
-static void await_requests(struct fixture *f, int n)
-{
-    for (int i = 0; i < 1000 && f->server.requests < n; i++)
-        (void)usleep(10000);
-    assert_int_equal(f->server.requests, n);
-}
-
-static void who_finds_no_free_handle_waits(void **state)
-{
-    (void)state;
-    static const struct canned answers[] = {{.end = CANNED_HANG}};
-    pthread_t threads[HTTP_LANE_MAX];
-    struct fixture f;
-    begin(&f, answers, 1);
-    for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, get_in_thread, &f), 0);
-    await_requests(&f, HTTP_LANE_MAX);
-    f.call.deadline_ms = clock_now_ms(&clock_system) + 150;
-    assert_int_equal(get(&f), -ETIMEDOUT);
-    int64_t begin_ms = clock_now_ms(&clock_system), cancel_ms = begin_ms + 100;
-    f.call.deadline_ms = begin_ms + 20000;
-    f.call.is_cancelled = is_after;
-    f.call.context = &cancel_ms;
-    assert_int_equal(get(&f), -EINTR);
-    assert_int_equal(f.server.requests, HTTP_LANE_MAX);
-    loopback_stop(&f.server);
-    for (size_t i = 0; i < ARRAY_SIZE(threads); i++) {
-        void *r;
-        assert_int_equal(pthread_join(threads[i], &r), 0);
-        assert_true((intptr_t)r < 0);
-    }
-    http_destroy(f.http);
-}
-
-static void a_handle_that_becomes_free_is_taken(void **state)
-{
-    (void)state;
-    static const struct canned answers[] = {{.status = "200 OK", .delay_ms = 20}};
-    pthread_t threads[3 * HTTP_LANE_MAX];
-    struct fixture f;
-    begin(&f, answers, 1);
-    for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, get_in_thread, &f), 0);
-    for (size_t i = 0; i < ARRAY_SIZE(threads); i++) {
-        void *r;
-        assert_int_equal(pthread_join(threads[i], &r), 0);
-        assert_int_equal((intptr_t)r, 0);
-    }
-    assert_int_equal(f.server.requests, 3 * HTTP_LANE_MAX);
-    assert_in_range(f.server.connections, 1, HTTP_LANE_MAX);
-    end(&f);
-}
-
-static int init_libcurl(void **state)
-{
-    (void)state;
-    return http_global_init();
 }
 
 int main(void)
@@ -680,14 +413,6 @@ int main(void)
         cmocka_unit_test(a_redirect_is_not_followed),
         cmocka_unit_test(a_cancel_ends_a_waiting_exchange),
         cmocka_unit_test(a_deadline_ends_an_exchange),
-        cmocka_unit_test(no_connection_has_a_reason),
-        cmocka_unit_test(a_connection_that_takes_too_long_is_none),
-        cmocka_unit_test(other_protocols_are_refused),
-        cmocka_unit_test(tls_troubles_are_told_apart),
-        cmocka_unit_test(proxies_serve_who_may_use_them),
-        cmocka_unit_test(a_proxy_that_does_not_connect_is_told),
-        cmocka_unit_test(who_finds_no_free_handle_waits),
-        cmocka_unit_test(a_handle_that_becomes_free_is_taken),
     };
     return cmocka_run_group_tests(tests, init_libcurl, NULL);
 }

@@ -14,8 +14,6 @@
  */
 enum state { UP, DOWN, PROBING };
 
-_Static_assert(LANES <= 64, "a bit for each");
-
 struct service_health {
     const struct clock *clock;
     service_health_sink *sink;
@@ -29,7 +27,8 @@ struct service_health {
     int64_t probe_ms;        /* DOWN */
     int64_t pause_ms;        /* before the next probe; UP: 0 */
     int probe;               /* the number of the last probe */
-    uint64_t untried;        /* not UP: lanes, as bits */
+    bool is_untried[LANES];  /* not UP */
+    int lane_probes;         /* likewise: how many lanes may still be tried */
     uint32_t outages;
     uint64_t refused;
     struct failure failure; /* why it is down; UP: why it was */
@@ -103,19 +102,19 @@ static int refuse_locked(struct service_health *health, struct call *call)
 
 int service_health_enter(struct service_health *health, unsigned lane, struct call *call)
 {
-    uint64_t bit = (uint64_t)1 << lane;
     int64_t now_ms = clock_now_ms(health->clock);
     int r = 0;
     (void)pthread_mutex_lock(&health->lock);
     if (health->state == DOWN && now_ms >= health->probe_ms) {
         health->state = PROBING;
         r = ++health->probe;
-    } else if (health->state != UP && (health->untried & bit)) {
+    } else if (health->state != UP && health->is_untried[lane] && health->lane_probes > 0) {
         r = SERVICE_LANE_PROBE;
+        health->lane_probes--;
     } else if (health->state != UP) {
         r = refuse_locked(health, call);
     }
-    health->untried &= ~bit;
+    health->is_untried[lane] = false;
     check_locked(health);
     (void)pthread_mutex_unlock(&health->lock);
     return r;
@@ -194,7 +193,9 @@ void service_health_give_up(struct service_health *health, unsigned lane, const 
         change_locked(health, DOWN, now_ms);
         health->pause_ms = SERVICE_PAUSE_MIN_MS;
         health->probe_ms = now_ms + (is_connected ? 0 : health->pause_ms);
-        health->untried = is_connected ? ~((uint64_t)1 << lane) : 0;
+        memset(health->is_untried, is_connected, sizeof(health->is_untried));
+        health->is_untried[lane] = false;
+        health->lane_probes = SERVICE_LANE_PROBES_MAX;
         health->failure = call->failure;
         health->outages++;
     }

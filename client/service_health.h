@@ -9,12 +9,13 @@
  * is one whose first byte came in time and whose last did not: on a slow link every page is so.
  *
  * Where connections succeed and only the answer is missing, perhaps one table alone does not
- * answer. Then the first attempt of each other lane (client/lane.h) is let through as well.
- * Example: `find` of a table that hangs takes the service down; `cat` of another table gets its
- * answer, and the service is up.
+ * answer. Then the first attempt of each other lane (client/lane.h) is let through as well, of
+ * SERVICE_LANE_PROBES_MAX lanes at most: a loop over a thousand tables must not wait for each of
+ * them. Example: `find` of a table that hangs takes the service down; `cat` of another table gets
+ * its answer, and the service is up.
  *
  * Any thread; one leaf mutex, which is not held while the sink is called. It has no thread of its
- * own, and nobody waits in it. */
+ * own, and no function blocks. */
 #include "client/bytes.h"
 #include "client/call.h"
 #include "client/lane.h"
@@ -37,7 +38,8 @@ struct service_change {
  * valid during the call. */
 typedef void service_health_sink(void *context, const struct service_change *change);
 
-#define SERVICE_LANE_PROBE INT_MAX /* more than the number of any probe */
+#define SERVICE_LANE_PROBES_MAX 64
+#define SERVICE_LANE_PROBE      INT_MAX /* more than the number of any probe */
 
 struct service_health;
 /* sink: may be NULL. 0 or -ENOMEM. */

@@ -1,6 +1,7 @@
 #include "cache/read/delays.h"
 #include "client/text/table_name.h"
 
+#include <assert.h>
 #include <pthread.h>
 
 /* A reason holds as long as the longest wait before a repetition (backoff.h; a Retry-After counts
@@ -18,6 +19,7 @@ struct delays {
     pthread_mutex_t lock;
     /* guarded by lock */
     struct delay all[DELAYS_TABLES];
+    LIST_HEAD(delayed_list, delayed) waiting; /* of few: there are no more requests in flight */
 };
 
 int delays_create(const struct clock *clock, struct delays **ret)
@@ -28,6 +30,7 @@ int delays_create(const struct clock *clock, struct delays **ret)
         return -ENOMEM;
     }
     delays->clock = clock;
+    LIST_INIT(&delays->waiting);
     *ret = delays;
     return 0;
 }
@@ -36,8 +39,14 @@ void delays_destroy(struct delays *delays)
 {
     if (!delays)
         return;
+    assert(LIST_EMPTY(&delays->waiting));
     (void)pthread_mutex_destroy(&delays->lock);
     free(delays);
+}
+
+static const char *name_of(const char *table)
+{
+    return table ? table : "";
 }
 
 /* NULL: the table has no reason. */
@@ -45,7 +54,7 @@ static struct delay *find_locked(struct delays *delays, const char *table)
 {
     for (size_t i = 0; i < DELAYS_TABLES; i++) {
         struct delay *delay = &delays->all[i];
-        if (delay->reason.error < 0 && strcmp(delay->table, table ? table : "") == 0)
+        if (delay->reason.error < 0 && strcmp(delay->table, name_of(table)) == 0)
             return delay;
     }
     return NULL;
@@ -63,25 +72,52 @@ static struct delay *find_place_locked(struct delays *delays)
     return found;
 }
 
-void delays_note(struct delays *delays, const char *table, const struct failure *reason)
+void delays_note(struct delays *delays, struct delayed *request, const struct failure *reason)
 {
     int64_t now_ms = clock_now_ms(delays->clock);
     (void)pthread_mutex_lock(&delays->lock);
-    struct delay *delay = find_locked(delays, table);
+    struct delay *delay = find_locked(delays, request->table);
     if (!delay)
         delay = find_place_locked(delays);
-    (void)snprintf(delay->table, sizeof(delay->table), "%s", table ? table : "");
+    (void)snprintf(delay->table, sizeof(delay->table), "%s", name_of(request->table));
     delay->noted_ms = now_ms;
     delay->reason = *reason;
+    if (!request->is_waiting)
+        LIST_INSERT_HEAD(&delays->waiting, request, entry);
+    request->is_waiting = true;
     (void)pthread_mutex_unlock(&delays->lock);
 }
 
-void delays_end(struct delays *delays, const char *table)
+static void leave_locked(struct delayed *request)
+{
+    if (request->is_waiting)
+        LIST_REMOVE(request, entry);
+    request->is_waiting = false;
+}
+
+static bool is_any_waiting_locked(const struct delays *delays, const char *table)
+{
+    for (const struct delayed *it = LIST_FIRST(&delays->waiting); it; it = LIST_NEXT(it, entry)) {
+        if (strcmp(name_of(it->table), name_of(table)) == 0)
+            return true;
+    }
+    return false;
+}
+
+void delays_answered(struct delays *delays, struct delayed *request)
 {
     (void)pthread_mutex_lock(&delays->lock);
-    struct delay *delay = find_locked(delays, table);
-    if (delay)
+    leave_locked(request);
+    struct delay *delay = find_locked(delays, request->table);
+    if (delay && !is_any_waiting_locked(delays, request->table))
         delay->reason.error = 0;
+    (void)pthread_mutex_unlock(&delays->lock);
+}
+
+void delays_leave(struct delays *delays, struct delayed *request)
+{
+    (void)pthread_mutex_lock(&delays->lock);
+    leave_locked(request);
     (void)pthread_mutex_unlock(&delays->lock);
 }
 

@@ -25,6 +25,7 @@ enum state { FLYING, LANDED, GIVEN_UP }; /* see fetcher.h */
 /* A request, or several, for one page. */
 struct flight {
     struct call_observer observer; /* of the leader's call */
+    struct delayed delayed;
     LIST_ENTRY(flight) entry;
     struct fetcher *fetcher;
     struct fetch fetch;    /* the leader's: while FLYING */
@@ -100,20 +101,22 @@ static struct fetch settle(const struct fetch *fetch)
 
 static void note_wait(struct call_observer *observer, const struct failure *reason)
 {
-    const struct flight *flight = (struct flight *)observer;
-    delays_note(flight->fetcher->delays, flight->fetch.table, reason);
+    struct flight *flight = (struct flight *)observer;
+    delays_note(flight->fetcher->delays, &flight->delayed, reason);
 }
 
 static void observe(struct flight *flight)
 {
     struct call *call = &flight->leader->call;
     flight->observer = (struct call_observer){.waits = note_wait, .outer = call->observer};
+    flight->delayed = (struct delayed){.table = flight->fetch.table};
     call->observer = &flight->observer;
 }
 
 static void stop_observing(struct flight *flight)
 {
     flight->leader->call.observer = flight->observer.outer;
+    delays_leave(flight->fetcher->delays, &flight->delayed);
 }
 
 /* An answer arrived. If it is progress, the patience of all callers begins anew. */
@@ -125,7 +128,7 @@ static void note_arrival(struct flight *flight, bool is_progress)
     flight->has_arrived = true;
     if (!is_progress)
         return;
-    delays_end(fetcher->delays, flight->fetch.table);
+    delays_answered(fetcher->delays, &flight->delayed);
     (void)pthread_mutex_lock(&fetcher->lock);
     flight->pages++;
     (void)pthread_mutex_unlock(&fetcher->lock);

@@ -1,9 +1,9 @@
 #include "cache/read/prefetcher.h"
-#include "client/condition.h"
+#include "cache/read/scan_answer.h"
+#include "client/monitor.h"
 
 #include <assert.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdatomic.h>
 
 #define AHEAD_FIRST  2   /* pages ahead, beside one for each that was taken */
@@ -23,16 +23,15 @@ struct prefetcher {
     char *table;
     struct stamp since;
     enum read_kind kind;
-    size_t ahead_bytes; /* guarded by lock; 0: its share */
+    size_t ahead_bytes; /* guarded by monitor; 0: its share */
     char command[PREFETCHER_COMMAND_SIZE];
     int64_t patience_ms;
     atomic_size_t references; /* the consumer's, and one for each job */
     atomic_bool is_left;      /* by the consumer: what is in flight is cancelled */
-    atomic_size_t answered;   /* answers, which are progress; they grow under the lock */
+    atomic_size_t answered;   /* answers, which are progress; they grow inside the monitor */
     atomic_size_t fetched;    /* of them, not known already */
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    /* guarded by lock */
+    struct monitor monitor;
+    /* guarded by monitor */
     enum state state;
     struct failure failure; /* of FAILED */
     struct scan *scan;
@@ -57,7 +56,7 @@ struct job { /* one request on its way */
     const struct caller *consumer; /* performs it by itself; NULL: a worker does */
 };
 
-/* Under the lock, after each change. */
+/* Inside the monitor, after each change. */
 static void check_locked(const struct prefetcher *prefetcher)
 {
     assert((prefetcher->state == FAILED) == (prefetcher->failure.error < 0));
@@ -73,8 +72,7 @@ static void release(struct prefetcher *prefetcher)
     atomic_fetch_sub(prefetcher->source.live, 1);
     scan_destroy(prefetcher->scan);
     buffer_finish(&prefetcher->frontier);
-    (void)pthread_cond_destroy(&prefetcher->changed);
-    (void)pthread_mutex_destroy(&prefetcher->lock);
+    monitor_finish(&prefetcher->monitor);
     free(prefetcher->table);
     free(prefetcher);
 }
@@ -90,11 +88,10 @@ int prefetcher_create(const struct prefetcher_source *source,
                       struct prefetcher **ret)
 {
     struct prefetcher *prefetcher = calloc(1, sizeof(*prefetcher));
-    if (!prefetcher || condition_init(&prefetcher->changed) < 0) {
+    if (!prefetcher || monitor_init(&prefetcher->monitor) < 0) {
         free(prefetcher);
         return call_fail(&opener->call, -ENOMEM, "out of memory");
     }
-    (void)pthread_mutex_init(&prefetcher->lock, NULL);
     atomic_init(&prefetcher->references, 1);
     atomic_fetch_add(source->live, 1);
     prefetcher->source = *source;
@@ -140,10 +137,10 @@ static bool is_left(const struct prefetcher *prefetcher)
 static void note_delay(struct job *job)
 {
     struct prefetcher *prefetcher = job->prefetcher;
-    (void)pthread_mutex_lock(&prefetcher->lock);
+    monitor_enter(&prefetcher->monitor);
     job->is_delayed = true;
     prefetcher->delayed++;
-    (void)pthread_mutex_unlock(&prefetcher->lock);
+    monitor_leave(&prefetcher->monitor);
 }
 
 /* Of a job, again and again: the consumer has left, or performs it and is interrupted. */
@@ -228,7 +225,7 @@ static struct job *next_job(struct prefetcher *prefetcher, const struct caller *
     int room = request_window_idle(window, lane, true);
     bool has_room = request_window_enter(window, lane), is_got;
     struct job *job = calloc(1, sizeof(*job));
-    (void)pthread_mutex_lock(&prefetcher->lock);
+    monitor_enter(&prefetcher->monitor);
     is_got = job && may_send_locked(prefetcher, has_room, consumer) &&
              ask_locked(prefetcher, has_room, room, &job->request);
     if (is_got) {
@@ -243,13 +240,13 @@ static struct job *next_job(struct prefetcher *prefetcher, const struct caller *
         job->slot = (struct request_slot){.window = window, .lane = lane};
         atomic_fetch_add(&prefetcher->references, 1);
     }
-    (void)pthread_mutex_unlock(&prefetcher->lock);
+    monitor_leave(&prefetcher->monitor);
     if (is_got && !has_room)
-        request_window_enter_anyway(window);
+        request_window_enter_anyway(window, lane);
     if (is_got)
         return job;
     if (has_room)
-        request_window_leave(window, REQUEST_OTHER, 0, 0);
+        request_window_give_back(window, lane);
     free(job);
     return NULL;
 }
@@ -273,7 +270,7 @@ static void tell(struct prefetcher *prefetcher, const struct job *job, int r, st
     bool is_waited_for = job->is_waited_for;
     /* an empty page that goes on is none */
     bool is_progress = r == 0 && (page_rows(answer->page) > 0 || !answer->next);
-    (void)pthread_mutex_lock(&prefetcher->lock);
+    monitor_enter(&prefetcher->monitor);
     prefetcher->asked_ms = MIN(prefetcher->asked_ms, seen->asked_ms);
     prefetcher->fetched += seen->was_fetched;
     prefetcher->is_awaited = false; /* until the consumer has looked again */
@@ -291,49 +288,8 @@ static void tell(struct prefetcher *prefetcher, const struct job *job, int r, st
     prefetcher->delayed -= job->is_delayed;
     prefetcher->answered += r >= 0 && is_progress;
     check_locked(prefetcher);
-    (void)pthread_cond_broadcast(&prefetcher->changed);
-    (void)pthread_mutex_unlock(&prefetcher->lock);
-}
-
-/* The question of a request. An answer that may wait for the consumer must be younger, because it
- * grows older meanwhile. */
-static struct question question_of(const struct job *job, bool keys_suffice)
-{
-    const struct prefetcher *prefetcher = job->prefetcher;
-    const struct prefetcher_source *source = &prefetcher->source;
-    int64_t kept_ms = prefetcher->kind == READ_LEVEL ? source->kept_ms : source->kept_ms / 2;
-    struct question question = {.table = prefetcher->table,
-                                .range = job->request.range,
-                                .since = prefetcher->since,
-                                .keys_suffice = keys_suffice};
-    question.since.asked_ms = MAX(question.since.asked_ms, clock_now_ms(source->clock) - kept_ms);
-    return question;
-}
-
-/* A page that a listing or another scan has read is taken from the cache. */
-static int ask_rows(struct job *job, struct caller *caller, struct answer *ret,
-                    struct seen *ret_seen)
-{
-    const struct prefetcher *prefetcher = job->prefetcher;
-    const struct scan_request *request = &job->request;
-    struct question question = question_of(job, request->keys_only);
-    struct query query = {.table = prefetcher->table,
-                          .range = request->range,
-                          .after = request->after,
-                          .top = request->top,
-                          .keys_only = request->keys_only};
-    ret->page = request->after ? NULL : overlay_known_page(prefetcher->source.overlay, &question);
-    ret_seen->was_fetched = !ret->page;
-    return ret->page ? 0 : fetcher_query(prefetcher->source.fetcher, caller, &query, ret);
-}
-
-static int ask_keys(struct job *job, struct caller *caller, struct answer *ret,
-                    struct seen *ret_seen)
-{
-    const struct scan_request *request = &job->request;
-    struct question question = question_of(job, true);
-    return overlay_keys(job->prefetcher->source.overlay, caller, &question, request->top,
-                        &ret->page, ret_seen);
+    monitor_tell(&prefetcher->monitor);
+    monitor_leave(&prefetcher->monitor);
 }
 
 static void perform(struct job *job)
@@ -348,13 +304,19 @@ static void perform(struct job *job)
                                      .context = job,
                                      .command = prefetcher->command},
                             .patience_ms = prefetcher->patience_ms};
+    /* An answer that may wait for the consumer must be younger, as it grows older meanwhile. */
+    int64_t kept_ms = prefetcher->kind == READ_LEVEL ? source->kept_ms : source->kept_ms / 2;
+    struct stamp since = prefetcher->since;
+    since.asked_ms = MAX(since.asked_ms, began_ms - kept_ms);
+    const struct scan_question question = {.kind = prefetcher->kind,
+                                           .table = prefetcher->table,
+                                           .since = since,
+                                           .request = &job->request};
     _cleanup_(answer_finish) struct answer answer = {0};
     struct seen seen = {.asked_ms = began_ms};
     request_slot_begin(&job->slot, &caller.call, source->clock, source->workers,
                        job->consumer ? NULL : &job->task);
-    bool is_of_rows = prefetcher->kind == READ_ROWS || prefetcher->kind == READ_KEYS;
-    int r = is_of_rows ? ask_rows(job, &caller, &answer, &seen)
-                       : ask_keys(job, &caller, &answer, &seen);
+    int r = scan_answer(source->overlay, source->fetcher, &caller, &question, &answer, &seen);
     bool is_good = r == 0 && seen.was_fetched && page_rows(answer.page) > 0;
     tell(prefetcher, job, r, &answer, &seen, &caller.call);
     request_slot_end(&job->slot, &caller.call, r, is_good);
@@ -366,11 +328,11 @@ static bool pump(struct prefetcher *prefetcher, const struct caller *consumer);
 static void finish(struct job *job)
 {
     struct prefetcher *prefetcher = job->prefetcher;
-    (void)pthread_mutex_lock(&prefetcher->lock);
+    monitor_enter(&prefetcher->monitor);
     prefetcher->jobs--;
     check_locked(prefetcher);
-    (void)pthread_cond_broadcast(&prefetcher->changed);
-    (void)pthread_mutex_unlock(&prefetcher->lock);
+    monitor_tell(&prefetcher->monitor);
+    monitor_leave(&prefetcher->monitor);
     free(job);
     release(prefetcher);
 }
@@ -387,11 +349,11 @@ static void run(struct worker_task *task)
 static void give_back(struct job *job)
 {
     struct prefetcher *prefetcher = job->prefetcher;
-    (void)pthread_mutex_lock(&prefetcher->lock);
+    monitor_enter(&prefetcher->monitor);
     scan_give_back(prefetcher->scan, job->request.id);
     prefetcher->in_flight--;
-    (void)pthread_mutex_unlock(&prefetcher->lock);
-    request_window_leave(prefetcher->source.window, REQUEST_OTHER, 0, 0);
+    monitor_leave(&prefetcher->monitor);
+    request_window_give_back(prefetcher->source.window, job->slot.lane);
 }
 
 /* A consumer that waits performs the job by itself, with its own deadline. */
@@ -426,7 +388,7 @@ static enum look look(struct prefetcher *prefetcher, bool may_wait, struct scan_
                       struct failure *ret_failure)
 {
     enum look look;
-    (void)pthread_mutex_lock(&prefetcher->lock);
+    monitor_enter(&prefetcher->monitor);
     enum scan_state state = take_locked(prefetcher, ret);
     if (state == SCAN_ITEM) {
         look = LOOK_ITEM;
@@ -445,7 +407,7 @@ static enum look look(struct prefetcher *prefetcher, bool may_wait, struct scan_
     prefetcher->is_awaited =
         may_wait && prefetcher->state != FAILED && (look == LOOK_WAIT || look == LOOK_STUCK);
     check_locked(prefetcher);
-    (void)pthread_mutex_unlock(&prefetcher->lock);
+    monitor_leave(&prefetcher->monitor);
     return look;
 }
 
@@ -458,13 +420,13 @@ static void note_progress(struct prefetcher *prefetcher, struct caller *caller, 
         caller_made_progress(caller, prefetcher->source.clock);
 }
 
-/* Waits until there are more answers than *answered, but not longer than condition_wait does. */
+/* Waits until there are more answers than *answered, but not longer than monitor_wait does. */
 static int wait_for_answer(struct prefetcher *prefetcher, struct caller *caller, size_t *answered)
 {
-    (void)pthread_mutex_lock(&prefetcher->lock);
+    monitor_enter(&prefetcher->monitor);
     if (prefetcher->jobs > 0 && prefetcher->answered == *answered)
-        condition_wait(&prefetcher->changed, &prefetcher->lock);
-    (void)pthread_mutex_unlock(&prefetcher->lock);
+        monitor_wait(&prefetcher->monitor);
+    monitor_leave(&prefetcher->monitor);
     note_progress(prefetcher, caller, answered);
     return call_check(&caller->call, prefetcher->source.clock, "no answer in time");
 }
@@ -506,35 +468,35 @@ int prefetcher_next(struct prefetcher *prefetcher, struct caller *caller, bool m
             break;
         }
     }
-    (void)pthread_mutex_lock(&prefetcher->lock);
+    monitor_enter(&prefetcher->monitor);
     prefetcher->is_awaited = false;
-    (void)pthread_mutex_unlock(&prefetcher->lock);
+    monitor_leave(&prefetcher->monitor);
     return fetcher_explain(prefetcher->source.fetcher, prefetcher->table, caller, r);
 }
 
 void prefetcher_pause(struct prefetcher *prefetcher)
 {
-    (void)pthread_mutex_lock(&prefetcher->lock);
+    monitor_enter(&prefetcher->monitor);
     if (prefetcher->state == RUNS)
         prefetcher->state = PAUSED;
     prefetcher->wanted = INFINITY;
     prefetcher->ahead_bytes = 0;
-    (void)pthread_mutex_unlock(&prefetcher->lock);
+    monitor_leave(&prefetcher->monitor);
 }
 
 void prefetcher_want(struct prefetcher *prefetcher, size_t pages)
 {
-    (void)pthread_mutex_lock(&prefetcher->lock);
+    monitor_enter(&prefetcher->monitor);
     prefetcher->wanted = prefetcher->taken + (double)pages;
-    (void)pthread_mutex_unlock(&prefetcher->lock);
+    monitor_leave(&prefetcher->monitor);
 }
 
 int64_t prefetcher_asked_ms(struct prefetcher *prefetcher)
 {
     int64_t now_ms = clock_now_ms(prefetcher->source.clock);
-    (void)pthread_mutex_lock(&prefetcher->lock);
+    monitor_enter(&prefetcher->monitor);
     int64_t asked_ms = MIN(prefetcher->asked_ms, now_ms);
-    (void)pthread_mutex_unlock(&prefetcher->lock);
+    monitor_leave(&prefetcher->monitor);
     return asked_ms;
 }
 
@@ -593,9 +555,9 @@ void prefetcher_follow(struct prefetcher *prefetcher, struct bytes position)
     bool is_item = true;
     while (is_item && !is_passed(prefetcher, position)) {
         struct scan_item item = {0};
-        (void)pthread_mutex_lock(&prefetcher->lock);
+        monitor_enter(&prefetcher->monitor);
         is_item = take_locked(prefetcher, &item) == SCAN_ITEM;
-        (void)pthread_mutex_unlock(&prefetcher->lock);
+        monitor_leave(&prefetcher->monitor);
         is_item = is_item && move_frontier(prefetcher, &item) == 0;
         run_finish(&item.rows);
     }

@@ -6,12 +6,12 @@ static int64_t sent_ms(const struct request_slot *slot)
     return MAX(slot->began_ms, slot->call->sent_ms);
 }
 
-static void delay(struct request_slot *slot, enum request_end why)
+static void delay(struct request_slot *slot)
 {
     if (slot->is_delayed)
         return;
     slot->is_delayed = true;
-    request_window_delay(slot->window, slot->lane, why, sent_ms(slot), clock_now_ms(slot->clock));
+    request_window_delay(slot->window, slot->lane);
     if (slot->task)
         worker_pool_give_slot(slot->workers, slot->task);
 }
@@ -21,10 +21,10 @@ static void note_wait(struct call_observer *observer, const struct failure *reas
 {
     struct request_slot *slot = (struct request_slot *)observer;
     (void)reason;
-    if (!slot->is_delayed) {
-        delay(slot, REQUEST_THROTTLED);
-        slot->is_judged = true;
-    }
+    if (!slot->is_judged)
+        request_window_throttled(slot->window, sent_ms(slot), clock_now_ms(slot->clock));
+    slot->is_judged = true;
+    delay(slot);
 }
 
 void request_slot_begin(struct request_slot *slot, struct call *call, const struct clock *clock,
@@ -37,12 +37,13 @@ void request_slot_begin(struct request_slot *slot, struct call *call, const stru
     slot->clock = clock;
     slot->began_ms = clock_now_ms(clock);
     call->observer = &slot->observer;
+    request_window_begin(slot->window, slot->lane);
 }
 
 bool request_slot_look(struct request_slot *slot)
 {
     if (clock_now_ms(slot->clock) - slot->began_ms > REQUEST_SLOT_SILENT_MS)
-        delay(slot, REQUEST_OTHER);
+        delay(slot);
     return slot->is_delayed;
 }
 

@@ -14,7 +14,7 @@
 
 struct request_slot {
     struct call_observer observer; /* private */
-    struct request_window *window; /* in which the request is counted */
+    struct request_window *window; /* in which the request is counted as queued */
     unsigned lane;                 /* of its table */
     /* private */
     const struct call *call;

@@ -1,5 +1,6 @@
 #include "cache/read/request_window.h"
 
+#include <assert.h>
 #include <pthread.h>
 
 #define START_SIZE       2
@@ -17,12 +18,18 @@ struct latency {
     int64_t noted_ms;
 };
 
+struct lane {
+    int queued;  /* requests, which in_flight counts, too */
+    int delayed; /* beside in_flight */
+};
+
 struct request_window {
     int max;
     pthread_mutex_t lock;
     /* guarded by lock */
     int size, largest, in_flight; /* 1 <= size <= largest <= max; largest: the greatest size */
-    int delayed[LANES];           /* requests of the lane, beside in_flight */
+    int aside;                    /* of in_flight: queued in lanes with delayed requests */
+    struct lane lanes[LANES];
     int64_t fell_ms;
     uint64_t shrunk;
     struct latency latency;
@@ -56,11 +63,27 @@ void request_window_destroy(struct request_window *window)
     free(window);
 }
 
+static int aside_of(const struct lane *lane)
+{
+    return lane->delayed > 0 ? lane->queued : 0;
+}
+
+static void count_locked(struct request_window *window, unsigned lane, int queued, int delayed)
+{
+    struct lane *counted = &window->lanes[lane];
+    window->aside -= aside_of(counted);
+    counted->queued += queued;
+    counted->delayed += delayed;
+    window->aside += aside_of(counted);
+    assert(counted->queued >= 0 && counted->delayed >= 0 && window->aside <= window->in_flight);
+}
+
 static int idle_locked(const struct request_window *window, unsigned lane, bool is_speculative)
 {
     bool is_low = window->size == 1 || window->size < window->largest;
     int room = is_speculative && is_low ? window->size / 2 : window->size;
-    return MAX(room - window->in_flight - window->delayed[lane], 0);
+    const struct lane *own = &window->lanes[lane];
+    return MAX(room - (window->in_flight - window->aside) - aside_of(own) - own->delayed, 0);
 }
 
 int request_window_idle(struct request_window *window, unsigned lane, bool is_speculative)
@@ -71,20 +94,41 @@ int request_window_idle(struct request_window *window, unsigned lane, bool is_sp
     return idle;
 }
 
+static void enter_locked(struct request_window *window, unsigned lane)
+{
+    window->in_flight++;
+    count_locked(window, lane, 1, 0);
+}
+
 bool request_window_enter(struct request_window *window, unsigned lane)
 {
     (void)pthread_mutex_lock(&window->lock);
     bool has_room = idle_locked(window, lane, false) > 0;
     if (has_room)
-        window->in_flight++;
+        enter_locked(window, lane);
     (void)pthread_mutex_unlock(&window->lock);
     return has_room;
 }
 
-void request_window_enter_anyway(struct request_window *window)
+void request_window_enter_anyway(struct request_window *window, unsigned lane)
 {
     (void)pthread_mutex_lock(&window->lock);
-    window->in_flight++;
+    enter_locked(window, lane);
+    (void)pthread_mutex_unlock(&window->lock);
+}
+
+void request_window_give_back(struct request_window *window, unsigned lane)
+{
+    (void)pthread_mutex_lock(&window->lock);
+    count_locked(window, lane, -1, 0);
+    window->in_flight--;
+    (void)pthread_mutex_unlock(&window->lock);
+}
+
+void request_window_begin(struct request_window *window, unsigned lane)
+{
+    (void)pthread_mutex_lock(&window->lock);
+    count_locked(window, lane, -1, 0);
     (void)pthread_mutex_unlock(&window->lock);
 }
 
@@ -146,13 +190,18 @@ void request_window_leave(struct request_window *window, enum request_end end, i
     (void)pthread_mutex_unlock(&window->lock);
 }
 
-void request_window_delay(struct request_window *window, unsigned lane, enum request_end why,
-                          int64_t sent_ms, int64_t now_ms)
+void request_window_delay(struct request_window *window, unsigned lane)
 {
     (void)pthread_mutex_lock(&window->lock);
     window->in_flight--;
-    window->delayed[lane]++;
-    judge_locked(window, why, sent_ms, now_ms);
+    count_locked(window, lane, 0, 1);
+    (void)pthread_mutex_unlock(&window->lock);
+}
+
+void request_window_throttled(struct request_window *window, int64_t sent_ms, int64_t now_ms)
+{
+    (void)pthread_mutex_lock(&window->lock);
+    judge_locked(window, REQUEST_THROTTLED, sent_ms, now_ms);
     (void)pthread_mutex_unlock(&window->lock);
 }
 
@@ -160,7 +209,7 @@ void request_window_leave_late(struct request_window *window, unsigned lane, enu
                                int64_t sent_ms, int64_t ended_ms)
 {
     (void)pthread_mutex_lock(&window->lock);
-    window->delayed[lane]--;
+    count_locked(window, lane, 0, -1);
     judge_locked(window, end, sent_ms, ended_ms);
     (void)pthread_mutex_unlock(&window->lock);
 }
@@ -171,6 +220,6 @@ void request_window_stats(struct request_window *window, struct request_window_s
     *ret = (struct request_window_stats){
         .size = window->size, .in_flight = window->in_flight, .shrunk = window->shrunk};
     for (size_t i = 0; i < LANES; i++)
-        ret->delayed += window->delayed[i];
+        ret->delayed += window->lanes[i].delayed;
     (void)pthread_mutex_unlock(&window->lock);
 }

@@ -5,7 +5,8 @@
  * throttles, or when pages take twice as long as before, but at most once in a round trip.
  *
  * A request is delayed when it waits for its repetition, or for an answer for a long time. Then it
- * leaves its room to the other lanes, and counts for its own lane alone.
+ * leaves its room to the other lanes, and counts for its own lane alone. So do the requests of its
+ * lane that are queued for a worker: they wait for the delayed ones.
  *
  * Thread-safety: any thread; one leaf mutex; never waits. Time is an argument (monotonic). */
 #include "client/lane.h"
@@ -18,33 +19,37 @@ void request_window_destroy(struct request_window *window);      /* takes NULL *
  * first: while the window is smaller than it once was, they are allowed only as long as the
  * requests in flight take no more than half of it. A window of one has no room for them. */
 int request_window_idle(struct request_window *window, unsigned lane, bool is_speculative);
-/* Counts a request that is about to be sent, speculative or not (for a speculative one the caller
- * has asked request_window_idle before). False: there is no room, and nothing is counted. */
+/* Counts a request that is queued, speculative or not (for a speculative one the caller has asked
+ * request_window_idle before). False: there is no room, and nothing is counted. */
 bool request_window_enter(struct request_window *window, unsigned lane);
-
-/* Counts a request that cannot wait for room. */
-void request_window_enter_anyway(struct request_window *window);
+/* Counts a queued request that cannot wait for room. */
+void request_window_enter_anyway(struct request_window *window, unsigned lane);
+/* A queued request is not sent: it is no longer counted. */
+void request_window_give_back(struct request_window *window, unsigned lane);
+/* A queued request is about to be sent. */
+void request_window_begin(struct request_window *window, unsigned lane);
 
 enum request_end {
     REQUEST_GOOD,      /* a page of normal size: its latency counts */
     REQUEST_THROTTLED, /* the service asked to slow down, or the request has to be repeated */
     REQUEST_OTHER, /* it failed for another reason, was cancelled, or its page is nearly empty */
 };
-/* A counted request has ended. A request that was sent before the window was halved last says
+/* A request that was sent has ended. A request that was sent before the window was halved last says
  * nothing about the present window: it changes nothing. */
 void request_window_leave(struct request_window *window, enum request_end end, int64_t sent_ms,
                           int64_t ended_ms);
 
-/* A counted request is delayed. `why`: REQUEST_THROTTLED where an attempt has failed; REQUEST_OTHER
- * where it is not answered. */
-void request_window_delay(struct request_window *window, unsigned lane, enum request_end why,
-                          int64_t sent_ms, int64_t now_ms);
+/* A request that was sent is delayed. */
+void request_window_delay(struct request_window *window, unsigned lane);
+/* The first attempt of a request has failed: what REQUEST_THROTTLED says at its end, said at once.
+ * Its end is REQUEST_OTHER then. */
+void request_window_throttled(struct request_window *window, int64_t sent_ms, int64_t now_ms);
 /* The same as request_window_leave for a request that was delayed. */
 void request_window_leave_late(struct request_window *window, unsigned lane, enum request_end end,
                                int64_t sent_ms, int64_t ended_ms);
 
 struct request_window_stats {
-    int size, in_flight; /* in_flight may exceed size: request_window_enter_anyway */
+    int size, in_flight; /* with the queued ones; may exceed size: request_window_enter_anyway */
     int delayed;         /* requests, which in_flight does not count */
     uint64_t shrunk;     /* how often it was halved; a window of one counts, too, and stays */
 };

@@ -1,8 +1,7 @@
 #include "cache/read/traversals.h"
-#include "client/condition.h"
+#include "client/monitor.h"
 
 #include <assert.h>
-#include <pthread.h>
 
 #define STRAYS_MAX 2 /* misses in a row that it could not serve: its process goes elsewhere */
 
@@ -21,9 +20,8 @@ struct traversal {
 struct traversals {
     struct prefetcher_source source;
     int64_t end_ms;
-    pthread_mutex_t lock;
-    pthread_cond_t changed; /* one is no longer BUSY */
-    /* guarded by lock; the prefetcher of a BUSY one belongs to its thread */
+    struct monitor monitor; /* tells that one is no longer BUSY */
+    /* guarded by monitor; the prefetcher of a BUSY one belongs to its thread */
     struct traversal all[TRAVERSALS_MAX];
 };
 
@@ -31,11 +29,10 @@ int traversals_create(const struct prefetcher_source *source, int64_t end_ms,
                       struct traversals **ret)
 {
     struct traversals *traversals = calloc(1, sizeof(*traversals));
-    if (!traversals || condition_init(&traversals->changed) < 0) {
+    if (!traversals || monitor_init(&traversals->monitor) < 0) {
         free(traversals);
         return -ENOMEM;
     }
-    (void)pthread_mutex_init(&traversals->lock, NULL);
     traversals->source = *source;
     traversals->end_ms = end_ms;
     for (size_t i = 0; i < TRAVERSALS_MAX; i++)
@@ -44,7 +41,7 @@ int traversals_create(const struct prefetcher_source *source, int64_t end_ms,
     return 0;
 }
 
-/* Under the lock. */
+/* Inside the monitor. */
 static void check_locked(const struct traversal *traversal)
 {
     assert((traversal->state == FREE) == (traversal->process == 0));
@@ -52,7 +49,7 @@ static void check_locked(const struct traversal *traversal)
     assert(traversal->state != IDLE || owned_range_is_set(&traversal->where));
 }
 
-/* The place is FREE afterwards. Hands out its prefetcher, to be left without the lock. */
+/* The place is FREE afterwards. Hands out its prefetcher, to be left outside the monitor. */
 static struct prefetcher *end_locked(struct traversal *traversal)
 {
     struct prefetcher *prefetcher = TAKE_PTR(traversal->prefetcher);
@@ -68,8 +65,7 @@ void traversals_destroy(struct traversals *traversals)
         return;
     for (size_t i = 0; i < TRAVERSALS_MAX; i++)
         prefetcher_leave(end_locked(&traversals->all[i]));
-    (void)pthread_cond_destroy(&traversals->changed);
-    (void)pthread_mutex_destroy(&traversals->lock);
+    monitor_finish(&traversals->monitor);
     free(traversals);
 }
 
@@ -77,13 +73,13 @@ void traversals_end_quiet(struct traversals *traversals)
 {
     int64_t oldest_ms = clock_now_ms(traversals->source.clock) - traversals->end_ms;
     struct prefetcher *ended[TRAVERSALS_MAX] = {0};
-    (void)pthread_mutex_lock(&traversals->lock);
+    monitor_enter(&traversals->monitor);
     for (size_t i = 0; i < TRAVERSALS_MAX; i++) {
         struct traversal *traversal = &traversals->all[i];
         if (traversal->state == IDLE && traversal->last_ms < oldest_ms)
             ended[i] = end_locked(traversal);
     }
-    (void)pthread_mutex_unlock(&traversals->lock);
+    monitor_leave(&traversals->monitor);
     for (size_t i = 0; i < TRAVERSALS_MAX; i++)
         prefetcher_leave(ended[i]);
 }
@@ -134,7 +130,7 @@ static int await_locked(struct traversals *traversals, struct caller *caller, co
            traversal->state == BUSY && r == 0) {
         uint64_t turns = traversal->turns;
         *ret_has_waited = true;
-        condition_wait(&traversals->changed, &traversals->lock);
+        monitor_wait(&traversals->monitor);
         if (traversal->turns > turns)
             caller_made_progress(caller, traversals->source.clock);
         r = call_check(&caller->call, traversals->source.clock, "no answer in time");
@@ -167,13 +163,13 @@ static int enter(struct traversals *traversals, struct caller *caller,
 {
     struct prefetcher *left = NULL;
     struct traversal *traversal;
-    (void)pthread_mutex_lock(&traversals->lock);
+    monitor_enter(&traversals->monitor);
     int r = await_locked(traversals, caller, whole->table, &traversal, ret_has_waited);
     if (r == 0 && !(traversal && goes_on_at(traversal, position)))
         traversal = begin_locked(traversals, traversal, caller->process, whole, position, &left);
     if (r == 0 && traversal)
         traversal->state = BUSY;
-    (void)pthread_mutex_unlock(&traversals->lock);
+    monitor_leave(&traversals->monitor);
     prefetcher_leave(left);
     *ret = traversal;
     return fetcher_explain(traversals->source.fetcher, whole->table, caller, r);
@@ -183,7 +179,7 @@ static int enter(struct traversals *traversals, struct caller *caller,
 static void leave(struct traversals *traversals, struct traversal *traversal, int r, int strays)
 {
     struct prefetcher *ended = NULL;
-    (void)pthread_mutex_lock(&traversals->lock);
+    monitor_enter(&traversals->monitor);
     traversal->state = IDLE;
     traversal->turns += r == REACH_IN_CACHE;
     traversal->last_ms = clock_now_ms(traversals->source.clock);
@@ -191,8 +187,8 @@ static void leave(struct traversals *traversals, struct traversal *traversal, in
     if (r < 0)
         ended = end_locked(traversal);
     check_locked(traversal);
-    (void)pthread_cond_broadcast(&traversals->changed);
-    (void)pthread_mutex_unlock(&traversals->lock);
+    monitor_tell(&traversals->monitor);
+    monitor_leave(&traversals->monitor);
     prefetcher_leave(ended);
 }
 
@@ -225,13 +221,13 @@ int traversals_reach(struct traversals *traversals, struct caller *caller,
 static struct traversal *enter_known(struct traversals *traversals, uint64_t process,
                                      const char *table, struct bytes position)
 {
-    (void)pthread_mutex_lock(&traversals->lock);
+    monitor_enter(&traversals->monitor);
     struct traversal *traversal = process != 0 ? find_locked(traversals, process, table) : NULL;
     if (traversal && (traversal->state == BUSY || !goes_on_at(traversal, position)))
         traversal = NULL;
     if (traversal)
         traversal->state = BUSY;
-    (void)pthread_mutex_unlock(&traversals->lock);
+    monitor_leave(&traversals->monitor);
     return traversal;
 }
 
@@ -250,7 +246,7 @@ void traversals_adopt(struct traversals *traversals, uint64_t process,
 {
     struct prefetcher *left = NULL;
     prefetcher_pause(prefetcher);
-    (void)pthread_mutex_lock(&traversals->lock);
+    monitor_enter(&traversals->monitor);
     struct traversal *traversal = find_locked(traversals, process, rest->table);
     if (!traversal || traversal->state == IDLE)
         traversal = begin_locked(traversals, traversal, process, rest, rest->range.lo, &left);
@@ -262,7 +258,7 @@ void traversals_adopt(struct traversals *traversals, uint64_t process,
         traversal->last_ms = clock_now_ms(traversals->source.clock) - TRAVERSALS_QUIET_MS;
         check_locked(traversal);
     }
-    (void)pthread_mutex_unlock(&traversals->lock);
+    monitor_leave(&traversals->monitor);
     prefetcher_leave(left);
     prefetcher_leave(prefetcher);
 }

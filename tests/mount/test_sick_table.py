@@ -46,7 +46,7 @@ def test_throttled_to_the_end_is_busy(mounts, begin):
 
 
 def test_the_service_is_not_down_for_other_tables(mounts, begin):
-    """When nobody asks for another table, a sick one takes the service down. The first question about a healthy one
+    """When no other table is asked for, a sick one takes the service down. The first question about a healthy one
     is asked nevertheless, also while the sick table's probe is under way."""
     mount = mounts("timeout=2", "ttl=0", "layout=flat", faults="only=sick,hang=*:*")
     file = next(iter(os.listdir(mount / "well")))

@@ -18,10 +18,20 @@ static struct failure throttled(const char *message)
     return failure;
 }
 
+/* Of a request that ends at once. */
 static void note(struct delays *delays, const char *table, const char *message)
 {
+    struct delayed request = {.table = table};
     struct failure failure = throttled(message);
-    delays_note(delays, table, &failure);
+    delays_note(delays, &request, &failure);
+    delays_leave(delays, &request);
+}
+
+static void answer(struct delays *delays, const char *table)
+{
+    struct delayed request = {.table = table};
+    delays_answered(delays, &request);
+    delays_leave(delays, &request);
 }
 
 /* What a caller of the table hears whose time has run out. */
@@ -50,8 +60,8 @@ static void the_latest_reason_of_the_table_is_told(void **state)
     assert_string_equal(explain(delays, "b"), "two");
     assert_string_equal(explain(delays, NULL), "of the list");
     assert_string_equal(explain(delays, "c"), "late");
-    delays_end(delays, "a");
-    delays_end(delays, "c");
+    answer(delays, "a");
+    answer(delays, "c");
     assert_string_equal(explain(delays, "a"), "late");
     assert_string_equal(explain(delays, "b"), "two");
     delays_destroy(delays);
@@ -83,7 +93,9 @@ static void an_old_reason_is_none(void **state)
     note(delays, "a", "one");
     struct failure asked = throttled("two");
     asked.retry_after_ms = 5000;
-    delays_note(delays, "b", &asked);
+    struct delayed request = {.table = "b"};
+    delays_note(delays, &request, &asked);
+    delays_leave(delays, &request);
     now_ms += 16000;
     assert_string_equal(explain(delays, "a"), "one");
     now_ms += 1;
@@ -92,6 +104,37 @@ static void an_old_reason_is_none(void **state)
     assert_string_equal(explain(delays, "b"), "two");
     now_ms += 1;
     assert_string_equal(explain(delays, "b"), "late");
+    delays_destroy(delays);
+}
+
+/* Perhaps one partition alone is throttled. */
+static void an_answer_ends_no_reason_while_another_request_waits(void **state)
+{
+    (void)state;
+    struct clock clock = fake_clock(&now_ms);
+    struct delays *delays = new_delays(&clock);
+    struct delayed sick = {.table = "a"}, busy = {.table = "a"}, list = {.table = NULL};
+    struct failure failure = throttled("one");
+    delays_note(delays, &sick, &failure);
+    delays_note(delays, &list, &failure);
+    answer(delays, "a");
+    assert_string_equal(explain(delays, "a"), "one");
+    failure = throttled("two");
+    delays_note(delays, &busy, &failure);
+    delays_note(delays, &busy, &failure);
+    delays_answered(delays, &busy);
+    assert_string_equal(explain(delays, "a"), "two");
+    delays_answered(delays, &sick);
+    assert_string_equal(explain(delays, "a"), "late");
+    assert_string_equal(explain(delays, NULL), "one");
+    delays_note(delays, &sick, &failure); /* it asks for its next page */
+    assert_string_equal(explain(delays, "a"), "two");
+    delays_leave(delays, &sick);
+    assert_string_equal(explain(delays, "a"), "two");
+    answer(delays, "a");
+    assert_string_equal(explain(delays, "a"), "late");
+    delays_leave(delays, &busy);
+    delays_leave(delays, &list);
     delays_destroy(delays);
 }
 
@@ -121,6 +164,7 @@ int main(void)
         cmocka_unit_test(the_latest_reason_of_the_table_is_told),
         cmocka_unit_test(only_the_end_of_the_time_is_explained),
         cmocka_unit_test(an_old_reason_is_none),
+        cmocka_unit_test(an_answer_ends_no_reason_while_another_request_waits),
         cmocka_unit_test(of_many_tables_the_oldest_reason_goes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -140,7 +140,7 @@ static void a_flight_from_before_is_joined_by_its_process_and_by_read_ahead(void
 }
 
 /* Its leader is told by the service to wait, and both run out of time. */
-static void who_waits_for_a_throttled_flight_is_told_so(void **state)
+static void a_caller_that_waits_for_a_throttled_flight_is_told_so(void **state)
 {
     (void)state;
     struct fetching fetching;
@@ -160,7 +160,7 @@ static void who_waits_for_a_throttled_flight_is_told_so(void **state)
     fetching_tear_down(&fetching);
 }
 
-static void who_waits_for_a_silent_flight_is_late(void **state)
+static void a_caller_that_waits_for_a_silent_flight_is_late(void **state)
 {
     (void)state;
     struct fetching fetching;
@@ -431,7 +431,7 @@ static void each_page_is_progress_for_all(void **state)
     fetching_tear_down(&fetching);
 }
 
-static void an_empty_page_is_progress_for_nobody(void **state)
+static void an_empty_page_is_no_progress_for_any_caller(void **state)
 {
     (void)state;
     struct fetching fetching;
@@ -525,8 +525,8 @@ int main(void)
         cmocka_unit_test(many_that_miss_the_same_ask_once),
         cmocka_unit_test(only_what_serves_is_joined),
         cmocka_unit_test(a_flight_from_before_is_joined_by_its_process_and_by_read_ahead),
-        cmocka_unit_test(who_waits_for_a_throttled_flight_is_told_so),
-        cmocka_unit_test(who_waits_for_a_silent_flight_is_late),
+        cmocka_unit_test(a_caller_that_waits_for_a_throttled_flight_is_told_so),
+        cmocka_unit_test(a_caller_that_waits_for_a_silent_flight_is_late),
         cmocka_unit_test(a_flight_joined_in_vain_is_asked_for_alone),
         cmocka_unit_test(texts_are_not_expected_of_keys),
         cmocka_unit_test(a_fetch_that_is_alone_joins_no_flight),
@@ -538,7 +538,7 @@ int main(void)
         cmocka_unit_test(a_caller_that_waits_may_be_interrupted),
         cmocka_unit_test(a_caller_that_waits_has_a_deadline),
         cmocka_unit_test(each_page_is_progress_for_all),
-        cmocka_unit_test(an_empty_page_is_progress_for_nobody),
+        cmocka_unit_test(an_empty_page_is_no_progress_for_any_caller),
         cmocka_unit_test(a_page_is_older_than_what_happened_meanwhile),
         cmocka_unit_test(a_crowd_gets_what_it_asks_for),
     };

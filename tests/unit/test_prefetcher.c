@@ -411,7 +411,7 @@ static void a_full_window_starves_no_consumer(void **state)
     prefetcher_leave(prefetcher);
     assert_names(&setup, open_partitions(&setup), "p ");
     for (int i = 0; i < 2; i++)
-        request_window_leave(setup.window, REQUEST_OTHER, 0, 0);
+        request_window_give_back(setup.window, 0);
     prefetching_tear_down(&setup);
 }
 

@@ -65,16 +65,20 @@ static void they_leave_the_window_too(void **state)
     assert_int_equal(request_window_idle(setup.window, other, false), 0);
     setup.fetching.now_ms += REQUEST_SLOT_SILENT_MS + 1;
     wait_for_delayed(&setup, 2);
-    assert_int_equal(prefetching_in_flight(&setup), SICK - 2); /* they are queued, and count */
+    assert_int_equal(prefetching_in_flight(&setup), SICK - 2); /* they are queued */
+    assert_int_equal(request_window_idle(setup.window, other, false), 2);
+    assert_int_equal(request_window_idle(setup.window, lane, false), 0);
     leave_sick(sick);
     gate_store_let(setup.fetching.store, GATE_OPEN);
     worker_pool_wait_idle(setup.workers);
+    assert_int_equal(prefetching_in_flight(&setup), 0);
     assert_int_equal(request_window_idle(setup.window, other, false), 2);
+    assert_int_equal(request_window_idle(setup.window, lane, false), 2);
     prefetching_tear_down(&setup);
 }
 
-/* The only worker of the table is taken by a request that is throttled until it gives up: who waits
- * behind it hears why. */
+/* The only worker of the table is taken by a request that is throttled until it gives up. A
+ * caller that waits behind it is told why. */
 static void throttled_is_told_behind_a_slot_too(void **state)
 {
     (void)state;

@@ -17,6 +17,7 @@ static void begin(struct fixture *f, int max)
     assert_int_equal(request_window_create(max, &f->window), 0);
     for (int i = 0; i < 2; i++) {
         assert_true(request_window_enter(f->window, 7));
+        request_window_begin(f->window, 7);
         request_window_leave(f->window, REQUEST_GOOD, 0, 20);
     }
     assert_true(request_window_enter(f->window, 7));
@@ -89,6 +90,21 @@ static void one_that_waits_for_its_repetition_is_delayed_at_once(void **state)
     end(&f, false, 2); /* the window was halved for it once */
 }
 
+/* The window learns that it is throttled before the request ends. */
+static void one_that_waits_after_a_silence_is_judged_at_once(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f, 4);
+    f.now_ms += REQUEST_SLOT_SILENT_MS + 1;
+    request_slot_look(&f.slot);
+    assert_window(&f, 0, 1, 4);
+    call_waits(&f.call);
+    assert_window(&f, 0, 1, 2);
+    f.call.repeats = 1;
+    end(&f, true, 2);
+}
+
 struct counting_observer {
     struct call_observer observer;
     int waits;
@@ -122,6 +138,7 @@ int main(void)
         cmocka_unit_test(a_good_page_makes_the_window_larger),
         cmocka_unit_test(one_that_is_not_answered_for_long_is_delayed),
         cmocka_unit_test(one_that_waits_for_its_repetition_is_delayed_at_once),
+        cmocka_unit_test(one_that_waits_after_a_silence_is_judged_at_once),
         cmocka_unit_test(other_observers_are_told_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,9 +24,18 @@ static struct request_window_stats stats_of(struct request_window *window)
     return stats;
 }
 
+/* True: it had room, and is sent at once. */
+static bool begin(struct request_window *window, unsigned lane)
+{
+    bool has_room = request_window_enter(window, lane);
+    if (has_room)
+        request_window_begin(window, lane);
+    return has_room;
+}
+
 static void play_event(struct request_window *window, const struct event *event)
 {
-    assert_true(request_window_enter(window, 0));
+    assert_true(begin(window, 0));
     request_window_leave(window, event->end, event->sent_ms, event->ended_ms);
     assert_int_equal(stats_of(window).in_flight, 0);
 }
@@ -221,7 +230,7 @@ static void what_was_usual_before_a_long_rest_is_forgotten(void **state)
 static void fill(struct request_window *window, int n)
 {
     for (int i = 0; i < n; i++)
-        assert_true(request_window_enter(window, 0));
+        assert_true(begin(window, 0));
 }
 
 static void assert_idle(struct request_window *window, int idle, int speculative)
@@ -235,11 +244,11 @@ static void what_is_in_flight_takes_room(void **state)
     (void)state;
     _cleanup_(request_window_destroyp) struct request_window *window = new_window(8);
     assert_idle(window, 2, 2);
-    assert_true(request_window_enter(window, 0));
+    assert_true(begin(window, 0));
     assert_idle(window, 1, 1);
-    assert_true(request_window_enter(window, 0));
+    assert_true(begin(window, 0));
     assert_idle(window, 0, 0);
-    assert_false(request_window_enter(window, 0));
+    assert_false(begin(window, 0));
     assert_int_equal(stats_of(window).in_flight, 2);
     request_window_leave(window, REQUEST_GOOD, 0, 20);
     assert_idle(window, 2, 2);
@@ -256,14 +265,14 @@ static void a_delayed_request_takes_room_of_its_lane_alone(void **state)
     fill(window, 8);
     assert_int_equal(request_window_idle(window, 1, false), 0);
     for (int i = 0; i < 8; i++)
-        request_window_delay(window, 0, REQUEST_OTHER, now, now + 2000);
+        request_window_delay(window, 0);
     assert_int_equal(stats_of(window).in_flight, 0);
     assert_int_equal(stats_of(window).delayed, 8);
     assert_int_equal(stats_of(window).size, 8); /* they say nothing yet */
     assert_idle(window, 0, 0);
     assert_int_equal(request_window_idle(window, 1, true), 8);
-    assert_false(request_window_enter(window, 0));
-    assert_true(request_window_enter(window, 1));
+    assert_false(begin(window, 0));
+    assert_true(begin(window, 1));
     request_window_leave_late(window, 0, REQUEST_OTHER, now, now + 3000);
     assert_idle(window, 0, 0); /* the other lane's counts here */
     request_window_leave(window, REQUEST_OTHER, now, now);
@@ -274,6 +283,38 @@ static void a_delayed_request_takes_room_of_its_lane_alone(void **state)
     assert_int_equal(stats_of(window).delayed, 0);
 }
 
+/* They wait behind the delayed ones of their lane for a worker. */
+static void a_queued_request_counts_as_the_delayed_ones_of_its_lane(void **state)
+{
+    (void)state;
+    _cleanup_(request_window_destroyp) struct request_window *window = new_window(8);
+    fill(window, 2);
+    for (int i = 0; i < 5; i++)
+        request_window_enter_anyway(window, 0);
+    assert_int_equal(stats_of(window).in_flight, 7);
+    assert_int_equal(request_window_idle(window, 1, false), 0);
+    request_window_delay(window, 0);
+    assert_int_equal(stats_of(window).in_flight, 6);
+    assert_int_equal(request_window_idle(window, 1, false), 1); /* one is under way */
+    request_window_delay(window, 0);
+    assert_int_equal(request_window_idle(window, 1, false), 2);
+    assert_idle(window, 0, 0);
+    request_window_begin(window, 0);
+    assert_int_equal(request_window_idle(window, 1, false), 1);
+    request_window_give_back(window, 0);
+    assert_int_equal(stats_of(window).in_flight, 4);
+    request_window_leave_late(window, 0, REQUEST_OTHER, 0, 3000);
+    assert_int_equal(request_window_idle(window, 1, false), 1);
+    request_window_leave_late(window, 0, REQUEST_OTHER, 0, 3000); /* no longer sick */
+    assert_int_equal(request_window_idle(window, 1, false), 0);
+    for (int i = 0; i < 3; i++)
+        request_window_give_back(window, 0);
+    assert_idle(window, 1, 1);
+    request_window_leave(window, REQUEST_OTHER, 0, 3000);
+    assert_idle(window, 2, 2);
+    assert_int_equal(stats_of(window).in_flight, 0);
+}
+
 static void a_window_shrinks_when_the_repetition_begins_to_wait(void **state)
 {
     (void)state;
@@ -281,9 +322,11 @@ static void a_window_shrinks_when_the_repetition_begins_to_wait(void **state)
     _cleanup_(request_window_destroyp) struct request_window *window = new_window(8);
     play_pages(window, 6, 20, &now);
     fill(window, 2);
-    request_window_delay(window, 0, REQUEST_THROTTLED, now, now + 10);
+    request_window_delay(window, 0);
+    request_window_throttled(window, now, now + 10);
     assert_int_equal(stats_of(window).size, 4);
-    request_window_delay(window, 0, REQUEST_THROTTLED, now, now + 11); /* of the same round trip */
+    request_window_delay(window, 0);
+    request_window_throttled(window, now, now + 11); /* of the same round trip */
     assert_int_equal(stats_of(window).size, 4);
     request_window_leave_late(window, 0, REQUEST_GOOD, now + 20, now + 40);
     assert_int_equal(stats_of(window).size, 5); /* what it says when it ends, it says as any */
@@ -297,7 +340,7 @@ static void a_window_of_one_has_no_room_for_speculation(void **state)
     (void)state;
     _cleanup_(request_window_destroyp) struct request_window *window = new_window(1);
     assert_idle(window, 1, 0);
-    assert_true(request_window_enter(window, 0));
+    assert_true(begin(window, 0));
     assert_idle(window, 0, 0);
 }
 
@@ -313,7 +356,7 @@ static void more_may_be_in_flight_after_a_fall(void **state)
     for (int in_flight = 7; in_flight > 4; in_flight--) {
         assert_int_equal(stats_of(window).in_flight, in_flight);
         assert_idle(window, 0, 0);
-        assert_false(request_window_enter(window, 0));
+        assert_false(begin(window, 0));
         request_window_leave(window, REQUEST_OTHER, now, now + 21);
     }
     assert_idle(window, 0, 0);
@@ -352,7 +395,7 @@ static void *enter_and_leave(void *context)
     struct request_window *window = context;
     int most = 0;
     for (int64_t i = 0; i < 2000; i++) {
-        if (!request_window_enter(window, 0))
+        if (!begin(window, 0))
             continue;
         most = MAX(most, stats_of(window).in_flight);
         most = MAX(most, request_window_idle(window, 0, true));
@@ -393,6 +436,7 @@ int main(void)
         cmocka_unit_test(what_was_usual_before_a_long_rest_is_forgotten),
         cmocka_unit_test(what_is_in_flight_takes_room),
         cmocka_unit_test(a_delayed_request_takes_room_of_its_lane_alone),
+        cmocka_unit_test(a_queued_request_counts_as_the_delayed_ones_of_its_lane),
         cmocka_unit_test(a_window_shrinks_when_the_repetition_begins_to_wait),
         cmocka_unit_test(a_window_of_one_has_no_room_for_speculation),
         cmocka_unit_test(more_may_be_in_flight_after_a_fall),

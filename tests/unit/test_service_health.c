@@ -224,6 +224,25 @@ static void where_no_connection_is_made_no_lane_is_tried(void **state)
     service_health_destroy(setup.health);
 }
 
+/* A loop over many tables, of which none is answered. */
+static void of_many_lanes_the_first_are_tried(void **state)
+{
+    (void)state;
+    struct setup setup;
+    struct call call;
+    unsigned tried = 0;
+    set_up(&setup);
+    assert_int_equal(attempt(&setup, silent, &call), -ETIMEDOUT);
+    service_health_give_up(setup.health, LANE, &call, setup.now_ms);
+    assert_int_equal(service_health_enter(setup.health, LANE, &call), 1); /* the probe */
+    for (unsigned lane = LANES; lane-- > 0;) {
+        assert_int_equal(attempt_in_lane(&setup, lane, silent, &call), -ETIMEDOUT);
+        tried += call.failure.outage == 0;
+    }
+    assert_int_equal(tried, SERVICE_LANE_PROBES_MAX);
+    service_health_destroy(setup.health);
+}
+
 static int throttled(struct call *call)
 {
     (void)call_fail(call, -EBUSY, "slower");
@@ -423,6 +442,7 @@ int main(void)
         cmocka_unit_test(where_an_answer_is_missing_the_next_is_a_probe),
         cmocka_unit_test(where_an_answer_is_missing_each_other_lane_has_one_attempt),
         cmocka_unit_test(where_no_connection_is_made_no_lane_is_tried),
+        cmocka_unit_test(of_many_lanes_the_first_are_tried),
         cmocka_unit_test(an_answer_of_any_kind_ends_it),
         cmocka_unit_test(an_answer_that_is_cut_off_ends_it),
         cmocka_unit_test(an_answer_that_comes_late_ends_it_too),

@@ -235,26 +235,55 @@ static void a_thread_that_idles_is_counted_on_once(void **state)
     }
 }
 
-static void *open_gate_later(void *gate)
+struct end { /* of a pool, by the main thread */
+    sem_t gate;
+    atomic_bool has_begun;
+};
+
+static bool main_thread_sleeps(void)
 {
-    (void)usleep(50000);
-    open_gate(gate, 10);
+    char path[64], line[512] = "";
+    (void)snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)getpid());
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    assert_non_null(fgets(line, sizeof(line), file));
+    (void)fclose(file);
+    return strncmp(strrchr(line, ')'), ") S", 3) == 0;
+}
+
+/* Until the main thread waits in worker_pool_destroy. */
+static void wait_for_end(const struct end *end)
+{
+    while (!end->has_begun || !main_thread_sleeps())
+        (void)usleep(500);
+}
+
+static void end_pool(struct worker_pool *pool, struct end *end)
+{
+    end->has_begun = true;
+    worker_pool_destroy(pool);
+}
+
+static void *open_gate_at_end(void *context)
+{
+    struct end *end = context;
+    wait_for_end(end);
+    open_gate(&end->gate, 10);
     return NULL;
 }
 
-/* The tasks are still held back when destroy begins, or the test proves nothing and holds. */
 static void the_end_waits_for_every_task(void **state)
 {
     (void)state;
     struct tally tally;
     struct counted tasks[10];
     pthread_t opener;
-    sem_t gate;
-    tally_init(&tally, &gate);
+    struct end end = {.has_begun = false};
+    tally_init(&tally, &end.gate);
     struct worker_pool *pool = new_pool(2);
     submit_all(pool, tasks, 10, &tally);
-    assert_int_equal(pthread_create(&opener, NULL, open_gate_later, &gate), 0);
-    worker_pool_destroy(pool);
+    assert_int_equal(pthread_create(&opener, NULL, open_gate_at_end, &end), 0);
+    end_pool(pool, &end);
     assert_each_ran_once(tasks, 10);
     assert_int_equal(tally.done, 10);
     assert_int_equal(pthread_join(opener, NULL), 0);
@@ -495,15 +524,14 @@ struct late { /* a task that submits another while the pool ends */
     struct worker_task task;
     struct worker_pool *pool;
     struct counted other;
-    sem_t begun;
+    struct end end;
     int r;
 };
 
 static void submit_late(struct worker_task *task)
 {
     struct late *late = (struct late *)task;
-    (void)sem_post(&late->begun);
-    (void)usleep(20000); /* the end begins, and waits */
+    wait_for_end(&late->end);
     late->r = worker_pool_submit(late->pool, &late->other.task);
 }
 
@@ -516,10 +544,8 @@ static void what_tasks_submit_in_the_end_is_run(void **state)
                         .pool = new_pool(2),
                         .other = {.task = {.run = run_counted}, .tally = &tally},
                         .r = -1};
-    assert_int_equal(sem_init(&late.begun, 0, 0), 0);
     assert_int_equal(worker_pool_submit(late.pool, &late.task), 0);
-    wait_for(&late.begun, 1);
-    worker_pool_destroy(late.pool);
+    end_pool(late.pool, &late.end);
     assert_int_equal(late.r, 0);
     assert_each_ran_once(&late.other, 1);
 }

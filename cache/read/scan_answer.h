@@ -1,0 +1,21 @@
+#ifndef CACHE_READ_SCAN_ANSWER_H
+#define CACHE_READ_SCAN_ANSWER_H
+/* Answers one request of a prefetcher's scan: with a page that is known, because a listing or
+ * another scan has read it, or else by a query. Pages of rows that are queried go into the range
+ * cache. Any thread; blocks for the query. */
+#include "cache/read/overlay.h"
+#include "cache/read/read_kind.h"
+
+struct scan_question {
+    enum read_kind kind; /* of the scan */
+    const char *table;
+    struct stamp since; /* the oldest answer that may be used */
+    const struct scan_request *request;
+};
+
+/* 0; or -errno with the reason in caller->call. ret_seen comes without a run. Its asked_ms is set
+ * to now by the caller; a scan of keys makes it older where the answer rests on older ones. */
+int scan_answer(struct overlay *overlay, struct fetcher *fetcher, struct caller *caller,
+                const struct scan_question *question, struct answer *ret, struct seen *ret_seen);
+
+#endif

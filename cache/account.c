@@ -27,7 +27,7 @@ static int create_parts(struct account *account)
         r = freshness_create(read->ttl_ms, read->clock, &account->orders, &read->freshness);
     if (r == 0)
         r = read_ahead_create(read, &account->read_ahead);
-    account->listings = (struct listing_source){read, account->read_ahead};
+    account->listings = (struct listing_source){read, account->read_ahead, account->write.local};
     return r;
 }
 
@@ -108,12 +108,31 @@ int account_find(struct account *account, struct caller *caller, struct address 
     struct seen seen = {0};
     int r = read_ahead_entity(account->read_ahead, caller, &question, served.is_in_order, &seen);
     set_valid(account, caller, r, &seen);
+    if (overlay_is_changing(account->read.overlay, address.table, address.position))
+        caller->valid_ms = 0; /* a change that is under way may end before the answer arrives */
     if (r == 0)
         return call_fail(&caller->call, -ENOENT, "no such entity");
     if (r < 0)
         return r;
     *ret = (struct entity){seen.run.page, seen.run.begin};
     return 0;
+}
+
+int account_knows(struct account *account, struct address address)
+{
+    _cleanup_(buffer_finish) struct buffer behind = {0};
+    struct range point;
+    if (point_range(address.position, &behind, &point) < 0)
+        return -ENOMEM;
+    const struct read_ahead_source *read = &account->read;
+    struct question question = {.table = address.table,
+                                .range = point,
+                                .since = stamp_since(clock_now_ms(read->clock) - read->ttl_ms),
+                                .keys_suffice = true};
+    struct seen seen = {0};
+    int r = overlay_look(read->overlay, &question, &seen, NULL);
+    run_finish(&seen.run);
+    return r < 0 ? r : r == KNOWN_ROWS;
 }
 
 /* The first row of a directory, as a sign that it is there. */
@@ -169,9 +188,11 @@ int account_find_rows(struct account *account, struct caller *caller,
 int account_find_directory(struct account *account, struct caller *caller,
                            const struct directory *directory)
 {
+    struct local_directories *local = account->write.local;
     int r = account_find_rows(account, caller, directory);
     bool may_be_local = r == -ENOENT && directory->table && !directory_is_table(directory);
-    if (!may_be_local || !local_directories_has(account->write.local, directory))
+    if (!may_be_local ||
+        !(local_directories_has(local, directory) || local_directories_has_below(local, directory)))
         return r;
     caller->call.failure = (struct failure){0};
     return 0;
@@ -180,6 +201,11 @@ int account_find_directory(struct account *account, struct caller *caller,
 uint64_t account_number(struct account *account, const struct entity *entity)
 {
     return page_number(entity->page, entity->row, &account->numbers);
+}
+
+uint64_t account_new_number(struct account *account)
+{
+    return atomic_fetch_add(&account->numbers, 1);
 }
 
 int account_list(struct account *account, const struct directory *directory, struct listing **ret)
@@ -197,7 +223,9 @@ int account_append_metrics(struct account *account, struct buffer *ret)
     struct range_cache_stats cache;
     struct fetcher_stats fetcher;
     struct read_ahead_stats ahead;
+    struct pending_stats changes;
     read_ahead_stats(account->read_ahead, &ahead);
+    pending_stats(account->write.pending, &changes);
     range_cache_stats(account->read.cache, &cache);
     fetcher_stats(account->read.fetcher, &fetcher);
     const struct {
@@ -218,6 +246,10 @@ int account_append_metrics(struct account *account, struct buffer *ret)
          (uint64_t)ahead.window.size},
         {"tablefuse_window_shrunk_total", "counter", "How often the request window was halved.",
          ahead.window.shrunk},
+        {"tablefuse_changing", "gauge", "Entities and tables that are being changed.",
+         changes.claims},
+        {"tablefuse_changes_waiting", "gauge",
+         "Callers that wait for another change of the same entity or table.", changes.waiting},
     };
     int r = 0;
     for (size_t i = 0; i < ARRAY_SIZE(metrics); i++)

@@ -34,41 +34,59 @@ void account_destroy(struct account *account);
  * answers. */
 int account_find(struct account *account, struct caller *caller, struct address address,
                  struct entity *ret);
+/* Is the entity known to be there? Sends nothing. 1, 0, -ENOMEM. */
+int account_knows(struct account *account, struct address address);
 /* Does the directory exist? A table exists even without a row. Any other directory exists if its
- * range holds a row, or if it is local (account_make_directory). 0 or -ENOENT; sets
- * caller->valid_ms for both. */
+ * range holds a row or a local directory, or if it is local itself (account_make_directory). 0 or
+ * -ENOENT; sets caller->valid_ms for both. */
 int account_find_directory(struct account *account, struct caller *caller,
                            const struct directory *directory);
 /* The st_ino of an entity: the number that a listing shows for it. It stays the same as long as the
  * cache holds the entity's page. */
 uint64_t account_number(struct account *account, const struct entity *entity);
+/* The st_ino of an entity that is not stored yet. */
+uint64_t account_new_number(struct account *account);
 /* Creates a listing of the directory. Sends nothing. The caller closes it. 0 or -errno. */
 int account_list(struct account *account, const struct directory *directory, struct listing **ret);
 
 /* Changes. Each blocks up to the call's deadline, or longer for the answer to what was sent: a
  * change is not cancelled once it is sent. Afterwards account_find and listings that begin then
- * know it without a request, for ttl, as every answer. If its answer is lost for good (-ETIMEDOUT
+ * know it without a request, for ttl, as every answer. (An entity that was deleted beside others
+ * may be asked for earlier: range_cache_put_gone.) If its answer is lost for good (-ETIMEDOUT
  * and others, with call.failure.is_ambiguous), the change may have been made or not; then they ask
  * the service. */
 
-struct edit { /* a text to be stored whole */
+struct edit { /* a text to be stored */
     struct address address;
-    enum edit_begin begin;    /* EDIT_NEW, EDIT_EXCLUSIVE or EDIT_OVER */
-    struct bytes text;        /* as the user wrote it: one JSON object */
+    enum edit_begin begin;
+    struct bytes text;        /* as the user wrote it: one JSON object; appended: one or several */
+    struct bytes snapshot;    /* ETag of the version that was opened; counts for EDIT_CHANGED */
     struct bytes last_stored; /* ETag of the version that this edit stored before; empty: none */
     /* The answer to an earlier store of this very text was lost for good. So if there is another
      * version now than expected, but with this text, it is that store's, and counts as stored. */
     bool may_be_stored;
 };
 /* Stores the text with the precondition of write_rule.h. ret: the entity as it is afterwards, with
- * its canonical text; the caller finishes it. The process counts as one that has read this version.
+ * its canonical text; the caller finishes it. A process that had read the entity counts as one that
+ * has read this version; of one that only writes, the last text wins again.
+ *
+ * EDIT_APPENDED: the text is merged into what is stored, and again if another client was faster: it
+ * never overwrites, and is never refused for that. Properties that it does not name stay.
  *
  * -EINVAL, -EFBIG, -ENAMETOOLONG: the service would refuse the text, and nothing was sent; the
  * reason has line, column, name and limit. -ESTALE: another client has changed or deleted the
- * entity since the process read it, or since last_stored; the next store of the process overwrites.
+ * entity since the process read it, or since last_stored or snapshot; the next store of a process
+ * that has read it overwrites.
  * -EEXIST: of EDIT_EXCLUSIVE. -ENOENT: no such table. */
 int account_store(struct account *account, struct caller *caller, const struct edit *edit,
                   struct entity *ret);
+/* Moves the Timestamp of the service and nothing else: the text is stored again, or that of the
+ * version which is there by then. ret: the entity as it is afterwards; the caller finishes it.
+ * `known`: the ETag of the version that the caller knows; empty: any. If another version was
+ * touched, ret has no page, because a store over it must not count as one over the known version.
+ * -ENOENT: there is no entity. */
+int account_touch(struct account *account, struct caller *caller, struct address address,
+                  struct bytes known, struct entity *ret);
 /* The process opens this version for reading: a text that it stores over it later replaces this
  * version alone. */
 void account_opened(struct account *account, const struct caller *caller, struct address address,
@@ -78,36 +96,36 @@ void account_opened(struct account *account, const struct caller *caller, struct
  * empty. If another version is there, that one is read and deleted. If none is, that is done, too:
  * 0. -EBUSY: it changed, and could not be read again.
  *
- * `partition` is the directory of the entity's partition, and becomes a local directory, so that it
- * is still there when it was the last entity. `parent`: the directory that contains `partition`, by
- * the path that was used. */
+ * The directories of `path`, by which it was reached, become local directories below their table:
+ * so they are still there when it was the last entity in them. */
 int account_unlink(struct account *account, struct caller *caller, struct address address,
-                   struct bytes etag, const struct directory *partition,
-                   const struct directory *parent);
+                   struct bytes etag, const struct directory_path *path);
 
 /* A table is created: -EEXIST; -EINVAL: the name is against the rule, which the reason tells;
  * -EBUSY: the service still deletes a table of that name, which is not waited for, because it takes
- * longer than a directory may be locked.
+ * longer than a directory may be locked. It is known to be empty.
  *
- * A partition or a prefix of partitions becomes a local directory: it is there in this mount alone
- * until it is removed (cache/write/local_directories.h). -EEXIST; -EINVAL, -ENAMETOOLONG: no key
- * begins so; -ENOENT: no such table. It sends nothing for what a lookup has just told. `parent`:
- * the directory that contains it, by the path that was used. */
+ * A partition or a prefix of partitions becomes a local directory, and so do those of the path that
+ * contain it: it is there in this mount alone until it is removed
+ * (cache/write/local_directories.h). -EEXIST; -EINVAL, -ENAMETOOLONG: no key begins so; -ENOENT: no
+ * such table. It sends nothing for what a lookup has just told.
+ *
+ * The process counts as one that has listed what it made: it asks for no new name there for 30 s.
+ */
 int account_make_directory(struct account *account, struct caller *caller,
-                           const struct directory *directory, const struct directory *parent);
+                           const struct directory_path *path);
 /* -ENOTEMPTY: an entity, or a local directory, is in it.
  *
- * A table is dropped. Whether it is empty is asked of the service now, and no change of this mount
- * begins in it meanwhile; an entity that another client stores after that is dropped with it. The
- * table is not seen any more until it is created again: the service may list it for a while.
+ * A table is dropped, but not for a process that has listed the account: -EPERM. So `rm -rf` of the
+ * mountpoint leaves the tables. Whether it is empty is asked of the service now, and no change of
+ * this mount begins in it meanwhile; an entity that another client stores after that is dropped
+ * with it. The service may list it for a while. It is not seen any more, until this mount creates
+ * it again, or its rows can be read again because another client has created it (overlay.h).
  *
  * A partition or prefix is no local directory any more. It sends nothing for what a lookup has just
- * told. `parent` then becomes one,
- * so that it can be removed next. `grandparent`: the directory that contains `parent`, by the path
- * that was used; NULL where `parent` is a table, which stays by itself. */
+ * told. Those of the path that contain it become local, so that they can be removed next. */
 int account_remove_directory(struct account *account, struct caller *caller,
-                             const struct directory *directory, const struct directory *parent,
-                             const struct directory *grandparent);
+                             const struct directory_path *path);
 
 struct failure_log *account_failures(struct account *account);
 

@@ -28,6 +28,25 @@ static inline int account_may_change(const struct account *account, struct calle
                : 0;
 }
 
+/* Sends a write with If-Match. Where another client was faster, sends it again for the version that
+ * is there then; a WRITE_REPLACE stores that version's own text. The position is claimed. ret: as
+ * of committer_write. 0; 1: done to another version than the first; -errno. -ESTALE: it changed,
+ * and could not be read again. */
+int account_write_over(struct account *account, struct caller *caller, const char *table,
+                       struct write write, struct entity *ret);
+
+/* The directories of the path become local, from steps[first] on; not the table's, which is there
+ * without. 0 or -ENOMEM with the reason. */
+int account_keep_path(struct account *account, struct caller *caller,
+                      const struct directory_path *path, size_t first);
+/* The process has made `now` of the version `before`. If it knew that one, it knows this one. */
+void account_note_replaced(struct account *account, const struct caller *caller,
+                           struct address address, struct bytes before, const struct entity *now);
+/* Merges `over` into the entity, whatever other clients do to it meanwhile; if there is none,
+ * `over` is stored alone. The position is claimed; `over` is canonical. As account_store. */
+int account_append_claimed(struct account *account, struct caller *caller, struct address address,
+                           struct bytes over, struct entity *ret);
+
 /* Does an entity lie in the directory? As account_find_directory, without local directories. */
 int account_find_rows(struct account *account, struct caller *caller,
                       const struct directory *directory);

@@ -9,6 +9,29 @@ struct address { /* an entity's */
     struct bytes position;
 };
 
+/* By table, then by position. */
+static inline int address_compare(struct address a, struct address b)
+{
+    int order = strcmp(a.table, b.table);
+    return order != 0 ? order : bytes_compare(a.position, b.position);
+}
+
+/* Of a copy: table, NUL, position. */
+static inline size_t address_size(struct address address)
+{
+    return strlen(address.table) + 1 + address.position.size;
+}
+
+/* Copies it into `text`, which has room for its size. The copy's views are into `text`. */
+static inline struct address address_copy(struct address address, char *text)
+{
+    size_t table_size = strlen(address.table) + 1;
+    memcpy(text, address.table, table_size);
+    if (address.position.size > 0)
+        memcpy(text + table_size, address.position.data, address.position.size);
+    return (struct address){text, {text + table_size, address.position.size}};
+}
+
 enum directory_kind {
     DIRECTORY_TABLES,   /* the account: its tables */
     DIRECTORY_AUTO,     /* a level: the partitions of `range`, or prefixes if there are many */
@@ -23,6 +46,13 @@ struct directory {
      * positions from "p NUL" on. For a prefix the positions that start with it: range.lo is the
      * prefix (of RowKeys: "p NUL" and the prefix), range.hi the least position after them. */
     struct range range;
+};
+
+/* A directory and those that contain it, by the path that was used: the directory itself first, the
+ * table's own last. */
+struct directory_path {
+    const struct directory *steps;
+    size_t n; /* at least 1 */
 };
 
 /* A whole table. It exists even without a row; any other directory exists only with one. */

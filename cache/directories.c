@@ -4,8 +4,40 @@
 
 static const struct range whole_table = {{"", 0}, {POSITION_END, sizeof(POSITION_END) - 1}};
 
-static int make_table(struct account *account, struct caller *caller, const char *table)
+/* The step of the path becomes local: 0. 1: it was so already. */
+static int keep(struct account *account, struct caller *caller, const struct directory_path *path,
+                size_t i, bool is_empty)
 {
+    int r =
+        local_directories_add(account->write.local, &path->steps[i], &path->steps[i + 1], is_empty);
+    return r < 0 ? call_fail(&caller->call, r, "out of memory") : r;
+}
+
+int account_keep_path(struct account *account, struct caller *caller,
+                      const struct directory_path *path, size_t first)
+{
+    int r = 0;
+    for (size_t i = first; r >= 0 && i + 1 < path->n; i++)
+        r = keep(account, caller, path, i, false);
+    return MIN(r, 0);
+}
+
+/* What it has just made, the process knows as if it had listed it: while `cp -r` fills it, no new
+ * name is asked for. */
+static void note_listed(struct account *account, const struct caller *caller,
+                        const struct directory *directory)
+{
+    struct freshness *freshness = account->read.freshness;
+    _cleanup_(owned_range_finish) struct owned_range left; /* it goes on there, too */
+    owned_range_init(&left);
+    struct stamp began = freshness_begin_listing(freshness, caller->process, directory);
+    (void)freshness_listed(freshness, caller->process, directory, began, &left);
+}
+
+static int make_table(struct account *account, struct caller *caller,
+                      const struct directory *directory)
+{
+    const char *table = directory->table;
     struct write_side *write = &account->write;
     if (!table_name_is_legal(bytes_of(table)))
         return call_fail(&caller->call, -EINVAL,
@@ -16,6 +48,10 @@ static int make_table(struct account *account, struct caller *caller, const char
     r = committer_create_table(write->committer, caller, table);
     if (r == 0 || r == -EEXIST) /* created by us or another client after we dropped it */
         pending_unmask(write->pending, NULL, bytes_of(table));
+    if (r == 0) { /* those of a table of this name that another client has dropped */
+        local_directories_remove_table(write->local, table);
+        note_listed(account, caller, directory);
+    }
     write_side_release_table(write, table);
     return r;
 }
@@ -37,9 +73,15 @@ static int check_name(struct caller *caller, const struct directory *directory)
     return r;
 }
 
-static int make_local(struct account *account, struct caller *caller,
-                      const struct directory *directory, const struct directory *parent)
+static int fail_exists(struct caller *caller)
 {
+    return call_fail(&caller->call, -EEXIST, "there is such a directory");
+}
+
+static int make_local(struct account *account, struct caller *caller,
+                      const struct directory_path *path)
+{
+    const struct directory *directory = path->steps;
     int r = check_name(caller, directory);
     if (r < 0)
         return r;
@@ -49,25 +91,35 @@ static int make_local(struct account *account, struct caller *caller,
     if (r < 0)
         return r;
     r = account_find_directory(account, caller, directory);
-    if (r == 0)
-        return call_fail(&caller->call, -EEXIST, "there is such a directory");
     if (r != -ENOENT)
-        return r;
+        return r < 0 ? r : fail_exists(caller);
     caller->call.failure = (struct failure){0};
-    r = local_directories_add(account->write.local, directory, parent);
-    return r < 0 ? call_fail(&caller->call, r, "out of memory") : 0;
+    r = keep(account, caller, path, 0, true);
+    if (r > 0) /* another caller was faster, by another path */
+        return fail_exists(caller);
+    if (r == 0)
+        r = account_keep_path(account, caller, path, 1);
+    if (r == 0)
+        note_listed(account, caller, directory);
+    return r;
 }
 
 int account_make_directory(struct account *account, struct caller *caller,
-                           const struct directory *directory, const struct directory *parent)
+                           const struct directory_path *path)
 {
+    const struct directory *directory = path->steps;
     int r = account_may_change(account, caller);
     if (r < 0)
         return r;
     if (!directory->table)
         return call_fail(&caller->call, -EEXIST, "the account is there");
-    return directory_is_table(directory) ? make_table(account, caller, directory->table)
-                                         : make_local(account, caller, directory, parent);
+    return directory_is_table(directory) ? make_table(account, caller, directory)
+                                         : make_local(account, caller, path);
+}
+
+static int fail_not_empty(struct caller *caller)
+{
+    return call_fail(&caller->call, -ENOTEMPTY, "a directory of this mount is in it");
 }
 
 /* Is a local directory in it? 0: no; -ENOTEMPTY, -ENOMEM. */
@@ -76,10 +128,12 @@ static int check_no_local(struct account *account, struct caller *caller,
 {
     _cleanup_(buffer_finish) struct buffer found;
     buffer_init(&found, POSITION_MAX_BYTES);
-    int r = local_directories_next(account->write.local, directory, (struct bytes){0}, &found);
+    bool is_empty;
+    int r = local_directories_next(account->write.local, directory, (struct bytes){0}, &found,
+                                   &is_empty);
     if (r < 0)
         return call_fail(&caller->call, r, "out of memory");
-    return r > 0 ? call_fail(&caller->call, -ENOTEMPTY, "a directory of this mount is in it") : 0;
+    return r > 0 ? fail_not_empty(caller) : 0;
 }
 
 /* Asks the service, whatever is known: the table would take an entity with it. */
@@ -98,18 +152,39 @@ static int check_no_row(struct account *account, struct caller *caller, const ch
     return page_rows(page) > 0 ? call_fail(&caller->call, -ENOTEMPTY, "the table has entities") : 0;
 }
 
+/* Whether the table is there is proved by a read of it from now on, not by the service's list.
+ * Without memory it may be seen until the service has deleted it. */
+static void mask_table(struct account *account, const char *table)
+{
+    char drop[24];
+    (void)snprintf(drop, sizeof(drop), "%llu", (unsigned long long)++account->orders);
+    (void)pending_mask(account->write.pending, NULL, bytes_of(table), bytes_of(drop));
+}
+
 static int drop_claimed(struct account *account, struct caller *caller, const char *table)
 {
     struct write_side *write = &account->write;
     int r = check_no_row(account, caller, table);
     if (r == 0)
         r = committer_delete_table(write->committer, caller, table);
-    if (r < 0)
-        return r;
-    /* without memory it may be listed until the service has deleted it */
-    (void)pending_mask(write->pending, NULL, bytes_of(table), (struct bytes){0});
-    local_directories_remove_table(write->local, table);
-    return 0;
+    if (r == 0 || r == -ENOENT || caller->call.failure.is_ambiguous)
+        mask_table(account, table);
+    if (r == 0)
+        local_directories_remove_table(write->local, table);
+    return r;
+}
+
+/* `rm -rf MNT` leaves the tables. A process that is told a table by name has not listed the
+ * account.
+ */
+static int check_was_named(struct account *account, struct caller *caller)
+{
+    if (!freshness_has_listed_account(account->read.freshness, caller->process))
+        return 0;
+    (void)call_fail(&caller->call, -EPERM,
+                    "a process that has listed the account's root drops no table");
+    caller->call.failure.advice = "name the table: rmdir DIR/TABLE";
+    return -EPERM;
 }
 
 static int remove_table(struct account *account, struct caller *caller,
@@ -119,7 +194,9 @@ static int remove_table(struct account *account, struct caller *caller,
     struct directory level = *directory, flat = *directory;
     level.kind = DIRECTORY_AUTO;
     flat.kind = DIRECTORY_FLAT;
-    int r = check_no_local(account, caller, &level);
+    int r = check_was_named(account, caller);
+    if (r == 0)
+        r = check_no_local(account, caller, &level);
     if (r == 0)
         r = check_no_local(account, caller, &flat);
     if (r == 0)
@@ -132,35 +209,37 @@ static int remove_table(struct account *account, struct caller *caller,
 }
 
 static int remove_local(struct account *account, struct caller *caller,
-                        const struct directory *directory, const struct directory *parent,
-                        const struct directory *grandparent)
+                        const struct directory_path *path)
 {
+    const struct directory *directory = path->steps;
     struct local_directories *local = account->write.local;
     int r = account_find_rows(account, caller, directory);
     if (r == 0)
         return call_fail(&caller->call, -ENOTEMPTY, "entities are in it");
-    if (r != -ENOENT || !local_directories_has(local, directory))
+    if (r != -ENOENT)
         return r;
+    /* What was made below by another path counts only where it is all that makes the directory: `rm
+     * -r` meets it by that path. */
+    if (!local_directories_has(local, directory))
+        return local_directories_has_below(local, directory) ? fail_not_empty(caller) : r;
     caller->call.failure = (struct failure){0};
     r = check_no_local(account, caller, directory);
-    if (r < 0)
-        return r;
-    if (grandparent && local_directories_add(local, parent, grandparent) < 0)
-        return call_fail(&caller->call, -ENOMEM, "out of memory");
-    local_directories_remove(local, directory);
-    return 0;
+    if (r == 0)
+        r = account_keep_path(account, caller, path, 1);
+    if (r == 0)
+        local_directories_remove(local, directory);
+    return r;
 }
 
 int account_remove_directory(struct account *account, struct caller *caller,
-                             const struct directory *directory, const struct directory *parent,
-                             const struct directory *grandparent)
+                             const struct directory_path *path)
 {
+    const struct directory *directory = path->steps;
     int r = account_may_change(account, caller);
     if (r < 0)
         return r;
     if (!directory->table)
         return call_fail(&caller->call, -EBUSY, "the account cannot be removed");
-    return directory_is_table(directory)
-               ? remove_table(account, caller, directory)
-               : remove_local(account, caller, directory, parent, grandparent);
+    return directory_is_table(directory) ? remove_table(account, caller, directory)
+                                         : remove_local(account, caller, path);
 }

@@ -3,10 +3,11 @@
 #include <pthread.h>
 
 #define RECORD_MAX_BYTES ((size_t)16 << 10)
+#define STRINGS          3 /* of a slot before the position */
 
 struct slot {
     struct failure_record record; /* its strings are not valid; they are in `text` */
-    struct buffer text;           /* command NUL table NUL position */
+    struct buffer text;           /* command NUL table NUL kept_in NUL position */
     bool has_table;
 };
 
@@ -60,12 +61,13 @@ static void fill_text(struct slot *slot, const struct failure_record *record)
     buffer_clear(&slot->text);
     append_c_string(&slot->text, record->command);
     append_c_string(&slot->text, record->table);
+    append_c_string(&slot->text, record->kept_in);
     if (buffer_append(&slot->text, record->position) == 0)
         return;
     slot->has_table = false;
     buffer_clear(&slot->text);
-    append_c_string(&slot->text, NULL);
-    append_c_string(&slot->text, NULL);
+    for (int i = 0; i < STRINGS; i++)
+        append_c_string(&slot->text, NULL);
 }
 
 /* The number of the oldest record that is kept. */
@@ -124,6 +126,8 @@ static void point_into(struct failure_record *record, struct bytes text, bool ha
     record->command = text.data;
     text = bytes_skip(text, strlen(text.data) + 1);
     record->table = has_table ? text.data : NULL;
+    text = bytes_skip(text, strlen(text.data) + 1);
+    record->kept_in = text.data[0] ? text.data : NULL;
     record->position = bytes_skip(text, strlen(text.data) + 1);
 }
 
@@ -135,7 +139,7 @@ uint64_t failure_log_next(struct failure_log *log, uint64_t after, struct failur
     uint64_t number = MAX(after + 1, oldest_locked(log));
     bool is_there = number <= log->records;
     bool has_table = false;
-    static const struct bytes no_text = BYTES_LITERAL("\0\0"); /* empty strings, as fill_text */
+    static const struct bytes no_text = BYTES_LITERAL("\0\0\0"); /* empty strings, as fill_text */
     if (is_there) {
         const struct slot *slot = &log->slots[number % FAILURE_LOG_SIZE];
         *ret = slot->record;

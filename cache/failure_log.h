@@ -16,6 +16,7 @@ struct failure_record { /* fs/ makes a path from table and position when it show
     const char *table;     /* NULL: the account */
     struct bytes position; /* of an entity; without NUL: a PartitionKey; empty: the table */
     bool is_prefix;        /* position is the prefix of a directory, not a key */
+    const char *kept_in;   /* the file that keeps the text that was not stored; NULL: none */
     struct failure failure;
     /* Out: how many failures of the same outage are counted in this record beside the first, and
      * the time of the last of them. */

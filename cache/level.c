@@ -155,6 +155,26 @@ int level_name(struct level *level, struct caller *caller, uint64_t index, bool 
     return 1;
 }
 
+/* A partition and a prefix may have the same key. */
+enum level_told level_told(const struct level *level, struct bytes key, bool is_prefix)
+{
+    const struct level_names *names = &level->names;
+    size_t i = level_names_seek(names, key), count = level_names_count(names);
+    bool is_around = false;
+    if (is_prefix && i < count && bytes_start_with(level_names_at(names, i).key, key))
+        return LEVEL_TOLD;
+    for (; i < count && bytes_equal(level_names_at(names, i).key, key); i++) {
+        if (!level_names_at(names, i).is_prefix)
+            return LEVEL_TOLD;
+        is_around = true;
+    }
+    if (!is_around && i > 0) {
+        struct level_name before = level_names_at(names, i - 1);
+        is_around = before.is_prefix && bytes_start_with(key, before.key);
+    }
+    return is_around ? LEVEL_TOLD_AROUND : LEVEL_TOLD_NOT;
+}
+
 int64_t level_asked_ms(const struct level *level)
 {
     return level->asked_ms;

@@ -60,3 +60,16 @@ struct level_name level_names_at(const struct level_names *names, size_t i)
     struct bytes key = bytes_skip(buffer_bytes(&names->keys), item.start);
     return (struct level_name){item.is_prefix, bytes_first(key, end - item.start)};
 }
+
+size_t level_names_seek(const struct level_names *names, struct bytes key)
+{
+    size_t lo = 0, hi = level_names_count(names);
+    while (lo < hi) {
+        size_t middle = lo + (hi - lo) / 2;
+        if (bytes_compare(level_names_at(names, middle).key, key) < 0)
+            lo = middle + 1;
+        else
+            hi = middle;
+    }
+    return lo;
+}

@@ -26,6 +26,7 @@ struct batch {
     struct run run;
     struct buffer starts; /* of partitions: n rows, size_t */
     int64_t asked_ms;
+    uint64_t floor;           /* of the range cache, from before it was asked for */
     struct buffer begin, end; /* positions: where it was asked from, and what is behind it */
 };
 
@@ -281,6 +282,7 @@ static int lose_batch(struct listing *listing, struct caller *caller, int r)
 static int fill(struct listing *listing, struct caller *caller, bool names_suffice)
 {
     struct seen seen = {0};
+    uint64_t floor = range_cache_floor(listing->source->read->cache, listing->table);
     int r = ask(listing, caller, names_suffice, &seen);
     if (r < 0)
         return r == -ENOENT ? vanished(caller) : r;
@@ -288,6 +290,7 @@ static int fill(struct listing *listing, struct caller *caller, bool names_suffi
     if (r == 0)
         return 0;
     r = batch_replace(listing, &seen);
+    listing->batch.floor = floor;
     if (r == 0)
         read_cursor_took(&listing->cursor, &listing->directory, listing->batch.n, &seen);
     run_finish(&seen.run);
@@ -399,12 +402,12 @@ static int64_t shown_ms(const struct listing *listing, size_t i, int64_t valid_m
     const struct listing_source *source = listing->source;
     const struct batch *batch = &listing->batch;
     struct bytes position = page_position(batch->run.page, batch_row(batch, i));
-    if (overlay_masks(source->read->overlay, listing->table, position)) /* meanwhile */
+    if (overlay_is_changing(source->read->overlay, listing->table, position)) /* meanwhile */
         return 0;
     if (listing->directory.kind != DIRECTORY_ENTITIES)
         return freshness_hold_ms(source->read->freshness, valid_ms);
     switch (range_cache_superseded(source->read->cache, listing->table, batch->run.page,
-                                   batch_row(batch, i))) {
+                                   batch_row(batch, i), batch->floor)) {
     case SUPERSEDED_NO:
         return freshness_hold_ms(source->read->freshness, valid_ms);
     case SUPERSEDED_YES:
@@ -441,4 +444,69 @@ int listing_next(struct listing *listing, struct caller *caller, uint64_t cookie
     if (!names_suffice) /* else nothing is kept */
         ret->valid_ms = shown_ms(listing, cookie - batch->first, caller->valid_ms);
     return 1;
+}
+
+/* What is known of the range as of the listing: enum knowledge, or -ENOMEM. */
+static int look(const struct listing *listing, struct range range)
+{
+    const struct read_ahead_source *read = listing->source->read;
+    struct question question = {.table = listing->table,
+                                .range = range,
+                                .since = freshness_of_listing(read->freshness, listing->began),
+                                .keys_suffice = true};
+    struct seen seen;
+    int r = overlay_look(read->overlay, &question, &seen, NULL);
+    run_finish(&seen.run);
+    return r;
+}
+
+int listing_knows_row(const struct listing *listing, struct range range)
+{
+    int r = look(listing, range);
+    return r < 0 ? r : r == KNOWN_ROWS;
+}
+
+int listing_knows_none(const struct listing *listing, struct range range)
+{
+    int r = look(listing, range);
+    return r < 0 ? r : r == KNOWN_EMPTY;
+}
+
+/* Is nothing in the local directory, so that the listing has not shown it? What is not known of it
+ * is as this mount left it. 1, 0, -ENOMEM. */
+static int is_unshown(const struct listing *listing, struct bytes lo, bool is_empty)
+{
+    bool is_partition = position_has_row(lo);
+    struct bytes key = position_partition_key(lo);
+    enum level_told told =
+        listing->level ? level_told(listing->level, key, !is_partition) : LEVEL_TOLD_AROUND;
+    if (told != LEVEL_TOLD_AROUND)
+        return told == LEVEL_TOLD_NOT;
+    _cleanup_(buffer_finish) struct buffer hi;
+    buffer_init(&hi, POSITION_MAX_BYTES);
+    int r = is_partition ? position_append_behind(&hi, key)
+                         : prefix_append_successor(&hi, lo, listing->directory.range.hi);
+    if (r == 0)
+        r = look(listing, (struct range){lo, buffer_bytes(&hi)});
+    return r < 0 ? r : r == KNOWN_EMPTY || (r == KNOWN_NOT && is_empty);
+}
+
+int listing_next_local(struct listing *listing, struct bytes after, struct buffer *ret_lo)
+{
+    _cleanup_(buffer_finish) struct buffer behind;
+    buffer_init(&behind, POSITION_MAX_BYTES);
+    int r = buffer_append(&behind, after);
+    while (r == 0) {
+        bool is_empty;
+        r = local_directories_next(listing->source->local, &listing->directory,
+                                   buffer_bytes(&behind), ret_lo, &is_empty);
+        if (r <= 0)
+            return r;
+        r = is_unshown(listing, buffer_bytes(ret_lo), is_empty);
+        if (r == 0)
+            r = buffer_set(&behind, buffer_bytes(ret_lo));
+        else if (r > 0)
+            return 1;
+    }
+    return r;
 }

@@ -12,6 +12,7 @@
  */
 #include "cache/address.h"
 #include "cache/caller.h"
+#include "cache/write/local_directories.h"
 #include "client/page.h"
 
 enum listing_kind { LISTING_TABLE, LISTING_PREFIX, LISTING_PARTITION, LISTING_ENTITY };
@@ -33,6 +34,7 @@ struct listing_entry {
 struct listing_source { /* outlives its listings */
     const struct read_ahead_source *read;
     struct read_ahead *read_ahead;
+    struct local_directories *local;
 };
 
 struct listing;
@@ -47,6 +49,18 @@ void listing_close(struct listing *listing); /* takes NULL */
  * what is read ahead goes on. */
 int listing_next(struct listing *listing, struct caller *caller, uint64_t cookie,
                  bool names_suffice, bool may_wait, struct listing_entry *ret);
+
+/* For after the sure end: the first local directory of the listing's directory whose range.lo is
+ * greater than `after` (empty: the first of all), without those that the listing has shown because
+ * entities are in them. Its range.lo is put into ret_lo, which is cleared first: with a NUL at its
+ * end it is a partition, else a prefix. Sends nothing: where it is not known whether an entity is
+ * in it, it is taken to be as this mount has left it. 1; 0: no more; -ENOMEM. */
+int listing_next_local(struct listing *listing, struct bytes after, struct buffer *ret_lo);
+/* Is an entity known, as of the listing, that lies in the range? That is of the listing's
+ * directory. Sends nothing. 1, 0, -ENOMEM. */
+int listing_knows_row(const struct listing *listing, struct range range);
+/* The same: is it known that no entity lies in the range? */
+int listing_knows_none(const struct listing *listing, struct range range);
 
 DEFINE_CLEANUP(struct listing *, listing_close);
 

@@ -3,8 +3,6 @@
 #include "client/text/entity_compare.h"
 #include "client/text/entity_input.h"
 
-#include <assert.h>
-
 static int refuse(struct call *call, int error, const struct entity_input_refusal *refusal)
 {
     struct buffer line = {.max = ENTITY_INPUT_MAX_LINE + 1};
@@ -23,7 +21,8 @@ static int make_text(struct caller *caller, const struct edit *edit, struct buff
     struct entity_input_refusal refusal = {0};
     int r = entity_input_create(&input);
     if (r == 0)
-        r = entity_input_append(input, edit->address.position, edit->text, INPUT_WHOLE, ret,
+        r = entity_input_append(input, edit->address.position, edit->text,
+                                edit->begin == EDIT_APPENDED ? INPUT_MERGE : INPUT_WHOLE, ret,
                                 &refusal);
     if (r == -ENOMEM)
         return call_fail(&caller->call, r, "no memory for the entity's text");
@@ -38,9 +37,9 @@ static bool was_stored(const struct edit *edit, int error, const struct entity *
            entity_text_equal(page_text(now->page, now->row), text);
 }
 
-/* Another client was faster. A Replace of an entity that is gone has lost, too: -ENOENT from a
- * write would tell nobody why. The user has been told, so the next store of the process counts as
- * one that has not read the entity. */
+/* Another client was faster. A Replace of an entity that is gone is -ESTALE, too: -ENOENT from a
+ * write would not tell the user why. Afterwards the process counts as one that has not read the
+ * entity, so that its next store succeeds. */
 static int lose(struct account *account, struct caller *caller, struct address address, int error,
                 enum write_kind kind)
 {
@@ -67,6 +66,7 @@ static int store_claimed(struct account *account, struct caller *caller, const s
         return call_fail(&caller->call, -ENOMEM, "out of memory");
     struct write_facts facts = {.begin = edit->begin,
                                 .last_stored = edit->last_stored,
+                                .snapshot = edit->snapshot,
                                 .read = buffer_bytes(&read),
                                 .overwrites_conflicts = account->options.overwrites_conflicts};
     struct write_rule rule = write_rule_choose(&facts);
@@ -78,7 +78,8 @@ static int store_claimed(struct account *account, struct caller *caller, const s
     if (r < 0 && !was_stored(edit, r, &now, text))
         return lose(account, caller, edit->address, r, rule.kind);
     caller->call.failure = (struct failure){0};
-    read_versions_note(versions, caller->process, edit->address, page_etag(now.page, now.row));
+    if (read.size > 0 || edit->begin == EDIT_CHANGED) /* else it wrote without looking */
+        read_versions_note(versions, caller->process, edit->address, page_etag(now.page, now.row));
     *ret = now;
     now.page = NULL;
     return 0;
@@ -89,7 +90,6 @@ int account_store(struct account *account, struct caller *caller, const struct e
 {
     _cleanup_(buffer_finish) struct buffer text;
     buffer_init(&text, ENTITY_INPUT_MAX_BYTES);
-    assert(edit->begin == EDIT_NEW || edit->begin == EDIT_EXCLUSIVE || edit->begin == EDIT_OVER);
     int r = account_may_change(account, caller);
     if (r == 0)
         r = make_text(caller, edit, &text);
@@ -97,8 +97,85 @@ int account_store(struct account *account, struct caller *caller, const struct e
         r = write_side_claim(&account->write, edit->address, &caller->call);
     if (r < 0)
         return r;
-    r = store_claimed(account, caller, edit, buffer_bytes(&text), ret);
+    r = edit->begin == EDIT_APPENDED
+            ? account_append_claimed(account, caller, edit->address, buffer_bytes(&text), ret)
+            : store_claimed(account, caller, edit, buffer_bytes(&text), ret);
+    if (r == 0)
+        local_directories_filled(account->write.local, edit->address);
     write_side_release(&account->write, edit->address);
+    return r;
+}
+
+int account_write_over(struct account *account, struct caller *caller, const char *table,
+                       struct write write, struct entity *ret)
+{
+    struct committer *committer = account->write.committer;
+    bool is_other = false;
+    int r = committer_write(committer, caller, table, &write, ret);
+    while (r == -ESTALE && ret->page) {
+        _cleanup_(entity_finish) struct entity found = *ret;
+        ret->page = NULL;
+        r = call_check(&caller->call, account->read.clock, "other clients keep changing it");
+        caller->call.failure.advice = NULL; /* the service answers */
+        if (r < 0)
+            return r;
+        write.if_match = page_etag(found.page, found.row);
+        if (write.kind == WRITE_REPLACE)
+            write.text = page_text(found.page, found.row);
+        r = committer_write(committer, caller, table, &write, ret);
+        is_other = true;
+    }
+    return r < 0 ? r : is_other;
+}
+
+void account_note_replaced(struct account *account, const struct caller *caller,
+                           struct address address, struct bytes before, const struct entity *now)
+{
+    _cleanup_(buffer_finish) struct buffer read;
+    buffer_init(&read, PENDING_ETAG_MAX_BYTES);
+    struct read_versions *versions = account->write.versions;
+    if (read_versions_find(versions, caller->process, address, &read) > 0 &&
+        bytes_equal(buffer_bytes(&read), before))
+        account_opened(account, caller, address, now);
+}
+
+static int touch_claimed(struct account *account, struct caller *caller, struct address address,
+                         struct bytes known, struct entity *ret)
+{
+    _cleanup_(entity_finish) struct entity before = {0};
+    _cleanup_(entity_finish) struct entity now = {0};
+    int r = account_find(account, caller, address, &before);
+    if (r < 0)
+        return r;
+    struct bytes etag = page_etag(before.page, before.row);
+    struct write write = {.kind = WRITE_REPLACE,
+                          .position = address.position,
+                          .if_match = etag,
+                          .text = page_text(before.page, before.row)};
+    r = account_write_over(account, caller, address.table, write, &now);
+    if (r < 0)
+        return r;
+    bool is_known = known.size == 0 || (r == 0 && bytes_equal(known, etag));
+    if (r == 0)
+        account_note_replaced(account, caller, address, etag, &now);
+    *ret = (struct entity){0};
+    if (is_known) {
+        *ret = now;
+        now.page = NULL;
+    }
+    return 0;
+}
+
+int account_touch(struct account *account, struct caller *caller, struct address address,
+                  struct bytes known, struct entity *ret)
+{
+    int r = account_may_change(account, caller);
+    if (r == 0)
+        r = write_side_claim(&account->write, address, &caller->call);
+    if (r < 0)
+        return r;
+    r = touch_claimed(account, caller, address, known, ret);
+    write_side_release(&account->write, address);
     return r;
 }
 

@@ -258,6 +258,19 @@ bool freshness_listed(struct freshness *freshness, uint64_t process,
     return has_left;
 }
 
+bool freshness_has_listed_account(struct freshness *freshness, uint64_t process)
+{
+    bool has_listed = false;
+    (void)pthread_mutex_lock(&freshness->lock);
+    struct record *record = find_locked(freshness, process);
+    for (size_t i = 0; record && i < DIRECTORIES && !has_listed; i++) {
+        const struct owned_range *where = &record->listed[i].where;
+        has_listed = owned_range_is_set(where) && !where->table;
+    }
+    (void)pthread_mutex_unlock(&freshness->lock);
+    return has_listed;
+}
+
 static bool is_recent(int64_t ms, int64_t now_ms)
 {
     return ms > now_ms - FRESHNESS_KEPT_MS;

@@ -68,6 +68,10 @@ bool freshness_listed(struct freshness *freshness, uint64_t process,
                       const struct directory *directory, struct stamp began,
                       struct owned_range *ret_left);
 
+/* Has the process listed the account, however long ago? It is known as long as the process is
+ * remembered at all: no other directory takes the account's place. */
+bool freshness_has_listed_account(struct freshness *freshness, uint64_t process);
+
 /* Does the process traverse here? It does if it has listed a larger range that holds this one, and
  * has read there or below within FRESHNESS_KEPT_MS. The largest such range is put into ret_whole
  * (initialized). */

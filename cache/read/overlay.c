@@ -18,6 +18,7 @@ struct search {
     struct page *page;         /* fetched at rest.range.lo; held, so that the cache keeps it */
     bool is_own;               /* the page: this caller's request brought it */
     bool has_joined_in_vain;   /* at rest.range.lo */
+    bool is_unproven;          /* the table at rest.range.lo */
     struct seen seen;
 };
 
@@ -68,6 +69,18 @@ static int look_at_service(struct overlay *overlay, struct page *page,
     return r;
 }
 
+static bool is_masked(struct overlay *overlay, const char *table, struct bytes position)
+{
+    _cleanup_(buffer_finish) struct buffer etag = {.max = PENDING_ETAG_MAX_BYTES};
+    return pending_masked(overlay->pending, table, position, &etag) != 0; /* or no memory */
+}
+
+bool overlay_is_changing(struct overlay *overlay, const char *table, struct bytes position)
+{
+    return is_masked(overlay, table, position) ||
+           pending_is_claimed(overlay->pending, table, position);
+}
+
 /* Does what is known reach to the masked position, which is then left out? If not, the answer ends
  * before it. */
 static bool comes_to_mask(int known, struct seen *seen, struct bytes masked,
@@ -84,6 +97,8 @@ static bool comes_to_mask(int known, struct seen *seen, struct bytes masked,
     return true;
 }
 
+/* The masks are looked at first. A change that takes the place of a masked row is in the range
+ * cache before its mask ends: so either the mask is seen, or the change is. */
 static int look_beside_masks(struct overlay *overlay, struct page *page,
                              const struct question *question, struct seen *ret,
                              struct buffer *ret_until)
@@ -110,28 +125,49 @@ static int look_beside_masks(struct overlay *overlay, struct page *page,
     }
 }
 
-/* The masks are looked at first. A change that takes the place of a masked row is in the range
- * cache before its mask ends: so either the mask is seen, or the change is. */
+/* The rows end before the first dropped table among them. */
+static int end_before_dropped(struct overlay *overlay, struct seen *seen, struct buffer *until)
+{
+    struct run *run = &seen->run;
+    size_t row = run->begin;
+    while (row < run->end && !is_masked(overlay, NULL, page_position(run->page, row)))
+        row++;
+    if (row > run->begin) {
+        run->end = row;
+        return KNOWN_ROWS;
+    }
+    buffer_clear(until);
+    int r = buffer_append(until, page_position(run->page, row));
+    run_finish(run);
+    seen->is_unproven = true;
+    return r < 0 ? r : KNOWN_NOT;
+}
+
+static int look_for_tables(struct overlay *overlay, struct page *page,
+                           const struct question *question, struct seen *ret,
+                           struct buffer *ret_until)
+{
+    _cleanup_(buffer_finish) struct buffer own;
+    buffer_init(&own, POSITION_MAX_BYTES);
+    struct buffer *until = ret_until ? ret_until : &own;
+    int known = look_at_service(overlay, page, question, ret, until);
+    return known == KNOWN_ROWS ? end_before_dropped(overlay, ret, until) : known;
+}
+
 static int look(struct overlay *overlay, struct page *page, const struct question *question,
                 struct seen *ret, struct buffer *ret_until)
 {
     *ret = (struct seen){.asked_ms = INT64_MAX};
-    return pending_has_masks(overlay->pending)
-               ? look_beside_masks(overlay, page, question, ret, ret_until)
-               : look_at_service(overlay, page, question, ret, ret_until);
+    if (!pending_has_masks(overlay->pending))
+        return look_at_service(overlay, page, question, ret, ret_until);
+    return question->table ? look_beside_masks(overlay, page, question, ret, ret_until)
+                           : look_for_tables(overlay, page, question, ret, ret_until);
 }
 
 int overlay_look(struct overlay *overlay, const struct question *question, struct seen *ret,
                  struct buffer *ret_until)
 {
     return look(overlay, NULL, question, ret, ret_until);
-}
-
-bool overlay_masks(struct overlay *overlay, const char *table, struct bytes position)
-{
-    _cleanup_(buffer_finish) struct buffer etag = {.max = PENDING_ETAG_MAX_BYTES};
-    return pending_has_masks(overlay->pending) &&
-           pending_masked(overlay->pending, table, position, &etag) != 0; /* or no memory */
 }
 
 static void search_finish(struct search *search)
@@ -151,11 +187,12 @@ static int find_known(struct search *search)
     const struct question *rest = &search->rest;
     struct seen seen;
     int r = overlay_look(search->overlay, rest, &seen, &search->until);
-    bool is_in_vain =
-        r == KNOWN_NOT && search->page && bytes_equal(buffer_bytes(&search->until), rest->range.lo);
+    bool is_in_vain = r == KNOWN_NOT && !seen.is_unproven && search->page &&
+                      bytes_equal(buffer_bytes(&search->until), rest->range.lo);
     if (is_in_vain && search->is_own)
         r = look(search->overlay, search->page, rest, &seen, &search->until);
     search->has_joined_in_vain = is_in_vain && !search->is_own;
+    search->is_unproven = seen.is_unproven;
     search->seen.run = seen.run;
     search->seen.asked_ms = MIN(search->seen.asked_ms, seen.asked_ms);
     search->seen.was_masked |= seen.was_masked;
@@ -180,6 +217,40 @@ static int end_askable(struct range *range, struct buffer *ret_hi)
     int r = position_append_behind(ret_hi, position_partition_key(inside));
     range->hi = buffer_bytes(ret_hi);
     return r;
+}
+
+/* A listed table that was dropped here is read, because that shows whether another client has
+ * created it again. If the service does not let it be read, it is no table yet. */
+static int prove_table(struct search *search)
+{
+    struct overlay *overlay = search->overlay;
+    struct caller *caller = search->caller;
+    struct bytes name = search->rest.range.lo;
+    _cleanup_(freep) char *table = strndup(name.data, name.size);
+    _cleanup_(page_unrefp) struct page *page = NULL;
+    _cleanup_(buffer_finish) struct buffer drop = {.max = PENDING_ETAG_MAX_BYTES};
+    struct fetch fetch = {
+        .table = table, .range = RANGE_ALL, .top = 1, .keys_only = true, .is_alone = true};
+    bool is_own;
+    int r = table ? pending_masked(overlay->pending, NULL, name, &drop) : -ENOMEM;
+    if (r > 0)
+        r = fetcher_fetch(overlay->fetcher, caller, &fetch, search->rest.since, &page, &is_own);
+    if (page)
+        pending_unmask_version(overlay->pending, NULL, name, buffer_bytes(&drop));
+    if (r == -ENOMEM)
+        return call_fail(&caller->call, r, "out of memory");
+    if (r >= 0 || (r = caller_forgive(caller, r)) < 0)
+        return r;
+    buffer_clear(&search->until);
+    r = position_append_behind(&search->until, name);
+    advance(search);
+    return r < 0 ? call_fail(&caller->call, r, "out of memory") : 0;
+}
+
+static bool has_row(const struct page *page, struct bytes position)
+{
+    size_t row = page_seek(page, position);
+    return row < page_rows(page) && bytes_equal(page_position(page, row), position);
 }
 
 static int fetch_rest(struct search *search)
@@ -210,6 +281,20 @@ static int fetch_rest(struct search *search)
     return 0;
 }
 
+/* If the service does not list the table that is asked for, it has deleted it: no mask is needed.
+ */
+static int fetch_tables(struct search *search)
+{
+    struct pending *pending = search->overlay->pending;
+    struct bytes name = search->rest.range.lo;
+    _cleanup_(buffer_finish) struct buffer drop = {.max = PENDING_ETAG_MAX_BYTES};
+    int masked = pending_masked(pending, NULL, name, &drop);
+    int r = fetch_rest(search);
+    if (r == 0 && masked > 0 && search->is_own && !has_row(search->page, name))
+        pending_unmask_version(pending, NULL, name, buffer_bytes(&drop));
+    return r;
+}
+
 int overlay_next(struct overlay *overlay, struct caller *caller, const struct question *question,
                  const struct on_miss *on_miss, struct seen *ret)
 {
@@ -223,7 +308,9 @@ int overlay_next(struct overlay *overlay, struct caller *caller, const struct qu
     int r;
     while ((r = find_known(&search)) == KNOWN_NOT) {
         advance(&search);
-        r = fetch_rest(&search);
+        r = search.is_unproven  ? prove_table(&search)
+            : search.rest.table ? fetch_rest(&search)
+                                : fetch_tables(&search);
         if (r < 0)
             return r;
     }

@@ -2,7 +2,13 @@
 #define CACHE_READ_OVERLAY_H
 /* What this mount sees of an account: what the range cache knows, without what pending masks; what
  * the range cache does not know is fetched. A lookup, a listing, "is it empty?" are all one
- * question: what follows range.lo? Any thread, no lock of its own. */
+ * question: what follows range.lo? Any thread, no lock of its own.
+ *
+ * A table that this mount has dropped is masked, because the service may list it for a while. That
+ * it is listed proves nothing then, but a read of it does: the service answers none while it
+ * deletes the table. So a listed table that is masked is not known, and is read. If the read is
+ * answered, another client has created the table again, and the mask ends. It ends, too, when the
+ * service is asked for the name and does not list it. */
 #include "cache/read/fetcher.h"
 #include "cache/write/pending.h"
 
@@ -19,6 +25,7 @@ struct seen {
     bool was_fetched; /* it was not known: there was a request, of this caller or another */
     bool was_masked;  /* a masked position was left out before the rows, or before the end: this
                          part of the answer has no age */
+    bool is_unproven; /* of KNOWN_NOT: a dropped table stands there, and is listed */
 };
 
 /* The one look at what is known; sends nothing. enum knowledge (range_cache.h), or -ENOMEM:
@@ -54,7 +61,8 @@ struct page *overlay_known_page(struct overlay *overlay, const struct question *
 int overlay_lacks(struct overlay *overlay, const struct question *question,
                   struct buffer *ret_until);
 
-/* Is the row masked? With table NULL: the table of that name. */
-bool overlay_masks(struct overlay *overlay, const char *table, struct bytes position);
+/* Is the row masked, or is a change of it under way? With table NULL: the table of that name. Then
+ * what is seen of it may end at any moment, and it may not be kept. */
+bool overlay_is_changing(struct overlay *overlay, const char *table, struct bytes position);
 
 #endif

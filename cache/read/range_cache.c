@@ -354,15 +354,34 @@ int range_cache_next(struct range_cache *cache, const struct question *question,
     return (int)walk.known;
 }
 
-enum superseded range_cache_superseded(struct range_cache *cache, const char *table,
-                                       const struct page *page, size_t row)
+static uint64_t floor_locked(const struct range_cache *cache, const struct table *table)
+{
+    return table ? table->map.floor : cache->floor;
+}
+
+uint64_t range_cache_floor(struct range_cache *cache, const char *table)
 {
     (void)pthread_mutex_lock(&cache->lock);
-    struct table *found = find_table_locked(cache, table);
-    struct piece *piece = found ? range_map_youngest(&found->map, page_position(page, row)) : NULL;
-    enum superseded superseded = !piece                      ? SUPERSEDED_UNKNOWN
-                                 : piece->page->page == page ? SUPERSEDED_NO
-                                                             : SUPERSEDED_YES;
+    uint64_t floor = floor_locked(cache, find_table_locked(cache, table));
+    (void)pthread_mutex_unlock(&cache->lock);
+    return floor;
+}
+
+static enum superseded judge_locked(struct range_cache *cache, const char *name,
+                                    const struct page *page, size_t row, uint64_t floor)
+{
+    struct table *table = find_table_locked(cache, name);
+    struct piece *piece = table ? range_map_youngest(&table->map, page_position(page, row)) : NULL;
+    if (piece)
+        return piece->page->page == page ? SUPERSEDED_NO : SUPERSEDED_YES;
+    return floor_locked(cache, table) > floor ? SUPERSEDED_YES : SUPERSEDED_UNKNOWN;
+}
+
+enum superseded range_cache_superseded(struct range_cache *cache, const char *table,
+                                       const struct page *page, size_t row, uint64_t floor)
+{
+    (void)pthread_mutex_lock(&cache->lock);
+    enum superseded superseded = judge_locked(cache, table, page, row, floor);
     (void)pthread_mutex_unlock(&cache->lock);
     return superseded;
 }

@@ -79,10 +79,14 @@ int range_cache_next(struct range_cache *cache, const struct question *question,
                      struct run *ret_run, int64_t *ret_asked_ms, struct buffer *ret_until);
 
 /* Is what the page says about the row superseded by a younger answer, with or without a text?
- * UNKNOWN: the cache holds no answer for the row any more. */
+ * UNKNOWN: the cache holds no answer for the row any more. `floor`: of range_cache_floor, before
+ * the page was asked for. If a change has been evicted since, it may have been one of this row:
+ * YES. */
 enum superseded { SUPERSEDED_NO, SUPERSEDED_YES, SUPERSEDED_UNKNOWN };
 enum superseded range_cache_superseded(struct range_cache *cache, const char *table,
-                                       const struct page *page, size_t row);
+                                       const struct page *page, size_t row, uint64_t floor);
+/* It grows when a change of the table is evicted, or the table is dropped. */
+uint64_t range_cache_floor(struct range_cache *cache, const char *table);
 
 /* A sequential reader has read everything in the range: pages that lie wholly in it are evicted
  * before others, unless a question uses them again. The search goes from the end of the range back

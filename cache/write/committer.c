@@ -71,7 +71,24 @@ static void drop(struct committer *committer, const char *table)
     range_cache_drop_table(source->cache, table, stamp);
 }
 
-/* Brings what is there now into the range cache. The reason of the failure before stays. */
+/* Puts the page, or that the position is gone, as known at that time. Without memory the range
+ * cache drops what it has of the table, which is right, too. */
+static void put(struct committer *committer, const struct change *change, struct page *page,
+                int64_t known_ms)
+{
+    const struct committer_source *source = &committer->source;
+    struct bytes position = position_of(change);
+    if (page)
+        (void)range_cache_put_change(source->cache, table_of(change), page, source->orders,
+                                     known_ms);
+    else
+        (void)range_cache_put_gone(source->cache, table_of(change), &position, 1, source->orders,
+                                   known_ms);
+}
+
+/* Brings what is there now into the range cache: as a change, because the change may have been
+ * made. A query that was sent before does not bring the old row back. The reason of the failure
+ * before stays. */
 static void read_again(struct committer *committer, struct caller *caller,
                        const struct change *change, struct page **ret)
 {
@@ -90,7 +107,9 @@ static void read_again(struct committer *committer, struct caller *caller,
                           .is_alone = true};
     if (r == 0)
         r = fetcher_fetch(source->fetcher, &again, &fetch, since, ret, &is_own);
-    if (r < 0 && r != -ENOENT) /* -ENOENT: there is no such table, and the cache knows */
+    if (r == 0)
+        put(committer, change, page_rows(*ret) > 0 ? *ret : NULL, since.asked_ms);
+    else if (r != -ENOENT) /* -ENOENT: there is no such table, and the cache knows */
         drop(committer, table);
     caller->call.repeats = again.call.repeats;
 }
@@ -127,20 +146,6 @@ static int make_row(const struct write *write, const struct write_result *result
     return r < 0 ? r : page_builder_finish(builder, covered, false, ret);
 }
 
-/* Puts the page, or that the position is gone. Without memory the range cache drops what it has of
- * the table, which is right, too. */
-static void put(struct committer *committer, const struct change *change, struct page *page)
-{
-    const struct committer_source *source = &committer->source;
-    int64_t now_ms = clock_now_ms(source->clock);
-    struct bytes position = position_of(change);
-    if (page)
-        (void)range_cache_put_change(source->cache, table_of(change), page, source->orders, now_ms);
-    else
-        (void)range_cache_put_gone(source->cache, table_of(change), &position, 1, source->orders,
-                                   now_ms);
-}
-
 static int keep_row(struct committer *committer, struct caller *caller, const struct change *change,
                     struct entity *ret)
 {
@@ -153,7 +158,7 @@ static int keep_row(struct committer *committer, struct caller *caller, const st
         caller->call.failure.is_ambiguous = true;
         return r;
     }
-    put(committer, change, page);
+    put(committer, change, page, clock_now_ms(committer->source.clock));
     ret->page = TAKE_PTR(page);
     return 0;
 }
@@ -172,18 +177,32 @@ int committer_write(struct committer *committer, struct caller *caller, const ch
     return r;
 }
 
+/* A table has no row at the time when its creation was asked for. */
+static void put_empty(struct committer *committer, const char *table, int64_t asked_ms)
+{
+    const struct committer_source *source = &committer->source;
+    _cleanup_(page_unrefp) struct page *page = NULL;
+    if (page_create_empty(RANGE_ALL, &page) == 0)
+        (void)range_cache_put(source->cache, table, page, stamp_take(source->orders, asked_ms));
+}
+
 /* What was cached of the table was of another one of this name, or is gone. */
 static int change_table(struct committer *committer, struct caller *caller, struct change *change)
 {
     _cleanup_(page_unrefp) struct page *page = NULL;
+    int64_t asked_ms = clock_now_ms(committer->source.clock);
+    int repeats = caller->call.repeats;
     int r = perform(committer, caller, change, &page);
     if (r < 0)
         return r;
     drop(committer, change->table);
+    /* where an attempt was repeated, another client may have created it */
+    if (change->what == CHANGE_CREATE_TABLE && caller->call.repeats == repeats)
+        put_empty(committer, change->table, asked_ms);
     if (change->what == CHANGE_CREATE_TABLE && table_page_of_one(change->table, true, &page) < 0)
         drop(committer, NULL);
     else
-        put(committer, change, page);
+        put(committer, change, page, clock_now_ms(committer->source.clock));
     return 0;
 }
 

@@ -4,14 +4,15 @@
  * came of it into the range cache:
  *
  *   the service answers          then the range cache has, when the function returns
- *   the change is made           the new text, or that the row or table is gone
+ *   the change is made           the new text, or that the row or table is gone; of a created table
+ *                                that it has no row
  *   -ESTALE, -EEXIST, -ENOENT    what is there now: the row or the table's name is read again
  *   nothing: an answer was lost  the same. The change may yet be made: call->failure.is_ambiguous
  *   another refusal              what it had: nothing has changed
  *
  * If it cannot be read again, everything that is cached of the table is dropped, so that the next
- * lookup asks. A change that was made is younger than each query that was sent before its answer
- * (range_cache_put_change): such a query does not bring the old row back.
+ * lookup asks. A change that was made, or may have been made, is younger than each query that was
+ * sent before its answer (range_cache_put_change): such a query does not bring the old row back.
  *
  * The caller has claimed the position (pending.h) until the function has returned; of a table, the
  * position of its name with table NULL. A change is never cancelled once it is sent: an interrupt

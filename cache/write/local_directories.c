@@ -10,6 +10,7 @@ struct entry {
     const char *table;
     struct bytes lo, parent_lo;
     size_t bytes;
+    bool is_empty;
     char text[]; /* table, NUL, parent_lo, lo */
 };
 
@@ -124,18 +125,22 @@ static void enter_locked(struct local_directories *local, struct entry *entry)
 }
 
 int local_directories_add(struct local_directories *local, const struct directory *directory,
-                          const struct directory *parent)
+                          const struct directory *parent, bool is_empty)
 {
-    int r = 0;
     (void)pthread_mutex_lock(&local->lock);
-    if (!find_locked(local, directory)) {
-        struct entry *entry = entry_create(directory->table, directory->range.lo, parent->range.lo);
-        if (entry)
+    struct entry *entry = find_locked(local, directory);
+    bool was_local = entry != NULL;
+    if (was_local) {
+        entry->is_empty = entry->is_empty && is_empty;
+    } else {
+        entry = entry_create(directory->table, directory->range.lo, parent->range.lo);
+        if (entry) {
+            entry->is_empty = is_empty;
             enter_locked(local, entry);
-        r = entry ? 0 : -ENOMEM;
+        }
     }
     (void)pthread_mutex_unlock(&local->lock);
-    return r;
+    return entry ? was_local : -ENOMEM;
 }
 
 bool local_directories_has(struct local_directories *local, const struct directory *directory)
@@ -146,12 +151,69 @@ bool local_directories_has(struct local_directories *local, const struct directo
     return is_local;
 }
 
+static bool has_below_locked(struct local_directories *local, const struct directory *directory)
+{
+    struct range range = directory->range;
+    struct entry key = {.table = directory->table, .lo = range.lo};
+    struct entry *entry = key.table ? RB_NFIND(range_tree, &local->ranges, &key) : NULL;
+    if (entry && compare_ranges(entry, &key) == 0)
+        entry = RB_NEXT(range_tree, &local->ranges, entry);
+    return entry && strcmp(entry->table, key.table) == 0 && range_holds(range, entry->lo);
+}
+
+bool local_directories_has_below(struct local_directories *local, const struct directory *directory)
+{
+    (void)pthread_mutex_lock(&local->lock);
+    bool has_below = has_below_locked(local, directory);
+    (void)pthread_mutex_unlock(&local->lock);
+    return has_below;
+}
+
 void local_directories_remove(struct local_directories *local, const struct directory *directory)
 {
     (void)pthread_mutex_lock(&local->lock);
     struct entry *entry = find_locked(local, directory);
     if (entry)
         remove_locked(local, entry);
+    (void)pthread_mutex_unlock(&local->lock);
+}
+
+/* The greatest of the table that is not behind `lo`. */
+static struct entry *last_until_locked(struct local_directories *local, const char *table,
+                                       struct bytes lo)
+{
+    struct entry key = {.table = table, .lo = lo};
+    struct entry *found = NULL, *entry = RB_ROOT(&local->ranges);
+    while (entry) {
+        bool is_until = compare_ranges(entry, &key) <= 0;
+        found = is_until ? entry : found;
+        entry = is_until ? RB_RIGHT(entry, by_range) : RB_LEFT(entry, by_range);
+    }
+    return found && strcmp(found->table, table) == 0 ? found : NULL;
+}
+
+static size_t common_size(struct bytes a, struct bytes b)
+{
+    size_t n = 0;
+    while (n < MIN(a.size, b.size) && a.data[n] == b.data[n])
+        n++;
+    return n;
+}
+
+/* A directory holds the position if its range.lo begins it. Such are sought from behind, the
+ * longest first. One that does not hold it shows how long the next one can be. */
+void local_directories_filled(struct local_directories *local, struct address address)
+{
+    struct bytes rest = address.position;
+    struct entry *entry;
+    (void)pthread_mutex_lock(&local->lock);
+    while (rest.size > 0 && (entry = last_until_locked(local, address.table, rest)) != NULL) {
+        size_t common = common_size(rest, entry->lo);
+        bool holds = common == entry->lo.size;
+        if (holds)
+            entry->is_empty = false;
+        rest.size = holds && common > 0 ? common - 1 : common;
+    }
     (void)pthread_mutex_unlock(&local->lock);
 }
 
@@ -211,12 +273,14 @@ static struct entry *next_locked(struct local_directories *local, const struct d
 }
 
 int local_directories_next(struct local_directories *local, const struct directory *parent,
-                           struct bytes after, struct buffer *ret)
+                           struct bytes after, struct buffer *ret, bool *ret_is_empty)
 {
     buffer_clear(ret);
     (void)pthread_mutex_lock(&local->lock);
     struct entry *entry = next_locked(local, parent, after);
     int r = entry ? buffer_append(ret, entry->lo) : 0;
+    if (entry)
+        *ret_is_empty = entry->is_empty;
     (void)pthread_mutex_unlock(&local->lock);
     return r < 0 ? r : entry != NULL;
 }

@@ -14,6 +14,10 @@
  * LOCAL_DIRECTORIES_MAX_BYTES; keys of ordinary length take 2 MiB. An evicted one no longer exists
  * if it is empty.
  *
+ * One that mkdir made is empty. One that was left by an unlink or rmdir, or in which this mount has
+ * stored an entity since, may hold entities: a listing that shows entities shows such a directory
+ * once, by their names, and not again because it is local.
+ *
  * Thread-safety: any thread; one leaf mutex; never blocks.
  * Ownership: directories are copied. */
 #include "cache/address.h"
@@ -26,23 +30,30 @@ int local_directories_create(struct local_directories **ret);    /* 0 or -ENOMEM
 void local_directories_destroy(struct local_directories *local); /* takes NULL */
 
 /* `parent`: the directory whose listing shows it, by the path that was used. Example: `mkdir
- * T/N+/New` adds the partition "New" with the prefix directory "N" as its parent. Adding it again
- * leaves it where it is. 0 or -ENOMEM. */
+ * T/N+/New` adds the partition "New" with the prefix directory "N" as its parent. is_empty: no
+ * entity is in it. 0; -ENOMEM; 1: it was local already. Then it stays where it is, and is empty
+ * only if it was. Of two callers that add it at once one is told 0. */
 int local_directories_add(struct local_directories *local, const struct directory *directory,
-                          const struct directory *parent);
+                          const struct directory *parent, bool is_empty);
 bool local_directories_has(struct local_directories *local, const struct directory *directory);
+/* Is another local directory in its range, by whatever path it was made? Then a path through this
+ * one leads to it: after `mkdir T/New`, T/N+ and T/Ne+ are there, too. */
+bool local_directories_has_below(struct local_directories *local,
+                                 const struct directory *directory);
 void local_directories_remove(struct local_directories *local, const struct directory *directory);
+/* An entity was stored: the directories that it lies in are not empty. */
+void local_directories_filled(struct local_directories *local, struct address address);
 void local_directories_remove_table(struct local_directories *local, const char *table);
 
 /* Finds the first directory in the listing of `parent` whose range.lo is greater than `after`
  * (empty: the first of all), for a listing, and to see whether `parent` is empty. Its range.lo is
  * put into ret, which is cleared first: with a NUL at its end it is a partition, else a prefix.
- * 1; 0: no more; -ENOMEM.
+ * ret_is_empty: no entity is in it, as far as this mount knows. 1; 0: no more; -ENOMEM.
  *
  * A level shows those that were added with it as their parent. A flat listing shows all partitions
  * of its range. A partition shows none: its prefixes are never listed. */
 int local_directories_next(struct local_directories *local, const struct directory *parent,
-                           struct bytes after, struct buffer *ret);
+                           struct bytes after, struct buffer *ret, bool *ret_is_empty);
 
 DEFINE_CLEANUP(struct local_directories *, local_directories_destroy);
 

@@ -17,31 +17,33 @@ enum record_state { FREE, CLAIMED };
 
 struct record { /* of a position that is claimed or masked */
     RB_ENTRY(record) by_key;
-    const char *table; /* "": the position is a table's name */
-    struct bytes position;
+    struct address address; /* table "": the position is a table's name */
     enum record_state state;
     struct waiter_list waiters; /* in the order in which they came; none while FREE */
     bool is_masked;
-    struct buffer etag; /* of the masked version */
-    char text[];        /* table, NUL, position */
+    TAILQ_ENTRY(record) in_tables; /* of a masked table */
+    struct buffer etag;            /* of the masked version */
+    char text[];                   /* table, NUL, position */
 };
 
 static int compare_keys(const struct record *a, const struct record *b)
 {
-    int order = strcmp(a->table, b->table);
-    return order != 0 ? order : bytes_compare(a->position, b->position);
+    return address_compare(a->address, b->address);
 }
 
 RB_HEAD(record_tree, record);
+TAILQ_HEAD(record_list, record);
 RB_GENERATE_INTERNAL(record_tree, record, by_key, compare_keys, static __attribute__((unused)));
 
 struct pending {
     const struct clock *clock;
     struct monitor monitor;
-    _Atomic size_t masks; /* changes inside the monitor */
+    _Atomic size_t masks, claims; /* change inside the monitor */
     /* guarded by monitor */
     struct record_tree records;
-    size_t claims, waiting;
+    struct record_list tables; /* that are masked; the one that was masked first is first */
+    size_t table_count;
+    size_t waiting;
 };
 
 int pending_create(const struct clock *clock, struct pending **ret)
@@ -52,13 +54,14 @@ int pending_create(const struct clock *clock, struct pending **ret)
         return -ENOMEM;
     }
     pending->clock = clock;
+    TAILQ_INIT(&pending->tables);
     *ret = pending;
     return 0;
 }
 
 static struct record key_of(const char *table, struct bytes position)
 {
-    return (struct record){.table = table ? table : "", .position = position};
+    return (struct record){.address = {table ? table : "", position}};
 }
 
 static struct record *find_locked(struct pending *pending, const char *table, struct bytes position)
@@ -75,24 +78,41 @@ static struct record *find_or_add_locked(struct pending *pending, const char *ta
     if (record)
         return record;
     struct record key = key_of(table, position);
-    size_t table_size = strlen(key.table) + 1;
-    record = calloc(1, sizeof(*record) + table_size + position.size);
+    record = calloc(1, sizeof(*record) + address_size(key.address));
     if (!record)
         return NULL;
-    memcpy(record->text, key.table, table_size);
-    memcpy(record->text + table_size, position.data, position.size);
-    record->table = record->text;
-    record->position = (struct bytes){record->text + table_size, position.size};
+    record->address = address_copy(key.address, record->text);
     TAILQ_INIT(&record->waiters);
     buffer_init(&record->etag, PENDING_ETAG_MAX_BYTES);
     (void)RB_INSERT(record_tree, &pending->records, record);
     return record;
 }
 
+static bool is_table(const struct record *record)
+{
+    return record->address.table[0] == '\0';
+}
+
+static void set_mask_locked(struct pending *pending, struct record *record)
+{
+    pending->masks++;
+    record->is_masked = true;
+    if (!is_table(record))
+        return;
+    TAILQ_INSERT_TAIL(&pending->tables, record, in_tables);
+    pending->table_count++;
+}
+
 static void clear_mask_locked(struct pending *pending, struct record *record)
 {
-    pending->masks -= record->is_masked;
+    if (!record->is_masked)
+        return;
+    pending->masks--;
     record->is_masked = false;
+    if (!is_table(record))
+        return;
+    TAILQ_REMOVE(&pending->tables, record, in_tables);
+    pending->table_count--;
 }
 
 static void free_if_unused_locked(struct pending *pending, struct record *record)
@@ -206,6 +226,8 @@ void pending_release(struct pending *pending, const char *table, const struct by
 
 bool pending_is_claimed(struct pending *pending, const char *table, struct bytes position)
 {
+    if (pending->claims == 0)
+        return false;
     monitor_enter(&pending->monitor);
     struct record *record = find_locked(pending, table, position);
     bool is_claimed = record && record->state == CLAIMED;
@@ -218,9 +240,10 @@ bool pending_has_claim(struct pending *pending, const char *table)
     struct record key = key_of(table, (struct bytes){0});
     monitor_enter(&pending->monitor);
     struct record *record = RB_NFIND(record_tree, &pending->records, &key);
-    while (record && strcmp(record->table, key.table) == 0 && record->state != CLAIMED)
+    while (record && strcmp(record->address.table, key.address.table) == 0 &&
+           record->state != CLAIMED)
         record = RB_NEXT(record_tree, &pending->records, record);
-    bool has_claim = record && strcmp(record->table, key.table) == 0;
+    bool has_claim = record && strcmp(record->address.table, key.address.table) == 0;
     monitor_leave(&pending->monitor);
     return has_claim;
 }
@@ -235,8 +258,8 @@ static struct record *next_masked_locked(struct pending *pending, const char *ta
 {
     struct record key = key_of(table, range.lo);
     struct record *record = RB_NFIND(record_tree, &pending->records, &key);
-    while (record && strcmp(record->table, key.table) == 0 &&
-           range_holds(range, record->position)) {
+    while (record && strcmp(record->address.table, key.address.table) == 0 &&
+           range_holds(range, record->address.position)) {
         if (record->is_masked)
             return record;
         record = RB_NEXT(record_tree, &pending->records, record);
@@ -252,7 +275,7 @@ int pending_next(struct pending *pending, const char *table, struct range range,
         return OVERLAID_NOT;
     monitor_enter(&pending->monitor);
     struct record *record = next_masked_locked(pending, table, range);
-    int r = record ? buffer_append(ret_position, record->position) : 0;
+    int r = record ? buffer_append(ret_position, record->address.position) : 0;
     monitor_leave(&pending->monitor);
     if (r < 0)
         return r;
@@ -267,10 +290,15 @@ static int mask_locked(struct pending *pending, const char *table, struct bytes 
         return -ENOMEM;
     int r = buffer_set(&record->etag, etag);
     if (r == 0) {
-        pending->masks += !record->is_masked;
-        record->is_masked = true;
+        clear_mask_locked(pending, record); /* then it is the youngest */
+        set_mask_locked(pending, record);
     }
     free_if_unused_locked(pending, record);
+    while (pending->table_count > PENDING_TABLES_MAX) {
+        record = TAILQ_FIRST(&pending->tables);
+        clear_mask_locked(pending, record);
+        free_if_unused_locked(pending, record);
+    }
     return r;
 }
 
@@ -297,15 +325,28 @@ int pending_masked(struct pending *pending, const char *table, struct bytes posi
     return r < 0 ? r : is_masked;
 }
 
-void pending_unmask(struct pending *pending, const char *table, struct bytes position)
+/* etag NULL: whatever it is. */
+static void unmask(struct pending *pending, const char *table, struct bytes position,
+                   const struct bytes *etag)
 {
     monitor_enter(&pending->monitor);
     struct record *record = find_locked(pending, table, position);
-    if (record) {
+    if (record && (!etag || bytes_equal(buffer_bytes(&record->etag), *etag))) {
         clear_mask_locked(pending, record);
         free_if_unused_locked(pending, record);
     }
     monitor_leave(&pending->monitor);
+}
+
+void pending_unmask(struct pending *pending, const char *table, struct bytes position)
+{
+    unmask(pending, table, position, NULL);
+}
+
+void pending_unmask_version(struct pending *pending, const char *table, struct bytes position,
+                            struct bytes etag)
+{
+    unmask(pending, table, position, &etag);
 }
 
 void pending_stats(struct pending *pending, struct pending_stats *ret)
@@ -318,7 +359,7 @@ void pending_stats(struct pending *pending, struct pending_stats *ret)
 
 static bool is_consistent_locked(struct pending *pending)
 {
-    size_t claims = 0, masks = 0, waiting = 0;
+    size_t claims = 0, masks = 0, tables = 0, waiting = 0;
     struct record *record, *before = NULL;
     for (record = RB_MIN(record_tree, &pending->records); record;
          record = RB_NEXT(record_tree, &pending->records, record)) {
@@ -332,10 +373,12 @@ static bool is_consistent_locked(struct pending *pending)
         waiting += !waiter->has_claim;
         claims += record->state == CLAIMED;
         masks += record->is_masked;
+        tables += record->is_masked && is_table(record);
         before = record;
     }
-    /* who was handed a position may not have noticed yet */
-    return claims == pending->claims && masks == pending->masks && waiting <= pending->waiting;
+    /* a caller that was handed a position counts as waiting until its thread runs */
+    return claims == pending->claims && masks == pending->masks && tables == pending->table_count &&
+           waiting <= pending->waiting;
 }
 
 bool pending_is_consistent(struct pending *pending)

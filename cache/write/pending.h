@@ -22,15 +22,18 @@
  * Example: two processes write f.json. The first claims its position and sends a Replace. The
  * second waits in pending_claim, then reads the range cache, and sends its own.
  *
- * Bounded by its callers: a record for each claim, and one for each mask.
+ * Bounded: a record for each claim, of which a caller has a few at a time; for each masked entity,
+ * which takes an editor's backup; and for the PENDING_TABLES_MAX tables that were masked last. A
+ * record takes 130 bytes beside its key and its ETag. How many entities there are does not matter.
  *
  * Thread-safety: any thread; one leaf mutex with one condition; no I/O.
  * Ownership: table names, positions and ETags are copied.
  * Errors: 0 or -errno; a function that takes a call leaves the reason in call->failure. */
+#include "cache/address.h"
 #include "client/call.h"
-#include "client/position.h"
 
 #define PENDING_ETAG_MAX_BYTES ((size_t)64 << 10) /* of a masked version */
+#define PENDING_TABLES_MAX     1000 /* the service lists a dropped table for a minute or so */
 
 struct pending;
 int pending_create(const struct clock *clock, struct pending **ret); /* the clock outlives it */
@@ -47,7 +50,8 @@ int pending_claim(struct pending *pending, const char *table, const struct bytes
 void pending_release(struct pending *pending, const char *table, const struct bytes *positions,
                      size_t n);
 
-/* Has a caller claimed the position? Of another thread's claim this may change at any moment. */
+/* Has a caller claimed the position? Of another thread's claim this may change at any moment. While
+ * nothing at all is claimed, it is answered without the lock. */
 bool pending_is_claimed(struct pending *pending, const char *table, struct bytes position);
 /* Has a caller claimed any position of the table? */
 bool pending_has_claim(struct pending *pending, const char *table);
@@ -63,9 +67,9 @@ int pending_next(struct pending *pending, const char *table, struct range range,
                  struct buffer *ret_position);
 
 /* Masks an entity, which stays in the service: the original of an editor's backup. With table NULL
- * it masks a table that was dropped and that the service still lists; `position` is then the
- * table's name, and the ETag is empty. A mask replaces an earlier one. 0, -ENOMEM; -EFBIG: the ETag
- * has over PENDING_ETAG_MAX_BYTES. */
+ * it masks a table that was dropped and that the service may still list; `position` is then the
+ * table's name, and the ETag any text that tells this drop from others. A mask replaces an earlier
+ * one. 0, -ENOMEM; -EFBIG: the ETag has over PENDING_ETAG_MAX_BYTES. */
 int pending_mask(struct pending *pending, const char *table, struct bytes position,
                  struct bytes etag);
 /* Is the position masked? The version that is masked is put into ret_etag, which is cleared first:
@@ -73,6 +77,9 @@ int pending_mask(struct pending *pending, const char *table, struct bytes positi
 int pending_masked(struct pending *pending, const char *table, struct bytes position,
                    struct buffer *ret_etag);
 void pending_unmask(struct pending *pending, const char *table, struct bytes position);
+/* The same, unless another mask has replaced the one with this ETag. */
+void pending_unmask_version(struct pending *pending, const char *table, struct bytes position,
+                            struct bytes etag);
 
 struct pending_stats {
     size_t claims, waiting, masks; /* waiting: callers in pending_claim */

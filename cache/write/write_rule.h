@@ -15,7 +15,8 @@
  *   - Replace X, Merge X: with If-Match X; Replace *: of any version, but the entity must exist
  *   - a cell `-` does not count: the row's rule is that of the cells that do. Of two that count the
  *     one farther right decides, and "stored before" decides over all
- *   - (1) on 412 the entity is read, merged, and sent again
+ *   - (1) on 412 the entity is read, merged, and sent again. cache/append.c merges by itself, and
+ *     sends a Replace of the same version by the merged text
  *   - (2) on 409 the same: an append never replaces what others see. If the entity of a Merge is
  *     gone (404): Insert, as of a new name, so the facts are then those of a new name
  *   - a masked version is one that this mount does not show: appending begins a new text there

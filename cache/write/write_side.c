@@ -31,9 +31,9 @@ void write_side_release_table(struct write_side *side, const char *table)
     pending_release(side->pending, NULL, &name, 1);
 }
 
-/* Who claims an entity looks at its table afterwards, and who claims a table looks at its entities
- * afterwards: so one of the two sees the other. A thread that has a position does not wait for a
- * table. */
+/* A thread that claims an entity looks at its table afterwards. A thread that claims a table looks
+ * at its entities afterwards. So at least one of the two sees the other. A thread that has claimed
+ * a position does not wait for a table. */
 int write_side_claim(struct write_side *side, struct address address, struct call *call)
 {
     for (;;) {

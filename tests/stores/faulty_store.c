@@ -25,6 +25,7 @@ static const char *const operation_names[OPERATIONS] = {
 struct fault {
     bool hits[OPERATIONS];
     uint64_t first, last; /* requests, from 1; of a refusal: first is the row */
+    uint64_t every;       /* only each request whose number it divides; 0: all */
     bool is_lost;         /* passed on, but not answered */
     bool is_hung;         /* not answered, and not passed on */
     int status;
@@ -59,13 +60,16 @@ static bool parse_operation(const char *name, struct fault *fault)
     return is_known;
 }
 
-/* "3", "3+", "*" */
+/* "3", "3+", "*", "/3" */
 static bool parse_which(const char *which, struct fault *fault)
 {
     fault->first = 1;
     fault->last = UINT64_MAX;
     if (strcmp(which, "*") == 0)
         return true;
+    if (which[0] == '/')
+        return bytes_parse_unsigned(bytes_of(which + 1), UINT32_MAX, &fault->every) &&
+               fault->every > 0;
     size_t digits = strspn(which, "0123456789");
     bool is_open = strcmp(which + digits, "+") == 0;
     if (!is_open && which[digits] != '\0')
@@ -161,6 +165,12 @@ static bool parse_rule(struct faulty_store *self, const char *rule)
     return true;
 }
 
+static bool is_hit_by(const struct fault *fault, enum operation operation, uint64_t number)
+{
+    return fault->hits[operation] && number >= fault->first && number <= fault->last &&
+           (fault->every == 0 || number % fault->every == 0);
+}
+
 static int wait_for(struct faulty_store *self, int64_t ms, struct call *call)
 {
     int64_t end = clock_now_ms(self->clock) + ms;
@@ -248,7 +258,7 @@ static int befall(struct faulty_store *self, enum operation operation, const cha
         r = hold(self, call);
     for (size_t i = 0; r == 0 && is_hit && i < self->fault_count; i++) {
         const struct fault *fault = &self->faults[i];
-        if (!fault->hits[operation] || number < fault->first || number > fault->last)
+        if (!is_hit_by(fault, operation, number))
             continue;
         if (fault->is_lost)
             is_lost = true;

@@ -7,12 +7,12 @@
  *   page=MS                a query for more than one row waits so long besides
  *   fail=OP:N:STATUS:CODE  the N-th request (from 1) of OP answers this HTTP status and service
  *                          code, and is not passed on; STATUS 0: the connection is reset. N+: the
- *                          N-th and all later; N of "*": every one
- *   hang=OP:N              the N-th request of OP is never answered; N+ and "*" as above
+ *                          N-th and all later; N of "*": every one; /K: every K-th
+ *   hang=OP:N              the N-th request of OP is never answered; N+, "*" and /K as above
  *   lost=OP:N              the N-th change of OP is passed on, and its answer is lost
  *   only=TABLE             fail, hang and lost befall the requests of this table, and count them
  *   refuse=N:STATUS:CODE   the N-th row (from 1) of every batch is refused
- *   short=ROWS             pages hold at most so many rows, with a token
+ *   short=ROWS             pages hold at most ROWS rows, with a token
  *   empty=K                K empty pages with a token come before each page of a query
  *   down=FILE              while FILE exists, every connection is refused
  *   hold=OP:FILE           while FILE exists, requests of OP wait; each adds a byte to FILE.held

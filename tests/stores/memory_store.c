@@ -34,6 +34,34 @@ static int fail_late(struct memory_store *self, struct call *call)
     return self->fault && self->is_fault_late ? self->fault(self, self->asked, call) : 0;
 }
 
+/* Where the name stands among the names; their size: nowhere. */
+static size_t find_name(const struct buffer *names, const char *name)
+{
+    size_t offset = 0;
+    while (offset < names->size && strcmp(names->data + offset, name) != 0)
+        offset += strlen(names->data + offset) + 1;
+    return offset;
+}
+
+static bool has_name(const struct buffer *names, const char *name)
+{
+    return find_name(names, name) < names->size;
+}
+
+static void add_name(struct buffer *names, const char *name)
+{
+    (void)buffer_append(names, (struct bytes){name, strlen(name) + 1});
+}
+
+static int check_table(const struct memory_store *self, const char *table, struct call *call)
+{
+    if (!self->checks_tables || has_name(&self->tables, table))
+        return 0;
+    (void)call_fail(call, -ENOENT, "no such table");
+    (void)snprintf(call->failure.code, sizeof(call->failure.code), "TableNotFound");
+    return -ENOENT;
+}
+
 static int answer_token(struct bytes token, struct call *call, struct continuation **ret)
 {
     int r = continuation_create(token, ret);
@@ -58,6 +86,8 @@ static int memory_query(struct table_store *store, const struct query *query, st
                                        .keys_only = query->keys_only,
                                        .top = query->top};
     int r = ask(self, entry, query->range, call);
+    if (r == 0)
+        r = check_table(self, query->table, call);
     if (r < 0)
         return r;
     const struct page *rows = rows_of(self);
@@ -78,9 +108,10 @@ static int memory_get(struct table_store *store, const char *table, struct bytes
                       struct call *call, struct page_builder *builder)
 {
     struct memory_store *self = (struct memory_store *)store;
-    (void)table;
     int r = ask(self, (struct memory_store_entry){.what = ASKED_GET},
                 (struct range){position, position}, call);
+    if (r == 0)
+        r = check_table(self, table, call);
     if (r < 0)
         return r;
     const struct page *rows = rows_of(self);
@@ -113,6 +144,9 @@ static int memory_list_tables(struct table_store *store, const char *only,
             (void)buffer_append(&ret->names, (struct bytes){name.data, name.size + 1});
         offset += name.size + 1;
     }
+    for (size_t i = 0; i < self->leaving.size; i += strlen(self->leaving.data + i) + 1)
+        if (!only || strcmp(self->leaving.data + i, only) == 0)
+            add_name(&ret->names, self->leaving.data + i);
     return fail_late(self, call);
 }
 
@@ -192,9 +226,10 @@ static int memory_write(struct table_store *store, const char *table, const stru
                         size_t n, struct call *call, struct write_result *ret)
 {
     struct memory_store *self = (struct memory_store *)store;
-    (void)table;
     int r = ask(self, (struct memory_store_entry){.what = ASKED_WRITE, .writes = n},
                 (struct range){writes[0].position, writes[n - 1].position}, call);
+    if (r == 0)
+        r = check_table(self, table, call);
     for (size_t i = 0; i < n && r == 0; i++) {
         r = judge(rows_of(self), &writes[i], call);
         if (r < 0 && n > 1)
@@ -203,15 +238,6 @@ static int memory_write(struct table_store *store, const char *table, const stru
     for (size_t i = 0; i < n && r == 0; i++)
         r = apply(self, &writes[i], &ret[i]);
     return r;
-}
-
-/* Where the name stands among the tables; their size: nowhere. */
-static size_t find_table(const struct memory_store *self, const char *table)
-{
-    size_t offset = 0;
-    while (offset < self->tables.size && strcmp(self->tables.data + offset, table) != 0)
-        offset += strlen(self->tables.data + offset) + 1;
-    return offset;
 }
 
 static int ask_for_change_of_tables(struct memory_store *self, struct call *call)
@@ -226,8 +252,10 @@ static int memory_create_table(struct table_store *store, const char *table, str
     int r = ask_for_change_of_tables(self, call);
     if (r < 0)
         return r;
-    if (find_table(self, table) < self->tables.size)
+    if (has_name(&self->tables, table))
         return call_fail(call, -EEXIST, "there is one");
+    if (has_name(&self->leaving, table))
+        return call_fail(call, -EBUSY, "it is being deleted");
     memory_store_add_table(self, table);
     return 0;
 }
@@ -238,9 +266,11 @@ static int memory_delete_table(struct table_store *store, const char *table, str
     int r = ask_for_change_of_tables(self, call);
     if (r < 0)
         return r;
-    if (find_table(self, table) == self->tables.size)
+    if (!has_name(&self->tables, table))
         return call_fail(call, -ENOENT, "no such table");
     memory_store_remove_table(self, table);
+    if (self->drops_slowly)
+        add_name(&self->leaving, table);
     return 0;
 }
 
@@ -265,6 +295,7 @@ static void memory_destroy(struct table_store *store)
     struct memory_store *self = (struct memory_store *)store;
     memory_store_forget_diary(self);
     buffer_finish(&self->tables);
+    buffer_finish(&self->leaving);
     page_builder_destroy(self->rows_in);
     page_unref(self->rows);
     free(self);
@@ -285,6 +316,7 @@ struct memory_store *memory_store_create(void)
     assert(self);
     self->store.ops = &memory_ops;
     buffer_init(&self->tables, MAX_BYTES);
+    buffer_init(&self->leaving, MAX_BYTES);
     int r = page_builder_create(PAGE_MAX_BYTES, &self->rows_in);
     assert(r == 0);
     (void)r;
@@ -293,7 +325,12 @@ struct memory_store *memory_store_create(void)
 
 void memory_store_add_table(struct memory_store *self, const char *table)
 {
-    (void)buffer_append(&self->tables, (struct bytes){table, strlen(table) + 1});
+    add_name(&self->tables, table);
+}
+
+void memory_store_end_drops(struct memory_store *self)
+{
+    buffer_clear(&self->leaving);
 }
 
 void memory_store_add(struct memory_store *self, struct bytes partition_key, struct bytes row_key,
@@ -328,7 +365,7 @@ void memory_store_write(struct memory_store *self, const struct write *write)
 
 void memory_store_remove_table(struct memory_store *self, const char *table)
 {
-    size_t begin = find_table(self, table), end = begin + strlen(table) + 1;
+    size_t begin = find_name(&self->tables, table), end = begin + strlen(table) + 1;
     assert(begin < self->tables.size);
     memmove(self->tables.data + begin, self->tables.data + end, self->tables.size - end);
     self->tables.size -= end - begin;

@@ -18,6 +18,7 @@ struct memory_store_entry { /* one request */
 struct memory_store {
     struct table_store store;
     struct buffer tables;         /* names, NUL behind each */
+    struct buffer leaving;        /* the same of tables that are being deleted */
     struct page_builder *rows_in; /* rows of every table, added in key order before any request */
     struct page *rows;
     struct memory_store_entry diary[MEMORY_STORE_DIARY];
@@ -27,6 +28,8 @@ struct memory_store {
     /* says whether to fail the request that is being asked, its number from 1; NULL: never */
     int (*fault)(struct memory_store *self, size_t number, struct call *call);
     bool is_fault_late; /* only when the answer was made: half of it is there already */
+    bool checks_tables; /* requests for rows of a table that is not there are refused */
+    bool drops_slowly;  /* a deleted table is listed, and not created again, until its end */
     bool swaps_rows;    /* answers out of order, to see whether anybody minds */
 };
 
@@ -40,6 +43,7 @@ void memory_store_add_strings(struct memory_store *self, const char *partition_k
 /* What another client does at this moment, from the fault above too: it asks nothing. */
 void memory_store_write(struct memory_store *self, const struct write *write);
 void memory_store_remove_table(struct memory_store *self, const char *table);
+void memory_store_end_drops(struct memory_store *self); /* of all that are being deleted */
 void memory_store_forget_diary(struct memory_store *self);
 
 #endif

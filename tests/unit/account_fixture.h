@@ -5,6 +5,7 @@
  * threads of their own: a gate stands before the store. */
 #include "cache/account.h"
 #include "cache/read/freshness.h"
+#include "tests/stores/hooked_store.h"
 #include "tests/unit/fetching.h"
 
 #define KEPT_MS    FRESHNESS_KEPT_MS
@@ -23,11 +24,12 @@ struct setup {
 };
 
 struct setup_options {
-    const char *faults; /* of a faulty store; NULL: none */
-    size_t cache_bytes; /* 0: large */
-    int parallelism;    /* 0: 1, nothing runs ahead of a listing: requests are exact */
-    int fanout;         /* 0: 512 */
-    int max_rows;       /* of an answer; 0: as many as were asked for */
+    const char *faults;              /* of a faulty store; NULL: none */
+    const struct store_hooks *hooks; /* NULL: none */
+    size_t cache_bytes;              /* 0: large */
+    int parallelism;                 /* 0: 1, nothing runs ahead of a listing: requests are exact */
+    int fanout;                      /* 0: 512 */
+    int max_rows;                    /* of an answer; 0: as many as were asked for */
     bool is_ttl_0, is_read_only, overwrites_conflicts;
 };
 
@@ -47,6 +49,8 @@ static inline void set_up(struct setup *setup, struct setup_options options)
     assert_int_equal(faulty_store_create(&setup->memory->store, &setup->clock,
                                          options.faults ? options.faults : "", &store),
                      0);
+    if (options.hooks)
+        assert_int_equal(hooked_store_create(store, options.hooks, &store), 0);
     assert_int_equal(gate_store_create(store, &setup->clock, &setup->gate), 0);
     assert_int_equal(
         account_create(setup->gate, &setup->clock, &account, NULL, NULL, &setup->account), 0);
@@ -210,6 +214,10 @@ static inline void assert_table_found(struct setup *setup, const char *table, in
 #define PARTITIONS_OF(name)                                                                        \
     (&(struct directory){.kind = DIRECTORY_FLAT, .table = (name), .range = RANGE_ALL})
 #define TABLES (&(struct directory){.kind = DIRECTORY_TABLES, .range = RANGE_ALL})
+/* The path of the first, by the directories that contain it. */
+#define PATH_OF(...)                                                                               \
+    (&(struct directory_path){.steps = (const struct directory[]){__VA_ARGS__},                    \
+                              .n = ARRAY_SIZE(((const struct directory[]){__VA_ARGS__}))})
 
 static inline struct listing *open_listing(struct setup *setup, const struct directory *directory)
 {
@@ -261,6 +269,21 @@ static inline size_t list(struct setup *setup, const struct directory *directory
     assert_int_equal(r, 0);
     listing_close(listing);
     return n;
+}
+
+/* The value of a counter. */
+static inline size_t metric(struct setup *setup, const char *name)
+{
+    struct buffer text;
+    buffer_init(&text, 1 << 16);
+    assert_int_equal(account_append_metrics(setup->account, &text), 0);
+    char line[128];
+    (void)snprintf(line, sizeof(line), "\n%s ", name);
+    const char *value = strstr(buffer_string(&text), line);
+    assert_non_null(value);
+    size_t number = strtoull(value + strlen(line), NULL, 10);
+    buffer_finish(&text);
+    return number;
 }
 
 #endif

@@ -69,7 +69,8 @@ static inline void parts_set_up(struct parts *parts, struct parts_options option
     parts->clock = turned_clock(&parts->now_ms);
     assert_int_equal(gate_store_create(&parts->memory->store, &parts->clock, &parts->gate), 0);
     parts_create_readers(parts, &options);
-    parts->listings = (struct listing_source){&parts->read, parts->read_ahead};
+    parts->listings =
+        (struct listing_source){.read = &parts->read, .read_ahead = parts->read_ahead};
 }
 
 static inline void parts_tear_down(struct parts *parts)

@@ -162,10 +162,11 @@ static int delete_found(struct worker *worker, const struct op *op, struct calle
     struct account *account = worker->world->account;
     struct address address = name_of(op->name);
     struct range p = {B("p\0"), B("p\x01")}, q = {B("q\0"), B("q\x01")};
-    struct directory partition = {.kind = DIRECTORY_ENTITIES,
-                                  .table = "tab",
-                                  .range = address.position.data[0] == 'p' ? p : q};
-    struct directory table = {.kind = DIRECTORY_FLAT, .table = "tab", .range = RANGE_ALL};
+    const struct directory steps[] = {{.kind = DIRECTORY_ENTITIES,
+                                       .table = "tab",
+                                       .range = address.position.data[0] == 'p' ? p : q},
+                                      {.kind = DIRECTORY_FLAT, .table = "tab", .range = RANGE_ALL}};
+    const struct directory_path path = {steps, ARRAY_SIZE(steps)};
     struct entity entity = {0};
     int r = account_find(account, caller, address, &entity);
     if (r == -ENOENT)
@@ -173,8 +174,7 @@ static int delete_found(struct worker *worker, const struct op *op, struct calle
     assert_int_equal(r, 0);
     if (chance(worker, 2) == 0)
         account_opened(account, caller, address, &entity);
-    r = account_unlink(account, caller, address, page_etag(entity.page, entity.row), &partition,
-                       &table);
+    r = account_unlink(account, caller, address, page_etag(entity.page, entity.row), &path);
     entity_finish(&entity);
     return r;
 }

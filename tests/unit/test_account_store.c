@@ -52,6 +52,93 @@ static void a_listing_that_begins_then_shows_it(void **state)
     tear_down(&setup);
 }
 
+static struct { /* what others are told while the service stores x, or deletes it */
+    struct setup *setup;
+    int found;
+    int64_t found_ms, other_ms, listed_ms;
+} told;
+
+static int64_t found_ms(struct bytes position, int *ret_found)
+{
+    struct caller caller = {.call = {.deadline_ms = told.setup->now_ms + PATIENCE_MS}};
+    struct entity entity = {0};
+    *ret_found = account_find(told.setup->account, &caller, address_of(position), &entity);
+    entity_finish(&entity);
+    return caller.valid_ms;
+}
+
+static int64_t listed_ms(void)
+{
+    struct caller caller = {.call = {.deadline_ms = told.setup->now_ms + PATIENCE_MS}};
+    struct listing *listing = open_listing(told.setup, ROWS_OF("p"));
+    struct listing_entry entry = {0};
+    while (listing_next(listing, &caller, entry.cookie, false, true, &entry) == 1)
+        if (bytes_equal(entry.key, B("x")))
+            told.listed_ms = entry.valid_ms;
+    listing_close(listing);
+    return told.listed_ms;
+}
+
+static int ask_meanwhile(struct memory_store *memory, size_t number, struct call *call)
+{
+    int other;
+    (void)call;
+    if (memory->diary[number - 1].what != ASKED_WRITE)
+        return 0;
+    told.found_ms = found_ms(X, &told.found);
+    told.other_ms = found_ms(P_ROW("00000"), &other);
+    told.listed_ms = listed_ms();
+    return 0;
+}
+
+/* The kernel would show it for a ttl, although the change is acknowledged. */
+static void what_is_told_while_it_changes_is_not_kept(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up(&setup, (struct setup_options){0});
+    add_rows(&setup, "p", 1);
+    assert_int_equal(list(&setup, ROWS_OF("p"), false), 1);
+    told.setup = &setup;
+    told.listed_ms = -1;
+    setup.memory->fault = ask_meanwhile;
+    assert_int_equal(store_text(&setup, EDIT_NEW, X, "{}"), 0);
+    assert_int_equal(told.found, -ENOENT);
+    assert_int_equal(told.found_ms, 0);
+    assert_int_equal(told.other_ms, TTL_MS);
+    assert_int_equal(told.listed_ms, -1); /* it was in no listing */
+    assert_int_equal(store_text(&setup, EDIT_OVER, X, "{\"a\": 1}"), 0);
+    assert_int_equal(told.found, 0);
+    assert_int_equal(told.found_ms, 0);
+    assert_int_equal(told.other_ms, TTL_MS);
+    assert_int_equal(told.listed_ms, 0);
+    setup.memory->fault = NULL;
+    assert_int_equal(found_ms(X, &told.found), TTL_MS);
+    assert_int_equal(listed_ms(), TTL_MS);
+    tear_down(&setup);
+}
+
+/* The cache keeps one page: the stored text is evicted. The listing's window has the old one. */
+static void a_listing_under_way_lets_nobody_keep_an_old_text(void **state)
+{
+    (void)state;
+    for (int is_changed = 0; is_changed <= 1; is_changed++) {
+        struct setup setup;
+        set_up(&setup, (struct setup_options){.cache_bytes = 1});
+        add_rows(&setup, "p", 3);
+        struct listing *listing = open_listing(&setup, ROWS_OF("p"));
+        assert_row(&setup, listing, 0);
+        assert_int_equal(setup.shown_ms, TTL_MS);
+        if (is_changed)
+            assert_int_equal(store_text(&setup, EDIT_OVER, P_ROW("00001"), "{}"), 0);
+        assert_partition_found(&setup, "q", -ENOENT);
+        assert_row(&setup, listing, 1);
+        assert_int_equal(setup.shown_ms, is_changed ? 0 : TTL_MS);
+        listing_close(listing);
+        tear_down(&setup);
+    }
+}
+
 static void assert_refused(struct setup *setup, const char *text, int error, const char *code,
                            const char *reason)
 {
@@ -99,7 +186,7 @@ static void an_exclusive_text_is_inserted(void **state)
     tear_down(&setup);
 }
 
-static void who_has_read_it_overwrites_no_other_version(void **state)
+static void a_process_that_has_read_it_overwrites_no_other_version(void **state)
 {
     (void)state;
     struct setup setup;
@@ -180,7 +267,7 @@ static void a_text_whose_answer_was_lost_is_recognized(void **state)
     memory_store_forget_diary(setup.memory);
     assert_found(&setup, X, TEXT_OF("x", "1")); /* the next lookup is right */
     assert_request_count(&setup, 0);
-    assert_int_equal(store(&setup, &edit, NULL), -EEXIST); /* who does not say so is told */
+    assert_int_equal(store(&setup, &edit, NULL), -EEXIST); /* without may_be_stored it is told */
     edit.may_be_stored = true;
     assert_int_equal(store(&setup, &edit, etag), 0);
     assert_string_equal(etag, "version-1");
@@ -196,27 +283,92 @@ static void a_text_whose_answer_was_lost_is_recognized(void **state)
     tear_down(&setup);
 }
 
+static void touch(struct setup *setup, struct bytes position, int error, const char *etag)
+{
+    struct entity entity = {0};
+    int r = account_touch(setup->account, caller_of(setup), address_of(position), B(""), &entity);
+    assert_int_equal(r, error);
+    if (r == 0)
+        assert_bytes(page_etag(entity.page, entity.row), bytes_of(etag));
+    entity_finish(&entity);
+}
+
+static void a_touch_stores_the_text_that_is_there(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up(&setup, (struct setup_options){0});
+    setup.process = 7;
+    assert_int_equal(store_text(&setup, EDIT_NEW, X, "{\"a\": 1}"), 0);
+    assert_request_count(&setup, 1);
+    open_row(&setup, X);
+    touch(&setup, X, 0, "version-2");
+    assert_request_count(&setup, 1);
+    assert_found(&setup, X, TEXT_OF("x", "1"));
+    assert_int_equal(store_text(&setup, EDIT_OVER, X, "{\"a\": 2}"), 0); /* its own touch */
+    assert_request_count(&setup, 1);
+
+    another_stores(&setup, X, "other");
+    touch(&setup, X, 0, "version-5"); /* refused, read again, and stored again */
+    assert_request_count(&setup, 3);
+    assert_found(&setup, X, "other");
+    assert_request_count(&setup, 0);
+    /* the process has not read what it touched */
+    assert_int_equal(store_text(&setup, EDIT_OVER, X, "{}"), -ESTALE);
+
+    touch(&setup, P_ROW("y"), -ENOENT, NULL);
+    tear_down(&setup);
+}
+
+/* A writer must not take the version of another client for its own. */
+static void a_touch_of_a_version_that_is_not_known_hands_out_none(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up(&setup, (struct setup_options){0});
+    assert_int_equal(store_text(&setup, EDIT_NEW, X, "{\"a\": 1}"), 0);
+    static const struct {
+        const char *known;
+        bool is_changed, is_handed_out;
+    } cases[] = {{"version-1", false, true},  /* version-2 */
+                 {"version-1", false, false}, /* version-3 */
+                 {"version-3", true, false},  /* version-4 is the other client's */
+                 {"version-5", false, true}};
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct entity entity = {0};
+        if (cases[i].is_changed)
+            another_stores(&setup, X, "other");
+        assert_int_equal(account_touch(setup.account, caller_of(&setup), address_of(X),
+                                       bytes_of(cases[i].known), &entity),
+                         0);
+        assert_int_equal(entity.page != NULL, cases[i].is_handed_out);
+        entity_finish(&entity);
+    }
+    tear_down(&setup);
+}
+
 static void read_only_comes_before_anything_else(void **state)
 {
     (void)state;
     struct setup setup;
     set_up(&setup, (struct setup_options){.is_read_only = true});
     assert_int_equal(store_text(&setup, EDIT_NEW, X, "no JSON"), -EROFS);
+    touch(&setup, X, -EROFS, NULL);
     assert_int_equal(account_unlink(setup.account, caller_of(&setup), address_of(X), B("etag"),
-                                    ROWS_OF("p"), PARTITIONS_OF("t")),
+                                    PATH_OF(*ROWS_OF("p"), *PARTITIONS_OF("t"))),
                      -EROFS);
     assert_int_equal(
-        account_make_directory(setup.account, caller_of(&setup), PARTITIONS_OF("+"), TABLES),
+        account_make_directory(setup.account, caller_of(&setup), PATH_OF(*PARTITIONS_OF("+"))),
         -EROFS);
+    assert_int_equal(account_make_directory(setup.account, caller_of(&setup),
+                                            PATH_OF(*ROWS_OF("p"), *PARTITIONS_OF("t"))),
+                     -EROFS);
+    assert_int_equal(account_remove_directory(setup.account, caller_of(&setup),
+                                              PATH_OF(*ROWS_OF("p"), *PARTITIONS_OF("t"))),
+                     -EROFS);
     assert_int_equal(
-        account_make_directory(setup.account, caller_of(&setup), ROWS_OF("p"), PARTITIONS_OF("t")),
+        account_remove_directory(setup.account, caller_of(&setup), PATH_OF(*PARTITIONS_OF("t"))),
         -EROFS);
-    assert_int_equal(account_remove_directory(setup.account, caller_of(&setup), ROWS_OF("p"),
-                                              PARTITIONS_OF("t"), NULL),
-                     -EROFS);
-    assert_int_equal(account_remove_directory(setup.account, caller_of(&setup), PARTITIONS_OF("t"),
-                                              TABLES, NULL),
-                     -EROFS);
     assert_request_count(&setup, 0);
     tear_down(&setup);
 }
@@ -226,13 +378,17 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stored_text_is_known_without_a_request),
         cmocka_unit_test(a_listing_that_begins_then_shows_it),
+        cmocka_unit_test(what_is_told_while_it_changes_is_not_kept),
+        cmocka_unit_test(a_listing_under_way_lets_nobody_keep_an_old_text),
         cmocka_unit_test(what_the_service_would_refuse_is_not_sent),
         cmocka_unit_test(an_exclusive_text_is_inserted),
-        cmocka_unit_test(who_has_read_it_overwrites_no_other_version),
+        cmocka_unit_test(a_process_that_has_read_it_overwrites_no_other_version),
         cmocka_unit_test(conflicts_may_be_overwritten),
         cmocka_unit_test(an_entity_that_is_gone_has_lost_too),
         cmocka_unit_test(what_was_stored_before_is_replaced),
         cmocka_unit_test(a_text_whose_answer_was_lost_is_recognized),
+        cmocka_unit_test(a_touch_stores_the_text_that_is_there),
+        cmocka_unit_test(a_touch_of_a_version_that_is_not_known_hands_out_none),
         cmocka_unit_test(read_only_comes_before_anything_else),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

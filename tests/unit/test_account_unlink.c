@@ -3,7 +3,7 @@
 static int unlink_row(struct setup *setup, struct bytes position, struct bytes etag)
 {
     int r = account_unlink(setup->account, caller_of(setup), address_of(position), etag,
-                           ROWS_OF("p"), PARTITIONS_OF("t"));
+                           PATH_OF(*ROWS_OF("p"), *PARTITIONS_OF("t")));
     assert_int_equal(setup->caller.call.failure.error, r);
     return r;
 }
@@ -37,8 +37,8 @@ static void an_emptied_partition_stays_until_its_rmdir(void **state)
     memory_store_forget_diary(setup.memory);
     assert_partition_found(&setup, "p", 0);
     assert_int_equal(list(&setup, ROWS_OF("p"), false), 0);
-    assert_int_equal(account_remove_directory(setup.account, caller_of(&setup), ROWS_OF("p"),
-                                              PARTITIONS_OF("t"), NULL),
+    assert_int_equal(account_remove_directory(setup.account, caller_of(&setup),
+                                              PATH_OF(*ROWS_OF("p"), *PARTITIONS_OF("t"))),
                      0);
     assert_partition_found(&setup, "p", -ENOENT);
     assert_request_count(&setup, 0);
@@ -127,7 +127,7 @@ static void a_lost_answer_is_told(void **state)
     tear_down(&setup);
 }
 
-static void who_deletes_it_has_not_read_the_next_one(void **state)
+static void a_process_that_deletes_it_has_not_read_the_next_one(void **state)
 {
     (void)state;
     struct setup setup;
@@ -141,9 +141,28 @@ static void who_deletes_it_has_not_read_the_next_one(void **state)
     tear_down(&setup);
 }
 
+static void what_is_known_to_be_there_is_told_without_a_request(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up(&setup, (struct setup_options){0});
+    memory_store_add_table(setup.memory, "t");
+    assert_int_equal(account_knows(setup.account, address_of(P_ROW("x"))), 0);
+    assert_found(&setup, P_ROW("x"), NULL);
+    assert_int_equal(account_knows(setup.account, address_of(P_ROW("x"))), 0);
+    assert_int_equal(store_text(&setup, EDIT_NEW, P_ROW("x"), "{}"), 0);
+    memory_store_forget_diary(setup.memory);
+    assert_int_equal(account_knows(setup.account, address_of(P_ROW("x"))), 1);
+    setup.now_ms += TTL_MS + 1;
+    assert_int_equal(account_knows(setup.account, address_of(P_ROW("x"))), 0);
+    assert_request_count(&setup, 0);
+    tear_down(&setup);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_known_to_be_there_is_told_without_a_request),
         cmocka_unit_test(a_deleted_entity_is_gone_at_once),
         cmocka_unit_test(an_emptied_partition_stays_until_its_rmdir),
         cmocka_unit_test(another_version_is_read_and_deleted),
@@ -151,7 +170,7 @@ int main(void)
         cmocka_unit_test(a_refused_delete_deletes_nothing),
         cmocka_unit_test(an_entity_that_changes_all_the_time_is_given_up),
         cmocka_unit_test(a_lost_answer_is_told),
-        cmocka_unit_test(who_deletes_it_has_not_read_the_next_one),
+        cmocka_unit_test(a_process_that_deletes_it_has_not_read_the_next_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

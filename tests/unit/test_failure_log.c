@@ -18,6 +18,7 @@ static struct failure_record record_number(int i)
                                    .command = "cat",
                                    .table = i % 2 ? "t" : NULL,
                                    .position = B("p\0r"),
+                                   .kept_in = i % 3 ? "/lost/f" : NULL,
                                    .failure = {.error = -EIO, .http_status = i}};
 }
 
@@ -48,6 +49,10 @@ static void the_last_hundred_are_kept_in_order(void **state)
             assert_string_equal(record.table, "t");
         else
             assert_null(record.table);
+        if (expected % 3)
+            assert_string_equal(record.kept_in, "/lost/f");
+        else
+            assert_null(record.kept_in);
     }
     assert_int_equal(expected, 251);
     buffer_finish(&text);

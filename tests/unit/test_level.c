@@ -115,6 +115,29 @@ static void many_are_listed_by_what_they_share(void **state)
     assert_table("x xa1 xa2 xb1 xb2", "x xa+ xb+ ");
 }
 
+static void it_tells_what_its_names_show(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up(&setup);
+    parts_add(&setup.parts, "a1 a2 a3 b1 c", 3);
+    assert_names(&setup, "a+ b1 c ");
+    assert_int_equal(level_told(setup.level, B("b1"), false), LEVEL_TOLD);
+    assert_int_equal(level_told(setup.level, B("b"), false), LEVEL_TOLD_NOT);
+    assert_int_equal(level_told(setup.level, B("b2"), false), LEVEL_TOLD_NOT);
+    assert_int_equal(level_told(setup.level, B(""), false), LEVEL_TOLD_NOT);
+    assert_int_equal(level_told(setup.level, B("d"), false), LEVEL_TOLD_NOT);
+    assert_int_equal(level_told(setup.level, B("a1"), false), LEVEL_TOLD_AROUND);
+    assert_int_equal(level_told(setup.level, B("a"), false), LEVEL_TOLD_AROUND);
+    assert_int_equal(level_told(setup.level, B("a"), true), LEVEL_TOLD);
+    assert_int_equal(level_told(setup.level, B("b"), true), LEVEL_TOLD);
+    assert_int_equal(level_told(setup.level, B("b1"), true), LEVEL_TOLD);
+    assert_int_equal(level_told(setup.level, B("b10"), true), LEVEL_TOLD_NOT);
+    assert_int_equal(level_told(setup.level, B("a11"), true), LEVEL_TOLD_AROUND);
+    assert_int_equal(level_told(setup.level, B("d"), true), LEVEL_TOLD_NOT);
+    tear_down(&setup);
+}
+
 static void a_prefix_lists_what_starts_so(void **state)
 {
     (void)state;
@@ -311,6 +334,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(few_partitions_are_listed_themselves),
         cmocka_unit_test(many_are_listed_by_what_they_share),
+        cmocka_unit_test(it_tells_what_its_names_show),
         cmocka_unit_test(a_prefix_lists_what_starts_so),
         cmocka_unit_test(rows_are_read_until_there_are_many),
         cmocka_unit_test(names_are_kept),

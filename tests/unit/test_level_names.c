@@ -56,6 +56,25 @@ static void an_empty_key_is_a_name(void **state)
     level_names_finish(&names);
 }
 
+static void a_key_is_found(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {"b", "b", "d", "da"};
+    struct level_names names;
+    level_names_init(&names);
+    assert_int_equal(level_names_seek(&names, B("a")), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+        assert_int_equal(level_names_append(&names, (struct level_name){.key = bytes_of(keys[i])}),
+                         0);
+    assert_int_equal(level_names_seek(&names, B("")), 0);
+    assert_int_equal(level_names_seek(&names, B("b")), 0);
+    assert_int_equal(level_names_seek(&names, B("c")), 2);
+    assert_int_equal(level_names_seek(&names, B("d")), 2);
+    assert_int_equal(level_names_seek(&names, B("da")), 3);
+    assert_int_equal(level_names_seek(&names, B("e")), 4);
+    level_names_finish(&names);
+}
+
 /* Each allocation fails once. What could not be appended may be appended again. */
 static void a_failed_append_changes_nothing(void **state)
 {
@@ -87,6 +106,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_kept_in_order),
         cmocka_unit_test(an_empty_key_is_a_name),
+        cmocka_unit_test(a_key_is_found),
         cmocka_unit_test(a_failed_append_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,20 +4,6 @@
 
 enum { GREP = 7 };
 
-static size_t metric(struct setup *setup, const char *name)
-{
-    struct buffer text;
-    buffer_init(&text, 1 << 16);
-    assert_int_equal(account_append_metrics(setup->account, &text), 0);
-    char line[128];
-    (void)snprintf(line, sizeof(line), "\n%s ", name);
-    const char *value = strstr(buffer_string(&text), line);
-    assert_non_null(value);
-    size_t number = strtoull(value + strlen(line), NULL, 10);
-    buffer_finish(&text);
-    return number;
-}
-
 /* Since the test began. */
 static void assert_counted(struct setup *setup, size_t hits, size_t misses)
 {

@@ -38,7 +38,7 @@ static int add(struct local_directories *local, const char *path)
 {
     struct place place = place_at(path), above = parent_of(path);
     struct directory directory = place_directory(&place), parent = place_directory(&above);
-    int r = local_directories_add(local, &directory, &parent);
+    int r = local_directories_add(local, &directory, &parent, true);
     place_finish(&place);
     place_finish(&above);
     return r;
@@ -53,6 +53,15 @@ static bool has(struct local_directories *local, const char *path)
     return is_local;
 }
 
+static bool has_below(struct local_directories *local, const char *path)
+{
+    struct place place = place_at(path);
+    struct directory directory = place_directory(&place);
+    bool has_below = local_directories_has_below(local, &directory);
+    place_finish(&place);
+    return has_below;
+}
+
 static void remove_at(struct local_directories *local, const char *path)
 {
     struct place place = place_at(path);
@@ -61,19 +70,23 @@ static void remove_at(struct local_directories *local, const char *path)
     place_finish(&place);
 }
 
-/* Appends the listing of the path: a prefix with +, a blank behind each. Returns how many. */
+/* Appends the listing of the path: a prefix with +, a ! if it may hold entities, a blank behind
+ * each. Returns how many. */
 static int list(struct local_directories *local, const char *path, struct buffer *ret)
 {
     struct place place = place_at(path);
     struct directory parent = place_directory(&place);
     _cleanup_(buffer_finish) struct buffer lo, after;
     int count = 0, r;
+    bool is_empty;
     buffer_init(&lo, POSITION_MAX_BYTES);
     buffer_init(&after, POSITION_MAX_BYTES);
-    while ((r = local_directories_next(local, &parent, buffer_bytes(&after), &lo)) == 1) {
+    while ((r = local_directories_next(local, &parent, buffer_bytes(&after), &lo, &is_empty)) ==
+           1) {
         struct bytes key = position_partition_key(buffer_bytes(&lo));
         (void)buffer_append(ret, key);
-        (void)buffer_append_string(ret, lo.size == key.size ? "+ " : " ");
+        (void)buffer_append_string(ret, lo.size == key.size ? "+" : "");
+        (void)buffer_append_string(ret, is_empty ? " " : "! ");
         buffer_swap(&lo, &after);
         count++;
     }
@@ -143,7 +156,7 @@ static void a_level_shows_what_was_made_in_it(void **state)
                                         "Tab/N",      "Tab/#00"};
     struct local_directories *local = new_local();
     for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
-        assert_int_equal(add(local, paths[i]), 0);
+        assert_int_equal(add(local, paths[i]), strcmp(paths[i], "Tab/N") == 0);
     assert_listed(local, "Tab", " N+ a b "); /* first the empty key; N is in N+ already */
     assert_listed(local, "Tab/N+", "N Ne+ New ");
     assert_listed(local, "Tab/N+/Ne+", "News ");
@@ -186,6 +199,32 @@ static void a_prefix_of_row_keys_is_local_and_never_listed(void **state)
     assert_listed(local, "Tab/p", "");
     assert_listed(local, "Tab", "");
     assert_listed(local, "Tab/.flat", "");
+    assert_true(has_below(local, "Tab/p")); /* which the way to it goes through */
+    assert_false(has_below(local, "Tab/p/2024+"));
+    assert_false(has_below(local, "Tab/p/2025+"));
+    local_directories_destroy(local);
+}
+
+static void what_is_above_a_local_directory_knows_it(void **state)
+{
+    (void)state;
+    struct local_directories *local = new_local();
+    assert_int_equal(add(local, "Tab/Ne+"), 0);
+    assert_true(has_below(local, "Tab"));
+    assert_true(has_below(local, "Tab/N+"));
+    assert_false(has_below(local, "Tab/Ne+"));
+    assert_int_equal(add(local, "Tab/New"), 0); /* by another path */
+    assert_true(has_below(local, "Tab/Ne+"));
+    assert_true(has_below(local, "Tab/N+/Ne+"));
+    assert_true(has_below(local, "Tab/New+"));
+    assert_false(has_below(local, "Tab/New"));
+    assert_false(has_below(local, "Tab/Newt+"));
+    assert_false(has_below(local, "Tab/Nd+"));
+    assert_false(has_below(local, "Uab"));
+    assert_false(has_below(local, ""));
+    remove_at(local, "Tab/Ne+");
+    remove_at(local, "Tab/New");
+    assert_false(has_below(local, "Tab"));
     local_directories_destroy(local);
 }
 
@@ -194,7 +233,7 @@ static void made_again_it_stays_where_it_is(void **state)
     (void)state;
     struct local_directories *local = new_local();
     assert_int_equal(add(local, "Tab/N+/New"), 0);
-    assert_int_equal(add(local, "Tab/New"), 0);
+    assert_int_equal(add(local, "Tab/New"), 1);
     assert_listed(local, "Tab/N+", "New ");
     assert_listed(local, "Tab", "");
     remove_at(local, "Tab/New");
@@ -221,6 +260,35 @@ static void all_of_a_table_go_with_it(void **state)
     local_directories_destroy(local);
 }
 
+static void fill(struct local_directories *local, const char *path)
+{
+    struct place place = place_at(path);
+    local_directories_filled(local, place_address(&place));
+    place_finish(&place);
+}
+
+static void those_that_hold_an_entity_are_not_empty(void **state)
+{
+    (void)state;
+    static const char *const paths[] = {"Tab/N+",  "Tab/N+/Ne+",    "Tab/N+/Ne+/New", "Tab/M+",
+                                        "Tab/Na+", "Tab/Ne",        "Tab/New1",       "Tab/New+",
+                                        "Tab/O+",  "Tab/New/2024+", "Tab/New1+"};
+    struct local_directories *local = new_local();
+    for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
+        assert_int_equal(add(local, paths[i]), 0);
+    assert_int_equal(add(local, "Uab/New"), 0);
+    fill(local, "Tab/Kim/2024-05.json");
+    assert_listed(local, "Tab", "M+ N+ Na+ Ne New+ New1+ New1 O+ ");
+    fill(local, "Tab/New/2024-05.json");
+    assert_listed(local, "Tab", "M+ N+! Na+ Ne New+! New1+ New1 O+ ");
+    assert_listed(local, "Tab/N+", "Ne+! ");
+    assert_listed(local, "Tab/N+/Ne+", "New! ");
+    assert_listed(local, "Uab", "New ");
+    assert_int_equal(add(local, "Tab/N+/Ne+/New"), 1);
+    assert_listed(local, "Tab/N+/Ne+", "New! ");
+    local_directories_destroy(local);
+}
+
 static const char *numbered(int i, int size)
 {
     static char path[240];
@@ -236,7 +304,7 @@ static void beyond_the_maximum_the_longest_unused_ends(void **state)
     buffer_init(&listed, 1 << 20);
     for (int i = 0; i < LOCAL_DIRECTORIES_MAX; i++)
         assert_int_equal(add(local, numbered(i, 1)), 0);
-    assert_int_equal(add(local, numbered(0, 1)), 0); /* again: used last */
+    assert_int_equal(add(local, numbered(0, 1)), 1); /* again: used last */
     assert_true(has(local, numbered(1, 1)));
     assert_int_equal(add(local, numbered(LOCAL_DIRECTORIES_MAX, 1)), 0);
     assert_int_equal(list(local, "Tab", &listed), LOCAL_DIRECTORIES_MAX);
@@ -249,6 +317,7 @@ static void beyond_the_maximum_the_longest_unused_ends(void **state)
 static void memory_is_bounded(void **state)
 {
     (void)state;
+    bool is_empty;
     struct local_directories *local = new_local();
     static char key[8000];
     struct directory parent = {.kind = DIRECTORY_AUTO, .table = "Tab", .range = RANGE_ALL};
@@ -260,13 +329,14 @@ static void memory_is_bounded(void **state)
         key[5] = 'k';
         key[sizeof(key) - 1] = '\0';
         directory.range.lo = (struct bytes){key, sizeof(key)};
-        assert_int_equal(local_directories_add(local, &directory, &parent), 0);
+        assert_int_equal(local_directories_add(local, &directory, &parent, true), 0);
         assert_true(local_directories_has(local, &directory));
     }
     struct buffer lo, after;
     buffer_init(&lo, POSITION_MAX_BYTES);
     buffer_init(&after, POSITION_MAX_BYTES);
-    for (; local_directories_next(local, &parent, buffer_bytes(&after), &lo) == 1; kept++)
+    for (; local_directories_next(local, &parent, buffer_bytes(&after), &lo, &is_empty) == 1;
+         kept++)
         buffer_swap(&lo, &after);
     assert_in_range(kept, LOCAL_DIRECTORIES_MAX_BYTES / 8500, LOCAL_DIRECTORIES_MAX_BYTES / 8000);
     buffer_finish(&lo);
@@ -277,6 +347,7 @@ static void memory_is_bounded(void **state)
 static void without_memory_nothing_changes(void **state)
 {
     (void)state;
+    bool is_empty;
     struct local_directories *local = NULL;
     allocations_until_failure = 1;
     assert_int_equal(local_directories_create(&local), -ENOMEM);
@@ -286,14 +357,14 @@ static void without_memory_nothing_changes(void **state)
     struct directory directory = {.kind = DIRECTORY_ENTITIES, .table = "Tab"};
     directory.range.lo = B("p\0");
     allocations_until_failure = 1;
-    assert_int_equal(local_directories_add(local, &directory, &parent), -ENOMEM);
+    assert_int_equal(local_directories_add(local, &directory, &parent, true), -ENOMEM);
     assert_false(local_directories_has(local, &directory));
-    assert_int_equal(local_directories_add(local, &directory, &parent), 0);
+    assert_int_equal(local_directories_add(local, &directory, &parent, true), 0);
     struct buffer lo;
     buffer_init(&lo, POSITION_MAX_BYTES);
     allocations_until_failure = 1;
-    assert_int_equal(local_directories_next(local, &parent, B(""), &lo), -ENOMEM);
-    assert_int_equal(local_directories_next(local, &parent, B(""), &lo), 1);
+    assert_int_equal(local_directories_next(local, &parent, B(""), &lo, &is_empty), -ENOMEM);
+    assert_int_equal(local_directories_next(local, &parent, B(""), &lo, &is_empty), 1);
     assert_bytes(buffer_bytes(&lo), B("p\0"));
     buffer_finish(&lo);
     local_directories_destroy(local);
@@ -312,7 +383,7 @@ static void *make_and_remove(void *argument)
     (void)snprintf(own, sizeof(own), "Tab/N+/Nown%d", self->id);
     for (int i = 0; i < 300; i++) {
         assert_int_equal(add(self->local, own), 0);
-        assert_int_equal(add(self->local, "Tab/shared"), 0);
+        assert_in_range(add(self->local, "Tab/shared"), 0, 1);
         assert_true(has(self->local, own));
         struct buffer listed;
         buffer_init(&listed, 1000);
@@ -349,8 +420,10 @@ int main(void)
         cmocka_unit_test(a_level_shows_what_was_made_in_it),
         cmocka_unit_test(a_flat_listing_shows_all_partitions_of_its_range),
         cmocka_unit_test(a_prefix_of_row_keys_is_local_and_never_listed),
+        cmocka_unit_test(what_is_above_a_local_directory_knows_it),
         cmocka_unit_test(made_again_it_stays_where_it_is),
         cmocka_unit_test(all_of_a_table_go_with_it),
+        cmocka_unit_test(those_that_hold_an_entity_are_not_empty),
         cmocka_unit_test(beyond_the_maximum_the_longest_unused_ends),
         cmocka_unit_test(memory_is_bounded),
         cmocka_unit_test(without_memory_nothing_changes),

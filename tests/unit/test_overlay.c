@@ -388,7 +388,7 @@ static void *join(void *context)
     return r == 1 ? joiner : NULL;
 }
 
-/* Two, of whom one has joined the other; the gate is closed. */
+/* Two, one of which has joined the other; the gate is closed. */
 static void start_joiners(struct setup *setup, struct joiner *joiners)
 {
     gate_store_let(setup->fetching.store, 0);

@@ -202,9 +202,9 @@ static void a_masked_row_is_absent_without_a_request(void **state)
     question = question_of(&setup, ROW("00000"));
     assert_int_equal(count(&setup, &question, &on_miss, &seen), 1);
     assert_false(seen.was_masked);
-    assert_true(overlay_masks(setup.overlay, "t", ROW("00001").lo));
-    assert_false(overlay_masks(setup.overlay, "t", ROW("00000").lo));
-    assert_false(overlay_masks(setup.overlay, NULL, ROW("00001").lo));
+    assert_true(overlay_is_changing(setup.overlay, "t", ROW("00001").lo));
+    assert_false(overlay_is_changing(setup.overlay, "t", ROW("00000").lo));
+    assert_false(overlay_is_changing(setup.overlay, NULL, ROW("00001").lo));
     tear_down(&setup);
 }
 

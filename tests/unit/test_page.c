@@ -84,7 +84,7 @@ static void *take_number(void *page)
     return (void *)page_number(page, 7, &counter);
 }
 
-static void numbers_are_one_block_whoever_asks_first(void **state)
+static void threads_that_ask_at_once_get_one_block_of_numbers(void **state)
 {
     (void)state;
     struct page *page = make_page(10), *other = make_page(5);
@@ -157,7 +157,7 @@ int main(void)
         cmocka_unit_test(rows_come_out_as_they_went_in),
         cmocka_unit_test(seek_finds_the_first_row_at_or_behind),
         cmocka_unit_test(a_dropped_row_leaves_nothing),
-        cmocka_unit_test(numbers_are_one_block_whoever_asks_first),
+        cmocka_unit_test(threads_that_ask_at_once_get_one_block_of_numbers),
         cmocka_unit_test(a_copy_holds_one_entity_and_nothing_else),
         cmocka_unit_test(the_next_partition_is_found),
     };

@@ -372,6 +372,32 @@ static void a_dropped_table_is_masked_by_its_name(void **state)
     assert_mask(pending, NULL, "Order", NULL);
     pending_unmask(pending, NULL, B("Orders"));
     assert_gone(pending, NULL, RANGE_ALL, "");
+    mask(pending, NULL, "Orders", "2");
+    pending_unmask_version(pending, NULL, B("Orders"), B("1")); /* an earlier drop */
+    assert_mask(pending, NULL, "Orders", "2");
+    pending_unmask_version(pending, NULL, B("Orders"), B("2"));
+    pending_unmask_version(pending, NULL, B("Orders"), B("2"));
+    assert_gone(pending, NULL, RANGE_ALL, "");
+    end(pending);
+}
+
+static void of_many_dropped_tables_the_last_are_masked(void **state)
+{
+    (void)state;
+    struct pending *pending = new_pending();
+    char name[16];
+    mask(pending, "T", "a", "entity");
+    for (int i = 0; i < PENDING_TABLES_MAX; i++) {
+        (void)snprintf(name, sizeof(name), "T%05d", i);
+        mask(pending, NULL, name, "1");
+    }
+    mask(pending, NULL, "T00000", "2"); /* again: it is the last */
+    mask(pending, NULL, "Z", "1");
+    assert_int_equal(stats_of(pending).masks, PENDING_TABLES_MAX + 1);
+    assert_mask(pending, NULL, "T00000", "2");
+    assert_mask(pending, NULL, "T00001", NULL);
+    assert_mask(pending, NULL, "T00002", "1");
+    assert_mask(pending, "T", "a", "entity");
     end(pending);
 }
 
@@ -444,6 +470,7 @@ int main(void)
         cmocka_unit_test(renames_in_both_directions_do_not_wait_for_each_other),
         cmocka_unit_test(a_masked_position_is_gone),
         cmocka_unit_test(a_dropped_table_is_masked_by_its_name),
+        cmocka_unit_test(of_many_dropped_tables_the_last_are_masked),
         cmocka_unit_test(masks_and_claims_do_not_touch_each_other),
         cmocka_unit_test(without_memory_nothing_changes),
     };

@@ -202,7 +202,7 @@ static void what_was_read_is_no_change_however_small(void **state)
     free_fixture(f);
 }
 
-/* It does not get its place, and leaves it to nobody else either. */
+/* It does not get its place, and no older page keeps it. */
 static void a_change_that_is_not_taken_still_takes_the_older_away(void **state)
 {
     (void)state;
@@ -216,7 +216,7 @@ static void a_change_that_is_not_taken_still_takes_the_older_away(void **state)
 
 /* By one that came later, by one that was there before it, from texts to texts and keys to texts.
  */
-static void who_replaces_a_change_remembers_it(void **state)
+static void a_page_that_replaces_a_change_remembers_it(void **state)
 {
     (void)state;
     struct fixture *f = new_fixture();
@@ -361,7 +361,7 @@ int main(void)
         cmocka_unit_test(where_a_change_left_nothing_older_is_taken),
         cmocka_unit_test(what_was_read_is_no_change_however_small),
         cmocka_unit_test(a_change_that_is_not_taken_still_takes_the_older_away),
-        cmocka_unit_test(who_replaces_a_change_remembers_it),
+        cmocka_unit_test(a_page_that_replaces_a_change_remembers_it),
         cmocka_unit_test(a_drop_leaves_what_is_younger),
         cmocka_unit_test(texts_answer_first_where_they_are_fresh_enough),
         cmocka_unit_test(without_memory_nothing_older_stays),

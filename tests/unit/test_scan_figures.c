@@ -1,4 +1,4 @@
-/* What a scan of each key shape costs, with 200,000 rows: so many requests and round trips at most.
+/* What a scan of each key shape costs, with 200,000 rows: at most these requests and round trips.
  * tests/scan/figures.c compares the costs of a million with those of the model. */
 #include "tests/scan/network.h"
 #include "tests/scan/shapes.h"

@@ -1,0 +1,71 @@
+#include "cache/account_parts.h"
+#include "client/text/entity_input.h"
+#include "client/text/entity_merge.h"
+
+/* Stores `over` merged into the entity `before`, or alone if there is none. A merge is sent as a
+ * Replace of that version by the merged text: then the text is known without reading it again.
+ * ret_now: what is there afterwards, after a failure as well; without a page: nothing, or it is not
+ * known. */
+static int send_merged(struct account *account, struct caller *caller, struct address address,
+                       struct bytes over, const struct entity *before, struct entity *ret_now)
+{
+    _cleanup_(buffer_finish) struct buffer merged;
+    buffer_init(&merged, ENTITY_INPUT_MAX_BYTES);
+    struct write_facts facts = {.begin = EDIT_APPENDED};
+    if (before->page)
+        facts.snapshot = page_etag(before->page, before->row);
+    struct write_rule rule = write_rule_choose(&facts);
+    struct write write = {
+        .kind = rule.kind, .position = address.position, .if_match = rule.if_match, .text = over};
+    if (rule.kind == WRITE_MERGE) {
+        int r = entity_merge_append(page_text(before->page, before->row), over, &merged);
+        if (r < 0)
+            return call_fail(&caller->call, r, "%s",
+                             r == -EFBIG ? "the merged text is longer than 4 MiB"
+                                         : "the texts could not be merged");
+        write.kind = WRITE_REPLACE;
+        write.text = buffer_bytes(&merged);
+    }
+    return committer_write(account->write.committer, caller, address.table, &write, ret_now);
+}
+
+static bool was_another_faster(int error, const struct failure *failure)
+{
+    return error == -ESTALE || error == -EEXIST ||
+           (error == -ENOENT && strcmp(failure->code, "TableNotFound") != 0);
+}
+
+/* What is there, if it is not in *ret yet: before the first attempt, and where the committer has
+ * read nothing. That it has read a deletion is in the cache. No page: nothing is there. */
+static int find_present(struct account *account, struct caller *caller, struct address address,
+                        struct entity *ret)
+{
+    int r = ret->page ? 0 : account_find(account, caller, address, ret);
+    return r == -ENOENT ? 0 : r;
+}
+
+int account_append_claimed(struct account *account, struct caller *caller, struct address address,
+                           struct bytes over, struct entity *ret)
+{
+    _cleanup_(entity_finish) struct entity now = {0};
+    int r;
+    do {
+        r = find_present(account, caller, address, &now);
+        if (r < 0)
+            return r;
+        _cleanup_(entity_finish) struct entity before = now;
+        now.page = NULL;
+        r = call_check(&caller->call, account->read.clock, "other clients keep changing it");
+        if (r == 0)
+            r = send_merged(account, caller, address, over, &before, &now);
+        if (r == 0 && before.page)
+            account_note_replaced(account, caller, address, page_etag(before.page, before.row),
+                                  &now);
+    } while (was_another_faster(r, &caller->call.failure));
+    if (r < 0)
+        return r;
+    caller->call.failure = (struct failure){0};
+    *ret = now;
+    now.page = NULL;
+    return 0;
+}

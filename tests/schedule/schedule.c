@@ -43,7 +43,7 @@ struct mutex { /* that was locked in this run */
 static struct {
     struct schedule_options options;
     uint64_t random;
-    uint64_t stay; /* of so many steps + 1, in one the seed picks; in the others a thread goes on */
+    uint64_t stay; /* a step of a thread ends its turn once in stay + 1 times */
     struct thread threads[SCHEDULE_MAX_THREADS];
     size_t count;
     struct mutex mutexes[MAX_MUTEXES];

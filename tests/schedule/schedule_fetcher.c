@@ -1,10 +1,11 @@
 /* Flights in every order: schedule_fetcher [SEED [COUNT]].
  *
  * Threads fetch ranges of one partition from a service that is slow, fails now and then, and whose
- * rows change meanwhile; some callers are cancelled. Who asks for what is asked for from now on
- * never gets an older version, by whichever flight it came, and nobody asks more than once. In a
- * third of the runs time may pass at any moment. In another third nothing takes time and nobody is
- * cancelled, and no time may pass: then no thread was left waiting for a wakeup that was lost. */
+ * rows change meanwhile; some callers are cancelled. A caller that accepts only answers to requests
+ * sent from now on never gets an older version, whichever flight brings it, and sends one request
+ * at most. In a third of the runs time may pass at any moment. In another third no operation takes
+ * time and no caller is cancelled, and time must not pass: a thread that misses its wakeup is
+ * found. */
 #include "cache/read/fetcher.h"
 #include "tests/schedule/schedule.h"
 #include "tests/stores/memory_store.h"

@@ -2,7 +2,7 @@
  *
  * Threads claim up to three positions of one of two tables, some of them both tables, change what
  * the claims guard, and release them. In half of the runs some callers are cancelled or have a
- * deadline, and time may pass at any moment. In the other half nobody gives up, and no time may
+ * deadline, and time may pass at any moment. In the other half no caller gives up, and no time may
  * pass: then no thread was left waiting for a wakeup that was lost. */
 #include "cache/write/pending.h"
 #include "tests/schedule/schedule.h"

@@ -254,7 +254,7 @@ static void a_deadlock_is_reported_and_comes_again(void **state)
     assert_in_range(deadlocks, 1, 39);
 }
 
-static void a_wait_that_nobody_ends_is_a_deadlock(void **state)
+static void a_wait_that_no_thread_ends_is_a_deadlock(void **state)
 {
     (void)state;
     char printed[4096];
@@ -339,7 +339,7 @@ int main(void)
         cmocka_unit_test(time_passes_when_all_wait),
         cmocka_unit_test(a_wait_ends_by_a_signal_or_by_time),
         cmocka_unit_test(a_deadlock_is_reported_and_comes_again),
-        cmocka_unit_test(a_wait_that_nobody_ends_is_a_deadlock),
+        cmocka_unit_test(a_wait_that_no_thread_ends_is_a_deadlock),
         cmocka_unit_test(what_is_wrong_ends_the_program),
         cmocka_unit_test(nothing_is_scheduled_outside_a_run),
     };

@@ -1,0 +1,74 @@
+#ifndef TESTS_SCHEDULE_HISTORY_H
+#define TESTS_SCHEDULE_HISTORY_H
+/* What the threads of a test changed, as each was told, and what a reader may see of it: what a
+ * change has left that may have been made before the reader ended, and that no acknowledged change
+ * has replaced before the reader began. Times are counted. One thread at a time (schedule.h). */
+#include "tests/schedule/schedule.h"
+
+#define HISTORY_MAX 64
+
+enum outcome { NOT_MADE, MADE, IN_DOUBT };
+
+struct change {
+    size_t name; /* of what is changed */
+    int value;   /* that it leaves */
+    unsigned begun, ended;
+    enum outcome outcome;
+};
+
+struct history {
+    struct change changes[HISTORY_MAX];
+    size_t count;
+    unsigned time;
+};
+
+static inline unsigned history_now(struct history *history)
+{
+    return ++history->time;
+}
+
+/* While it is under way, it may be made at any moment. */
+static inline struct change *history_begin(struct history *history, size_t name, int value)
+{
+    SCHEDULE_CHECK(history->count < HISTORY_MAX);
+    struct change *change = &history->changes[history->count++];
+    *change = (struct change){name, value, history_now(history), UINT32_MAX, IN_DOUBT};
+    return change;
+}
+
+static inline void history_end(struct history *history, struct change *change, enum outcome outcome)
+{
+    change->ended = history_now(history);
+    change->outcome = outcome;
+}
+
+/* What is there before. */
+static inline void history_add(struct history *history, size_t name, int value)
+{
+    history_end(history, history_begin(history, name, value), MADE);
+}
+
+static inline bool history_is_replaced(const struct history *history, const struct change *change,
+                                       unsigned when)
+{
+    const struct change *end = history->changes + history->count;
+    for (const struct change *later = history->changes; later < end; later++)
+        if (later->name == change->name && later->outcome == MADE && later->begun > change->ended &&
+            later->ended < when)
+            return true;
+    return false;
+}
+
+/* By a reader that began and ended then. */
+static inline bool history_may_be_seen(const struct history *history, size_t name, int value,
+                                       unsigned begun, unsigned ended)
+{
+    const struct change *end = history->changes + history->count;
+    for (const struct change *change = history->changes; change < end; change++)
+        if (change->name == name && change->value == value && change->outcome != NOT_MADE &&
+            change->begun < ended && !history_is_replaced(history, change, begun))
+            return true;
+    return false;
+}
+
+#endif

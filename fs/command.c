@@ -1,5 +1,6 @@
 #include "fs/command.h"
 #include "client/base.h"
+#include "fs/near_name.h"
 #include "fs/verb.h"
 
 static const struct verb verb_help, verb_version;
@@ -12,8 +13,11 @@ static const char exit_codes[] =
     "4 network or TLS failed, 5 not found, 7 the account's file is damaged, 32 mounting or\n"
     "unmounting failed.\n";
 
+/* `umount` is accepted, because the system's own command has this name. */
 static const struct verb *find_verb(const char *name)
 {
+    if (strcmp(name, "umount") == 0)
+        return &verb_unmount;
     for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
         if (strcmp(verbs[i]->name, name) == 0)
             return verbs[i];
@@ -21,11 +25,16 @@ static const struct verb *find_verb(const char *name)
     return NULL;
 }
 
-/* A usage error outside every verb. */
-static int refuse(const char *cause, const char *named)
+/* Of the verb `help`, or NULL: of the program. */
+static int refuse_unknown(const struct verb *verb, const char *word)
 {
-    (void)fprintf(stderr, "tablefuse: %s%s\ntry `tablefuse --help`\n", cause, named);
-    return EXIT_USAGE;
+    struct near_name near = near_name_of(bytes_of(word));
+    if (word[0] == '-')
+        return verb_refuse(verb, "unknown option %s", verb_printable(word));
+    for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
+        near_name_try(&near, bytes_of(verbs[i]->name));
+    return verb_refuse(verb, "unknown command %s" NEAR_NAME_FORMAT, verb_printable(word),
+                       NEAR_NAME_ARGUMENTS(near));
 }
 
 static int finish_output(void)
@@ -63,7 +72,7 @@ static int run_help(const struct verb *verb, int argc, char **argv, store_decora
         return verb_refuse(verb, "unexpected operand %s", verb_printable(argv[2]));
     const struct verb *only = argc == 2 ? find_verb(argv[1]) : NULL;
     if (argc == 2 && !only)
-        return verb_refuse(verb, "unknown command %s", verb_printable(argv[1]));
+        return refuse_unknown(verb, argv[1]);
     return print_help(only);
 }
 
@@ -122,11 +131,10 @@ int command_run(int argc, char **argv, store_decorator *decorate)
         return asks_for_help(argc, argv) ? print_help(&verb_mount)
                                          : verb_run_for_mount8(argc, argv, decorate);
     if (argc < 2)
-        return refuse("no command given", "");
+        return verb_refuse(NULL, "no command given");
     const struct verb *verb = find_verb(verb_of(argv[1]));
     if (!verb)
-        return refuse(argv[1][0] == '-' ? "unknown option " : "unknown command ",
-                      verb_printable(argv[1]));
+        return refuse_unknown(NULL, argv[1]);
     if (asks_for_help(argc - 1, argv + 1))
         return print_help(verb == &verb_help ? NULL : verb);
     return verb->run(verb, argc - 1, argv + 1, decorate);

@@ -10,7 +10,8 @@ enum command_exit {
     EXIT_CREDENTIALS = 3,
     EXIT_NETWORK = 4,
     EXIT_NOT_FOUND = 5,
-    EXIT_DAMAGED = 7, /* 6 is for unmounting with changes that could not be stored */
+    EXIT_ABANDONED = 6, /* a text that was open at the end of the mount could not be stored */
+    EXIT_DAMAGED = 7,
     EXIT_MOUNTING = 32,
 };
 

@@ -1,9 +1,12 @@
 #include "fs/log.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <syslog.h>
+
+#define LINE_SIZE (PATH_MAX + 2048) /* of a failure and the mount point */
 
 bool log_has_room(struct log *log, int64_t now_ms)
 {
@@ -16,16 +19,32 @@ bool log_has_room(struct log *log, int64_t now_ms)
     return line < LOG_LINES;
 }
 
+void log_to_syslog(struct log *log)
+{
+    openlog("tablefuse", LOG_PID, LOG_DAEMON); /* however the program was called */
+    atomic_store(&log->is_syslog, true);
+}
+
+/* A mount point may have any name: a line must stay one line and must not control a terminal. */
+static void sanitize(char *line)
+{
+    for (; *line; line++)
+        if ((unsigned char)*line < 0x20 || *line == 0x7F)
+            *line = '?';
+}
+
 void log_message(const struct log *log, const char *format, ...)
 {
+    char line[LINE_SIZE];
     va_list list;
+    int n = snprintf(line, sizeof(line), "%s: ", log->mountpoint);
     va_start(list, format);
-    if (log->is_syslog) {
-        vsyslog(LOG_DAEMON | LOG_NOTICE, format, list);
-    } else {
-        char line[1024];
-        (void)vsnprintf(line, sizeof(line), format, list);
-        (void)fprintf(stderr, "tablefuse: %s\n", line); /* one call, so threads do not mix lines */
-    }
+    if (n > 0 && (size_t)n < sizeof(line))
+        (void)vsnprintf(line + n, sizeof(line) - (size_t)n, format, list);
     va_end(list);
+    sanitize(line);
+    if (log->is_syslog)
+        syslog(LOG_NOTICE, "%s", line);
+    else
+        (void)fprintf(stderr, "tablefuse: %s\n", line); /* one call, so threads do not mix lines */
 }

@@ -1,13 +1,15 @@
 #ifndef FS_LOG_H
 #define FS_LOG_H
 /* The log: messages for the user of the mount. They go to standard error until the mount is in the
- * background, and to syslog afterwards. With -f they stay on standard error.
+ * background, and to syslog afterwards. With -f they stay on standard error. Each begins with the
+ * mount point, because the system's log has the lines of all mounts.
  *
  * No message holds a credential: only fs/ logs, and failures carry no credentials. Any thread. */
 #include <stdbool.h>
 #include <stdint.h>
 
 struct log {
+    const char *mountpoint; /* absolute; in its owner's memory */
     _Atomic bool is_syslog;
     _Atomic int64_t period; /* number of the current period of LOG_PAUSE_MS */
     _Atomic int lines;      /* about failures, in this period */
@@ -20,7 +22,9 @@ struct log {
 #define LOG_PAUSE_MS 10000
 bool log_has_room(struct log *log, int64_t now_ms);
 
-/* Writes one line. */
+/* From now on messages go to syslog. */
+void log_to_syslog(struct log *log);
+/* Writes one line. Control characters in it become `?`. */
 void log_message(const struct log *log, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -20,7 +20,7 @@ struct mount_source {
     struct table_store *retrying, *counting;
     const struct log *log;
     int64_t timeout_ms;
-    bool has_checksums; /* of an account in a file */
+    bool has_checksums, is_read_only; /* of an account in a file */
 };
 
 /* Overwrites the value, so that /proc/PID/environ shows no secret. */
@@ -139,8 +139,13 @@ static int resolve_local(struct mount_source *source, const char *name)
     int r = local_path_resolve(name + strlen(LOCAL_SOURCE), &source->local_path, &table);
     if (r == -ENOTDIR)
         return complain(name, "a file is followed by more than /TABLE", EXIT_CONFIGURATION);
+    if (r == -ENOENT)
+        return complain(name,
+                        "the directory of the file does not exist -- check the name, or create the "
+                        "directory first",
+                        EXIT_NOT_FOUND);
     if (r < 0)
-        return complain(name, strerror(-r), r == -ENOENT ? EXIT_NOT_FOUND : EXIT_CONFIGURATION);
+        return complain(name, strerror(-r), EXIT_CONFIGURATION);
     if (table[0] && !table_name_is_readable(bytes_of(table)))
         return complain(name, "what follows the file is not the name of a table",
                         EXIT_CONFIGURATION);
@@ -183,6 +188,7 @@ static int open_local(struct mount_source *source, const struct mount_source_opt
     if (r < 0)
         return complain_opening(options->name, &call.failure);
     source->has_checksums = local_store_has_checksums(source->store);
+    source->is_read_only = !local_store_is_writable(source->store);
     return 0;
 }
 
@@ -272,6 +278,23 @@ int mount_source_prepare(const char *name, bool is_read_only, bool *ret_is_as_is
     return 0;
 }
 
+/* What the user would write as SOURCE, in any directory. Names of services hold no secret: a URL
+ * with a query or a user is refused. 0 or -ENOMEM. */
+static int set_name(struct mount_source *source, const char *given)
+{
+    const struct endpoint *endpoint = &source->connection.endpoint;
+    const char *name = source->local_path ? source->local_path : given ? given : endpoint->account;
+    size_t size = strlen(name);
+    while (size > 1 && name[size - 1] == '/')
+        size--;
+    bool adds_table = source->table[0] && !(given && endpoint->table[0]);
+    if (asprintf(&source->name, "%s%.*s%s%s", source->local_path ? LOCAL_SOURCE : "", (int)size,
+                 name, adds_table ? "/" : "", adds_table ? source->table : "") >= 0)
+        return 0;
+    source->name = NULL;
+    return -ENOMEM;
+}
+
 int mount_source_open(const struct mount_source_options *options, store_decorator *decorate,
                       struct mount_source **ret)
 {
@@ -284,13 +307,8 @@ int mount_source_open(const struct mount_source_options *options, store_decorato
                                                     : open_service(source, options);
     if (code == 0)
         code = decorate_store(source, options, decorate);
-    if (code == 0 &&
-        asprintf(&source->name, "%s%s%s",
-                 source->local_path ? source->local_path : source->connection.endpoint.account,
-                 source->table[0] ? "/" : "", source->table) < 0) {
-        source->name = NULL;
+    if (code == 0 && set_name(source, options->name) < 0)
         code = complain("", "out of memory", EXIT_MOUNTING);
-    }
     if (code == 0)
         *ret = TAKE_PTR(source);
     return code;
@@ -310,6 +328,11 @@ void mount_source_close(struct mount_source *source)
 const char *mount_source_table(const struct mount_source *source)
 {
     return source->table[0] ? source->table : NULL;
+}
+
+bool mount_source_is_read_only(const struct mount_source *source)
+{
+    return source->is_read_only;
 }
 
 const char *mount_source_name(const struct mount_source *source)

@@ -43,8 +43,10 @@ int mount_source_ask(struct mount_source *source);
 
 /* The table whose directory is the root. NULL: the root is the account. */
 const char *mount_source_table(const struct mount_source *source);
-/* What findmnt and df show: the account, or its file's absolute path, and /TABLE if one is given.
- * Never a secret. */
+/* Is the source an account in a file that cannot be changed? */
+bool mount_source_is_read_only(const struct mount_source *source);
+/* What findmnt and df show: SOURCE as it was given, or the account that the environment names, and
+ * /TABLE if an option gives one. Of an account in a file: its absolute path. Never a secret. */
 const char *mount_source_name(const struct mount_source *source);
 /* Gives the outermost store to the caller, which destroys it before it closes the source. */
 struct table_store *mount_source_take_store(struct mount_source *source);

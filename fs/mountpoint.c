@@ -1,19 +1,18 @@
 #include "fs/mountpoint.h"
 #include "client/bytes.h"
+#include "fs/bounded.h"
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <mntent.h>
-#include <poll.h>
-#include <signal.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-int mountpoint_resolve(const char *given, char **ret)
+static int resolve(const char *given, char **ret)
 {
     _cleanup_(freep) char *directory = strdup(given);
     if (!directory)
@@ -37,6 +36,37 @@ int mountpoint_resolve(const char *given, char **ret)
         return -errno;
     *ret = path;
     return 0;
+}
+
+struct resolved {
+    int error; /* negative; 0: the path follows */
+    char path[PATH_MAX];
+};
+
+static size_t answer_path(const void *given, void *ret)
+{
+    struct resolved *answer = ret;
+    _cleanup_(freep) char *path = NULL;
+    answer->error = resolve(given, &path);
+    size_t size = path ? strlen(path) + 1 : 0;
+    if (size > sizeof(answer->path)) {
+        answer->error = -ENAMETOOLONG;
+        size = 0;
+    }
+    memcpy(answer->path, path ? path : "", size);
+    return offsetof(struct resolved, path) + size;
+}
+
+int mountpoint_resolve(const char *given, int64_t limit_ms, char **ret)
+{
+    struct resolved answer = {0};
+    int r = bounded_ask(answer_path, given, limit_ms, &answer, sizeof(answer));
+    if (r == 0)
+        r = answer.error;
+    if (r < 0)
+        return r;
+    *ret = strdup(answer.path);
+    return *ret ? 0 : -ENOMEM;
 }
 
 /* Of what the path is a part, or whose mount point it is: the mount with the longest mount point,
@@ -118,58 +148,28 @@ static bool is_dead(const char *path)
     return statfs(path, &statistics) < 0 && errno == ENOTCONN;
 }
 
-struct answer { /* of the child, in one write */
+struct answer {
     enum mountpoint_state state;
     pid_t daemon;
 };
 
-/* The child ends with its parent. Where it hangs all the same, it does not keep open what reads the
- * parent's output. */
-static void answer_from_child(const char *path, int fd)
+static size_t answer_state(const void *path, void *ret)
 {
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    for (int output = STDIN_FILENO; output <= STDERR_FILENO; output++)
-        if (output != fd)
-            (void)close(output);
-    struct answer answer = {.state = is_dead(path) ? MOUNTPOINT_DEAD : MOUNTPOINT_LIVE};
-    if (answer.state == MOUNTPOINT_LIVE)
-        answer.daemon = read_daemon(path);
-    _exit(write(fd, &answer, sizeof(answer)) == (ssize_t)sizeof(answer) ? 0 : 1);
+    struct answer *answer = ret;
+    *answer = (struct answer){.state = is_dead(path) ? MOUNTPOINT_DEAD : MOUNTPOINT_LIVE};
+    if (answer->state == MOUNTPOINT_LIVE)
+        answer->daemon = read_daemon(path);
+    return sizeof(*answer);
 }
 
-static bool await_answer(int fd, int64_t limit_ms, struct answer *ret)
-{
-    struct pollfd pollfd = {.fd = fd, .events = POLLIN};
-    int n;
-    do {
-        n = poll(&pollfd, 1, (int)limit_ms);
-    } while (n < 0 && errno == EINTR);
-    return n > 0 && read(fd, ret, sizeof(*ret)) == (ssize_t)sizeof(*ret);
-}
-
-/* A call that asks a stopped daemon returns only when the caller is killed; and once the daemon has
- * read the request, not even then. So a child asks, and nobody waits for a child that hangs. */
 int mountpoint_ask(const char *path, int64_t limit_ms, pid_t *ret_daemon)
 {
     struct answer answer = {.state = MOUNTPOINT_SILENT};
-    int ends[2];
-    *ret_daemon = 0;
-    if (pipe2(ends, O_CLOEXEC) < 0)
-        return -errno;
-    pid_t child = fork();
-    int r = child < 0 ? -errno : 0;
-    if (child == 0)
-        answer_from_child(path, ends[1]);
-    (void)close(ends[1]);
-    bool is_answered = r == 0 && await_answer(ends[0], limit_ms, &answer);
-    (void)close(ends[0]);
-    if (r < 0)
-        return r;
-    if (!is_answered)
-        (void)kill(child, SIGKILL);
-    (void)waitpid(child, NULL, is_answered ? 0 : WNOHANG);
-    *ret_daemon = answer.daemon;
-    return (int)answer.state;
+    int r = bounded_ask(answer_state, path, limit_ms, &answer, sizeof(answer));
+    *ret_daemon = r == 0 ? answer.daemon : 0;
+    if (r == 0 || r == -ETIMEDOUT)
+        return (int)answer.state;
+    return r;
 }
 
 static int run_fusermount(const char *path, bool is_lazy)

@@ -1,14 +1,14 @@
 #ifndef FS_MOUNTPOINT_H
 #define FS_MOUNTPOINT_H
 /* Queries about mount points, and unmounting. For programs with one thread: some functions fork.
- * They block as long as the kernel does, but for mountpoint_ask. */
+ * They block as long as the kernel does, but for those with a limit. */
 #include "client/base.h"
 
 #include <sys/types.h>
 
-/* The absolute path without symbolic links, `.` and `..`, also of a dead mount. 0 or -errno. The
- * caller frees *ret. */
-int mountpoint_resolve(const char *directory, char **ret);
+/* The absolute path without symbolic links, `.` and `..`, also of a dead mount. 0 or -errno.
+ * -ETIMEDOUT: a file system on the way has not answered within limit_ms. The caller frees *ret. */
+int mountpoint_resolve(const char *directory, int64_t limit_ms, char **ret);
 /* Is the topmost mount at the path a tablefuse mount, dead or not? */
 bool mountpoint_is_tablefuse(const char *path);
 enum mountpoint_state {

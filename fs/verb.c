@@ -1,20 +1,32 @@
 #include "fs/verb.h"
+#include "client/base.h"
 
 #include <getopt.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
+#include <sys/stat.h>
 
 const char *verb_printable(const char *word)
 {
     return strchr(word, '=') ? "(not shown, because it may hold a secret)" : word;
 }
 
+/* A directory may be called date=2026. Neither a token nor a connection string is the beginning of
+ * a path that is there. */
+const char *verb_printable_path(const char *word)
+{
+    const char *last = strrchr(word, '=');
+    if (!last)
+        return word;
+    _cleanup_(freep) char *there = strndup(word, (size_t)(strchrnul(last, '/') - word));
+    struct stat status;
+    return there && lstat(there, &status) == 0 ? word : verb_printable(word);
+}
+
 int verb_refuse(const struct verb *verb, const char *cause, ...)
 {
     va_list list;
     va_start(list, cause);
-    (void)fprintf(stderr, "tablefuse: %s: ", verb->name);
+    (void)fprintf(stderr, "tablefuse: %s%s", verb ? verb->name : "", verb ? ": " : "");
     (void)vfprintf(stderr, cause, list);
     (void)fputc('\n', stderr);
     va_end(list);
@@ -23,7 +35,7 @@ int verb_refuse(const struct verb *verb, const char *cause, ...)
 
 int verb_point_to_help(const struct verb *verb)
 {
-    (void)fprintf(stderr, "try `tablefuse %s --help`\n", verb->name);
+    (void)fprintf(stderr, "try `tablefuse %s%s--help`\n", verb ? verb->name : "", verb ? " " : "");
     return EXIT_USAGE;
 }
 

@@ -22,13 +22,17 @@ int verb_run_for_mount8(int argc, char **argv, store_decorator *decorate);
 /* The word as a message about the command line may show it: not one that may be a connection string
  * or a token, whatever operand it stands for. */
 const char *verb_printable(const char *word);
-/* A usage error: writes the cause, and in a second line where help is. EXIT_USAGE. */
+/* As verb_printable, but also shows what is certainly a path, because it is there up to the part
+ * with its last `=`. The file system is asked, so it must be one that answers. */
+const char *verb_printable_path(const char *word);
+/* A usage error: writes the cause, and in a second line where help is. verb NULL: it is not one of
+ * a verb. EXIT_USAGE. */
 int verb_refuse(const struct verb *verb, const char *cause, ...)
     __attribute__((format(printf, 2, 3)));
 /* A usage error for what getopt_long has returned: ':' (the option lacks its value) or '?' (there
  * is no such option). The verb's option string begins with ':'. */
 int verb_refuse_option(const struct verb *verb, int returned, char **argv);
-/* The second line alone: the cause was written already. EXIT_USAGE. */
+/* The second line alone: the cause was written already. verb as above. EXIT_USAGE. */
 int verb_point_to_help(const struct verb *verb);
 
 #endif

@@ -93,7 +93,7 @@ static bool on_ready(void *context)
     struct mount_command *command = context;
     if (command->is_foreground)
         return true;
-    atomic_store(&command->fs.log.is_syslog, true);
+    log_to_syslog(&command->fs.log);
     return background_ready(&command->background);
 }
 
@@ -150,7 +150,8 @@ static int complain_memory(void)
 }
 
 /* Names the mount for findmnt and df. mount(8) knows a mount of its fstab by the source that stands
- * there. The name is put first, so that the user's own fsname= holds. 0 or -ENOMEM. */
+ * there, letter by letter. The name is put first, so that the user's own fsname= holds. 0 or
+ * -ENOMEM. */
 static int add_name(struct mount_command *command)
 {
     const char *name = command->is_of_mount8 && command->source_name
@@ -188,6 +189,7 @@ static int mount_and_serve(struct mount_command *command, store_decorator *decor
                                                  .may_create = command->options.may_create,
                                                  .timeout_ms = command->options.timeout_ms,
                                                  .log = &command->fs.log};
+    command->fs.log.mountpoint = command->mountpoint;
     int code = mount_source_open(&options, decorate, &command->source);
     if (code == 0 && add_name(command) < 0)
         code = complain_memory();
@@ -202,15 +204,28 @@ static int mount_and_serve(struct mount_command *command, store_decorator *decor
     return session_run(&command->fs, command->mountpoint) < 0 ? EXIT_MOUNTING : 0;
 }
 
-static int refuse_directory(const char *directory, const char *reason, const char *advice)
+/* shown: a path that is there, or what verb_printable answers. */
+static int refuse_directory(const char *shown, const char *reason, const char *advice)
 {
-    (void)fprintf(stderr, "tablefuse: cannot mount at %s: %s%s%s\n", verb_printable(directory),
-                  reason, advice ? " -- " : "", advice ? advice : "");
+    (void)fprintf(stderr, "tablefuse: cannot mount at %s: %s%s%s\n", shown, reason,
+                  advice ? " -- " : "", advice ? advice : "");
     return EXIT_MOUNTING;
 }
 
-/* Refuses a directory that the kernel or fusermount3 would refuse, or that hides what nobody wants
- * to hide. */
+/* What the directory could not be found for. */
+static int refuse_path(const char *directory, int error)
+{
+    if (error == -ETIMEDOUT)
+        return refuse_directory(verb_printable(directory),
+                                "the file system that it lies in does not answer",
+                                "if that is a tablefuse mount, use unmount -z there first, or "
+                                "choose another directory");
+    return refuse_directory(verb_printable_path(directory), strerror(-error),
+                            error == -ENOENT ? "create the directory first" : NULL);
+}
+
+/* Refuses a directory that the kernel or fusermount3 would refuse, or whose content must not be
+ * hidden by a mount. */
 static int check_directory(const char *directory, const char *path)
 {
     struct stat status;
@@ -229,15 +244,17 @@ static int check_directory(const char *directory, const char *path)
     if (!mountpoint_is_empty(path))
         (void)fprintf(stderr,
                       "tablefuse: warning: %s is not empty; the mount hides what is in it\n",
-                      verb_printable(directory));
+                      directory);
     return 0;
 }
 
 /* Unmounts a dead tablefuse mount at the directory. Refuses to mount over a live one. */
 static int prepare_mountpoint(struct mount_command *command, const char *directory)
 {
-    int r = mountpoint_resolve(directory, &command->mountpoint);
-    if (r == 0 && mountpoint_is_tablefuse(command->mountpoint)) {
+    int r = mountpoint_resolve(directory, ASK_MS, &command->mountpoint);
+    if (r < 0)
+        return refuse_path(directory, r);
+    if (mountpoint_is_tablefuse(command->mountpoint)) {
         pid_t daemon;
         int state = mountpoint_ask(command->mountpoint, ASK_MS, &daemon);
         if (state < 0)
@@ -250,10 +267,10 @@ static int prepare_mountpoint(struct mount_command *command, const char *directo
             return refuse_directory(directory, "a tablefuse mount is there already",
                                     "unmount it first, or choose another directory");
         r = mountpoint_unmount(command->mountpoint, true);
+        if (r < 0)
+            return refuse_directory(directory, strerror(-r), NULL);
     }
-    return r < 0 ? refuse_directory(directory, strerror(-r),
-                                    r == -ENOENT ? "create the directory first" : NULL)
-                 : check_directory(directory, command->mountpoint);
+    return check_directory(directory, command->mountpoint);
 }
 
 /* Sets ca_cert from the option or else from SSL_CERT_FILE. The path is made absolute, because the
@@ -310,6 +327,8 @@ static int parse_mount(const struct verb *verb, int argc, char **argv,
     const char *first = argv[optind];
     if (operands == 1 && (mount_source_is_local(first) || strstr(first, "://")))
         return verb_refuse(verb, "no directory to mount SOURCE at");
+    if (mount_source_is_local(first) && !first[strlen(LOCAL_SOURCE)])
+        return verb_refuse(verb, "SOURCE is %s without a FILE", LOCAL_SOURCE);
     command->source_name = operands == 2 ? first : NULL;
     *ret_dir = argv[argc - 1]; /* getopt has put the operands last */
     mode_t mask = umask(0);
@@ -397,7 +416,6 @@ const struct verb verb_mount = {
         "  -o cache_size=N    maximum size of the cache: bytes, or 512K, 64M, 2G (64M)\n"
         "  -o parallelism=N   maximum of one table's listing and read-ahead requests (8)\n"
         "  -o ca_cert=FILE    trust only the certificates in FILE (also: SSL_CERT_FILE)\n"
-        "FUSE's own options work too, for example auto_unmount and fsname=NAME (the account or "
-        "file).\n",
+        "FUSE's own options work too, for example auto_unmount and fsname=NAME (SOURCE).\n",
     .run = run_mount,
 };

@@ -1,5 +1,6 @@
 #include "client/base.h"
 #include "client/clock.h"
+#include "fs/exit_report.h"
 #include "fs/mountpoint.h"
 #include "fs/options.h"
 #include "fs/verb.h"
@@ -8,6 +9,9 @@
 #include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+static const char advice_silent[] =
+    " -- unmount -z detaches the mount; its process stays until it runs again or is killed";
 
 static int open_pidfd(pid_t pid)
 {
@@ -28,8 +32,20 @@ static double limit_sec(const struct patience *patience)
     return (double)patience->limit_ms / 1000;
 }
 
-/* Waits until the daemon has ended, so that the next command finds nothing of it. */
-static int await_daemon(int pidfd, const struct patience *patience)
+/* What the daemon, which has ended, said of its end. An exit code. */
+static int tell_end(int report)
+{
+    char message[EXIT_REPORT_MAX_BYTES];
+    int code = report < 0 ? 0 : exit_report_read(report, 0, message);
+    if (code <= 0) /* nothing to tell, or no report */
+        return 0;
+    (void)fprintf(stderr, "tablefuse: unmounted, but %s\n", message);
+    return code;
+}
+
+/* Waits until the daemon has ended, so that the next command finds nothing of it. Takes `pidfd`. An
+ * exit code. */
+static int await_daemon(int pidfd, int report, const struct patience *patience)
 {
     struct pollfd pollfd = {.fd = pidfd, .events = POLLIN};
     int n;
@@ -38,39 +54,56 @@ static int await_daemon(int pidfd, const struct patience *patience)
     } while (n < 0 && errno == EINTR);
     (void)close(pidfd);
     if (n > 0)
-        return 0;
+        return tell_end(report);
     (void)fprintf(stderr,
                   "tablefuse: unmounted, but the process of the mount has not ended within %g s\n",
                   limit_sec(patience));
     return EXIT_MOUNTING;
 }
 
-static int refuse_silent(const char *directory, const struct patience *patience)
+/* `shown` is a path that is there, or what verb_printable answers, here and below. */
+static int refuse_silent(const char *shown, const char *what, const struct patience *patience,
+                         const char *advice)
 {
-    (void)fprintf(stderr,
-                  "tablefuse: cannot unmount %s: the process of the mount has not answered within "
-                  "%g s -- use unmount -z\n",
-                  verb_printable(directory), limit_sec(patience));
+    (void)fprintf(stderr, "tablefuse: cannot unmount %s: %s has not answered within %g s%s\n",
+                  shown, what, limit_sec(patience), advice);
     return EXIT_MOUNTING;
 }
 
-static int refuse(const char *directory, int error)
+static int refuse(const char *shown, int error)
 {
-    (void)fprintf(stderr, "tablefuse: cannot unmount %s: %s%s\n", verb_printable(directory),
-                  strerror(-error),
+    (void)fprintf(stderr, "tablefuse: cannot unmount %s: %s%s\n", shown, strerror(-error),
                   error == -EBUSY ? " -- end the processes that use it, or use unmount -z" : "");
     return EXIT_MOUNTING;
+}
+
+static int refuse_other(const char *shown, int error)
+{
+    (void)fprintf(stderr, "tablefuse: %s is not a tablefuse mount%s%s\n", shown,
+                  error < 0 ? ": " : "", error < 0 ? strerror(-error) : "");
+    return EXIT_NOT_FOUND;
+}
+
+/* Finds the mount. 0 or an exit code. */
+static int find_mount(const char *directory, const struct patience *patience, char **ret_path)
+{
+    int r = mountpoint_resolve(directory, remaining_ms(patience), ret_path);
+    if (r == -ETIMEDOUT)
+        return refuse_silent(verb_printable(directory), "the file system that it lies in", patience,
+                             "");
+    if (r == -ENOENT || r == -ENOTDIR)
+        return refuse_other(verb_printable_path(directory), r);
+    if (r < 0)
+        return refuse(verb_printable_path(directory), r);
+    return mountpoint_is_tablefuse(*ret_path) ? 0 : refuse_other(directory, 0);
 }
 
 static int unmount_directory(const char *directory, bool is_lazy, const struct patience *patience)
 {
     _cleanup_(freep) char *path = NULL;
-    int r = mountpoint_resolve(directory, &path);
-    if (r < 0 || !mountpoint_is_tablefuse(path)) {
-        (void)fprintf(stderr, "tablefuse: %s is not a tablefuse mount%s%s\n",
-                      verb_printable(directory), r < 0 ? ": " : "", r < 0 ? strerror(-r) : "");
-        return EXIT_NOT_FOUND;
-    }
+    int code = find_mount(directory, patience, &path);
+    if (code != 0)
+        return code;
     /* No wait: after a lazy unmount the daemon ends with its last user; a dead mount has none. */
     pid_t daemon = 0;
     int state =
@@ -78,13 +111,12 @@ static int unmount_directory(const char *directory, bool is_lazy, const struct p
     if (state < 0)
         return refuse(directory, state);
     if (state == MOUNTPOINT_SILENT)
-        return refuse_silent(directory, patience);
+        return refuse_silent(directory, "the process of the mount", patience, advice_silent);
     int pidfd = open_pidfd(daemon);
-    r = mountpoint_unmount(path, is_lazy);
+    int report = pidfd < 0 ? -1 : exit_report_await(daemon);
+    int r = mountpoint_unmount(path, is_lazy);
     if (r == 0)
-        return pidfd < 0 ? 0 : await_daemon(pidfd, patience);
-    if (pidfd >= 0)
-        (void)close(pidfd);
+        return pidfd < 0 ? 0 : await_daemon(pidfd, report, patience);
     if (r != -EIO) /* fusermount3 has written its reason */
         return refuse(directory, r);
     return EXIT_MOUNTING;
@@ -118,6 +150,7 @@ const struct verb verb_unmount = {
     .usage = "[-z] [-t SECONDS] DIR",
     .purpose = "Unmounts the tablefuse mount at DIR and waits for the end of its process.",
     .help = "  -z                 unmount even if in use; the mount ends with its last user\n"
-            "  -t SECONDS         how long to wait for the process of the mount (60)\n",
+            "  -t SECONDS         how long to wait for the process of the mount (60)\n"
+            "Exit code 6: a file that was open could not be stored; its text is in lost+found.\n",
     .run = run_unmount,
 };

@@ -195,7 +195,8 @@ def test_a_stopped_daemon_is_not_waited_for(stopped):
         assert refused.returncode == MOUNTING
         assert refused.stdout + refused.stderr == (
             f"tablefuse: cannot unmount {stopped.point}: the process of the mount has not answered within"
-            f" {seconds} s -- use unmount -z\n"
+            f" {seconds} s -- unmount -z detaches the mount; its process stays until it runs again or is"
+            " killed\n"
         )
     assert stopped.is_mounted()
     stopped.unmount("-z")
@@ -214,6 +215,26 @@ def test_an_interrupted_unmount_leaves_no_reader_waiting(stopped):
     unmount.send_signal(signal.SIGINT)
     assert unmount.communicate(timeout=COMMAND_SEC) == (b"", None)
     assert unmount.returncode == -signal.SIGINT
+
+
+def test_a_directory_in_a_stopped_mount(stopped, begin):
+    """The kernel does not know its name and asks the daemon. Symbolic links lead there, too."""
+    inside, link = stopped / "table/q", stopped.point.with_name("link")
+    link.symlink_to(inside)
+    waiting = [begin(TABLEFUSE, "mount", "emulator", path) for path in (inside, link / "deeper")]
+    for process, path in zip(waiting, (inside, link / "deeper")):
+        out, err = process.communicate(timeout=COMMAND_SEC)
+        assert (process.returncode, out) == (MOUNTING, "")
+        assert err == (
+            f"tablefuse: cannot mount at {path}: the file system that it lies in does not answer -- "
+            "if that is a tablefuse mount, use unmount -z there first, or choose another directory\n"
+        )
+    refused = run(TABLEFUSE, "unmount", "-t", "1", inside, check=False)
+    assert refused.returncode == MOUNTING
+    assert refused.stderr == (
+        f"tablefuse: cannot unmount {inside}: the file system that it lies in has not answered within 1 s\n"
+    )
+    assert stopped.is_mounted()
 
 
 def test_a_stopped_daemon_is_not_mounted_over(stopped, service):

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from harness import FIXTURE, LocalAccount, environment, run, wait_until
+from harness import CONFIGURATION, FIXTURE, NOT_FOUND, LocalAccount, environment, run, wait_until
 from harness import fill as fill_account
 
 
@@ -212,8 +212,50 @@ def test_an_account_inside_its_own_mount_is_refused(mounts):
 
 def test_no_such_directory(mounts, scratch):
     mount = mounts.prepare()
-    failed = mount.start(f"local:{scratch}/none/account", env={}, check=False)
-    assert failed.returncode == 5 and "No such file" in failed.stderr
+    for options in ([], ["create"]):
+        failed = mount.start(f"local:{scratch}/none/account", *options, env={}, check=False)
+        assert failed.returncode == NOT_FOUND
+        assert failed.stderr == (
+            f"tablefuse: local:{scratch}/none/account: the directory of the file does not exist -- "
+            "check the name, or create the directory first\n"
+        )
+
+
+@pytest.fixture
+def small(scratch):
+    """A file system in memory, of the size that is asked for."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount a file system")
+    directory = scratch / "small"
+    directory.mkdir()
+
+    def mount_it(size):
+        run("mount", "-t", "tmpfs", "-o", f"size={size}", "none", directory)
+        return directory
+
+    yield mount_it
+    run("umount", directory)
+    directory.rmdir()
+
+
+@pytest.mark.parametrize("pages", range(1, 8))
+def test_an_account_that_does_not_fit_is_not_left_half_made(mounts, small, pages):
+    directory = small(f"{4 * pages}K")
+    mount = mounts.prepare()
+    failed = mount.start(f"local:{directory}/account", "create", env={}, check=False)
+    assert failed.returncode == CONFIGURATION
+    (line,) = failed.stderr.splitlines()
+    assert line.startswith(f"tablefuse: local:{directory}/account: ")
+    assert line.endswith(" -- make room on the file system that holds the account's file")
+    assert os.listdir(directory) == []
+
+
+def test_an_empty_file_that_does_not_become_an_account_stays(mounts, small):
+    directory = small("8K")
+    (directory / "account").touch()
+    failed = mounts.prepare().start(f"local:{directory}/account", "create", env={}, check=False)
+    assert failed.returncode == CONFIGURATION
+    assert "account" in os.listdir(directory)
 
 
 def test_a_relative_file(mounts, scratch, account):

@@ -55,10 +55,15 @@ def refused(mount, *arguments, expected=MOUNTING):
 # --- names
 
 
-def test_a_mount_is_named_by_its_account(mounts, service):
+def test_a_mount_is_named_by_its_source(mounts, service):
     mount = mounts()
-    assert shown(mount, "SOURCE", "FSTYPE") == f"{service.file} fuse.tablefuse"
-    assert run("df", "--output=source", mount.point).stdout.splitlines()[1] == str(service.file)
+    assert shown(mount, "SOURCE", "FSTYPE") == f"{service.source} fuse.tablefuse"
+    assert run("df", "--output=source", mount.point).stdout.splitlines()[1] == service.source
+
+
+def test_the_name_of_a_relative_file(mounts, service):
+    mount = mounts(source=f"local:./{service.file.name}/packages/", cwd=service.file.parent)
+    assert source_of(mount) == f"{service.source}/packages"
 
 
 @pytest.mark.parametrize("how", ["a path", "an option"])
@@ -68,7 +73,7 @@ def test_a_mount_of_a_table_names_it(mounts, service, how):
     else:
         mount = mounts("table=packages")
     assert sorted(os.listdir(mount.point)) == ["Newtonsoft.Json", "Serilog", "zlib"]
-    assert source_of(mount) == f"{service.file}/packages"
+    assert source_of(mount) == f"{service.source}/packages"
     assert {f"account {service.source}", "table packages"} <= set(
         mount.control("config").splitlines()
     )
@@ -80,7 +85,7 @@ def test_a_name_that_has_to_be_escaped(mounts, scratch, options):
     directory.mkdir()
     fill(f"local:{directory}/x y.tf", "sample")
     mount = mounts(*options, source=f"local:{directory}/x y.tf")
-    assert source_of(mount) == f"{directory}/x y.tf"
+    assert source_of(mount) == f"local:{directory}/x y.tf"
     assert sorted(os.listdir(mount.point)) == ["keys", "orders", "packages"]
 
 
@@ -101,7 +106,7 @@ def test_slashes_behind_a_file(mounts, service, slash):
         "packages",
     ]
     mount = mounts(source=f"{service.source}{slash}orders{slash}")
-    assert source_of(mount) == f"{service.file}/orders"
+    assert source_of(mount) == f"{service.source}/orders"
 
 
 @pytest.mark.parametrize(

@@ -100,8 +100,7 @@ def test_another_list_is_told_of_again(mounts, service):
 
 def test_a_table_of_metrics_is_mounted_by_its_name(mounts, service):
     service.tables = []
-    mount = mounts(source=f"{service.source}/$MetricsHourPrimaryTransactionsTable")
+    source = f"{service.source}/$MetricsHourPrimaryTransactionsTable"
+    mount = mounts(source=source)
     assert os.listdir(mount.point) == ["p"]
-    assert run("findmnt", "-n", "-o", "SOURCE", mount.point).stdout == (
-        "account/$MetricsHourPrimaryTransactionsTable\n"
-    )
+    assert run("findmnt", "-n", "-o", "SOURCE", mount.point).stdout == f"{source}\n"

@@ -17,7 +17,8 @@ def refused(*arguments):
     failed = run(TABLEFUSE, *arguments, check=False)
     assert (failed.returncode, failed.stdout) == (USAGE, ""), failed
     cause, advice = failed.stderr.splitlines()
-    verb = arguments[0] if arguments and arguments[0] in VERBS else ""
+    given = "".join(arguments[:1]).replace("umount", "unmount")
+    verb = given if given in VERBS else ""
     assert advice == f"try `tablefuse {verb}{' ' if verb else ''}--help`"
     assert cause.startswith("tablefuse: ")
     return cause[len("tablefuse: ") :]
@@ -28,6 +29,10 @@ def refused(*arguments):
     [
         ([], "no command given"),
         (["frobnicate"], "unknown command frobnicate"),
+        (["moutn", "dir"], "unknown command moutn -- do you mean mount?"),
+        (["unmout", "dir"], "unknown command unmout -- do you mean unmount?"),
+        (["help", "chekc"], "help: unknown command chekc -- do you mean check?"),
+        (["help", "-x"], "help: unknown option -x"),
         (["--frobnicate"], "unknown option --frobnicate"),
         (["mount"], "mount: no directory to mount at"),
         (["mount", "-f"], "mount: no directory to mount at"),
@@ -38,6 +43,7 @@ def refused(*arguments):
         (["mount", "--foreground", "d"], "mount: unknown option --foreground"),
         (["mount", "-o"], "mount: option -o needs a value"),
         (["mount", "local:account.tf"], "mount: no directory to mount SOURCE at"),
+        (["mount", "local:", "d"], "mount: SOURCE is local: without a FILE"),
         (["mount", "https://host/account?sig=secret"], "mount: no directory to mount SOURCE at"),
         (["AccountName=a;AccountKey=c2VjcmV0"], f"unknown command {HIDDEN}"),
         (
@@ -47,6 +53,7 @@ def refused(*arguments):
         (["mount", "--sas=secret", "d"], f"mount: unknown option {HIDDEN}"),
         (["unmount", "a", "b=c"], f"unmount: unexpected operand {HIDDEN} behind DIR"),
         (["unmount"], "unmount: no directory to unmount"),
+        (["umount"], "unmount: no directory to unmount"),
         (["unmount", "a", "b"], "unmount: unexpected operand b behind DIR"),
         (["unmount", "-x", "a"], "unmount: unknown option -x"),
         (["check"], "check: no local:FILE to check"),
@@ -90,12 +97,41 @@ def test_usage_errors(arguments, cause):
             NOT_FOUND,
             f"{HIDDEN} is not a tablefuse mount: No such file or directory",
         ),
+        # a key may begin like a path
+        (
+            ["unmount", "/c2VjcmV0c2VjcmV0=="],
+            NOT_FOUND,
+            f"{HIDDEN} is not a tablefuse mount: No such file or directory",
+        ),
+        (
+            ["unmount", "/tmp/../tmp/sv=1&sig=c2/VjcmV0"],
+            NOT_FOUND,
+            f"{HIDDEN} is not a tablefuse mount: No such file or directory",
+        ),
     ],
 )
 def test_a_secret_in_the_place_of_the_directory(arguments, code, message):
     failed = run(TABLEFUSE, *arguments, check=False)
     assert (failed.returncode, failed.stdout) == (code, "")
     assert failed.stderr == f"tablefuse: {message}\n"
+
+
+def test_a_directory_with_an_equals_sign(tmp_path):
+    """What is there is a path, and no secret."""
+    there = tmp_path / "year=2026" / "month=11"
+    there.mkdir(parents=True)
+    for verb, path, code, message in [
+        ("unmount", there, NOT_FOUND, "{} is not a tablefuse mount"),
+        ("unmount", there / "x", NOT_FOUND, "{} is not a tablefuse mount: No such file or directory"),
+        (
+            *("mount", there / "x/y", MOUNTING),
+            "cannot mount at {}: No such file or directory -- create the directory first",
+        ),
+    ]:
+        failed = run(TABLEFUSE, verb, path, check=False)
+        assert (failed.returncode, failed.stderr) == (code, f"tablefuse: {message.format(path)}\n")
+    failed = run(TABLEFUSE, "unmount", there / "day=22", check=False)
+    assert failed.stderr == f"tablefuse: {HIDDEN} is not a tablefuse mount: No such file or directory\n"
 
 
 @pytest.mark.parametrize(

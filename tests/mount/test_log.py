@@ -1,0 +1,85 @@
+"""What a mount writes to the system's log, and with -f to standard error."""
+import os
+import pathlib
+import re
+import socket
+import stat
+
+import pytest
+
+from harness import COMMAND_SEC, TABLEFUSE, LocalAccount, run, wait_until
+
+# With a /dev of its own, whose log is the test's: mounts, has the account moved away, and looks.
+SHELL = """
+set -eu
+mount --bind "$1" /dev
+"$2" mount "$3" "$4"
+mv "${3#local:}" "${3#local:}-moved"
+! ls "$4" 2> /dev/null
+"$2" unmount "$4"
+"""
+
+
+@pytest.fixture(scope="module")
+def service(scratch):
+    return LocalAccount(scratch / "account.tf")
+
+
+@pytest.fixture
+def account(service):
+    service.fill("sample")
+    yield service
+    service.stop()
+
+
+FAILED = (
+    "readdir /: EIO: the account's file was replaced, moved or deleted [ls] -- unmount, put the right file in its"
+    " place, and mount again"
+)
+
+
+def own_dev(directory):
+    """A /dev for one program. Answers its log."""
+    directory.mkdir()
+    for name in ("null", "fuse"):
+        device = os.stat(f"/dev/{name}").st_rdev
+        os.mknod(directory / name, stat.S_IFCHR | 0o666, device)
+    log = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    log.bind(str(directory / "log"))
+    log.settimeout(COMMAND_SEC)
+    return log
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can have a /dev of its own")
+def test_the_systems_log_names_the_mount(mounts, account, scratch):
+    mount = mounts.prepare()
+    with own_dev(scratch / "dev") as log:
+        words = ["sh", "-c", SHELL, "sh", scratch / "dev", pathlib.Path(TABLEFUSE).resolve()]
+        run("unshare", "--mount", *words, account.source, mount.point)
+        line = log.recv(10000).decode()
+    assert re.fullmatch(
+        r"<29>\w{3} [ \d]\d \d\d:\d\d:\d\d tablefuse\[\d+\]: "
+        + re.escape(f"{mount.point}: ")
+        + r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z "
+        + re.escape(FAILED)
+        + "\0?",
+        line,
+    ), line
+
+
+def test_the_foreground_names_the_mount(mounts, account, begin):
+    """Control characters in the name of a directory cannot begin another line."""
+    mount = mounts.prepare()
+    point = mount.point.with_name("line\ntablefuse: forged\033[31m")
+    mount.point.rename(point)
+    mount.point = point
+    daemon = begin(TABLEFUSE, "mount", "-f", account.source, mount.point)
+    wait_until(mount.is_mounted)
+    mount.adopt()
+    account.file.rename(f"{account.file}-moved")
+    assert run("ls", mount.point, check=False).returncode == 2
+    mount.unmount()
+    _, log = daemon.communicate(timeout=COMMAND_SEC)
+    (line,) = log.splitlines()
+    begun = f"tablefuse: {point.parent}/line?tablefuse: forged?[31m: 20"
+    assert line.startswith(begun) and line.endswith(FAILED)

@@ -1,8 +1,9 @@
 #ifndef FS_TREE_FAILED_LOOKUPS_H
 #define FS_TREE_FAILED_LOOKUPS_H
-/* Lookups that failed after waiting for the service. When the kernel has a node for a name and its
- * LOOKUP fails, the kernel sends the LOOKUP a second time. The caller would wait twice as long as
- * the patience allows. So the repetition is answered with the failure of the first LOOKUP at once.
+/* Lookups that failed. When the kernel has a node for a name and its LOOKUP fails, the kernel sends
+ * the LOOKUP a second time. The caller would wait twice as long as the patience allows, and the
+ * service would be asked twice for what it refuses. So the repetition is answered with the failure
+ * of the first LOOKUP at once.
  *
  * A thread has the slot of its id modulo FAILED_LOOKUPS_SLOTS. Two threads may share a slot: then
  * one of them waits a second time. A caller of another pid namespace (thread id 0) has no slot.

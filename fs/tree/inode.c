@@ -68,7 +68,7 @@ struct inode_table {
     /* guarded by lock */
     struct id_tree ids;
     struct name_tree names;
-    size_t count;
+    size_t count, own_count; /* own: of another kind than NODE_VERSION */
     uint64_t last_id;
 };
 
@@ -165,12 +165,27 @@ static struct node *find_version_locked(struct inode_table *table, uint64_t pare
     return node && node->kind == NODE_VERSION ? node : NULL;
 }
 
+/* The first of the name's nodes of another kind, which stand behind its versions. */
+static struct node *find_own_locked(struct inode_table *table, uint64_t parent, struct bytes name)
+{
+    struct node *found = NULL, *node = table->own_count > 0 ? RB_ROOT(&table->names) : NULL;
+    while (node) {
+        int order = compare_name(parent, name, node);
+        if (order == 0)
+            order = node->kind == NODE_VERSION ? 1 : 0;
+        found = order == 0 ? node : found;
+        node = order <= 0 ? RB_LEFT(node, by_name) : RB_RIGHT(node, by_name);
+    }
+    return found;
+}
+
 static void add_locked(struct inode_table *table, struct node *node)
 {
     node->inode.id = ++table->last_id;
     (void)RB_INSERT(id_tree, &table->ids, node);
     (void)RB_INSERT(name_tree, &table->names, node);
     table->count++;
+    table->own_count += node->kind != NODE_VERSION;
 }
 
 static void remove_locked(struct inode_table *table, struct node *node)
@@ -178,6 +193,7 @@ static void remove_locked(struct inode_table *table, struct node *node)
     (void)RB_REMOVE(name_tree, &table->names, node);
     (void)RB_REMOVE(id_tree, &table->ids, node);
     table->count--;
+    table->own_count -= node->kind != NODE_VERSION;
 }
 
 int inode_table_create(struct place *root, struct inode_table **ret)
@@ -221,14 +237,25 @@ struct version version_of_entity(const struct entity *entity)
                             .timestamp = page_timestamp(entity->page, entity->row)};
 }
 
+/* A node that is in no table yet. NULL: out of memory; else takes *place. */
+static struct node *node_create_at(uint64_t parent, struct bytes name, struct place *place,
+                                   const struct version *version, uint64_t number)
+{
+    struct node *made = node_create(parent, name, version);
+    if (!made)
+        return NULL;
+    made->inode.number = number;
+    made->inode.place = *place;
+    *place = (struct place){0};
+    return made;
+}
+
 /* Adds `made`, with the st_ino that all nodes of its name have. */
-static struct node *enter_own_locked(struct inode_table *table, struct node *made)
+static struct node *add_to_name_locked(struct inode_table *table, struct node *made)
 {
     const struct node *known = find_name_locked(table, made->inode.parent, name_of(made));
     if (known)
         made->inode.number = known->inode.number;
-    if (made->kind != NODE_VERSION && made->file)
-        made->file->ops->ref(made->file);
     add_locked(table, made);
     return made;
 }
@@ -241,20 +268,30 @@ static struct node *enter_locked(struct inode_table *table, const struct version
     struct node *known = find_version_locked(table, made->inode.parent, name_of(made));
     if (known && inode_is_version(&known->inode, version))
         return known;
-    return enter_own_locked(table, made);
+    return add_to_name_locked(table, made);
+}
+
+/* The same for the node of a file. */
+static struct node *enter_own_locked(struct inode_table *table, struct node *made)
+{
+    struct node *known = NULL;
+    if (made->file)
+        known = find_own_locked(table, made->inode.parent, name_of(made));
+    while (known && compare_name(made->inode.parent, name_of(made), known) == 0) {
+        if (known->file == made->file)
+            return known;
+        known = RB_NEXT(name_tree, &table->names, known);
+    }
+    return add_to_name_locked(table, made);
 }
 
 const struct inode *inode_table_enter(struct inode_table *table, uint64_t parent, struct bytes name,
                                       struct place *place, const struct version *version,
                                       uint64_t number)
 {
-    struct node *made = node_create(parent, name, version);
+    struct node *made = node_create_at(parent, name, place, version, number);
     if (!made)
         return NULL;
-    made->inode.number = number;
-    made->inode.place = *place;
-    *place = (struct place){0};
-
     (void)pthread_mutex_lock(&table->lock);
     struct node *node = enter_locked(table, version, made);
     node->lookups++;
@@ -270,20 +307,21 @@ const struct inode *inode_table_enter_own(struct inode_table *table, uint64_t pa
                                           const struct version *version, uint64_t number,
                                           enum node_kind kind, struct node_file *file)
 {
-    struct node *made = node_create(parent, name, version);
+    struct node *made = node_create_at(parent, name, place, version, number);
     if (!made)
         return NULL;
-    made->inode.number = number;
-    made->inode.place = *place;
-    *place = (struct place){0};
     made->kind = (uint8_t)kind;
     made->file = file;
-    made->lookups = 1;
-
+    if (file)
+        file->ops->ref(file);
     (void)pthread_mutex_lock(&table->lock);
-    (void)enter_own_locked(table, made);
+    struct node *node = file ? enter_own_locked(table, made) : add_to_name_locked(table, made);
+    node->lookups++;
     (void)pthread_mutex_unlock(&table->lock);
-    return &made->inode;
+
+    if (node != made)
+        node_destroy(made);
+    return &node->inode;
 }
 
 const struct inode *inode_table_enter_again(struct inode_table *table, uint64_t id, uint64_t parent,
@@ -356,6 +394,14 @@ int inode_table_named(struct inode_table *table, uint64_t parent, struct bytes n
     return r;
 }
 
+bool inode_table_has_own(struct inode_table *table, uint64_t parent, struct bytes name)
+{
+    (void)pthread_mutex_lock(&table->lock);
+    bool has_own = find_own_locked(table, parent, name) != NULL;
+    (void)pthread_mutex_unlock(&table->lock);
+    return has_own;
+}
+
 size_t inode_table_count(struct inode_table *table)
 {
     (void)pthread_mutex_lock(&table->lock);
@@ -386,6 +432,18 @@ bool inode_table_set_file(struct inode_table *table, uint64_t id, struct node_fi
     }
     (void)pthread_mutex_unlock(&table->lock);
     return is_first;
+}
+
+void inode_table_drop_file(struct inode_table *table, uint64_t id, struct node_file *file)
+{
+    (void)pthread_mutex_lock(&table->lock);
+    struct node *node = find_id_locked(table, id);
+    bool is_its = node && node->kind != NODE_VERSION && node->file == file;
+    if (is_its)
+        node->file = NULL;
+    (void)pthread_mutex_unlock(&table->lock);
+    if (is_its)
+        file->ops->unref(file);
 }
 
 /* NULL: unknown, or of another kind */

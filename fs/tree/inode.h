@@ -80,10 +80,10 @@ void inode_table_destroy(struct inode_table *table); /* takes NULL */
 const struct inode *inode_table_enter(struct inode_table *table, uint64_t parent, struct bytes name,
                                       struct place *place, const struct version *version,
                                       uint64_t number);
-/* Makes a node of another kind for the name, with one lookup counted. `version`: what the node is
- * to show until its file says more; all zero for a new file. `file` is referenced; NULL: it has
- * none yet, because a LOOKUP mints a writer's node, and its OPEN begins the writer. Else as
- * inode_table_enter. */
+/* The same for a node of another kind: answers the node of the name that has this file, else a new
+ * one. `version`: what a new node is to show until its file says more; all zero for a new file.
+ * `file` is referenced; NULL: a new node without a file, because a LOOKUP mints a writer's node,
+ * and its OPEN begins the writer. */
 const struct inode *inode_table_enter_own(struct inode_table *table, uint64_t parent,
                                           struct bytes name, struct place *place,
                                           const struct version *version, uint64_t number,
@@ -95,6 +95,8 @@ const struct inode *inode_table_find(struct inode_table *table, uint64_t id); /*
 void inode_table_forget(struct inode_table *table, uint64_t id, uint64_t lookups);
 /* The st_ino of the nodes of the name. 0: there are none. */
 uint64_t inode_table_number(struct inode_table *table, uint64_t parent, struct bytes name);
+/* Has the name a node of another kind than NODE_VERSION? */
+bool inode_table_has_own(struct inode_table *table, uint64_t parent, struct bytes name);
 /* What the youngest NODE_VERSION of the name is: the entity's position, in which a cut name is
  * settled, and the ETag that the caller was shown. Both are appended. 1; 0: there is none, as after
  * a RENAME: for the new name the kernel keeps the node of the old one, and sends no LOOKUP until
@@ -108,6 +110,9 @@ struct node_file *inode_table_file(struct inode_table *table, uint64_t id);
 /* At the OPEN of a minted node: gives it its writer, which is referenced. False: it has one,
  * because another OPEN was first, or the node is unknown. */
 bool inode_table_set_file(struct inode_table *table, uint64_t id, struct node_file *file);
+
+/* The file has ended. The node may live for long, and has none from now on. */
+void inode_table_drop_file(struct inode_table *table, uint64_t id, struct node_file *file);
 
 /* The text of a NODE_VERSION is kept while a handle of the node is open. It answers another open of
  * the node, even when the service has a newer version. The entity is of the node's version. 0 or

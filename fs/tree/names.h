@@ -25,7 +25,7 @@ enum name_kind { NAME_PARTITION, NAME_ENTITY, NAME_PREFIX };
 int names_encode(struct bytes key, enum name_kind kind, struct buffer *ret_name);
 
 /* Appends the longest beginning of the key's name as a partition, in whole characters, that has at
- * most `room` bytes. It tells nobody which key it was. As names_encode. */
+ * most `room` bytes. The key cannot be decoded from it. As names_encode. */
 int names_append_beginning(struct bytes key, size_t room, struct buffer *ret_name);
 
 enum name_meaning {

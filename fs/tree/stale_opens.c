@@ -1,6 +1,7 @@
 #include "fs/tree/stale_opens.h"
 
 #include <bsd/sys/tree.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sys/queue.h>
 
@@ -13,7 +14,10 @@ struct entry {
     int64_t looked_up_ms;
     struct entity entity; /* the text; no page: none yet */
     size_t writers;       /* openers that want a writer: at most 1 unless the thread id is 0 */
-    uint64_t minted;      /* the node for them; 0: none */
+    struct wanted_writer wanted;
+    uint64_t wanted_parent; /* what is to be written: the last name that was opened */
+    size_t wanted_size;
+    char wanted_name[NAME_MAX];
     RB_ENTRY(entry) by_opener;
     TAILQ_ENTRY(entry) by_age;
     char name_bytes[];
@@ -142,7 +146,7 @@ static struct entry *begin_locked(struct stale_opens *stale, const struct opener
     entry->begun_ms = now_ms;
     if (opener->thread != 0) { /* a thread opens one file at a time */
         entry->writers = 0;
-        entry->minted = 0;
+        entry->wanted.minted = 0;
     }
     return entry;
 }
@@ -155,24 +159,43 @@ int stale_opens_begin(struct stale_opens *stale, const struct opener *opener, in
     return entry ? 0 : -ENOMEM;
 }
 
-int stale_opens_wants_writer(struct stale_opens *stale, const struct opener *opener, int64_t now_ms)
+static void keep_wanted(struct entry *entry, const struct opener *opener)
+{
+    entry->wanted_parent = opener->parent;
+    entry->wanted_size = MIN(opener->name.size, sizeof(entry->wanted_name));
+    if (entry->wanted_size > 0)
+        memcpy(entry->wanted_name, opener->name.data, entry->wanted_size);
+}
+
+/* Is it this name that is to be written? */
+static bool is_wanted(const struct entry *entry, const struct opener *opener)
+{
+    return entry->writers > 0 && entry->wanted_parent == opener->parent &&
+           bytes_equal(opener->name, (struct bytes){entry->wanted_name, entry->wanted_size});
+}
+
+int stale_opens_wants_writer(struct stale_opens *stale, const struct opener *opener,
+                             uint64_t number, int64_t now_ms)
 {
     (void)pthread_mutex_lock(&stale->lock);
     struct entry *entry = begin_locked(stale, opener, now_ms);
-    if (entry)
+    if (entry) {
         entry->writers++;
+        entry->wanted.number = number;
+        keep_wanted(entry, opener);
+    }
     (void)pthread_mutex_unlock(&stale->lock);
     return entry ? 0 : -ENOMEM;
 }
 
 bool stale_opens_is_writer(struct stale_opens *stale, const struct opener *opener, int64_t now_ms,
-                           uint64_t *ret_minted)
+                           struct wanted_writer *ret)
 {
     (void)pthread_mutex_lock(&stale->lock);
     const struct entry *entry = find_locked(stale, opener, now_ms);
-    bool is_writer = entry && entry->writers > 0;
+    bool is_writer = entry && is_wanted(entry, opener);
     if (is_writer)
-        *ret_minted = entry->minted;
+        *ret = entry->wanted;
     (void)pthread_mutex_unlock(&stale->lock);
     return is_writer;
 }
@@ -183,10 +206,10 @@ uint64_t stale_opens_minted(struct stale_opens *stale, const struct opener *open
     uint64_t minted = node;
     (void)pthread_mutex_lock(&stale->lock);
     struct entry *entry = find_locked(stale, opener, now_ms);
-    if (entry && entry->writers > 0) {
-        if (entry->minted == before)
-            entry->minted = node;
-        minted = entry->minted;
+    if (entry && is_wanted(entry, opener)) {
+        if (entry->wanted.minted == before)
+            entry->wanted.minted = node;
+        minted = entry->wanted.minted;
     }
     (void)pthread_mutex_unlock(&stale->lock);
     return minted;

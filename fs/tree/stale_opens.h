@@ -14,11 +14,15 @@
  * An OPEN for writing of a version's node is always answered ESTALE, because writers have nodes of
  * their own (fs/tree/inode). Until its next OPEN the thread wants a writer: its LOOKUP of an
  * entity's name mints such a node. The kernel sends two LOOKUPs of the same name (measured), and
- * both must answer the same node.
+ * both must answer the same node. In between it forgets every other node of the name, and often the
+ * minted one, too: the entry also keeps the st_ino that the name had.
  *
  * Example: thread 7 opens node 44 for writing. It is answered ESTALE, and wants a writer. Its first
  * LOOKUP of f.json mints node 90; its second LOOKUP answers node 90, too. Its OPEN of node 90
  * begins the writer, with the text that came with the LOOKUPs, and the entry ends.
+ *
+ * The kernel may abandon an open, for example for a signal. So the LOOKUPs of another name mint
+ * nothing for it, and the next OPEN for writing of another name is answered ESTALE for itself.
  *
  * There is one entry for each thread between its ESTALE and its OPEN. An entry that is not used
  * ends after 30 s. At most 4,096 entries are kept: beyond that the oldest ends early, and its
@@ -42,7 +46,7 @@
 
 struct opener {
     pid_t thread;
-    uint64_t parent;   /* node id of the directory; used for thread id 0 alone, as the name */
+    uint64_t parent;   /* node id of the directory. It and the name tell what is to be written */
     struct bytes name; /* at most NAME_MAX of the kernel: 255 bytes */
 };
 
@@ -67,15 +71,21 @@ bool stale_opens_take_text(struct stale_opens *stale, const struct opener *opene
  * those that want a writer stay. */
 void stale_opens_end(struct stale_opens *stale, const struct opener *opener);
 
-/* As stale_opens_begin, for an OPEN for writing: the opener wants a writer. */
+/* As stale_opens_begin, for an OPEN for writing: the opener wants a writer. `number`: the st_ino of
+ * the node that it opened. */
 int stale_opens_wants_writer(struct stale_opens *stale, const struct opener *opener,
-                             int64_t now_ms);
-/* Does the opener of a LOOKUP want a writer? *ret_minted: the node that was minted for it; 0: none
- * yet. The kernel may have forgotten that node, and it may have another name: the caller looks. */
+                             uint64_t number, int64_t now_ms);
+struct wanted_writer {
+    /* The node that was minted; 0: none yet. The kernel may have forgotten it, and it may have
+     * another name: the caller looks. */
+    uint64_t minted;
+    uint64_t number; /* its st_ino */
+};
+/* Does the opener of a LOOKUP or OPEN want a writer of this very name? */
 bool stale_opens_is_writer(struct stale_opens *stale, const struct opener *opener, int64_t now_ms,
-                           uint64_t *ret_minted);
+                           struct wanted_writer *ret);
 /* The LOOKUP minted `node`. Returns the node that it is to answer: this one, unless another caller
- * with thread id 0 was first. `before`: the ret_minted of this LOOKUP. */
+ * with thread id 0 was first. `before`: what was minted before this LOOKUP. */
 uint64_t stale_opens_minted(struct stale_opens *stale, const struct opener *opener, uint64_t before,
                             uint64_t node, int64_t now_ms);
 /* The opener no longer wants a writer: its OPEN or CREATE succeeded, or the name is gone. */

@@ -3,7 +3,7 @@
  * Each thread is answered ESTALE, looks the name up once or twice, and opens it: it finds the text
  * of its own last lookup. Between them each opens a name as a caller of another pid namespace,
  * whose text may be any caller's. Some open for writing: from its ESTALE to its OPEN each of them
- * wants a writer, and all its lookups answer one node, which nobody shares but callers of another
+ * wants a writer, and all its lookups answer one node, which is shared only by callers of another
  * pid namespace. */
 #include "fs/tree/stale_opens.h"
 #include "tests/schedule/schedule.h"
@@ -77,23 +77,23 @@ static void open_as(struct opening *opening, const struct opener *opener, int nu
 
 static uint64_t minted_for(struct stale_opens *stale, const struct opener *opener)
 {
-    uint64_t minted = 0;
-    SCHEDULE_CHECK(stale_opens_is_writer(stale, opener, 0, &minted));
-    return minted;
+    struct wanted_writer wanted = {0};
+    SCHEDULE_CHECK(stale_opens_is_writer(stale, opener, 0, &wanted));
+    return wanted.minted;
 }
 
 static void write_as(struct opening *opening, const struct opener *opener, uint64_t node)
 {
     struct stale_opens *stale = opening->test->stale;
     bool is_own = opener->thread != 0;
-    SCHEDULE_CHECK(stale_opens_wants_writer(stale, opener, 0) == 0);
+    SCHEDULE_CHECK(stale_opens_wants_writer(stale, opener, 1, 0) == 0);
     uint64_t before = minted_for(stale, opener);
     SCHEDULE_CHECK(before == 0 || !is_own);
     uint64_t minted = before != 0 ? before : stale_opens_minted(stale, opener, 0, node, 0);
     SCHEDULE_CHECK(minted == node || !is_own);
     SCHEDULE_CHECK(minted_for(stale, opener) == minted);
     stale_opens_end_writer(stale, opener);
-    uint64_t left = 0;
+    struct wanted_writer left = {0};
     SCHEDULE_CHECK(!is_own || !stale_opens_is_writer(stale, opener, 0, &left));
 }
 

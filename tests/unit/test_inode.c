@@ -34,7 +34,7 @@ static void a_node_is_one_version(void **state)
     assert_bytes(inode_name(first), B("a"));
     const struct inode *second = enter(table, INODE_ROOT, "a", "v2", 300);
     assert_true(second->id != first->id);
-    assert_int_equal(second->number, 100); /* the same file to those who look at st_ino */
+    assert_int_equal(second->number, 100); /* the same file to tools that compare st_ino */
     assert_true(inode_is_version(first, &(struct version){.etag = B("v1"), .size = 2}));
     assert_ptr_equal(inode_table_find(table, first->id), first);
     assert_int_equal(inode_table_number(table, INODE_ROOT, B("a")), 100);
@@ -172,7 +172,7 @@ static void a_writer_has_a_node_of_its_own(void **state)
 {
     (void)state;
     struct inode_table *table = new_table();
-    struct counted_file file = {{&counted_ops}, 1};
+    struct counted_file file = {{&counted_ops}, 1}, other = {{&counted_ops}, 1};
     const struct inode *version = enter(table, INODE_ROOT, "a", "v1", 100);
     const struct inode *writer = enter_own(table, "a", &file, 200);
     assert_int_equal(file.references, 2);
@@ -187,12 +187,35 @@ static void a_writer_has_a_node_of_its_own(void **state)
     const struct inode *next = enter(table, INODE_ROOT, "a", "v2", 300);
     assert_int_equal(next->number, 100);
     assert_ptr_equal(enter(table, INODE_ROOT, "a", "v2", 300), next);
-    const struct inode *second = enter_own(table, "a", &file, 400);
+    const struct inode *second = enter_own(table, "a", &other, 400);
     assert_true(second->id != writer->id);
     assert_ptr_equal(enter(table, INODE_ROOT, "a", "v2", 300), next);
-    assert_int_equal(file.references, 3);
-    inode_table_forget(table, writer->id, 1);
     assert_int_equal(file.references, 2);
+    inode_table_forget(table, writer->id, 1);
+    assert_int_equal(file.references, 1);
+    inode_table_destroy(table);
+    assert_int_equal(other.references, 1);
+}
+
+/* Else each LOOKUP of a new file would make the kernel drop the node that it has. */
+static void a_name_has_one_node_of_a_file(void **state)
+{
+    (void)state;
+    struct inode_table *table = new_table();
+    struct counted_file file = {{&counted_ops}, 1}, other = {{&counted_ops}, 1};
+    const struct inode *writer = enter_own(table, "new", &file, 200);
+    (void)enter(table, INODE_ROOT, "new", "v1", 300);
+    (void)enter_own(table, "new", NULL, 400);
+    (void)enter_own(table, "new", &other, 400);
+    (void)enter_own(table, "newer", &file, 400);
+    assert_int_equal(file.references, 3);
+    assert_ptr_equal(enter_own(table, "new", &file, 500), writer);
+    assert_int_equal(file.references, 3);
+    uint64_t id = writer->id;
+    inode_table_forget(table, id, 1);
+    assert_ptr_equal(inode_table_find(table, id), writer);
+    inode_table_forget(table, id, 1);
+    assert_true(enter_own(table, "new", &file, 500)->id != id);
     inode_table_destroy(table);
     assert_int_equal(file.references, 1);
 }
@@ -231,6 +254,29 @@ static void two_lookups_answer_one_minted_node(void **state)
     assert_ptr_equal(inode_table_find(table, id), minted);
     inode_table_forget(table, id, 1);
     assert_null(inode_table_enter_again(table, id, INODE_ROOT, B("a")));
+    inode_table_destroy(table);
+}
+
+static void an_ended_file_leaves_its_node(void **state)
+{
+    (void)state;
+    struct counted_file file = {{&counted_ops}, 1}, other = {{&counted_ops}, 1};
+    struct inode_table *table = new_table();
+    assert_false(inode_table_has_own(table, INODE_ROOT, B("a")));
+    (void)enter(table, INODE_ROOT, "a", "v1", 1);
+    (void)enter_own(table, "b", &other, 1);
+    assert_false(inode_table_has_own(table, INODE_ROOT, B("a")));
+    uint64_t id = enter_own(table, "a", &file, 1)->id;
+    assert_true(inode_table_has_own(table, INODE_ROOT, B("a")));
+    inode_table_drop_file(table, id, &other.file);
+    assert_int_equal(file.references, 2);
+    inode_table_drop_file(table, id, &file.file);
+    inode_table_drop_file(table, id, &file.file);
+    assert_int_equal(file.references, 1);
+    assert_null(inode_table_file(table, id));
+    assert_true(inode_table_has_own(table, INODE_ROOT, B("a")));
+    uint64_t first = enter_own(table, "a", NULL, 1)->id; /* two threads each mint one */
+    assert_int_not_equal(enter_own(table, "a", NULL, 1)->id, first);
     inode_table_destroy(table);
 }
 
@@ -308,7 +354,7 @@ static void a_name_tells_the_position_and_the_etag_that_was_shown(void **state)
         assert_non_null(inode_table_enter(table, INODE_ROOT, B("r.json"), &place, &versions[i], 7));
         assert_int_equal(named(table, "r.json", B("p\0r"), versions[i].etag), 1);
     }
-    /* a writer's node was shown to nobody else */
+    /* a writer's node was shown to no other process */
     (void)enter_own(table, "r.json", NULL, 8);
     assert_int_equal(named(table, "r.json", B("p\0r"), B(regular)), 1);
     (void)enter_own(table, "new.json", NULL, 8);
@@ -320,6 +366,19 @@ static void a_name_tells_the_position_and_the_etag_that_was_shown(void **state)
     buffer_finish(&small);
     buffer_finish(&etag);
     place_finish(&partition);
+    inode_table_destroy(table);
+}
+
+/* Four threads that each leave the table as it was. */
+static void run_in_threads(void *(*work)(void *table))
+{
+    struct inode_table *table = new_table();
+    pthread_t threads[4];
+    for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, work, table), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    assert_int_equal(inode_table_count(table), 1);
     inode_table_destroy(table);
 }
 
@@ -346,14 +405,7 @@ static void *open_writers(void *context)
 static void threads_mint_nodes_of_one_name(void **state)
 {
     (void)state;
-    struct inode_table *table = new_table();
-    pthread_t threads[4];
-    for (size_t i = 0; i < 4; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, open_writers, table), 0);
-    for (size_t i = 0; i < 4; i++)
-        assert_int_equal(pthread_join(threads[i], NULL), 0);
-    assert_int_equal(inode_table_count(table), 1);
-    inode_table_destroy(table);
+    run_in_threads(open_writers);
 }
 
 static void *enter_and_forget(void *table)
@@ -371,14 +423,7 @@ static void *enter_and_forget(void *table)
 static void threads_share_the_table(void **state)
 {
     (void)state;
-    struct inode_table *table = new_table();
-    pthread_t threads[4];
-    for (size_t i = 0; i < 4; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, enter_and_forget, table), 0);
-    for (size_t i = 0; i < 4; i++)
-        assert_int_equal(pthread_join(threads[i], NULL), 0);
-    assert_int_equal(inode_table_count(table), 1);
-    inode_table_destroy(table);
+    run_in_threads(enter_and_forget);
 }
 
 int main(void)
@@ -391,8 +436,10 @@ int main(void)
         cmocka_unit_test(names_are_per_parent),
         cmocka_unit_test(the_text_stays_while_it_is_open),
         cmocka_unit_test(a_writer_has_a_node_of_its_own),
+        cmocka_unit_test(a_name_has_one_node_of_a_file),
         cmocka_unit_test(a_new_file_has_no_version),
         cmocka_unit_test(two_lookups_answer_one_minted_node),
+        cmocka_unit_test(an_ended_file_leaves_its_node),
         cmocka_unit_test(the_first_open_gives_a_minted_node_its_writer),
         cmocka_unit_test(a_writers_node_keeps_no_open_text),
         cmocka_unit_test(a_name_tells_the_position_and_the_etag_that_was_shown),

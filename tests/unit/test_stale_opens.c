@@ -190,13 +190,13 @@ static void a_shared_text_serves_for_a_moment(void **state)
 /* 0: none is minted yet; UINT64_MAX: it wants no writer */
 static uint64_t minted_for(struct stale_opens *stale, struct opener opener, int64_t now_ms)
 {
-    uint64_t minted = 0;
-    return stale_opens_is_writer(stale, &opener, now_ms, &minted) ? minted : UINT64_MAX;
+    struct wanted_writer wanted = {0};
+    return stale_opens_is_writer(stale, &opener, now_ms, &wanted) ? wanted.minted : UINT64_MAX;
 }
 
 static void wants_writer(struct stale_opens *stale, struct opener opener, int64_t now_ms)
 {
-    assert_int_equal(stale_opens_wants_writer(stale, &opener, now_ms), 0);
+    assert_int_equal(stale_opens_wants_writer(stale, &opener, 5, now_ms), 0);
 }
 
 /* A LOOKUP: returns the node that it answers. */
@@ -225,13 +225,34 @@ static void two_lookups_answer_the_node_that_the_first_minted(void **state)
     assert_int_equal(mint(stale, seven, 90, 1), 90);
     look_up(stale, seven, 90, "text", 1);
     assert_int_equal(minted_for(stale, seven, 2), 90);
-    /* under another name: the file was renamed meanwhile */
-    assert_int_equal(minted_for(stale, (struct opener){7, 2, B("new.json")}, 2), 90);
     assert_text(stale, seven, 90, 3, "text");
     end_writer(stale, seven);
     assert_true(minted_for(stale, seven, 3) == UINT64_MAX);
     assert_false(has_begun(stale, seven, 3));
     end_writer(stale, seven);
+    stale_opens_destroy(stale);
+}
+
+/* The kernel has abandoned the open. Else two files would have one st_ino. */
+static void another_name_gets_no_writer(void **state)
+{
+    (void)state;
+    struct stale_opens *stale = new_stale();
+    struct opener seven = opener(7), other = {7, 1, B("g.json")}, elsewhere = {7, 2, B("f.json")};
+    struct wanted_writer wanted;
+    wants_writer(stale, seven, 0);
+    assert_true(minted_for(stale, other, 1) == UINT64_MAX);
+    assert_true(minted_for(stale, elsewhere, 1) == UINT64_MAX);
+    assert_true(minted_for(stale, (struct opener){7, 1, B("f.jso")}, 1) == UINT64_MAX);
+    assert_int_equal(stale_opens_minted(stale, &other, 0, 91, 1), 91);
+    assert_int_equal(mint(stale, seven, 90, 2), 90); /* directories are looked up in between */
+    assert_int_equal(minted_for(stale, seven, 2), 90);
+    assert_int_equal(stale_opens_wants_writer(stale, &other, 6, 3), 0);
+    assert_true(minted_for(stale, seven, 3) == UINT64_MAX);
+    assert_true(stale_opens_is_writer(stale, &other, 3, &wanted));
+    assert_int_equal(wanted.minted, 0);
+    assert_int_equal(wanted.number, 6);
+    end_writer(stale, other);
     stale_opens_destroy(stale);
 }
 
@@ -279,9 +300,12 @@ static void a_node_that_is_gone_is_minted_again(void **state)
     (void)state;
     struct stale_opens *stale = new_stale();
     struct opener seven = opener(7);
+    struct wanted_writer wanted = {0};
     wants_writer(stale, seven, 0);
     assert_int_equal(mint(stale, seven, 90, 1), 90);
     assert_int_equal(stale_opens_minted(stale, &seven, 90, 91, 2), 91);
+    assert_true(stale_opens_is_writer(stale, &seven, 2, &wanted));
+    assert_int_equal(wanted.number, 5); /* of the node that it opened */
     assert_int_equal(minted_for(stale, seven, 2), 91);
     end_writer(stale, seven);
     assert_int_equal(stale_opens_minted(stale, &seven, 91, 92, 3), 92); /* it ended meanwhile */
@@ -324,7 +348,7 @@ static void without_memory_there_is_no_entry_or_no_text(void **state)
     begin(stale, opener(7), 0);
     assert_false(has_begun(stale, opener(7), 0));
     allocations_until_failure = 1;
-    assert_int_equal(stale_opens_wants_writer(stale, &(struct opener){.thread = 8}, 0), -ENOMEM);
+    assert_int_equal(stale_opens_wants_writer(stale, &(struct opener){.thread = 8}, 5, 0), -ENOMEM);
     assert_true(minted_for(stale, opener(8), 0) == UINT64_MAX);
     begin(stale, opener(7), 0);
     _cleanup_(entity_finish) struct entity entity = entity_of("text");
@@ -418,6 +442,7 @@ int main(void)
         cmocka_unit_test(callers_of_another_pid_namespace_are_told_apart_by_name),
         cmocka_unit_test(a_shared_text_serves_for_a_moment),
         cmocka_unit_test(two_lookups_answer_the_node_that_the_first_minted),
+        cmocka_unit_test(another_name_gets_no_writer),
         cmocka_unit_test(threads_of_equal_ids_modulo_1024_get_their_writers),
         cmocka_unit_test(a_later_estale_begins_anew),
         cmocka_unit_test(a_node_that_is_gone_is_minted_again),

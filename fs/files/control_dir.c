@@ -108,6 +108,7 @@ int control_append_failure(struct buffer *ret, const struct failure_record *reco
     }
     if (failure->advice)
         (void)buffer_append_format(ret, " -- %s", failure->advice);
+    append_sanitized(ret, " -- the text is in ", record->kept_in, "");
     return ret->error;
 }
 

@@ -197,6 +197,11 @@ int draft_write(struct draft *draft, struct bytes bytes, uint64_t offset,
     return overwrite(draft, bytes, (size_t)offset);
 }
 
+void draft_missed_write(struct draft *draft)
+{
+    draft->has_failed = true;
+}
+
 static void begin_anew(struct draft *draft)
 {
     if (draft->state != DRAFT_STORED || draft_size(draft) > 0) /* {} may be stored */

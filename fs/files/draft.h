@@ -106,6 +106,8 @@ int draft_resize(struct draft *draft, uint64_t size, struct draft_problem *ret_p
 int draft_flush(struct draft *draft, bool is_by_opener, struct draft_problem *ret_problem);
 int draft_sync(struct draft *draft, struct draft_problem *ret_problem);
 enum draft_action draft_touch(const struct draft *draft);
+/* A write failed before it came to the draft. */
+void draft_missed_write(struct draft *draft);
 enum draft_action draft_release(const struct draft *draft);
 
 /* After DRAFT_STORE: the text to store, a view: one object, of an appended draft one or several, of

@@ -331,6 +331,11 @@ int lost_and_found_put(struct lost_and_found *lost, const struct failure_record 
     return 0;
 }
 
+int lost_and_found_append_path(const struct lost_and_found *lost, struct buffer *ret)
+{
+    return buffer_append_format(ret, "%s" BELOW_PLACE, lost->place);
+}
+
 size_t lost_and_found_count(struct lost_and_found *lost)
 {
     return lost->count;

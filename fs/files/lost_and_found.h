@@ -11,8 +11,9 @@
  * user's.
  *
  * Files have mode 0600, directories that are made here mode 0700. `tablefuse` and `lost+found` must
- * belong to the process, and are never reached through a symbolic link. So nobody who may write to
- * the state directory can lead a text elsewhere. If they were removed they are made again.
+ * belong to the process, and are never reached through a symbolic link. So another user with write
+ * access to the state directory cannot redirect a text. Directories that were removed are made
+ * again.
  *
  * Thread-safety: any thread; no lock: each file is created with O_EXCL. Blocks as long as the disk
  * does. */
@@ -40,6 +41,8 @@ void lost_and_found_destroy(struct lost_and_found *lost); /* takes NULL */
  * bytes. The reason may be missing, when the disk is full. -errno: no part of the text was kept. */
 int lost_and_found_put(struct lost_and_found *lost, const struct failure_record *record,
                        struct bytes text, struct buffer *ret_path);
+int lost_and_found_append_path(const struct lost_and_found *lost,
+                               struct buffer *ret);       /* of itself */
 size_t lost_and_found_count(struct lost_and_found *lost); /* texts that this mount has lost */
 
 DEFINE_CLEANUP(struct lost_and_found *, lost_and_found_destroy);

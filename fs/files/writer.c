@@ -53,18 +53,28 @@ static int begin_event(struct writer *writer, struct call *call)
     while (r == 0 && (writer->is_busy || (writer->state != WRITER_DETACHED &&
                                           writers_is_held_locked(writers, writer->address))))
         r = writers_wait_locked(writers, call);
-    if (r == 0)
+    if (r == 0) {
         writer->is_busy = true;
+        if (writer->has_missed_write)
+            draft_missed_write(&writer->draft);
+        writer->has_missed_write = false;
+    }
     monitor_leave(&writers->monitor);
     return r;
 }
 
+/* Without a handle nobody reads the text any more. A node may keep the writer for long. */
 static void end_event(struct writer *writer)
 {
     struct writers *writers = writer->writers;
     monitor_enter(&writers->monitor);
     writer->is_busy = false;
-    writer->size = draft_size(&writer->draft);
+    if (!writer->has_no_text)
+        writer->size = draft_size(&writer->draft);
+    if (LIST_EMPTY(&writer->handles)) {
+        draft_finish(&writer->draft);
+        writer->has_no_text = true;
+    }
     monitor_tell(&writers->monitor);
     monitor_leave(&writers->monitor);
 }
@@ -81,24 +91,60 @@ static bool is_detached(struct writer *writer)
 static void note_stored(struct writer *writer, struct entity *entity)
 {
     struct writers *writers = writer->writers;
+    int64_t timestamp = entity->page ? page_timestamp(entity->page, entity->row) : 0;
     /* There is room for every ETag of a known service. Of a longer one, without memory, the older
      * ETag stays, and the next store is refused. */
-    if (entity->page)
+    if (entity->page) {
         (void)buffer_set(&writer->last_stored, page_etag(entity->page, entity->row));
+        page_keep_number(entity->page, entity->row, writer->inode_number);
+    }
     entity_finish(entity);
     writer->may_be_stored = false;
+    writer->refused = (struct failure){0};
     monitor_enter(&writers->monitor);
+    if (timestamp != 0)
+        writer->timestamp = timestamp;
     if (writer->state == WRITER_NEW)
         writer->state = WRITER_OPEN;
     monitor_leave(&writers->monitor);
 }
 
-/* Size 0 makes an ordinary text of an appended one. */
+/* Size 0 makes an ordinary text of an appended one. Of a new file that nothing was written to, {}
+ * replaces nothing: another client may have stored the entity since the CREATE. */
 static enum edit_begin begin_of(const struct writer *writer)
 {
-    if (writer->begin != EDIT_APPENDED || writer->draft.is_appended)
-        return writer->begin;
-    return writer->draft.is_new ? EDIT_NEW : EDIT_OVER;
+    enum edit_begin begin = writer->begin;
+    if (begin == EDIT_APPENDED && !writer->draft.is_appended)
+        begin = writer->draft.is_new ? EDIT_NEW : EDIT_OVER;
+    bool is_empty = begin == EDIT_NEW && writer->draft.state == DRAFT_BLANK;
+    return is_empty ? EDIT_EXCLUSIVE : begin;
+}
+
+/* {} was not stored, because the entity is there: that is all that was wanted. */
+static bool is_there(const struct writer *writer, int error)
+{
+    return error == -EEXIST && writer->draft.state == DRAFT_BLANK &&
+           writer->begin != EDIT_EXCLUSIVE;
+}
+
+/* Another client was faster, and the writer has been told. */
+static bool has_lost(const struct writer *writer)
+{
+    return writer->refused.error == -ESTALE;
+}
+
+/* If another client was faster, a text that is written in order is kept now, because it is undone
+ * with the write. Any other stays in the draft until the release. */
+static void note_refused(struct writer *writer, struct caller *caller, int error, struct bytes text)
+{
+    const struct writer_store *sink = &writer->writers->store;
+    writer->may_be_stored |= caller->call.failure.is_ambiguous;
+    writer->refused = caller->call.failure;
+    if (error != -ESTALE || writer->draft.state == DRAFT_LOOSE)
+        return;
+    sink->give_up(sink->context, caller, "write", writer->address, text, -ESTALE);
+    caller->call.failure = (struct failure){0}; /* it was told */
+    writer->is_kept = true;
 }
 
 static int store(struct writer *writer, struct caller *caller)
@@ -111,9 +157,16 @@ static int store(struct writer *writer, struct caller *caller)
                                .snapshot = buffer_bytes(&writer->snapshot),
                                .last_stored = buffer_bytes(&writer->last_stored),
                                .may_be_stored = writer->may_be_stored};
-    int r = is_detached(writer) ? 0 : store->store(store->context, caller, &text, &entity);
+    int r = 0;
+    if (!is_detached(writer))
+        r = has_lost(writer) ? -ESTALE : store->store(store->context, caller, &text, &entity);
+    if (is_there(writer, r)) {
+        caller->call.failure = (struct failure){0};
+        r = 0;
+    }
     if (r < 0) {
-        writer->may_be_stored |= caller->call.failure.is_ambiguous;
+        if (!has_lost(writer))
+            note_refused(writer, caller, r, text.text);
         draft_was_refused(&writer->draft);
         return r;
     }
@@ -126,9 +179,12 @@ static int touch(struct writer *writer, struct caller *caller)
 {
     const struct writer_store *store = &writer->writers->store;
     struct entity entity = {0};
-    int r =
-        is_detached(writer) ? 0 : store->touch(store->context, caller, writer->address, &entity);
-    if (r == 0)
+    struct bytes known =
+        buffer_bytes(writer->last_stored.size > 0 ? &writer->last_stored : &writer->snapshot);
+    int r = is_detached(writer)
+                ? 0
+                : store->touch(store->context, caller, writer->address, known, &entity);
+    if (r == 0 && entity.page) /* else another client has changed it: the next store tells */
         note_stored(writer, &entity);
     return r;
 }
@@ -161,18 +217,114 @@ static int perform(struct writer *writer, struct caller *caller, int action,
     return action == DRAFT_TOUCH ? touch(writer, caller) : 0;
 }
 
+struct event {
+    enum { EVENT_WRITE, EVENT_RESIZE, EVENT_FLUSH, EVENT_SYNC, EVENT_TOUCH } what;
+    struct bytes bytes; /* of a write */
+    uint64_t offset;    /* of a write */
+    uint64_t size;      /* of a resize */
+    bool is_by_opener;  /* of a flush */
+};
+
+/* An enum draft_action, or -errno with the problem. */
+static int tell_draft(struct draft *draft, const struct event *event,
+                      struct draft_problem *ret_problem)
+{
+    switch (event->what) {
+    case EVENT_WRITE:
+        return draft_write(draft, event->bytes,
+                           event->offset == WRITER_AT_END ? draft_size(draft) : event->offset,
+                           ret_problem);
+    case EVENT_RESIZE:
+        return draft_resize(draft, event->size, ret_problem);
+    case EVENT_FLUSH:
+        return draft_flush(draft, event->is_by_opener, ret_problem);
+    case EVENT_SYNC:
+        return draft_sync(draft, ret_problem);
+    case EVENT_TOUCH:
+    default:
+        return (int)draft_touch(draft);
+    }
+}
+
+/* The draft refuses the text at a flush or fsync, with -EINVAL. Of a DETACHED writer that does not
+ * matter: nothing of it is kept. If a write was refused before, that is the cause: C libraries and
+ * Python answer what close said last. */
+static int refuse_flush(struct writer *writer, struct caller *caller,
+                        const struct draft_problem *problem)
+{
+    if (is_detached(writer))
+        return 0;
+    return writer->refused.error < 0 ? writer->refused.error : refuse(caller, -EINVAL, problem);
+}
+
+static void miss_write(struct writer *writer)
+{
+    monitor_enter(&writer->writers->monitor);
+    writer->has_missed_write = true;
+    monitor_leave(&writer->writers->monitor);
+}
+
+/* What a close is to answer later: a refused write's reason, until the text begins anew. */
+static void note_result(struct writer *writer, const struct event *event, int r,
+                        const struct failure *failure)
+{
+    if (event->what == EVENT_WRITE && r < 0 && !has_lost(writer))
+        writer->refused = *failure;
+    if ((event->what == EVENT_WRITE || event->what == EVENT_RESIZE) && r == 0)
+        writer->is_kept = false;
+    if (event->what == EVENT_RESIZE && event->size == 0 && r == 0 && !has_lost(writer))
+        writer->refused = (struct failure){0};
+}
+
+static int handle_event(struct writer *writer, struct caller *caller, const struct event *event)
+{
+    struct draft_problem problem = {0};
+    int r = begin_event(writer, &caller->call);
+    if (r < 0 && event->what == EVENT_WRITE)
+        miss_write(writer);
+    if (r < 0)
+        return r;
+    r = tell_draft(&writer->draft, event, &problem);
+    bool is_flush = event->what == EVENT_FLUSH || event->what == EVENT_SYNC;
+    r = is_flush && r == -EINVAL ? refuse_flush(writer, caller, &problem)
+                                 : perform(writer, caller, r, &problem);
+    note_result(writer, event, r, &caller->call.failure);
+    end_event(writer);
+    return r;
+}
+
 int writer_write(struct writer_handle *handle, struct caller *caller, struct bytes bytes,
                  uint64_t offset)
 {
-    struct writer *writer = handle->writer;
-    struct draft_problem problem = {0};
-    int r = begin_event(writer, &caller->call);
-    if (r < 0)
-        return r;
-    r = draft_write(&writer->draft, bytes, offset, &problem);
-    r = perform(writer, caller, r, &problem);
-    end_event(writer);
-    return r;
+    const struct event event = {.what = EVENT_WRITE, .bytes = bytes, .offset = offset};
+    return handle_event(handle->writer, caller, &event);
+}
+
+void writer_miss_write(struct writer_handle *handle)
+{
+    miss_write(handle->writer);
+}
+
+int writer_resize(struct writer *writer, struct caller *caller, uint64_t size)
+{
+    return handle_event(writer, caller, &(struct event){.what = EVENT_RESIZE, .size = size});
+}
+
+int writer_flush(struct writer_handle *handle, struct caller *caller)
+{
+    const struct event event = {.what = EVENT_FLUSH,
+                                .is_by_opener = handle->opener == caller->process};
+    return handle_event(handle->writer, caller, &event);
+}
+
+int writer_sync(struct writer_handle *handle, struct caller *caller)
+{
+    return handle_event(handle->writer, caller, &(struct event){.what = EVENT_SYNC});
+}
+
+int writer_touch(struct writer *writer, struct caller *caller)
+{
+    return handle_event(writer, caller, &(struct event){.what = EVENT_TOUCH});
 }
 
 int writer_read(struct writer_handle *handle, struct caller *caller, uint64_t offset, size_t size,
@@ -183,59 +335,11 @@ int writer_read(struct writer_handle *handle, struct caller *caller, uint64_t of
     if (r < 0)
         return r;
     struct bytes text = buffer_bytes(&writer->draft.text);
-    if (writer->draft.is_appended)
+    if (writer->draft.base_size > 0)
         r = call_fail(&caller->call, -EBADF, "a file that is open for appending cannot be read");
     else if (offset < text.size)
         r = buffer_append(ret, bytes_first(bytes_skip(text, (size_t)offset),
                                            MIN(size, text.size - (size_t)offset)));
-    end_event(writer);
-    return r;
-}
-
-int writer_resize(struct writer *writer, struct caller *caller, uint64_t size)
-{
-    struct draft_problem problem = {0};
-    int r = begin_event(writer, &caller->call);
-    if (r < 0)
-        return r;
-    r = draft_resize(&writer->draft, size, &problem);
-    r = perform(writer, caller, r, &problem);
-    end_event(writer);
-    return r;
-}
-
-int writer_flush(struct writer_handle *handle, struct caller *caller)
-{
-    struct writer *writer = handle->writer;
-    struct draft_problem problem = {0};
-    int r = begin_event(writer, &caller->call);
-    if (r < 0)
-        return r;
-    r = draft_flush(&writer->draft, handle->opener == caller->process, &problem);
-    r = perform(writer, caller, r, &problem);
-    end_event(writer);
-    return r;
-}
-
-int writer_sync(struct writer_handle *handle, struct caller *caller)
-{
-    struct writer *writer = handle->writer;
-    struct draft_problem problem = {0};
-    int r = begin_event(writer, &caller->call);
-    if (r < 0)
-        return r;
-    r = draft_sync(&writer->draft, &problem);
-    r = perform(writer, caller, r, &problem);
-    end_event(writer);
-    return r;
-}
-
-int writer_touch(struct writer *writer, struct caller *caller)
-{
-    int r = begin_event(writer, &caller->call);
-    if (r < 0)
-        return r;
-    r = perform(writer, caller, (int)draft_touch(&writer->draft), NULL);
     end_event(writer);
     return r;
 }
@@ -271,14 +375,16 @@ static int init_draft(struct writer *writer, const struct writer_begin *begin)
 static int writer_create(struct writers *writers, const struct writer_begin *begin,
                          struct writer **ret)
 {
-    struct writer *writer = calloc(1, sizeof(*writer) + writers_address_size(begin->address));
+    struct writer *writer = calloc(1, sizeof(*writer) + address_size(begin->address));
     if (!writer)
         return -ENOMEM;
     writer->file.ops = &file_ops;
     writer->writers = writers;
     writer->references = 1;
     writer->begin = begin->begin;
-    writer->address = writers_copy_address(begin->address, writer->text);
+    writer->is_provisional = begin->is_provisional;
+    writer->inode_number = begin->inode_number;
+    writer->address = address_copy(begin->address, writer->text);
     writer->state = begin->is_new ? WRITER_NEW : WRITER_OPEN;
     LIST_INIT(&writer->handles);
     buffer_init(&writer->snapshot, ETAG_MAX_BYTES);
@@ -351,6 +457,27 @@ uint64_t writer_size(struct writer *writer)
     return size;
 }
 
+int64_t writer_timestamp(struct writer *writer)
+{
+    monitor_enter(&writer->writers->monitor);
+    int64_t timestamp = writer->timestamp;
+    monitor_leave(&writer->writers->monitor);
+    return timestamp;
+}
+
+uint64_t writer_inode_number(const struct writer *writer)
+{
+    return writer->inode_number;
+}
+
+bool writer_has_ended(struct writer *writer)
+{
+    monitor_enter(&writer->writers->monitor);
+    bool has_ended = LIST_EMPTY(&writer->handles);
+    monitor_leave(&writer->writers->monitor);
+    return has_ended;
+}
+
 bool writer_is_new(struct writer *writer)
 {
     monitor_enter(&writer->writers->monitor);
@@ -367,14 +494,33 @@ static bool has_one_handle(struct writer *writer)
     return has_one;
 }
 
-/* Why the text of the last handle is not stored. */
-static int explain_end(struct writer *writer, struct caller *caller)
+static int find_reason(struct writer *writer, struct caller *caller)
 {
     struct draft_problem problem = {0};
     int r = draft_flush(&writer->draft, true, &problem);
-    if (r < 0)
-        return refuse(caller, r, &problem);
-    return call_fail(&caller->call, -EIO, "the text was changed, and no store of it succeeded");
+    if (writer->refused.error < 0) {
+        caller->call.failure = writer->refused;
+        return writer->refused.error;
+    }
+    return r < 0 ? refuse(caller, r, &problem)
+                 : call_fail(&caller->call, -EIO, "the text was changed, and was not flushed");
+}
+
+/* Of a long message the end is overwritten. */
+static void add_to_message(struct failure *failure, const char *what)
+{
+    size_t room = sizeof(failure->message), size = strlen(what) + 1;
+    memcpy(failure->message + MIN(strlen(failure->message), room - size), what, size);
+}
+
+/* Why the text of the last handle is not stored. The user may restore it from lost+found, and must
+ * know that it is not all that the program wrote. */
+static int explain_end(struct writer *writer, struct caller *caller)
+{
+    int r = find_reason(writer, caller);
+    if (writer->draft.has_failed && draft_unstored(&writer->draft).size > 0)
+        add_to_message(&caller->call.failure, "; the text lacks the write that failed");
+    return r;
 }
 
 /* Frees the handle. True: the writer has ended. */
@@ -387,28 +533,49 @@ static bool free_handle(struct writer *writer, struct writer_handle *handle)
     return has_ended;
 }
 
-void writer_close_handle(struct writer_handle *handle, struct caller *caller)
+/* The time since `began_ms` does not count. */
+static void extend(struct call *call, const struct clock *clock, int64_t began_ms)
+{
+    int64_t waited_ms = clock_now_ms(clock) - began_ms;
+    call->deadline_ms += MIN(waited_ms, INT64_MAX - call->deadline_ms);
+}
+
+/* Takes the handle. was_used: else an empty text is not worth anything. */
+static void end_handle(struct writer_handle *handle, struct caller *caller, bool was_used)
 {
     struct writer *writer = handle->writer;
     const struct writer_store *sink = &writer->writers->store;
+    const struct clock *clock = writer->writers->clock;
+    int64_t began_ms = clock_now_ms(clock);
     int action = DRAFT_NOTHING, r = 0;
     (void)begin_event(writer, NULL);
-    if (has_one_handle(writer) && !is_detached(writer))
+    extend(&caller->call, clock, began_ms);
+    caller->process = handle->opener;
+    bool has_use = was_used && !(writer->is_provisional && writer->draft.is_new);
+    bool is_judged = has_use || writer->draft.state != DRAFT_BLANK;
+    if (is_judged && has_one_handle(writer) && !is_detached(writer))
         action = (int)draft_release(&writer->draft);
     if (action == DRAFT_STORE)
         r = store(writer, caller);
     else if (action == DRAFT_GIVE_UP)
         r = explain_end(writer, caller);
     /* A handle that was opened meanwhile goes on with the text. */
-    if (free_handle(writer, handle) && r < 0)
-        sink->give_up(sink->context, caller, writer->address, draft_unstored(&writer->draft), r);
+    bool has_ended = free_handle(writer, handle);
+    struct bytes text = draft_unstored(&writer->draft);
+    /* by the write that was refused */
+    bool was_told = writer->is_kept || (text.size == 0 && writer->draft.has_failed);
+    if (has_ended && r < 0 && !was_told)
+        sink->give_up(sink->context, caller, "release", writer->address, text, r);
     end_event(writer);
     writer_unref(writer);
 }
 
-void writer_drop_handle(struct writer_handle *handle)
+void writer_close_handle(struct writer_handle *handle, struct caller *caller)
 {
-    struct writer *writer = handle->writer;
-    (void)free_handle(writer, handle);
-    writer_unref(writer);
+    end_handle(handle, caller, true);
+}
+
+void writer_drop_handle(struct writer_handle *handle, struct caller *caller)
+{
+    end_handle(handle, caller, false);
 }

@@ -18,8 +18,12 @@
  * never overtake each other. All other fields, and the map of all writers, are guarded by one
  * monitor. It is not held while a text is stored.
  * Ownership: reference-counted, by nodes and handles. Strings and texts are copied.
- * Errors: 0 or -errno, the reason in caller->call. All may be -EINTR and -ETIMEDOUT: another event
- * of the writer did not end in time. */
+ * Another client may change the entity meanwhile. A store that is refused for that with -ESTALE is
+ * the writer's last, and its text is given up at once: what is written again, as C libraries and
+ * Python do when they close a file, must not overwrite that change. Another open may.
+ *
+ * Errors: 0 or -errno, the reason in caller->call; none there: it was told before. All may be
+ * -EINTR and -ETIMEDOUT: another event of the writer did not end in time. */
 #include "cache/account.h"
 #include "fs/tree/inode.h"
 
@@ -42,12 +46,16 @@ struct writer_store {
      * in caller->call. */
     int (*store)(void *context, struct caller *caller, const struct writer_text *text,
                  struct entity *ret);
-    /* Moves the Timestamp of the entity and nothing else; as store. */
-    int (*touch)(void *context, struct caller *caller, struct address address, struct entity *ret);
-    /* The text of a writer that ended is nowhere: `error` says why, the reason is in
-     * caller->call. The text may be empty. */
-    void (*give_up)(void *context, struct caller *caller, struct address address, struct bytes text,
-                    int error);
+    /* Moves the Timestamp of the entity and nothing else; as store. `known`: the ETag of the
+     * version that the writer knows. If it is another one that was touched, ret has no page. */
+    int (*touch)(void *context, struct caller *caller, struct address address, struct bytes known,
+                 struct entity *ret);
+    /* A text is nowhere: at the "release" of a writer, or at a "write" that lost against another
+     * client. `error` says why, the reason is in caller->call. The text may be empty: a stored file
+     * was truncated, and nothing was written. Is not called at a release where all that was written
+     * was refused by the write. */
+    void (*give_up)(void *context, struct caller *caller, const char *operation,
+                    struct address address, struct bytes text, int error);
     void *context;
 };
 
@@ -60,9 +68,13 @@ void writers_destroy(struct writers *writers); /* takes NULL; no handle is open 
 struct writer_begin {
     struct address address;
     enum edit_begin begin;
-    bool is_new;            /* nothing is stored under the name: the writer is NEW */
-    bool is_truncated;      /* the text begins empty */
+    bool is_new;       /* nothing is stored under the name: the writer is NEW */
+    bool is_truncated; /* the text begins empty */
+    /* Of a new file: the last release does not store {} if nothing was written. A database that
+     * cannot create its journal leaves no entity. */
+    bool is_provisional;
     struct entity snapshot; /* what is stored; no page: nothing. Only read during the call */
+    uint64_t inode_number;  /* the st_ino, which what is stored keeps */
 };
 struct writer_handle { /* one open; in info->fh. Only writer.c changes it */
     struct writer *writer;
@@ -73,6 +85,8 @@ struct writer_handle { /* one open; in info->fh. Only writer.c changes it */
  * -EEXIST: there is a NEW writer of the name, which writers_find_new answers. */
 int writers_open(struct writers *writers, const struct writer_begin *begin, uint64_t process,
                  struct writer_handle **ret);
+/* Is the entity open for writing? */
+bool writers_is_open(struct writers *writers, struct address address);
 /* The NEW writer of the address, referenced. NULL: none. */
 struct writer *writers_find_new(struct writers *writers, struct address address);
 /* Appends the least position of a NEW writer in the range, behind `after`. False: none, or
@@ -85,10 +99,14 @@ bool writers_next_new(struct writers *writers, const struct directory *directory
 struct held_writers;
 int writers_hold(struct writers *writers, struct address address, struct call *call,
                  struct held_writers **ret);
-/* is_gone: the writers of the name become DETACHED; else nothing has changed. */
+/* Is there a NEW writer of the name, and can nothing of it be stored? Then the service has nothing
+ * to delete. Of a NEW writer whose store's answer was lost for good it may have an entity. */
+bool writers_held_is_unstored(struct held_writers *held);
+/* is_gone: the writers of the name become DETACHED, but not a NEW one that was begun since the
+ * hold: that file is another. Else nothing has changed. */
 void writers_let_go(struct held_writers *held, bool is_gone);
-/* At unmount, when no event is under way: handles each writer as at its last release, and frees its
- * handles. */
+/* At unmount, when no event is under way: flushes and closes each handle, as its process would. As
+ * long as the service answers, the deadline of each is as far away again. */
 void writers_release_all(struct writers *writers, struct caller *caller);
 
 struct writer *writer_ref(struct writer *writer);
@@ -96,26 +114,37 @@ void writer_unref(struct writer *writer);                  /* takes NULL */
 struct node_file *writer_node_file(struct writer *writer); /* for inode_table_enter_own; borrowed */
 struct writer *writer_of_node_file(struct node_file *file); /* the reference goes along */
 uint64_t writer_size(struct writer *writer);                /* after the last event that ended */
+/* The service's, of the version that was stored last, 100 ns since 1970; 0: nothing was stored. */
+int64_t writer_timestamp(struct writer *writer);
 bool writer_is_new(struct writer *writer);
+bool writer_has_ended(struct writer *writer); /* it has no handle, and gets none any more */
+uint64_t writer_inode_number(const struct writer *writer);
 
 /* Another handle. -ESTALE: the last handle was closed meanwhile; -ENOMEM. */
 int writer_open_handle(struct writer *writer, uint64_t process, struct writer_handle **ret);
+/* offset: WRITER_AT_END: behind the last byte of the text. */
+#define WRITER_AT_END UINT64_MAX
 int writer_write(struct writer_handle *handle, struct caller *caller, struct bytes bytes,
                  uint64_t offset);
-/* Appends at most `size` bytes of the text, with all writes that succeeded. Of an appended writer:
- * -EBADF, because the draft does not hold the stored text. */
+/* A write is refused without writer_write. Its text counts as one that a write of failed: a new
+ * file is not stored as {} then (draft.h). */
+void writer_miss_write(struct writer_handle *handle);
+/* Appends at most `size` bytes of the text, with all writes that succeeded. Of a writer that
+ * appends to a stored text: -EBADF, because the draft does not hold that text. */
 int writer_read(struct writer_handle *handle, struct caller *caller, uint64_t offset, size_t size,
                 struct buffer *ret);
 int writer_resize(struct writer *writer, struct caller *caller, uint64_t size);
+/* A text that is refused only because a write was refused has that write's error. */
 int writer_flush(struct writer_handle *handle, struct caller *caller);
 int writer_sync(struct writer_handle *handle, struct caller *caller);
 int writer_touch(struct writer *writer, struct caller *caller);
-/* Takes the handle. With the last one the writer ends as draft.h says. What fails then is given
- * up; the deadline does not count for the wait before it. */
+/* Takes the handle. With the last one the writer ends as draft.h says, and what fails then is given
+ * up. It waits for other events without a limit; that time does not count against the deadline of
+ * the store. A RELEASE tells no process: caller->process becomes the opener. */
 void writer_close_handle(struct writer_handle *handle, struct caller *caller);
-/* Takes the handle of an open that the kernel did not take. The last one ends the writer, and
- * nothing is stored. */
-void writer_drop_handle(struct writer_handle *handle);
+/* The same for the handle of an open that the kernel did not take. If it is the last one, a blank
+ * draft is neither stored nor given up: no file was opened. */
+void writer_drop_handle(struct writer_handle *handle, struct caller *caller);
 
 DEFINE_CLEANUP(struct writers *, writers_destroy);
 

@@ -17,16 +17,25 @@ struct writer {
     struct writers *writers;
     _Atomic size_t references;
     enum edit_begin begin;
+    bool is_provisional;
     struct address address; /* views into text */
     uint64_t number;        /* tells the writers of an address apart */
+    uint64_t inode_number;
     /* belong to the event that made it busy */
     struct draft draft;
     struct buffer snapshot, last_stored; /* ETags */
     bool may_be_stored;
+    /* Of the last store or write that was refused; error 0: none since the last store that
+     * succeeded. */
+    struct failure refused;
+    bool is_kept; /* the draft's text was given up with the write that lost, and is as it was */
     /* guarded by the monitor */
     enum writer_state state;
     bool is_busy;
+    bool has_no_text;      /* it has ended: the draft's text is freed, and `size` stays */
+    bool has_missed_write; /* the draft is to be told */
     uint64_t size;
+    int64_t timestamp;          /* of the version that was stored last; 0: none */
     struct handle_list handles; /* none: it has ended, and is not in the map */
     RB_ENTRY(writer) by_address;
     char text[]; /* table, NUL, position */
@@ -44,10 +53,6 @@ struct writers {
     struct held_list held;
     uint64_t last_number;
 };
-
-/* Copies the address into `text`, which has room for its size. */
-size_t writers_address_size(struct address address);
-struct address writers_copy_address(struct address address, char *text);
 
 /* Into the map, and out of it. */
 void writers_add_locked(struct writers *writers, struct writer *writer);

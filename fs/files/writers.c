@@ -2,15 +2,9 @@
 
 #include <assert.h>
 
-static int compare_addresses(struct address a, struct address b)
-{
-    int order = strcmp(a.table, b.table);
-    return order != 0 ? order : bytes_compare(a.position, b.position);
-}
-
 static int compare_writers(const struct writer *a, const struct writer *b)
 {
-    int order = compare_addresses(a->address, b->address);
+    int order = address_compare(a->address, b->address);
     return order != 0 ? order : (a->number > b->number) - (a->number < b->number);
 }
 
@@ -20,6 +14,7 @@ RB_GENERATE_INTERNAL(writer_map, writer, by_address, compare_writers,
 struct held_writers {
     struct writers *writers;
     struct address address; /* a view into text */
+    uint64_t last_number;   /* of a writer, when the hold began */
     LIST_ENTRY(held_writers) entry;
     char text[]; /* table, NUL, position */
 };
@@ -47,25 +42,11 @@ void writers_destroy(struct writers *writers)
     free(writers);
 }
 
-struct address writers_copy_address(struct address address, char *text)
-{
-    size_t table_size = strlen(address.table) + 1;
-    memcpy(text, address.table, table_size);
-    if (address.position.size > 0)
-        memcpy(text + table_size, address.position.data, address.position.size);
-    return (struct address){text, {text + table_size, address.position.size}};
-}
-
-size_t writers_address_size(struct address address)
-{
-    return strlen(address.table) + 1 + address.position.size;
-}
-
 bool writers_is_held_locked(const struct writers *writers, struct address address)
 {
     const struct held_writers *held;
     LIST_FOREACH(held, &writers->held, entry)
-    if (compare_addresses(held->address, address) == 0)
+    if (address_compare(held->address, address) == 0)
         return true;
     return false;
 }
@@ -90,7 +71,7 @@ static struct writer *find_locked(struct writers *writers, struct address addres
 /* The next writer of the address; NULL: none. `writer`: of find_locked or RB_NEXT. */
 static struct writer *of_address(struct writer *writer, struct address address)
 {
-    return writer && compare_addresses(writer->address, address) == 0 ? writer : NULL;
+    return writer && address_compare(writer->address, address) == 0 ? writer : NULL;
 }
 
 struct writer *writers_find_new_locked(struct writers *writers, struct address address)
@@ -99,6 +80,16 @@ struct writer *writers_find_new_locked(struct writers *writers, struct address a
     while (writer && writer->state != WRITER_NEW)
         writer = of_address(RB_NEXT(writer_map, &writers->map, writer), address);
     return writer;
+}
+
+bool writers_is_open(struct writers *writers, struct address address)
+{
+    monitor_enter(&writers->monitor);
+    const struct writer *writer = of_address(find_locked(writers, address, 0), address);
+    while (writer && writer->state == WRITER_DETACHED)
+        writer = of_address(RB_NEXT(writer_map, &writers->map, (struct writer *)writer), address);
+    monitor_leave(&writers->monitor);
+    return writer != NULL;
 }
 
 void writers_add_locked(struct writers *writers, struct writer *writer)
@@ -140,12 +131,15 @@ bool writers_next_new(struct writers *writers, const struct directory *directory
 
 void writers_release_all(struct writers *writers, struct caller *caller)
 {
+    const struct failure *failure = &caller->call.failure;
     for (struct writer *writer; (writer = RB_ROOT(&writers->map)) != NULL;) {
         struct writer_handle *handle = LIST_FIRST(&writer->handles);
-        if (LIST_NEXT(handle, of_writer))
-            writer_drop_handle(handle);
-        else
-            writer_close_handle(handle, caller);
+        caller->call.failure = (struct failure){0};
+        caller->process = handle->opener;
+        (void)writer_flush(handle, caller); /* the release tells what it could not store */
+        writer_close_handle(handle, caller);
+        if (failure->error != -ETIMEDOUT && !failure->is_retryable)
+            caller_made_progress(caller, writers->clock);
     }
 }
 
@@ -171,17 +165,18 @@ static int hold_locked(struct writers *writers, struct held_writers *held, struc
         LIST_REMOVE(held, entry);
         monitor_tell(&writers->monitor);
     }
+    held->last_number = writers->last_number;
     return r;
 }
 
 int writers_hold(struct writers *writers, struct address address, struct call *call,
                  struct held_writers **ret)
 {
-    struct held_writers *held = calloc(1, sizeof(*held) + writers_address_size(address));
+    struct held_writers *held = calloc(1, sizeof(*held) + address_size(address));
     if (!held)
         return call_fail(call, -ENOMEM, "out of memory");
     held->writers = writers;
-    held->address = writers_copy_address(address, held->text);
+    held->address = address_copy(address, held->text);
     monitor_enter(&writers->monitor);
     int r = hold_locked(writers, held, call);
     monitor_leave(&writers->monitor);
@@ -192,6 +187,24 @@ int writers_hold(struct writers *writers, struct address address, struct call *c
     return r;
 }
 
+/* Was the file created since the hold began? By another spelling of its path: the kernel lets
+ * nobody create a name in a directory while it removes one there. It is not the removed file. */
+static bool is_later_file(const struct held_writers *held, const struct writer *writer)
+{
+    return writer->state == WRITER_NEW && writer->number > held->last_number;
+}
+
+bool writers_held_is_unstored(struct held_writers *held)
+{
+    struct writers *writers = held->writers;
+    monitor_enter(&writers->monitor);
+    const struct writer *writer = writers_find_new_locked(writers, held->address);
+    /* no writer of the name is busy */
+    bool is_unstored = writer && !is_later_file(held, writer) && !writer->may_be_stored;
+    monitor_leave(&writers->monitor);
+    return is_unstored;
+}
+
 void writers_let_go(struct held_writers *held, bool is_gone)
 {
     struct writers *writers = held->writers;
@@ -199,7 +212,8 @@ void writers_let_go(struct held_writers *held, bool is_gone)
     monitor_enter(&writers->monitor);
     struct writer *writer = is_gone ? of_address(find_locked(writers, address, 0), address) : NULL;
     for (; writer; writer = of_address(RB_NEXT(writer_map, &writers->map, writer), address))
-        writer->state = WRITER_DETACHED;
+        if (!is_later_file(held, writer))
+            writer->state = WRITER_DETACHED;
     LIST_REMOVE(held, entry);
     monitor_tell(&writers->monitor);
     monitor_leave(&writers->monitor);

@@ -1,6 +1,6 @@
 /* A draft under any events says what a model says that reads the whole text anew at every event.
- * The first byte tells how the draft begins; then each byte is an event, and a write takes the
- * bytes that follow: so many words of JSON. */
+ * The first byte tells how the draft begins. Each byte behind it is an event. A write also takes
+ * the bytes that follow it: each chooses a word of JSON. */
 #include "fs/files/draft.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -2,8 +2,8 @@
  *
  * Threads create, open, write, unlink and close two names. A writer stores one text at a time, and
  * none of a name while an unlink of the name holds it. In half of the runs some callers have a
- * deadline, some stores fail, and time may pass at any moment. In the other half nobody gives up,
- * and no time may pass: then no thread was left waiting for a wakeup that was lost. */
+ * deadline, some stores fail, and time may pass at any moment. In the other half no caller gives
+ * up, and no time may pass: then no thread was left waiting for a wakeup that was lost. */
 #include "fs/files/writer.h"
 #include "tests/schedule/schedule.h"
 
@@ -50,9 +50,11 @@ static int store(void *context, struct caller *caller, const struct writer_text 
     return 0;
 }
 
-static int touch(void *context, struct caller *caller, struct address address, struct entity *ret)
+static int touch(void *context, struct caller *caller, struct address address, struct bytes known,
+                 struct entity *ret)
 {
     (void)caller;
+    (void)known;
     (void)ret;
     check_not_held(context, address);
     schedule_step();
@@ -60,9 +62,10 @@ static int touch(void *context, struct caller *caller, struct address address, s
     return 0;
 }
 
-static void give_up(void *context, struct caller *caller, struct address address, struct bytes text,
-                    int error)
+static void give_up(void *context, struct caller *caller, const char *operation,
+                    struct address address, struct bytes text, int error)
 {
+    (void)operation;
     struct test *test = context;
     (void)caller;
     (void)address;
@@ -111,7 +114,9 @@ static void remove_name(struct test *test, struct address address)
     bool is_gone = schedule_random(2) == 0;
     SCHEDULE_CHECK(!*is_held);
     *is_held = true;
+    bool is_unstored = writers_held_is_unstored(held);
     schedule_step();
+    SCHEDULE_CHECK(!is_unstored || writers_held_is_unstored(held));
     *is_held = false;
     writers_let_go(held, is_gone);
 }
@@ -140,7 +145,10 @@ static void use(struct test *test, struct writer_handle *handle)
     }
     struct caller caller = caller_of(test);
     (void)writer_flush(handle, &caller);
-    writer_close_handle(handle, &caller);
+    if (schedule_random(8) == 0)
+        writer_drop_handle(handle, &caller);
+    else
+        writer_close_handle(handle, &caller);
 }
 
 static void *write_again_and_again(void *context)

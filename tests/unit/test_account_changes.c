@@ -1,98 +1,21 @@
-/* Threads that change few names at once, while every third answer to a write is lost. Over a store
- * in memory and over a file. At the end each entity is what a change left that nothing acknowledged
- * came after, and the account knows it. */
-#include "cache/account.h"
+/* Threads that change a few names or many at once, by themselves and through writers, while every
+ * third answer to a write is lost. Over a store in memory and over a file. At the end each entity
+ * is what a change left that nothing acknowledged came after, and the account knows it. */
+#include "fs/files/writer.h"
+#include "tests/stores/hooked_store.h"
 #include "tests/unit/fetching.h"
 #include "tests/unit/local_account.h"
 
-#define THREADS 8
-#define NAMES   4
-#define TURNS   150 /* of each thread */
-#define OPS     ((size_t)THREADS * TURNS)
+#define MOST_THREADS 8
+#define MOST_NAMES   50
+#define MOST_OPS     10000
 
-/* A decorator that loses every third answer to a write. */
-struct losing_store {
-    struct table_store store;
-    struct table_store *inner;
-    bool is_retryable;
-    _Atomic unsigned writes;
+struct shape {
+    int threads, names, turns; /* of each thread */
+    bool is_retrying;
+    size_t cache_bytes;
+    unsigned seed;
 };
-
-static int losing_query(struct table_store *store, const struct query *query, struct call *call,
-                        struct page_builder *builder, struct continuation **ret_next)
-{
-    struct table_store *inner = ((struct losing_store *)store)->inner;
-    return inner->ops->query(inner, query, call, builder, ret_next);
-}
-
-static int losing_get(struct table_store *store, const char *table, struct bytes position,
-                      struct call *call, struct page_builder *builder)
-{
-    struct table_store *inner = ((struct losing_store *)store)->inner;
-    return inner->ops->get(inner, table, position, call, builder);
-}
-
-static int losing_list_tables(struct table_store *store, const char *only,
-                              const struct continuation *after, struct call *call,
-                              struct table_names *ret, struct continuation **ret_next)
-{
-    struct table_store *inner = ((struct losing_store *)store)->inner;
-    return inner->ops->list_tables(inner, only, after, call, ret, ret_next);
-}
-
-static int losing_write(struct table_store *store, const char *table, const struct write *writes,
-                        size_t n, struct call *call, struct write_result *ret)
-{
-    struct losing_store *self = (struct losing_store *)store;
-    int r = self->inner->ops->write(self->inner, table, writes, n, call, ret);
-    if (++self->writes % 3 != 0)
-        return r;
-    (void)call_fail(call, -EIO, "the answer was lost");
-    call->failure.is_ambiguous = true;
-    call->failure.is_retryable = self->is_retryable;
-    return -EIO;
-}
-
-static int losing_create_table(struct table_store *store, const char *table, struct call *call)
-{
-    struct table_store *inner = ((struct losing_store *)store)->inner;
-    return inner->ops->create_table(inner, table, call);
-}
-
-static int losing_delete_table(struct table_store *store, const char *table, struct call *call)
-{
-    struct table_store *inner = ((struct losing_store *)store)->inner;
-    return inner->ops->delete_table(inner, table, call);
-}
-
-static const struct table_store_limits *losing_limits(struct table_store *store)
-{
-    return table_store_limits(((struct losing_store *)store)->inner);
-}
-
-static void losing_destroy(struct table_store *store)
-{
-    table_store_destroy(((struct losing_store *)store)->inner);
-    free(store);
-}
-
-static struct table_store *losing_store_create(struct table_store *inner, bool is_retryable)
-{
-    static const struct table_store_ops ops = {.query = losing_query,
-                                               .get = losing_get,
-                                               .list_tables = losing_list_tables,
-                                               .write = losing_write,
-                                               .create_table = losing_create_table,
-                                               .delete_table = losing_delete_table,
-                                               .limits = losing_limits,
-                                               .destroy = losing_destroy};
-    struct losing_store *self = calloc(1, sizeof(*self));
-    assert_non_null(self);
-    if (self)
-        *self =
-            (struct losing_store){.store.ops = &ops, .inner = inner, .is_retryable = is_retryable};
-    return &self->store;
-}
 
 /* What one thread was told. Times are counted, not measured. */
 struct op {
@@ -102,14 +25,18 @@ struct op {
 };
 
 struct world {
+    struct shape shape;
     struct clock clock;
     _Atomic int64_t now_ms;
     struct table_store *store; /* the account's */
     struct account *account;
-    _Atomic unsigned time;
-    _Atomic int64_t acknowledged[NAMES]; /* the greatest Timestamp that was told */
+    struct writers *writers;
+    _Atomic unsigned time, writes;
+    char positions[MOST_NAMES][4];
+    _Atomic int64_t acknowledged[MOST_NAMES]; /* the greatest Timestamp that was told */
     _Atomic bool is_over;
-    struct op ops[OPS];
+    struct op ops[MOST_OPS];
+    size_t count;
 };
 
 struct worker {
@@ -118,16 +45,32 @@ struct worker {
     int number; /* from 0 */
 };
 
+static int lose_every_third(void *context, bool is_change, int r, struct call *call)
+{
+    struct world *world = context;
+    return is_change && ++world->writes % 3 == 0 ? hooked_store_lose(call, world->shape.is_retrying)
+                                                 : r;
+}
+
 static int chance(struct worker *worker, int n)
 {
     worker->random = worker->random * 1664525 + 1013904223;
     return (int)((worker->random >> 8) % (unsigned)n);
 }
 
-static struct address name_of(int name)
+static void name_all(struct world *world)
 {
-    static const char *const positions[NAMES] = {"p\0a", "p\0b", "p\0c", "q\0a"};
-    return (struct address){.table = "tab", .position = {positions[name], 3}};
+    for (int i = 0; i < MOST_NAMES; i++) {
+        char *position = world->positions[i];
+        position[0] = i % 4 == 3 ? 'q' : 'p';
+        position[2] = (char)('a' + i / 10);
+        position[3] = (char)('0' + i % 10);
+    }
+}
+
+static struct address name_of(const struct world *world, int name)
+{
+    return (struct address){.table = "tab", .position = {world->positions[name], 4}};
 }
 
 static struct caller caller_in(struct world *world, uint64_t process)
@@ -137,22 +80,81 @@ static struct caller caller_in(struct world *world, uint64_t process)
                            .patience_ms = 1000000000};
 }
 
+static void acknowledge(struct world *world, int name, const struct entity *entity)
+{
+    int64_t timestamp = page_timestamp(entity->page, entity->row);
+    int64_t before = world->acknowledged[name];
+    while (before < timestamp &&
+           !atomic_compare_exchange_weak(&world->acknowledged[name], &before, timestamp))
+        ;
+}
+
 static int store_value(struct worker *worker, const struct op *op, struct caller *caller)
 {
     struct world *world = worker->world;
     char text[32];
     struct entity entity = {0};
     (void)snprintf(text, sizeof(text), "{\"value\": %d}", op->value);
-    struct edit edit = {.address = name_of(op->name),
+    struct edit edit = {.address = name_of(world, op->name),
                         .begin = (enum edit_begin)chance(worker, EDIT_OVER + 1),
                         .text = bytes_of(text)};
     int r = account_store(world->account, caller, &edit, &entity);
-    int64_t timestamp = r == 0 ? page_timestamp(entity.page, entity.row) : 0;
-    int64_t before = world->acknowledged[op->name];
-    while (before < timestamp &&
-           !atomic_compare_exchange_weak(&world->acknowledged[op->name], &before, timestamp))
-        ;
+    if (r == 0)
+        acknowledge(world, op->name, &entity);
     entity_finish(&entity);
+    return r;
+}
+
+/* What writers store through. */
+static int store_text(void *context, struct caller *caller, const struct writer_text *text,
+                      struct entity *ret)
+{
+    struct world *world = context;
+    struct edit edit = {.address = text->address,
+                        .begin = text->begin,
+                        .text = text->text,
+                        .last_stored = text->last_stored,
+                        .may_be_stored = text->may_be_stored};
+    return account_store(world->account, caller, &edit, ret);
+}
+
+static void give_up(void *context, struct caller *caller, const char *operation,
+                    struct address address, struct bytes text, int error)
+{
+    (void)operation;
+    (void)context;
+    (void)caller;
+    (void)address;
+    (void)text;
+    assert_true(error < 0);
+}
+
+/* As a program that opens the file, writes it, tries once more where it was not told whether that
+ * was done, and closes it. 1: another one is about to create the entity. */
+static int write_value(struct worker *worker, struct op *op, struct caller *caller)
+{
+    struct world *world = worker->world;
+    char text[32];
+    struct writer_handle *handle;
+    struct writer_begin begin = {.address = name_of(world, op->name), .is_truncated = true};
+    begin.is_new = account_find(world->account, caller, begin.address, &begin.snapshot) == -ENOENT;
+    begin.begin = begin.is_new ? EDIT_NEW : EDIT_OVER;
+    int r = writers_open(world->writers, &begin, caller->process, &handle);
+    entity_finish(&begin.snapshot);
+    if (r < 0) {
+        assert_int_equal(r, -EEXIST);
+        return 1;
+    }
+    caller->call.failure = (struct failure){0};
+    (void)snprintf(text, sizeof(text), "{\"value\": %d}", op->value);
+    r = writer_write(handle, caller, bytes_of(text), 0);
+    if (r < 0 && caller->call.failure.is_ambiguous) {
+        op->is_ambiguous = true;
+        caller->call.failure = (struct failure){0};
+        r = writer_write(handle, caller, bytes_of(text), 0);
+    }
+    struct caller closer = caller_in(world, caller->process);
+    writer_close_handle(handle, &closer);
     return r;
 }
 
@@ -160,7 +162,7 @@ static int store_value(struct worker *worker, const struct op *op, struct caller
 static int delete_found(struct worker *worker, const struct op *op, struct caller *caller)
 {
     struct account *account = worker->world->account;
-    struct address address = name_of(op->name);
+    struct address address = name_of(worker->world, op->name);
     struct range p = {B("p\0"), B("p\x01")}, q = {B("q\0"), B("q\x01")};
     const struct directory steps[] = {{.kind = DIRECTORY_ENTITIES,
                                        .table = "tab",
@@ -179,21 +181,29 @@ static int delete_found(struct worker *worker, const struct op *op, struct calle
     return r;
 }
 
+static int perform(struct worker *worker, struct op *op, struct caller *caller)
+{
+    if (op->value == 0)
+        return delete_found(worker, op, caller);
+    return chance(worker, 2) ? write_value(worker, op, caller) : store_value(worker, op, caller);
+}
+
 static void *work(void *argument)
 {
     struct worker *worker = argument;
     struct world *world = worker->world;
-    for (int i = 0; i < TURNS; i++) {
-        int number = worker->number * TURNS + i;
+    const struct shape *shape = &world->shape;
+    for (int i = 0; i < shape->turns; i++) {
+        int number = worker->number * shape->turns + i;
         struct op *op = &world->ops[number];
         struct caller caller = caller_in(world, (uint64_t)worker->number + 1);
-        *op = (struct op){.name = chance(worker, NAMES),
+        *op = (struct op){.name = chance(worker, shape->names),
                           .value = chance(worker, 3) == 0 ? 0 : number + 1,
                           .begun = ++world->time};
-        int r = op->value ? store_value(worker, op, &caller) : delete_found(worker, op, &caller);
+        int r = perform(worker, op, &caller);
         op->ended = ++world->time;
         op->is_acknowledged = r == 0;
-        op->is_ambiguous = r < 0 && caller.call.failure.is_ambiguous;
+        op->is_ambiguous |= r < 0 && caller.call.failure.is_ambiguous;
         assert_true(r >= 0 || r == -EEXIST || r == -ESTALE || r == -EBUSY || op->is_ambiguous);
     }
     return NULL;
@@ -203,11 +213,11 @@ static void *work(void *argument)
 static void *look_up(void *argument)
 {
     struct world *world = argument;
-    for (int i = 0; !world->is_over; i = (i + 1) % NAMES) {
-        struct caller caller = caller_in(world, THREADS + 1);
+    for (int i = 0; !world->is_over; i = (i + 1) % world->shape.names) {
+        struct caller caller = caller_in(world, MOST_THREADS + 1);
         struct entity entity = {0};
         int64_t acknowledged = world->acknowledged[i];
-        int r = account_find(world->account, &caller, name_of(i), &entity);
+        int r = account_find(world->account, &caller, name_of(world, i), &entity);
         assert_true(r == 0 || r == -ENOENT);
         if (r == 0)
             assert_true(page_timestamp(entity.page, entity.row) >= acknowledged);
@@ -221,7 +231,7 @@ static bool is_last(const struct world *world, const struct op *op)
 {
     if (!op->is_acknowledged && !op->is_ambiguous)
         return false;
-    for (size_t i = 0; i < OPS; i++) {
+    for (size_t i = 0; i < world->count; i++) {
         const struct op *other = &world->ops[i];
         if (other->name == op->name && other->is_acknowledged && other->begun > op->ended)
             return false;
@@ -233,14 +243,14 @@ static void check_name(struct world *world, int name)
 {
     _cleanup_(page_unrefp) struct page *page = NULL;
     struct caller caller = caller_in(world, 0);
-    struct address address = name_of(name);
+    struct address address = name_of(world, name);
     struct entity found = {0};
     int known = account_find(world->account, &caller, address, &found);
     int r = table_store_get(world->store, "tab", address.position, &caller.call, &page);
     assert_true(r == 0 || r == -ENOENT);
     assert_int_equal(known, r);
     bool is_explained = false;
-    for (size_t i = 0; i < OPS && !is_explained; i++) {
+    for (size_t i = 0; i < world->count && !is_explained; i++) {
         const struct op *op = &world->ops[i];
         char value[32];
         (void)snprintf(value, sizeof(value), "\"value\": %d\n", op->value);
@@ -256,37 +266,49 @@ static void check_name(struct world *world, int name)
     entity_finish(&found);
 }
 
+static void set_up(struct world *world, struct table_store *store, const struct shape *shape)
+{
+    const struct store_hooks hooks = {.after = lose_every_third, .context = world};
+    const struct writer_store texts = {.store = store_text, .give_up = give_up, .context = world};
+    const struct retrying_store_options retrying = {.timeout_ms = 1000000000};
+    struct account_options options = {
+        .parallelism = 2, .fanout = 512, .ttl_ms = 1 << 30, .cache_bytes = shape->cache_bytes};
+    memset(world, 0, sizeof(*world));
+    world->shape = *shape;
+    world->count = (size_t)shape->threads * (size_t)shape->turns;
+    world->now_ms = 100000;
+    world->clock = turned_clock(&world->now_ms);
+    name_all(world);
+    assert_int_equal(hooked_store_create(store, &hooks, &world->store), 0);
+    if (shape->is_retrying)
+        assert_int_equal(
+            retrying_store_create(world->store, &world->clock, &retrying, &world->store), 0);
+    struct call call = {.deadline_ms = world->now_ms + 1000000000};
+    assert_int_equal(table_store_create_table(world->store, "tab", &call), 0);
+    assert_int_equal(
+        account_create(world->store, &world->clock, &options, NULL, NULL, &world->account), 0);
+    assert_int_equal(writers_create(&world->clock, &texts, &world->writers), 0);
+}
+
 /* Takes the store. */
-static void run(struct table_store *store, bool is_retrying, size_t cache_bytes, unsigned seed)
+static void run(struct table_store *store, const struct shape *shape)
 {
     static struct world world;
-    pthread_t threads[THREADS], reader;
-    struct worker workers[THREADS];
-    struct account_options options = {
-        .parallelism = 2, .fanout = 512, .ttl_ms = 1 << 30, .cache_bytes = cache_bytes};
-    const struct retrying_store_options retrying = {.timeout_ms = 1000000000};
-    memset(&world, 0, sizeof(world));
-    world.now_ms = 100000;
-    world.clock = turned_clock(&world.now_ms);
-    world.store = losing_store_create(store, is_retrying);
-    if (is_retrying)
-        assert_int_equal(retrying_store_create(world.store, &world.clock, &retrying, &world.store),
-                         0);
-    struct call call = {.deadline_ms = world.now_ms + 1000000000};
-    assert_int_equal(table_store_create_table(world.store, "tab", &call), 0);
-    assert_int_equal(
-        account_create(world.store, &world.clock, &options, NULL, NULL, &world.account), 0);
+    pthread_t threads[MOST_THREADS], reader;
+    struct worker workers[MOST_THREADS];
+    set_up(&world, store, shape);
     assert_int_equal(pthread_create(&reader, NULL, look_up, &world), 0);
-    for (int i = 0; i < THREADS; i++) {
-        workers[i] = (struct worker){&world, seed * 1000 + (unsigned)i, i};
+    for (int i = 0; i < shape->threads; i++) {
+        workers[i] = (struct worker){&world, shape->seed * 1000 + (unsigned)i, i};
         assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
     }
-    for (int i = 0; i < THREADS; i++)
+    for (int i = 0; i < shape->threads; i++)
         (void)pthread_join(threads[i], NULL);
     world.is_over = true;
     (void)pthread_join(reader, NULL);
-    for (int i = 0; i < NAMES; i++)
+    for (int i = 0; i < shape->names; i++)
         check_name(&world, i);
+    writers_destroy(world.writers);
     account_destroy(world.account);
 }
 
@@ -297,35 +319,51 @@ static struct table_store *gated_memory(void)
     return gate;
 }
 
-static void in_memory(void **state)
+static void few_names_in_memory(void **state)
 {
     (void)state;
-    for (unsigned seed = 0; seed < 6; seed++)
-        run(gated_memory(), false, seed % 2 ? 1 : (size_t)1 << 20, seed);
+    for (unsigned seed = 0; seed < 12; seed++) {
+        struct shape shape = {.threads = 8, .names = 4, .turns = 150, .seed = seed};
+        shape.is_retrying = seed % 4 > 1;
+        shape.cache_bytes = seed % 2 ? 1 : (size_t)1 << 20;
+        run(gated_memory(), &shape);
+    }
 }
 
-static void in_memory_with_retries(void **state)
+static void many_names_in_memory(void **state)
 {
     (void)state;
-    for (unsigned seed = 0; seed < 6; seed++)
-        run(gated_memory(), true, seed % 2 ? 1 : (size_t)1 << 20, seed);
+    for (unsigned seed = 0; seed < 4; seed++) {
+        struct shape shape = {.threads = 4, .names = 50, .turns = 2500, .seed = seed};
+        shape.is_retrying = seed > 1;
+        shape.cache_bytes = seed % 2 ? 10000 : (size_t)1 << 20;
+        run(gated_memory(), &shape);
+    }
 }
 
 static void in_a_file(void **state)
 {
-    run(open_account_at(*state, &clock_system), false, (size_t)1 << 20, 1);
+    struct shape shape = {
+        .threads = 8, .names = 4, .turns = 150, .cache_bytes = (size_t)1 << 20, .seed = 1};
+    run(open_account_at(*state, &clock_system), &shape);
 }
 
 static void in_a_file_with_retries(void **state)
 {
-    run(open_account_at(*state, &clock_system), true, (size_t)1 << 20, 2);
+    struct shape shape = {.threads = 4,
+                          .names = 50,
+                          .turns = 300,
+                          .is_retrying = true,
+                          .cache_bytes = (size_t)1 << 20,
+                          .seed = 2};
+    run(open_account_at(*state, &clock_system), &shape);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(in_memory),
-        cmocka_unit_test(in_memory_with_retries),
+        cmocka_unit_test(few_names_in_memory),
+        cmocka_unit_test(many_names_in_memory),
         WITH_FOLDER(in_a_file),
         WITH_FOLDER(in_a_file_with_retries),
     };

@@ -37,6 +37,21 @@ static void an_outage_tells_how_many_failed(void **state)
     buffer_finish(&line);
 }
 
+static void a_loss_names_the_file(void **state)
+{
+    (void)state;
+    struct failure_record record = {.operation = "release",
+                                    .command = "sh",
+                                    .kept_in = "/lost/f\n.json",
+                                    .failure = {.error = -EINVAL, .message = "no"}};
+    struct buffer line;
+    buffer_init(&line, 4096);
+    assert_int_equal(control_append_failure(&line, &record), 0);
+    assert_bytes(buffer_bytes(&line), B("1970-01-01T00:00:00.000Z release /: EINVAL: no [sh] -- "
+                                        "the text is in /lost/f?.json"));
+    buffer_finish(&line);
+}
+
 static void a_failure_names_the_path(void **state)
 {
     (void)state;
@@ -58,6 +73,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_failure_names_the_path),
+        cmocka_unit_test(a_loss_names_the_file),
         cmocka_unit_test(an_outage_tells_how_many_failed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

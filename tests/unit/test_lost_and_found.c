@@ -257,7 +257,7 @@ static void a_place_in_the_mount_is_refused(void **state)
 }
 
 /* In a state directory that others may write to. */
-static void nobody_leads_a_text_elsewhere(void **state)
+static void no_other_user_redirects_a_text(void **state)
 {
     (void)state;
     struct state_places places = {path_of("state"), NULL, "/nowhere"};
@@ -447,7 +447,7 @@ int main(void)
         TEST(odd_keys_become_harmless_names),
         TEST(the_first_place_that_can_be_used_is),
         TEST(a_place_in_the_mount_is_refused),
-        TEST(nobody_leads_a_text_elsewhere),
+        TEST(no_other_user_redirects_a_text),
         TEST(a_home_that_cannot_be_written_to_is_passed_over),
         TEST(what_was_removed_is_made_again),
         TEST(no_part_of_a_text_is_left_on_a_full_disk),

@@ -1,154 +1,5 @@
-#include "fs/files/writer.h"
-#include "tests/unit/failing_memory.h"
-#include "tests/unit/unit.h"
-
-#include <pthread.h>
-#include <stdatomic.h>
-#include <unistd.h>
-
-#define OPENER 7
-#define CHILD  8
-
-static const struct address name_a = {"T", B("p\0a")}, name_b = {"T", B("p\0b")};
-
-/* What writers store through: remembers the last store, fails as told, and can stand still. */
-struct sink {
-    struct writers *writers;
-    int error; /* of the next stores; 0: they succeed */
-    bool is_ambiguous;
-    int stores, touches, given_up, given_up_error;
-    char text[256], snapshot[32], last_stored[32], lost[256], position[32];
-    enum edit_begin begin;
-    bool may_be_stored;
-    char reason[256];
-    _Atomic bool is_closed, is_inside; /* a gate */
-    bool is_shared;                    /* by threads: nothing is remembered */
-};
-
-static void copy_text(char *ret, size_t size, struct bytes text)
-{
-    (void)snprintf(ret, size, "%.*s", (int)text.size, text.data ? text.data : "");
-}
-
-static struct entity entity_of(int number)
-{
-    _cleanup_(page_builder_destroyp) struct page_builder *builder = NULL;
-    struct page *page;
-    char etag[16];
-    (void)snprintf(etag, sizeof(etag), "e%d", number);
-    assert_int_equal(page_builder_create(1000, &builder), 0);
-    (void)buffer_append_string(page_builder_text(builder), "{\"old\": 1}");
-    assert_int_equal(page_builder_end_row(builder, B("p\0a"), bytes_of(etag), 1), 0);
-    assert_int_equal(page_builder_finish(builder, RANGE_ALL, false, &page), 0);
-    return (struct entity){page, 0};
-}
-
-static int sink_store(void *context, struct caller *caller, const struct writer_text *text,
-                      struct entity *ret)
-{
-    struct sink *sink = context;
-    if (sink->is_shared) {
-        (void)sched_yield();
-        *ret = entity_of(1);
-        return 0;
-    }
-    sink->is_inside = true;
-    while (sink->is_closed)
-        (void)usleep(1000);
-    sink->stores++;
-    copy_text(sink->text, sizeof(sink->text), text->text);
-    copy_text(sink->snapshot, sizeof(sink->snapshot), text->snapshot);
-    copy_text(sink->last_stored, sizeof(sink->last_stored), text->last_stored);
-    sink->begin = text->begin;
-    sink->may_be_stored = text->may_be_stored;
-    if (sink->error < 0) {
-        (void)call_fail(&caller->call, sink->error, "refused");
-        caller->call.failure.is_ambiguous = sink->is_ambiguous;
-        return sink->error;
-    }
-    *ret = entity_of(sink->stores);
-    return 0;
-}
-
-static int sink_touch(void *context, struct caller *caller, struct address address,
-                      struct entity *ret)
-{
-    struct sink *sink = context;
-    (void)caller;
-    assert_bytes(address.position, name_a.position);
-    sink->touches++;
-    *ret = entity_of(100);
-    return 0;
-}
-
-static void sink_give_up(void *context, struct caller *caller, struct address address,
-                         struct bytes text, int error)
-{
-    struct sink *sink = context;
-    (void)address;
-    sink->given_up++;
-    sink->given_up_error = error;
-    copy_text(sink->lost, sizeof(sink->lost), text);
-    (void)snprintf(sink->reason, sizeof(sink->reason), "%s", caller->call.failure.message);
-}
-
-static struct sink new_sink(void)
-{
-    return (struct sink){0};
-}
-
-static void begin_writers(struct sink *sink)
-{
-    struct writer_store store = {sink_store, sink_touch, sink_give_up, sink};
-    assert_int_equal(writers_create(&clock_system, &store, &sink->writers), 0);
-}
-
-static struct caller caller_of(uint64_t process)
-{
-    return (struct caller){.call = {.deadline_ms = INT64_MAX}, .process = process};
-}
-
-static struct writer_handle *open_writer(struct sink *sink, const struct writer_begin *begin)
-{
-    struct writer_handle *handle;
-    assert_int_equal(writers_open(sink->writers, begin, OPENER, &handle), 0);
-    return handle;
-}
-
-static struct writer_handle *open_new(struct sink *sink, struct address address)
-{
-    return open_writer(
-        sink, &(struct writer_begin){.address = address, .begin = EDIT_NEW, .is_new = true});
-}
-
-/* reason: a part of it; NULL: it succeeds */
-static void write_at(struct writer_handle *handle, const char *text, uint64_t offset, int expected,
-                     const char *reason)
-{
-    struct caller caller = caller_of(OPENER);
-    assert_int_equal(writer_write(handle, &caller, bytes_of(text), offset), expected);
-    if (reason && !strstr(caller.call.failure.message, reason))
-        fail_msg("%s", caller.call.failure.message);
-}
-
-static int flush_as(struct writer_handle *handle, uint64_t process)
-{
-    struct caller caller = caller_of(process);
-    return writer_flush(handle, &caller);
-}
-
-static void close_handle(struct writer_handle *handle)
-{
-    struct caller caller = caller_of(OPENER);
-    writer_close_handle(handle, &caller);
-}
-
-static bool is_found(struct sink *sink, struct address address)
-{
-    struct writer *writer = writers_find_new(sink->writers, address);
-    writer_unref(writer);
-    return writer;
-}
+#include "fs/files/writer_parts.h"
+#include "tests/unit/writer_fixture.h"
 
 static void the_write_that_completes_an_object_stores_it(void **state)
 {
@@ -239,45 +90,251 @@ static void the_last_release_stores_or_gives_up(void **state)
     assert_int_equal(sink.given_up_error, -EHOSTUNREACH);
     sink.error = 0;
 
-    handle = open_new(&sink, name_a); /* echo hello > new.json */
+    handle = open_new(&sink, name_a); /* echo hello > new.json: the write was told */
     write_at(handle, "hello", 0, -EINVAL, NULL);
     close_handle(handle);
-    assert_int_equal(sink.given_up, 3);
+    assert_int_equal(sink.given_up, 2);
     assert_int_equal(sink.stores, 2);
 
-    writer_drop_handle(open_new(&sink, name_a)); /* the kernel did not take the open */
+    drop_handle(open_new(&sink, name_a)); /* the kernel did not take the open */
     assert_int_equal(sink.stores, 2);
+    assert_int_equal(sink.given_up, 2);
     assert_false(is_found(&sink, name_a));
+
+    const struct writer_begin provisional = {
+        .address = name_a, .begin = EDIT_NEW, .is_new = true, .is_provisional = true};
+    close_handle(open_writer(&sink, &provisional));
+    assert_int_equal(sink.stores, 2);
+    assert_int_equal(sink.given_up, 2);
+    handle = open_writer(&sink, &provisional);
+    write_at(handle, "{}", 0, 0, NULL);
+    close_handle(handle);
+    assert_int_equal(sink.stores, 3);
     writers_destroy(sink.writers);
 }
 
-static void handles_of_a_new_file_share_its_text(void **state)
+/* Another client has stored the entity since the CREATE. */
+static void an_empty_file_replaces_nothing(void **state)
 {
     (void)state;
     struct sink sink = new_sink();
     begin_writers(&sink);
-    struct writer_handle *first = open_new(&sink, name_a), *second, *none = NULL;
-    struct writer_begin again = {.address = name_a, .begin = EDIT_EXCLUSIVE, .is_new = true};
-    assert_int_equal(writers_open(sink.writers, &again, CHILD, &none), -EEXIST);
-    struct writer *writer = writers_find_new(sink.writers, name_a);
-    assert_ptr_equal(writer, first->writer);
-    assert_int_equal(writer_open_handle(writer, CHILD, &second), 0);
-    write_at(first, "{\"a\": ", 0, 0, NULL);
-    close_handle(first);
-    assert_int_equal(sink.stores + sink.given_up, 0);
-    struct caller caller = caller_of(CHILD);
-    struct buffer text;
-    buffer_init(&text, 100);
-    assert_int_equal(writer_read(second, &caller, 1, 3, &text), 0);
-    assert_bytes(buffer_bytes(&text), B("\"a\""));
-    assert_int_equal(writer_read(second, &caller, 99, 3, &text), 0);
-    assert_int_equal(text.size, 3);
-    write_at(second, "1}", 6, 0, NULL);
-    close_handle(second);
-    assert_string_equal(sink.text, "{\"a\": 1}");
-    assert_int_equal(writer_open_handle(writer, CHILD, &none), -ESTALE);
+    struct writer_handle *handle = open_new(&sink, name_a);
+    struct caller caller = caller_of(OPENER);
+    sink.error = -EEXIST;
+    assert_int_equal(writer_sync(handle, &caller), 0);
+    assert_int_equal(caller.call.failure.error, 0);
+    assert_int_equal(sink.begin, EDIT_EXCLUSIVE);
+    assert_false(writer_is_new(handle->writer));
+    sink.error = 0;
+    write_at(handle, "{\"a\": 1}", 0, 0, NULL); /* a text does */
+    assert_int_equal(sink.begin, EDIT_NEW);
+    assert_int_equal(sink.stores, 2);
+    close_handle(handle);
+    assert_int_equal(sink.stores, 2);
+    assert_int_equal(sink.given_up, 0);
+
+    sink.error = -EEXIST; /* who created it exclusively is told */
+    handle = open_writer(
+        &sink, &(struct writer_begin){.address = name_a, .begin = EDIT_EXCLUSIVE, .is_new = true});
+    close_handle(handle);
+    assert_int_equal(sink.given_up_error, -EEXIST);
+    writers_destroy(sink.writers);
+}
+
+static void a_release_tells_why_the_flush_was_refused(void **state)
+{
+    (void)state;
+    struct sink sink = new_sink();
+    begin_writers(&sink);
+    struct entity entity = entity_of(0);
+    struct writer_handle *handle = open_writer(
+        &sink,
+        &(struct writer_begin){.address = name_a, .begin = EDIT_CHANGED, .snapshot = entity});
+    write_at(handle, "7", 8, 0, NULL);
+    sink.error = -EACCES;
+    assert_int_equal(flush_as(handle, OPENER), -EACCES);
+    close_handle(handle);
+    assert_int_equal(sink.given_up_error, -EACCES);
+    assert_string_equal(sink.reason, "refused");
+    assert_string_equal(sink.lost, "{\"old\": 7}");
+
+    handle = open_writer(&sink, &(struct writer_begin){
+                                    .address = name_a, .begin = EDIT_CHANGED, .snapshot = entity});
+    write_at(handle, "8", 8, 0, NULL);
+    close_handle(handle); /* killed: no FLUSH came */
+    assert_int_equal(sink.given_up_error, -EIO);
+    assert_string_equal(sink.reason, "the text was changed, and was not flushed");
+    entity_finish(&entity);
+    writers_destroy(sink.writers);
+}
+
+/* A program may ignore the error of its last write. */
+static void a_release_tells_that_a_write_is_missing(void **state)
+{
+    (void)state;
+    struct sink sink = new_sink();
+    begin_writers(&sink);
+    struct writer_handle *handle = open_new(&sink, name_a);
+    write_at(handle, "{\"a\": ", 0, 0, NULL);
+    sink.error = -ENOSPC;
+    write_at(handle, "1}", 6, -ENOSPC, "refused");
+    close_handle(handle);
+    assert_int_equal(sink.given_up_error, -ENOSPC);
+    assert_string_equal(sink.lost, "{\"a\": ");
+    assert_string_equal(sink.reason, "refused; the text lacks the write that failed");
+
+    handle = open_new(&sink, name_a); /* too many callers waited */
+    write_at(handle, "{\"a\": ", 0, 0, NULL);
+    writer_miss_write(handle);
+    close_handle(handle);
+    assert_int_equal(sink.given_up_error, -EINVAL);
+    assert_string_equal(sink.reason,
+                        "line 1, column 7: the text ends before its JSON object does; the "
+                        "text lacks the write that failed");
+
+    handle = open_new(&sink, name_a); /* the message is too long for the addition */
+    write_at(handle, "{\"a\": ", 0, 0, NULL);
+    sink.is_wordy = true;
+    write_at(handle, "1}", 6, -ENOSPC, NULL);
+    close_handle(handle);
+    assert_int_equal(strlen(sink.reason), sizeof(sink.reason) - 1);
+    assert_non_null(strstr(sink.reason, "   ; the text lacks the write that failed"));
+    writers_destroy(sink.writers);
+}
+
+static void a_lost_race_is_final(void **state)
+{
+    (void)state;
+    struct sink sink = new_sink();
+    begin_writers(&sink);
+    struct entity entity = entity_of(0);
+    struct writer_begin begin = {
+        .address = name_a, .begin = EDIT_OVER, .is_truncated = true, .snapshot = entity};
+    struct writer_handle *handle = open_writer(&sink, &begin);
+    sink.error = -ESTALE;
+    write_at(handle, "{\"a\": 1}", 0, -ESTALE, NULL);
+    assert_string_equal(sink.lost, "{\"a\": 1}");
+    assert_string_equal(sink.operation, "write");
+    assert_string_equal(sink.reason, "refused");
+    sink.error = 0;
+    write_at(handle, "{\"a\": 1}", 0, -ESTALE, NULL); /* by a library that closes the file */
+    assert_int_equal(flush_as(handle, OPENER), -ESTALE);
+    assert_int_equal(writer_resize(handle->writer, &(struct caller){0}, 0), 0);
+    write_at(handle, "{}", 0, -ESTALE, NULL);
+    assert_int_equal(sink.stores, 1);
+    close_handle(handle);
+    assert_int_equal(sink.given_up, 1); /* at the first write alone */
+
+    handle = open_writer(&sink, &begin); /* in two writes: the whole text is kept, and once */
+    write_at(handle, "{\"a\":", 0, 0, NULL);
+    sink.error = -ESTALE;
+    write_at(handle, " 2}", 5, -ESTALE, NULL);
+    write_at(handle, " 2}", 5, -ESTALE, NULL);
+    close_handle(handle);
+    assert_string_equal(sink.lost, "{\"a\": 2}");
+    assert_int_equal(sink.given_up, 2);
+
+    handle = open_writer(&sink, &begin); /* but what is written then was not kept */
+    write_at(handle, "{}", 0, -ESTALE, NULL);
+    write_at(handle, "{\"b\"", 0, 0, NULL);
+    close_handle(handle);
+    assert_string_equal(sink.lost, "{\"b\"");
+    assert_int_equal(sink.given_up, 4);
+    sink.error = 0;
+
+    handle = open_writer(&sink, &begin); /* another open may */
+    write_at(handle, "{}", 0, 0, NULL);
+    close_handle(handle);
+    entity_finish(&entity);
+    writers_destroy(sink.writers);
+}
+
+static void a_close_tells_what_the_write_did(void **state)
+{
+    (void)state;
+    struct sink sink = new_sink();
+    begin_writers(&sink);
+    struct writer_handle *handle = open_new(&sink, name_a);
+    write_at(handle, "{\"a\":", 0, 0, NULL);
+    write_at(handle, "1", (uint64_t)9 << 20, -EFBIG, "8 MiB");
+    struct caller caller = caller_of(OPENER);
+    assert_int_equal(writer_flush(handle, &caller), -EFBIG);
+    assert_int_equal(caller.call.failure.error, 0); /* it was told */
+    assert_int_equal(writer_resize(handle->writer, &caller, 0), 0);
+    write_at(handle, "{", 0, 0, NULL);
+    assert_int_equal(writer_flush(handle, &caller), -EINVAL);
+    assert_int_equal(caller.call.failure.error, -EINVAL);
+    close_handle(handle);
+    assert_int_equal(sink.given_up_error, -EINVAL);
+    writers_destroy(sink.writers);
+}
+
+static void a_writer_tells_its_time_and_keeps_its_size(void **state)
+{
+    (void)state;
+    struct sink sink = new_sink();
+    begin_writers(&sink);
+    assert_false(writers_is_open(sink.writers, name_a));
+    struct writer_handle *handle = open_new(&sink, name_a);
+    struct writer *writer = writer_ref(handle->writer);
+    assert_true(writers_is_open(sink.writers, name_a));
+    assert_int_equal(writer_timestamp(writer), 0);
+    write_at(handle, "{\"a\":", WRITER_AT_END, 0, NULL);
+    write_at(handle, "1}", WRITER_AT_END, 0, NULL);
+    assert_string_equal(sink.text, "{\"a\":1}");
+    assert_int_equal(writer_timestamp(writer), 1);
+    close_handle(handle);
+    assert_int_equal(writer_size(writer), 7);
+    assert_null(writer->draft.text.data); /* a node may keep the writer for long */
+    assert_int_equal(writer_touch(writer, &(struct caller){.call.deadline_ms = INT64_MAX}), 0);
+    assert_int_equal(sink.touches, 1);
+    assert_int_equal(writer_size(writer), 7);
+    assert_false(writers_is_open(sink.writers, name_a));
     writer_unref(writer);
-    buffer_finish(&text);
+    writers_destroy(sink.writers);
+}
+
+/* Else the next store would overwrite what the other client has changed. */
+static void a_touch_of_anothers_version_changes_no_precondition(void **state)
+{
+    (void)state;
+    struct sink sink = new_sink();
+    begin_writers(&sink);
+    struct entity snapshot = entity_of(50);
+    struct writer_begin changed = {.address = name_a, .begin = EDIT_CHANGED, .snapshot = snapshot};
+    struct writer_handle *handle = open_writer(&sink, &changed);
+    struct caller caller = caller_of(OPENER);
+    sink.is_changed_by_another = true;
+    assert_int_equal(writer_touch(handle->writer, &caller), 0);
+    assert_string_equal(sink.known, "e50");
+    write_at(handle, "2", 8, 0, NULL);
+    assert_int_equal(flush_as(handle, OPENER), 0);
+    assert_string_equal(sink.snapshot, "e50");
+    assert_string_equal(sink.last_stored, "");
+    assert_int_equal(writer_touch(handle->writer, &caller), 0);
+    assert_string_equal(sink.known, "e1"); /* what was stored */
+    close_handle(handle);
+    entity_finish(&snapshot);
+    writers_destroy(sink.writers);
+}
+
+/* Another process opens a new file while it is written. The kernel does not take that open, but
+ * before this is known the file is closed. */
+static void a_dropped_handle_loses_no_text(void **state)
+{
+    (void)state;
+    struct sink sink = new_sink();
+    begin_writers(&sink);
+    struct writer_handle *first = open_new(&sink, name_a), *second;
+    assert_int_equal(writer_open_handle(first->writer, CHILD, &second), 0);
+    write_at(first, "{\"half\"", 0, 0, NULL);
+    close_handle(first);
+    assert_int_equal(sink.given_up, 0);
+    drop_handle(second);
+    assert_int_equal(sink.given_up, 1);
+    assert_int_equal(sink.given_up_error, -EINVAL);
+    assert_string_equal(sink.lost, "{\"half\"");
     writers_destroy(sink.writers);
 }
 
@@ -334,188 +391,25 @@ static void each_open_of_a_stored_entity_has_its_own_text(void **state)
     writers_destroy(sink.writers);
 }
 
-static void a_removed_name_has_no_writers(void **state)
+static int64_t jumping_ms(void *now_ms)
+{
+    return *(int64_t *)now_ms += 100000;
+}
+
+/* The text of a handle that waited for an unlink is not given up for that. */
+static void the_wait_of_a_close_does_not_count(void **state)
 {
     (void)state;
     struct sink sink = new_sink();
-    begin_writers(&sink);
-    struct writer_handle *a = open_new(&sink, name_a), *b = open_new(&sink, name_b);
-    struct caller caller = caller_of(OPENER), late = {.call = {.deadline_ms = 0}};
-    struct held_writers *held, *second;
-    assert_int_equal(writers_hold(sink.writers, name_a, &caller.call, &held), 0);
-    assert_int_equal(writers_hold(sink.writers, name_a, &late.call, &second), -ETIMEDOUT);
-    assert_int_equal(writer_write(a, &late, B("{}"), 0), -ETIMEDOUT);
-    write_at(b, "{}", 0, 0, NULL);
-    writers_let_go(held, false);
-    write_at(a, "{", 0, 0, NULL);
-    assert_true(is_found(&sink, name_a));
-    assert_int_equal(writers_hold(sink.writers, name_a, &caller.call, &held), 0);
-    writers_let_go(held, true);
-    assert_false(is_found(&sink, name_a));
-    struct writer_handle *next = open_new(&sink, name_a); /* the name is free */
-    write_at(a, "}", 1, 0, NULL);
-    assert_int_equal(writer_touch(a->writer, &caller), 0);
+    int64_t now_ms = 0;
+    struct clock clock = {.monotonic_ms = jumping_ms, .context = &now_ms};
+    struct writer_store store = {sink_store, sink_touch, sink_give_up, &sink};
+    assert_int_equal(writers_create(&clock, &store, &sink.writers), 0);
+    struct caller caller = {.call = {.deadline_ms = 60000}};
+    writer_close_handle(open_new(&sink, name_a), &caller);
     assert_int_equal(sink.stores, 1);
-    assert_int_equal(sink.touches, 0);
-    close_handle(a);
-    close_handle(b);
-    close_handle(next);
-    assert_int_equal(sink.stores, 2);
-    assert_int_equal(sink.given_up, 0);
-    writers_destroy(sink.writers);
-}
-
-static void *write_object(void *handle)
-{
-    write_at(handle, "{}", 0, 0, NULL);
-    return NULL;
-}
-
-/* A store that was under way does not bring the name back. */
-static void unlink_waits_for_a_store(void **state)
-{
-    (void)state;
-    struct sink sink = new_sink();
-    begin_writers(&sink);
-    struct writer_handle *a = open_new(&sink, name_a);
-    struct caller caller = caller_of(OPENER), late = {.call = {.deadline_ms = 0}};
-    struct held_writers *held;
-    pthread_t thread;
-    sink.is_closed = true;
-    assert_int_equal(pthread_create(&thread, NULL, write_object, a), 0);
-    while (!sink.is_inside)
-        (void)usleep(1000);
-    assert_int_equal(writers_hold(sink.writers, name_a, &late.call, &held), -ETIMEDOUT);
-    assert_int_equal(writer_flush(a, &late), -ETIMEDOUT);
-    assert_int_equal(writer_size(a->writer), 0); /* nobody sees what may be refused */
-    sink.is_closed = false;
-    assert_int_equal(writers_hold(sink.writers, name_a, &caller.call, &held), 0);
-    assert_int_equal(sink.stores, 1);
-    writers_let_go(held, true);
-    assert_int_equal(pthread_join(thread, NULL), 0);
-    close_handle(a);
-    writers_destroy(sink.writers);
-}
-
-static void a_listing_shows_new_files_in_order(void **state)
-{
-    (void)state;
-    struct sink sink = new_sink();
-    begin_writers(&sink);
-    static const struct address addresses[] = {
-        {"T", B("p\0b")}, {"T", B("o\0x")}, {"T", B("p\0")}, {"U", B("p\0a")}, {"T", B("p\0c")}};
-    struct writer_handle *handles[ARRAY_SIZE(addresses)];
-    for (size_t i = 0; i < ARRAY_SIZE(addresses); i++)
-        handles[i] = open_new(&sink, addresses[i]);
-    write_at(handles[4], "{}", 0, 0, NULL); /* stored: it is no longer new */
-    struct directory directory = {DIRECTORY_ENTITIES, "T", {B("p\0"), B("p\x01")}};
-    struct buffer position;
-    buffer_init(&position, 100);
-    assert_true(writers_next_new(sink.writers, &directory, B(""), &position));
-    assert_bytes(buffer_bytes(&position), B("p\0"));
-    buffer_clear(&position);
-    assert_true(writers_next_new(sink.writers, &directory, B("p\0"), &position));
-    assert_bytes(buffer_bytes(&position), B("p\0b"));
-    assert_false(writers_next_new(sink.writers, &directory, B("p\0b"), &position));
-    buffer_finish(&position);
-    for (size_t i = 0; i < ARRAY_SIZE(addresses); i++)
-        close_handle(handles[i]);
-    writers_destroy(sink.writers);
-}
-
-static void at_unmount_every_handle_is_released(void **state)
-{
-    (void)state;
-    struct sink sink = new_sink();
-    begin_writers(&sink);
-    struct writer_handle *a = open_new(&sink, name_a), *b = open_new(&sink, name_b), *second;
-    assert_int_equal(writer_open_handle(a->writer, CHILD, &second), 0);
-    write_at(b, "{\"half\"", 0, 0, NULL);
-    struct writer *kept = writer_ref(b->writer); /* a node */
-    struct caller caller = caller_of(0);
-    writers_release_all(sink.writers, &caller);
-    assert_int_equal(sink.stores, 1);
-    assert_int_equal(sink.given_up, 1);
-    assert_string_equal(sink.lost, "{\"half\"");
-    writers_destroy(sink.writers);
-    writer_unref(kept);
-}
-
-static void a_node_keeps_a_writer(void **state)
-{
-    (void)state;
-    struct sink sink = new_sink();
-    begin_writers(&sink);
-    struct writer_handle *a = open_new(&sink, name_a);
-    struct node_file *file = writer_node_file(a->writer);
-    assert_ptr_equal(writer_of_node_file(file), a->writer);
-    file->ops->ref(file);
-    close_handle(a);
-    struct writer_handle *none;
-    assert_int_equal(writer_open_handle(writer_of_node_file(file), OPENER, &none), -ESTALE);
-    file->ops->unref(file);
-    writers_destroy(sink.writers);
-}
-
-static void without_memory_no_writer_begins(void **state)
-{
-    (void)state;
-    struct sink sink = new_sink();
-    begin_writers(&sink);
-    struct entity snapshot = entity_of(50);
-    struct writer_begin begin = {.address = name_a, .begin = EDIT_CHANGED, .snapshot = snapshot};
-    struct writer_handle *handle = NULL;
-    bool is_reached = true;
-    for (long n = 1; is_reached; n++) {
-        allocations_until_failure = n;
-        int r = writers_open(sink.writers, &begin, OPENER, &handle);
-        is_reached = allocations_until_failure == 0;
-        allocations_until_failure = 0;
-        assert_int_equal(r, is_reached ? -ENOMEM : 0);
-    }
-    close_handle(handle);
-    entity_finish(&snapshot);
-    writers_destroy(sink.writers);
-}
-
-/* 8 threads create, write, unlink and close one name again and again. */
-static void *write_again_and_again(void *context)
-{
-    struct sink *sink = context;
-    struct writer_begin begin = {.address = name_a, .begin = EDIT_NEW, .is_new = true};
-    for (int i = 0; i < 500; i++) {
-        struct caller caller = caller_of(OPENER);
-        struct writer_handle *handle = NULL;
-        if (writers_open(sink->writers, &begin, OPENER, &handle) == -EEXIST) {
-            struct writer *writer = writers_find_new(sink->writers, name_a);
-            if (writer)
-                (void)writer_open_handle(writer, OPENER, &handle);
-            writer_unref(writer);
-        }
-        if (!handle)
-            continue;
-        (void)writer_write(handle, &caller, B("{\"a\": 1}"), 0);
-        struct held_writers *held;
-        if (i % 8 == 0 && writers_hold(sink->writers, name_a, &caller.call, &held) == 0)
-            writers_let_go(held, i % 16 == 0);
-        (void)writer_flush(handle, &caller);
-        writer_close_handle(handle, &caller);
-    }
-    return NULL;
-}
-
-static void threads_share_writers(void **state)
-{
-    (void)state;
-    struct sink sink = new_sink();
-    pthread_t threads[8];
-    begin_writers(&sink);
-    sink.is_shared = true;
-    for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, write_again_and_again, &sink), 0);
-    for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
-        assert_int_equal(pthread_join(threads[i], NULL), 0);
-    assert_false(is_found(&sink, name_a));
+    assert_int_equal(sink.deadline_ms, 160000);
+    assert_int_equal(sink.process, OPENER); /* a RELEASE tells none */
     writers_destroy(sink.writers);
 }
 
@@ -525,15 +419,16 @@ int main(void)
         cmocka_unit_test(the_write_that_completes_an_object_stores_it),
         cmocka_unit_test(a_refused_write_leaves_the_text_as_it_was),
         cmocka_unit_test(the_last_release_stores_or_gives_up),
-        cmocka_unit_test(handles_of_a_new_file_share_its_text),
+        cmocka_unit_test(an_empty_file_replaces_nothing),
+        cmocka_unit_test(a_release_tells_why_the_flush_was_refused),
+        cmocka_unit_test(a_release_tells_that_a_write_is_missing),
+        cmocka_unit_test(a_lost_race_is_final),
+        cmocka_unit_test(a_close_tells_what_the_write_did),
+        cmocka_unit_test(a_writer_tells_its_time_and_keeps_its_size),
+        cmocka_unit_test(a_touch_of_anothers_version_changes_no_precondition),
+        cmocka_unit_test(a_dropped_handle_loses_no_text),
+        cmocka_unit_test(the_wait_of_a_close_does_not_count),
         cmocka_unit_test(each_open_of_a_stored_entity_has_its_own_text),
-        cmocka_unit_test(a_removed_name_has_no_writers),
-        cmocka_unit_test(unlink_waits_for_a_store),
-        cmocka_unit_test(a_listing_shows_new_files_in_order),
-        cmocka_unit_test(at_unmount_every_handle_is_released),
-        cmocka_unit_test(a_node_keeps_a_writer),
-        cmocka_unit_test(without_memory_no_writer_begins),
-        cmocka_unit_test(threads_share_writers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

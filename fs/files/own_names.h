@@ -1,0 +1,58 @@
+#ifndef FS_FILES_OWN_NAMES_H
+#define FS_FILES_OWN_NAMES_H
+/* The names of an open directory of which the service has nothing: local directories, and new files
+ * that are not stored yet. A directory shows them behind the names of its listing, without those
+ * that the listing has shown.
+ *
+ * A new file may be stored while the listing runs: then the listing may have passed its place, and
+ * at the end it is not new any more. So the names that are new when the listing begins are kept,
+ * and which of them the listing shows. Those that it did not show are shown behind it, unless they
+ * are known to be removed.
+ *
+ * Of all others no list is kept, but the last one that was taken, with its cookie: the next one is
+ * the first behind it. So a name that ends meanwhile makes no other be skipped. Another cookie,
+ * which seekdir asks for, is counted from the first name.
+ *
+ * One thread at a time; no lock; never blocks. */
+#include "fs/files/writer.h"
+
+#include <bsd/sys/tree.h>
+
+/* The cookie before the first name. The listing's are lower. */
+#define OWN_NAMES_BEGIN ((uint64_t)1 << 62)
+
+/* How many names of new files are kept, the first ones of the directory. Of more files at once, the
+ * others are shown only if they are still new behind the listing. */
+#define OWN_NAMES_MAX 1000
+
+RB_HEAD(own_files, own_file);
+
+struct own_names { /* in its owner's memory; private */
+    struct directory directory;
+    struct listing *listing;    /* NULL: there are no names */
+    struct writers *writers;    /* NULL: there are no new files */
+    uint64_t last;              /* the cookie behind which a name was last asked for */
+    struct buffer before, next; /* range.lo: of the name with that cookie, and of the one told */
+    struct own_files files;     /* that were new when the listing began */
+    size_t files_count;
+    bool is_listed; /* the listing has shown an entry, or its end, since it began */
+};
+struct own_name {
+    enum name_kind kind; /* how the key becomes a name */
+    struct bytes key;    /* a view until the next call */
+    uint64_t cookie;
+};
+
+/* All outlive it, and what the directory has views of. */
+void own_names_init(struct own_names *names, const struct directory *directory,
+                    struct listing *listing, struct writers *writers);
+void own_names_finish(struct own_names *names);
+/* Before the first entry of the listing is asked for. Called again, the listing begins anew if it
+ * has shown anything; else the names that are kept stay. 0 or -ENOMEM. */
+int own_names_begin(struct own_names *names);
+/* The listing shows this entry. */
+void own_names_listed(struct own_names *names, struct bytes key);
+/* For after the listing's end. The name behind the cookie: 1. 0: there is none. -ENOMEM. */
+int own_names_next(struct own_names *names, uint64_t cookie, struct own_name *ret);
+
+#endif

@@ -1,0 +1,403 @@
+#include "tests/unit/failing_memory.h"
+#include "tests/unit/writer_fixture.h"
+
+#include <pthread.h>
+
+static void handles_of_a_new_file_share_its_text(void **state)
+{
+    (void)state;
+    struct sink sink = new_sink();
+    begin_writers(&sink);
+    struct writer_handle *first = open_new(&sink, name_a), *second, *none = NULL;
+    struct writer_begin again = {.address = name_a, .begin = EDIT_EXCLUSIVE, .is_new = true};
+    assert_int_equal(writers_open(sink.writers, &again, CHILD, &none), -EEXIST);
+    struct writer *writer = writers_find_new(sink.writers, name_a);
+    assert_ptr_equal(writer, first->writer);
+    assert_int_equal(writer_open_handle(writer, CHILD, &second), 0);
+    write_at(first, "{\"a\": ", 0, 0, NULL);
+    close_handle(first);
+    assert_int_equal(sink.stores + sink.given_up, 0);
+    struct caller caller = caller_of(CHILD);
+    struct buffer text;
+    buffer_init(&text, 100);
+    assert_int_equal(writer_read(second, &caller, 1, 3, &text), 0);
+    assert_bytes(buffer_bytes(&text), B("\"a\""));
+    assert_int_equal(writer_read(second, &caller, 99, 3, &text), 0);
+    assert_int_equal(text.size, 3);
+    write_at(second, "1}", 6, 0, NULL);
+    close_handle(second);
+    assert_string_equal(sink.text, "{\"a\": 1}");
+    assert_int_equal(writer_open_handle(writer, CHILD, &none), -ESTALE);
+    writer_unref(writer);
+    buffer_finish(&text);
+    writers_destroy(sink.writers);
+}
+
+static void an_appended_new_file_can_be_read(void **state)
+{
+    (void)state;
+    struct sink sink = new_sink();
+    begin_writers(&sink);
+    struct caller caller = caller_of(CHILD);
+    struct writer_begin begin = {.address = name_a, .begin = EDIT_APPENDED, .is_new = true};
+    struct writer_handle *handle = open_writer(&sink, &begin);
+    struct buffer text;
+    buffer_init(&text, 100);
+    write_at(handle, "{\"a\": ", WRITER_AT_END, 0, NULL);
+    assert_int_equal(writer_read(handle, &caller, 0, 100, &text), 0);
+    assert_bytes(buffer_bytes(&text), B("{\"a\": "));
+    write_at(handle, "1}", WRITER_AT_END, 0, NULL);
+    buffer_clear(&text);
+    assert_int_equal(writer_read(handle, &caller, 5, 100, &text), 0);
+    assert_bytes(buffer_bytes(&text), B(" 1}"));
+    buffer_finish(&text);
+    close_handle(handle);
+    assert_int_equal(sink.stores, 1);
+    writers_destroy(sink.writers);
+}
+
+static void a_removed_name_has_no_writers(void **state)
+{
+    (void)state;
+    struct sink sink = new_sink();
+    begin_writers(&sink);
+    struct writer_handle *a = open_new(&sink, name_a), *b = open_new(&sink, name_b);
+    struct caller caller = caller_of(OPENER), late = {.call = {.deadline_ms = 0}};
+    struct held_writers *held, *second;
+    assert_int_equal(writers_hold(sink.writers, name_a, &caller.call, &held), 0);
+    assert_int_equal(writers_hold(sink.writers, name_a, &late.call, &second), -ETIMEDOUT);
+    assert_int_equal(writer_write(a, &late, B("{}"), 0), -ETIMEDOUT);
+    write_at(b, "{}", 0, 0, NULL);
+    writers_let_go(held, false);
+    write_at(a, "{", 0, 0, NULL);
+    assert_true(is_found(&sink, name_a));
+    assert_int_equal(writers_hold(sink.writers, name_a, &caller.call, &held), 0);
+    writers_let_go(held, true);
+    assert_false(is_found(&sink, name_a));
+    struct writer_handle *next = open_new(&sink, name_a); /* the name is free */
+    assert_int_equal(flush_as(a, OPENER), 0); /* half a text, of which nothing is kept */
+    assert_int_equal(writer_sync(a, &caller), 0);
+    write_at(a, "}", 1, 0, NULL);
+    assert_int_equal(writer_touch(a->writer, &caller), 0);
+    assert_int_equal(sink.stores, 1);
+    assert_int_equal(sink.touches, 0);
+    close_handle(a);
+    close_handle(b);
+    close_handle(next);
+    assert_int_equal(sink.stores, 2);
+    assert_int_equal(sink.given_up, 0);
+    writers_destroy(sink.writers);
+}
+
+/* By another spelling of the path, while the delete is under way. */
+static void a_file_that_is_created_during_an_unlink_stays(void **state)
+{
+    (void)state;
+    struct sink sink = new_sink();
+    begin_writers(&sink);
+    struct caller caller = caller_of(OPENER);
+    struct entity snapshot = entity_of(50);
+    struct held_writers *held;
+    assert_int_equal(writers_hold(sink.writers, name_a, &caller.call, &held), 0);
+    struct writer_handle *stored = open_writer(
+        &sink,
+        &(struct writer_begin){.address = name_a, .begin = EDIT_CHANGED, .snapshot = snapshot});
+    struct writer_handle *created = open_new(&sink, name_a);
+    assert_false(writers_held_is_unstored(held)); /* the removed file may be stored */
+    writers_let_go(held, true);
+    assert_true(is_found(&sink, name_a));
+    write_at(stored, "{}", 0, 0, NULL); /* of the removed file */
+    assert_int_equal(writer_sync(stored, &caller), 0);
+    assert_int_equal(sink.stores, 0);
+    write_at(created, "{\"a\": 1}", 0, 0, NULL);
+    assert_int_equal(sink.stores, 1);
+    close_handle(stored);
+    close_handle(created);
+    entity_finish(&snapshot);
+    writers_destroy(sink.writers);
+}
+
+/* What may be stored is to be deleted with the name. */
+static void a_removed_name_may_be_stored(void **state)
+{
+    (void)state;
+    struct sink sink = new_sink();
+    begin_writers(&sink);
+    struct caller caller = caller_of(OPENER);
+    struct held_writers *held;
+    assert_int_equal(writers_hold(sink.writers, name_a, &caller.call, &held), 0);
+    assert_false(writers_held_is_unstored(held)); /* no writer */
+    writers_let_go(held, false);
+    struct writer_handle *handle = open_new(&sink, name_a);
+    static const struct {
+        int error;
+        bool is_ambiguous, is_unstored;
+    } stores[] = {{-EACCES, false, true}, {-ETIMEDOUT, true, false}, {0, false, false}};
+    for (size_t i = 0; i < ARRAY_SIZE(stores); i++) {
+        sink.error = stores[i].error;
+        sink.is_ambiguous = stores[i].is_ambiguous;
+        write_at(handle, "{}", 0, stores[i].error, NULL);
+        assert_int_equal(writers_hold(sink.writers, name_a, &caller.call, &held), 0);
+        assert_int_equal(writers_held_is_unstored(held), stores[i].is_unstored);
+        writers_let_go(held, false);
+    }
+    close_handle(handle);
+    writers_destroy(sink.writers);
+}
+
+/* The write comes while an unlink holds the name, or its caller is refused before. */
+static void a_missed_write_leaves_no_empty_entity(void **state)
+{
+    (void)state;
+    struct sink sink = new_sink();
+    begin_writers(&sink);
+    struct caller caller = caller_of(OPENER), late = {.call = {.deadline_ms = 0}};
+    struct held_writers *held;
+    for (int i = 0; i < 2; i++) {
+        struct writer_handle *handle = open_new(&sink, name_a);
+        assert_int_equal(writers_hold(sink.writers, name_a, &caller.call, &held), 0);
+        if (i == 0)
+            assert_int_equal(writer_write(handle, &late, B("{}"), 0), -ETIMEDOUT);
+        else
+            writer_miss_write(handle);
+        writers_let_go(held, false);
+        close_handle(handle);
+    }
+    struct writer_handle *handle = open_new(&sink, name_a);
+    writer_miss_write(handle);
+    assert_int_equal(writer_resize(handle->writer, &caller, 0), 0); /* forgotten with the text */
+    assert_int_equal(sink.stores + sink.given_up, 0);
+    close_handle(handle);
+    assert_int_equal(sink.stores, 1);
+    writers_destroy(sink.writers);
+}
+
+static void *write_object(void *handle)
+{
+    write_at(handle, "{}", 0, 0, NULL);
+    return NULL;
+}
+
+/* A store that was under way does not bring the name back. */
+static void unlink_waits_for_a_store(void **state)
+{
+    (void)state;
+    struct sink sink = new_sink();
+    begin_writers(&sink);
+    struct writer_handle *a = open_new(&sink, name_a);
+    struct caller caller = caller_of(OPENER), late = {.call = {.deadline_ms = 0}};
+    struct held_writers *held;
+    pthread_t thread;
+    sink.is_closed = true;
+    assert_int_equal(pthread_create(&thread, NULL, write_object, a), 0);
+    while (!sink.is_inside)
+        (void)usleep(1000);
+    assert_int_equal(writers_hold(sink.writers, name_a, &late.call, &held), -ETIMEDOUT);
+    assert_int_equal(writer_flush(a, &late), -ETIMEDOUT);
+    assert_int_equal(writer_size(a->writer), 0); /* what may be refused is not shown */
+    sink.is_closed = false;
+    assert_int_equal(writers_hold(sink.writers, name_a, &caller.call, &held), 0);
+    assert_int_equal(sink.stores, 1);
+    writers_let_go(held, true);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    close_handle(a);
+    writers_destroy(sink.writers);
+}
+
+static void a_listing_shows_new_files_in_order(void **state)
+{
+    (void)state;
+    struct sink sink = new_sink();
+    begin_writers(&sink);
+    static const struct address addresses[] = {
+        {"T", B("p\0b")}, {"T", B("o\0x")}, {"T", B("p\0")}, {"U", B("p\0a")}, {"T", B("p\0c")}};
+    struct writer_handle *handles[ARRAY_SIZE(addresses)];
+    for (size_t i = 0; i < ARRAY_SIZE(addresses); i++)
+        handles[i] = open_new(&sink, addresses[i]);
+    write_at(handles[4], "{}", 0, 0, NULL); /* stored: it is no longer new */
+    struct directory directory = {DIRECTORY_ENTITIES, "T", {B("p\0"), B("p\x01")}};
+    struct buffer position;
+    buffer_init(&position, 100);
+    assert_true(writers_next_new(sink.writers, &directory, B(""), &position));
+    assert_bytes(buffer_bytes(&position), B("p\0"));
+    buffer_clear(&position);
+    assert_true(writers_next_new(sink.writers, &directory, B("p\0"), &position));
+    assert_bytes(buffer_bytes(&position), B("p\0b"));
+    assert_false(writers_next_new(sink.writers, &directory, B("p\0b"), &position));
+    buffer_finish(&position);
+    for (size_t i = 0; i < ARRAY_SIZE(addresses); i++)
+        close_handle(handles[i]);
+    writers_destroy(sink.writers);
+}
+
+static void at_unmount_every_handle_is_released(void **state)
+{
+    (void)state;
+    struct sink sink = new_sink();
+    begin_writers(&sink);
+    struct writer_handle *a = open_new(&sink, name_a), *b = open_new(&sink, name_b), *second;
+    assert_int_equal(writer_open_handle(a->writer, CHILD, &second), 0);
+    write_at(b, "{\"half\"", 0, 0, NULL);
+    struct writer *kept = writer_ref(b->writer); /* a node */
+    struct caller caller = caller_of(0);
+    writers_release_all(sink.writers, &caller);
+    assert_int_equal(sink.stores, 1);
+    assert_int_equal(sink.given_up, 1);
+    assert_string_equal(sink.lost, "{\"half\"");
+    writers_destroy(sink.writers);
+    writer_unref(kept);
+}
+
+static void at_unmount_a_text_that_was_changed_in_place_is_stored(void **state)
+{
+    (void)state;
+    struct sink sink = new_sink();
+    begin_writers(&sink);
+    struct entity entity = entity_of(0);
+    const struct writer_begin begin = {
+        .address = name_a, .begin = EDIT_CHANGED, .snapshot = entity};
+    struct caller caller = caller_of(0);
+    write_at(open_writer(&sink, &begin), "7", 8, 0, NULL);
+    writers_release_all(sink.writers, &caller);
+    assert_string_equal(sink.text, "{\"old\": 7}");
+    assert_int_equal(sink.given_up, 0);
+
+    write_at(open_writer(&sink, &begin), "]", 9, 0, NULL); /* no object */
+    writers_release_all(sink.writers, &caller);
+    assert_int_equal(sink.stores, 1);
+    assert_string_equal(sink.lost, "{\"old\": 1]");
+
+    sink.error = -EACCES;
+    write_at(open_writer(&sink, &begin), "8", 8, 0, NULL);
+    writers_release_all(sink.writers, &caller);
+    assert_int_equal(sink.stores, 2); /* it is not sent twice */
+    assert_int_equal(sink.given_up, 2);
+    assert_int_equal(sink.given_up_error, -EACCES);
+    assert_string_equal(sink.lost, "{\"old\": 8}");
+    entity_finish(&entity);
+    writers_destroy(sink.writers);
+}
+
+/* The deadline of the last store, of two. */
+static int64_t last_deadline(int error, int64_t deadline_ms)
+{
+    struct sink sink = new_sink();
+    begin_writers(&sink);
+    (void)open_new(&sink, name_a);
+    (void)open_new(&sink, name_b);
+    sink.error = error;
+    struct caller caller = {.call = {.deadline_ms = deadline_ms}, .patience_ms = 3600000};
+    writers_release_all(sink.writers, &caller);
+    assert_int_equal(sink.stores, 2);
+    writers_destroy(sink.writers);
+    return sink.deadline_ms;
+}
+
+/* However many there are: as long as the service answers, each has time. */
+static void at_unmount_time_runs_out_without_answers_alone(void **state)
+{
+    (void)state;
+    int64_t deadline_ms = clock_now_ms(&clock_system) + 60000;
+    assert_true(last_deadline(0, deadline_ms) > deadline_ms);
+    assert_true(last_deadline(-EACCES, deadline_ms) > deadline_ms);
+    assert_int_equal(last_deadline(-ETIMEDOUT, deadline_ms), deadline_ms);
+}
+
+static void a_node_keeps_a_writer(void **state)
+{
+    (void)state;
+    struct sink sink = new_sink();
+    begin_writers(&sink);
+    struct writer_handle *a = open_new(&sink, name_a);
+    struct node_file *file = writer_node_file(a->writer);
+    assert_ptr_equal(writer_of_node_file(file), a->writer);
+    file->ops->ref(file);
+    close_handle(a);
+    struct writer_handle *none;
+    assert_int_equal(writer_open_handle(writer_of_node_file(file), OPENER, &none), -ESTALE);
+    file->ops->unref(file);
+    writers_destroy(sink.writers);
+}
+
+static void without_memory_no_writer_begins(void **state)
+{
+    (void)state;
+    struct sink sink = new_sink();
+    begin_writers(&sink);
+    struct entity snapshot = entity_of(50);
+    struct writer_begin begin = {.address = name_a, .begin = EDIT_CHANGED, .snapshot = snapshot};
+    struct writer_handle *handle = NULL;
+    bool is_reached = true;
+    for (long n = 1; is_reached; n++) {
+        allocations_until_failure = n;
+        int r = writers_open(sink.writers, &begin, OPENER, &handle);
+        is_reached = allocations_until_failure == 0;
+        allocations_until_failure = 0;
+        assert_int_equal(r, is_reached ? -ENOMEM : 0);
+    }
+    close_handle(handle);
+    entity_finish(&snapshot);
+    writers_destroy(sink.writers);
+}
+
+/* 8 threads create, write, unlink and close one name again and again. */
+static void *write_again_and_again(void *context)
+{
+    struct sink *sink = context;
+    struct writer_begin begin = {.address = name_a, .begin = EDIT_NEW, .is_new = true};
+    for (int i = 0; i < 500; i++) {
+        struct caller caller = caller_of(OPENER);
+        struct writer_handle *handle = NULL;
+        if (writers_open(sink->writers, &begin, OPENER, &handle) == -EEXIST) {
+            struct writer *writer = writers_find_new(sink->writers, name_a);
+            if (writer)
+                (void)writer_open_handle(writer, OPENER, &handle);
+            writer_unref(writer);
+        }
+        if (!handle)
+            continue;
+        (void)writer_write(handle, &caller, B("{\"a\": 1}"), 0);
+        struct held_writers *held;
+        if (i % 8 == 0 && writers_hold(sink->writers, name_a, &caller.call, &held) == 0)
+            writers_let_go(held, i % 16 == 0);
+        (void)writer_flush(handle, &caller);
+        writer_close_handle(handle, &caller);
+    }
+    return NULL;
+}
+
+static void threads_share_writers(void **state)
+{
+    (void)state;
+    struct sink sink = new_sink();
+    pthread_t threads[8];
+    begin_writers(&sink);
+    sink.is_shared = true;
+    for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, write_again_and_again, &sink), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    assert_false(is_found(&sink, name_a));
+    writers_destroy(sink.writers);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(handles_of_a_new_file_share_its_text),
+        cmocka_unit_test(an_appended_new_file_can_be_read),
+        cmocka_unit_test(a_removed_name_has_no_writers),
+        cmocka_unit_test(a_file_that_is_created_during_an_unlink_stays),
+        cmocka_unit_test(a_removed_name_may_be_stored),
+        cmocka_unit_test(a_missed_write_leaves_no_empty_entity),
+        cmocka_unit_test(unlink_waits_for_a_store),
+        cmocka_unit_test(a_listing_shows_new_files_in_order),
+        cmocka_unit_test(at_unmount_every_handle_is_released),
+        cmocka_unit_test(at_unmount_a_text_that_was_changed_in_place_is_stored),
+        cmocka_unit_test(at_unmount_time_runs_out_without_answers_alone),
+        cmocka_unit_test(a_node_keeps_a_writer),
+        cmocka_unit_test(without_memory_no_writer_begins),
+        cmocka_unit_test(threads_share_writers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

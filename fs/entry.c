@@ -1,5 +1,22 @@
 #include "fs/entry.h"
 
+/* Of a text that is being written: size and time as of now. */
+static void attributes_of_writer(const struct file_system *fs, const struct inode *inode,
+                                 struct stat *ret)
+{
+    struct node_file *file = inode_table_file(fs->inodes, inode->id);
+    uint64_t size = inode->size;
+    int64_t timestamp = 0;
+    if (file) {
+        struct writer *writer = writer_of_node_file(file);
+        size = writer_size(writer);
+        timestamp = writer_timestamp(writer);
+        writer_unref(writer);
+    }
+    attributes_of_file(&fs->attributes, inode->number, size,
+                       timestamp != 0 ? timestamp : inode->timestamp, ret);
+}
+
 void entry_attributes(const struct file_system *fs, const struct inode *inode, struct stat *ret)
 {
     switch (inode->place.kind) {
@@ -8,6 +25,10 @@ void entry_attributes(const struct file_system *fs, const struct inode *inode, s
         attributes_of_directory(&fs->attributes, inode->number, ret);
         return;
     case PLACE_ENTITY:
+        if (inode_kind(inode) == NODE_WRITER) {
+            attributes_of_writer(fs, inode, ret);
+            return;
+        }
         attributes_of_file(&fs->attributes, inode->number, inode->size, inode->timestamp, ret);
         return;
     case PLACE_CONTROL_FILE: /* its text is made at open: the size is 0, the time is now */
@@ -18,7 +39,26 @@ void entry_attributes(const struct file_system *fs, const struct inode *inode, s
 
 double entry_attributes_sec(const struct inode *inode)
 {
-    return inode->place.kind == PLACE_CONTROL_FILE ? 0 : ATTRIBUTES_VALID_SEC;
+    bool may_change = inode->place.kind == PLACE_CONTROL_FILE || inode_kind(inode) == NODE_WRITER;
+    return may_change ? 0 : ATTRIBUTES_VALID_SEC;
+}
+
+void entry_of(const struct file_system *fs, const struct inode *inode, int64_t valid_ms,
+              struct fuse_entry_param *ret)
+{
+    bool may_be_kept = inode_kind(inode) == NODE_VERSION;
+    *ret = (struct fuse_entry_param){.ino = inode->id,
+                                     .attr_timeout = entry_attributes_sec(inode),
+                                     .entry_timeout = may_be_kept ? (double)valid_ms / 1000 : 0};
+    entry_attributes(fs, inode, &ret->attr);
+}
+
+/* Is the entity open for writing, or about to be? */
+static bool is_written(const struct file_system *fs, uint64_t parent, struct bytes name,
+                       const struct place *place)
+{
+    return fs->writers && (writers_is_open(fs->writers, place_address(place)) ||
+                           inode_table_has_own(fs->inodes, parent, name));
 }
 
 int entry_make(struct file_system *fs, uint64_t parent, struct bytes name, struct place *place,
@@ -27,14 +67,26 @@ int entry_make(struct file_system *fs, uint64_t parent, struct bytes name, struc
     struct version version = {0};
     if (entity)
         version = version_of_entity(entity);
+    if (entity && is_written(fs, parent, name, place))
+        valid_ms = 0;
     uint64_t number = entity ? account_number(fs->account, entity) : place_number(place);
     const struct inode *inode =
         inode_table_enter(fs->inodes, parent, name, place, &version, number);
     if (!inode)
         return -ENOMEM;
-    *ret = (struct fuse_entry_param){.ino = inode->id,
-                                     .attr_timeout = entry_attributes_sec(inode),
-                                     .entry_timeout = (double)valid_ms / 1000};
-    entry_attributes(fs, inode, &ret->attr);
+    entry_of(fs, inode, valid_ms, ret);
+    return 0;
+}
+
+int entry_make_writer(struct file_system *fs, uint64_t parent, struct bytes name,
+                      struct place *place, struct writer *writer, struct fuse_entry_param *ret)
+{
+    const struct version version = {.timestamp = clock_utc_100ns(fs->clock)};
+    const struct inode *inode =
+        inode_table_enter_own(fs->inodes, parent, name, place, &version,
+                              writer_inode_number(writer), NODE_WRITER, writer_node_file(writer));
+    if (!inode)
+        return -ENOMEM;
+    entry_of(fs, inode, 0, ret);
     return 0;
 }

@@ -8,13 +8,20 @@
 
 /* Finds or creates the node of `name` in the node `parent`, counts one more lookup of it, and fills
  * *ret. Takes *place on success. entity: NULL for a directory or a control file. valid_ms: how long
- * the kernel may keep the name. 0 or -ENOMEM. */
+ * the kernel may keep the name; not at all while the entity is open for writing, so that everybody
+ * sees the new text as soon as it is stored. 0 or -ENOMEM. */
 int entry_make(struct file_system *fs, uint64_t parent, struct bytes name, struct place *place,
                const struct entity *entity, int64_t valid_ms, struct fuse_entry_param *ret);
+/* The same for a new file that is not stored yet: the node of its writer. */
+int entry_make_writer(struct file_system *fs, uint64_t parent, struct bytes name,
+                      struct place *place, struct writer *writer, struct fuse_entry_param *ret);
+/* The entry of a node. */
+void entry_of(const struct file_system *fs, const struct inode *inode, int64_t valid_ms,
+              struct fuse_entry_param *ret);
 void entry_attributes(const struct file_system *fs, const struct inode *inode, struct stat *ret);
-/* How long the kernel may keep the attributes, in seconds. A node is one version, so its attributes
- * do not change. The kernel sees a newer version when the time of the name is over: it looks the
- * name up again and gets another node. */
+/* How long the kernel may keep the attributes, in seconds: those of a writer not at all. Any other
+ * node is one version, so its attributes do not change. The kernel sees a newer version when the
+ * time of the name is over: it looks the name up again and gets another node. */
 double entry_attributes_sec(const struct inode *inode);
 
 #endif

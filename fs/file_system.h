@@ -5,6 +5,7 @@
 #include "cache/account.h"
 #include "client/lane.h"
 #include "fs/files/control_dir.h"
+#include "fs/files/text_sink.h"
 #include "fs/log.h"
 #include "fs/process_id.h"
 #include "fs/tree/attributes.h"
@@ -21,6 +22,10 @@ struct file_system {
     struct failed_lookups *failed_lookups;
     struct process_ids *processes;
     struct control_dir *control;
+    /* NULL in a read-only mount: */
+    struct lost_and_found *lost;
+    struct writers *writers;
+    struct text_sink texts; /* of writers */
     struct attributes attributes;
     const struct clock *clock;
     int64_t timeout_ms; /* an operation fails after this time without progress */

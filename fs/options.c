@@ -1,6 +1,7 @@
 #define FUSE_USE_VERSION 312
 #include "fs/options.h"
 #include "client/bytes.h"
+#include "fs/near_name.h"
 #include "fs/verb.h"
 
 #include <fuse_lowlevel.h>
@@ -12,16 +13,14 @@
 #define MIN_TIMEOUT_MS  1000
 #define MAX_TIMEOUT_MS  ((int64_t)3600 * 1000)
 #define MAX_CACHE_BYTES ((uint64_t)64 << 30)
-#define NAME_SIZE       32 /* more than any of our names */
-#define HINT_DISTANCE   2  /* in letters; a name that is further away is no slip */
 
 /* The values as text. They are checked afterwards: fuse_opt would accept a number with trailing
  * garbage. */
 struct raw_options {
     const struct verb *verb; /* for refusals */
     char *table, *ca_cert, *ttl, *timeout, *cache_size, *parallelism, *fanout, *layout, *uid, *gid,
-        *umask;
-    int allow_other, rw, ro, create;
+        *umask, *conflict;
+    int allow_other, ro, create;
 };
 
 #define TEXT_OPTION(name)                                                                          \
@@ -41,10 +40,9 @@ static const struct fuse_opt option_table[] = {
     TEXT_OPTION(uid),
     TEXT_OPTION(gid),
     TEXT_OPTION(umask),
+    TEXT_OPTION(conflict),
     {"allow_other", offsetof(struct raw_options, allow_other), 1},
-    {"rw", offsetof(struct raw_options, rw), 1},
-    {"ro", offsetof(struct raw_options, rw), 0},
-    {"ro", offsetof(struct raw_options, ro), 1}, /* each of the two sets both fields */
+    {"ro", offsetof(struct raw_options, ro), 1},
     {"rw", offsetof(struct raw_options, ro), 0},
     {"create", offsetof(struct raw_options, create), 1},
     FUSE_OPT_END,
@@ -52,15 +50,14 @@ static const struct fuse_opt option_table[] = {
 
 /* A name that ends in `=` has a value. */
 
-/* Taken by libfuse, the kernel or fusermount3. */
-static const char *const of_fuse[] = {"allow_root",  "auto_unmount", "default_permissions",
-                                      "debug",       "fsname=",      "subtype=",
-                                      "max_read=",   "context=",     "fscontext=",
-                                      "defcontext=", "rootcontext=", "suid",
-                                      "nosuid",      "dev",          "nodev",
-                                      "exec",        "noexec",       "async",
-                                      "sync",        "dirsync",      "atime",
-                                      "noatime"};
+/* Taken by libfuse, the kernel or fusermount3. Not max_read=: libfuse would refuse every value. */
+static const char *const of_fuse[] = {"allow_root",   "auto_unmount", "default_permissions",
+                                      "debug",        "fsname=",      "subtype=",
+                                      "context=",     "fscontext=",   "defcontext=",
+                                      "rootcontext=", "suid",         "nosuid",
+                                      "dev",          "nodev",        "exec",
+                                      "noexec",       "async",        "sync",
+                                      "dirsync",      "atime",        "noatime"};
 
 /* Written by fstab, mount(8) and systemd, for their own use. The last lines: without a meaning in a
  * mount that keeps no access times and no locks. libfuse 3.14 would refuse them. */
@@ -85,6 +82,7 @@ static void raw_options_finish(struct raw_options *raw)
     free(raw->uid);
     free(raw->gid);
     free(raw->umask);
+    free(raw->conflict);
 }
 
 bool options_parse_seconds(const char *text, int64_t *ret_ms)
@@ -170,6 +168,12 @@ static bool parse_layout(const char *text, enum directory_kind *ret)
     return strcmp(text, "flat") == 0 || strcmp(text, "auto") == 0;
 }
 
+static bool parse_conflict(const char *text, bool *ret_overwrites)
+{
+    *ret_overwrites = strcmp(text, "overwrite") == 0;
+    return *ret_overwrites || strcmp(text, "refuse") == 0;
+}
+
 static bool is_listed(const char *const *names, size_t n, const char *option)
 {
     for (size_t i = 0; i < n; i++) {
@@ -181,45 +185,21 @@ static bool is_listed(const char *const *names, size_t n, const char *option)
     return false;
 }
 
-/* How many letters to insert, remove or replace, to make one name of the other. Both are shorter
- * than NAME_SIZE. */
-static size_t name_distance(struct bytes a, struct bytes b)
-{
-    size_t row[NAME_SIZE];
-    for (size_t j = 0; j <= b.size; j++)
-        row[j] = j;
-    for (size_t i = 0; i < a.size; i++) {
-        size_t diagonal = row[0];
-        row[0] = i + 1;
-        for (size_t j = 0; j < b.size; j++) {
-            size_t replaced = diagonal + (a.data[i] != b.data[j]);
-            diagonal = row[j + 1];
-            row[j + 1] = MIN(replaced, MIN(row[j], diagonal) + 1);
-        }
-    }
-    return row[b.size];
-}
-
 /* Refuses what is in no list. A value is not repeated: it may be a secret. */
 static int refuse_unknown(const struct verb *verb, const char *option)
 {
-    struct bytes rest = bytes_of(option), name = bytes_take_until(&rest, '='), nearest = {0};
-    size_t least = HINT_DISTANCE + 1;
+    struct bytes rest = bytes_of(option), name = bytes_take_until(&rest, '=');
     bool has_value = name.size < strlen(option);
+    struct near_name near = near_name_of(name);
     for (size_t i = 0; option_table[i].templ; i++) {
         struct bytes ours = bytes_of(option_table[i].templ), known = bytes_take_until(&ours, '=');
         if (bytes_equal(name, known)) /* it is here because of its form */
             return verb_refuse(verb, "option %.*s %s", (int)name.size, name.data,
                                has_value ? "takes no value" : "needs a value");
-        size_t distance = name.size < NAME_SIZE ? name_distance(name, known) : least;
-        if (distance < least && distance < known.size) {
-            least = distance;
-            nearest = known;
-        }
+        near_name_try(&near, known);
     }
-    return verb_refuse(verb, "unknown option %.*s%s%.*s%s", (int)name.size, name.data,
-                       nearest.size > 0 ? " -- do you mean " : "", (int)nearest.size, nearest.data,
-                       nearest.size > 0 ? "?" : "");
+    return verb_refuse(verb, "unknown option %.*s" NEAR_NAME_FORMAT, (int)name.size, name.data,
+                       NEAR_NAME_ARGUMENTS(near));
 }
 
 /* Called by fuse_opt for each option that is not in our table. 1: it stays for FUSE; 0: it is
@@ -275,6 +255,8 @@ static int check(const struct raw_options *raw, struct options *ret)
         return refuse(raw->verb, "gid", raw->gid, "a number");
     if (raw->umask && !parse_octal(raw->umask, &ret->umask))
         return refuse(raw->verb, "umask", raw->umask, "an octal number, for example 022");
+    if (raw->conflict && !parse_conflict(raw->conflict, &ret->overwrites_conflicts))
+        return refuse(raw->verb, "conflict", raw->conflict, "refuse or overwrite");
     if (raw->table && raw->table[0] == '\0')
         return refuse(raw->verb, "table", "", "the name of a table");
     if (raw->ca_cert && raw->ca_cert[0] == '\0')
@@ -285,7 +267,7 @@ static int check(const struct raw_options *raw, struct options *ret)
 /* Adds the options for FUSE that every mount has. */
 static int add_fixed_options(struct fuse_args *args, const struct options *options)
 {
-    int r = fuse_opt_add_arg(args, "-osubtype=tablefuse,ro");
+    int r = fuse_opt_add_arg(args, "-osubtype=tablefuse");
     /* without default_permissions the kernel would let other users do anything */
     if (r == 0 && options->allow_other)
         r = fuse_opt_add_arg(args, "-oallow_other,default_permissions");
@@ -310,7 +292,6 @@ int options_parse(const struct verb *verb, struct fuse_args *args, uid_t uid, gi
         r = check(&raw, &options);
     if (r == 0) {
         options.allow_other = raw.allow_other;
-        options.wants_to_write = raw.rw;
         options.is_read_only = raw.ro;
         options.may_create = raw.create && !raw.ro;
         options.table = TAKE_PTR(raw.table);

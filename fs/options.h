@@ -28,9 +28,9 @@ struct options {
     gid_t gid;
     mode_t umask;
     bool allow_other;
-    bool wants_to_write; /* `rw` was given; this version mounts read-only all the same */
-    bool is_read_only;   /* `ro` was given */
-    bool may_create;     /* create, without ro: a missing file of an account is created */
+    bool is_read_only;         /* `ro` was given */
+    bool may_create;           /* create, without ro: a missing file of an account is created */
+    bool overwrites_conflicts; /* conflict=overwrite */
 };
 
 /* Removes tablefuse's own options from args ("-o", "a,b=c"), and those that fstab, mount(8) and

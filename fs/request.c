@@ -2,6 +2,8 @@
 
 #include <stdatomic.h>
 
+#define MAX_NAME_SHOWN 60 /* bytes: a longer name would leave no room for the reason */
+
 static bool is_cancelled(void *context)
 {
     struct request *request = context;
@@ -59,11 +61,25 @@ void request_end(struct request *request)
     atomic_fetch_sub(&request->fs->waiting_of[request->lane], 1);
 }
 
-/* An absent file, an interrupt, or an impossible path: no failure of the service or the mount. */
-static bool is_ordinary(int error, const struct failure *failure)
+void request_lock_directory(struct request *request)
 {
-    return error == -ENOENT || error == -EINTR ||
-           (failure->http_status == 0 && (error == -ENAMETOOLONG || error == -ENOTDIR));
+    struct caller *caller = &request->caller;
+    caller->patience_ms = MIN(caller->patience_ms, REQUEST_DIRECTORY_MS);
+    caller->call.deadline_ms = clock_now_ms(request->fs->clock) + caller->patience_ms;
+}
+
+/* An interrupt, an absent file, or a path that is not possible: no failure of the service or the
+ * mount. */
+static bool is_ordinary(const struct request *request, int error)
+{
+    if (error == -EINTR || request->is_of_handle)
+        return error == -EINTR;
+    if (request->caller.call.failure.http_status > 0)
+        return error == -ENOENT;
+    if (error == -EPERM) /* with advice: it can be done in another way */
+        return !request->caller.call.failure.advice;
+    return error == -ENOENT || error == -ENAMETOOLONG || error == -ENOTDIR || error == -EEXIST ||
+           error == -ENOTEMPTY || error == -EXDEV;
 }
 
 /* Sets the parts of the record from which its path is made. */
@@ -85,7 +101,7 @@ static void locate(const struct place *place, struct failure_record *record)
 
 void request_note(struct request *request, int error, const struct place *place)
 {
-    if (is_ordinary(error, &request->caller.call.failure))
+    if (is_ordinary(request, error))
         return;
     struct failure_record record = {.at_100ns = clock_utc_100ns(request->fs->clock),
                                     .operation = request->operation,
@@ -101,4 +117,13 @@ void request_fail(struct request *request, int error, const struct place *place)
 {
     request_note(request, error, place);
     reply_error(request->req, error);
+}
+
+int request_refuse_name(struct request *request, struct bytes name, int error, const char *reason)
+{
+    struct bytes shown = bytes_first(name, MIN(name.size, MAX_NAME_SHOWN));
+    while (shown.size < name.size && ((unsigned char)name.data[shown.size] & 0xC0) == 0x80)
+        shown.size--; /* a character is shown whole */
+    return call_fail(&request->caller.call, error, "%.*s%s: %s", (int)shown.size, shown.data,
+                     shown.size < name.size ? "..." : "", reason);
 }

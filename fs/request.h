@@ -22,23 +22,39 @@ struct request {
     const struct fuse_ctx *context;
     struct process process;
     struct caller caller;
-    bool is_waiting; /* counted in fs->waiting and in waiting_of[lane] */
     unsigned lane;   /* of the table */
+    bool is_waiting; /* counted in fs->waiting and in waiting_of[lane] */
+    /* Of a handle, not of a path: it was open before, so that -ENOENT is a failure to be logged. */
+    bool is_of_handle;
 };
 
 /* Every request_begin is followed by one request_end, after the reply. */
 void request_begin(struct request *request, fuse_req_t req, const char *operation);
+/* To be called by what locks a directory in the kernel while it runs: others wait for that
+ * directory, so it takes no longer than this. */
+#define REQUEST_DIRECTORY_MS 30000
+void request_lock_directory(struct request *request);
 /* Called before a call about the place that may need the service, at most once for a request. 0, or
  * -EBUSY: too many callers are waiting. */
 int request_may_wait(struct request *request, const struct place *place);
 void request_end(struct request *request);
 
 /* Adds the failure to the failure log, with its place (may be NULL), and replies with the error.
- * These errors are ordinary and are not logged: ENOENT and EINTR, and ENAMETOOLONG and ENOTDIR
- * unless the service caused them. */
+ * These errors are ordinary and are not logged: EINTR; and, for a path, ENOENT, and unless the
+ * service caused them ENAMETOOLONG, ENOTDIR, EEXIST, ENOTEMPTY, EXDEV, and EPERM without advice. */
 void request_fail(struct request *request, int error, const struct place *place);
 /* As request_fail, without the reply. */
 void request_note(struct request *request, int error, const struct place *place);
+
+/* The name cannot be created (new_place.h): `reason` says why, and the failure tells it with the
+ * name. Answers `error`. */
+int request_refuse_name(struct request *request, struct bytes name, int error, const char *reason);
+
+/* Who opens, for fs/tree/stale_opens. */
+static inline struct opener request_opener(const struct request *request, const struct inode *inode)
+{
+    return (struct opener){request->context->pid, inode->parent, inode_name(inode)};
+}
 
 static inline struct file_system *request_fs(fuse_req_t req)
 {

@@ -1,8 +1,11 @@
 #include "fs/session.h"
 #include "fs/channel.h"
+#include "fs/ops/attribute_ops.h"
+#include "fs/ops/change_ops.h"
 #include "fs/ops/directory_ops.h"
 #include "fs/ops/file_ops.h"
 #include "fs/ops/lookup_ops.h"
+#include "fs/ops/open_ops.h"
 
 #include <linux/fuse.h>
 #include <stdatomic.h>
@@ -18,15 +21,25 @@ static const struct fuse_lowlevel_ops operations = {
     .lookup = lookup_ops_lookup,
     .forget = lookup_ops_forget,
     .forget_multi = lookup_ops_forget_multi,
-    .getattr = lookup_ops_getattr,
-    .statfs = lookup_ops_statfs,
+    .getattr = attribute_ops_getattr,
+    .setattr = attribute_ops_setattr,
+    .statfs = attribute_ops_statfs,
+    .mkdir = change_ops_mkdir,
+    .rmdir = change_ops_rmdir,
+    .unlink = change_ops_unlink,
+    .rename = change_ops_rename,
+    .symlink = change_ops_symlink,
+    .link = change_ops_link,
+    .mknod = change_ops_mknod,
     .opendir = directory_ops_opendir,
     .readdir = directory_ops_readdir,
     .readdirplus = directory_ops_readdirplus,
     .releasedir = directory_ops_releasedir,
-    .fsyncdir = file_ops_fsync,
-    .open = file_ops_open,
+    .fsyncdir = directory_ops_fsyncdir,
+    .open = open_ops_open,
+    .create = open_ops_create,
     .read = file_ops_read,
+    .write = file_ops_write,
     .flush = file_ops_flush,
     .release = file_ops_release,
     .fsync = file_ops_fsync,
@@ -41,11 +54,12 @@ static ssize_t write_reply(int fd, struct iovec *iov, int count, void *userdata)
     const struct fuse_out_header *header = iov[0].iov_base;
     bool is_accepted = header->error == 0;
     ssize_t n = channel_write(fd, iov, count, is_init);
-    if (is_init && is_accepted && n >= 0) {
+    if (!is_init)
+        return n;
+    if (is_accepted && n >= 0)
         atomic_store(&fs->is_ready, true);
-        if (!fs->ready(fs->ready_context))
-            fuse_session_exit(fs->session);
-    }
+    if (!atomic_load(&fs->is_ready) || !fs->ready(fs->ready_context))
+        fuse_session_exit(fs->session); /* libfuse does not for each kind of refusal */
     return n;
 }
 

@@ -1,14 +1,17 @@
 #include "fs/files/directory_handle.h"
 #include "fs/entry.h"
+#include "fs/files/own_names.h"
 
 #include <linux/fuse.h>
 
-#define DOT_ENTRIES 2 /* cookies of `.` and `..` */
+#define DOT_ENTRIES  2                   /* cookies of `.` and `..` */
+#define ABOVE_ST_INO ((uint64_t)1 << 63) /* as the numbers of partitions in listing_entry */
 
 struct directory_handle {
     struct file_system *fs;
     const struct inode *directory;
     struct listing *listing; /* NULL for .tablefuse, whose names stand in a table */
+    struct own_names own;    /* behind those of the listing */
     /* An error that ended a reply with entries in it. The next read replies with it at once. */
     struct failure failure; /* error 0: none */
     off_t failed_after;     /* the cookie of the last entry of that reply */
@@ -34,14 +37,15 @@ int directory_handle_create(struct file_system *fs, const struct inode *director
         return -ENOMEM;
     handle->fs = fs;
     handle->directory = directory;
+    struct directory place = place_directory(&directory->place);
     if (directory->place.kind == PLACE_DIRECTORY) {
-        struct directory place = place_directory(&directory->place);
         int r = account_list(fs->account, &place, &handle->listing);
         if (r < 0) {
             free(handle);
             return r;
         }
     }
+    own_names_init(&handle->own, &place, handle->listing, fs->writers);
     *ret = handle;
     return 0;
 }
@@ -50,6 +54,7 @@ void directory_handle_destroy(struct directory_handle *handle)
 {
     if (!handle)
         return;
+    own_names_finish(&handle->own);
     listing_close(handle->listing);
     free(handle);
 }
@@ -114,7 +119,7 @@ static int pack_entered(struct packing *packing, const char *name, struct place 
     return 0;
 }
 
-/* For READDIR: packs a name, a number and a type. */
+/* Packs a name, a number and a type. In READDIRPLUS it counts as no lookup. */
 static void pack_plain(struct packing *packing, const char *name, mode_t type, uint64_t number,
                        uint64_t cookie)
 {
@@ -197,17 +202,22 @@ static int pack_listed(struct packing *packing, const struct listing_entry *list
     return 0;
 }
 
-/* Waits for the first entry only, so that available entries are not held back by the others. */
+/* Waits for the first entry only, so that available entries are not held back by the others. 1: the
+ * listing has no more. */
 static int pack_listing(struct packing *packing, uint64_t cookie)
 {
     struct caller *caller = &packing->request->caller;
+    struct own_names *own = &packing->handle->own;
     bool may_wait = true;
+    if (cookie == 0 && own_names_begin(own) < 0)
+        return call_fail(&caller->call, -ENOMEM, "out of memory");
     while (!packing->is_full) {
         struct listing_entry entry;
         int r = listing_next(packing->handle->listing, caller, cookie, !packing->is_plus, may_wait,
                              &entry);
         if (r <= 0)
-            return r == -EAGAIN ? 0 : r;
+            return r == -EAGAIN ? 0 : r == 0 ? 1 : r;
+        own_names_listed(own, entry.key);
         r = pack_listed(packing, &entry);
         if (r < 0)
             return call_fail(&caller->call, r,
@@ -216,6 +226,39 @@ static int pack_listing(struct packing *packing, uint64_t cookie)
         may_wait = false;
     }
     return 0;
+}
+
+/* The kernel looks the name up when it needs more of it. */
+static int pack_own_name(struct packing *packing, const struct own_name *own)
+{
+    const struct directory_handle *handle = packing->handle;
+    _cleanup_(buffer_finish) struct buffer buffer;
+    buffer_init(&buffer, NAME_MAX_BYTES);
+    int r = names_encode(own->key, own->kind, &buffer);
+    const char *name = r == 0 ? buffer_string(&buffer) : NULL;
+    if (!name)
+        return r < 0 ? r : -ENOMEM;
+    bool is_file = own->kind == NAME_ENTITY;
+    uint64_t number =
+        is_file ? inode_table_number(handle->fs->inodes, handle->directory->id, bytes_of(name)) : 0;
+    pack_plain(packing, name, is_file ? S_IFREG : S_IFDIR,
+               number != 0 ? number : ABOVE_ST_INO | own->cookie, own->cookie);
+    return 0;
+}
+
+static int pack_own(struct packing *packing, uint64_t cookie)
+{
+    int r = 1;
+    while (r > 0 && !packing->is_full) {
+        struct own_name own;
+        r = own_names_next(&packing->handle->own, cookie, &own);
+        if (r <= 0)
+            break;
+        cookie = own.cookie;
+        r = pack_own_name(packing, &own);
+        r = r < 0 ? r : 1;
+    }
+    return r < 0 ? call_fail(&packing->request->caller.call, r, "out of memory") : 0;
 }
 
 static int pack_control(struct packing *packing, uint64_t cookie)
@@ -241,11 +284,15 @@ static int pack_all(struct packing *packing, off_t cookie)
     pack_dots(packing, cookie);
     if (packing->is_full)
         return 0;
+    if ((uint64_t)cookie >= OWN_NAMES_BEGIN)
+        return pack_own(packing, (uint64_t)cookie);
     uint64_t after_dots = cookie > DOT_ENTRIES ? (uint64_t)cookie - DOT_ENTRIES : 0;
     if (!packing->handle->listing)
         return pack_control(packing, after_dots);
     int r = request_may_wait(packing->request, &packing->handle->directory->place);
-    return r < 0 ? r : pack_listing(packing, after_dots);
+    if (r == 0)
+        r = pack_listing(packing, after_dots);
+    return r > 0 ? pack_own(packing, OWN_NAMES_BEGIN) : r;
 }
 
 static void forget_entered(const struct packing *packing)

@@ -4,7 +4,8 @@
  * read may.
  *
  * A cookie is the place after an entry: 1 is after `.`, 2 after `..`, and 2 + n after the entry of
- * the listing with the cookie n.
+ * the listing with the cookie n. Behind the listing come the names that only this mount has
+ * (own_names.h), with cookies of their own.
  *
  * The kernel sends one read of an open directory at a time, so there is no lock. */
 #include "fs/request.h"

@@ -1,45 +1,56 @@
 #include "fs/files/open_file.h"
 
-#include <sys/types.h>
-
 int open_file_create_entity(const struct entity *entity, struct open_file **ret)
 {
-    struct open_file *handle = calloc(1, sizeof(*handle));
-    if (!handle)
+    struct open_file *file = calloc(1, sizeof(*file));
+    if (!file)
         return -ENOMEM;
-    int r = entity_copy(entity, &handle->entity);
+    int r = entity_copy(entity, &file->entity);
     if (r < 0) {
-        free(handle);
+        free(file);
         return r;
     }
-    *ret = handle;
+    *ret = file;
     return 0;
 }
 
 int open_file_create_text(struct buffer *text, struct open_file **ret)
 {
-    struct open_file *handle = calloc(1, sizeof(*handle));
-    if (!handle)
+    struct open_file *file = calloc(1, sizeof(*file));
+    if (!file)
         return -ENOMEM;
-    handle->text = *text;
+    file->text = *text;
     buffer_init(text, text->max);
-    *ret = handle;
+    *ret = file;
     return 0;
 }
 
-void open_file_destroy(struct open_file *handle)
+int open_file_create_writer(struct writer_handle *writer, bool is_reader, const char *command,
+                            struct open_file **ret)
 {
-    if (!handle)
-        return;
-    entity_finish(&handle->entity);
-    buffer_finish(&handle->text);
-    free(handle);
+    struct open_file *file = calloc(1, sizeof(*file));
+    if (!file)
+        return -ENOMEM;
+    file->writer = writer;
+    file->is_reader = is_reader;
+    (void)snprintf(file->command, sizeof(file->command), "%s", command);
+    *ret = file;
+    return 0;
 }
 
-struct bytes open_file_read(const struct open_file *handle, off_t offset, size_t size)
+void open_file_destroy(struct open_file *file)
 {
-    struct bytes text = handle->entity.page ? page_text(handle->entity.page, handle->entity.row)
-                                            : buffer_bytes(&handle->text);
+    if (!file)
+        return;
+    entity_finish(&file->entity);
+    buffer_finish(&file->text);
+    free(file);
+}
+
+struct bytes open_file_read(const struct open_file *file, off_t offset, size_t size)
+{
+    struct bytes text = file->entity.page ? page_text(file->entity.page, file->entity.row)
+                                          : buffer_bytes(&file->text);
     if (offset < 0 || (size_t)offset >= text.size)
         return BYTES_LITERAL("");
     text = bytes_skip(text, (size_t)offset);

@@ -1,12 +1,24 @@
 #ifndef FS_FILES_OPEN_FILE_H
 #define FS_FILES_OPEN_FILE_H
-/* An open file. It keeps the text that it was opened with, also when the entity changes. It never
- * changes after creation. Any thread. */
-#include "client/page.h"
+/* An open file, which info->fh points to. There are two sorts:
+ *
+ *   - a text: of a version of an entity, or of a control file. It stays as it was at the open, also
+ *     when the entity changes
+ *   - a handle of a writer: the file is open for writing, or it is a new file that is not stored
+ *     yet, which its readers see as it is written
+ *
+ * Any thread: nothing here changes after creation. The writer has its own rules. */
+#include "fs/files/writer.h"
+#include "fs/process_id.h"
+
+#include <sys/types.h>
 
 struct open_file {
-    struct entity entity; /* page NULL: the file is not of an entity */
-    struct buffer text;   /* of a control file */
+    struct entity entity;               /* page NULL: the text is not of an entity */
+    struct buffer text;                 /* of a control file */
+    struct writer_handle *writer;       /* NULL: the file is a text */
+    bool is_reader;                     /* of a writer's: opened without the right to write */
+    char command[PROCESS_COMMAND_SIZE]; /* of a writer's: the opener's. RELEASE tells no process */
 };
 
 /* Copies the entity. Otherwise an open file would keep a whole page of entities in memory. 0 or
@@ -14,8 +26,12 @@ struct open_file {
 int open_file_create_entity(const struct entity *entity, struct open_file **ret);
 /* Takes the text on success. 0 or -ENOMEM. */
 int open_file_create_text(struct buffer *text, struct open_file **ret);
-void open_file_destroy(struct open_file *handle); /* takes NULL */
-/* A view into the handle, shorter than `size` at the end of the text. */
-struct bytes open_file_read(const struct open_file *handle, off_t offset, size_t size);
+/* Takes the handle on success. 0 or -ENOMEM. */
+int open_file_create_writer(struct writer_handle *writer, bool is_reader, const char *command,
+                            struct open_file **ret);
+/* Takes NULL. A handle of a writer is not closed: its close may take long, and may fail. */
+void open_file_destroy(struct open_file *file);
+/* Of a text: a view into the file, shorter than `size` at the end of the text. */
+struct bytes open_file_read(const struct open_file *file, off_t offset, size_t size);
 
 #endif

@@ -58,6 +58,16 @@ void directory_ops_readdirplus(fuse_req_t req, fuse_ino_t id, size_t size, off_t
     read_directory(req, size, cookie, info, true);
 }
 
+/* There is nothing to do: every change is made before it is answered. */
+void directory_ops_fsyncdir(fuse_req_t req, fuse_ino_t id, int datasync,
+                            struct fuse_file_info *info)
+{
+    (void)id;
+    (void)datasync;
+    (void)info;
+    reply_error(req, 0);
+}
+
 void directory_ops_releasedir(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info)
 {
     (void)id;

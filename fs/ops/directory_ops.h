@@ -1,6 +1,6 @@
 #ifndef FS_OPS_DIRECTORY_OPS_H
 #define FS_OPS_DIRECTORY_OPS_H
-/* The handlers of OPENDIR, READDIR, READDIRPLUS and RELEASEDIR. */
+/* The handlers of OPENDIR, READDIR, READDIRPLUS, FSYNCDIR and RELEASEDIR. */
 #include "fs/request.h"
 
 void directory_ops_opendir(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info);
@@ -8,6 +8,8 @@ void directory_ops_readdir(fuse_req_t req, fuse_ino_t id, size_t size, off_t coo
                            struct fuse_file_info *info);
 void directory_ops_readdirplus(fuse_req_t req, fuse_ino_t id, size_t size, off_t cookie,
                                struct fuse_file_info *info);
+void directory_ops_fsyncdir(fuse_req_t req, fuse_ino_t id, int datasync,
+                            struct fuse_file_info *info);
 void directory_ops_releasedir(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info);
 
 #endif

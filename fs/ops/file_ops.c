@@ -1,166 +1,162 @@
 #include "fs/ops/file_ops.h"
-#include "fs/files/open_file.h"
 
 #include <fcntl.h>
 
-/* How an open gets its text. A node is one version. If the entity has another version by now, the
- * open is answered ESTALE. The kernel then looks the name up again by itself, which makes a new
- * node, and opens that. The user sees no error if this second open succeeds. Therefore it gets the
- * text that came with the LOOKUP, whatever has changed meanwhile (fs/tree/stale_opens). A thread
- * that opens again without a LOOKUP (an open of /proc/self/fd/N) gets the text that is open there
- * (fs/tree/inode). */
-
-#define CONTROL_MAX_BYTES ((size_t)4 << 20)
-
-static struct open_file *handle_of(const struct fuse_file_info *info)
+static struct open_file *file_of(const struct fuse_file_info *info)
 {
     return (struct open_file *)(uintptr_t)info->fh;
 }
 
-static struct opener opener_of(const struct request *request, const struct inode *inode)
+/* Begins a request on a writer's handle, which may wait for the service. 0 or -errno. */
+static int begin(struct request *request, fuse_req_t req, fuse_ino_t id, const char *operation,
+                 const struct inode **ret)
 {
-    return (struct opener){request->context->pid, inode->parent, inode_name(inode)};
+    request_begin(request, req, operation);
+    request->is_of_handle = true;
+    *ret = inode_table_find(request->fs->inodes, id);
+    return *ret ? request_may_wait(request, &(*ret)->place) : -EBADF;
 }
 
-/* The entity has another version than the node. The first open is answered ESTALE. A thread that
- * opens the node again gets the text that is open there. */
-static int open_outdated(struct request *request, const struct inode *inode, struct entity *ret)
+/* A failure is logged unless it was told before: a program that is told about a write writes again
+ * when it closes the file, or flushes. */
+static void fail(struct request *request, int error, const struct inode *inode)
 {
-    struct file_system *fs = request->fs;
-    struct opener opener = opener_of(request, inode);
-    int64_t now_ms = clock_now_ms(fs->clock);
-    if (stale_opens_has_begun(fs->stale_opens, &opener, now_ms) &&
-        inode_table_open_text(fs->inodes, inode->id, ret))
-        return 0;
-    if (stale_opens_begin(fs->stale_opens, &opener, now_ms) < 0)
-        return call_fail(&request->caller.call, -ENOMEM, "out of memory");
-    return -ESTALE;
+    if (inode && request->caller.call.failure.error == error)
+        request_fail(request, error, &inode->place);
+    else
+        reply_error(request->req, error);
 }
 
-/* Finds the text of the node's version. 0 or -errno. */
-static int find_text(struct request *request, const struct inode *inode, struct entity *ret)
-{
-    struct file_system *fs = request->fs;
-    struct opener opener = opener_of(request, inode);
-    if (stale_opens_take_text(fs->stale_opens, &opener, inode->id, clock_now_ms(fs->clock), ret))
-        return 0;
-    _cleanup_(entity_finish) struct entity stored = {0};
-    int r = request_may_wait(request, &inode->place);
-    if (r == 0)
-        r = account_find(fs->account, &request->caller, place_address(&inode->place), &stored);
-    if (r < 0)
-        return r;
-    struct version version = version_of_entity(&stored);
-    if (!inode_is_version(inode, &version))
-        return open_outdated(request, inode, ret);
-    *ret = stored;
-    stored.page = NULL;
-    return 0;
-}
-
-static int open_entity(struct request *request, const struct inode *inode, struct open_file **ret)
-{
-    struct file_system *fs = request->fs;
-    _cleanup_(entity_finish) struct entity entity = {0};
-    int r = find_text(request, inode, &entity);
-    if (r < 0)
-        return r;
-    r = open_file_create_entity(&entity, ret);
-    if (r == 0) {
-        r = inode_table_opened(fs->inodes, inode->id, &(*ret)->entity);
-        if (r < 0)
-            open_file_destroy(TAKE_PTR(*ret));
-    }
-    if (r < 0) {
-        (void)call_fail(&request->caller.call, r, "out of memory");
-        return r;
-    }
-    struct opener opener = opener_of(request, inode);
-    stale_opens_end(fs->stale_opens, &opener);
-    return 0;
-}
-
-static int open_control_file(struct request *request, const struct inode *inode,
-                             struct open_file **ret)
-{
-    _cleanup_(buffer_finish) struct buffer text;
-    buffer_init(&text, CONTROL_MAX_BYTES);
-    int r = control_dir_text(request->fs->control, inode->place.control_file, &text);
-    if (r >= 0)
-        r = open_file_create_text(&text, ret);
-    if (r < 0)
-        (void)call_fail(&request->caller.call, r, "%s",
-                        r == -ENOMEM ? "out of memory" : "the text is longer than 4 MiB");
-    return r;
-}
-
-static int open_node(struct request *request, const struct inode *inode,
-                     struct fuse_file_info *info, struct open_file **ret)
-{
-    if ((info->flags & O_ACCMODE) != O_RDONLY)
-        return -EROFS;
-    info->noflush = 1; /* there is nothing to flush; this saves a request for each close */
-    if (inode->place.kind == PLACE_CONTROL_FILE) {
-        info->direct_io = 1; /* the size that the kernel knows is 0 */
-        return open_control_file(request, inode, ret);
-    }
-    info->keep_cache = 1; /* a node is one version, so the kernel's pages stay valid */
-    return open_entity(request, inode, ret);
-}
-
-static void release(struct file_system *fs, uint64_t id, struct open_file *handle)
-{
-    if (handle->entity.page)
-        inode_table_closed(fs->inodes, id);
-    open_file_destroy(handle);
-}
-
-void file_ops_open(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info)
+static void read_writer(fuse_req_t req, fuse_ino_t id, size_t size, off_t offset,
+                        struct writer_handle *handle)
 {
     struct request request;
-    struct open_file *handle = NULL;
-    request_begin(&request, req, "open");
-    const struct inode *inode = inode_table_find(request.fs->inodes, id);
-    int r = inode ? open_node(&request, inode, info, &handle) : -ESTALE;
-    if (r == -ESTALE || r == -EROFS) {
-        reply_error(req, r);
-    } else if (r < 0) {
-        request_fail(&request, r, &inode->place);
-    } else {
-        info->fh = (uintptr_t)handle;
-        if (fuse_reply_open(req, info) < 0)
-            release(request.fs, id, handle); /* interrupted: the kernel sends no RELEASE */
-    }
+    const struct inode *inode;
+    _cleanup_(buffer_finish) struct buffer text;
+    buffer_init(&text, size);
+    int r = begin(&request, req, id, "read", &inode);
+    if (r == 0)
+        r = writer_read(handle, &request.caller, (uint64_t)offset, size, &text);
+    if (r < 0)
+        fail(&request, r, inode);
+    else
+        (void)fuse_reply_buf(req, text.data, text.size);
     request_end(&request);
 }
 
 void file_ops_read(fuse_req_t req, fuse_ino_t id, size_t size, off_t offset,
                    struct fuse_file_info *info)
 {
-    (void)id;
-    struct bytes text = open_file_read(handle_of(info), offset, size);
+    const struct open_file *file = file_of(info);
+    if (file->writer) {
+        read_writer(req, id, size, offset, file->writer);
+        return;
+    }
+    struct bytes text = open_file_read(file, offset, size);
     (void)fuse_reply_buf(req, text.data, text.size);
 }
 
-void file_ops_release(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info)
+void file_ops_write(fuse_req_t req, fuse_ino_t id, const char *data, size_t size, off_t offset,
+                    struct fuse_file_info *info)
 {
-    release(request_fs(req), id, handle_of(info));
-    reply_error(req, 0);
+    struct request request;
+    const struct inode *inode;
+    bool is_append = info->flags & O_APPEND; /* the kernel's idea of the end may be too old */
+    struct writer_handle *handle = file_of(info)->writer;
+    int r = begin(&request, req, id, "write", &inode);
+    if (r < 0)
+        writer_miss_write(handle);
+    else
+        r = writer_write(handle, &request.caller, (struct bytes){data, size},
+                         is_append ? WRITER_AT_END : (uint64_t)offset);
+    if (r < 0)
+        fail(&request, r, inode);
+    else
+        (void)fuse_reply_write(req, size);
+    request_end(&request);
 }
 
-/* FLUSH and FSYNC have nothing to do, because nothing is written. Without these handlers libfuse
- * would answer ENOSYS, and the kernel would send no such request to this mount again. */
+static void end_flush(struct request *request, int r, const struct inode *inode)
+{
+    if (r < 0)
+        fail(request, r, inode);
+    else
+        reply_error(request->req, 0);
+    request_end(request);
+}
+
 void file_ops_flush(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info)
 {
-    (void)id;
-    (void)info;
-    reply_error(req, 0);
+    struct request request;
+    const struct inode *inode;
+    const struct open_file *file = file_of(info);
+    if (!file->writer || file->is_reader) {
+        reply_error(req, 0);
+        return;
+    }
+    int r = begin(&request, req, id, "flush", &inode);
+    if (r == 0)
+        r = writer_flush(file->writer, &request.caller);
+    /* The text is not whole yet. That is no failure until its release: shells flush before they
+     * write. */
+    if (r == -EINVAL)
+        request.caller.call.failure = (struct failure){0};
+    end_flush(&request, r, inode);
 }
 
 void file_ops_fsync(fuse_req_t req, fuse_ino_t id, int datasync, struct fuse_file_info *info)
 {
-    (void)id;
+    struct request request;
+    const struct inode *inode;
+    const struct open_file *file = file_of(info);
     (void)datasync;
-    (void)info;
+    if (!file->writer || file->is_reader) {
+        reply_error(req, 0);
+        return;
+    }
+    int r = begin(&request, req, id, "fsync", &inode);
+    if (r == 0)
+        r = writer_sync(file->writer, &request.caller);
+    end_flush(&request, r, inode);
+}
+
+static void free_file(struct file_system *fs, uint64_t id, struct open_file *file)
+{
+    if (file->entity.page)
+        inode_table_closed(fs->inodes, id);
+    open_file_destroy(file);
+}
+
+/* What is not stored by now is stored, or given up: also if too many callers wait already. */
+static void close_writer(fuse_req_t req, fuse_ino_t id, struct open_file *file)
+{
+    struct request request;
+    const struct inode *inode;
+    (void)begin(&request, req, id, "release", &inode);
+    request.caller.call.failure = (struct failure){0};
+    request.caller.call.is_cancelled = NULL; /* also when the mount ends */
+    request.caller.call.command = file->command;
+    struct writer *writer = writer_ref(file->writer->writer);
+    writer_close_handle(file->writer, &request.caller);
+    if (writer_has_ended(writer)) /* the kernel may keep the node for long */
+        inode_table_drop_file(request.fs->inodes, id, writer_node_file(writer));
+    writer_unref(writer);
+    request_end(&request);
+}
+
+void file_ops_release(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info)
+{
+    struct open_file *file = file_of(info);
+    if (file->writer)
+        close_writer(req, id, file);
+    free_file(request_fs(req), id, file);
     reply_error(req, 0);
+}
+
+void file_ops_drop(struct request *request, uint64_t id, struct open_file *file)
+{
+    request->caller.call.is_cancelled = NULL; /* with the reply libfuse has freed request->req */
+    if (file->writer)
+        writer_drop_handle(file->writer, &request->caller);
+    free_file(request->fs, id, file);
 }

@@ -1,8 +1,6 @@
 #include "fs/ops/lookup_ops.h"
 #include "fs/entry.h"
 
-#define BLOCK_SIZE 4096
-
 /* Settles a cut place: lists the keys that start with its beginning, and finds the key with this
  * name. *place becomes the place of the key. If that is an entity, *ret is it. 0 or -errno;
  * -ENOENT: no key has this name. */
@@ -55,32 +53,101 @@ static int find(struct request *request, const struct inode *parent, struct byte
     return account_find_directory(fs->account, &request->caller, &directory);
 }
 
+/* The node for a thread whose OPEN for writing was answered ESTALE (fs/tree/stale_opens). The
+ * kernel sends two LOOKUPs, and both get the same node. Takes *place. 0 or -ENOMEM. */
+static int mint(struct request *request, const struct opener *opener, struct place *place,
+                const struct entity *entity, const struct wanted_writer *wanted,
+                struct fuse_entry_param *ret)
+{
+    struct file_system *fs = request->fs;
+    struct inode_table *inodes = fs->inodes;
+    struct version version = version_of_entity(entity);
+    uint64_t minted = wanted->minted;
+    const struct inode *inode =
+        minted ? inode_table_enter_again(inodes, minted, opener->parent, opener->name) : NULL;
+    if (!inode) {
+        inode = inode_table_enter_own(inodes, opener->parent, opener->name, place, &version,
+                                      wanted->number, NODE_WRITER, NULL);
+        if (!inode)
+            return -ENOMEM;
+        uint64_t id =
+            stale_opens_minted(fs->stale_opens, opener, minted, inode->id, clock_now_ms(fs->clock));
+        const struct inode *first =
+            id != inode->id ? inode_table_enter_again(inodes, id, opener->parent, opener->name)
+                            : NULL;
+        if (first) {
+            inode_table_forget(inodes, inode->id, 1);
+            inode = first;
+        }
+    }
+    entry_of(fs, inode, 0, ret);
+    return 0;
+}
+
+/* The node of an entity that was found. 0 or -ENOMEM. */
+static int enter_entity(struct request *request, const struct opener *opener, struct place *place,
+                        const struct entity *entity, struct fuse_entry_param *ret)
+{
+    struct file_system *fs = request->fs;
+    int64_t now_ms = clock_now_ms(fs->clock);
+    struct wanted_writer wanted;
+    int r = stale_opens_is_writer(fs->stale_opens, opener, now_ms, &wanted)
+                ? mint(request, opener, place, entity, &wanted, ret)
+                : entry_make(fs, opener->parent, opener->name, place, entity,
+                             request->caller.valid_ms, ret);
+    if (r < 0)
+        return r;
+    r = stale_opens_looked_up(fs->stale_opens, opener, ret->ino, entity, now_ms);
+    if (r < 0)
+        inode_table_forget(fs->inodes, ret->ino, 1);
+    return r;
+}
+
+/* The node of a new file that is not stored yet. 1; 0: there is none; -ENOMEM. */
+static int enter_new(struct request *request, const struct opener *opener, struct place *place,
+                     struct fuse_entry_param *ret)
+{
+    struct file_system *fs = request->fs;
+    if (!fs->writers || place->kind != PLACE_ENTITY || place->is_cut)
+        return 0;
+    struct writer *writer = writers_find_new(fs->writers, place_address(place));
+    if (!writer)
+        return 0;
+    int r = entry_make_writer(fs, opener->parent, opener->name, place, writer, ret);
+    writer_unref(writer);
+    return r < 0 ? r : 1;
+}
+
+static int find_and_enter(struct request *request, const struct inode *parent, struct bytes name,
+                          struct place *place, struct fuse_entry_param *ret)
+{
+    struct file_system *fs = request->fs;
+    struct opener opener = {request->context->pid, parent->id, name};
+    _cleanup_(entity_finish) struct entity entity = {0};
+    int r = find(request, parent, name, place, &entity);
+    if (r < 0 && place->kind == PLACE_ENTITY)
+        stale_opens_end_writer(fs->stale_opens, &opener); /* no OPEN follows */
+    if (r < 0)
+        return r;
+    r = entity.page ? enter_entity(request, &opener, place, &entity, ret)
+                    : entry_make(fs, parent->id, name, place, NULL, request->caller.valid_ms, ret);
+    return r < 0 ? call_fail(&request->caller.call, r, "out of memory") : 0;
+}
+
 static int look_up(struct request *request, const struct inode *parent, struct bytes name,
                    struct place *place, struct fuse_entry_param *ret)
 {
-    _cleanup_(entity_finish) struct entity entity = {0};
+    struct opener opener = {request->context->pid, parent->id, name};
     int r = place_child(&parent->place, name, place);
-    if (r == -ENOMEM)
-        return call_fail(&request->caller.call, r, "out of memory");
-    if (r < 0) {
+    if (r < 0 && r != -ENOMEM) {
         request->caller.valid_ms = INT32_MAX; /* no file can ever have this name */
         return r;
     }
-    r = find(request, parent, name, place, &entity);
-    if (r < 0)
-        return r;
-    r = entry_make(request->fs, parent->id, name, place, entity.page ? &entity : NULL,
-                   request->caller.valid_ms, ret);
+    if (r == 0)
+        r = enter_new(request, &opener, place, ret);
     if (r < 0)
         return call_fail(&request->caller.call, r, "out of memory");
-    struct opener opener = {request->context->pid, parent->id, name};
-    if (entity.page)
-        r = stale_opens_looked_up(request->fs->stale_opens, &opener, ret->ino, &entity,
-                                  clock_now_ms(request->fs->clock));
-    if (r == 0)
-        return 0;
-    inode_table_forget(request->fs->inodes, ret->ino, 1);
-    return call_fail(&request->caller.call, r, "out of memory");
+    return r == 1 ? 0 : find_and_enter(request, parent, name, place, ret);
 }
 
 /* Replies that the name does not exist. The kernel keeps this answer for valid_ms. */
@@ -90,22 +157,33 @@ static void reply_absent(struct request *request)
     (void)fuse_reply_entry(request->req, &absent);
 }
 
-/* As look_up, but if the kernel repeats a LOOKUP that failed after waiting, the repetition fails at
- * once (fs/tree/failed_lookups). */
-static int look_up_once(struct request *request, const struct inode *parent, struct bytes name,
-                        struct place *place, struct fuse_entry_param *ret)
+/* Will the kernel repeat the LOOKUP, which would fail in the same way? It repeats that of a name
+ * that it has a node for. An error without a reason in the call was not the service's. */
+static bool will_repeat(struct request *request, const struct inode *parent, struct bytes name,
+                        int r)
 {
+    return r < 0 && request->caller.call.failure.error == r && r != -ENOENT && r != -EINTR &&
+           r != -ENOMEM && inode_table_number(request->fs->inodes, parent->id, name) != 0;
+}
+
+/* As look_up, but if the kernel repeats a LOOKUP that failed, the repetition fails at once
+ * (fs/tree/failed_lookups). Its failure was noted the first time. */
+static int look_up_once(struct request *request, const struct inode *parent, struct bytes name,
+                        struct fuse_entry_param *ret)
+{
+    _cleanup_(place_finish) struct place place = {0};
     struct failed_lookups *failed = request->fs->failed_lookups;
     struct call *call = &request->caller.call;
     pid_t thread = request->context->pid;
     if (failed_lookups_take(failed, thread, parent->id, name, clock_now_ms(request->fs->clock),
                             &call->failure))
         return call->failure.error;
-    int r = look_up(request, parent, name, place, ret);
-    bool is_over = call->failure.is_retryable || r == -ETIMEDOUT;
-    if (r < 0 && call->failure.error == r && is_over)
+    int r = look_up(request, parent, name, &place, ret);
+    if (will_repeat(request, parent, name, r))
         failed_lookups_put(failed, thread, parent->id, name, &call->failure,
                            clock_now_ms(request->fs->clock));
+    if (r < 0)
+        request_note(request, r, &place);
     return r;
 }
 
@@ -113,14 +191,13 @@ void lookup_ops_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
     struct request request;
     struct fuse_entry_param entry = {0};
-    _cleanup_(place_finish) struct place place = {0};
     request_begin(&request, req, "lookup");
     const struct inode *directory = inode_table_find(request.fs->inodes, parent);
-    int r = directory ? look_up_once(&request, directory, bytes_of(name), &place, &entry) : -ESTALE;
+    int r = directory ? look_up_once(&request, directory, bytes_of(name), &entry) : -ESTALE;
     if (r == -ENOENT)
         reply_absent(&request);
     else if (r < 0)
-        request_fail(&request, r, &place);
+        reply_error(req, r);
     else if (fuse_reply_entry(req, &entry) < 0)
         inode_table_forget(request.fs->inodes, entry.ino, 1); /* the kernel took no reply */
     request_end(&request);
@@ -137,30 +214,4 @@ void lookup_ops_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_da
     for (size_t i = 0; i < count; i++)
         inode_table_forget(request_fs(req)->inodes, forgets[i].ino, forgets[i].nlookup);
     fuse_reply_none(req);
-}
-
-/* A node is one version. Its attributes never change, so this sends no request. */
-void lookup_ops_getattr(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info)
-{
-    (void)info;
-    struct file_system *fs = request_fs(req);
-    const struct inode *inode = inode_table_find(fs->inodes, id);
-    struct stat stat;
-    if (!inode) {
-        reply_error(req, -ESTALE);
-        return;
-    }
-    entry_attributes(fs, inode, &stat);
-    (void)fuse_reply_attr(req, &stat, entry_attributes_sec(inode));
-}
-
-/* The service does not say how much an account holds. Nothing is free in a read-only mount. One
- * block is used: df leaves out a file system without any, and shows inodes as unknown where there
- * are none. */
-void lookup_ops_statfs(fuse_req_t req, fuse_ino_t id)
-{
-    (void)id;
-    struct statvfs statvfs = {
-        .f_bsize = BLOCK_SIZE, .f_frsize = BLOCK_SIZE, .f_blocks = 1, .f_namemax = NAME_MAX_BYTES};
-    (void)fuse_reply_statfs(req, &statvfs);
 }

@@ -2,6 +2,7 @@
 #include "cache/account.h"
 #include "client/text/metrics.h"
 #include "fs/background.h"
+#include "fs/exit_report.h"
 #include "fs/mount_source.h"
 #include "fs/mountpoint.h"
 #include "fs/options.h"
@@ -11,24 +12,29 @@
 #define FUSE_USE_VERSION 312
 #include <fuse_lowlevel.h>
 #include <getopt.h>
+#include <limits.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/prctl.h>
 
-#define MOUNT_MS 30000 /* the maximum for `tablefuse mount` */
-#define ASK_MS   5000  /* to find out whether a mount that is there already is dead */
+#define MOUNT_MS       30000             /* the maximum for `tablefuse mount` */
+#define LOG_LINE_BYTES (2048 + PATH_MAX) /* with the path of a file in lost+found */
+#define ASK_MS         5000 /* to find out whether a mount that is there already is dead */
 
 struct mount_command {
     bool is_foreground;
     bool is_of_mount8;       /* mount(8) called, or mount.fuse3 for it */
     bool is_fake;            /* checks everything and does not mount */
     bool is_as_is;           /* the source's file must not be changed */
+    bool is_read_only;       /* `ro` was given, or the source's file cannot be changed */
     const char *source_name; /* NULL: the environment names the account */
     char *mountpoint;
     struct options options;
     struct fuse_args args;
     struct background background;
+    int exit_report;                        /* an offer; -1: none */
+    char last_words[EXIT_REPORT_MAX_BYTES]; /* for it; "": none */
     struct mount_source *source;
     struct file_system fs;
 };
@@ -42,6 +48,10 @@ static int append_stats(void *context, struct buffer *ret)
     (void)account_append_metrics(command->fs.account, ret);
     (void)metrics_append_number(ret, "tablefuse_inodes", "gauge", "Nodes that the kernel knows.",
                                 inode_table_count(command->fs.inodes));
+    if (command->fs.lost)
+        (void)metrics_append_number(ret, "tablefuse_lost_texts_total", "counter",
+                                    "Texts that were not stored, and were kept in lost+found.",
+                                    lost_and_found_count(command->fs.lost));
     return metrics_append_number(ret, "tablefuse_waiting", "gauge",
                                  "Callers that may be waiting for the service.",
                                  (uint64_t)atomic_load(&command->fs.waiting));
@@ -55,12 +65,14 @@ static int describe_configuration(const struct mount_command *command, struct bu
         ret,
         "ttl %lld.%03lld\ntimeout %lld.%03lld\ncache_size %zu\nparallelism %d\nlayout %s\nfanout "
         "%d\n"
-        "uid %u\ngid %u\numask %03o\nca_cert %s\n",
+        "uid %u\ngid %u\numask %03o\nca_cert %s\nread_only %s\nconflict %s\n",
         (long long)options->ttl_ms / 1000, (long long)options->ttl_ms % 1000,
         (long long)options->timeout_ms / 1000, (long long)options->timeout_ms % 1000,
         options->cache_bytes, options->parallelism,
         options->layout == DIRECTORY_FLAT ? "flat" : "auto", options->fanout, options->uid,
-        options->gid, options->umask, options->ca_cert ? options->ca_cert : "-");
+        options->gid, options->umask, options->ca_cert ? options->ca_cert : "-",
+        command->is_read_only ? "yes" : "no",
+        options->overwrites_conflicts ? "overwrite" : "refuse");
 }
 
 /* Not of an outage, which has a line of its own (mount_source.h). */
@@ -70,7 +82,7 @@ static void log_failure(void *context, const struct failure_record *record)
     if (record->failure.outage > 0 || !log_has_room(log, clock_now_ms(&clock_system)))
         return;
     _cleanup_(buffer_finish) struct buffer line;
-    buffer_init(&line, 2048);
+    buffer_init(&line, LOG_LINE_BYTES);
     (void)control_append_failure(&line, record);
     const char *text = buffer_string(&line);
     if (text)
@@ -97,6 +109,13 @@ static bool on_ready(void *context)
     return background_ready(&command->background);
 }
 
+static int create_writers(struct file_system *fs)
+{
+    fs->texts = (struct text_sink){.account = fs->account, .lost = fs->lost, .clock = fs->clock};
+    struct writer_store store = text_sink_store(&fs->texts);
+    return writers_create(fs->clock, &store, &fs->writers);
+}
+
 /* Creates the parts of the file system over the source's store, which it takes. */
 static int create_file_system(struct mount_command *command)
 {
@@ -104,7 +123,10 @@ static int create_file_system(struct mount_command *command)
     const struct account_options options = {.ttl_ms = command->options.ttl_ms,
                                             .cache_bytes = command->options.cache_bytes,
                                             .parallelism = command->options.parallelism,
-                                            .fanout = command->options.fanout};
+                                            .fanout = command->options.fanout,
+                                            .is_read_only = command->is_read_only,
+                                            .overwrites_conflicts =
+                                                command->options.overwrites_conflicts};
     _cleanup_(place_finish) struct place root = {0};
     fs->clock = &clock_system;
     fs->timeout_ms = command->options.timeout_ms;
@@ -127,6 +149,8 @@ static int create_file_system(struct mount_command *command)
         r = failed_lookups_create(&fs->failed_lookups);
     if (r == 0)
         r = process_ids_create(fs->clock, &fs->processes);
+    if (r == 0 && !command->is_read_only)
+        r = create_writers(fs);
     return r < 0 ? r : create_control(command);
 }
 
@@ -139,6 +163,8 @@ static void destroy_all(struct mount_command *command)
     failed_lookups_destroy(fs->failed_lookups);
     stale_opens_destroy(fs->stale_opens);
     inode_table_destroy(fs->inodes);
+    writers_destroy(fs->writers);
+    lost_and_found_destroy(fs->lost);
     account_destroy(fs->account);
     mount_source_close(command->source);
 }
@@ -173,6 +199,69 @@ static int add_name(struct mount_command *command)
     return fuse_opt_insert_arg(&command->args, 1, argument) < 0 ? -ENOMEM : 0;
 }
 
+/* Where texts go that the account does not take. Without such a place nothing must be written. An
+ * exit code. */
+static int find_lost_and_found(struct mount_command *command)
+{
+    const struct state_places places = {
+        .xdg_state_home = getenv("XDG_STATE_HOME"), .home = getenv("HOME"), .system = "/var/lib"};
+    _cleanup_(buffer_finish) struct buffer why;
+    buffer_init(&why, LOG_LINE_BYTES + PATH_MAX);
+    int r = lost_and_found_create(&places, command->mountpoint, &why, &command->fs.lost);
+    if (r == 0)
+        return 0;
+    const char *text = buffer_string(&why);
+    if (!text || why.size == 0)
+        return complain_memory();
+    (void)fprintf(stderr, "tablefuse: %s\n", text);
+    return EXIT_CONFIGURATION;
+}
+
+/* Decides whether the mount is read-only, and prepares it for that. An exit code. */
+static int prepare_writing(struct mount_command *command)
+{
+    bool is_asked_for = command->options.is_read_only;
+    command->is_read_only = is_asked_for || mount_source_is_read_only(command->source);
+    if (!command->is_read_only)
+        return find_lost_and_found(command);
+    if (!is_asked_for)
+        (void)fprintf(stderr,
+                      "tablefuse: warning: the mount is read-only, because %s cannot be changed\n",
+                      command->source_name);
+    return fuse_opt_add_arg(&command->args, "-oro") < 0 ? complain_memory() : 0;
+}
+
+static void report_abandoned(struct mount_command *command, uint64_t count)
+{
+    _cleanup_(buffer_finish) struct buffer place;
+    buffer_init(&place, PATH_MAX);
+    (void)lost_and_found_append_path(command->fs.lost, &place);
+    const char *path = buffer_string(&place);
+    (void)snprintf(command->last_words, sizeof(command->last_words),
+                   "%llu %s open at the end of the mount could not be stored -- see %s",
+                   (unsigned long long)count, count == 1 ? "file that was" : "files that were",
+                   path ? path : "lost+found");
+    log_message(&command->fs.log, "%s", command->last_words);
+}
+
+/* The kernel drops RELEASEs at the end of a mount: what is still open is released now. An exit
+ * code.
+ */
+static int release_all(struct mount_command *command)
+{
+    struct file_system *fs = &command->fs;
+    struct caller caller = {.call = {.deadline_ms = clock_now_ms(fs->clock) + fs->timeout_ms},
+                            .patience_ms = fs->timeout_ms};
+    uint64_t before = fs->texts.lost_texts;
+    if (!fs->writers)
+        return 0;
+    writers_release_all(fs->writers, &caller);
+    uint64_t count = fs->texts.lost_texts - before;
+    if (count > 0)
+        report_abandoned(command, count);
+    return count > 0 ? EXIT_ABANDONED : 0;
+}
+
 /* Runs in the daemon: creates everything, mounts, and serves until the end. */
 static int mount_and_serve(struct mount_command *command, store_decorator *decorate)
 {
@@ -193,6 +282,8 @@ static int mount_and_serve(struct mount_command *command, store_decorator *decor
     int code = mount_source_open(&options, decorate, &command->source);
     if (code == 0 && add_name(command) < 0)
         code = complain_memory();
+    if (code == 0)
+        code = prepare_writing(command);
     if (code == 0 && session_create(&command->fs, &command->args) < 0)
         code = verb_point_to_help(&verb_mount);
     if (code == 0)
@@ -201,7 +292,10 @@ static int mount_and_serve(struct mount_command *command, store_decorator *decor
         return code;
     if (create_file_system(command) < 0)
         return complain_memory();
-    return session_run(&command->fs, command->mountpoint) < 0 ? EXIT_MOUNTING : 0;
+    command->exit_report = exit_report_offer();
+    code = session_run(&command->fs, command->mountpoint) < 0 ? EXIT_MOUNTING : 0;
+    int released = release_all(command);
+    return code != 0 ? code : released;
 }
 
 /* shown: a path that is there, or what verb_printable answers. */
@@ -335,17 +429,16 @@ static int parse_mount(const struct verb *verb, int argc, char **argv,
     (void)umask(mask);
     if (options_parse(verb, &command->args, getuid(), getgid(), mask, &command->options) < 0)
         return EXIT_USAGE;
-    /* mount(8) passes rw whatever the user wants */
-    if (command->options.wants_to_write && !command->is_of_mount8)
-        (void)fprintf(stderr, "tablefuse: warning: this version mounts read-only, despite rw\n");
     return find_ca_cert(&command->options);
 }
 
 static int run(const struct verb *verb, int argc, char **argv, store_decorator *decorate,
                bool is_of_mount8)
 {
-    struct mount_command command = {
-        .is_of_mount8 = is_of_mount8, .background = {.pipe = -1}, .args = FUSE_ARGS_INIT(0, NULL)};
+    struct mount_command command = {.is_of_mount8 = is_of_mount8,
+                                    .background = {.pipe = -1},
+                                    .exit_report = -1,
+                                    .args = FUSE_ARGS_INIT(0, NULL)};
     const char *directory = NULL;
     int code = fuse_opt_add_arg(&command.args, "tablefuse") < 0
                    ? complain_memory()
@@ -372,6 +465,7 @@ static int run(const struct verb *verb, int argc, char **argv, store_decorator *
     if (code == 0 && !command.is_fake && is_parent == 0) {
         code = mount_and_serve(&command, decorate);
         destroy_all(&command);
+        exit_report_tell(command.exit_report, code, command.last_words);
     }
     fuse_opt_free_args(&command.args);
     options_finish(&command.options);
@@ -402,14 +496,14 @@ const struct verb verb_mount = {
         "  -f                 stay in the foreground, write messages to standard error\n"
         "What is shown:\n"
         "  -o table=TABLE     the root of the mount is TABLE; same as SOURCE/TABLE\n"
-        "  -o layout=auto     show prefixes where a table has many partitions (default)\n"
-        "  -o layout=flat     always show all partitions of a table\n"
+        "  -o layout=auto     show prefixes where a table has many partitions; flat: never (auto)\n"
         "  -o fanout=N        show prefixes where there are more than N partitions (512)\n"
         "  -o uid=N, gid=N    owner and group of all files (those of the mounting user)\n"
         "  -o umask=OCTAL     permission bits to remove from 0777 and 0666 (the umask)\n"
         "  -o allow_other     give other users access; the kernel checks the permissions\n"
-        "  -o ro              mount read-only (this version always does)\n"
-        "  -o create          create the FILE of local:FILE if it is missing (not with ro)\n"
+        "  -o ro              mount read-only: nothing can be changed\n"
+        "  -o create          create the FILE of local:FILE if it is missing; with ro: do nothing\n"
+        "  -o conflict=overwrite  also store over what others have changed meanwhile\n"
         "How the service is asked:\n"
         "  -o ttl=SECONDS     maximum age of an answer (1; fractions allowed; 0: always ask)\n"
         "  -o timeout=SECONDS how long an operation waits for an answer (60)\n"

@@ -103,6 +103,18 @@ def test_a_file_that_is_taken_away_is_an_error(local, account, ending, how):
         assert os.listdir(mount.point) == ["tab"]
 
 
+def test_a_failed_cat_is_one_line_of_errors(local, account):
+    """The kernel asks twice for a name that it knows."""
+    fill(f"local:{account}", "tab", "single", 50)
+    mount = local("ttl=0")
+    file = mount / "tab/all/evt-00000001.json"
+    file.read_text()
+    account.rename(beside(account, ".other"))
+    assert run("cat", file, check=False).returncode == 1
+    (line,) = mount.control("errors").splitlines()
+    assert "Z lookup /tab: EIO: the account's file was replaced, moved or deleted [cat]" in line
+
+
 def test_a_shm_that_is_cut_does_not_kill_the_daemon(local, account):
     fill(f"local:{account}", "tab", "single", 50)
     mount = local("ttl=0")
@@ -275,10 +287,14 @@ def test_an_older_file_that_is_damaged_is_served(mounts, account, is_twice):
     code, _, summary = check(account)
     assert code == DAMAGED and "upgrades" not in summary
     mount, said = mount_older(mounts, account)
-    upgrading, refusing = said.splitlines()
+    upgrading, refusing, warning = said.splitlines()
     why = "a table or an entity is there twice" if is_twice else "database disk image is malformed"
     assert "upgrading" in upgrading
     assert refusing == f"tablefuse: local:{account}: it cannot be upgraded: {why}, {AS_IS}"
+    assert warning == (
+        f"tablefuse: warning: the mount is read-only, because local:{account} cannot be changed"
+    )
+    assert os.statvfs(mount.point).f_flag & os.ST_RDONLY
     assert (mount / "tab/p/2999.json").read_text() == entity_text("p", "2999", {})
 
 

@@ -1,5 +1,6 @@
 """The end of a mount: by a signal, by `unmount`, in the foreground, by a kill; and the next mount there."""
 import os
+import re
 import signal
 import subprocess
 
@@ -10,6 +11,7 @@ from harness import (
     COMMAND_SEC,
     EXIT_SEC,
     MOUNTING,
+    OLD_KERNEL,
     OTHER_KEY,
     REFUSED,
     TABLEFUSE,
@@ -132,10 +134,11 @@ def test_a_script_can_wait_for_the_mount(mounts, service):
 
 
 def test_what_fails_in_fuses_init_is_no_mount(mounts, service):
-    env = {"AZURE_STORAGE_CONNECTION_STRING": service.connection_string()}
+    env = {**service.credentials, "LD_PRELOAD": str(OLD_KERNEL)}
     mount = mounts.prepare()
-    failed = mount.start(None, "max_read=4096", env=env, check=False)
+    failed = mount.start(env=env, check=False)
     assert failed.returncode == MOUNTING and not mount.is_mounted()
+    assert re.fullmatch(r"tablefuse: unsupported protocol version: 6\.\d+\n", failed.stderr)
 
 
 def test_a_dead_mount_that_somebody_stands_in_is_replaced(mounts, service):

@@ -142,6 +142,7 @@ def test_a_directory_with_an_equals_sign(tmp_path):
         ("layout=flat,frobnicate", "unknown option frobnicate"),
         ("sas_token=secret", "unknown option sas_token"),
         ("remount", "unknown option remount"),
+        ("max_read=5", "unknown option max_read"),
         ("-x", "unknown option -x"),
         ("o" * 100, "unknown option " + "o" * 100),
         ("ttll=1", "unknown option ttll -- do you mean ttl?"),

@@ -25,7 +25,7 @@ static void our_options_are_taken_and_those_of_fuse_left(void **state)
     struct buffer left;
     buffer_init(&left, 1000);
     assert_int_equal(parse("ro,ttl=0.25,timeout=2.5,cache_size=2M,uid=1000,gid=1001,umask=077,"
-                           "table=t1x,ca_cert=/f,max_read=4096",
+                           "table=t1x,ca_cert=/f,fsname=name",
                            &options, &left),
                      0);
     assert_int_equal(options.ttl_ms, 250);
@@ -38,8 +38,9 @@ static void our_options_are_taken_and_those_of_fuse_left(void **state)
     assert_string_equal(options.ca_cert, "/f");
     assert_false(options.allow_other);
     assert_null(strstr(buffer_string(&left), "ttl"));
-    assert_non_null(strstr(buffer_string(&left), "max_read=4096"));
-    assert_non_null(strstr(buffer_string(&left), "ro"));
+    assert_non_null(strstr(buffer_string(&left), "fsname=name"));
+    assert_true(options.is_read_only);
+    assert_false(options.overwrites_conflicts);
     assert_null(strstr(buffer_string(&left), "default_permissions"));
     options_finish(&options);
     buffer_clear(&left);
@@ -66,8 +67,8 @@ static void what_fstab_writes_is_dropped(void **state)
     struct buffer left;
     buffer_init(&left, 1000);
     assert_int_equal(parse(text, &options, &left), 0);
-    assert_string_equal(buffer_string(&left), "-osubtype=tablefuse,ro ");
-    assert_true(options.wants_to_write);
+    assert_string_equal(buffer_string(&left), "-osubtype=tablefuse ");
+    assert_false(options.is_read_only);
     options_finish(&options);
     buffer_finish(&left);
 }
@@ -78,10 +79,14 @@ static void the_last_value_holds(void **state)
     struct options options;
     struct buffer left;
     buffer_init(&left, 1000);
-    assert_int_equal(parse("ttl=1,rw,table=abc,ttl=soon,ttl=2,table=abd,ro", &options, &left), 0);
+    assert_int_equal(parse("ttl=1,rw,table=abc,ttl=soon,ttl=2,table=abd,ro,"
+                           "conflict=overwrite",
+                           &options, &left),
+                     0);
     assert_int_equal(options.ttl_ms, 2000);
     assert_string_equal(options.table, "abd");
-    assert_false(options.wants_to_write);
+    assert_true(options.is_read_only);
+    assert_true(options.overwrites_conflicts);
     options_finish(&options);
     buffer_finish(&left);
 }
@@ -95,7 +100,7 @@ static void nonsense_is_refused(void **state)
         "ttl=0.1234x", "uid=root",      "uid=-1",       "uid=4294967295", "gid=1x",    "umask=8",
         "umask=",      "umask=01777",   "umask=22x",    "ca_cert=",       "table=",    "ttl",
         "cache_size=", "cache_size=1T", "ro=1",         "bogus",          "bogus=1",   "x",
-        "user_"};
+        "user_",       "conflict=",     "conflict=no",  "max_read=4096"};
     struct options options;
     struct buffer left;
     buffer_init(&left, 1000);

@@ -126,7 +126,7 @@ static void a_name_may_look_like_what_follows_it(void **state)
     assert_int_equal(prctl(PR_SET_NAME, before), 0);
 }
 
-static void who_cannot_be_known_is_nobody(void **state)
+static void an_unknown_thread_has_no_process(void **state)
 {
     struct setup *setup = *state;
     assert_unknown(find(setup, 0));
@@ -180,7 +180,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_number_holds_when_the_process_was_started, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_name_may_look_like_what_follows_it, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(who_cannot_be_known_is_nobody, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_unknown_thread_has_no_process, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_thread_is_kept_for_a_second, set_up, tear_down),
         cmocka_unit_test(only_signals_that_end_count),
     };

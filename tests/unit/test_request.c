@@ -3,7 +3,7 @@
 
 #include <stdatomic.h>
 
-/* One more caller who wants to ask about the table. */
+/* One more caller that wants to ask about the table. */
 static int wait_for(struct file_system *fs, const char *table, struct request *ret)
 {
     struct place place;

@@ -1,0 +1,182 @@
+"""A text or a name that the service would refuse is refused before anything is sent, with the reason and the place."""
+import os
+
+import pytest
+
+from harness import BOTH_SERVICES, EXIT_SEC, wait_until
+from writing import CREATE, begin_foreground, fails_at, outcome, write, write_all
+
+pytestmark = [
+    pytest.mark.sanitized,
+    pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True),
+]
+
+MAX_TEXT = 8 << 20
+
+
+def typed(kind, value):
+    return f'{{"x@odata.type": "{kind}",\n "x": {value}}}'
+
+
+def many(count, text='"a%03d": 1'):
+    return "{" + ", ".join(text % number for number in range(count)) + "}"
+
+
+NAME_RULE = "a name of other than ASCII letters, digits and underscores, or that begins with a digit"
+
+# a text that can never become an object, or that the service would refuse: the reason. The write fails.
+AT_WRITE = {
+    "hello\n": "EINVAL line 1, column 1: not a JSON object",
+    "1": "EINVAL line 1, column 1: not a JSON object",
+    "[{}]": "EINVAL line 1, column 1: not a JSON object",
+    '\n\n "s"': "EINVAL line 3, column 2: not a JSON object",
+    "\ufeff{}": "EINVAL line 1, column 1: not a JSON object",
+    "{} {}": "EINVAL line 1, column 4: something stands behind the JSON object",
+    '{"a": 1}\n}': "EINVAL line 2, column 1: something stands behind the JSON object",
+    "{'a': 1}": "EINVAL line 1, column 2: a property name must come here",
+    '{"a" 1}': "EINVAL line 1, column 6: a value where none can be",
+    '{"a": 1,\n}': "EINVAL line 2, column 1: a bracket that closes nothing",
+    '{"a": 01}': "EINVAL line 1, column 8: a value where none can be",
+    '{"a": nil}': "EINVAL line 1, column 8: neither true, false nor null",
+    '{"é": "a\nb"}': "EINVAL line 1, column 9: a control character in a string",
+    b'{"a": "\xff"}': "EINVAL line 1, column 8: not UTF-8",
+    '{"a": {"b": 1}}': "EINVAL line 1, column 7: an object or array as a property's value: {\"b\": 1}}",
+    '{\n  "a": [1]\n}': "EINVAL line 2, column 8: an object or array as a property's value: [1]",
+    '{"a": 1, "b": 2, "a": 3}': "EINVAL line 1, column 18: a: a name that is there twice",
+    '{"a-b": 1}': f"EINVAL line 1, column 2: a-b: {NAME_RULE}",
+    '{"1a": 1}': f"EINVAL line 1, column 2: 1a: {NAME_RULE}",
+    f'{{"{"n" * 256}": 1}}': f"EINVAL line 1, column 2: {'n' * 48}...: a name of more than 255 characters",
+    many(253): "EINVAL more than 252 properties",
+    '{"x": 9223372036854775808}': "EINVAL line 1, column 7: x: no integer of 64 bits: 9223372036854775808",
+    '{"x": 1e400}': "EINVAL line 1, column 7: x: no number of 64 bits: 1e400",
+    typed("Edm.Int32", "2147483648"): "EINVAL line 2, column 7: x: no integer of 32 bits: 2147483648",
+    typed("Edm.Int64", "1.5"): "EINVAL line 2, column 7: x: an Edm.Int64 that is no integer of 64 bits: 1.5",
+    typed("Edm.Double", '"1,5"'): 'EINVAL line 2, column 7: x: no number of 64 bits: "1,5"',
+    typed("Edm.Boolean", "1"): "EINVAL line 2, column 7: x: an Edm.Boolean that is neither true nor false: 1",
+    typed(
+        "Edm.DateTime", '"2024-02-30T00:00:00Z"'
+    ): 'EINVAL line 2, column 7: x: no Edm.DateTime of the form 2012-11-10T03:04:05.2Z: "2024-02-30T00:00:00Z"',
+    typed(
+        "Edm.DateTime", '"1600-12-31T23:59:59Z"'
+    ): 'EINVAL line 2, column 7: x: an Edm.DateTime before 1601: "1600-12-31T23:59:59Z"',
+    typed("Edm.Guid", '"c9da6455"'): 'EINVAL line 2, column 7: x: no Edm.Guid: "c9da6455"',
+    typed("Edm.Binary", '"AA="'): 'EINVAL line 2, column 7: x: an Edm.Binary that is not base64: "AA="',
+    typed("Edm.Single", "1"): "EINVAL line 1, column 2: x: a type that the service does not know: Edm.Single",
+    f'{{"x": "{"x" * 32769}"}}': "EINVAL line 1, column 7: x: a string of more than 32,768 UTF-16 units: "
+    f'"{"x" * 47}...',
+    typed("Edm.Binary", '"' + "AAAA" * 21846 + '"'): "EINVAL line 2, column 7: x: a binary of more than 64 KiB: "
+    f'"{"A" * 47}...',
+    many(17, '"a%03d": "' + "x" * 32000 + '"'): "EFBIG an entity of more than 1 MiB",
+}
+
+# a beginning of an object: the write succeeds, the close fails
+AT_CLOSE = {
+    "{": "EINVAL line 1, column 2: the text ends before its JSON object does",
+    '{"a": 1,\n "b': "EINVAL line 2, column 4: the text ends before its JSON object does",
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tables(make_table):
+    make_table("new", [("p", "beside")])
+    make_table("old", [("p", f"{number:02}") for number in range(len(AT_WRITE) + len(AT_CLOSE))])
+    make_table("names", [("p", "r"), ("pq", "r")])
+    make_table("large", [("p", "r")])
+
+
+def assert_told(mount, path, reason):
+    """Once: by the write, or by RELEASE, which comes after close."""
+    wait_until(lambda: fails_at(mount, path), what=f"the reason for {path}")
+    assert fails_at(mount, path) == [reason]
+
+
+@pytest.mark.parametrize("table", ["new", "old"])
+def test_texts_are_refused_with_reason_and_place(mounts, stored, table):
+    mount = mounts("ttl=0")
+    before = stored(table)
+    cases = [(text, reason, "write") for text, reason in AT_WRITE.items()]
+    cases += [(text, reason, "close") for text, reason in AT_CLOSE.items()]
+    with mount.counting() as counted:
+        for number, (text, reason, step) in enumerate(cases):
+            path = f"/{table}/p/{number:02}.json"
+            assert write(mount.point / path[1:], text) == f"{step} {reason.split()[0]}", text
+            assert_told(mount, path, reason)
+            assert os.path.exists(mount.point / path[1:]) == (table == "old"), text
+    assert set(counted.asked()) <= {"list_tables", "query", "get"}, "nothing was sent"
+    assert stored(table) == before
+
+
+def test_the_log_has_the_lines_of_errors(mounts, service):
+    mount = mounts.prepare()
+    process = begin_foreground(mount, service)
+    assert write(mount / "new/p/log.json", '{"a-b": 1}') == "write EINVAL"
+    assert write(mount / "new/p/half.json", "{") == "close EINVAL"
+    assert_told(mount, "/new/p/half.json", AT_CLOSE["{"])
+    lines = mount.control("errors").splitlines()
+    assert [line.split("Z ")[1].split(":")[0] for line in lines] == [
+        "write /new/p/log.json",
+        "release /new/p/half.json",
+    ]
+    mount.unmount(check=False)
+    process.wait(timeout=EXIT_SEC)
+    logged = mount.point.with_name("log").read_text().splitlines()
+    assert [line.split(f"{mount.point}: ")[1] for line in logged] == lines
+
+
+def test_a_text_is_at_most_8_mib(mounts, stored):
+    mount = mounts("ttl=0")
+    before = stored("large")
+    for name in ("new", "r"):
+        path = mount / f"large/p/{name}.json"
+        with mount.counting() as counted:
+            file = os.open(path, CREATE, 0o644)
+            write_all(file, '{"a": "' + "x" * (MAX_TEXT - 7))
+            assert outcome(os.write, file, b"x") == "EFBIG"
+            assert outcome(os.write, file, b'"}') == "EFBIG"
+            assert outcome(os.close, file) == "EFBIG"
+            wait_until(lambda: fails_at(mount, f"/large/p/{name}.json"), what="the reason")
+        assert set(counted.asked()) <= {"list_tables", "query", "get"}, "nothing was sent"
+        assert "EFBIG the text is longer than 8 MiB" in fails_at(mount, f"/large/p/{name}.json")
+    assert stored("large") == before
+
+
+def test_a_new_file_without_a_text_is_an_empty_entity(mounts, stored):
+    mount = mounts("ttl=0")
+    for name, text in {"nothing": "", "blanks": " \n\t"}.items():
+        assert write(mount / f"new/p/{name}.json", text) == ""
+    wait_until(lambda: ("p", "blanks") in stored("new"), what="the entity")
+    assert stored("new") == {("p", name): {} for name in ("beside", "nothing", "blanks")}
+
+
+def test_an_old_file_without_a_text_is_refused(mounts, stored):
+    mount = mounts("ttl=0")
+    before = stored("old")
+    for number, text in enumerate(["", " \n"]):
+        path = f"/old/p/{number:02}.json"
+        assert write(mount.point / path[1:], text) == "close EINVAL"
+        assert_told(mount, path, f"EINVAL line {number + 1}, column 1: no JSON object was written")
+    assert stored("old") == before
+
+
+# a path that can be no entity's: what creating a file there answers
+NAMES = {
+    "file.json": "EINVAL a file is an entity, and entities are in partitions: TABLE/PARTITION/ROWKEY.json",
+    "names/file.json": "EINVAL a file is an entity, and entities are in partitions: TABLE/PARTITION/ROWKEY.json",
+    "names/p/file.txt": "EINVAL the name of an entity ends in .json; files with other names cannot be stored here",
+    "names/p/file": "EINVAL the name of an entity ends in .json; files with other names cannot be stored here",
+}
+
+
+def test_names_that_cannot_be_created(mounts, stored):
+    mount = mounts("ttl=0")
+    before = stored("names")
+    with mount.counting() as counted:
+        for name, reason in NAMES.items():
+            assert write(mount / name, "{}") == f"open {reason.split()[0]}", name
+            told = [line.split("Z ", 1)[1] for line in mount.control("errors").splitlines()]
+            last = name.split("/")[-1]
+            assert f"EINVAL: {last}: {reason.split(' ', 1)[1]}" in told[-1], name
+        assert write(mount / "names/p" / ("n" * 251 + ".json"), "{}") == "open ENAMETOOLONG"
+        assert write(mount / "names/p" / ("n" * 230 + "#~0123456789abcdef.json"), "{}") == "open ENAMETOOLONG"
+    assert set(counted.asked()) <= {"list_tables", "query", "get"}, "nothing was sent"
+    assert stored("names") == before

@@ -12,6 +12,7 @@ import pytest
 
 from credentials import account_sas
 from harness import EXIT_SEC, TABLEFUSE, Azurite, environment, run, wait_until
+from writing import lost_texts, write
 
 ACCOUNT = "planted"
 SECRET = b"this-is-the-planted-account-key-that-nobody-may-ever-see-again!!"
@@ -90,6 +91,23 @@ def test_a_mounted_secret(mounts, service, kind):
 
 
 @pytest.mark.parametrize("kind", CREDENTIALS)
+def test_texts_that_are_not_stored(mounts, service, kind):
+    """Refused here, or by the service, for which the signatures are for reading alone; kept in lost+found."""
+    env = CREDENTIALS[kind](service.endpoint)
+    mount = mounts("ttl=0", source=source(service, env), env=env)
+    assert write(mount / "table/p/refused.json", "hello") == "write EINVAL"
+    assert write(mount / "table/p/half.json", '{"A":') == "close EINVAL"
+    stored = write(mount / "table/p/whole.json", '{"A": 1}')
+    assert stored == ("write EACCES" if "signature" in kind else "")
+    lost = lost_texts(mount, 1)
+    for name in ("stats", "errors", "version", "config"):
+        assert_clean(name, mount.control(name))
+    assert "half.json" in mount.control("errors")
+    for name, text in lost.items():
+        assert_clean(name, name + text.decode())
+
+
+@pytest.mark.parametrize("kind", CREDENTIALS)
 def test_a_log_of_failures(mounts, service, kind):
     env = CREDENTIALS[kind](service.endpoint)
     mount = mounts.prepare()
@@ -101,10 +119,13 @@ def test_a_log_of_failures(mounts, service, kind):
             stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=file,
-            env=environment(**env, **mount.sanitizers()),
+            env=environment(**env, **mount.variables()),
         )
     wait_until(mount.is_mounted)
     mount.adopt()
+    assert write(mount / "table/p/refused.json", "hello") == "write EINVAL"
+    write(mount / "table/p/whole.json", '{"A": 1}')  # a signature for reading is refused
+    assert write(mount / "table/p/half.json", '{"A":') == "close EINVAL"
     service.send(signal.SIGSTOP)
     try:
         waiting = subprocess.Popen(
@@ -118,6 +139,7 @@ def test_a_log_of_failures(mounts, service, kind):
     finally:
         service.send(signal.SIGCONT)
     assert_clean("the log", log.read_bytes())
+    assert b"refused.json" in log.read_bytes() and b"half.json" in log.read_bytes()
 
 
 @pytest.mark.parametrize("kind", CREDENTIALS)

@@ -1,0 +1,93 @@
+"""Files that are open when a mount ends: each is released, stored or kept, and `unmount` says so."""
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from harness import ABANDONED, LocalAccount, run
+
+FILES = 300
+
+# argv: directory, a text. Its files are closed by its end.
+LEAVE_OPEN = """
+import os, sys
+directory, text = sys.argv[1], sys.argv[2].encode()
+opened = [os.open(f"{directory}/{number}.json", os.O_WRONLY | os.O_CREAT) for number in range(%d)]
+for file in opened:
+    os.write(file, text)
+""" % FILES
+
+
+# argv: a file. It is open until standard input ends.
+CHANGE_IN_PLACE = """
+import os, sys
+file = os.open(sys.argv[1], os.O_RDWR)
+os.pwrite(file, os.read(file, 1000).replace(b'"a": 1', b'"a": 7'), 0)
+print("changed", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture(scope="module")
+def service(scratch):
+    account = LocalAccount(scratch / "account")
+    account.fill("first", "single", "1")
+    account.write("tab", [("p", "beside")])
+    yield account
+    account.stop()
+
+
+def lost(mount):
+    return [name for name in mount.lost_texts() if not name.endswith(".reason")]
+
+
+@pytest.mark.sanitized
+def test_unmount_reports_texts_that_were_lost(mounts):
+    """The kernel drops most of the RELEASEs of a process that ended just before. How many, nobody knows."""
+    mount = mounts()
+    run(sys.executable, "-c", LEAVE_OPEN, mount / "tab/p", '{"N": ')
+    done = mount.unmount(check=False)
+    assert len(lost(mount)) == FILES
+    said = re.fullmatch(
+        r"tablefuse: unmounted, but (\d+) files? that (was|were) open at the end of the mount could not be stored"
+        r" -- see (\S+)\n",
+        done.stderr,
+    )
+    assert done.returncode == (ABANDONED if said else 0) and (said or done.stderr == "")
+    if said:
+        assert int(said[1]) <= FILES and said[3] == f"{mount.state}/tablefuse/lost+found"
+
+
+@pytest.mark.parametrize("how", ["unmount", "umount"])
+def test_new_files_that_were_never_written_are_stored(mounts, stored, how):
+    mount = mounts()
+    os.mkdir(mount / f"tab/{how}")
+    run(sys.executable, "-c", LEAVE_OPEN, mount / f"tab/{how}", "")
+    if how == "unmount":
+        assert mount.unmount().stderr == ""
+    else:
+        run("umount", mount.point)
+    assert mount.has_ended()
+    assert len([key for key in stored("tab") if key[0] == how]) == FILES
+    assert lost(mount) == []
+
+
+def test_a_text_that_is_changed_in_place_is_stored_when_the_process_of_the_mount_is_ended(mounts, stored):
+    mount = mounts()
+    os.mkdir(mount / "tab/place")
+    (mount / "tab/place/r.json").write_text('{"a": 1}')
+    with subprocess.Popen(
+        [sys.executable, "-c", CHANGE_IN_PLACE, mount / "tab/place/r.json"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as editor:
+        assert editor.stdout.readline() == "changed\n"
+        mount.send(signal.SIGTERM)
+        assert mount.has_ended()
+        editor.stdin.close()
+    assert lost(mount) == []
+    assert stored("tab")["place", "r"]["a"] == 7

@@ -109,7 +109,7 @@ def _walk_requests(figures):
         listed = min(listed, FTS_NAMES)
     if figures.tool != FIND and listed * table.row_bytes > CACHE_BYTES * 3 / 4:
         per_page = max(per_page, 2)
-    levels = max(table.large_directories, 1)  # where it begins nobody knows yet that it is a walk
+    levels = max(table.large_directories, 1)  # where it begins it is not known to be a walk
     return per_page * table.pages + 20 * levels + LOOKUPS
 
 

@@ -45,7 +45,7 @@ def make_account(build, file, shape, rows):
 
 
 def timed(*command, limit_sec, env=None):
-    """Seconds and output of a command; None: it was ended after limit_sec, and whom it asks lives on."""
+    """Seconds and output of a command; None: it was ended after limit_sec, and the daemon that it asks lives on."""
     begin = time.monotonic()
     bound = ("timeout", "-k", "5", f"{limit_sec:.0f}")
     done = run(*bound, *command, check=False, timeout=limit_sec + 20, env=env)
@@ -93,7 +93,7 @@ class MemoryMount(Mount):
         return subprocess.CompletedProcess(self._process.args, code)
 
     def forget(self):
-        """The kernel forgets names, attributes and pages that nobody uses: of this mount alone. Only root can tell it."""
+        """The kernel forgets what it has cached of this mount and does not use. Only root can tell it to."""
         if os.geteuid() == 0:
             run("mount", "-i", "-o", "remount", self.point)
 

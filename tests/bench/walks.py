@@ -281,7 +281,7 @@ def options():
     )
     parser.add_argument("--work", help="for everything else: a file system in memory (TMPDIR)")
     parser.add_argument("--shapes", help="these alone, a comma list")
-    parser.add_argument("--rows", type=int, help="so many in every table")
+    parser.add_argument("--rows", type=int, help="rows in every table")
     parser.add_argument("--tools", help=f"these alone, a comma list of: {', '.join(TOOLS)}")
     parser.add_argument(
         "--latency", type=int, default=20, help="ms (20; marks and chart are for 20)"

@@ -44,8 +44,8 @@ SHOWN_BY = {
         "grep Paid ~/tables/orders/ada/2024-0002.json",
         "ss=t, srt=sco, sp=rl\n" + TABLES + '  "Paid": false,\n',
     ),
-    "rsync -a mnt/sensors/.flat/ backup/": (
-        "rsync -ai mnt/sensors/.flat/ backup/; diff -r mnt/sensors/.flat backup && echo equal",
+    "rsync -a mnt/sensors/.flat/ ~/backup/": (
+        "rsync -ai mnt/sensors/.flat/ ~/backup/; diff -r mnt/sensors/.flat ~/backup && echo equal",
         "equal\n",
     ),
     "sudo systemctl enable --now tablefuse@myaccount": (
@@ -64,7 +64,7 @@ IN_THE_TEXT = {
         "tablefuse mount --help | head -1",
         "usage: tablefuse mount [-f] [-o OPTION,...] [SOURCE] DIR\n",
     ),
-    "tablefuse unmount -z DIR": ("cd other; tablefuse unmount -z . && cd ..; ls other", ""),
+    "tablefuse unmount -z DIR": ("cd ~/other; tablefuse unmount -z . && cd ~-; ls ~/other", ""),
     "tablefuse check local:FILE": (
         "tablefuse check local:sample.tablefuse",
         "local:sample.tablefuse: 4 tables, 5023 entities, 0 faults\n",

@@ -21,7 +21,12 @@ void channel_want(struct fuse_conn_info *connection)
 ssize_t channel_read(int fd, void *buffer, size_t size, void *userdata)
 {
     (void)userdata;
-    return read(fd, buffer, size);
+    ssize_t n = read(fd, buffer, size);
+    /* The kernel has ended the connection while it handed out a request, as an unmount does behind
+     * a process that had many files open. libfuse takes only ENODEV for the end of a mount. */
+    if (n < 0 && errno == ECONNABORTED)
+        errno = ENODEV;
+    return n;
 }
 
 #if FUSE_VERSION < FUSE_MAKE_VERSION(3, 17)

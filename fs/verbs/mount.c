@@ -244,6 +244,15 @@ static void report_abandoned(struct mount_command *command, uint64_t count)
     log_message(&command->fs.log, "%s", command->last_words);
 }
 
+/* Words for `unmount`; libfuse or the session has written its own message. */
+static int report_failed_session(struct mount_command *command, int error)
+{
+    size_t size = strlen(command->last_words);
+    (void)snprintf(command->last_words + size, sizeof(command->last_words) - size,
+                   "%sthe mount has failed before: %s", size > 0 ? "; " : "", strerror(-error));
+    return EXIT_MOUNTING;
+}
+
 /* The kernel drops RELEASEs at the end of a mount: what is still open is released now. An exit
  * code.
  */
@@ -293,9 +302,9 @@ static int mount_and_serve(struct mount_command *command, store_decorator *decor
     if (create_file_system(command) < 0)
         return complain_memory();
     command->exit_report = exit_report_offer();
-    code = session_run(&command->fs, command->mountpoint) < 0 ? EXIT_MOUNTING : 0;
-    int released = release_all(command);
-    return code != 0 ? code : released;
+    int r = session_run(&command->fs, command->mountpoint);
+    code = release_all(command);
+    return r < 0 ? report_failed_session(command, r) : code;
 }
 
 /* shown: a path that is there, or what verb_printable answers. */

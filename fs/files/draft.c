@@ -170,6 +170,19 @@ static bool is_in_order(const struct draft *draft)
     return draft->state != DRAFT_LOOSE && draft->began_empty;
 }
 
+/* Of a draft that adds to a stored text: what is read to its end is merged, or blanks. It leaves
+ * the text, and counts as stored text. */
+static void forget_merged(struct draft *draft)
+{
+    size_t merged = draft->reading.at;
+    draft->text.size -= merged;
+    memmove(draft->text.data, draft->text.data + merged, draft->text.size);
+    draft->base_size += merged;
+    draft->stored_size = 0;
+    draft->reading.at = 0;
+    draft->reading.object_end = 0;
+}
+
 static int ensure(struct draft *draft, uint64_t offset, size_t size)
 {
     if (offset > DRAFT_MAX_BYTES || size > DRAFT_MAX_BYTES - offset)
@@ -183,6 +196,8 @@ int draft_write(struct draft *draft, struct bytes bytes, uint64_t offset,
     bool is_at_end = draft->is_appended || offset == draft->text.size;
     if (bytes.size == 0)
         return DRAFT_NOTHING;
+    if (draft->is_appended && !draft->is_new && bytes.size > DRAFT_MAX_BYTES - draft->text.size)
+        forget_merged(draft);
     if (is_at_end)
         offset = draft->text.size;
     int r = ensure(draft, offset, bytes.size);

@@ -44,14 +44,15 @@
  *
  * An appended draft adds to a stored text that it does not hold. Each write goes to its end,
  * whatever its offset, and each object is merged. Its text is what was appended; its size includes
- * the stored text. Size 0 makes it an ordinary draft, whose text replaces what is stored. Another
- * size is EINVAL.
+ * the stored text. When a write would exceed DRAFT_MAX_BYTES, what was merged leaves the text and
+ * counts as stored text: there is no limit to what is appended in all. Size 0 makes it an ordinary
+ * draft, whose text replaces what is stored. Another size is EINVAL.
  *
  * Examples: `echo hello > f`: BLANK, and "hello" can never become an object: EINVAL, the draft is
  * BLANK again. A pipe writes `{"a":` and then `1}`: BLANK, PART, store. */
 #include "client/text/json_reader.h"
 
-/* Of `text`: the write that exceeds it is -EFBIG. */
+/* Of `text`: the write that exceeds it is -EFBIG. What was merged does not count. */
 #define DRAFT_MAX_BYTES ((size_t)8 << 20)
 
 enum draft_state { DRAFT_STORED, DRAFT_BLANK, DRAFT_PART, DRAFT_LOOSE };
@@ -71,7 +72,7 @@ struct draft { /* fields are read by the owner, and set by draft.c alone */
     bool began_empty; /* else opened whole, or changed not at its end */
     bool was_flushed_by_another;
     bool has_failed;    /* a write failed since the draft was last empty */
-    uint64_t base_size; /* of an appended draft: bytes of the stored text before `text`; else 0 */
+    uint64_t base_size; /* of an appended draft: bytes of stored text before `text`; else 0 */
     struct buffer text;
     size_t stored_size; /* began empty: bytes of `text` that are stored, but for blanks behind */
     struct draft_reading reading;

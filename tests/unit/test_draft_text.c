@@ -240,6 +240,64 @@ static void no_text_exceeds_the_maximum(void **state)
     free(blanks);
 }
 
+/* Two objects a write, and half of one behind them: three times the maximum in all. */
+static void what_is_merged_does_not_count_for_the_maximum(void **state)
+{
+    (void)state;
+    struct draft draft;
+    size_t size = (size_t)1 << 20;
+    char *text = malloc(size);
+    memset(text, ' ', size);
+    memcpy(text, "1} {\"b\":2}\n", 11);
+    memcpy(text + size - 5, "{\"a\":", 5);
+    for (int is_new = 0; is_new < 2; is_new++) {
+        init_draft(&draft, is_new, true, "");
+        assert_int_equal(write_text(&draft, "{\"a\":"), DRAFT_NOTHING);
+        uint64_t begin = draft_size(&draft);
+        for (uint64_t i = 1; i <= 24; i++) {
+            assert_int_equal(write_bytes(&draft, (struct bytes){text, size}, 0), DRAFT_STORE);
+            struct bytes objects = draft_object(&draft);
+            assert_bytes(bytes_skip(objects, objects.size - 7), B("{\"b\":2}"));
+            draft_was_stored(&draft);
+            assert_int_equal(draft_size(&draft), begin + i * size);
+            assert_int_equal(draft.state, DRAFT_PART);
+        }
+        assert_int_equal(write_text(&draft, "?"), -EINVAL);
+        store_text(&draft, "3}");
+        assert_int_equal(draft_size(&draft), begin + 24 * size + 2);
+        draft_finish(&draft);
+    }
+    free(text);
+}
+
+/* Of one object, or of blanks before any: they are all that there is of a new file. */
+static void what_is_not_merged_counts_for_the_maximum(void **state)
+{
+    (void)state;
+    struct draft draft;
+    struct draft_problem problem;
+    char *blanks = malloc(DRAFT_MAX_BYTES);
+    memset(blanks, ' ', DRAFT_MAX_BYTES);
+    struct bytes most = {blanks, DRAFT_MAX_BYTES};
+    init_draft(&draft, false, true, "");
+    store_text(&draft, "{}");
+    assert_int_equal(draft_write(&draft, most, 0, &problem), DRAFT_NOTHING);
+    assert_int_equal(write_text(&draft, "{"), DRAFT_NOTHING);
+    assert_int_equal(draft_write(&draft, most, 0, &problem), -EFBIG);
+    assert_int_equal(draft_size(&draft), APPENDED_TO + 2 + DRAFT_MAX_BYTES + 1);
+    most.size--;
+    assert_int_equal(draft_write(&draft, most, 0, &problem), DRAFT_NOTHING);
+    assert_int_equal(write_text(&draft, "}"), -EFBIG);
+    assert_int_equal(draft_unstored(&draft).size, DRAFT_MAX_BYTES);
+    draft_finish(&draft);
+    init_draft(&draft, true, true, "");
+    assert_int_equal(draft_write(&draft, most, 0, &problem), DRAFT_NOTHING);
+    assert_int_equal(write_text(&draft, "{}"), -EFBIG);
+    assert_int_equal(draft.base_size, 0);
+    draft_finish(&draft);
+    free(blanks);
+}
+
 static void without_memory_nothing_changes(void **state)
 {
     (void)state;
@@ -288,6 +346,8 @@ int main(void)
         cmocka_unit_test(a_write_is_taken_whole_or_not_at_all),
         cmocka_unit_test(a_loose_text_is_judged_as_a_whole),
         cmocka_unit_test(no_text_exceeds_the_maximum),
+        cmocka_unit_test(what_is_merged_does_not_count_for_the_maximum),
+        cmocka_unit_test(what_is_not_merged_counts_for_the_maximum),
         cmocka_unit_test(without_memory_nothing_changes),
         cmocka_unit_test(a_large_text_may_come_byte_by_byte),
     };

@@ -1,8 +1,9 @@
 #ifndef FS_BOUNDED_H
 #define FS_BOUNDED_H
-/* Asks a question that may hang: a call on a file system that does not answer returns only when its
- * caller is killed, and once that file system's process has read the request, not even then. So a
- * child process asks, and a child that hangs is not waited for. For programs with one thread. */
+/* Runs a function that may hang, in a child process, for a limited time. A system call on a file
+ * system that does not answer returns only when its caller is killed, and once that file system's
+ * process has read the request, not even then. So a child that hangs is not waited for. For
+ * programs with one thread. */
 #include "client/base.h"
 
 /* Runs in the child. Writes the answer to `ret`, which has room for it, and returns its size. */

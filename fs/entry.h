@@ -8,8 +8,8 @@
 
 /* Finds or creates the node of `name` in the node `parent`, counts one more lookup of it, and fills
  * *ret. Takes *place on success. entity: NULL for a directory or a control file. valid_ms: how long
- * the kernel may keep the name; not at all while the entity is open for writing, so that everybody
- * sees the new text as soon as it is stored. 0 or -ENOMEM. */
+ * the kernel may keep the name; not at all while the entity is open for writing, so that every
+ * process sees the new text as soon as it is stored. 0 or -ENOMEM. */
 int entry_make(struct file_system *fs, uint64_t parent, struct bytes name, struct place *place,
                const struct entity *entity, int64_t valid_ms, struct fuse_entry_param *ret);
 /* The same for a new file that is not stored yet: the node of its writer. */

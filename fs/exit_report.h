@@ -1,10 +1,10 @@
 #ifndef FS_EXIT_REPORT_H
 #define FS_EXIT_REPORT_H
-/* What the process of a mount says of its end to `tablefuse unmount`, which is not its parent and
- * so gets no exit code. The process listens on a socket in Linux's abstract namespace, which has
- * its process id in the name. `unmount` connects before it unmounts, and reads when the process has
- * ended. The process accepts connections only at its end: until then they wait in the kernel.
- * Nothing is left on a disk.
+/* Sends the exit code and a message of a mount's process to `tablefuse unmount`, which is not its
+ * parent and so gets no exit code. The process listens on a socket in Linux's abstract namespace,
+ * which has its process id in the name. `unmount` connects before it unmounts, and reads when the
+ * process has ended. The process accepts connections only at its end: until then they wait in the
+ * kernel. Nothing is left on a disk.
  *
  * Any process may connect: it learns the exit code and the message, and nothing else. In another
  * network namespace there is no such socket, and then no report.

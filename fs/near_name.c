@@ -1,9 +1,9 @@
 #include "fs/near_name.h"
 
-#define NAME_SIZE 32 /* a longer word is near to none of our names */
+#define NAME_SIZE 32 /* a longer word counts as near to no name */
 
-/* How many letters to insert, remove or replace, to make one name of the other. Both are shorter
- * than NAME_SIZE. */
+/* The edit distance: how many letters to insert, remove or replace. Both are shorter than
+ * NAME_SIZE. */
 static size_t distance(struct bytes a, struct bytes b)
 {
     size_t row[NAME_SIZE];

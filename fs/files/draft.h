@@ -1,8 +1,8 @@
 #ifndef FS_FILES_DRAFT_H
 #define FS_FILES_DRAFT_H
-/* A text that is being written. After each event the draft says what its text is worth and what is
- * to be done. It stores nothing: its owner does what the draft says, and tells the draft the
- * result. Pure; one thread at a time.
+/* A text that is being written: a state machine. Each event moves the draft to its next state and
+ * returns an action. The draft stores nothing itself: its owner performs the action and reports the
+ * result to the draft. Pure; one thread at a time.
  *
  *     DRAFT_STORED  as the service has it, or as it was opened; blanks may stand behind it
  *     DRAFT_BLANK   began empty (new, truncated, size 0); nothing but blanks was written since

@@ -166,7 +166,7 @@ static int try_place(const char *home, const char *below, size_t given, const ch
     return r;
 }
 
-/* Of several failures the first is told, but for -ELOOP, which ends the search. */
+/* If several places fail, the error of the first is returned; -ELOOP ends the search at once. */
 static int find_place(const struct state_places *places, const char *mountpoint,
                       struct buffer *ret_why, char **ret_place)
 {

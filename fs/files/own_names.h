@@ -1,6 +1,6 @@
 #ifndef FS_FILES_OWN_NAMES_H
 #define FS_FILES_OWN_NAMES_H
-/* The names of an open directory of which the service has nothing: local directories, and new files
+/* The names of an open directory that the service does not have: local directories, and new files
  * that are not stored yet. A directory shows them behind the names of its listing, without those
  * that the listing has shown.
  *
@@ -9,9 +9,9 @@
  * and which of them the listing shows. Those that it did not show are shown behind it, unless they
  * are known to be removed.
  *
- * Of all others no list is kept, but the last one that was taken, with its cookie: the next one is
- * the first behind it. So a name that ends meanwhile makes no other be skipped. Another cookie,
- * which seekdir asks for, is counted from the first name.
+ * The other names are not kept in a list. Only the last name that was returned is kept, with its
+ * cookie: the next name is the first one behind it, so no name is skipped when another one is
+ * removed meanwhile. For any other cookie, as after seekdir, the names are counted from the first.
  *
  * One thread at a time; no lock; never blocks. */
 #include "fs/files/writer.h"
@@ -32,7 +32,7 @@ struct own_names { /* in its owner's memory; private */
     struct listing *listing;    /* NULL: there are no names */
     struct writers *writers;    /* NULL: there are no new files */
     uint64_t last;              /* the cookie behind which a name was last asked for */
-    struct buffer before, next; /* range.lo: of the name with that cookie, and of the one told */
+    struct buffer before, next; /* range.lo: of that name, and of the one returned */
     struct own_files files;     /* that were new when the listing began */
     size_t files_count;
     bool is_listed; /* the listing has shown an entry, or its end, since it began */

@@ -63,7 +63,8 @@ static int begin_event(struct writer *writer, struct call *call)
     return r;
 }
 
-/* Without a handle nobody reads the text any more. A node may keep the writer for long. */
+/* Once the last handle is closed, the text cannot be read any more, and is freed here: a node may
+ * hold a reference to the writer for long. */
 static void end_event(struct writer *writer)
 {
     struct writers *writers = writer->writers;
@@ -120,21 +121,23 @@ static enum edit_begin begin_of(const struct writer *writer)
     return is_empty ? EDIT_EXCLUSIVE : begin;
 }
 
-/* {} was not stored, because the entity is there: that is all that was wanted. */
+/* The store of {} was refused because the entity exists already. That counts as success: an empty
+ * file only has to exist. */
 static bool is_there(const struct writer *writer, int error)
 {
     return error == -EEXIST && writer->draft.state == DRAFT_BLANK &&
            writer->begin != EDIT_EXCLUSIVE;
 }
 
-/* Another client was faster, and the writer has been told. */
+/* Did a store fail with -ESTALE, because another client changed the entity first? */
 static bool has_lost(const struct writer *writer)
 {
     return writer->refused.error == -ESTALE;
 }
 
-/* If another client was faster, a text that is written in order is kept now, because it is undone
- * with the write. Any other stays in the draft until the release. */
+/* If another client changed the entity first, a text that is written in order goes to lost+found
+ * now, because the write is undone in the draft. Any other text stays in the draft until the
+ * release. */
 static void note_refused(struct writer *writer, struct caller *caller, int error, struct bytes text)
 {
     const struct writer_store *sink = &writer->writers->store;
@@ -143,7 +146,7 @@ static void note_refused(struct writer *writer, struct caller *caller, int error
     if (error != -ESTALE || writer->draft.state == DRAFT_LOOSE)
         return;
     sink->give_up(sink->context, caller, "write", writer->address, text, -ESTALE);
-    caller->call.failure = (struct failure){0}; /* it was told */
+    caller->call.failure = (struct failure){0}; /* give_up has reported it */
     writer->is_kept = true;
 }
 
@@ -206,7 +209,7 @@ static int refuse(struct caller *caller, int error, const struct draft_problem *
     return call_fail(&caller->call, error, "%s", reason ? reason : problem->reason);
 }
 
-/* Does what the draft says: an action or an error. */
+/* Performs the draft's action, or reports its error. */
 static int perform(struct writer *writer, struct caller *caller, int action,
                    const struct draft_problem *problem)
 {
@@ -247,8 +250,8 @@ static int tell_draft(struct draft *draft, const struct event *event,
 }
 
 /* The draft refuses the text at a flush or fsync, with -EINVAL. Of a DETACHED writer that does not
- * matter: nothing of it is kept. If a write was refused before, that is the cause: C libraries and
- * Python answer what close said last. */
+ * matter: nothing of it is kept. If a write was refused before, its error is returned again: C
+ * libraries and Python report the error of close, not that of the write. */
 static int refuse_flush(struct writer *writer, struct caller *caller,
                         const struct draft_problem *problem)
 {
@@ -264,7 +267,8 @@ static void miss_write(struct writer *writer)
     monitor_leave(&writer->writers->monitor);
 }
 
-/* What a close is to answer later: a refused write's reason, until the text begins anew. */
+/* Keeps the error of a refused write, which close returns again. A store that succeeds clears it
+ * (note_stored), and so does size 0. */
 static void note_result(struct writer *writer, const struct event *event, int r,
                         const struct failure *failure)
 {
@@ -506,15 +510,15 @@ static int find_reason(struct writer *writer, struct caller *caller)
                  : call_fail(&caller->call, -EIO, "the text was changed, and was not flushed");
 }
 
-/* Of a long message the end is overwritten. */
+/* Appends `what`. If there is no room, it overwrites the end of the message. */
 static void add_to_message(struct failure *failure, const char *what)
 {
     size_t room = sizeof(failure->message), size = strlen(what) + 1;
     memcpy(failure->message + MIN(strlen(failure->message), room - size), what, size);
 }
 
-/* Why the text of the last handle is not stored. The user may restore it from lost+found, and must
- * know that it is not all that the program wrote. */
+/* Sets the reason why the text of the last handle is not stored. If a write failed, the text in
+ * lost+found lacks a part of what the program wrote: the reason says so. */
 static int explain_end(struct writer *writer, struct caller *caller)
 {
     int r = find_reason(writer, caller);
@@ -533,14 +537,14 @@ static bool free_handle(struct writer *writer, struct writer_handle *handle)
     return has_ended;
 }
 
-/* The time since `began_ms` does not count. */
+/* Puts the deadline off by the time since `began_ms`. */
 static void extend(struct call *call, const struct clock *clock, int64_t began_ms)
 {
     int64_t waited_ms = clock_now_ms(clock) - began_ms;
     call->deadline_ms += MIN(waited_ms, INT64_MAX - call->deadline_ms);
 }
 
-/* Takes the handle. was_used: else an empty text is not worth anything. */
+/* Takes the handle. Unless was_used, an empty text is neither stored nor given up. */
 static void end_handle(struct writer_handle *handle, struct caller *caller, bool was_used)
 {
     struct writer *writer = handle->writer;
@@ -562,7 +566,7 @@ static void end_handle(struct writer_handle *handle, struct caller *caller, bool
     /* A handle that was opened meanwhile goes on with the text. */
     bool has_ended = free_handle(writer, handle);
     struct bytes text = draft_unstored(&writer->draft);
-    /* by the write that was refused */
+    /* a refused write has reported the failure already */
     bool was_told = writer->is_kept || (text.size == 0 && writer->draft.has_failed);
     if (has_ended && r < 0 && !was_told)
         sink->give_up(sink->context, caller, "release", writer->address, text, r);

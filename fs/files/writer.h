@@ -3,7 +3,8 @@
 /* An entity that is open for writing: a draft, the name it is stored under, and its handles. A
  * writer belongs to a node, not to a handle. All handles of one node write one text, as on a local
  * disk: dup'ed ones, and all handles of a new file that is not stored yet. Two opens of a stored
- * entity have two nodes and two writers; the ETag tells the second one to store that it has lost.
+ * entity have two nodes and two writers; the writer that stores second fails with -ESTALE, because
+ * its ETag is outdated.
  *
  *   writer      stored under   what a LOOKUP of its name shows   becomes
  *   NEW         its name       the writer                        OPEN when it is stored
@@ -22,8 +23,9 @@
  * the writer's last, and its text is given up at once: what is written again, as C libraries and
  * Python do when they close a file, must not overwrite that change. Another open may.
  *
- * Errors: 0 or -errno, the reason in caller->call; none there: it was told before. All may be
- * -EINTR and -ETIMEDOUT: another event of the writer did not end in time. */
+ * Errors: 0 or -errno, the reason in caller->call. An error without a reason there was reported by
+ * an earlier call. All functions may return -EINTR and -ETIMEDOUT: another event of the writer did
+ * not end in time. */
 #include "cache/account.h"
 #include "fs/tree/inode.h"
 
@@ -50,10 +52,10 @@ struct writer_store {
      * version that the writer knows. If it is another one that was touched, ret has no page. */
     int (*touch)(void *context, struct caller *caller, struct address address, struct bytes known,
                  struct entity *ret);
-    /* A text is nowhere: at the "release" of a writer, or at a "write" that lost against another
-     * client. `error` says why, the reason is in caller->call. The text may be empty: a stored file
-     * was truncated, and nothing was written. Is not called at a release where all that was written
-     * was refused by the write. */
+    /* A text could not be stored: at the "release" of a writer, or at a "write" that failed because
+     * another client changed the entity first. `error` is the -errno, the reason is in
+     * caller->call. The text may be empty: a stored file was truncated, and nothing was written. Is
+     * not called at a release if every write was refused. */
     void (*give_up)(void *context, struct caller *caller, const char *operation,
                     struct address address, struct bytes text, int error);
     void *context;
@@ -105,8 +107,8 @@ bool writers_held_is_unstored(struct held_writers *held);
 /* is_gone: the writers of the name become DETACHED, but not a NEW one that was begun since the
  * hold: that file is another. Else nothing has changed. */
 void writers_let_go(struct held_writers *held, bool is_gone);
-/* At unmount, when no event is under way: flushes and closes each handle, as its process would. As
- * long as the service answers, the deadline of each is as far away again. */
+/* At unmount, when no event is under way: flushes and closes each handle, as its process would.
+ * After each the deadline is put off again, as long as the service answers. */
 void writers_release_all(struct writers *writers, struct caller *caller);
 
 struct writer *writer_ref(struct writer *writer);

@@ -33,7 +33,7 @@ struct writer {
     enum writer_state state;
     bool is_busy;
     bool has_no_text;      /* it has ended: the draft's text is freed, and `size` stays */
-    bool has_missed_write; /* the draft is to be told */
+    bool has_missed_write; /* draft_missed_write is to be called */
     uint64_t size;
     int64_t timestamp;          /* of the version that was stored last; 0: none */
     struct handle_list handles; /* none: it has ended, and is not in the map */

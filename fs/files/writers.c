@@ -136,7 +136,7 @@ void writers_release_all(struct writers *writers, struct caller *caller)
         struct writer_handle *handle = LIST_FIRST(&writer->handles);
         caller->call.failure = (struct failure){0};
         caller->process = handle->opener;
-        (void)writer_flush(handle, caller); /* the release tells what it could not store */
+        (void)writer_flush(handle, caller); /* the close gives up what this did not store */
         writer_close_handle(handle, caller);
         if (failure->error != -ETIMEDOUT && !failure->is_retryable)
             caller_made_progress(caller, writers->clock);
@@ -187,8 +187,9 @@ int writers_hold(struct writers *writers, struct address address, struct call *c
     return r;
 }
 
-/* Was the file created since the hold began? By another spelling of its path: the kernel lets
- * nobody create a name in a directory while it removes one there. It is not the removed file. */
+/* Was the file created after the hold began? Then it is not the file that is being removed. It was
+ * created under another spelling of the path: within one directory the kernel runs no CREATE beside
+ * an UNLINK. */
 static bool is_later_file(const struct held_writers *held, const struct writer *writer)
 {
     return writer->state == WRITER_NEW && writer->number > held->last_number;

@@ -95,9 +95,10 @@ void attribute_ops_setattr(fuse_req_t req, fuse_ino_t id, struct stat *stat, int
     request_end(&request);
 }
 
-/* The service does not say how much an account holds, or may hold. Nothing is free in a read-only
- * mount. Elsewhere so much is free that no tool refuses to begin a copy. One block is used: df
- * leaves out a file system without any, and shows inodes as unknown where there are none. */
+/* The service reports neither the size of an account nor its limit, so the numbers are constants. A
+ * read-only mount has no free space. A writable mount has FREE_BLOCKS free blocks, which is enough
+ * for programs that check the free space before they copy. One block is in use: df leaves out file
+ * systems of 0 blocks. In a read-only mount the number of inodes is 0: df shows it as "-". */
 void attribute_ops_statfs(fuse_req_t req, fuse_ino_t id)
 {
     (void)id;

@@ -17,8 +17,8 @@ static int begin(struct request *request, fuse_req_t req, fuse_ino_t id, const c
     return *ret ? request_may_wait(request, &(*ret)->place) : -EBADF;
 }
 
-/* A failure is logged unless it was told before: a program that is told about a write writes again
- * when it closes the file, or flushes. */
+/* Logs a failure once. After a failed write many programs write or flush the same text again when
+ * they close the file: that returns the same errno, without a reason in the call. */
 static void fail(struct request *request, int error, const struct inode *inode)
 {
     if (inode && request->caller.call.failure.error == error)

@@ -1,7 +1,7 @@
 #ifndef FS_TREE_PATH_H
 #define FS_TREE_PATH_H
-/* The path by which a directory was reached, in terms of keys: what a change of a name in it is
- * told (struct directory_path). Any thread. */
+/* The path by which a directory was reached, in terms of keys: an argument of every change of a
+ * name in it (struct directory_path). Any thread. */
 #include "fs/tree/inode.h"
 
 /* The directories from `child`, which is in the directory of the node, up to the table's own.

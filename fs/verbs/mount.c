@@ -396,8 +396,8 @@ static int find_ca_cert(struct options *options)
     return 0;
 }
 
-/* mount(8) passes -n, -s, -v and -t TYPE to every program that mounts for it. They say nothing that
- * matters here. Its -f is "fake". */
+/* mount(8) passes -n, -s, -v and -t TYPE to every program that mounts for it. They have no effect
+ * here. Its -f is "fake". */
 static int take_flag(struct mount_command *command, int option)
 {
     if (option == 'f')

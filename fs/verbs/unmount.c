@@ -32,12 +32,12 @@ static double limit_sec(const struct patience *patience)
     return (double)patience->limit_ms / 1000;
 }
 
-/* What the daemon, which has ended, said of its end. An exit code. */
+/* Prints the report of the daemon, which has ended. An exit code. */
 static int tell_end(int report)
 {
     char message[EXIT_REPORT_MAX_BYTES];
     int code = report < 0 ? 0 : exit_report_read(report, 0, message);
-    if (code <= 0) /* nothing to tell, or no report */
+    if (code <= 0) /* no message, or no report */
         return 0;
     (void)fprintf(stderr, "tablefuse: unmounted, but %s\n", message);
     return code;

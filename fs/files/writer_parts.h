@@ -1,7 +1,9 @@
 #ifndef FS_FILES_WRITER_PARTS_H
 #define FS_FILES_WRITER_PARTS_H
-/* What writer.c and writers.c share: the fields of a writer and of the map of all writers. Private
- * to both. Functions that end in _locked are called inside the monitor. */
+/* What the three files of a writer share: the fields of a writer and of the map of all writers.
+ * writer.c has its life and its handles, writer_events.c what happens to its text, from a write to
+ * the release, and writers.c the map. Private to them. Functions that end in _locked are called
+ * inside the monitor. */
 #include "client/monitor.h"
 #include "fs/files/draft.h"
 #include "fs/files/writer.h"
@@ -54,6 +56,9 @@ struct writers {
     uint64_t last_number;
 };
 
+bool writer_has_one_handle(struct writer *writer);
+/* Frees the handle. True: it was the last one, and the writer has ended. */
+bool writer_free_handle(struct writer *writer, struct writer_handle *handle);
 /* Into the map, and out of it. */
 void writers_add_locked(struct writers *writers, struct writer *writer);
 void writers_remove_locked(struct writers *writers, struct writer *writer);

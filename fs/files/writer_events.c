@@ -1,0 +1,382 @@
+#include "client/text/entity_input.h"
+#include "fs/files/writer_parts.h"
+
+/* Makes the writer busy. */
+static int begin_event(struct writer *writer, struct call *call)
+{
+    struct writers *writers = writer->writers;
+    int r = 0;
+    monitor_enter(&writers->monitor);
+    while (r == 0 && (writer->is_busy || (writer->state != WRITER_DETACHED &&
+                                          writers_is_held_locked(writers, writer->address))))
+        r = writers_wait_locked(writers, call);
+    if (r == 0) {
+        writer->is_busy = true;
+        if (writer->has_missed_write)
+            draft_missed_write(&writer->draft);
+        writer->has_missed_write = false;
+    }
+    monitor_leave(&writers->monitor);
+    return r;
+}
+
+/* Once the last handle is closed, the text cannot be read any more, and is freed here: a node may
+ * hold a reference to the writer for long. */
+static void end_event(struct writer *writer)
+{
+    struct writers *writers = writer->writers;
+    monitor_enter(&writers->monitor);
+    writer->is_busy = false;
+    if (!writer->has_no_text)
+        writer->size = draft_size(&writer->draft);
+    if (LIST_EMPTY(&writer->handles)) {
+        draft_finish(&writer->draft);
+        writer->has_no_text = true;
+    }
+    monitor_tell(&writers->monitor);
+    monitor_leave(&writers->monitor);
+}
+
+/* While the writer is busy it becomes neither DETACHED nor held. */
+static bool is_detached(struct writer *writer)
+{
+    monitor_enter(&writer->writers->monitor);
+    bool is_detached = writer->state == WRITER_DETACHED;
+    monitor_leave(&writer->writers->monitor);
+    return is_detached;
+}
+
+static void note_stored(struct writer *writer, struct entity *entity)
+{
+    struct writers *writers = writer->writers;
+    int64_t timestamp = entity->page ? page_timestamp(entity->page, entity->row) : 0;
+    /* There is room for every ETag of a known service. Of a longer one, without memory, the older
+     * ETag stays, and the next store is refused. */
+    if (entity->page) {
+        (void)buffer_set(&writer->last_stored, page_etag(entity->page, entity->row));
+        page_keep_number(entity->page, entity->row, writer->inode_number);
+    }
+    entity_finish(entity);
+    writer->may_be_stored = false;
+    writer->refused = (struct failure){0};
+    monitor_enter(&writers->monitor);
+    if (timestamp != 0)
+        writer->timestamp = timestamp;
+    if (writer->state == WRITER_NEW)
+        writer->state = WRITER_OPEN;
+    monitor_leave(&writers->monitor);
+}
+
+/* Size 0 makes an ordinary text of an appended one. Of a new file that nothing was written to, {}
+ * replaces nothing: another client may have stored the entity since the CREATE. */
+static enum edit_begin begin_of(const struct writer *writer)
+{
+    enum edit_begin begin = writer->begin;
+    if (begin == EDIT_APPENDED && !writer->draft.is_appended)
+        begin = writer->draft.is_new ? EDIT_NEW : EDIT_OVER;
+    bool is_empty = begin == EDIT_NEW && writer->draft.state == DRAFT_BLANK;
+    return is_empty ? EDIT_EXCLUSIVE : begin;
+}
+
+/* The store of {} was refused because the entity exists already. That counts as success: an empty
+ * file only has to exist. */
+static bool is_there(const struct writer *writer, int error)
+{
+    return error == -EEXIST && writer->draft.state == DRAFT_BLANK &&
+           writer->begin != EDIT_EXCLUSIVE;
+}
+
+/* Did a store fail with -ESTALE, because another client changed the entity first? */
+static bool has_lost(const struct writer *writer)
+{
+    return writer->refused.error == -ESTALE;
+}
+
+/* If another client changed the entity first, a text that is written in order goes to lost+found
+ * now, because the write is undone in the draft. Any other text stays in the draft until the
+ * release. */
+static void note_refused(struct writer *writer, struct caller *caller, int error, struct bytes text)
+{
+    const struct writer_store *sink = &writer->writers->store;
+    writer->may_be_stored |= caller->call.failure.is_ambiguous;
+    writer->refused = caller->call.failure;
+    if (error != -ESTALE || writer->draft.state == DRAFT_LOOSE)
+        return;
+    sink->give_up(sink->context, caller, "write", writer->address, text, -ESTALE);
+    caller->call.failure = (struct failure){0}; /* give_up has reported it */
+    writer->is_kept = true;
+}
+
+static int store(struct writer *writer, struct caller *caller)
+{
+    const struct writer_store *store = &writer->writers->store;
+    struct entity entity = {0};
+    struct writer_text text = {.address = writer->address,
+                               .begin = begin_of(writer),
+                               .text = draft_object(&writer->draft),
+                               .snapshot = buffer_bytes(&writer->snapshot),
+                               .last_stored = buffer_bytes(&writer->last_stored),
+                               .may_be_stored = writer->may_be_stored};
+    int r = 0;
+    if (!is_detached(writer))
+        r = has_lost(writer) ? -ESTALE : store->store(store->context, caller, &text, &entity);
+    if (is_there(writer, r)) {
+        caller->call.failure = (struct failure){0};
+        r = 0;
+    }
+    if (r < 0) {
+        if (!has_lost(writer))
+            note_refused(writer, caller, r, text.text);
+        draft_was_refused(&writer->draft);
+        return r;
+    }
+    draft_was_stored(&writer->draft);
+    note_stored(writer, &entity);
+    return 0;
+}
+
+static int touch(struct writer *writer, struct caller *caller)
+{
+    const struct writer_store *store = &writer->writers->store;
+    struct entity entity = {0};
+    struct bytes known =
+        buffer_bytes(writer->last_stored.size > 0 ? &writer->last_stored : &writer->snapshot);
+    int r = is_detached(writer)
+                ? 0
+                : store->touch(store->context, caller, writer->address, known, &entity);
+    if (r == 0 && entity.page) /* else another client has changed it: the next store tells */
+        note_stored(writer, &entity);
+    return r;
+}
+
+static int refuse(struct caller *caller, int error, const struct draft_problem *problem)
+{
+    struct entity_input_refusal refusal;
+    if (error != -EINVAL)
+        return call_fail(&caller->call, error,
+                         error == -EFBIG ? "the text is longer than 8 MiB" : "out of memory");
+    if (!problem->before.data) /* no place in particular */
+        return call_fail(&caller->call, error, "%s", problem->reason);
+    _cleanup_(buffer_finish) struct buffer text;
+    buffer_init(&text, ENTITY_INPUT_MAX_LINE + 1);
+    (void)entity_input_refuse_json(problem->before, problem->before.size, problem->reason,
+                                   &refusal);
+    (void)entity_input_refusal_append(&text, &refusal);
+    const char *reason = buffer_string(&text);
+    return call_fail(&caller->call, error, "%s", reason ? reason : problem->reason);
+}
+
+/* Performs the draft's action, or reports its error. */
+static int perform(struct writer *writer, struct caller *caller, int action,
+                   const struct draft_problem *problem)
+{
+    if (action < 0)
+        return refuse(caller, action, problem);
+    if (action == DRAFT_STORE)
+        return store(writer, caller);
+    return action == DRAFT_TOUCH ? touch(writer, caller) : 0;
+}
+
+struct event {
+    enum { EVENT_WRITE, EVENT_RESIZE, EVENT_FLUSH, EVENT_SYNC, EVENT_TOUCH } what;
+    struct bytes bytes; /* of a write */
+    uint64_t offset;    /* of a write */
+    uint64_t size;      /* of a resize */
+    bool is_by_opener;  /* of a flush */
+};
+
+/* An enum draft_action, or -errno with the problem. */
+static int tell_draft(struct draft *draft, const struct event *event,
+                      struct draft_problem *ret_problem)
+{
+    switch (event->what) {
+    case EVENT_WRITE:
+        return draft_write(draft, event->bytes,
+                           event->offset == WRITER_AT_END ? draft_size(draft) : event->offset,
+                           ret_problem);
+    case EVENT_RESIZE:
+        return draft_resize(draft, event->size, ret_problem);
+    case EVENT_FLUSH:
+        return draft_flush(draft, event->is_by_opener, ret_problem);
+    case EVENT_SYNC:
+        return draft_sync(draft, ret_problem);
+    case EVENT_TOUCH:
+    default:
+        return (int)draft_touch(draft);
+    }
+}
+
+/* The draft refuses the text at a flush or fsync, with -EINVAL. Of a DETACHED writer that does not
+ * matter: nothing of it is kept. If a write was refused before, its error is returned again: C
+ * libraries and Python report the error of close, not that of the write. */
+static int refuse_flush(struct writer *writer, struct caller *caller,
+                        const struct draft_problem *problem)
+{
+    if (is_detached(writer))
+        return 0;
+    return writer->refused.error < 0 ? writer->refused.error : refuse(caller, -EINVAL, problem);
+}
+
+static void miss_write(struct writer *writer)
+{
+    monitor_enter(&writer->writers->monitor);
+    writer->has_missed_write = true;
+    monitor_leave(&writer->writers->monitor);
+}
+
+/* Keeps the error of a refused write, which close returns again. A store that succeeds clears it
+ * (note_stored), and so does size 0. */
+static void note_result(struct writer *writer, const struct event *event, int r,
+                        const struct failure *failure)
+{
+    if (event->what == EVENT_WRITE && r < 0 && !has_lost(writer))
+        writer->refused = *failure;
+    if ((event->what == EVENT_WRITE || event->what == EVENT_RESIZE) && r == 0)
+        writer->is_kept = false;
+    if (event->what == EVENT_RESIZE && event->size == 0 && r == 0 && !has_lost(writer))
+        writer->refused = (struct failure){0};
+}
+
+static int handle_event(struct writer *writer, struct caller *caller, const struct event *event)
+{
+    struct draft_problem problem = {0};
+    int r = begin_event(writer, &caller->call);
+    if (r < 0 && event->what == EVENT_WRITE)
+        miss_write(writer);
+    if (r < 0)
+        return r;
+    r = tell_draft(&writer->draft, event, &problem);
+    bool is_flush = event->what == EVENT_FLUSH || event->what == EVENT_SYNC;
+    r = is_flush && r == -EINVAL ? refuse_flush(writer, caller, &problem)
+                                 : perform(writer, caller, r, &problem);
+    note_result(writer, event, r, &caller->call.failure);
+    end_event(writer);
+    return r;
+}
+
+int writer_write(struct writer_handle *handle, struct caller *caller, struct bytes bytes,
+                 uint64_t offset)
+{
+    const struct event event = {.what = EVENT_WRITE, .bytes = bytes, .offset = offset};
+    return handle_event(handle->writer, caller, &event);
+}
+
+void writer_miss_write(struct writer_handle *handle)
+{
+    miss_write(handle->writer);
+}
+
+int writer_resize(struct writer *writer, struct caller *caller, uint64_t size)
+{
+    return handle_event(writer, caller, &(struct event){.what = EVENT_RESIZE, .size = size});
+}
+
+int writer_flush(struct writer_handle *handle, struct caller *caller)
+{
+    const struct event event = {.what = EVENT_FLUSH,
+                                .is_by_opener = handle->opener == caller->process};
+    return handle_event(handle->writer, caller, &event);
+}
+
+int writer_sync(struct writer_handle *handle, struct caller *caller)
+{
+    return handle_event(handle->writer, caller, &(struct event){.what = EVENT_SYNC});
+}
+
+int writer_touch(struct writer *writer, struct caller *caller)
+{
+    return handle_event(writer, caller, &(struct event){.what = EVENT_TOUCH});
+}
+
+int writer_read(struct writer_handle *handle, struct caller *caller, uint64_t offset, size_t size,
+                struct buffer *ret)
+{
+    struct writer *writer = handle->writer;
+    int r = begin_event(writer, &caller->call);
+    if (r < 0)
+        return r;
+    struct bytes text = buffer_bytes(&writer->draft.text);
+    if (writer->draft.base_size > 0)
+        r = call_fail(&caller->call, -EBADF, "a file that is open for appending cannot be read");
+    else if (offset < text.size)
+        r = buffer_append(ret, bytes_first(bytes_skip(text, (size_t)offset),
+                                           MIN(size, text.size - (size_t)offset)));
+    end_event(writer);
+    return r;
+}
+
+static int find_reason(struct writer *writer, struct caller *caller)
+{
+    struct draft_problem problem = {0};
+    int r = draft_flush(&writer->draft, true, &problem);
+    if (writer->refused.error < 0) {
+        caller->call.failure = writer->refused;
+        return writer->refused.error;
+    }
+    return r < 0 ? refuse(caller, r, &problem)
+                 : call_fail(&caller->call, -EIO, "the text was changed, and was not flushed");
+}
+
+/* Appends `what`. If there is no room, it overwrites the end of the message. */
+static void add_to_message(struct failure *failure, const char *what)
+{
+    size_t room = sizeof(failure->message), size = strlen(what) + 1;
+    memcpy(failure->message + MIN(strlen(failure->message), room - size), what, size);
+}
+
+/* Sets the reason why the text of the last handle is not stored. If a write failed, the text in
+ * lost+found lacks a part of what the program wrote: the reason says so. */
+static int explain_end(struct writer *writer, struct caller *caller)
+{
+    int r = find_reason(writer, caller);
+    if (writer->draft.has_failed && draft_unstored(&writer->draft).size > 0)
+        add_to_message(&caller->call.failure, "; the text lacks the write that failed");
+    return r;
+}
+
+/* Puts the deadline off by the time since `began_ms`. */
+static void extend(struct call *call, const struct clock *clock, int64_t began_ms)
+{
+    int64_t waited_ms = clock_now_ms(clock) - began_ms;
+    call->deadline_ms += MIN(waited_ms, INT64_MAX - call->deadline_ms);
+}
+
+/* Takes the handle. Unless was_used, an empty text is neither stored nor given up. */
+static void end_handle(struct writer_handle *handle, struct caller *caller, bool was_used)
+{
+    struct writer *writer = handle->writer;
+    const struct writer_store *sink = &writer->writers->store;
+    const struct clock *clock = writer->writers->clock;
+    int64_t began_ms = clock_now_ms(clock);
+    int action = DRAFT_NOTHING, r = 0;
+    (void)begin_event(writer, NULL);
+    extend(&caller->call, clock, began_ms);
+    caller->process = handle->opener;
+    bool has_use = was_used && !(writer->is_provisional && writer->draft.is_new);
+    bool is_judged = has_use || writer->draft.state != DRAFT_BLANK;
+    if (is_judged && writer_has_one_handle(writer) && !is_detached(writer))
+        action = (int)draft_release(&writer->draft);
+    if (action == DRAFT_STORE)
+        r = store(writer, caller);
+    else if (action == DRAFT_GIVE_UP)
+        r = explain_end(writer, caller);
+    /* A handle that was opened meanwhile goes on with the text. */
+    bool has_ended = writer_free_handle(writer, handle);
+    struct bytes text = draft_unstored(&writer->draft);
+    /* a refused write has reported the failure already */
+    bool was_told = writer->is_kept || (text.size == 0 && writer->draft.has_failed);
+    if (has_ended && r < 0 && !was_told)
+        sink->give_up(sink->context, caller, "release", writer->address, text, r);
+    end_event(writer);
+    writer_unref(writer);
+}
+
+void writer_close_handle(struct writer_handle *handle, struct caller *caller)
+{
+    end_handle(handle, caller, true);
+}
+
+void writer_drop_handle(struct writer_handle *handle, struct caller *caller)
+{
+    end_handle(handle, caller, false);
+}

@@ -1,0 +1,490 @@
+#include "fs/files/scratch.h"
+#include "fs/tree/scratch_name.h"
+
+#include <bsd/sys/tree.h>
+#include <pthread.h>
+#include <sys/queue.h>
+
+#define GROWTH_PART 4 /* a text that grows gets so much of its size as room: 1/4 */
+
+/* Where a file is. A copy is one block: table, NUL, position, name. */
+struct location {
+    struct address directory;
+    struct bytes name;
+};
+
+struct scratch_file {
+    struct node_file file; /* first */
+    struct scratch *scratch;
+    _Atomic size_t references;
+    uint64_t number;
+    LIST_ENTRY(scratch_file) of_all;
+    /* guarded by the lock */
+    RB_ENTRY(scratch_file) by_location;
+    bool is_named; /* it is in the map, and `where` is set */
+    struct location where;
+    char *where_text;
+    char *text;
+    size_t size, capacity;
+    mode_t mode;
+    int64_t mtime_100ns;
+    struct address backup; /* views into backup_text */
+    char *backup_text;     /* NULL: it is the backup of no entity */
+    bool was_changed;
+};
+
+RB_HEAD(location_map, scratch_file);
+LIST_HEAD(scratch_list, scratch_file);
+
+struct scratch {
+    size_t max_bytes;
+    pthread_mutex_t lock;
+    /* guarded by lock */
+    struct location_map map;
+    struct scratch_list all;
+    size_t bytes;
+};
+
+static int compare_files(const struct scratch_file *a, const struct scratch_file *b)
+{
+    int order = address_compare(a->where.directory, b->where.directory);
+    return order != 0 ? order : bytes_compare(a->where.name, b->where.name);
+}
+
+RB_GENERATE_INTERNAL(location_map, scratch_file, by_location, compare_files,
+                     static __attribute__((unused)));
+
+static void enter(struct scratch *scratch)
+{
+    (void)pthread_mutex_lock(&scratch->lock);
+}
+
+static void leave(struct scratch *scratch)
+{
+    (void)pthread_mutex_unlock(&scratch->lock);
+}
+
+int scratch_create(size_t max_bytes, struct scratch **ret)
+{
+    struct scratch *scratch = calloc(1, sizeof(*scratch));
+    if (!scratch)
+        return -ENOMEM;
+    int r = pthread_mutex_init(&scratch->lock, NULL);
+    if (r != 0) {
+        free(scratch);
+        return -r;
+    }
+    scratch->max_bytes = max_bytes;
+    *ret = scratch;
+    return 0;
+}
+
+static void file_free(struct scratch_file *file)
+{
+    free(file->where_text);
+    free(file->text);
+    free(file->backup_text);
+    free(file);
+}
+
+void scratch_destroy(struct scratch *scratch)
+{
+    if (!scratch)
+        return;
+    for (struct scratch_file *file; (file = LIST_FIRST(&scratch->all)) != NULL;) {
+        LIST_REMOVE(file, of_all);
+        file_free(file);
+    }
+    (void)pthread_mutex_destroy(&scratch->lock);
+    free(scratch);
+}
+
+size_t scratch_bytes(struct scratch *scratch)
+{
+    enter(scratch);
+    size_t bytes = scratch->bytes;
+    leave(scratch);
+    return bytes;
+}
+
+struct address scratch_directory(const struct directory *directory)
+{
+    struct bytes partition_key = position_partition_key(directory->range.lo);
+    return (struct address){directory->table, {partition_key.data, partition_key.size + 1}};
+}
+
+static struct scratch_file *find_locked(struct scratch *scratch, struct location where)
+{
+    return RB_FIND(location_map, &scratch->map, &(struct scratch_file){.where = where});
+}
+
+struct scratch_file *scratch_find(struct scratch *scratch, struct address directory,
+                                  struct bytes name)
+{
+    enter(scratch);
+    struct scratch_file *file = find_locked(scratch, (struct location){directory, name});
+    if (file)
+        (void)scratch_file_ref(file);
+    leave(scratch);
+    return file;
+}
+
+/* NULL: out of memory. */
+static char *copy_location(struct location where, struct location *ret)
+{
+    size_t size = address_size(where.directory);
+    char *text = calloc(1, size + where.name.size);
+    if (!text)
+        return NULL;
+    ret->directory = address_copy(where.directory, text);
+    memcpy(text + size, where.name.data, where.name.size);
+    ret->name = (struct bytes){text + size, where.name.size};
+    return text;
+}
+
+static void ref_node_file(struct node_file *file)
+{
+    (void)scratch_file_ref((struct scratch_file *)file);
+}
+
+static void unref_node_file(struct node_file *file)
+{
+    scratch_file_unref((struct scratch_file *)file);
+}
+
+static const struct node_file_ops node_file_ops = {ref_node_file, unref_node_file};
+
+static int add_locked(struct scratch *scratch, struct scratch_file *file)
+{
+    if (find_locked(scratch, file->where))
+        return -EEXIST;
+    if (SCRATCH_FILE_BYTES > scratch->max_bytes - scratch->bytes)
+        return -ENOSPC;
+    scratch->bytes += SCRATCH_FILE_BYTES;
+    (void)RB_INSERT(location_map, &scratch->map, file);
+    LIST_INSERT_HEAD(&scratch->all, file, of_all);
+    return 0;
+}
+
+int scratch_make(struct scratch *scratch, struct address directory, struct bytes name, mode_t mode,
+                 int64_t now_100ns, uint64_t number, struct scratch_file **ret)
+{
+    struct scratch_file *file = calloc(1, sizeof(*file));
+    if (!file)
+        return -ENOMEM;
+    *file = (struct scratch_file){.file = {&node_file_ops},
+                                  .scratch = scratch,
+                                  .references = 2, /* of the name, and of the caller */
+                                  .number = number,
+                                  .is_named = true,
+                                  .mode = mode,
+                                  .mtime_100ns = now_100ns};
+    file->where_text = copy_location((struct location){directory, name}, &file->where);
+    int r = file->where_text ? 0 : -ENOMEM;
+    if (r == 0) {
+        enter(scratch);
+        r = add_locked(scratch, file);
+        leave(scratch);
+    }
+    if (r < 0)
+        file_free(file);
+    else
+        *ret = file;
+    return r;
+}
+
+/* The first file of the directory behind the name. */
+static struct scratch_file *next_locked(struct scratch *scratch, struct address directory,
+                                        struct bytes after)
+{
+    struct scratch_file key = {.where = {directory, after}};
+    struct scratch_file *file = RB_NFIND(location_map, &scratch->map, &key);
+    if (file && compare_files(file, &key) == 0)
+        file = RB_NEXT(location_map, &scratch->map, file);
+    return file && address_compare(file->where.directory, directory) == 0 ? file : NULL;
+}
+
+int scratch_next(struct scratch *scratch, struct address directory, struct bytes after,
+                 struct buffer *ret_name, uint64_t *ret_number)
+{
+    enter(scratch);
+    const struct scratch_file *file = next_locked(scratch, directory, after);
+    int r = file ? buffer_set(ret_name, file->where.name) : 0;
+    if (file && r == 0) {
+        *ret_number = file->number;
+        r = 1;
+    }
+    leave(scratch);
+    return r;
+}
+
+bool scratch_has_below(struct scratch *scratch, const struct directory *directory)
+{
+    struct range range = directory->range;
+    if (directory->kind == DIRECTORY_ENTITIES)
+        range.lo = scratch_directory(directory).position;
+    struct scratch_file key = {.where = {.directory = {directory->table, range.lo}}};
+    enter(scratch);
+    const struct scratch_file *file = RB_NFIND(location_map, &scratch->map, &key);
+    bool is_found = file && strcmp(file->where.directory.table, directory->table) == 0 &&
+                    (directory->kind == DIRECTORY_ENTITIES
+                         ? bytes_equal(file->where.directory.position, range.lo)
+                         : range_holds(range, file->where.directory.position));
+    leave(scratch);
+    return is_found;
+}
+
+/* The name's reference is the caller's afterwards. */
+static void lose_name_locked(struct scratch_file *file)
+{
+    (void)RB_REMOVE(location_map, &file->scratch->map, file);
+    file->is_named = false;
+}
+
+int scratch_unlink(struct scratch_file *file)
+{
+    enter(file->scratch);
+    bool was_named = file->is_named;
+    if (was_named)
+        lose_name_locked(file);
+    leave(file->scratch);
+    if (was_named)
+        scratch_file_unref(file);
+    return was_named ? 0 : -ENOENT;
+}
+
+/* Takes *text if the file gets the name. ret_replaced: the file that had it, with a reference. */
+static int rename_locked(struct scratch_file *file, struct location where, char **text,
+                         bool is_exclusive, struct scratch_file **ret_replaced)
+{
+    struct scratch *scratch = file->scratch;
+    struct scratch_file *there = find_locked(scratch, where);
+    if (!file->is_named)
+        return -ENOENT;
+    if (there && is_exclusive)
+        return -EEXIST;
+    if (there == file)
+        return 0;
+    if (there)
+        lose_name_locked(there);
+    (void)RB_REMOVE(location_map, &scratch->map, file);
+    free(file->where_text);
+    file->where_text = TAKE_PTR(*text);
+    file->where = where;
+    (void)RB_INSERT(location_map, &scratch->map, file);
+    *ret_replaced = there;
+    return 0;
+}
+
+int scratch_rename(struct scratch_file *file, struct address directory, struct bytes name,
+                   bool is_exclusive)
+{
+    struct location where = {directory, name};
+    struct scratch_file *replaced = NULL;
+    _cleanup_(freep) char *text = copy_location(where, &where);
+    if (!text)
+        return -ENOMEM;
+    enter(file->scratch);
+    int r = rename_locked(file, where, &text, is_exclusive, &replaced);
+    leave(file->scratch);
+    scratch_file_unref(replaced);
+    return r;
+}
+
+void scratch_for_each_kept(struct scratch *scratch,
+                           void (*keep)(void *context, struct address directory, struct bytes name,
+                                        struct bytes text),
+                           void *context)
+{
+    struct scratch_file *file;
+    RB_FOREACH(file, location_map, &scratch->map)
+    if (file->size > 0 && !scratch_name_is_passing(file->where.name))
+        keep(context, file->where.directory, file->where.name,
+             (struct bytes){file->text, file->size});
+}
+
+struct scratch_file *scratch_file_ref(struct scratch_file *file)
+{
+    file->references++;
+    return file;
+}
+
+void scratch_file_unref(struct scratch_file *file)
+{
+    if (!file || --file->references > 0)
+        return;
+    struct scratch *scratch = file->scratch;
+    enter(scratch);
+    LIST_REMOVE(file, of_all);
+    scratch->bytes -= SCRATCH_FILE_BYTES + file->size;
+    leave(scratch);
+    file_free(file);
+}
+
+struct node_file *scratch_node_file(struct scratch_file *file)
+{
+    return &file->file;
+}
+
+struct scratch_file *scratch_of_node_file(struct node_file *file)
+{
+    return (struct scratch_file *)file;
+}
+
+void scratch_file_attributes(struct scratch_file *file, struct scratch_attributes *ret)
+{
+    enter(file->scratch);
+    *ret = (struct scratch_attributes){.size = file->size,
+                                       .number = file->number,
+                                       .mode = file->mode,
+                                       .mtime_100ns = file->mtime_100ns};
+    leave(file->scratch);
+}
+
+void scratch_file_set_mode(struct scratch_file *file, mode_t mode)
+{
+    enter(file->scratch);
+    file->mode = mode;
+    leave(file->scratch);
+}
+
+void scratch_file_set_mtime(struct scratch_file *file, int64_t mtime_100ns)
+{
+    enter(file->scratch);
+    file->mtime_100ns = mtime_100ns;
+    leave(file->scratch);
+}
+
+static int set_capacity_locked(struct scratch_file *file, size_t capacity)
+{
+    char *text = realloc(file->text, capacity);
+    if (!text)
+        return -ENOMEM;
+    file->text = text;
+    file->capacity = capacity;
+    return 0;
+}
+
+static int grow_locked(struct scratch_file *file, uint64_t size)
+{
+    struct scratch *scratch = file->scratch;
+    if (size - file->size > scratch->max_bytes - scratch->bytes)
+        return -ENOSPC;
+    if (size > file->capacity &&
+        set_capacity_locked(file, (size_t)size + (size_t)size / GROWTH_PART) < 0 &&
+        set_capacity_locked(file, (size_t)size) < 0)
+        return -ENOMEM;
+    memset(file->text + file->size, 0, (size_t)size - file->size);
+    scratch->bytes += (size_t)size - file->size;
+    file->size = (size_t)size;
+    return 0;
+}
+
+static void shrink_locked(struct scratch_file *file, uint64_t size)
+{
+    file->scratch->bytes -= file->size - (size_t)size;
+    file->size = (size_t)size;
+    if (size > 0) {
+        (void)set_capacity_locked(file, file->size); /* the memory that is left over may stay */
+        return;
+    }
+    free(TAKE_PTR(file->text));
+    file->capacity = 0;
+}
+
+static int write_locked(struct scratch_file *file, struct bytes bytes, uint64_t offset)
+{
+    if (bytes.size == 0)
+        return 0;
+    if (offset > UINT64_MAX - bytes.size)
+        return -ENOSPC;
+    uint64_t end = offset + bytes.size;
+    int r = end > file->size ? grow_locked(file, end) : 0;
+    if (r == 0)
+        memcpy(file->text + offset, bytes.data, bytes.size);
+    return r;
+}
+
+static void note_change_locked(struct scratch_file *file, int64_t now_100ns)
+{
+    file->mtime_100ns = now_100ns;
+    file->was_changed = true;
+}
+
+int scratch_file_write(struct scratch_file *file, struct bytes bytes, uint64_t offset,
+                       bool is_append, int64_t now_100ns)
+{
+    enter(file->scratch);
+    int r = write_locked(file, bytes, is_append ? file->size : offset);
+    if (r == 0)
+        note_change_locked(file, now_100ns);
+    leave(file->scratch);
+    return r;
+}
+
+int scratch_file_resize(struct scratch_file *file, uint64_t size, int64_t now_100ns)
+{
+    int r = 0;
+    enter(file->scratch);
+    if (size > file->size)
+        r = grow_locked(file, size);
+    else if (size < file->size)
+        shrink_locked(file, size);
+    if (r == 0)
+        note_change_locked(file, now_100ns);
+    leave(file->scratch);
+    return r;
+}
+
+int scratch_file_read(struct scratch_file *file, uint64_t offset, size_t size, struct buffer *ret)
+{
+    int r = 0;
+    enter(file->scratch);
+    if (offset < file->size)
+        r = buffer_append(
+            ret, (struct bytes){file->text + offset, MIN(size, file->size - (size_t)offset)});
+    leave(file->scratch);
+    return r;
+}
+
+int scratch_file_set_backup(struct scratch_file *file, struct address address)
+{
+    char *text = address.table ? calloc(1, address_size(address)) : NULL;
+    if (address.table && !text)
+        return -ENOMEM;
+    struct address copy = {0};
+    if (text)
+        copy = address_copy(address, text);
+    enter(file->scratch);
+    char *old = file->backup_text;
+    file->backup_text = text;
+    file->backup = copy;
+    file->was_changed = false;
+    leave(file->scratch);
+    free(old);
+    return 0;
+}
+
+int scratch_file_backup(struct scratch_file *file, struct buffer *ret_text, struct address *ret)
+{
+    size_t table_size = 0;
+    enter(file->scratch);
+    int r = file->backup_text ? 1 : 0;
+    if (r > 0) {
+        table_size = strlen(file->backup.table) + 1;
+        r = buffer_set(ret_text, (struct bytes){file->backup_text, address_size(file->backup)});
+        r = r < 0 ? r : 1;
+    }
+    leave(file->scratch);
+    if (r > 0)
+        *ret = (struct address){ret_text->data, bytes_skip(buffer_bytes(ret_text), table_size)};
+    return r;
+}
+
+bool scratch_file_was_changed(struct scratch_file *file)
+{
+    enter(file->scratch);
+    bool was_changed = file->was_changed;
+    leave(file->scratch);
+    return was_changed;
+}

@@ -1,0 +1,102 @@
+#ifndef FS_FILES_SCRATCH_H
+#define FS_FILES_SCRATCH_H
+/* Scratch files: local files in the directories of partitions, with temporary names
+ * (fs/tree/scratch_name). They live in memory, within one budget for all, and keep mode and
+ * modification time as on a disk.
+ *
+ * The directory of a scratch file is its partition, whatever path leads there: the file is in the
+ * directories of the partition's row key prefixes, too. A file that was unlinked or replaced lives
+ * on until its last reference ends.
+ *
+ * A file may be the backup of an entity: an editor has renamed the entity to the file's name.
+ *
+ * Example: vim creates .f.json.swp, renames f.json to f.json~ (a backup), writes f.json, and
+ * unlinks both.
+ *
+ * Thread-safety: any thread; one leaf mutex; never blocks.
+ * Ownership: names, directories and texts are copied. A scratch_file is counted: its name has one
+ * reference, each node and each handle another.
+ * Units: sizes in bytes; times in 100 ns since 1970. */
+#include "cache/address.h"
+#include "fs/tree/inode.h"
+
+#include <sys/types.h>
+
+/* What a file counts beside its text, for the struct, the names and the position. */
+#define SCRATCH_FILE_BYTES ((size_t)4096)
+
+struct scratch;      /* all scratch files */
+struct scratch_file; /* one */
+
+struct scratch_attributes {
+    uint64_t size, number; /* number: the st_ino */
+    mode_t mode;           /* permission bits */
+    int64_t mtime_100ns;
+};
+
+/* max_bytes: of all files together. 0 or -errno. */
+int scratch_create(size_t max_bytes, struct scratch **ret);
+/* Takes NULL. Frees all files, also those that are open: the kernel sends no RELEASE for a file
+ * that is open while a mount ends. No node has one any more. */
+void scratch_destroy(struct scratch *scratch);
+size_t scratch_bytes(struct scratch *scratch); /* of all files, with SCRATCH_FILE_BYTES for each */
+
+/* What a directory of entities is here: the table, and the position at which its partition begins.
+ * Views of the directory. */
+struct address scratch_directory(const struct directory *directory);
+/* In all functions `directory` is what scratch_directory answers. A file that is returned is
+ * referenced. NULL: there is none of the name. */
+struct scratch_file *scratch_find(struct scratch *scratch, struct address directory,
+                                  struct bytes name);
+/* A new, empty file. -EEXIST; -ENOSPC: beyond the budget; -ENOMEM. */
+int scratch_make(struct scratch *scratch, struct address directory, struct bytes name, mode_t mode,
+                 int64_t now_100ns, uint64_t number, struct scratch_file **ret);
+/* The first name behind `after` (empty: the first of all), in the order of their bytes: 1. 0: there
+ * is none; -ENOMEM or -EFBIG. */
+int scratch_next(struct scratch *scratch, struct address directory, struct bytes after,
+                 struct buffer *ret_name, uint64_t *ret_number);
+/* Is there a file in the directory of a partition, a prefix or a table, or in one below it? */
+bool scratch_has_below(struct scratch *scratch, const struct directory *directory);
+/* -ENOENT: the file has no name any more. */
+int scratch_unlink(struct scratch_file *file);
+/* A file that has the name is replaced. is_exclusive: -EEXIST in that case. A file that has this
+ * very name keeps it. -ENOENT: the file has no name any more; -ENOMEM. On failure nothing has
+ * changed. */
+int scratch_rename(struct scratch_file *file, struct address directory, struct bytes name,
+                   bool is_exclusive);
+/* At unmount, when no other call is under way: each file that has a name, in order, but those of
+ * scratch_name_is_passing and empty ones. */
+void scratch_for_each_kept(struct scratch *scratch,
+                           void (*keep)(void *context, struct address directory, struct bytes name,
+                                        struct bytes text),
+                           void *context);
+
+struct scratch_file *scratch_file_ref(struct scratch_file *file);
+void scratch_file_unref(struct scratch_file *file);                /* takes NULL */
+struct node_file *scratch_node_file(struct scratch_file *file);    /* for fs/tree/inode; borrowed */
+struct scratch_file *scratch_of_node_file(struct node_file *file); /* the reference goes along */
+
+void scratch_file_attributes(struct scratch_file *file, struct scratch_attributes *ret);
+void scratch_file_set_mode(struct scratch_file *file, mode_t mode);
+void scratch_file_set_mtime(struct scratch_file *file, int64_t mtime_100ns);
+/* is_append: behind the last byte, whatever `offset` is. All or nothing is written. -ENOSPC: beyond
+ * the budget; -ENOMEM. */
+int scratch_file_write(struct scratch_file *file, struct bytes bytes, uint64_t offset,
+                       bool is_append, int64_t now_100ns);
+/* What is added is NULs. As scratch_file_write. */
+int scratch_file_resize(struct scratch_file *file, uint64_t size, int64_t now_100ns);
+/* Appends at most `size` bytes, fewer at the end of the text. 0, -ENOMEM or -EFBIG. */
+int scratch_file_read(struct scratch_file *file, uint64_t offset, size_t size, struct buffer *ret);
+
+/* Makes it the backup of that entity, with its present text; table NULL: of none. 0 or -ENOMEM. */
+int scratch_file_set_backup(struct scratch_file *file, struct address address);
+/* The entity of which it is the backup: 1; ret_text is a copy, and ret are views of that. 0: of
+ * none; -ENOMEM. */
+int scratch_file_backup(struct scratch_file *file, struct buffer *ret_text, struct address *ret);
+/* Has it been written or resized since it became a backup? */
+bool scratch_file_was_changed(struct scratch_file *file);
+
+DEFINE_CLEANUP(struct scratch *, scratch_destroy);
+DEFINE_CLEANUP(struct scratch_file *, scratch_file_unref);
+
+#endif

@@ -13,7 +13,7 @@ import subprocess
 from credentials import Certificate
 from harness import EXIT_SEC, FIXTURE, MODULES, ROOT, environment
 
-COMMAND_SEC = 100
+COMMAND_SEC = 240
 AZURE, AZURE_KEY = "myaccount", "bm90IHRoZSBrZXkgb2YgdGhpcyBhY2NvdW50"
 AZURE_HOST = f"{AZURE}.table.core.windows.net"
 STAND_INS = pathlib.Path(__file__).with_name("stand_ins")

@@ -33,7 +33,7 @@ def scratch():
 
 @pytest.fixture(scope="module")
 def service(request, scratch):
-    """Azurite, and an account in a file if the module sets BOTH_SERVICES."""
+    """Azurite, unless the module parametrizes it: BOTH_SERVICES, or "local" alone, which is an account in a file."""
     is_local = getattr(request, "param", "azurite") == "local"
     started = LocalAccount(scratch / "account") if is_local else Azurite(scratch)
     yield started

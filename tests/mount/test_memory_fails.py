@@ -7,7 +7,9 @@ import random
 import pytest
 
 from expected import entity_name, entity_text, partition_name, prefix_name
-from harness import FAILING_MALLOC, Allocations, LocalAccount, run
+from harness import FAILING_MALLOC, Allocations, run
+
+pytestmark = pytest.mark.parametrize("service", ["local"], indirect=True)
 
 NO_MEMORY = "Cannot allocate memory"
 # An error of find itself, after a directory that it could not read to the end: it goes on as if it were still in that
@@ -25,14 +27,10 @@ FANOUT = 40
 ABSENT = ["single/p/none.json", "single/q/0001.json", "long/none", "levels/zz00", "levels/z+", "none"]
 
 
-@pytest.fixture(scope="module")
-def service(scratch):
-    account = LocalAccount(scratch / "account")
-    account.fill("first", "single", "1")
+@pytest.fixture(scope="module", autouse=True)
+def tables(make_table):
     for table, keys in KEYS.items():
-        account.write(table, keys)
-    yield account
-    account.stop()
+        make_table(table, keys)
 
 
 @pytest.fixture

@@ -10,26 +10,23 @@ import pytest
 
 from harness import (
     FAULTY,
+    NETWORK,
     TABLEFUSE,
-    LocalAccount,
     environment,
     refusing_port,
     run,
     wait_until,
 )
 
+pytestmark = pytest.mark.parametrize("service", ["local"], indirect=True)
+
 FILES = 1000
 PATIENCE = "timeout=2"
-NETWORK = 4  # exit code
 
 
-@pytest.fixture(scope="module")
-def service(scratch):
-    account = LocalAccount(scratch / "account")
-    account.fill("first", "single", "1")
-    account.write("one", [("p", f"{row:04}") for row in range(FILES)])
-    yield account
-    account.stop()
+@pytest.fixture(scope="module", autouse=True)
+def tables(make_table):
+    make_table("one", [("p", f"{row:04}") for row in range(FILES)])
 
 
 @pytest.fixture

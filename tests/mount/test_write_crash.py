@@ -1,4 +1,4 @@
-"""The daemon is killed while two processes write: what they were told is stored is there, and everything is whole."""
+"""The daemon is killed while two processes write: every acknowledged text is stored, and no text is cut."""
 import json
 import os
 import signal
@@ -7,29 +7,27 @@ import sys
 
 import pytest
 
-from harness import LocalAccount, environment
+from harness import environment
 from writing import write
+
+pytestmark = pytest.mark.parametrize("service", ["local"], indirect=True)
 
 BEFORE_KILL = 200  # acknowledged writes of each
 
 
-@pytest.fixture(scope="module")
-def service(scratch):
-    account = LocalAccount(scratch / "account")
-    account.fill("first", "single", "1")
-    account.write("crash", [("p", "beside")])
-    yield account
-    account.stop()
+@pytest.fixture(scope="module", autouse=True)
+def tables(make_table):
+    make_table("crash", [("p", "beside")])
 
 
-# argv: directory, the writer's number. Prints the number of each text that close has acknowledged.
+# argv: directory, the writer's name. Prints the number of each text that close has acknowledged.
 WRITER = """
 import itertools, json, sys
 from writing import CREATE, write
-directory, who = sys.argv[1], sys.argv[2]
+directory, name = sys.argv[1], sys.argv[2]
 for number in itertools.count():
-    text = json.dumps({"Who": who, "Number": number, "Fill": "x" * (number * 101 % 5000)})
-    if write(f"{directory}/{who}-{number % 50}.json", text) != "":
+    text = json.dumps({"Writer": name, "Number": number, "Fill": "x" * (number * 101 % 5000)})
+    if write(f"{directory}/{name}-{number % 50}.json", text) != "":
         break
     print(number, flush=True)
 """
@@ -41,12 +39,12 @@ def test_every_acknowledged_write_is_there_after_a_kill(mounts, service, stored,
     directory = mount / "crash/p"
     writers = [
         subprocess.Popen(
-            [sys.executable, "-B", "-c", WRITER, directory, f"{turn}{who}"],
+            [sys.executable, "-B", "-c", WRITER, directory, f"{turn}{name}"],
             stdout=subprocess.PIPE,
             text=True,
             env=environment(PYTHONPATH=os.path.dirname(__file__)),
         )
-        for who in "ab"
+        for name in "ab"
     ]
     try:
         acknowledged = [[int(next(writer.stdout)) for _ in range(BEFORE_KILL)] for writer in writers]
@@ -61,9 +59,9 @@ def test_every_acknowledged_write_is_there_after_a_kill(mounts, service, stored,
             writer.communicate()
     mount.start(service.source, "ttl=0", env={})
     found = stored("crash")
-    for who, numbers in zip("ab", acknowledged):
+    for name, numbers in zip("ab", acknowledged):
         for number in numbers[-50:]:
-            key = ("p", f"{turn}{who}-{number % 50}")
+            key = ("p", f"{turn}{name}-{number % 50}")
             entity = json.loads((directory / f"{key[1]}.json").read_text())
             # the one that was under way may be stored, too
             assert entity["Number"] in (number, len(numbers)), key

@@ -1,4 +1,4 @@
-"""What proves who asks, and who answers: shared access signatures, and a certificate."""
+"""Credentials for tests: shared access signatures for a client, a self-signed certificate for a server."""
 import base64
 import hashlib
 import hmac

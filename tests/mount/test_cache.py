@@ -52,7 +52,7 @@ def mounts(mounts):
 
 @pytest.fixture
 def patient(mounts):
-    """A mount that may keep what it was told."""
+    """A mount with a long ttl, so that answers stay valid during the test."""
     return mounts("ttl=600")
 
 

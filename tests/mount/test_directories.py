@@ -33,12 +33,12 @@ def found(directory):
 
 
 def listed(directory):
-    """By another process: one that has listed the account drops no table."""
+    """By another process, because a process that has listed the account may not drop tables."""
     return sorted(run("ls", directory).stdout.split())
 
 
 def changes(counted):
-    """What was sent beside questions."""
+    """The requests that were sent, without those that only read."""
     asked = counted.asked()
     return {name: n for name, n in asked.items() if name not in ("query", "get", "list_tables")}
 
@@ -84,7 +84,8 @@ def test_a_table_that_is_being_deleted(mounts, tables):
 
 
 def test_a_dropped_table_is_seen_when_it_can_be_read(mounts, tables, stored):
-    """What another client makes stands for what the service lists while it deletes it: then no read is answered."""
+    """A service lists a table while it deletes it, and refuses its reads. Here the list has another client's table, and
+    the faults refuse the first reads."""
     faults = "only=left,fail=query:2:404:TableNotFound,fail=query:3:409:TableBeingDeleted"
     mount, other = mounts("ttl=0", faults=faults), mounts("ttl=0")
     os.mkdir(mount / "left")
@@ -136,7 +137,7 @@ def test_rm_r_of_a_table(mount, make_table, stored):
     assert "doomed" not in os.listdir(mount.point) and failures(mount) == []
 
 
-def test_who_has_listed_the_account_drops_no_table(mount, make_table, stored):
+def test_a_process_that_has_listed_the_account_drops_no_table(mount, make_table, stored):
     """As `rm -rf MNT` does. It removes all that is in the tables."""
     make_table("kept", [("p", "1")])
     assert "kept" in os.listdir(mount.point)
@@ -308,7 +309,7 @@ def test_odd_names(mount):
     assert os.listdir(mount / "none") == []
 
 
-# what the kernel is told of names of another spelling is kept for ttl
+# the kernel keeps a name of another spelling for ttl
 @pytest.mark.parametrize("made", ["grown/ax", "grown/a+/ax", "grown/.flat/ax", "grown/a+/.flat/ax"])
 def test_every_spelling_is_one_directory(mount, made):
     os.mkdir(mount / made)

@@ -34,8 +34,7 @@ def data(sdk):
 
 @pytest.fixture
 def patient(mounts):
-    """A mount that lets the kernel keep what it was told, and reads nothing ahead: so every request counted is one that
-    a listing needs."""
+    """A mount with a long ttl and no reading ahead: so every request counted is one that a listing needs."""
     return mounts("ttl=600", "parallelism=1")
 
 

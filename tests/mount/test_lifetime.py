@@ -141,7 +141,7 @@ def test_what_fails_in_fuses_init_is_no_mount(mounts, service):
     assert re.fullmatch(r"tablefuse: unsupported protocol version: 6\.\d+\n", failed.stderr)
 
 
-def test_a_dead_mount_that_somebody_stands_in_is_replaced(mounts, service):
+def test_a_dead_mount_whose_root_is_open_is_replaced(mounts, service):
     env = {"AZURE_STORAGE_CONNECTION_STRING": service.connection_string()}
     mount = mounts(env=env)
     here = os.open(mount.point, os.O_RDONLY)

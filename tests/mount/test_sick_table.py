@@ -1,4 +1,4 @@
-"""A table that the service does not answer, or throttles, beside one that is well."""
+"""A table that the service does not answer, or throttles, beside a table that works."""
 import os
 
 import pytest

@@ -217,7 +217,7 @@ def test_tokens_that_go_in_a_circle_are_an_error(mounts):
         for name in stream:
             names.append(name)
     assert raised.value.errno == errno.EPROTO
-    assert FIRST_ROWS + PAGE_ROWS <= len(names) <= 2 * PAGE_ROWS, "those before it are told"
+    assert FIRST_ROWS + PAGE_ROWS <= len(names) <= 2 * PAGE_ROWS, "names before the failure are listed"
     assert names == NAMES[: len(names)]
     assert "tokens repeat" in mount.control("errors")
 

@@ -1,6 +1,6 @@
 """Other users: a mount of a user other than root, and the users that may read it.
 
-Root's /dev/fuse is often root's alone. In a mount namespace of its own each script gets one that everybody may open,
+Root's /dev/fuse is often root's alone. In a mount namespace of its own each script gets one that all users may open,
 and a fuse.conf; it ends with the script, and its mounts with it."""
 import os
 import shutil
@@ -76,7 +76,7 @@ def test_a_plain_user_mounts_reads_and_unmounts(script):
     assert listed == "r.json" and text[-2] == '  "N": 1' and (owner, dot, dots) == (USER, ".", "..")
 
 
-def test_nobody_else_looks_in(script):
+def test_other_users_have_no_access(script):
     done = script(
         f"""
         as {USER} "$WORK/tablefuse" mount "$WORK/mnt"
@@ -99,7 +99,7 @@ def test_allow_other_needs_fuse_conf(script):
     assert "user_allow_other" in done.stderr
 
 
-def test_allow_other_lets_in_whom_the_modes_let_in(script):
+def test_allow_other_gives_access_by_the_modes(script):
     done = script(
         f"""
         as {USER} "$WORK/tablefuse" mount -o allow_other "$WORK/mnt"
@@ -116,7 +116,7 @@ def test_allow_other_lets_in_whom_the_modes_let_in(script):
     assert done.stdout.splitlines() == ["r.json", "default_permissions", "refused the other", "p"]
 
 
-def test_root_lets_others_in_without_fuse_conf(script):
+def test_root_gives_others_access_without_fuse_conf(script):
     done = script(
         f"""
         "$WORK/tablefuse" mount "$WORK/mnt"
@@ -131,7 +131,7 @@ def test_root_lets_others_in_without_fuse_conf(script):
     assert done.stdout.splitlines() == ["refused the other", "table", "refused the other"]
 
 
-def test_a_directory_of_somebody_else_is_no_mount_point(script):
+def test_a_directory_of_another_user_is_no_mount_point(script):
     done = script(
         f"""
         chown {OTHER} "$WORK/mnt"

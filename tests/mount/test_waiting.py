@@ -28,7 +28,7 @@ def test_ls_of_pages_slower_than_the_ttl(mounts):
     assert counted.requests("get") == 0 and counted.requests() <= 7
 
 
-def test_one_caller_more_than_may_wait_is_told_so(mounts):
+def test_one_caller_more_than_may_wait_fails_with_ebusy(mounts):
     mount = mounts(faults="latency=9000")
     results = []
 

@@ -283,7 +283,7 @@ def test_processes_that_append_lose_nothing(directory, stored):
 # --- conflicts
 
 
-def test_who_has_read_it_does_not_overwrite_a_change(mounts, stored):
+def test_a_process_that_has_read_it_does_not_overwrite_a_change(mounts, stored):
     one, two = mounts("ttl=60"), mounts("ttl=60")
     path = pathlib.Path(TABLE) / "q/old.json"
     (one / path).read_text()

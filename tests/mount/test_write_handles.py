@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from harness import BOTH_SERVICES, EXIT_SEC, run
+from harness import ABANDONED, BOTH_SERVICES, EXIT_SEC, run
 from writing import (
     CREATE,
     EXCLUSIVE,
@@ -26,7 +26,6 @@ pytestmark = [
     pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True),
 ]
 
-ABANDONED = 6  # the exit code of a daemon that could not store every text that was open at its end
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -44,7 +43,7 @@ def of(stored):
 # O_EXCL, O_CREAT
 
 
-def test_of_two_who_create_one_name_one_is_told_that_it_exists(mount, of):
+def test_a_second_exclusive_create_fails_with_eexist(mount, of):
     path = mount / "one/p/lock.json"
     first = os.open(path, EXCLUSIVE)
     assert outcome(os.open, path, EXCLUSIVE) == "EEXIST", "while nothing is written"
@@ -56,7 +55,7 @@ def test_of_two_who_create_one_name_one_is_told_that_it_exists(mount, of):
 
 
 def test_of_two_mounts_one_creates_the_entity(mounts, of):
-    """Both may open it. One of the two texts is stored; the other one's write says so."""
+    """Both may open it. One of the two texts is stored; the other one's write fails."""
     pair = [mounts("ttl=0"), mounts("ttl=0")]
     for turn in range(10):
         told, barrier = {}, threading.Barrier(2)
@@ -73,7 +72,7 @@ def test_of_two_mounts_one_creates_the_entity(mounts, of):
         (winner,) = [number for number in told if told[number] == ""]
         assert told[1 - winner] in ("open EEXIST", "write EEXIST")
         assert of("two", f"race{turn}") == {"By": winner}
-    # it was told at once, by the write: nothing is kept
+    # the write has reported the failure, so nothing is kept
     assert pair[0].lost_texts() == {} and pair[1].lost_texts() == {}
 
 

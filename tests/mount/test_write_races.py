@@ -1,5 +1,5 @@
 """Readers beside writers, and writers beside each other while answers are lost: no text is cut or mixed, and what is
-stored in the end is what the users were told."""
+stored in the end agrees with the results that the processes got."""
 import json
 import os
 import random
@@ -135,7 +135,7 @@ for number in range(count):
 print(json.dumps(log))
 """
 
-# What tells a user that nothing was changed. ESTALE: another process has replaced what this one stored last.
+# The errors after which nothing was changed. ESTALE: another process has replaced what this one stored last.
 UNCHANGED = {
     "write": {"write ESTALE"},
     "exclusive": {"open EEXIST", "write EEXIST"},
@@ -146,7 +146,8 @@ EITHER = "close EINVAL"
 
 
 def possible_ends(operations):
-    """What may be stored: the texts of those that no other one followed. Two that overlap may have had either order."""
+    """The texts that may be stored in the end: those of operations that no later one followed. Operations that overlap
+    may have run in either order."""
     made = [begin for _, _, begin, _, told, _ in operations if told == ""]
     perhaps = [(end, text) for _, _, _, end, told, text in operations if told in ("", EITHER)]
     return {text for end, text in perhaps if not any(begin > end for begin in made)}

@@ -84,8 +84,8 @@ def tables(make_table):
     make_table("large", [("p", "r")])
 
 
-def assert_told(mount, path, reason):
-    """Once: by the write, or by RELEASE, which comes after close."""
+def assert_reported_once(mount, path, reason):
+    """In `errors`: by the write, or by the RELEASE, which comes after close."""
     wait_until(lambda: fails_at(mount, path), what=f"the reason for {path}")
     assert fails_at(mount, path) == [reason]
 
@@ -100,7 +100,7 @@ def test_texts_are_refused_with_reason_and_place(mounts, stored, table):
         for number, (text, reason, step) in enumerate(cases):
             path = f"/{table}/p/{number:02}.json"
             assert write(mount.point / path[1:], text) == f"{step} {reason.split()[0]}", text
-            assert_told(mount, path, reason)
+            assert_reported_once(mount, path, reason)
             assert os.path.exists(mount.point / path[1:]) == (table == "old"), text
     assert set(counted.asked()) <= {"list_tables", "query", "get"}, "nothing was sent"
     assert stored(table) == before
@@ -111,7 +111,7 @@ def test_the_log_has_the_lines_of_errors(mounts, service):
     process = begin_foreground(mount, service)
     assert write(mount / "new/p/log.json", '{"a-b": 1}') == "write EINVAL"
     assert write(mount / "new/p/half.json", "{") == "close EINVAL"
-    assert_told(mount, "/new/p/half.json", AT_CLOSE["{"])
+    assert_reported_once(mount, "/new/p/half.json", AT_CLOSE["{"])
     lines = mount.control("errors").splitlines()
     assert [line.split("Z ")[1].split(":")[0] for line in lines] == [
         "write /new/p/log.json",
@@ -154,7 +154,7 @@ def test_an_old_file_without_a_text_is_refused(mounts, stored):
     for number, text in enumerate(["", " \n"]):
         path = f"/old/p/{number:02}.json"
         assert write(mount.point / path[1:], text) == "close EINVAL"
-        assert_told(mount, path, f"EINVAL line {number + 1}, column 1: no JSON object was written")
+        assert_reported_once(mount, path, f"EINVAL line {number + 1}, column 1: no JSON object was written")
     assert stored("old") == before
 
 

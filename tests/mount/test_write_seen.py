@@ -52,7 +52,7 @@ def test_size_time_and_text_without_another_request(mounts):
 
 
 def test_it_shows_at_once_under_every_spelling(mounts):
-    """In those that the kernel has not just been told to be absent under."""
+    """But not under a spelling that the kernel still caches as absent."""
     mount = mounts("ttl=600", f"fanout={FANOUT}")
     for number, spelling in enumerate(SPELLINGS):
         directory = mount / "seen" / spelling
@@ -183,7 +183,7 @@ def test_the_last_writer_wins_unless_it_has_read(mounts):
         assert json.loads((second / name).read_text())["N"] == number
 
 
-# Reads, says so, and writes when it is told to: twice. What each write answers.
+# argv: a file. Reads it and prints a line. For each of two lines on standard input writes it and prints the result.
 READ_THEN_WRITE = """
 import json, sys
 from writing import CREATE, write
@@ -197,7 +197,7 @@ for turn in range(2):
 """
 
 
-def test_who_has_read_does_not_overwrite_what_came_since(mounts):
+def test_a_process_that_has_read_a_file_does_not_overwrite_a_later_change(mounts):
     first, second = mounts("ttl=0"), mounts("ttl=0")
     name = "raced/ax2/old.json"
     with subprocess.Popen(
@@ -210,7 +210,7 @@ def test_who_has_read_does_not_overwrite_what_came_since(mounts):
         assert careful.stdout.readline() == "has read\n"
         assert write(second / name, '{"Theirs": 1}', OVER) == ""
         out, _ = careful.communicate("\n\n", timeout=60)
-    assert out == "write ESTALE\n\n", "it is told once; what it writes after that, it means"
+    assert out == "write ESTALE\n\n", "ESTALE is reported once; the next write replaces the other text"
     told = failures(first)  # of the write, and of the close behind it
     assert {(each["error"], each["path"]) for each in told} == {("ESTALE", f"/{name}")}
     assert all("another client has changed the entity" in each["advice"] for each in told)
@@ -232,7 +232,7 @@ def test_an_empty_new_file_empties_nothing(mounts):
     first, second = mounts("ttl=600"), mounts("ttl=0")
     file = os.open(first / "raced/ay1/new.json", os.O_WRONLY | os.O_CREAT)
     assert write(second / "raced/ay1/new.json", '{"Theirs": 1}') == ""
-    os.fsync(file)  # as the last close would; but nobody waits for a RELEASE
+    os.fsync(file)  # stores as the last close does, which close itself does not wait for
     os.close(file)
     assert "Theirs" in json.loads((second / "raced/ay1/new.json").read_text())
 

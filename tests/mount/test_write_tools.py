@@ -37,7 +37,7 @@ TOOLS = {
 # Those that are used where each failure takes a second, until no time is left for another attempt.
 SOME_TOOLS = ["bash", "cp", "python", "tar"]
 
-# Their builtins close the file by dup2, which tells nobody that it failed.
+# Their builtins close the file by dup2, which does not report an error of close.
 SILENT_AT_CLOSE = {"bash", "dash"}
 
 
@@ -52,7 +52,7 @@ def name_of(tool):
 
 
 def use(tool, path, text, directory):
-    """Runs the tool. It never prints but about `path`."""
+    """Runs the tool with `path` in $NAME, and `text` in $TEXT and in the file $FILE."""
     file = directory / "text"
     file.write_text(text)
     if tool == "tar":
@@ -95,7 +95,7 @@ def test_a_text_that_is_refused_at_write(mounts, stored, tmp_path):
         assert re.search("Invalid argument|I/O error", done.stderr), (tool, done.stderr)
         assert os.path.exists(path) == path.name.endswith("-old.json")
     assert entities(stored, "refused") == before
-    assert mount.lost_texts() == {}, "each tool was told"
+    assert mount.lost_texts() == {}, "each tool saw the write fail, so nothing is kept"
 
 
 def test_a_text_that_is_refused_at_close(mounts, stored, tmp_path):
@@ -106,7 +106,7 @@ def test_a_text_that_is_refused_at_close(mounts, stored, tmp_path):
         done = use(tool, path, HALF, tmp_path)
         assert (done.returncode == 0) == (tool in SILENT_AT_CLOSE), (tool, done.stderr)
         assert ("Invalid argument" in done.stderr) != (tool in SILENT_AT_CLOSE), tool
-    # the end of the text is told to nobody: it is kept
+    # close is the last chance to report that the text is incomplete; it is kept in any case
     lost = lost_texts(mount, len(paths))
     assert entities(stored, "half") == before
     for tool, path in paths:

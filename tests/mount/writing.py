@@ -1,4 +1,4 @@
-"""What the tests of writing share: a text written as a tool writes it, and what the mount says of a failure."""
+"""What the tests of writing share: writes as tools make them, and readers of .tablefuse/errors and lost+found."""
 import contextlib
 import errno
 import os

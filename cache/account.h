@@ -101,6 +101,33 @@ void account_opened(struct account *account, const struct caller *caller, struct
 int account_unlink(struct account *account, struct caller *caller, struct address address,
                    struct bytes etag, const struct directory_path *path);
 
+struct rename {
+    struct address from, to;
+    enum edit_begin begin; /* of a store at `to`: EDIT_NEW, EDIT_EXCLUSIVE or EDIT_OVER */
+    const struct directory_path *path; /* by which `from` was reached */
+};
+/* Gives the entity another key: the version that is there, whichever the process has read. ret: the
+ * entity under its new name; the caller finishes it. What is at `to` is replaced, with the
+ * precondition of write_rule.h.
+ *
+ *   - within one partition: one entity group transaction. No client ever sees both or neither
+ *   - else it is stored at `to`, and then deleted at `from`, with the ETag of what was copied. If
+ *     another client changes it meanwhile, it is copied again. Other clients see both for a moment.
+ *     If the second request fails, both exist, and the reason says so
+ *   - `from` and `to` are two spellings of one name: 0 without a ret, or -EEXIST of EDIT_EXCLUSIVE.
+ *     Nothing is sent
+ *
+ * After a lost answer what is there is compared: a rename that was made is 0.
+ *
+ * -ENOENT: nothing is at `from`. Across partitions also: another client has deleted or renamed it
+ * when it was copied; the copy stays, and the reason says so. -EEXIST: of EDIT_EXCLUSIVE. -ESTALE:
+ * another client has changed `to` since the process read it; nothing has changed. -EINVAL and
+ * others: the text cannot be stored there; nothing was sent.
+ *
+ * The directories of `path` become local, as after account_unlink. */
+int account_rename(struct account *account, struct caller *caller, const struct rename *rename,
+                   struct entity *ret);
+
 /* A table is created: -EEXIST; -EINVAL: the name is against the rule, which the reason tells;
  * -EBUSY: the service still deletes a table of that name, which is not waited for, because it takes
  * longer than a directory may be locked. It is known to be empty.

@@ -1,10 +1,11 @@
 #ifndef CACHE_ACCOUNT_PARTS_H
 #define CACHE_ACCOUNT_PARTS_H
-/* What the files of the account share: account.c, store.c, unlink.c, directories.c. Private to
- * them. */
+/* What the files of the account share: account.c, store.c, append.c, unlink.c, rename.c,
+ * directories.c. Private to them. */
 #include "cache/account.h"
 #include "cache/read/read_ahead.h"
 #include "cache/write/write_side.h"
+#include "client/text/entity_input.h"
 
 #include <stdatomic.h>
 
@@ -28,6 +29,20 @@ static inline int account_may_change(const struct account *account, struct calle
                : 0;
 }
 
+/* The canonical text of the entity at `position`, of what a user or the service wrote. 0 or -errno.
+ */
+int account_make_text(struct caller *caller, struct bytes position, struct bytes text,
+                      enum entity_input_kind kind, struct buffer *ret);
+/* The write of a text that is not appended, by write_rule.h. The position is claimed. ret: views of
+ * the edit, the text and ret_read, which gets the version that the process has read. 0 or -ENOMEM.
+ */
+int account_choose_write(struct account *account, struct caller *caller, const struct edit *edit,
+                         struct bytes text, struct buffer *ret_read, struct write *ret);
+/* What the failure of such a write means. Where another client was faster: -ESTALE. A Replace of an
+ * entity that is gone is -ESTALE, too: -ENOENT from a write would not tell the user why. Afterwards
+ * the process counts as one that has not read the entity, so that its next store succeeds. */
+int account_lose(struct account *account, struct caller *caller, struct address address, int error,
+                 enum write_kind kind);
 /* Sends a write with If-Match. Where another client was faster, sends it again for the version that
  * is there then; a WRITE_REPLACE stores that version's own text. The position is claimed. ret: as
  * of committer_write. 0; 1: done to another version than the first; -errno. -ESTALE: it changed,

@@ -26,7 +26,7 @@ static int send_merged(struct account *account, struct caller *caller, struct ad
         write.kind = WRITE_REPLACE;
         write.text = buffer_bytes(&merged);
     }
-    return committer_write(account->write.committer, caller, address.table, &write, ret_now);
+    return committer_write(account->write.committer, caller, address.table, &write, 1, ret_now);
 }
 
 static bool was_another_faster(int error, const struct failure *failure)

@@ -1,7 +1,5 @@
 #include "cache/account_parts.h"
-#include "cache/write/write_rule.h"
 #include "client/text/entity_compare.h"
-#include "client/text/entity_input.h"
 
 static int refuse(struct call *call, int error, const struct entity_input_refusal *refusal)
 {
@@ -14,16 +12,14 @@ static int refuse(struct call *call, int error, const struct entity_input_refusa
     return error;
 }
 
-/* The canonical text of what the user wrote. */
-static int make_text(struct caller *caller, const struct edit *edit, struct buffer *ret)
+int account_make_text(struct caller *caller, struct bytes position, struct bytes text,
+                      enum entity_input_kind kind, struct buffer *ret)
 {
     _cleanup_(entity_input_destroyp) struct entity_input *input = NULL;
     struct entity_input_refusal refusal = {0};
     int r = entity_input_create(&input);
     if (r == 0)
-        r = entity_input_append(input, edit->address.position, edit->text,
-                                edit->begin == EDIT_APPENDED ? INPUT_MERGE : INPUT_WHOLE, ret,
-                                &refusal);
+        r = entity_input_append(input, position, text, kind, ret, &refusal);
     if (r == -ENOMEM)
         return call_fail(&caller->call, r, "no memory for the entity's text");
     return r < 0 ? refuse(&caller->call, r, &refusal) : 0;
@@ -37,11 +33,8 @@ static bool was_stored(const struct edit *edit, int error, const struct entity *
            entity_text_equal(page_text(now->page, now->row), text);
 }
 
-/* Another client was faster. A Replace of an entity that is gone is -ESTALE, too: -ENOENT from a
- * write would not tell the user why. Afterwards the process counts as one that has not read the
- * entity, so that its next store succeeds. */
-static int lose(struct account *account, struct caller *caller, struct address address, int error,
-                enum write_kind kind)
+int account_lose(struct account *account, struct caller *caller, struct address address, int error,
+                 enum write_kind kind)
 {
     struct failure *failure = &caller->call.failure;
     bool is_gone =
@@ -55,31 +48,40 @@ static int lose(struct account *account, struct caller *caller, struct address a
     return -ESTALE;
 }
 
-static int store_claimed(struct account *account, struct caller *caller, const struct edit *edit,
-                         struct bytes text, struct entity *ret)
+int account_choose_write(struct account *account, struct caller *caller, const struct edit *edit,
+                         struct bytes text, struct buffer *ret_read, struct write *ret)
 {
-    struct read_versions *versions = account->write.versions;
-    _cleanup_(entity_finish) struct entity now = {0};
-    _cleanup_(buffer_finish) struct buffer read;
-    buffer_init(&read, PENDING_ETAG_MAX_BYTES);
-    if (read_versions_find(versions, caller->process, edit->address, &read) < 0)
+    if (read_versions_find(account->write.versions, caller->process, edit->address, ret_read) < 0)
         return call_fail(&caller->call, -ENOMEM, "out of memory");
     struct write_facts facts = {.begin = edit->begin,
                                 .last_stored = edit->last_stored,
                                 .snapshot = edit->snapshot,
-                                .read = buffer_bytes(&read),
+                                .read = buffer_bytes(ret_read),
                                 .overwrites_conflicts = account->options.overwrites_conflicts};
     struct write_rule rule = write_rule_choose(&facts);
-    struct write write = {.kind = rule.kind,
+    *ret = (struct write){.kind = rule.kind,
                           .position = edit->address.position,
                           .if_match = rule.if_match,
                           .text = text};
-    int r = committer_write(account->write.committer, caller, edit->address.table, &write, &now);
+    return 0;
+}
+
+static int store_claimed(struct account *account, struct caller *caller, const struct edit *edit,
+                         struct bytes text, struct entity *ret)
+{
+    _cleanup_(entity_finish) struct entity now = {0};
+    _cleanup_(buffer_finish) struct buffer read;
+    buffer_init(&read, PENDING_ETAG_MAX_BYTES);
+    struct write write;
+    int r = account_choose_write(account, caller, edit, text, &read, &write);
+    if (r < 0)
+        return r;
+    r = committer_write(account->write.committer, caller, edit->address.table, &write, 1, &now);
     if (r < 0 && !was_stored(edit, r, &now, text))
-        return lose(account, caller, edit->address, r, rule.kind);
+        return account_lose(account, caller, edit->address, r, write.kind);
     caller->call.failure = (struct failure){0};
     if (read.size > 0 || edit->begin == EDIT_CHANGED) /* else it wrote without looking */
-        read_versions_note(versions, caller->process, edit->address, page_etag(now.page, now.row));
+        account_opened(account, caller, edit->address, &now);
     *ret = now;
     now.page = NULL;
     return 0;
@@ -92,7 +94,8 @@ int account_store(struct account *account, struct caller *caller, const struct e
     buffer_init(&text, ENTITY_INPUT_MAX_BYTES);
     int r = account_may_change(account, caller);
     if (r == 0)
-        r = make_text(caller, edit, &text);
+        r = account_make_text(caller, edit->address.position, edit->text,
+                              edit->begin == EDIT_APPENDED ? INPUT_MERGE : INPUT_WHOLE, &text);
     if (r == 0)
         r = write_side_claim(&account->write, edit->address, &caller->call);
     if (r < 0)
@@ -111,7 +114,7 @@ int account_write_over(struct account *account, struct caller *caller, const cha
 {
     struct committer *committer = account->write.committer;
     bool is_other = false;
-    int r = committer_write(committer, caller, table, &write, ret);
+    int r = committer_write(committer, caller, table, &write, 1, ret);
     while (r == -ESTALE && ret->page) {
         _cleanup_(entity_finish) struct entity found = *ret;
         ret->page = NULL;
@@ -122,7 +125,7 @@ int account_write_over(struct account *account, struct caller *caller, const cha
         write.if_match = page_etag(found.page, found.row);
         if (write.kind == WRITE_REPLACE)
             write.text = page_text(found.page, found.row);
-        r = committer_write(committer, caller, table, &write, ret);
+        r = committer_write(committer, caller, table, &write, 1, ret);
         is_other = true;
     }
     return r < 0 ? r : is_other;

@@ -1,6 +1,8 @@
 #include "cache/write/committer.h"
 #include "cache/read/table_page.h"
 
+#include <assert.h>
+
 struct committer {
     struct committer_source source;
 };
@@ -21,29 +23,38 @@ void committer_destroy(struct committer *committer)
 }
 
 struct change {
-    enum { CHANGE_ROW, CHANGE_CREATE_TABLE, CHANGE_DELETE_TABLE } what;
+    enum { CHANGE_ROWS, CHANGE_CREATE_TABLE, CHANGE_DELETE_TABLE } what;
     const char *table;
-    const struct write *write; /* of CHANGE_ROW */
-    struct write_result result;
+    /* of CHANGE_ROWS */
+    const struct write *writes;
+    size_t n;
+    struct write_result *results;
 };
 
-/* What the change is of, in the range cache: a row of the table, or the table's name among all. */
-static const char *table_of(const struct change *change)
+/* What a change is of, in the range cache: a row of the table; table NULL: a table's name. */
+struct place {
+    const char *table;
+    struct bytes position;
+};
+
+static size_t count_places(const struct change *change)
 {
-    return change->what == CHANGE_ROW ? change->table : NULL;
+    return change->what == CHANGE_ROWS ? change->n : 1;
 }
 
-static struct bytes position_of(const struct change *change)
+static struct place place_of(const struct change *change, size_t i)
 {
-    return change->what == CHANGE_ROW ? change->write->position : bytes_of(change->table);
+    return change->what == CHANGE_ROWS ? (struct place){change->table, change->writes[i].position}
+                                       : (struct place){NULL, bytes_of(change->table)};
 }
 
 static int send(struct committer *committer, struct change *change, struct call *call)
 {
     struct table_store *store = committer->source.store;
     switch (change->what) {
-    case CHANGE_ROW:
-        return table_store_write(store, change->table, change->write, 1, call, &change->result);
+    case CHANGE_ROWS:
+        return table_store_write(store, change->table, change->writes, change->n, call,
+                                 change->results);
     case CHANGE_CREATE_TABLE:
         return table_store_create_table(store, change->table, call);
     case CHANGE_DELETE_TABLE:
@@ -73,44 +84,41 @@ static void drop(struct committer *committer, const char *table)
 
 /* Puts the page, or that the position is gone, as known at that time. Without memory the range
  * cache drops what it has of the table, which is right, too. */
-static void put(struct committer *committer, const struct change *change, struct page *page,
+static void put(struct committer *committer, struct place place, struct page *page,
                 int64_t known_ms)
 {
     const struct committer_source *source = &committer->source;
-    struct bytes position = position_of(change);
     if (page)
-        (void)range_cache_put_change(source->cache, table_of(change), page, source->orders,
-                                     known_ms);
+        (void)range_cache_put_change(source->cache, place.table, page, source->orders, known_ms);
     else
-        (void)range_cache_put_gone(source->cache, table_of(change), &position, 1, source->orders,
+        (void)range_cache_put_gone(source->cache, place.table, &place.position, 1, source->orders,
                                    known_ms);
 }
 
 /* Brings what is there now into the range cache: as a change, because the change may have been
  * made. A query that was sent before does not bring the old row back. The reason of the failure
  * before stays. */
-static void read_again(struct committer *committer, struct caller *caller,
-                       const struct change *change, struct page **ret)
+static void read_again(struct committer *committer, struct caller *caller, struct place place,
+                       struct page **ret)
 {
     const struct committer_source *source = &committer->source;
-    const char *table = table_of(change);
     struct caller again = *caller;
     again.call.failure = (struct failure){0};
     struct stamp since = stamp_from_now(source->orders, clock_now_ms(source->clock));
     bool is_own;
     _cleanup_(buffer_finish) struct buffer behind;
     buffer_init(&behind, POSITION_MAX_BYTES);
-    int r = position_append_behind(&behind, position_of(change));
-    struct fetch fetch = {.table = table,
-                          .range = {position_of(change), buffer_bytes(&behind)},
+    int r = position_append_behind(&behind, place.position);
+    struct fetch fetch = {.table = place.table,
+                          .range = {place.position, buffer_bytes(&behind)},
                           .top = 1,
                           .is_alone = true};
     if (r == 0)
         r = fetcher_fetch(source->fetcher, &again, &fetch, since, ret, &is_own);
     if (r == 0)
-        put(committer, change, page_rows(*ret) > 0 ? *ret : NULL, since.asked_ms);
+        put(committer, place, page_rows(*ret) > 0 ? *ret : NULL, since.asked_ms);
     else if (r != -ENOENT) /* -ENOENT: there is no such table, and the cache knows */
-        drop(committer, table);
+        drop(committer, place.table);
     caller->call.repeats = again.call.repeats;
 }
 
@@ -119,13 +127,25 @@ static bool is_in_doubt(int error, const struct failure *failure)
     return error == -ESTALE || error == -EEXIST || error == -ENOENT || failure->is_ambiguous;
 }
 
-/* Sends the change. After a failure that leaves in doubt what is there, it is in *ret_now. */
+/* Is it known that another row of the change was refused than this one? Then this one is as it was.
+ */
+static bool is_as_before(const struct change *change, size_t i, const struct failure *failure)
+{
+    return count_places(change) > 1 && !failure->is_ambiguous && failure->operation >= 0 &&
+           (size_t)failure->operation != i;
+}
+
+/* Sends the change. After a failure that leaves in doubt what is there, it is in ret_now. */
 static int perform(struct committer *committer, struct caller *caller, struct change *change,
                    struct page **ret_now)
 {
     int r = send_uncancelled(committer, change, &caller->call);
-    if (r < 0 && is_in_doubt(r, &caller->call.failure))
-        read_again(committer, caller, change, ret_now);
+    const struct failure *failure = &caller->call.failure;
+    if (r >= 0 || !is_in_doubt(r, failure))
+        return r;
+    for (size_t i = 0; i < count_places(change); i++)
+        if (!is_as_before(change, i, failure))
+            read_again(committer, caller, place_of(change, i), &ret_now[i]);
     return r;
 }
 
@@ -146,34 +166,53 @@ static int make_row(const struct write *write, const struct write_result *result
     return r < 0 ? r : page_builder_finish(builder, covered, false, ret);
 }
 
-static int keep_row(struct committer *committer, struct caller *caller, const struct change *change,
-                    struct entity *ret)
+static int keep_row(struct committer *committer, const char *table, const struct write *write,
+                    const struct write_result *result, struct entity *ret)
 {
     _cleanup_(page_unrefp) struct page *page = NULL;
-    int r =
-        change->write->kind == WRITE_DELETE ? 0 : make_row(change->write, &change->result, &page);
+    int r = write->kind == WRITE_DELETE ? 0 : make_row(write, result, &page);
     if (r < 0) {
-        drop(committer, change->table);
-        (void)call_fail(&caller->call, r, "stored, but there is no memory for its text");
-        caller->call.failure.is_ambiguous = true;
+        drop(committer, table);
         return r;
     }
-    put(committer, change, page, clock_now_ms(committer->source.clock));
+    put(committer, (struct place){table, write->position}, page,
+        clock_now_ms(committer->source.clock));
     ret->page = TAKE_PTR(page);
     return 0;
 }
 
-int committer_write(struct committer *committer, struct caller *caller, const char *table,
-                    const struct write *write, struct entity *ret)
+static int keep_rows(struct committer *committer, struct caller *caller,
+                     const struct change *change, struct entity *ret)
 {
-    _cleanup_(page_unrefp) struct page *now = NULL;
-    struct change change = {.what = CHANGE_ROW, .table = table, .write = write};
-    *ret = (struct entity){0};
-    int r = perform(committer, caller, &change, &now);
+    int r = 0;
+    for (size_t i = 0; i < change->n; i++)
+        r = MIN(r, keep_row(committer, change->table, &change->writes[i], &change->results[i],
+                            &ret[i]));
     if (r == 0)
-        return keep_row(committer, caller, &change, ret);
-    if (now && page_rows(now) > 0)
-        ret->page = TAKE_PTR(now);
+        return 0;
+    (void)call_fail(&caller->call, r, "stored, but there is no memory for its text");
+    caller->call.failure.is_ambiguous = true;
+    return r;
+}
+
+int committer_write(struct committer *committer, struct caller *caller, const char *table,
+                    const struct write *writes, size_t n, struct entity *ret)
+{
+    struct page *now[COMMITTER_MAX_WRITES] = {0};
+    struct write_result results[COMMITTER_MAX_WRITES];
+    struct change change = {
+        .what = CHANGE_ROWS, .table = table, .writes = writes, .n = n, .results = results};
+    assert(n <= COMMITTER_MAX_WRITES);
+    for (size_t i = 0; i < n; i++)
+        ret[i] = (struct entity){0};
+    int r = perform(committer, caller, &change, now);
+    if (r == 0)
+        return keep_rows(committer, caller, &change, ret);
+    for (size_t i = 0; i < n; i++) {
+        if (now[i] && page_rows(now[i]) > 0)
+            ret[i].page = TAKE_PTR(now[i]);
+        page_unref(now[i]);
+    }
     return r;
 }
 
@@ -202,7 +241,7 @@ static int change_table(struct committer *committer, struct caller *caller, stru
     if (change->what == CHANGE_CREATE_TABLE && table_page_of_one(change->table, true, &page) < 0)
         drop(committer, NULL);
     else
-        put(committer, change, page, clock_now_ms(committer->source.clock));
+        put(committer, place_of(change, 0), page, clock_now_ms(committer->source.clock));
     return 0;
 }
 

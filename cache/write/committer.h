@@ -34,11 +34,15 @@ struct committer;
 int committer_create(const struct committer_source *source, struct committer **ret);
 void committer_destroy(struct committer *committer); /* takes NULL; no call is under way */
 
-/* Sends one write, no merge. ret: the row as it is now; the caller finishes it, after a failure,
- * too. Without a page: there is none, or, after a failure, it is not known. -ENOMEM with
- * is_ambiguous: the change is made, but there was no memory for its result. */
+#define COMMITTER_MAX_WRITES 2 /* a rename: both of its names */
+
+/* Sends n writes, no merges: one alone, or several of one partition, which are made all or none. On
+ * success the range cache gets them in their order. ret: n rows as they are now; the caller
+ * finishes them, after a failure, too. One without a page: there is none, or, after a failure, it
+ * is not known, or another write was the one that was refused. -ENOMEM with is_ambiguous: the
+ * change is made, but there was no memory for its result. */
 int committer_write(struct committer *committer, struct caller *caller, const char *table,
-                    const struct write *write, struct entity *ret);
+                    const struct write *writes, size_t n, struct entity *ret);
 /* -EEXIST, and -EBUSY while the service still deletes a table of this name. */
 int committer_create_table(struct committer *committer, struct caller *caller, const char *table);
 /* -ENOENT. */

@@ -31,21 +31,58 @@ void write_side_release_table(struct write_side *side, const char *table)
     pending_release(side->pending, NULL, &name, 1);
 }
 
+static int claim_rows(struct write_side *side, const struct address *rows, size_t n,
+                      struct call *call)
+{
+    for (size_t i = 0; i < n; i++) {
+        int r = pending_claim(side->pending, rows[i].table, &rows[i].position, 1, call);
+        while (r < 0 && i-- > 0)
+            write_side_release(side, rows[i]);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* The first of their tables that is claimed; NULL: none. */
+static const char *find_claimed_table(struct write_side *side, const struct address *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (pending_is_claimed(side->pending, NULL, bytes_of(rows[i].table)))
+            return rows[i].table;
+    return NULL;
+}
+
 /* A thread that claims an entity looks at its table afterwards. A thread that claims a table looks
  * at its entities afterwards. So at least one of the two sees the other. A thread that has claimed
  * a position does not wait for a table. */
-int write_side_claim(struct write_side *side, struct address address, struct call *call)
+static int claim(struct write_side *side, const struct address *rows, size_t n, struct call *call)
 {
     for (;;) {
-        int r = pending_claim(side->pending, address.table, &address.position, 1, call);
-        if (r < 0 || !pending_is_claimed(side->pending, NULL, bytes_of(address.table)))
+        int r = claim_rows(side, rows, n, call);
+        const char *table = r < 0 ? NULL : find_claimed_table(side, rows, n);
+        if (!table)
             return r;
-        write_side_release(side, address);
-        r = write_side_claim_table(side, address.table, call); /* when it is free */
+        for (size_t i = 0; i < n; i++)
+            write_side_release(side, rows[i]);
+        r = write_side_claim_table(side, table, call); /* when it is free */
         if (r < 0)
             return r;
-        write_side_release_table(side, address.table);
+        write_side_release_table(side, table);
     }
+}
+
+int write_side_claim(struct write_side *side, struct address address, struct call *call)
+{
+    return claim(side, &address, 1, call);
+}
+
+int write_side_claim_both(struct write_side *side, struct address a, struct address b,
+                          struct call *call)
+{
+    bool is_ordered = address_compare(a, b) < 0;
+    const struct address rows[] = {is_ordered ? a : b, is_ordered ? b : a};
+    return claim(side, rows, ARRAY_SIZE(rows), call);
 }
 
 void write_side_release(struct write_side *side, struct address address)

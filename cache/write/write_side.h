@@ -21,6 +21,10 @@ void write_side_finish(struct write_side *side); /* of zeros, too; nothing is cl
 /* Claims the position for a change of the entity (pending_claim). Waits also while this mount
  * creates or drops the table. */
 int write_side_claim(struct write_side *side, struct address address, struct call *call);
+/* The same of two entities, in the order of their tables and positions, so that no two callers wait
+ * for each other. They are not the same entity. 0; else neither is claimed. */
+int write_side_claim_both(struct write_side *side, struct address a, struct address b,
+                          struct call *call);
 void write_side_release(struct write_side *side, struct address address);
 
 /* Claims a table for its creation or its drop: until the release no change of an entity in it

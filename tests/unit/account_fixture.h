@@ -116,12 +116,19 @@ static inline void append_position(struct buffer *line, const struct buffer *pos
 static inline void append_request(struct buffer *line, const struct memory_store_entry *entry,
                                   bool begins_alone)
 {
-    static const char *const words[] = {
-        [ASKED_QUERY] = "rows [", [ASKED_GET] = "get ", [ASKED_LIST_TABLES] = "tables"};
+    static const char *const words[] = {[ASKED_QUERY] = "rows [",
+                                        [ASKED_GET] = "get ",
+                                        [ASKED_LIST_TABLES] = "tables",
+                                        [ASKED_WRITE] = "write ",
+                                        [ASKED_TABLE_CHANGE] = "change of tables"};
     (void)buffer_append_string(line, line->size > 0 ? ", " : "");
     if (!begins_alone || entry->what == ASKED_LIST_TABLES)
         (void)buffer_append_string(line, entry->keys_only ? "keys [" : words[entry->what]);
     append_position(line, &entry->lo);
+    if (entry->writes > 1) {
+        (void)buffer_append_string(line, " and ");
+        append_position(line, &entry->hi);
+    }
     if (begins_alone || entry->what != ASKED_QUERY)
         return;
     (void)buffer_append_string(line, " ");
@@ -142,7 +149,7 @@ static inline void assert_line(struct setup *setup, bool begins_alone, const cha
 }
 
 /* All requests since the last assertion: "get p/r", "rows [p/ p+) 1000", "keys [ ~) 16", "tables",
- * with a comma between. */
+ * "write p/r", "write p/r and p/s" (of a batch the first and the last), with a comma between. */
 static inline void assert_requests(struct setup *setup, const char *expected)
 {
     assert_line(setup, false, expected);

@@ -43,6 +43,24 @@ static inline void open_row(struct setup *setup, struct bytes position)
     entity_finish(&entity);
 }
 
+/* Renames a row, which is in partition p. What it is afterwards has this text. */
+static inline int rename_to(struct setup *setup, struct bytes from, struct bytes to,
+                            enum edit_begin begin, const char *expected)
+{
+    const struct rename rename = {.from = address_of(from),
+                                  .to = address_of(to),
+                                  .begin = begin,
+                                  .path = PATH_OF(*ROWS_OF("p"), *PARTITIONS_OF("t"))};
+    struct entity entity;
+    int r = account_rename(setup->account, caller_of(setup), &rename, &entity);
+    assert_int_equal(setup->caller.call.failure.error, r);
+    assert_int_equal(entity.page != NULL, expected != NULL);
+    if (expected)
+        assert_bytes(page_text(entity.page, entity.row), bytes_of(expected));
+    entity_finish(&entity);
+    return r;
+}
+
 static inline void another_stores(struct setup *setup, struct bytes position, const char *text)
 {
     another_client_writes(setup, WRITE_UPSERT_REPLACE, position, text);

@@ -50,7 +50,7 @@ static struct write write_of(enum write_kind kind, struct bytes position, struct
 static int commit(struct setup *setup, const struct write *write, struct entity *ret)
 {
     setup->caller = fetching_caller(&setup->fetching);
-    return committer_write(setup->committer, &setup->caller, "t", write, ret);
+    return committer_write(setup->committer, &setup->caller, "t", write, 1, ret);
 }
 
 static void assert_entity(const struct entity *entity, struct bytes text)
@@ -121,6 +121,36 @@ static void a_deleted_row_is_known_to_be_gone(void **state)
     assert_known(&setup, ROW("00001"), "");
     assert_known(&setup, ROW("00000"), "p|00000");
     assert_asked(&setup, 1, ASKED_WRITE);
+    tear_down(&setup);
+}
+
+static void two_rows_are_changed_at_once(void **state)
+{
+    (void)state;
+    struct setup setup;
+    struct entity entities[2];
+    set_up(&setup, (struct fetching_options){0});
+    struct write writes[] = {write_of(WRITE_INSERT, ROW("1").lo, B(""), B("inserted")),
+                             write_of(WRITE_DELETE, ROW("00001").lo, B("etag"), B(""))};
+    setup.caller = fetching_caller(&setup.fetching);
+    assert_int_equal(committer_write(setup.committer, &setup.caller, "t", writes, 2, entities), 0);
+    assert_entity(&entities[0], B("inserted"));
+    assert_null(entities[1].page);
+    assert_known(&setup, ROW("1"), "inserted");
+    assert_known(&setup, ROW("00001"), "");
+    assert_asked(&setup, 1, ASKED_WRITE);
+    entity_finish(&entities[0]);
+    /* of two the refused one is read again */
+    writes[1] = write_of(WRITE_DELETE, ROW("00002").lo, B("another"), B(""));
+    writes[0] = write_of(WRITE_INSERT, ROW("2").lo, B(""), B("inserted"));
+    assert_int_equal(committer_write(setup.committer, &setup.caller, "t", writes, 2, entities),
+                     -ESTALE);
+    assert_null(entities[0].page);
+    assert_entity(&entities[1], B("p|00002"));
+    assert_known(&setup, ROW("2"), "");
+    assert_known(&setup, ROW("00002"), "p|00002");
+    assert_asked(&setup, 3, ASKED_GET);
+    entity_finish(&entities[1]);
     tear_down(&setup);
 }
 
@@ -309,11 +339,12 @@ static void a_change_is_cancelled_before_it_is_sent_or_never(void **state)
     struct write write = write_of(WRITE_UPSERT_REPLACE, ROW("00001").lo, B(""), B("own"));
     setup.caller = fetching_caller(&setup.fetching);
     setup.caller.call.is_cancelled = is_cancelled_at_once;
-    assert_int_equal(committer_write(setup.committer, &setup.caller, "t", &write, &entity), -EINTR);
+    assert_int_equal(committer_write(setup.committer, &setup.caller, "t", &write, 1, &entity),
+                     -EINTR);
     assert_asked(&setup, 0, 0);
     assert_known(&setup, ROW("00001"), "p|00001");
     setup.caller.call.is_cancelled = is_cancelled_later;
-    assert_int_equal(committer_write(setup.committer, &setup.caller, "t", &write, &entity), 0);
+    assert_int_equal(committer_write(setup.committer, &setup.caller, "t", &write, 1, &entity), 0);
     assert_int_equal(looks, 1);
     assert_ptr_equal(setup.caller.call.is_cancelled, is_cancelled_later);
     entity_finish(&entity);
@@ -418,6 +449,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stored_text_is_known),
         cmocka_unit_test(a_deleted_row_is_known_to_be_gone),
+        cmocka_unit_test(two_rows_are_changed_at_once),
         cmocka_unit_test(what_refused_a_change_is_read_again),
         cmocka_unit_test(a_row_that_is_gone_is_known_then),
         cmocka_unit_test(after_a_lost_answer_the_row_is_read_again),

@@ -128,11 +128,71 @@ static void a_table_and_its_entities_exclude_each_other(void **state)
     tear_down(&setup);
 }
 
+static _Atomic int renaming;
+
+static void *claim_both(void *argument)
+{
+    static const struct address rows[] = {
+        {"t", BYTES_LITERAL("p\0r")}, {"u", BYTES_LITERAL("a\0r")}, {"t", BYTES_LITERAL("p\0s")}};
+    struct setup *setup = argument;
+    int first = atomic_fetch_add(&renaming, 1);
+    for (int i = 0; i < TURNS; i++) {
+        struct caller caller = fetching_caller(&setup->fetching);
+        struct address a = rows[(i + first) % 3], b = rows[(i + 1 + i % 2 + first) % 3];
+        assert_int_equal(write_side_claim_both(&setup->side, a, b, &caller.call), 0);
+        assert_true(pending_is_claimed(setup->side.pending, a.table, a.position));
+        assert_true(pending_is_claimed(setup->side.pending, b.table, b.position));
+        write_side_release(&setup->side, a);
+        write_side_release(&setup->side, b);
+    }
+    return NULL;
+}
+
+static void renames_in_both_directions_do_not_wait_for_each_other(void **state)
+{
+    (void)state;
+    struct setup setup;
+    pthread_t threads[3];
+    set_up(&setup);
+    renaming = 0;
+    for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, claim_both, &setup), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+        (void)pthread_join(threads[i], NULL);
+    assert_true(pending_is_consistent(setup.side.pending));
+    tear_down(&setup);
+}
+
+static void both_or_none_is_claimed(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up(&setup);
+    struct address first = {"a", ROW.position};
+    struct caller caller = fetching_caller(&setup.fetching);
+    assert_int_equal(write_side_claim(&setup.side, ROW, &caller.call), 0);
+    caller.call.deadline_ms = setup.fetching.now_ms;
+    assert_int_equal(write_side_claim_both(&setup.side, ROW, first, &caller.call), -ETIMEDOUT);
+    assert_false(write_side_is_changing(&setup.side, "a"));
+    write_side_release(&setup.side, ROW);
+    assert_int_equal(write_side_claim_table(&setup.side, "t", &caller.call), 0);
+    assert_int_equal(write_side_claim_both(&setup.side, first, ROW, &caller.call), -ETIMEDOUT);
+    assert_false(write_side_is_changing(&setup.side, "a"));
+    write_side_release_table(&setup.side, "t");
+    assert_int_equal(write_side_claim_both(&setup.side, first, ROW, &caller.call), 0);
+    write_side_release(&setup.side, ROW);
+    write_side_release(&setup.side, first);
+    assert_true(pending_is_consistent(setup.side.pending));
+    tear_down(&setup);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_change_waits_while_its_table_is_claimed),
         cmocka_unit_test(a_change_that_waits_in_vain_has_no_claim),
+        cmocka_unit_test(renames_in_both_directions_do_not_wait_for_each_other),
+        cmocka_unit_test(both_or_none_is_claimed),
         cmocka_unit_test(a_table_and_its_entities_exclude_each_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,264 @@
+#include "cache/account_parts.h"
+#include "client/text/entity_compare.h"
+
+/* A rename that is under way. Both positions are claimed. */
+struct move {
+    struct account *account;
+    struct caller *caller;
+    const struct rename *rename;
+    struct entity before; /* what is to be moved */
+    struct buffer text;   /* the same with the keys of `to` */
+    struct buffer read;   /* ETag of the version of `to` that the process has read; empty: none */
+    struct write store;   /* of the text, at `to` */
+    struct entity now;    /* what is at `to` afterwards */
+};
+
+static void move_finish(struct move *move)
+{
+    entity_finish(&move->before);
+    entity_finish(&move->now);
+    buffer_finish(&move->text);
+    buffer_finish(&move->read);
+}
+
+static struct bytes etag_of(const struct entity *entity)
+{
+    return page_etag(entity->page, entity->row);
+}
+
+/* Takes the entity as what is to be moved. */
+static int set_before(struct move *move, struct entity *before)
+{
+    entity_finish(&move->before);
+    move->before = *before;
+    before->page = NULL;
+    buffer_clear(&move->text);
+    return account_make_text(move->caller, move->rename->to.position,
+                             page_text(move->before.page, move->before.row), INPUT_WHOLE,
+                             &move->text);
+}
+
+/* What is at `from` now, as it would be stored at `to`. */
+static int prepare(struct move *move)
+{
+    struct account *account = move->account;
+    const struct rename *rename = move->rename;
+    const struct edit edit = {.address = rename->to, .begin = rename->begin};
+    struct entity before = {0};
+    int r = call_check(&move->caller->call, account->read.clock, "other clients keep changing it");
+    if (r == 0)
+        r = account_find(account, move->caller, rename->from, &before);
+    if (r == 0)
+        r = set_before(move, &before);
+    if (r == 0)
+        r = account_choose_write(account, move->caller, &edit, buffer_bytes(&move->text),
+                                 &move->read, &move->store);
+    return r;
+}
+
+static struct write delete_of(const struct move *move)
+{
+    return (struct write){.kind = WRITE_DELETE,
+                          .position = move->rename->from.position,
+                          .if_match = etag_of(&move->before)};
+}
+
+static bool is_no_table(const struct failure *failure)
+{
+    return strcmp(failure->code, "TableNotFound") == 0;
+}
+
+/* What is known to be there, or is asked for. 1; 0: nothing; -errno. */
+static int look(struct move *move, struct address address, struct entity *ret)
+{
+    struct caller caller = *move->caller;
+    int r = account_find(move->account, &caller, address, ret);
+    return r == -ENOENT ? 0 : r < 0 ? r : 1;
+}
+
+/* The transaction failed. 0: it was made nevertheless; 1: another client has changed `from`; or the
+ * error, of which `to` is the cause. The committer has read what was refused. */
+static int judge(struct move *move, int error)
+{
+    const struct failure *failure = &move->caller->call.failure;
+    _cleanup_(entity_finish) struct entity from = {0};
+    _cleanup_(entity_finish) struct entity to = {0};
+    bool is_doubtful =
+        error == -ESTALE || error == -EEXIST || error == -ENOENT || failure->is_ambiguous;
+    if (!is_doubtful || is_no_table(failure))
+        return error;
+    int has_from = look(move, move->rename->from, &from);
+    int has_to = look(move, move->rename->to, &to);
+    if (has_from < 0 || has_to < 0)
+        return error;
+    bool has_changed = !has_from || !bytes_equal(etag_of(&from), etag_of(&move->before));
+    if (has_changed && !failure->is_ambiguous)
+        return 1;
+    bool is_made = has_changed && has_to &&
+                   entity_text_equal(page_text(to.page, to.row), buffer_bytes(&move->text));
+    if (!is_made)
+        return account_lose(move->account, move->caller, move->rename->to, error, move->store.kind);
+    move->now = to;
+    to.page = NULL;
+    return 0;
+}
+
+static int move_within(struct move *move)
+{
+    int r;
+    do {
+        r = prepare(move);
+        if (r < 0)
+            return r;
+        /* First the new name: so this mount never sees neither. */
+        struct write writes[] = {move->store, delete_of(move)};
+        struct entity now[ARRAY_SIZE(writes)];
+        r = committer_write(move->account->write.committer, move->caller, move->rename->to.table,
+                            writes, ARRAY_SIZE(writes), now);
+        if (r == 0)
+            move->now = now[0];
+        else
+            entity_finish(&now[0]);
+        entity_finish(&now[1]);
+        if (r < 0)
+            r = judge(move, r);
+    } while (r == 1);
+    return r;
+}
+
+static int store_there(struct move *move)
+{
+    struct entity now;
+    int r = committer_write(move->account->write.committer, move->caller, move->rename->to.table,
+                            &move->store, 1, &now);
+    if (r < 0) {
+        entity_finish(&now);
+        return account_lose(move->account, move->caller, move->rename->to, r, move->store.kind);
+    }
+    entity_finish(&move->now);
+    move->now = now;
+    return 0;
+}
+
+/* Another version is at `from` than the one that was copied: that one is stored over the copy. */
+static int copy_again(struct move *move, struct entity *other)
+{
+    int r = call_check(&move->caller->call, move->account->read.clock,
+                       "other clients keep changing it");
+    if (r == 0)
+        r = set_before(move, other);
+    move->store = (struct write){.kind = WRITE_REPLACE,
+                                 .position = move->rename->to.position,
+                                 .if_match = etag_of(&move->now),
+                                 .text = buffer_bytes(&move->text)};
+    return r < 0 ? r : store_there(move);
+}
+
+/* Is the entity known to be gone, although the answer to its delete was lost? */
+static bool is_deleted(struct move *move)
+{
+    _cleanup_(entity_finish) struct entity from = {0};
+    return move->caller->call.failure.is_ambiguous && look(move, move->rename->from, &from) == 0;
+}
+
+static int delete_here(struct move *move)
+{
+    const struct failure *failure = &move->caller->call.failure;
+    for (;;) {
+        _cleanup_(entity_finish) struct entity other = {0};
+        struct write write = delete_of(move);
+        int r = committer_write(move->account->write.committer, move->caller,
+                                move->rename->from.table, &write, 1, &other);
+        if (r == 0 || is_deleted(move))
+            return 0;
+        if (r != -ESTALE || !other.page || failure->is_ambiguous)
+            return r;
+        r = copy_again(move, &other);
+        if (r < 0)
+            return r;
+    }
+}
+
+static int move_across(struct move *move)
+{
+    struct failure *failure = &move->caller->call.failure;
+    int r = prepare(move);
+    if (r == 0)
+        r = store_there(move);
+    if (r < 0)
+        return r;
+    r = delete_here(move);
+    if (r < 0)
+        failure->advice = r == -ENOENT
+                              ? "another client has deleted or renamed it; the copy under the new "
+                                "name stays"
+                              : "it is stored under the new name, and under the old one, too: "
+                                "compare both, and delete one";
+    return r;
+}
+
+static bool is_one_transaction(const struct rename *rename)
+{
+    return strcmp(rename->from.table, rename->to.table) == 0 &&
+           bytes_equal(position_partition_key(rename->from.position),
+                       position_partition_key(rename->to.position));
+}
+
+/* The process knows what it has renamed, if it had read it, or what was there before. */
+static void note_renamed(struct move *move)
+{
+    struct account *account = move->account;
+    struct caller *caller = move->caller;
+    const struct rename *rename = move->rename;
+    struct read_versions *versions = account->write.versions;
+    _cleanup_(buffer_finish) struct buffer read;
+    buffer_init(&read, PENDING_ETAG_MAX_BYTES);
+    bool has_read = read_versions_find(versions, caller->process, rename->from, &read) > 0 &&
+                    bytes_equal(buffer_bytes(&read), etag_of(&move->before));
+    read_versions_forget(versions, caller->process, rename->from);
+    if (has_read || move->read.size > 0)
+        account_opened(account, caller, rename->to, &move->now);
+}
+
+static int rename_claimed(struct account *account, struct caller *caller,
+                          const struct rename *rename, struct entity *ret)
+{
+    _cleanup_(move_finish) struct move move = {
+        .account = account, .caller = caller, .rename = rename};
+    buffer_init(&move.text, ENTITY_INPUT_MAX_BYTES);
+    buffer_init(&move.read, PENDING_ETAG_MAX_BYTES);
+    int r = is_one_transaction(rename) ? move_within(&move) : move_across(&move);
+    if (r < 0)
+        return r;
+    caller->call.failure = (struct failure){0};
+    page_keep_number(move.now.page, move.now.row, account_number(account, &move.before));
+    local_directories_filled(account->write.local, rename->to);
+    note_renamed(&move);
+    *ret = move.now;
+    move.now.page = NULL;
+    return 0;
+}
+
+int account_rename(struct account *account, struct caller *caller, const struct rename *rename,
+                   struct entity *ret)
+{
+    struct write_side *write = &account->write;
+    *ret = (struct entity){0};
+    int r = account_may_change(account, caller);
+    if (r < 0)
+        return r;
+    if (address_compare(rename->from, rename->to) == 0)
+        return rename->begin == EDIT_EXCLUSIVE
+                   ? call_fail(&caller->call, -EEXIST, "both are names of one entity")
+                   : 0;
+    r = write_side_claim_both(write, rename->from, rename->to, &caller->call);
+    if (r < 0)
+        return r;
+    /* first, because a LOOKUP may come as soon as the entity is gone */
+    r = account_keep_path(account, caller, rename->path, 0);
+    if (r == 0)
+        r = rename_claimed(account, caller, rename, ret);
+    write_side_release(write, rename->from);
+    write_side_release(write, rename->to);
+    return r;
+}

@@ -1,0 +1,194 @@
+/* A rename to another partition: it is stored there, and then deleted. Whichever request fails, the
+ * entity is somewhere. */
+#include "tests/unit/account_writing.h"
+
+#define A   P_ROW("a")
+#define Z   B("q\0z")
+#define A_2 TEXT_OF("a", "2")
+/* The canonical text of z with one property. */
+#define Z_OF(value) "{\n  \"PartitionKey\": \"q\",\n  \"RowKey\": \"z\",\n  \"a\": " value "\n}\n"
+#define BOTH_EXIST                                                                                 \
+    "it is stored under the new name, and under the old one, too: compare both, and delete one"
+
+static void set_up_names(struct setup *setup, const char *faults, bool has_z)
+{
+    set_up(setup, (struct setup_options){.faults = faults});
+    memory_store_add_table(setup->memory, "t");
+    another_stores(setup, A, TEXT_OF("a", "1"));
+    if (has_z)
+        another_stores(setup, Z, Z_OF("9"));
+    assert_found(setup, A, TEXT_OF("a", "1"));
+    assert_found(setup, Z, has_z ? Z_OF("9") : NULL);
+    memory_store_forget_diary(setup->memory);
+}
+
+static void assert_both(struct setup *setup, const char *a, const char *z)
+{
+    memory_store_forget_diary(setup->memory);
+    assert_found(setup, A, a);
+    assert_found(setup, Z, z);
+    assert_request_count(setup, 0);
+    setup->now_ms += TTL_MS + 1;
+    assert_found(setup, A, a);
+    assert_found(setup, Z, z);
+}
+
+static void it_is_stored_then_deleted(void **state)
+{
+    (void)state;
+    static const enum edit_begin begins[] = {EDIT_NEW, EDIT_EXCLUSIVE, EDIT_OVER};
+    for (size_t i = 0; i < ARRAY_SIZE(begins); i++) {
+        struct setup setup;
+        set_up_names(&setup, NULL, begins[i] == EDIT_OVER);
+        assert_int_equal(rename_to(&setup, A, Z, begins[i], Z_OF("1")), 0);
+        assert_requests(&setup, "write q/z, write p/a");
+        assert_both(&setup, NULL, Z_OF("1"));
+        tear_down(&setup);
+    }
+}
+
+static void to_another_table(void **state)
+{
+    (void)state;
+    struct setup setup;
+    struct entity entity;
+    set_up_names(&setup, NULL, false);
+    setup.memory->checks_tables = true;
+    struct rename rename = {
+        .from = address_of(A), .to = {"u", Z}, .path = PATH_OF(*ROWS_OF("p"), *PARTITIONS_OF("t"))};
+    assert_int_equal(account_rename(setup.account, caller_of(&setup), &rename, &entity), -ENOENT);
+    assert_found(&setup, A, TEXT_OF("a", "1"));
+    memory_store_forget_diary(setup.memory);
+    memory_store_add_table(setup.memory, "u");
+    assert_int_equal(account_rename(setup.account, caller_of(&setup), &rename, &entity), 0);
+    assert_requests(&setup, "write q/z, write p/a");
+    entity_finish(&entity);
+    tear_down(&setup);
+}
+
+static struct {
+    const char *text; /* of a; NULL: it is deleted */
+    size_t number;    /* the request before which that happens, from 1 */
+} other;
+
+static int change_before(struct memory_store *memory, size_t number, struct call *call)
+{
+    (void)call;
+    if (number != other.number)
+        return 0;
+    struct write write = {.kind = other.text ? WRITE_UPSERT_REPLACE : WRITE_DELETE, .position = A};
+    if (other.text)
+        write.text = bytes_of(other.text);
+    memory_store_write(memory, &write);
+    return 0;
+}
+
+static void another_version_is_copied_again(void **state)
+{
+    (void)state;
+    for (size_t number = 1; number <= 2; number++) {
+        struct setup setup;
+        set_up_names(&setup, NULL, false);
+        other.text = A_2;
+        other.number = number;
+        setup.memory->fault = change_before;
+        assert_int_equal(rename_to(&setup, A, Z, EDIT_NEW, Z_OF("2")), 0);
+        assert_requests(&setup, "write q/z, write p/a, get p/a, write q/z, write p/a");
+        setup.memory->fault = NULL;
+        assert_both(&setup, NULL, Z_OF("2"));
+        tear_down(&setup);
+    }
+}
+
+/* Of two that rename one entity, one is told that it has it. */
+static void an_entity_that_another_took_is_told(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up_names(&setup, NULL, false);
+    other.text = NULL;
+    other.number = 2;
+    setup.memory->fault = change_before;
+    assert_int_equal(rename_to(&setup, A, Z, EDIT_NEW, NULL), -ENOENT);
+    assert_string_equal(setup.caller.call.failure.advice,
+                        "another client has deleted or renamed it; the copy under the new name "
+                        "stays");
+    setup.memory->fault = NULL;
+    assert_both(&setup, NULL, Z_OF("1"));
+    tear_down(&setup);
+}
+
+static void a_name_that_is_taken_is_not_replaced(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up_names(&setup, NULL, true);
+    assert_int_equal(rename_to(&setup, A, Z, EDIT_EXCLUSIVE, NULL), -EEXIST);
+    assert_requests(&setup, "write q/z, get q/z");
+    assert_null(setup.caller.call.failure.advice);
+    assert_both(&setup, TEXT_OF("a", "1"), Z_OF("9"));
+    tear_down(&setup);
+}
+
+static void a_version_that_was_not_read_is_not_replaced(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up_names(&setup, NULL, true);
+    setup.process = 7;
+    open_row(&setup, Z);
+    another_stores(&setup, Z, Z_OF("8"));
+    assert_int_equal(rename_to(&setup, A, Z, EDIT_OVER, NULL), -ESTALE);
+    assert_both(&setup, TEXT_OF("a", "1"), Z_OF("8"));
+    assert_int_equal(rename_to(&setup, A, Z, EDIT_OVER, Z_OF("1")), 0);
+    tear_down(&setup);
+}
+
+static void what_a_failure_leaves(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *faults;
+        const char *requests;
+        const char *a, *z, *advice; /* NULL: not ours */
+        bool is_made, is_ambiguous;
+    } cases[] = {
+        /* the first request */
+        {"fail=write:1:403:AuthorizationFailure", "", TEXT_OF("a", "1"), NULL, NULL, false, false},
+        {"fail=write:1:0:", "get q/z", TEXT_OF("a", "1"), NULL, NULL, false, true},
+        {"lost=write:1", "write q/z, get q/z", TEXT_OF("a", "1"), Z_OF("1"), NULL, false, true},
+        /* the second */
+        {"fail=delete:1:403:AuthorizationFailure", "write q/z", TEXT_OF("a", "1"), Z_OF("1"),
+         BOTH_EXIST, false, false},
+        {"fail=delete:1:0:", "write q/z, get p/a", TEXT_OF("a", "1"), Z_OF("1"), BOTH_EXIST, false,
+         true},
+        {"lost=delete:1", "write q/z, write p/a, get p/a", NULL, Z_OF("1"), NULL, true, false},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct setup setup;
+        set_up_names(&setup, cases[i].faults, false);
+        int r = rename_to(&setup, A, Z, EDIT_NEW, cases[i].is_made ? cases[i].z : NULL);
+        const struct failure *failure = &setup.caller.call.failure;
+        assert_int_equal(r == 0, cases[i].is_made);
+        assert_int_equal(failure->is_ambiguous, cases[i].is_ambiguous);
+        assert_int_equal(failure->advice && strcmp(failure->advice, BOTH_EXIST) == 0,
+                         cases[i].advice != NULL);
+        assert_requests(&setup, cases[i].requests);
+        assert_both(&setup, cases[i].a, cases[i].z);
+        tear_down(&setup);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_is_stored_then_deleted),
+        cmocka_unit_test(to_another_table),
+        cmocka_unit_test(another_version_is_copied_again),
+        cmocka_unit_test(an_entity_that_another_took_is_told),
+        cmocka_unit_test(a_name_that_is_taken_is_not_replaced),
+        cmocka_unit_test(a_version_that_was_not_read_is_not_replaced),
+        cmocka_unit_test(what_a_failure_leaves),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

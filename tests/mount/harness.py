@@ -301,8 +301,8 @@ class Sdk:
     def insert(self, name, entities):
         self._ask(command="insert", name=name, entities=list(entities))
 
-    def update(self, name, entities):
-        self._ask(command="update", name=name, entities=list(entities))
+    def update(self, name, entities, mode="Replace"):
+        self._ask(command="update", name=name, entities=list(entities), mode=mode)
 
     def remove(self, name, partition_key, row_key):
         self._ask(command="remove", name=name, partitionKey=partition_key, rowKey=row_key)

@@ -47,8 +47,8 @@ const commands = {
       }
     }
   },
-  async update({ name, entities }) {
-    for (const one of entities) await table(name).updateEntity(entity(one), 'Replace');
+  async update({ name, entities, mode }) {
+    for (const one of entities) await table(name).updateEntity(entity(one), mode);
   },
   async remove({ name, partitionKey, rowKey }) { await table(name).deleteEntity(partitionKey, rowKey); },
   async read({ name }) {

@@ -135,10 +135,10 @@ int account_rename(struct account *account, struct caller *caller, const struct 
  * A partition or a prefix of partitions becomes a local directory, and so do those of the path that
  * contain it: it is there in this mount alone until it is removed
  * (cache/write/local_directories.h). -EEXIST; -EINVAL, -ENAMETOOLONG: no key begins so; -ENOENT: no
- * such table. It sends nothing for what a lookup has just told.
+ * such table. What a lookup has just found is not requested again.
  *
- * The process counts as one that has listed what it made: it asks for no new name there for 30 s.
- */
+ * The process counts as one that has listed the new directory: for 30 s no name in it is requested
+ * for the process. */
 int account_make_directory(struct account *account, struct caller *caller,
                            const struct directory_path *path);
 /* -ENOTEMPTY: an entity, or a local directory, is in it.
@@ -149,8 +149,9 @@ int account_make_directory(struct account *account, struct caller *caller,
  * with it. The service may list it for a while. It is not seen any more, until this mount creates
  * it again, or its rows can be read again because another client has created it (overlay.h).
  *
- * A partition or prefix is no local directory any more. It sends nothing for what a lookup has just
- * told. Those of the path that contain it become local, so that they can be removed next. */
+ * A partition or prefix is no local directory any more. What a lookup has just found is not
+ * requested again. The directories of the path that contain it become local, so that they can be
+ * removed next. */
 int account_remove_directory(struct account *account, struct caller *caller,
                              const struct directory_path *path);
 

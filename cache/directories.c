@@ -22,8 +22,8 @@ int account_keep_path(struct account *account, struct caller *caller,
     return MIN(r, 0);
 }
 
-/* What it has just made, the process knows as if it had listed it: while `cp -r` fills it, no new
- * name is asked for. */
+/* The process counts as one that has listed the directory that it has just made. So while `cp -r`
+ * fills it, names that are not there cost no request. */
 static void note_listed(struct account *account, const struct caller *caller,
                         const struct directory *directory)
 {
@@ -152,8 +152,8 @@ static int check_no_row(struct account *account, struct caller *caller, const ch
     return page_rows(page) > 0 ? call_fail(&caller->call, -ENOTEMPTY, "the table has entities") : 0;
 }
 
-/* Whether the table is there is proved by a read of it from now on, not by the service's list.
- * Without memory it may be seen until the service has deleted it. */
+/* From now on only a read of the table shows that it exists, not the service's list, which has a
+ * table as long as its deletion takes. If there is no memory, the table may be shown so long. */
 static void mask_table(struct account *account, const char *table)
 {
     char drop[24];
@@ -174,9 +174,8 @@ static int drop_claimed(struct account *account, struct caller *caller, const ch
     return r;
 }
 
-/* `rm -rf MNT` leaves the tables. A process that is told a table by name has not listed the
- * account.
- */
+/* `rm -rf MNT` must leave the tables. It lists the account's root; `rm -r MNT/T`, which names the
+ * table, does not. */
 static int check_was_named(struct account *account, struct caller *caller)
 {
     if (!freshness_has_listed_account(account->read.freshness, caller->process))

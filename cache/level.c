@@ -72,7 +72,7 @@ static bool last_name(const struct level *level, struct level_name *ret)
     return count > 0;
 }
 
-/* Was the name told by an earlier prefetcher? Then it is skipped. */
+/* Did an earlier prefetcher hand out the name? Then it is skipped. */
 static bool is_told(const struct level *level, const struct scan_item *item)
 {
     struct level_name last;
@@ -80,8 +80,8 @@ static bool is_told(const struct level *level, const struct scan_item *item)
                                        (last.is_prefix && bytes_start_with(item->key, last.key)));
 }
 
-/* An earlier prefetcher told names that start with this prefix, before the directory grew. The
- * prefix can neither be told, because it would show them again, nor left out. */
+/* An earlier prefetcher handed out names that start with this prefix, before the directory grew.
+ * The prefix cannot be shown, because its directory has these names again, nor be left out. */
 static bool is_torn(const struct level *level, const struct scan_item *item)
 {
     struct level_name last;

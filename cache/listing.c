@@ -12,7 +12,7 @@
 
 /* | state    | the batch                       | left by                               |
  * | NEW      | at no place                     | the first call                        |
- * | BEGUN    | at the begin, without entries   | the first entry that is told: GOES_ON |
+ * | BEGUN    | at the begin, without entries   | the first entry returned: GOES_ON     |
  * | GOES_ON  | anywhere, or lost its place     | the sure end: COMPLETE; cookie 0      |
  * | COMPLETE | nothing is behind it            | going back: GOES_ON; cookie 0         |
  * A listing of a level uses no batch; its level tells the end. */

@@ -27,7 +27,7 @@ struct listing_entry {
      * number that tells the order alone, above every st_ino; of a table 0: its st_ino will do. */
     uint64_t number;
     /* How long the kernel may keep the entry as it is shown here. A listing shows the text of an
-     * entity as it was read; where a caller was told something younger meanwhile, 0. */
+     * entity as it was read; 0 if another caller got a younger answer meanwhile. */
     int64_t valid_ms;
 };
 

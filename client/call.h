@@ -19,11 +19,11 @@ struct failure {     /* a value: copied, never owned; error 0 when nothing faile
     char code[64], message[256], request_id[40];
 };
 
-/* Is told about a call by the call's thread. In its owner's memory. */
+/* Its function is called by the call's thread. In its owner's memory. */
 struct call_observer {
     /* An attempt has failed, or brought nothing, and the call waits before the next one. */
     void (*waits)(struct call_observer *observer, const struct failure *reason);
-    struct call_observer *outer; /* is told next; NULL: none */
+    struct call_observer *outer; /* is called next; NULL: none */
 };
 
 struct call {

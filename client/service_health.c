@@ -135,7 +135,7 @@ static enum sign sign_of(int r, const struct failure *failure)
     return failure->is_unanswered ? SIGN_SILENCE : SIGN_NONE;
 }
 
-/* True: the service is back, and the change is to be told. */
+/* True: the service is back, and the sink is to be called. */
 static bool note_answer_locked(struct service_health *health, int64_t now_ms,
                                struct service_change *ret, struct failure *ret_failure)
 {

@@ -1,6 +1,6 @@
 #ifndef CLIENT_SERVICE_HEALTH_H
 #define CLIENT_SERVICE_HEALTH_H
-/* Knows whether the service answers, so that operations fail at once while it does not.
+/* Tracks whether the service answers, so that operations fail at once while it does not.
  *
  * The service is down when an operation has given up without an answer, and no other operation got
  * one meanwhile. Then attempts are refused, with the errno and the reason of that operation. One

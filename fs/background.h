@@ -20,7 +20,7 @@ struct background {
 int background_fork(int64_t limit_ms, int otherwise, struct background *ret, int *ret_exit_code);
 /* In the child: tells the parent that the mount works. From now on the process has no terminal, its
  * standard streams are /dev/null and its working directory is /. False: the parent has ended before
- * it was told, so the command has not reported the mount as made. */
+ * that, so the command has not reported the mount as made. */
 bool background_ready(struct background *background);
 
 #endif

@@ -26,7 +26,7 @@ struct fetcher_source { /* outlives the fetcher */
     const struct clock *clock;
     _Atomic uint64_t *orders;     /* of stamps */
     int64_t ttl_ms;               /* for freshness_asked_ms */
-    struct failure_log *failures; /* is told of tables that have to be left out; may be NULL */
+    struct failure_log *failures; /* records tables that have to be left out; may be NULL */
 };
 
 int fetcher_create(const struct fetcher_source *source, struct fetcher **ret);

@@ -6,15 +6,15 @@
  *
  * How far it runs ahead: none before the consumer took its second page; then, like TCP's slow
  * start, 2 pages and one more for each page that was taken, so that a consumer that stops has at
- * most doubled its pages; never more than one and a half times what the consumer says it wants, and
+ * most doubled its pages; never more than one and a half times what the consumer has asked for, and
  * never more bytes than the share of the cache that all prefetchers divide. Fewer pages would not
  * do: a scan splits a large partition into pieces as large as the bytes allow, and the pages of the
  * later pieces wait while the first one is read. The request window (request_window.h) limits what
  * is in flight over all of them.
  *
- * A failure is told once everything before it was taken; the next call tries again from there. A
- * failure farther ahead (of a throttled partition, say) is not told: it ends reading ahead until
- * the next answer, and its request is sent again when the consumer needs it.
+ * A failure is returned when everything before it was taken; the next call tries again from there.
+ * A failure farther ahead (of a throttled partition, say) is not returned: it ends reading ahead
+ * until the next answer, and its request is sent again when the consumer needs it.
  *
  * Without memory for a thread the consumer sends the request that it needs by itself, and nothing
  * is read ahead.

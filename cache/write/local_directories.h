@@ -32,7 +32,7 @@ void local_directories_destroy(struct local_directories *local); /* takes NULL *
 /* `parent`: the directory whose listing shows it, by the path that was used. Example: `mkdir
  * T/N+/New` adds the partition "New" with the prefix directory "N" as its parent. is_empty: no
  * entity is in it. 0; -ENOMEM; 1: it was local already. Then it stays where it is, and is empty
- * only if it was. Of two callers that add it at once one is told 0. */
+ * only if it was. Of two callers that add it at once one gets 0. */
 int local_directories_add(struct local_directories *local, const struct directory *directory,
                           const struct directory *parent, bool is_empty);
 bool local_directories_has(struct local_directories *local, const struct directory *directory);

@@ -6,11 +6,12 @@
  * Bounded: the last READ_VERSIONS_EACH entities of each of the last READ_VERSIONS_PROCESSES
  * processes, in READ_VERSIONS_MAX_BYTES; keys of ordinary length take 7 MiB at most. A process
  * evicts only its own entities: a `grep -r` never evicts what an editor has open. With very long
- * keys it may evict the process that was not heard of for longest. If a pair was evicted, the
+ * keys it may evict the process that was idle for longest. If a pair was evicted, the
  * process is treated as one that never read the entity: it overwrites. Process 0 is never
  * remembered, and neither is a version without an ETag, nor one that there is no memory for.
  *
- * An ESTALE or EBUSY that was answered forgets the pair: the user has been told, and `:w!` works.
+ * After an ESTALE or EBUSY the pair is forgotten: the conflict was reported, and the next store
+ * overwrites, as `:w!` in vim is meant to.
  *
  * Thread-safety: any thread; one leaf mutex; never blocks.
  * Ownership: addresses and ETags are copied.

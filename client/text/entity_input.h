@@ -43,8 +43,8 @@ int entity_input_append(struct entity_input *input, struct bytes position, struc
                         enum entity_input_kind kind, struct buffer *ret,
                         struct entity_input_refusal *ret_refusal);
 
-/* The refusal of a text that is not JSON, as json_reader.h told `problem` and `offset`. Returns its
- * error, -EINVAL. */
+/* The refusal of a text that is not JSON, with the `problem` and `offset` of json_reader.h. Returns
+ * its error, -EINVAL. */
 int entity_input_refuse_json(struct bytes text, size_t offset, const char *problem,
                              struct entity_input_refusal *ret_refusal);
 

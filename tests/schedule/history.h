@@ -1,8 +1,9 @@
 #ifndef TESTS_SCHEDULE_HISTORY_H
 #define TESTS_SCHEDULE_HISTORY_H
-/* What the threads of a test changed, as each was told, and what a reader may see of it: what a
- * change has left that may have been made before the reader ended, and that no acknowledged change
- * has replaced before the reader began. Times are counted. One thread at a time (schedule.h). */
+/* The changes that the threads of a test made, with their results, and the values that a reader may
+ * see: a value is allowed if its change may have been made before the reader ended, and no
+ * acknowledged change had replaced it before the reader began. Times are counted. One thread at a
+ * time (schedule.h). */
 #include "tests/schedule/schedule.h"
 
 #define HISTORY_MAX 64

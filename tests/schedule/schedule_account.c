@@ -5,7 +5,7 @@
  *
  * What is read may be seen by the rule of history.h. So a lookup or listing that begins after an
  * own change shows it, however old the queries are whose pages arrive, and whatever was evicted. At
- * the end the service has what the callers were told. */
+ * the end the service agrees with the results that the callers got. */
 #include "tests/schedule/scheduled_account.h"
 
 #define ROUNDS    3
@@ -228,7 +228,7 @@ static void *read_again_and_again(void *context)
     return NULL;
 }
 
-/* As the account knows it, as the callers were told, and as the service has it. */
+/* The account, the results that the callers got, and the service must agree. */
 static void check_end(size_t row)
 {
     struct entity entity = {0};

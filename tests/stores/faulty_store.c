@@ -99,7 +99,7 @@ static bool parse_fail(struct faulty_store *self, const char *rule)
            add_fault(self, &fault);
 }
 
-/* OP:N. `fault` says what befalls them. */
+/* OP:N. `fault`: what happens to these requests. */
 static bool parse_which_requests(struct faulty_store *self, const char *rule, struct fault fault)
 {
     char operation[16], which[24];
@@ -242,10 +242,10 @@ static int hold(const struct faulty_store *self, struct call *call)
     return r;
 }
 
-/* What befalls a request before it is sent, and whether its answer will be lost (of reads: NULL).
- */
-static int befall(struct faulty_store *self, enum operation operation, const char *table,
-                  struct call *call, bool *ret_is_lost)
+/* Applies the rules to a request before it is sent. *ret_is_lost: its answer is to be dropped; NULL
+ * for reads. 0, or -errno: it is not sent. */
+static int apply_rules(struct faulty_store *self, enum operation operation, const char *table,
+                       struct call *call, bool *ret_is_lost)
 {
     bool is_hit = self->only[0] == '\0' || (table && strcmp(table, self->only) == 0);
     uint64_t number = is_hit ? atomic_fetch_add(&self->requests[operation], 1) + 1 : 0;
@@ -315,7 +315,7 @@ static int faulty_query(struct table_store *store, const struct query *query, st
     _cleanup_(continuation_destroyp) struct continuation *after = NULL;
     _cleanup_(continuation_destroyp) struct continuation *next = NULL;
     int empty_pages = 0;
-    int r = befall(self, QUERY, query->table, call, NULL);
+    int r = apply_rules(self, QUERY, query->table, call, NULL);
     if (r == 0 && self->page_ms > 0 && query->top > 1)
         r = wait_for(self, self->page_ms, call);
     if (r == 0)
@@ -342,7 +342,7 @@ static int faulty_get(struct table_store *store, const char *table, struct bytes
                       struct call *call, struct page_builder *builder)
 {
     struct faulty_store *self = (struct faulty_store *)store;
-    int r = befall(self, GET, table, call, NULL);
+    int r = apply_rules(self, GET, table, call, NULL);
     return r < 0 ? r : self->inner->ops->get(self->inner, table, position, call, builder);
 }
 
@@ -351,7 +351,7 @@ static int faulty_list_tables(struct table_store *store, const char *only,
                               struct table_names *ret, struct continuation **ret_next)
 {
     struct faulty_store *self = (struct faulty_store *)store;
-    int r = befall(self, LIST_TABLES, NULL, call, NULL);
+    int r = apply_rules(self, LIST_TABLES, NULL, call, NULL);
     uint64_t number = atomic_load(&self->requests[LIST_TABLES]);
     if (r == 0 && self->endless_from > 0 && number >= self->endless_from)
         return answer_endlessly(number, call, ret_next);
@@ -377,7 +377,7 @@ static int faulty_write(struct table_store *store, const char *table, const stru
 {
     struct faulty_store *self = (struct faulty_store *)store;
     bool is_lost;
-    int r = befall(self, operation_of(writes, n), table, call, &is_lost);
+    int r = apply_rules(self, operation_of(writes, n), table, call, &is_lost);
     if (r < 0)
         return r;
     if (n > 1 && self->refusal.first > 0 && self->refusal.first <= n)
@@ -390,7 +390,7 @@ static int faulty_create_table(struct table_store *store, const char *table, str
 {
     struct faulty_store *self = (struct faulty_store *)store;
     bool is_lost;
-    int r = befall(self, CREATE_TABLE, table, call, &is_lost);
+    int r = apply_rules(self, CREATE_TABLE, table, call, &is_lost);
     if (r == 0)
         r = self->inner->ops->create_table(self->inner, table, call);
     return is_lost ? fail_as_reset(true, call) : r;
@@ -400,7 +400,7 @@ static int faulty_delete_table(struct table_store *store, const char *table, str
 {
     struct faulty_store *self = (struct faulty_store *)store;
     bool is_lost;
-    int r = befall(self, DELETE_TABLE, table, call, &is_lost);
+    int r = apply_rules(self, DELETE_TABLE, table, call, &is_lost);
     if (r == 0)
         r = self->inner->ops->delete_table(self->inner, table, call);
     return is_lost ? fail_as_reset(true, call) : r;

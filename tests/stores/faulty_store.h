@@ -1,7 +1,7 @@
 #ifndef TESTS_STORES_FAULTY_STORE_H
 #define TESTS_STORES_FAULTY_STORE_H
-/* A decorator for tests: a service on a bad day, made to order. Any thread. The rules, separated by
- * commas:
+/* A decorator for tests: it delays, refuses or loses requests by rules. Any thread. The rules are
+ * separated by commas:
  *
  *   latency=MS             every request waits so long first (a cancelled one does not)
  *   page=MS                a query for more than one row waits so long besides
@@ -10,7 +10,7 @@
  *                          N-th and all later; N of "*": every one; /K: every K-th
  *   hang=OP:N              the N-th request of OP is never answered; N+, "*" and /K as above
  *   lost=OP:N              the N-th change of OP is passed on, and its answer is lost
- *   only=TABLE             fail, hang and lost befall the requests of this table, and count them
+ *   only=TABLE             fail, hang and lost apply to the requests of this table, and count them
  *   refuse=N:STATUS:CODE   the N-th row (from 1) of every batch is refused
  *   short=ROWS             pages hold at most ROWS rows, with a token
  *   empty=K                K empty pages with a token come before each page of a query
@@ -26,7 +26,7 @@
 #include "client/clock.h"
 #include "client/table_store.h"
 
-/* Takes the inner store on success. -EINVAL: rules that are none. */
+/* Takes the inner store on success. -EINVAL: a rule that does not exist. */
 int faulty_store_create(struct table_store *inner, const struct clock *clock, const char *rules,
                         struct table_store **ret);
 

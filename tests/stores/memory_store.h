@@ -25,12 +25,12 @@ struct memory_store {
     int versions; /* how many were written: each has its number for its ETag and Timestamp */
     size_t asked; /* requests; the first of them are in the diary */
     int max_rows; /* of a page, whatever top says */
-    /* says whether to fail the request that is being asked, its number from 1; NULL: never */
+    /* Called for each request, with its number from 1. < 0: the request fails so. NULL: never. */
     int (*fault)(struct memory_store *self, size_t number, struct call *call);
     bool is_fault_late; /* only when the answer was made: half of it is there already */
     bool checks_tables; /* requests for rows of a table that is not there are refused */
     bool drops_slowly;  /* a deleted table is listed, and not created again, until its end */
-    bool swaps_rows;    /* answers out of order, to see whether anybody minds */
+    bool swaps_rows;    /* answers rows out of order, which table_store must refuse */
 };
 
 struct memory_store *memory_store_create(void);

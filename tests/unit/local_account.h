@@ -51,7 +51,8 @@ static inline int remove_folder(void **state)
     return r;
 }
 
-/* Makes a user who is not root the owner of the file and its folder. */
+/* Sets the mode of the file. As root it also gives the file and its folder to the user `nobody`:
+ * permissions do not apply to root, so the test then runs as that user. */
 static inline void give_to_nobody(const char *path, mode_t mode)
 {
     char folder[4200];

@@ -1,6 +1,6 @@
-/* Threads that change a few names or many at once, by themselves and through writers, while every
- * third answer to a write is lost. Over a store in memory and over a file. At the end each entity
- * is what a change left that nothing acknowledged came after, and the account knows it. */
+/* Threads change a few names, or many, directly and through writers, while every third answer to a
+ * write is lost. Over a store in memory and over a file. At the end each entity must be the result
+ * of a change that no acknowledged change followed, and the account's cache must agree. */
 #include "fs/files/writer.h"
 #include "tests/stores/hooked_store.h"
 #include "tests/unit/fetching.h"
@@ -17,7 +17,7 @@ struct shape {
     unsigned seed;
 };
 
-/* What one thread was told. Times are counted, not measured. */
+/* An operation, and its result as its thread got it. Times are counted, not measured. */
 struct op {
     int name, value; /* value 0: a delete */
     unsigned begun, ended;
@@ -129,8 +129,8 @@ static void give_up(void *context, struct caller *caller, const char *operation,
     assert_true(error < 0);
 }
 
-/* As a program that opens the file, writes it, tries once more where it was not told whether that
- * was done, and closes it. 1: another one is about to create the entity. */
+/* As a program: opens the file, writes it, once more if the result is ambiguous, and closes it. 1:
+ * another thread is creating the entity. */
 static int write_value(struct worker *worker, struct op *op, struct caller *caller)
 {
     struct world *world = worker->world;

@@ -125,8 +125,9 @@ bool __wrap_local_directories_has_below(struct local_directories *local,
     return has_below;
 }
 
-/* mkdir as a lock between processes: the kernel lets one at a time do it in one parent alone. */
-static void of_two_who_make_a_partition_at_once_one_has_made_it(void **state)
+/* Scripts use mkdir as a lock. The kernel runs one mkdir of a parent directory at a time, but by
+ * two paths the account may get two at once. */
+static void one_of_two_concurrent_mkdirs_succeeds(void **state)
 {
     (void)state;
     struct setup setup;
@@ -244,8 +245,8 @@ static void prefixes_are_removed_from_below(void **state)
     tear_down(&setup);
 }
 
-/* `rm -r T/N+`, which has listed it: no mkdir made N+, and it must still answer when it is empty.
- */
+/* `rm -r T/N+` removes what it has listed, and then N+ itself. No mkdir has made N+, but it must
+ * still exist when it is empty, for that rmdir. */
 static void what_contained_a_removed_directory_stays_until_its_rmdir(void **state)
 {
     (void)state;
@@ -265,8 +266,8 @@ static void what_contained_a_removed_directory_stays_until_its_rmdir(void **stat
     tear_down(&setup);
 }
 
-/* The path to a directory leads through what is above it, as `rm T/N+/New/x; rmdir T/N+/New` does
- * when x was the last row: nobody made N+, and a path is looked up name by name. */
+/* `rm T/N+/New/x; rmdir T/N+/New`, where x was the last row. The kernel looks up the path of rmdir
+ * name by name, so N+ must exist as long as New does, although no mkdir has made it. */
 static void what_leads_to_a_local_directory_is_there(void **state)
 {
     (void)state;
@@ -553,7 +554,7 @@ int main(void)
         cmocka_unit_test(a_bad_name_is_told_with_the_rule),
         cmocka_unit_test(a_table_that_is_being_deleted_is_not_waited_for),
         cmocka_unit_test(a_partition_is_made_without_a_request),
-        cmocka_unit_test(of_two_who_make_a_partition_at_once_one_has_made_it),
+        cmocka_unit_test(one_of_two_concurrent_mkdirs_succeeds),
         cmocka_unit_test(who_made_a_table_asks_for_no_partition_of_it),
         cmocka_unit_test(a_table_whose_creation_was_repeated_is_not_known_to_be_empty),
         cmocka_unit_test(who_made_a_directory_asks_for_no_new_name_in_it),

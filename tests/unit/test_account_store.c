@@ -29,7 +29,7 @@ static void a_stored_text_is_known_without_a_request(void **state)
     entity_finish(&found);
 
     another_stores(&setup, X, "other");
-    setup.now_ms += TTL_MS + 1; /* from then on it is asked for, as ever */
+    setup.now_ms += TTL_MS + 1; /* the answer is too old now */
     assert_found(&setup, X, "other");
     assert_request_count(&setup, 1);
     tear_down(&setup);
@@ -52,7 +52,7 @@ static void a_listing_that_begins_then_shows_it(void **state)
     tear_down(&setup);
 }
 
-static struct { /* what others are told while the service stores x, or deletes it */
+static struct { /* the answers that other callers get while the service stores or deletes x */
     struct setup *setup;
     int found;
     int64_t found_ms, other_ms, listed_ms;
@@ -91,8 +91,8 @@ static int ask_meanwhile(struct memory_store *memory, size_t number, struct call
     return 0;
 }
 
-/* The kernel would show it for a ttl, although the change is acknowledged. */
-static void what_is_told_while_it_changes_is_not_kept(void **state)
+/* The kernel would cache the answer for a ttl, beyond the end of the change. */
+static void answers_during_a_change_are_not_cached_by_the_kernel(void **state)
 {
     (void)state;
     struct setup setup;
@@ -200,7 +200,7 @@ static void a_process_that_has_read_it_overwrites_no_other_version(void **state)
     memory_store_forget_diary(setup.memory);
     assert_found(&setup, X, "second");
     assert_request_count(&setup, 0);
-    assert_int_equal(store_text(&setup, EDIT_OVER, X, "{\"a\": 1}"), 0); /* it was told */
+    assert_int_equal(store_text(&setup, EDIT_OVER, X, "{\"a\": 1}"), 0); /* ESTALE comes once */
     assert_int_equal(store_text(&setup, EDIT_OVER, X, "{\"a\": 2}"), 0); /* over its own */
     another_stores(&setup, X, "third");
     setup.process = 8; /* has not read it: the last writer wins */
@@ -267,7 +267,7 @@ static void a_text_whose_answer_was_lost_is_recognized(void **state)
     memory_store_forget_diary(setup.memory);
     assert_found(&setup, X, TEXT_OF("x", "1")); /* the next lookup is right */
     assert_request_count(&setup, 0);
-    assert_int_equal(store(&setup, &edit, NULL), -EEXIST); /* without may_be_stored it is told */
+    assert_int_equal(store(&setup, &edit, NULL), -EEXIST); /* may_be_stored is not set */
     edit.may_be_stored = true;
     assert_int_equal(store(&setup, &edit, etag), 0);
     assert_string_equal(etag, "version-1");
@@ -378,7 +378,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stored_text_is_known_without_a_request),
         cmocka_unit_test(a_listing_that_begins_then_shows_it),
-        cmocka_unit_test(what_is_told_while_it_changes_is_not_kept),
+        cmocka_unit_test(answers_during_a_change_are_not_cached_by_the_kernel),
         cmocka_unit_test(a_listing_under_way_lets_nobody_keep_an_old_text),
         cmocka_unit_test(what_the_service_would_refuse_is_not_sent),
         cmocka_unit_test(an_exclusive_text_is_inserted),

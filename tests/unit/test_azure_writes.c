@@ -128,7 +128,7 @@ static void a_time_that_the_etag_does_not_tell_is_unknown(void **state)
     struct fixture f;
     struct write_result result;
     begin(&f, answers, 3);
-    assert_int_equal(write_one(&f, &insert, &result), 0); /* Prefer was not heard */
+    assert_int_equal(write_one(&f, &insert, &result), 0); /* the service ignored Prefer */
     assert_string_equal(result.etag, "\"0x8D\"");
     assert_int_equal(result.timestamp, 0);
     for (int i = 0; i < 2; i++) { /* without an ETag: it was made, in a version that is unknown */

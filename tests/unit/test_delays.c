@@ -34,7 +34,7 @@ static void answer(struct delays *delays, const char *table)
     delays_leave(delays, &request);
 }
 
-/* What a caller of the table hears whose time has run out. */
+/* The reason that a caller of the table gets when its time has run out. */
 static const char *explain(struct delays *delays, const char *table)
 {
     static struct call call;

@@ -56,7 +56,7 @@ static void an_annotation_that_says_nothing_new_is_left_out(void **state)
     assert_value(B("\"a\""), B("Edm.String"), EDM_STRING, NONE, B("\"a\""));
     assert_value(B("true"), B("Edm.Boolean"), EDM_BOOLEAN, NONE, B("true"));
     assert_value(B("7"), B("Edm.Int32"), EDM_INT32, NONE, B("7"));
-    /* here it says something, if nothing right */
+    /* the annotation contradicts the value, so it is kept */
     assert_value(B("7"), B("Edm.String"), EDM_STRING, B("Edm.String"), B("7"));
     assert_value(B("\"true\""), B("Edm.Boolean"), EDM_BOOLEAN, B("Edm.Boolean"), B("\"true\""));
     assert_value(B("\"7\""), B("Edm.Int32"), EDM_INT32, B("Edm.Int32"), B("\"7\""));

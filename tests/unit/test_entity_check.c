@@ -204,7 +204,7 @@ static void what_is_not_canonical_is_refused(void **state)
     assert_refused(POSITION, TEXT(PLAIN("a", "1.0")), -EINVAL, "InvalidInput", "");
 }
 
-/* A text with `count` properties a000... of one value, which is `piece` so many times. */
+/* A text with `count` properties a000... that have one value: `piece`, repeated. */
 static void make(struct buffer *ret, int count, const char *type, const char *piece, size_t pieces)
 {
     buffer_clear(ret);

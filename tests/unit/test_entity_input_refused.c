@@ -281,7 +281,7 @@ static void keys_are_checked_first(void **state)
     buffer_finish(&key);
 }
 
-/* `{` and so many members, numbered from 0, whose value is `piece` so many times in quotes. */
+/* `{` and `count` members, numbered from 0. Each value is `piece`, repeated, in quotes. */
 static void make(struct buffer *ret, int count, const char *type, const char *piece, size_t pieces)
 {
     buffer_clear(ret);

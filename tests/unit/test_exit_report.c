@@ -1,4 +1,4 @@
-/* What a process says of its end to those who have asked. */
+/* The exit code and message that a mount's process sends to the connections that wait for it. */
 #include "fs/exit_report.h"
 #include "tests/unit/unit.h"
 
@@ -57,7 +57,7 @@ static void those_who_have_gone_do_no_harm(void **state)
     assert_string_equal(message, "");
 }
 
-/* Offers a report and tells none. */
+/* Offers a report, and ends without sending it. */
 static pid_t begin_silent_process(void)
 {
     int ends[2];

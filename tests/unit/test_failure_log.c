@@ -66,7 +66,7 @@ static struct failure_record record_of_outage(int i, uint32_t outage)
     return record;
 }
 
-/* The next record is the one that was added as number i, with so many counted in it. */
+/* The next record is the one that was added as number i. It counts `repeats` more failures. */
 static uint64_t expect_record(struct failure_log *log, uint64_t after, int i, uint64_t repeats)
 {
     struct failure_record record;

@@ -369,7 +369,7 @@ static void a_name_tells_the_position_and_the_etag_that_was_shown(void **state)
     inode_table_destroy(table);
 }
 
-/* Four threads that each leave the table as it was. */
+/* Runs `work` in four threads. Each must forget all nodes that it has looked up. */
 static void run_in_threads(void *(*work)(void *table))
 {
     struct inode_table *table = new_table();

@@ -262,7 +262,7 @@ static void a_text_cut_anywhere_needs_more_and_is_an_error_when_whole(void **sta
         "n(N)[d(-12.5e+3)i(0)tfz{}]n(Z){n(a)[[]]}}.");
 }
 
-/* What a file being written asks after each write. */
+/* fs/files/draft feeds the text of a file so, after each write. */
 static void an_object_is_complete_or_impossible_with_the_byte_that_makes_it_so(void **state)
 {
     (void)state;

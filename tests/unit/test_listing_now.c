@@ -1,4 +1,4 @@
-/* Listings that may not wait: what is known is told, what would have to be asked for is -EAGAIN. */
+/* Listings that may not wait: entries in the cache are returned, for others they return -EAGAIN. */
 #include "tests/unit/account_fixture.h"
 
 static const struct directory level = {DIRECTORY_AUTO, "t", {B(""), B(POSITION_END)}};

@@ -1,4 +1,4 @@
-/* The range cache against a model that knows nothing of pieces: each position by itself, and every
+/* The range cache against a model without pieces: each position by itself, and every
  * page that was ever put. */
 #include "tests/unit/range_check.h"
 

@@ -303,8 +303,9 @@ static void no_failure_ahead_fails_a_listing(void **state)
     }
 }
 
-/* What it misses where it asks itself is told; asked again, the rest comes. */
-static void a_failure_of_its_own_is_told_and_the_rest_comes(void **state)
+/* A failed request for the position that the caller waits for is the result of the call. A later
+ * call asks again and gets the rest. */
+static void a_failure_of_its_own_is_returned_and_the_rest_comes(void **state)
 {
     (void)state;
     for (int parallelism = 1; parallelism <= 8; parallelism *= 2) {
@@ -366,7 +367,7 @@ int main(void)
         cmocka_unit_test(a_prefetcher_that_was_not_used_for_long_is_replaced),
         cmocka_unit_test(reset_it_begins_as_at_first),
         cmocka_unit_test(no_failure_ahead_fails_a_listing),
-        cmocka_unit_test(a_failure_of_its_own_is_told_and_the_rest_comes),
+        cmocka_unit_test(a_failure_of_its_own_is_returned_and_the_rest_comes),
         cmocka_unit_test(a_traversal_is_served_across_directories),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

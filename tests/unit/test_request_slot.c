@@ -73,7 +73,7 @@ static void one_that_is_not_answered_for_long_is_delayed(void **state)
     assert_window(&f, 0, 1, 4);
     request_slot_look(&f.slot);
     assert_window(&f, 0, 1, 4);
-    end(&f, false, 2); /* what it says, it says now */
+    end(&f, false, 2); /* its result counts at its end */
 }
 
 static void one_that_waits_for_its_repetition_is_delayed_at_once(void **state)

@@ -268,7 +268,7 @@ static void a_delayed_request_takes_room_of_its_lane_alone(void **state)
         request_window_delay(window, 0);
     assert_int_equal(stats_of(window).in_flight, 0);
     assert_int_equal(stats_of(window).delayed, 8);
-    assert_int_equal(stats_of(window).size, 8); /* they say nothing yet */
+    assert_int_equal(stats_of(window).size, 8); /* delayed requests alone do not change it */
     assert_idle(window, 0, 0);
     assert_int_equal(request_window_idle(window, 1, true), 8);
     assert_false(begin(window, 0));
@@ -329,7 +329,7 @@ static void a_window_shrinks_when_the_repetition_begins_to_wait(void **state)
     request_window_throttled(window, now, now + 11); /* of the same round trip */
     assert_int_equal(stats_of(window).size, 4);
     request_window_leave_late(window, 0, REQUEST_GOOD, now + 20, now + 40);
-    assert_int_equal(stats_of(window).size, 5); /* what it says when it ends, it says as any */
+    assert_int_equal(stats_of(window).size, 5); /* its result counts as any other's */
     request_window_leave_late(window, 0, REQUEST_OTHER, now + 20, now + 40);
     assert_int_equal(stats_of(window).size, 5);
     assert_int_equal(stats_of(window).shrunk, 1);

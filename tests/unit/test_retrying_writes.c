@@ -1,4 +1,4 @@
-/* Changes whose answer was lost, and the doubt about them. */
+/* Changes whose answer was lost: repeated where that is safe, else reported as ambiguous. */
 #include "tests/unit/retrying_fixture.h"
 
 #define TEXT(row_key, n)                                                                           \
@@ -11,7 +11,7 @@ static int write(struct setup *setup, const struct write *writes, size_t n, stru
     return table_store_write(setup->store, "one", writes, n, call, ret);
 }
 
-/* Past the decorators: another client. */
+/* Another client's change: it goes to the inner store directly. */
 static void write_elsewhere(struct setup *setup, const struct write *write,
                             struct write_result *ret)
 {

@@ -80,8 +80,7 @@ static void many_partitions_on_few_pages_are_read(void **state)
     tear_down(&setup);
 }
 
-/* It reads that many pages, but for what the prefetcher has sent before it knew: two pages ahead of
- * the first, or three of a taken one. */
+/* It reads that many pages, and up to three that the prefetcher had requested ahead by then. */
 static void assert_gives_up(int partitions, int rows, int fanout, size_t pages)
 {
     struct setup setup;

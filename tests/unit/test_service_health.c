@@ -207,11 +207,11 @@ static void where_an_answer_is_missing_each_other_lane_has_one_attempt(void **st
     assert_int_equal(attempt_in_lane(&setup, 0, NULL, &call), 0);
     assert_int_equal(setup.ups, 1);
     (void)service_health_leave(setup.health, &probing, probe, silent(&probing));
-    assert_int_equal(attempt(&setup, NULL, &call), 0); /* the probe came too late to say anything */
+    assert_int_equal(attempt(&setup, NULL, &call), 0); /* a late probe does not count */
     service_health_destroy(setup.health);
 }
 
-/* Where no connection is made, another lane says the same. */
+/* Without a connection no table can be reached, so a probe in another lane would bring nothing. */
 static void where_no_connection_is_made_no_lane_is_tried(void **state)
 {
     (void)state;

@@ -90,13 +90,13 @@ static void the_last_release_stores_or_gives_up(void **state)
     assert_int_equal(sink.given_up_error, -EHOSTUNREACH);
     sink.error = 0;
 
-    handle = open_new(&sink, name_a); /* echo hello > new.json: the write was told */
+    handle = open_new(&sink, name_a); /* echo hello > new.json: the write has failed */
     write_at(handle, "hello", 0, -EINVAL, NULL);
     close_handle(handle);
     assert_int_equal(sink.given_up, 2);
     assert_int_equal(sink.stores, 2);
 
-    drop_handle(open_new(&sink, name_a)); /* the kernel did not take the open */
+    drop_handle(open_new(&sink, name_a)); /* the opener was interrupted */
     assert_int_equal(sink.stores, 2);
     assert_int_equal(sink.given_up, 2);
     assert_false(is_found(&sink, name_a));
@@ -134,7 +134,7 @@ static void an_empty_file_replaces_nothing(void **state)
     assert_int_equal(sink.stores, 2);
     assert_int_equal(sink.given_up, 0);
 
-    sink.error = -EEXIST; /* who created it exclusively is told */
+    sink.error = -EEXIST; /* an exclusive create reports it */
     handle = open_writer(
         &sink, &(struct writer_begin){.address = name_a, .begin = EDIT_EXCLUSIVE, .is_new = true});
     close_handle(handle);
@@ -260,7 +260,7 @@ static void a_close_tells_what_the_write_did(void **state)
     write_at(handle, "1", (uint64_t)9 << 20, -EFBIG, "8 MiB");
     struct caller caller = caller_of(OPENER);
     assert_int_equal(writer_flush(handle, &caller), -EFBIG);
-    assert_int_equal(caller.call.failure.error, 0); /* it was told */
+    assert_int_equal(caller.call.failure.error, 0); /* the write reported it */
     assert_int_equal(writer_resize(handle->writer, &caller, 0), 0);
     write_at(handle, "{", 0, 0, NULL);
     assert_int_equal(writer_flush(handle, &caller), -EINVAL);

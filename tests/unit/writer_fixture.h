@@ -1,6 +1,7 @@
 #ifndef TESTS_UNIT_WRITER_FIXTURE_H
 #define TESTS_UNIT_WRITER_FIXTURE_H
-/* Writers that store into a sink, which remembers what it gets and answers as it is told. */
+/* Writers that store into a sink. It records the last store, and returns the error that the test
+ * has set. */
 #include "fs/files/writer.h"
 #include "tests/unit/unit.h"
 
@@ -13,7 +14,7 @@
 
 static const struct address name_a = {"T", B("p\0a")}, name_b = {"T", B("p\0b")};
 
-/* What writers store through: remembers the last store, fails as told, and can stand still. */
+/* What writers store through. Records the last store, returns `error`, and can wait at a gate. */
 struct sink {
     struct writers *writers;
     int error;                   /* of the next stores; 0: they succeed */

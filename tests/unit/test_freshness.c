@@ -1,8 +1,7 @@
 /* How old an answer a process may get, which directory it leaves, and how many processes are
  * remembered. */
 #include "tests/unit/freshness_fixture.h"
-
-#include <pthread.h>
+#include "tests/unit/threads.h"
 
 /* --- how old an answer may be */
 
@@ -326,14 +325,10 @@ static void threads_share_it(void **state)
 {
     struct setup *setup = *state;
     struct worker workers[4];
-    pthread_t threads[4];
     setup->now_ms = 20000;
-    for (size_t i = 0; i < ARRAY_SIZE(threads); i++) {
+    for (size_t i = 0; i < ARRAY_SIZE(workers); i++)
         workers[i] = (struct worker){setup, i * 300};
-        assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
-    }
-    for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
-        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    run_in_threads(ARRAY_SIZE(workers), work, workers, sizeof(workers[0]));
 }
 
 int main(void)

@@ -1,7 +1,6 @@
 #include "fs/tree/inode.h"
-#include "tests/unit/unit.h"
+#include "tests/unit/threads.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 static struct inode_table *new_table(void)
@@ -370,14 +369,10 @@ static void a_name_tells_the_position_and_the_etag_that_was_shown(void **state)
 }
 
 /* Runs `work` in four threads. Each must forget all nodes that it has looked up. */
-static void run_in_threads(void *(*work)(void *table))
+static void share_a_table(void *(*work)(void *table))
 {
     struct inode_table *table = new_table();
-    pthread_t threads[4];
-    for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, work, table), 0);
-    for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
-        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    run_in_threads(4, work, table, 0);
     assert_int_equal(inode_table_count(table), 1);
     inode_table_destroy(table);
 }
@@ -405,7 +400,7 @@ static void *open_writers(void *context)
 static void threads_mint_nodes_of_one_name(void **state)
 {
     (void)state;
-    run_in_threads(open_writers);
+    share_a_table(open_writers);
 }
 
 static void *enter_and_forget(void *table)
@@ -423,7 +418,7 @@ static void *enter_and_forget(void *table)
 static void threads_share_the_table(void **state)
 {
     (void)state;
-    run_in_threads(enter_and_forget);
+    share_a_table(enter_and_forget);
 }
 
 int main(void)

@@ -1,9 +1,7 @@
 #include "cache/write/local_directories.h"
 #include "fs/tree/place.h"
 #include "tests/unit/failing_memory.h"
-#include "tests/unit/unit.h"
-
-#include <pthread.h>
+#include "tests/unit/threads.h"
 
 static struct local_directories *new_local(void)
 {
@@ -371,7 +369,6 @@ static void without_memory_nothing_changes(void **state)
 }
 
 struct thread {
-    pthread_t thread;
     struct local_directories *local;
     int id;
 };
@@ -401,12 +398,9 @@ static void threads_do_not_disturb_each_other(void **state)
     (void)state;
     struct local_directories *local = new_local();
     struct thread threads[4];
-    for (int i = 0; i < 4; i++) {
-        threads[i] = (struct thread){.local = local, .id = i};
-        assert_int_equal(pthread_create(&threads[i].thread, NULL, make_and_remove, &threads[i]), 0);
-    }
     for (int i = 0; i < 4; i++)
-        (void)pthread_join(threads[i].thread, NULL);
+        threads[i] = (struct thread){.local = local, .id = i};
+    run_in_threads(ARRAY_SIZE(threads), make_and_remove, threads, sizeof(threads[0]));
     assert_listed(local, "Tab", "");
     assert_listed(local, "Tab/N+", "");
     local_directories_destroy(local);

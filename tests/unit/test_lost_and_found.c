@@ -1,12 +1,11 @@
 #include "fs/files/lost_and_found.h"
 #include "tests/unit/failing_memory.h"
-#include "tests/unit/unit.h"
+#include "tests/unit/threads.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
-#include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -428,11 +427,7 @@ static void threads_never_share_a_file(void **state)
 {
     (void)state;
     struct lost_and_found *lost = new_lost();
-    pthread_t threads[4];
-    for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, put_again_and_again, lost), 0);
-    for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
-        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    run_in_threads(4, put_again_and_again, lost, 0);
     assert_int_equal(lost_and_found_count(lost), 200);
     assert_int_equal(count_files("state" LOST), 400);
     lost_and_found_destroy(lost);

@@ -1,8 +1,6 @@
 #include "cache/write/read_versions.h"
 #include "tests/unit/failing_memory.h"
-#include "tests/unit/unit.h"
-
-#include <pthread.h>
+#include "tests/unit/threads.h"
 
 #define VIM  7 /* a process */
 #define GREP 8
@@ -207,7 +205,6 @@ static void without_memory_a_version_is_unknown(void **state)
 }
 
 struct thread {
-    pthread_t thread;
     struct read_versions *versions;
     uint64_t process;
 };
@@ -234,12 +231,9 @@ static void threads_do_not_disturb_each_other(void **state)
     (void)state;
     struct thread threads[4];
     struct read_versions *versions = new_versions();
-    for (int i = 0; i < 4; i++) {
-        threads[i] = (struct thread){.versions = versions, .process = 1 + (uint64_t)i};
-        assert_int_equal(pthread_create(&threads[i].thread, NULL, read_and_write, &threads[i]), 0);
-    }
-    for (int i = 0; i < 4; i++)
-        (void)pthread_join(threads[i].thread, NULL);
+    for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+        threads[i] = (struct thread){.versions = versions, .process = 1 + i};
+    run_in_threads(ARRAY_SIZE(threads), read_and_write, threads, sizeof(threads[0]));
     read_versions_destroy(versions);
 }
 

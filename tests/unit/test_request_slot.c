@@ -63,14 +63,20 @@ static void a_good_page_makes_the_window_larger(void **state)
     end(&f, true, 5);
 }
 
+/* A request without an answer for so long that it is delayed. */
+static void begin_silent(struct fixture *f)
+{
+    begin(f, 4);
+    f->now_ms += REQUEST_SLOT_SILENT_MS + 1;
+    request_slot_look(&f->slot);
+    assert_window(f, 0, 1, 4);
+}
+
 static void one_that_is_not_answered_for_long_is_delayed(void **state)
 {
     (void)state;
     struct fixture f;
-    begin(&f, 4);
-    f.now_ms += REQUEST_SLOT_SILENT_MS + 1;
-    request_slot_look(&f.slot);
-    assert_window(&f, 0, 1, 4);
+    begin_silent(&f);
     request_slot_look(&f.slot);
     assert_window(&f, 0, 1, 4);
     end(&f, false, 2); /* its result counts at its end */
@@ -95,10 +101,7 @@ static void one_that_waits_after_a_silence_is_judged_at_once(void **state)
 {
     (void)state;
     struct fixture f;
-    begin(&f, 4);
-    f.now_ms += REQUEST_SLOT_SILENT_MS + 1;
-    request_slot_look(&f.slot);
-    assert_window(&f, 0, 1, 4);
+    begin_silent(&f);
     call_waits(&f.call);
     assert_window(&f, 0, 1, 2);
     f.call.repeats = 1;

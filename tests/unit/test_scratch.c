@@ -1,9 +1,7 @@
 /* Scratch files, as the handlers use them. */
 #include "fs/files/scratch.h"
 #include "tests/unit/failing_memory.h"
-#include "tests/unit/unit.h"
-
-#include <pthread.h>
+#include "tests/unit/threads.h"
 
 #define MAX_BYTES ((size_t)100000)
 #define FULL      (MAX_BYTES - SCRATCH_FILE_BYTES) /* what one file may have */
@@ -488,12 +486,8 @@ static void threads_share_the_files(void **state)
 {
     (void)state;
     struct shared shared = {.scratch = new_scratch()};
-    pthread_t threads[THREADS];
     const struct address directories[] = {p, q};
-    for (size_t i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, work, &shared), 0);
-    for (size_t i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    run_in_threads(THREADS, work, &shared, 0);
     assert_true(shared.made > 0);
     for (size_t i = 0; i < ARRAY_SIZE(directories); i++) {
         struct buffer name;

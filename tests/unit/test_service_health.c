@@ -1,7 +1,6 @@
 #include "client/service_health.h"
-#include "tests/unit/unit.h"
+#include "tests/unit/threads.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #define LANE 7 /* of most attempts */
@@ -419,12 +418,8 @@ static void of_many_threads_one_probes(void **state)
     go_down(&setup);
     for (int round = 1; round <= 3; round++) {
         struct crowd crowd = {.setup = &setup};
-        pthread_t threads[THREADS];
         setup.now_ms += SERVICE_PAUSE_MAX_MS;
-        for (size_t i = 0; i < THREADS; i++)
-            assert_int_equal(pthread_create(&threads[i], NULL, try_often, &crowd), 0);
-        for (size_t i = 0; i < THREADS; i++)
-            assert_int_equal(pthread_join(threads[i], NULL), 0);
+        run_in_threads(THREADS, try_often, &crowd, 0);
         assert_int_equal(crowd.sent, 1);
         assert_int_equal(crowd.most_probing, 1);
         assert_int_equal(crowd.refused, THREADS * ROUNDS - 1);

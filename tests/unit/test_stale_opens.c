@@ -1,9 +1,7 @@
 #include "fs/tree/stale_opens.h"
-#include "tests/unit/unit.h"
 
 #include "tests/unit/failing_memory.h"
-
-#include <pthread.h>
+#include "tests/unit/threads.h"
 
 static struct stale_opens *new_stale(void)
 {
@@ -361,7 +359,6 @@ static void without_memory_there_is_no_entry_or_no_text(void **state)
 }
 
 struct thread {
-    pthread_t thread;
     struct stale_opens *stale;
     pid_t id;
 };
@@ -405,16 +402,13 @@ static void *open_for_writing_again_and_again(void *argument)
     return NULL;
 }
 
-static void run_threads(void *(*body)(void *argument))
+static void share_it(void *(*body)(void *argument))
 {
     struct thread threads[4];
     struct stale_opens *stale = new_stale();
-    for (size_t i = 0; i < ARRAY_SIZE(threads); i++) {
-        threads[i] = (struct thread){.stale = stale, .id = (pid_t)(7 + 1024 * i)};
-        assert_int_equal(pthread_create(&threads[i].thread, NULL, body, &threads[i]), 0);
-    }
     for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
-        assert_int_equal(pthread_join(threads[i].thread, NULL), 0);
+        threads[i] = (struct thread){.stale = stale, .id = (pid_t)(7 + 1024 * i)};
+    run_in_threads(ARRAY_SIZE(threads), body, threads, sizeof(threads[0]));
     assert_true(minted_for(stale, foreign(1, "shared.json"), 0) == UINT64_MAX);
     stale_opens_destroy(stale);
 }
@@ -422,13 +416,13 @@ static void run_threads(void *(*body)(void *argument))
 static void threads_that_write_do_not_disturb_each_other(void **state)
 {
     (void)state;
-    run_threads(open_for_writing_again_and_again);
+    share_it(open_for_writing_again_and_again);
 }
 
 static void threads_do_not_disturb_each_other(void **state)
 {
     (void)state;
-    run_threads(open_again_and_again);
+    share_it(open_again_and_again);
 }
 
 int main(void)

@@ -1,4 +1,5 @@
 #include "tests/unit/failing_memory.h"
+#include "tests/unit/threads.h"
 #include "tests/unit/writer_fixture.h"
 
 #include <pthread.h>
@@ -370,13 +371,9 @@ static void threads_share_writers(void **state)
 {
     (void)state;
     struct sink sink = new_sink();
-    pthread_t threads[8];
     begin_writers(&sink);
     sink.is_shared = true;
-    for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, write_again_and_again, &sink), 0);
-    for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
-        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    run_in_threads(8, write_again_and_again, &sink, 0);
     assert_false(is_found(&sink, name_a));
     writers_destroy(sink.writers);
 }

@@ -11,11 +11,14 @@
 
 void channel_want(struct fuse_conn_info *connection)
 {
-    connection->want |= connection->capable &
-                        (FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_READDIRPLUS |
-                         FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_ASYNC_READ | FUSE_CAP_ATOMIC_O_TRUNC);
+    connection->want |= connection->capable & (FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_READDIRPLUS |
+                                               FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_ATOMIC_O_TRUNC);
     /* A node is one version, so the kernel never has to drop its pages. */
     connection->want &= ~(unsigned)FUSE_CAP_AUTO_INVAL_DATA;
+    /* The kernel has at most 12 background requests under way: RELEASEs, and READs if they are
+     * asynchronous. A RELEASE that stores a new file may wait for the service. A READ must not wait
+     * behind it. Nothing is lost: READs are answered from memory. */
+    connection->want &= ~(unsigned)FUSE_CAP_ASYNC_READ;
 }
 
 ssize_t channel_read(int fd, void *buffer, size_t size, void *userdata)

@@ -1,4 +1,5 @@
 """A table that the service does not answer, or throttles, beside a table that works."""
+import json
 import os
 
 import pytest
@@ -7,6 +8,7 @@ from harness import COMMAND_SEC, LocalAccount, run, wait_until
 
 LISTINGS = 24  # three times the requests of listings that may be in flight
 ENTITIES = 3000
+BACKGROUND = 12  # the requests without a waiting caller that the kernel sends at once
 
 
 @pytest.fixture(scope="module")
@@ -58,3 +60,24 @@ def test_the_service_is_not_down_for_other_tables(mounts, begin):
     wait_until(lambda: mount.stats().total("tablefuse_waiting") >= 1, what="the probe")
     assert len(os.listdir(path)) == 1
     assert mount.stats().total("tablefuse_service_up") == 1
+
+
+def test_new_files_that_are_not_stored_yet_hold_up_no_read(mounts):
+    """A new file is stored by its RELEASE, which may wait for the service. The kernel sends 12 of them at once."""
+    gate = mounts.prepare().point.with_name("gate")
+    mount = mounts(faults=f"hold=write:{gate}")
+    text = json.dumps({f"P{number}": "x" * 30000 for number in range(10)})
+    for table in ("sick", "well"):
+        os.mkdir(mount / f"{table}/large")
+    (mount / "well/large/one.json").write_text(text)  # the kernel reads ahead of a large file's reader
+    gate.touch()
+    try:
+        for number in range(2 * BACKGROUND):
+            os.close(os.open(mount / f"sick/large/{number}.json", os.O_WRONLY | os.O_CREAT))
+        wait_until(
+            lambda: mount.stats().total("tablefuse_waiting") == BACKGROUND, what="the RELEASEs"
+        )
+        assert len(run("cat", mount / "well/large/one.json").stdout) > len(text)
+        assert mount.stats().total("tablefuse_waiting") == BACKGROUND
+    finally:
+        gate.unlink()

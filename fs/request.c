@@ -1,4 +1,5 @@
 #include "fs/request.h"
+#include "fs/session.h"
 
 #include <stdatomic.h>
 
@@ -7,7 +8,7 @@
 static bool is_cancelled(void *context)
 {
     struct request *request = context;
-    if (fuse_session_exited(request->fs->session))
+    if (session_is_ending(request->fs))
         return true;
     /* FUSE reports the first signal only, and not which one it is. /proc has all pending signals,
      * also a later one that ends the caller. */

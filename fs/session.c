@@ -98,6 +98,11 @@ int session_run(struct file_system *fs, const char *mountpoint)
     return atomic_load(&fs->is_ready) ? r : -EIO;
 }
 
+bool session_is_ending(const struct file_system *fs)
+{
+    return fuse_session_exited(fs->session);
+}
+
 void session_destroy(struct file_system *fs)
 {
     if (fs->session)

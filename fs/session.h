@@ -1,7 +1,7 @@
 #ifndef FS_SESSION_H
 #define FS_SESSION_H
 /* The FUSE session: mounts, serves requests with its own threads, and unmounts. Its functions are
- * called by one thread. */
+ * called by one thread, but for session_is_ending. */
 #include "fs/file_system.h"
 
 struct fuse_args;
@@ -14,5 +14,7 @@ int session_create(struct file_system *fs, struct fuse_args *args);
  * (libfuse has written why to standard error), or INIT did not succeed. */
 int session_run(struct file_system *fs, const char *mountpoint);
 void session_destroy(struct file_system *fs);
+/* While session_run serves, any thread: has the mount been unmounted, or a signal arrived? */
+bool session_is_ending(const struct file_system *fs);
 
 #endif

@@ -30,21 +30,22 @@ static void add_to_message(struct failure *failure, const char *what, int error)
                    strerrordesc_np(-error));
 }
 
-static void give_up(void *context, struct caller *caller, const char *operation,
-                    struct address address, struct bytes text, int error)
+static void give_up(void *context, struct caller *caller, const struct writer_loss *loss)
 {
+    bool has_text = loss->text.size > 0;
     struct text_sink *sink = context;
     struct failure_record record = {.at_100ns = clock_utc_100ns(sink->clock),
-                                    .operation = operation,
+                                    .operation = loss->operation,
                                     .command = caller->call.command,
-                                    .table = address.table,
-                                    .position = address.position,
+                                    .table = loss->address.table,
+                                    .position = loss->address.position,
                                     .failure = caller->call.failure};
     _cleanup_(buffer_finish) struct buffer path;
     buffer_init(&path, PATH_MAX + 1);
-    record.failure.error = error;
-    sink->lost_texts += text.size > 0;
-    int r = text.size > 0 ? lost_and_found_put(sink->lost, &record, text, &path) : 0;
+    record.failure.error = loss->error;
+    if ((has_text || loss->is_new) && sink->is_ending(sink->ending_context))
+        sink->lost_at_end++;
+    int r = has_text ? lost_and_found_put(sink->lost, &record, loss->text, &path) : 0;
     if (r < 0)
         add_to_message(&record.failure, "the text could not be kept on this machine", r);
     record.kept_in = path.size > 0 ? buffer_string(&path) : NULL;

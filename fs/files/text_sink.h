@@ -15,9 +15,11 @@ struct text_sink { /* a value; what it points to outlives the writers */
     struct account *account;
     struct lost_and_found *lost;
     const struct clock *clock;
-    /* Texts that were given up, also those that lost+found could not keep. An empty one does not
-     * count: nothing is lost. */
-    _Atomic uint64_t lost_texts;
+    bool (*is_ending)(void *context); /* the mount; by any thread */
+    void *ending_context;
+    /* Files that were given up while it ended, also new ones without a text, and those whose text
+     * lost+found could not keep. */
+    _Atomic uint64_t lost_at_end;
 };
 
 /* For writers_create. The store points to the sink. */

@@ -41,6 +41,15 @@ struct writer_text { /* to be stored; all fields are views */
     bool may_be_stored;
 };
 
+struct writer_loss {       /* what could not be stored; all fields are views */
+    const char *operation; /* "release", or a "write": another client changed the entity first */
+    struct address address;
+    struct bytes text; /* perhaps empty */
+    bool is_new;       /* nothing is stored under the name. Else an empty text loses nothing: a
+                          stored file was truncated, and nothing was written */
+    int error;         /* -errno; the reason is in caller->call */
+};
+
 /* What writers store through. The functions are called without a lock, by the thread of the event,
  * for different writers at the same time. */
 struct writer_store {
@@ -52,12 +61,8 @@ struct writer_store {
      * version that the writer knows. If it is another one that was touched, ret has no page. */
     int (*touch)(void *context, struct caller *caller, struct address address, struct bytes known,
                  struct entity *ret);
-    /* A text could not be stored: at the "release" of a writer, or at a "write" that failed because
-     * another client changed the entity first. `error` is the -errno, the reason is in
-     * caller->call. The text may be empty: a stored file was truncated, and nothing was written. Is
-     * not called at a release if every write was refused. */
-    void (*give_up)(void *context, struct caller *caller, const char *operation,
-                    struct address address, struct bytes text, int error);
+    /* Is not called at a release if every write was refused. */
+    void (*give_up)(void *context, struct caller *caller, const struct writer_loss *loss);
     void *context;
 };
 

@@ -102,7 +102,9 @@ static void note_refused(struct writer *writer, struct caller *caller, int error
     writer->refused = caller->call.failure;
     if (error != -ESTALE || writer->draft.state == DRAFT_LOOSE)
         return;
-    sink->give_up(sink->context, caller, "write", writer->address, text, -ESTALE);
+    const struct writer_loss loss = {
+        .operation = "write", .address = writer->address, .text = text, .error = -ESTALE};
+    sink->give_up(sink->context, caller, &loss);
     caller->call.failure = (struct failure){0}; /* give_up has reported it */
     writer->is_kept = true;
 }
@@ -362,11 +364,15 @@ static void end_handle(struct writer_handle *handle, struct caller *caller, bool
         r = explain_end(writer, caller);
     /* A handle that was opened meanwhile goes on with the text. */
     bool has_ended = writer_free_handle(writer, handle);
-    struct bytes text = draft_unstored(&writer->draft);
+    const struct writer_loss loss = {.operation = "release",
+                                     .address = writer->address,
+                                     .text = draft_unstored(&writer->draft),
+                                     .is_new = writer->draft.is_new,
+                                     .error = r};
     /* a refused write has reported the failure already */
-    bool was_told = writer->is_kept || (text.size == 0 && writer->draft.has_failed);
+    bool was_told = writer->is_kept || (loss.text.size == 0 && writer->draft.has_failed);
     if (has_ended && r < 0 && !was_told)
-        sink->give_up(sink->context, caller, "release", writer->address, text, r);
+        sink->give_up(sink->context, caller, &loss);
     end_event(writer);
     writer_unref(writer);
 }

@@ -28,6 +28,7 @@ struct mount_command {
     bool is_fake;            /* checks everything and does not mount */
     bool is_as_is;           /* the source's file must not be changed */
     bool is_read_only;       /* `ro` was given, or the source's file cannot be changed */
+    bool has_served;         /* the session has ended */
     const char *source_name; /* NULL: the environment names the account */
     char *mountpoint;
     struct options options;
@@ -109,9 +110,20 @@ static bool on_ready(void *context)
     return background_ready(&command->background);
 }
 
-static int create_writers(struct file_system *fs)
+static bool is_ending(void *context)
 {
-    fs->texts = (struct text_sink){.account = fs->account, .lost = fs->lost, .clock = fs->clock};
+    const struct mount_command *command = context;
+    return command->has_served || session_is_ending(&command->fs);
+}
+
+static int create_writers(struct mount_command *command)
+{
+    struct file_system *fs = &command->fs;
+    fs->texts = (struct text_sink){.account = fs->account,
+                                   .lost = fs->lost,
+                                   .clock = fs->clock,
+                                   .is_ending = is_ending,
+                                   .ending_context = command};
     struct writer_store store = text_sink_store(&fs->texts);
     return writers_create(fs->clock, &store, &fs->writers);
 }
@@ -150,7 +162,7 @@ static int create_file_system(struct mount_command *command)
     if (r == 0)
         r = process_ids_create(fs->clock, &fs->processes);
     if (r == 0 && !command->is_read_only)
-        r = create_writers(fs);
+        r = create_writers(command);
     return r < 0 ? r : create_control(command);
 }
 
@@ -261,11 +273,10 @@ static int release_all(struct mount_command *command)
     struct file_system *fs = &command->fs;
     struct caller caller = {.call = {.deadline_ms = clock_now_ms(fs->clock) + fs->timeout_ms},
                             .patience_ms = fs->timeout_ms};
-    uint64_t before = fs->texts.lost_texts;
     if (!fs->writers)
         return 0;
     writers_release_all(fs->writers, &caller);
-    uint64_t count = fs->texts.lost_texts - before;
+    uint64_t count = fs->texts.lost_at_end;
     if (count > 0)
         report_abandoned(command, count);
     return count > 0 ? EXIT_ABANDONED : 0;
@@ -303,6 +314,7 @@ static int mount_and_serve(struct mount_command *command, store_decorator *decor
         return complain_memory();
     command->exit_report = exit_report_offer();
     int r = session_run(&command->fs, command->mountpoint);
+    command->has_served = true;
     code = release_all(command);
     return r < 0 ? report_failed_session(command, r) : code;
 }

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from harness import ABANDONED, run
+from harness import ABANDONED, COMMAND_SEC, TABLEFUSE, run, wait_until
 
 pytestmark = pytest.mark.parametrize("service", ["local"], indirect=True)
 
@@ -58,6 +58,25 @@ def test_unmount_reports_texts_that_were_lost(mounts):
     assert done.returncode == (ABANDONED if said else 0) and (said or done.stderr == "")
     if said:
         assert int(said[1]) <= FILES and said[3] == f"{mount.state}/tablefuse/lost+found"
+
+
+def test_unmount_reports_a_new_file_whose_release_fails_meanwhile(mounts, begin, stored):
+    """It was never written, so nothing is in lost+found. Its process has ended, and was not told."""
+    gate = mounts.prepare().point.with_name("gate")
+    mount = mounts(faults=f"hold=write:{gate},fail=write:1:400:InvalidInput")
+    gate.touch()
+    try:
+        os.close(os.open(mount / "tab/p/refused.json", os.O_WRONLY | os.O_CREAT))
+        wait_until(gate.with_name("gate.held").exists, what="the RELEASE")
+        unmount = begin(TABLEFUSE, "unmount", mount.point)
+        wait_until(lambda: not mount.is_mounted(), what="the unmount")
+    finally:
+        gate.unlink()
+    _, said = unmount.communicate(timeout=COMMAND_SEC)
+    assert unmount.returncode == ABANDONED
+    assert "1 file that was open at the end of the mount could not be stored" in said
+    assert lost(mount) == []
+    assert ("p", "refused") not in stored("tab")
 
 
 @pytest.mark.parametrize("how", ["unmount", "umount"])

@@ -62,15 +62,11 @@ static int touch(void *context, struct caller *caller, struct address address, s
     return 0;
 }
 
-static void give_up(void *context, struct caller *caller, const char *operation,
-                    struct address address, struct bytes text, int error)
+static void give_up(void *context, struct caller *caller, const struct writer_loss *loss)
 {
-    (void)operation;
     struct test *test = context;
     (void)caller;
-    (void)address;
-    (void)text;
-    SCHEDULE_CHECK(error < 0);
+    SCHEDULE_CHECK(loss->error < 0);
     test->given_up++;
 }
 

@@ -118,15 +118,11 @@ static int store_text(void *context, struct caller *caller, const struct writer_
     return account_store(world->account, caller, &edit, ret);
 }
 
-static void give_up(void *context, struct caller *caller, const char *operation,
-                    struct address address, struct bytes text, int error)
+static void give_up(void *context, struct caller *caller, const struct writer_loss *loss)
 {
-    (void)operation;
     (void)context;
     (void)caller;
-    (void)address;
-    (void)text;
-    assert_true(error < 0);
+    assert_true(loss->error < 0);
 }
 
 /* As a program: opens the file, writes it, once more if the result is ambiguous, and closes it. 1:

@@ -9,11 +9,11 @@ static bool is_cancelled(void *context)
     return true;
 }
 
-static void give_up_uninterrupted(void *context, struct caller *caller, const char *operation,
-                                  struct address address, struct bytes text, int error)
+static void give_up_uninterrupted(void *context, struct caller *caller,
+                                  const struct writer_loss *loss)
 {
     assert_false(call_is_cancelled(&caller->call));
-    sink_give_up(context, caller, operation, address, text, error);
+    sink_give_up(context, caller, loss);
 }
 
 /* libfuse frees a request with its reply, also if the kernel does not take it. */

@@ -22,11 +22,10 @@ static int store_text_of(void *context, struct caller *caller, const struct writ
     return account_store(world->setup.account, caller, &edit, ret);
 }
 
-static void give_up(void *context, struct caller *caller, const char *operation,
-                    struct address address, struct bytes text, int error)
+static void give_up(void *context, struct caller *caller, const struct writer_loss *loss)
 {
-    (void)context, (void)caller, (void)operation, (void)address, (void)text;
-    assert_int_equal(error, 0); /* nothing is given up */
+    (void)context, (void)caller;
+    assert_int_equal(loss->error, 0); /* nothing is given up */
 }
 
 static void begin(struct world *world)

@@ -88,6 +88,8 @@ static void the_last_release_stores_or_gives_up(void **state)
     sink.error = -EHOSTUNREACH;
     close_handle(handle);
     assert_int_equal(sink.given_up_error, -EHOSTUNREACH);
+    assert_string_equal(sink.lost, "");
+    assert_true(sink.is_new_given_up);
     sink.error = 0;
 
     handle = open_new(&sink, name_a); /* echo hello > new.json: the write has failed */
@@ -387,6 +389,7 @@ static void each_open_of_a_stored_entity_has_its_own_text(void **state)
     close_handle(handle); /* changes nothing on the service */
     assert_int_equal(sink.stores, 3);
     assert_int_equal(sink.given_up, 1);
+    assert_false(sink.is_new_given_up);
     entity_finish(&snapshot);
     writers_destroy(sink.writers);
 }

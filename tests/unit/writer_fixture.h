@@ -28,7 +28,8 @@ struct sink {
     uint64_t process;
     char reason[256], operation[16];   /* of what was given up last */
     _Atomic bool is_closed, is_inside; /* a gate */
-    bool is_shared;                    /* by threads: nothing is remembered */
+    bool is_new_given_up;
+    bool is_shared; /* by threads: nothing is remembered */
 };
 
 static inline void copy_text(char *ret, size_t size, struct bytes text)
@@ -91,15 +92,15 @@ static inline int sink_touch(void *context, struct caller *caller, struct addres
     return 0;
 }
 
-static inline void sink_give_up(void *context, struct caller *caller, const char *operation,
-                                struct address address, struct bytes text, int error)
+static inline void sink_give_up(void *context, struct caller *caller,
+                                const struct writer_loss *loss)
 {
     struct sink *sink = context;
-    (void)address;
-    (void)snprintf(sink->operation, sizeof(sink->operation), "%s", operation);
+    (void)snprintf(sink->operation, sizeof(sink->operation), "%s", loss->operation);
     sink->given_up++;
-    sink->given_up_error = error;
-    copy_text(sink->lost, sizeof(sink->lost), text);
+    sink->given_up_error = loss->error;
+    sink->is_new_given_up = loss->is_new;
+    copy_text(sink->lost, sizeof(sink->lost), loss->text);
     (void)snprintf(sink->reason, sizeof(sink->reason), "%s", caller->call.failure.message);
 }
 

@@ -141,7 +141,9 @@ void writer_miss_write(struct writer_handle *handle);
 int writer_read(struct writer_handle *handle, struct caller *caller, uint64_t offset, size_t size,
                 struct buffer *ret);
 int writer_resize(struct writer *writer, struct caller *caller, uint64_t size);
-/* A text that is refused only because a write was refused has that write's error. */
+/* A text that is refused only because a write was refused has that write's error. The reason of a
+ * refused text is not in caller->call: the release tells it, if the text is not stored by then.
+ * Shells flush before they write, and a child process flushes what its parent goes on with. */
 int writer_flush(struct writer_handle *handle, struct caller *caller);
 int writer_sync(struct writer_handle *handle, struct caller *caller);
 int writer_touch(struct writer *writer, struct caller *caller);

@@ -252,6 +252,8 @@ static int handle_event(struct writer *writer, struct caller *caller, const stru
     r = is_flush && r == -EINVAL ? refuse_flush(writer, caller, &problem)
                                  : perform(writer, caller, r, &problem);
     note_result(writer, event, r, &caller->call.failure);
+    if (event->what == EVENT_FLUSH)
+        caller->call.failure = (struct failure){0};
     end_event(writer);
     return r;
 }

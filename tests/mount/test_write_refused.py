@@ -4,7 +4,7 @@ import os
 import pytest
 
 from harness import BOTH_SERVICES, EXIT_SEC, wait_until
-from writing import CREATE, begin_foreground, fails_at, outcome, write, write_all
+from writing import CREATE, begin_foreground, failures, fails_at, lost_texts, outcome, write, write_all
 
 pytestmark = [
     pytest.mark.sanitized,
@@ -121,6 +121,20 @@ def test_the_log_has_the_lines_of_errors(mounts, service):
     process.wait(timeout=EXIT_SEC)
     logged = mount.point.with_name("log").read_text().splitlines()
     assert [line.split(f"{mount.point}: ")[1] for line in logged] == lines
+
+
+def test_a_refused_close_is_one_line(mounts, stored):
+    """Of the RELEASE that follows, which names the file in lost+found."""
+    mount = mounts(faults="fail=write:1+:403:AuthorizationFailure")
+    before = stored("old")
+    path = mount / "old/p/00.json"
+    file = os.open(path, os.O_RDWR)
+    os.pwrite(file, b'{"a": 1}'.ljust(os.fstat(file).st_size), 0)
+    assert outcome(os.close, file) == "EACCES"
+    assert len(lost_texts(mount, 1)) == 2
+    (line,) = failures(mount)
+    assert (line["operation"], line["error"], line["path"]) == ("release", "EACCES", "/old/p/00.json")
+    assert stored("old") == before
 
 
 def test_a_text_is_at_most_8_mib(mounts, stored):

@@ -17,7 +17,7 @@ static void attributes_of_writer(const struct file_system *fs, const struct inod
                        timestamp != 0 ? timestamp : inode->timestamp, ret);
 }
 
-void entry_attributes(const struct file_system *fs, const struct inode *inode, struct stat *ret)
+static void attributes_of(const struct file_system *fs, const struct inode *inode, struct stat *ret)
 {
     switch (inode->place.kind) {
     case PLACE_DIRECTORY:
@@ -35,6 +35,13 @@ void entry_attributes(const struct file_system *fs, const struct inode *inode, s
         attributes_of_file(&fs->attributes, inode->number, 0, clock_utc_100ns(fs->clock), ret);
         return;
     }
+}
+
+void entry_attributes(const struct file_system *fs, const struct inode *inode, struct stat *ret)
+{
+    attributes_of(fs, inode, ret);
+    if (inode_is_removed(inode))
+        ret->st_nlink = 0;
 }
 
 double entry_attributes_sec(const struct inode *inode)

@@ -166,6 +166,8 @@ static int remove_directory(struct change *change)
         r = prepare(change, &change->place);
     if (r == 0)
         r = account_remove_directory(request->fs->account, &request->caller, &change->path);
+    if (r == 0)
+        inode_table_remove_name(request->fs->inodes, change->parent->id, change->name);
     return r;
 }
 
@@ -230,6 +232,8 @@ static int unlink_file(struct change *change)
         return r;
     r = delete_held(change, held, address);
     writers_let_go(held, r == 0);
+    if (r == 0)
+        inode_table_remove_name(fs->inodes, change->parent->id, change->name);
     return r;
 }
 

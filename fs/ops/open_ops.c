@@ -39,6 +39,8 @@ static int find_text(struct request *request, const struct inode *inode, struct 
     struct opener opener = request_opener(request, inode);
     if (stale_opens_take_text(fs->stale_opens, &opener, inode->id, clock_now_ms(fs->clock), ret))
         return 0;
+    if (inode_is_removed(inode) && inode_table_open_text(fs->inodes, inode->id, ret))
+        return 0; /* by the descriptor of a handle */
     _cleanup_(entity_finish) struct entity stored = {0};
     int r = request_may_wait(request, &inode->place);
     if (r == 0)

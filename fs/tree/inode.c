@@ -3,6 +3,7 @@
 
 #include <bsd/sys/tree.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 struct open_text {
     size_t count; /* handles */
@@ -15,6 +16,7 @@ struct node {
     uint16_t name_size, etag_size;
     bool is_regular_etag; /* it is made of the Timestamp, so it is not kept in `text` */
     uint8_t kind;         /* enum node_kind: says which member of the union is meant */
+    atomic_bool is_removed;
     /* guarded by the table's lock */
     uint64_t lookups;
     union {
@@ -140,6 +142,11 @@ bool inode_is_version(const struct inode *inode, const struct version *version)
     return node->is_regular_etag ? is_regular(version) : bytes_equal(etag_of(node), version->etag);
 }
 
+bool inode_is_removed(const struct inode *inode)
+{
+    return atomic_load(&((const struct node *)inode)->is_removed);
+}
+
 static struct node *find_id_locked(struct inode_table *table, uint64_t id)
 {
     struct node probe = {.inode.id = id};
@@ -260,13 +267,13 @@ static struct node *add_to_name_locked(struct inode_table *table, struct node *m
     return made;
 }
 
-/* Adds `made`, unless the youngest version's node of its name is of the same version: then answers
- * that. */
+/* Adds `made`, unless the youngest version's node of its name is of the same version, and not
+ * removed: then answers that. */
 static struct node *enter_locked(struct inode_table *table, const struct version *version,
                                  struct node *made)
 {
     struct node *known = find_version_locked(table, made->inode.parent, name_of(made));
-    if (known && inode_is_version(&known->inode, version))
+    if (known && !inode_is_removed(&known->inode) && inode_is_version(&known->inode, version))
         return known;
     return add_to_name_locked(table, made);
 }
@@ -400,6 +407,16 @@ bool inode_table_has_own(struct inode_table *table, uint64_t parent, struct byte
     bool has_own = find_own_locked(table, parent, name) != NULL;
     (void)pthread_mutex_unlock(&table->lock);
     return has_own;
+}
+
+void inode_table_remove_name(struct inode_table *table, uint64_t parent, struct bytes name)
+{
+    (void)pthread_mutex_lock(&table->lock);
+    struct node *node = find_name_locked(table, parent, name);
+    for (; node && compare_name(parent, name, node) == 0;
+         node = RB_NEXT(name_tree, &table->names, node))
+        atomic_store(&node->is_removed, true);
+    (void)pthread_mutex_unlock(&table->lock);
 }
 
 size_t inode_table_count(struct inode_table *table)

@@ -24,6 +24,7 @@
  *   - guarded: the number of lookups; of a version the text that is open, else the writer or
  *     scratch file. They change under the table's mutex. Only functions that take the table and a
  *     node id reach them.
+ *   - atomic: inode_is_removed, which never becomes false again.
  *
  * A node lives as long as the kernel counts a lookup of it. The kernel does so for the length of
  * each request on the node, so a handler may keep the pointer until it has replied.
@@ -57,6 +58,7 @@ enum node_kind { NODE_VERSION, NODE_WRITER, NODE_SCRATCH };
 struct bytes inode_name(const struct inode *inode); /* in its parent; a view into the node */
 enum node_kind inode_kind(const struct inode *inode);
 bool inode_is_version(const struct inode *inode, const struct version *version);
+bool inode_is_removed(const struct inode *inode); /* see inode_table_remove_name */
 
 /* What a node of another kind than NODE_VERSION stands for: a writer or a scratch file, which has
  * this as its first member. They are above fs/tree, which knows only that they are counted. */
@@ -73,10 +75,10 @@ struct inode_table;
 int inode_table_create(struct place *root, struct inode_table **ret);
 void inode_table_destroy(struct inode_table *table); /* takes NULL */
 
-/* Answers the youngest NODE_VERSION of `name` in `parent` if it is of this version, else a new one.
- * Counts one more lookup of it. Takes *place, which is empty afterwards, also if the node is not
- * new. A new node gets the st_ino of the name's other nodes; if there are none, `number`. NULL: out
- * of memory; *place is not taken. */
+/* Answers the youngest NODE_VERSION of `name` in `parent` if it is of this version and not removed,
+ * else a new one. Counts one more lookup of it. Takes *place, which is empty afterwards, also if
+ * the node is not new. A new node gets the st_ino of the name's other nodes; if there are none,
+ * `number`. NULL: out of memory; *place is not taken. */
 const struct inode *inode_table_enter(struct inode_table *table, uint64_t parent, struct bytes name,
                                       struct place *place, const struct version *version,
                                       uint64_t number);
@@ -104,6 +106,11 @@ bool inode_table_has_own(struct inode_table *table, uint64_t parent, struct byte
 int inode_table_named(struct inode_table *table, uint64_t parent, struct bytes name,
                       struct buffer *ret_position, struct buffer *ret_etag);
 size_t inode_table_count(struct inode_table *table);
+
+/* A directory or file of the name was removed. Those who use it keep its nodes, which have no link
+ * any more. What is made under the name is another node: in a directory that was removed the kernel
+ * makes nothing, whatever is made under its name later. */
+void inode_table_remove_name(struct inode_table *table, uint64_t parent, struct bytes name);
 
 /* The writer or scratch file of a node, referenced. NULL: it has none. */
 struct node_file *inode_table_file(struct inode_table *table, uint64_t id);

@@ -8,8 +8,8 @@ from writing import CREATE, failures, outcome, write
 
 pytestmark = pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)
 
-# In each kind of directory: the root holds tables, a table partitions and prefixes.
-NEW = ["fresh", "made/fresh", "made/fresh+", "made/f+/fresh"]
+# In each kind of directory: the root holds tables, a table partitions and prefixes. And what can be made in it.
+NEW = {"fresh": "p", "made/fresh": "x.json", "made/fresh+": "freshly", "made/f+/fresh": "x.json"}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -70,9 +70,29 @@ def test_a_directory_that_is_removed_while_it_is_used(mount):
     assert done.stdout == "" and done.stderr.count("No such file or directory") == 2
     for make in (os.mkdir, os.mknod):
         assert outcome(lambda make=make: make("x.json", dir_fd=directory)) == "ENOENT"
+    assert os.fstat(directory).st_nlink == 0
     os.close(directory)
-    os.mkdir(mount / "made/used")
-    os.rmdir(mount / "made/used")
+
+
+@pytest.mark.parametrize("path", NEW)
+def test_a_directory_that_is_made_again_while_the_old_one_is_used(mount, path):
+    """Nothing can be made in the old one, and all in the new one."""
+    if path == "made/f+/fresh":
+        os.mkdir(mount / "made/f+")
+    os.mkdir(mount / path)
+    directory = os.open(mount / path, os.O_RDONLY)
+    os.rmdir(mount / path)
+    os.mkdir(mount / path)
+    assert (os.fstat(directory).st_nlink, os.stat(mount / path).st_nlink) == (0, 1)
+    inner = NEW[path]
+    make, remove = (os.mknod, os.unlink) if inner.endswith(".json") else (os.mkdir, os.rmdir)
+    assert outcome(lambda: make(inner, dir_fd=directory)) == "ENOENT"
+    make(mount / path / inner)
+    assert os.listdir(mount / path) == [inner]
+    remove(mount / path / inner)
+    os.rmdir(mount / path)
+    os.close(directory)
+    assert failures(mount) == []
 
 
 def test_a_listing_has_each_name_once_and_can_be_rewound(mount, make_table):

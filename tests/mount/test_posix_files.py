@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from harness import BOTH_SERVICES, wait_until
+from harness import BOTH_SERVICES, run, wait_until
 from posix_calls import UTIME_NOW, UTIME_OMIT, utimensat
 from writing import CREATE, EXCLUSIVE, OVER, failures, outcome, write, write_all
 
@@ -204,6 +204,24 @@ def test_an_open_file_can_be_used_when_its_name_is_removed(p, of):
     os.close(reader)
     os.close(writer)
     assert of("open") == {"Next": 3}
+
+
+@pytest.mark.parametrize("flags", [os.O_RDONLY, os.O_RDWR], ids=["reader", "writer"])
+def test_an_open_file_without_its_name_has_no_links(p, flags):
+    """A reader's can be opened once more by its descriptor, as /dev/stdin is."""
+    assert write(p / "links.json", ENTITY) == ""
+    text = (p / "links.json").read_bytes()
+    with open(os.open(p / "links.json", flags), "rb") as file:
+        assert os.fstat(file.fileno()).st_nlink == 1
+        os.unlink(p / "links.json")
+        assert os.fstat(file.fileno()).st_nlink == 0
+        os.fchmod(file.fileno(), 0o600)
+        assert os.fstat(file.fileno()).st_nlink == 0
+        for _ in range(2):
+            if flags == os.O_RDONLY:
+                assert run("cat", f"/proc/{os.getpid()}/fd/{file.fileno()}", text=False).stdout == text
+            assert write(p / "links.json", '{"Next": 3}') == ""
+        assert (os.fstat(file.fileno()).st_nlink, os.stat(p / "links.json").st_nlink) == (0, 1)
 
 
 # times

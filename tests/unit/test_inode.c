@@ -403,6 +403,29 @@ static void threads_mint_nodes_of_one_name(void **state)
     share_a_table(open_writers);
 }
 
+/* The kernel keeps the node of a directory that was removed while a process is in it. */
+static void what_is_made_under_a_removed_name_is_another_node(void **state)
+{
+    (void)state;
+    struct inode_table *table = new_table();
+    const struct inode *first = enter(table, INODE_ROOT, "a", "", 100),
+                       *beside = enter(table, INODE_ROOT, "b", "", 200);
+    assert_false(inode_is_removed(first));
+    inode_table_remove_name(table, INODE_ROOT, B("a"));
+    inode_table_remove_name(table, INODE_ROOT, B("none"));
+    assert_true(inode_is_removed(first));
+    assert_false(inode_is_removed(beside));
+    const struct inode *second = enter(table, INODE_ROOT, "a", "", 300);
+    assert_true(second->id != first->id);
+    assert_int_equal(second->number, 100);
+    assert_ptr_equal(enter(table, INODE_ROOT, "a", "", 300), second);
+    assert_true(inode_is_removed(first));
+    assert_false(inode_is_removed(second));
+    inode_table_remove_name(table, INODE_ROOT, B("a"));
+    assert_true(inode_is_removed(second));
+    inode_table_destroy(table);
+}
+
 static void *enter_and_forget(void *table)
 {
     for (int i = 0; i < 5000; i++) {
@@ -438,6 +461,7 @@ int main(void)
         cmocka_unit_test(the_first_open_gives_a_minted_node_its_writer),
         cmocka_unit_test(a_writers_node_keeps_no_open_text),
         cmocka_unit_test(a_name_tells_the_position_and_the_etag_that_was_shown),
+        cmocka_unit_test(what_is_made_under_a_removed_name_is_another_node),
         cmocka_unit_test(threads_share_the_table),
         cmocka_unit_test(threads_mint_nodes_of_one_name),
     };

@@ -34,7 +34,7 @@ struct service_health {
     struct failure failure; /* why it is down; UP: why it was */
 };
 
-/* What an attempt says of the service. */
+/* What the result of an attempt shows about the service. */
 enum sign {
     SIGN_ANSWER,
     SIGN_SILENCE,

@@ -5,8 +5,8 @@
  * The service is down when an operation has given up without an answer, and no other operation got
  * one meanwhile. Then attempts are refused, with the errno and the reason of that operation. One
  * attempt at a time is let through as a probe: the next one that comes when a probe is due. The
- * first answer of any kind ends the outage; an answer that throttles or refuses is one, too, and so
- * is one whose first byte came in time and whose last did not: on a slow link every page is so.
+ * first answer of any kind ends the outage; an answer that throttles or refuses counts, too. So
+ * does one whose first byte came in time, but not its last one: on a slow link no page is faster.
  *
  * Where connections succeed and only the answer is missing, perhaps one table alone does not
  * answer. Then the first attempt of each other lane (client/lane.h) is let through as well, of

@@ -50,7 +50,7 @@ void request_note(struct request *request, int error, const struct place *place)
  * name. Answers `error`. */
 int request_refuse_name(struct request *request, struct bytes name, int error, const char *reason);
 
-/* Who opens, for fs/tree/stale_opens. */
+/* The caller of an OPEN or LOOKUP, for fs/tree/stale_opens. */
 static inline struct opener request_opener(const struct request *request, const struct inode *inode)
 {
     return (struct opener){request->context->pid, inode->parent, inode_name(inode)};

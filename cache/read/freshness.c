@@ -13,7 +13,7 @@
 struct listed {
     struct owned_range where;
     struct stamp began;      /* the oldest answer that the listing may have shown */
-    int64_t started_ms;      /* when the listing was told first */
+    int64_t started_ms;      /* when the listing was noted first */
     int64_t last_ms;         /* when it was read last */
     int64_t came_on_ms;      /* when the process last came farther in it; INT64_MIN: never */
     struct buffer listed_to; /* begin of the last directory in it that was listed */

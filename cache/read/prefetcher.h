@@ -62,7 +62,7 @@ void prefetcher_leave(struct prefetcher *prefetcher);
 /* The consumer may not come back: what is in flight arrives, and nothing is sent before it does.
  * It wants all then, and may run ahead as far as its share. */
 void prefetcher_pause(struct prefetcher *prefetcher);
-/* The consumer thinks that it will take this many more pages. An estimate, no promise. */
+/* How many more pages the consumer expects to take. It may take fewer or more. */
 void prefetcher_want(struct prefetcher *prefetcher, size_t pages);
 
 /* When the oldest answer so far was asked for, at the latest now. */

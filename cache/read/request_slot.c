@@ -16,7 +16,7 @@ static void delay(struct request_slot *slot)
         worker_pool_give_slot(slot->workers, slot->task);
 }
 
-/* Judged by the first attempt that failed: the window learns at once that the service throttles. */
+/* Judged by the first attempt that failed: the window is halved before the request ends. */
 static void note_wait(struct call_observer *observer, const struct failure *reason)
 {
     struct request_slot *slot = (struct request_slot *)observer;

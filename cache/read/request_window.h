@@ -41,8 +41,8 @@ void request_window_leave(struct request_window *window, enum request_end end, i
 
 /* A request that was sent is delayed. */
 void request_window_delay(struct request_window *window, unsigned lane);
-/* The first attempt of a request has failed: what REQUEST_THROTTLED says at its end, said at once.
- * Its end is REQUEST_OTHER then. */
+/* The first attempt of a request has failed. The window is halved now, as for REQUEST_THROTTLED,
+ * and not when the request ends: its end is then REQUEST_OTHER. */
 void request_window_throttled(struct request_window *window, int64_t sent_ms, int64_t now_ms);
 /* The same as request_window_leave for a request that was delayed. */
 void request_window_leave_late(struct request_window *window, unsigned lane, enum request_end end,

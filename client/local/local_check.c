@@ -28,7 +28,7 @@ static void check_finish(struct check *check)
     buffer_finish(&check->next);
 }
 
-/* Damage is told, and the check goes on: 0. Another failure ends it: -errno. */
+/* Damage is reported, and the check goes on: 0. Another failure ends it: -errno. */
 static int settle(struct check *check, int r)
 {
     if (r != -EIO)
@@ -38,7 +38,7 @@ static int settle(struct check *check, int r)
     return 0;
 }
 
-/* SQLite cannot read on: the rest of the table, or of what `what` says, is not checked. */
+/* SQLite cannot read on: the rest of the table, or `what`, is not checked. */
 static int settle_rest(struct check *check, const char *what)
 {
     struct failure *failure = &check->call->failure;
@@ -84,7 +84,7 @@ typedef int check_row(struct check *check, struct bytes position);
 #define REST "; the rest of the table was not checked"
 
 /* Each row lies behind the one before it: else a page of the file is there twice, or in a wrong
- * place. 1: it does; 0: it does not, which is told. */
+ * place. 1: it does; 0: it does not, which is reported. */
 static int check_order(struct check *check, struct bytes position)
 {
     if (bytes_compare(position, buffer_bytes(&check->next)) < 0)

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <sys/queue.h>
 
-#define GROWTH_PART 4 /* a text that grows gets so much of its size as room: 1/4 */
+#define GROWTH_PART 4 /* a text that grows gets 1/4 of its size as spare room */
 
 /* Where a file is. A copy is one block: table, NUL, position, name. */
 struct location {

@@ -106,8 +106,8 @@ for name, *arguments in json.loads(sys.argv[1]):
 def outcomes_as(user, calls):
     """What os.NAME(*arguments) answers another user, for each (NAME, arguments...)."""
     text = json.dumps([[name, *map(_plain, arguments)] for name, *arguments in calls])
-    who = pwd.getpwnam(user)
-    ids = {"user": who.pw_uid, "group": who.pw_gid, "extra_groups": []}
+    entry = pwd.getpwnam(user)
+    ids = {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
     return run("/usr/bin/python3", "-c", _AS_USER, text, cwd="/", **ids).stdout.split("\n")[:-1]
 
 

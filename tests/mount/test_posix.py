@@ -26,14 +26,14 @@ def p(mount):
 
 
 def padded(path, size):
-    """The same path in so many bytes."""
+    """The same path in `size` bytes."""
     directory, name = os.path.split(path)
     directory += "/" + "./" * ((size - len(str(path))) // 2)
     return directory + "/" * (size - len(directory) - len(name)) + name
 
 
 def test_a_component_that_is_a_file(p):
-    """ENOTDIR, also with a slash behind the file. Who would make that finds that it exists."""
+    """ENOTDIR, also with a slash behind the file. Calls that create it fail with EEXIST."""
     told = outcomes(CALLS, p / "r.json/x.json", p / "other.json")
     assert told == dict.fromkeys(CALLS, "ENOTDIR")
     told = outcomes(FINDING, f"{p}/r.json/", p / "other.json")

@@ -334,8 +334,8 @@ DIFFERENCES = [
     ),
     Difference(
         "open",
-        "all who have a file open see each write",
-        "who writes an entity has a text of its own until it is stored",
+        "every process that has a file open sees each write",
+        "each open for writing has a text of its own until it is stored",
         two_writers,
         True,
     ),

@@ -42,7 +42,7 @@ def size_of(file):
 # open
 
 
-def test_open_makes_a_file_if_it_is_told_to(p, of):
+def test_open_creates_a_file_with_o_creat(p, of):
     assert outcome(os.open, p / "made.json", os.O_RDWR) == "ENOENT"
     file = os.open(p / "made.json", os.O_RDWR | os.O_CREAT)
     assert (size_of(file), os.listdir(p).count("made.json")) == (0, 1)
@@ -54,7 +54,7 @@ def test_open_makes_a_file_if_it_is_told_to(p, of):
     assert outcome(os.open, p / "made.json", EXCLUSIVE) == "EEXIST"
 
 
-def test_open_keeps_what_is_there_unless_it_is_told_to_truncate(p, of):
+def test_open_keeps_the_text_without_o_trunc(p, of):
     assert write(p / "kept.json", ENTITY) == ""
     size = os.stat(p / "kept.json").st_size
     for flags in (os.O_WRONLY, os.O_RDWR, os.O_RDWR | os.O_CREAT, os.O_WRONLY | os.O_APPEND):
@@ -116,7 +116,7 @@ def test_a_reader_keeps_its_place_and_its_text(p):
 # write
 
 
-def test_a_write_begins_where_it_is_told_to(p, of):
+def test_a_write_begins_at_its_offset(p, of):
     file = os.open(p / "place.json", os.O_RDWR | os.O_CREAT | os.O_EXCL)
     assert os.write(file, b'{"A": 1,') == 8
     assert os.pwrite(file, b'"B": 2}', 8) == 7

@@ -40,7 +40,7 @@ def test_no_tool_sends_more_requests_than_recorded(out):
         (9, ["--strict"], 1, "better than 9"),
     ],
 )
-def test_a_count_outside_of_its_band_is_told(out, recorded, options, code, mark):
+def test_a_count_outside_of_its_band_is_reported(out, recorded, options, code, mark):
     """Of a row that counts 4 or 5: up to 2 more than recorded is inside of the band."""
     table = out / "recorded"
     table.write_text(f"requests  single\nls        {recorded:6}\n")

@@ -260,7 +260,7 @@ def test_a_lookup_that_fails_is_not_a_missing_name(mounts):
     assert "AuthorizationFailure" in mount.control("errors")
 
 
-def test_a_lookup_that_fails_ahead_is_told_by_its_own_row(mounts):
+def test_a_lookup_does_not_fail_for_rows_read_ahead(mounts):
     """Rows behind it may not be read: the row is asked for alone."""
     mount = mounts(faults="fail=query:2+:403:AuthorizationFailure")
     os.stat(mount / "stream/p")

@@ -86,7 +86,7 @@ def test_a_name_spoils_nothing_but_itself(mounts, service, name):
     assert '"RowKey": "r"' in (mount / "second/p/r.json").read_text()
 
 
-def test_another_list_is_told_of_again(mounts, service):
+def test_another_list_is_reported_again(mounts, service):
     service.tables = ["first", "a/b"]
     mount = mounts("ttl=0")
     for tables, count in ((["first", "a/b"], 1), (["first", "a/b", "c/d"], 2), (["first"], 2)):

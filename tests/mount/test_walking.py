@@ -305,7 +305,7 @@ def test_a_failure_in_the_middle_is_an_error(mounts, shape, command):
 
 
 @pytest.mark.parametrize("number", [1, 2, 3, 5, 8, 13])
-def test_a_failure_that_passes_is_told_or_made_good(mounts, number):
+def test_a_passing_failure_is_reported_or_repeated(mounts, number):
     mount = mounts("ttl=0", faults=f"fail=query:{number}:{FORBIDDEN}")
     whole = names(mounts() / "guid")
     try:

@@ -57,7 +57,7 @@ def failures(mount):
 
 
 def lost_texts(mount, count):
-    """{name: bytes} of lost+found once it has so many texts, the reasons among them. The line in `errors` comes last."""
+    """{name: bytes} of lost+found, the reasons among them. Waits until `errors` has the lines of `count` texts."""
     named = " -- the text is in "
     wait_until(lambda: mount.control("errors").count(named) == count, what=f"{count} lost texts")
     found = mount.lost_texts()

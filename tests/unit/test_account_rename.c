@@ -265,7 +265,7 @@ static void a_lost_answer_is_found_out(void **state)
 }
 
 /* The request did not arrive. It may yet: so it is told. */
-static void a_request_that_is_lost_is_told(void **state)
+static void a_lost_request_is_reported(void **state)
 {
     (void)state;
     struct setup setup;
@@ -362,7 +362,7 @@ int main(void)
         cmocka_unit_test(an_entity_that_changes_all_the_time_is_given_up),
         cmocka_unit_test(a_refusal_changes_nothing),
         cmocka_unit_test(a_lost_answer_is_found_out),
-        cmocka_unit_test(a_request_that_is_lost_is_told),
+        cmocka_unit_test(a_lost_request_is_reported),
         cmocka_unit_test(after_a_lost_answer_others_lose_nothing),
         cmocka_unit_test(what_the_process_knew_goes_along),
         cmocka_unit_test(what_the_service_has_keeps_its_types),

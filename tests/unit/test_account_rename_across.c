@@ -101,7 +101,7 @@ static void another_version_is_copied_again(void **state)
 }
 
 /* Of two that rename one entity, one is told that it has it. */
-static void an_entity_that_another_took_is_told(void **state)
+static void an_entity_that_another_client_removed_is_reported(void **state)
 {
     (void)state;
     struct setup setup;
@@ -185,7 +185,7 @@ int main(void)
         cmocka_unit_test(it_is_stored_then_deleted),
         cmocka_unit_test(to_another_table),
         cmocka_unit_test(another_version_is_copied_again),
-        cmocka_unit_test(an_entity_that_another_took_is_told),
+        cmocka_unit_test(an_entity_that_another_client_removed_is_reported),
         cmocka_unit_test(a_name_that_is_taken_is_not_replaced),
         cmocka_unit_test(a_version_that_was_not_read_is_not_replaced),
         cmocka_unit_test(what_a_failure_leaves),

@@ -112,7 +112,7 @@ static void an_entity_that_changes_all_the_time_is_given_up(void **state)
     tear_down(&setup);
 }
 
-static void a_lost_answer_is_told(void **state)
+static void a_lost_answer_is_reported(void **state)
 {
     (void)state;
     struct setup setup;
@@ -169,7 +169,7 @@ int main(void)
         cmocka_unit_test(an_entity_that_is_gone_is_done),
         cmocka_unit_test(a_refused_delete_deletes_nothing),
         cmocka_unit_test(an_entity_that_changes_all_the_time_is_given_up),
-        cmocka_unit_test(a_lost_answer_is_told),
+        cmocka_unit_test(a_lost_answer_is_reported),
         cmocka_unit_test(a_process_that_deletes_it_has_not_read_the_next_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -46,7 +46,7 @@ static const char *explain(struct delays *delays, const char *table)
     return call.failure.message;
 }
 
-static void the_latest_reason_of_the_table_is_told(void **state)
+static void the_latest_reason_of_the_table_is_returned(void **state)
 {
     (void)state;
     struct clock clock = fake_clock(&now_ms);
@@ -161,7 +161,7 @@ static void of_many_tables_the_oldest_reason_goes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_latest_reason_of_the_table_is_told),
+        cmocka_unit_test(the_latest_reason_of_the_table_is_returned),
         cmocka_unit_test(only_the_end_of_the_time_is_explained),
         cmocka_unit_test(an_old_reason_is_none),
         cmocka_unit_test(an_answer_ends_no_reason_while_another_request_waits),

@@ -230,7 +230,7 @@ static void a_merge_removes_nothing(void **state)
                    "line 1, column 1: the text ends too early");
 }
 
-static void the_first_one_is_told(void **state)
+static void the_first_one_is_reported(void **state)
 {
     (void)state;
     assert_input(B("{\"z\":9223372036854775808,\"a-b\":1,\"a\":1e400}"),
@@ -461,7 +461,7 @@ int main(void)
         cmocka_unit_test(a_value_matches_its_type),
         cmocka_unit_test(a_type_is_one_of_the_service),
         cmocka_unit_test(a_merge_removes_nothing),
-        cmocka_unit_test(the_first_one_is_told),
+        cmocka_unit_test(the_first_one_is_reported),
         cmocka_unit_test(a_line_is_safe_and_short),
         cmocka_unit_test(keys_are_checked_first),
         cmocka_unit_test(the_limits_are_those_of_the_service),

@@ -104,7 +104,7 @@ static void lists_and_names_have_a_maximum(void **state)
     buffer_finish(&list);
 }
 
-static void errors_are_told(void **state)
+static void errors_are_reported(void **state)
 {
     (void)state;
     struct entity_select select;
@@ -132,7 +132,7 @@ int main(void)
         cmocka_unit_test(a_text_without_keys_has_none_afterwards),
         cmocka_unit_test(what_is_no_list_of_names_is_refused),
         cmocka_unit_test(lists_and_names_have_a_maximum),
-        cmocka_unit_test(errors_are_told),
+        cmocka_unit_test(errors_are_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void it_is_told_to_all_who_have_asked(void **state)
+static void all_connections_get_the_report(void **state)
 {
     (void)state;
     char message[EXIT_REPORT_MAX_BYTES];
@@ -92,7 +92,7 @@ static void a_process_that_is_killed_reports_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_is_told_to_all_who_have_asked),
+        cmocka_unit_test(all_connections_get_the_report),
         cmocka_unit_test(a_long_message_is_cut),
         cmocka_unit_test(without_an_offer_there_is_no_report),
         cmocka_unit_test(those_who_have_gone_do_no_harm),

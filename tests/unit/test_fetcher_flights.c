@@ -337,7 +337,7 @@ static void what_another_time_might_succeed_is_tried_by_the_next(void **state)
     fetching_tear_down(&fetching);
 }
 
-static void a_refusal_is_told_to_all_with_its_reason(void **state)
+static void all_callers_get_a_refusal_with_its_reason(void **state)
 {
     (void)state;
     static const struct {
@@ -534,7 +534,7 @@ int main(void)
         cmocka_unit_test(a_leader_that_is_interrupted_hands_over),
         cmocka_unit_test(a_leader_without_patience_hands_over),
         cmocka_unit_test(what_another_time_might_succeed_is_tried_by_the_next),
-        cmocka_unit_test(a_refusal_is_told_to_all_with_its_reason),
+        cmocka_unit_test(all_callers_get_a_refusal_with_its_reason),
         cmocka_unit_test(a_caller_that_waits_may_be_interrupted),
         cmocka_unit_test(a_caller_that_waits_has_a_deadline),
         cmocka_unit_test(each_page_is_progress_for_all),

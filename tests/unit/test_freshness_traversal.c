@@ -157,7 +157,7 @@ static void assert_asked_to(struct setup *setup, uint64_t process, struct direct
     buffer_finish(&position);
 }
 
-static void how_far_a_process_has_asked_is_told(void **state)
+static void the_greatest_position_of_a_process_is_returned(void **state)
 {
     struct setup *setup = *state;
     (void)since(setup, GREP, "t", B("p\0c"), 5000);
@@ -259,7 +259,7 @@ int main(void)
         TEST(below_what_it_listed_a_process_traverses),
         TEST(a_traversal_is_over_30_s_after_its_last_read),
         TEST(a_listing_that_decides_is_told),
-        TEST(how_far_a_process_has_asked_is_told),
+        TEST(the_greatest_position_of_a_process_is_returned),
         TEST(tar_asks_twice_at_once),
         TEST(a_shell_in_a_loop_sees_news),
         TEST(the_path_to_a_name_does_not_end_the_loop),

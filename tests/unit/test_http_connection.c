@@ -109,7 +109,7 @@ static void expect_proxys(struct fixture *f, const char *message)
 }
 
 /* To CONNECT, for an endpoint with TLS. */
-static void a_proxy_that_does_not_connect_is_told(void **state)
+static void a_proxy_that_does_not_connect_is_reported(void **state)
 {
     (void)state;
     static const struct canned answers[] = {
@@ -168,7 +168,7 @@ int main(void)
         cmocka_unit_test(other_protocols_are_refused),
         cmocka_unit_test(tls_troubles_are_told_apart),
         cmocka_unit_test(a_proxy_is_used_only_if_it_may_be),
-        cmocka_unit_test(a_proxy_that_does_not_connect_is_told),
+        cmocka_unit_test(a_proxy_that_does_not_connect_is_reported),
     };
     return cmocka_run_group_tests(tests, init_libcurl, NULL);
 }

@@ -292,7 +292,7 @@ static void grow_behind_reader(struct setup *setup, const char *keys, uint64_t t
     setup->parts.now_ms += FRESHNESS_KEPT_MS + 1;
 }
 
-static void what_comes_behind_the_reader_is_not_told(void **state)
+static void a_name_added_behind_the_reader_is_not_shown(void **state)
 {
     (void)state;
     struct setup setup;
@@ -304,7 +304,7 @@ static void what_comes_behind_the_reader_is_not_told(void **state)
     tear_down(&setup);
 }
 
-static void what_comes_before_the_reader_is_told(void **state)
+static void a_name_added_before_the_reader_is_shown(void **state)
 {
     (void)state;
     struct setup setup;
@@ -313,8 +313,9 @@ static void what_comes_before_the_reader_is_told(void **state)
     tear_down(&setup);
 }
 
-/* "b" was told as a partition: with it "b1" and "b2", which were there, would be told or not. */
-static void what_was_told_in_part_is_an_error(void **state)
+/* "b" was shown as a partition. Then the directory grows, and "b", "b1" and "b2" become the prefix
+ * b+. */
+static void a_prefix_that_was_shown_in_part_is_an_error(void **state)
 {
     (void)state;
     struct setup setup;
@@ -342,9 +343,9 @@ int main(void)
         cmocka_unit_test(begun_anew_it_sees_what_changed),
         cmocka_unit_test(a_failure_is_told_and_the_rest_comes),
         cmocka_unit_test(a_reader_may_take_long),
-        cmocka_unit_test(what_comes_behind_the_reader_is_not_told),
-        cmocka_unit_test(what_comes_before_the_reader_is_told),
-        cmocka_unit_test(what_was_told_in_part_is_an_error),
+        cmocka_unit_test(a_name_added_behind_the_reader_is_not_shown),
+        cmocka_unit_test(a_name_added_before_the_reader_is_shown),
+        cmocka_unit_test(a_prefix_that_was_shown_in_part_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

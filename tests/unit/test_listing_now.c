@@ -130,7 +130,7 @@ static int fail_second(struct memory_store *self, size_t number, struct call *ca
     return number == 2 ? call_fail(call, -EIO, "the second fails") : 0;
 }
 
-static void a_failure_is_told_to_a_caller_that_waits(void **state)
+static void a_caller_that_waits_gets_the_failure(void **state)
 {
     (void)state;
     struct setup setup;
@@ -179,7 +179,7 @@ int main(void)
         cmocka_unit_test(huge_partitions_come_one_a_request),
         cmocka_unit_test(nothing_and_tables_end_now),
         cmocka_unit_test(names_of_a_level_come_as_they_are_found),
-        cmocka_unit_test(a_failure_is_told_to_a_caller_that_waits),
+        cmocka_unit_test(a_caller_that_waits_gets_the_failure),
         cmocka_unit_test(a_listing_that_has_shown_nothing_goes_on_as_it_began),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -141,7 +141,7 @@ static void an_answer_is_as_old_as_the_oldest_of_it(void **state)
     tear_down(&setup);
 }
 
-static void what_fails_is_told(void **state)
+static void a_failure_is_returned(void **state)
 {
     (void)state;
     struct setup setup;
@@ -287,7 +287,7 @@ int main(void)
         cmocka_unit_test(an_answer_says_how_far_it_tells_all),
         cmocka_unit_test(a_known_answer_is_cut_at_its_top),
         cmocka_unit_test(an_answer_is_as_old_as_the_oldest_of_it),
-        cmocka_unit_test(what_fails_is_told),
+        cmocka_unit_test(a_failure_is_returned),
         cmocka_unit_test(a_known_page_begins_at_the_range),
         cmocka_unit_test(a_page_of_keys_answers_questions_for_keys),
         cmocka_unit_test(a_miss_is_where_the_next_row_may_be),

@@ -368,7 +368,7 @@ static void what_is_known_is_passed_without_a_request(void **state)
 }
 
 /* A failure on the way is the caller's. */
-static void a_failure_on_the_way_is_told(void **state)
+static void a_failure_on_the_way_is_returned(void **state)
 {
     (void)state;
     struct prefetching setup;
@@ -479,7 +479,7 @@ int main(void)
         cmocka_unit_test(what_is_far_is_not_reached),
         cmocka_unit_test(what_is_near_is_reached),
         cmocka_unit_test(what_is_known_is_passed_without_a_request),
-        cmocka_unit_test(a_failure_on_the_way_is_told),
+        cmocka_unit_test(a_failure_on_the_way_is_returned),
         cmocka_unit_test(it_follows_a_consumer_that_needs_nothing),
         cmocka_unit_test(a_paused_one_sends_nothing),
         cmocka_unit_test(what_fails_during_a_pause_is_told_after_it),

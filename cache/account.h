@@ -65,6 +65,9 @@ struct edit { /* a text to be stored */
     /* The answer to an earlier store of this very text was lost for good. So if there is another
      * version now than expected, but with this text, it is that store's, and counts as stored. */
     bool may_be_stored;
+    /* The text is {} because a new file was never written. If the entity is masked, it is not
+     * replaced by that: it is shown again, and counts as stored. */
+    bool is_blank;
 };
 /* Stores the text with the precondition of write_rule.h. ret: the entity as it is afterwards, with
  * its canonical text; the caller finishes it. A process that had read the entity counts as one that
@@ -100,6 +103,25 @@ void account_opened(struct account *account, const struct caller *caller, struct
  * so they are still there when it was the last entity in them. */
 int account_unlink(struct account *account, struct caller *caller, struct address address,
                    struct bytes etag, const struct directory_path *path);
+
+/* An editor's backup. account_mask hides the entity from this mount; the service still has it, and
+ * other clients see it all the time. The mask ends in one of these ways:
+ *
+ *   account_store, account_rename   a new version takes its place: one Replace with its ETag
+ *   account_unmask                  it is shown again
+ *   account_delete_masked           it is deleted
+ *
+ * ret: the version that is masked; the caller finishes it, and hands its ETag to the functions
+ * below, which change nothing if this mask has ended. The directories of `path` become local, as
+ * after account_unlink. -ENOENT: there is no entity. -ESTALE: another client has changed it since
+ * the process read it. */
+int account_mask(struct account *account, struct caller *caller, struct address address,
+                 const struct directory_path *path, struct entity *ret);
+/* Was it still masked? */
+bool account_unmask(struct account *account, struct address address, struct bytes etag);
+/* -EBUSY: another client has changed the entity since: it is shown again, and not deleted. */
+int account_delete_masked(struct account *account, struct caller *caller, struct address address,
+                          struct bytes etag);
 
 struct rename {
     struct address from, to;

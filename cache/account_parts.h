@@ -1,7 +1,7 @@
 #ifndef CACHE_ACCOUNT_PARTS_H
 #define CACHE_ACCOUNT_PARTS_H
 /* What the files of the account share: account.c, store.c, append.c, unlink.c, rename.c,
- * directories.c. Private to them. */
+ * mask.c, directories.c. Private to them. */
 #include "cache/account.h"
 #include "cache/read/read_ahead.h"
 #include "cache/write/write_side.h"
@@ -33,11 +33,20 @@ static inline int account_may_change(const struct account *account, struct calle
  */
 int account_make_text(struct caller *caller, struct bytes position, struct bytes text,
                       enum entity_input_kind kind, struct buffer *ret);
-/* The write of a text that is not appended, by write_rule.h. The position is claimed. ret: views of
- * the edit, the text and ret_read, which gets the version that the process has read. 0 or -ENOMEM.
- */
-int account_choose_write(struct account *account, struct caller *caller, const struct edit *edit,
-                         struct bytes text, struct buffer *ret_read, struct write *ret);
+/* ETags of an entity that a store depends on; empty: none. */
+struct known_versions {
+    struct buffer read;   /* which the process has read */
+    struct buffer masked; /* which this mount masks */
+};
+void account_known_init(struct known_versions *known);
+void account_known_finish(struct known_versions *known);
+/* 0 or -ENOMEM with the reason. */
+int account_known(struct account *account, struct caller *caller, struct address address,
+                  struct known_versions *ret);
+/* The write of a text, by write_rule.h. The position is claimed. It is a view of the edit, the text
+ * and what is known. Without a mask the edit is none that appends. */
+struct write account_choose_write(const struct account *account, const struct edit *edit,
+                                  struct bytes text, const struct known_versions *known);
 /* What the failure of such a write means. Where another client was faster: -ESTALE. A Replace of an
  * entity that is gone is -ESTALE, too: -ENOENT from a write would not tell the user why. Afterwards
  * the process counts as one that has not read the entity, so that its next store succeeds. */
@@ -61,6 +70,11 @@ void account_note_replaced(struct account *account, const struct caller *caller,
  * `over` is stored alone. The position is claimed; `over` is canonical. As account_store. */
 int account_append_claimed(struct account *account, struct caller *caller, struct address address,
                            struct bytes over, struct entity *ret);
+
+/* As account_unlink, of a masked entity: the version that is masked is not deleted. The position is
+ * claimed. */
+int account_delete_beside_mask(struct account *account, struct caller *caller,
+                               struct address address, struct bytes masked);
 
 /* Does an entity lie in the directory? As account_find_directory, without local directories. */
 int account_find_rows(struct account *account, struct caller *caller,

@@ -6,11 +6,11 @@ struct move {
     struct account *account;
     struct caller *caller;
     const struct rename *rename;
-    struct entity before; /* what is to be moved */
-    struct buffer text;   /* the same with the keys of `to` */
-    struct buffer read;   /* ETag of the version of `to` that the process has read; empty: none */
-    struct write store;   /* of the text, at `to` */
-    struct entity now;    /* what is at `to` afterwards */
+    struct entity before;        /* what is to be moved */
+    struct buffer text;          /* the same with the keys of `to` */
+    struct known_versions known; /* of `to` */
+    struct write store;          /* of the text, at `to` */
+    struct entity now;           /* what is at `to` afterwards */
 };
 
 static void move_finish(struct move *move)
@@ -18,7 +18,7 @@ static void move_finish(struct move *move)
     entity_finish(&move->before);
     entity_finish(&move->now);
     buffer_finish(&move->text);
-    buffer_finish(&move->read);
+    account_known_finish(&move->known);
 }
 
 static struct bytes etag_of(const struct entity *entity)
@@ -51,8 +51,8 @@ static int prepare(struct move *move)
     if (r == 0)
         r = set_before(move, &before);
     if (r == 0)
-        r = account_choose_write(account, move->caller, &edit, buffer_bytes(&move->text),
-                                 &move->read, &move->store);
+        r = account_known(account, move->caller, rename->to, &move->known);
+    move->store = account_choose_write(account, &edit, buffer_bytes(&move->text), &move->known);
     return r;
 }
 
@@ -216,7 +216,7 @@ static void note_renamed(struct move *move)
     bool has_read = read_versions_find(versions, caller->process, rename->from, &read) > 0 &&
                     bytes_equal(buffer_bytes(&read), etag_of(&move->before));
     read_versions_forget(versions, caller->process, rename->from);
-    if (has_read || move->read.size > 0)
+    if (has_read || move->known.read.size > 0)
         account_opened(account, caller, rename->to, &move->now);
 }
 
@@ -226,7 +226,7 @@ static int rename_claimed(struct account *account, struct caller *caller,
     _cleanup_(move_finish) struct move move = {
         .account = account, .caller = caller, .rename = rename};
     buffer_init(&move.text, ENTITY_INPUT_MAX_BYTES);
-    buffer_init(&move.read, PENDING_ETAG_MAX_BYTES);
+    account_known_init(&move.known);
     int r = is_one_transaction(rename) ? move_within(&move) : move_across(&move);
     if (r < 0)
         return r;
@@ -234,6 +234,8 @@ static int rename_claimed(struct account *account, struct caller *caller,
     page_keep_number(move.now.page, move.now.row, account_number(account, &move.before));
     local_directories_filled(account->write.local, rename->to);
     note_renamed(&move);
+    if (move.known.masked.size > 0)
+        pending_unmask(account->write.pending, rename->to.table, rename->to.position);
     *ret = move.now;
     move.now.page = NULL;
     return 0;

@@ -48,43 +48,94 @@ int account_lose(struct account *account, struct caller *caller, struct address 
     return -ESTALE;
 }
 
-int account_choose_write(struct account *account, struct caller *caller, const struct edit *edit,
-                         struct bytes text, struct buffer *ret_read, struct write *ret)
+void account_known_init(struct known_versions *known)
 {
-    if (read_versions_find(account->write.versions, caller->process, edit->address, ret_read) < 0)
-        return call_fail(&caller->call, -ENOMEM, "out of memory");
+    buffer_init(&known->read, PENDING_ETAG_MAX_BYTES);
+    buffer_init(&known->masked, PENDING_ETAG_MAX_BYTES);
+}
+
+void account_known_finish(struct known_versions *known)
+{
+    buffer_finish(&known->read);
+    buffer_finish(&known->masked);
+}
+
+int account_known(struct account *account, struct caller *caller, struct address address,
+                  struct known_versions *ret)
+{
+    int r = read_versions_find(account->write.versions, caller->process, address, &ret->read);
+    if (r >= 0)
+        r = pending_masked(account->write.pending, address.table, address.position, &ret->masked);
+    return r < 0 ? call_fail(&caller->call, r, "out of memory") : 0;
+}
+
+struct write account_choose_write(const struct account *account, const struct edit *edit,
+                                  struct bytes text, const struct known_versions *known)
+{
     struct write_facts facts = {.begin = edit->begin,
                                 .last_stored = edit->last_stored,
                                 .snapshot = edit->snapshot,
-                                .read = buffer_bytes(ret_read),
+                                .read = buffer_bytes(&known->read),
+                                .masked = buffer_bytes(&known->masked),
                                 .overwrites_conflicts = account->options.overwrites_conflicts};
+    if (edit->begin == EDIT_APPENDED) /* to nothing that this mount shows */
+        facts.last_stored = (struct bytes){0};
     struct write_rule rule = write_rule_choose(&facts);
-    *ret = (struct write){.kind = rule.kind,
+    return (struct write){.kind = rule.kind,
                           .position = edit->address.position,
                           .if_match = rule.if_match,
                           .text = text};
+}
+
+static int store_alone(struct account *account, struct caller *caller, const struct edit *edit,
+                       struct bytes text, const struct known_versions *known, struct entity *ret)
+{
+    _cleanup_(entity_finish) struct entity now = {0};
+    struct write write = account_choose_write(account, edit, text, known);
+    int r = committer_write(account->write.committer, caller, edit->address.table, &write, 1, &now);
+    if (r < 0 && !was_stored(edit, r, &now, text))
+        return account_lose(account, caller, edit->address, r, write.kind);
+    caller->call.failure = (struct failure){0};
+    if (known->read.size > 0 || edit->begin == EDIT_CHANGED) /* else it wrote without looking */
+        account_opened(account, caller, edit->address, &now);
+    *ret = now;
+    now.page = NULL;
     return 0;
+}
+
+/* Under a mask an empty new file replaces nothing: the entity is shown again. 1; 0: there is none
+ * to show; -errno. */
+static int show_again(struct account *account, struct caller *caller, const struct edit *edit,
+                      struct known_versions *known, struct entity *ret)
+{
+    if (!edit->is_blank || known->masked.size == 0)
+        return 0;
+    pending_unmask(account->write.pending, edit->address.table, edit->address.position);
+    buffer_clear(&known->masked);
+    int r = account_find(account, caller, edit->address, ret);
+    if (r < 0 && r != -ENOENT)
+        return r;
+    caller->call.failure = (struct failure){0};
+    return r == 0;
 }
 
 static int store_claimed(struct account *account, struct caller *caller, const struct edit *edit,
                          struct bytes text, struct entity *ret)
 {
-    _cleanup_(entity_finish) struct entity now = {0};
-    _cleanup_(buffer_finish) struct buffer read;
-    buffer_init(&read, PENDING_ETAG_MAX_BYTES);
-    struct write write;
-    int r = account_choose_write(account, caller, edit, text, &read, &write);
-    if (r < 0)
-        return r;
-    r = committer_write(account->write.committer, caller, edit->address.table, &write, 1, &now);
-    if (r < 0 && !was_stored(edit, r, &now, text))
-        return account_lose(account, caller, edit->address, r, write.kind);
-    caller->call.failure = (struct failure){0};
-    if (read.size > 0 || edit->begin == EDIT_CHANGED) /* else it wrote without looking */
-        account_opened(account, caller, edit->address, &now);
-    *ret = now;
-    now.page = NULL;
-    return 0;
+    _cleanup_(account_known_finish) struct known_versions known;
+    account_known_init(&known);
+    int r = account_known(account, caller, edit->address, &known);
+    if (r == 0)
+        r = show_again(account, caller, edit, &known, ret);
+    if (r != 0)
+        return MIN(r, 0);
+    bool is_masked = known.masked.size > 0;
+    r = edit->begin == EDIT_APPENDED && !is_masked
+            ? account_append_claimed(account, caller, edit->address, text, ret)
+            : store_alone(account, caller, edit, text, &known, ret);
+    if (r == 0 && is_masked)
+        pending_unmask(account->write.pending, edit->address.table, edit->address.position);
+    return r;
 }
 
 int account_store(struct account *account, struct caller *caller, const struct edit *edit,
@@ -100,9 +151,7 @@ int account_store(struct account *account, struct caller *caller, const struct e
         r = write_side_claim(&account->write, edit->address, &caller->call);
     if (r < 0)
         return r;
-    r = edit->begin == EDIT_APPENDED
-            ? account_append_claimed(account, caller, edit->address, buffer_bytes(&text), ret)
-            : store_claimed(account, caller, edit, buffer_bytes(&text), ret);
+    r = store_claimed(account, caller, edit, buffer_bytes(&text), ret);
     if (r == 0)
         local_directories_filled(account->write.local, edit->address);
     write_side_release(&account->write, edit->address);

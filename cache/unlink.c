@@ -29,6 +29,8 @@ int account_unlink(struct account *account, struct caller *caller, struct addres
                    struct bytes etag, const struct directory_path *path)
 {
     struct write_side *write = &account->write;
+    _cleanup_(buffer_finish) struct buffer masked;
+    buffer_init(&masked, PENDING_ETAG_MAX_BYTES);
     assert(etag.size > 0);
     int r = account_may_change(account, caller);
     if (r == 0)
@@ -38,7 +40,12 @@ int account_unlink(struct account *account, struct caller *caller, struct addres
     /* first, because a LOOKUP may come as soon as the entity is gone */
     r = account_keep_path(account, caller, path, 0);
     if (r == 0)
+        r = pending_masked(write->pending, address.table, address.position, &masked);
+    if (r == 0)
         r = end_delete(caller, delete_claimed(account, caller, address, etag));
+    else if (r > 0)
+        r = end_delete(caller,
+                       account_delete_beside_mask(account, caller, address, buffer_bytes(&masked)));
     if (r == 0)
         read_versions_forget(write->versions, caller->process, address);
     write_side_release(write, address);

@@ -236,7 +236,7 @@ static int prove_table(struct search *search)
     if (r > 0)
         r = fetcher_fetch(overlay->fetcher, caller, &fetch, search->rest.since, &page, &is_own);
     if (page)
-        pending_unmask_version(overlay->pending, NULL, name, buffer_bytes(&drop));
+        (void)pending_unmask_version(overlay->pending, NULL, name, buffer_bytes(&drop));
     if (r == -ENOMEM)
         return call_fail(&caller->call, r, "out of memory");
     if (r >= 0 || (r = caller_forgive(caller, r)) < 0)
@@ -291,7 +291,7 @@ static int fetch_tables(struct search *search)
     int masked = pending_masked(pending, NULL, name, &drop);
     int r = fetch_rest(search);
     if (r == 0 && masked > 0 && search->is_own && !has_row(search->page, name))
-        pending_unmask_version(pending, NULL, name, buffer_bytes(&drop));
+        (void)pending_unmask_version(pending, NULL, name, buffer_bytes(&drop));
     return r;
 }
 

@@ -326,27 +326,30 @@ int pending_masked(struct pending *pending, const char *table, struct bytes posi
 }
 
 /* etag NULL: whatever it is. */
-static void unmask(struct pending *pending, const char *table, struct bytes position,
+static bool unmask(struct pending *pending, const char *table, struct bytes position,
                    const struct bytes *etag)
 {
     monitor_enter(&pending->monitor);
     struct record *record = find_locked(pending, table, position);
-    if (record && (!etag || bytes_equal(buffer_bytes(&record->etag), *etag))) {
+    bool is_its =
+        record && record->is_masked && (!etag || bytes_equal(buffer_bytes(&record->etag), *etag));
+    if (is_its) {
         clear_mask_locked(pending, record);
         free_if_unused_locked(pending, record);
     }
     monitor_leave(&pending->monitor);
+    return is_its;
 }
 
 void pending_unmask(struct pending *pending, const char *table, struct bytes position)
 {
-    unmask(pending, table, position, NULL);
+    (void)unmask(pending, table, position, NULL);
 }
 
-void pending_unmask_version(struct pending *pending, const char *table, struct bytes position,
+bool pending_unmask_version(struct pending *pending, const char *table, struct bytes position,
                             struct bytes etag)
 {
-    unmask(pending, table, position, &etag);
+    return unmask(pending, table, position, &etag);
 }
 
 void pending_stats(struct pending *pending, struct pending_stats *ret)

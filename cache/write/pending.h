@@ -77,8 +77,8 @@ int pending_mask(struct pending *pending, const char *table, struct bytes positi
 int pending_masked(struct pending *pending, const char *table, struct bytes position,
                    struct buffer *ret_etag);
 void pending_unmask(struct pending *pending, const char *table, struct bytes position);
-/* The same, unless another mask has replaced the one with this ETag. */
-void pending_unmask_version(struct pending *pending, const char *table, struct bytes position,
+/* The same, unless another mask has replaced the one with this ETag. Was it still there? */
+bool pending_unmask_version(struct pending *pending, const char *table, struct bytes position,
                             struct bytes etag);
 
 struct pending_stats {

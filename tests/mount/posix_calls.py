@@ -1,9 +1,11 @@
 """What the tests of POSIX promises share: each call that takes a path, by its name, and calls of another user."""
 import ctypes
+import fcntl
 import json
 import os
 import pwd
 import stat
+import struct
 
 from harness import libc, run
 from writing import outcome
@@ -59,6 +61,8 @@ WITH_BAD_PATH = {
     "rename": lambda file: libc.rename(file, _OUTSIDE),
 }
 
+F_OFD_SETLK = 37
+
 UTIME_NOW, UTIME_OMIT = (1 << 30) - 1, (1 << 30) - 2
 
 
@@ -81,6 +85,11 @@ def utimensat(path, accessed, modified):
 
 def renameat2(old, new, flags):
     checked(libc.renameat2(_AT_CWD, os.fsencode(old), _AT_CWD, os.fsencode(new), flags))
+
+
+def lock_range(file):
+    """A lock of fcntl on the whole file, for writing. It belongs to the descriptor, not to the process."""
+    fcntl.fcntl(file, F_OFD_SETLK, struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
 
 
 def fallocate(file, mode, offset, size):

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from harness import BOTH_SERVICES, run, wait_until
-from posix_calls import UTIME_NOW, UTIME_OMIT, utimensat
+from posix_calls import UTIME_NOW, UTIME_OMIT, lock_range, utimensat
 from writing import CREATE, EXCLUSIVE, OVER, failures, outcome, write, write_all
 
 pytestmark = pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)
@@ -285,9 +285,12 @@ def test_locks_of_readers_and_of_a_new_file(mount, p):
         first, second = (os.open(p / f"{name}.json", flags) for _ in range(2))
         fcntl.flock(first, fcntl.LOCK_EX)
         assert outcome(fcntl.flock, second, fcntl.LOCK_EX | fcntl.LOCK_NB) == "EAGAIN"
-        other = subprocess.run(["flock", "-n", p / f"{name}.json", "true"])
-        assert other.returncode == 1
+        assert run("flock", "-n", p / f"{name}.json", "true", check=False).returncode == 1
         os.close(first)
         fcntl.flock(second, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if flags != os.O_RDONLY:
+            lock_range(second)
+            with open(p / f"{name}.json", "r+b") as third:
+                assert outcome(lock_range, third.fileno()) == "EAGAIN"
         os.close(second)
     assert failures(mount) == []

@@ -8,6 +8,7 @@ that a failure prints, and TABLEFUSE_SEED=S repeats those of seed S:
 
 A failure prints the shortest list of operations that fails: add it to CASES under a name."""
 import contextlib
+import copy
 import itertools
 import json
 import os
@@ -22,7 +23,7 @@ from hypothesis import strategies as st
 from expected import entity_name, partition_name
 from harness import BOTH_SERVICES, LocalAccount, environment, wait_until
 from other_client import comparable, other_client
-from write_model import MODES, Failed, Model
+from write_model import MODES, Failed, Fault, Model
 
 pytestmark = pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)
 
@@ -42,12 +43,12 @@ KEYS = [
     (1, ".100%", ".r"),
 ]
 DIRECTORIES = sorted({key[:2] for key in KEYS})
-FIRST = {"a": ("Int32", 1)}  # of the keys that are there at the beginning
-FIRST_KEYS = [KEYS[0], KEYS[2]]
+FIRST_KEYS = [0, 2]  # that are there at the beginning
 
+FIRST = '"a": 1'  # what they have
 # a member of an object as it is written: what is stored
 MEMBERS = {
-    '"a": 1': {"a": ("Int32", 1)},
+    FIRST: {"a": ("Int32", 1)},
     '"b": "ü😀\\n"': {"b": ("String", "ü😀\n")},
     '"c": 3.0': {"c": ("Double", "3.0")},
     '"b": true': {"b": ("Boolean", True)},
@@ -66,8 +67,8 @@ PATCHES = [("}", ', "b": 7}'), ("1", "2"), ('"a"', '"f"'), ("\n}", '}\n'), ("}",
 
 actors = st.sampled_from("ab")
 keys = st.sampled_from(range(len(KEYS)))
-near_keys = st.sampled_from([0, 0, 0, 1, 2])
-any_key = st.one_of(near_keys, keys)
+near_keys = st.sampled_from([0, 1, 2])
+any_key = st.one_of(near_keys, near_keys, keys)
 handles = st.integers(0, 5)
 objects = st.lists(
     st.sampled_from([*MEMBERS, *UNSTORED_MEMBERS]), max_size=3, unique_by=lambda member: member[:2]
@@ -75,46 +76,69 @@ objects = st.lists(
 refused = st.sampled_from(REFUSED_MEMBERS).map(lambda member: "{" + member + "}")
 texts = st.one_of(objects, objects, st.sampled_from(PIECES), refused)
 sizes = st.sampled_from([0, 0, 1, 7, 40, 9 << 20])
+members = st.sampled_from(list(MEMBERS))
+modes = st.sampled_from(list(MODES))
+directories = st.sampled_from(range(len(DIRECTORIES)))
+KINDS = ["insert", "replace", "merge", "delete"]
 LAST = -1  # the handle that was opened last
-
-
-def using(mode, *steps):
-    """One file from open to close."""
-    return st.tuples(st.tuples(st.just("open"), actors, any_key, mode), *steps, st.just(("close", LAST)))
 
 
 def one(what, *arguments):
     return st.tuples(st.tuples(st.just(what), *arguments))
 
 
-write_last = st.tuples(st.just("write"), st.just(LAST), texts)
+@st.composite
+def uses(draw, key_of=any_key):
+    """One file from open to close, and what another client does to it meanwhile."""
+    actor, key = draw(actors), draw(key_of)
+    last, patches = st.just(LAST), st.sampled_from(PATCHES)
+    inner = st.one_of(
+        st.tuples(st.just("write"), last, texts),
+        st.tuples(st.just("write"), last, objects),
+        st.tuples(st.just("patch"), last, patches),
+        st.tuples(st.just("ftruncate"), last, st.just(0)),
+        st.tuples(st.just("fsync"), last),
+        st.tuples(st.just("read"), last),
+        st.tuples(st.just("theirs"), st.sampled_from(KINDS), st.just(key), members),
+        st.tuples(st.just("touch"), actors, st.just(key)),
+        st.tuples(st.just("unlink"), actors, st.just(key)),
+    )
+    return [("open", actor, key, draw(modes)), *draw(st.lists(inner, max_size=6)), ("close", LAST)]
+
+
+@st.composite
+def reads_and_saves(draw):
+    """An editor: it reads a file, and later writes it anew."""
+    actor, key = draw(actors), draw(near_keys)
+    between = draw(st.lists(st.tuples(st.just("theirs"), st.sampled_from(KINDS), st.just(key), members), max_size=1))
+    mode, text = draw(st.sampled_from(["w", "over", "a", "wa"])), draw(objects)
+    whole = [("open", actor, key, "r"), ("read", LAST), ("close", LAST)]
+    return [*whole, *between, ("open", actor, key, mode), ("write", LAST, text), ("close", LAST)]
+
+
 steps = st.one_of(
-    one("open", actors, any_key, st.sampled_from(list(MODES))),
+    uses(),
+    uses(near_keys),
+    reads_and_saves(),
+    one("open", actors, any_key, modes),
     one("open", actors, near_keys, st.sampled_from(["w", "a", "+", "over", "wc"])),
     one("write", handles, texts),
-    one("write", handles, texts),
+    one("write", handles, objects),
     one("pwrite", handles, st.integers(0, 60), texts),
     one("patch", handles, st.sampled_from(PATCHES)),
     one("ftruncate", handles, sizes),
     one("fsync", handles),
     one("close", handles),
-    one("close", handles),
     one("read", handles),
     one("touch_handle", handles),
-    using(st.just("w"), write_last),
-    using(st.just("a"), write_last),
-    using(st.just("r"), st.just(("read", LAST))),
-    using(st.just("+"), st.just(("ftruncate", LAST, 0)), write_last),
-    using(st.just("+"), st.tuples(st.just("patch"), st.just(LAST), st.sampled_from(PATCHES))),
     one("unlink", actors, any_key),
     one("touch", actors, any_key),
     one("mknod", actors, any_key),
     one("truncate", actors, any_key, sizes),
     one("stat", actors, any_key),
-    one("mkdir", actors, st.sampled_from(range(len(DIRECTORIES)))),
-    one("rmdir", actors, st.sampled_from(range(len(DIRECTORIES)))),
-    one("theirs", st.sampled_from(["insert", "replace", "merge", "delete"]), any_key, st.sampled_from(list(MEMBERS))),
-    one("theirs", st.sampled_from(["replace", "merge", "delete"]), near_keys, st.sampled_from(list(MEMBERS))),
+    one("mkdir", actors, directories),
+    one("rmdir", actors, directories),
+    one("theirs", st.sampled_from(KINDS), any_key, members),
 )
 # Hypothesis makes short lists: a program is several.
 programs = st.tuples(*[st.lists(steps, max_size=20)] * 4).map(
@@ -148,6 +172,26 @@ CASES = {
         ("theirs", "delete", 0, '"a": 1'),
         ("write", LAST, '"c": 3} hello'),
         ("write", LAST, '"c": 3}'),
+    ],
+    "a new file that is not exclusive replaces what another client has made meanwhile": [
+        ("open", "a", 1, "w"),
+        ("theirs", "insert", 1, FIRST),
+        ("write", LAST, "{}"),
+    ],
+    "a new file is removed, with or without what another client has made meanwhile": [
+        ("unlink", "a", 0),
+        ("open", "a", 0, "x"),
+        ("theirs", "insert", 0, FIRST),
+        ("theirs", "merge", 0, '"b": true'),
+        ("unlink", "b", 0),
+        ("stat", "b", 0),
+        ("write", LAST, "{}"),
+    ],
+    "an empty new file replaces nothing": [
+        ("open", "a", 1, "w"),
+        ("theirs", "insert", 1, FIRST),
+        ("fsync", LAST),
+        ("read", LAST),
     ],
     "a file that another client has made meanwhile is not created": [
         ("open", "a", 1, "x"),
@@ -189,8 +233,9 @@ _programs = itertools.count(1)
 class Stage:
     """A mount, the processes that use it, and the other client. Each program of operations has tables of its own."""
 
-    def __init__(self, mounts, service, *options, **start):
-        self._mount = mounts("ttl=0", *options, **start)
+    def __init__(self, mounts, service, *options, faults=None):
+        self._mount = mounts("ttl=0", *options, faults=faults)
+        self._has_faults = faults is not None
         self._client = other_client(service)
         self._observer = Worker("observer")
         self.steps = 0
@@ -199,6 +244,7 @@ class Stage:
     def stop(self):
         for each in (*self._actors.values(), self._observer, self._client):
             each.stop()
+        self._mount.unmount(check=False)
 
     def play(self, program):
         """Makes all steps, closes what is open, and looks at lost+found."""
@@ -206,10 +252,10 @@ class Stage:
         self._tables = [f"t{number}{letter}" for letter in "ab"]
         for table in self._tables:
             os.mkdir(self._mount / table)
-        self._model = Model(self._tables)
+        self._models = [Model(self._tables)]
         try:
             for key in FIRST_KEYS:
-                self._theirs("insert", self._key(key), FIRST)
+                self._theirs("insert", key, FIRST)
             for number, step in enumerate(program):
                 self._step(f"{number}: {step}", *step)
             while self._model.handles:
@@ -219,10 +265,15 @@ class Stage:
             for actor in self._actors.values():
                 actor.ask({"what": "forget"})
 
+    @property
+    def _model(self):
+        """All agree in what is open, and in its texts."""
+        return self._models[0]
+
     def _check_lost(self):
-        expected = sorted(self._model.lost)
-        wait_until(lambda: len(self._lost()) >= len(expected), what=f"{expected} in lost+found")
-        assert self._lost() == expected, "lost+found"
+        expected = [sorted(model.lost) for model in self._models]
+        wait_until(lambda: len(self._lost()) >= min(map(len, expected)), what=f"{expected} in lost+found")
+        assert self._lost() in expected, "lost+found"
 
     def _lost(self):
         texts = self._mount.lost_texts().items()
@@ -244,39 +295,64 @@ class Stage:
         if not getattr(self, f"_{what}")(*arguments):
             return  # there is no such handle
         if what == "close":  # RELEASE follows it, and no call waits for that
-            self._wait_for_release()
-        assert self._differences() == [], label
+            with contextlib.suppress(AssertionError):  # the differences say more
+                wait_until(self._agreeing, timeout=10)
+        agreeing = self._agreeing()
+        assert agreeing, (label, self._differences(self._model, self._seen()))
+        self._models = agreeing
 
-    def _wait_for_release(self):
-        with contextlib.suppress(AssertionError):  # the differences say more
-            wait_until(lambda: not self._differences(), timeout=10)
+    def _agreeing(self):
+        """The models that say what is seen."""
+        seen = self._seen()
+        return [model for model in self._models if not self._differences(model, seen)]
 
-    def _differences(self):
-        found = self._observer.ask([str(self._mount / table) for table in self._tables])
-        shown = self._model.tree()
+    def _seen(self):
+        """By a new process in the mount, and past it."""
+        tree = self._observer.ask([str(self._mount / table) for table in self._tables])
+        return tree, [self._client.stored(table) for table in self._tables]
+
+    def _differences(self, model, seen):
+        shown = model.tree()
         trees = [
-            {name: {file: text.decode("latin-1") for file, text in files.items()} for name, files in shown[table].items()}
-            for table in self._tables
+            {name: {file: text.decode("latin-1") for file, text in files.items()} for name, files in tree.items()}
+            for tree in map(shown.get, self._tables)
         ]
-        different = [] if found == {"value": trees} else [f"the mount shows {found}, not {trees}"]
-        for table in self._tables:
-            stored = self._client.stored(table)
-            expected = {key: comparable(each) for key, each in self._model.stored(table).items()}
-            if stored != expected:
-                different.append(f"past the mount there is {stored}, not {expected}")
-        return different
+        stored = [
+            {key: comparable(each) for key, each in model.stored(table).items()} for table in self._tables
+        ]
+        different = [] if seen[0] == {"value": trees} else [f"the mount shows {seen[0]}, not {trees}"]
+        return different + ([] if seen[1] == stored else [f"past the mount there is {seen[1]}, not {stored}"])
 
-    def _do(self, actor, what, expected, **arguments):
-        """The actor does it. `expected` is asked what it must answer."""
-        try:
-            wanted = {"value": expected()}
-        except Failed as failed:
-            wanted = {"error": failed.name}
-        if isinstance(wanted.get("value"), bytes):
-            wanted["value"] = wanted["value"].decode("latin-1")
+    def _do(self, actor, what, call, **arguments):
+        """The actor does it, and answers what call(model) answers. Models that say otherwise are dropped."""
+        before = copy.deepcopy(self._models) if self._has_faults else []
+        expected = [self._predict(model, call) for model in self._models]
         answered = self._actors[actor].ask({"what": what, **arguments})
-        assert answered == wanted, (what, arguments)
+        agreeing = [model for model, answer in zip(self._models, expected) if answer == answered]
+        if answered.get("error") in UNSURE or (what == "close" and before):
+            agreeing += self._befallen(before, call, answered)
+        assert agreeing, f"{what} {arguments} answers {answered}, not {expected}"
+        self._models = agreeing
         return True
+
+    @staticmethod
+    def _predict(model, call):
+        try:
+            value = call(model)
+        except Failed as failed:
+            return {"error": failed.name}
+        return {"value": value.decode("latin-1") if isinstance(value, bytes) else value}
+
+    def _befallen(self, models, call, answered):
+        """Where a request of it failed, whether it changed something or not. A close does not answer what its RELEASE
+        stores."""
+        found = []
+        for model, (is_made, is_ambiguous) in itertools.product(models, [(True, True), (False, True), (False, False)]):
+            model = copy.deepcopy(model)
+            model.fault = Fault(answered.get("error", "EACCES"), is_made, is_ambiguous)
+            if self._predict(model, call) == answered and model.fault is None:
+                found.append(model)
+        return found
 
     def _handle(self, index):
         numbers = sorted(self._model.handles)
@@ -287,100 +363,129 @@ class Stage:
 
     def _on_handle(self, index, what, call, **arguments):
         number, handle = self._handle(index)
-        return number and self._do(handle.actor, what, lambda: call(number), number=number, **arguments)
+        return number and self._do(
+            handle.actor, what, lambda model: call(model, number), number=number, **arguments
+        )
 
     def _on_path(self, actor, what, key, call, **arguments):
         key = self._key(KEYS[key])
-        return self._do(actor, what, lambda: call(key), path=self._path(key), **arguments)
+        return self._do(actor, what, lambda model: call(model, key), path=self._path(key), **arguments)
 
     def _open(self, actor, key, mode):
-        number = self._model.next_number
         return self._on_path(
-            actor, "open", key, lambda key: self._model.open(actor, key, mode), number=number, mode=mode
+            actor,
+            "open",
+            key,
+            lambda model, key: model.open(actor, key, mode),
+            number=self._model.next_number,
+            mode=mode,
         )
 
-    def _write(self, index, text):
+    def _write(self, index, text, offset=None):
         data = text.encode()
-        write = lambda number: self._model.write(number, data)
-        return self._on_handle(index, "write", write, data=data.decode("latin-1"), offset=None)
+        return self._on_handle(
+            index,
+            "write",
+            lambda model, number: model.write(number, data, offset),
+            data=data.decode("latin-1"),
+            offset=offset,
+        )
 
     def _pwrite(self, index, offset, text):
-        data = text.encode()
-        write = lambda number: self._model.write(number, data, offset)
-        return self._on_handle(index, "write", write, data=data.decode("latin-1"), offset=offset)
+        return self._write(index, text, offset)
 
     def _patch(self, index, patch):
         _, handle = self._handle(index)
         if handle is None or handle.writer is None:
             return None
-        old, new = (each.encode() for each in patch)
-        return self._pwrite(index, max(0, handle.writer.draft.text.rfind(old)), patch[1])
+        old, new = patch
+        return self._write(index, new, max(0, handle.writer.draft.text.rfind(old.encode())))
 
     def _ftruncate(self, index, size):
-        return self._on_handle(index, "ftruncate", lambda number: self._model.ftruncate(number, size), size=size)
+        return self._on_handle(index, "ftruncate", lambda model, number: model.ftruncate(number, size), size=size)
 
     def _fsync(self, index):
-        return self._on_handle(index, "fsync", self._model.fsync)
+        return self._on_handle(index, "fsync", Model.fsync)
 
     def _close(self, index):
-        return self._on_handle(index, "close", self._model.close)
+        return self._on_handle(index, "close", Model.close)
 
     def _read(self, index):
-        return self._on_handle(index, "read_text", self._model.read_text) and self._on_handle(
-            index, "size", self._model.size
-        )
+        return self._on_handle(index, "read_text", Model.read_text) and self._on_handle(index, "size", Model.size)
 
     def _touch_handle(self, index):
         _, handle = self._handle(index)
         if handle is None or handle.writer is None:
             return None
-        return self._on_handle(index, "touch_handle", self._model.touch_handle)
+        return self._on_handle(index, "touch_handle", Model.touch_handle)
 
     def _unlink(self, actor, key):
-        return self._on_path(actor, "unlink", key, lambda key: self._model.unlink(actor, key))
+        address = self._key(KEYS[key])
+        unknown = [copy.deepcopy(each) for each in self._models if address in each.new and address in each.entities]
+        self._models += unknown
+
+        return self._on_path(
+            actor, "unlink", key, lambda model, key: model.unlink(actor, key, is_known=model not in unknown)
+        )
 
     def _touch(self, actor, key):
-        return self._on_path(actor, "touch", key, lambda key: self._model.touch(actor, key))
+        return self._on_path(actor, "touch", key, lambda model, key: model.touch(actor, key))
 
     def _mknod(self, actor, key):
-        return self._on_path(actor, "mknod", key, self._model.mknod)
+        return self._on_path(actor, "mknod", key, Model.mknod)
 
     def _truncate(self, actor, key, size):
-        return self._on_path(actor, "truncate", key, self._model.truncate, size=size)
+        return self._on_path(actor, "truncate", key, Model.truncate, size=size)
 
     def _stat(self, actor, key):
-        return self._on_path(actor, "stat", key, self._model.stat)
+        return self._on_path(actor, "stat", key, Model.stat)
 
     def _directory(self, actor, what, index, call):
         table, partition = DIRECTORIES[index]
         table = self._tables[table]
         path = str(self._mount / table / partition_name(partition))
-        return self._do(actor, what, lambda: call(table, partition), path=path)
+        return self._do(actor, what, lambda model: call(model, table, partition), path=path)
 
     def _mkdir(self, actor, index):
-        return self._directory(actor, "mkdir", index, self._model.mkdir)
+        return self._directory(actor, "mkdir", index, Model.mkdir)
 
     def _rmdir(self, actor, index):
-        return self._directory(actor, "rmdir", index, self._model.rmdir)
+        return self._directory(actor, "rmdir", index, Model.rmdir)
 
     def _theirs(self, kind, key, new):
-        if isinstance(key, int):
-            key, new = self._key(KEYS[key]), MEMBERS[new]
-        kind = self._model.theirs(kind, key, new)
+        key, new = self._key(KEYS[key]), MEMBERS[new]
+        (kind,) = {model.theirs(kind, key, new) for model in self._models}
         if kind:
             self._client.change(kind, key, new)
         return kind
 
 
-@pytest.fixture
-def stage(mounts, service):
+@contextlib.contextmanager
+def staging(mounts, service, *options, faults=None):
     if isinstance(service, LocalAccount):
         service.fill("first", "single", "1")  # makes the account
-    made = Stage(mounts, service)
-    yield made
-    made.stop()
+    made = Stage(mounts, service, *options, faults=faults)
+    try:
+        yield made
+    finally:
+        made.stop()
+
+
+@pytest.fixture
+def stage(mounts, service):
+    with staging(mounts, service) as made:
+        yield made
     if EXAMPLES:
         print(f"{made.steps} steps", file=sys.stderr)
+
+
+FAULTS = {
+    # the answer is lost, and what is sent again for that is refused, or does not come back
+    "refused": ([], "lost=write:/3,fail=write:/4:403:AuthorizationFailure,lost=delete:/3,fail=delete:/4:403:Refused"),
+}
+if EXAMPLES:  # each failure takes 3 s
+    FAULTS["silent"] = (["timeout=3"], "lost=write:/3,hang=write:/4,lost=delete:/3,hang=delete:/4")
+UNSURE = ("EACCES", "ETIMEDOUT")
 
 
 def explore(examples, play):
@@ -409,3 +514,21 @@ def test_cases(stage, case):
 @pytest.mark.timeout(EXAMPLES_SEC)
 def test_random_operations(stage):
     explore(25, stage.play)
+
+
+@pytest.mark.timeout(EXAMPLES_SEC)
+@pytest.mark.parametrize("faults", FAULTS)
+def test_random_operations_whose_answers_are_lost(mounts, service, faults):
+    """Of an operation that fails for that it is not known whether it changed something, until that is seen."""
+    options, rules = FAULTS[faults]
+    steps = 0
+
+    def play(program):  # on a mount of its own: the same requests fail when it is repeated
+        nonlocal steps
+        with staging(mounts, service, *options, faults=rules) as made:
+            made.play(program)
+        steps += made.steps
+
+    explore(6, play)
+    if EXAMPLES:
+        print(f"{steps} steps", file=sys.stderr)

@@ -33,11 +33,20 @@ MODES = {
 
 
 class Failed(Exception):
-    """An operation answers this errno."""
+    """An operation answers this errno. is_ambiguous: an answer was lost; the change may have been made nevertheless."""
 
-    def __init__(self, name):
+    def __init__(self, name, is_ambiguous=False):
         super().__init__(name)
-        self.name = name
+        self.name, self.is_ambiguous = name, is_ambiguous
+
+
+@dataclasses.dataclass
+class Fault:
+    """What befalls the next request that changes something."""
+
+    name: str  # what the operation answers
+    is_made: bool  # the change
+    is_ambiguous: bool
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,10 +77,11 @@ class Draft:
             else:
                 self._overwrite(data, offset)
             return
+        before = self.state
         try:
             self._append(data, store)
         except Failed:
-            self.has_failed = True
+            self.state, self.has_failed = before, True
             raise
 
     def _overwrite(self, data, offset):
@@ -88,15 +98,15 @@ class Draft:
         if worth == NEVER:
             raise Failed("EINVAL")
         fresh = [each for each in objects if each[1] > self.stored_size]
+        if worth == PART:
+            self.state = PART_DRAFT
+        elif fresh:
+            self.state = STORED
         if fresh:
             store([text[begin:end] for begin, end in fresh], text[self.stored_size : fresh[-1][1]])
             self.stored_size = fresh[-1][1]
             self.is_new = False
         self.text = text
-        if worth == PART:
-            self.state = PART_DRAFT
-        elif fresh:
-            self.state = STORED
 
     def resize(self, size):
         if size == 0:
@@ -184,6 +194,7 @@ class Model:
         self.handles = {}  # number: handle
         self.read = {}  # (actor, key): the version that the process knows
         self.lost = []  # the texts in lost+found
+        self.fault = None
         self._versions = itertools.count(1)
         self.next_number = 1  # of a handle
 
@@ -221,6 +232,13 @@ class Model:
 
     # what is changed
 
+    def _befall(self, is_made):
+        """Stands before, and behind, what a request does."""
+        fault = self.fault
+        if fault and fault.is_made == is_made:
+            self.fault = None
+            raise Failed(fault.name, fault.is_ambiguous)
+
     def _put(self, key, properties_):
         self.entities[key] = Entity(next(self._versions), properties_)
         return self.entities[key].version
@@ -256,7 +274,7 @@ class Model:
         except Failed as failed:
             is_there = failed.name == "EEXIST" and writer.draft.state == BLANK_DRAFT and writer.begin != EXCLUSIVE
             if not is_there:
-                self._refuse(writer, failed.name, text)
+                self._refuse(writer, failed, text)
                 raise
             version = None
         writer.last_stored = version or writer.last_stored
@@ -264,11 +282,12 @@ class Model:
         if self.new.get(writer.key) is writer:
             del self.new[writer.key]
 
-    def _refuse(self, writer, name, text):
+    def _refuse(self, writer, failed, text):
         if writer.has_lost:
             return
-        writer.refused = name
-        if name == "ESTALE" and writer.draft.state != LOOSE:
+        writer.refused = failed.name
+        writer.may_be_stored |= failed.is_ambiguous
+        if writer.has_lost and writer.draft.state != LOOSE:
             self.lost.append(text)
             writer.is_kept = True
 
@@ -276,10 +295,12 @@ class Model:
         """The version that is stored now."""
         key = writer.key
         new = self._parse(objects, begin == APPENDED)
+        self._befall(False)
         there = self.entities.get(key)
         known = self.read.get((actor, key))
         if begin == APPENDED:
             version = self._put(key, {**(there.properties if there else {}), **new})
+            self._befall(True)
             if there and known == there.version:
                 self.read[actor, key] = version
             return version
@@ -292,6 +313,7 @@ class Model:
         if wanted is None and begin == EXCLUSIVE and there is not None and not is_same:
             raise Failed("EEXIST")
         version = self._put(key, new)
+        self._befall(True)
         if known is not None or begin == CHANGED:
             self.read[actor, key] = version
         return version
@@ -453,7 +475,9 @@ class Model:
         there = self.entities.get(key)
         if there is None:
             raise Failed("ENOENT")
+        self._befall(False)
         now = self._put(key, there.properties)
+        self._befall(True)
         if self.read.get((actor, key)) == there.version:
             self.read[actor, key] = now
         return there.version, now
@@ -481,18 +505,25 @@ class Model:
             raise Failed("EEXIST")
         if "#~" in entity_name(key[2]):
             raise Failed("ENAMETOOLONG")
+        self._befall(False)
         self._put(key, {})
+        self._befall(True)
 
-    def unlink(self, actor, key):
+    def unlink(self, actor, key, is_known=True):
+        """is_known: of a new file, that another client has stored an entity of its name. That depends on what was read
+        within ttl."""
         if self.shown(key) is None:
             raise Failed("ENOENT")
+        if key in self.entities and (is_known or key not in self.new):
+            self.local.add(key[:2])
+            self._befall(False)
+            del self.entities[key]
+            self._befall(True)
+            self.read.pop((actor, key), None)
         for handle in self.handles.values():
             if handle.writer and handle.writer.key == key:
                 handle.writer.is_detached = True
         self.new.pop(key, None)
-        if self.entities.pop(key, None):
-            self.read.pop((actor, key), None)
-            self.local.add(key[:2])
 
     def mkdir(self, table, partition):
         if self.is_directory(table, partition):

@@ -21,7 +21,8 @@ struct scratch_file {
     LIST_ENTRY(scratch_file) of_all;
     /* guarded by the lock */
     RB_ENTRY(scratch_file) by_location;
-    bool is_named; /* it is in the map, and `where` is set */
+    bool is_named; /* it is in the map */
+    size_t handles;
     struct location where;
     char *where_text;
     char *text;
@@ -234,11 +235,25 @@ bool scratch_has_below(struct scratch *scratch, const struct directory *director
     return is_found;
 }
 
+static bool has_ended_locked(const struct scratch_file *file)
+{
+    return !file->is_named && file->handles == 0;
+}
+
+static void free_text_locked(struct scratch_file *file)
+{
+    file->scratch->bytes -= file->size;
+    free(TAKE_PTR(file->text));
+    file->size = file->capacity = 0;
+}
+
 /* The name's reference is the caller's afterwards. */
 static void lose_name_locked(struct scratch_file *file)
 {
     (void)RB_REMOVE(location_map, &file->scratch->map, file);
     file->is_named = false;
+    if (has_ended_locked(file))
+        free_text_locked(file);
 }
 
 int scratch_unlink(struct scratch_file *file)
@@ -301,6 +316,30 @@ void scratch_for_each_kept(struct scratch *scratch,
     if (file->size > 0 && !scratch_name_is_passing(file->where.name))
         keep(context, file->where.directory, file->where.name,
              (struct bytes){file->text, file->size});
+}
+
+int scratch_file_open(struct scratch_file *file)
+{
+    enter(file->scratch);
+    int r = has_ended_locked(file) ? -ESTALE : 0;
+    if (r == 0) {
+        file->handles++;
+        (void)scratch_file_ref(file);
+    }
+    leave(file->scratch);
+    return r;
+}
+
+void scratch_file_close(struct scratch_file *file)
+{
+    if (!file)
+        return;
+    enter(file->scratch);
+    file->handles--;
+    if (has_ended_locked(file))
+        free_text_locked(file);
+    leave(file->scratch);
+    scratch_file_unref(file);
 }
 
 struct scratch_file *scratch_file_ref(struct scratch_file *file)
@@ -380,20 +419,21 @@ static int grow_locked(struct scratch_file *file, uint64_t size)
     return 0;
 }
 
-static void shrink_locked(struct scratch_file *file, uint64_t size)
+static void shrink_locked(struct scratch_file *file, size_t size)
 {
-    file->scratch->bytes -= file->size - (size_t)size;
-    file->size = (size_t)size;
-    if (size > 0) {
-        (void)set_capacity_locked(file, file->size); /* the memory that is left over may stay */
+    if (size == 0) {
+        free_text_locked(file);
         return;
     }
-    free(TAKE_PTR(file->text));
-    file->capacity = 0;
+    file->scratch->bytes -= file->size - size;
+    file->size = size;
+    (void)set_capacity_locked(file, size); /* if that fails, the memory that is left over stays */
 }
 
 static int write_locked(struct scratch_file *file, struct bytes bytes, uint64_t offset)
 {
+    if (has_ended_locked(file))
+        return -ENOENT;
     if (bytes.size == 0)
         return 0;
     if (offset > UINT64_MAX - bytes.size)
@@ -424,12 +464,12 @@ int scratch_file_write(struct scratch_file *file, struct bytes bytes, uint64_t o
 
 int scratch_file_resize(struct scratch_file *file, uint64_t size, int64_t now_100ns)
 {
-    int r = 0;
     enter(file->scratch);
-    if (size > file->size)
+    int r = has_ended_locked(file) ? -ENOENT : 0;
+    if (r == 0 && size > file->size)
         r = grow_locked(file, size);
-    else if (size < file->size)
-        shrink_locked(file, size);
+    else if (r == 0 && size < file->size)
+        shrink_locked(file, (size_t)size);
     if (r == 0)
         note_change_locked(file, now_100ns);
     leave(file->scratch);

@@ -5,8 +5,10 @@
  * modification time as on a disk.
  *
  * The directory of a scratch file is its partition, whatever path leads there: the file is in the
- * directories of the partition's row key prefixes, too. A file that was unlinked or replaced lives
- * on until its last reference ends.
+ * directories of the partition's row key prefixes, too.
+ *
+ * A file ends when it has neither a name nor a handle: then its text is freed. A node may keep the
+ * rest of it for long.
  *
  * A file may be the backup of an entity: an editor has renamed the entity to the file's name.
  *
@@ -14,15 +16,15 @@
  * unlinks both.
  *
  * Thread-safety: any thread; one leaf mutex; never blocks.
- * Ownership: names, directories and texts are copied. A scratch_file is counted: its name has one
- * reference, each node and each handle another.
+ * Ownership: names, directories and texts are copied. A scratch_file is counted: its name has a
+ * reference, and each node and each handle.
  * Units: sizes in bytes; times in 100 ns since 1970. */
 #include "cache/address.h"
 #include "fs/tree/inode.h"
 
 #include <sys/types.h>
 
-/* What a file counts beside its text, for the struct, the names and the position. */
+/* What a file counts beside its text, for the struct, the name and the position. */
 #define SCRATCH_FILE_BYTES ((size_t)4096)
 
 struct scratch;      /* all scratch files */
@@ -71,6 +73,9 @@ void scratch_for_each_kept(struct scratch *scratch,
                                         struct bytes text),
                            void *context);
 
+/* A handle, which is a reference, too. -ESTALE: the file has ended. */
+int scratch_file_open(struct scratch_file *file);
+void scratch_file_close(struct scratch_file *file); /* takes NULL */
 struct scratch_file *scratch_file_ref(struct scratch_file *file);
 void scratch_file_unref(struct scratch_file *file);                /* takes NULL */
 struct node_file *scratch_node_file(struct scratch_file *file);    /* for fs/tree/inode; borrowed */
@@ -80,7 +85,7 @@ void scratch_file_attributes(struct scratch_file *file, struct scratch_attribute
 void scratch_file_set_mode(struct scratch_file *file, mode_t mode);
 void scratch_file_set_mtime(struct scratch_file *file, int64_t mtime_100ns);
 /* is_append: behind the last byte, whatever `offset` is. All or nothing is written. -ENOSPC: beyond
- * the budget; -ENOMEM. */
+ * the budget; -ENOENT: the file has ended; -ENOMEM. */
 int scratch_file_write(struct scratch_file *file, struct bytes bytes, uint64_t offset,
                        bool is_append, int64_t now_100ns);
 /* What is added is NULs. As scratch_file_write. */

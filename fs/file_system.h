@@ -5,6 +5,7 @@
 #include "cache/account.h"
 #include "client/lane.h"
 #include "fs/files/control_dir.h"
+#include "fs/files/scratch.h"
 #include "fs/files/text_sink.h"
 #include "fs/log.h"
 #include "fs/process_id.h"
@@ -26,6 +27,8 @@ struct file_system {
     struct lost_and_found *lost;
     struct writers *writers;
     struct text_sink texts; /* of writers */
+    struct scratch *scratch;
+    const char *scratch_globs; /* of the option; NULL: none */
     struct attributes attributes;
     const struct clock *clock;
     int64_t timeout_ms; /* an operation fails after this time without progress */

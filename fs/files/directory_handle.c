@@ -45,7 +45,7 @@ int directory_handle_create(struct file_system *fs, const struct inode *director
             return r;
         }
     }
-    own_names_init(&handle->own, &place, handle->listing, fs->writers);
+    own_names_init(&handle->own, &place, handle->listing, fs->writers, fs->scratch);
     *ret = handle;
     return 0;
 }
@@ -232,15 +232,17 @@ static int pack_listing(struct packing *packing, uint64_t cookie)
 static int pack_own_name(struct packing *packing, const struct own_name *own)
 {
     const struct directory_handle *handle = packing->handle;
+    bool is_scratch = own->name.size > 0, is_file = is_scratch || own->kind == NAME_ENTITY;
     _cleanup_(buffer_finish) struct buffer buffer;
     buffer_init(&buffer, NAME_MAX_BYTES);
-    int r = names_encode(own->key, own->kind, &buffer);
+    int r =
+        is_scratch ? buffer_append(&buffer, own->name) : names_encode(own->key, own->kind, &buffer);
     const char *name = r == 0 ? buffer_string(&buffer) : NULL;
     if (!name)
         return r < 0 ? r : -ENOMEM;
-    bool is_file = own->kind == NAME_ENTITY;
-    uint64_t number =
-        is_file ? inode_table_number(handle->fs->inodes, handle->directory->id, bytes_of(name)) : 0;
+    uint64_t number = own->number;
+    if (is_file && !is_scratch)
+        number = inode_table_number(handle->fs->inodes, handle->directory->id, bytes_of(name));
     pack_plain(packing, name, is_file ? S_IFREG : S_IFDIR,
                number != 0 ? number : ABOVE_ST_INO | own->cookie, own->cookie);
     return 0;

@@ -16,10 +16,13 @@ static int compare_keys(const struct own_file *a, const struct own_file *b)
 RB_GENERATE_INTERNAL(own_files, own_file, by_key, compare_keys, static __attribute__((unused)));
 
 void own_names_init(struct own_names *names, const struct directory *directory,
-                    struct listing *listing, struct writers *writers)
+                    struct listing *listing, struct writers *writers, struct scratch *scratch)
 {
-    *names = (struct own_names){
-        .directory = *directory, .listing = listing, .writers = writers, .last = OWN_NAMES_BEGIN};
+    *names = (struct own_names){.directory = *directory,
+                                .listing = listing,
+                                .writers = writers,
+                                .scratch = scratch,
+                                .last = OWN_NAMES_BEGIN};
     buffer_init(&names->before, POSITION_MAX_BYTES);
     buffer_init(&names->next, POSITION_MAX_BYTES);
 }
@@ -142,21 +145,36 @@ static int find_next_file(struct own_names *names)
     return r;
 }
 
+static int find_next_scratch(struct own_names *names)
+{
+    struct bytes after =
+        names->before_is_scratch ? buffer_bytes(&names->before) : BYTES_LITERAL("");
+    names->next_is_scratch = true;
+    return scratch_next(names->scratch, scratch_directory(&names->directory), after, &names->next,
+                        &names->next_number);
+}
+
 /* Finds the name behind `before`: 1. 0: there is none. */
 static int find_next(struct own_names *names)
 {
+    bool is_partition = names->directory.kind == DIRECTORY_ENTITIES;
+    int r = 0;
     buffer_clear(&names->next);
+    names->next_is_scratch = false;
     if (!names->listing)
         return 0;
-    if (names->directory.kind == DIRECTORY_ENTITIES)
-        return names->writers ? find_next_file(names) : 0;
-    return listing_next_local(names->listing, buffer_bytes(&names->before), &names->next);
+    if (!is_partition)
+        return listing_next_local(names->listing, buffer_bytes(&names->before), &names->next);
+    if (names->writers && !names->before_is_scratch)
+        r = find_next_file(names);
+    return r == 0 && names->scratch ? find_next_scratch(names) : r;
 }
 
 static void take_next(struct own_names *names)
 {
     buffer_swap(&names->before, &names->next);
     buffer_clear(&names->next);
+    names->before_is_scratch = names->next_is_scratch;
     names->last++;
 }
 
@@ -166,6 +184,7 @@ static int seek(struct own_names *names, uint64_t cookie)
     int r = 1;
     names->last = OWN_NAMES_BEGIN;
     buffer_clear(&names->before);
+    names->before_is_scratch = false;
     while (r > 0 && names->last < cookie) {
         r = find_next(names);
         if (r > 0)
@@ -187,7 +206,10 @@ int own_names_next(struct own_names *names, uint64_t cookie, struct own_name *re
     if (r <= 0)
         return r;
     struct bytes position = buffer_bytes(&names->next);
-    if (names->directory.kind == DIRECTORY_ENTITIES)
+    if (names->next_is_scratch)
+        *ret = (struct own_name){
+            .name = position, .number = names->next_number, .cookie = names->last + 1};
+    else if (names->directory.kind == DIRECTORY_ENTITIES)
         *ret = (struct own_name){
             .kind = NAME_ENTITY, .key = position_row_key(position), .cookie = names->last + 1};
     else

@@ -1,8 +1,8 @@
 #ifndef FS_FILES_OWN_NAMES_H
 #define FS_FILES_OWN_NAMES_H
-/* The names of an open directory that the service does not have: local directories, and new files
- * that are not stored yet. A directory shows them behind the names of its listing, without those
- * that the listing has shown.
+/* The names of an open directory that the service does not have: local directories, new files that
+ * are not stored yet, and behind those scratch files. A directory shows them behind the names of
+ * its listing, without those that the listing has shown.
  *
  * A new file may be stored while the listing runs: then the listing may have passed its place, and
  * at the end it is not new any more. So the names that are new when the listing begins are kept,
@@ -14,6 +14,7 @@
  * removed meanwhile. For any other cookie, as after seekdir, the names are counted from the first.
  *
  * One thread at a time; no lock; never blocks. */
+#include "fs/files/scratch.h"
 #include "fs/files/writer.h"
 
 #include <bsd/sys/tree.h>
@@ -31,21 +32,27 @@ struct own_names { /* in its owner's memory; private */
     struct directory directory;
     struct listing *listing;    /* NULL: there are no names */
     struct writers *writers;    /* NULL: there are no new files */
+    struct scratch *scratch;    /* NULL: there are no scratch files */
     uint64_t last;              /* the cookie behind which a name was last asked for */
-    struct buffer before, next; /* range.lo: of that name, and of the one returned */
-    struct own_files files;     /* that were new when the listing began */
+    struct buffer before, next; /* of that name, and of the one returned: range.lo, or the name of a
+                                 * scratch file */
+    bool before_is_scratch, next_is_scratch;
+    uint64_t next_number;
+    struct own_files files; /* that were new when the listing began */
     size_t files_count;
     bool is_listed; /* the listing has shown an entry, or its end, since it began */
 };
 struct own_name {
-    enum name_kind kind; /* how the key becomes a name */
-    struct bytes key;    /* a view until the next call */
+    struct bytes name;   /* of a scratch file; else empty */
+    uint64_t number;     /* its st_ino */
+    enum name_kind kind; /* of others: how the key becomes a name */
+    struct bytes key;    /* all are views until the next call */
     uint64_t cookie;
 };
 
 /* All outlive it, and what the directory has views of. */
 void own_names_init(struct own_names *names, const struct directory *directory,
-                    struct listing *listing, struct writers *writers);
+                    struct listing *listing, struct writers *writers, struct scratch *scratch);
 void own_names_finish(struct own_names *names);
 /* Before the first entry of the listing is asked for. Called again, the listing begins anew if it
  * has shown anything; else the names that are kept stay. 0 or -ENOMEM. */

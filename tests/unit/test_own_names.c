@@ -8,6 +8,7 @@
 struct world {
     struct setup setup;
     struct writers *writers;
+    struct scratch *scratch;
     struct listing *listing;
     struct own_names own;
     struct buffer shown; /* "key ", and behind "| " what only this mount has */
@@ -35,8 +36,9 @@ static void begin(struct world *world)
     memory_store_add_table(world->setup.memory, "t");
     add_rows(&world->setup, "p", ROWS);
     assert_int_equal(writers_create(&world->setup.clock, &store, &world->writers), 0);
+    assert_int_equal(scratch_create(100000, &world->scratch), 0);
     world->listing = open_listing(&world->setup, DIRECTORY);
-    own_names_init(&world->own, DIRECTORY, world->listing, world->writers);
+    own_names_init(&world->own, DIRECTORY, world->listing, world->writers, world->scratch);
     buffer_init(&world->shown, 1 << 20);
     world->cookie = 0;
 }
@@ -47,6 +49,7 @@ static void end(struct world *world)
     own_names_finish(&world->own);
     listing_close(world->listing);
     writers_destroy(world->writers);
+    scratch_destroy(world->scratch);
     tear_down(&world->setup);
 }
 
@@ -99,7 +102,7 @@ static size_t list_own(struct world *world)
     size_t n = 0;
     int r;
     for (; (r = own_names_next(&world->own, own.cookie, &own)) == 1; n++) {
-        (void)buffer_append(&world->shown, own.key);
+        (void)buffer_append(&world->shown, own.name.size > 0 ? own.name : own.key);
         (void)buffer_append_char(&world->shown, ' ');
     }
     assert_int_equal(r, 0);
@@ -229,6 +232,63 @@ static void of_very_many_new_files_the_first_are_kept(void **state)
     end(&world);
 }
 
+/* A view: its name keeps it. */
+static struct scratch_file *make_scratch(struct world *world, const char *name, uint64_t number)
+{
+    struct address directory = scratch_directory(DIRECTORY);
+    struct scratch_file *file;
+    assert_int_equal(
+        scratch_make(world->scratch, directory, bytes_of(name), 0600, 0, number, &file), 0);
+    scratch_file_unref(file);
+    return file;
+}
+
+static void scratch_files_are_shown_behind_all_others(void **state)
+{
+    (void)state;
+    struct world world;
+    begin(&world);
+    (void)make_scratch(&world, "00000~", 7);
+    struct writer_handle *handle = open_new(&world, P_ROW("00009"));
+    (void)make_scratch(&world, ".a", 8);
+    assert_shown(&world, "00000 00001 00002 00003 | 00009 .a 00000~ ");
+    close_file(&world, handle);
+    assert_shown(&world, "00000 00001 00002 00003 00009 | .a 00000~ ");
+    end(&world);
+}
+
+/* By any cookie, and when the name of the cookie is gone. */
+static void a_listing_of_scratch_files_goes_on_where_it_was(void **state)
+{
+    (void)state;
+    struct world world;
+    struct own_name own;
+    uint64_t cookies[4] = {OWN_NAMES_BEGIN};
+    static const char *const names[] = {"new", ".a", ".b"};
+    begin(&world);
+    struct writer_handle *handle = open_new(&world, P_ROW("new"));
+    (void)make_scratch(&world, ".a", 1);
+    struct scratch_file *b = make_scratch(&world, ".b", 2);
+    (void)make_scratch(&world, ".c", 3);
+    list_some(&world, INT_MAX);
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        assert_int_equal(own_names_next(&world.own, cookies[i], &own), 1);
+        assert_bytes(i > 0 ? own.name : own.key, bytes_of(names[i]));
+        assert_int_equal(own.number, i);
+        cookies[i + 1] = own.cookie;
+    }
+    assert_int_equal(own_names_next(&world.own, cookies[1], &own), 1); /* seekdir */
+    assert_bytes(own.name, B(".a"));
+    assert_int_equal(own_names_next(&world.own, cookies[2], &own), 1);
+    assert_bytes(own.name, B(".b"));
+    assert_int_equal(scratch_unlink(b), 0);
+    assert_int_equal(own_names_next(&world.own, cookies[3], &own), 1);
+    assert_bytes(own.name, B(".c"));
+    assert_int_equal(own_names_next(&world.own, own.cookie, &own), 0);
+    close_file(&world, handle);
+    end(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -238,6 +298,8 @@ int main(void)
         cmocka_unit_test(a_removed_file_is_not_shown),
         cmocka_unit_test(a_new_file_that_the_listing_has_shown_is_not_shown_again),
         cmocka_unit_test(of_very_many_new_files_the_first_are_kept),
+        cmocka_unit_test(scratch_files_are_shown_behind_all_others),
+        cmocka_unit_test(a_listing_of_scratch_files_goes_on_where_it_was),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,6 +17,21 @@ static void attributes_of_writer(const struct file_system *fs, const struct inod
                        timestamp != 0 ? timestamp : inode->timestamp, ret);
 }
 
+static void attributes_of_scratch(const struct file_system *fs, const struct inode *inode,
+                                  struct stat *ret)
+{
+    struct scratch_attributes attributes;
+    struct scratch_file *file = scratch_of_node_file(inode_table_file(fs->inodes, inode->id));
+    scratch_file_attributes(file, &attributes);
+    scratch_file_unref(file);
+    attributes_of_file(&fs->attributes, attributes.number, attributes.size, attributes.mtime_100ns,
+                       ret);
+    ret->st_mode = S_IFREG | attributes.mode;
+    ret->st_uid = attributes.uid;
+    ret->st_gid = attributes.gid;
+    ret->st_nlink = attributes.is_named;
+}
+
 static void attributes_of(const struct file_system *fs, const struct inode *inode, struct stat *ret)
 {
     switch (inode->place.kind) {
@@ -30,6 +45,9 @@ static void attributes_of(const struct file_system *fs, const struct inode *inod
             return;
         }
         attributes_of_file(&fs->attributes, inode->number, inode->size, inode->timestamp, ret);
+        return;
+    case PLACE_SCRATCH:
+        attributes_of_scratch(fs, inode, ret);
         return;
     case PLACE_CONTROL_FILE: /* its text is made at open: the size is 0, the time is now */
         attributes_of_file(&fs->attributes, inode->number, 0, clock_utc_100ns(fs->clock), ret);
@@ -46,7 +64,7 @@ void entry_attributes(const struct file_system *fs, const struct inode *inode, s
 
 double entry_attributes_sec(const struct inode *inode)
 {
-    bool may_change = inode->place.kind == PLACE_CONTROL_FILE || inode_kind(inode) == NODE_WRITER;
+    bool may_change = inode->place.kind == PLACE_CONTROL_FILE || inode_kind(inode) != NODE_VERSION;
     return may_change ? 0 : ATTRIBUTES_VALID_SEC;
 }
 
@@ -92,6 +110,22 @@ int entry_make_writer(struct file_system *fs, uint64_t parent, struct bytes name
     const struct inode *inode =
         inode_table_enter_own(fs->inodes, parent, name, place, &version,
                               writer_inode_number(writer), NODE_WRITER, writer_node_file(writer));
+    if (!inode)
+        return -ENOMEM;
+    entry_of(fs, inode, 0, ret);
+    return 0;
+}
+
+int entry_make_scratch(struct file_system *fs, struct place *place, struct scratch_file *file,
+                       struct fuse_entry_param *ret)
+{
+    static const struct version none = {0};
+    struct scratch_attributes attributes;
+    scratch_file_attributes(file, &attributes);
+    struct bytes name = {(const char *)&attributes.number, sizeof(attributes.number)};
+    const struct inode *inode =
+        inode_table_enter_own(fs->inodes, 0, name, place, &none, attributes.number, NODE_SCRATCH,
+                              scratch_node_file(file));
     if (!inode)
         return -ENOMEM;
     entry_of(fs, inode, 0, ret);

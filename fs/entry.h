@@ -15,11 +15,15 @@ int entry_make(struct file_system *fs, uint64_t parent, struct bytes name, struc
 /* The same for a new file that is not stored yet: the node of its writer. */
 int entry_make_writer(struct file_system *fs, uint64_t parent, struct bytes name,
                       struct place *place, struct writer *writer, struct fuse_entry_param *ret);
+/* The same for a scratch file. */
+int entry_make_scratch(struct file_system *fs, struct place *place, struct scratch_file *file,
+                       struct fuse_entry_param *ret);
 /* The entry of a node. */
 void entry_of(const struct file_system *fs, const struct inode *inode, int64_t valid_ms,
               struct fuse_entry_param *ret);
 void entry_attributes(const struct file_system *fs, const struct inode *inode, struct stat *ret);
-/* How long the kernel may keep the attributes, in seconds: those of a writer not at all. Any other
+/* How long the kernel may keep the attributes, in seconds: those of a writer or a scratch file not
+ * at all. Any other
  * node is one version, so its attributes do not change. The kernel sees a newer version when the
  * time of the name is over: it looks the name up again and gets another node. */
 double entry_attributes_sec(const struct inode *inode);

@@ -2,6 +2,7 @@
 #include "fs/options.h"
 #include "client/bytes.h"
 #include "fs/near_name.h"
+#include "fs/tree/scratch_name.h"
 #include "fs/verb.h"
 
 #include <fuse_lowlevel.h>
@@ -19,7 +20,7 @@
 struct raw_options {
     const struct verb *verb; /* for refusals */
     char *table, *ca_cert, *ttl, *timeout, *cache_size, *parallelism, *fanout, *layout, *uid, *gid,
-        *umask, *conflict;
+        *umask, *conflict, *scratch;
     int allow_other, ro, create;
 };
 
@@ -41,6 +42,7 @@ static const struct fuse_opt option_table[] = {
     TEXT_OPTION(gid),
     TEXT_OPTION(umask),
     TEXT_OPTION(conflict),
+    TEXT_OPTION(scratch),
     {"allow_other", offsetof(struct raw_options, allow_other), 1},
     {"ro", offsetof(struct raw_options, ro), 1},
     {"rw", offsetof(struct raw_options, ro), 0},
@@ -83,6 +85,7 @@ static void raw_options_finish(struct raw_options *raw)
     free(raw->gid);
     free(raw->umask);
     free(raw->conflict);
+    free(raw->scratch);
 }
 
 bool options_parse_seconds(const char *text, int64_t *ret_ms)
@@ -257,6 +260,9 @@ static int check(const struct raw_options *raw, struct options *ret)
         return refuse(raw->verb, "umask", raw->umask, "an octal number, for example 022");
     if (raw->conflict && !parse_conflict(raw->conflict, &ret->overwrites_conflicts))
         return refuse(raw->verb, "conflict", raw->conflict, "refuse or overwrite");
+    if (raw->scratch && !scratch_name_globs_are_valid(raw->scratch))
+        return refuse(raw->verb, "scratch", raw->scratch,
+                      "patterns of names with a colon between, for example *.part:*.lock");
     if (raw->table && raw->table[0] == '\0')
         return refuse(raw->verb, "table", "", "the name of a table");
     if (raw->ca_cert && raw->ca_cert[0] == '\0')
@@ -296,6 +302,7 @@ int options_parse(const struct verb *verb, struct fuse_args *args, uid_t uid, gi
         options.may_create = raw.create && !raw.ro;
         options.table = TAKE_PTR(raw.table);
         options.ca_cert = TAKE_PTR(raw.ca_cert);
+        options.scratch_globs = TAKE_PTR(raw.scratch);
         r = add_fixed_options(args, &options);
         if (r < 0)
             options_finish(&options);
@@ -310,4 +317,5 @@ void options_finish(struct options *options)
 {
     free(TAKE_PTR(options->table));
     free(TAKE_PTR(options->ca_cert));
+    free(TAKE_PTR(options->scratch_globs));
 }

@@ -38,12 +38,23 @@ int open_file_create_writer(struct writer_handle *writer, bool is_reader, const 
     return 0;
 }
 
+int open_file_create_scratch(struct scratch_file *scratch, struct open_file **ret)
+{
+    struct open_file *file = calloc(1, sizeof(*file));
+    if (!file)
+        return -ENOMEM;
+    file->scratch = scratch;
+    *ret = file;
+    return 0;
+}
+
 void open_file_destroy(struct open_file *file)
 {
     if (!file)
         return;
     entity_finish(&file->entity);
     buffer_finish(&file->text);
+    scratch_file_close(file->scratch);
     free(file);
 }
 

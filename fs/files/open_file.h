@@ -1,13 +1,15 @@
 #ifndef FS_FILES_OPEN_FILE_H
 #define FS_FILES_OPEN_FILE_H
-/* An open file, which info->fh points to. There are two sorts:
+/* An open file, which info->fh points to. There are three sorts:
  *
  *   - a text: of a version of an entity, or of a control file. It stays as it was at the open, also
  *     when the entity changes
  *   - a handle of a writer: the file is open for writing, or it is a new file that is not stored
  *     yet, which its readers see as it is written
+ *   - a handle of a scratch file
  *
  * Any thread: nothing here changes after creation. The writer has its own rules. */
+#include "fs/files/scratch.h"
 #include "fs/files/writer.h"
 #include "fs/process_id.h"
 
@@ -16,7 +18,8 @@
 struct open_file {
     struct entity entity;               /* page NULL: the text is not of an entity */
     struct buffer text;                 /* of a control file */
-    struct writer_handle *writer;       /* NULL: the file is a text */
+    struct writer_handle *writer;       /* NULL: of another sort */
+    struct scratch_file *scratch;       /* the same */
     bool is_reader;                     /* of a writer's: opened without the right to write */
     char command[PROCESS_COMMAND_SIZE]; /* of a writer's: the opener's. RELEASE tells no process */
 };
@@ -29,6 +32,8 @@ int open_file_create_text(struct buffer *text, struct open_file **ret);
 /* Takes the handle on success. 0 or -ENOMEM. */
 int open_file_create_writer(struct writer_handle *writer, bool is_reader, const char *command,
                             struct open_file **ret);
+/* Takes the handle on success. 0 or -ENOMEM. */
+int open_file_create_scratch(struct scratch_file *scratch, struct open_file **ret);
 /* Takes NULL. A handle of a writer is not closed: its close may take long, and may fail. */
 void open_file_destroy(struct open_file *file);
 /* Of a text: a view into the file, shorter than `size` at the end of the text. */

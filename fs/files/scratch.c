@@ -17,7 +17,6 @@ struct scratch_file {
     struct node_file file; /* first */
     struct scratch *scratch;
     _Atomic size_t references;
-    uint64_t number;
     LIST_ENTRY(scratch_file) of_all;
     /* guarded by the lock */
     RB_ENTRY(scratch_file) by_location;
@@ -27,10 +26,9 @@ struct scratch_file {
     char *where_text;
     char *text;
     size_t size, capacity;
-    mode_t mode;
-    int64_t mtime_100ns;
-    struct address backup; /* views into backup_text */
-    char *backup_text;     /* NULL: it is the backup of no entity */
+    struct scratch_attributes attributes; /* but for size and is_named */
+    struct address backup;                /* views into backup_text */
+    char *backup_text;                    /* NULL: it is the backup of no entity */
     bool was_changed;
 };
 
@@ -167,8 +165,8 @@ static int add_locked(struct scratch *scratch, struct scratch_file *file)
     return 0;
 }
 
-int scratch_make(struct scratch *scratch, struct address directory, struct bytes name, mode_t mode,
-                 int64_t now_100ns, uint64_t number, struct scratch_file **ret)
+int scratch_make(struct scratch *scratch, struct address directory, struct bytes name,
+                 const struct scratch_attributes *attributes, struct scratch_file **ret)
 {
     struct scratch_file *file = calloc(1, sizeof(*file));
     if (!file)
@@ -176,10 +174,8 @@ int scratch_make(struct scratch *scratch, struct address directory, struct bytes
     *file = (struct scratch_file){.file = {&node_file_ops},
                                   .scratch = scratch,
                                   .references = 2, /* of the name, and of the caller */
-                                  .number = number,
                                   .is_named = true,
-                                  .mode = mode,
-                                  .mtime_100ns = now_100ns};
+                                  .attributes = *attributes};
     file->where_text = copy_location((struct location){directory, name}, &file->where);
     int r = file->where_text ? 0 : -ENOMEM;
     if (r == 0) {
@@ -212,7 +208,7 @@ int scratch_next(struct scratch *scratch, struct address directory, struct bytes
     const struct scratch_file *file = next_locked(scratch, directory, after);
     int r = file ? buffer_set(ret_name, file->where.name) : 0;
     if (file && r == 0) {
-        *ret_number = file->number;
+        *ret_number = file->attributes.number;
         r = 1;
     }
     leave(scratch);
@@ -247,13 +243,23 @@ static void free_text_locked(struct scratch_file *file)
     file->size = file->capacity = 0;
 }
 
+/* If the file has ended now: what is left of it is not counted. */
+static void end_locked(struct scratch_file *file)
+{
+    if (!has_ended_locked(file))
+        return;
+    free_text_locked(file);
+    free(TAKE_PTR(file->where_text));
+    free(TAKE_PTR(file->backup_text));
+    file->scratch->bytes -= SCRATCH_FILE_BYTES;
+}
+
 /* The name's reference is the caller's afterwards. */
 static void lose_name_locked(struct scratch_file *file)
 {
     (void)RB_REMOVE(location_map, &file->scratch->map, file);
     file->is_named = false;
-    if (has_ended_locked(file))
-        free_text_locked(file);
+    end_locked(file);
 }
 
 int scratch_unlink(struct scratch_file *file)
@@ -336,8 +342,7 @@ void scratch_file_close(struct scratch_file *file)
         return;
     enter(file->scratch);
     file->handles--;
-    if (has_ended_locked(file))
-        free_text_locked(file);
+    end_locked(file);
     leave(file->scratch);
     scratch_file_unref(file);
 }
@@ -355,7 +360,6 @@ void scratch_file_unref(struct scratch_file *file)
     struct scratch *scratch = file->scratch;
     enter(scratch);
     LIST_REMOVE(file, of_all);
-    scratch->bytes -= SCRATCH_FILE_BYTES + file->size;
     leave(scratch);
     file_free(file);
 }
@@ -373,24 +377,23 @@ struct scratch_file *scratch_of_node_file(struct node_file *file)
 void scratch_file_attributes(struct scratch_file *file, struct scratch_attributes *ret)
 {
     enter(file->scratch);
-    *ret = (struct scratch_attributes){.size = file->size,
-                                       .number = file->number,
-                                       .mode = file->mode,
-                                       .mtime_100ns = file->mtime_100ns};
+    *ret = file->attributes;
+    ret->size = file->size;
+    ret->is_named = file->is_named;
     leave(file->scratch);
 }
 
 void scratch_file_set_mode(struct scratch_file *file, mode_t mode)
 {
     enter(file->scratch);
-    file->mode = mode;
+    file->attributes.mode = mode;
     leave(file->scratch);
 }
 
 void scratch_file_set_mtime(struct scratch_file *file, int64_t mtime_100ns)
 {
     enter(file->scratch);
-    file->mtime_100ns = mtime_100ns;
+    file->attributes.mtime_100ns = mtime_100ns;
     leave(file->scratch);
 }
 
@@ -447,7 +450,7 @@ static int write_locked(struct scratch_file *file, struct bytes bytes, uint64_t 
 
 static void note_change_locked(struct scratch_file *file, int64_t now_100ns)
 {
-    file->mtime_100ns = now_100ns;
+    file->attributes.mtime_100ns = now_100ns;
     file->was_changed = true;
 }
 

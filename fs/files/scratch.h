@@ -1,14 +1,14 @@
 #ifndef FS_FILES_SCRATCH_H
 #define FS_FILES_SCRATCH_H
 /* Scratch files: local files in the directories of partitions, with temporary names
- * (fs/tree/scratch_name). They live in memory, within one budget for all, and keep mode and
- * modification time as on a disk.
+ * (fs/tree/scratch_name). They live in memory, within one budget for all, and keep their mode,
+ * their modification time and their first owner, as on a disk.
  *
  * The directory of a scratch file is its partition, whatever path leads there: the file is in the
  * directories of the partition's row key prefixes, too.
  *
- * A file ends when it has neither a name nor a handle: then its text is freed. A node may keep the
- * rest of it for long.
+ * A file ends when it has neither a name nor a handle: then its text is freed, and it counts no
+ * more. A node may keep the rest of it for long.
  *
  * A file may be the backup of an entity: an editor has renamed the entity to the file's name.
  *
@@ -24,6 +24,8 @@
 
 #include <sys/types.h>
 
+/* Of all files of a mount. */
+#define SCRATCH_MAX_BYTES ((size_t)64 << 20)
 /* What a file counts beside its text, for the struct, the name and the position. */
 #define SCRATCH_FILE_BYTES ((size_t)4096)
 
@@ -33,7 +35,10 @@ struct scratch_file; /* one */
 struct scratch_attributes {
     uint64_t size, number; /* number: the st_ino */
     mode_t mode;           /* permission bits */
+    uid_t uid;             /* of the process that made the file */
+    gid_t gid;
     int64_t mtime_100ns;
+    bool is_named; /* else it has been removed or replaced */
 };
 
 /* max_bytes: of all files together. 0 or -errno. */
@@ -50,9 +55,10 @@ struct address scratch_directory(const struct directory *directory);
  * referenced. NULL: there is none of the name. */
 struct scratch_file *scratch_find(struct scratch *scratch, struct address directory,
                                   struct bytes name);
-/* A new, empty file. -EEXIST; -ENOSPC: beyond the budget; -ENOMEM. */
-int scratch_make(struct scratch *scratch, struct address directory, struct bytes name, mode_t mode,
-                 int64_t now_100ns, uint64_t number, struct scratch_file **ret);
+/* A new, empty file with these attributes; size and is_named are not used. -EEXIST; -ENOSPC: beyond
+ * the budget; -ENOMEM. */
+int scratch_make(struct scratch *scratch, struct address directory, struct bytes name,
+                 const struct scratch_attributes *attributes, struct scratch_file **ret);
 /* The first name behind `after` (empty: the first of all), in the order of their bytes: 1. 0: there
  * is none; -ENOMEM or -EFBIG. */
 int scratch_next(struct scratch *scratch, struct address directory, struct bytes after,

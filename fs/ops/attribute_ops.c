@@ -1,6 +1,7 @@
 #include "fs/ops/attribute_ops.h"
 #include "fs/entry.h"
 #include "fs/files/open_file.h"
+#include "fs/ops/scratch_ops.h"
 
 #define BLOCK_SIZE  4096
 #define FREE_BLOCKS ((fsblkcnt_t)1 << 38) /* 1 PiB */
@@ -64,6 +65,8 @@ static int set_attributes(struct request *request, const struct inode *inode, in
 {
     uint64_t size = (uint64_t)stat->st_size;
     int r = 0;
+    if (inode->place.kind == PLACE_SCRATCH)
+        return scratch_ops_set_attributes(request, inode, to_set, stat);
     entry_attributes(request->fs, inode, stat);
     if (!request->fs->writers)
         return -EROFS;

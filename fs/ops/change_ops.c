@@ -1,5 +1,6 @@
 #include "fs/ops/change_ops.h"
 #include "fs/entry.h"
+#include "fs/ops/scratch_ops.h"
 #include "fs/tree/new_place.h"
 #include "fs/tree/path.h"
 
@@ -85,7 +86,8 @@ static int make_directory(struct change *change, struct fuse_entry_param *ret)
 {
     struct request *request = &change->request;
     const char *reason = NULL;
-    int r = new_place_child(&change->parent->place, change->name, true, &change->place, &reason);
+    int r =
+        new_place_child(&change->parent->place, change->name, true, NULL, &change->place, &reason);
     if (r < 0)
         return request_refuse_name(request, change->name, r, reason);
     r = prepare(change, &change->place);
@@ -142,7 +144,7 @@ static int learn_from_node(struct change *change)
     return r < 0 ? lack_memory(change) : 0;
 }
 
-static int check_no_new_file(struct change *change)
+static int check_no_file_of_mount(struct change *change)
 {
     struct file_system *fs = change->request.fs;
     struct directory directory = place_directory(&change->place);
@@ -151,6 +153,9 @@ static int check_no_new_file(struct change *change)
     if (fs->writers && writers_next_new(fs->writers, &directory, (struct bytes){0}, &position))
         return call_fail(&change->request.caller.call, -ENOTEMPTY,
                          "a new file that is not stored yet is in it");
+    if (fs->scratch && scratch_has_below(fs->scratch, &directory))
+        return call_fail(&change->request.caller.call, -ENOTEMPTY,
+                         "a file with a temporary name is in it");
     return position.error < 0 ? lack_memory(change) : 0;
 }
 
@@ -161,7 +166,7 @@ static int remove_directory(struct change *change)
     if (r == 0)
         r = learn_from_node(change);
     if (r == 0)
-        r = check_no_new_file(change);
+        r = check_no_file_of_mount(change);
     if (r == 0)
         r = prepare(change, &change->place);
     if (r == 0)
@@ -218,6 +223,8 @@ static int unlink_file(struct change *change)
     struct call *call = &change->request.caller.call;
     struct held_writers *held = NULL;
     int r = find_place(change);
+    if (r == -ENOENT)
+        return scratch_ops_unlink(&change->request, change->parent, change->name);
     if (r == 0 && !fs->writers)
         r = -EROFS;
     if (r == 0)
@@ -249,11 +256,19 @@ void change_ops_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 void change_ops_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
                        const char *new_name, unsigned flags)
 {
-    (void)parent;
-    (void)name;
-    (void)new_parent;
-    (void)new_name;
-    reply_error(req, flags & RENAME_EXCHANGE ? -EINVAL : -EXDEV);
+    struct change change;
+    int r = begin(&change, req, "rename", parent, name);
+    const struct inode *to = inode_table_find(change.request.fs->inodes, new_parent);
+    if (r == 0 && (flags & ~(unsigned)RENAME_NOREPLACE))
+        r = call_fail(&change.request.caller.call, -EINVAL, "names cannot be exchanged");
+    if (r == 0)
+        r = to ? find_place(&change) : -ESTALE;
+    if (r == -ENOENT)
+        r = scratch_ops_rename(&change.request, change.parent, change.name, to, bytes_of(new_name),
+                               flags & RENAME_NOREPLACE);
+    else if (r == 0 || r == -EPERM)
+        r = -EXDEV;
+    end_without_entry(&change, r);
 }
 
 void change_ops_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name)
@@ -272,22 +287,25 @@ void change_ops_link(fuse_req_t req, fuse_ino_t id, fuse_ino_t new_parent, const
     reply_error(req, -EPERM);
 }
 
-/* A file without a handle: nothing will be written to it, so it is stored at once, as an entity
+/* A file without a handle. Nothing will be written to an entity, so it is stored at once, as one
  * without properties. */
-static int make_file(struct change *change, struct fuse_entry_param *ret)
+static int make_file(struct change *change, mode_t mode, struct fuse_entry_param *ret)
 {
     struct request *request = &change->request;
     struct file_system *fs = request->fs;
     _cleanup_(entity_finish) struct entity entity = {0};
     const char *reason = NULL;
-    int r = new_place_child(&change->parent->place, change->name, false, &change->place, &reason);
+    int r = new_place_child(&change->parent->place, change->name, false, fs->scratch_globs,
+                            &change->place, &reason);
     if (r < 0)
         return request_refuse_name(request, change->name, r, reason);
+    if (!fs->writers)
+        return -EROFS;
+    if (change->place.kind == PLACE_SCRATCH)
+        return scratch_ops_make(request, &change->place, change->name, mode, ret);
     struct edit edit = {.address = place_address(&change->place),
                         .begin = EDIT_EXCLUSIVE,
                         .text = BYTES_LITERAL("{}")};
-    if (!fs->writers)
-        return -EROFS;
     if (writers_is_open(fs->writers, edit.address)) /* by another path */
         return -EEXIST;
     r = request_may_wait(request, &change->place);
@@ -307,6 +325,6 @@ void change_ops_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_
     (void)device;
     int r = begin(&change, req, "mknod", parent, name);
     if (r == 0)
-        r = S_ISREG(mode) ? make_file(&change, &entry) : -EPERM;
+        r = S_ISREG(mode) ? make_file(&change, mode, &entry) : -EPERM;
     end_with_entry(&change, r, &entry);
 }

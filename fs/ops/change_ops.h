@@ -8,7 +8,8 @@
  * not cancelled once it is sent. No error is ESTALE, upon which the kernel would send the change
  * again; but a request for a node that is not known is.
  *
- * RENAME is not there yet. It answers EXDEV, so that mv copies, and then deletes. */
+ * RENAME is there for scratch files alone. Otherwise it answers EXDEV, so that mv copies, and then
+ * deletes. */
 #include "fs/request.h"
 
 void change_ops_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode);

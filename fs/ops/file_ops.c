@@ -1,4 +1,5 @@
 #include "fs/ops/file_ops.h"
+#include "fs/ops/scratch_ops.h"
 
 #include <fcntl.h>
 
@@ -52,6 +53,10 @@ void file_ops_read(fuse_req_t req, fuse_ino_t id, size_t size, off_t offset,
         read_writer(req, id, size, offset, file->writer);
         return;
     }
+    if (file->scratch) {
+        scratch_ops_read(req, file->scratch, size, offset);
+        return;
+    }
     struct bytes text = open_file_read(file, offset, size);
     (void)fuse_reply_buf(req, text.data, text.size);
 }
@@ -62,7 +67,12 @@ void file_ops_write(fuse_req_t req, fuse_ino_t id, const char *data, size_t size
     struct request request;
     const struct inode *inode;
     bool is_append = info->flags & O_APPEND; /* the kernel's idea of the end may be too old */
-    struct writer_handle *handle = file_of(info)->writer;
+    const struct open_file *file = file_of(info);
+    struct writer_handle *handle = file->writer;
+    if (file->scratch) {
+        scratch_ops_write(req, id, file->scratch, (struct bytes){data, size}, info, offset);
+        return;
+    }
     int r = begin(&request, req, id, "write", &inode);
     if (r < 0)
         writer_miss_write(handle);

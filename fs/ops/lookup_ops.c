@@ -1,5 +1,6 @@
 #include "fs/ops/lookup_ops.h"
 #include "fs/entry.h"
+#include "fs/ops/scratch_ops.h"
 
 /* Settles a cut place: lists the keys that start with its beginning, and finds the key with this
  * name. *place becomes the place of the key. If that is an entity, *ret is it. 0 or -errno;
@@ -139,6 +140,8 @@ static int look_up(struct request *request, const struct inode *parent, struct b
 {
     struct opener opener = {request->context->pid, parent->id, name};
     int r = place_child(&parent->place, name, place);
+    if (r == -ENOENT)
+        return scratch_ops_look_up(request, parent, name, ret);
     if (r < 0 && r != -ENOMEM) {
         request->caller.valid_ms = INT32_MAX; /* no file can ever have this name */
         return r;

@@ -3,6 +3,7 @@
 #include "fs/files/open_file.h"
 #include "fs/ops/file_ops.h"
 #include "fs/ops/open_writer.h"
+#include "fs/ops/scratch_ops.h"
 #include "fs/tree/new_place.h"
 
 #include <fcntl.h>
@@ -143,7 +144,8 @@ void open_ops_open(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info)
     int r = !inode ? -ESTALE
             : inode->place.kind == PLACE_CONTROL_FILE
                 ? open_control_file(&request, inode, info, &file)
-                : open_entity(&request, inode, info, &file);
+            : inode->place.kind == PLACE_SCRATCH ? scratch_ops_open(&request, inode, info, &file)
+                                                 : open_entity(&request, inode, info, &file);
     if (r == -ESTALE || r == -EROFS) {
         reply_error(req, r);
     } else if (r < 0) {
@@ -156,10 +158,10 @@ void open_ops_open(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info)
     request_end(&request);
 }
 
-/* Begins the writer of a new file, and makes its node. */
+/* Begins the writer of a new file, or makes a scratch file, and makes its node. */
 static int create(struct request *request, const struct inode *parent, struct bytes name,
-                  struct place *place, struct fuse_file_info *info, struct fuse_entry_param *ret,
-                  struct open_file **ret_file)
+                  mode_t mode, struct place *place, struct fuse_file_info *info,
+                  struct fuse_entry_param *ret, struct open_file **ret_file)
 {
     struct file_system *fs = request->fs;
     struct opener opener = {request->context->pid, parent->id, name};
@@ -167,9 +169,11 @@ static int create(struct request *request, const struct inode *parent, struct by
     const char *reason = NULL;
     if (!fs->writers)
         return -EROFS;
-    int r = new_place_child(&parent->place, name, false, place, &reason);
+    int r = new_place_child(&parent->place, name, false, fs->scratch_globs, place, &reason);
     if (r < 0)
         return request_refuse_name(request, name, r, reason);
+    if (place->kind == PLACE_SCRATCH)
+        return scratch_ops_create(request, place, name, mode, info, ret, ret_file);
     r = open_writer_new(request, place_address(place), info->flags, &handle);
     if (r < 0)
         return r;
@@ -193,12 +197,12 @@ void open_ops_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t
     struct fuse_entry_param entry = {0};
     struct open_file *file = NULL;
     _cleanup_(place_finish) struct place place = {0};
-    (void)mode; /* modes are those of the mount */
     request_begin(&request, req, "create");
     request_lock_directory(&request);
     const struct inode *directory = inode_table_find(request.fs->inodes, parent);
-    int r = directory ? create(&request, directory, bytes_of(name), &place, info, &entry, &file)
-                      : -ENOENT;
+    int r = directory
+                ? create(&request, directory, bytes_of(name), mode, &place, info, &entry, &file)
+                : -ENOENT;
     if (r == -EROFS) {
         reply_error(req, r);
     } else if (r < 0) {

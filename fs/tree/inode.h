@@ -14,7 +14,9 @@
  *     which have no version, are of this kind, too. It never becomes a node of another kind
  *   - NODE_WRITER: made by CREATE, and by the LOOKUPs that follow an OPEN for writing that was
  *     answered ESTALE (fs/tree/stale_opens), for that opener alone. Its text is its writer's
- *   - NODE_SCRATCH: made by CREATE and LOOKUP of a scratch file. Its text is that file's
+ *   - NODE_SCRATCH: of a scratch file, whose text it has. A scratch file has one node, whatever its
+ *     name and path, because the kernel keeps its pages: in the table, its parent is 0, and its
+ * name are the bytes of its st_ino
  *
  * A node has two sorts of fields:
  *

@@ -2,6 +2,7 @@
 #include "client/text/entity_check.h"
 #include "client/text/table_name.h"
 #include "client/text/unicode.h"
+#include "fs/tree/scratch_name.h"
 
 /* Messages may be cut after 255 bytes: see struct failure. */
 #define FILE_OUTSIDE                                                                               \
@@ -11,7 +12,8 @@
     "a partition holds entities, which are files named ROWKEY.json; no directory can be made in "  \
     "it"
 #define ENTITY_RULE                                                                                \
-    "the name of an entity ends in .json; files with other names cannot be stored here"
+    "the name of an entity ends in .json; other files are not stored, and only temporary names "   \
+    "are possible for them, as .x, x~ and x.tmp; -o scratch=GLOB adds more"
 #define DOT_RULE                                                                                   \
     "the name of a table, partition or entity does not begin with a dot; a key's own first dot "   \
     "is written #2E"
@@ -122,7 +124,7 @@ static int check(const struct place *parent, struct bytes name, const struct pla
 }
 
 int new_place_child(const struct place *parent, struct bytes name, bool is_directory,
-                    struct place *ret, const char **ret_reason)
+                    const char *globs, struct place *ret, const char **ret_reason)
 {
     if (parent->kind == PLACE_CONTROL_DIRECTORY)
         return refuse_name(ret_reason, "nothing can be created in .tablefuse");
@@ -132,6 +134,9 @@ int new_place_child(const struct place *parent, struct bytes name, bool is_direc
         return refuse_name(ret_reason, DIRECTORY_INSIDE);
     if (!is_directory && !is_in_partition(parent))
         return refuse_name(ret_reason, FILE_OUTSIDE);
+    if (!is_directory && scratch_name_is(name, globs))
+        return place_of_scratch(parent, ret) == 0 ? 0
+                                                  : refuse(ret_reason, -ENOMEM, "out of memory");
     _cleanup_(place_finish) struct place child = {0};
     int r = place_child(parent, name, &child);
     if (r == -ENOMEM)

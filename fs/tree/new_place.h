@@ -4,17 +4,19 @@
  * it is looked up; not all of that can be created. Pure.
  *
  * The root has tables and a table has partitions: both are directories. A partition has entities,
- * which are files with names that end in .json. A directory of a prefix takes only what begins with
- * the prefix. Example: in T/N+, `mkdir Newton` makes a partition, and `mkdir Xyz` is refused. */
+ * which are files with names that end in .json, and scratch files (scratch_name.h). A directory of
+ * a prefix takes only what begins with the prefix, and scratch files. Example: in T/N+, `mkdir
+ * Newton` makes a partition, and `mkdir Xyz` is refused. */
 #include "fs/tree/place.h"
 
-/* What `name` would be if it were created in the directory `parent`. 0: an entity, or a directory
- * of a table, a partition, or a prefix of partitions. Otherwise -errno, and ret_reason is a
+/* What `name` would be if it were created in the directory `parent`. globs: of scratch_name_is.
+ * 0: an entity, a scratch file, or a directory of a table, a partition, or a prefix of partitions.
+ * Otherwise -errno, and ret_reason is a
  * sentence that tells the user the rule (static text):
  * -EINVAL: no such name can be created here;
  * -ENAMETOOLONG: it has more than 255 bytes, or it is the cut name of a long key;
  * -EEXIST: the name is part of the mount, as .tablefuse is; -ENOTDIR; -ENOMEM. */
 int new_place_child(const struct place *parent, struct bytes name, bool is_directory,
-                    struct place *ret, const char **ret_reason);
+                    const char *globs, struct place *ret, const char **ret_reason);
 
 #endif

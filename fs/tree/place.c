@@ -91,6 +91,20 @@ static int make_partition(const char *table, struct bytes key, struct place *ret
                     bytes_skip(buffer_bytes(&ends), lo_size));
 }
 
+bool place_has_scratch_files(const struct place *place)
+{
+    return place->kind == PLACE_DIRECTORY && place->directory_kind == DIRECTORY_ENTITIES;
+}
+
+int place_of_scratch(const struct place *directory, struct place *ret)
+{
+    int r = make_partition(place_table(directory),
+                           position_partition_key(place_range(directory).lo), ret);
+    if (r == 0)
+        ret->kind = PLACE_SCRATCH;
+    return r;
+}
+
 static int make_entity(const struct place *partition, struct bytes row_key, struct place *ret)
 {
     _cleanup_(buffer_finish) struct buffer position;

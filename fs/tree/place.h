@@ -12,6 +12,7 @@
 enum place_kind {
     PLACE_DIRECTORY,         /* of tables, partitions or entities: place_directory */
     PLACE_ENTITY,            /* place_address */
+    PLACE_SCRATCH,           /* a scratch file: place_directory is its partition's */
     PLACE_CONTROL_DIRECTORY, /* .tablefuse */
     PLACE_CONTROL_FILE,      /* place.control_file */
 };
@@ -38,7 +39,8 @@ struct place {
 int place_root(const char *table, enum directory_kind layout, struct place *ret);
 void place_finish(struct place *place);
 
-/* What `name` stands for in the directory `parent`. It asks no service: the child may not exist.
+/* What `name` stands for in the directory `parent`: anything but a scratch file, whose names are no
+ * other's (scratch_name.h). It asks no service: the child may not exist.
  * The child's range lies within the parent's. 0, -ENOENT (no child can have this name),
  * -ENAMETOOLONG, -ENOTDIR, -ENOMEM. */
 int place_child(const struct place *parent, struct bytes name, struct place *ret);
@@ -49,6 +51,11 @@ int place_of_key(const struct place *parent, struct bytes key, struct place *ret
  * the parent shows no prefixes, or the prefix is not longer than the parent's own or does not start
  * with it. */
 int place_of_prefix(const struct place *parent, struct bytes prefix, struct place *ret);
+
+/* A scratch file in a directory for which place_has_scratch_files is true. 0 or -ENOMEM. */
+int place_of_scratch(const struct place *directory, struct place *ret);
+/* Is it the directory of a partition, or of a prefix of its RowKeys? */
+bool place_has_scratch_files(const struct place *place);
 
 /* Views into the place. Of a cut place: the directory whose listing holds the key, if it exists. */
 struct directory place_directory(const struct place *place);

@@ -53,6 +53,10 @@ static int append_stats(void *context, struct buffer *ret)
         (void)metrics_append_number(ret, "tablefuse_lost_texts_total", "counter",
                                     "Texts that were not stored, and were kept in lost+found.",
                                     lost_and_found_count(command->fs.lost));
+    if (command->fs.scratch)
+        (void)metrics_append_number(ret, "tablefuse_scratch_bytes", "gauge",
+                                    "Memory of files with temporary names.",
+                                    scratch_bytes(command->fs.scratch));
     return metrics_append_number(ret, "tablefuse_waiting", "gauge",
                                  "Callers that may be waiting for the service.",
                                  (uint64_t)atomic_load(&command->fs.waiting));
@@ -66,14 +70,15 @@ static int describe_configuration(const struct mount_command *command, struct bu
         ret,
         "ttl %lld.%03lld\ntimeout %lld.%03lld\ncache_size %zu\nparallelism %d\nlayout %s\nfanout "
         "%d\n"
-        "uid %u\ngid %u\numask %03o\nca_cert %s\nread_only %s\nconflict %s\n",
+        "uid %u\ngid %u\numask %03o\nca_cert %s\nread_only %s\nconflict %s\nscratch %s\n",
         (long long)options->ttl_ms / 1000, (long long)options->ttl_ms % 1000,
         (long long)options->timeout_ms / 1000, (long long)options->timeout_ms % 1000,
         options->cache_bytes, options->parallelism,
         options->layout == DIRECTORY_FLAT ? "flat" : "auto", options->fanout, options->uid,
         options->gid, options->umask, options->ca_cert ? options->ca_cert : "-",
         command->is_read_only ? "yes" : "no",
-        options->overwrites_conflicts ? "overwrite" : "refuse");
+        options->overwrites_conflicts ? "overwrite" : "refuse",
+        options->scratch_globs ? options->scratch_globs : "-");
 }
 
 /* Not of an outage, which has a line of its own (mount_source.h). */
@@ -116,7 +121,7 @@ static bool is_ending(void *context)
     return command->has_served || session_is_ending(&command->fs);
 }
 
-static int create_writers(struct mount_command *command)
+static int create_files(struct mount_command *command)
 {
     struct file_system *fs = &command->fs;
     fs->texts = (struct text_sink){.account = fs->account,
@@ -125,7 +130,8 @@ static int create_writers(struct mount_command *command)
                                    .is_ending = is_ending,
                                    .ending_context = command};
     struct writer_store store = text_sink_store(&fs->texts);
-    return writers_create(fs->clock, &store, &fs->writers);
+    int r = writers_create(fs->clock, &store, &fs->writers);
+    return r < 0 ? r : scratch_create(SCRATCH_MAX_BYTES, &fs->scratch);
 }
 
 /* Creates the parts of the file system over the source's store, which it takes. */
@@ -142,6 +148,7 @@ static int create_file_system(struct mount_command *command)
     _cleanup_(place_finish) struct place root = {0};
     fs->clock = &clock_system;
     fs->timeout_ms = command->options.timeout_ms;
+    fs->scratch_globs = command->options.scratch_globs;
     fs->attributes = (struct attributes){.uid = command->options.uid,
                                          .gid = command->options.gid,
                                          .umask = command->options.umask,
@@ -162,7 +169,7 @@ static int create_file_system(struct mount_command *command)
     if (r == 0)
         r = process_ids_create(fs->clock, &fs->processes);
     if (r == 0 && !command->is_read_only)
-        r = create_writers(command);
+        r = create_files(command);
     return r < 0 ? r : create_control(command);
 }
 
@@ -175,6 +182,7 @@ static void destroy_all(struct mount_command *command)
     failed_lookups_destroy(fs->failed_lookups);
     stale_opens_destroy(fs->stale_opens);
     inode_table_destroy(fs->inodes);
+    scratch_destroy(fs->scratch);
     writers_destroy(fs->writers);
     lost_and_found_destroy(fs->lost);
     account_destroy(fs->account);
@@ -525,6 +533,7 @@ const struct verb verb_mount = {
         "  -o ro              mount read-only: nothing can be changed\n"
         "  -o create          create the FILE of local:FILE if it is missing; with ro: do nothing\n"
         "  -o conflict=overwrite  also store over what others have changed meanwhile\n"
+        "  -o scratch=GLOB    more names of temporary files, which are not stored; A:B for two\n"
         "How the service is asked:\n"
         "  -o ttl=SECONDS     maximum age of an answer (1; fractions allowed; 0: always ask)\n"
         "  -o timeout=SECONDS how long an operation waits for an answer (60)\n"

@@ -67,6 +67,6 @@ def test_mv_copies_and_deletes(mount, stored):
     assert stored("tree")["moved", "there"] == {"N": 1} and ("moved", "r") not in stored("tree")
     done = run("mv", "-n", at / "there.json", mount / "tree/p/other.json")
     assert done.returncode == 0 and stored("tree")["moved", "there"] == {"N": 1}, "-n replaces nothing"
-    done = run("mv", at / "there.json", at / "there.json~", check=False)
+    done = run("mv", at / "there.json", at / "there.txt", check=False)
     assert done.returncode == 1 and os.strerror(errno.EINVAL) in done.stderr
     assert stored("tree")["moved", "there"] == {"N": 1}

@@ -34,7 +34,7 @@ static void assert_made(enum directory_kind layout, const struct expected *expec
         bool is_directory = expected[i].made == DIRECTORY_MADE;
         follow(layout, expected[i].parent, &parent);
         struct bytes name = bytes_of(expected[i].name);
-        int r = new_place_child(&parent, name, is_directory, &child, &reason);
+        int r = new_place_child(&parent, name, is_directory, NULL, &child, &reason);
         if (r < 0)
             fail_msg("%s/%s: %d: %s", expected[i].parent, expected[i].name, r, reason);
         assert_int_equal(child.kind, is_directory ? PLACE_DIRECTORY : PLACE_ENTITY);
@@ -83,6 +83,39 @@ static void tables_partitions_prefixes_and_entities_can_be_created(void **state)
     assert_made(DIRECTORY_AUTO, with_prefixes, ARRAY_SIZE(with_prefixes));
 }
 
+/* Of the partition of `parent`, where a scratch file is made. */
+static void assert_scratch(const char *parent_path, const char *name, const char *globs,
+                           struct bytes lo, struct bytes hi)
+{
+    struct place parent, child, looked_up;
+    const char *reason = NULL;
+    follow(DIRECTORY_AUTO, parent_path, &parent);
+    assert_true(place_has_scratch_files(&parent));
+    int r = new_place_child(&parent, bytes_of(name), false, globs, &child, &reason);
+    if (r < 0)
+        fail_msg("%s/%s: %d: %s", parent_path, name, r, reason);
+    assert_int_equal(child.kind, PLACE_SCRATCH);
+    struct directory directory = place_directory(&child);
+    assert_int_equal(directory.kind, DIRECTORY_ENTITIES);
+    assert_string_equal(directory.table, "table");
+    assert_bytes(directory.range.lo, lo);
+    assert_bytes(directory.range.hi, hi);
+    assert_int_equal(place_child(&parent, bytes_of(name), &looked_up), -ENOENT);
+    place_finish(&child);
+    place_finish(&parent);
+}
+
+static void in_partitions_scratch_files_can_be_created(void **state)
+{
+    (void)state;
+    static const char *const parents[] = {"table/p", "table/p/2024+", "table/p+/p"};
+    static const char *const names[] = {".r.json.swp", "r.json~", "4913", ".json", "r.tmp"};
+    for (size_t i = 0; i < ARRAY_SIZE(parents); i++)
+        for (size_t k = 0; k < ARRAY_SIZE(names); k++)
+            assert_scratch(parents[i], names[k], NULL, B("p\0"), B("p\1"));
+    assert_scratch("table/#00", "r.part", "*.part", B("\0"), B("\1"));
+}
+
 struct refused {
     const char *parent, *name;
     enum made made;
@@ -97,7 +130,7 @@ static void assert_refused(enum directory_kind layout, const struct refused *ref
         const char *reason = "";
         follow(layout, refused[i].parent, &parent);
         int r = new_place_child(&parent, bytes_of(refused[i].name),
-                                refused[i].made == DIRECTORY_MADE, &child, &reason);
+                                refused[i].made == DIRECTORY_MADE, NULL, &child, &reason);
         if (r != refused[i].error || !strstr(reason, refused[i].reason))
             fail_msg("%s/%s: %d: %s", refused[i].parent, refused[i].name, r, reason);
         assert_null(child.text);
@@ -114,6 +147,7 @@ static void directories_are_refused_with_the_rule(void **state)
     static const struct refused both[] = {
         {"", "f.json", FILE_MADE, -EINVAL, "TABLE/PARTITION/ROWKEY.json"},
         {"table", "f.json", FILE_MADE, -EINVAL, "TABLE/PARTITION/ROWKEY.json"},
+        {"table", ".f.swp", FILE_MADE, -EINVAL, "TABLE/PARTITION/ROWKEY.json"},
         {"table/.flat", "f.json", FILE_MADE, -EINVAL, "TABLE/PARTITION/ROWKEY.json"},
         {"", "ab", DIRECTORY_MADE, -EINVAL, "a letter and then 2 to 62 letters and digits"},
         {"", "1ab", DIRECTORY_MADE, -EINVAL, "a letter and then"},
@@ -155,13 +189,10 @@ static void in_a_partition_names_are_refused_with_the_rule(void **state)
         {"table/p/2024+", "2024-05", DIRECTORY_MADE, -EINVAL, "no directory can be made in it"},
         {"table/p", "r", FILE_MADE, -EINVAL, "ends in .json"},
         {"table/p", "r.JSON", FILE_MADE, -EINVAL, "ends in .json"},
-        {"table/p", "r.json~", FILE_MADE, -EINVAL, "ends in .json"},
-        {"table/p", "4913", FILE_MADE, -EINVAL, "ends in .json"},
+        {"table/p", "r.txt", FILE_MADE, -EINVAL, "-o scratch=GLOB"},
         {"table/p", "x+", FILE_MADE, -EINVAL, "ends in .json"},
         {"table/p", "r.json+", FILE_MADE, -EINVAL, "ends in .json"},
-        {"table/p", ".r.json.swp", FILE_MADE, -EINVAL, "a dot"},
-        {"table/p", ".json", FILE_MADE, -EINVAL, "a dot"},
-        {"table/p", ".r.json", FILE_MADE, -EINVAL, "a dot"},
+        {"table/p", ".r.json", DIRECTORY_MADE, -EINVAL, "no directory can be made in it"},
         {"table/p", "a?.json", FILE_MADE, -EINVAL, "/ \\ # ?"},
         {"table/p", "a#2Fb.json", FILE_MADE, -EINVAL, "/ \\ # ?"},
         {"table/p", "#41.json", FILE_MADE, -EINVAL, "hex digits"},
@@ -249,7 +280,8 @@ static void no_name_becomes_a_key_that_a_service_refuses(void **state)
         struct place parent, child;
         const char *reason = NULL;
         follow(DIRECTORY_AUTO, parents[random >> 62], &parent);
-        if (new_place_child(&parent, (struct bytes){name, size}, !is_file, &child, &reason) == 0) {
+        if (new_place_child(&parent, (struct bytes){name, size}, !is_file, NULL, &child, &reason) ==
+            0) {
             struct entity_refusal refusal;
             struct bytes position = place_address(&child).position;
             assert_int_equal(entity_check_key(position_partition_key(position), &refusal), 0);
@@ -274,6 +306,7 @@ static void without_memory_no_name_is_refused_for_good(void **state)
     } cases[] = {{"table", "p", true, 0},
                  {"table", "N+", true, 0},
                  {"table/p", "r.json", false, 0},
+                 {"table/p/a+", "r~", false, 0},
                  {"table/p/a+", "b.json", false, -EINVAL},
                  {"table", "#41", true, -EINVAL}};
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -283,8 +316,8 @@ static void without_memory_no_name_is_refused_for_good(void **state)
         for (long n = 1; is_reached; n++) {
             const char *reason = NULL;
             allocations_until_failure = n;
-            int r = new_place_child(&parent, bytes_of(cases[i].name), cases[i].is_directory, &child,
-                                    &reason);
+            int r = new_place_child(&parent, bytes_of(cases[i].name), cases[i].is_directory, NULL,
+                                    &child, &reason);
             is_reached = allocations_until_failure == 0;
             allocations_until_failure = 0;
             assert_int_equal(r, is_reached ? -ENOMEM : cases[i].error);
@@ -300,6 +333,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tables_partitions_prefixes_and_entities_can_be_created),
+        cmocka_unit_test(in_partitions_scratch_files_can_be_created),
         cmocka_unit_test(directories_are_refused_with_the_rule),
         cmocka_unit_test(in_a_partition_names_are_refused_with_the_rule),
         cmocka_unit_test(around_prefixes_names_are_refused_with_the_rule),

@@ -80,13 +80,14 @@ static void the_last_value_holds(void **state)
     struct buffer left;
     buffer_init(&left, 1000);
     assert_int_equal(parse("ttl=1,rw,table=abc,ttl=soon,ttl=2,table=abd,ro,"
-                           "conflict=overwrite",
+                           "conflict=overwrite,scratch=a,scratch=*.part:[xy]",
                            &options, &left),
                      0);
     assert_int_equal(options.ttl_ms, 2000);
     assert_string_equal(options.table, "abd");
     assert_true(options.is_read_only);
     assert_true(options.overwrites_conflicts);
+    assert_string_equal(options.scratch_globs, "*.part:[xy]");
     options_finish(&options);
     buffer_finish(&left);
 }
@@ -100,7 +101,8 @@ static void nonsense_is_refused(void **state)
         "ttl=0.1234x", "uid=root",      "uid=-1",       "uid=4294967295", "gid=1x",    "umask=8",
         "umask=",      "umask=01777",   "umask=22x",    "ca_cert=",       "table=",    "ttl",
         "cache_size=", "cache_size=1T", "ro=1",         "bogus",          "bogus=1",   "x",
-        "user_",       "conflict=",     "conflict=no",  "max_read=4096"};
+        "user_",       "conflict=",     "conflict=no",  "max_read=4096",  "scratch",   "scratch=",
+        "scratch=a/b", "scratch=a:",    "scratch=:"};
     struct options options;
     struct buffer left;
     buffer_init(&left, 1000);

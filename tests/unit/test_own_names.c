@@ -237,8 +237,9 @@ static struct scratch_file *make_scratch(struct world *world, const char *name, 
 {
     struct address directory = scratch_directory(DIRECTORY);
     struct scratch_file *file;
-    assert_int_equal(
-        scratch_make(world->scratch, directory, bytes_of(name), 0600, 0, number, &file), 0);
+    struct scratch_attributes attributes = {.number = number};
+    assert_int_equal(scratch_make(world->scratch, directory, bytes_of(name), &attributes, &file),
+                     0);
     scratch_file_unref(file);
     return file;
 }

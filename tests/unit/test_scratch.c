@@ -7,6 +7,7 @@
 #define FULL      (MAX_BYTES - SCRATCH_FILE_BYTES) /* what one file may have */
 
 static const struct address p = {"t", {"p", 2}};
+static const struct scratch_attributes none = {.number = 1};
 static const struct address q = {"t", {"q", 2}};
 
 static struct scratch *new_scratch(void)
@@ -22,7 +23,8 @@ static struct scratch_file *make(struct scratch *scratch, struct address directo
 {
     static uint64_t number;
     struct scratch_file *file = NULL;
-    assert_int_equal(scratch_make(scratch, directory, bytes_of(name), 0640, 1, ++number, &file), 0);
+    struct scratch_attributes attributes = {.number = ++number, .mode = 0640, .mtime_100ns = 1};
+    assert_int_equal(scratch_make(scratch, directory, bytes_of(name), &attributes, &file), 0);
     assert_int_equal(scratch_file_open(file), 0);
     scratch_file_unref(file);
     return file;
@@ -91,7 +93,7 @@ static void a_file_is_in_the_directory_where_it_was_made(void **state)
     (void)state;
     struct scratch *scratch = new_scratch();
     struct scratch_file *file = make(scratch, p, ".f.swp"), *again = NULL;
-    assert_int_equal(scratch_make(scratch, p, B(".f.swp"), 0, 1, 9, &again), -EEXIST);
+    assert_int_equal(scratch_make(scratch, p, B(".f.swp"), &none, &again), -EEXIST);
     assert_null(again);
     make_closed(scratch, q, ".f.swp", "q's");
     make_closed(scratch, (struct address){"u", {"p", 2}}, ".f.swp", "u's");
@@ -197,15 +199,20 @@ static void assert_attributes(struct scratch_file *file, mode_t mode, int64_t mt
     assert_int_equal(attributes.mode, mode);
     assert_int_equal(attributes.mtime_100ns, mtime_100ns);
     assert_int_equal(attributes.number, 77);
+    assert_int_equal(attributes.uid, 12);
+    assert_int_equal(attributes.gid, 13);
 }
 
-static void mode_and_time_are_kept(void **state)
+static void mode_time_and_owner_are_kept(void **state)
 {
     (void)state;
     struct scratch *scratch = new_scratch();
     struct scratch_file *file = NULL;
-    assert_int_equal(scratch_make(scratch, p, B("f~"), 0640, 5, 77, &file), 0);
+    const struct scratch_attributes begin = {
+        .size = 9, .number = 77, .mode = 0640, .uid = 12, .gid = 13, .mtime_100ns = 5};
+    assert_int_equal(scratch_make(scratch, p, B("f~"), &begin, &file), 0);
     assert_attributes(file, 0640, 5);
+    assert_text(file, B(""));
     scratch_file_set_mode(file, 0400);
     scratch_file_set_mtime(file, -3);
     assert_attributes(file, 0400, -3);
@@ -240,7 +247,7 @@ static void the_budget_is_one_for_all(void **state)
     assert_int_equal(scratch_file_write(first, B("y"), 0, true, 2), -ENOSPC);
     assert_int_equal(scratch_file_write(first, B("x"), FULL - 1, false, 2), 0);
     assert_text(first, (struct bytes){large, FULL});
-    assert_int_equal(scratch_make(scratch, p, B("b~"), 0, 1, 1, &refused), -ENOSPC);
+    assert_int_equal(scratch_make(scratch, p, B("b~"), &none, &refused), -ENOSPC);
     assert_null(refused);
     assert_listed(scratch, p, "a~ ");
 
@@ -343,9 +350,8 @@ static void of_a_file_that_has_ended_a_node_keeps_no_text(void **state)
     assert_int_equal(scratch_file_write(file, B(""), 0, false, 3), -ENOENT);
     assert_int_equal(scratch_file_resize(file, 5, 3), -ENOENT);
     assert_text(file, B(""));
-    assert_int_equal(scratch_bytes(scratch), SCRATCH_FILE_BYTES);
-    node_file->ops->unref(node_file);
     assert_int_equal(scratch_bytes(scratch), 0);
+    node_file->ops->unref(node_file);
     scratch_destroy(scratch);
 }
 
@@ -425,7 +431,7 @@ static void use_everything(struct scratch *scratch, int *ret_failures)
     uint64_t number;
     buffer_init(&name, 255);
     buffer_init(&text, 1000);
-    *ret_failures += scratch_make(scratch, p, B("f~"), 0600, 1, 1, &file) == -ENOMEM;
+    *ret_failures += scratch_make(scratch, p, B("f~"), &none, &file) == -ENOMEM;
     if (file) {
         *ret_failures += scratch_file_write(file, B("text"), 0, false, 1) == -ENOMEM;
         *ret_failures += scratch_file_resize(file, 2, 1) == -ENOMEM;
@@ -478,7 +484,7 @@ static void *work(void *context)
         struct bytes name = bytes_of(names[turn % 3]), other = bytes_of(names[(turn / 3) % 3]);
         struct buffer text;
         buffer_init(&text, 100);
-        if (scratch_make(shared->scratch, p, name, 0600, 1, 1, &file) == 0)
+        if (scratch_make(shared->scratch, p, name, &none, &file) == 0)
             shared->made++;
         else
             file = scratch_find(shared->scratch, p, name);
@@ -528,7 +534,7 @@ int main(void)
         cmocka_unit_test(a_directory_that_has_files_below_it),
         cmocka_unit_test(a_text_is_written_anywhere),
         cmocka_unit_test(a_text_is_resized),
-        cmocka_unit_test(mode_and_time_are_kept),
+        cmocka_unit_test(mode_time_and_owner_are_kept),
         cmocka_unit_test(the_budget_is_one_for_all),
         cmocka_unit_test(what_is_left_can_be_filled_to_the_last_byte),
         cmocka_unit_test(a_file_that_is_unlinked_lives_until_it_is_closed),

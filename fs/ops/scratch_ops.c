@@ -1,0 +1,221 @@
+#include "fs/ops/scratch_ops.h"
+#include "fs/entry.h"
+#include "fs/tree/new_place.h"
+#include "fs/tree/scratch_name.h"
+
+#include <fcntl.h>
+
+#define PERMISSIONS 07777
+
+static int64_t now_of(const struct request *request)
+{
+    return clock_utc_100ns(request->fs->clock);
+}
+
+/* Gives the errno its reason. */
+static int complain(struct request *request, int error)
+{
+    struct call *call = &request->caller.call;
+    if (error == -ENOMEM)
+        return call_fail(call, error, "out of memory");
+    if (error == -ENOSPC)
+        return call_fail(call, error, "the files with temporary names have more than %zu MiB",
+                         SCRATCH_MAX_BYTES >> 20);
+    return error;
+}
+
+/* NULL: none. */
+static struct scratch_file *find(struct request *request, const struct place *directory,
+                                 struct bytes name)
+{
+    struct file_system *fs = request->fs;
+    struct directory partition = place_directory(directory);
+    return fs->scratch && place_has_scratch_files(directory)
+               ? scratch_find(fs->scratch, scratch_directory(&partition), name)
+               : NULL;
+}
+
+static struct scratch_file *file_of(struct request *request, const struct inode *inode)
+{
+    return scratch_of_node_file(inode_table_file(request->fs->inodes, inode->id));
+}
+
+int scratch_ops_look_up(struct request *request, const struct inode *parent, struct bytes name,
+                        struct fuse_entry_param *ret)
+{
+    struct file_system *fs = request->fs;
+    _cleanup_(place_finish) struct place place = {0};
+    _cleanup_(scratch_file_unrefp) struct scratch_file *file = find(request, &parent->place, name);
+    bool is_possible = fs->scratch && place_has_scratch_files(&parent->place) &&
+                       scratch_name_is(name, fs->scratch_globs);
+    request->caller.valid_ms = is_possible ? 0 : INT32_MAX;
+    if (!file)
+        return -ENOENT;
+    int r = place_of_scratch(&parent->place, &place);
+    if (r == 0)
+        r = entry_make_scratch(fs, &place, file, ret);
+    return complain(request, r);
+}
+
+/* A new file; is_new: false: one that is there. Referenced. */
+static int make(struct request *request, const struct place *place, struct bytes name, mode_t mode,
+                bool is_exclusive, struct scratch_file **ret)
+{
+    struct file_system *fs = request->fs;
+    struct directory partition = place_directory(place);
+    struct address directory = scratch_directory(&partition);
+    for (;;) {
+        const struct scratch_attributes attributes = {.number = account_new_number(fs->account),
+                                                      .mode = mode & PERMISSIONS,
+                                                      .uid = request->context->uid,
+                                                      .gid = request->context->gid,
+                                                      .mtime_100ns = now_of(request)};
+        int r = scratch_make(fs->scratch, directory, name, &attributes, ret);
+        if (r != -EEXIST || is_exclusive)
+            return complain(request, r);
+        *ret = scratch_find(fs->scratch, directory, name);
+        if (*ret) /* else it was removed meanwhile */
+            return 0;
+    }
+}
+
+/* Opens the file for the kernel. */
+static int open_handle(struct request *request, struct scratch_file *file,
+                       struct fuse_file_info *info, struct open_file **ret)
+{
+    int r = scratch_file_open(file);
+    if (r < 0)
+        return r;
+    r = open_file_create_scratch(file, ret);
+    if (r < 0) {
+        scratch_file_close(file);
+        return complain(request, r);
+    }
+    if (info->flags & O_TRUNC)
+        (void)scratch_file_resize(file, 0, now_of(request)); /* nothing is needed for that */
+    info->keep_cache = 1;                                    /* the file has one node */
+    info->noflush = (info->flags & O_ACCMODE) == O_RDONLY;
+    return 0;
+}
+
+int scratch_ops_create(struct request *request, struct place *place, struct bytes name, mode_t mode,
+                       struct fuse_file_info *info, struct fuse_entry_param *ret,
+                       struct open_file **ret_file)
+{
+    int r;
+    do {
+        _cleanup_(scratch_file_unrefp) struct scratch_file *file = NULL;
+        r = make(request, place, name, mode, info->flags & O_EXCL, &file);
+        if (r == 0)
+            r = open_handle(request, file, info, ret_file);
+        if (r == 0 && entry_make_scratch(request->fs, place, file, ret) < 0) {
+            open_file_destroy(TAKE_PTR(*ret_file));
+            return complain(request, -ENOMEM);
+        }
+    } while (r == -ESTALE); /* removed meanwhile */
+    return r;
+}
+
+int scratch_ops_make(struct request *request, struct place *place, struct bytes name, mode_t mode,
+                     struct fuse_entry_param *ret)
+{
+    _cleanup_(scratch_file_unrefp) struct scratch_file *file = NULL;
+    int r = make(request, place, name, mode, true, &file);
+    if (r == 0)
+        r = complain(request, entry_make_scratch(request->fs, place, file, ret));
+    return r;
+}
+
+int scratch_ops_open(struct request *request, const struct inode *inode,
+                     struct fuse_file_info *info, struct open_file **ret)
+{
+    _cleanup_(scratch_file_unrefp) struct scratch_file *file = file_of(request, inode);
+    return open_handle(request, file, info, ret);
+}
+
+/* Replies with the failure of an operation on a handle. */
+static void fail(fuse_req_t req, fuse_ino_t id, const char *operation, int error)
+{
+    struct request request;
+    request_begin(&request, req, operation);
+    request.is_of_handle = true;
+    const struct inode *inode = inode_table_find(request.fs->inodes, id);
+    request_fail(&request, complain(&request, error), inode ? &inode->place : NULL);
+    request_end(&request);
+}
+
+void scratch_ops_read(fuse_req_t req, struct scratch_file *file, size_t size, off_t offset)
+{
+    _cleanup_(buffer_finish) struct buffer text;
+    buffer_init(&text, size);
+    int r = scratch_file_read(file, (uint64_t)offset, size, &text);
+    if (r < 0)
+        reply_error(req, r);
+    else
+        (void)fuse_reply_buf(req, text.data, text.size);
+}
+
+void scratch_ops_write(fuse_req_t req, fuse_ino_t id, struct scratch_file *file, struct bytes bytes,
+                       const struct fuse_file_info *info, off_t offset)
+{
+    /* A page of a mapping is written where it belongs. */
+    bool is_append = (info->flags & O_APPEND) && !info->writepage;
+    int r = scratch_file_write(file, bytes, (uint64_t)offset, is_append,
+                               clock_utc_100ns(request_fs(req)->clock));
+    if (r < 0)
+        fail(req, id, "write", r);
+    else
+        (void)fuse_reply_write(req, bytes.size);
+}
+
+/* A time that 100 ns cannot tell becomes the nearest one that they can. */
+static int64_t ticks_of(const struct timespec *time)
+{
+    int64_t ticks;
+    if (__builtin_mul_overflow((int64_t)time->tv_sec, TICKS_PER_SEC, &ticks) ||
+        __builtin_add_overflow(ticks, time->tv_nsec / 100, &ticks))
+        return time->tv_sec < 0 ? INT64_MIN : INT64_MAX;
+    return ticks;
+}
+
+int scratch_ops_set_attributes(struct request *request, const struct inode *inode, int to_set,
+                               struct stat *stat)
+{
+    _cleanup_(scratch_file_unrefp) struct scratch_file *file = file_of(request, inode);
+    int r = 0;
+    if (to_set & FUSE_SET_ATTR_SIZE)
+        r = scratch_file_resize(file, (uint64_t)stat->st_size, now_of(request));
+    if (r == 0 && (to_set & FUSE_SET_ATTR_MODE))
+        scratch_file_set_mode(file, stat->st_mode & PERMISSIONS);
+    if (r == 0 && (to_set & FUSE_SET_ATTR_MTIME_NOW))
+        scratch_file_set_mtime(file, now_of(request));
+    else if (r == 0 && (to_set & FUSE_SET_ATTR_MTIME))
+        scratch_file_set_mtime(file, ticks_of(&stat->st_mtim));
+    entry_attributes(request->fs, inode, stat);
+    return complain(request, r);
+}
+
+int scratch_ops_unlink(struct request *request, const struct inode *parent, struct bytes name)
+{
+    _cleanup_(scratch_file_unrefp) struct scratch_file *file = find(request, &parent->place, name);
+    return file ? scratch_unlink(file) : -ENOENT;
+}
+
+int scratch_ops_rename(struct request *request, const struct inode *parent, struct bytes name,
+                       const struct inode *new_parent, struct bytes new_name, bool is_exclusive)
+{
+    _cleanup_(scratch_file_unrefp) struct scratch_file *file = find(request, &parent->place, name);
+    _cleanup_(place_finish) struct place place = {0};
+    const char *reason = NULL;
+    if (!file)
+        return -ENOENT;
+    int r = new_place_child(&new_parent->place, new_name, false, request->fs->scratch_globs, &place,
+                            &reason);
+    if (r < 0)
+        return request_refuse_name(request, new_name, r, reason);
+    if (place.kind != PLACE_SCRATCH)
+        return -EXDEV;
+    struct directory partition = place_directory(&place);
+    return complain(request,
+                    scratch_rename(file, scratch_directory(&partition), new_name, is_exclusive));
+}

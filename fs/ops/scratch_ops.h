@@ -1,0 +1,39 @@
+#ifndef FS_OPS_SCRATCH_OPS_H
+#define FS_OPS_SCRATCH_OPS_H
+/* What the handlers of fs/ops do with scratch files (fs/files/scratch). None of this sends a
+ * request to the service or waits. A mount that is read-only has no scratch files.
+ *
+ * The kernel keeps the pages of a scratch file, so it can be mapped. It keeps neither names nor
+ * attributes. All functions: 0 or -errno, with a reason in the call where the errno needs one. Any
+ * thread. */
+#include "fs/files/open_file.h"
+#include "fs/request.h"
+
+/* A name that place_child does not know. -ENOENT: there is no such file. caller.valid_ms tells how
+ * long that holds: a name that no scratch file can have never exists. */
+int scratch_ops_look_up(struct request *request, const struct inode *parent, struct bytes name,
+                        struct fuse_entry_param *ret);
+/* CREATE. place: of new_place_child, taken on success. A file that is there by now, because it was
+ * created by another path, is opened, or with O_EXCL -EEXIST. */
+int scratch_ops_create(struct request *request, struct place *place, struct bytes name, mode_t mode,
+                       struct fuse_file_info *info, struct fuse_entry_param *ret,
+                       struct open_file **ret_file);
+/* MKNOD: as above, without a handle. */
+int scratch_ops_make(struct request *request, struct place *place, struct bytes name, mode_t mode,
+                     struct fuse_entry_param *ret);
+/* -ESTALE: the file has ended, and the kernel looks the name up again. */
+int scratch_ops_open(struct request *request, const struct inode *inode,
+                     struct fuse_file_info *info, struct open_file **ret);
+/* Reply. */
+void scratch_ops_read(fuse_req_t req, struct scratch_file *file, size_t size, off_t offset);
+void scratch_ops_write(fuse_req_t req, fuse_ino_t id, struct scratch_file *file, struct bytes bytes,
+                       const struct fuse_file_info *info, off_t offset);
+/* Sets size, mode and modification time. Owners are accepted and not kept. */
+int scratch_ops_set_attributes(struct request *request, const struct inode *inode, int to_set,
+                               struct stat *stat);
+int scratch_ops_unlink(struct request *request, const struct inode *parent, struct bytes name);
+/* Renames a scratch file, if the new name is a scratch file's, too. -EXDEV: it is an entity's. */
+int scratch_ops_rename(struct request *request, const struct inode *parent, struct bytes name,
+                       const struct inode *new_parent, struct bytes new_name, bool is_exclusive);
+
+#endif

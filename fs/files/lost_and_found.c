@@ -12,7 +12,7 @@
 #define LOST_DIRECTORY    "lost+found"
 #define BELOW_PLACE       "/" PROGRAM_DIRECTORY "/" LOST_DIRECTORY
 
-#define KEY_ROOM         72  /* bytes of a key in a file's name */
+#define KEY_ROOM         72  /* bytes of a key, or of a scratch file's name, in a file's name */
 #define MAX_SAME_NAMES   999 /* files of one millisecond and one name; tells them apart */
 #define REASON_MAX_BYTES ((size_t)64 << 10)
 /* time, table, keys, the number of the same name, suffixes */
@@ -247,9 +247,23 @@ static int append_stem(struct buffer *name, const struct failure_record *record)
     return name->error;
 }
 
+/* TIME-TABLE-PARTITION-NAME */
+static int append_scratch_stem(struct buffer *stem, int64_t at_100ns, struct address directory,
+                               struct bytes name)
+{
+    struct bytes shown = bytes_first(name, MIN(name.size, KEY_ROOM));
+    while (shown.size < name.size && ((unsigned char)name.data[shown.size] & 0xC0) == 0x80)
+        shown.size--; /* whole characters */
+    append_time(stem, at_100ns);
+    (void)buffer_append_format(stem, "-%s", directory.table);
+    append_key(stem, position_partition_key(directory.position));
+    (void)buffer_append_char(stem, '-');
+    return buffer_append(stem, shown);
+}
+
 /* Creates NAME.json, or NAME-2.json if that exists, and so on. The descriptor or -errno; the name
  * is complete then. */
-static int create_file(int directory, struct buffer *name)
+static int create_file(int directory, struct buffer *name, const char *suffix)
 {
     size_t stem = name->size;
     int r = -EEXIST;
@@ -257,7 +271,7 @@ static int create_file(int directory, struct buffer *name)
         name->size = stem;
         if (n > 1)
             (void)buffer_append_format(name, "-%d", n);
-        (void)buffer_append_string(name, ".json");
+        (void)buffer_append_string(name, suffix);
         const char *text = buffer_string(name);
         if (!text)
             return name->error;
@@ -302,25 +316,40 @@ static void put_reason(int directory, struct buffer *name, const struct failure_
         (void)unlinkat(directory, text, 0);
 }
 
+/* name: without the suffix; complete afterwards. The directory in which the text is, or -errno. */
+static int put_text(struct lost_and_found *lost, struct buffer *name, const char *suffix,
+                    struct bytes text)
+{
+    _cleanup_(closep) int directory = name->error < 0 ? name->error : open_directory(lost->place);
+    if (directory < 0)
+        return directory;
+    int file = create_file(directory, name, suffix);
+    if (file < 0)
+        return file;
+    int r = write_and_close(file, text);
+    if (r == 0)
+        r = sync_directory(directory);
+    if (r < 0) {
+        (void)unlinkat(directory, name->data, 0);
+        return r;
+    }
+    r = directory;
+    directory = -1;
+    return r;
+}
+
 int lost_and_found_put(struct lost_and_found *lost, const struct failure_record *record,
                        struct bytes text, struct buffer *ret_path)
 {
     _cleanup_(buffer_finish) struct buffer name;
     buffer_init(&name, NAME_MAX + 1);
-    int r = append_stem(&name, record);
-    _cleanup_(closep) int directory = r < 0 ? r : open_directory(lost->place);
+    (void)append_stem(&name, record);
+    _cleanup_(closep) int directory = put_text(lost, &name, ".json", text);
     if (directory < 0)
         return directory;
-    int file = create_file(directory, &name);
-    if (file < 0)
-        return file;
-    r = write_and_close(file, text);
-    if (r == 0)
-        r = sync_directory(directory);
     size_t before = ret_path->size;
     (void)buffer_append_format(ret_path, "%s" BELOW_PLACE "/", lost->place);
-    if (r == 0)
-        r = buffer_append(ret_path, buffer_bytes(&name));
+    int r = buffer_append(ret_path, buffer_bytes(&name));
     if (r < 0) {
         (void)unlinkat(directory, name.data, 0);
         ret_path->size = before;
@@ -329,6 +358,16 @@ int lost_and_found_put(struct lost_and_found *lost, const struct failure_record 
     put_reason(directory, &name, record);
     lost->count++;
     return 0;
+}
+
+int lost_and_found_keep(struct lost_and_found *lost, int64_t at_100ns, struct address directory,
+                        struct bytes name, struct bytes text)
+{
+    _cleanup_(buffer_finish) struct buffer stem;
+    buffer_init(&stem, NAME_MAX + 1);
+    (void)append_scratch_stem(&stem, at_100ns, directory, name);
+    _cleanup_(closep) int opened = put_text(lost, &stem, "", text);
+    return MIN(opened, 0);
 }
 
 int lost_and_found_append_path(const struct lost_and_found *lost, struct buffer *ret)

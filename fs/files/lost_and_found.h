@@ -17,6 +17,7 @@
  *
  * Thread-safety: any thread; no lock: each file is created with O_EXCL. Blocks as long as the disk
  * does. */
+#include "cache/address.h"
 #include "cache/failure_log.h"
 
 /* Where state may be kept, in the order in which the places are tried. */
@@ -41,6 +42,11 @@ void lost_and_found_destroy(struct lost_and_found *lost); /* takes NULL */
  * bytes. The reason may be missing, when the disk is full. -errno: no part of the text was kept. */
 int lost_and_found_put(struct lost_and_found *lost, const struct failure_record *record,
                        struct bytes text, struct buffer *ret_path);
+/* The text of a scratch file, at the end of a mount. It gets no reason, and is not counted. Its
+ * name has the file's name, as far as there is room: 20261122T100000.000Z-orders-p-notes.tmp. 0: it
+ * is on the disk; -errno: no part of it was kept. */
+int lost_and_found_keep(struct lost_and_found *lost, int64_t at_100ns, struct address directory,
+                        struct bytes name, struct bytes text);
 int lost_and_found_append_path(const struct lost_and_found *lost,
                                struct buffer *ret);       /* of itself */
 size_t lost_and_found_count(struct lost_and_found *lost); /* texts that this mount has lost */

@@ -3,6 +3,7 @@
 #include "client/text/metrics.h"
 #include "fs/background.h"
 #include "fs/exit_report.h"
+#include "fs/mount_end.h"
 #include "fs/mount_source.h"
 #include "fs/mountpoint.h"
 #include "fs/options.h"
@@ -251,19 +252,6 @@ static int prepare_writing(struct mount_command *command)
     return fuse_opt_add_arg(&command->args, "-oro") < 0 ? complain_memory() : 0;
 }
 
-static void report_abandoned(struct mount_command *command, uint64_t count)
-{
-    _cleanup_(buffer_finish) struct buffer place;
-    buffer_init(&place, PATH_MAX);
-    (void)lost_and_found_append_path(command->fs.lost, &place);
-    const char *path = buffer_string(&place);
-    (void)snprintf(command->last_words, sizeof(command->last_words),
-                   "%llu %s open at the end of the mount could not be stored -- see %s",
-                   (unsigned long long)count, count == 1 ? "file that was" : "files that were",
-                   path ? path : "lost+found");
-    log_message(&command->fs.log, "%s", command->last_words);
-}
-
 /* Words for `unmount`; libfuse or the session has written its own message. */
 static int report_failed_session(struct mount_command *command, int error)
 {
@@ -271,23 +259,6 @@ static int report_failed_session(struct mount_command *command, int error)
     (void)snprintf(command->last_words + size, sizeof(command->last_words) - size,
                    "%sthe mount has failed before: %s", size > 0 ? "; " : "", strerror(-error));
     return EXIT_MOUNTING;
-}
-
-/* The kernel drops RELEASEs at the end of a mount: what is still open is released now. An exit
- * code.
- */
-static int release_all(struct mount_command *command)
-{
-    struct file_system *fs = &command->fs;
-    struct caller caller = {.call = {.deadline_ms = clock_now_ms(fs->clock) + fs->timeout_ms},
-                            .patience_ms = fs->timeout_ms};
-    if (!fs->writers)
-        return 0;
-    writers_release_all(fs->writers, &caller);
-    uint64_t count = fs->texts.lost_at_end;
-    if (count > 0)
-        report_abandoned(command, count);
-    return count > 0 ? EXIT_ABANDONED : 0;
 }
 
 /* Runs in the daemon: creates everything, mounts, and serves until the end. */
@@ -323,7 +294,7 @@ static int mount_and_serve(struct mount_command *command, store_decorator *decor
     command->exit_report = exit_report_offer();
     int r = session_run(&command->fs, command->mountpoint);
     command->has_served = true;
-    code = release_all(command);
+    code = mount_end(&command->fs, command->last_words);
     return r < 0 ? report_failed_session(command, r) : code;
 }
 

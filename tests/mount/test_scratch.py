@@ -4,14 +4,16 @@ import fcntl
 import mmap
 import os
 import random
+import re
+import signal
 import stat
 import sys
 
 import pytest
 
-from harness import BOTH_SERVICES, run, wait_until
+from harness import ABANDONED, BOTH_SERVICES, EXIT_SEC, run, wait_until
 from posix_calls import renameat2
-from writing import CREATE, EXCLUSIVE, failures, outcome, write, write_all
+from writing import CREATE, EXCLUSIVE, begin_foreground, failures, outcome, write, write_all
 
 pytestmark = [
     pytest.mark.sanitized,
@@ -361,3 +363,49 @@ def test_several_processes(mount, begin):
             os.unlink(paths[0] / name)
     wait_until(lambda: mount.stats().total("tablefuse_scratch_bytes") == 0, what="no file")
     assert failures(mount) == []
+
+
+@pytest.mark.parametrize("how", ["unmount", "umount", "SIGTERM"])
+def test_at_the_end_of_the_mount_they_go_to_lost_and_found(mounts, service, how):
+    """But for empty files, and what is of no use any more: swap files, and temporary files of rsync."""
+    mount = mounts.prepare()
+    process = begin_foreground(mount, service)
+    p = mount / "tab/p"
+    for name in ("notes.tmp", ".f.json.swp", ".f.json.AbC123", ".hidden", "#f#", "removed~"):
+        assert write(p / name, f"of {name}\n") == ""
+    os.mknod(p / "empty~")
+    os.rename(p / "notes.tmp", mount / "other/p/notes.tmp")
+    os.unlink(p / "removed~")
+    file = os.open(p / "open~", EXCLUSIVE)
+    write_all(file, "open\n")
+    if how == "SIGTERM":
+        mount.send(signal.SIGTERM)
+        assert mount.has_ended()
+    assert outcome(os.close, file) == ("ENOTCONN" if how == "SIGTERM" else "")
+    if how == "unmount":
+        assert mount.unmount().stderr == ""
+    elif how == "umount":
+        run("umount", mount.point)
+    assert process.wait(EXIT_SEC) == 0
+    lost = mount.lost_texts()
+    assert {re.sub(r"^\d{8}T\d{6}\.\d{3}Z-", "", name): text for name, text in lost.items()} == {
+        "other-p-notes.tmp": b"of notes.tmp\n",
+        "tab-p-.hidden": b"of .hidden\n",
+        "tab-p-#f#": b"of #f#\n",
+        "tab-p-open~": b"open\n",
+    }
+    log = mount.point.with_name("log").read_text()
+    assert f"4 files with temporary names kept in {mount.state}/tablefuse/lost+found\n" in log
+
+
+def test_unmount_tells_of_those_that_could_not_be_kept(mounts):
+    mount = mounts()
+    assert write(mount / "tab/p/a~", "a") == write(mount / "tab/p/b~", "b") == ""
+    place = mount.state / "tablefuse/lost+found"
+    place.rmdir()
+    place.touch()
+    done = mount.unmount(check=False)
+    assert (done.returncode, done.stderr) == (
+        ABANDONED,
+        f"tablefuse: unmounted, but 2 files with temporary names could not be kept in {place}: Operation not permitted\n",
+    )

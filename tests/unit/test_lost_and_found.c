@@ -178,6 +178,34 @@ static void a_text_is_kept_with_its_reason(void **state)
     lost_and_found_destroy(NULL);
 }
 
+static void assert_keep(struct lost_and_found *lost, struct bytes name, const char *expected)
+{
+    static const struct address directory = {"t", {"a/b", 4}};
+    char path[200];
+    assert_int_equal(lost_and_found_keep(lost, AT, directory, name, B("text")), 0);
+    (void)snprintf(path, sizeof(path), "state" LOST "/20261122T100000.123Z-t-a#2Fb-%s", expected);
+    assert_file(path_of(path), B("text"));
+}
+
+static void a_scratch_file_is_kept_under_its_name(void **state)
+{
+    (void)state;
+    struct lost_and_found *lost = new_lost();
+    char name[255], expected[80] = {0};
+    assert_keep(lost, B("notes.tmp"), "notes.tmp");
+    assert_keep(lost, B("notes.tmp"), "notes.tmp-2");
+    assert_keep(lost, B(".f.json"), ".f.json");
+    assert_keep(lost, B("\xF0\x9F\x98\x80~"), "\xF0\x9F\x98\x80~");
+    memset(name, 'x', sizeof(name));
+    memset(expected, 'x', 71);
+    name[71] = '\xC3';
+    name[72] = '\xA9';
+    assert_keep(lost, (struct bytes){name, sizeof(name)}, expected);
+    assert_int_equal(count_files(path_of("state" LOST)), 5); /* and no reason */
+    assert_int_equal(lost_and_found_count(lost), 0);
+    lost_and_found_destroy(lost);
+}
+
 /* Keys are hostile input: no key leaves the directory, hides a file or makes a name too long. */
 static void odd_keys_become_harmless_names(void **state)
 {
@@ -439,6 +467,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_text_is_kept_with_its_reason),
+        TEST(a_scratch_file_is_kept_under_its_name),
         TEST(odd_keys_become_harmless_names),
         TEST(the_first_place_that_can_be_used_is),
         TEST(a_place_in_the_mount_is_refused),

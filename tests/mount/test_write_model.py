@@ -296,14 +296,15 @@ class Stage:
             return  # there is no such handle
         if what == "close":  # RELEASE follows it, and no call waits for that
             with contextlib.suppress(AssertionError):  # the differences say more
-                wait_until(self._agreeing, timeout=10)
-        agreeing = self._agreeing()
-        assert agreeing, (label, self._differences(self._model, self._seen()))
+                wait_until(lambda: self._agreeing(self._seen()), timeout=10)
+        seen = self._seen()
+        agreeing = self._agreeing(seen)
+        if not agreeing:  # with all that is seen, which pytest would cut
+            raise AssertionError("\n".join([label, *self._differences(self._model, seen)]))
         self._models = agreeing
 
-    def _agreeing(self):
+    def _agreeing(self, seen):
         """The models that say what is seen."""
-        seen = self._seen()
         return [model for model in self._models if not self._differences(model, seen)]
 
     def _seen(self):

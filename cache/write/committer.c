@@ -185,9 +185,11 @@ static int keep_rows(struct committer *committer, struct caller *caller,
                      const struct change *change, struct entity *ret)
 {
     int r = 0;
-    for (size_t i = 0; i < change->n; i++)
-        r = MIN(r, keep_row(committer, change->table, &change->writes[i], &change->results[i],
-                            &ret[i]));
+    for (size_t i = 0; i < change->n; i++) {
+        int kept =
+            keep_row(committer, change->table, &change->writes[i], &change->results[i], &ret[i]);
+        r = MIN(r, kept); /* MIN evaluates its arguments twice */
+    }
     if (r == 0)
         return 0;
     (void)call_fail(&caller->call, r, "stored, but there is no memory for its text");

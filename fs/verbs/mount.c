@@ -488,10 +488,9 @@ const struct verb verb_mount = {
     .usage = "[-f] [-o OPTION,...] [SOURCE] DIR",
     .purpose = "Mounts an Azure Table Storage account as a directory tree of JSON files.",
     .help =
-        "SOURCE is an account name, an endpoint URL, local:FILE (an account in one file), or\n"
-        "`emulator`. Each may end in /TABLE: then the root of the mount is that table.\n"
-        "The credential comes from the environment; local:FILE needs none. Without SOURCE, the\n"
-        "environment also names the account. Set AZURE_STORAGE_CONNECTION_STRING, or\n"
+        "SOURCE is an account name, an endpoint URL, `emulator`, or local:FILE (an account in one\n"
+        "file, without credential). /TABLE behind it makes that table the root. The environment\n"
+        "has the credential, and without SOURCE the account: AZURE_STORAGE_CONNECTION_STRING, or\n"
         "AZURE_STORAGE_ACCOUNT with AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN.\n"
         "  -f                 stay in the foreground, write messages to standard error\n"
         "What is shown:\n"

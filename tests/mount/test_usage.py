@@ -213,7 +213,7 @@ def test_help():
     for word in (
         *("emulator", "local:FILE", "AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGE_SAS_TOKEN"),
         *("-f", "-z", "ttl=", "timeout=", "cache_size=", "layout=", "fanout=", "parallelism=", "uid=", "gid="),
-        *("umask=", "allow_other", "ca_cert=", "table=", " ro ", "create"),
+        *("umask=", "allow_other", "ca_cert=", "table=", " ro ", "create", "conflict=", "scratch="),
     ):
         assert word in text
 

@@ -187,6 +187,14 @@ CASES = {
         ("stat", "b", 0),
         ("write", LAST, "{}"),
     ],
+    "mknod makes a file that is open and that another client has deleted": [
+        ("open", "a", 1, "w"),
+        ("write", LAST, "{}"),
+        ("theirs", "delete", 1, FIRST),
+        ("mknod", "a", 1),
+        ("unlink", "a", 1),
+        ("mknod", "a", 1),
+    ],
     "an empty new file replaces nothing": [
         ("open", "a", 1, "w"),
         ("theirs", "insert", 1, FIRST),

@@ -128,16 +128,20 @@ struct rename {
     enum edit_begin begin; /* of a store at `to`: EDIT_NEW, EDIT_EXCLUSIVE or EDIT_OVER */
     const struct directory_path *path; /* by which `from` was reached */
 };
-/* Gives the entity another key: the version that is there, whichever the process has read. ret: the
- * entity under its new name; the caller finishes it. What is at `to` is replaced, with the
+struct renamed {
+    struct entity before, after; /* under the old name and under the new one */
+};
+void renamed_finish(struct renamed *renamed);
+/* Gives the entity another key: the version that is there, whichever the process has read. The
+ * caller finishes ret. What is at `to` is replaced, with the
  * precondition of write_rule.h.
  *
  *   - within one partition: one entity group transaction. No client ever sees both or neither
  *   - else it is stored at `to`, and then deleted at `from`, with the ETag of what was copied. If
  *     another client changes it meanwhile, it is copied again. Other clients see both for a moment.
  *     If the second request fails, both exist, and the reason says so
- *   - `from` and `to` are two spellings of one name: 0 without a ret, or -EEXIST of EDIT_EXCLUSIVE.
- *     Nothing is sent
+ *   - `from` and `to` are two spellings of one name: 0 without entities, or -EEXIST of
+ * EDIT_EXCLUSIVE. Nothing is sent
  *
  * After a lost answer what is there is compared: a rename that was made is 0.
  *
@@ -148,7 +152,7 @@ struct rename {
  *
  * The directories of `path` become local, as after account_unlink. */
 int account_rename(struct account *account, struct caller *caller, const struct rename *rename,
-                   struct entity *ret);
+                   struct renamed *ret);
 
 /* A table is created: -EEXIST; -EINVAL: the name is against the rule, which the reason tells;
  * -EBUSY: the service still deletes a table of that name, which is not waited for, because it takes

@@ -13,6 +13,12 @@ struct move {
     struct entity now;           /* what is at `to` afterwards */
 };
 
+void renamed_finish(struct renamed *renamed)
+{
+    entity_finish(&renamed->before);
+    entity_finish(&renamed->after);
+}
+
 static void move_finish(struct move *move)
 {
     entity_finish(&move->before);
@@ -221,7 +227,7 @@ static void note_renamed(struct move *move)
 }
 
 static int rename_claimed(struct account *account, struct caller *caller,
-                          const struct rename *rename, struct entity *ret)
+                          const struct rename *rename, struct renamed *ret)
 {
     _cleanup_(move_finish) struct move move = {
         .account = account, .caller = caller, .rename = rename};
@@ -236,16 +242,16 @@ static int rename_claimed(struct account *account, struct caller *caller,
     note_renamed(&move);
     if (move.known.masked.size > 0)
         pending_unmask(account->write.pending, rename->to.table, rename->to.position);
-    *ret = move.now;
-    move.now.page = NULL;
+    *ret = (struct renamed){move.before, move.now};
+    move.before.page = move.now.page = NULL;
     return 0;
 }
 
 int account_rename(struct account *account, struct caller *caller, const struct rename *rename,
-                   struct entity *ret)
+                   struct renamed *ret)
 {
     struct write_side *write = &account->write;
-    *ret = (struct entity){0};
+    *ret = (struct renamed){0};
     int r = account_may_change(account, caller);
     if (r < 0)
         return r;

@@ -6,6 +6,7 @@
 #include "fs/ops/file_ops.h"
 #include "fs/ops/lookup_ops.h"
 #include "fs/ops/open_ops.h"
+#include "fs/ops/rename_ops.h"
 
 #include <linux/fuse.h>
 #include <stdatomic.h>
@@ -27,7 +28,7 @@ static const struct fuse_lowlevel_ops operations = {
     .mkdir = change_ops_mkdir,
     .rmdir = change_ops_rmdir,
     .unlink = change_ops_unlink,
-    .rename = change_ops_rename,
+    .rename = rename_ops_rename,
     .symlink = change_ops_symlink,
     .link = change_ops_link,
     .mknod = change_ops_mknod,

@@ -16,6 +16,7 @@ void writer_unref(struct writer *writer)
     draft_finish(&writer->draft);
     buffer_finish(&writer->snapshot);
     buffer_finish(&writer->last_stored);
+    writer_name_unref(writer->name);
     free(writer);
 }
 
@@ -60,16 +61,21 @@ static int init_draft(struct writer *writer, const struct writer_begin *begin)
 static int writer_create(struct writers *writers, const struct writer_begin *begin,
                          struct writer **ret)
 {
-    struct writer *writer = calloc(1, sizeof(*writer) + address_size(begin->address));
+    struct writer *writer = calloc(1, sizeof(*writer));
     if (!writer)
         return -ENOMEM;
+    writer->name = writer_name_create(begin->address);
+    if (!writer->name) {
+        free(writer);
+        return -ENOMEM;
+    }
     writer->file.ops = &file_ops;
     writer->writers = writers;
     writer->references = 1;
     writer->begin = begin->begin;
     writer->is_provisional = begin->is_provisional;
     writer->inode_number = begin->inode_number;
-    writer->address = address_copy(begin->address, writer->text);
+    writer->address = writer->name->address;
     writer->state = begin->is_new ? WRITER_NEW : WRITER_OPEN;
     LIST_INIT(&writer->handles);
     buffer_init(&writer->snapshot, ETAG_MAX_BYTES);

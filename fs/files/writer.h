@@ -11,7 +11,8 @@
  *   OPEN        its name       the stored entity
  *   DETACHED    nowhere        -
  *
- * A writer whose name is unlinked becomes DETACHED: it goes on in memory, and nothing of it is sent
+ * A writer whose name is renamed has the new name from then on. One whose name is unlinked, or is
+ * given to another file, becomes DETACHED: it goes on in memory, and nothing of it is sent
  * or kept. A writer ends with its last handle.
  *
  * Thread-safety: any thread. One event of a writer is handled at a time: its thread makes the
@@ -100,7 +101,7 @@ struct writer *writers_find_new(struct writers *writers, struct address address)
  * ret->error is set. */
 bool writers_next_new(struct writers *writers, const struct directory *directory,
                       struct bytes after, struct buffer *ret_position);
-/* For UNLINK: waits until no writer of the name is busy, and lets none become busy until
+/* For UNLINK and RENAME: waits until no writer of the name is busy, and lets none become busy until
  * writers_let_go. So a store that was under way does not bring the name back. -EINTR, -ETIMEDOUT,
  * -ENOMEM. */
 struct held_writers;
@@ -112,6 +113,12 @@ bool writers_held_is_unstored(struct held_writers *held);
 /* is_gone: the writers of the name become DETACHED, but not a NEW one that was begun since the
  * hold: that file is another. Else nothing has changed. */
 void writers_let_go(struct held_writers *held, bool is_gone);
+/* After a rename, of which both names were held. The writers of the new name become DETACHED. Those
+ * of the old one have the new name from then on. One that knows the version `before`, and a NEW
+ * one, knows the version `after`, and stores over that. Without pages: nothing was stored, and a
+ * NEW writer stays NEW. */
+void writers_let_go_renamed(struct held_writers *from, struct held_writers *to,
+                            const struct entity *before, const struct entity *after);
 /* At unmount, when no event is under way: flushes and closes each handle, as its process would.
  * After each the deadline is put off again, as long as the service answers. */
 void writers_release_all(struct writers *writers, struct caller *caller);

@@ -14,14 +14,24 @@ enum writer_state { WRITER_NEW, WRITER_OPEN, WRITER_DETACHED };
 
 LIST_HEAD(handle_list, writer_handle);
 
+/* What a writer is stored under; writers that follow a rename share one. Immutable. */
+struct writer_name {
+    _Atomic size_t references;
+    struct address address; /* a view into text */
+    char text[];            /* table, NUL, position */
+};
+/* NULL: out of memory. */
+struct writer_name *writer_name_create(struct address address);
+struct writer_name *writer_name_ref(struct writer_name *name);
+void writer_name_unref(struct writer_name *name); /* takes NULL */
+
 struct writer {
     struct node_file file; /* first */
     struct writers *writers;
     _Atomic size_t references;
     enum edit_begin begin;
     bool is_provisional;
-    struct address address; /* views into text */
-    uint64_t number;        /* tells the writers of an address apart */
+    uint64_t number; /* tells the writers of an address apart */
     uint64_t inode_number;
     /* belong to the event that made it busy */
     struct draft draft;
@@ -31,8 +41,10 @@ struct writer {
      * succeeded. */
     struct failure refused;
     bool is_kept; /* the draft's text was given up with the write that lost, and is as it was */
-    /* guarded by the monitor */
+    /* guarded by the monitor; while the writer is busy, state and name stay */
     enum writer_state state;
+    struct writer_name *name;
+    struct address address; /* the name's */
     bool is_busy;
     bool has_no_text;      /* it has ended: the draft's text is freed, and `size` stays */
     bool has_missed_write; /* draft_missed_write is to be called */
@@ -40,7 +52,6 @@ struct writer {
     int64_t timestamp;          /* of the version that was stored last; 0: none */
     struct handle_list handles; /* none: it has ended, and is not in the map */
     RB_ENTRY(writer) by_address;
-    char text[]; /* table, NUL, position */
 };
 
 RB_HEAD(writer_map, writer);

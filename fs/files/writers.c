@@ -13,11 +13,33 @@ RB_GENERATE_INTERNAL(writer_map, writer, by_address, compare_writers,
 
 struct held_writers {
     struct writers *writers;
-    struct address address; /* a view into text */
+    struct writer_name *name;
+    struct address address; /* the name's */
     uint64_t last_number;   /* of a writer, when the hold began */
     LIST_ENTRY(held_writers) entry;
-    char text[]; /* table, NUL, position */
 };
+
+struct writer_name *writer_name_create(struct address address)
+{
+    struct writer_name *name = calloc(1, sizeof(*name) + address_size(address));
+    if (!name)
+        return NULL;
+    name->references = 1;
+    name->address = address_copy(address, name->text);
+    return name;
+}
+
+struct writer_name *writer_name_ref(struct writer_name *name)
+{
+    name->references++;
+    return name;
+}
+
+void writer_name_unref(struct writer_name *name)
+{
+    if (name && --name->references == 0)
+        free(name);
+}
 
 int writers_create(const struct clock *clock, const struct writer_store *store,
                    struct writers **ret)
@@ -169,19 +191,30 @@ static int hold_locked(struct writers *writers, struct held_writers *held, struc
     return r;
 }
 
+static void free_held(struct held_writers *held)
+{
+    writer_name_unref(held->name);
+    free(held);
+}
+
 int writers_hold(struct writers *writers, struct address address, struct call *call,
                  struct held_writers **ret)
 {
-    struct held_writers *held = calloc(1, sizeof(*held) + address_size(address));
-    if (!held)
+    struct held_writers *held = calloc(1, sizeof(*held));
+    struct writer_name *name = writer_name_create(address);
+    if (!held || !name) {
+        writer_name_unref(name);
+        free(held);
         return call_fail(call, -ENOMEM, "out of memory");
+    }
     held->writers = writers;
-    held->address = address_copy(address, held->text);
+    held->name = name;
+    held->address = name->address;
     monitor_enter(&writers->monitor);
     int r = hold_locked(writers, held, call);
     monitor_leave(&writers->monitor);
     if (r < 0)
-        free(held);
+        free_held(held);
     else
         *ret = held;
     return r;
@@ -206,17 +239,78 @@ bool writers_held_is_unstored(struct held_writers *held)
     return is_unstored;
 }
 
-void writers_let_go(struct held_writers *held, bool is_gone)
+static void detach_locked(struct held_writers *held)
 {
     struct writers *writers = held->writers;
     struct address address = held->address;
-    monitor_enter(&writers->monitor);
-    struct writer *writer = is_gone ? of_address(find_locked(writers, address, 0), address) : NULL;
+    struct writer *writer = of_address(find_locked(writers, address, 0), address);
     for (; writer; writer = of_address(RB_NEXT(writer_map, &writers->map, writer), address))
         if (!is_later_file(held, writer))
             writer->state = WRITER_DETACHED;
+}
+
+static void end_hold_locked(struct held_writers *held)
+{
     LIST_REMOVE(held, entry);
-    monitor_tell(&writers->monitor);
+    monitor_tell(&held->writers->monitor);
+}
+
+void writers_let_go(struct held_writers *held, bool is_gone)
+{
+    struct writers *writers = held->writers;
+    monitor_enter(&writers->monitor);
+    if (is_gone)
+        detach_locked(held);
+    end_hold_locked(held);
     monitor_leave(&writers->monitor);
-    free(held);
+    free_held(held);
+}
+
+/* The writer knows the version that was renamed: then it knows what came of it instead. Without
+ * memory for its ETag the next store is refused. */
+static void note_renamed(struct writer *writer, const struct entity *before,
+                         const struct entity *after)
+{
+    bool is_new = writer->state == WRITER_NEW;
+    bool has_stored = is_new || writer->last_stored.size > 0;
+    struct buffer *known = has_stored ? &writer->last_stored : &writer->snapshot;
+    if (!is_new && !bytes_equal(buffer_bytes(known), page_etag(before->page, before->row)))
+        return;
+    (void)buffer_set(known, page_etag(after->page, after->row));
+    writer->may_be_stored = false;
+    writer->state = WRITER_OPEN;
+}
+
+static void move_locked(struct held_writers *from, struct held_writers *to,
+                        const struct entity *before, const struct entity *after)
+{
+    struct writers *writers = from->writers;
+    struct address address = from->address;
+    struct writer *next, *writer = of_address(find_locked(writers, address, 0), address);
+    for (; writer; writer = next) {
+        next = of_address(RB_NEXT(writer_map, &writers->map, writer), address);
+        if (writer->state == WRITER_DETACHED || is_later_file(from, writer))
+            continue;
+        writers_remove_locked(writers, writer);
+        writer_name_unref(writer->name);
+        writer->name = writer_name_ref(to->name);
+        writer->address = to->address;
+        if (after->page)
+            note_renamed(writer, before, after);
+        writers_add_locked(writers, writer);
+    }
+}
+
+void writers_let_go_renamed(struct held_writers *from, struct held_writers *to,
+                            const struct entity *before, const struct entity *after)
+{
+    struct writers *writers = from->writers;
+    monitor_enter(&writers->monitor);
+    detach_locked(to);
+    move_locked(from, to, before, after);
+    end_hold_locked(from);
+    end_hold_locked(to);
+    monitor_leave(&writers->monitor);
+    free_held(from);
+    free_held(to);
 }

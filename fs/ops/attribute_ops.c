@@ -52,6 +52,8 @@ static int touch(struct request *request, const struct inode *inode, struct stat
         entry_attributes(fs, inode, stat);
         return r;
     }
+    if (inode_is_renamed(inode))
+        return -ESTALE;
     int r = account_touch(fs->account, &request->caller, place_address(&inode->place),
                           BYTES_LITERAL(""), &entity);
     if (r == 0)
@@ -78,8 +80,9 @@ static int set_attributes(struct request *request, const struct inode *inode, in
         r = set_size(request, size, handle, stat);
     if (r == 0 && (to_set & FUSE_SET_ATTR_MTIME_NOW))
         r = touch(request, inode, stat);
-    /* the kernel would send a request that ends in ESTALE again */
-    return r == -ESTALE ? -EBUSY : r;
+    /* The kernel sends a request that ends in ESTALE again, after a LOOKUP. A file that was renamed
+     * is found by that under its new name. */
+    return r == -ESTALE && !inode_is_renamed(inode) ? -EBUSY : r;
 }
 
 void attribute_ops_setattr(fuse_req_t req, fuse_ino_t id, struct stat *stat, int to_set,
@@ -89,7 +92,7 @@ void attribute_ops_setattr(fuse_req_t req, fuse_ino_t id, struct stat *stat, int
     request_begin(&request, req, "setattr");
     const struct inode *inode = inode_table_find(request.fs->inodes, id);
     int r = inode ? set_attributes(&request, inode, to_set, handle_of(info), stat) : -ENOENT;
-    if (r == -EROFS)
+    if (r == -EROFS || r == -ESTALE)
         reply_error(req, r);
     else if (r < 0)
         request_fail(&request, r, inode ? &inode->place : NULL);

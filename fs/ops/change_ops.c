@@ -1,103 +1,22 @@
 #include "fs/ops/change_ops.h"
 #include "fs/entry.h"
+#include "fs/ops/change.h"
 #include "fs/ops/scratch_ops.h"
-#include "fs/tree/new_place.h"
-#include "fs/tree/path.h"
-
-#include <linux/fs.h>
-
-#define ETAG_MAX_BYTES ((size_t)64 << 10)
-
-/* A name in a directory, which a request changes. */
-struct change {
-    struct request request;
-    const struct inode *parent;
-    struct bytes name;
-    struct place place; /* what the name stands for; empty: nothing */
-    struct buffer etag; /* of the version that was shown; empty: not known */
-    struct directory_path path;
-    struct directory *steps; /* of the path, owned */
-};
-
-/* -ESTALE: the node of the parent is not known. */
-static int begin(struct change *change, fuse_req_t req, const char *operation, fuse_ino_t parent,
-                 const char *name)
-{
-    *change = (struct change){.name = bytes_of(name), .etag = {.max = ETAG_MAX_BYTES}};
-    request_begin(&change->request, req, operation);
-    request_lock_directory(&change->request);
-    change->parent = inode_table_find(change->request.fs->inodes, parent);
-    return change->parent ? 0 : -ESTALE;
-}
-
-static void end(struct change *change)
-{
-    request_end(&change->request);
-    place_finish(&change->place);
-    buffer_finish(&change->etag);
-    free(change->steps);
-}
-
-static void fail(struct change *change, int error)
-{
-    if (!change->parent)
-        reply_error(change->request.req, error);
-    else
-        request_fail(&change->request, error == -ESTALE ? -EBUSY : error,
-                     change->place.text ? &change->place : &change->parent->place);
-}
-
-static void end_with_entry(struct change *change, int r, const struct fuse_entry_param *entry)
-{
-    if (r < 0)
-        fail(change, r);
-    else if (fuse_reply_entry(change->request.req, entry) < 0)
-        inode_table_forget(change->request.fs->inodes, entry->ino, 1); /* no reply was taken */
-    end(change);
-}
-
-static void end_without_entry(struct change *change, int r)
-{
-    if (r < 0)
-        fail(change, r);
-    else
-        reply_error(change->request.req, 0);
-    end(change);
-}
-
-static int lack_memory(struct change *change)
-{
-    return call_fail(&change->request.caller.call, -ENOMEM, "out of memory");
-}
-
-/* Before the account is asked. The path begins with the child, else with the parent. */
-static int prepare(struct change *change, const struct place *child)
-{
-    struct request *request = &change->request;
-    int r = request_may_wait(request, child ? child : &change->parent->place);
-    if (r < 0)
-        return r;
-    r = path_make(request->fs->inodes, change->parent, child, &change->steps, &change->path.n);
-    change->path.steps = change->steps;
-    return r < 0 ? lack_memory(change) : 0;
-}
 
 static int make_directory(struct change *change, struct fuse_entry_param *ret)
 {
     struct request *request = &change->request;
-    const char *reason = NULL;
-    int r =
-        new_place_child(&change->parent->place, change->name, true, NULL, &change->place, &reason);
+    int r = child_find_new(request, &change->child, true);
     if (r < 0)
-        return request_refuse_name(request, change->name, r, reason);
-    r = prepare(change, &change->place);
+        return r;
+    r = change_prepare(change, &change->child.place);
     if (r == 0)
         r = account_make_directory(request->fs->account, &request->caller, &change->path);
     if (r < 0)
         return r;
-    r = entry_make(request->fs, change->parent->id, change->name, &change->place, NULL,
-                   request->caller.valid_ms, ret);
-    return r < 0 ? lack_memory(change) : 0;
+    r = entry_make(request->fs, change->child.parent->id, change->child.name, &change->child.place,
+                   NULL, request->caller.valid_ms, ret);
+    return r < 0 ? change_lack_memory(&change->request) : 0;
 }
 
 void change_ops_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
@@ -105,49 +24,16 @@ void change_ops_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_
     struct change change;
     struct fuse_entry_param entry = {0};
     (void)mode; /* that of the mount */
-    int r = begin(&change, req, "mkdir", parent, name);
+    int r = change_begin(&change, req, "mkdir", parent, name);
     if (r == 0)
         r = make_directory(&change, &entry);
-    end_with_entry(&change, r, &entry);
-}
-
-/* What stands for the name, which the kernel has looked up. -EPERM: a part of the mount. */
-static int find_place(struct change *change)
-{
-    const struct place *parent = &change->parent->place;
-    int r = place_child(parent, change->name, &change->place);
-    if (r < 0)
-        return r == -ENOMEM ? lack_memory(change) : r;
-    return change->place.is_given ? -EPERM : 0;
-}
-
-/* What the kernel's node of the name tells: which long key has this short name, and which version
- * was shown. There may be none of a version: then a short name is not known. */
-static int learn_from_node(struct change *change)
-{
-    struct file_system *fs = change->request.fs;
-    const struct place *parent = &change->parent->place;
-    _cleanup_(buffer_finish) struct buffer buffer;
-    buffer_init(&buffer, POSITION_MAX_BYTES);
-    int r = inode_table_named(fs->inodes, change->parent->id, change->name, &buffer, &change->etag);
-    if (r < 0)
-        return lack_memory(change);
-    if (!change->place.is_cut)
-        return 0;
-    if (r == 0)
-        return -ENOENT;
-    struct bytes position = buffer_bytes(&buffer);
-    bool is_row = parent->directory_kind == DIRECTORY_ENTITIES;
-    place_finish(&change->place);
-    r = place_of_key(parent, is_row ? position_row_key(position) : position_partition_key(position),
-                     &change->place);
-    return r < 0 ? lack_memory(change) : 0;
+    change_end_with_entry(&change, r, &entry);
 }
 
 static int check_no_file_of_mount(struct change *change)
 {
     struct file_system *fs = change->request.fs;
-    struct directory directory = place_directory(&change->place);
+    struct directory directory = place_directory(&change->child.place);
     _cleanup_(buffer_finish) struct buffer position;
     buffer_init(&position, POSITION_MAX_BYTES);
     if (fs->writers && writers_next_new(fs->writers, &directory, (struct bytes){0}, &position))
@@ -156,33 +42,31 @@ static int check_no_file_of_mount(struct change *change)
     if (fs->scratch && scratch_has_below(fs->scratch, &directory))
         return call_fail(&change->request.caller.call, -ENOTEMPTY,
                          "a file with a temporary name is in it");
-    return position.error < 0 ? lack_memory(change) : 0;
+    return position.error < 0 ? change_lack_memory(&change->request) : 0;
 }
 
 static int remove_directory(struct change *change)
 {
     struct request *request = &change->request;
-    int r = find_place(change);
-    if (r == 0)
-        r = learn_from_node(change);
+    int r = child_find(request, &change->child);
     if (r == 0)
         r = check_no_file_of_mount(change);
     if (r == 0)
-        r = prepare(change, &change->place);
+        r = change_prepare(change, &change->child.place);
     if (r == 0)
         r = account_remove_directory(request->fs->account, &request->caller, &change->path);
     if (r == 0)
-        inode_table_remove_name(request->fs->inodes, change->parent->id, change->name);
+        inode_table_remove_name(request->fs->inodes, change->child.parent->id, change->child.name);
     return r;
 }
 
 void change_ops_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
     struct change change;
-    int r = begin(&change, req, "rmdir", parent, name);
+    int r = change_begin(&change, req, "rmdir", parent, name);
     if (r == 0)
         r = remove_directory(&change);
-    end_without_entry(&change, r);
+    change_end_without_entry(&change, r);
 }
 
 static int delete_stored(struct change *change, struct address address)
@@ -190,7 +74,7 @@ static int delete_stored(struct change *change, struct address address)
     struct account *account = change->request.fs->account;
     struct caller *caller = &change->request.caller;
     _cleanup_(entity_finish) struct entity stored = {0};
-    struct bytes etag = buffer_bytes(&change->etag);
+    struct bytes etag = buffer_bytes(&change->child.etag);
     if (etag.size == 0) {
         int r = account_find(account, caller, address, &stored);
         if (r < 0)
@@ -218,7 +102,7 @@ static int delete_held(struct change *change, struct held_writers *held, struct 
     int r =
         writers_held_is_unstored(held) ? account_knows(change->request.fs->account, address) : 1;
     if (r <= 0)
-        return r < 0 ? lack_memory(change) : 0;
+        return r < 0 ? change_lack_memory(&change->request) : 0;
     r = delete_stored(change, address);
     return r == -ENOENT && is_new ? 0 : r;
 }
@@ -228,53 +112,33 @@ static int unlink_file(struct change *change)
     struct file_system *fs = change->request.fs;
     struct call *call = &change->request.caller.call;
     struct held_writers *held = NULL;
-    int r = find_place(change);
+    int r = child_find(&change->request, &change->child);
     if (r == -ENOENT)
-        return scratch_ops_unlink(&change->request, change->parent, change->name);
+        return scratch_ops_unlink(&change->request, change->child.parent, change->child.name);
     if (r == 0 && !fs->writers)
         r = -EROFS;
     if (r == 0)
-        r = learn_from_node(change);
-    if (r == 0)
-        r = prepare(change, NULL);
+        r = change_prepare(change, NULL);
     if (r < 0)
         return r;
-    struct address address = place_address(&change->place);
+    struct address address = place_address(&change->child.place);
     r = writers_hold(fs->writers, address, call, &held);
     if (r < 0)
         return r;
     r = delete_held(change, held, address);
     writers_let_go(held, r == 0);
     if (r == 0)
-        inode_table_remove_name(fs->inodes, change->parent->id, change->name);
+        inode_table_remove_name(fs->inodes, change->child.parent->id, change->child.name);
     return r;
 }
 
 void change_ops_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
     struct change change;
-    int r = begin(&change, req, "unlink", parent, name);
+    int r = change_begin(&change, req, "unlink", parent, name);
     if (r == 0)
         r = unlink_file(&change);
-    end_without_entry(&change, r);
-}
-
-void change_ops_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
-                       const char *new_name, unsigned flags)
-{
-    struct change change;
-    int r = begin(&change, req, "rename", parent, name);
-    const struct inode *to = inode_table_find(change.request.fs->inodes, new_parent);
-    if (r == 0 && (flags & ~(unsigned)RENAME_NOREPLACE))
-        r = call_fail(&change.request.caller.call, -EINVAL, "names cannot be exchanged");
-    if (r == 0)
-        r = to ? find_place(&change) : -ESTALE;
-    if (r == -ENOENT)
-        r = scratch_ops_rename(&change.request, change.parent, change.name, to, bytes_of(new_name),
-                               flags & RENAME_NOREPLACE);
-    else if (r == 0 || r == -EPERM)
-        r = -EXDEV;
-    end_without_entry(&change, r);
+    change_end_without_entry(&change, r);
 }
 
 void change_ops_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name)
@@ -300,27 +164,26 @@ static int make_file(struct change *change, mode_t mode, struct fuse_entry_param
     struct request *request = &change->request;
     struct file_system *fs = request->fs;
     _cleanup_(entity_finish) struct entity entity = {0};
-    const char *reason = NULL;
-    int r = new_place_child(&change->parent->place, change->name, false, fs->scratch_globs,
-                            &change->place, &reason);
+    int r = child_find_new(request, &change->child, false);
     if (r < 0)
-        return request_refuse_name(request, change->name, r, reason);
+        return r;
     if (!fs->writers)
         return -EROFS;
-    if (change->place.kind == PLACE_SCRATCH)
-        return scratch_ops_make(request, &change->place, change->name, mode, ret);
-    struct edit edit = {.address = place_address(&change->place),
+    if (change->child.place.kind == PLACE_SCRATCH)
+        return scratch_ops_make(request, &change->child.place, change->child.name, mode, ret);
+    struct edit edit = {.address = place_address(&change->child.place),
                         .begin = EDIT_EXCLUSIVE,
                         .text = BYTES_LITERAL("{}")};
     if (is_new_file(fs, edit.address)) /* by another path */
         return -EEXIST;
-    r = request_may_wait(request, &change->place);
+    r = request_may_wait(request, &change->child.place);
     if (r == 0)
         r = account_store(fs->account, &request->caller, &edit, &entity);
     if (r < 0)
         return r;
-    r = entry_make(fs, change->parent->id, change->name, &change->place, &entity, 0, ret);
-    return r < 0 ? lack_memory(change) : 0;
+    r = entry_make(fs, change->child.parent->id, change->child.name, &change->child.place, &entity,
+                   0, ret);
+    return r < 0 ? change_lack_memory(&change->request) : 0;
 }
 
 void change_ops_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
@@ -329,8 +192,8 @@ void change_ops_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_
     struct change change;
     struct fuse_entry_param entry = {0};
     (void)device;
-    int r = begin(&change, req, "mknod", parent, name);
+    int r = change_begin(&change, req, "mknod", parent, name);
     if (r == 0)
         r = S_ISREG(mode) ? make_file(&change, mode, &entry) : -EPERM;
-    end_with_entry(&change, r, &entry);
+    change_end_with_entry(&change, r, &entry);
 }

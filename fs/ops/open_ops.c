@@ -17,8 +17,8 @@
 
 #define CONTROL_MAX_BYTES ((size_t)4 << 20)
 
-/* The entity has another version than the node. The first open is answered ESTALE. A thread that
- * opens the node again gets the text that is open there. */
+/* The entity has another version than the node, or another name. The first open is answered ESTALE.
+ * A thread that opens the node again gets the text that is open there. */
 static int open_outdated(struct request *request, const struct inode *inode, struct entity *ret)
 {
     struct file_system *fs = request->fs;
@@ -41,7 +41,9 @@ static int find_text(struct request *request, const struct inode *inode, struct 
     if (stale_opens_take_text(fs->stale_opens, &opener, inode->id, clock_now_ms(fs->clock), ret))
         return 0;
     if (inode_is_removed(inode) && inode_table_open_text(fs->inodes, inode->id, ret))
-        return 0; /* by the descriptor of a handle */
+        return 0;                /* by the descriptor of a handle */
+    if (inode_is_renamed(inode)) /* the kernel has it under its new name */
+        return open_outdated(request, inode, ret);
     _cleanup_(entity_finish) struct entity stored = {0};
     int r = request_may_wait(request, &inode->place);
     if (r == 0)

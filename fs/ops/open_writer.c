@@ -121,6 +121,8 @@ static int open_entity(struct request *request, const struct inode *inode, int f
     /* callers of another pid namespace all have thread id 0: it may be another one that wants */
     if (wants && opener.thread != 0)
         return begin(request, inode, flags, ret);
+    if (inode_is_renamed(inode))
+        opener.name = (struct bytes){0};
     r = stale_opens_wants_writer(stale, &opener, inode->number, now_ms);
     return r < 0 ? complain(request, r) : -ESTALE;
 }

@@ -10,13 +10,15 @@ struct open_text {
     struct entity entity;
 };
 
+enum left { LEFT_NOT, LEFT_REMOVED, LEFT_REPLACED, LEFT_RENAMED };
+
 struct node {
     /* fixed once the node is in the table */
     struct inode inode; /* first: what handlers see */
     uint16_t name_size, etag_size;
     bool is_regular_etag; /* it is made of the Timestamp, so it is not kept in `text` */
     uint8_t kind;         /* enum node_kind: says which member of the union is meant */
-    atomic_bool is_removed;
+    atomic_uchar left;    /* enum left: why it is not of its name any more */
     /* guarded by the table's lock */
     uint64_t lookups;
     union {
@@ -144,7 +146,18 @@ bool inode_is_version(const struct inode *inode, const struct version *version)
 
 bool inode_is_removed(const struct inode *inode)
 {
-    return atomic_load(&((const struct node *)inode)->is_removed);
+    unsigned char left = atomic_load(&((const struct node *)inode)->left);
+    return left == LEFT_REMOVED || left == LEFT_REPLACED;
+}
+
+bool inode_is_renamed(const struct inode *inode)
+{
+    return atomic_load(&((const struct node *)inode)->left) == LEFT_RENAMED;
+}
+
+static bool has_left(const struct node *node)
+{
+    return node->left != LEFT_NOT;
 }
 
 static struct node *find_id_locked(struct inode_table *table, uint64_t id)
@@ -257,23 +270,33 @@ static struct node *node_create_at(uint64_t parent, struct bytes name, struct pl
     return made;
 }
 
+/* NULL: it is the last of its name. */
+static const struct node *next_of_name(const struct node *node)
+{
+    const struct node *next = RB_NEXT(name_tree, 0, (struct node *)node);
+    return next && compare_name(node->inode.parent, name_of(node), next) == 0 ? next : NULL;
+}
+
 /* Adds `made`, with the st_ino that all nodes of its name have. */
 static struct node *add_to_name_locked(struct inode_table *table, struct node *made)
 {
     const struct node *known = find_name_locked(table, made->inode.parent, name_of(made));
+    while (known &&
+           known->left >= LEFT_REPLACED) /* the name has another file by a rename, or none */
+        known = next_of_name(known);
     if (known)
         made->inode.number = known->inode.number;
     add_locked(table, made);
     return made;
 }
 
-/* Adds `made`, unless the youngest version's node of its name is of the same version, and not
- * removed: then answers that. */
+/* Adds `made`, unless the youngest version's node of its name is of the same version, and has not
+ * left the name: then answers that. */
 static struct node *enter_locked(struct inode_table *table, const struct version *version,
                                  struct node *made)
 {
     struct node *known = find_version_locked(table, made->inode.parent, name_of(made));
-    if (known && !inode_is_removed(&known->inode) && inode_is_version(&known->inode, version))
+    if (known && !has_left(known) && inode_is_version(&known->inode, version))
         return known;
     return add_to_name_locked(table, made);
 }
@@ -285,7 +308,7 @@ static struct node *enter_own_locked(struct inode_table *table, struct node *mad
     if (made->file)
         known = find_own_locked(table, made->inode.parent, name_of(made));
     while (known && compare_name(made->inode.parent, name_of(made), known) == 0) {
-        if (known->file == made->file)
+        if (known->file == made->file && !has_left(known))
             return known;
         known = RB_NEXT(name_tree, &table->names, known);
     }
@@ -390,8 +413,8 @@ int inode_table_named(struct inode_table *table, uint64_t parent, struct bytes n
 {
     (void)pthread_mutex_lock(&table->lock);
     const struct node *node = find_version_locked(table, parent, name);
-    int r = node ? 1 : 0;
-    if (node) { /* it may be forgotten as soon as the lock is free */
+    int r = node && !has_left(node) ? 1 : 0;
+    if (r == 1) { /* it may be forgotten as soon as the lock is free */
         int error = append_etag(node, ret_etag);
         if (error == 0)
             error = buffer_append(ret_position, place_address(&node->inode.place).position);
@@ -409,13 +432,29 @@ bool inode_table_has_own(struct inode_table *table, uint64_t parent, struct byte
     return has_own;
 }
 
-void inode_table_remove_name(struct inode_table *table, uint64_t parent, struct bytes name)
+static void leave_name_locked(struct inode_table *table, uint64_t parent, struct bytes name,
+                              enum left left)
 {
-    (void)pthread_mutex_lock(&table->lock);
     struct node *node = find_name_locked(table, parent, name);
     for (; node && compare_name(parent, name, node) == 0;
          node = RB_NEXT(name_tree, &table->names, node))
-        atomic_store(&node->is_removed, true);
+        if (!has_left(node))
+            atomic_store(&node->left, (unsigned char)left);
+}
+
+void inode_table_remove_name(struct inode_table *table, uint64_t parent, struct bytes name)
+{
+    (void)pthread_mutex_lock(&table->lock);
+    leave_name_locked(table, parent, name, LEFT_REMOVED);
+    (void)pthread_mutex_unlock(&table->lock);
+}
+
+void inode_table_rename_name(struct inode_table *table, uint64_t parent, struct bytes name,
+                             uint64_t new_parent, struct bytes new_name)
+{
+    (void)pthread_mutex_lock(&table->lock);
+    leave_name_locked(table, new_parent, new_name, LEFT_REPLACED);
+    leave_name_locked(table, parent, name, LEFT_RENAMED);
     (void)pthread_mutex_unlock(&table->lock);
 }
 

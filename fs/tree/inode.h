@@ -26,7 +26,7 @@
  *   - guarded: the number of lookups; of a version the text that is open, else the writer or
  *     scratch file. They change under the table's mutex. Only functions that take the table and a
  *     node id reach them.
- *   - atomic: inode_is_removed, which never becomes false again.
+ *   - atomic: inode_is_removed and inode_is_renamed, which never become false again.
  *
  * A node lives as long as the kernel counts a lookup of it. The kernel does so for the length of
  * each request on the node, so a handler may keep the pointer until it has replied.
@@ -61,6 +61,7 @@ struct bytes inode_name(const struct inode *inode); /* in its parent; a view int
 enum node_kind inode_kind(const struct inode *inode);
 bool inode_is_version(const struct inode *inode, const struct version *version);
 bool inode_is_removed(const struct inode *inode); /* see inode_table_remove_name */
+bool inode_is_renamed(const struct inode *inode); /* see inode_table_rename_name */
 
 /* What a node of another kind than NODE_VERSION stands for: a writer or a scratch file, which has
  * this as its first member. They are above fs/tree, which knows only that they are counted. */
@@ -77,10 +78,10 @@ struct inode_table;
 int inode_table_create(struct place *root, struct inode_table **ret);
 void inode_table_destroy(struct inode_table *table); /* takes NULL */
 
-/* Answers the youngest NODE_VERSION of `name` in `parent` if it is of this version and not removed,
- * else a new one. Counts one more lookup of it. Takes *place, which is empty afterwards, also if
- * the node is not new. A new node gets the st_ino of the name's other nodes; if there are none,
- * `number`. NULL: out of memory; *place is not taken. */
+/* Answers the youngest NODE_VERSION of `name` in `parent` if it is of this version, and neither
+ * removed nor renamed; else a new one. Counts one more lookup of it. Takes *place, which is empty
+ * afterwards, also if the node is not new. A new node gets the st_ino of the name's other nodes; if
+ * there are none, `number`. NULL: out of memory; *place is not taken. */
 const struct inode *inode_table_enter(struct inode_table *table, uint64_t parent, struct bytes name,
                                       struct place *place, const struct version *version,
                                       uint64_t number);
@@ -113,6 +114,13 @@ size_t inode_table_count(struct inode_table *table);
  * any more. What is made under the name is another node: in a directory that was removed the kernel
  * makes nothing, whatever is made under its name later. */
 void inode_table_remove_name(struct inode_table *table, uint64_t parent, struct bytes name);
+/* A file of the first name has the second name now; a file that had that was removed. The kernel
+ * keeps the nodes of the first name under the second one, until their timeouts end: it opens them
+ * there without a LOOKUP. What either name is given to later has other nodes, and not the st_ino of
+ * its old ones: otherwise a new file of the first name and the renamed one would look like links of
+ * one file. */
+void inode_table_rename_name(struct inode_table *table, uint64_t parent, struct bytes name,
+                             uint64_t new_parent, struct bytes new_name);
 
 /* The writer or scratch file of a node, referenced. NULL: it has none. */
 struct node_file *inode_table_file(struct inode_table *table, uint64_t id);

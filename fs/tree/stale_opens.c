@@ -170,7 +170,9 @@ static void keep_wanted(struct entry *entry, const struct opener *opener)
 /* Is it this name that is to be written? */
 static bool is_wanted(const struct entry *entry, const struct opener *opener)
 {
-    return entry->writers > 0 && entry->wanted_parent == opener->parent &&
+    if (entry->writers == 0 || entry->wanted_size == 0)
+        return entry->writers > 0; /* of a renamed file: the first name that is looked up */
+    return entry->wanted_parent == opener->parent &&
            bytes_equal(opener->name, (struct bytes){entry->wanted_name, entry->wanted_size});
 }
 
@@ -209,6 +211,7 @@ uint64_t stale_opens_minted(struct stale_opens *stale, const struct opener *open
     if (entry && is_wanted(entry, opener)) {
         if (entry->wanted.minted == before)
             entry->wanted.minted = node;
+        keep_wanted(entry, opener);
         minted = entry->wanted.minted;
     }
     (void)pthread_mutex_unlock(&stale->lock);

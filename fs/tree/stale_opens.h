@@ -72,7 +72,9 @@ bool stale_opens_take_text(struct stale_opens *stale, const struct opener *opene
 void stale_opens_end(struct stale_opens *stale, const struct opener *opener);
 
 /* As stale_opens_begin, for an OPEN for writing: the opener wants a writer. `number`: the st_ino of
- * the node that it opened. */
+ * the node that it opened. An opener without a name has opened a file that was renamed since: the
+ * kernel has it under a name that the node does not tell, and looks that one up. Then the first
+ * entity that the thread looks up is the one that is wanted. */
 int stale_opens_wants_writer(struct stale_opens *stale, const struct opener *opener,
                              uint64_t number, int64_t now_ms);
 struct wanted_writer {

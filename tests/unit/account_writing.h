@@ -51,13 +51,14 @@ static inline int rename_to(struct setup *setup, struct bytes from, struct bytes
                                   .to = address_of(to),
                                   .begin = begin,
                                   .path = PATH_OF(*ROWS_OF("p"), *PARTITIONS_OF("t"))};
-    struct entity entity;
-    int r = account_rename(setup->account, caller_of(setup), &rename, &entity);
+    struct renamed renamed;
+    int r = account_rename(setup->account, caller_of(setup), &rename, &renamed);
     assert_int_equal(setup->caller.call.failure.error, r);
-    assert_int_equal(entity.page != NULL, expected != NULL);
+    assert_int_equal(renamed.after.page != NULL, expected != NULL);
+    assert_int_equal(renamed.before.page != NULL, expected != NULL);
     if (expected)
-        assert_bytes(page_text(entity.page, entity.row), bytes_of(expected));
-    entity_finish(&entity);
+        assert_bytes(page_text(renamed.after.page, renamed.after.row), bytes_of(expected));
+    renamed_finish(&renamed);
     return r;
 }
 

@@ -51,18 +51,18 @@ static void to_another_table(void **state)
 {
     (void)state;
     struct setup setup;
-    struct entity entity;
+    struct renamed renamed;
     set_up_names(&setup, NULL, false);
     setup.memory->checks_tables = true;
     struct rename rename = {
         .from = address_of(A), .to = {"u", Z}, .path = PATH_OF(*ROWS_OF("p"), *PARTITIONS_OF("t"))};
-    assert_int_equal(account_rename(setup.account, caller_of(&setup), &rename, &entity), -ENOENT);
+    assert_int_equal(account_rename(setup.account, caller_of(&setup), &rename, &renamed), -ENOENT);
     assert_found(&setup, A, TEXT_OF("a", "1"));
     memory_store_forget_diary(setup.memory);
     memory_store_add_table(setup.memory, "u");
-    assert_int_equal(account_rename(setup.account, caller_of(&setup), &rename, &entity), 0);
+    assert_int_equal(account_rename(setup.account, caller_of(&setup), &rename, &renamed), 0);
     assert_requests(&setup, "write q/z, write p/a");
-    entity_finish(&entity);
+    renamed_finish(&renamed);
     tear_down(&setup);
 }
 

@@ -426,6 +426,38 @@ static void what_is_made_under_a_removed_name_is_another_node(void **state)
     inode_table_destroy(table);
 }
 
+static void nodes_of_a_renamed_name_are_not_those_of_the_next(void **state)
+{
+    (void)state;
+    struct inode_table *table = new_table();
+    const struct inode *moved = enter(table, INODE_ROOT, "a", "v1", 100),
+                       *replaced = enter(table, INODE_ROOT, "b", "v2", 200);
+    inode_table_rename_name(table, INODE_ROOT, B("a"), INODE_ROOT, B("b"));
+    assert_true(inode_is_renamed(moved));
+    assert_false(inode_is_removed(moved));
+    assert_true(inode_is_removed(replaced));
+    assert_false(inode_is_renamed(replaced));
+    struct buffer etag, position;
+    buffer_init(&etag, 1000);
+    buffer_init(&position, 1000);
+    assert_int_equal(inode_table_named(table, INODE_ROOT, B("a"), &position, &etag), 0);
+    assert_int_equal(inode_table_named(table, INODE_ROOT, B("b"), &position, &etag), 0);
+    const struct inode *now = enter(table, INODE_ROOT, "b", "v2", 100),
+                       *next = enter(table, INODE_ROOT, "a", "v1", 300);
+    assert_true(now != replaced && next != moved);
+    assert_int_equal(now->number, 100);
+    assert_int_equal(next->number, 300);
+    assert_ptr_equal(enter(table, INODE_ROOT, "b", "v2", 400), now);
+    assert_int_equal(inode_table_named(table, INODE_ROOT, B("b"), &position, &etag), 1);
+    inode_table_rename_name(table, INODE_ROOT, B("b"), INODE_ROOT, B("none"));
+    assert_true(inode_is_renamed(now));
+    assert_true(inode_is_removed(replaced)); /* as before */
+    assert_int_equal(enter(table, INODE_ROOT, "b", "v3", 500)->number, 500);
+    buffer_finish(&etag);
+    buffer_finish(&position);
+    inode_table_destroy(table);
+}
+
 static void *enter_and_forget(void *table)
 {
     for (int i = 0; i < 5000; i++) {
@@ -462,6 +494,7 @@ int main(void)
         cmocka_unit_test(a_writers_node_keeps_no_open_text),
         cmocka_unit_test(a_name_tells_the_position_and_the_etag_that_was_shown),
         cmocka_unit_test(what_is_made_under_a_removed_name_is_another_node),
+        cmocka_unit_test(nodes_of_a_renamed_name_are_not_those_of_the_next),
         cmocka_unit_test(threads_share_the_table),
         cmocka_unit_test(threads_mint_nodes_of_one_name),
     };

@@ -254,6 +254,26 @@ static void another_name_gets_no_writer(void **state)
     stale_opens_destroy(stale);
 }
 
+/* The name under which the kernel has the file is not known before it is looked up. */
+static void of_a_renamed_file_the_first_name_gets_a_writer(void **state)
+{
+    (void)state;
+    struct stale_opens *stale = new_stale();
+    struct wanted_writer wanted;
+    struct opener nameless = {7, 1, {0}}, other = {7, 2, B("g.json")};
+    wants_writer(stale, nameless, 0);
+    assert_true(stale_opens_is_writer(stale, &other, 0, &wanted));
+    assert_int_equal(wanted.minted, 0);
+    assert_int_equal(stale_opens_minted(stale, &other, 0, 90, 0), 90);
+    struct opener first = opener(7);
+    assert_false(stale_opens_is_writer(stale, &first, 0, &wanted));
+    assert_true(stale_opens_is_writer(stale, &other, 0, &wanted));
+    assert_int_equal(wanted.minted, 90);
+    end_writer(stale, other);
+    assert_false(stale_opens_is_writer(stale, &other, 0, &wanted));
+    stale_opens_destroy(stale);
+}
+
 static void threads_of_equal_ids_modulo_1024_get_their_writers(void **state)
 {
     (void)state;
@@ -437,6 +457,7 @@ int main(void)
         cmocka_unit_test(a_shared_text_serves_for_a_moment),
         cmocka_unit_test(two_lookups_answer_the_node_that_the_first_minted),
         cmocka_unit_test(another_name_gets_no_writer),
+        cmocka_unit_test(of_a_renamed_file_the_first_name_gets_a_writer),
         cmocka_unit_test(threads_of_equal_ids_modulo_1024_get_their_writers),
         cmocka_unit_test(a_later_estale_begins_anew),
         cmocka_unit_test(a_node_that_is_gone_is_minted_again),

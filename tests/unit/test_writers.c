@@ -90,6 +90,83 @@ static void a_removed_name_has_no_writers(void **state)
     writers_destroy(sink.writers);
 }
 
+/* a gets the name b. Versions: "e50" of a before, "e60" of it as b. */
+static void rename_a(struct sink *sink, bool is_stored)
+{
+    struct caller caller = caller_of(OPENER);
+    struct held_writers *from, *to;
+    _cleanup_(entity_finish) struct entity before = {0};
+    _cleanup_(entity_finish) struct entity after = {0};
+    if (is_stored) {
+        before = entity_of(50);
+        after = entity_of(60);
+    }
+    assert_int_equal(writers_hold(sink->writers, name_a, &caller.call, &from), 0);
+    assert_int_equal(writers_hold(sink->writers, name_b, &caller.call, &to), 0);
+    writers_let_go_renamed(from, to, &before, &after);
+}
+
+static void writers_follow_a_rename(void **state)
+{
+    (void)state;
+    static const struct {
+        struct writer_begin begin;
+        int version;
+        const char *snapshot, *last_stored; /* of the next store */
+    } cases[] = {
+        {{.begin = EDIT_CHANGED}, 50, "e60", ""},
+        {{.begin = EDIT_CHANGED}, 40, "e40", ""}, /* an older one: its store is refused */
+        {{.begin = EDIT_OVER, .is_truncated = true}, 50, "e60", ""},
+        {{.begin = EDIT_NEW, .is_new = true}, 0, "", "e60"}, /* its store's answer was lost */
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct sink sink = new_sink();
+        begin_writers(&sink);
+        struct writer_begin begin = cases[i].begin;
+        _cleanup_(entity_finish) struct entity snapshot = {0};
+        if (cases[i].version > 0)
+            snapshot = entity_of(cases[i].version);
+        begin.address = name_a;
+        begin.snapshot = snapshot;
+        struct writer_handle *a = open_writer(&sink, &begin);
+        struct writer_handle *replaced = open_new(&sink, name_b);
+        rename_a(&sink, true);
+        assert_false(is_found(&sink, name_a));
+        assert_false(is_found(&sink, name_b));
+        write_at(replaced, "{\"b\": 1}", 0, 0, NULL);
+        close_handle(replaced);
+        assert_int_equal(sink.stores, 0);
+        write_at(a, "{\"new\": 1}", 0, 0, NULL);
+        assert_int_equal(flush_as(a, OPENER), 0);
+        close_handle(a);
+        assert_string_equal(sink.position, "b");
+        assert_string_equal(sink.snapshot, cases[i].snapshot);
+        assert_string_equal(sink.last_stored, cases[i].last_stored);
+        assert_int_equal(sink.given_up, 0);
+        writers_destroy(sink.writers);
+    }
+}
+
+static void a_new_file_that_is_renamed_stays_new(void **state)
+{
+    (void)state;
+    struct sink sink = new_sink();
+    begin_writers(&sink);
+    struct writer_handle *a = open_new(&sink, name_a);
+    rename_a(&sink, false);
+    assert_false(is_found(&sink, name_a));
+    assert_true(is_found(&sink, name_b));
+    struct writer_handle *next = open_new(&sink, name_a); /* the name is free */
+    write_at(a, "{}", 0, 0, NULL);
+    assert_string_equal(sink.position, "b");
+    assert_int_equal(sink.begin, EDIT_NEW);
+    assert_string_equal(sink.last_stored, "");
+    close_handle(a);
+    close_handle(next);
+    assert_int_equal(sink.stores, 2);
+    writers_destroy(sink.writers);
+}
+
 /* By another spelling of the path, while the delete is under way. */
 static void a_file_that_is_created_during_an_unlink_stays(void **state)
 {
@@ -384,6 +461,8 @@ int main(void)
         cmocka_unit_test(handles_of_a_new_file_share_its_text),
         cmocka_unit_test(an_appended_new_file_can_be_read),
         cmocka_unit_test(a_removed_name_has_no_writers),
+        cmocka_unit_test(writers_follow_a_rename),
+        cmocka_unit_test(a_new_file_that_is_renamed_stays_new),
         cmocka_unit_test(a_file_that_is_created_during_an_unlink_stays),
         cmocka_unit_test(a_removed_name_may_be_stored),
         cmocka_unit_test(a_missed_write_leaves_no_empty_entity),

@@ -20,6 +20,7 @@ struct sink {
     int error;                   /* of the next stores; 0: they succeed */
     bool is_ambiguous, is_wordy; /* of these refusals */
     int stores, touches, given_up, given_up_error;
+    char position[2]; /* its row's key: "a" or "b" */
     char text[256], snapshot[32], last_stored[32], known[32], lost[256];
     bool is_changed_by_another; /* what is touched */
     enum edit_begin begin;
@@ -63,6 +64,7 @@ static inline int sink_store(void *context, struct caller *caller, const struct 
     while (sink->is_closed)
         (void)usleep(1000);
     sink->stores++;
+    sink->position[0] = text->address.position.data[2];
     copy_text(sink->text, sizeof(sink->text), text->text);
     copy_text(sink->snapshot, sizeof(sink->snapshot), text->snapshot);
     copy_text(sink->last_stored, sizeof(sink->last_stored), text->last_stored);

@@ -1,0 +1,123 @@
+#include "fs/ops/change.h"
+#include "fs/tree/new_place.h"
+
+#define ETAG_MAX_BYTES ((size_t)64 << 10)
+
+void child_init(struct child *child, const struct inode *parent, struct bytes name)
+{
+    *child = (struct child){.parent = parent, .name = name, .etag = {.max = ETAG_MAX_BYTES}};
+}
+
+void child_finish(struct child *child)
+{
+    place_finish(&child->place);
+    buffer_finish(&child->etag);
+}
+
+int change_lack_memory(struct request *request)
+{
+    return call_fail(&request->caller.call, -ENOMEM, "out of memory");
+}
+
+static int find_place(struct request *request, struct child *child)
+{
+    int r = place_child(&child->parent->place, child->name, &child->place);
+    if (r < 0)
+        return r == -ENOMEM ? change_lack_memory(request) : r;
+    return child->place.is_given ? -EPERM : 0;
+}
+
+/* There may be no node of a version: then a short name is not known. */
+static int learn_from_node(struct request *request, struct child *child)
+{
+    const struct place *parent = &child->parent->place;
+    _cleanup_(buffer_finish) struct buffer buffer;
+    buffer_init(&buffer, POSITION_MAX_BYTES);
+    int r = inode_table_named(request->fs->inodes, child->parent->id, child->name, &buffer,
+                              &child->etag);
+    if (r < 0)
+        return change_lack_memory(request);
+    if (!child->place.is_cut)
+        return 0;
+    if (r == 0)
+        return -ENOENT;
+    struct bytes position = buffer_bytes(&buffer);
+    bool is_row = parent->directory_kind == DIRECTORY_ENTITIES;
+    place_finish(&child->place);
+    r = place_of_key(parent, is_row ? position_row_key(position) : position_partition_key(position),
+                     &child->place);
+    return r < 0 ? change_lack_memory(request) : 0;
+}
+
+int child_find(struct request *request, struct child *child)
+{
+    int r = find_place(request, child);
+    return r < 0 ? r : learn_from_node(request, child);
+}
+
+int child_find_new(struct request *request, struct child *child, bool is_directory)
+{
+    const char *reason = NULL;
+    const char *globs = is_directory ? NULL : request->fs->scratch_globs;
+    int r = new_place_child(&child->parent->place, child->name, is_directory, globs, &child->place,
+                            &reason);
+    return r < 0 ? request_refuse_name(request, child->name, r, reason) : 0;
+}
+
+int change_begin(struct change *change, fuse_req_t req, const char *operation, fuse_ino_t parent,
+                 const char *name)
+{
+    *change = (struct change){0};
+    request_begin(&change->request, req, operation);
+    request_lock_directory(&change->request);
+    child_init(&change->child, inode_table_find(change->request.fs->inodes, parent),
+               bytes_of(name));
+    return change->child.parent ? 0 : -ESTALE;
+}
+
+int change_prepare(struct change *change, const struct place *child)
+{
+    struct request *request = &change->request;
+    const struct inode *parent = change->child.parent;
+    int r = request_may_wait(request, child ? child : &parent->place);
+    if (r < 0)
+        return r;
+    r = path_make(request->fs->inodes, parent, child, &change->steps, &change->path.n);
+    change->path.steps = change->steps;
+    return r < 0 ? change_lack_memory(request) : 0;
+}
+
+static void end(struct change *change)
+{
+    request_end(&change->request);
+    child_finish(&change->child);
+    free(change->steps);
+}
+
+static void fail(struct change *change, int error)
+{
+    const struct child *child = &change->child;
+    if (!child->parent)
+        reply_error(change->request.req, error);
+    else
+        request_fail(&change->request, error == -ESTALE ? -EBUSY : error,
+                     child->place.text ? &child->place : &child->parent->place);
+}
+
+void change_end_with_entry(struct change *change, int r, const struct fuse_entry_param *entry)
+{
+    if (r < 0)
+        fail(change, r);
+    else if (fuse_reply_entry(change->request.req, entry) < 0)
+        inode_table_forget(change->request.fs->inodes, entry->ino, 1); /* no reply was taken */
+    end(change);
+}
+
+void change_end_without_entry(struct change *change, int r)
+{
+    if (r < 0)
+        fail(change, r);
+    else
+        reply_error(change->request.req, 0);
+    end(change);
+}

@@ -1,0 +1,24 @@
+#ifndef FS_OPS_RENAME_OPS_H
+#define FS_OPS_RENAME_OPS_H
+/* The handler of RENAME. The kernel locks both directories while it runs (fs/ops/change_ops.h).
+ *
+ *   what is renamed    to                      what RENAME does
+ *   an entity          an entity's name        account_rename. Who writes it writes it on under the
+ *                                              new name; who writes what was there before, writes
+ *                                              to nothing from then on
+ *   a new file that    a name without an       its writer has the new name, and stores there.
+ *   is not stored      entity                  Nothing is sent
+ *   the same           an entity               EBUSY: it would be emptied, or half replaced
+ *   anything           a name that cannot be   EPERM, with the reason
+ *                      created
+ *   a directory                                EXDEV, so that mv copies and deletes
+ *   anything           another spelling of     0, and both stay
+ *                      its own name
+ *
+ * RENAME_EXCHANGE is EINVAL. */
+#include "fs/request.h"
+
+void rename_ops_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
+                       const char *new_name, unsigned flags);
+
+#endif

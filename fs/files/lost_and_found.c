@@ -2,6 +2,7 @@
 #include "fs/files/control_dir.h"
 #include "fs/tree/names.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdatomic.h>
@@ -12,6 +13,7 @@
 #define LOST_DIRECTORY    "lost+found"
 #define BELOW_PLACE       "/" PROGRAM_DIRECTORY "/" LOST_DIRECTORY
 
+#define REASON_SUFFIX    ".reason"
 #define KEY_ROOM         72  /* bytes of a key, or of a scratch file's name, in a file's name */
 #define MAX_SAME_NAMES   999 /* files of one millisecond and one name; tells them apart */
 #define REASON_MAX_BYTES ((size_t)64 << 10)
@@ -307,7 +309,7 @@ static void put_reason(int directory, struct buffer *name, const struct failure_
     buffer_init(&reason, REASON_MAX_BYTES);
     if (control_append_failure(&reason, record) < 0 || buffer_append_char(&reason, '\n') < 0)
         return;
-    (void)buffer_append_string(name, ".reason");
+    (void)buffer_append_string(name, REASON_SUFFIX);
     const char *text = buffer_string(name);
     int file =
         text ? openat(directory, text, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)
@@ -378,4 +380,32 @@ int lost_and_found_append_path(const struct lost_and_found *lost, struct buffer 
 size_t lost_and_found_count(struct lost_and_found *lost)
 {
     return lost->count;
+}
+
+/* A file that is no reason of another one. */
+static bool is_text(const char *name)
+{
+    size_t size = strlen(name), suffix_size = strlen(REASON_SUFFIX);
+    bool is_reason = size > suffix_size && strcmp(name + size - suffix_size, REASON_SUFFIX) == 0;
+    return name[0] != '.' && !is_reason;
+}
+
+int lost_and_found_survey(const struct lost_and_found *lost, size_t *ret)
+{
+    int opened = open_directory(lost->place);
+    DIR *directory = opened < 0 ? NULL : fdopendir(opened);
+    if (!directory) {
+        int error = opened < 0 ? opened : -errno;
+        closep(&opened);
+        return error;
+    }
+    size_t count = 0;
+    errno = 0;
+    for (const struct dirent *entry; (entry = readdir(directory)) != NULL;)
+        count += is_text(entry->d_name);
+    int r = -errno;
+    (void)closedir(directory);
+    if (r == 0)
+        *ret = count;
+    return r;
 }

@@ -50,6 +50,8 @@ int lost_and_found_keep(struct lost_and_found *lost, int64_t at_100ns, struct ad
 int lost_and_found_append_path(const struct lost_and_found *lost,
                                struct buffer *ret);       /* of itself */
 size_t lost_and_found_count(struct lost_and_found *lost); /* texts that this mount has lost */
+/* Counts the texts that lie there, of all mounts. 0 or -errno. */
+int lost_and_found_survey(const struct lost_and_found *lost, size_t *ret);
 
 DEFINE_CLEANUP(struct lost_and_found *, lost_and_found_destroy);
 

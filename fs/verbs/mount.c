@@ -220,6 +220,21 @@ static int add_name(struct mount_command *command)
     return fuse_opt_insert_arg(&command->args, 1, argument) < 0 ? -ENOMEM : 0;
 }
 
+/* Tells how many texts lie in lost+found, of earlier mounts, too. */
+static void tell_lost_texts(const struct lost_and_found *lost)
+{
+    _cleanup_(buffer_finish) struct buffer place;
+    buffer_init(&place, PATH_MAX);
+    size_t count;
+    (void)lost_and_found_append_path(lost, &place);
+    const char *path = buffer_string(&place);
+    if (path && lost_and_found_survey(lost, &count) == 0 && count > 0)
+        (void)fprintf(stderr, "tablefuse: %zu %s in %s\n", count,
+                      count == 1 ? "text that could not be stored is"
+                                 : "texts that could not be stored are",
+                      path);
+}
+
 /* Where texts go that the account does not take. Without such a place nothing must be written. An
  * exit code. */
 static int find_lost_and_found(struct mount_command *command)
@@ -229,8 +244,10 @@ static int find_lost_and_found(struct mount_command *command)
     _cleanup_(buffer_finish) struct buffer why;
     buffer_init(&why, LOG_LINE_BYTES + PATH_MAX);
     int r = lost_and_found_create(&places, command->mountpoint, &why, &command->fs.lost);
-    if (r == 0)
+    if (r == 0) {
+        tell_lost_texts(command->fs.lost);
         return 0;
+    }
     const char *text = buffer_string(&why);
     if (!text || why.size == 0)
         return complain_memory();

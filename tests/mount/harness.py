@@ -415,7 +415,15 @@ class Mount:
         return self.point / name
 
     def start(
-        self, source=None, *options, env=None, program=None, faults=None, cwd=None, check=True
+        self,
+        source=None,
+        *options,
+        env=None,
+        program=None,
+        faults=None,
+        cwd=None,
+        check=True,
+        says="",
     ):
         """Runs `mount` in the background, as a user does, and answers the finished command."""
         Mount._live.add(self)
@@ -433,7 +441,7 @@ class Mount:
             env=environment(**{**self.variables(), **(env or {}), **faulty}),
         )
         if done.returncode == 0:
-            assert done.stdout + done.stderr == "", "a mount that works has nothing to say"
+            assert done.stdout + done.stderr == says
             self.adopt()
         return done
 

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from harness import ABANDONED, COMMAND_SEC, TABLEFUSE, run, wait_until
+from writing import write
 
 pytestmark = pytest.mark.parametrize("service", ["local"], indirect=True)
 
@@ -109,3 +110,14 @@ def test_a_text_that_is_changed_in_place_is_stored_when_the_process_of_the_mount
         editor.stdin.close()
     assert lost(mount) == []
     assert stored("tab")["place", "r"]["a"] == 7
+
+
+def test_mount_tells_how_many_texts_are_in_lost_and_found(mounts, service):
+    mount = mounts()
+    for says in ("1 text that could not be stored is", "2 texts that could not be stored are"):
+        before = len(lost(mount))
+        assert write(mount / "tab/p/half.json", "{") == "close EINVAL"
+        wait_until(lambda before=before: len(lost(mount)) > before, what="the lost text")
+        mount.unmount(check=False)
+        assert mount.has_ended()
+        mount.start(service.source, says=f"tablefuse: {says} in {mount.state}/tablefuse/lost+found\n")

@@ -174,6 +174,12 @@ static void a_text_is_kept_with_its_reason(void **state)
     assert_put(lost, "orders", B(""), B("x"), "20261122T100000.123Z-orders.json");
     assert_put(lost, NULL, B(""), B("x"), "20261122T100000.123Z.json");
     assert_int_equal(lost_and_found_count(lost), 5);
+    struct lost_and_found *next = new_lost(); /* another mount's */
+    size_t count;
+    assert_int_equal(lost_and_found_count(next), 0);
+    assert_int_equal(lost_and_found_survey(next, &count), 0);
+    assert_int_equal(count, 5); /* without the reasons */
+    lost_and_found_destroy(next);
     lost_and_found_destroy(lost);
     lost_and_found_destroy(NULL);
 }

@@ -62,9 +62,10 @@ struct edit { /* a text to be stored */
     struct bytes text;        /* as the user wrote it: one JSON object; appended: one or several */
     struct bytes snapshot;    /* ETag of the version that was opened; counts for EDIT_CHANGED */
     struct bytes last_stored; /* ETag of the version that this edit stored before; empty: none */
-    /* The answer to an earlier store of this very text was lost for good. So if there is another
-     * version now than expected, but with this text, it is that store's, and counts as stored. */
-    bool may_be_stored;
+    /* Of an earlier store of this edit whose answer was lost for good; data NULL: none. It may be
+     * what is there now. Then it is this edit's own version: the same text counts as stored, and
+     * another one replaces it. The same text by another client cannot be told apart. */
+    struct bytes doubtful;
     /* The text is {} because a new file was never written. If the entity is masked, it is not
      * replaced by that: it is shown again, and counts as stored. */
     bool is_blank;

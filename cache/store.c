@@ -25,12 +25,33 @@ int account_make_text(struct caller *caller, struct bytes position, struct bytes
     return r < 0 ? refuse(&caller->call, r, &refusal) : 0;
 }
 
-/* Did an earlier store of this very text succeed, although its answer was lost? */
-static bool was_stored(const struct edit *edit, int error, const struct entity *now,
-                       struct bytes text)
+/* Has an earlier store of this edit, whose answer was lost, stored what is there now? */
+static bool is_own_version(const struct caller *caller, const struct edit *edit,
+                           const struct entity *now)
 {
-    return edit->may_be_stored && (error == -ESTALE || error == -EEXIST) && now->page &&
-           entity_text_equal(page_text(now->page, now->row), text);
+    struct caller quiet = *caller; /* the reason of the refusal stays */
+    _cleanup_(buffer_finish) struct buffer text;
+    buffer_init(&text, ENTITY_INPUT_MAX_BYTES);
+    return edit->doubtful.data && now->page &&
+           account_make_text(&quiet, edit->address.position, edit->doubtful, INPUT_WHOLE, &text) ==
+               0 &&
+           entity_text_equal(page_text(now->page, now->row), buffer_bytes(&text));
+}
+
+/* The write was refused because of what is there now. If that is this edit's own, it is replaced,
+ * or it is what was to be stored. 0 or -errno. */
+static int write_over_own(struct account *account, struct caller *caller, const struct edit *edit,
+                          struct write *write, struct entity *now)
+{
+    if (entity_text_equal(page_text(now->page, now->row), write->text))
+        return 0;
+    _cleanup_(entity_finish) struct entity own = *now;
+    now->page = NULL;
+    write->kind = WRITE_REPLACE;
+    write->if_match = page_etag(own.page, own.row);
+    int r = committer_write(account->write.committer, caller, edit->address.table, write, 1, now);
+    write->if_match = (struct bytes){0};
+    return r;
 }
 
 int account_lose(struct account *account, struct caller *caller, struct address address, int error,
@@ -93,7 +114,9 @@ static int store_alone(struct account *account, struct caller *caller, const str
     _cleanup_(entity_finish) struct entity now = {0};
     struct write write = account_choose_write(account, edit, text, known);
     int r = committer_write(account->write.committer, caller, edit->address.table, &write, 1, &now);
-    if (r < 0 && !was_stored(edit, r, &now, text))
+    if ((r == -ESTALE || r == -EEXIST) && is_own_version(caller, edit, &now))
+        r = write_over_own(account, caller, edit, &write, &now);
+    if (r < 0)
         return account_lose(account, caller, edit->address, r, write.kind);
     caller->call.failure = (struct failure){0};
     if (known->read.size > 0 || edit->begin == EDIT_CHANGED) /* else it wrote without looking */

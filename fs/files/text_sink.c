@@ -11,7 +11,7 @@ static int store(void *context, struct caller *caller, const struct writer_text 
                               .text = text->text,
                               .snapshot = text->snapshot,
                               .last_stored = text->last_stored,
-                              .may_be_stored = text->may_be_stored};
+                              .doubtful = text->doubtful};
     return account_store(sink->account, caller, &edit, ret);
 }
 

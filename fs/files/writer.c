@@ -17,6 +17,7 @@ void writer_unref(struct writer *writer)
     buffer_finish(&writer->snapshot);
     buffer_finish(&writer->last_stored);
     writer_name_unref(writer->name);
+    buffer_finish(&writer->doubtful);
     free(writer);
 }
 
@@ -80,6 +81,7 @@ static int writer_create(struct writers *writers, const struct writer_begin *beg
     LIST_INIT(&writer->handles);
     buffer_init(&writer->snapshot, ETAG_MAX_BYTES);
     buffer_init(&writer->last_stored, ETAG_MAX_BYTES);
+    buffer_init(&writer->doubtful, DRAFT_MAX_BYTES);
     int r = init_draft(writer, begin);
     if (r == 0)
         r = buffer_ensure(&writer->last_stored, ETAG_ROOM);

@@ -37,9 +37,9 @@ struct writer_text { /* to be stored; all fields are views */
     enum edit_begin begin;
     struct bytes text; /* as the user wrote it: one JSON object; appended: one or several */
     struct bytes snapshot, last_stored; /* ETags; empty: none */
-    /* The answer to an earlier store of the writer was lost for good: on -ESTALE or -EEXIST the
-     * text may be there. */
-    bool may_be_stored;
+    /* The text of the writer's last store whose answer was lost for good; data NULL: none. It may
+     * be stored. */
+    struct bytes doubtful;
 };
 
 struct writer_loss {       /* what could not be stored; all fields are views */

@@ -58,6 +58,7 @@ static void note_stored(struct writer *writer, struct entity *entity)
     }
     entity_finish(entity);
     writer->may_be_stored = false;
+    buffer_finish(&writer->doubtful);
     writer->refused = (struct failure){0};
     monitor_enter(&writers->monitor);
     if (timestamp != 0)
@@ -98,7 +99,11 @@ static bool has_lost(const struct writer *writer)
 static void note_refused(struct writer *writer, struct caller *caller, int error, struct bytes text)
 {
     const struct writer_store *sink = &writer->writers->store;
-    writer->may_be_stored |= caller->call.failure.is_ambiguous;
+    if (caller->call.failure.is_ambiguous) {
+        writer->may_be_stored = true;
+        buffer_finish(&writer->doubtful);
+        (void)buffer_set(&writer->doubtful, text);
+    }
     writer->refused = caller->call.failure;
     if (error != -ESTALE || writer->draft.state == DRAFT_LOOSE)
         return;
@@ -118,7 +123,7 @@ static int store(struct writer *writer, struct caller *caller)
                                .text = draft_object(&writer->draft),
                                .snapshot = buffer_bytes(&writer->snapshot),
                                .last_stored = buffer_bytes(&writer->last_stored),
-                               .may_be_stored = writer->may_be_stored};
+                               .doubtful = buffer_bytes(&writer->doubtful)};
     int r = 0;
     if (!is_detached(writer))
         r = has_lost(writer) ? -ESTALE : store->store(store->context, caller, &text, &entity);

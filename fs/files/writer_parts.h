@@ -36,7 +36,8 @@ struct writer {
     /* belong to the event that made it busy */
     struct draft draft;
     struct buffer snapshot, last_stored; /* ETags */
-    bool may_be_stored;
+    bool may_be_stored;                  /* a text whose store's answer was lost for good */
+    struct buffer doubtful; /* that text; empty: none, or there was no memory to keep it */
     /* Of the last store or write that was refused; error 0: none since the last store that
      * succeeded. */
     struct failure refused;

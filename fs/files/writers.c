@@ -278,6 +278,7 @@ static void note_renamed(struct writer *writer, const struct entity *before,
         return;
     (void)buffer_set(known, page_etag(after->page, after->row));
     writer->may_be_stored = false;
+    buffer_finish(&writer->doubtful);
     writer->state = WRITER_OPEN;
 }
 

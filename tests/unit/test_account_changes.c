@@ -114,7 +114,7 @@ static int store_text(void *context, struct caller *caller, const struct writer_
                         .begin = text->begin,
                         .text = text->text,
                         .last_stored = text->last_stored,
-                        .may_be_stored = text->may_be_stored};
+                        .doubtful = text->doubtful};
     return account_store(world->account, caller, &edit, ret);
 }
 

@@ -267,20 +267,51 @@ static void a_text_whose_answer_was_lost_is_recognized(void **state)
     memory_store_forget_diary(setup.memory);
     assert_found(&setup, X, TEXT_OF("x", "1")); /* the next lookup is right */
     assert_request_count(&setup, 0);
-    assert_int_equal(store(&setup, &edit, NULL), -EEXIST); /* may_be_stored is not set */
-    edit.may_be_stored = true;
+    assert_int_equal(store(&setup, &edit, NULL), -EEXIST); /* it is not in doubt */
+    edit.doubtful = edit.text;
     assert_int_equal(store(&setup, &edit, etag), 0);
     assert_string_equal(etag, "version-1");
 
     edit.last_stored = bytes_of(etag);
     edit.text = B("{\"a\": 2}");
-    edit.may_be_stored = false;
+    edit.doubtful = (struct bytes){0};
     assert_true(store(&setup, &edit, NULL) < 0); /* lost */
     another_stores(&setup, X, "other");
-    edit.may_be_stored = true;
+    edit.doubtful = edit.text;
     assert_int_equal(store(&setup, &edit, NULL), -ESTALE); /* another text is there */
     assert_found(&setup, X, "other");
     tear_down(&setup);
+}
+
+/* The program has changed the text since. The version that is there is its own. */
+static void a_text_is_stored_over_one_whose_answer_was_lost(void **state)
+{
+    (void)state;
+    static const struct {
+        enum edit_begin begin;
+        const char *etag; /* of the version that was opened */
+    } cases[] = {{EDIT_EXCLUSIVE, ""}, {EDIT_CHANGED, "version-1"}};
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct setup setup;
+        set_up(&setup, (struct setup_options){.faults = i == 0 ? "lost=write:1" : "lost=write:2"});
+        if (i == 1)
+            assert_int_equal(store_text(&setup, EDIT_NEW, X, "{\"a\": 0}"), 0);
+        struct edit edit = {.address = address_of(X),
+                            .begin = cases[i].begin,
+                            .text = B("{\"a\": 1}"),
+                            .snapshot = bytes_of(cases[i].etag)};
+        assert_true(store(&setup, &edit, NULL) < 0);
+        assert_true(setup.caller.call.failure.is_ambiguous);
+        edit.doubtful = B("{ \"a\":1 }\n");
+        edit.text = B("{\"a\": 2}");
+        assert_int_equal(store(&setup, &edit, NULL), 0);
+        assert_int_equal(setup.caller.call.failure.error, 0);
+        assert_found(&setup, X, TEXT_OF("x", "2"));
+        another_stores(&setup, X, "other");
+        assert_int_equal(store(&setup, &edit, NULL), i == 0 ? -EEXIST : -ESTALE);
+        assert_found(&setup, X, "other");
+        tear_down(&setup);
+    }
 }
 
 static void touch(struct setup *setup, struct bytes position, int error, const char *etag)
@@ -387,6 +418,7 @@ int main(void)
         cmocka_unit_test(an_entity_that_is_gone_has_lost_too),
         cmocka_unit_test(what_was_stored_before_is_replaced),
         cmocka_unit_test(a_text_whose_answer_was_lost_is_recognized),
+        cmocka_unit_test(a_text_is_stored_over_one_whose_answer_was_lost),
         cmocka_unit_test(a_touch_stores_the_text_that_is_there),
         cmocka_unit_test(a_touch_of_a_version_that_is_not_known_hands_out_none),
         cmocka_unit_test(read_only_comes_before_anything_else),

@@ -24,7 +24,7 @@ struct sink {
     char text[256], snapshot[32], last_stored[32], known[32], lost[256];
     bool is_changed_by_another; /* what is touched */
     enum edit_begin begin;
-    bool may_be_stored;
+    char doubtful[256];
     int64_t deadline_ms;
     uint64_t process;
     char reason[256], operation[16];   /* of what was given up last */
@@ -69,7 +69,7 @@ static inline int sink_store(void *context, struct caller *caller, const struct 
     copy_text(sink->snapshot, sizeof(sink->snapshot), text->snapshot);
     copy_text(sink->last_stored, sizeof(sink->last_stored), text->last_stored);
     sink->begin = text->begin;
-    sink->may_be_stored = text->may_be_stored;
+    copy_text(sink->doubtful, sizeof(sink->doubtful), text->doubtful);
     sink->deadline_ms = caller->call.deadline_ms;
     sink->process = caller->process;
     if (sink->error < 0) {

@@ -1,5 +1,6 @@
 """The end of a mount: by a signal, by `unmount`, in the foreground, by a kill; and the next mount there."""
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -212,7 +213,7 @@ def test_an_interrupted_unmount_leaves_no_reader_waiting(stopped):
     command = [TABLEFUSE, "unmount", "-t", "300", stopped.point]
     unmount = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     wait_until(
-        lambda: run("pgrep", "-P", str(unmount.pid), check=False).stdout,
+        pathlib.Path(f"/proc/{unmount.pid}/task/{unmount.pid}/children").read_text,
         what="the child that asks",
     )
     unmount.send_signal(signal.SIGINT)

@@ -298,8 +298,11 @@ def test_a_failure_in_the_middle_is_an_error(mounts, shape, command):
     for number in sorted({1, 2, asked // 3, asked // 2} - {0}):
         mount = mounts("ttl=600", faults=f"fail=query:{number}+:{FORBIDDEN}")
         failed = run(*command, mount / shape, check=False)
-        assert failed.returncode != 0 and "Permission denied" in failed.stderr, number
         told = failed.stdout.replace(str(mount.point), "")
+        if number > 2 and mount.stats().requests("query") < number:  # fewer guesses than the time before
+            assert failed.returncode == 0 and told == whole
+            continue
+        assert failed.returncode != 0 and "Permission denied" in failed.stderr, number
         assert set(told.splitlines()) <= set(whole.splitlines())
         assert "AuthorizationFailure" in mount.control("errors")
 

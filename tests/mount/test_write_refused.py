@@ -172,12 +172,16 @@ def test_an_old_file_without_a_text_is_refused(mounts, stored):
     assert stored("old") == before
 
 
+OTHER_NAMES = (
+    "the name of an entity ends in .json; other files are not stored, and only temporary names are possible for them, "
+    "as .x, x~ and x.tmp; -o scratch=GLOB adds more"
+)
 # a path that can be no entity's: what creating a file there answers
 NAMES = {
     "file.json": "EINVAL a file is an entity, and entities are in partitions: TABLE/PARTITION/ROWKEY.json",
     "names/file.json": "EINVAL a file is an entity, and entities are in partitions: TABLE/PARTITION/ROWKEY.json",
-    "names/p/file.txt": "EINVAL the name of an entity ends in .json; files with other names cannot be stored here",
-    "names/p/file": "EINVAL the name of an entity ends in .json; files with other names cannot be stored here",
+    "names/p/file.txt": f"EINVAL {OTHER_NAMES}",
+    "names/p/file": f"EINVAL {OTHER_NAMES}",
 }
 
 

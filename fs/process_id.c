@@ -96,26 +96,51 @@ static void read_process(pid_t thread, struct process *ret)
         ret->number |= group;
 }
 
+/* Without `stat`. */
+static void read_flusher(pid_t thread, uint64_t opener, struct process *ret)
+{
+    char text[4096];
+    *ret = (struct process){0};
+    if (!read_proc(thread, "status", text, sizeof(text)))
+        return;
+    uint64_t group = status_number(text, "\nTgid:", 10);
+    uint64_t group_of_opener = opener & (((uint64_t)1 << PROCESS_GROUP_BITS) - 1);
+    ret->number = group == group_of_opener ? opener : group;
+    if (read_proc((pid_t)group, "comm", text, sizeof(text)))
+        (void)snprintf(ret->command, sizeof(ret->command), "%.*s", (int)strlen(text) - 1, text);
+}
+
+/* Of a thread id. True: it was read less than KEPT_MS before now_ms. */
+static bool find_kept(struct process_ids *ids, pid_t thread, int64_t now_ms, struct process *ret)
+{
+    const struct slot *slot = &ids->slots[thread % SLOTS];
+    (void)pthread_mutex_lock(&ids->lock);
+    bool is_kept = slot->thread == thread && now_ms - slot->read_ms < KEPT_MS;
+    if (is_kept)
+        *ret = slot->process;
+    (void)pthread_mutex_unlock(&ids->lock);
+    return is_kept;
+}
+
 void process_ids_find(struct process_ids *ids, pid_t thread, struct process *ret)
 {
     *ret = (struct process){0};
-    if (thread <= 0)
-        return;
-    struct slot *slot = &ids->slots[thread % SLOTS];
     int64_t now_ms = clock_now_ms(ids->clock);
-
-    (void)pthread_mutex_lock(&ids->lock);
-    bool is_known = slot->thread == thread && now_ms - slot->read_ms < KEPT_MS;
-    if (is_known)
-        *ret = slot->process;
-    (void)pthread_mutex_unlock(&ids->lock);
-    if (is_known)
+    if (thread <= 0 || find_kept(ids, thread, now_ms, ret))
         return;
-
     read_process(thread, ret);
     (void)pthread_mutex_lock(&ids->lock);
-    *slot = (struct slot){.thread = thread, .read_ms = now_ms, .process = *ret};
+    ids->slots[thread % SLOTS] =
+        (struct slot){.thread = thread, .read_ms = now_ms, .process = *ret};
     (void)pthread_mutex_unlock(&ids->lock);
+}
+
+void process_ids_find_flusher(struct process_ids *ids, pid_t thread, uint64_t opener,
+                              struct process *ret)
+{
+    *ret = (struct process){0};
+    if (thread > 0 && !find_kept(ids, thread, clock_now_ms(ids->clock), ret))
+        read_flusher(thread, opener, ret);
 }
 
 bool process_is_being_ended(pid_t thread)

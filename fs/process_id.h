@@ -2,8 +2,9 @@
 #define FS_PROCESS_ID_H
 /* Finds the process that sent a FUSE request. FUSE reports the id of a thread; the process is its
  * thread group. This is read from /proc/ID/status and stat, and kept for 1 s for each thread,
- * because reading takes about 20 us. Other files in /proc/ID are not read: reading them may block
- * until a page fault of the calling process is served, and that can be a fault on this mount.
+ * because reading takes about 20 us. Other files in /proc/ID are not read, but for comm: reading
+ * them may block until a page fault of the calling process is served, and that can be a fault on
+ * this mount.
  *
  * Any thread; one leaf mutex, which is not held while reading. */
 #include "client/clock.h"
@@ -29,6 +30,13 @@ int process_ids_create(const struct clock *clock, struct process_ids **ret);
 void process_ids_destroy(struct process_ids *ids); /* takes NULL */
 /* Fills *ret in any case; number 0: not known. */
 void process_ids_find(struct process_ids *ids, pid_t thread, struct process *ret);
+/* The same for the caller of FLUSH. It may be in an execve, which closes descriptors, and then the
+ * kernel lets nobody read its `stat` until the FLUSH is answered (measured with 6.18: such a read
+ * cannot even be interrupted). So of a thread that is not known yet `stat` is not read: `opener` if
+ * its group is the thread's, else a number without a start time, which no other function answers.
+ */
+void process_ids_find_flusher(struct process_ids *ids, pid_t thread, uint64_t opener,
+                              struct process *ret);
 
 /* Is a signal pending for the thread that usually ends a process: SIGKILL, SIGINT, SIGTERM, SIGHUP
  * or SIGQUIT? A signal counts even if the process handles it. Also true for thread id 0 and for a

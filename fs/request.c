@@ -15,12 +15,10 @@ static bool is_cancelled(void *context)
     return fuse_req_interrupted(request->req) && process_is_being_ended(request->context->pid);
 }
 
-void request_begin(struct request *request, fuse_req_t req, const char *operation)
+/* Of request->process. */
+static void begin_call(struct request *request)
 {
-    struct file_system *fs = request_fs(req);
-    *request = (struct request){
-        .req = req, .fs = fs, .operation = operation, .context = fuse_req_ctx(req)};
-    process_ids_find(fs->processes, request->context->pid, &request->process);
+    struct file_system *fs = request->fs;
     request->caller =
         (struct caller){.call = {.deadline_ms = clock_now_ms(fs->clock) + fs->timeout_ms,
                                  .is_cancelled = is_cancelled,
@@ -28,6 +26,24 @@ void request_begin(struct request *request, fuse_req_t req, const char *operatio
                                  .command = request->process.command},
                         .process = request->process.number,
                         .patience_ms = fs->timeout_ms};
+}
+
+void request_begin(struct request *request, fuse_req_t req, const char *operation)
+{
+    struct file_system *fs = request_fs(req);
+    *request = (struct request){
+        .req = req, .fs = fs, .operation = operation, .context = fuse_req_ctx(req)};
+    process_ids_find(fs->processes, request->context->pid, &request->process);
+    begin_call(request);
+}
+
+void request_begin_flush(struct request *request, fuse_req_t req, uint64_t opener)
+{
+    struct file_system *fs = request_fs(req);
+    *request =
+        (struct request){.req = req, .fs = fs, .operation = "flush", .context = fuse_req_ctx(req)};
+    process_ids_find_flusher(fs->processes, request->context->pid, opener, &request->process);
+    begin_call(request);
 }
 
 /* NULL: the list of tables. */

@@ -30,6 +30,8 @@ struct request {
 
 /* Every request_begin is followed by one request_end, after the reply. */
 void request_begin(struct request *request, fuse_req_t req, const char *operation);
+/* The same of FLUSH, of a file that the process `opener` has opened: see process_id.h. */
+void request_begin_flush(struct request *request, fuse_req_t req, uint64_t opener);
 /* To be called by what locks a directory in the kernel while it runs: others wait for that
  * directory, so it takes no longer than this. */
 #define REQUEST_DIRECTORY_MS 30000

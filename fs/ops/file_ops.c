@@ -8,14 +8,21 @@ static struct open_file *file_of(const struct fuse_file_info *info)
     return (struct open_file *)(uintptr_t)info->fh;
 }
 
-/* Begins a request on a writer's handle, which may wait for the service. 0 or -errno. */
+/* Of a request on a writer's handle that was begun, and which may wait for the service. 0 or
+ * -errno.
+ */
+static int go_on(struct request *request, fuse_ino_t id, const struct inode **ret)
+{
+    request->is_of_handle = true;
+    *ret = inode_table_find(request->fs->inodes, id);
+    return *ret ? request_may_wait(request, &(*ret)->place) : -EBADF;
+}
+
 static int begin(struct request *request, fuse_req_t req, fuse_ino_t id, const char *operation,
                  const struct inode **ret)
 {
     request_begin(request, req, operation);
-    request->is_of_handle = true;
-    *ret = inode_table_find(request->fs->inodes, id);
-    return *ret ? request_may_wait(request, &(*ret)->place) : -EBADF;
+    return go_on(request, id, ret);
 }
 
 /* Logs a failure once. After a failed write many programs write or flush the same text again when
@@ -104,7 +111,8 @@ void file_ops_flush(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info)
         reply_error(req, 0);
         return;
     }
-    int r = begin(&request, req, id, "flush", &inode);
+    request_begin_flush(&request, req, file->writer->opener);
+    int r = go_on(&request, id, &inode);
     if (r == 0)
         r = writer_flush(file->writer, &request.caller);
     end_flush(&request, r, inode);

@@ -40,6 +40,13 @@ static struct process find(struct setup *setup, pid_t thread)
     return process;
 }
 
+static struct process find_flusher(struct setup *setup, pid_t thread, uint64_t opener)
+{
+    struct process process = {UINT64_MAX, "unset"};
+    process_ids_find_flusher(setup->ids, thread, opener, &process);
+    return process;
+}
+
 static void assert_unknown(struct process process)
 {
     assert_int_equal(process.number, 0);
@@ -151,6 +158,27 @@ static void a_thread_is_kept_for_a_second(void **state)
     assert_unknown(find(setup, child));
 }
 
+/* Its start time is not read. */
+static void a_flusher_is_the_opener_or_another(void **state)
+{
+    struct setup *setup = *state;
+    pid_t child = start_child();
+    uint64_t group = (uint64_t)child, started = (uint64_t)77 << PROCESS_GROUP_BITS;
+    struct process opener = find_flusher(setup, child, started | group);
+    assert_int_equal(opener.number, started | group);
+    assert_string_equal(opener.command, "test_process_id");
+    assert_int_equal(find_flusher(setup, child, started | (group + 1)).number, group);
+    assert_int_equal(find_flusher(setup, child, 0).number, group);
+    struct process known = find(setup, child);
+    assert_int_not_equal(known.number, group);
+    assert_int_equal(find_flusher(setup, child, started | group).number, known.number);
+    setup->now_ms += KEPT_MS;
+    assert_int_equal(find_flusher(setup, child, known.number).number, known.number);
+    end_child(child);
+    assert_unknown(find_flusher(setup, child, started | group));
+    assert_unknown(find_flusher(setup, 0, 0));
+}
+
 static void only_signals_that_end_count(void **state)
 {
     (void)state;
@@ -182,6 +210,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_name_may_look_like_what_follows_it, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_unknown_thread_has_no_process, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_thread_is_kept_for_a_second, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_flusher_is_the_opener_or_another, set_up, tear_down),
         cmocka_unit_test(only_signals_that_end_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

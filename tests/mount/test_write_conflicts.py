@@ -1,0 +1,121 @@
+"""Another client was faster, or an answer was lost: nothing is overwritten unseen, and nobody is told of a change that was
+his own."""
+import json
+import os
+
+import pytest
+
+from harness import BOTH_SERVICES
+from writing import CREATE, EXCLUSIVE, OVER, failures, lost_texts, outcome, write
+
+pytestmark = [
+    pytest.mark.sanitized,
+    pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True),
+]
+
+MINE, OTHERS = b'{"By": "me"}', '{"By": "another"}'
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tables(make_table):
+    for table in ("raced", "gone", "over", "answers"):
+        make_table(table, [("p", "beside")])
+
+
+def open_in_place(path):
+    """Changed, and not flushed."""
+    file = os.open(path, os.O_RDWR)
+    size = os.fstat(file).st_size
+    assert os.pwrite(file, MINE.ljust(size), 0) == max(size, len(MINE))
+    return file
+
+
+def open_truncated(path):
+    path.read_bytes()
+    return os.open(path, OVER)
+
+
+# how the file is opened and written, the call that tells it
+CASES = {
+    "write": (open_truncated, lambda file: os.write(file, MINE)),
+    "fsync": (open_in_place, os.fsync),
+    "fdatasync": (open_in_place, os.fdatasync),
+    "close": (open_in_place, lambda file: os.close(os.dup(file))),
+    "truncated": (open_in_place, lambda file: os.ftruncate(file, 0) or os.write(file, MINE)),
+}
+
+
+def case(mount, other, table, name):
+    """A file of an entity that the other client changes, or removes, after it was opened."""
+    path = f"{table}/p/{name}.json"
+    assert write(other / path, '{"By": "nobody"}') == ""
+    file = CASES[name][0](mount / path)
+    if table == "gone":
+        os.unlink(other / path)
+    else:
+        assert write(other / path, OTHERS) == ""
+    return file
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("table", ["raced", "gone"])
+def test_a_lost_race_overwrites_nothing(mounts, stored, table, name):
+    mount, other = mounts("ttl=0"), mounts("ttl=0")
+    file = case(mount, other, table, name)
+    others = None if table == "gone" else json.loads(OTHERS)
+    for _ in range(2):  # it is told each time, and never sent again
+        with mount.counting() as counted:
+            assert outcome(CASES[name][1], file) == "ESTALE"
+        assert stored(table).get(("p", name)) == others
+    assert counted.requests("write") == 0
+    assert outcome(os.close, file) == "ESTALE"
+    lost = lost_texts(mount, 1)
+    (text,) = [text for key, text in lost.items() if not key.endswith(".reason")]
+    assert text.rstrip() == MINE
+    told = {(each["error"], each["path"], each["advice"].split(";")[0].split(" since")[0]) for each in failures(mount)}
+    advice = "another client has " + ("deleted the entity" if table == "gone" else "changed the entity")
+    assert {each[:2] for each in told} == {("ESTALE", f"/{table}/p/{name}.json")}
+    assert advice in {each[2] for each in told}, told
+    assert write(mount / f"{table}/p/{name}.json", MINE.decode(), CREATE) == "", "opened again, it overwrites"
+    assert stored(table)["p", name] == json.loads(MINE)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_conflict_overwrite(mounts, stored, name):
+    mount, other = mounts("ttl=0", "conflict=overwrite"), mounts("ttl=0")
+    file = case(mount, other, "over", name)
+    with mount.counting() as counted:
+        assert outcome(CASES[name][1], file) == ""
+    assert counted.requests("write") == 1
+    assert outcome(os.close, file) == ""
+    assert stored("over")["p", name] == json.loads(MINE)
+    assert failures(mount) == [] and mount.lost_texts() == {}
+
+
+# The first write of the mount is made and its answer is lost; its repetition is refused, so the caller is told of a failure.
+LOST = "lost=write:1,fail=write:2:403:AuthorizationFailure"
+
+# how the file is opened, what is called twice
+ANSWERS = {
+    "fsync": (open_in_place, os.fsync),
+    "close": (open_in_place, lambda file: os.close(os.dup(file))),
+    "write": (open_truncated, lambda file: os.write(file, MINE)),
+    "insert": (lambda path: os.open(path, EXCLUSIVE), lambda file: os.write(file, MINE)),
+    "append": (lambda path: os.open(path, os.O_WRONLY | os.O_APPEND), lambda file: os.write(file, MINE)),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_what_an_unanswered_store_has_stored_is_no_other_clients(mounts, stored, name):
+    mount, other = mounts("ttl=0", faults=LOST), mounts("ttl=0")
+    path = f"answers/p/{name}.json"
+    if name != "insert":
+        assert write(other / path, '{"By": "nobody"}') == ""
+    open_it, call = ANSWERS[name]
+    file = open_it(mount / path)
+    assert outcome(call, file) == "EACCES"
+    assert stored("answers")["p", name] == json.loads(MINE)
+    assert outcome(call, file) == ""
+    assert outcome(os.close, file) == ""
+    assert stored("answers")["p", name] == json.loads(MINE)
+    assert [each["error"] for each in failures(mount)] == ["EACCES"] and mount.lost_texts() == {}

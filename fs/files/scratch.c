@@ -28,7 +28,8 @@ struct scratch_file {
     size_t size, capacity;
     struct scratch_attributes attributes; /* but for size and is_named */
     struct address backup;                /* views into backup_text */
-    char *backup_text;                    /* NULL: it is the backup of no entity */
+    char *backup_text;                    /* and its ETag; NULL: it is the backup of no entity */
+    size_t backup_etag_size;
     bool was_changed;
 };
 
@@ -490,37 +491,46 @@ int scratch_file_read(struct scratch_file *file, uint64_t offset, size_t size, s
     return r;
 }
 
-int scratch_file_set_backup(struct scratch_file *file, struct address address)
+int scratch_file_set_backup(struct scratch_file *file, struct address address, struct bytes etag)
 {
-    char *text = address.table ? calloc(1, address_size(address)) : NULL;
+    char *text = address.table ? calloc(1, address_size(address) + etag.size) : NULL;
     if (address.table && !text)
         return -ENOMEM;
     struct address copy = {0};
-    if (text)
+    if (text) {
         copy = address_copy(address, text);
+        if (etag.size > 0)
+            memcpy(text + address_size(address), etag.data, etag.size);
+    }
     enter(file->scratch);
     char *old = file->backup_text;
     file->backup_text = text;
     file->backup = copy;
+    file->backup_etag_size = etag.size;
     file->was_changed = false;
     leave(file->scratch);
     free(old);
     return 0;
 }
 
-int scratch_file_backup(struct scratch_file *file, struct buffer *ret_text, struct address *ret)
+int scratch_file_backup(struct scratch_file *file, struct buffer *ret_text, struct address *ret,
+                        struct bytes *ret_etag)
 {
-    size_t table_size = 0;
+    size_t table_size = 0, size = 0;
     enter(file->scratch);
     int r = file->backup_text ? 1 : 0;
     if (r > 0) {
         table_size = strlen(file->backup.table) + 1;
-        r = buffer_set(ret_text, (struct bytes){file->backup_text, address_size(file->backup)});
+        size = address_size(file->backup);
+        r = buffer_set(ret_text, (struct bytes){file->backup_text, size + file->backup_etag_size});
         r = r < 0 ? r : 1;
     }
     leave(file->scratch);
-    if (r > 0)
-        *ret = (struct address){ret_text->data, bytes_skip(buffer_bytes(ret_text), table_size)};
+    if (r > 0) {
+        struct bytes all = buffer_bytes(ret_text);
+        *ret = (struct address){all.data, bytes_skip(bytes_first(all, size), table_size)};
+        *ret_etag = bytes_skip(all, size);
+    }
     return r;
 }
 

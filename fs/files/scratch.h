@@ -99,11 +99,13 @@ int scratch_file_resize(struct scratch_file *file, uint64_t size, int64_t now_10
 /* Appends at most `size` bytes, fewer at the end of the text. 0, -ENOMEM or -EFBIG. */
 int scratch_file_read(struct scratch_file *file, uint64_t offset, size_t size, struct buffer *ret);
 
-/* Makes it the backup of that entity, with its present text; table NULL: of none. 0 or -ENOMEM. */
-int scratch_file_set_backup(struct scratch_file *file, struct address address);
-/* The entity of which it is the backup: 1; ret_text is a copy, and ret are views of that. 0: of
- * none; -ENOMEM. */
-int scratch_file_backup(struct scratch_file *file, struct buffer *ret_text, struct address *ret);
+/* Makes it the backup of that version of an entity, with its present text; table NULL: of none. 0
+ * or -ENOMEM. */
+int scratch_file_set_backup(struct scratch_file *file, struct address address, struct bytes etag);
+/* The version of which it is the backup: 1; ret_text is a copy, and ret and ret_etag are views of
+ * that. 0: of none; -ENOMEM. */
+int scratch_file_backup(struct scratch_file *file, struct buffer *ret_text, struct address *ret,
+                        struct bytes *ret_etag);
 /* Has it been written or resized since it became a backup? */
 bool scratch_file_was_changed(struct scratch_file *file);
 

@@ -11,7 +11,8 @@ static int store(void *context, struct caller *caller, const struct writer_text 
                               .text = text->text,
                               .snapshot = text->snapshot,
                               .last_stored = text->last_stored,
-                              .doubtful = text->doubtful};
+                              .doubtful = text->doubtful,
+                              .is_blank = text->is_blank};
     return account_store(sink->account, caller, &edit, ret);
 }
 

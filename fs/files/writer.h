@@ -40,6 +40,7 @@ struct writer_text { /* to be stored; all fields are views */
     /* The text of the writer's last store whose answer was lost for good; data NULL: none. It may
      * be stored. */
     struct bytes doubtful;
+    bool is_blank; /* {} of a new file that was never written */
 };
 
 struct writer_loss {       /* what could not be stored; all fields are views */

@@ -123,7 +123,9 @@ static int store(struct writer *writer, struct caller *caller)
                                .text = draft_object(&writer->draft),
                                .snapshot = buffer_bytes(&writer->snapshot),
                                .last_stored = buffer_bytes(&writer->last_stored),
-                               .doubtful = buffer_bytes(&writer->doubtful)};
+                               .doubtful = buffer_bytes(&writer->doubtful),
+                               .is_blank =
+                                   writer->draft.is_new && writer->draft.state == DRAFT_BLANK};
     int r = 0;
     if (!is_detached(writer))
         r = has_lost(writer) ? -ESTALE : store->store(store->context, caller, &text, &entity);

@@ -1,6 +1,7 @@
 #include "fs/ops/change_ops.h"
 #include "fs/entry.h"
 #include "fs/ops/change.h"
+#include "fs/ops/rename_scratch.h"
 #include "fs/ops/scratch_ops.h"
 
 static int make_directory(struct change *change, struct fuse_entry_param *ret)
@@ -107,6 +108,18 @@ static int delete_held(struct change *change, struct held_writers *held, struct 
     return r == -ENOENT && is_new ? 0 : r;
 }
 
+static int unlink_scratch(struct change *change)
+{
+    _cleanup_(scratch_file_unrefp) struct scratch_file *file =
+        scratch_ops_find(&change->request, &change->child.parent->place, change->child.name);
+    if (!file)
+        return -ENOENT;
+    int r = request_may_wait(&change->request, &change->child.parent->place);
+    if (r == 0)
+        r = rename_scratch_delete_original(&change->request, file);
+    return r < 0 ? r : scratch_unlink(file);
+}
+
 static int unlink_file(struct change *change)
 {
     struct file_system *fs = change->request.fs;
@@ -114,7 +127,7 @@ static int unlink_file(struct change *change)
     struct held_writers *held = NULL;
     int r = child_find(&change->request, &change->child);
     if (r == -ENOENT)
-        return scratch_ops_unlink(&change->request, change->child.parent, change->child.name);
+        return unlink_scratch(change);
     if (r == 0 && !fs->writers)
         r = -EROFS;
     if (r == 0)
@@ -173,7 +186,8 @@ static int make_file(struct change *change, mode_t mode, struct fuse_entry_param
         return scratch_ops_make(request, &change->child.place, change->child.name, mode, ret);
     struct edit edit = {.address = place_address(&change->child.place),
                         .begin = EDIT_EXCLUSIVE,
-                        .text = BYTES_LITERAL("{}")};
+                        .text = BYTES_LITERAL("{}"),
+                        .is_blank = true};
     if (is_new_file(fs, edit.address)) /* by another path */
         return -EEXIST;
     r = request_may_wait(request, &change->child.place);

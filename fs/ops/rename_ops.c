@@ -1,11 +1,13 @@
 #include "fs/ops/rename_ops.h"
 #include "fs/ops/change.h"
+#include "fs/ops/rename_scratch.h"
 #include "fs/ops/scratch_ops.h"
 
 #include <linux/fs.h>
 
 struct renaming {
-    struct change change; /* its child is the old name */
+    struct change change;      /* its child is the old name */
+    struct scratch_file *file; /* that has it; NULL: an entity */
     struct child to;
     bool is_exclusive;
     struct held_writers *held_from, *held_to; /* nothing is stored under the names meanwhile */
@@ -16,40 +18,40 @@ static struct call *call_of(struct renaming *renaming)
     return &renaming->change.request.caller.call;
 }
 
-/* An entity that is there may have the short name of a long key, which cannot be created. What
- * CREATE refuses with EINVAL is EPERM here: of EINVAL mv tells that a directory was moved into
- * itself. */
+/* An entity that is there may have the short name of a long key, which cannot be created. */
 static int find_target(struct renaming *renaming)
 {
     struct request *request = &renaming->change.request;
-    struct failure *failure = &request->caller.call.failure;
     int r = child_find_new(request, &renaming->to, false);
-    if (r == -EINVAL) {
-        failure->advice = "choose another name";
-        return failure->error = -EPERM;
-    }
     if (r != -ENAMETOOLONG || child_find(request, &renaming->to) < 0)
         return r;
-    *failure = (struct failure){0};
+    request->caller.call.failure = (struct failure){0};
     return 0;
+}
+
+static int find_source(struct renaming *renaming)
+{
+    struct change *change = &renaming->change;
+    struct request *request = &change->request;
+    int r = child_find(request, &change->child);
+    if (r == -ENOENT)
+        renaming->file =
+            scratch_ops_find(request, &change->child.parent->place, change->child.name);
+    if (renaming->file)
+        return 0;
+    return r == 0 && request->fs->writers && change->child.place.kind != PLACE_ENTITY ? -EXDEV : r;
 }
 
 static int find_names(struct renaming *renaming)
 {
     struct change *change = &renaming->change;
-    struct file_system *fs = change->request.fs;
     if (!renaming->to.parent)
         return -ESTALE;
-    int r = child_find(&change->request, &change->child);
-    if (r < 0)
-        return r;
-    if (!fs->writers)
-        return -EROFS;
-    if (change->child.place.kind != PLACE_ENTITY)
-        return -EXDEV;
-    r = find_target(renaming);
-    if (r == 0 && renaming->to.place.kind != PLACE_ENTITY)
-        r = -EXDEV;
+    int r = find_source(renaming);
+    if (r == 0 && !change->request.fs->writers)
+        r = -EROFS;
+    if (r == 0)
+        r = find_target(renaming);
     return r < 0 ? r : change_prepare(change, NULL);
 }
 
@@ -123,10 +125,17 @@ static int rename_held(struct renaming *renaming, struct rename *rename, struct 
                      "close it first");
 }
 
+/* The kernel's nodes of the names. */
+static void leave_names(struct renaming *renaming)
+{
+    const struct child *from = &renaming->change.child, *to = &renaming->to;
+    inode_table_rename_name(renaming->change.request.fs->inodes, from->parent->id, from->name,
+                            to->parent->id, to->name);
+}
+
 static int rename_entity(struct renaming *renaming)
 {
     struct change *change = &renaming->change;
-    struct inode_table *inodes = change->request.fs->inodes;
     const struct child *to = &renaming->to;
     struct rename rename = {.from = place_address(&change->child.place),
                             .to = place_address(&to->place),
@@ -143,13 +152,72 @@ static int rename_entity(struct renaming *renaming)
     if (r == 0) {
         writers_let_go_renamed(renaming->held_from, renaming->held_to, &renamed.before,
                                &renamed.after);
-        inode_table_rename_name(inodes, change->child.parent->id, change->child.name,
-                                to->parent->id, to->name);
+        leave_names(renaming);
     } else {
         writers_let_go(renaming->held_from, false);
         writers_let_go(renaming->held_to, false);
     }
     return r;
+}
+
+/* Both names are scratch files'. What is replaced may be the backup of an entity. */
+static int rename_scratch(struct renaming *renaming)
+{
+    struct request *request = &renaming->change.request;
+    const struct child *to = &renaming->to;
+    _cleanup_(scratch_file_unrefp) struct scratch_file *before =
+        scratch_ops_find(request, &to->parent->place, to->name);
+    int r = 0;
+    if (before && before != renaming->file && !renaming->is_exclusive)
+        r = rename_scratch_delete_original(request, before);
+    return r < 0 ? r
+                 : scratch_ops_rename(request, renaming->file, &to->place, to->name,
+                                      renaming->is_exclusive);
+}
+
+static int store_scratch(struct renaming *renaming)
+{
+    struct request *request = &renaming->change.request;
+    struct address to = place_address(&renaming->to.place);
+    int r = writers_hold(request->fs->writers, to, call_of(renaming), &renaming->held_to);
+    if (r < 0)
+        return r;
+    if (renaming->is_exclusive && writers_held_is_unstored(renaming->held_to))
+        r = call_fail(call_of(renaming), -EEXIST, "there is a file of this name");
+    if (r == 0)
+        r = rename_scratch_to_entity(request, renaming->file, to, renaming->is_exclusive);
+    writers_let_go(renaming->held_to, r == 0);
+    if (r == 0)
+        leave_names(renaming);
+    return r;
+}
+
+static int back_up(struct renaming *renaming)
+{
+    struct change *change = &renaming->change;
+    int r = rename_scratch_from_entity(&change->request, place_address(&change->child.place),
+                                       &change->path, &renaming->to, renaming->is_exclusive);
+    if (r == 0)
+        leave_names(renaming);
+    return r;
+}
+
+static int rename_file(struct renaming *renaming)
+{
+    bool becomes_scratch = renaming->to.place.kind == PLACE_SCRATCH;
+    if (renaming->file)
+        return becomes_scratch ? rename_scratch(renaming) : store_scratch(renaming);
+    return becomes_scratch ? back_up(renaming) : rename_entity(renaming);
+}
+
+/* mv tells of EINVAL that a directory is moved into itself. */
+static int explain(struct call *call, int r)
+{
+    if (r != -EINVAL)
+        return r;
+    if (!call->failure.advice)
+        call->failure.advice = "neither file has changed";
+    return call->failure.error = -EPERM;
 }
 
 void rename_ops_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
@@ -162,15 +230,18 @@ void rename_ops_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse
         return;
     }
     int r = change_begin(change, req, "rename", parent, name);
-    child_init(&renaming.to, inode_table_find(change->request.fs->inodes, new_parent),
-               bytes_of(new_name));
+    struct inode_table *inodes = change->request.fs->inodes;
+    child_init(&renaming.to, inode_table_find(inodes, new_parent), bytes_of(new_name));
     if (r == 0)
         r = find_names(&renaming);
     if (r == 0)
-        r = rename_entity(&renaming);
-    else if (r == -ENOENT && renaming.to.parent)
-        r = scratch_ops_rename(&change->request, change->child.parent, change->child.name,
-                               renaming.to.parent, renaming.to.name, renaming.is_exclusive);
+        r = rename_file(&renaming);
+    if (renaming.file) { /* for the log: a scratch file has no path there */
+        place_finish(&change->child.place);
+        change->child.place = renaming.to.place;
+        renaming.to.place = (struct place){0};
+    }
     child_finish(&renaming.to);
-    change_end_without_entry(change, r);
+    scratch_file_unref(renaming.file);
+    change_end_without_entry(change, explain(call_of(&renaming), r));
 }

@@ -24,9 +24,8 @@ static int complain(struct request *request, int error)
     return error;
 }
 
-/* NULL: none. */
-static struct scratch_file *find(struct request *request, const struct place *directory,
-                                 struct bytes name)
+struct scratch_file *scratch_ops_find(struct request *request, const struct place *directory,
+                                      struct bytes name)
 {
     struct file_system *fs = request->fs;
     struct directory partition = place_directory(directory);
@@ -45,7 +44,8 @@ int scratch_ops_look_up(struct request *request, const struct inode *parent, str
 {
     struct file_system *fs = request->fs;
     _cleanup_(place_finish) struct place place = {0};
-    _cleanup_(scratch_file_unrefp) struct scratch_file *file = find(request, &parent->place, name);
+    _cleanup_(scratch_file_unrefp) struct scratch_file *file =
+        scratch_ops_find(request, &parent->place, name);
     bool is_possible = fs->scratch && place_has_scratch_files(&parent->place) &&
                        scratch_name_is(name, fs->scratch_globs);
     request->caller.valid_ms = is_possible ? 0 : INT32_MAX;
@@ -195,27 +195,37 @@ int scratch_ops_set_attributes(struct request *request, const struct inode *inod
     return complain(request, r);
 }
 
-int scratch_ops_unlink(struct request *request, const struct inode *parent, struct bytes name)
+int scratch_ops_rename(struct request *request, struct scratch_file *file,
+                       const struct place *directory, struct bytes name, bool is_exclusive)
 {
-    _cleanup_(scratch_file_unrefp) struct scratch_file *file = find(request, &parent->place, name);
-    return file ? scratch_unlink(file) : -ENOENT;
+    struct directory partition = place_directory(directory);
+    return complain(request,
+                    scratch_rename(file, scratch_directory(&partition), name, is_exclusive));
 }
 
-int scratch_ops_rename(struct request *request, const struct inode *parent, struct bytes name,
-                       const struct inode *new_parent, struct bytes new_name, bool is_exclusive)
+int scratch_ops_make_backup(struct request *request, const struct place *directory,
+                            const struct entity *entity, struct scratch_file **ret)
 {
-    _cleanup_(scratch_file_unrefp) struct scratch_file *file = find(request, &parent->place, name);
-    _cleanup_(place_finish) struct place place = {0};
-    const char *reason = NULL;
-    if (!file)
-        return -ENOENT;
-    int r = new_place_child(&new_parent->place, new_name, false, request->fs->scratch_globs, &place,
-                            &reason);
-    if (r < 0)
-        return request_refuse_name(request, new_name, r, reason);
-    if (place.kind != PLACE_SCRATCH)
-        return -EXDEV;
-    struct directory partition = place_directory(&place);
-    return complain(request,
-                    scratch_rename(file, scratch_directory(&partition), new_name, is_exclusive));
+    struct file_system *fs = request->fs;
+    struct directory partition = place_directory(directory);
+    int64_t mtime = page_timestamp(entity->page, entity->row);
+    struct stat stat;
+    attributes_of_file(&fs->attributes, account_number(fs->account, entity), 0, mtime, &stat);
+    const struct scratch_attributes attributes = {.number = stat.st_ino,
+                                                  .mode = stat.st_mode & PERMISSIONS,
+                                                  .uid = stat.st_uid,
+                                                  .gid = stat.st_gid};
+    char name[48];
+    (void)snprintf(name, sizeof(name), ".tablefuse-rename-%llu",
+                   (unsigned long long)account_new_number(fs->account));
+    int r =
+        scratch_make(fs->scratch, scratch_directory(&partition), bytes_of(name), &attributes, ret);
+    if (r == 0) {
+        r = scratch_file_write(*ret, page_text(entity->page, entity->row), 0, false, mtime);
+        if (r < 0) {
+            (void)scratch_unlink(*ret);
+            scratch_file_unref(TAKE_PTR(*ret));
+        }
+    }
+    return complain(request, r);
 }

@@ -31,9 +31,15 @@ void scratch_ops_write(fuse_req_t req, fuse_ino_t id, struct scratch_file *file,
 /* Sets size, mode and modification time. Owners are accepted and not kept. */
 int scratch_ops_set_attributes(struct request *request, const struct inode *inode, int to_set,
                                struct stat *stat);
-int scratch_ops_unlink(struct request *request, const struct inode *parent, struct bytes name);
-/* Renames a scratch file, if the new name is a scratch file's, too. -EXDEV: it is an entity's. */
-int scratch_ops_rename(struct request *request, const struct inode *parent, struct bytes name,
-                       const struct inode *new_parent, struct bytes new_name, bool is_exclusive);
+/* The scratch file of a name, referenced. NULL: none. */
+struct scratch_file *scratch_ops_find(struct request *request, const struct place *directory,
+                                      struct bytes name);
+/* Gives the file another name in the directory. As scratch_rename. */
+int scratch_ops_rename(struct request *request, struct scratch_file *file,
+                       const struct place *directory, struct bytes name, bool is_exclusive);
+/* A file with the text, the time and the st_ino of the entity, and with a name of its own in the
+ * directory, to be renamed next. Referenced. */
+int scratch_ops_make_backup(struct request *request, const struct place *directory,
+                            const struct entity *entity, struct scratch_file **ret);
 
 #endif

@@ -359,11 +359,13 @@ static void assert_backup(struct scratch_file *file, const char *table, struct b
 {
     struct buffer text;
     struct address address;
+    struct bytes etag;
     buffer_init(&text, 1000);
-    assert_int_equal(scratch_file_backup(file, &text, &address), table != NULL);
+    assert_int_equal(scratch_file_backup(file, &text, &address, &etag), table != NULL);
     if (table) {
         assert_string_equal(address.table, table);
         assert_bytes(address.position, position);
+        assert_bytes(etag, B("etag"));
     }
     buffer_finish(&text);
 }
@@ -376,7 +378,8 @@ static void a_file_is_the_backup_of_an_entity(void **state)
     char position[] = "p\0f";
     assert_backup(file, NULL, B(""));
     write_at(file, "{}", 0);
-    assert_int_equal(scratch_file_set_backup(file, (struct address){"t", {position, 3}}), 0);
+    assert_int_equal(scratch_file_set_backup(file, (struct address){"t", {position, 3}}, B("etag")),
+                     0);
     position[2] = 'x';
     assert_false(scratch_file_was_changed(file));
     assert_int_equal(scratch_rename(file, q, B("g~"), false), 0);
@@ -384,12 +387,13 @@ static void a_file_is_the_backup_of_an_entity(void **state)
     assert_false(scratch_file_was_changed(file));
     write_at(file, "[", 0);
     assert_true(scratch_file_was_changed(file));
-    assert_int_equal(scratch_file_set_backup(file, (struct address){"u", {position, 3}}), 0);
+    assert_int_equal(scratch_file_set_backup(file, (struct address){"u", {position, 3}}, B("etag")),
+                     0);
     assert_backup(file, "u", B("p\0x"));
     assert_false(scratch_file_was_changed(file));
     assert_int_equal(scratch_file_resize(file, 0, 3), 0);
     assert_true(scratch_file_was_changed(file));
-    assert_int_equal(scratch_file_set_backup(file, (struct address){0}), 0);
+    assert_int_equal(scratch_file_set_backup(file, (struct address){0}, B("etag")), 0);
     assert_backup(file, NULL, B(""));
     scratch_file_close(file);
     scratch_destroy(scratch);
@@ -436,7 +440,7 @@ static void use_everything(struct scratch *scratch, int *ret_failures)
         *ret_failures += scratch_file_write(file, B("text"), 0, false, 1) == -ENOMEM;
         *ret_failures += scratch_file_resize(file, 2, 1) == -ENOMEM;
         *ret_failures += scratch_rename(file, q, B("g~"), false) == -ENOMEM;
-        *ret_failures += scratch_file_set_backup(file, entity) == -ENOMEM;
+        *ret_failures += scratch_file_set_backup(file, entity, B("etag")) == -ENOMEM;
         *ret_failures += scratch_next(scratch, q, B(""), &name, &number) == -ENOMEM;
         *ret_failures += scratch_file_read(file, 0, 9, &text) == -ENOMEM;
         assert_int_equal(scratch_unlink(file), 0);

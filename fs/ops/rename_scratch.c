@@ -1,0 +1,146 @@
+#include "fs/ops/rename_scratch.h"
+#include "fs/ops/scratch_ops.h"
+
+#define TEXT_MAX_BYTES ((size_t)8 << 20) /* as of an open file (fs/files/draft) */
+
+struct original { /* of a backup */
+    struct address address;
+    struct bytes etag;
+    struct buffer text; /* what both are views of */
+};
+
+/* 1; 0: the file is the backup of nothing; -ENOMEM. */
+static int find_original(struct request *request, struct scratch_file *file, struct original *ret)
+{
+    buffer_init(&ret->text, TEXT_MAX_BYTES);
+    int r = scratch_file_backup(file, &ret->text, &ret->address, &ret->etag);
+    return r < 0 ? change_lack_memory(request) : r;
+}
+
+static void original_finish(struct original *original)
+{
+    buffer_finish(&original->text);
+}
+
+int rename_scratch_delete_original(struct request *request, struct scratch_file *file)
+{
+    _cleanup_(original_finish) struct original original;
+    int r = find_original(request, file, &original);
+    return r <= 0 ? r
+                  : account_delete_masked(request->fs->account, &request->caller, original.address,
+                                          original.etag);
+}
+
+/* The backup returns to its name, unchanged. 1; 0: it is none, or has no original any more. */
+static int show_original(struct request *request, struct scratch_file *file, struct address to)
+{
+    _cleanup_(original_finish) struct original original;
+    int r = find_original(request, file, &original);
+    if (r <= 0 || address_compare(original.address, to) != 0 || scratch_file_was_changed(file))
+        return MIN(r, 0);
+    return account_unmask(request->fs->account, to, original.etag);
+}
+
+static int read_text(struct request *request, struct scratch_file *file, struct buffer *ret)
+{
+    struct scratch_attributes attributes;
+    scratch_file_attributes(file, &attributes);
+    int r = attributes.size > TEXT_MAX_BYTES
+                ? -EFBIG
+                : scratch_file_read(file, 0, (size_t)attributes.size, ret);
+    if (r == -EFBIG)
+        return call_fail(&request->caller.call, r, "the text is longer than 8 MiB");
+    return r < 0 ? change_lack_memory(request) : 0;
+}
+
+/* An enum edit_begin or -errno. */
+static int choose_begin(struct request *request, struct address to, bool is_exclusive,
+                        bool is_empty)
+{
+    struct call *call = &request->caller.call;
+    _cleanup_(entity_finish) struct entity there = {0};
+    int r = account_find(request->fs->account, &request->caller, to, &there);
+    if (r < 0 && r != -ENOENT)
+        return r;
+    call->failure = (struct failure){0};
+    if (r == 0 && is_exclusive)
+        return call_fail(call, -EEXIST, "there is a file of this name");
+    if (r == 0 && is_empty)
+        return call_fail(call, -EINVAL, "an empty file does not take the place of an entity");
+    return r == 0 ? EDIT_OVER : is_exclusive ? EDIT_EXCLUSIVE : EDIT_NEW;
+}
+
+static int store(struct request *request, struct scratch_file *file, struct address to,
+                 bool is_exclusive)
+{
+    _cleanup_(buffer_finish) struct buffer text;
+    _cleanup_(entity_finish) struct entity stored = {0};
+    buffer_init(&text, TEXT_MAX_BYTES);
+    int r = read_text(request, file, &text);
+    bool is_empty = text.size == 0;
+    int begin = r < 0 ? r : choose_begin(request, to, is_exclusive, is_empty);
+    if (begin < 0)
+        return begin;
+    struct edit edit = {.address = to,
+                        .begin = (enum edit_begin)begin,
+                        .text = is_empty ? BYTES_LITERAL("{}") : buffer_bytes(&text),
+                        .is_blank = is_empty};
+    return account_store(request->fs->account, &request->caller, &edit, &stored);
+}
+
+int rename_scratch_to_entity(struct request *request, struct scratch_file *file, struct address to,
+                             bool is_exclusive)
+{
+    int r = show_original(request, file, to);
+    if (r == 0) {
+        r = store(request, file, to, is_exclusive);
+        if (r == 0) /* the backup of another entity */
+            r = rename_scratch_delete_original(request, file);
+    }
+    if (r < 0)
+        return r;
+    (void)scratch_unlink(file); /* -ENOENT: another path was faster */
+    return 0;
+}
+
+/* What has the name `to` is replaced. */
+static int put_backup(struct request *request, struct address from, const struct entity *entity,
+                      const struct child *to, bool is_exclusive)
+{
+    _cleanup_(scratch_file_unrefp) struct scratch_file *file = NULL;
+    _cleanup_(scratch_file_unrefp) struct scratch_file *before =
+        scratch_ops_find(request, &to->parent->place, to->name);
+    if (before && is_exclusive)
+        return call_fail(&request->caller.call, -EEXIST, "there is a file of this name");
+    int r = scratch_ops_make_backup(request, &to->place, entity, &file);
+    if (r < 0)
+        return r;
+    r = scratch_file_set_backup(file, from, page_etag(entity->page, entity->row));
+    if (r < 0)
+        r = change_lack_memory(request);
+    if (r == 0 && before)
+        r = rename_scratch_delete_original(request, before);
+    if (r == 0)
+        r = scratch_ops_rename(request, file, &to->place, to->name, is_exclusive);
+    if (r < 0)
+        (void)scratch_unlink(file);
+    return r;
+}
+
+int rename_scratch_from_entity(struct request *request, struct address from,
+                               const struct directory_path *path, const struct child *to,
+                               bool is_exclusive)
+{
+    struct file_system *fs = request->fs;
+    _cleanup_(entity_finish) struct entity entity = {0};
+    int r = account_mask(fs->account, &request->caller, from, path, &entity);
+    if (r == -ENOENT && writers_is_open(fs->writers, from))
+        return call_fail(&request->caller.call, -EBUSY,
+                         "the file is not stored yet: write and close it first");
+    if (r < 0)
+        return r;
+    r = put_backup(request, from, &entity, to, is_exclusive);
+    if (r < 0)
+        (void)account_unmask(fs->account, from, page_etag(entity.page, entity.row));
+    return r;
+}

@@ -1,5 +1,5 @@
-"""Another client was faster, or an answer was lost: nothing is overwritten unseen, and nobody is told of a change that was
-his own."""
+"""Another client was faster, or an answer was lost: nothing is overwritten unseen, and a store of its own is not taken
+for another client's."""
 import json
 import os
 
@@ -118,4 +118,6 @@ def test_what_an_unanswered_store_has_stored_is_no_other_clients(mounts, stored,
     assert outcome(call, file) == ""
     assert outcome(os.close, file) == ""
     assert stored("answers")["p", name] == json.loads(MINE)
-    assert [each["error"] for each in failures(mount)] == ["EACCES"] and mount.lost_texts() == {}
+    # what a close is refused is told by the release, if it is not stored by then
+    assert [each["error"] for each in failures(mount)] == ([] if name == "close" else ["EACCES"])
+    assert mount.lost_texts() == {}

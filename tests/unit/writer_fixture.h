@@ -64,7 +64,7 @@ static inline int sink_store(void *context, struct caller *caller, const struct 
     while (sink->is_closed)
         (void)usleep(1000);
     sink->stores++;
-    sink->position[0] = text->address.position.data[2];
+    copy_text(sink->position, sizeof(sink->position), position_row_key(text->address.position));
     copy_text(sink->text, sizeof(sink->text), text->text);
     copy_text(sink->snapshot, sizeof(sink->snapshot), text->snapshot);
     copy_text(sink->last_stored, sizeof(sink->last_stored), text->last_stored);

@@ -134,15 +134,15 @@ struct renamed {
 };
 void renamed_finish(struct renamed *renamed);
 /* Gives the entity another key: the version that is there, whichever the process has read. The
- * caller finishes ret. What is at `to` is replaced, with the
- * precondition of write_rule.h.
+ * caller finishes ret. What is at `to` is replaced, with the precondition of write_rule.h.
  *
  *   - within one partition: one entity group transaction. No client ever sees both or neither
  *   - else it is stored at `to`, and then deleted at `from`, with the ETag of what was copied. If
  *     another client changes it meanwhile, it is copied again. Other clients see both for a moment.
- *     If the second request fails, both exist, and the reason says so
- *   - `from` and `to` are two spellings of one name: 0 without entities, or -EEXIST of
- * EDIT_EXCLUSIVE. Nothing is sent
+ *     An interrupt does not count between the two. If the second request fails, both exist, and
+ *     the reason says so
+ *   - `from` and `to` are two spellings of one name: 0 without entities; of EDIT_EXCLUSIVE -EEXIST.
+ *     Nothing is sent
  *
  * After a lost answer what is there is compared: a rename that was made is 0.
  *

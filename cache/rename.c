@@ -83,30 +83,41 @@ static int look(struct move *move, struct address address, struct entity *ret)
 }
 
 /* The transaction failed. 0: it was made nevertheless; 1: another client has changed `from`; or the
- * error, of which `to` is the cause. The committer has read what was refused. */
-static int judge(struct move *move, int error)
+ * error, of which `to` is the cause. The committer has read what was refused. `there`: what it has
+ * read at `to`, which readers do not see under a mask. */
+static int judge(struct move *move, int error, struct entity *there)
 {
     const struct failure *failure = &move->caller->call.failure;
     _cleanup_(entity_finish) struct entity from = {0};
-    _cleanup_(entity_finish) struct entity to = {0};
     bool is_doubtful =
         error == -ESTALE || error == -EEXIST || error == -ENOENT || failure->is_ambiguous;
     if (!is_doubtful || is_no_table(failure))
         return error;
     int has_from = look(move, move->rename->from, &from);
-    int has_to = look(move, move->rename->to, &to);
+    int has_to = there->page ? 1 : look(move, move->rename->to, there);
     if (has_from < 0 || has_to < 0)
         return error;
     bool has_changed = !has_from || !bytes_equal(etag_of(&from), etag_of(&move->before));
     if (has_changed && !failure->is_ambiguous)
         return 1;
     bool is_made = has_changed && has_to &&
-                   entity_text_equal(page_text(to.page, to.row), buffer_bytes(&move->text));
+                   entity_text_equal(page_text(there->page, there->row), buffer_bytes(&move->text));
     if (!is_made)
         return account_lose(move->account, move->caller, move->rename->to, error, move->store.kind);
-    move->now = to;
-    to.page = NULL;
+    move->now = *there;
+    there->page = NULL;
     return 0;
+}
+
+/* The text is at `to`, whatever becomes of the rename. */
+static void note_stored(struct move *move)
+{
+    struct account *account = move->account;
+    struct address to = move->rename->to;
+    page_keep_number(move->now.page, move->now.row, account_number(account, &move->before));
+    local_directories_filled(account->write.local, to);
+    if (move->known.masked.size > 0)
+        pending_unmask(account->write.pending, to.table, to.position);
 }
 
 static int move_within(struct move *move)
@@ -121,14 +132,16 @@ static int move_within(struct move *move)
         struct entity now[ARRAY_SIZE(writes)];
         r = committer_write(move->account->write.committer, move->caller, move->rename->to.table,
                             writes, ARRAY_SIZE(writes), now);
-        if (r == 0)
-            move->now = now[0];
+        if (r < 0)
+            r = judge(move, r, &now[0]);
         else
+            move->now = now[0];
+        if (r != 0)
             entity_finish(&now[0]);
         entity_finish(&now[1]);
-        if (r < 0)
-            r = judge(move, r);
     } while (r == 1);
+    if (r == 0)
+        note_stored(move);
     return r;
 }
 
@@ -143,6 +156,7 @@ static int store_there(struct move *move)
     }
     entity_finish(&move->now);
     move->now = now;
+    note_stored(move);
     return 0;
 }
 
@@ -185,15 +199,21 @@ static int delete_here(struct move *move)
     }
 }
 
+/* An interrupt does not count between the two requests: it would leave the entity under both names,
+ * and of an interrupt no reason is logged. */
 static int move_across(struct move *move)
 {
-    struct failure *failure = &move->caller->call.failure;
+    struct call *call = &move->caller->call;
+    struct failure *failure = &call->failure;
     int r = prepare(move);
     if (r == 0)
         r = store_there(move);
     if (r < 0)
         return r;
+    bool (*is_cancelled)(void *) = call->is_cancelled;
+    call->is_cancelled = NULL;
     r = delete_here(move);
+    call->is_cancelled = is_cancelled;
     if (r < 0)
         failure->advice = r == -ENOENT
                               ? "another client has deleted or renamed it; the copy under the new "
@@ -237,11 +257,7 @@ static int rename_claimed(struct account *account, struct caller *caller,
     if (r < 0)
         return r;
     caller->call.failure = (struct failure){0};
-    page_keep_number(move.now.page, move.now.row, account_number(account, &move.before));
-    local_directories_filled(account->write.local, rename->to);
     note_renamed(&move);
-    if (move.known.masked.size > 0)
-        pending_unmask(account->write.pending, rename->to.table, rename->to.position);
     *ret = (struct renamed){move.before, move.now};
     move.before.page = move.now.page = NULL;
     return 0;

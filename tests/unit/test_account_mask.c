@@ -132,6 +132,39 @@ static void an_entity_that_is_renamed_replaces_it(void **state)
     tear_down(&setup);
 }
 
+/* What was made is compared with what is there, not with what readers see of it. */
+static void a_rename_whose_answer_is_lost_replaces_it(void **state)
+{
+    (void)state;
+    struct setup setup;
+    char etag[32];
+    set_up_mask(&setup, (struct setup_options){.faults = "lost=batch:1"}, etag);
+    assert_int_equal(store_text(&setup, EDIT_NEW, P_ROW("b"), "{\"a\": 2}"), 0);
+    memory_store_forget_diary(setup.memory);
+    assert_int_equal(rename_to(&setup, P_ROW("b"), A, EDIT_NEW, A_2), 0);
+    assert_requests(&setup, "write p/a and p/b, get p/a, get p/b");
+    assert_found(&setup, A, A_2);
+    assert_found(&setup, P_ROW("b"), NULL);
+    assert_false(account_unmask(setup.account, address_of(A), bytes_of(etag)));
+    tear_down(&setup);
+}
+
+/* From another partition: what is stored over the masked version is shown, also where the old name
+ * could not be deleted. */
+static void half_a_rename_replaces_it(void **state)
+{
+    (void)state;
+    struct setup setup;
+    char etag[32];
+    set_up_mask(&setup, (struct setup_options){.faults = "fail=delete:1:403:AuthorizationFailure"},
+                etag);
+    assert_int_equal(store_text(&setup, EDIT_NEW, B("q\0b"), "{\"a\": 2}"), 0);
+    assert_int_equal(rename_to(&setup, B("q\0b"), A, EDIT_NEW, NULL), -EACCES);
+    assert_found(&setup, A, A_2);
+    assert_false(account_unmask(setup.account, address_of(A), bytes_of(etag)));
+    tear_down(&setup);
+}
+
 static void the_change_of_another_client_is_not_replaced(void **state)
 {
     (void)state;
@@ -283,6 +316,8 @@ int main(void)
         cmocka_unit_test(unmasked_it_is_shown_without_a_request),
         cmocka_unit_test(a_new_version_replaces_it_with_one_request),
         cmocka_unit_test(an_entity_that_is_renamed_replaces_it),
+        cmocka_unit_test(a_rename_whose_answer_is_lost_replaces_it),
+        cmocka_unit_test(half_a_rename_replaces_it),
         cmocka_unit_test(the_change_of_another_client_is_not_replaced),
         cmocka_unit_test(a_version_that_the_process_has_not_read_is_not_masked),
         cmocka_unit_test(deleted_it_is_gone_everywhere),

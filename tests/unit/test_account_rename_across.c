@@ -179,6 +179,32 @@ static void what_a_failure_leaves(void **state)
     }
 }
 
+static bool is_cancelled(void *context)
+{
+    const struct setup *setup = context;
+    return setup->memory->asked > 0; /* from the first request on */
+}
+
+static void an_interrupt_between_the_two_requests_does_not_count(void **state)
+{
+    (void)state;
+    struct setup setup;
+    struct renamed renamed;
+    struct rename rename = {.from = address_of(A),
+                            .to = address_of(Z),
+                            .path = PATH_OF(*ROWS_OF("p"), *PARTITIONS_OF("t"))};
+    set_up_names(&setup, NULL, false);
+    struct caller *caller = caller_of(&setup);
+    caller->call.is_cancelled = is_cancelled;
+    caller->call.context = &setup;
+    assert_int_equal(account_rename(setup.account, caller, &rename, &renamed), 0);
+    assert_requests(&setup, "write q/z, write p/a");
+    renamed_finish(&renamed);
+    assert_true(caller->call.is_cancelled == is_cancelled);
+    assert_both(&setup, NULL, Z_OF("1"));
+    tear_down(&setup);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -189,6 +215,7 @@ int main(void)
         cmocka_unit_test(a_name_that_is_taken_is_not_replaced),
         cmocka_unit_test(a_version_that_was_not_read_is_not_replaced),
         cmocka_unit_test(what_a_failure_leaves),
+        cmocka_unit_test(an_interrupt_between_the_two_requests_does_not_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -140,8 +140,11 @@ static int look_up(struct request *request, const struct inode *parent, struct b
 {
     struct opener opener = {request->context->pid, parent->id, name};
     int r = place_child(&parent->place, name, place);
-    if (r == -ENOENT)
+    if (r == -ENOENT) {
+        /* If the thread has opened an entity that got this name, it opens no entity next. */
+        stale_opens_end(request->fs->stale_opens, &opener);
         return scratch_ops_look_up(request, parent, name, ret);
+    }
     if (r < 0 && r != -ENOMEM) {
         request->caller.valid_ms = INT32_MAX; /* no file can ever have this name */
         return r;

@@ -268,6 +268,17 @@ def test_another_client_changes_what_is_masked(mounts, p, of):
     assert of("f") == 3
 
 
+def test_a_backup_that_is_opened_at_once(mount, p):
+    """The kernel still has the entity's node under its name."""
+    assert write(p / "g.json", TEXT) == ""
+    os.rename(p / "f.json", p / "f.json~")
+    assert write(p / "f.json~", "text", OVER) == ""
+    with open(p / "g.json") as file:
+        assert os.fstat(file.fileno()).st_ino == os.stat(p / "g.json").st_ino
+        assert os.stat(p / "g.json").st_ino != os.stat(p / "f.json~").st_ino
+    assert (p / "f.json~").read_text() == "text"
+
+
 def test_a_file_that_is_not_stored_has_no_backup(mount, p):
     file = os.open(p / "x.json", CREATE)
     assert outcome(os.rename, p / "x.json", p / "x.json~") == "EBUSY"

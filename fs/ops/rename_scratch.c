@@ -31,14 +31,21 @@ int rename_scratch_delete_original(struct request *request, struct scratch_file 
                                           original.etag);
 }
 
-/* The backup returns to its name, unchanged. 1; 0: it is none, or has no original any more. */
+/* The backup returns to its name, unchanged. 1; 0: it is none, or has no original any more. If
+ * another client has deleted the original, the backup has the only text that is left. */
 static int show_original(struct request *request, struct scratch_file *file, struct address to)
 {
+    struct account *account = request->fs->account;
     _cleanup_(original_finish) struct original original;
+    _cleanup_(entity_finish) struct entity shown = {0};
     int r = find_original(request, file, &original);
     if (r <= 0 || address_compare(original.address, to) != 0 || scratch_file_was_changed(file))
         return MIN(r, 0);
-    return account_unmask(request->fs->account, to, original.etag);
+    if (!account_unmask(account, to, original.etag))
+        return 0;
+    r = account_find(account, &request->caller, to, &shown);
+    request->caller.call.failure = (struct failure){0}; /* it is shown, as soon as it is found */
+    return r != -ENOENT;
 }
 
 static int read_text(struct request *request, struct scratch_file *file, struct buffer *ret)

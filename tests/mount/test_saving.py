@@ -268,6 +268,17 @@ def test_another_client_changes_what_is_masked(mounts, p, of):
     assert of("f") == 3
 
 
+def test_a_backup_of_what_another_client_has_deleted_is_stored(mounts, p, of):
+    other = mounts("ttl=0")
+    os.rename(p / "f.json", p / "f.json~")
+    os.unlink(other / "one/p/f.json")
+    assert write(p / "f.json", TEXT) == "write ESTALE"
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(p / "f.json")
+    os.rename(p / "f.json~", p / "f.json")
+    assert of("f") == 1 and n_in(p / "f.json") == 1 and names_in(p) == ["f.json"]
+
+
 def test_a_backup_that_is_opened_at_once(mount, p):
     """The kernel still has the entity's node under its name."""
     assert write(p / "g.json", TEXT) == ""

@@ -21,6 +21,7 @@ struct scratch_file {
     /* guarded by the lock */
     RB_ENTRY(scratch_file) by_location;
     bool is_named; /* it is in the map */
+    bool is_sealed;
     size_t handles;
     struct location where;
     char *where_text;
@@ -434,16 +435,25 @@ static void shrink_locked(struct scratch_file *file, size_t size)
     (void)set_capacity_locked(file, size); /* if that fails, the memory that is left over stays */
 }
 
-static int write_locked(struct scratch_file *file, struct bytes bytes, uint64_t offset)
+static int check_open_locked(const struct scratch_file *file)
 {
     if (has_ended_locked(file))
         return -ENOENT;
+    return file->is_sealed ? -ESTALE : 0;
+}
+
+static int write_locked(struct scratch_file *file, struct bytes bytes, uint64_t offset)
+{
+    int r = check_open_locked(file);
+    if (r < 0)
+        return r;
     if (bytes.size == 0)
         return 0;
     if (offset > UINT64_MAX - bytes.size)
         return -ENOSPC;
     uint64_t end = offset + bytes.size;
-    int r = end > file->size ? grow_locked(file, end) : 0;
+    if (end > file->size)
+        r = grow_locked(file, end);
     if (r == 0)
         memcpy(file->text + offset, bytes.data, bytes.size);
     return r;
@@ -469,7 +479,7 @@ int scratch_file_write(struct scratch_file *file, struct bytes bytes, uint64_t o
 int scratch_file_resize(struct scratch_file *file, uint64_t size, int64_t now_100ns)
 {
     enter(file->scratch);
-    int r = has_ended_locked(file) ? -ENOENT : 0;
+    int r = check_open_locked(file);
     if (r == 0 && size > file->size)
         r = grow_locked(file, size);
     else if (r == 0 && size < file->size)
@@ -478,6 +488,13 @@ int scratch_file_resize(struct scratch_file *file, uint64_t size, int64_t now_10
         note_change_locked(file, now_100ns);
     leave(file->scratch);
     return r;
+}
+
+void scratch_file_seal(struct scratch_file *file, bool is_sealed)
+{
+    enter(file->scratch);
+    file->is_sealed = is_sealed;
+    leave(file->scratch);
 }
 
 int scratch_file_read(struct scratch_file *file, uint64_t offset, size_t size, struct buffer *ret)

@@ -91,11 +91,14 @@ void scratch_file_attributes(struct scratch_file *file, struct scratch_attribute
 void scratch_file_set_mode(struct scratch_file *file, mode_t mode);
 void scratch_file_set_mtime(struct scratch_file *file, int64_t mtime_100ns);
 /* is_append: behind the last byte, whatever `offset` is. All or nothing is written. -ENOSPC: beyond
- * the budget; -ENOENT: the file has ended; -ENOMEM. */
+ * the budget; -ENOENT: the file has ended; -ESTALE: it is sealed; -ENOMEM. */
 int scratch_file_write(struct scratch_file *file, struct bytes bytes, uint64_t offset,
                        bool is_append, int64_t now_100ns);
 /* What is added is NULs. As scratch_file_write. */
 int scratch_file_resize(struct scratch_file *file, uint64_t size, int64_t now_100ns);
+/* A sealed file keeps its text. What is written to it after it was
+ * stored as an entity would be lost. */
+void scratch_file_seal(struct scratch_file *file, bool is_sealed);
 /* Appends at most `size` bytes, fewer at the end of the text. 0, -ENOMEM or -EFBIG. */
 int scratch_file_read(struct scratch_file *file, uint64_t offset, size_t size, struct buffer *ret);
 

@@ -98,14 +98,17 @@ static int store(struct request *request, struct scratch_file *file, struct addr
 int rename_scratch_to_entity(struct request *request, struct scratch_file *file, struct address to,
                              bool is_exclusive)
 {
+    scratch_file_seal(file, true);
     int r = show_original(request, file, to);
     if (r == 0) {
         r = store(request, file, to, is_exclusive);
         if (r == 0) /* the backup of another entity */
             r = rename_scratch_delete_original(request, file);
     }
-    if (r < 0)
+    if (r < 0) {
+        scratch_file_seal(file, false);
         return r;
+    }
     (void)scratch_unlink(file); /* -ENOENT: another path was faster */
     return 0;
 }

@@ -7,12 +7,14 @@
  * it all the time. With the backup's removal the original is deleted, unless a new version has
  * taken its place by then. With the backup's return to its name it is shown again.
  *
- * All functions: 0 or -errno, the reason in the call; after an error nothing has changed here. Any
- * thread. request_may_wait was called. */
+ * All functions: 0 or -errno, the reason in the call; after an error nothing has changed here, but
+ * as rename_scratch_to_entity says. Any thread. request_may_wait was called. */
 #include "fs/ops/change.h"
 
 /* -EINVAL: the text is refused; or it is empty, and an entity has the name. -EEXIST: is_exclusive,
- * and something has the name. The writers of the name are held. */
+ * and something has the name. If the file is the backup of another entity, that one is deleted
+ * after the store: if that fails, the text is stored, and the file stays a backup. The writers of
+ * the name are held. An open file of it cannot be written any more. */
 int rename_scratch_to_entity(struct request *request, struct scratch_file *file, struct address to,
                              bool is_exclusive);
 /* path: of `from`. to: a scratch file's name; what has it is replaced. -EBUSY: the file is not

@@ -21,6 +21,9 @@ static int complain(struct request *request, int error)
     if (error == -ENOSPC)
         return call_fail(call, error, "the files with temporary names have more than %zu MiB",
                          SCRATCH_MAX_BYTES >> 20);
+    if (error == -ESTALE)
+        return call_fail(call, error,
+                         "the file got an entity's name and is stored: open it by that name");
     return error;
 }
 
@@ -91,9 +94,11 @@ static int open_handle(struct request *request, struct scratch_file *file,
         scratch_file_close(file);
         return complain(request, r);
     }
-    if (info->flags & O_TRUNC)
-        (void)scratch_file_resize(file, 0, now_of(request)); /* nothing is needed for that */
-    info->keep_cache = 1;                                    /* the file has one node */
+    if ((info->flags & O_TRUNC) && scratch_file_resize(file, 0, now_of(request)) < 0) {
+        open_file_destroy(TAKE_PTR(*ret));
+        return call_fail(&request->caller.call, -EBUSY, "the file is being renamed");
+    }
+    info->keep_cache = 1; /* the file has one node */
     info->noflush = (info->flags & O_ACCMODE) == O_RDONLY;
     return 0;
 }

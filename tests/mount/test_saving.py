@@ -158,6 +158,23 @@ def test_who_has_the_old_text_open(mount, p, of):
     assert failures(mount) == []
 
 
+def test_a_descriptor_of_a_file_that_is_stored_writes_nothing(mount, p, of):
+    file = os.open(p / "x.tmp", CREATE)
+    write_all(file, TEXT)
+    os.rename(p / "x.tmp", p / "f.json")
+    assert outcome(os.pwrite, file, b'{"N": 3}', 0) == outcome(os.ftruncate, file, 0) == "ESTALE"
+    assert outcome(os.close, file) == "" and of("f") == 2 and n_in(p / "f.json") == 2
+    assert "is stored" in failures(mount)[-1]["reason"]
+
+    file = os.open(p / "x.tmp", CREATE)
+    write_all(file, '{"N": ')
+    assert outcome(os.rename, p / "x.tmp", p / "f.json") == "EPERM"
+    write_all(file, "4}")
+    os.close(file)
+    os.rename(p / "x.tmp", p / "f.json")
+    assert of("f") == 4, "after a rename that failed it is a file as before"
+
+
 # an entity gets a backup's name
 
 

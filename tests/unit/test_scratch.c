@@ -531,6 +531,33 @@ static void threads_share_the_files(void **state)
     scratch_destroy(shared.scratch);
 }
 
+static void a_sealed_file_keeps_its_text(void **state)
+{
+    (void)state;
+    struct scratch *scratch = new_scratch();
+    struct scratch_file *file = make(scratch, p, "a~");
+    struct scratch_attributes attributes;
+    write_at(file, "text", 0);
+    scratch_file_seal(file, true);
+    assert_int_equal(scratch_file_write(file, B("x"), 0, false, 3), -ESTALE);
+    assert_int_equal(scratch_file_write(file, B("x"), 0, true, 3), -ESTALE);
+    assert_int_equal(scratch_file_resize(file, 0, 3), -ESTALE);
+    scratch_file_attributes(file, &attributes);
+    assert_int_equal(attributes.mtime_100ns, 2);
+    assert_text(file, B("text"));
+    assert_int_equal(scratch_file_open(file), 0); /* for reading */
+    scratch_file_close(file);
+    scratch_file_seal(file, false);
+    write_at(file, "next", 0);
+    scratch_file_seal(file, true);
+    assert_int_equal(scratch_unlink(file), 0);
+    assert_int_equal(scratch_file_write(file, B("x"), 0, false, 3), -ESTALE);
+    assert_text(file, B("next"));
+    scratch_file_close(file);
+    assert_int_equal(scratch_bytes(scratch), 0);
+    scratch_destroy(scratch);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -548,6 +575,7 @@ int main(void)
         cmocka_unit_test(what_is_worth_it_is_kept_at_unmount),
         cmocka_unit_test(out_of_memory_is_told_and_nothing_is_lost),
         cmocka_unit_test(threads_share_the_files),
+        cmocka_unit_test(a_sealed_file_keeps_its_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

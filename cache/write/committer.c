@@ -201,7 +201,7 @@ int committer_write(struct committer *committer, struct caller *caller, const ch
                     const struct write *writes, size_t n, struct entity *ret)
 {
     struct page *now[COMMITTER_MAX_WRITES] = {0};
-    struct write_result results[COMMITTER_MAX_WRITES];
+    struct write_result results[COMMITTER_MAX_WRITES] = {0};
     struct change change = {
         .what = CHANGE_ROWS, .table = table, .writes = writes, .n = n, .results = results};
     assert(n <= COMMITTER_MAX_WRITES);

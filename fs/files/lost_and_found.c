@@ -318,26 +318,31 @@ static void put_reason(int directory, struct buffer *name, const struct failure_
         (void)unlinkat(directory, text, 0);
 }
 
-/* name: without the suffix; complete afterwards. The directory in which the text is, or -errno. */
-static int put_text(struct lost_and_found *lost, struct buffer *name, const char *suffix,
-                    struct bytes text)
+/* name: without the suffix; complete afterwards. */
+static int put_text_in(int directory, struct buffer *name, const char *suffix, struct bytes text)
 {
-    _cleanup_(closep) int directory = name->error < 0 ? name->error : open_directory(lost->place);
-    if (directory < 0)
-        return directory;
     int file = create_file(directory, name, suffix);
     if (file < 0)
         return file;
     int r = write_and_close(file, text);
     if (r == 0)
         r = sync_directory(directory);
-    if (r < 0) {
+    if (r < 0)
         (void)unlinkat(directory, name->data, 0);
-        return r;
-    }
-    r = directory;
-    directory = -1;
     return r;
+}
+
+/* The same in lost+found. The directory in which the text is, or -errno. */
+static int put_text(struct lost_and_found *lost, struct buffer *name, const char *suffix,
+                    struct bytes text)
+{
+    int directory = name->error < 0 ? name->error : open_directory(lost->place);
+    if (directory < 0)
+        return directory;
+    int r = put_text_in(directory, name, suffix, text);
+    if (r < 0)
+        closep(&directory);
+    return r < 0 ? r : directory;
 }
 
 int lost_and_found_put(struct lost_and_found *lost, const struct failure_record *record,

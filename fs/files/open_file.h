@@ -36,6 +36,7 @@ int open_file_create_writer(struct writer_handle *writer, bool is_reader, const 
 int open_file_create_scratch(struct scratch_file *scratch, struct open_file **ret);
 /* Takes NULL. A handle of a writer is not closed: its close may take long, and may fail. */
 void open_file_destroy(struct open_file *file);
+DEFINE_CLEANUP(struct open_file *, open_file_destroy);
 /* Of a text: a view into the file, shorter than `size` at the end of the text. */
 struct bytes open_file_read(const struct open_file *file, off_t offset, size_t size);
 

@@ -103,21 +103,31 @@ static int open_handle(struct request *request, struct scratch_file *file,
     return 0;
 }
 
+/* -ESTALE: the file was removed meanwhile. */
+static int create_once(struct request *request, struct place *place, struct bytes name, mode_t mode,
+                       struct fuse_file_info *info, struct fuse_entry_param *ret,
+                       struct open_file **ret_file)
+{
+    _cleanup_(scratch_file_unrefp) struct scratch_file *file = NULL;
+    _cleanup_(open_file_destroyp) struct open_file *handle = NULL;
+    int r = make(request, place, name, mode, info->flags & O_EXCL, &file);
+    if (r == 0)
+        r = open_handle(request, file, info, &handle);
+    if (r == 0)
+        r = complain(request, entry_make_scratch(request->fs, place, file, ret));
+    if (r == 0)
+        *ret_file = TAKE_PTR(handle);
+    return r;
+}
+
 int scratch_ops_create(struct request *request, struct place *place, struct bytes name, mode_t mode,
                        struct fuse_file_info *info, struct fuse_entry_param *ret,
                        struct open_file **ret_file)
 {
     int r;
     do {
-        _cleanup_(scratch_file_unrefp) struct scratch_file *file = NULL;
-        r = make(request, place, name, mode, info->flags & O_EXCL, &file);
-        if (r == 0)
-            r = open_handle(request, file, info, ret_file);
-        if (r == 0 && entry_make_scratch(request->fs, place, file, ret) < 0) {
-            open_file_destroy(TAKE_PTR(*ret_file));
-            return complain(request, -ENOMEM);
-        }
-    } while (r == -ESTALE); /* removed meanwhile */
+        r = create_once(request, place, name, mode, info, ret, ret_file);
+    } while (r == -ESTALE);
     return r;
 }
 
@@ -223,14 +233,16 @@ int scratch_ops_make_backup(struct request *request, const struct place *directo
     char name[48];
     (void)snprintf(name, sizeof(name), ".tablefuse-rename-%llu",
                    (unsigned long long)account_new_number(fs->account));
-    int r =
-        scratch_make(fs->scratch, scratch_directory(&partition), bytes_of(name), &attributes, ret);
-    if (r == 0) {
-        r = scratch_file_write(*ret, page_text(entity->page, entity->row), 0, false, mtime);
-        if (r < 0) {
-            (void)scratch_unlink(*ret);
-            scratch_file_unref(TAKE_PTR(*ret));
-        }
+    _cleanup_(scratch_file_unrefp) struct scratch_file *file = NULL;
+    int r = scratch_make(fs->scratch, scratch_directory(&partition), bytes_of(name), &attributes,
+                         &file);
+    if (r < 0)
+        return complain(request, r);
+    r = scratch_file_write(file, page_text(entity->page, entity->row), 0, false, mtime);
+    if (r < 0) {
+        (void)scratch_unlink(file);
+        return complain(request, r);
     }
-    return complain(request, r);
+    *ret = TAKE_PTR(file);
+    return 0;
 }

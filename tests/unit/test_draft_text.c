@@ -240,6 +240,11 @@ static void no_text_exceeds_the_maximum(void **state)
     free(blanks);
 }
 
+static void copy(char *to, struct bytes text)
+{
+    memcpy(to, text.data, text.size);
+}
+
 /* Two objects a write, and half of one behind them: three times the maximum in all. */
 static void what_is_merged_does_not_count_for_the_maximum(void **state)
 {
@@ -248,8 +253,8 @@ static void what_is_merged_does_not_count_for_the_maximum(void **state)
     size_t size = (size_t)1 << 20;
     char *text = malloc(size);
     memset(text, ' ', size);
-    memcpy(text, "1} {\"b\":2}\n", 11);
-    memcpy(text + size - 5, "{\"a\":", 5);
+    copy(text, B("1} {\"b\":2}\n"));
+    copy(text + size - 5, B("{\"a\":"));
     for (int is_new = 0; is_new < 2; is_new++) {
         init_draft(&draft, is_new, true, "");
         assert_int_equal(write_text(&draft, "{\"a\":"), DRAFT_NOTHING);

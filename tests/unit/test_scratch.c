@@ -61,7 +61,7 @@ static void assert_found(struct scratch *scratch, struct address directory, cons
     struct scratch_file *file = scratch_find(scratch, directory, bytes_of(name));
     if (!file != !text)
         fail_msg("%s is %s", name, file ? "there" : "not there");
-    if (file)
+    if (file && text)
         assert_text(file, bytes_of(text));
     scratch_file_unref(file);
 }

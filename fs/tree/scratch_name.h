@@ -11,7 +11,7 @@
  *   digits alone                                   vim's test file
  *   *~  *.bak  *.orig  *.rej  #*#  *.json.[0-9]*   backups of editors, patch and sed
  *   *.tmp  tmp.*  tmp????????                      scripts, mktemp, python
- *   sed??????  XX??????  *.o??????                 sed, perl and patch with -i
+ *   sed??????  XX??????  *.[or]??????              sed, perl and patch
  *   *___jb_tmp___  *___jb_old___                   editors of JetBrains
  *
  * A ? is one byte. Further patterns come from the option scratch=GLOB[:GLOB...]. */

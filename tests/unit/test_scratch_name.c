@@ -33,6 +33,8 @@ static const struct row table[] = {
     {"XXAbC123", true, false},
     {"f.json.oAbC123", true, false},
     {"f.json.oAbC12", false, false},
+    {"f.json.rAbC123", true, false},
+    {"f.json.rAbC12", false, false},
     {"tmpabcd1234", true, false},
     {"tmpabcd123", false, false},
     {"tmp.AbC", true, false},

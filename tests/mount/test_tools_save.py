@@ -14,7 +14,10 @@ from harness import BOTH_SERVICES, environment, run
 from other_client import typed
 from writing import failures, write
 
-pytestmark = pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)
+pytestmark = [
+    pytest.mark.sanitized,
+    pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True),
+]
 
 TABLE = "tools"
 VALUES = {
@@ -136,6 +139,12 @@ UNCHANGED = {
     "ln -s": Unchanged("ln -s f.json g.json", 1, "Operation not permitted"),
     "jq fails, mv": Unchanged(
         "jq 'error(\"no\")' f.json > f.json.tmp && mv f.json.tmp f.json", 5, "no", also=("f.json.tmp",)
+    ),
+    "patch, rejected": Unchanged(
+        "printf -- '--- f\n+++ f\n@@ -1 +1 @@\n-x\n+y\n' | patch f.json >&2",
+        1,
+        "1 out of 1 hunk FAILED -- saving rejects to file f.json.rej",
+        also=("f.json.orig", "f.json.rej"),
     ),
     # of a failure to make its directory rsync's status tells nothing
     "rsync -a --delay-updates": Unchanged(

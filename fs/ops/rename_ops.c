@@ -18,12 +18,18 @@ static struct call *call_of(struct renaming *renaming)
     return &renaming->change.request.caller.call;
 }
 
-/* An entity that is there may have the short name of a long key, which cannot be created. */
+/* The short name of a long key cannot be created. But an entity that is there may have it, or the
+ * original of a backup. */
 static int find_target(struct renaming *renaming)
 {
     struct request *request = &renaming->change.request;
     int r = child_find_new(request, &renaming->to, false);
-    if (r != -ENAMETOOLONG || child_find(request, &renaming->to) < 0)
+    if (r != -ENAMETOOLONG)
+        return r;
+    int found = child_find(request, &renaming->to);
+    if (found < 0 && renaming->file)
+        found = rename_scratch_find_original(request, renaming->file, &renaming->to);
+    if (found < 0)
         return r;
     request->caller.call.failure = (struct failure){0};
     return 0;

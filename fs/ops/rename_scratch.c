@@ -1,5 +1,6 @@
 #include "fs/ops/rename_scratch.h"
 #include "fs/ops/scratch_ops.h"
+#include "fs/tree/names.h"
 
 #define TEXT_MAX_BYTES ((size_t)8 << 20) /* as of an open file (fs/files/draft) */
 
@@ -29,6 +30,27 @@ int rename_scratch_delete_original(struct request *request, struct scratch_file 
     return r <= 0 ? r
                   : account_delete_masked(request->fs->account, &request->caller, original.address,
                                           original.etag);
+}
+
+int rename_scratch_find_original(struct request *request, struct scratch_file *file,
+                                 struct child *to)
+{
+    const struct place *parent = &to->parent->place;
+    struct directory directory = place_directory(parent);
+    _cleanup_(original_finish) struct original original;
+    int r = find_original(request, file, &original);
+    if (r <= 0)
+        return r < 0 ? r : -ENOENT;
+    struct bytes position = original.address.position, key = position_row_key(position);
+    if (strcmp(original.address.table, directory.table) != 0 ||
+        !range_holds(directory.range, position))
+        return -ENOENT;
+    r = names_is_of(to->name, NAME_ENTITY, key);
+    if (r > 0) {
+        place_finish(&to->place);
+        r = place_of_key(parent, key, &to->place) < 0 ? -ENOMEM : 1;
+    }
+    return r < 0 ? change_lack_memory(request) : r > 0 ? 0 : -ENOENT;
 }
 
 /* The backup returns to its name, unchanged. 1; 0: it is none, or has no original any more. If

@@ -142,6 +142,13 @@ static int show_again(struct account *account, struct caller *caller, const stru
     return r == 0;
 }
 
+/* Was the file opened for appending before the entity was masked? Then it does not begin a new
+ * text: what it appends is merged into the entity, which is shown again. */
+static bool goes_on_appending(const struct edit *edit)
+{
+    return edit->begin == EDIT_APPENDED && (edit->snapshot.size > 0 || edit->last_stored.size > 0);
+}
+
 static int store_claimed(struct account *account, struct caller *caller, const struct edit *edit,
                          struct bytes text, struct entity *ret)
 {
@@ -152,7 +159,9 @@ static int store_claimed(struct account *account, struct caller *caller, const s
         r = show_again(account, caller, edit, &known, ret);
     if (r != 0)
         return MIN(r, 0);
-    bool is_masked = known.masked.size > 0;
+    bool is_masked = known.masked.size > 0 && !goes_on_appending(edit);
+    if (known.masked.size > 0 && !is_masked)
+        pending_unmask(account->write.pending, edit->address.table, edit->address.position);
     r = edit->begin == EDIT_APPENDED && !is_masked
             ? account_append_claimed(account, caller, edit->address, text, ret)
             : store_alone(account, caller, edit, text, &known, ret);

@@ -19,7 +19,8 @@
  *     sends a Replace of the same version by the merged text
  *   - (2) on 409 the same: an append never replaces what others see. If the entity of a Merge is
  *     gone (404): Insert, as of a new name, so the facts are then those of a new name
- *   - a masked version is one that this mount does not show: appending begins a new text there
+ *   - a masked version is one that this mount does not show: appending begins a new text there.
+ * What was opened before the mask goes on instead: cache/store.c ends the mask, and merges
  *
  * With conflict=overwrite every Replace becomes an upsert.
  *

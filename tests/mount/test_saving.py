@@ -257,6 +257,19 @@ def test_a_backup_of_an_entity_with_a_long_key(mount, make_table, stored):
     assert stored("long") == {("p", "k" * 300): {"N": 2}}
 
 
+@pytest.mark.parametrize("flags", [os.O_RDWR, os.O_WRONLY | os.O_APPEND])
+def test_who_writes_what_is_backed_up(mount, p, stored, flags):
+    file = os.open(p / "f.json", flags)
+    os.rename(p / "f.json", p / "f.bak")
+    write_all(file, '{"M": 5}  ' + " " * 60)
+    assert outcome(os.close, file) == ""
+    assert stored("one")["p", "f"] == ({"M": 5} if flags == os.O_RDWR else {"N": 1, "M": 5})
+    assert names_in(p) == ["f.bak", "f.json"] and n_in(p / "f.bak") == 1
+    with mount.counting() as counted:
+        os.unlink(p / "f.bak")
+    assert counted.asked() == {}
+
+
 def test_a_backup_gets_a_third_name(mount, p, of):
     os.rename(p / "f.json", p / "f.json.bak")
     os.rename(p / "f.json.bak", p / "f.json.orig")

@@ -115,6 +115,25 @@ static void a_new_version_replaces_it_with_one_request(void **state)
     }
 }
 
+/* By a file that was opened before: other clients lose no property. */
+static void what_is_appended_to_it_is_merged(void **state)
+{
+    (void)state;
+    struct setup setup;
+    char etag[32];
+    set_up_mask(&setup, (struct setup_options){0}, etag);
+    struct edit edit = {.address = address_of(A), .begin = EDIT_APPENDED, .text = B("{\"b\": 2}")};
+    edit.snapshot = bytes_of(etag);
+    assert_int_equal(store(&setup, &edit, NULL), 0);
+    assert_requests(&setup, "write p/a");
+    const char *merged = "{\n  \"PartitionKey\": \"p\",\n  \"RowKey\": \"a\",\n"
+                         "  \"a\": 1,\n  \"b\": 2\n}\n";
+    assert_found(&setup, A, merged);
+    assert_stored(&setup, merged);
+    assert_false(account_unmask(setup.account, address_of(A), bytes_of(etag)));
+    tear_down(&setup);
+}
+
 static void an_entity_that_is_renamed_replaces_it(void **state)
 {
     (void)state;
@@ -315,6 +334,7 @@ int main(void)
         cmocka_unit_test(it_is_hidden_here_and_stays_there),
         cmocka_unit_test(unmasked_it_is_shown_without_a_request),
         cmocka_unit_test(a_new_version_replaces_it_with_one_request),
+        cmocka_unit_test(what_is_appended_to_it_is_merged),
         cmocka_unit_test(an_entity_that_is_renamed_replaces_it),
         cmocka_unit_test(a_rename_whose_answer_is_lost_replaces_it),
         cmocka_unit_test(half_a_rename_replaces_it),

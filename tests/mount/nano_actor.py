@@ -1,5 +1,5 @@
-"""Replaces old by new in a file with nano, at a terminal of its own: nano_actor.py FILE. Fails with what nano says if it
-could not write the file."""
+"""Replaces old by new in a file with nano, at a terminal of its own: nano_actor.py FILE. Fails with what nano says if
+it could not write the file."""
 import os
 import pty
 import re

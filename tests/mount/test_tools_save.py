@@ -1,6 +1,6 @@
 """The programs that change files, each as people use it, on an entity with a value of each type: what the service has
-afterwards, what was sent, what another client sees meanwhile, and what a failure looks like. contrib/docs/tools.md lists
-them."""
+afterwards, what was sent, what another client sees meanwhile, and what a failure looks like. contrib/docs/tools.md
+lists them."""
 import dataclasses
 import os
 import pathlib
@@ -50,8 +50,8 @@ def requests(**counts):
 
 @dataclasses.dataclass
 class Tool:
-    """`script` changes f.json from OLD to NEW in its working directory, a partition. $DISK is a directory of a disk, and
-    $DISK/new/f.json has the new text."""
+    """`script` changes f.json from OLD to NEW in its working directory, a partition. $DISK is a directory of a disk,
+    and $DISK/new/f.json has the new text."""
 
     script: str
     asked: dict = requests(write=1)
@@ -67,7 +67,7 @@ def vim(*settings, **attributes):
     # of a file in /tmp it makes no backup otherwise
     options = " ".join(f"--cmd 'set {setting}'" for setting in ("backupskip=", *settings))
     script = f"vim.tiny -N -u NONE -i NONE -V1 {options} -es -c '%s/old/new/' -c wq f.json"
-    return Tool(script, says="E512: Close failed|E667: Fsync failed", **attributes)
+    return Tool(script, says="E512: Close failed", **attributes)
 
 
 def in_two_steps(script, **attributes):

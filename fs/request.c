@@ -56,6 +56,8 @@ int request_may_wait(struct request *request, const struct place *place)
 {
     struct file_system *fs = request->fs;
     const char *table = table_of(place);
+    if (request->is_waiting)
+        return 0;
     request->lane = lane_of_table(table);
     request->is_waiting = true;
     int all = atomic_fetch_add(&fs->waiting, 1);

@@ -36,8 +36,8 @@ void request_begin_flush(struct request *request, fuse_req_t req, uint64_t opene
  * directory, so it takes no longer than this. */
 #define REQUEST_DIRECTORY_MS 30000
 void request_lock_directory(struct request *request);
-/* Called before a call about the place that may need the service, at most once for a request. 0, or
- * -EBUSY: too many callers are waiting. */
+/* Called before a call about the place that may need the service. 0, or -EBUSY: too many callers
+ * are waiting. A request counts once, from its first call on. */
 int request_may_wait(struct request *request, const struct place *place);
 void request_end(struct request *request);
 

@@ -1,4 +1,5 @@
 #include "fs/ops/change.h"
+#include "fs/ops/cut_name.h"
 #include "fs/tree/new_place.h"
 
 #define ETAG_MAX_BYTES ((size_t)64 << 10)
@@ -27,7 +28,15 @@ static int find_place(struct request *request, struct child *child)
     return child->place.is_given ? -EPERM : 0;
 }
 
-/* There may be no node of a version: then a short name is not known. */
+static int settle(struct request *request, struct child *child)
+{
+    _cleanup_(entity_finish) struct entity entity = {0};
+    int r = request_may_wait(request, &child->parent->place);
+    return r < 0 ? r : cut_name_settle(request, child->parent, child->name, &child->place, &entity);
+}
+
+/* There may be no node of a version, as after a rename. Then the key of a short name is looked for.
+ */
 static int learn_from_node(struct request *request, struct child *child)
 {
     const struct place *parent = &child->parent->place;
@@ -40,7 +49,7 @@ static int learn_from_node(struct request *request, struct child *child)
     if (!child->place.is_cut)
         return 0;
     if (r == 0)
-        return -ENOENT;
+        return settle(request, child);
     struct bytes position = buffer_bytes(&buffer);
     bool is_row = parent->directory_kind == DIRECTORY_ENTITIES;
     place_finish(&child->place);

@@ -14,8 +14,8 @@ struct child { /* a name in a directory */
 void child_init(struct child *child, const struct inode *parent, struct bytes name);
 void child_finish(struct child *child);
 /* What stands for the name, which the kernel has looked up. From the kernel's node of it come the
- * version that was shown and, for a short name, the long key; there may be no such node. -EPERM: a
- * part of the mount; -ENOENT: no name of anything, or a short one without a node. */
+ * version that was shown and, for a short name, the long key; there may be no such node, and then
+ * the key is looked for. -EPERM: a part of the mount; -ENOENT: no name of anything. */
 int child_find(struct request *request, struct child *child);
 /* What the name would stand for if it were created. As new_place_child; the reason is told. */
 int child_find_new(struct request *request, struct child *child, bool is_directory);

@@ -160,6 +160,23 @@ def test_a_renamed_file_is_used_at_once(mount):
     assert failures(mount) == []
 
 
+def test_the_short_name_of_a_long_key_is_used_at_once(mount, make_table, stored):
+    for table in ("long", "longer"):
+        make_table(table, [("p", "k" * 300)])
+        p = mount / table / "p"
+        (name,) = os.listdir(p)
+        assert write(p / "a.json", '{"N": 1}') == ""
+        os.rename(p / "a.json", p / name)
+        assert stored(table) == {("p", "k" * 300): {"N": 1}}
+        if table == "long":
+            os.rename(p / name, p / "b.json")
+            assert stored(table) == {("p", "b"): {"N": 1}}
+        else:
+            os.unlink(p / name)
+            assert stored(table) == {}
+    assert failures(mount) == []
+
+
 def test_a_descriptor_stays_with_its_file(mount):
     p = mount / "one/p"
     fill(p, a=1, b=2)

@@ -116,13 +116,27 @@ int entry_make_writer(struct file_system *fs, uint64_t parent, struct bytes name
     return 0;
 }
 
+/* The name of the file's node in the table. */
+static struct bytes node_name(const uint64_t *number)
+{
+    return (struct bytes){(const char *)number, sizeof(*number)};
+}
+
+void entry_rename_scratch(struct file_system *fs, struct scratch_file *file, uint64_t parent,
+                          struct bytes name)
+{
+    struct scratch_attributes attributes;
+    scratch_file_attributes(file, &attributes);
+    inode_table_rename_name(fs->inodes, 0, node_name(&attributes.number), parent, name);
+}
+
 int entry_make_scratch(struct file_system *fs, struct place *place, struct scratch_file *file,
                        struct fuse_entry_param *ret)
 {
     static const struct version none = {0};
     struct scratch_attributes attributes;
     scratch_file_attributes(file, &attributes);
-    struct bytes name = {(const char *)&attributes.number, sizeof(attributes.number)};
+    struct bytes name = node_name(&attributes.number);
     const struct inode *inode =
         inode_table_enter_own(fs->inodes, 0, name, place, &none, attributes.number, NODE_SCRATCH,
                               scratch_node_file(file));

@@ -18,6 +18,9 @@ int entry_make_writer(struct file_system *fs, uint64_t parent, struct bytes name
 /* The same for a scratch file. */
 int entry_make_scratch(struct file_system *fs, struct place *place, struct scratch_file *file,
                        struct fuse_entry_param *ret);
+/* The scratch file has become the entity of that name, which keeps its st_ino. */
+void entry_rename_scratch(struct file_system *fs, struct scratch_file *file, uint64_t parent,
+                          struct bytes name);
 /* The entry of a node. */
 void entry_of(const struct file_system *fs, const struct inode *inode, int64_t valid_ms,
               struct fuse_entry_param *ret);

@@ -1,4 +1,5 @@
 #include "fs/ops/rename_ops.h"
+#include "fs/entry.h"
 #include "fs/ops/change.h"
 #include "fs/ops/rename_scratch.h"
 #include "fs/ops/scratch_ops.h"
@@ -135,8 +136,11 @@ static int rename_held(struct renaming *renaming, struct rename *rename, struct 
 static void leave_names(struct renaming *renaming)
 {
     const struct child *from = &renaming->change.child, *to = &renaming->to;
-    inode_table_rename_name(renaming->change.request.fs->inodes, from->parent->id, from->name,
-                            to->parent->id, to->name);
+    struct inode_table *inodes = renaming->change.request.fs->inodes;
+    if (renaming->file)
+        entry_rename_scratch(renaming->change.request.fs, renaming->file, to->parent->id, to->name);
+    else
+        inode_table_rename_name(inodes, from->parent->id, from->name, to->parent->id, to->name);
 }
 
 static int rename_entity(struct renaming *renaming)

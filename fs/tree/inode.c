@@ -1,5 +1,6 @@
 #include "fs/tree/inode.h"
 #include "client/text/timestamp_etag.h"
+#include "fs/tree/renamed_numbers.h"
 
 #include <bsd/sys/tree.h>
 #include <pthread.h>
@@ -72,6 +73,7 @@ struct inode_table {
     /* guarded by lock */
     struct id_tree ids;
     struct name_tree names;
+    struct renamed_numbers renamed;
     size_t count, own_count; /* own: of another kind than NODE_VERSION */
     uint64_t last_id;
 };
@@ -221,6 +223,7 @@ int inode_table_create(struct place *root, struct inode_table **ret)
     _cleanup_(inode_table_destroyp) struct inode_table *table = calloc(1, sizeof(*table));
     if (!table)
         return -ENOMEM;
+    renamed_numbers_init(&table->renamed);
     int r = pthread_mutex_init(&table->lock, NULL);
     if (r != 0) {
         free(TAKE_PTR(table));
@@ -246,6 +249,7 @@ void inode_table_destroy(struct inode_table *table)
         remove_locked(table, node);
         node_destroy(node);
     }
+    renamed_numbers_finish(&table->renamed);
     (void)pthread_mutex_destroy(&table->lock);
     free(table);
 }
@@ -277,15 +281,29 @@ static const struct node *next_of_name(const struct node *node)
     return next && compare_name(node->inode.parent, name_of(node), next) == 0 ? next : NULL;
 }
 
+/* The first node of the name that no rename took it from. NULL: there is none. */
+static const struct node *find_of_file_locked(struct inode_table *table, uint64_t parent,
+                                              struct bytes name)
+{
+    const struct node *node = find_name_locked(table, parent, name);
+    while (node && node->left >= LEFT_REPLACED)
+        node = next_of_name(node);
+    return node;
+}
+
+/* The st_ino of the file that has the name. 0: it has no node. */
+static uint64_t find_number_locked(struct inode_table *table, uint64_t parent, struct bytes name)
+{
+    const struct node *known = find_of_file_locked(table, parent, name);
+    return known ? known->inode.number : renamed_numbers_find(&table->renamed, parent, name);
+}
+
 /* Adds `made`, with the st_ino that all nodes of its name have. */
 static struct node *add_to_name_locked(struct inode_table *table, struct node *made)
 {
-    const struct node *known = find_name_locked(table, made->inode.parent, name_of(made));
-    while (known &&
-           known->left >= LEFT_REPLACED) /* the name has another file by a rename, or none */
-        known = next_of_name(known);
-    if (known)
-        made->inode.number = known->inode.number;
+    uint64_t number = find_number_locked(table, made->inode.parent, name_of(made));
+    if (number != 0)
+        made->inode.number = number;
     add_locked(table, made);
     return made;
 }
@@ -393,8 +411,7 @@ void inode_table_forget(struct inode_table *table, uint64_t id, uint64_t lookups
 uint64_t inode_table_number(struct inode_table *table, uint64_t parent, struct bytes name)
 {
     (void)pthread_mutex_lock(&table->lock);
-    struct node *node = find_name_locked(table, parent, name);
-    uint64_t number = node ? node->inode.number : 0;
+    uint64_t number = find_number_locked(table, parent, name);
     (void)pthread_mutex_unlock(&table->lock);
     return number;
 }
@@ -438,7 +455,7 @@ static void leave_name_locked(struct inode_table *table, uint64_t parent, struct
     struct node *node = find_name_locked(table, parent, name);
     for (; node && compare_name(parent, name, node) == 0;
          node = RB_NEXT(name_tree, &table->names, node))
-        if (!has_left(node))
+        if (!has_left(node) || (left == LEFT_REPLACED && node->left == LEFT_REMOVED))
             atomic_store(&node->left, (unsigned char)left);
 }
 
@@ -446,6 +463,7 @@ void inode_table_remove_name(struct inode_table *table, uint64_t parent, struct 
 {
     (void)pthread_mutex_lock(&table->lock);
     leave_name_locked(table, parent, name, LEFT_REMOVED);
+    renamed_numbers_drop(&table->renamed, parent, name);
     (void)pthread_mutex_unlock(&table->lock);
 }
 
@@ -453,8 +471,13 @@ void inode_table_rename_name(struct inode_table *table, uint64_t parent, struct 
                              uint64_t new_parent, struct bytes new_name)
 {
     (void)pthread_mutex_lock(&table->lock);
+    uint64_t number = find_number_locked(table, parent, name);
     leave_name_locked(table, new_parent, new_name, LEFT_REPLACED);
     leave_name_locked(table, parent, name, LEFT_RENAMED);
+    renamed_numbers_drop(&table->renamed, parent, name);
+    renamed_numbers_drop(&table->renamed, new_parent, new_name);
+    if (number != 0)
+        renamed_numbers_put(&table->renamed, new_parent, new_name, number);
     (void)pthread_mutex_unlock(&table->lock);
 }
 

@@ -116,9 +116,9 @@ size_t inode_table_count(struct inode_table *table);
 void inode_table_remove_name(struct inode_table *table, uint64_t parent, struct bytes name);
 /* A file of the first name has the second name now; a file that had that was removed. The kernel
  * keeps the nodes of the first name under the second one, until their timeouts end: it opens them
- * there without a LOOKUP. What either name is given to later has other nodes, and not the st_ino of
- * its old ones: otherwise a new file of the first name and the renamed one would look like links of
- * one file. */
+ * there without a LOOKUP. What either name is given to later has other nodes. The file keeps its
+ * st_ino under the second name (fs/tree/renamed_numbers). What is made under the first name has
+ * another one: otherwise it and the renamed file would look like links of one file. */
 void inode_table_rename_name(struct inode_table *table, uint64_t parent, struct bytes name,
                              uint64_t new_parent, struct bytes new_name);
 

@@ -177,6 +177,27 @@ def test_the_short_name_of_a_long_key_is_used_at_once(mount, make_table, stored)
     assert failures(mount) == []
 
 
+def test_a_renamed_file_keeps_its_inode(mount):
+    """cp compares lstat and fstat. The kernel has the old node under the new name until ttl ends."""
+    names = [mount / f"seen/inode/{number}.json" for number in range(4)]
+    os.makedirs(names[0].parent)
+    names[0].write_text("{}")
+    inode = os.stat(names[0]).st_ino
+    for old, new in zip(names, names[1:]):
+        os.rename(old, new)
+        assert os.lstat(new).st_ino == inode
+        with open(new, encoding="utf-8") as file:
+            assert os.fstat(file.fileno()).st_ino == inode
+        assert os.lstat(new).st_ino == inode
+    temporary = names[0].with_suffix(".json.tmp")
+    temporary.write_text('{"a": 1}')
+    inode = os.stat(temporary).st_ino
+    os.rename(temporary, names[3])
+    assert os.lstat(names[3]).st_ino == inode
+    with open(names[3], encoding="utf-8") as file:
+        assert os.fstat(file.fileno()).st_ino == inode
+
+
 def test_a_descriptor_stays_with_its_file(mount):
     p = mount / "one/p"
     fill(p, a=1, b=2)

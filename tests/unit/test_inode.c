@@ -1,4 +1,5 @@
 #include "fs/tree/inode.h"
+#include "fs/tree/renamed_numbers.h"
 #include "tests/unit/threads.h"
 
 #include <stdatomic.h>
@@ -458,6 +459,58 @@ static void nodes_of_a_renamed_name_are_not_those_of_the_next(void **state)
     inode_table_destroy(table);
 }
 
+static void a_renamed_file_keeps_its_number(void **state)
+{
+    (void)state;
+    struct inode_table *table = new_table();
+    const struct inode *a = enter(table, INODE_ROOT, "a", "v1", 100);
+    (void)enter(table, INODE_ROOT, "b", "v2", 200);
+    inode_table_remove_name(table, INODE_ROOT, B("b"));
+    inode_table_rename_name(table, INODE_ROOT, B("a"), INODE_ROOT, B("b"));
+    assert_int_equal(inode_table_number(table, INODE_ROOT, B("a")), 0);
+    assert_int_equal(inode_table_number(table, INODE_ROOT, B("b")), 100);
+    /* within the timeout: no node of b is made before */
+    inode_table_rename_name(table, INODE_ROOT, B("b"), INODE_ROOT, B("c"));
+    assert_int_equal(inode_table_number(table, INODE_ROOT, B("b")), 0);
+    const struct inode *c = enter(table, INODE_ROOT, "c", "v3", 300);
+    assert_int_equal(c->number, 100);
+    inode_table_forget(table, a->id, 1);
+    assert_int_equal(enter(table, INODE_ROOT, "c", "v4", 400)->number, 100);
+    /* the kernel forgets the old node before it looks the new name up */
+    const struct inode *d = enter(table, INODE_ROOT, "d", "v1", 500);
+    inode_table_rename_name(table, INODE_ROOT, B("d"), INODE_ROOT, B("e"));
+    inode_table_forget(table, d->id, 1);
+    assert_int_equal(inode_table_number(table, INODE_ROOT, B("e")), 500);
+    /* another file gets the name, or it is removed */
+    (void)enter(table, INODE_ROOT, "f", "v1", 600);
+    (void)enter(table, INODE_ROOT, "g", "v1", 700);
+    inode_table_rename_name(table, INODE_ROOT, B("f"), INODE_ROOT, B("h"));
+    inode_table_rename_name(table, INODE_ROOT, B("g"), INODE_ROOT, B("h"));
+    assert_int_equal(inode_table_number(table, INODE_ROOT, B("h")), 700);
+    inode_table_remove_name(table, INODE_ROOT, B("h"));
+    assert_int_equal(inode_table_number(table, INODE_ROOT, B("h")), 0);
+    inode_table_destroy(table);
+}
+
+static void the_numbers_of_the_latest_renames_are_kept(void **state)
+{
+    (void)state;
+    struct renamed_numbers numbers;
+    renamed_numbers_init(&numbers);
+    for (uint64_t i = 1; i <= RENAMED_NUMBERS_MAX + 1; i++)
+        renamed_numbers_put(&numbers, i, B("a"), i * 10);
+    assert_int_equal(numbers.count, RENAMED_NUMBERS_MAX);
+    assert_int_equal(renamed_numbers_find(&numbers, 1, B("a")), 0);
+    assert_int_equal(renamed_numbers_find(&numbers, 2, B("a")), 20);
+    assert_int_equal(renamed_numbers_find(&numbers, 2, B("b")), 0);
+    renamed_numbers_put(&numbers, 2, B("a"), 30);
+    assert_int_equal(renamed_numbers_find(&numbers, 2, B("a")), 30);
+    renamed_numbers_drop(&numbers, 2, B("a"));
+    renamed_numbers_drop(&numbers, 2, B("a"));
+    assert_int_equal(numbers.count, RENAMED_NUMBERS_MAX - 1);
+    renamed_numbers_finish(&numbers);
+}
+
 static void *enter_and_forget(void *table)
 {
     for (int i = 0; i < 5000; i++) {
@@ -495,6 +548,8 @@ int main(void)
         cmocka_unit_test(a_name_tells_the_position_and_the_etag_that_was_shown),
         cmocka_unit_test(what_is_made_under_a_removed_name_is_another_node),
         cmocka_unit_test(nodes_of_a_renamed_name_are_not_those_of_the_next),
+        cmocka_unit_test(a_renamed_file_keeps_its_number),
+        cmocka_unit_test(the_numbers_of_the_latest_renames_are_kept),
         cmocka_unit_test(threads_share_the_table),
         cmocka_unit_test(threads_mint_nodes_of_one_name),
     };

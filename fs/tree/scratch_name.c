@@ -40,10 +40,11 @@ static bool matches_globs(const char *name, const char *globs)
 
 bool scratch_name_is(struct bytes name, const char *globs)
 {
-    static const char *const patterns[] = {
-        "*~",        "*.bak",         "*.tmp",         "*.orig",       "*.rej",
-        "sed??????", "tmp????????",   "tmp.*",         "XX??????",     "*.[or]??????",
-        "#*#",       "*.json.[0-9]*", "*___jb_tmp___", "*___jb_old___"};
+    static const char *const patterns[] = {"*~",           "*.bak",         "*.tmp",
+                                           "*.orig",       "*.rej",         "sed??????",
+                                           "tmp????????",  "tmp.*",         "XX??????",
+                                           "*.[or]??????", "*.json.[0-9]*", "*.json.??????",
+                                           "#*#",          "*___jb_tmp___", "*___jb_old___"};
     char text[NAME_MAX_BYTES + 1];
     if (!copy(name, text))
         return false;
@@ -64,13 +65,31 @@ bool scratch_name_is_passing(struct bytes name)
     return copy(name, text) && matches_any(text, patterns, ARRAY_SIZE(patterns));
 }
 
+/* Is each [ closed, and is there something after each backslash? */
+static bool is_whole(const char *glob)
+{
+    for (; *glob; glob++) {
+        if (*glob == '[') {
+            glob += 1 + (glob[1] == '!' || glob[1] == '^');
+            glob += *glob == ']'; /* the first one is a member */
+            while (*glob && *glob != ']')
+                glob += 1 + (glob[0] == '\\' && glob[1]);
+            if (!*glob)
+                return false;
+        }
+        if (*glob == '\\' && !*++glob)
+            return false;
+    }
+    return true;
+}
+
 bool scratch_name_globs_are_valid(const char *globs)
 {
     char glob[NAME_MAX_BYTES + 1];
     struct bytes rest = bytes_of(globs);
     bool ends_early = bytes_end_with(rest, BYTES_LITERAL(":"));
     while (copy(bytes_take_until(&rest, ':'), glob)) {
-        if (strchr(glob, '/'))
+        if (strchr(glob, '/') || !is_whole(glob))
             return false;
         if (rest.size == 0)
             return !ends_early;

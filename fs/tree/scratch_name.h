@@ -10,7 +10,7 @@
  *   .*                                             lock and swap files, rsync
  *   digits alone                                   vim's test file
  *   *~  *.bak  *.orig  *.rej  #*#  *.json.[0-9]*   backups of editors, patch and sed
- *   *.tmp  tmp.*  tmp????????                      scripts, mktemp, python
+ *   *.tmp  tmp.*  tmp????????  *.json.??????       scripts, mktemp, python
  *   sed??????  XX??????  *.[or]??????              sed, perl and patch
  *   *___jb_tmp___  *___jb_old___                   editors of JetBrains
  *
@@ -22,7 +22,8 @@ bool scratch_name_is(struct bytes name, const char *globs);
 /* Is it a swap file of an editor, or a temporary file of rsync? Such a file is of no use behind the
  * end of the mount. */
 bool scratch_name_is_passing(struct bytes name);
-/* Can each of the globs match a name? */
+/* Can each of the globs match a name? One with a [ that is not closed is refused, as it is hardly
+ * meant for names with a [ in them. */
 bool scratch_name_globs_are_valid(const char *globs);
 
 #endif

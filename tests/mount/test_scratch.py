@@ -28,9 +28,9 @@ FANOUT = 4
 PARTITIONS = ["ax1", "ax2", "ay1", "bx1", "bx2", "by1"]
 SPELLINGS = ["ax1", "a+/ax1", "ax+/ax1", ".flat/ax1", "ax1/o+"]  # the last one: a prefix of row keys
 
-TEMPORARY = """.f.json.swp .f.json.AbC123 .json f.json~ f.json.bak f.json.tmp f.json.orig f.json.rej f.json.1 4913 sedAbC123
+TEMPORARY = """.f.json.swp .f.json.AbC123 .json f.json~ f.json.bak f.json.tmp f.json.orig f.json.rej f.json.1 4913 sedAbC123 f.json.AbC123
 tmpabcd1234 tmp.AbC123 XXAbC123 f.json.oAbC123 #f.json# f.json___jb_tmp___ f.json___jb_old___""".split()
-REFUSED = "f f.txt f.JSON f.json-journal sedAbC12 tmpabcd123 4913x f.part".split()
+REFUSED = "f f.txt f.JSON f.json-journal f.json.AbC12 sedAbC12 tmpabcd123 4913x f.part".split()
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -102,7 +102,7 @@ static void nonsense_is_refused(void **state)
         "umask=",      "umask=01777",   "umask=22x",    "ca_cert=",       "table=",    "ttl",
         "cache_size=", "cache_size=1T", "ro=1",         "bogus",          "bogus=1",   "x",
         "user_",       "conflict=",     "conflict=no",  "max_read=4096",  "scratch",   "scratch=",
-        "scratch=a/b", "scratch=a:",    "scratch=:"};
+        "scratch=a/b", "scratch=a:",    "scratch=:",    "scratch=["};
     struct options options;
     struct buffer left;
     buffer_init(&left, 1000);

@@ -32,9 +32,9 @@ static const struct row table[] = {
     {"sedAbC1234", false, false},
     {"XXAbC123", true, false},
     {"f.json.oAbC123", true, false},
-    {"f.json.oAbC12", false, false},
+    {"f.oAbC12", false, false},
     {"f.json.rAbC123", true, false},
-    {"f.json.rAbC12", false, false},
+    {"f.rAbC12", false, false},
     {"tmpabcd1234", true, false},
     {"tmpabcd123", false, false},
     {"tmp.AbC", true, false},
@@ -47,6 +47,12 @@ static const struct row table[] = {
     {"f.json.1", true, false},
     {"f.json.2026-11-22", true, false},
     {"f.json.x1", false, false},
+    {"f.json.AbC123", true, false}, /* of mktemp f.json.XXXXXX */
+    {"f.json.AbC12", false, false},
+    {"f.json.AbC1234", false, false},
+    {"f.json.AbC123+", false, false},
+    {"f.txt.AbC123", false, false},
+    {"f.json.a.json", false, false},
     {".", true, false},
     {".json", true, false},
     {".f.json", true, false},
@@ -116,8 +122,11 @@ static void globs_are_checked(void **state)
 {
     (void)state;
     char glob[300];
-    static const char *const valid[] = {"*", "a", "*.part:lock", "[ab]:?", "a:b:c"};
-    static const char *const invalid[] = {"", ":", "a:", ":a", "a::b", "a/b", "*.part:a/b"};
+    static const char *const valid[] = {"*",     "a",     "*.part:lock", "[ab]:?", "a:b:c", "[]a]",
+                                        "[!]a]", "[^a]x", "a]",          "\\[",    "[\\]]", "\\\\"};
+    static const char *const invalid[] = {"",           ":",     "a:",  ":a",    "a::b", "a/b",
+                                          "*.part:a/b", "[",     "a[b", "[]",    "[!]",  "[^]",
+                                          "a:[b:c",     "[a:b]", "a\\", "[a\\]", "[\\"};
     for (size_t i = 0; i < ARRAY_SIZE(valid); i++)
         if (!scratch_name_globs_are_valid(valid[i]))
             fail_msg("%s", valid[i]);

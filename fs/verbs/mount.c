@@ -220,8 +220,8 @@ static int add_name(struct mount_command *command)
     return fuse_opt_insert_arg(&command->args, 1, argument) < 0 ? -ENOMEM : 0;
 }
 
-/* Tells how many texts lie in lost+found, of earlier mounts, too. */
-static void tell_lost_texts(const struct lost_and_found *lost)
+/* Tells how many files lie in lost+found, of earlier mounts, too. */
+static void tell_lost_files(const struct lost_and_found *lost)
 {
     _cleanup_(buffer_finish) struct buffer place;
     buffer_init(&place, PATH_MAX);
@@ -229,10 +229,10 @@ static void tell_lost_texts(const struct lost_and_found *lost)
     (void)lost_and_found_append_path(lost, &place);
     const char *path = buffer_string(&place);
     if (path && lost_and_found_survey(lost, &count) == 0 && count > 0)
-        (void)fprintf(stderr, "tablefuse: %zu %s in %s\n", count,
-                      count == 1 ? "text that could not be stored is"
-                                 : "texts that could not be stored are",
-                      path);
+        (void)fprintf(stderr, "tablefuse: %zu %s in %s: kept there because %s\n", count,
+                      count == 1 ? "file is" : "files are", path,
+                      count == 1 ? "it could not be stored, or was temporary"
+                                 : "they could not be stored, or were temporary");
 }
 
 /* Where texts go that the account does not take. Without such a place nothing must be written. An
@@ -245,7 +245,7 @@ static int find_lost_and_found(struct mount_command *command)
     buffer_init(&why, LOG_LINE_BYTES + PATH_MAX);
     int r = lost_and_found_create(&places, command->mountpoint, &why, &command->fs.lost);
     if (r == 0) {
-        tell_lost_texts(command->fs.lost);
+        tell_lost_files(command->fs.lost);
         return 0;
     }
     const char *text = buffer_string(&why);

@@ -112,12 +112,16 @@ def test_a_text_that_is_changed_in_place_is_stored_when_the_process_of_the_mount
     assert stored("tab")["place", "r"]["a"] == 7
 
 
-def test_mount_tells_how_many_texts_are_in_lost_and_found(mounts, service):
+def test_mount_tells_how_many_files_are_in_lost_and_found(mounts, service):
     mount = mounts()
-    for says in ("1 text that could not be stored is", "2 texts that could not be stored are"):
-        before = len(lost(mount))
-        assert write(mount / "tab/p/half.json", "{") == "close EINVAL"
-        wait_until(lambda before=before: len(lost(mount)) > before, what="the lost text")
-        mount.unmount(check=False)
-        assert mount.has_ended()
-        mount.start(service.source, says=f"tablefuse: {says} in {mount.state}/tablefuse/lost+found\n")
+    place = f"{mount.state}/tablefuse/lost+found"
+    assert write(mount / "tab/p/half.json", "{") == "close EINVAL"
+    wait_until(lambda: lost(mount), what="the lost text")
+    mount.unmount(check=False)
+    assert mount.has_ended()
+    says = f"1 file is in {place}: kept there because it could not be stored, or was temporary"
+    mount.start(service.source, says=f"tablefuse: {says}\n")
+    assert write(mount / "tab/p/notes.tmp", "a scratch file") == ""
+    mount.unmount()
+    says = f"2 files are in {place}: kept there because they could not be stored, or were temporary"
+    mount.start(service.source, says=f"tablefuse: {says}\n")

@@ -2,9 +2,11 @@
 owner and the mode that the mount shows, which are those of its options."""
 import os
 import pwd
+import shutil
 
 import pytest
 
+from harness import run
 from posix_calls import outcomes_as
 from writing import outcome, write
 
@@ -93,10 +95,18 @@ def test_others_may_do_what_the_mode_lets_them(let_in, stored):
     assert ("p", "theirs") not in stored("tree")
 
 
-def test_nothing_is_executed(let_in, tmp_path):
-    """No file has the permission, not for root either. So no file is ever busy as a program."""
+def test_no_entity_is_executed(let_in):
+    """None has the permission, not for root either. A scratch file can have it, and is busy while it is written."""
     mount = let_in("000")
     r = mount / "tree/p/r.json"
     assert outcome(os.execv, r, ["r.json"]) == "EACCES" and not os.access(r, os.X_OK)
     assert outcomes_as(OWNER, [("execv", r, ["r.json"])]) == ["EACCES"]
     assert write(r, "{}") == ""
+    program = mount / "tree/p/program.tmp"
+    shutil.copy("/bin/true", program)
+    os.chmod(program, 0o755)
+    assert outcomes_as(OWNER, [("execv", r, ["r.json"])]) == ["EACCES"]
+    run(program)
+    with open(program, "ab"):
+        assert outcome(run, program) == "ETXTBSY"
+    os.unlink(program)

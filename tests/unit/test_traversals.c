@@ -24,8 +24,9 @@ static void it_crosses_the_borders_of_partitions(void **state)
         set_up(&setup, parallelism);
         prefetching_add(&setup.prefetching, 400, 50);
         for (int i = 0; i < 400; i++) {
+            /* a page may arrive between the two questions: then nothing is left to reach */
             if (!is_known(&setup, partition(i)))
-                assert_int_equal(reach(&setup, FIND, partition(i)), REACH_IN_CACHE);
+                assert_in_range(reach(&setup, FIND, partition(i)), 0, REACH_IN_CACHE);
             assert_true(is_known(&setup, partition(i)));
         }
         assert_int_equal(reach(&setup, FIND, B("q")), REACH_IN_CACHE); /* the end, too */

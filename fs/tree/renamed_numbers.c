@@ -16,7 +16,7 @@ static int compare_names(const struct renamed_number *a, const struct renamed_nu
 }
 
 RB_GENERATE_INTERNAL(renamed_name_tree, renamed_number, by_name, compare_names,
-                     static __attribute__((unused)))
+                     static __attribute__((unused)));
 
 static struct renamed_number *find(const struct renamed_numbers *numbers, uint64_t parent,
                                    struct bytes name)

@@ -23,7 +23,8 @@ static struct scratch_file *make(struct scratch *scratch, struct address directo
 {
     static uint64_t number;
     struct scratch_file *file = NULL;
-    struct scratch_attributes attributes = {.number = ++number, .mode = 0640, .mtime_100ns = 1};
+    number++;
+    struct scratch_attributes attributes = {.number = number, .mode = 0640, .mtime_100ns = 1};
     assert_int_equal(scratch_make(scratch, directory, bytes_of(name), &attributes, &file), 0);
     assert_int_equal(scratch_file_open(file), 0);
     scratch_file_unref(file);

@@ -31,8 +31,8 @@ void process_ids_destroy(struct process_ids *ids); /* takes NULL */
 /* Fills *ret in any case; number 0: not known. */
 void process_ids_find(struct process_ids *ids, pid_t thread, struct process *ret);
 /* The same for the caller of FLUSH. It may be in an execve, which closes descriptors, and then the
- * kernel lets nobody read its `stat` until the FLUSH is answered (measured with 6.18: such a read
- * cannot even be interrupted). So of a thread that is not known yet `stat` is not read: `opener` if
+ * kernel holds back each read of its `stat` until the FLUSH is answered (measured with 6.18: such a
+ * read cannot be interrupted). So of a thread that is not known yet `stat` is not read: `opener` if
  * its group is the thread's, else a number without a start time, which no other function answers.
  */
 void process_ids_find_flusher(struct process_ids *ids, pid_t thread, uint64_t opener,

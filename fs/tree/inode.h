@@ -110,9 +110,9 @@ int inode_table_named(struct inode_table *table, uint64_t parent, struct bytes n
                       struct buffer *ret_position, struct buffer *ret_etag);
 size_t inode_table_count(struct inode_table *table);
 
-/* A directory or file of the name was removed. Those who use it keep its nodes, which have no link
- * any more. What is made under the name is another node: in a directory that was removed the kernel
- * makes nothing, whatever is made under its name later. */
+/* A directory or file of the name was removed. Processes that have it open keep its nodes, which
+ * have no link any more. What is made under the name is another node: in a directory that was
+ * removed the kernel makes nothing, whatever is made under its name later. */
 void inode_table_remove_name(struct inode_table *table, uint64_t parent, struct bytes name);
 /* A file of the first name has the second name now; a file that had that was removed. The kernel
  * keeps the nodes of the first name under the second one, until their timeouts end: it opens them

@@ -259,7 +259,7 @@ os.execv("/bin/true", ["true"])
 
 
 def test_a_descriptor_that_an_execve_closes(make):
-    """Meanwhile the kernel lets nobody read what /proc says of the process."""
+    """Until the FLUSH is answered, the kernel holds back each read of /proc/PID/stat of the process."""
     mount, path, stored = make("passed", "exec")
     with mount.counting() as counted:
         run(sys.executable, "-B", "-c", CLOSED_BY_EXEC, path, str(digit(path)))

@@ -1,10 +1,7 @@
 #include "cache/read/worker_pool.h"
+#include "client/thread.h"
 
 #include <pthread.h>
-#include <signal.h>
-
-/* Measured: a request to an account in a file needs 32 KiB, a request over TLS 14 KiB. */
-#define STACK_BYTES ((size_t)256 << 10)
 
 #define THREADS_A_SLOT 4
 
@@ -101,23 +98,6 @@ static struct worker_task *unlink_locked(struct worker_pool *pool, struct worker
 
 static void *work(void *context);
 
-/* A new thread inherits the signal mask. Only the threads of the FUSE session handle signals. */
-static int create_without_signals(pthread_t *ret_thread, struct worker_pool *pool)
-{
-    pthread_attr_t attributes;
-    sigset_t all, before;
-    int r = pthread_attr_init(&attributes);
-    if (r != 0)
-        return r;
-    (void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    r = pthread_create(ret_thread, &attributes, work, pool);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    (void)pthread_attr_destroy(&attributes);
-    return r;
-}
-
 /* A thread that is no longer needed for a waiting task takes the next one by itself, so more
  * threads than slots beside the waiting ones are of no use. */
 static bool lacks_thread_locked(const struct worker_pool *pool)
@@ -135,7 +115,7 @@ static void employ_locked(struct worker_pool *pool)
     if (!find_task_locked(pool) || pool->is_ending)
         return;
     if (lacks_thread_locked(pool) &&
-        create_without_signals(&pool->threads[pool->threads_made], pool) == 0)
+        thread_create(&pool->threads[pool->threads_made], work, pool) == 0)
         pool->threads_made++;
     (void)pthread_cond_signal(&pool->is_work);
 }

@@ -2,6 +2,7 @@
 #define CLIENT_CONDITION_H
 /* Condition variables for threads that check their calls while they wait. Any thread. */
 #include <pthread.h>
+#include <stdint.h>
 
 #define CONDITION_WAIT_MS 50
 
@@ -10,5 +11,7 @@ int condition_init(pthread_cond_t *condition); /* 0 or -ENOMEM */
  * CONDITION_WAIT_MS, so that the caller can check for a cancelled call as often as call.h
  * promises. */
 void condition_wait(pthread_cond_t *condition, pthread_mutex_t *lock);
+/* The same, after max_ms at the latest; below 0: without a limit. */
+void condition_wait_for(pthread_cond_t *condition, pthread_mutex_t *lock, int64_t max_ms);
 
 #endif

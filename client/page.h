@@ -45,6 +45,9 @@ void entity_finish(struct entity *entity); /* drops its reference; takes an empt
 int entity_copy(const struct entity *entity, struct entity *ret);
 void run_finish(struct run *run); /* likewise */
 
+/* A page of one row, which covers no other. -ENOMEM, -EFBIG. */
+int page_create_row(struct bytes position, struct bytes text, struct bytes etag, int64_t timestamp,
+                    struct page **ret);
 /* A page without rows: the range is known to be empty. -ENOMEM. */
 int page_create_empty(struct range covered, struct page **ret);
 

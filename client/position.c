@@ -163,6 +163,11 @@ bool range_holds(struct range range, struct bytes position)
     return bytes_compare(range.lo, position) <= 0 && bytes_compare(position, range.hi) < 0;
 }
 
+bool range_holds_range(struct range range, struct range part)
+{
+    return bytes_compare(range.lo, part.lo) <= 0 && bytes_compare(part.hi, range.hi) <= 0;
+}
+
 bool range_is_in_partition(struct range range)
 {
     if (!position_has_row(range.lo))

@@ -209,6 +209,24 @@ static void ranges_know_which_one_query_can_ask(void **state)
     assert_false(range_holds(partition, B("p \0a")) || range_holds(partition, B("o\0z")));
 }
 
+static void a_range_holds_those_within_its_bounds(void **state)
+{
+    (void)state;
+    static const struct {
+        struct bytes lo, hi;
+        bool is_held;
+    } cases[] = {
+        {B("p\0"), B("p\x01"), true},     {B(""), B("\xff"), true},     {B("p"), B("q"), true},
+        {B("p\0a"), B("p\x01"), false},   {B("p\0"), B("p\0z"), false}, {B("q"), B("r"), false},
+        {B("p\0a"), B("p\0\x62"), false}, {B("o"), B("p"), false},      {B("p\x01"), B("q"), false},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct range range = {cases[i].lo, cases[i].hi};
+        assert_int_equal(range_holds_range(range, (struct range){B("p\0"), B("p\x01")}),
+                         cases[i].is_held);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -219,6 +237,7 @@ int main(void)
         cmocka_unit_test(prefixes_that_a_level_may_show),
         cmocka_unit_test(a_prefix_has_children_while_they_can_be_shown),
         cmocka_unit_test(ranges_know_which_one_query_can_ask),
+        cmocka_unit_test(a_range_holds_those_within_its_bounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

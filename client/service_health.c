@@ -128,6 +128,14 @@ int service_health_check(struct service_health *health, struct call *call)
     return r;
 }
 
+bool service_health_is_down(struct service_health *health)
+{
+    (void)pthread_mutex_lock(&health->lock);
+    bool is_down = health->state != UP;
+    (void)pthread_mutex_unlock(&health->lock);
+    return is_down;
+}
+
 static enum sign sign_of(int r, const struct failure *failure)
 {
     if (r >= 0 || failure->http_status > 0 || failure->has_begun_answer)

@@ -57,6 +57,8 @@ int service_health_enter(struct service_health *health, unsigned lane, struct ca
 int service_health_leave(struct service_health *health, struct call *call, int probe, int r);
 /* While an operation waits for its next attempt: 0, or as service_health_enter where it refuses. */
 int service_health_check(struct service_health *health, struct call *call);
+/* Is the service down? Refuses nothing. */
+bool service_health_is_down(struct service_health *health);
 /* An operation of the lane has given up at call->failure, which is an attempt without an answer.
  * The service is down now, unless an answer came after since_ms. */
 void service_health_give_up(struct service_health *health, unsigned lane, const struct call *call,

@@ -92,7 +92,9 @@ static void what_follows_fails_at_once_for_the_same_reason(void **state)
     struct setup setup;
     struct call call = {0};
     set_up(&setup);
+    assert_false(service_health_is_down(setup.health));
     go_down(&setup);
+    assert_true(service_health_is_down(setup.health));
     assert_int_equal(setup.downs, 1);
     assert_string_equal(setup.reason, "refused");
     for (int i = 0; i < 5; i++) {
@@ -263,6 +265,7 @@ static void an_answer_of_any_kind_ends_it(void **state)
         assert_int_equal(attempt(&setup, answers[i], &call), answers[i] ? -EBUSY : 0);
         assert_int_equal(call.failure.outage, 0);
         assert_int_equal(setup.ups, 1);
+        assert_false(service_health_is_down(setup.health));
         assert_int_equal(setup.lasted_ms, 3000);
         assert_int_equal(attempt(&setup, NULL, &call), 0);
         expect_metric(&setup, "\ntablefuse_service_up 1\n");

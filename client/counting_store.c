@@ -149,6 +149,12 @@ static int counting_delete_table(struct table_store *store, const char *table, s
     return count(self, "delete_table", call, begin_ms, (struct load){0}, r);
 }
 
+static size_t counting_write_size(struct table_store *store, const char *table,
+                                  const struct write *write)
+{
+    return table_store_write_size(((struct counting_store *)store)->inner, table, write);
+}
+
 static const struct table_store_limits *counting_limits(struct table_store *store)
 {
     return table_store_limits(((struct counting_store *)store)->inner);
@@ -166,6 +172,7 @@ static const struct table_store_ops counting_ops = {.query = counting_query,
                                                     .get = counting_get,
                                                     .list_tables = counting_list_tables,
                                                     .write = counting_write,
+                                                    .write_size = counting_write_size,
                                                     .create_table = counting_create_table,
                                                     .delete_table = counting_delete_table,
                                                     .limits = counting_limits,

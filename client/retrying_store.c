@@ -266,14 +266,16 @@ static int doubt_write(struct retrying_store *self, const struct request *reques
     struct failure refused = call->failure;
     int r = written_check(&self->store, request->table, request->writes, request->n, call,
                           request->results);
-    if (r == 1)
+    if (r == WRITTEN_WHOLE) {
+        call->failure = (struct failure){0};
         return 0;
+    }
     if (r < 0) { /* the outcome is unknown */
         call->failure.is_ambiguous = true;
         return r;
     }
     call->failure = refused;
-    call->failure.is_ambiguous = true; /* perhaps made, then changed by another client */
+    call->failure.is_ambiguous = r == WRITTEN_PERHAPS;
     return error;
 }
 
@@ -331,6 +333,17 @@ static int retrying_delete_table(struct table_store *store, const char *table, s
         call);
 }
 
+static bool retrying_is_down(struct table_store *store)
+{
+    return service_health_is_down(((struct retrying_store *)store)->health);
+}
+
+static size_t retrying_write_size(struct table_store *store, const char *table,
+                                  const struct write *write)
+{
+    return table_store_write_size(((struct retrying_store *)store)->inner, table, write);
+}
+
 static const struct table_store_limits *retrying_limits(struct table_store *store)
 {
     return table_store_limits(((struct retrying_store *)store)->inner);
@@ -348,6 +361,8 @@ static const struct table_store_ops retrying_ops = {.query = retrying_query,
                                                     .get = retrying_get,
                                                     .list_tables = retrying_list_tables,
                                                     .write = retrying_write,
+                                                    .is_down = retrying_is_down,
+                                                    .write_size = retrying_write_size,
                                                     .create_table = retrying_create_table,
                                                     .delete_table = retrying_delete_table,
                                                     .limits = retrying_limits,

@@ -1,4 +1,7 @@
 #include "client/table_store.h"
+#include "client/text/unicode.h"
+
+#include <strings.h>
 
 /* Detects a service whose tokens repeat (Brent's algorithm): tokens are compared with one that
  * is kept, the milestone, which is replaced after 1, 2, 4... empty pages. A cycle of any length
@@ -227,6 +230,35 @@ int table_store_list_tables(struct table_store *store, const char *only,
     return 0;
 }
 
+/* A character that Azurite's patterns of a line, or UTF-8, cannot contain. */
+static bool has_odd_character(struct bytes position)
+{
+    uint32_t character;
+    while (position.size > 0) {
+        size_t n = cesu8_next(position, &character);
+        if (n == 0 || character == 0x2028 || character == 0x2029 || UNICODE_IS_SURROGATE(character))
+            return true;
+        position = bytes_skip(position, n);
+    }
+    return false;
+}
+
+/* In a URL of a batch Azurite looks for the last "'," as the end of the PartitionKey, and for the
+ * first "RowKey='", in any case, as the begin of the RowKey. */
+bool table_store_goes_alone(const struct write *write)
+{
+    static const struct bytes begin = BYTES_LITERAL("RowKey='");
+    struct bytes partition_key = position_partition_key(write->position);
+    if (has_odd_character(write->position) ||
+        bytes_find(position_row_key(write->position), BYTES_LITERAL("',")))
+        return true;
+    for (; partition_key.size >= begin.size; partition_key = bytes_skip(partition_key, 1)) {
+        if (strncasecmp(partition_key.data, begin.data, begin.size) == 0)
+            return true;
+    }
+    return false;
+}
+
 static bool has_precondition(enum write_kind kind)
 {
     return kind == WRITE_REPLACE || kind == WRITE_MERGE || kind == WRITE_DELETE;
@@ -287,6 +319,19 @@ static int check_batch(const struct write *writes, size_t n, struct call *call)
     return 0;
 }
 
+static int check_batch_size(struct table_store *store, const char *table,
+                            const struct write *writes, size_t n, struct call *call)
+{
+    size_t size = 0, max = table_store_limits(store)->batch_bytes;
+    for (size_t i = 0; i < n; i++)
+        size += table_store_write_size(store, table, &writes[i]);
+    if (size <= max)
+        return 0;
+    (void)call_fail(call, -EFBIG, "a batch of %zu writes has %zu bytes; at most %zu", n, size, max);
+    call->failure.operation = -1;
+    return -EFBIG;
+}
+
 int table_store_write(struct table_store *store, const char *table, const struct write *writes,
                       size_t n, struct call *call, struct write_result *ret)
 {
@@ -298,11 +343,19 @@ int table_store_write(struct table_store *store, const char *table, const struct
         r = check_write(&writes[i], (int)i, call);
     if (r == 0)
         r = check_batch(writes, n, call);
+    if (r == 0 && n > 1)
+        r = check_batch_size(store, table, writes, n, call);
     if (r == 0)
         r = store->ops->write(store, table, writes, n, call, ret);
     if (r < 0 && n == 1)
         call->failure.operation = -1; /* there is only one write */
     return r;
+}
+
+size_t table_store_write_size(struct table_store *store, const char *table,
+                              const struct write *write)
+{
+    return store->ops->write_size(store, table, write);
 }
 
 int table_store_create_table(struct table_store *store, const char *table, struct call *call)
@@ -324,4 +377,9 @@ void table_store_destroy(struct table_store *store)
 {
     if (store)
         store->ops->destroy(store);
+}
+
+bool table_store_is_down(struct table_store *store)
+{
+    return store->ops->is_down && store->ops->is_down(store);
 }

@@ -41,7 +41,7 @@ struct query {
     const char *select;               /* the service's $select, names with commas; NULL: all */
     const struct continuation *after; /* NULL: from range.lo */
     int top;                          /* 1 to TABLE_STORE_PAGE_ROWS */
-    bool keys_only;
+    bool keys_only;                   /* rows have their keys, ETag and Timestamp, and no text */
 };
 
 struct answer {
@@ -73,7 +73,7 @@ struct write_result {
 
 struct table_store_limits {
     size_t batch_writes;
-    size_t batch_bytes; /* of the request's body */
+    size_t batch_bytes; /* of the sizes of its writes: table_store_write_size */
 };
 
 struct table_names {
@@ -93,6 +93,8 @@ struct table_store_ops {
                        struct call *, struct table_names *, struct continuation **ret_next);
     int (*write)(struct table_store *, const char *table, const struct write *, size_t n,
                  struct call *, struct write_result *ret);
+    bool (*is_down)(struct table_store *); /* NULL: it is not known */
+    size_t (*write_size)(struct table_store *, const char *table, const struct write *);
     int (*create_table)(struct table_store *, const char *table, struct call *);
     int (*delete_table)(struct table_store *, const char *table, struct call *);
     const struct table_store_limits *(*limits)(struct table_store *);
@@ -116,15 +118,33 @@ int table_store_list_tables(struct table_store *store, const char *only,
                             const struct continuation *after, struct call *call,
                             struct table_names *ret, struct continuation **ret_next);
 /* n = 1 is a plain request, n > 1 one entity group transaction: all writes are made or none.
- * Checked first (-EINVAL): one partition, no row twice, the store's limits, and a precondition for
- * exactly the kinds that have one. ret: n results, in the order of the writes. After a failure
- * call->failure.operation is the index of the refused write, -1 if unknown, and is_ambiguous says
- * that the change may have been made nevertheless. */
+ * Checked first: one partition, no row twice, the number of writes, and a precondition for exactly
+ * the kinds that have one (-EINVAL); and the size of a batch (-EFBIG). ret: n results, in the order
+ * of the writes. After a failure call->failure.operation is the index of the refused write, -1 if
+ * unknown, and is_ambiguous says that the change may have been made nevertheless. */
 int table_store_write(struct table_store *store, const char *table, const struct write *writes,
                       size_t n, struct call *call, struct write_result *ret);
+/* How many bytes of limits.batch_bytes the write takes in a batch: its part of the body, with the
+ * encoding of its keys and text. The result is never too small. It is too large by some hundred
+ * bytes, and by the size of the keys where the text names them, too. A write with more than
+ * batch_bytes can only be sent alone. */
+size_t table_store_write_size(struct table_store *store, const char *table,
+                              const struct write *write);
+/* Should the write be sent alone? A caller that need not send it in a batch asks this first. In a
+ * batch the emulator Azurite takes some rare keys for those of another row, and fails all later
+ * batches after others. A batch with them is sent nevertheless. Pure. */
+bool table_store_goes_alone(const struct write *write);
 /* -EEXIST: it exists, perhaps spelled in another case; -EBUSY: it is being deleted. */
 int table_store_create_table(struct table_store *store, const char *table, struct call *call);
 int table_store_delete_table(struct table_store *store, const char *table, struct call *call);
+/* A write, or a change of a table, has failed with this error. Has it met something else than was
+ * expected there, or may it have been made nevertheless? Then what is there is to be read. */
+static inline bool table_store_is_in_doubt(int error, const struct failure *failure)
+{
+    return error == -ESTALE || error == -EEXIST || error == -ENOENT || failure->is_ambiguous;
+}
+/* Does the service not answer, as far as the store knows from other calls? Sends nothing. */
+bool table_store_is_down(struct table_store *store);
 const struct table_store_limits *table_store_limits(struct table_store *store);
 void table_store_destroy(struct table_store *store); /* takes NULL */
 

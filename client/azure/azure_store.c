@@ -203,14 +203,29 @@ static int append_batch(struct service_request *request, const struct batch *bat
     return batch_append_body(&request->body, batch, call);
 }
 
+/* The letters of a SAS token's sp= that its writes need. */
+static void find_needs(const struct batch *batch, char ret[sizeof("aud")])
+{
+    for (const char *letter = "aud"; *letter; letter++) {
+        size_t i = 0;
+        while (i < batch->n && !strchr(write_request_permissions(batch->writes[i].kind), *letter))
+            i++;
+        if (i < batch->n)
+            *ret++ = *letter;
+    }
+    *ret = '\0';
+}
+
 static int write_batch(const struct service *service, const struct batch *batch, struct call *call,
                        struct write_result *ret)
 {
+    char needs[sizeof("aud")];
     _cleanup_(service_request_finish) struct service_request request;
     _cleanup_(http_answer_finish) struct http_answer answer = {0};
     service_request_init(&request, service, "POST", 202);
     request.table = batch->table;
-    request.needs = write_request_permissions(batch->writes[0].kind);
+    find_needs(batch, needs);
+    request.needs = needs;
     request.accept = "application/json"; /* each part has an Accept header of its own */
     int r = append_batch(&request, batch, call);
     if (r == 0)
@@ -220,8 +235,10 @@ static int write_batch(const struct service *service, const struct batch *batch,
     const struct service_answer service_answer = service_answer_of(&answer, true);
     r = batch_read_answer(&service_answer, service_header(&answer, "Content-Type"), batch,
                           service_utc_100ns(service), call, ret);
-    if (r < 0)
-        call->failure.is_ambiguous |= answer.was_resent;
+    if (r == 0)
+        return 0;
+    call->failure.is_ambiguous |= answer.was_resent;
+    service_advise(service, &request, &answer, call);
     return r;
 }
 
@@ -278,9 +295,16 @@ static int azure_delete_table(struct table_store *store, const char *table, stru
     return change_tables(service, &request, r, call);
 }
 
+static size_t azure_write_size(struct table_store *store, const char *table,
+                               const struct write *write)
+{
+    return batch_part_size(service_url(service_of(store)), table, write);
+}
+
 static const struct table_store_limits *azure_limits(struct table_store *store)
 {
-    static const struct table_store_limits limits = {BATCH_MAX_WRITES, SERVICE_REQUEST_MAX_BYTES};
+    static const struct table_store_limits limits = {BATCH_MAX_WRITES,
+                                                     SERVICE_REQUEST_MAX_BYTES - BATCH_FRAME_BYTES};
     (void)store;
     return &limits;
 }
@@ -297,6 +321,7 @@ static const struct table_store_ops azure_ops = {
     .get = azure_get,
     .list_tables = azure_list_tables,
     .write = azure_write,
+    .write_size = azure_write_size,
     .create_table = azure_create_table,
     .delete_table = azure_delete_table,
     .limits = azure_limits,

@@ -7,6 +7,14 @@
 #include <assert.h>
 #include <limits.h>
 
+/* Of a part, at most, beside the account's URL and its request. */
+#define PART_BYTES ((size_t)256)
+
+size_t batch_part_size(const char *url, const char *table, const struct write *write)
+{
+    return PART_BYTES + strlen(url) + write_request_size(table, write);
+}
+
 int batch_append_path(struct buffer *ret)
 {
     return buffer_append_string(ret, "/$batch");
@@ -196,15 +204,20 @@ static int take_index(char *message)
     return (int)index;
 }
 
-/* The index of the refused write: that of the message or of the Content-ID that we sent; 0 if
- * there is neither. -1: the two differ, the index was not sent, or the failure is temporary and
- * no write was refused. */
-static int refused_operation(const struct inner_answer *inner, struct failure *failure, size_t n)
+/* The index that goes with the Content-ID that we sent; -1: the part has none. */
+static int index_of(const struct inner_answer *inner)
 {
     uint64_t id;
-    int by_message = take_index(failure->message), by_id = -1;
-    if (bytes_parse_unsigned(inner_header(inner, "Content-ID"), INT_MAX, &id))
-        by_id = (int)id - 1;
+    bool has_id = bytes_parse_unsigned(inner_header(inner, "Content-ID"), INT_MAX, &id);
+    return has_id ? (int)id - 1 : -1;
+}
+
+/* The index of the refused write: that of the message or of the Content-ID; 0 if there is neither.
+ * -1: the two differ, the index was not sent, or the failure is temporary and no write was refused.
+ */
+static int refused_operation(const struct inner_answer *inner, struct failure *failure, size_t n)
+{
+    int by_message = take_index(failure->message), by_id = index_of(inner);
     int operation = MAX(MAX(by_message, by_id), 0);
     bool is_contradiction = by_message >= 0 && by_id >= 0 && by_message != by_id;
     return failure->is_retryable || is_contradiction || (size_t)operation >= n ? -1 : operation;
@@ -219,6 +232,8 @@ static int fail_by_inner(const struct service_answer *outer, const struct inner_
     answer.body = inner->body;
     answer.error_code = inner_header(inner, "x-ms-error-code");
     (void)http_header_find(inner->headers, "Retry-After", &answer.retry_after);
+    (void)http_header_find(inner->headers, "retry-after-ms", &answer.retry_after_ms);
+    (void)http_header_find(inner->headers, "x-ms-retry-after-ms", &answer.retry_after_ms);
     service_error_read(&answer, now_utc_100ns, &call->failure);
     call->failure.operation = refused_operation(inner, &call->failure, n);
     return call->failure.error;
@@ -260,6 +275,8 @@ static int read_parts(struct multipart *multipart, const struct service_answer *
             return fail_by_inner(answer, &inner, batch->n, now_utc_100ns, call);
         if (count == batch->n)
             return fail_unknown(answer, call, "more parts than writes");
+        if (index_of(&inner) >= 0 && index_of(&inner) != (int)count)
+            return fail_unknown(answer, call, "a part of another write");
         if (read_result(&inner, &batch->writes[count], &ret[count]) < 0)
             return fail_unknown(answer, call, "a failure that is not the only part");
     }

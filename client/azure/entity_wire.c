@@ -3,6 +3,8 @@
 #include "client/text/entity_lines.h"
 #include "client/text/unicode.h"
 
+#define ESCAPE_BYTES ((size_t)6) /* of \u2028 */
+
 static bool is_line_end(struct bytes text)
 {
     return bytes_start_with(text, BYTES_LITERAL("\xE2\x80\xA8")) ||
@@ -28,13 +30,17 @@ static void append_raw(struct buffer *ret, struct bytes raw)
     }
 }
 
-/* Escapes what JSON demands, line ends, and lone surrogates, which UTF-8 cannot contain. */
+/* What JSON demands, line ends, and lone surrogates, which UTF-8 cannot contain. */
+static bool is_escaped(uint32_t character)
+{
+    return character < 0x20 || character == '"' || character == '\\' || character == 0x2028 ||
+           character == 0x2029 || UNICODE_IS_SURROGATE(character);
+}
+
 static int append_key_character(struct buffer *ret, uint32_t character)
 {
-    bool is_escaped = character < 0x20 || character == '"' || character == '\\' ||
-                      character == 0x2028 || character == 0x2029 || UNICODE_IS_SURROGATE(character);
-    return is_escaped ? buffer_append_format(ret, "\\u%04x", character)
-                      : utf8_append(ret, character);
+    return is_escaped(character) ? buffer_append_format(ret, "\\u%04x", character)
+                                 : utf8_append(ret, character);
 }
 
 static int append_key(struct buffer *ret, const char *name, struct bytes key)
@@ -104,4 +110,33 @@ int entity_wire_append(struct buffer *ret, struct bytes position, struct bytes t
     if (r == 0)
         r = append_properties(ret, text);
     return r < 0 ? r : buffer_append_char(ret, '}');
+}
+
+static size_t key_size(struct bytes key)
+{
+    size_t size = 0, n;
+    uint32_t character;
+    for (; (n = cesu8_next(key, &character)) > 0; key = bytes_skip(key, n))
+        size += is_escaped(character) ? ESCAPE_BYTES : MIN(n, UTF8_MAX_BYTES);
+    return size;
+}
+
+/* A property is shorter here than its line of canonical text, but for the line ends in it. */
+static size_t properties_size(struct bytes text)
+{
+    size_t size = text.size;
+    const char *found;
+    while (text.size > 0 && (found = memchr(text.data, 0xE2, text.size))) {
+        text = bytes_skip(text, (size_t)(found - text.data));
+        size += is_line_end(text) ? ESCAPE_BYTES - 3 : 0;
+        text = bytes_skip(text, 1);
+    }
+    return size;
+}
+
+size_t entity_wire_size(struct bytes position, struct bytes text)
+{
+    return sizeof("{\"PartitionKey\":\"\",\"RowKey\":\"\"}") +
+           key_size(position_partition_key(position)) + key_size(position_row_key(position)) +
+           properties_size(text);
 }

@@ -11,5 +11,7 @@
 /* The keys are taken from the position, not from the text; a lone surrogate in them is escaped.
  * -EINVAL: the text is not canonical, or the position is not well-formed; the buffer's errors. */
 int entity_wire_append(struct buffer *ret, struct bytes position, struct bytes text);
+/* An upper bound of its size: of text that names its keys, too much by these. */
+size_t entity_wire_size(struct bytes position, struct bytes text);
 
 #endif

@@ -86,6 +86,24 @@ int request_url_append_entity(struct buffer *ret, const char *table, struct byte
     return r < 0 ? r : buffer_append_string(ret, "')");
 }
 
+static size_t key_size(struct bytes key)
+{
+    size_t size = 0, n;
+    uint32_t character;
+    for (; (n = cesu8_next(key, &character)) > 0; key = bytes_skip(key, n)) {
+        if (character < 0x80 && is_unreserved((char)character))
+            size++;
+        else
+            size += character == '\'' ? 6 : 3 * MIN(n, UTF8_MAX_BYTES);
+    }
+    return size;
+}
+
+size_t request_url_keys_size(struct bytes position)
+{
+    return key_size(position_partition_key(position)) + key_size(position_row_key(position));
+}
+
 /* One comparison of a filter: the property, "ge" etc., the key in CESU-8. */
 struct comparison {
     const char *property, *operation;

@@ -8,6 +8,8 @@
 /* "/table(PartitionKey='p',RowKey='r')"; -EILSEQ: a key has a lone surrogate, which UTF-8 and thus
  * a URL cannot contain. */
 int request_url_append_entity(struct buffer *ret, const char *table, struct bytes position);
+/* An upper bound of what the keys take in it. */
+size_t request_url_keys_size(struct bytes position);
 int request_url_append_rows(struct buffer *ret, const char *table);   /* "/table()" */
 int request_url_append_insert(struct buffer *ret, const char *table); /* "/table" */
 int request_url_append_tables(struct buffer *ret);                    /* "/Tables" */

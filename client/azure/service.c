@@ -166,8 +166,16 @@ static int fail_by_answer(const struct service *service, const struct service_re
     struct service_answer service_answer = service_answer_of(answer, is_change(request));
     service_error_read(&service_answer, service_utc_100ns(service), failure);
     failure->is_ambiguous |= answer->was_resent && is_change(request);
+    service_advise(service, request, answer, call);
+    return failure->error;
+}
+
+void service_advise(const struct service *service, const struct service_request *request,
+                    const struct http_answer *answer, struct call *call)
+{
+    struct failure *failure = &call->failure;
     if (failure->error != -EACCES)
-        return failure->error;
+        return;
     const struct refused_request refused = {.credential = service->connection->credential,
                                             .table = request->is_of_account ? NULL : request->table,
                                             .needs = request->needs,
@@ -176,7 +184,6 @@ static int fail_by_answer(const struct service *service, const struct service_re
     const char *advice = refusal_advice(&refused, failure);
     if (advice)
         failure->advice = advice;
-    return failure->error;
 }
 
 int service_ask(const struct service *service, struct service_request *request, int r,

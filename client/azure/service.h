@@ -40,6 +40,11 @@ void service_request_finish(struct service_request *request);
 int service_ask(const struct service *service, struct service_request *request, int r,
                 struct call *call, struct http_answer *ret);
 
+/* Of a failure that was read from the answer: if the credential was refused, sets the advice that
+ * fits it best. */
+void service_advise(const struct service *service, const struct service_request *request,
+                    const struct http_answer *answer, struct call *call);
+
 /* The header's value; empty: there is none. */
 struct bytes service_header(const struct http_answer *answer, const char *name);
 /* Views of the answer, for service_error_read. */

@@ -3,6 +3,8 @@
 #include "client/azure/http_header.h"
 #include "client/azure/request_url.h"
 
+#define REQUEST_BYTES ((size_t)160) /* of a request, at most, beside what comes from its write */
+
 /* PATCH and MERGE are the same to the service; PATCH is the standard method. */
 const char *write_request_method(enum write_kind kind)
 {
@@ -63,4 +65,13 @@ int write_request_append_body(struct buffer *ret, const struct write *write)
     if (write->kind == WRITE_DELETE)
         return 0;
     return entity_wire_append(ret, write->position, write->text);
+}
+
+size_t write_request_size(const char *table, const struct write *write)
+{
+    size_t size = REQUEST_BYTES + 3 * strlen(table) + write->if_match.size;
+    if (write->kind != WRITE_INSERT)
+        size += request_url_keys_size(write->position);
+    return write->kind == WRITE_DELETE ? size
+                                       : size + entity_wire_size(write->position, write->text);
 }

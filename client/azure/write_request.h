@@ -16,5 +16,7 @@ int write_request_append_path(struct buffer *ret, const char *table, const struc
 int write_request_append_headers(struct buffer *ret, const struct write *write);
 /* One line of JSON; nothing for a delete. -EINVAL as in entity_wire.h. */
 int write_request_append_body(struct buffer *ret, const struct write *write);
+/* An upper bound of the bytes of all these together. */
+size_t write_request_size(const char *table, const struct write *write);
 
 #endif

@@ -6,11 +6,10 @@
 #include "client/text/entity_check.h"
 #include "client/text/entity_merge.h"
 
-#define BATCH_MAX_BYTES ((size_t)4 << 20)
-#define TEXT_MAX_BYTES  ((size_t)8 << 20) /* the text of an entity of 1 MiB is shorter */
+#define TEXT_MAX_BYTES ((size_t)8 << 20) /* the text of an entity of 1 MiB is shorter */
 
 const struct table_store_limits local_batch_limits = {.batch_writes = 100,
-                                                      .batch_bytes = BATCH_MAX_BYTES};
+                                                      .batch_bytes = (size_t)4 << 20};
 
 struct batch {
     struct local_change change; /* first: make gets a pointer to it */
@@ -162,20 +161,12 @@ static int make_write(const struct step *step)
     return r == -EEXIST ? local_refuse(step->call, REFUSED_ENTITY_EXISTS) : r;
 }
 
-/* Records which write was refused. In a batch the message begins with its index, as in the
- * service. A failure of the file is not about one write. */
+/* Records which write was refused. A failure of the file is not about one write. */
 static void name_operation(const struct batch *batch, size_t operation)
 {
     struct failure *failure = &batch->change.call->failure;
-    char number[8];
-    if (failure->http_status == 0)
-        return;
-    failure->operation = (int)operation;
-    if (batch->n == 1)
-        return;
-    size_t size = (size_t)snprintf(number, sizeof(number), "%zu:", operation);
-    memmove(failure->message + size, failure->message, sizeof(failure->message) - size - 1);
-    memcpy(failure->message, number, size);
+    if (failure->http_status > 0)
+        failure->operation = (int)operation;
 }
 
 static int make_batch(struct local_change *change, struct local_transaction *transaction)
@@ -196,16 +187,18 @@ static int make_batch(struct local_change *change, struct local_transaction *tra
 
 static int check_batch(const struct batch *batch)
 {
-    struct call *call = batch->change.call;
-    size_t size = 0;
     int r = 0;
     for (size_t i = 0; i < batch->n && r == 0; i++) {
-        r = check_write(&batch->writes[i], call);
+        r = check_write(&batch->writes[i], batch->change.call);
         if (r < 0)
             name_operation(batch, i);
-        size += batch->writes[i].text.size;
     }
-    return r == 0 && size > BATCH_MAX_BYTES ? local_refuse(call, REFUSED_BODY_SIZE) : r;
+    return r;
+}
+
+size_t local_batch_write_size(const struct write *write)
+{
+    return write->position.size + write->if_match.size + write->text.size;
 }
 
 int local_batch_write(struct local_writer *writer, const char *table, const struct write *writes,

@@ -6,6 +6,8 @@
 
 extern const struct table_store_limits local_batch_limits;
 
+/* What counts for limits.batch_bytes. */
+size_t local_batch_write_size(const struct write *write);
 /* As `write` of table_store_ops. */
 int local_batch_write(struct local_writer *writer, const char *table, const struct write *writes,
                       size_t n, struct call *call, struct write_result *ret);

@@ -26,9 +26,6 @@ static const struct refusal refusals[] = {
     [REFUSED_ETAG] = {400, -EINVAL, "InvalidInput",
                       "The etag value specified in one of the request headers is not valid."},
     [REFUSED_TOKEN] = {400, -EINVAL, "InvalidInput", "The continuation token is not valid."},
-    [REFUSED_BODY_SIZE] = {413, -EFBIG, "RequestBodyTooLarge",
-                           "The request body is too large and exceeds the maximum permissible "
-                           "limit."},
     [REFUSED_TABLE_CHARACTERS] = {400, -EINVAL, "InvalidResourceName",
                                   "The specified resource name contains invalid characters."},
     [REFUSED_TABLE_LENGTH] = {400, -EINVAL, "OutOfRangeInput",

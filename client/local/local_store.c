@@ -103,6 +103,14 @@ static int local_delete_table(struct table_store *store, const char *table, stru
     return r < 0 ? r : local_tables_delete(self->writer, table, call);
 }
 
+static size_t local_write_size(struct table_store *store, const char *table,
+                               const struct write *write)
+{
+    (void)store;
+    (void)table;
+    return local_batch_write_size(write);
+}
+
 static const struct table_store_limits *local_limits(struct table_store *store)
 {
     (void)store;
@@ -132,6 +140,7 @@ static const struct table_store_ops local_ops = {
     .get = local_get,
     .list_tables = local_list_tables,
     .write = local_write,
+    .write_size = local_write_size,
     .create_table = local_create_table,
     .delete_table = local_delete_table,
     .limits = local_limits,

@@ -1,11 +1,15 @@
 #include "tests/stores/faulty_store.h"
 #include "client/azure/service_error.h"
+#include "tests/stores/kill_switch.h"
+#include "tests/stores/rival.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
-#define MAX_FAULTS 16
+#define MAX_FAULTS  16
+#define MAX_INTAKES 64 /* partitions with the same place are throttled together */
 
 enum operation {
     QUERY,
@@ -28,8 +32,16 @@ struct fault {
     uint64_t every;       /* only each request whose number it divides; 0: all */
     bool is_lost;         /* passed on, but not answered */
     bool is_hung;         /* not answered, and not passed on */
+    enum rival_deed deed; /* before it is passed on */
+    size_t row;           /* of the request, from 1, that the deed is done to */
     int status;
     char code[64];
+};
+
+/* What a throttled partition has taken since then. */
+struct intake {
+    int64_t since_ms;
+    uint64_t rows;
 };
 
 struct faulty_store {
@@ -44,18 +56,32 @@ struct faulty_store {
     struct fault held;           /* which operations */
     char hold_file[256];         /* "": none */
     char only[64];               /* "": every table */
+    char partition[64];          /* "": every partition */
+    uint64_t throttled_rows;     /* 0: never */
+    int64_t throttled_ms;
     struct fault faults[MAX_FAULTS];
     size_t fault_count;
     struct fault refusal; /* first 0: none */
     _Atomic uint64_t requests[OPERATIONS];
+    pthread_mutex_t lock;
+    struct intake intakes[MAX_INTAKES]; /* guarded by lock */
+};
+
+/* What a request is about, as far as rules look at it. */
+struct subject {
+    const char *table;          /* NULL: the tables of the account */
+    struct bytes partition;     /* without data: no single one */
+    const struct write *writes; /* NULL: none */
+    size_t n;
 };
 
 static bool parse_operation(const char *name, struct fault *fault)
 {
     bool is_known = false;
     for (size_t i = 0; i < OPERATIONS; i++) {
-        fault->hits[i] = strcmp(name, "*") == 0 || strcmp(name, operation_names[i]) == 0;
-        is_known |= fault->hits[i];
+        bool is_named = strcmp(name, "*") == 0 || strcmp(name, operation_names[i]) == 0;
+        fault->hits[i] |= is_named;
+        is_known |= is_named;
     }
     return is_known;
 }
@@ -108,6 +134,23 @@ static bool parse_which_requests(struct faulty_store *self, const char *rule, st
            add_fault(self, &fault);
 }
 
+/* OP:N:ROW */
+static bool parse_deed(struct faulty_store *self, const char *rule, enum rival_deed deed)
+{
+    char operation[16], which[24];
+    struct fault fault = {.deed = deed};
+    return sscanf(rule, "%15[^:]:%23[^:]:%zu", operation, which, &fault.row) == 3 &&
+           fault.row > 0 && parse_operation(operation, &fault) && parse_which(which, &fault) &&
+           add_fault(self, &fault);
+}
+
+/* ROWS:MS */
+static bool parse_throttle(struct faulty_store *self, const char *rule)
+{
+    return sscanf(rule, "%lu:%ld", &self->throttled_rows, &self->throttled_ms) == 2 &&
+           self->throttled_rows > 0;
+}
+
 static bool parse_refuse(struct faulty_store *self, const char *rule)
 {
     struct fault *fault = &self->refusal;
@@ -128,23 +171,14 @@ static bool parse_hold(struct faulty_store *self, const char *rule)
            parse_operation(operation, &self->held);
 }
 
-static bool parse_rule(struct faulty_store *self, const char *rule)
+static bool copy_name(const char *name, char ret[64])
+{
+    return snprintf(ret, 64, "%s", name) < 64;
+}
+
+static bool parse_number_rule(struct faulty_store *self, const char *rule)
 {
     uint64_t number;
-    if (strncmp(rule, "fail=", 5) == 0)
-        return parse_fail(self, rule + 5);
-    if (strncmp(rule, "lost=", 5) == 0)
-        return parse_which_requests(self, rule + 5, (struct fault){.is_lost = true});
-    if (strncmp(rule, "hang=", 5) == 0)
-        return parse_which_requests(self, rule + 5, (struct fault){.is_hung = true});
-    if (strncmp(rule, "only=", 5) == 0)
-        return snprintf(self->only, sizeof(self->only), "%s", rule + 5) < (int)sizeof(self->only);
-    if (strncmp(rule, "refuse=", 7) == 0)
-        return parse_refuse(self, rule + 7);
-    if (strncmp(rule, "hold=", 5) == 0)
-        return parse_hold(self, rule + 5);
-    if (strncmp(rule, "down=", 5) == 0)
-        return parse_down(self, rule + 5);
     const char *equals = strchr(rule, '=');
     if (!equals || !bytes_parse_unsigned(bytes_of(equals + 1), INT32_MAX, &number))
         return false;
@@ -163,6 +197,35 @@ static bool parse_rule(struct faulty_store *self, const char *rule)
     else
         return false;
     return true;
+}
+
+static bool parse_rule(struct faulty_store *self, const char *rule)
+{
+    if (strncmp(rule, "fail=", 5) == 0)
+        return parse_fail(self, rule + 5);
+    if (strncmp(rule, "lost=", 5) == 0)
+        return parse_which_requests(self, rule + 5, (struct fault){.is_lost = true});
+    if (strncmp(rule, "hang=", 5) == 0)
+        return parse_which_requests(self, rule + 5, (struct fault){.is_hung = true});
+    if (strncmp(rule, "gone=", 5) == 0)
+        return parse_deed(self, rule + 5, RIVAL_DELETES);
+    if (strncmp(rule, "changed=", 8) == 0)
+        return parse_deed(self, rule + 8, RIVAL_CHANGES);
+    if (strncmp(rule, "dropped=", 8) == 0)
+        return parse_which_requests(self, rule + 8, (struct fault){.deed = RIVAL_DROPS});
+    if (strncmp(rule, "throttle=", 9) == 0)
+        return parse_throttle(self, rule + 9);
+    if (strncmp(rule, "only=", 5) == 0)
+        return copy_name(rule + 5, self->only);
+    if (strncmp(rule, "partition=", 10) == 0)
+        return copy_name(rule + 10, self->partition);
+    if (strncmp(rule, "refuse=", 7) == 0)
+        return parse_refuse(self, rule + 7);
+    if (strncmp(rule, "hold=", 5) == 0)
+        return parse_hold(self, rule + 5);
+    if (strncmp(rule, "down=", 5) == 0)
+        return parse_down(self, rule + 5);
+    return parse_number_rule(self, rule);
 }
 
 static bool is_hit_by(const struct fault *fault, enum operation operation, uint64_t number)
@@ -242,33 +305,92 @@ static int hold(const struct faulty_store *self, struct call *call)
     return r;
 }
 
-/* Applies the rules to a request before it is sent. *ret_is_lost: its answer is to be dropped; NULL
- * for reads. 0, or -errno: it is not sent. */
-static int apply_rules(struct faulty_store *self, enum operation operation, const char *table,
-                       struct call *call, bool *ret_is_lost)
+static bool is_down(const struct faulty_store *self)
 {
-    bool is_hit = self->only[0] == '\0' || (table && strcmp(table, self->only) == 0);
-    uint64_t number = is_hit ? atomic_fetch_add(&self->requests[operation], 1) + 1 : 0;
-    bool is_down = self->down_file[0] && access(self->down_file, F_OK) == 0;
-    int r = is_down                ? fail_as_refused(call)
-            : self->latency_ms > 0 ? wait_for(self, self->latency_ms, call)
-                                   : 0;
-    bool is_lost = false;
-    if (r == 0 && self->held.hits[operation])
-        r = hold(self, call);
-    for (size_t i = 0; r == 0 && is_hit && i < self->fault_count; i++) {
-        const struct fault *fault = &self->faults[i];
-        if (!is_hit_by(fault, operation, number))
-            continue;
-        if (fault->is_lost)
-            is_lost = true;
-        else if (fault->is_hung)
-            r = wait_for(self, INT32_MAX, call); /* the call ends first */
-        else
-            r = fail_as(self, fault, operation >= WRITE, call);
+    return self->down_file[0] && access(self->down_file, F_OK) == 0;
+}
+
+static bool is_meant(const struct faulty_store *self, const struct subject *subject)
+{
+    return (self->only[0] == '\0' || (subject->table && strcmp(subject->table, self->only) == 0)) &&
+           (self->partition[0] == '\0' ||
+            (subject->partition.data &&
+             bytes_equal(subject->partition, bytes_of(self->partition))));
+}
+
+static int do_deed(struct faulty_store *self, const struct fault *fault,
+                   const struct subject *subject, struct call *call)
+{
+    bool is_of_row = fault->deed != RIVAL_DROPS;
+    if (!subject->table || (is_of_row && fault->row > subject->n))
+        return 0;
+    struct bytes position =
+        is_of_row ? subject->writes[fault->row - 1].position : (struct bytes){0};
+    return rival_act(self->inner, self->clock, fault->deed, subject->table, position, call);
+}
+
+/* 0, or the failure of a fault that hits the request. */
+static int suffer(struct faulty_store *self, const struct fault *fault, enum operation operation,
+                  const struct subject *subject, struct call *call, bool *ret_is_lost)
+{
+    if (fault->is_lost) {
+        *ret_is_lost = true;
+        return 0;
     }
+    if (fault->deed != RIVAL_NONE)
+        return do_deed(self, fault, subject, call);
+    if (fault->is_hung)
+        return wait_for(self, INT32_MAX, call); /* the call ends first */
+    return fail_as(self, fault, operation >= WRITE, call);
+}
+
+/* A partition that takes no more rows now answers so. */
+static int throttle(struct faulty_store *self, const struct subject *subject, struct call *call)
+{
+    static const struct fault busy = {.status = 503, .code = "ServerBusy"};
+    if (self->throttled_rows == 0 || !subject->writes)
+        return 0;
+    uint64_t partition = bytes_hash(BYTES_HASH_START, subject->partition);
+    int64_t now_ms = clock_now_ms(self->clock);
+    (void)pthread_mutex_lock(&self->lock);
+    struct intake *intake = &self->intakes[partition % MAX_INTAKES];
+    if (intake->rows == 0 || now_ms - intake->since_ms >= self->throttled_ms)
+        *intake = (struct intake){now_ms, 0};
+    bool is_busy = intake->rows > 0 && intake->rows + subject->n > self->throttled_rows;
+    intake->rows += is_busy ? 0 : subject->n;
+    (void)pthread_mutex_unlock(&self->lock);
+    return is_busy ? fail_as(self, &busy, true, call) : 0;
+}
+
+/* Applies the rules to a request before it is sent; answered() follows if it is. *ret_is_lost: its
+ * answer is to be dropped; NULL for reads. 0, or -errno: it is not sent. */
+static int apply_rules(struct faulty_store *self, enum operation operation,
+                       const struct subject *subject, struct call *call, bool *ret_is_lost)
+{
+    bool is_hit = is_meant(self, subject);
+    uint64_t number = is_hit ? atomic_fetch_add(&self->requests[operation], 1) + 1 : 0;
+    int r = self->held.hits[operation] ? hold(self, call) : 0;
+    bool is_lost = false;
+    if (r == 0 && is_down(self))
+        r = fail_as_refused(call);
+    if (r == 0 && self->latency_ms > 0)
+        r = wait_for(self, self->latency_ms, call);
+    if (r == 0)
+        r = throttle(self, subject, call);
+    for (size_t i = 0; r == 0 && is_hit && i < self->fault_count; i++)
+        if (is_hit_by(&self->faults[i], operation, number))
+            r = suffer(self, &self->faults[i], operation, subject, call, &is_lost);
     if (ret_is_lost)
         *ret_is_lost = is_lost;
+    if (r == 0)
+        kill_switch_pass(KILL_REQUEST, operation);
+    return r;
+}
+
+/* Passes on what the inner store has answered. */
+static int answered(enum operation operation, int r)
+{
+    kill_switch_pass(KILL_ANSWER, operation);
     return r;
 }
 
@@ -315,7 +437,10 @@ static int faulty_query(struct table_store *store, const struct query *query, st
     _cleanup_(continuation_destroyp) struct continuation *after = NULL;
     _cleanup_(continuation_destroyp) struct continuation *next = NULL;
     int empty_pages = 0;
-    int r = apply_rules(self, QUERY, query->table, call, NULL);
+    struct subject subject = {.table = query->table};
+    if (range_is_in_partition(query->range))
+        subject.partition = position_partition_key(query->range.lo);
+    int r = apply_rules(self, QUERY, &subject, call, NULL);
     if (r == 0 && self->page_ms > 0 && query->top > 1)
         r = wait_for(self, self->page_ms, call);
     if (r == 0)
@@ -334,7 +459,7 @@ static int faulty_query(struct table_store *store, const struct query *query, st
     inner_query.after = after;
     if (self->short_rows > 0)
         inner_query.top = MIN(query->top, self->short_rows);
-    r = self->inner->ops->query(self->inner, &inner_query, call, builder, &next);
+    r = answered(QUERY, self->inner->ops->query(self->inner, &inner_query, call, builder, &next));
     return r == 0 && next ? wrap_token(0, next, call, ret_next) : r;
 }
 
@@ -342,8 +467,11 @@ static int faulty_get(struct table_store *store, const char *table, struct bytes
                       struct call *call, struct page_builder *builder)
 {
     struct faulty_store *self = (struct faulty_store *)store;
-    int r = apply_rules(self, GET, table, call, NULL);
-    return r < 0 ? r : self->inner->ops->get(self->inner, table, position, call, builder);
+    const struct subject subject = {.table = table, .partition = position_partition_key(position)};
+    int r = apply_rules(self, GET, &subject, call, NULL);
+    if (r < 0)
+        return r;
+    return answered(GET, self->inner->ops->get(self->inner, table, position, call, builder));
 }
 
 static int faulty_list_tables(struct table_store *store, const char *only,
@@ -351,11 +479,14 @@ static int faulty_list_tables(struct table_store *store, const char *only,
                               struct table_names *ret, struct continuation **ret_next)
 {
     struct faulty_store *self = (struct faulty_store *)store;
-    int r = apply_rules(self, LIST_TABLES, NULL, call, NULL);
+    int r = apply_rules(self, LIST_TABLES, &(struct subject){0}, call, NULL);
     uint64_t number = atomic_load(&self->requests[LIST_TABLES]);
     if (r == 0 && self->endless_from > 0 && number >= self->endless_from)
         return answer_endlessly(number, call, ret_next);
-    return r < 0 ? r : self->inner->ops->list_tables(self->inner, only, after, call, ret, ret_next);
+    if (r < 0)
+        return r;
+    return answered(LIST_TABLES,
+                    self->inner->ops->list_tables(self->inner, only, after, call, ret, ret_next));
 }
 
 static enum operation operation_of(const struct write *writes, size_t n)
@@ -377,12 +508,17 @@ static int faulty_write(struct table_store *store, const char *table, const stru
 {
     struct faulty_store *self = (struct faulty_store *)store;
     bool is_lost;
-    int r = apply_rules(self, operation_of(writes, n), table, call, &is_lost);
+    enum operation operation = operation_of(writes, n);
+    const struct subject subject = {.table = table,
+                                    .partition = position_partition_key(writes[0].position),
+                                    .writes = writes,
+                                    .n = n};
+    int r = apply_rules(self, operation, &subject, call, &is_lost);
     if (r < 0)
         return r;
     if (n > 1 && self->refusal.first > 0 && self->refusal.first <= n)
         return refuse(self, call);
-    r = self->inner->ops->write(self->inner, table, writes, n, call, ret);
+    r = answered(operation, self->inner->ops->write(self->inner, table, writes, n, call, ret));
     return is_lost ? fail_as_reset(true, call) : r;
 }
 
@@ -390,9 +526,9 @@ static int faulty_create_table(struct table_store *store, const char *table, str
 {
     struct faulty_store *self = (struct faulty_store *)store;
     bool is_lost;
-    int r = apply_rules(self, CREATE_TABLE, table, call, &is_lost);
+    int r = apply_rules(self, CREATE_TABLE, &(struct subject){.table = table}, call, &is_lost);
     if (r == 0)
-        r = self->inner->ops->create_table(self->inner, table, call);
+        r = answered(CREATE_TABLE, self->inner->ops->create_table(self->inner, table, call));
     return is_lost ? fail_as_reset(true, call) : r;
 }
 
@@ -400,10 +536,16 @@ static int faulty_delete_table(struct table_store *store, const char *table, str
 {
     struct faulty_store *self = (struct faulty_store *)store;
     bool is_lost;
-    int r = apply_rules(self, DELETE_TABLE, table, call, &is_lost);
+    int r = apply_rules(self, DELETE_TABLE, &(struct subject){.table = table}, call, &is_lost);
     if (r == 0)
-        r = self->inner->ops->delete_table(self->inner, table, call);
+        r = answered(DELETE_TABLE, self->inner->ops->delete_table(self->inner, table, call));
     return is_lost ? fail_as_reset(true, call) : r;
+}
+
+static size_t faulty_write_size(struct table_store *store, const char *table,
+                                const struct write *write)
+{
+    return table_store_write_size(((struct faulty_store *)store)->inner, table, write);
 }
 
 static const struct table_store_limits *faulty_limits(struct table_store *store)
@@ -415,6 +557,7 @@ static void faulty_destroy(struct table_store *store)
 {
     struct faulty_store *self = (struct faulty_store *)store;
     table_store_destroy(self->inner);
+    (void)pthread_mutex_destroy(&self->lock);
     free(self);
 }
 
@@ -422,6 +565,7 @@ static const struct table_store_ops faulty_ops = {.query = faulty_query,
                                                   .get = faulty_get,
                                                   .list_tables = faulty_list_tables,
                                                   .write = faulty_write,
+                                                  .write_size = faulty_write_size,
                                                   .create_table = faulty_create_table,
                                                   .delete_table = faulty_delete_table,
                                                   .limits = faulty_limits,
@@ -432,7 +576,7 @@ int faulty_store_create(struct table_store *inner, const struct clock *clock, co
 {
     struct faulty_store *self = calloc(1, sizeof(*self));
     _cleanup_(freep) char *copy = strdup(rules);
-    if (!self || !copy) {
+    if (!self || !copy || pthread_mutex_init(&self->lock, NULL) != 0) {
         free(self);
         return -ENOMEM;
     }
@@ -442,6 +586,7 @@ int faulty_store_create(struct table_store *inner, const struct clock *clock, co
     char *rest = copy;
     for (char *rule; (rule = strsep(&rest, ",")) != NULL;) {
         if (rule[0] != '\0' && !parse_rule(self, rule)) {
+            (void)pthread_mutex_destroy(&self->lock);
             free(self);
             return -EINVAL;
         }

@@ -10,12 +10,22 @@
  *                          N-th and all later; N of "*": every one; /K: every K-th
  *   hang=OP:N              the N-th request of OP is never answered; N+, "*" and /K as above
  *   lost=OP:N              the N-th change of OP is passed on, and its answer is lost
- *   only=TABLE             fail, hang and lost apply to the requests of this table, and count them
+ *   gone=OP:N:ROW          before the N-th change of OP is passed on, another client deletes its
+ *                          ROW-th row (from 1); N+, "*" and /K as above
+ *   changed=OP:N:ROW       the same, but it merges a property, "Rival", into the row
+ *   dropped=OP:N           before the N-th request of OP is passed on, another client drops its
+ *                          table
+ *   throttle=ROWS:MS       a partition takes ROWS rows in MS: a change beyond that is answered 503
+ *                          ServerBusy, unless it is the first there
+ *   only=TABLE             fail, hang, lost, gone, changed and dropped apply to the requests of
+ *                          this table, and count them
+ *   partition=KEY          likewise to the requests of this partition
  *   refuse=N:STATUS:CODE   the N-th row (from 1) of every batch is refused
  *   short=ROWS             pages hold at most ROWS rows, with a token
  *   empty=K                K empty pages with a token come before each page of a query
  *   down=FILE              while FILE exists, every connection is refused
- *   hold=OP:FILE           while FILE exists, requests of OP wait; each adds a byte to FILE.held
+ *   hold=OP:FILE           while FILE exists, requests of OP wait; each adds a byte to FILE.held.
+ *                          The other rules apply after that. May be repeated with the same FILE
  *   endless=N              the N-th query and later ones answer empty pages with tokens that are
  *                          always new; the N-th list_tables and later ones likewise
  *   circle=N               the N-th query and later ones answer empty pages whose tokens go in a

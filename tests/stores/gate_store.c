@@ -107,6 +107,12 @@ static int gate_delete_table(struct table_store *store, const char *table, struc
     return r < 0 ? r : leave(self, self->inner->ops->delete_table(self->inner, table, call));
 }
 
+static size_t gate_write_size(struct table_store *store, const char *table,
+                              const struct write *write)
+{
+    return table_store_write_size(((struct gate_store *)store)->inner, table, write);
+}
+
 static const struct table_store_limits *gate_limits(struct table_store *store)
 {
     return table_store_limits(((struct gate_store *)store)->inner);
@@ -124,6 +130,7 @@ static const struct table_store_ops gate_ops = {.query = gate_query,
                                                 .get = gate_get,
                                                 .list_tables = gate_list_tables,
                                                 .write = gate_write,
+                                                .write_size = gate_write_size,
                                                 .create_table = gate_create_table,
                                                 .delete_table = gate_delete_table,
                                                 .limits = gate_limits,

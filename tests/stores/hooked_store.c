@@ -62,6 +62,12 @@ static int hooked_delete_table(struct table_store *store, const char *table, str
     return leave(store, true, inner->ops->delete_table(inner, table, call), call);
 }
 
+static size_t hooked_write_size(struct table_store *store, const char *table,
+                                const struct write *write)
+{
+    return table_store_write_size(((struct hooked_store *)store)->inner, table, write);
+}
+
 static const struct table_store_limits *hooked_limits(struct table_store *store)
 {
     return table_store_limits(((struct hooked_store *)store)->inner);
@@ -80,6 +86,7 @@ int hooked_store_create(struct table_store *inner, const struct store_hooks *hoo
                                                .get = hooked_get,
                                                .list_tables = hooked_list_tables,
                                                .write = hooked_write,
+                                               .write_size = hooked_write_size,
                                                .create_table = hooked_create_table,
                                                .delete_table = hooked_delete_table,
                                                .limits = hooked_limits,

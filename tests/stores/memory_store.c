@@ -274,6 +274,14 @@ static int memory_delete_table(struct table_store *store, const char *table, str
     return 0;
 }
 
+static size_t memory_write_size(struct table_store *store, const char *table,
+                                const struct write *write)
+{
+    (void)store;
+    (void)table;
+    return write->position.size + write->if_match.size + write->text.size;
+}
+
 static const struct table_store_limits *memory_limits(struct table_store *store)
 {
     static const struct table_store_limits limits = {100, (size_t)4 << 20};
@@ -305,6 +313,7 @@ static const struct table_store_ops memory_ops = {.query = memory_query,
                                                   .get = memory_get,
                                                   .list_tables = memory_list_tables,
                                                   .write = memory_write,
+                                                  .write_size = memory_write_size,
                                                   .create_table = memory_create_table,
                                                   .delete_table = memory_delete_table,
                                                   .limits = memory_limits,

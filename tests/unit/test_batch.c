@@ -359,6 +359,8 @@ static void what_is_not_understood_is_ambiguous(void **state)
         BEGIN CREATED("1", TIME) ANSWER "HTTP/1.1 2x4 No Content\r\n\r\n" END,
         BEGIN CREATED("1", TIME) ANSWER "204 No Content\r\n\r\n" END,
         BEGIN CREATED("1", TIME) "--changesetresponse_2\r\n" END,
+        BEGIN CREATED("2", TIME) DELETED END, /* of another write */
+        BEGIN CREATED("3", TIME) DELETED END,
         BEGIN CREATED("1", TIME) "--changesetresponse_2--\r\n" DELETED END,
     };
     struct reading reading;

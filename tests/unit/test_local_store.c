@@ -239,12 +239,10 @@ static void a_batch_is_made_whole_or_not_at_all(void **state)
             struct call call;
             struct row_write bad =
                 make_write(cases[i].kind, "p", cases[i].row_key, cases[i].lines, cases[i].if_match);
-            char number[8];
             assert_int_equal(write_batch(store, &bad, at, &call), cases[i].error);
             assert_string_equal(call.failure.code, cases[i].code);
             assert_int_equal(call.failure.operation, at);
-            (void)snprintf(number, sizeof(number), "%zu:", at);
-            assert_memory_equal(call.failure.message, number, 2);
+            assert_int_equal(strspn(call.failure.message, "0123456789"), 0);
             assert_int_equal(count_all(store), 1);
             row_write_finish(&bad);
         }
@@ -274,7 +272,7 @@ static void a_batch_has_at_most_four_megabytes(void **state)
     }
     struct call call = some_call();
     int r = table_store_write(store, "items", writes, 9, &call, results);
-    assert_refused(r, &call, -EFBIG, 413, "RequestBodyTooLarge");
+    assert_refused(r, &call, -EFBIG, 0, "");
     assert_int_equal(call.failure.operation, -1);
     assert_int_equal(count_all(store), 0);
     assert_int_equal(table_store_write(store, "items", writes, 8, &call, results), 0);

@@ -218,6 +218,8 @@ static void after_an_outage_a_slow_answer_has_its_time(void **state)
     assert_int_equal(retrying_store_create(&slow.store, &setup.clock, &options, &setup.store), 0);
     struct call call = {.deadline_ms = 60000};
     assert_int_equal(get(&setup, &call), -ECONNREFUSED);
+    assert_true(table_store_is_down(setup.store));
+    assert_false(table_store_is_down(&slow.store)); /* it does not know */
     assert_metric(&setup, "\ntablefuse_service_up 0\n");
     slow.is_down = false;
     setup.now_ms += 10000;
@@ -225,6 +227,7 @@ static void after_an_outage_a_slow_answer_has_its_time(void **state)
         call = (struct call){.deadline_ms = setup.now_ms + 60000};
         assert_int_equal(get(&setup, &call), -ENOENT);
         assert_int_equal(call.repeats, i == 0);
+        assert_false(table_store_is_down(setup.store));
         assert_metric(&setup, "\ntablefuse_service_up 1\n");
     }
     assert_metric(&setup, "\ntablefuse_service_outages_total 1\n");

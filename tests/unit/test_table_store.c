@@ -252,6 +252,35 @@ static void get_is_a_page_of_one_row_that_covers_it(void **state)
     table_store_destroy(&memory->store);
 }
 
+static void odd_keys_go_alone(void **state)
+{
+    (void)state;
+    static const struct {
+        struct bytes position;
+        bool is_alone;
+    } cases[] = {
+        {B("p\0r"), false},
+        {B("p\0"), false},
+        {B("\0"), false},
+        {B("a',b\0it's"), false},
+        {B("p\0RowKey='"), false},
+        {B("p\0\xE2\x80\xA7"), false},
+        {B("p\0\xED\xA0\xBD\xED\xB8\x80"), false}, /* a pair */
+        {B("p\0a',b"), true},
+        {B("xRowKey='\0r"), true},
+        {B("x\xC3\xA9rowkEY='y\0r"), true},
+        {B("RowKey=\0r"), false},
+        {B("p\0\xE2\x80\xA8"), true},
+        {B("p\xE2\x80\xA9\0r"), true},
+        {B("p\0x\xED\xA0\x80"), true}, /* lone surrogates */
+        {B("\xED\xB0\x80\0r"), true},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        const struct write write = {.position = cases[i].position};
+        assert_int_equal(table_store_goes_alone(&write), cases[i].is_alone);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -264,6 +293,7 @@ int main(void)
         cmocka_unit_test(rows_out_of_order_are_refused),
         cmocka_unit_test(a_range_that_needs_an_or_is_refused),
         cmocka_unit_test(get_is_a_page_of_one_row_that_covers_it),
+        cmocka_unit_test(odd_keys_go_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,16 +49,22 @@ struct directory {
 };
 
 /* A directory and those that contain it, by the path that was used: the directory itself first, the
- * table's own last. */
+ * table's own last. `.flat` is left out: it stands for the directory that contains it. */
 struct directory_path {
     const struct directory *steps;
-    size_t n; /* at least 1 */
+    size_t n;     /* at least 1 */
+    bool is_flat; /* it leads through `.flat` */
 };
 
 /* A whole table. It exists even without a row; any other directory exists only with one. */
 static inline bool directory_is_table(const struct directory *directory)
 {
     return directory->table && directory->range.lo.size == 0;
+}
+/* All of a table, whichever its layout. */
+static inline struct directory directory_of_table(const char *table)
+{
+    return (struct directory){.kind = DIRECTORY_FLAT, .table = table, .range = RANGE_ALL};
 }
 
 #endif

@@ -4,10 +4,19 @@
  * handler's stack, filled by fs/request; one thread. */
 #include "client/call.h"
 
+/* Of account_begin_operation, for account_end_operation, whatever the process is by then. */
+struct caller_burst {
+    uint64_t process;
+    uint64_t number; /* which delete_policy_end compares; 0: nothing has begun */
+};
+
 struct caller {
     struct call call;
-    uint64_t process;    /* struct process.number of fs/process_id.h; 0: not known */
+    uint64_t process; /* struct process.number of fs/process_id.h; 0: not known */
+    uint64_t job;     /* struct process.job */
+    struct caller_burst burst;
     int64_t patience_ms; /* after each answered page the deadline is this far away again */
+    int64_t end_ms;      /* the deadline is never put off beyond it; 0: no end */
     int64_t valid_ms;    /* out: how long the kernel may keep the answer, also -ENOENT */
 };
 
@@ -20,7 +29,8 @@ static inline int64_t caller_asked_ms(const struct caller *caller, int64_t began
 
 static inline void caller_made_progress(struct caller *caller, const struct clock *clock)
 {
-    caller->call.deadline_ms = clock_now_ms(clock) + caller->patience_ms;
+    int64_t deadline_ms = clock_now_ms(clock) + caller->patience_ms;
+    caller->call.deadline_ms = caller->end_ms > 0 ? MIN(deadline_ms, caller->end_ms) : deadline_ms;
 }
 
 /* Judges the failure r of a request that read ahead of the caller. Such a failure may concern

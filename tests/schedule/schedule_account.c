@@ -100,7 +100,7 @@ static void delete_row(size_t row)
 {
     const struct directory steps[] = {partitions[row == 2],
                                       {.kind = DIRECTORY_FLAT, .table = "tab", .range = RANGE_ALL}};
-    const struct directory_path path = {steps, ARRAY_SIZE(steps)};
+    const struct directory_path path = {.steps = steps, .n = ARRAY_SIZE(steps)};
     struct entity entity = {0};
     struct caller caller = new_caller();
     if (look_up(row, &caller, &entity) < 0)

@@ -32,7 +32,7 @@ static void make_or_remove(size_t name)
     caller.process = 0; /* has listed nothing */
     struct change *change = history_begin(&test.history, name, makes);
     const struct directory steps[] = {names[name].directory, *names[name].parent};
-    const struct directory_path path = {steps, name < TABLES ? 1 : 2};
+    const struct directory_path path = {.steps = steps, .n = name < TABLES ? 1 : 2};
     int r = makes ? account_make_directory(test.account, &caller, &path)
                   : account_remove_directory(test.account, &caller, &path);
     bool is_ambiguous = r < 0 && caller.call.failure.is_ambiguous;

@@ -164,7 +164,7 @@ static int delete_found(struct worker *worker, const struct op *op, struct calle
                                        .table = "tab",
                                        .range = address.position.data[0] == 'p' ? p : q},
                                       {.kind = DIRECTORY_FLAT, .table = "tab", .range = RANGE_ALL}};
-    const struct directory_path path = {steps, ARRAY_SIZE(steps)};
+    const struct directory_path path = {.steps = steps, .n = ARRAY_SIZE(steps)};
     struct entity entity = {0};
     int r = account_find(account, caller, address, &entity);
     if (r == -ENOENT)

@@ -19,6 +19,8 @@ struct failure_log {
     struct slot slots[FAILURE_LOG_SIZE]; /* record number n lies in slot n % SIZE */
     uint64_t records, failures;          /* ever added */
     uint64_t outage_record;              /* of the last outage: its number; 0: none */
+    uint64_t queue_record;               /* of the last queued delete that has one; 0: none */
+    int alike;                           /* how many records are like it, with itself */
 };
 
 int failure_log_create(failure_sink *sink, void *context, struct failure_log **ret)
@@ -76,16 +78,56 @@ static uint64_t oldest_locked(const struct failure_log *log)
     return log->records > FAILURE_LOG_SIZE ? log->records - FAILURE_LOG_SIZE + 1 : 1;
 }
 
+static void count(struct failure_record *in, const struct failure_record *record)
+{
+    in->repeats++;
+    in->last_100ns = record->at_100ns;
+}
+
 /* Counts the failure in the record of its outage. False: there is none. */
-static bool count_locked(struct failure_log *log, const struct failure_record *record)
+static bool count_outage_locked(struct failure_log *log, const struct failure_record *record)
 {
     struct failure_record *first = &log->slots[log->outage_record % FAILURE_LOG_SIZE].record;
     if (record->failure.outage == 0 || log->outage_record < oldest_locked(log) ||
         first->failure.outage != record->failure.outage)
         return false;
-    first->repeats++;
-    first->last_100ns = record->at_100ns;
+    count(first, record);
     return true;
+}
+
+/* The service's message differs each time, so its code counts. */
+static bool is_alike(const struct failure *a, const struct failure *b)
+{
+    return a->error == b->error && strcmp(a->code, b->code) == 0 &&
+           (a->code[0] || strcmp(a->message, b->message) == 0);
+}
+
+/* Does the queued delete fail as the last one, and soon after it? */
+static bool is_next_locked(const struct failure_log *log, const struct failure_record *record)
+{
+    const struct slot *slot = &log->slots[log->queue_record % FAILURE_LOG_SIZE];
+    const struct failure_record *last = &slot->record;
+    int64_t last_100ns = last->repeats > 0 ? last->last_100ns : last->at_100ns;
+    if (log->queue_record < oldest_locked(log) || !slot->has_table || slot->text.error < 0 ||
+        record->at_100ns - last_100ns >= FAILURE_LOG_REST_MS * TICKS_PER_MS)
+        return false;
+    struct bytes text = buffer_bytes(&slot->text);
+    const char *table = text.data + strlen(text.data) + 1; /* behind the command */
+    return strcmp(table, record->table) == 0 && is_alike(&last->failure, &record->failure);
+}
+
+/* Counts the failure of a queued delete, if enough are kept that are like it. */
+static bool count_alike_locked(struct failure_log *log, const struct failure_record *record)
+{
+    if (!record->is_of_queue)
+        return false;
+    bool is_next = is_next_locked(log, record);
+    if (is_next && log->alike >= FAILURE_LOG_ALIKE) {
+        count(&log->slots[log->queue_record % FAILURE_LOG_SIZE].record, record);
+        return true;
+    }
+    log->alike = is_next ? log->alike + 1 : 1;
+    return false;
 }
 
 static void keep_locked(struct failure_log *log, const struct failure_record *record)
@@ -97,18 +139,20 @@ static void keep_locked(struct failure_log *log, const struct failure_record *re
     fill_text(slot, record);
     if (record->failure.outage > 0)
         log->outage_record = log->records;
+    if (record->is_of_queue)
+        log->queue_record = log->records;
 }
 
 void failure_log_add(struct failure_log *log, const struct failure_record *record)
 {
     (void)pthread_mutex_lock(&log->lock);
     log->failures++;
-    bool is_counted = count_locked(log, record);
-    if (!is_counted)
+    bool is_of_outage = count_outage_locked(log, record);
+    if (!is_of_outage && !count_alike_locked(log, record))
         keep_locked(log, record);
     (void)pthread_mutex_unlock(&log->lock);
 
-    if (!is_counted && log->sink)
+    if (!is_of_outage && log->sink)
         log->sink(log->context, record);
 }
 

@@ -2,12 +2,15 @@
 #define CACHE_FAILURE_LOG_H
 /* The last 100 failures. It gives the user a readable reason for every errno. While the service is
  * down, thousands of operations may fail at once: they share one record, so that the failure that
- * tells the cause is kept. Any thread; one leaf mutex, which is not held while the sink is called.
- */
+ * tells the cause is kept. Of queued deletes that fail alike, FAILURE_LOG_ALIKE have a record, and
+ * the last of these counts the others; the sink gets each. Any thread; one leaf mutex, which is not
+ * held while the sink is called. */
 #include "client/bytes.h"
 #include "client/call.h"
 
-#define FAILURE_LOG_SIZE 100
+#define FAILURE_LOG_SIZE    100
+#define FAILURE_LOG_ALIKE   10
+#define FAILURE_LOG_REST_MS 60000 /* without such a failure: the next one gets a record again */
 
 struct failure_record { /* fs/ makes a path from table and position when it shows the record */
     int64_t at_100ns;
@@ -16,23 +19,24 @@ struct failure_record { /* fs/ makes a path from table and position when it show
     const char *table;     /* NULL: the account */
     struct bytes position; /* of an entity; without NUL: a PartitionKey; empty: the table */
     bool is_prefix;        /* position is the prefix of a directory, not a key */
+    bool is_of_queue;      /* of a queued delete: it may be one of hundreds, of one cause */
     const char *kept_in;   /* the file that keeps the text that was not stored; NULL: none */
     struct failure failure;
-    /* Out: how many failures of the same outage are counted in this record beside the first, and
-     * the time of the last of them. */
+    /* Out: how many failures of the same outage, or of queued deletes that failed alike, are
+     * counted in this record beside the first, and the time of the last of them. */
     uint64_t repeats;
     int64_t last_100ns;
 };
 
-/* Called with each failure that gets a record, on the thread that adds it. The record and its
- * strings are valid during the call. */
+/* Called on the thread that adds a failure, unless it is counted in the record of its outage. So
+ * each queued delete that fails is named. The record and its strings are valid during the call. */
 typedef void failure_sink(void *context, const struct failure_record *record);
 
 struct failure_log;
 /* sink: may be NULL. 0 or -errno. */
 int failure_log_create(failure_sink *sink, void *context, struct failure_log **ret);
 void failure_log_destroy(struct failure_log *log); /* takes NULL */
-/* Copies the record and its strings, or counts it in an earlier record of its outage. If there is
+/* Copies the record and its strings, or counts it in an earlier record. If there is
  * no memory, or they take more than 16 KiB, the record is kept without its strings. */
 void failure_log_add(struct failure_log *log, const struct failure_record *record);
 uint64_t failure_log_count(struct failure_log *log); /* of all failures ever added */

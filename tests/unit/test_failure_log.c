@@ -117,6 +117,55 @@ static void an_outage_has_one_record(void **state)
     failure_log_destroy(log);
 }
 
+static void add_delete(struct failure_log *log, int number, const char *table, const char *code)
+{
+    struct failure_record record = record_number(number);
+    record.table = table;
+    record.is_of_queue = true;
+    record.at_100ns = number * TICKS_PER_SEC;
+    (void)snprintf(record.failure.code, sizeof(record.failure.code), "%s", code);
+    failure_log_add(log, &record);
+}
+
+/* How many records follow; ret_repeats: of the last. */
+static int count_records(struct failure_log *log, uint64_t after, uint64_t *ret_repeats)
+{
+    struct failure_record record;
+    struct buffer text;
+    int records = 0;
+    buffer_init(&text, 1 << 16);
+    for (; (after = failure_log_next(log, after, &record, &text)) != 0; records++)
+        *ret_repeats = record.repeats;
+    buffer_finish(&text);
+    return records;
+}
+
+static void queued_deletes_that_fail_alike_have_ten_records(void **state)
+{
+    (void)state;
+    struct failure_log *log;
+    uint64_t repeats = 0;
+    char context[] = "context";
+    told = 0;
+    assert_int_equal(failure_log_create(sink, context, &log), 0);
+    for (int i = 0; i < 10; i++)
+        add_delete(log, i, "t", "Refused");
+    assert_int_equal(count_records(log, 0, &repeats), 10);
+    assert_int_equal(repeats, 0);
+    for (int i = 10; i < 500; i++)
+        add_delete(log, i, "t", "Refused");
+    assert_int_equal(count_records(log, 0, &repeats), 10);
+    assert_int_equal(repeats, 490);
+    assert_int_equal(told, 500); /* each has its name in the log */
+    assert_int_equal(failure_log_count(log), 500);
+    add_delete(log, 500, "u", "Refused"); /* another table, another cause, after a rest */
+    add_delete(log, 501, "u", "Other");
+    add_delete(log, 501 + FAILURE_LOG_REST_MS / 1000, "u", "Other");
+    assert_int_equal(count_records(log, 10, &repeats), 3);
+    assert_int_equal(repeats, 0);
+    failure_log_destroy(log);
+}
+
 static void a_record_that_is_too_long_stays_without_its_strings(void **state)
 {
     (void)state;
@@ -174,6 +223,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_last_hundred_are_kept_in_order),
         cmocka_unit_test(an_outage_has_one_record),
+        cmocka_unit_test(queued_deletes_that_fail_alike_have_ten_records),
         cmocka_unit_test(a_record_that_is_too_long_stays_without_its_strings),
         cmocka_unit_test(a_record_stays_without_memory_for_its_strings),
     };

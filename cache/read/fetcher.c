@@ -31,6 +31,7 @@ struct flight {
     struct fetch fetch;    /* the leader's: while FLYING */
     struct stamp stamp;    /* from before anything was sent */
     struct caller *leader; /* its thread's alone, as has_arrived and asked_ms are */
+    bool is_passing;       /* its page is handed out, and not put into the cache */
     bool has_arrived;      /* an answer, of whatever kind */
     int64_t asked_ms;      /* when what was answered first was asked: of several pages the oldest */
     pthread_cond_t changed;
@@ -268,13 +269,23 @@ static struct stamp arrived_stamp(const struct flight *flight)
         flight->stamp.order};
 }
 
+static void tell_listed(const struct flight *flight, const struct page *tables)
+{
+    const struct fetcher_source *source = &flight->fetcher->source;
+    if (source->listed)
+        source->listed(source->listed_context, tables, flight->stamp);
+}
+
 /* Notes whether the table exists. Without memory nothing is noted, and the next question about the
  * table is a request. */
 static void note_table(struct flight *flight, bool is_there, struct stamp stamp)
 {
     _cleanup_(page_unrefp) struct page *page = NULL;
-    if (table_page_of_one(flight->fetch.table, is_there, &page) == 0)
-        (void)range_cache_put(flight->fetcher->source.cache, NULL, page, stamp);
+    if (table_page_of_one(flight->fetch.table, is_there, &page) < 0)
+        return;
+    (void)range_cache_put(flight->fetcher->source.cache, NULL, page, stamp);
+    if (!is_there)
+        tell_listed(flight, page);
 }
 
 /* The table is noted first: the page that is put last is not evicted by that put. */
@@ -283,7 +294,11 @@ static int keep(struct flight *flight, struct page *page)
     struct stamp stamp = arrived_stamp(flight);
     if (flight->fetch.table)
         note_table(flight, true, stamp);
-    int r = range_cache_put(flight->fetcher->source.cache, flight->fetch.table, page, stamp);
+    else
+        tell_listed(flight, page);
+    int r = flight->is_passing
+                ? 0
+                : range_cache_put(flight->fetcher->source.cache, flight->fetch.table, page, stamp);
     if (r < 0)
         return call_fail(&flight->leader->call, r, "no memory to keep a page");
     flight->leader->call.failure = (struct failure){0}; /* of "no such row", perhaps */
@@ -475,13 +490,14 @@ int fetcher_fetch(struct fetcher *fetcher, struct caller *caller, const struct f
 }
 
 int fetcher_query(struct fetcher *fetcher, struct caller *caller, const struct query *query,
-                  struct answer *ret)
+                  bool is_kept, struct answer *ret)
 {
     struct query own = *query;
     struct flight flight = {
         .fetcher = fetcher,
         .fetch = {.table = query->table, .range = query->range},
         .leader = caller,
+        .is_passing = !is_kept,
         .stamp = stamp_take(fetcher->source.orders, clock_now_ms(fetcher->source.clock))};
     (void)pthread_mutex_lock(&fetcher->lock);
     fetcher->stats.flights++;

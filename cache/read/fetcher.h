@@ -27,6 +27,11 @@ struct fetcher_source { /* outlives the fetcher */
     _Atomic uint64_t *orders;     /* of stamps */
     int64_t ttl_ms;               /* for freshness_asked_ms */
     struct failure_log *failures; /* records tables that have to be left out; may be NULL */
+    /* Called with each answer that shows that a table is gone, or which tables there are: all those
+     * in the page's range. It was asked at `asked`. By the thread of a fetch, outside every lock.
+     * May be NULL. */
+    void (*listed)(void *context, const struct page *tables, struct stamp asked);
+    void *listed_context;
 };
 
 int fetcher_create(const struct fetcher_source *source, struct fetcher **ret);
@@ -54,10 +59,10 @@ struct fetch {
 int fetcher_fetch(struct fetcher *fetcher, struct caller *caller, const struct fetch *fetch,
                   struct stamp since, struct page **ret_page, bool *ret_is_own);
 
-/* A page of a scan: no flight is shared, and the scan follows the continuation tokens. It is kept
- * in the cache and handed out. The rest as fetcher_fetch. */
+/* A page of a scan: no flight is shared, and the scan follows the continuation tokens. It is handed
+ * out, and with is_kept it is in the cache, too. The rest as fetcher_fetch. */
 int fetcher_query(struct fetcher *fetcher, struct caller *caller, const struct query *query,
-                  struct answer *ret);
+                  bool is_kept, struct answer *ret);
 
 /* r: the result of a call about the table. If it is -ETIMEDOUT because the caller's time has run
  * out while the table's requests wait for their repetition, the reason of that takes its place. */

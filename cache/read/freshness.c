@@ -87,8 +87,7 @@ static bool holds_range(const struct listed *listed, const char *table, struct r
         return false;
     if (!where->table) /* the account holds everything */
         return true;
-    return is_same_table(where->table, table) && bytes_compare(where->range.lo, range.lo) <= 0 &&
-           bytes_compare(range.hi, where->range.hi) <= 0;
+    return is_same_table(where->table, table) && range_holds_range(where->range, range);
 }
 
 static bool holds_directory(const struct listed *listed, const struct directory *directory)
@@ -267,6 +266,18 @@ bool freshness_has_listed_account(struct freshness *freshness, uint64_t process)
         const struct owned_range *where = &record->listed[i].where;
         has_listed = owned_range_is_set(where) && !where->table;
     }
+    (void)pthread_mutex_unlock(&freshness->lock);
+    return has_listed;
+}
+
+bool freshness_has_listed(struct freshness *freshness, uint64_t process,
+                          const struct directory *directory)
+{
+    (void)pthread_mutex_lock(&freshness->lock);
+    struct record *record = find_locked(freshness, process);
+    bool has_listed = false;
+    for (size_t i = 0; record && i < DIRECTORIES && !has_listed; i++)
+        has_listed = is_listing_of(&record->listed[i], directory);
     (void)pthread_mutex_unlock(&freshness->lock);
     return has_listed;
 }

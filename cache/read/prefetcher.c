@@ -23,6 +23,7 @@ struct prefetcher {
     char *table;
     struct stamp since;
     enum read_kind kind;
+    bool is_apart;
     size_t ahead_bytes; /* guarded by monitor; 0: its share */
     char command[PREFETCHER_COMMAND_SIZE];
     int64_t patience_ms;
@@ -97,6 +98,7 @@ int prefetcher_create(const struct prefetcher_source *source,
     prefetcher->source = *source;
     prefetcher->kind = options->kind;
     prefetcher->since = options->since;
+    prefetcher->is_apart = options->is_apart;
     prefetcher->ahead_bytes = options->ahead_bytes;
     prefetcher->patience_ms = opener->patience_ms;
     prefetcher->wanted = INFINITY;
@@ -303,7 +305,8 @@ static void perform(struct job *job)
                                      .is_cancelled = is_given_up,
                                      .context = job,
                                      .command = prefetcher->command},
-                            .patience_ms = prefetcher->patience_ms};
+                            .patience_ms = prefetcher->patience_ms,
+                            .end_ms = job->consumer ? job->consumer->end_ms : 0};
     /* An answer that may wait for the consumer must be younger, as it grows older meanwhile. */
     int64_t kept_ms = prefetcher->kind == READ_LEVEL ? source->kept_ms : source->kept_ms / 2;
     struct stamp since = prefetcher->since;
@@ -311,6 +314,7 @@ static void perform(struct job *job)
     const struct scan_question question = {.kind = prefetcher->kind,
                                            .table = prefetcher->table,
                                            .since = since,
+                                           .is_apart = prefetcher->is_apart,
                                            .request = &job->request};
     _cleanup_(answer_finish) struct answer answer = {0};
     struct seen seen = {.asked_ms = began_ms};

@@ -2,7 +2,7 @@
 #define CACHE_READ_PREFETCHER_H
 /* A scan that runs ahead of its consumer. Workers send its requests; the consumer takes the items
  * in key order, or waits for them. Pages of rows go into the range cache as they arrive, and what
- * is known there is not requested.
+ * is known there is not requested; but not those of a scan that is apart from the cache.
  *
  * How far it runs ahead: none before the consumer took its second page; then, like TCP's slow
  * start, 2 pages and one more for each page that was taken, so that a consumer that stops has at
@@ -50,6 +50,7 @@ struct prefetcher_options {
     struct range range; /* of READ_LEVEL: that of all keys that start with the prefix range.lo */
     struct stamp since; /* the oldest answer that may be used where it is known already */
     size_t ahead_bytes; /* it may run ahead so far, where its share is larger; 0: its share */
+    bool is_apart;      /* of rows: everything is requested, and nothing goes into the cache */
 };
 
 /* Sends nothing. Its requests count for the opener's command and have the opener's patience each.

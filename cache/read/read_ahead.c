@@ -7,6 +7,7 @@
 
 #define NAME_PART    8 /* of the cache: the most that one miss by name fetches ahead */
 #define AHEAD_PART   2 /* of the cache: what prefetchers may run ahead; less makes bad splits */
+#define APART_PART   8 /* of the cache's size: the most that keys apart from it run ahead */
 #define ANSWER_BYTES ((size_t)32 << 20) /* of one request, if rows are as large as before */
 
 struct read_ahead {
@@ -125,30 +126,36 @@ int read_ahead_entity(struct read_ahead *read_ahead, struct caller *caller,
     return r;
 }
 
-/* A process that traverses here is served by its traversal. enum reach, or -errno. */
+/* A process that traverses here is served by its traversal. enum reach, or -errno. ret_traverses:
+ * does it traverse here? */
 static int reach_by_traversal(struct read_ahead *read_ahead, struct caller *caller,
                               struct range directory, const struct question *question,
-                              struct bytes position, struct page **ret_page)
+                              struct bytes position, struct page **ret_page, bool *ret_traverses)
 {
     _cleanup_(owned_range_finish) struct owned_range whole;
     owned_range_init(&whole);
-    return freshness_traverses(read_ahead->source.freshness, caller->process, question->table,
-                               directory, &whole)
-               ? traversals_reach(read_ahead->traversals, caller, &whole, position, question->since,
-                                  ret_page)
-               : REACH_NOT;
+    *ret_traverses = freshness_traverses(read_ahead->source.freshness, caller->process,
+                                         question->table, directory, &whole);
+    return *ret_traverses ? traversals_reach(read_ahead->traversals, caller, &whole, position,
+                                             question->since, ret_page)
+                          : REACH_NOT;
 }
 
 /* Fetches what the question about a directory lacks at `position`, with what is read ahead. 0 or
- * -errno; overlay_next fetches what is still unknown then. */
+ * -errno; overlay_next fetches what is still unknown then, at most *ret_top rows. A process that
+ * traverses here lists the directory next: it gets at once what its listing would ask for. Fewer
+ * rows would be a second miss at the same place, and its traversal would count as left. */
 static int reach_directory(struct read_ahead *read_ahead, struct caller *caller,
                            enum directory_kind kind, const struct question *question,
-                           struct bytes position, struct page **ret_page)
+                           struct bytes position, struct page **ret_page, int *ret_top)
 {
-    int r = reach_by_traversal(read_ahead, caller, question->range, question, position, ret_page);
+    bool traverses;
+    int r = reach_by_traversal(read_ahead, caller, question->range, question, position, ret_page,
+                               &traverses);
     bool is_by_name = kind == DIRECTORY_ENTITIES && read_ahead->source.ttl_ms > 0 &&
                       position_row_key(question->range.lo).size == 0;
-    if (r != REACH_NOT || !is_by_name)
+    *ret_top = traverses ? TABLE_STORE_PAGE_ROWS : BY_NAME_FIRST_ROWS;
+    if (traverses || !is_by_name)
         return MIN(r, 0);
     return by_name_fetch_partition(read_ahead->by_name, caller, question, ret_page);
 }
@@ -157,13 +164,14 @@ int read_ahead_directory(struct read_ahead *read_ahead, struct caller *caller,
                          enum directory_kind kind, const struct question *question,
                          struct seen *ret)
 {
-    const struct on_miss first = {.top = BY_NAME_FIRST_ROWS};
+    struct on_miss first = {.top = BY_NAME_FIRST_ROWS};
     _cleanup_(page_unrefp) struct page *page = NULL;
     _cleanup_(buffer_finish) struct buffer until;
     buffer_init(&until, POSITION_MAX_BYTES);
     int known = find_known(read_ahead, caller, question, ret, &until), r = 0;
     if (known == KNOWN_NOT && question->table)
-        r = reach_directory(read_ahead, caller, kind, question, buffer_bytes(&until), &page);
+        r = reach_directory(read_ahead, caller, kind, question, buffer_bytes(&until), &page,
+                            &first.top);
     r = answer(read_ahead, caller, question, &first, known, r, ret);
     if (r == 1 && question->table)
         by_name_used(read_ahead->by_name, question->table, &ret->run);
@@ -249,8 +257,9 @@ static int reach_rows(struct read_ahead *read_ahead, struct caller *caller,
                       struct bytes position, struct page **ret_page)
 {
     struct range directory = step->directory->range;
+    bool traverses;
     int r = kind == READ_ROWS ? reach_by_traversal(read_ahead, caller, directory, &step->question,
-                                                   position, ret_page)
+                                                   position, ret_page, &traverses)
                               : REACH_NOT;
     if (r != REACH_NOT || !gains_by_prefetcher(read_ahead, cursor, kind, directory))
         return r;
@@ -319,6 +328,17 @@ int read_ahead_names(struct read_ahead *read_ahead, struct caller *caller,
         return r;
     struct prefetcher_options options = {
         .kind = READ_LEVEL, .table = directory->table, .range = directory->range, .since = since};
+    return prefetcher_create(&read_ahead->prefetchers, &options, caller, ret);
+}
+
+int read_ahead_keys(struct read_ahead *read_ahead, struct caller *caller, const char *table,
+                    struct prefetcher **ret)
+{
+    struct prefetcher_options options = {.kind = READ_KEYS,
+                                         .table = table,
+                                         .range = RANGE_ALL,
+                                         .ahead_bytes = read_ahead->source.cache_bytes / APART_PART,
+                                         .is_apart = true};
     return prefetcher_create(&read_ahead->prefetchers, &options, caller, ret);
 }
 

@@ -19,9 +19,10 @@ static int answer_rows(struct overlay *overlay, struct fetcher *fetcher, struct 
                           .after = request->after,
                           .top = request->top,
                           .keys_only = request->keys_only};
-    ret->page = request->after ? NULL : overlay_known_page(overlay, &known);
+    bool may_know = !request->after && !question->is_apart;
+    ret->page = may_know ? overlay_known_page(overlay, &known) : NULL;
     ret_seen->was_fetched = !ret->page;
-    return ret->page ? 0 : fetcher_query(fetcher, caller, &query, ret);
+    return ret->page ? 0 : fetcher_query(fetcher, caller, &query, !question->is_apart, ret);
 }
 
 int scan_answer(struct overlay *overlay, struct fetcher *fetcher, struct caller *caller,

@@ -2,7 +2,7 @@
 #define CACHE_READ_SCAN_ANSWER_H
 /* Answers one request of a prefetcher's scan: with a page that is known, because a listing or
  * another scan has read it, or else by a query. Pages of rows that are queried go into the range
- * cache. Any thread; blocks for the query. */
+ * cache, unless the scan is apart. Any thread; blocks for the query. */
 #include "cache/read/overlay.h"
 #include "cache/read/read_kind.h"
 
@@ -10,6 +10,7 @@ struct scan_question {
     enum read_kind kind; /* of the scan */
     const char *table;
     struct stamp since; /* the oldest answer that may be used */
+    bool is_apart;      /* of rows: prefetcher.h */
     const struct scan_request *request;
 };
 

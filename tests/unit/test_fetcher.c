@@ -208,12 +208,34 @@ static void tokens_in_a_circle_are_an_error(void **state)
     fetching_tear_down(&fetching);
 }
 
-static int query_page(struct fetching *fetching, const struct query *query, struct answer *ret)
+static int query_page_with(struct fetching *fetching, const struct query *query, bool is_kept,
+                           struct answer *ret)
 {
     struct caller caller = fetching_caller(fetching);
-    int r = fetcher_query(fetching->fetcher, &caller, query, ret);
+    int r = fetcher_query(fetching->fetcher, &caller, query, is_kept, ret);
     assert_int_equal(caller.call.failure.error, r);
     return r;
+}
+
+static int query_page(struct fetching *fetching, const struct query *query, struct answer *ret)
+{
+    return query_page_with(fetching, query, true, ret);
+}
+
+static void a_page_that_is_not_kept_is_handed_out(void **state)
+{
+    (void)state;
+    struct fetching fetching;
+    fetching_set_up(&fetching, (struct fetching_options){0});
+    fetching_add_rows(&fetching, "p", 3);
+    struct query query = {.table = "t", .range = PARTITION, .top = 2};
+    struct answer answer = {0};
+    assert_int_equal(query_page_with(&fetching, &query, false, &answer), 0);
+    assert_int_equal(page_rows(answer.page), 2);
+    assert_known(&fetching, "t", PARTITION, true, KNOWN_NOT);
+    assert_known(&fetching, NULL, TABLE_T, true, KNOWN_ROWS); /* but the table is there */
+    answer_finish(&answer);
+    fetching_tear_down(&fetching);
 }
 
 static void a_scans_pages_are_kept_and_counted(void **state)
@@ -319,6 +341,7 @@ int main(void)
         cmocka_unit_test(tokens_that_never_end_are_an_error),
         cmocka_unit_test(tokens_in_a_circle_are_an_error),
         cmocka_unit_test(a_scans_pages_are_kept_and_counted),
+        cmocka_unit_test(a_page_that_is_not_kept_is_handed_out),
         cmocka_unit_test(pages_that_are_too_large_are_asked_for_in_pieces),
         cmocka_unit_test(an_answer_is_as_old_as_its_question),
     };

@@ -355,6 +355,34 @@ static void a_traversal_is_served_across_directories(void **state)
     }
 }
 
+/* The process looks a directory up that its traversal has passed, and lists it: one request, and
+ * one stray. So the traversal goes on where it was, and begins no request at another directory. */
+static void what_a_traversal_has_passed_is_fetched_for_its_listing(void **state)
+{
+    (void)state;
+    struct setup setup;
+    const struct directory first = {DIRECTORY_ENTITIES, "t", {B("p0000\0"), B("p0000\x01")}};
+    const struct range second = {B("p0001\0"), B("p0001\x01")};
+    const struct range later = {B("p0007\0"), B("p0007\x01")};
+    set_up_with(&setup, (struct parts_options){.parallelism = 1});
+    parts_add_many(&setup.parts, 9, 1000);
+    list(&setup, &flat);
+    assert_int_equal(find_partition(&setup, first.range), 1);
+    assert_int_equal(find_partition(&setup, second), 1);
+    size_t before = parts_asked(&setup.parts);
+    setup.parts.now_ms += TTL_MS + 1; /* all that is known is too old */
+    assert_int_equal(find_partition(&setup, first.range), 1);
+    list(&setup, &first);
+    assert_listed(&setup, &first, 1000);
+    assert_int_equal(parts_asked(&setup.parts), before + 1);
+    assert_begins_at(&setup, before + 1, first.range.lo);
+    assert_int_equal(request(&setup, before + 1)->top, 1000);
+    assert_int_equal(find_partition(&setup, later), 1);
+    for (size_t i = parts_asked(&setup.parts); i > before; i--)
+        assert_begins_at(&setup, i, first.range.lo);
+    tear_down(&setup);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -369,6 +397,7 @@ int main(void)
         cmocka_unit_test(no_failure_ahead_fails_a_listing),
         cmocka_unit_test(a_failure_of_its_own_is_returned_and_the_rest_comes),
         cmocka_unit_test(a_traversal_is_served_across_directories),
+        cmocka_unit_test(what_a_traversal_has_passed_is_fetched_for_its_listing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -88,7 +88,7 @@ static int point_range(struct bytes position, struct buffer *end, struct range *
 static void set_valid(const struct account *account, struct caller *caller, int r,
                       const struct seen *seen)
 {
-    bool may_be_kept = r >= 0 && !seen->was_masked;
+    bool may_be_kept = r >= 0 && !seen->was_overlaid;
     caller->valid_ms =
         may_be_kept ? freshness_valid_ms(account->read.freshness, seen->asked_ms) : 0;
 }

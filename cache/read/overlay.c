@@ -1,6 +1,7 @@
 #include "cache/read/overlay.h"
 
 #include <assert.h>
+#include <limits.h>
 
 struct overlay {
     struct range_cache *cache;
@@ -17,7 +18,8 @@ struct search {
     struct buffer from, until; /* until: of the last look */
     struct page *page;         /* fetched at rest.range.lo; held, so that the cache keeps it */
     bool is_own;               /* the page: this caller's request brought it */
-    bool has_joined_in_vain;   /* at rest.range.lo */
+    uint64_t ended;            /* of pending, before the request */
+    bool was_in_vain;          /* at rest.range.lo */
     bool is_unproven;          /* the table at rest.range.lo */
     struct seen seen;
 };
@@ -78,51 +80,69 @@ static bool is_masked(struct overlay *overlay, const char *table, struct bytes p
 bool overlay_is_changing(struct overlay *overlay, const char *table, struct bytes position)
 {
     return is_masked(overlay, table, position) ||
-           pending_is_claimed(overlay->pending, table, position);
+           pending_is_changing(overlay->pending, table, position);
 }
 
-/* Does what is known reach to the masked position, which is then left out? If not, the answer ends
- * before it. */
-static bool comes_to_mask(int known, struct seen *seen, struct bytes masked,
-                          const struct buffer *until)
+/* Does what is known reach to the overlaid position? If not, the answer ends before it. */
+static bool comes_to_overlaid(int known, struct seen *seen, struct bytes overlaid,
+                              const struct buffer *until)
 {
     if (known == KNOWN_NOT)
-        return bytes_compare(buffer_bytes(until), masked) >= 0;
+        return bytes_compare(buffer_bytes(until), overlaid) >= 0;
     if (known != KNOWN_ROWS)
-        return false;
-    seen->run.end = MIN(seen->run.end, page_seek(seen->run.page, masked));
+        return known == KNOWN_EMPTY;
+    seen->run.end = MIN(seen->run.end, page_seek(seen->run.page, overlaid));
     if (seen->run.begin < seen->run.end)
         return false;
     run_finish(&seen->run);
     return true;
 }
 
-/* The masks are looked at first. A change that takes the place of a masked row is in the range
- * cache before its mask ends: so either the mask is seen, or the change is. */
-static int look_beside_masks(struct overlay *overlay, struct page *page,
-                             const struct question *question, struct seen *ret,
-                             struct buffer *ret_until)
+/* One look, as far as the next overlaid position in the range, which is put into ret_overlaid. An
+ * enum knowledge: the answer. NOT_YET: the position has no row, and what follows it is to be looked
+ * at.
+ *
+ * Pending is looked at first. What takes the place of a queued change or of a mask is in the range
+ * cache before that ends: so either the one is seen, or the other. A queued text is a row; what is
+ * masked, or is to be deleted, is left out. */
+#define NOT_YET INT_MAX
+static int look_to_overlaid(struct overlay *overlay, struct page *page,
+                            const struct question *question, struct seen *ret,
+                            struct buffer *ret_until, struct buffer *ret_overlaid)
+{
+    _cleanup_(entity_finish) struct entity row = {0};
+    int r = pending_next(overlay->pending, question->table, question->range, &row, ret_overlaid);
+    if (r < 0)
+        return r;
+    int known = look_at_service(overlay, page, question, ret, ret_until);
+    if (r == OVERLAID_NOT || !comes_to_overlaid(known, ret, buffer_bytes(ret_overlaid), ret_until))
+        return known;
+    ret->was_overlaid = true;
+    if (!row.page)
+        return NOT_YET;
+    ret->run = (struct run){TAKE_PTR(row.page), row.row, row.row + 1};
+    return KNOWN_ROWS;
+}
+
+static int look_beside_changes(struct overlay *overlay, struct page *page,
+                               const struct question *question, struct seen *ret,
+                               struct buffer *ret_until)
 {
     struct question rest = *question;
-    _cleanup_(buffer_finish) struct buffer masked, behind, own;
-    buffer_init(&masked, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer overlaid, behind, own;
+    buffer_init(&overlaid, POSITION_MAX_BYTES);
     buffer_init(&behind, POSITION_MAX_BYTES);
     buffer_init(&own, POSITION_MAX_BYTES);
     struct buffer *until = ret_until ? ret_until : &own;
-    for (;;) {
-        int r = pending_next(overlay->pending, rest.table, rest.range, &masked);
-        if (r < 0)
-            return r;
-        int known = look_at_service(overlay, page, &rest, ret, until);
-        if (r == OVERLAID_NOT || !comes_to_mask(known, ret, buffer_bytes(&masked), until))
-            return known;
-        ret->was_masked = true;
+    int r;
+    while ((r = look_to_overlaid(overlay, page, &rest, ret, until, &overlaid)) == NOT_YET) {
         buffer_clear(&behind);
-        r = position_append_behind(&behind, buffer_bytes(&masked));
+        r = position_append_behind(&behind, buffer_bytes(&overlaid));
         if (r < 0)
             return r;
         rest.range.lo = buffer_bytes(&behind);
     }
+    return r;
 }
 
 /* The rows end before the first dropped table among them. */
@@ -158,9 +178,9 @@ static int look(struct overlay *overlay, struct page *page, const struct questio
                 struct seen *ret, struct buffer *ret_until)
 {
     *ret = (struct seen){.asked_ms = INT64_MAX};
-    if (!pending_has_masks(overlay->pending))
+    if (!pending_has_overlay(overlay->pending))
         return look_at_service(overlay, page, question, ret, ret_until);
-    return question->table ? look_beside_masks(overlay, page, question, ret, ret_until)
+    return question->table ? look_beside_changes(overlay, page, question, ret, ret_until)
                            : look_for_tables(overlay, page, question, ret, ret_until);
 }
 
@@ -177,6 +197,23 @@ static void search_finish(struct search *search)
     page_unref(search->page);
 }
 
+/* The page answers by itself, unless a queued change or a mask has ended since the request was
+ * sent: the page may show what was there before, and the cache, which has what took its place, is
+ * not asked. The number is looked at last (pending_ended). */
+static int look_into_own_page(struct search *search, struct seen *ret)
+{
+    const struct overlay *overlay = search->overlay;
+    struct bytes lo = search->rest.range.lo;
+    int r = look(search->overlay, search->page, &search->rest, ret, &search->until);
+    search->was_in_vain = pending_ended(overlay->pending) != search->ended;
+    if (!search->was_in_vain)
+        return r;
+    run_finish(&ret->run);
+    *ret = (struct seen){.asked_ms = INT64_MAX};
+    r = buffer_set(&search->until, lo);
+    return r < 0 ? r : KNOWN_NOT;
+}
+
 /* The cache first: it may know what is younger than the page that was fetched. It may know nothing
  * even so, where the page's place was taken by others' pages, and these were evicted. Then a page
  * of our own request answers by itself: so no request is in vain, however small the cache is. A
@@ -187,15 +224,14 @@ static int find_known(struct search *search)
     const struct question *rest = &search->rest;
     struct seen seen;
     int r = overlay_look(search->overlay, rest, &seen, &search->until);
-    bool is_in_vain = r == KNOWN_NOT && !seen.is_unproven && search->page &&
-                      bytes_equal(buffer_bytes(&search->until), rest->range.lo);
-    if (is_in_vain && search->is_own)
-        r = look(search->overlay, search->page, rest, &seen, &search->until);
-    search->has_joined_in_vain = is_in_vain && !search->is_own;
+    search->was_in_vain = r == KNOWN_NOT && !seen.is_unproven && search->page &&
+                          bytes_equal(buffer_bytes(&search->until), rest->range.lo);
+    if (search->was_in_vain && search->is_own)
+        r = look_into_own_page(search, &seen);
     search->is_unproven = seen.is_unproven;
     search->seen.run = seen.run;
     search->seen.asked_ms = MIN(search->seen.asked_ms, seen.asked_ms);
-    search->seen.was_masked |= seen.was_masked;
+    search->seen.was_overlaid |= seen.was_overlaid;
     return r;
 }
 
@@ -264,11 +300,12 @@ static int fetch_rest(struct search *search)
     int r = end_askable(&range, &hi);
     if (r < 0)
         return call_fail(&search->caller->call, r, "no memory for the end of a partition");
+    search->ended = pending_ended(search->overlay->pending);
     struct fetch fetch = {.table = rest->table,
                           .range = range,
                           .top = on_miss->top,
                           .keys_only = on_miss->keys_only && rest->keys_suffice,
-                          .is_alone = search->has_joined_in_vain};
+                          .is_alone = search->was_in_vain};
     r = fetcher_fetch(search->overlay->fetcher, search->caller, &fetch, rest->since, &search->page,
                       &search->is_own);
     if (r < 0)

@@ -1,8 +1,9 @@
 #ifndef CACHE_READ_OVERLAY_H
 #define CACHE_READ_OVERLAY_H
-/* What this mount sees of an account: what the range cache knows, without what pending masks; what
- * the range cache does not know is fetched. A lookup, a listing, "is it empty?" are all one
- * question: what follows range.lo? Any thread, no lock of its own.
+/* What this mount sees of an account: what the range cache knows, with the changes that pending has
+ * queued, and without what it masks; what the range cache does not know is fetched. A lookup, a
+ * listing, "is it empty?" are all one question: what follows range.lo? Any thread, no lock of its
+ * own.
  *
  * A table that this mount has dropped is masked, because the service may list it for a while. That
  * it is listed proves nothing then, but a read of it does: the service answers none while it
@@ -22,10 +23,10 @@ struct seen {
     struct run run;   /* the caller's to finish */
     int64_t asked_ms; /* when the oldest of what the answer rests on was asked, also of "none" */
     size_t fetched_rows, fetched_bytes; /* what this caller's own requests brought for it */
-    bool was_fetched; /* it was not known: there was a request, of this caller or another */
-    bool was_masked;  /* a masked position was left out before the rows, or before the end: this
-                         part of the answer has no age */
-    bool is_unproven; /* of KNOWN_NOT: a dropped table stands there, and is listed */
+    bool was_fetched;  /* it was not known: there was a request, of this caller or another */
+    bool was_overlaid; /* a row is a queued text, or a position was left out before the rows or the
+                          end: this part of the answer has no age */
+    bool is_unproven;  /* of KNOWN_NOT: a dropped table stands there, and is listed */
 };
 
 /* The one look at what is known; sends nothing. enum knowledge (range_cache.h), or -ENOMEM:
@@ -53,16 +54,16 @@ int overlay_keys(struct overlay *overlay, struct caller *caller, const struct qu
 
 /* What is known at question->range.lo, for a scan of rows: a page that begins at or before it, and
  * may hold more than the range, or less; an empty page where the range surely holds nothing. NULL:
- * to be asked, or no memory. Masks do not count: a scan of rows brings pages into the range cache,
- * and names and texts are taken from there by overlay_next. */
+ * to be asked, or no memory. Queued changes and masks do not count: a scan of rows brings pages
+ * into the range cache, and names and texts are taken from there by overlay_next. */
 struct page *overlay_known_page(struct overlay *overlay, const struct question *question);
 
 /* Is anything in the range not known? Then from where on. 1, 0, -ENOMEM. */
 int overlay_lacks(struct overlay *overlay, const struct question *question,
                   struct buffer *ret_until);
 
-/* Is the row masked, or is a change of it under way? With table NULL: the table of that name. Then
- * what is seen of it may end at any moment, and it may not be kept. */
+/* Is the row masked, or is a change of it queued or under way? With table NULL: the table of that
+ * name. Then what is seen of it may end at any moment, and it may not be kept. */
 bool overlay_is_changing(struct overlay *overlay, const char *table, struct bytes position);
 
 #endif

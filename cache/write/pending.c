@@ -1,52 +1,16 @@
-#include "cache/write/pending.h"
-#include "client/monitor.h"
+#include "cache/write/pending_parts.h"
 
 #include <assert.h>
-#include <bsd/sys/tree.h>
-#include <stdatomic.h>
-#include <sys/queue.h>
-
-struct waiter { /* on the stack of its thread */
-    TAILQ_ENTRY(waiter) entry;
-    bool has_claim; /* the position was handed over to it */
-};
-
-TAILQ_HEAD(waiter_list, waiter);
-
-enum record_state { FREE, CLAIMED };
-
-struct record { /* of a position that is claimed or masked */
-    RB_ENTRY(record) by_key;
-    struct address address; /* table "": the position is a table's name */
-    enum record_state state;
-    struct waiter_list waiters; /* in the order in which they came; none while FREE */
-    bool is_masked;
-    TAILQ_ENTRY(record) in_tables; /* of a masked table */
-    struct buffer etag;            /* of the masked version */
-    char text[];                   /* table, NUL, position */
-};
 
 static int compare_keys(const struct record *a, const struct record *b)
 {
     return address_compare(a->address, b->address);
 }
 
-RB_HEAD(record_tree, record);
-TAILQ_HEAD(record_list, record);
 RB_GENERATE_INTERNAL(record_tree, record, by_key, compare_keys, static __attribute__((unused)));
 
-struct pending {
-    const struct clock *clock;
-    struct monitor monitor;
-    _Atomic size_t masks, claims; /* change inside the monitor */
-    /* guarded by monitor */
-    struct record_tree records;
-    struct record_list tables; /* that are masked; the one that was masked first is first */
-    size_t table_count;
-    size_t waiting;
-};
-
-int pending_create(const struct clock *clock, struct pending **ret)
+int pending_create(const struct pending_limits *limits, const struct clock *clock,
+                   struct pending **ret)
 {
     struct pending *pending = calloc(1, sizeof(*pending));
     if (!pending || monitor_init(&pending->monitor) < 0) {
@@ -54,7 +18,11 @@ int pending_create(const struct clock *clock, struct pending **ret)
         return -ENOMEM;
     }
     pending->clock = clock;
+    pending->limits = *limits;
+    pending->limits.batch_writes = MIN(limits->batch_writes, PENDING_BATCH_MAX);
     TAILQ_INIT(&pending->tables);
+    queue_init(&pending->queue);
+    LIST_INIT(&pending->watches);
     *ret = pending;
     return 0;
 }
@@ -64,17 +32,32 @@ static struct record key_of(const char *table, struct bytes position)
     return (struct record){.address = {table ? table : "", position}};
 }
 
-static struct record *find_locked(struct pending *pending, const char *table, struct bytes position)
+struct record *pending_find_locked(struct pending *pending, const char *table,
+                                   struct bytes position)
 {
     struct record key = key_of(table, position);
     return RB_FIND(record_tree, &pending->records, &key);
+}
+
+struct record *pending_seek_locked(struct pending *pending, const char *table,
+                                   struct bytes position)
+{
+    struct record key = key_of(table, position);
+    struct record *record = RB_NFIND(record_tree, &pending->records, &key);
+    return record && strcmp(record->address.table, key.address.table) == 0 ? record : NULL;
+}
+
+struct record *pending_after_locked(struct record *record)
+{
+    struct record *next = RB_NEXT(record_tree, NULL, record); /* it ignores the tree */
+    return next && strcmp(next->address.table, record->address.table) == 0 ? next : NULL;
 }
 
 /* NULL: out of memory. */
 static struct record *find_or_add_locked(struct pending *pending, const char *table,
                                          struct bytes position)
 {
-    struct record *record = find_locked(pending, table, position);
+    struct record *record = pending_find_locked(pending, table, position);
     if (record)
         return record;
     struct record key = key_of(table, position);
@@ -83,7 +66,6 @@ static struct record *find_or_add_locked(struct pending *pending, const char *ta
         return NULL;
     record->address = address_copy(key.address, record->text);
     TAILQ_INIT(&record->waiters);
-    buffer_init(&record->etag, PENDING_ETAG_MAX_BYTES);
     (void)RB_INSERT(record_tree, &pending->records, record);
     return record;
 }
@@ -93,34 +75,34 @@ static bool is_table(const struct record *record)
     return record->address.table[0] == '\0';
 }
 
-static void set_mask_locked(struct pending *pending, struct record *record)
+static void set_mask_locked(struct pending *pending, struct record *record, struct mask *mask)
 {
     pending->masks++;
-    record->is_masked = true;
+    record->mask = mask;
     if (!is_table(record))
         return;
-    TAILQ_INSERT_TAIL(&pending->tables, record, in_tables);
+    TAILQ_INSERT_TAIL(&pending->tables, record, mask->in_tables);
     pending->table_count++;
 }
 
 static void clear_mask_locked(struct pending *pending, struct record *record)
 {
-    if (!record->is_masked)
+    if (!record->mask)
         return;
+    pending->ended++; /* first: pending_ended */
     pending->masks--;
-    record->is_masked = false;
-    if (!is_table(record))
-        return;
-    TAILQ_REMOVE(&pending->tables, record, in_tables);
-    pending->table_count--;
+    if (is_table(record)) {
+        TAILQ_REMOVE(&pending->tables, record, mask->in_tables);
+        pending->table_count--;
+    }
+    free(TAKE_PTR(record->mask));
 }
 
 static void free_if_unused_locked(struct pending *pending, struct record *record)
 {
-    if (record->state != FREE || record->is_masked)
+    if (record->state != FREE || record->mask)
         return;
     (void)RB_REMOVE(record_tree, &pending->records, record);
-    buffer_finish(&record->etag);
     free(record);
 }
 
@@ -135,25 +117,46 @@ void pending_destroy(struct pending *pending)
         clear_mask_locked(pending, record);
         free_if_unused_locked(pending, record);
     }
+    assert(LIST_EMPTY(&pending->watches));
+    queue_finish(&pending->queue);
     monitor_finish(&pending->monitor);
     free(pending);
 }
 
-static void release_locked(struct pending *pending, struct record *record)
+static void set_claimed_locked(struct pending *pending, struct record *record)
+{
+    record->state = CLAIMED;
+    pending->claims++;
+    watches_note_claim_locked(pending, record->address.table);
+}
+
+void pending_pass_on_locked(struct pending *pending, struct record *record)
 {
     struct waiter *next = TAILQ_FIRST(&record->waiters);
-    if (next) { /* it stays CLAIMED */
+    record->state = FREE;
+    if (next) {
         TAILQ_REMOVE(&record->waiters, next, entry);
         next->has_claim = true;
+        set_claimed_locked(pending, record);
         monitor_tell(&pending->monitor);
-        return;
     }
-    record->state = FREE;
-    pending->claims--;
     free_if_unused_locked(pending, record);
 }
 
-/* The monitor is left while the call is checked. */
+static void release_locked(struct pending *pending, struct record *record)
+{
+    pending_pass_on_locked(pending, record); /* first: pending_is_changing */
+    pending->claims--;
+}
+
+int pending_check_locked(struct pending *pending, struct call *call, const char *late)
+{
+    monitor_leave(&pending->monitor);
+    int r = call_check(call, pending->clock, late);
+    monitor_enter(&pending->monitor);
+    return r;
+}
+
 static int wait_locked(struct pending *pending, struct record *record, struct call *call)
 {
     struct waiter waiter = {0};
@@ -161,12 +164,13 @@ static int wait_locked(struct pending *pending, struct record *record, struct ca
     TAILQ_INSERT_TAIL(&record->waiters, &waiter, entry);
     pending->waiting++;
     while (!waiter.has_claim && r == 0) {
-        monitor_wait(&pending->monitor);
-        if (waiter.has_claim)
+        r = record->queued ? queue_check_answers_locked(pending, call) : 0;
+        if (r < 0)
             break;
-        monitor_leave(&pending->monitor);
-        r = call_check(call, pending->clock, "another change of the entity did not end in time");
-        monitor_enter(&pending->monitor);
+        monitor_wait(&pending->monitor);
+        if (!waiter.has_claim)
+            r = pending_check_locked(pending, call,
+                                     "another change of the entity did not end in time");
     }
     pending->waiting--;
     if (r == 0)
@@ -184,10 +188,11 @@ static int claim_locked(struct pending *pending, const char *table, struct bytes
     struct record *record = find_or_add_locked(pending, table, position);
     if (!record)
         return call_fail(call, -ENOMEM, "out of memory");
-    if (record->state == CLAIMED)
+    if (record->queued)
+        queue_hurry_locked(pending, record->queued);
+    if (record->state != FREE)
         return wait_locked(pending, record, call);
-    record->state = CLAIMED;
-    pending->claims++;
+    set_claimed_locked(pending, record);
     return 0;
 }
 
@@ -195,7 +200,7 @@ static void release_all_locked(struct pending *pending, const char *table,
                                const struct bytes *positions, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        struct record *record = find_locked(pending, table, positions[i]);
+        struct record *record = pending_find_locked(pending, table, positions[i]);
         assert(record && record->state == CLAIMED);
         release_locked(pending, record);
     }
@@ -224,82 +229,103 @@ void pending_release(struct pending *pending, const char *table, const struct by
     monitor_leave(&pending->monitor);
 }
 
-bool pending_is_claimed(struct pending *pending, const char *table, struct bytes position)
+bool pending_is_changing(struct pending *pending, const char *table, struct bytes position)
 {
-    if (pending->claims == 0)
+    if (pending->claims == 0 && pending->queued == 0)
         return false;
     monitor_enter(&pending->monitor);
-    struct record *record = find_locked(pending, table, position);
-    bool is_claimed = record && record->state == CLAIMED;
+    struct record *record = pending_find_locked(pending, table, position);
+    bool is_changing = record && record->state != FREE;
     monitor_leave(&pending->monitor);
-    return is_claimed;
+    return is_changing;
 }
 
-bool pending_has_claim(struct pending *pending, const char *table)
+bool pending_is_changing_in(struct pending *pending, const char *table)
 {
-    struct record key = key_of(table, (struct bytes){0});
     monitor_enter(&pending->monitor);
-    struct record *record = RB_NFIND(record_tree, &pending->records, &key);
-    while (record && strcmp(record->address.table, key.address.table) == 0 &&
-           record->state != CLAIMED)
-        record = RB_NEXT(record_tree, &pending->records, record);
-    bool has_claim = record && strcmp(record->address.table, key.address.table) == 0;
+    struct record *record = pending_seek_locked(pending, table, (struct bytes){0});
+    while (record && record->state == FREE)
+        record = pending_after_locked(record);
     monitor_leave(&pending->monitor);
-    return has_claim;
+    return record != NULL;
 }
 
-bool pending_has_masks(const struct pending *pending)
+bool pending_has_overlay(const struct pending *pending)
 {
-    return pending->masks > 0;
+    return pending->masks > 0 || pending->queued > 0;
 }
 
-static struct record *next_masked_locked(struct pending *pending, const char *table,
-                                         struct range range)
+uint64_t pending_ended(const struct pending *pending)
 {
-    struct record key = key_of(table, range.lo);
-    struct record *record = RB_NFIND(record_tree, &pending->records, &key);
-    while (record && strcmp(record->address.table, key.address.table) == 0 &&
-           range_holds(range, record->address.position)) {
-        if (record->is_masked)
+    return pending->ended;
+}
+
+static struct record *next_overlaid_locked(struct pending *pending, const char *table,
+                                           struct range range)
+{
+    struct record *record = pending_seek_locked(pending, table, range.lo);
+    while (record && range_holds(range, record->address.position)) {
+        if (record->mask || record->queued)
             return record;
-        record = RB_NEXT(record_tree, &pending->records, record);
+        record = pending_after_locked(record);
     }
     return NULL;
 }
 
-int pending_next(struct pending *pending, const char *table, struct range range,
+int pending_next(struct pending *pending, const char *table, struct range range, struct entity *ret,
                  struct buffer *ret_position)
 {
     buffer_clear(ret_position);
-    if (!pending_has_masks(pending))
+    *ret = (struct entity){0};
+    if (!pending_has_overlay(pending))
         return OVERLAID_NOT;
     monitor_enter(&pending->monitor);
-    struct record *record = next_masked_locked(pending, table, range);
+    struct record *record = next_overlaid_locked(pending, table, range);
     int r = record ? buffer_append(ret_position, record->address.position) : 0;
+    if (r == 0 && record && !record->mask && record->queued->text.page)
+        *ret = (struct entity){page_ref(record->queued->text.page), record->queued->text.row};
     monitor_leave(&pending->monitor);
     if (r < 0)
         return r;
-    return record ? OVERLAID_GONE : OVERLAID_NOT;
+    return ret->page ? OVERLAID_ROW : record ? OVERLAID_GONE : OVERLAID_NOT;
+}
+
+/* NULL: out of memory. */
+static struct mask *make_mask(struct bytes etag)
+{
+    struct mask *mask = calloc(1, sizeof(*mask) + etag.size);
+    if (!mask)
+        return NULL;
+    mask->etag_size = etag.size;
+    if (etag.size > 0)
+        memcpy(mask->etag, etag.data, etag.size);
+    return mask;
+}
+
+static struct bytes masked_etag(const struct record *record)
+{
+    return (struct bytes){record->mask->etag, record->mask->etag_size};
 }
 
 static int mask_locked(struct pending *pending, const char *table, struct bytes position,
                        struct bytes etag)
 {
+    if (etag.size > PENDING_ETAG_MAX_BYTES)
+        return -EFBIG;
     struct record *record = find_or_add_locked(pending, table, position);
-    if (!record)
-        return -ENOMEM;
-    int r = buffer_set(&record->etag, etag);
-    if (r == 0) {
+    struct mask *mask = record ? make_mask(etag) : NULL;
+    if (mask) {
         clear_mask_locked(pending, record); /* then it is the youngest */
-        set_mask_locked(pending, record);
+        set_mask_locked(pending, record, mask);
+    } else if (record) {
+        free_if_unused_locked(pending, record);
     }
-    free_if_unused_locked(pending, record);
     while (pending->table_count > PENDING_TABLES_MAX) {
         record = TAILQ_FIRST(&pending->tables);
         clear_mask_locked(pending, record);
         free_if_unused_locked(pending, record);
     }
-    return r;
+    return mask ? 0 : -ENOMEM;
 }
 
 int pending_mask(struct pending *pending, const char *table, struct bytes position,
@@ -315,12 +341,12 @@ int pending_masked(struct pending *pending, const char *table, struct bytes posi
                    struct buffer *ret_etag)
 {
     buffer_clear(ret_etag);
-    if (!pending_has_masks(pending))
+    if (pending->masks == 0)
         return 0;
     monitor_enter(&pending->monitor);
-    struct record *record = find_locked(pending, table, position);
-    bool is_masked = record && record->is_masked;
-    int r = is_masked ? buffer_append(ret_etag, buffer_bytes(&record->etag)) : 0;
+    struct record *record = pending_find_locked(pending, table, position);
+    bool is_masked = record && record->mask;
+    int r = is_masked ? buffer_append(ret_etag, masked_etag(record)) : 0;
     monitor_leave(&pending->monitor);
     return r < 0 ? r : is_masked;
 }
@@ -330,9 +356,8 @@ static bool unmask(struct pending *pending, const char *table, struct bytes posi
                    const struct bytes *etag)
 {
     monitor_enter(&pending->monitor);
-    struct record *record = find_locked(pending, table, position);
-    bool is_its =
-        record && record->is_masked && (!etag || bytes_equal(buffer_bytes(&record->etag), *etag));
+    struct record *record = pending_find_locked(pending, table, position);
+    bool is_its = record && record->mask && (!etag || bytes_equal(masked_etag(record), *etag));
     if (is_its) {
         clear_mask_locked(pending, record);
         free_if_unused_locked(pending, record);
@@ -355,33 +380,40 @@ bool pending_unmask_version(struct pending *pending, const char *table, struct b
 void pending_stats(struct pending *pending, struct pending_stats *ret)
 {
     monitor_enter(&pending->monitor);
-    *ret = (struct pending_stats){
-        .claims = pending->claims, .waiting = pending->waiting, .masks = pending->masks};
+    *ret = (struct pending_stats){.claims = pending->claims,
+                                  .waiting = pending->waiting,
+                                  .masks = pending->masks,
+                                  .queued = pending->queued,
+                                  .queued_bytes = pending->queue.bytes};
     monitor_leave(&pending->monitor);
 }
 
 static bool is_consistent_locked(struct pending *pending)
 {
-    size_t claims = 0, masks = 0, tables = 0, waiting = 0;
+    size_t claims = 0, queued = 0, bytes = 0, masks = 0, tables = 0, waiting = 0;
     struct record *record, *before = NULL;
     for (record = RB_MIN(record_tree, &pending->records); record;
          record = RB_NEXT(record_tree, &pending->records, record)) {
         struct waiter *waiter;
-        bool is_used = record->state == CLAIMED || record->is_masked;
+        bool is_used = record->state != FREE || record->mask;
+        bool is_queued = record->state == WAITING || record->state == SENDING;
         bool has_waiters = !TAILQ_EMPTY(&record->waiters);
         if (!is_used || (has_waiters && record->state == FREE) ||
-            (before && compare_keys(before, record) >= 0))
+            is_queued != (record->queued != NULL) || (before && compare_keys(before, record) >= 0))
             return false;
         TAILQ_FOREACH(waiter, &record->waiters, entry)
         waiting += !waiter->has_claim;
         claims += record->state == CLAIMED;
-        masks += record->is_masked;
-        tables += record->is_masked && is_table(record);
+        queued += is_queued;
+        bytes += record->queued ? record->queued->bytes : 0;
+        masks += record->mask != NULL;
+        tables += record->mask && is_table(record);
         before = record;
     }
     /* a caller that was handed a position counts as waiting until its thread runs */
-    return claims == pending->claims && masks == pending->masks && tables == pending->table_count &&
-           waiting <= pending->waiting;
+    return claims == pending->claims && queued == pending->queued && masks == pending->masks &&
+           tables == pending->table_count && waiting <= pending->waiting &&
+           queue_is_consistent_locked(pending, bytes);
 }
 
 bool pending_is_consistent(struct pending *pending)

@@ -3,7 +3,8 @@
 int write_side_init(struct write_side *side, const struct committer_source *source)
 {
     *side = (struct write_side){0};
-    int r = pending_create(source->clock, &side->pending);
+    const struct pending_limits limits = {0}; /* nothing is queued */
+    int r = pending_create(&limits, source->clock, &side->pending);
     if (r == 0)
         r = committer_create(source, &side->committer);
     if (r == 0)
@@ -48,7 +49,7 @@ static int claim_rows(struct write_side *side, const struct address *rows, size_
 static const char *find_claimed_table(struct write_side *side, const struct address *rows, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (pending_is_claimed(side->pending, NULL, bytes_of(rows[i].table)))
+        if (pending_is_changing(side->pending, NULL, bytes_of(rows[i].table)))
             return rows[i].table;
     return NULL;
 }
@@ -92,5 +93,5 @@ void write_side_release(struct write_side *side, struct address address)
 
 bool write_side_is_changing(struct write_side *side, const char *table)
 {
-    return pending_has_claim(side->pending, table);
+    return pending_is_changing_in(side->pending, table);
 }

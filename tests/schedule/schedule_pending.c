@@ -6,6 +6,7 @@
  * pass: then no thread was left waiting for a wakeup that was lost. */
 #include "cache/write/pending.h"
 #include "tests/schedule/schedule.h"
+#include "tests/unit/pending_limits.h"
 
 #include <pthread.h>
 
@@ -130,11 +131,12 @@ static void *claim_again_and_again(void *context)
 static void mask_and_look(struct pending *pending)
 {
     struct buffer found;
+    struct entity row;
     buffer_init(&found, POSITION_MAX_BYTES);
     for (int i = 0; i < ROUNDS; i++) {
-        SCHEDULE_CHECK(pending_next(pending, "T", RANGE_ALL, &found) == OVERLAID_NOT);
+        SCHEDULE_CHECK(pending_next(pending, "T", RANGE_ALL, &row, &found) == OVERLAID_NOT);
         SCHEDULE_CHECK(pending_mask(pending, "T", all_positions[i], BYTES_LITERAL("etag")) == 0);
-        SCHEDULE_CHECK(pending_next(pending, "T", RANGE_ALL, &found) == OVERLAID_GONE);
+        SCHEDULE_CHECK(pending_next(pending, "T", RANGE_ALL, &row, &found) == OVERLAID_GONE);
         SCHEDULE_CHECK(bytes_equal(buffer_bytes(&found), all_positions[i]));
         SCHEDULE_CHECK(pending_masked(pending, "T", all_positions[i], &found) == 1);
         SCHEDULE_CHECK(bytes_equal(buffer_bytes(&found), BYTES_LITERAL("etag")));
@@ -147,7 +149,7 @@ static void body(void *context)
 {
     struct test *test = context;
     struct pending_stats stats;
-    SCHEDULE_CHECK(pending_create(&clock_system, &test->pending) == 0);
+    SCHEDULE_CHECK(pending_create(&no_limits, &clock_system, &test->pending) == 0);
     for (int i = 0; i < THREADS; i++) {
         struct claimer *claimer = &test->claimers[i];
         claimer->test = test;

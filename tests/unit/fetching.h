@@ -9,6 +9,7 @@
 #include "tests/stores/gate_store.h"
 #include "tests/stores/memory_store.h"
 #include "tests/unit/unit.h"
+#include "tests/unit/pending_limits.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -76,7 +77,7 @@ static inline void fetching_set_up(struct fetching *fetching, struct fetching_op
                                     .orders = &fetching->orders,
                                     .ttl_ms = options.is_ttl_0 ? 0 : TTL_MS};
     assert_int_equal(fetcher_create(&source, &fetching->fetcher), 0);
-    assert_int_equal(pending_create(&fetching->clock, &fetching->pending), 0);
+    assert_int_equal(pending_create(&no_limits, &fetching->clock, &fetching->pending), 0);
 }
 
 static inline void fetching_tear_down(struct fetching *fetching)
@@ -132,6 +133,22 @@ static inline void assert_request(struct fetching *fetching, size_t n, int what,
     assert_bytes(buffer_bytes(&entry->lo), range.lo);
     assert_bytes(buffer_bytes(&entry->hi), range.hi);
     assert_int_equal(entry->top, top);
+}
+
+/* What the cache knows of the row: its text, "" for none, NULL: nothing. Returns when it was asked
+ * for; 0: nothing is known. */
+static inline int64_t fetching_assert_known(struct fetching *fetching, struct range row,
+                                            const char *expected)
+{
+    struct question question = {"t", row, fetching_since_ttl(fetching), false};
+    struct run run = {0};
+    int64_t asked_ms = 0;
+    int known = range_cache_next(fetching->cache, &question, &run, &asked_ms, NULL);
+    assert_int_equal(known, !expected ? KNOWN_NOT : *expected ? KNOWN_ROWS : KNOWN_EMPTY);
+    if (known == KNOWN_ROWS && expected)
+        assert_bytes(page_text(run.page, run.begin), bytes_of(expected));
+    run_finish(&run);
+    return asked_ms;
 }
 
 /* What the cache knows; the first row's position where it is known. */

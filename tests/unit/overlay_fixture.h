@@ -48,6 +48,35 @@ static inline int count(struct setup *setup, const struct question *question,
     return rows;
 }
 
+/* All rows of the question's range, as overlay_next gives them: the last character of each
+ * position, and "*" if its text is "queued". */
+static inline void assert_all_rows(struct setup *setup, const struct question *all, int top,
+                                   const char *expected)
+{
+    struct buffer line = {.max = 100}, lo = {.max = 100};
+    struct on_miss on_miss = {.top = top};
+    struct question question = *all;
+    struct seen seen = {0};
+    int r;
+    setup->caller = fetching_caller(&setup->fetching);
+    while ((r = overlay_next(setup->overlay, &setup->caller, &question, &on_miss, &seen)) > 0) {
+        for (size_t row = seen.run.begin; row < seen.run.end; row++) {
+            struct bytes position = page_position(seen.run.page, row);
+            (void)buffer_append_char(&line, position.data[position.size - 1]);
+            if (bytes_equal(page_text(seen.run.page, row), B("queued")))
+                (void)buffer_append_char(&line, '*');
+        }
+        buffer_clear(&lo);
+        (void)position_append_behind(&lo, page_position(seen.run.page, seen.run.end - 1));
+        question.range.lo = buffer_bytes(&lo);
+        run_finish(&seen.run);
+    }
+    assert_int_equal(r, 0);
+    assert_string_equal(buffer_string(&line), expected);
+    buffer_finish(&line);
+    buffer_finish(&lo);
+}
+
 static inline size_t asked(struct setup *setup)
 {
     return setup->fetching.memory->asked;

@@ -5,6 +5,7 @@
 #include "cache/read/read_ahead.h"
 #include "cache/listing.h"
 #include "tests/unit/fetching.h"
+#include "tests/unit/pending_limits.h"
 
 #define FIND        7 /* a process */
 #define ANSWER_MAX  ((size_t)1 << 20)
@@ -45,7 +46,7 @@ static inline void parts_create_readers(struct parts *parts, const struct parts_
                                     .orders = &parts->orders,
                                     .ttl_ms = ttl_ms};
     assert_int_equal(fetcher_create(&reader, &parts->fetcher), 0);
-    assert_int_equal(pending_create(&parts->clock, &parts->pending), 0);
+    assert_int_equal(pending_create(&no_limits, &parts->clock, &parts->pending), 0);
     assert_int_equal(overlay_create(parts->cache, parts->fetcher, parts->pending, &parts->overlay),
                      0);
     assert_int_equal(freshness_create(ttl_ms, &parts->clock, &parts->orders, &parts->freshness), 0);

@@ -1,6 +1,7 @@
 #include "cache/write/pending.h"
 #include "tests/unit/failing_memory.h"
 #include "tests/unit/unit.h"
+#include "tests/unit/pending_limits.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -23,7 +24,7 @@ static struct pending *new_pending(void)
 {
     struct pending *pending;
     now_ms = 0;
-    assert_int_equal(pending_create(&turned, &pending), 0);
+    assert_int_equal(pending_create(&no_limits, &turned, &pending), 0);
     return pending;
 }
 
@@ -299,11 +300,12 @@ static void assert_gone(struct pending *pending, const char *table, struct range
                         const char *expected)
 {
     _cleanup_(buffer_finish) struct buffer shown, position, lo;
+    struct entity row;
     int r;
     buffer_init(&shown, 1000);
     buffer_init(&position, 1000);
     buffer_init(&lo, 1000);
-    while ((r = pending_next(pending, table, range, &position)) == OVERLAID_GONE) {
+    while ((r = pending_next(pending, table, range, &row, &position)) == OVERLAID_GONE) {
         (void)buffer_append(&shown, buffer_bytes(&position));
         (void)buffer_append_char(&shown, ' ');
         buffer_clear(&lo);
@@ -431,8 +433,9 @@ static void without_memory_nothing_changes(void **state)
     struct call call = {.deadline_ms = DEADLINE_MS};
     const struct bytes positions[] = {B("a"), B("b")};
     struct buffer ret;
+    struct entity row;
     allocations_until_failure = 1;
-    assert_int_equal(pending_create(&turned, &pending), -ENOMEM);
+    assert_int_equal(pending_create(&no_limits, &turned, &pending), -ENOMEM);
     assert_null(pending);
     pending = new_pending();
     for (int failing = 1; failing <= 2; failing++) {
@@ -454,7 +457,7 @@ static void without_memory_nothing_changes(void **state)
     allocations_until_failure = 1;
     assert_int_equal(pending_masked(pending, "T", B("a"), &ret), -ENOMEM);
     allocations_until_failure = 1;
-    assert_int_equal(pending_next(pending, "T", RANGE_ALL, &ret), -ENOMEM);
+    assert_int_equal(pending_next(pending, "T", RANGE_ALL, &row, &ret), -ENOMEM);
     buffer_finish(&ret);
     end(pending);
 }

@@ -140,8 +140,8 @@ static void *claim_both(void *argument)
         struct caller caller = fetching_caller(&setup->fetching);
         struct address a = rows[(i + first) % 3], b = rows[(i + 1 + i % 2 + first) % 3];
         assert_int_equal(write_side_claim_both(&setup->side, a, b, &caller.call), 0);
-        assert_true(pending_is_claimed(setup->side.pending, a.table, a.position));
-        assert_true(pending_is_claimed(setup->side.pending, b.table, b.position));
+        assert_true(pending_is_changing(setup->side.pending, a.table, a.position));
+        assert_true(pending_is_changing(setup->side.pending, b.table, b.position));
         write_side_release(&setup->side, a);
         write_side_release(&setup->side, b);
     }

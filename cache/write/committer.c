@@ -22,6 +22,12 @@ void committer_destroy(struct committer *committer)
     free(committer);
 }
 
+bool committer_is_table_gone(const struct failure *failure)
+{
+    return (failure->error == -ENOENT && strcmp(failure->code, "TableNotFound") == 0) ||
+           (failure->error == -EBUSY && strcmp(failure->code, "TableBeingDeleted") == 0);
+}
+
 struct change {
     enum { CHANGE_ROWS, CHANGE_CREATE_TABLE, CHANGE_DELETE_TABLE } what;
     const char *table;
@@ -95,6 +101,25 @@ static void put(struct committer *committer, struct place place, struct page *pa
                                    known_ms);
 }
 
+int committer_read(struct committer *committer, struct caller *caller, const char *table,
+                   struct range range, struct page **ret)
+{
+    const struct committer_source *source = &committer->source;
+    struct stamp since = stamp_from_now(source->orders, clock_now_ms(source->clock));
+    struct fetch fetch = {
+        .table = table, .range = range, .top = TABLE_STORE_PAGE_ROWS, .is_alone = true};
+    bool is_own;
+    return fetcher_fetch(source->fetcher, caller, &fetch, since, ret, &is_own);
+}
+
+void committer_note_gone(struct committer *committer, const char *table,
+                         const struct bytes *positions, size_t n, int64_t known_ms)
+{
+    const struct committer_source *source = &committer->source;
+    if (n > 0)
+        (void)range_cache_put_gone(source->cache, table, positions, n, source->orders, known_ms);
+}
+
 /* Brings what is there now into the range cache: as a change, because the change may have been
  * made. A query that was sent before does not bring the old row back. The reason of the failure
  * before stays. */
@@ -122,11 +147,6 @@ static void read_again(struct committer *committer, struct caller *caller, struc
     caller->call.repeats = again.call.repeats;
 }
 
-static bool is_in_doubt(int error, const struct failure *failure)
-{
-    return error == -ESTALE || error == -EEXIST || error == -ENOENT || failure->is_ambiguous;
-}
-
 /* Is it known that another row of the change was refused than this one? Then this one is as it was.
  */
 static bool is_as_before(const struct change *change, size_t i, const struct failure *failure)
@@ -141,7 +161,7 @@ static int perform(struct committer *committer, struct caller *caller, struct ch
 {
     int r = send_uncancelled(committer, change, &caller->call);
     const struct failure *failure = &caller->call.failure;
-    if (r >= 0 || !is_in_doubt(r, failure))
+    if (r >= 0 || !table_store_is_in_doubt(r, failure))
         return r;
     for (size_t i = 0; i < count_places(change); i++)
         if (!is_as_before(change, i, failure))
@@ -149,36 +169,50 @@ static int perform(struct committer *committer, struct caller *caller, struct ch
     return r;
 }
 
-static int make_row(const struct write *write, const struct write_result *result, struct page **ret)
+/* The row keeps the number that it had while it was queued. Before readers see the page. */
+static void keep_number(struct committer *committer, struct page *page, const struct entity *shown)
 {
-    _cleanup_(page_builder_destroyp) struct page_builder *builder = NULL;
-    _cleanup_(buffer_finish) struct buffer behind;
-    buffer_init(&behind, POSITION_MAX_BYTES);
-    int r = page_builder_create(PAGE_MAX_BYTES, &builder);
-    if (r == 0)
-        r = buffer_append(page_builder_text(builder), write->text);
-    if (r == 0)
-        r = page_builder_end_row(builder, write->position, bytes_of(result->etag),
-                                 result->timestamp);
-    if (r == 0)
-        r = position_append_behind(&behind, write->position);
-    struct range covered = {write->position, buffer_bytes(&behind)};
-    return r < 0 ? r : page_builder_finish(builder, covered, false, ret);
+    if (page && shown && shown->page)
+        page_keep_number(page, 0, page_number(shown->page, shown->row, committer->source.numbers));
 }
 
+/* shown: what readers saw of the row until now; NULL, or without a page: nothing. */
 static int keep_row(struct committer *committer, const char *table, const struct write *write,
-                    const struct write_result *result, struct entity *ret)
+                    const struct write_result *result, const struct entity *shown,
+                    struct entity *ret)
 {
     _cleanup_(page_unrefp) struct page *page = NULL;
-    int r = write->kind == WRITE_DELETE ? 0 : make_row(write, result, &page);
+    int r = write->kind == WRITE_DELETE
+                ? 0
+                : page_create_row(write->position, write->text, bytes_of(result->etag),
+                                  result->timestamp, &page);
     if (r < 0) {
         drop(committer, table);
         return r;
     }
+    keep_number(committer, page, shown);
     put(committer, (struct place){table, write->position}, page,
         clock_now_ms(committer->source.clock));
     ret->page = TAKE_PTR(page);
     return 0;
+}
+
+void committer_note_stored(struct committer *committer, const char *table,
+                           const struct entity *found, const struct entity *shown, int64_t asked_ms,
+                           struct entity *ret)
+{
+    _cleanup_(page_unrefp) struct page *page = NULL;
+    struct bytes position = page_position(found->page, found->row);
+    *ret = (struct entity){0};
+    if (page_create_row(position, page_text(found->page, found->row),
+                        page_etag(found->page, found->row), page_timestamp(found->page, found->row),
+                        &page) < 0) {
+        drop(committer, table);
+        return;
+    }
+    keep_number(committer, page, shown);
+    put(committer, (struct place){table, position}, page, asked_ms);
+    ret->page = TAKE_PTR(page);
 }
 
 static int keep_rows(struct committer *committer, struct caller *caller,
@@ -186,8 +220,8 @@ static int keep_rows(struct committer *committer, struct caller *caller,
 {
     int r = 0;
     for (size_t i = 0; i < change->n; i++) {
-        int kept =
-            keep_row(committer, change->table, &change->writes[i], &change->results[i], &ret[i]);
+        int kept = keep_row(committer, change->table, &change->writes[i], &change->results[i], NULL,
+                            &ret[i]);
         r = MIN(r, kept); /* MIN evaluates its arguments twice */
     }
     if (r == 0)
@@ -195,6 +229,14 @@ static int keep_rows(struct committer *committer, struct caller *caller,
     (void)call_fail(&caller->call, r, "stored, but there is no memory for its text");
     caller->call.failure.is_ambiguous = true;
     return r;
+}
+
+/* Is the change a delete that was refused because its table is being deleted? */
+static bool is_delete_of_leaving(int error, const struct change *change,
+                                 const struct failure *failure)
+{
+    return error == -EBUSY && change->n == 1 && change->writes[0].kind == WRITE_DELETE &&
+           committer_is_table_gone(failure);
 }
 
 int committer_write(struct committer *committer, struct caller *caller, const char *table,
@@ -207,14 +249,49 @@ int committer_write(struct committer *committer, struct caller *caller, const ch
     assert(n <= COMMITTER_MAX_WRITES);
     for (size_t i = 0; i < n; i++)
         ret[i] = (struct entity){0};
+    int64_t asked_ms = clock_now_ms(committer->source.clock);
     int r = perform(committer, caller, &change, now);
     if (r == 0)
         return keep_rows(committer, caller, &change, ret);
+    if (is_delete_of_leaving(r, &change, &caller->call.failure)) {
+        put(committer, place_of(&change, 0), NULL, asked_ms);
+        r = caller->call.failure.error = -ENOENT;
+    }
     for (size_t i = 0; i < n; i++) {
         if (now[i] && page_rows(now[i]) > 0)
             ret[i].page = TAKE_PTR(now[i]);
         page_unref(now[i]);
     }
+    return r;
+}
+
+/* The rows that were deleted go into the range cache together: so they become one page. */
+static void keep_batch(struct committer *committer, const char *table, const struct write *writes,
+                       const struct entity *shown, size_t n, const struct write_result *results,
+                       struct entity *ret)
+{
+    struct bytes gone[PENDING_BATCH_MAX];
+    size_t gone_count = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (writes[i].kind == WRITE_DELETE)
+            gone[gone_count++] = writes[i].position;
+        else
+            (void)keep_row(committer, table, &writes[i], &results[i], &shown[i], &ret[i]);
+    }
+    committer_note_gone(committer, table, gone, gone_count, clock_now_ms(committer->source.clock));
+}
+
+int committer_write_batch(struct committer *committer, struct call *call, const char *table,
+                          const struct write *writes, const struct entity *shown, size_t n,
+                          struct entity *ret)
+{
+    struct write_result results[PENDING_BATCH_MAX] = {0};
+    assert(n <= PENDING_BATCH_MAX);
+    for (size_t i = 0; i < n; i++)
+        ret[i] = (struct entity){0};
+    int r = table_store_write(committer->source.store, table, writes, n, call, results);
+    if (r == 0)
+        keep_batch(committer, table, writes, shown, n, results, ret);
     return r;
 }
 

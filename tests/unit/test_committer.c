@@ -59,17 +59,9 @@ static void assert_entity(const struct entity *entity, struct bytes text)
     assert_bytes(page_text(entity->page, entity->row), text);
 }
 
-/* What the range cache has of the row: its text, "" for none, NULL: it is not known. */
 static void assert_known(struct setup *setup, struct range row, const char *expected)
 {
-    struct question question = {"t", row, fetching_since_ttl(&setup->fetching), false};
-    struct run run = {0};
-    int64_t asked_ms;
-    int known = range_cache_next(setup->fetching.cache, &question, &run, &asked_ms, NULL);
-    assert_int_equal(known, !expected ? KNOWN_NOT : *expected ? KNOWN_ROWS : KNOWN_EMPTY);
-    if (known == KNOWN_ROWS)
-        assert_bytes(page_text(run.page, run.begin), bytes_of(expected));
-    run_finish(&run);
+    (void)fetching_assert_known(&setup->fetching, row, expected);
 }
 
 static void assert_asked(struct setup *setup, size_t n, int last)
@@ -240,6 +232,28 @@ static void another_refusal_changes_nothing(void **state)
     assert_int_equal(commit(&setup, &write, &entity), -EACCES);
     assert_null(entity.page);
     assert_known(&setup, ROW("00001"), "p|00001");
+    assert_asked(&setup, 0, 0);
+    tear_down(&setup);
+}
+
+/* Another client drops the table: the service refuses changes of its rows for a while. */
+static void in_a_table_that_is_being_deleted_a_row_is_gone(void **state)
+{
+    (void)state;
+    struct setup setup;
+    struct entity entity;
+    set_up(&setup, (struct fetching_options){.faults = "fail=delete:*:409:TableBeingDeleted,"
+                                                       "fail=write:*:409:TableBeingDeleted"});
+    struct write write = write_of(WRITE_DELETE, ROW("00001").lo, B("etag"), B(""));
+    assert_int_equal(commit(&setup, &write, &entity), -ENOENT);
+    assert_int_equal(setup.caller.call.failure.error, -ENOENT);
+    assert_null(entity.page);
+    assert_known(&setup, ROW("00001"), "");
+    assert_known(&setup, ROW("00000"), "p|00000");
+    write = write_of(WRITE_UPSERT_REPLACE, ROW("00000").lo, B(""), B("own"));
+    assert_int_equal(commit(&setup, &write, &entity), -EBUSY);
+    assert_null(entity.page);
+    assert_known(&setup, ROW("00000"), "p|00000");
     assert_asked(&setup, 0, 0);
     tear_down(&setup);
 }
@@ -455,6 +469,7 @@ int main(void)
         cmocka_unit_test(after_a_lost_answer_the_row_is_read_again),
         cmocka_unit_test(what_cannot_be_read_again_is_forgotten),
         cmocka_unit_test(another_refusal_changes_nothing),
+        cmocka_unit_test(in_a_table_that_is_being_deleted_a_row_is_gone),
         cmocka_unit_test(a_retried_change_is_known),
         cmocka_unit_test(an_older_query_does_not_bring_the_old_row_back),
         cmocka_unit_test(a_change_is_cancelled_before_it_is_sent_or_never),

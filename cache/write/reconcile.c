@@ -1,0 +1,46 @@
+#include "cache/write/reconcile.h"
+#include "client/text/entity_compare.h"
+
+static bool is_own_text(const struct write *write, bool is_doubtful, const struct entity *found)
+{
+    return is_doubtful && write->kind != WRITE_MERGE &&
+           entity_text_equal(page_text(found->page, found->row), write->text);
+}
+
+static enum reconciled reconcile_absent(const struct write *write)
+{
+    switch (write->kind) {
+    case WRITE_DELETE:
+        return RECONCILED_MADE;
+    case WRITE_REPLACE:
+    case WRITE_MERGE:
+        return RECONCILED_GONE;
+    case WRITE_INSERT:
+    case WRITE_UPSERT_REPLACE:
+    case WRITE_UPSERT_MERGE:
+        break;
+    }
+    return RECONCILED_SEND;
+}
+
+enum reconciled reconcile(const struct write *write, bool is_doubtful, const struct entity *found)
+{
+    if (!found->page)
+        return reconcile_absent(write);
+    bool is_version = bytes_equal(page_etag(found->page, found->row), write->if_match);
+    switch (write->kind) {
+    case WRITE_DELETE:
+        return is_version ? RECONCILED_SEND : RECONCILED_LOST;
+    case WRITE_INSERT:
+        return is_own_text(write, is_doubtful, found) ? RECONCILED_MADE : RECONCILED_EXISTS;
+    case WRITE_REPLACE:
+    case WRITE_MERGE:
+        if (is_version)
+            return RECONCILED_SEND;
+        return is_own_text(write, is_doubtful, found) ? RECONCILED_MADE : RECONCILED_LOST;
+    case WRITE_UPSERT_REPLACE:
+    case WRITE_UPSERT_MERGE:
+        break;
+    }
+    return RECONCILED_SEND;
+}

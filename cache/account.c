@@ -1,5 +1,13 @@
 #include "cache/account_parts.h"
+#include "cache/write/pending_hold.h"
 #include "client/text/metrics.h"
+
+/* Of a table that another client has dropped, this mount's own directories go, too. */
+static void forget_local(void *context, const struct page *tables, struct stamp asked)
+{
+    const struct account *account = context;
+    local_directories_keep_tables(account->write.local, tables, asked);
+}
 
 /* On failure the parts that exist stay, for account_destroy. */
 static int create_parts(struct account *account)
@@ -11,16 +19,24 @@ static int create_parts(struct account *account)
                                      .clock = read->clock,
                                      .orders = &account->orders,
                                      .ttl_ms = read->ttl_ms,
-                                     .failures = account->failures};
+                                     .failures = account->failures,
+                                     .listed = forget_local,
+                                     .listed_context = account};
     if (r == 0)
         r = fetcher_create(&fetcher, &read->fetcher);
     struct committer_source committer = {.store = account->store,
                                          .cache = read->cache,
                                          .fetcher = read->fetcher,
                                          .clock = read->clock,
-                                         .orders = &account->orders};
+                                         .orders = &account->orders,
+                                         .numbers = &account->numbers};
+    struct batch_committer queued = {.clock = read->clock,
+                                     .patience_ms = account->options.timeout_ms,
+                                     .stored = account_note_stored,
+                                     .failed = account_note_failed,
+                                     .context = account};
     if (r == 0)
-        r = write_side_init(&account->write, &committer);
+        r = write_side_init(&account->write, &committer, &queued, account->options.pending_bytes);
     if (r == 0)
         r = overlay_create(read->cache, read->fetcher, account->write.pending, &read->overlay);
     if (r == 0)
@@ -62,6 +78,8 @@ void account_destroy(struct account *account)
 {
     if (!account)
         return;
+    if (account->write.threads)
+        (void)account_end_changes(account, 0);
     read_ahead_destroy(account->read_ahead);
     freshness_destroy(account->read.freshness);
     overlay_destroy(account->read.overlay);
@@ -118,21 +136,49 @@ int account_find(struct account *account, struct caller *caller, struct address 
     return 0;
 }
 
-int account_knows(struct account *account, struct address address)
+/* As of overlay_look. */
+static int look(struct account *account, struct address address, int64_t not_before_ms,
+                bool keys_suffice, struct seen *ret)
 {
     _cleanup_(buffer_finish) struct buffer behind = {0};
     struct range point;
     if (point_range(address.position, &behind, &point) < 0)
         return -ENOMEM;
-    const struct read_ahead_source *read = &account->read;
     struct question question = {.table = address.table,
                                 .range = point,
-                                .since = stamp_since(clock_now_ms(read->clock) - read->ttl_ms),
-                                .keys_suffice = true};
+                                .since = stamp_since(not_before_ms),
+                                .keys_suffice = keys_suffice};
+    return overlay_look(account->read.overlay, &question, ret, NULL);
+}
+
+int account_knows(struct account *account, struct address address)
+{
+    const struct read_ahead_source *read = &account->read;
     struct seen seen = {0};
-    int r = overlay_look(read->overlay, &question, &seen, NULL);
+    int r = look(account, address, clock_now_ms(read->clock) - read->ttl_ms, true, &seen);
     run_finish(&seen.run);
     return r < 0 ? r : r == KNOWN_ROWS;
+}
+
+int account_look(struct account *account, struct address address, struct entity *ret)
+{
+    struct seen seen = {0};
+    int r = look(account, address, INT64_MIN, false, &seen);
+    if (r == KNOWN_ROWS)
+        *ret = (struct entity){seen.run.page, seen.run.begin};
+    return r;
+}
+
+/* Which row is the first of the directory, as of what the process may be shown? */
+static struct question ask_first(const struct account *account, const struct caller *caller,
+                                 const struct directory *directory, struct served *ret_served)
+{
+    return (struct question){.table = directory->table,
+                             .range = directory->range,
+                             .since =
+                                 freshness_ask(account->read.freshness, caller->process,
+                                               directory->table, directory->range.lo, ret_served),
+                             .keys_suffice = true};
 }
 
 /* The first row of a directory, as a sign that it is there. */
@@ -140,12 +186,7 @@ static int find_first(struct account *account, struct caller *caller,
                       const struct directory *directory, const char *absent)
 {
     struct served served;
-    struct question question = {.table = directory->table,
-                                .range = directory->range,
-                                .since =
-                                    freshness_ask(account->read.freshness, caller->process,
-                                                  directory->table, directory->range.lo, &served),
-                                .keys_suffice = true};
+    struct question question = ask_first(account, caller, directory, &served);
     struct seen seen = {0};
     int r = read_ahead_directory(account->read_ahead, caller, directory->kind, &question, &seen);
     set_valid(account, caller, r, &seen);
@@ -159,13 +200,49 @@ static int find_first(struct account *account, struct caller *caller,
     return 0;
 }
 
+int account_knows_rows(struct account *account, const struct caller *caller,
+                       const struct directory *directory)
+{
+    struct served served;
+    struct question question = ask_first(account, caller, directory, &served);
+    struct seen seen = {0};
+    int r = overlay_look(account->read.overlay, &question, &seen, NULL);
+    run_finish(&seen.run);
+    return r < 0 ? r : r == KNOWN_ROWS;
+}
+
+/* The kernel keeps no "no": account_find_table_now may find the table before that ends. */
 static int find_table(struct account *account, struct caller *caller, const char *table)
 {
     _cleanup_(buffer_finish) struct buffer end = {0};
     struct directory tables = {.kind = DIRECTORY_TABLES};
     if (point_range(bytes_of(table), &end, &tables.range) < 0)
         return call_fail(&caller->call, -ENOMEM, "out of memory");
-    return find_first(account, caller, &tables, "no such table");
+    int r = find_first(account, caller, &tables, "no such table");
+    if (r == -ENOENT)
+        caller->valid_ms = 0;
+    return r;
+}
+
+int account_find_table_now(struct account *account, struct caller *caller, const char *table)
+{
+    _cleanup_(buffer_finish) struct buffer end = {0};
+    struct directory tables = {.kind = DIRECTORY_TABLES};
+    if (point_range(bytes_of(table), &end, &tables.range) < 0)
+        return call_fail(&caller->call, -ENOMEM, "out of memory");
+    struct served served;
+    struct question question = ask_first(account, caller, &tables, &served);
+    struct seen seen = {0};
+    int known = overlay_look(account->read.overlay, &question, &seen, NULL);
+    int r = known == KNOWN_ROWS ? 1 : known;
+    if (known < 0) {
+        (void)call_fail(&caller->call, r, "out of memory");
+    } else if (known != KNOWN_ROWS) {
+        question.since = stamp_from_now(&account->orders, clock_now_ms(account->read.clock));
+        r = read_ahead_directory(account->read_ahead, caller, tables.kind, &question, &seen);
+    }
+    run_finish(&seen.run);
+    return r == 0 ? call_fail(&caller->call, -ENOENT, "no such table") : MIN(r, 0);
 }
 
 int account_find_rows(struct account *account, struct caller *caller,
@@ -189,6 +266,13 @@ int account_find_directory(struct account *account, struct caller *caller,
                            const struct directory *directory)
 {
     struct local_directories *local = account->write.local;
+    /* Its rows may all be held deletes, and more than the cache has room for: a look for one that
+     * is left would read all of them. */
+    if (directory->table && pending_has_holds(account->write.pending) &&
+        local_directories_has(local, directory)) {
+        caller->valid_ms = 0;
+        return 0;
+    }
     int r = account_find_rows(account, caller, directory);
     bool may_be_local = r == -ENOENT && directory->table && !directory_is_table(directory);
     if (!may_be_local ||
@@ -249,7 +333,11 @@ int account_append_metrics(struct account *account, struct buffer *ret)
         {"tablefuse_changing", "gauge", "Entities and tables that are being changed.",
          changes.claims},
         {"tablefuse_changes_waiting", "gauge",
-         "Callers that wait for another change of the same entity or table.", changes.waiting},
+         "Callers that wait for another change of the same entity or table, or for the queue.",
+         changes.waiting},
+        {"tablefuse_queued", "gauge", "Changes that are queued.", changes.queued},
+        {"tablefuse_queued_bytes", "gauge", "Memory of the changes that are queued.",
+         changes.queued_bytes},
     };
     int r = 0;
     for (size_t i = 0; i < ARRAY_SIZE(metrics); i++)

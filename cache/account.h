@@ -3,8 +3,9 @@
 /* The account as the mount sees it. fs/ uses cache/ through this header and the headers that it
  * includes. It works with keys and pages; it knows no file names, no nodes and no FUSE.
  *
- * Any thread. A function with a caller may block for requests, up to caller->call.deadline_ms. It
- * answers 0 or -errno, and the reason of a failure is in caller->call.failure. */
+ * Any thread. A function with a caller may block for requests, up to caller->call.deadline_ms,
+ * which each answered page puts off, up to caller->end_ms. It answers 0 or -errno, and the reason
+ * of a failure is in caller->call.failure. */
 #include "cache/failure_log.h"
 #include "cache/listing.h"
 #include "cache/write/write_rule.h"
@@ -13,6 +14,22 @@ struct account;
 struct table_store;
 struct clock;
 
+/* A queued change that failed, or that was not sent before the end. The strings are valid during
+ * the call. */
+struct lost_change {
+    struct address address;
+    bool is_delete;
+    bool is_abandoned; /* at the end: it is still queued, and may have been sent */
+    struct bytes text; /* canonical; of a delete: empty */
+    const struct failure *failure;
+};
+/* Called by a thread of the queue, outside every lock, before a drain tells the failure. */
+typedef void lost_change_sink(void *context, const struct lost_change *lost);
+
+/* The queue has no room to hold more deletes of the table. The account sends the deletes that it
+ * has held. Called once for each hold that ends so, by any thread. */
+typedef void no_room_sink(void *context, const char *table);
+
 struct account_options {
     int64_t ttl_ms;            /* the maximum age of an answer */
     size_t cache_bytes;        /* the maximum of the cache */
@@ -20,6 +37,14 @@ struct account_options {
     int fanout;                /* a level with more partitions shows their prefixes */
     bool is_read_only;         /* every change is -EROFS before anything else */
     bool overwrites_conflicts; /* a store never has a precondition: the last writer wins */
+    bool is_write_back;        /* texts are queued, too: account_store */
+    size_t pending_bytes;      /* the maximum of what is queued */
+    int64_t timeout_ms;        /* of a request of the queue, with its repetitions */
+    bool never_drops_rows;  /* a table is dropped only when it is empty, or if that is confirmed */
+    lost_change_sink *lost; /* may be NULL */
+    void *lost_context;
+    no_room_sink *no_room; /* may be NULL */
+    void *no_room_context;
 };
 
 /* Takes the store, also on failure. The sink gets each failure that is added to the failure log. */
@@ -66,6 +91,9 @@ struct edit { /* a text to be stored */
      * what is there now. Then it is this edit's own version: the same text counts as stored, and
      * another one replaces it. The same text by another client cannot be told apart. */
     struct bytes doubtful;
+    /* The doubtful text was queued. It must be what is there now, unless the entity is masked: else
+     * another client has changed it, or it was refused. */
+    bool was_queued;
     /* The text is {} because a new file was never written. If the entity is masked, it is not
      * replaced by that: it is shown again, and counts as stored. */
     bool is_blank;
@@ -81,7 +109,14 @@ struct edit { /* a text to be stored */
  * reason has line, column, name and limit. -ESTALE: another client has changed or deleted the
  * entity since the process read it, or since last_stored or snapshot; the next store of a process
  * that has read it overwrites.
- * -EEXIST: of EDIT_EXCLUSIVE. -ENOENT: no such table. */
+ * -EEXIST: of EDIT_EXCLUSIVE. -ENOENT: no such table.
+ *
+ * With write-back the text is checked and queued, and sent in a batch within a second or so: 0, and
+ * ret has no ETag. It is seen as if it were stored. What fails later is told to the sink, and after
+ * -ESTALE the next store of the process overwrites, too. These are stored at once: what is
+ * appended, an entity that is masked, {} of a blank file, and an edit that has stored before
+ * (last_stored, doubtful). So the caller of a text that was queued hands it over as doubtful the
+ * next time, with was_queued. */
 int account_store(struct account *account, struct caller *caller, const struct edit *edit,
                   struct entity *ret);
 /* Moves the Timestamp of the service and nothing else: the text is stored again, or that of the
@@ -96,14 +131,47 @@ int account_touch(struct account *account, struct caller *caller, struct address
 void account_opened(struct account *account, const struct caller *caller, struct address address,
                     const struct entity *entity);
 
-/* Deletes the entity; at once, its result is the answer. etag: of the version that was shown, not
- * empty. If another version is there, that one is read and deleted. If none is, that is done, too:
- * 0. -EBUSY: it changed, and could not be read again.
+/* The process uses a directory by this path: looks it or a name in it up, makes it, lists it, opens
+ * or creates a file in it. Sends nothing; what is no partition's is not noted. Afterwards a delete
+ * by this process in the same partition, but by another path, is -EBUSY
+ * (cache/write/path_aliases.h): account_unlink, and account_rename to another partition. */
+void account_use_path(struct account *account, const struct caller *caller,
+                      const struct directory_path *path);
+
+/* Deletes the entity; etag: of the version that was shown. Either at once, and its result is the
+ * answer: if another version is there, that one is read and deleted; if none is, that is done, too:
+ * 0. -EBUSY: it changed, and could not be read again; or as account_use_path says. With an empty
+ * etag the entity was not stored when it was shown: the version that is there by now is deleted at
+ * once; -ENOENT: there is none.
+ *
+ * Or the delete is queued (delete_policy.h), and sent in a batch: 0. Then another version that is
+ * there stays, because no user saw it. What fails is told to the sink, the next drain tells it, and
+ * the entity is seen again.
  *
  * The directories of `path`, by which it was reached, become local directories below their table:
  * so they are still there when it was the last entity in them. */
 int account_unlink(struct account *account, struct caller *caller, struct address address,
                    struct bytes etag, const struct directory_path *path);
+
+/* Around each operation of the process. While a process goes on with the deletion of a whole table,
+ * its deletes are held: see account_remove_directory. Takes no lock for a process that does not
+ * delete. */
+void account_begin_operation(struct account *account, struct caller *caller);
+void account_end_operation(struct account *account, const struct caller *caller);
+
+/* Sends what is queued in the range, and waits: 0; the errno and reason of a change there that
+ * failed and was not told by then; -EINTR, -ETIMEDOUT; or why the service does not answer: then it
+ * stays queued. table NULL: everything. */
+int account_sync(struct account *account, struct caller *caller, const char *table,
+                 struct range range);
+int account_sync_entity(struct account *account, struct caller *caller, struct address address);
+/* Before account_destroy, when no other change is made any more: sends what is queued, up to the
+ * deadline. What is left has failed, and its number is the result. */
+size_t account_end_changes(struct account *account, int64_t deadline_ms);
+/* How many queued changes have failed, and neither an rmdir nor account_sync has told it. Asked
+ * after account_end_changes: while that sends, more may fail. What it has given up does not count.
+ */
+size_t account_untold_failures(struct account *account);
 
 /* An editor's backup. account_mask hides the entity from this mount; the service still has it, and
  * other clients see it all the time. The mask ends in one of these ways:
@@ -168,19 +236,52 @@ int account_rename(struct account *account, struct caller *caller, const struct 
  * for the process. */
 int account_make_directory(struct account *account, struct caller *caller,
                            const struct directory_path *path);
-/* -ENOTEMPTY: an entity, or a local directory, is in it.
+/* -ENOTEMPTY: an entity, or a local directory, is in it. -EBUSY: what is queued takes longer to
+ * send than the call may; it goes on.
  *
- * A table is dropped, but not for a process that has listed the account: -EPERM. So `rm -rf` of the
- * mountpoint leaves the tables. Whether it is empty is asked of the service now, and no change of
- * this mount begins in it meanwhile; an entity that another client stores after that is dropped
- * with it. The service may list it for a while. It is not seen any more, until this mount creates
- * it again, or its rows can be read again because another client has created it (overlay.h).
+ * Before that, the function sends what is queued below the directory. If a delete there failed, its
+ * reason is that of -ENOTEMPTY. A process that has listed the parent directory is an exception: the
+ * function sends nothing, because `rm -r` removes the parent directory next, and that call sends
+ * everything below it. So `rm -r` deletes many small partitions in parallel.
+ *
+ * A table is dropped by one Delete Table. A process that has listed the account drops none: -EPERM.
+ * So `rm -rf` of the mountpoint leaves the tables.
+ *
+ * What is queued in the table is not sent first. The function looks at the table: it asks the
+ * service for all keys and ETags. The table is dropped if a delete of each row, in that very
+ * version, is queued. So `rm -r TABLE` is one Delete Table. For that, the deletes of a process are
+ * held in the queue while it deletes one directory of a table after the other (delete_policy.h), up
+ * to a second after its last operation, and as far as the queue has room.
+ *
+ *   the look finds                        then
+ *   a delete of each row                  the table is dropped
+ *   another row                           -ENOTEMPTY at once, and what is held is sent afterwards
+ *   that, but a change has begun, or a    what is queued is sent, and the table is looked at once
+ *     delete has ended, meanwhile         more
+ *   too many rows for its time            -EBUSY, and what is held is sent
+ *   that the service does not answer      -ETIMEDOUT, and what is held is sent
+ *
+ * A change of this mount that begins during the look keeps the table from being dropped. An entity
+ * that another client stores during or after the look is dropped with the table.
+ *
+ * The service may list a dropped table for a while. This mount shows it no more until this mount
+ * creates it again, or until its rows can be read again because another client has created it
+ * (overlay.h).
+ *
+ * A table whose drop the process has confirmed (account_confirm_drop) is dropped with all that is
+ * in it, and none of this is asked: one request. What is queued in it ends as made, texts
+ * too: it goes with the table.
  *
  * A partition or prefix is no local directory any more. What a lookup has just found is not
  * requested again. The directories of the path that contain it become local, so that they can be
  * removed next. */
 int account_remove_directory(struct account *account, struct caller *caller,
                              const struct directory_path *path);
+/* The process confirms that it drops the table with all that is in it: its next
+ * account_remove_directory of the table does so (cache/write/confirmed_drops.h). -ENOENT: there is
+ * no such table; the service is asked before that is said, however young the mount's own "no" is.
+ * -EPERM: the process is not known. */
+int account_confirm_drop(struct account *account, struct caller *caller, const char *table);
 
 struct failure_log *account_failures(struct account *account);
 

@@ -1,7 +1,7 @@
 #ifndef CACHE_ACCOUNT_PARTS_H
 #define CACHE_ACCOUNT_PARTS_H
-/* What the files of the account share: account.c, store.c, append.c, unlink.c, rename.c,
- * mask.c, directories.c. Private to them. */
+/* What the files of the account share: account.c, store.c, append.c, unlink.c, rename.c, mask.c,
+ * directories.c, drop.c, paths.c, queue.c. Private to them. */
 #include "cache/account.h"
 #include "cache/read/read_ahead.h"
 #include "cache/write/write_side.h"
@@ -47,6 +47,9 @@ int account_known(struct account *account, struct caller *caller, struct address
  * and what is known. Without a mask the edit is none that appends. */
 struct write account_choose_write(const struct account *account, const struct edit *edit,
                                   struct bytes text, const struct known_versions *known);
+/* What was last known of the entity, however long ago. Sends nothing. enum knowledge, or -ENOMEM;
+ * of KNOWN_ROWS the caller finishes ret. */
+int account_look(struct account *account, struct address address, struct entity *ret);
 /* What the failure of such a write means. Where another client was faster: -ESTALE. A Replace of an
  * entity that is gone is -ESTALE, too: -ENOENT from a write would not tell the user why. Afterwards
  * the process counts as one that has not read the entity, so that its next store succeeds. */
@@ -59,10 +62,49 @@ int account_lose(struct account *account, struct caller *caller, struct address 
 int account_write_over(struct account *account, struct caller *caller, const char *table,
                        struct write write, struct entity *ret);
 
+/* May changes be queued now? Not while the service does not answer: a change that is sent at once
+ * tells its caller. */
+bool account_may_queue(struct account *account);
+/* Queues the change. The position is claimed, and after 0 it is not the caller's any more. */
+int account_queue_delete(struct account *account, struct caller *caller, struct address address,
+                         struct bytes etag, bool is_held);
+/* ret: the entity as readers see it from now on; the caller finishes it. */
+int account_queue_text(struct account *account, struct caller *caller, const char *table,
+                       const struct write *write, struct entity *ret);
+/* As account_sync, but tells no failure of a change: it is kept for the next account_sync. */
+int account_drain(struct account *account, struct caller *caller, const char *table,
+                  struct range range);
+/* Has a delete in the directory failed that was not told? Then the reason is in caller->call, and
+ * it is told. Nothing is sent. */
+bool account_tell_delete(struct account *account, struct caller *caller,
+                         const struct directory *directory);
+/* For batch_committer.h; the context is the account. */
+void account_note_stored(void *context, struct address address, const struct batched *change,
+                         const struct entity *now);
+void account_note_failed(void *context, struct address address, const struct batched *change);
+
 /* The directories of the path become local, from steps[first] on; not the table's, which is there
  * without. 0 or -ENOMEM with the reason. */
 int account_keep_path(struct account *account, struct caller *caller,
                       const struct directory_path *path, size_t first);
+/* Is a local directory in it? 0: no; -ENOTEMPTY, -ENOMEM. */
+int account_check_no_local(struct account *account, struct caller *caller,
+                           const struct directory *directory);
+/* What is queued below the directory is sent. 0, also where a change there failed, which is not
+ * told. -EBUSY: it takes longer than the call may, and goes on. */
+int account_drain_below(struct account *account, struct caller *caller,
+                        const struct directory *directory);
+/* Answers r. If that is -ENOTEMPTY, a delete in the directory that failed is why, and is told. On
+ * any other answer it stays kept, as a lost text does: fsync or the end of the mount tells it. */
+int account_explain_not_empty(struct account *account, struct caller *caller,
+                              const struct directory *directory, int r);
+/* rmdir of a table: as account_remove_directory. */
+int account_remove_table(struct account *account, struct caller *caller,
+                         const struct directory *directory);
+/* Before the delete of an entity in the directory: 0, or -EBUSY with the reason: the process has
+ * used the directory's partition by another path, too. */
+int account_check_path(struct account *account, struct caller *caller,
+                       const struct directory_path *path);
 /* The process has made `now` of the version `before`. If it knew that one, it knows this one. */
 void account_note_replaced(struct account *account, const struct caller *caller,
                            struct address address, struct bytes before, const struct entity *now);
@@ -79,5 +121,11 @@ int account_delete_beside_mask(struct account *account, struct caller *caller,
 /* Does an entity lie in the directory? As account_find_directory, without local directories. */
 int account_find_rows(struct account *account, struct caller *caller,
                       const struct directory *directory);
+/* Is there such a table? A "no" is the service's answer to this call. 0, -ENOENT or -errno. */
+int account_find_table_now(struct account *account, struct caller *caller, const char *table);
+/* Is an entity known to lie in the directory, as of what the process may be shown? Sends nothing.
+ * 1, 0, -ENOMEM. */
+int account_knows_rows(struct account *account, const struct caller *caller,
+                       const struct directory *directory);
 
 #endif

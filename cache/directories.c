@@ -1,8 +1,7 @@
 #include "cache/account_parts.h"
+#include "cache/write/pending_hold.h"
 #include "client/text/entity_check.h"
 #include "client/text/table_name.h"
-
-static const struct range whole_table = {{"", 0}, {POSITION_END, sizeof(POSITION_END) - 1}};
 
 /* The step of the path becomes local: 0. 1: it was so already. */
 static int keep(struct account *account, struct caller *caller, const struct directory_path *path,
@@ -46,6 +45,9 @@ static int make_table(struct account *account, struct caller *caller,
     if (r < 0)
         return r;
     r = committer_create_table(write->committer, caller, table);
+    if (r == -EEXIST)
+        caller->call.failure.advice =
+            "the names of tables ignore case: ls DIR shows how it is written";
     if (r == 0 || r == -EEXIST) /* created by us or another client after we dropped it */
         pending_unmask(write->pending, NULL, bytes_of(table));
     if (r == 0) { /* those of a table of this name that another client has dropped */
@@ -85,8 +87,7 @@ static int make_local(struct account *account, struct caller *caller,
     int r = check_name(caller, directory);
     if (r < 0)
         return r;
-    struct directory table = {
-        .kind = DIRECTORY_FLAT, .table = directory->table, .range = whole_table};
+    struct directory table = directory_of_table(directory->table);
     r = account_find_directory(account, caller, &table);
     if (r < 0)
         return r;
@@ -122,9 +123,8 @@ static int fail_not_empty(struct caller *caller)
     return call_fail(&caller->call, -ENOTEMPTY, "a directory of this mount is in it");
 }
 
-/* Is a local directory in it? 0: no; -ENOTEMPTY, -ENOMEM. */
-static int check_no_local(struct account *account, struct caller *caller,
-                          const struct directory *directory)
+int account_check_no_local(struct account *account, struct caller *caller,
+                           const struct directory *directory)
 {
     _cleanup_(buffer_finish) struct buffer found;
     buffer_init(&found, POSITION_MAX_BYTES);
@@ -136,75 +136,50 @@ static int check_no_local(struct account *account, struct caller *caller,
     return r > 0 ? fail_not_empty(caller) : 0;
 }
 
-/* Asks the service, whatever is known: the table would take an entity with it. */
-static int check_no_row(struct account *account, struct caller *caller, const char *table)
-{
-    _cleanup_(page_unrefp) struct page *page = NULL;
-    struct fetch fetch = {
-        .table = table, .range = whole_table, .top = 1, .keys_only = true, .is_alone = true};
-    struct stamp since = stamp_from_now(&account->orders, clock_now_ms(account->read.clock));
-    bool is_own;
-    if (write_side_is_changing(&account->write, table))
-        return call_fail(&caller->call, -ENOTEMPTY, "a change of an entity in it is under way");
-    int r = fetcher_fetch(account->read.fetcher, caller, &fetch, since, &page, &is_own);
-    if (r < 0)
-        return r;
-    return page_rows(page) > 0 ? call_fail(&caller->call, -ENOTEMPTY, "the table has entities") : 0;
-}
-
-/* From now on only a read of the table shows that it exists, not the service's list, which has a
- * table as long as its deletion takes. If there is no memory, the table may be shown so long. */
-static void mask_table(struct account *account, const char *table)
-{
-    char drop[24];
-    (void)snprintf(drop, sizeof(drop), "%llu", (unsigned long long)++account->orders);
-    (void)pending_mask(account->write.pending, NULL, bytes_of(table), bytes_of(drop));
-}
-
-static int drop_claimed(struct account *account, struct caller *caller, const char *table)
-{
-    struct write_side *write = &account->write;
-    int r = check_no_row(account, caller, table);
-    if (r == 0)
-        r = committer_delete_table(write->committer, caller, table);
-    if (r == 0 || r == -ENOENT || caller->call.failure.is_ambiguous)
-        mask_table(account, table);
-    if (r == 0)
-        local_directories_remove_table(write->local, table);
-    return r;
-}
-
-/* `rm -rf MNT` must leave the tables. It lists the account's root; `rm -r MNT/T`, which names the
- * table, does not. */
-static int check_was_named(struct account *account, struct caller *caller)
-{
-    if (!freshness_has_listed_account(account->read.freshness, caller->process))
-        return 0;
-    (void)call_fail(&caller->call, -EPERM,
-                    "a process that has listed the account's root drops no table");
-    caller->call.failure.advice = "name the table: rmdir DIR/TABLE";
-    return -EPERM;
-}
-
-static int remove_table(struct account *account, struct caller *caller,
+int account_drain_below(struct account *account, struct caller *caller,
                         const struct directory *directory)
 {
-    /* those below a prefix, and those that were made in another layout */
-    struct directory level = *directory, flat = *directory;
-    level.kind = DIRECTORY_AUTO;
-    flat.kind = DIRECTORY_FLAT;
-    int r = check_was_named(account, caller);
-    if (r == 0)
-        r = check_no_local(account, caller, &level);
-    if (r == 0)
-        r = check_no_local(account, caller, &flat);
-    if (r == 0)
-        r = write_side_claim_table(&account->write, directory->table, &caller->call);
-    if (r < 0)
-        return r;
-    r = drop_claimed(account, caller, directory->table);
-    write_side_release_table(&account->write, directory->table);
+    int r = account_drain(account, caller, directory->table, directory->range);
+    delete_policy_active(account->write.policy, caller->process,
+                         clock_now_ms(account->read.clock));    /* a short wait is no rest */
+    if (r == -ETIMEDOUT && !caller->call.failure.is_unanswered) /* the service works */
+        caller->call.failure.error = r = -EBUSY;
     return r;
+}
+
+int account_explain_not_empty(struct account *account, struct caller *caller,
+                              const struct directory *directory, int r)
+{
+    if (r != -ENOTEMPTY || !account_tell_delete(account, caller, directory))
+        return r;
+    struct failure *failure = &caller->call.failure;
+    const struct failure why = *failure;
+    failure->error = r;
+    (void)snprintf(failure->message, sizeof(failure->message), "a file in it: %.240s", why.message);
+    if (!why.advice)
+        failure->advice = "a queued delete below failed: see the lines above";
+    return r;
+}
+
+/* The process has listed the directory above, so it is expected to remove that one next. */
+static bool is_left_to_parent(struct account *account, const struct caller *caller,
+                              const struct directory_path *path)
+{
+    return freshness_has_listed(account->read.freshness, caller->process, &path->steps[1]);
+}
+
+/* As account_find_rows. While the process holds deletes in the table, what is known suffices if the
+ * rmdir of the directory above comes: that asks for each row. Else a directory whose rows are all
+ * held, and which is larger than what is known, would be read anew. */
+static int find_rows(struct account *account, struct caller *caller,
+                     const struct directory *directory, bool is_left)
+{
+    if (!is_left || !pending_holds(account->write.pending, caller->process, directory->table))
+        return account_find_rows(account, caller, directory);
+    int r = account_knows_rows(account, caller, directory);
+    if (r < 0)
+        return call_fail(&caller->call, r, "out of memory");
+    return r > 0 ? 0 : -ENOENT;
 }
 
 static int remove_local(struct account *account, struct caller *caller,
@@ -212,9 +187,14 @@ static int remove_local(struct account *account, struct caller *caller,
 {
     const struct directory *directory = path->steps;
     struct local_directories *local = account->write.local;
-    int r = account_find_rows(account, caller, directory);
+    bool is_left = is_left_to_parent(account, caller, path);
+    int r = is_left ? 0 : account_drain_below(account, caller, directory);
+    if (r < 0)
+        return r;
+    r = find_rows(account, caller, directory, is_left);
     if (r == 0)
-        return call_fail(&caller->call, -ENOTEMPTY, "entities are in it");
+        return account_explain_not_empty(
+            account, caller, directory, call_fail(&caller->call, -ENOTEMPTY, "entities are in it"));
     if (r != -ENOENT)
         return r;
     /* What was made below by another path counts only where it is all that makes the directory: `rm
@@ -222,11 +202,14 @@ static int remove_local(struct account *account, struct caller *caller,
     if (!local_directories_has(local, directory))
         return local_directories_has_below(local, directory) ? fail_not_empty(caller) : r;
     caller->call.failure = (struct failure){0};
-    r = check_no_local(account, caller, directory);
+    r = account_check_no_local(account, caller, directory);
     if (r == 0)
         r = account_keep_path(account, caller, path, 1);
-    if (r == 0)
+    if (r == 0) {
         local_directories_remove(local, directory);
+        delete_policy_removed(account->write.policy, caller->process, directory->table,
+                              directory->range, clock_now_ms(account->read.clock));
+    }
     return r;
 }
 
@@ -239,6 +222,6 @@ int account_remove_directory(struct account *account, struct caller *caller,
         return r;
     if (!directory->table)
         return call_fail(&caller->call, -EBUSY, "the account cannot be removed");
-    return directory_is_table(directory) ? remove_table(account, caller, directory)
+    return directory_is_table(directory) ? account_remove_table(account, caller, directory)
                                          : remove_local(account, caller, path);
 }

@@ -89,9 +89,7 @@ static int judge(struct move *move, int error, struct entity *there)
 {
     const struct failure *failure = &move->caller->call.failure;
     _cleanup_(entity_finish) struct entity from = {0};
-    bool is_doubtful =
-        error == -ESTALE || error == -EEXIST || error == -ENOENT || failure->is_ambiguous;
-    if (!is_doubtful || is_no_table(failure))
+    if (!table_store_is_in_doubt(error, failure) || is_no_table(failure))
         return error;
     int has_from = look(move, move->rename->from, &from);
     int has_to = there->page ? 1 : look(move, move->rename->to, there);
@@ -114,7 +112,6 @@ static void note_stored(struct move *move)
 {
     struct account *account = move->account;
     struct address to = move->rename->to;
-    page_keep_number(move->now.page, move->now.row, account_number(account, &move->before));
     local_directories_filled(account->write.local, to);
     if (move->known.masked.size > 0)
         pending_unmask(account->write.pending, to.table, to.position);
@@ -275,6 +272,10 @@ int account_rename(struct account *account, struct caller *caller, const struct 
         return rename->begin == EDIT_EXCLUSIVE
                    ? call_fail(&caller->call, -EEXIST, "both are names of one entity")
                    : 0;
+    if (!is_one_transaction(rename))
+        r = account_check_path(account, caller, rename->path);
+    if (r < 0)
+        return r;
     r = write_side_claim_both(write, rename->from, rename->to, &caller->call);
     if (r < 0)
         return r;

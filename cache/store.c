@@ -108,12 +108,38 @@ struct write account_choose_write(const struct account *account, const struct ed
                           .text = text};
 }
 
+/* Finds the version of the text that this edit had queued; ret stays empty where none counts. The
+ * claim has waited for its end. */
+static int find_queued(struct account *account, struct caller *caller, const struct edit *edit,
+                       const struct known_versions *known, struct buffer *ret)
+{
+    if (!edit->was_queued || known->masked.size > 0 || account->options.overwrites_conflicts)
+        return 0;
+    _cleanup_(entity_finish) struct entity now = {0};
+    int r = account_find(account, caller, edit->address, &now);
+    if (r < 0 && r != -ENOENT)
+        return r;
+    caller->call.failure = (struct failure){0};
+    if (is_own_version(caller, edit, &now))
+        return buffer_set(ret, page_etag(now.page, now.row));
+    (void)call_fail(&caller->call, -ESTALE, "the text that was queued before is not there");
+    return account_lose(account, caller, edit->address, -ESTALE, WRITE_REPLACE);
+}
+
 static int store_alone(struct account *account, struct caller *caller, const struct edit *edit,
                        struct bytes text, const struct known_versions *known, struct entity *ret)
 {
     _cleanup_(entity_finish) struct entity now = {0};
-    struct write write = account_choose_write(account, edit, text, known);
-    int r = committer_write(account->write.committer, caller, edit->address.table, &write, 1, &now);
+    _cleanup_(buffer_finish) struct buffer queued;
+    buffer_init(&queued, PENDING_ETAG_MAX_BYTES);
+    struct edit own = *edit;
+    int r = find_queued(account, caller, edit, known, &queued);
+    if (r < 0)
+        return r;
+    if (queued.size > 0)
+        own.last_stored = buffer_bytes(&queued);
+    struct write write = account_choose_write(account, &own, text, known);
+    r = committer_write(account->write.committer, caller, edit->address.table, &write, 1, &now);
     if ((r == -ESTALE || r == -EEXIST) && is_own_version(caller, edit, &now))
         r = write_over_own(account, caller, edit, &write, &now);
     if (r < 0)
@@ -124,6 +150,33 @@ static int store_alone(struct account *account, struct caller *caller, const str
     *ret = now;
     now.page = NULL;
     return 0;
+}
+
+/* Does the write expect something else than was last known of the entity? Then it is sent at once,
+ * and the service decides: the caller is told, as without write-back. */
+static bool is_unexpected(struct account *account, struct address address,
+                          const struct write *write)
+{
+    if (write->kind == WRITE_UPSERT_REPLACE)
+        return false;
+    _cleanup_(entity_finish) struct entity known = {0};
+    int r = account_look(account, address, &known);
+    if (r == KNOWN_ROWS)
+        return !bytes_equal(page_etag(known.page, known.row), write->if_match);
+    return r == KNOWN_EMPTY && write->kind != WRITE_INSERT;
+}
+
+/* May the text be queued, with write-back? Not one that goes on with an earlier store of the edit:
+ * what became of that one counts. ret: the write. */
+static bool may_be_queued(struct account *account, const struct edit *edit, struct bytes text,
+                          const struct known_versions *known, struct write *ret)
+{
+    if (!account->options.is_write_back || edit->begin == EDIT_APPENDED || edit->is_blank ||
+        edit->doubtful.data || edit->last_stored.size > 0 || known->masked.size > 0 ||
+        !account_may_queue(account))
+        return false;
+    *ret = account_choose_write(account, edit, text, known);
+    return !is_unexpected(account, edit->address, ret);
 }
 
 /* Under a mask an empty new file replaces nothing: the entity is shown again. 1; 0: there is none
@@ -149,8 +202,9 @@ static bool goes_on_appending(const struct edit *edit)
     return edit->begin == EDIT_APPENDED && (edit->snapshot.size > 0 || edit->last_stored.size > 0);
 }
 
+/* Is the claim the queue's afterwards? Then ret_is_queued. */
 static int store_claimed(struct account *account, struct caller *caller, const struct edit *edit,
-                         struct bytes text, struct entity *ret)
+                         struct bytes text, struct entity *ret, bool *ret_is_queued)
 {
     _cleanup_(account_known_finish) struct known_versions known;
     account_known_init(&known);
@@ -159,6 +213,12 @@ static int store_claimed(struct account *account, struct caller *caller, const s
         r = show_again(account, caller, edit, &known, ret);
     if (r != 0)
         return MIN(r, 0);
+    struct write write;
+    if (may_be_queued(account, edit, text, &known, &write)) {
+        r = account_queue_text(account, caller, edit->address.table, &write, ret);
+        *ret_is_queued = r == 0;
+        return r;
+    }
     bool is_masked = known.masked.size > 0 && !goes_on_appending(edit);
     if (known.masked.size > 0 && !is_masked)
         pending_unmask(account->write.pending, edit->address.table, edit->address.position);
@@ -183,10 +243,12 @@ int account_store(struct account *account, struct caller *caller, const struct e
         r = write_side_claim(&account->write, edit->address, &caller->call);
     if (r < 0)
         return r;
-    r = store_claimed(account, caller, edit, buffer_bytes(&text), ret);
+    bool is_queued = false;
+    r = store_claimed(account, caller, edit, buffer_bytes(&text), ret, &is_queued);
     if (r == 0)
         local_directories_filled(account->write.local, edit->address);
-    write_side_release(&account->write, edit->address);
+    if (!is_queued)
+        write_side_release(&account->write, edit->address);
     return r;
 }
 
@@ -263,6 +325,7 @@ int account_touch(struct account *account, struct caller *caller, struct address
     return r;
 }
 
+/* What is queued has no version yet. The one that was read before does not count any more. */
 void account_opened(struct account *account, const struct caller *caller, struct address address,
                     const struct entity *entity)
 {

@@ -1,6 +1,5 @@
 #include "cache/account_parts.h"
-
-#include <assert.h>
+#include "cache/write/pending_hold.h"
 
 /* Deletes the version of `etag`; or, where another client has changed the entity, the version that
  * is there then. */
@@ -25,27 +24,111 @@ static int end_delete(struct caller *caller, int r)
     return r == -ENOENT ? 0 : r == -ESTALE ? -EBUSY : r;
 }
 
+/* The version that is there, of an entity that was not stored when it was shown: it was queued
+ * then, and the claim has waited for its end. It may be another client's, which took the place of
+ * the one that was shown. */
+static int find_etag(struct account *account, struct caller *caller, struct address address,
+                     struct buffer *ret)
+{
+    _cleanup_(entity_finish) struct entity now = {0};
+    int r = account_find(account, caller, address, &now);
+    if (r < 0)
+        return r;
+    r = buffer_set(ret, page_etag(now.page, now.row));
+    return r < 0 ? call_fail(&caller->call, r, "out of memory") : 0;
+}
+
+static int delete_now(struct account *account, struct caller *caller, struct address address,
+                      struct bytes etag)
+{
+    int r = end_delete(caller, delete_claimed(account, caller, address, etag));
+    delete_policy_answered(account->write.policy, caller->process, r == 0,
+                           clock_now_ms(account->read.clock));
+    return r;
+}
+
+/* Does the process seem to delete the whole table, and may it drop it? */
+static bool may_drop(struct account *account, const struct caller *caller, const char *table)
+{
+    struct freshness *freshness = account->read.freshness;
+    struct directory directory = directory_of_table(table);
+    return !account->options.never_drops_rows &&
+           freshness_has_listed(freshness, caller->process, &directory) &&
+           !freshness_has_listed_account(freshness, caller->process);
+}
+
+static void tell_no_room(const struct account *account, const char *table)
+{
+    if (account->options.no_room)
+        account->options.no_room(account->options.no_room_context, table);
+}
+
+static enum delete_decision decide(struct account *account, const struct caller *caller,
+                                   struct address address, const struct directory *directory)
+{
+    struct write_side *write = &account->write;
+    if (!account_may_queue(account))
+        return DELETE_NOW;
+    bool has_left, has_room = pending_has_room_to_hold(write->pending);
+    bool is_whole = may_drop(account, caller, address.table);
+    struct delete_facts facts = {
+        .address = address,
+        .has_listed = freshness_has_listed(account->read.freshness, caller->process, directory),
+        .may_hold = is_whole && has_room};
+    enum delete_decision decision = delete_policy_unlink(
+        write->policy, caller->process, &facts, clock_now_ms(account->read.clock), &has_left);
+    if (has_left)
+        pending_end_hold(write->pending, caller->process, NULL);
+    if (has_left && is_whole && !has_room)
+        tell_no_room(account, address.table);
+    return decision;
+}
+
+/* The claim is released, unless it has passed to the queue. */
+static int delete_or_queue(struct account *account, struct caller *caller, struct address address,
+                           struct bytes etag, enum delete_decision decision)
+{
+    struct write_side *write = &account->write;
+    int r = decision == DELETE_NOW
+                ? delete_now(account, caller, address, etag)
+                : account_queue_delete(account, caller, address, etag, decision == DELETE_HELD);
+    if (r == 0)
+        read_versions_forget(write->versions, caller->process, address);
+    if (r < 0 || decision == DELETE_NOW)
+        write_side_release(write, address);
+    return r;
+}
+
 int account_unlink(struct account *account, struct caller *caller, struct address address,
                    struct bytes etag, const struct directory_path *path)
 {
     struct write_side *write = &account->write;
-    _cleanup_(buffer_finish) struct buffer masked;
+    bool was_shown = etag.size > 0;
+    _cleanup_(buffer_finish) struct buffer masked, found;
     buffer_init(&masked, PENDING_ETAG_MAX_BYTES);
-    assert(etag.size > 0);
+    buffer_init(&found, PENDING_ETAG_MAX_BYTES);
     int r = account_may_change(account, caller);
+    if (r == 0)
+        r = account_check_path(account, caller, path);
     if (r == 0)
         r = write_side_claim(write, address, &caller->call);
     if (r < 0)
         return r;
     /* first, because a LOOKUP may come as soon as the entity is gone */
     r = account_keep_path(account, caller, path, 0);
+    if (r == 0 && !was_shown) {
+        r = find_etag(account, caller, address, &found);
+        etag = buffer_bytes(&found);
+    }
     if (r == 0)
         r = pending_masked(write->pending, address.table, address.position, &masked);
     if (r == 0)
-        r = end_delete(caller, delete_claimed(account, caller, address, etag));
-    else if (r > 0)
-        r = end_delete(caller,
-                       account_delete_beside_mask(account, caller, address, buffer_bytes(&masked)));
+        return delete_or_queue(account, caller, address, etag,
+                               was_shown ? decide(account, caller, address, &path->steps[0])
+                                         : DELETE_NOW);
+    if (r > 0)
+        r = account_delete_beside_mask(account, caller, address, buffer_bytes(&masked));
+    r = end_delete(caller, r);
     if (r == 0)
         read_versions_forget(write->versions, caller->process, address);
     write_side_release(write, address);

@@ -10,6 +10,7 @@ struct entry {
     const char *table;
     struct bytes lo, parent_lo;
     size_t bytes;
+    uint64_t order; /* of the youngest stamp when it was last added */
     bool is_empty;
     char text[]; /* table, NUL, parent_lo, lo */
 };
@@ -36,6 +37,7 @@ RB_GENERATE_INTERNAL(parent_tree, entry, by_parent, compare_parents,
                      static __attribute__((unused)));
 
 struct local_directories {
+    const _Atomic uint64_t *orders;
     pthread_mutex_t lock;
     /* guarded by lock */
     struct range_tree ranges;
@@ -44,7 +46,7 @@ struct local_directories {
     size_t count, bytes;
 };
 
-int local_directories_create(struct local_directories **ret)
+int local_directories_create(const _Atomic uint64_t *orders, struct local_directories **ret)
 {
     struct local_directories *local = calloc(1, sizeof(*local));
     if (!local || pthread_mutex_init(&local->lock, NULL) != 0) {
@@ -52,6 +54,7 @@ int local_directories_create(struct local_directories **ret)
         return -ENOMEM;
     }
     TAILQ_INIT(&local->by_use);
+    local->orders = orders;
     *ret = local;
     return 0;
 }
@@ -139,6 +142,8 @@ int local_directories_add(struct local_directories *local, const struct director
             enter_locked(local, entry);
         }
     }
+    if (entry)
+        entry->order = *local->orders;
     (void)pthread_mutex_unlock(&local->lock);
     return entry ? was_local : -ENOMEM;
 }
@@ -226,6 +231,27 @@ void local_directories_remove_table(struct local_directories *local, const char 
          entry && strcmp(entry->table, table) == 0; entry = next) {
         next = RB_NEXT(range_tree, &local->ranges, entry);
         remove_locked(local, entry);
+    }
+    (void)pthread_mutex_unlock(&local->lock);
+}
+
+static bool is_of_table(const struct page *tables, struct bytes name)
+{
+    size_t row = page_seek(tables, name);
+    return row < page_rows(tables) && bytes_equal(page_position(tables, row), name);
+}
+
+void local_directories_keep_tables(struct local_directories *local, const struct page *tables,
+                                   struct stamp asked)
+{
+    struct range range = page_range(tables);
+    struct entry *entry, *next;
+    (void)pthread_mutex_lock(&local->lock);
+    for (entry = RB_MIN(range_tree, &local->ranges); entry; entry = next) {
+        struct bytes name = bytes_of(entry->table);
+        next = RB_NEXT(range_tree, &local->ranges, entry);
+        if (entry->order < asked.order && range_holds(range, name) && !is_of_table(tables, name))
+            remove_locked(local, entry);
     }
     (void)pthread_mutex_unlock(&local->lock);
 }

@@ -2,7 +2,7 @@
 #define CACHE_WRITE_LOCAL_DIRECTORIES_H
 /* Local directories: directories below a table that exist in this mount although no entity is in
  * them. mkdir makes one. An unlink or rmdir that empties a directory leaves one. It ends with its
- * own rmdir, or its table's.
+ * own rmdir, or with its table: when this mount drops that, or the service answers that it is gone.
  *
  * Why: the kernel looks a name up before it sends RMDIR. Without local directories that LOOKUP
  * would find no emptied directory, and `rm -r` would fail with ENOENT (measured).
@@ -21,12 +21,15 @@
  * Thread-safety: any thread; one leaf mutex; never blocks.
  * Ownership: directories are copied. */
 #include "cache/address.h"
+#include "cache/read/stamp.h"
+#include "client/page.h"
 
 #define LOCAL_DIRECTORIES_MAX       10000
 #define LOCAL_DIRECTORIES_MAX_BYTES ((size_t)8 << 20)
 
 struct local_directories;
-int local_directories_create(struct local_directories **ret);    /* 0 or -ENOMEM */
+/* The counter of stamps' orders outlives it. 0 or -ENOMEM. */
+int local_directories_create(const _Atomic uint64_t *orders, struct local_directories **ret);
 void local_directories_destroy(struct local_directories *local); /* takes NULL */
 
 /* `parent`: the directory whose listing shows it, by the path that was used. Example: `mkdir
@@ -44,6 +47,10 @@ void local_directories_remove(struct local_directories *local, const struct dire
 /* An entity was stored: the directories that it lies in are not empty. */
 void local_directories_filled(struct local_directories *local, struct address address);
 void local_directories_remove_table(struct local_directories *local, const char *table);
+/* The service was asked at `asked`, and the page has all tables that are in its range. The local
+ * directories of others there end, but not one that was added since. */
+void local_directories_keep_tables(struct local_directories *local, const struct page *tables,
+                                   struct stamp asked);
 
 /* Finds the first directory in the listing of `parent` whose range.lo is greater than `after`
  * (empty: the first of all), for a listing, and to see whether `parent` is empty. Its range.lo is

@@ -1,23 +1,54 @@
 #include "cache/write/write_side.h"
+#include "cache/write/pending_hold.h"
 
-int write_side_init(struct write_side *side, const struct committer_source *source)
+static bool goes_on(void *context, uint64_t process, int64_t now_ms)
 {
-    *side = (struct write_side){0};
-    const struct pending_limits limits = {0}; /* nothing is queued */
+    return delete_policy_holds(context, process, now_ms);
+}
+
+static int create_queue(struct write_side *side, const struct committer_source *source,
+                        const struct batch_committer *queued, size_t pending_bytes)
+{
+    const struct table_store_limits *store = table_store_limits(source->store);
+    struct pending_limits limits = {.max_bytes = pending_bytes,
+                                    .batch_writes = store->batch_writes,
+                                    .batch_bytes = store->batch_bytes};
+    struct batch_committer committer = *queued;
     int r = pending_create(&limits, source->clock, &side->pending);
     if (r == 0)
         r = committer_create(source, &side->committer);
+    committer.committer = side->committer;
     if (r == 0)
-        r = local_directories_create(&side->local);
-    return r < 0 ? r : read_versions_create(&side->versions);
+        pending_ask_holder(side->pending, goes_on, side->policy);
+    return r < 0 ? r : commit_threads_create(side->pending, &committer, &side->threads);
+}
+
+int write_side_init(struct write_side *side, const struct committer_source *source,
+                    const struct batch_committer *queued, size_t pending_bytes)
+{
+    *side = (struct write_side){0};
+    int r = delete_policy_create(&side->policy);
+    if (r == 0)
+        r = create_queue(side, source, queued, pending_bytes);
+    if (r == 0)
+        r = local_directories_create(source->orders, &side->local);
+    if (r == 0)
+        r = read_versions_create(&side->versions);
+    if (r == 0)
+        r = path_aliases_create(source->clock, &side->aliases);
+    return r < 0 ? r : confirmed_drops_create(&side->drops);
 }
 
 void write_side_finish(struct write_side *side)
 {
+    confirmed_drops_destroy(side->drops);
+    path_aliases_destroy(side->aliases);
     read_versions_destroy(side->versions);
     local_directories_destroy(side->local);
+    commit_threads_destroy(side->threads);
     committer_destroy(side->committer);
     pending_destroy(side->pending);
+    delete_policy_destroy(side->policy);
 }
 
 int write_side_claim_table(struct write_side *side, const char *table, struct call *call)

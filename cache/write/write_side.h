@@ -2,21 +2,31 @@
 #define CACHE_WRITE_WRITE_SIDE_H
 /* The modules that changes need, and the claims of one change at a time. In its owner's memory,
  * which is the account's. Any thread; no lock of its own. */
-#include "cache/write/committer.h"
+#include "cache/write/commit_threads.h"
+#include "cache/write/confirmed_drops.h"
+#include "cache/write/delete_policy.h"
 #include "cache/write/local_directories.h"
+#include "cache/write/path_aliases.h"
 #include "cache/write/pending.h"
 #include "cache/write/read_versions.h"
 
 struct write_side {
     struct pending *pending;
     struct committer *committer;
+    struct commit_threads *threads; /* that send what is queued */
+    struct delete_policy *policy;
     struct local_directories *local;
     struct read_versions *versions;
+    struct path_aliases *aliases;
+    struct confirmed_drops *drops;
 };
 
-/* 0 or -ENOMEM; what exists then stays, for write_side_finish. */
-int write_side_init(struct write_side *side, const struct committer_source *source);
-void write_side_finish(struct write_side *side); /* of zeros, too; nothing is claimed */
+/* queued: without its committer, which is made here. pending_bytes: the maximum of the queue. 0 or
+ * -ENOMEM; what exists then stays, for write_side_finish. */
+int write_side_init(struct write_side *side, const struct committer_source *source,
+                    const struct batch_committer *queued, size_t pending_bytes);
+/* Of zeros, too; nothing is claimed or queued. */
+void write_side_finish(struct write_side *side);
 
 /* Claims the position for a change of the entity (pending_claim). Waits also while this mount
  * creates or drops the table. */

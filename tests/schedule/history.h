@@ -15,6 +15,7 @@ struct change {
     int value;   /* that it leaves */
     unsigned begun, ended;
     enum outcome outcome;
+    bool is_undone; /* history_undo */
 };
 
 struct history {
@@ -33,14 +34,26 @@ static inline struct change *history_begin(struct history *history, size_t name,
 {
     SCHEDULE_CHECK(history->count < HISTORY_MAX);
     struct change *change = &history->changes[history->count++];
-    *change = (struct change){name, value, history_now(history), UINT32_MAX, IN_DOUBT};
+    *change = (struct change){.name = name,
+                              .value = value,
+                              .begun = history_now(history),
+                              .ended = UINT32_MAX,
+                              .outcome = IN_DOUBT};
     return change;
 }
 
 static inline void history_end(struct history *history, struct change *change, enum outcome outcome)
 {
     change->ended = history_now(history);
-    change->outcome = outcome;
+    change->outcome = outcome == MADE && change->is_undone ? IN_DOUBT : outcome;
+}
+
+/* It was acknowledged, and has failed since: what was there before may be seen again. */
+static inline void history_undo(struct change *change)
+{
+    change->is_undone = true;
+    if (change->outcome == MADE)
+        change->outcome = IN_DOUBT;
 }
 
 /* What is there before. */

@@ -1,7 +1,8 @@
 /* Changes and readers of one account in every order: schedule_account [SEED [COUNT]].
  *
  * Threads store a few entities, in every way, touch and delete them; others look them up and list
- * them, by every kind of listing.
+ * them, by every kind of listing. In half of the runs deletes are queued, and in half of these
+ * texts, too.
  *
  * What is read may be seen by the rule of history.h. So a lookup or listing that begins after an
  * own change shows it, however old the queries are whose pages arrive, and whatever was evicted. At
@@ -27,10 +28,9 @@ static bool may_be_there(size_t row, unsigned begun, unsigned ended)
     return false;
 }
 
-static int value_of(const struct entity *entity)
+static int value_of_text(struct bytes text)
 {
     uint64_t value = 0;
-    struct bytes text = page_text(entity->page, entity->row);
     for (size_t i = 0; i + 7 < text.size; i++)
         if (bytes_start_with(bytes_skip(text, i), BYTES_LITERAL("value\": "))) {
             struct bytes rest = bytes_skip(text, i + 8);
@@ -39,6 +39,36 @@ static int value_of(const struct entity *entity)
         }
     SCHEDULE_CHECK(value > 0);
     return (int)value;
+}
+
+static int value_of(const struct entity *entity)
+{
+    return value_of_text(page_text(entity->page, entity->row));
+}
+
+/* With another change of this mount. */
+static bool is_conflict(int error)
+{
+    return error == -ESTALE || error == -EEXIST || error == -ENOENT;
+}
+
+/* A queued change has failed. Of several deletes of a row the last one is meant, and it is not
+ * known which one that is. */
+static void note_lost(void *context, const struct lost_change *lost)
+{
+    (void)context;
+    int value = lost->is_delete ? 0 : value_of_text(lost->text);
+    size_t undone = 0;
+    SCHEDULE_CHECK(test.queues && (lost->is_delete || test.writes_back));
+    SCHEDULE_CHECK(is_conflict(lost->failure->error));
+    for (size_t i = 0; i < test.history.count; i++) {
+        struct change *change = &test.history.changes[i];
+        if (change->value == value && address_compare(rows[change->name], lost->address) == 0) {
+            history_undo(change);
+            undone++;
+        }
+    }
+    SCHEDULE_CHECK(undone > 0);
 }
 
 /* Its ETag, if there is one: the caller finishes ret. */
@@ -56,7 +86,8 @@ static void end(struct change *change, const struct caller *caller, int r)
 {
     bool is_ambiguous = r < 0 && caller->call.failure.is_ambiguous;
     SCHEDULE_CHECK(r == caller->call.failure.error);
-    SCHEDULE_CHECK(r == 0 || r == -EEXIST || r == -ESTALE || r == -EBUSY || is_ambiguous);
+    SCHEDULE_CHECK(r == 0 || r == -EEXIST || r == -ESTALE || r == -EBUSY || is_ambiguous ||
+                   (r == -EIO && test.stalls));
     SCHEDULE_CHECK(!is_ambiguous || test.loses);
     history_end(&test.history, change, r == 0 ? MADE : is_ambiguous ? IN_DOUBT : NOT_MADE);
 }
@@ -88,13 +119,17 @@ static void touch_row(size_t row)
     unsigned begun = history_now(&test.history);
     int r = account_touch(test.account, &caller, rows[row], (struct bytes){0}, &entity);
     unsigned ended = history_now(&test.history);
-    SCHEDULE_CHECK(r == 0 || r == -ENOENT || (test.loses && caller.call.failure.is_ambiguous));
+    SCHEDULE_CHECK(r == 0 || r == -ENOENT || (test.loses && caller.call.failure.is_ambiguous) ||
+                   (r == -EIO && test.stalls));
     if (r == -ENOENT)
         SCHEDULE_CHECK(history_may_be_seen(&test.history, row, 0, begun, ended));
     if (r == 0)
         SCHEDULE_CHECK(history_may_be_seen(&test.history, row, value_of(&entity), begun, ended));
     entity_finish(&entity);
 }
+
+/* What was shown of each row: its value, or NOT_SHOWN; 0: its name alone, or its partition. */
+static void list(struct caller *caller, const struct directory *directory, int shown[ROWS]);
 
 static void delete_row(size_t row)
 {
@@ -103,6 +138,9 @@ static void delete_row(size_t row)
     const struct directory_path path = {.steps = steps, .n = ARRAY_SIZE(steps)};
     struct entity entity = {0};
     struct caller caller = new_caller();
+    int shown[ROWS];
+    if (test.queues && schedule_random(2) == 0) /* then it may be queued */
+        list(&caller, &steps[0], shown);
     if (look_up(row, &caller, &entity) < 0)
         return;
     struct change *change = history_begin(&test.history, row, 0);
@@ -112,6 +150,15 @@ static void delete_row(size_t row)
     entity_finish(&entity);
 }
 
+/* Of one partition: afterwards nothing is queued there that was queued before. */
+static void sync_rows(size_t partition)
+{
+    struct caller caller = new_caller();
+    int r = account_sync(test.account, &caller, "tab", partitions[partition].range);
+    SCHEDULE_CHECK(r == caller.call.failure.error);
+    SCHEDULE_CHECK(r == 0 || is_conflict(r) || (r == -EIO && test.stalls));
+}
+
 static void *change_again_and_again(void *context)
 {
     (void)context;
@@ -119,13 +166,16 @@ static void *change_again_and_again(void *context)
         if (schedule_random(2) == 0)
             wait_some_time();
         size_t row = schedule_random(ROWS);
-        switch (schedule_random(6)) {
+        switch (schedule_random(test.queues ? 8 : 6)) {
         case 0:
         case 1:
             delete_row(row);
             break;
         case 2:
             touch_row(row);
+            break;
+        case 6:
+            sync_rows(row == 2);
             break;
         default:
             store_row(row);
@@ -134,18 +184,16 @@ static void *change_again_and_again(void *context)
     return NULL;
 }
 
-/* What was shown of each row: its value, or NOT_SHOWN; 0: its name alone, or its partition. */
-static void list(const struct directory *directory, int shown[ROWS])
+static void list(struct caller *caller, const struct directory *directory, int shown[ROWS])
 {
     struct listing *listing;
     struct listing_entry entry = {0};
-    struct caller caller = new_caller();
     bool names_suffice = schedule_random(2) == 0;
     int r;
     for (size_t row = 0; row < ROWS; row++)
         shown[row] = NOT_SHOWN;
     SCHEDULE_CHECK(account_list(test.account, directory, &listing) == 0);
-    while ((r = listing_next(listing, &caller, entry.cookie, names_suffice, true, &entry)) == 1)
+    while ((r = listing_next(listing, caller, entry.cookie, names_suffice, true, &entry)) == 1)
         for (size_t row = 0; row < ROWS; row++) {
             struct bytes position = rows[row].position;
             bool is_of_partition = directory->kind == DIRECTORY_ENTITIES;
@@ -176,8 +224,9 @@ static void list_rows(void)
 {
     const struct directory *partition = &partitions[schedule_random(ARRAY_SIZE(partitions))];
     int shown[ROWS];
+    struct caller caller = new_caller();
     unsigned begun = history_now(&test.history);
-    list(partition, shown);
+    list(&caller, partition, shown);
     unsigned ended = history_now(&test.history);
     for (size_t row = 0; row < ROWS; row++)
         if (range_holds(partition->range, rows[row].position))
@@ -189,8 +238,9 @@ static void list_partitions(enum directory_kind kind)
 {
     struct directory table = {.kind = kind, .table = "tab", .range = RANGE_ALL};
     int shown[ROWS];
+    struct caller caller = new_caller();
     unsigned begun = history_now(&test.history);
-    list(&table, shown);
+    list(&caller, &table, shown);
     unsigned ended = history_now(&test.history);
     check_row(2, shown[2], begun, ended);
     if (shown[0] == NOT_SHOWN) {
@@ -250,6 +300,8 @@ static void body(void *context)
     int parallelism = 1 + (int)schedule_random(2);
     test.account = new_account(parallelism, schedule_random(2) ? 1 : 512);
     run_threads(change_again_and_again, read_again_and_again);
+    int64_t deadline_ms = clock_now_ms(&clock_system) + PATIENCE_MS;
+    SCHEDULE_CHECK(account_end_changes(test.account, deadline_ms) == 0);
     for (size_t row = 0; row < ROWS; row++)
         check_end(row);
     account_destroy(test.account);
@@ -271,6 +323,10 @@ static void add_row(size_t row, int value)
 static void run(uint64_t seed)
 {
     begin_test(seed);
+    test.queues = seed / 6 % 2;
+    test.writes_back = test.queues && seed / 12 % 2;
+    test.stalls = test.queues && !test.retries && seed / 24 % 2;
+    test.lost = note_lost;
     memory_store_add_table(test.memory, "tab");
     for (size_t row = 0; row < ROWS; row++)
         add_row(row, (seed >> row) % 2 ? (int)row + 1 : 0);

@@ -22,6 +22,9 @@ static struct test { /* the thread functions have no other context */
     struct history history;
     unsigned changes;
     bool takes_time, loses, retries;
+    /* deletes, and texts, may be queued; a lost answer counts as a service that does not answer */
+    bool queues, writes_back, stalls;
+    lost_change_sink *lost;
 } test;
 
 static inline void begin_test(uint64_t seed)
@@ -53,9 +56,11 @@ static inline int after_request(void *context, bool is_change, int r, struct cal
 {
     (void)context;
     wait_some_time();
-    return is_change && test.loses && ++test.changes % 3 == 0
-               ? hooked_store_lose(call, test.retries)
-               : r;
+    if (!is_change || !test.loses || ++test.changes % 3 > 0)
+        return r;
+    r = hooked_store_lose(call, test.retries);
+    call->failure.is_unanswered = test.stalls;
+    return r;
 }
 
 static inline struct caller new_caller(void)
@@ -76,6 +81,10 @@ static inline struct account *new_account(int parallelism, int fanout)
     struct account_options options = {.ttl_ms = ttls[schedule_random(ARRAY_SIZE(ttls))],
                                       .cache_bytes = caches[schedule_random(ARRAY_SIZE(caches))],
                                       .parallelism = parallelism,
+                                      .pending_bytes = test.queues ? 1 + schedule_random(2000) : 0,
+                                      .is_write_back = test.writes_back,
+                                      .timeout_ms = PATIENCE_MS,
+                                      .lost = test.lost,
                                       .fanout = fanout};
     struct table_store *store;
     struct account *account;

@@ -30,7 +30,10 @@ struct setup_options {
     int parallelism;                 /* 0: 1, nothing runs ahead of a listing: requests are exact */
     int fanout;                      /* 0: 512 */
     int max_rows;                    /* of an answer; 0: as many as were asked for */
-    bool is_ttl_0, is_read_only, overwrites_conflicts;
+    bool is_ttl_0, is_read_only, overwrites_conflicts, is_write_back, never_drops_rows;
+    size_t pending_bytes;   /* 0: nothing is queued */
+    lost_change_sink *lost; /* may be NULL */
+    no_room_sink *no_room;  /* may be NULL; gets the setup */
 };
 
 static inline void set_up(struct setup *setup, struct setup_options options)
@@ -41,6 +44,13 @@ static inline void set_up(struct setup *setup, struct setup_options options)
                                       .ttl_ms = options.is_ttl_0 ? 0 : TTL_MS,
                                       .is_read_only = options.is_read_only,
                                       .overwrites_conflicts = options.overwrites_conflicts,
+                                      .is_write_back = options.is_write_back,
+                                      .never_drops_rows = options.never_drops_rows,
+                                      .pending_bytes = options.pending_bytes,
+                                      .timeout_ms = PATIENCE_MS,
+                                      .lost = options.lost,
+                                      .no_room = options.no_room,
+                                      .no_room_context = setup,
                                       .cache_bytes = options.cache_bytes > 0 ? options.cache_bytes
                                                                              : (size_t)64 << 20};
     *setup = (struct setup){.now_ms = START_MS, .memory = memory_store_create()};

@@ -7,9 +7,19 @@
 #define TEXT_OF(row, value)                                                                        \
     "{\n  \"PartitionKey\": \"p\",\n  \"RowKey\": \"" row "\",\n  \"a\": " value "\n}\n"
 
+/* To a row of the partition. */
+#define PATH PATH_OF(*ROWS_OF("p"), *PARTITIONS_OF("t"))
+
 static inline struct address address_of(struct bytes position)
 {
     return (struct address){.table = "t", .position = position};
+}
+
+/* The version, as a string; ret_etag: of 32 bytes. */
+static inline void copy_etag(const struct entity *entity, char *ret_etag)
+{
+    struct bytes etag = page_etag(entity->page, entity->row);
+    (void)snprintf(ret_etag, 32, "%.*s", (int)etag.size, etag.data);
 }
 
 /* Stores the text; the version is copied into ret_etag (of 32 bytes; NULL: it is not wanted). */
@@ -18,10 +28,8 @@ static inline int store(struct setup *setup, const struct edit *edit, char *ret_
     struct entity entity = {0};
     int r = account_store(setup->account, caller_of(setup), edit, &entity);
     assert_int_equal(setup->caller.call.failure.error, r);
-    if (r == 0 && ret_etag) {
-        struct bytes etag = page_etag(entity.page, entity.row);
-        (void)snprintf(ret_etag, 32, "%.*s", (int)etag.size, etag.data);
-    }
+    if (r == 0 && ret_etag)
+        copy_etag(&entity, ret_etag);
     entity_finish(&entity);
     return r;
 }
@@ -47,10 +55,8 @@ static inline void open_row(struct setup *setup, struct bytes position)
 static inline int rename_to(struct setup *setup, struct bytes from, struct bytes to,
                             enum edit_begin begin, const char *expected)
 {
-    const struct rename rename = {.from = address_of(from),
-                                  .to = address_of(to),
-                                  .begin = begin,
-                                  .path = PATH_OF(*ROWS_OF("p"), *PARTITIONS_OF("t"))};
+    const struct rename rename = {
+        .from = address_of(from), .to = address_of(to), .begin = begin, .path = PATH};
     struct renamed renamed;
     int r = account_rename(setup->account, caller_of(setup), &rename, &renamed);
     assert_int_equal(setup->caller.call.failure.error, r);

@@ -1,21 +1,13 @@
 /* An editor's backup: the entity is hidden here, and what takes its place is one request. */
-#include "tests/unit/account_writing.h"
-
-#define A    P_ROW("a")
-#define A_1  TEXT_OF("a", "1")
-#define A_2  TEXT_OF("a", "2")
-#define A_3  TEXT_OF("a", "3")
-#define PATH PATH_OF(*ROWS_OF("p"), *PARTITIONS_OF("t"))
+#include "tests/unit/account_renaming.h"
 
 static int mask(struct setup *setup, char *ret_etag)
 {
     struct entity entity = {0};
     int r = account_mask(setup->account, caller_of(setup), address_of(A), PATH, &entity);
     assert_int_equal(setup->caller.call.failure.error, r);
-    if (r == 0) {
-        struct bytes etag = page_etag(entity.page, entity.row);
-        (void)snprintf(ret_etag, 32, "%.*s", (int)etag.size, etag.data);
-    }
+    if (r == 0)
+        copy_etag(&entity, ret_etag);
     entity_finish(&entity);
     return r;
 }

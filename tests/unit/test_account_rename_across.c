@@ -1,36 +1,17 @@
 /* A rename to another partition: it is stored there, and then deleted. Whichever request fails, the
  * entity is somewhere. */
-#include "tests/unit/account_writing.h"
+#include "tests/unit/account_renaming.h"
 
-#define A   P_ROW("a")
-#define Z   B("q\0z")
-#define A_2 TEXT_OF("a", "2")
+#define Z B("q\0z")
 /* The canonical text of z with one property. */
 #define Z_OF(value) "{\n  \"PartitionKey\": \"q\",\n  \"RowKey\": \"z\",\n  \"a\": " value "\n}\n"
 #define BOTH_EXIST                                                                                 \
     "it is stored under the new name, and under the old one, too: compare both, and delete one"
 
+/* z is 9 if there is one. */
 static void set_up_names(struct setup *setup, const char *faults, bool has_z)
 {
-    set_up(setup, (struct setup_options){.faults = faults});
-    memory_store_add_table(setup->memory, "t");
-    another_stores(setup, A, TEXT_OF("a", "1"));
-    if (has_z)
-        another_stores(setup, Z, Z_OF("9"));
-    assert_found(setup, A, TEXT_OF("a", "1"));
-    assert_found(setup, Z, has_z ? Z_OF("9") : NULL);
-    memory_store_forget_diary(setup->memory);
-}
-
-static void assert_both(struct setup *setup, const char *a, const char *z)
-{
-    memory_store_forget_diary(setup->memory);
-    assert_found(setup, A, a);
-    assert_found(setup, Z, z);
-    assert_request_count(setup, 0);
-    setup->now_ms += TTL_MS + 1;
-    assert_found(setup, A, a);
-    assert_found(setup, Z, z);
+    set_up_both(setup, (struct setup_options){.faults = faults}, Z, has_z ? Z_OF("9") : NULL);
 }
 
 static void it_is_stored_then_deleted(void **state)
@@ -42,7 +23,7 @@ static void it_is_stored_then_deleted(void **state)
         set_up_names(&setup, NULL, begins[i] == EDIT_OVER);
         assert_int_equal(rename_to(&setup, A, Z, begins[i], Z_OF("1")), 0);
         assert_requests(&setup, "write q/z, write p/a");
-        assert_both(&setup, NULL, Z_OF("1"));
+        assert_both(&setup, NULL, Z, Z_OF("1"));
         tear_down(&setup);
     }
 }
@@ -54,10 +35,9 @@ static void to_another_table(void **state)
     struct renamed renamed;
     set_up_names(&setup, NULL, false);
     setup.memory->checks_tables = true;
-    struct rename rename = {
-        .from = address_of(A), .to = {"u", Z}, .path = PATH_OF(*ROWS_OF("p"), *PARTITIONS_OF("t"))};
+    struct rename rename = {.from = address_of(A), .to = {"u", Z}, .path = PATH};
     assert_int_equal(account_rename(setup.account, caller_of(&setup), &rename, &renamed), -ENOENT);
-    assert_found(&setup, A, TEXT_OF("a", "1"));
+    assert_found(&setup, A, A_1);
     memory_store_forget_diary(setup.memory);
     memory_store_add_table(setup.memory, "u");
     assert_int_equal(account_rename(setup.account, caller_of(&setup), &rename, &renamed), 0);
@@ -66,36 +46,20 @@ static void to_another_table(void **state)
     tear_down(&setup);
 }
 
-static struct {
-    const char *text; /* of a; NULL: it is deleted */
-    size_t number;    /* the request before which that happens, from 1 */
-} other;
-
-static int change_before(struct memory_store *memory, size_t number, struct call *call)
-{
-    (void)call;
-    if (number != other.number)
-        return 0;
-    struct write write = {.kind = other.text ? WRITE_UPSERT_REPLACE : WRITE_DELETE, .position = A};
-    if (other.text)
-        write.text = bytes_of(other.text);
-    memory_store_write(memory, &write);
-    return 0;
-}
-
 static void another_version_is_copied_again(void **state)
 {
     (void)state;
     for (size_t number = 1; number <= 2; number++) {
         struct setup setup;
         set_up_names(&setup, NULL, false);
+        other.position = A;
         other.text = A_2;
         other.number = number;
         setup.memory->fault = change_before;
         assert_int_equal(rename_to(&setup, A, Z, EDIT_NEW, Z_OF("2")), 0);
         assert_requests(&setup, "write q/z, write p/a, get p/a, write q/z, write p/a");
         setup.memory->fault = NULL;
-        assert_both(&setup, NULL, Z_OF("2"));
+        assert_both(&setup, NULL, Z, Z_OF("2"));
         tear_down(&setup);
     }
 }
@@ -106,6 +70,7 @@ static void an_entity_that_another_client_removed_is_reported(void **state)
     (void)state;
     struct setup setup;
     set_up_names(&setup, NULL, false);
+    other.position = A;
     other.text = NULL;
     other.number = 2;
     setup.memory->fault = change_before;
@@ -114,7 +79,7 @@ static void an_entity_that_another_client_removed_is_reported(void **state)
                         "another client has deleted or renamed it; the copy under the new name "
                         "stays");
     setup.memory->fault = NULL;
-    assert_both(&setup, NULL, Z_OF("1"));
+    assert_both(&setup, NULL, Z, Z_OF("1"));
     tear_down(&setup);
 }
 
@@ -126,7 +91,7 @@ static void a_name_that_is_taken_is_not_replaced(void **state)
     assert_int_equal(rename_to(&setup, A, Z, EDIT_EXCLUSIVE, NULL), -EEXIST);
     assert_requests(&setup, "write q/z, get q/z");
     assert_null(setup.caller.call.failure.advice);
-    assert_both(&setup, TEXT_OF("a", "1"), Z_OF("9"));
+    assert_both(&setup, A_1, Z, Z_OF("9"));
     tear_down(&setup);
 }
 
@@ -139,7 +104,7 @@ static void a_version_that_was_not_read_is_not_replaced(void **state)
     open_row(&setup, Z);
     another_stores(&setup, Z, Z_OF("8"));
     assert_int_equal(rename_to(&setup, A, Z, EDIT_OVER, NULL), -ESTALE);
-    assert_both(&setup, TEXT_OF("a", "1"), Z_OF("8"));
+    assert_both(&setup, A_1, Z, Z_OF("8"));
     assert_int_equal(rename_to(&setup, A, Z, EDIT_OVER, Z_OF("1")), 0);
     tear_down(&setup);
 }
@@ -154,14 +119,13 @@ static void what_a_failure_leaves(void **state)
         bool is_made, is_ambiguous;
     } cases[] = {
         /* the first request */
-        {"fail=write:1:403:AuthorizationFailure", "", TEXT_OF("a", "1"), NULL, NULL, false, false},
-        {"fail=write:1:0:", "get q/z", TEXT_OF("a", "1"), NULL, NULL, false, true},
-        {"lost=write:1", "write q/z, get q/z", TEXT_OF("a", "1"), Z_OF("1"), NULL, false, true},
+        {"fail=write:1:403:AuthorizationFailure", "", A_1, NULL, NULL, false, false},
+        {"fail=write:1:0:", "get q/z", A_1, NULL, NULL, false, true},
+        {"lost=write:1", "write q/z, get q/z", A_1, Z_OF("1"), NULL, false, true},
         /* the second */
-        {"fail=delete:1:403:AuthorizationFailure", "write q/z", TEXT_OF("a", "1"), Z_OF("1"),
-         BOTH_EXIST, false, false},
-        {"fail=delete:1:0:", "write q/z, get p/a", TEXT_OF("a", "1"), Z_OF("1"), BOTH_EXIST, false,
-         true},
+        {"fail=delete:1:403:AuthorizationFailure", "write q/z", A_1, Z_OF("1"), BOTH_EXIST, false,
+         false},
+        {"fail=delete:1:0:", "write q/z, get p/a", A_1, Z_OF("1"), BOTH_EXIST, false, true},
         {"lost=delete:1", "write q/z, write p/a, get p/a", NULL, Z_OF("1"), NULL, true, false},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -174,7 +138,7 @@ static void what_a_failure_leaves(void **state)
         assert_int_equal(failure->advice && strcmp(failure->advice, BOTH_EXIST) == 0,
                          cases[i].advice != NULL);
         assert_requests(&setup, cases[i].requests);
-        assert_both(&setup, cases[i].a, cases[i].z);
+        assert_both(&setup, cases[i].a, Z, cases[i].z);
         tear_down(&setup);
     }
 }
@@ -190,9 +154,7 @@ static void an_interrupt_between_the_two_requests_does_not_count(void **state)
     (void)state;
     struct setup setup;
     struct renamed renamed;
-    struct rename rename = {.from = address_of(A),
-                            .to = address_of(Z),
-                            .path = PATH_OF(*ROWS_OF("p"), *PARTITIONS_OF("t"))};
+    struct rename rename = {.from = address_of(A), .to = address_of(Z), .path = PATH};
     set_up_names(&setup, NULL, false);
     struct caller *caller = caller_of(&setup);
     caller->call.is_cancelled = is_cancelled;
@@ -201,7 +163,7 @@ static void an_interrupt_between_the_two_requests_does_not_count(void **state)
     assert_requests(&setup, "write q/z, write p/a");
     renamed_finish(&renamed);
     assert_true(caller->call.is_cancelled == is_cancelled);
-    assert_both(&setup, NULL, Z_OF("1"));
+    assert_both(&setup, NULL, Z, Z_OF("1"));
     tear_down(&setup);
 }
 

@@ -2,8 +2,7 @@
 
 static int unlink_row(struct setup *setup, struct bytes position, struct bytes etag)
 {
-    int r = account_unlink(setup->account, caller_of(setup), address_of(position), etag,
-                           PATH_OF(*ROWS_OF("p"), *PARTITIONS_OF("t")));
+    int r = account_unlink(setup->account, caller_of(setup), address_of(position), etag, PATH);
     assert_int_equal(setup->caller.call.failure.error, r);
     return r;
 }
@@ -37,9 +36,7 @@ static void an_emptied_partition_stays_until_its_rmdir(void **state)
     memory_store_forget_diary(setup.memory);
     assert_partition_found(&setup, "p", 0);
     assert_int_equal(list(&setup, ROWS_OF("p"), false), 0);
-    assert_int_equal(account_remove_directory(setup.account, caller_of(&setup),
-                                              PATH_OF(*ROWS_OF("p"), *PARTITIONS_OF("t"))),
-                     0);
+    assert_int_equal(account_remove_directory(setup.account, caller_of(&setup), PATH), 0);
     assert_partition_found(&setup, "p", -ENOENT);
     assert_request_count(&setup, 0);
     tear_down(&setup);
@@ -69,6 +66,20 @@ static void an_entity_that_is_gone_is_done(void **state)
     another_client_writes(&setup, WRITE_DELETE, P_ROW("00000"), "");
     assert_int_equal(unlink_row(&setup, P_ROW("00000"), B("etag")), 0);
     assert_found(&setup, P_ROW("00000"), NULL);
+    tear_down(&setup);
+}
+
+static void in_a_table_that_is_being_deleted_it_is_gone(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up(&setup, (struct setup_options){.faults = "fail=delete:*:409:TableBeingDeleted"});
+    add_rows(&setup, "p", 1);
+    assert_row_found(&setup, "p", 0);
+    assert_int_equal(unlink_row(&setup, P_ROW("00000"), B("etag")), 0);
+    assert_int_equal(setup.caller.call.failure.error, 0);
+    assert_found(&setup, P_ROW("00000"), NULL);
+    assert_request_count(&setup, 1); /* of assert_row_found */
     tear_down(&setup);
 }
 
@@ -167,6 +178,7 @@ int main(void)
         cmocka_unit_test(an_emptied_partition_stays_until_its_rmdir),
         cmocka_unit_test(another_version_is_read_and_deleted),
         cmocka_unit_test(an_entity_that_is_gone_is_done),
+        cmocka_unit_test(in_a_table_that_is_being_deleted_it_is_gone),
         cmocka_unit_test(a_refused_delete_deletes_nothing),
         cmocka_unit_test(an_entity_that_changes_all_the_time_is_given_up),
         cmocka_unit_test(a_lost_answer_is_reported),

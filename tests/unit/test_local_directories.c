@@ -1,12 +1,15 @@
 #include "cache/write/local_directories.h"
+#include "cache/read/table_page.h"
 #include "fs/tree/place.h"
 #include "tests/unit/failing_memory.h"
 #include "tests/unit/threads.h"
 
+static _Atomic uint64_t orders;
+
 static struct local_directories *new_local(void)
 {
     struct local_directories *local;
-    assert_int_equal(local_directories_create(&local), 0);
+    assert_int_equal(local_directories_create(&orders, &local), 0);
     return local;
 }
 
@@ -258,6 +261,53 @@ static void all_of_a_table_go_with_it(void **state)
     local_directories_destroy(local);
 }
 
+/* The answer to a question that is asked now. name NULL: it has no table at all. */
+static void keep_one(struct local_directories *local, const char *name, bool is_there,
+                     struct stamp asked)
+{
+    struct page *page;
+    int r = name ? table_page_of_one(name, is_there, &page)
+                 : table_page_of_all((struct bytes){0}, &page);
+    assert_int_equal(r, 0);
+    local_directories_keep_tables(local, page, asked);
+    page_unref(page);
+}
+
+static void those_of_a_table_that_is_gone_end(void **state)
+{
+    (void)state;
+    struct local_directories *local = new_local();
+    assert_int_equal(add(local, "Saa/a"), 0);
+    assert_int_equal(add(local, "Tab/a"), 0);
+    assert_int_equal(add(local, "Tab/b"), 0);
+    assert_int_equal(add(local, "Tabb/a"), 0);
+    keep_one(local, "Tab", true, stamp_take(&orders, 0));
+    assert_true(has(local, "Tab/a"));
+    keep_one(local, "Tab", false, stamp_take(&orders, 0));
+    assert_listed(local, "Tab", "");
+    assert_true(has(local, "Saa/a") && has(local, "Tabb/a"));
+    keep_one(local, NULL, false, stamp_take(&orders, 0));
+    assert_false(has(local, "Saa/a") || has(local, "Tabb/a"));
+    local_directories_destroy(local);
+}
+
+static void an_answer_to_an_older_question_ends_none(void **state)
+{
+    (void)state;
+    struct local_directories *local = new_local();
+    assert_int_equal(add(local, "Tab/a"), 0);
+    assert_int_equal(add(local, "Tab/b"), 0);
+    struct stamp asked = stamp_take(&orders, 0);
+    assert_int_equal(add(local, "Tab/b"), 1); /* it was local already, and counts as new */
+    assert_int_equal(add(local, "Tab/c"), 0);
+    keep_one(local, "Tab", false, asked);
+    assert_false(has(local, "Tab/a"));
+    assert_true(has(local, "Tab/b") && has(local, "Tab/c"));
+    keep_one(local, "Tab", false, stamp_take(&orders, 0));
+    assert_listed(local, "Tab", "");
+    local_directories_destroy(local);
+}
+
 static void fill(struct local_directories *local, const char *path)
 {
     struct place place = place_at(path);
@@ -348,7 +398,7 @@ static void without_memory_nothing_changes(void **state)
     bool is_empty;
     struct local_directories *local = NULL;
     allocations_until_failure = 1;
-    assert_int_equal(local_directories_create(&local), -ENOMEM);
+    assert_int_equal(local_directories_create(&orders, &local), -ENOMEM);
     assert_null(local);
     local = new_local();
     struct directory parent = {.kind = DIRECTORY_AUTO, .table = "Tab", .range = RANGE_ALL};
@@ -417,6 +467,8 @@ int main(void)
         cmocka_unit_test(what_is_above_a_local_directory_knows_it),
         cmocka_unit_test(made_again_it_stays_where_it_is),
         cmocka_unit_test(all_of_a_table_go_with_it),
+        cmocka_unit_test(those_of_a_table_that_is_gone_end),
+        cmocka_unit_test(an_answer_to_an_older_question_ends_none),
         cmocka_unit_test(those_that_hold_an_entity_are_not_empty),
         cmocka_unit_test(beyond_the_maximum_the_longest_unused_ends),
         cmocka_unit_test(memory_is_bounded),

@@ -19,7 +19,8 @@ static void set_up(struct setup *setup)
                                       .fetcher = setup->fetching.fetcher,
                                       .clock = &setup->fetching.clock,
                                       .orders = &setup->fetching.orders};
-    assert_int_equal(write_side_init(&setup->side, &source), 0);
+    struct batch_committer queued = {.clock = &setup->fetching.clock};
+    assert_int_equal(write_side_init(&setup->side, &source, &queued, 1 << 20), 0);
 }
 
 static void tear_down(struct setup *setup)

@@ -1,46 +1,8 @@
 #include "fs/tree/inode.h"
-#include "client/text/timestamp_etag.h"
+#include "fs/tree/node.h"
 #include "fs/tree/renamed_numbers.h"
 
-#include <bsd/sys/tree.h>
 #include <pthread.h>
-#include <stdatomic.h>
-
-struct open_text {
-    size_t count; /* handles */
-    struct entity entity;
-};
-
-enum left { LEFT_NOT, LEFT_REMOVED, LEFT_REPLACED, LEFT_RENAMED };
-
-struct node {
-    /* fixed once the node is in the table */
-    struct inode inode; /* first: what handlers see */
-    uint16_t name_size, etag_size;
-    bool is_regular_etag; /* it is made of the Timestamp, so it is not kept in `text` */
-    uint8_t kind;         /* enum node_kind: says which member of the union is meant */
-    atomic_uchar left;    /* enum left: why it is not of its name any more */
-    /* guarded by the table's lock */
-    uint64_t lookups;
-    union {
-        struct open_text *open; /* of a NODE_VERSION; NULL: no handle is open */
-        struct node_file *file; /* of others; NULL: none yet */
-    };
-    RB_ENTRY(node) by_id, by_name;
-    /* fixed */
-    char text[]; /* name, ETag */
-};
-_Static_assert(sizeof(struct node) <= 160, "the kernel may keep millions of nodes");
-
-static struct bytes name_of(const struct node *node)
-{
-    return (struct bytes){node->text, node->name_size};
-}
-
-static struct bytes etag_of(const struct node *node)
-{
-    return (struct bytes){node->text + node->name_size, node->etag_size};
-}
 
 static int compare_ids(const struct node *a, const struct node *b)
 {
@@ -51,13 +13,13 @@ static int compare_name(uint64_t parent, struct bytes name, const struct node *n
 {
     if (parent != node->inode.parent)
         return parent < node->inode.parent ? -1 : 1;
-    return bytes_compare(name, name_of(node));
+    return bytes_compare(name, node_name(node));
 }
 
 /* Orders the nodes of one name next to each other: versions first, the youngest first. */
 static int compare_names(const struct node *a, const struct node *b)
 {
-    int order = compare_name(a->inode.parent, name_of(a), b);
+    int order = compare_name(a->inode.parent, node_name(a), b);
     if (order == 0)
         order = (a->kind != NODE_VERSION) - (b->kind != NODE_VERSION);
     return order != 0 ? order : compare_ids(b, a);
@@ -77,85 +39,6 @@ struct inode_table {
     size_t count, own_count; /* own: of another kind than NODE_VERSION */
     uint64_t last_id;
 };
-
-static bool is_regular(const struct version *version)
-{
-    return timestamp_etag_is_of(version->etag, version->timestamp);
-}
-
-static void append(char *text, struct bytes bytes)
-{
-    if (bytes.size > 0)
-        memcpy(text, bytes.data, bytes.size);
-}
-
-static struct node *node_create(uint64_t parent, struct bytes name, const struct version *version)
-{
-    bool is_regular_etag = is_regular(version);
-    size_t etag_size = is_regular_etag ? 0 : version->etag.size;
-    if (name.size > UINT16_MAX || etag_size > UINT16_MAX) /* no service sends such an ETag */
-        return NULL;
-    struct node *node = calloc(1, sizeof(*node) + name.size + etag_size);
-    if (!node)
-        return NULL;
-    node->inode.parent = parent;
-    node->inode.size = version->size;
-    node->inode.timestamp = version->timestamp;
-    node->is_regular_etag = is_regular_etag;
-    node->name_size = (uint16_t)name.size;
-    node->etag_size = (uint16_t)etag_size;
-    append(node->text, name);
-    append(node->text + name.size, bytes_first(version->etag, etag_size));
-    return node;
-}
-
-static void open_text_destroy(struct open_text *open)
-{
-    if (!open)
-        return;
-    entity_finish(&open->entity);
-    free(open);
-}
-
-/* Not under the table's lock. */
-static void node_destroy(struct node *node)
-{
-    place_finish(&node->inode.place);
-    if (node->kind == NODE_VERSION)
-        open_text_destroy(node->open);
-    else if (node->file)
-        node->file->ops->unref(node->file);
-    free(node);
-}
-
-struct bytes inode_name(const struct inode *inode)
-{
-    return name_of((const struct node *)inode);
-}
-
-enum node_kind inode_kind(const struct inode *inode)
-{
-    return (enum node_kind)((const struct node *)inode)->kind;
-}
-
-bool inode_is_version(const struct inode *inode, const struct version *version)
-{
-    const struct node *node = (const struct node *)inode;
-    if (inode->timestamp != version->timestamp || inode->size != version->size)
-        return false;
-    return node->is_regular_etag ? is_regular(version) : bytes_equal(etag_of(node), version->etag);
-}
-
-bool inode_is_removed(const struct inode *inode)
-{
-    unsigned char left = atomic_load(&((const struct node *)inode)->left);
-    return left == LEFT_REMOVED || left == LEFT_REPLACED;
-}
-
-bool inode_is_renamed(const struct inode *inode)
-{
-    return atomic_load(&((const struct node *)inode)->left) == LEFT_RENAMED;
-}
 
 static bool has_left(const struct node *node)
 {
@@ -229,14 +112,11 @@ int inode_table_create(struct place *root, struct inode_table **ret)
         free(TAKE_PTR(table));
         return -r;
     }
-    struct node *node = node_create(0, BYTES_LITERAL(""), &(struct version){0});
+    struct node *node = node_create(0, BYTES_LITERAL(""), root, &(struct version){0}, INODE_ROOT);
     if (!node)
         return -ENOMEM;
-    node->inode.number = INODE_ROOT;
     node->lookups = 1; /* never forgotten */
     add_locked(table, node);
-    node->inode.place = *root;
-    *root = (struct place){0};
     *ret = TAKE_PTR(table);
     return 0;
 }
@@ -254,31 +134,11 @@ void inode_table_destroy(struct inode_table *table)
     free(table);
 }
 
-struct version version_of_entity(const struct entity *entity)
-{
-    return (struct version){.etag = page_etag(entity->page, entity->row),
-                            .size = page_text(entity->page, entity->row).size,
-                            .timestamp = page_timestamp(entity->page, entity->row)};
-}
-
-/* A node that is in no table yet. NULL: out of memory; else takes *place. */
-static struct node *node_create_at(uint64_t parent, struct bytes name, struct place *place,
-                                   const struct version *version, uint64_t number)
-{
-    struct node *made = node_create(parent, name, version);
-    if (!made)
-        return NULL;
-    made->inode.number = number;
-    made->inode.place = *place;
-    *place = (struct place){0};
-    return made;
-}
-
 /* NULL: it is the last of its name. */
 static const struct node *next_of_name(const struct node *node)
 {
     const struct node *next = RB_NEXT(name_tree, 0, (struct node *)node);
-    return next && compare_name(node->inode.parent, name_of(node), next) == 0 ? next : NULL;
+    return next && compare_name(node->inode.parent, node_name(node), next) == 0 ? next : NULL;
 }
 
 /* The first node of the name that no rename took it from. NULL: there is none. */
@@ -301,7 +161,7 @@ static uint64_t find_number_locked(struct inode_table *table, uint64_t parent, s
 /* Adds `made`, with the st_ino that all nodes of its name have. */
 static struct node *add_to_name_locked(struct inode_table *table, struct node *made)
 {
-    uint64_t number = find_number_locked(table, made->inode.parent, name_of(made));
+    uint64_t number = find_number_locked(table, made->inode.parent, node_name(made));
     if (number != 0)
         made->inode.number = number;
     add_locked(table, made);
@@ -313,7 +173,7 @@ static struct node *add_to_name_locked(struct inode_table *table, struct node *m
 static struct node *enter_locked(struct inode_table *table, const struct version *version,
                                  struct node *made)
 {
-    struct node *known = find_version_locked(table, made->inode.parent, name_of(made));
+    struct node *known = find_version_locked(table, made->inode.parent, node_name(made));
     if (known && !has_left(known) && inode_is_version(&known->inode, version))
         return known;
     return add_to_name_locked(table, made);
@@ -324,8 +184,8 @@ static struct node *enter_own_locked(struct inode_table *table, struct node *mad
 {
     struct node *known = NULL;
     if (made->file)
-        known = find_own_locked(table, made->inode.parent, name_of(made));
-    while (known && compare_name(made->inode.parent, name_of(made), known) == 0) {
+        known = find_own_locked(table, made->inode.parent, node_name(made));
+    while (known && compare_name(made->inode.parent, node_name(made), known) == 0) {
         if (known->file == made->file && !has_left(known))
             return known;
         known = RB_NEXT(name_tree, &table->names, known);
@@ -337,7 +197,7 @@ const struct inode *inode_table_enter(struct inode_table *table, uint64_t parent
                                       struct place *place, const struct version *version,
                                       uint64_t number)
 {
-    struct node *made = node_create_at(parent, name, place, version, number);
+    struct node *made = node_create(parent, name, place, version, number);
     if (!made)
         return NULL;
     (void)pthread_mutex_lock(&table->lock);
@@ -355,7 +215,7 @@ const struct inode *inode_table_enter_own(struct inode_table *table, uint64_t pa
                                           const struct version *version, uint64_t number,
                                           enum node_kind kind, struct node_file *file)
 {
-    struct node *made = node_create_at(parent, name, place, version, number);
+    struct node *made = node_create(parent, name, place, version, number);
     if (!made)
         return NULL;
     made->kind = (uint8_t)kind;
@@ -416,15 +276,6 @@ uint64_t inode_table_number(struct inode_table *table, uint64_t parent, struct b
     return number;
 }
 
-static int append_etag(const struct node *node, struct buffer *ret)
-{
-    char etag[TIMESTAMP_ETAG_SIZE + 1];
-    if (!node->is_regular_etag)
-        return buffer_append(ret, etag_of(node));
-    timestamp_etag_write(node->inode.timestamp, etag);
-    return buffer_append(ret, (struct bytes){etag, TIMESTAMP_ETAG_SIZE});
-}
-
 int inode_table_named(struct inode_table *table, uint64_t parent, struct bytes name,
                       struct buffer *ret_position, struct buffer *ret_etag)
 {
@@ -432,7 +283,7 @@ int inode_table_named(struct inode_table *table, uint64_t parent, struct bytes n
     const struct node *node = find_version_locked(table, parent, name);
     int r = node && !has_left(node) ? 1 : 0;
     if (r == 1) { /* it may be forgotten as soon as the lock is free */
-        int error = append_etag(node, ret_etag);
+        int error = node_append_etag(node, ret_etag);
         if (error == 0)
             error = buffer_append(ret_position, place_address(&node->inode.place).position);
         r = error < 0 ? error : r;
@@ -478,6 +329,14 @@ void inode_table_rename_name(struct inode_table *table, uint64_t parent, struct 
     renamed_numbers_drop(&table->renamed, new_parent, new_name);
     if (number != 0)
         renamed_numbers_put(&table->renamed, new_parent, new_name, number);
+    (void)pthread_mutex_unlock(&table->lock);
+}
+
+void inode_table_set_number(struct inode_table *table, uint64_t parent, struct bytes name,
+                            uint64_t number)
+{
+    (void)pthread_mutex_lock(&table->lock);
+    renamed_numbers_put(&table->renamed, parent, name, number);
     (void)pthread_mutex_unlock(&table->lock);
 }
 
@@ -532,22 +391,11 @@ static struct node *find_id_of_version_locked(struct inode_table *table, uint64_
     return node && node->kind == NODE_VERSION ? node : NULL;
 }
 
-static int open_locked(struct node *node, const struct entity *entity)
-{
-    if (!node->open)
-        node->open = calloc(1, sizeof(*node->open));
-    if (!node->open)
-        return -ENOMEM;
-    if (node->open->count++ == 0)
-        node->open->entity = (struct entity){page_ref(entity->page), entity->row};
-    return 0;
-}
-
 int inode_table_opened(struct inode_table *table, uint64_t id, const struct entity *entity)
 {
     (void)pthread_mutex_lock(&table->lock);
     struct node *node = find_id_of_version_locked(table, id);
-    int r = node ? open_locked(node, entity) : 0;
+    int r = node ? node_open(node, entity) : 0;
     (void)pthread_mutex_unlock(&table->lock);
     return r;
 }
@@ -557,8 +405,8 @@ void inode_table_closed(struct inode_table *table, uint64_t id)
     struct open_text *last = NULL;
     (void)pthread_mutex_lock(&table->lock);
     struct node *node = find_id_of_version_locked(table, id);
-    if (node && node->open && --node->open->count == 0)
-        last = TAKE_PTR(node->open);
+    if (node)
+        last = node_close(node);
     (void)pthread_mutex_unlock(&table->lock);
     open_text_destroy(last);
 }
@@ -567,9 +415,9 @@ bool inode_table_open_text(struct inode_table *table, uint64_t id, struct entity
 {
     (void)pthread_mutex_lock(&table->lock);
     struct node *node = find_id_of_version_locked(table, id);
-    const struct open_text *open = node ? node->open : NULL;
+    const struct entity *open = node ? node_open_entity(node) : NULL;
     if (open)
-        *ret = (struct entity){page_ref(open->entity.page), open->entity.row};
+        *ret = (struct entity){page_ref(open->page), open->row};
     (void)pthread_mutex_unlock(&table->lock);
     return open;
 }

@@ -121,6 +121,10 @@ void inode_table_remove_name(struct inode_table *table, uint64_t parent, struct 
  * another one: otherwise it and the renamed file would look like links of one file. */
 void inode_table_rename_name(struct inode_table *table, uint64_t parent, struct bytes name,
                              uint64_t new_parent, struct bytes new_name);
+/* The next node of the name gets this st_ino. For a name that has no node of a file: that of an
+ * entity which became a backup and may be shown again beside it, or of one that came back. */
+void inode_table_set_number(struct inode_table *table, uint64_t parent, struct bytes name,
+                            uint64_t number);
 
 /* The writer or scratch file of a node, referenced. NULL: it has none. */
 struct node_file *inode_table_file(struct inode_table *table, uint64_t id);

@@ -6,6 +6,9 @@
  * lstat and fstat, would refuse a file that was just renamed. Example: after `mv a b`, where the
  * node of a has st_ino 100, (b, 100) is kept.
  *
+ * The name that an entity had before it became a backup gets a number of its own here: the backup
+ * has taken the entity's, and the entity may be shown again.
+ *
  * The latest RENAMED_NUMBERS_MAX are kept. A file that was renamed before them gets another st_ino
  * if the kernel has forgotten its nodes.
  *

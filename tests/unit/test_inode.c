@@ -489,6 +489,9 @@ static void a_renamed_file_keeps_its_number(void **state)
     assert_int_equal(inode_table_number(table, INODE_ROOT, B("h")), 700);
     inode_table_remove_name(table, INODE_ROOT, B("h"));
     assert_int_equal(inode_table_number(table, INODE_ROOT, B("h")), 0);
+    /* the name that a file had is given a number */
+    inode_table_set_number(table, INODE_ROOT, B("g"), 800);
+    assert_int_equal(enter(table, INODE_ROOT, "g", "v1", 700)->number, 800);
     inode_table_destroy(table);
 }
 

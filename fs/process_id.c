@@ -67,21 +67,28 @@ static uint64_t status_number(const char *status, const char *name, int base)
     return found ? strtoull(found + strlen(name), NULL, base) : 0;
 }
 
-/* Parses a stat file: "ID (command) S ...". The start time is field 22. A command may hold any
- * characters, for example ") 1 2 3", so the last parenthesis is its end. */
+/* The blank before a field of a stat file. after_command: of field 2. NULL: there is none. */
+static const char *find_field(const char *after_command, int field)
+{
+    for (int number = 2; after_command && number < field; number++)
+        after_command = strchr(after_command + 1, ' ');
+    return after_command;
+}
+
+/* Parses a stat file: "ID (command) S ...". The process group is field 5, the start time field 22.
+ * A command may hold any characters, for example ") 1 2 3", so the last parenthesis is its end. */
 static bool parse_stat(char *stat, struct process *ret)
 {
     const char *command = strchr(stat, '(');
     char *end = strrchr(stat, ')');
-    const char *field = end;
-    for (int number = 2; field && number < 22; number++)
-        field = strchr(field + 1, ' ');
-    if (!command || !field)
+    const char *job = find_field(end, 5), *started = find_field(end, 22);
+    if (!command || !job || !started)
         return false;
     *end = '\0';
     (void)snprintf(ret->command, sizeof(ret->command), "%.*s", PROCESS_COMMAND_SIZE - 1,
                    command + 1);
-    ret->number = strtoull(field, NULL, 10) << PROCESS_GROUP_BITS;
+    ret->job = strtoull(job, NULL, 10);
+    ret->number = strtoull(started, NULL, 10) << PROCESS_GROUP_BITS;
     return true;
 }
 

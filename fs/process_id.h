@@ -23,6 +23,7 @@ struct process {
      * a caller of another pid namespace). */
     uint64_t number;
     char command[PROCESS_COMMAND_SIZE]; /* its name; "" if number is 0 */
+    uint64_t job; /* the id of its process group: a shell makes one for each command line */
 };
 
 struct process_ids;

@@ -25,7 +25,9 @@ static void begin_call(struct request *request)
                                  .context = request,
                                  .command = request->process.command},
                         .process = request->process.number,
+                        .job = request->process.job,
                         .patience_ms = fs->timeout_ms};
+    account_begin_operation(fs->account, &request->caller);
 }
 
 void request_begin(struct request *request, fuse_req_t req, const char *operation)
@@ -74,6 +76,7 @@ int request_may_wait(struct request *request, const struct place *place)
 
 void request_end(struct request *request)
 {
+    account_end_operation(request->fs->account, &request->caller);
     if (!request->is_waiting)
         return;
     atomic_fetch_sub(&request->fs->waiting, 1);
@@ -84,7 +87,8 @@ void request_lock_directory(struct request *request)
 {
     struct caller *caller = &request->caller;
     caller->patience_ms = MIN(caller->patience_ms, REQUEST_DIRECTORY_MS);
-    caller->call.deadline_ms = clock_now_ms(request->fs->clock) + caller->patience_ms;
+    caller->end_ms = clock_now_ms(request->fs->clock) + REQUEST_DIRECTORY_MS;
+    caller_made_progress(caller, request->fs->clock);
 }
 
 /* An interrupt, an absent file, or a path that is not possible: no failure of the service or the
@@ -95,10 +99,10 @@ static bool is_ordinary(const struct request *request, int error)
         return error == -EINTR;
     if (request->caller.call.failure.http_status > 0)
         return error == -ENOENT;
-    if (error == -EPERM) /* with advice: it can be done in another way */
+    /* With advice it can be done in another way, or a queued change is why it cannot be done. */
+    if (error == -EPERM || error == -ENOTEMPTY || error == -ENOENT)
         return !request->caller.call.failure.advice;
-    return error == -ENOENT || error == -ENAMETOOLONG || error == -ENOTDIR || error == -EEXIST ||
-           error == -ENOTEMPTY || error == -EXDEV;
+    return error == -ENAMETOOLONG || error == -ENOTDIR || error == -EEXIST || error == -EXDEV;
 }
 
 /* Sets the parts of the record from which its path is made. */
@@ -115,6 +119,9 @@ static void locate(const struct place *place, struct failure_record *record)
         record->table = directory.table;
         record->position = is_partition ? position_partition_key(lo) : lo;
         record->is_prefix = !is_partition && lo.size > 0;
+    } else if (place->kind == PLACE_CONTROL_FILE) { /* its path reads as that of a partition */
+        record->table = CONTROL_DIRECTORY_NAME;
+        record->position = bytes_of(control_file_names[place->control_file]);
     }
 }
 

@@ -33,7 +33,7 @@ void request_begin(struct request *request, fuse_req_t req, const char *operatio
 /* The same of FLUSH, of a file that the process `opener` has opened: see process_id.h. */
 void request_begin_flush(struct request *request, fuse_req_t req, uint64_t opener);
 /* To be called by what locks a directory in the kernel while it runs: others wait for that
- * directory, so it takes no longer than this. */
+ * directory, so it takes no longer than this, also if the service answers page after page. */
 #define REQUEST_DIRECTORY_MS 30000
 void request_lock_directory(struct request *request);
 /* Called before a call about the place that may need the service. 0, or -EBUSY: too many callers
@@ -43,7 +43,8 @@ void request_end(struct request *request);
 
 /* Adds the failure to the failure log, with its place (may be NULL), and replies with the error.
  * These errors are ordinary and are not logged: EINTR; and, for a path, ENOENT, and unless the
- * service caused them ENAMETOOLONG, ENOTDIR, EEXIST, ENOTEMPTY, EXDEV, and EPERM without advice. */
+ * service caused them ENAMETOOLONG, ENOTDIR, EEXIST, EXDEV, and, without advice, ENOTEMPTY and
+ * EPERM. */
 void request_fail(struct request *request, int error, const struct place *place);
 /* As request_fail, without the reply. */
 void request_note(struct request *request, int error, const struct place *place);

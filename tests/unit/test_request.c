@@ -1,5 +1,5 @@
 #include "fs/request.h"
-#include "tests/unit/unit.h"
+#include "tests/unit/fetching.h"
 
 #include <stdatomic.h>
 
@@ -52,11 +52,34 @@ static void a_request_that_did_not_wait_is_not_counted(void **state)
     assert_int_equal(atomic_load(&fs.waiting), 0);
 }
 
+/* Each answered page puts the deadline off, but not the end. */
+static void a_directory_is_locked_for_30_s_at_most(void **state)
+{
+    (void)state;
+    static const int64_t patiences_ms[] = {5000, 25000, 60000};
+    for (size_t i = 0; i < ARRAY_SIZE(patiences_ms); i++) {
+        _Atomic int64_t now_ms = 1000;
+        const struct clock clock = turned_clock(&now_ms);
+        struct file_system fs = {.clock = &clock};
+        struct request request = {.fs = &fs, .caller = {.patience_ms = patiences_ms[i]}};
+        const struct caller *caller = &request.caller;
+        request_lock_directory(&request);
+        assert_int_equal(caller->call.deadline_ms, 1000 + MIN(patiences_ms[i], 30000));
+        for (int page = 1; page <= 10; page++) {
+            now_ms += 2900;
+            caller_made_progress(&request.caller, &clock);
+            assert_int_equal(caller->call.deadline_ms,
+                             MIN(now_ms + MIN(patiences_ms[i], 30000), 31000));
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_callers_of_one_table_leave_room_to_others),
         cmocka_unit_test(a_request_that_did_not_wait_is_not_counted),
+        cmocka_unit_test(a_directory_is_locked_for_30_s_at_most),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -254,8 +254,11 @@ int mount_source_prepare(const char *name, bool is_read_only, bool *ret_is_as_is
     _cleanup_(freep) char *path = NULL;
     _cleanup_(freep) char *table = NULL;
     struct call call = {.deadline_ms = INT64_MAX};
-    if (!mount_source_is_local(name) ||
-        local_path_resolve(name + strlen(LOCAL_SOURCE), &path, &table) < 0 ||
+    if (!mount_source_is_local(name))
+        return 0;
+    if (!local_path_answers(name + strlen(LOCAL_SOURCE), LOCAL_SOURCE_MS))
+        return complain(name, LOCAL_SOURCE_HANGS, EXIT_MOUNTING);
+    if (local_path_resolve(name + strlen(LOCAL_SOURCE), &path, &table) < 0 ||
         !local_store_is_older(path))
         return 0;
     if (is_read_only) {

@@ -11,6 +11,12 @@
 
 #define LOCAL_SOURCE "local:" /* an account in one file */
 
+/* How long the file system of that file may take for its first answer. */
+#define LOCAL_SOURCE_MS 5000
+#define LOCAL_SOURCE_HANGS                                                                         \
+    "the file system that it lies in does not answer -- if that is a tablefuse mount, use "        \
+    "unmount -z there first"
+
 struct mount_source_options {
     const char *name;       /* SOURCE; NULL: the environment names the account */
     const char *table;      /* -o table=; NULL: not given */
@@ -25,8 +31,8 @@ struct mount_source_options {
 /* To be called first, by a process that forks later. If SOURCE is a file in an older format, says
  * so on standard error and upgrades it, which may take minutes. With `ro`, or if the file is
  * damaged or there is no room, it says that the file stays as it is, and *ret_is_as_is, which
- * belongs into mount_source_options, is set. Otherwise it does nothing, and mount_source_open tells
- * what is wrong. An exit code. */
+ * belongs into mount_source_options, is set. A file in a file system that does not answer is
+ * refused. Otherwise it does nothing, and mount_source_open tells what is wrong. An exit code. */
 int mount_source_prepare(const char *name, bool is_read_only, bool *ret_is_as_is);
 
 struct mount_source;

@@ -1,6 +1,7 @@
 /* `tablefuse check`: reads an account's file from begin to end and tells what is damaged. */
 #include "client/base.h"
 #include "client/local/local_check.h"
+#include "fs/local_path.h"
 #include "fs/mount_source.h"
 #include "fs/verb.h"
 
@@ -37,6 +38,10 @@ static int check_file(const char *name)
     struct local_check_report report;
     struct call call = {.deadline_ms = INT64_MAX};
     uint64_t told = 0;
+    if (!local_path_answers(name + strlen(LOCAL_SOURCE), LOCAL_SOURCE_MS)) {
+        (void)fprintf(stderr, "tablefuse: %s: %s\n", name, LOCAL_SOURCE_HANGS);
+        return EXIT_CONFIGURATION;
+    }
     int r = local_check_run(name + strlen(LOCAL_SOURCE), &clock_system, &call, tell_fault, &told,
                             &report);
     if (r == 0)

@@ -86,11 +86,19 @@ static void absolute_paths(void **state)
     assert_int_equal(local_path_resolve("/dev/null/a/b", &none, &none), -ENOTDIR);
 }
 
+static void a_file_system_answers_also_about_what_is_not_there(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+        assert_true(local_path_answers(cases[i].given, 60000));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_is_split_from_its_table),
         cmocka_unit_test(absolute_paths),
+        cmocka_unit_test(a_file_system_answers_also_about_what_is_not_there),
     };
     return cmocka_run_group_tests(tests, make_files, remove_files);
 }

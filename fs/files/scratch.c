@@ -1,11 +1,10 @@
 #include "fs/files/scratch.h"
+#include "fs/files/scratch_text.h"
 #include "fs/tree/scratch_name.h"
 
 #include <bsd/sys/tree.h>
 #include <pthread.h>
 #include <sys/queue.h>
-
-#define GROWTH_PART 4 /* a text that grows gets 1/4 of its size as spare room */
 
 /* Where a file is. A copy is one block: table, NUL, position, name. */
 struct location {
@@ -25,8 +24,7 @@ struct scratch_file {
     size_t handles;
     struct location where;
     char *where_text;
-    char *text;
-    size_t size, capacity;
+    struct scratch_text text;
     struct scratch_attributes attributes; /* but for size and is_named */
     struct address backup;                /* views into backup_text */
     char *backup_text;                    /* and its ETag; NULL: it is the backup of no entity */
@@ -38,12 +36,11 @@ RB_HEAD(location_map, scratch_file);
 LIST_HEAD(scratch_list, scratch_file);
 
 struct scratch {
-    size_t max_bytes;
     pthread_mutex_t lock;
     /* guarded by lock */
     struct location_map map;
     struct scratch_list all;
-    size_t bytes;
+    struct scratch_budget budget;
 };
 
 static int compare_files(const struct scratch_file *a, const struct scratch_file *b)
@@ -75,7 +72,7 @@ int scratch_create(size_t max_bytes, struct scratch **ret)
         free(scratch);
         return -r;
     }
-    scratch->max_bytes = max_bytes;
+    scratch->budget.max_bytes = max_bytes;
     *ret = scratch;
     return 0;
 }
@@ -83,7 +80,7 @@ int scratch_create(size_t max_bytes, struct scratch **ret)
 static void file_free(struct scratch_file *file)
 {
     free(file->where_text);
-    free(file->text);
+    scratch_text_finish(&file->text);
     free(file->backup_text);
     free(file);
 }
@@ -103,7 +100,7 @@ void scratch_destroy(struct scratch *scratch)
 size_t scratch_bytes(struct scratch *scratch)
 {
     enter(scratch);
-    size_t bytes = scratch->bytes;
+    size_t bytes = scratch->budget.bytes;
     leave(scratch);
     return bytes;
 }
@@ -159,9 +156,9 @@ static int add_locked(struct scratch *scratch, struct scratch_file *file)
 {
     if (find_locked(scratch, file->where))
         return -EEXIST;
-    if (SCRATCH_FILE_BYTES > scratch->max_bytes - scratch->bytes)
-        return -ENOSPC;
-    scratch->bytes += SCRATCH_FILE_BYTES;
+    int r = scratch_budget_take(&scratch->budget, SCRATCH_FILE_BYTES);
+    if (r < 0)
+        return r;
     (void)RB_INSERT(location_map, &scratch->map, file);
     LIST_INSERT_HEAD(&scratch->all, file, of_all);
     return 0;
@@ -238,22 +235,16 @@ static bool has_ended_locked(const struct scratch_file *file)
     return !file->is_named && file->handles == 0;
 }
 
-static void free_text_locked(struct scratch_file *file)
-{
-    file->scratch->bytes -= file->size;
-    free(TAKE_PTR(file->text));
-    file->size = file->capacity = 0;
-}
-
 /* If the file has ended now: what is left of it is not counted. */
 static void end_locked(struct scratch_file *file)
 {
     if (!has_ended_locked(file))
         return;
-    free_text_locked(file);
+    struct scratch_budget *budget = &file->scratch->budget;
+    (void)scratch_text_resize(&file->text, budget, 0);
+    scratch_budget_give_back(budget, SCRATCH_FILE_BYTES);
     free(TAKE_PTR(file->where_text));
     free(TAKE_PTR(file->backup_text));
-    file->scratch->bytes -= SCRATCH_FILE_BYTES;
 }
 
 /* The name's reference is the caller's afterwards. */
@@ -321,9 +312,9 @@ void scratch_for_each_kept(struct scratch *scratch,
 {
     struct scratch_file *file;
     RB_FOREACH(file, location_map, &scratch->map)
-    if (file->size > 0 && !scratch_name_is_passing(file->where.name))
+    if (file->text.size > 0 && !scratch_name_is_passing(file->where.name))
         keep(context, file->where.directory, file->where.name,
-             (struct bytes){file->text, file->size});
+             (struct bytes){file->text.data, file->text.size});
 }
 
 int scratch_file_open(struct scratch_file *file)
@@ -380,7 +371,7 @@ void scratch_file_attributes(struct scratch_file *file, struct scratch_attribute
 {
     enter(file->scratch);
     *ret = file->attributes;
-    ret->size = file->size;
+    ret->size = file->text.size;
     ret->is_named = file->is_named;
     leave(file->scratch);
 }
@@ -399,64 +390,11 @@ void scratch_file_set_mtime(struct scratch_file *file, int64_t mtime_100ns)
     leave(file->scratch);
 }
 
-static int set_capacity_locked(struct scratch_file *file, size_t capacity)
-{
-    char *text = realloc(file->text, capacity);
-    if (!text)
-        return -ENOMEM;
-    file->text = text;
-    file->capacity = capacity;
-    return 0;
-}
-
-static int grow_locked(struct scratch_file *file, uint64_t size)
-{
-    struct scratch *scratch = file->scratch;
-    if (size - file->size > scratch->max_bytes - scratch->bytes)
-        return -ENOSPC;
-    if (size > file->capacity &&
-        set_capacity_locked(file, (size_t)size + (size_t)size / GROWTH_PART) < 0 &&
-        set_capacity_locked(file, (size_t)size) < 0)
-        return -ENOMEM;
-    memset(file->text + file->size, 0, (size_t)size - file->size);
-    scratch->bytes += (size_t)size - file->size;
-    file->size = (size_t)size;
-    return 0;
-}
-
-static void shrink_locked(struct scratch_file *file, size_t size)
-{
-    if (size == 0) {
-        free_text_locked(file);
-        return;
-    }
-    file->scratch->bytes -= file->size - size;
-    file->size = size;
-    (void)set_capacity_locked(file, size); /* if that fails, the memory that is left over stays */
-}
-
 static int check_open_locked(const struct scratch_file *file)
 {
     if (has_ended_locked(file))
         return -ENOENT;
     return file->is_sealed ? -ESTALE : 0;
-}
-
-static int write_locked(struct scratch_file *file, struct bytes bytes, uint64_t offset)
-{
-    int r = check_open_locked(file);
-    if (r < 0)
-        return r;
-    if (bytes.size == 0)
-        return 0;
-    if (offset > UINT64_MAX - bytes.size)
-        return -ENOSPC;
-    uint64_t end = offset + bytes.size;
-    if (end > file->size)
-        r = grow_locked(file, end);
-    if (r == 0)
-        memcpy(file->text + offset, bytes.data, bytes.size);
-    return r;
 }
 
 static void note_change_locked(struct scratch_file *file, int64_t now_100ns)
@@ -469,7 +407,10 @@ int scratch_file_write(struct scratch_file *file, struct bytes bytes, uint64_t o
                        bool is_append, int64_t now_100ns)
 {
     enter(file->scratch);
-    int r = write_locked(file, bytes, is_append ? file->size : offset);
+    int r = check_open_locked(file);
+    if (r == 0)
+        r = scratch_text_write(&file->text, &file->scratch->budget, bytes,
+                               is_append ? file->text.size : offset);
     if (r == 0)
         note_change_locked(file, now_100ns);
     leave(file->scratch);
@@ -480,10 +421,8 @@ int scratch_file_resize(struct scratch_file *file, uint64_t size, int64_t now_10
 {
     enter(file->scratch);
     int r = check_open_locked(file);
-    if (r == 0 && size > file->size)
-        r = grow_locked(file, size);
-    else if (r == 0 && size < file->size)
-        shrink_locked(file, (size_t)size);
+    if (r == 0)
+        r = scratch_text_resize(&file->text, &file->scratch->budget, size);
     if (r == 0)
         note_change_locked(file, now_100ns);
     leave(file->scratch);
@@ -501,9 +440,9 @@ int scratch_file_read(struct scratch_file *file, uint64_t offset, size_t size, s
 {
     int r = 0;
     enter(file->scratch);
-    if (offset < file->size)
-        r = buffer_append(
-            ret, (struct bytes){file->text + offset, MIN(size, file->size - (size_t)offset)});
+    if (offset < file->text.size)
+        r = buffer_append(ret, (struct bytes){file->text.data + offset,
+                                              MIN(size, file->text.size - (size_t)offset)});
     leave(file->scratch);
     return r;
 }

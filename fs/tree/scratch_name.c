@@ -40,11 +40,11 @@ static bool matches_globs(const char *name, const char *globs)
 
 bool scratch_name_is(struct bytes name, const char *globs)
 {
-    static const char *const patterns[] = {"*~",           "*.bak",         "*.tmp",
-                                           "*.orig",       "*.rej",         "sed??????",
-                                           "tmp????????",  "tmp.*",         "XX??????",
-                                           "*.[or]??????", "*.json.[0-9]*", "*.json.??????",
-                                           "#*#",          "*___jb_tmp___", "*___jb_old___"};
+    static const char *const patterns[] = {
+        "*~",           "*.bak",         "*.tmp",         "*.orig", "*.rej",
+        "sed??????",    "tmp??????",     "tmp????????",   "tmp.*",  "XX??????",
+        "*.[or]??????", "*.json.[0-9]*", "*.json.??????", "#*#",    "*___jb_tmp___",
+        "*___jb_old___"};
     char text[NAME_MAX_BYTES + 1];
     if (!copy(name, text))
         return false;

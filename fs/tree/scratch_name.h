@@ -10,7 +10,8 @@
  *   .*                                             lock and swap files, rsync
  *   digits alone                                   vim's test file
  *   *~  *.bak  *.orig  *.rej  #*#  *.json.[0-9]*   backups of editors, patch and sed
- *   *.tmp  tmp.*  tmp????????  *.json.??????       scripts, mktemp, python
+ *   *.tmp  tmp.*  *.json.??????                    scripts, mktemp
+ *   tmp??????  tmp????????                         emacs, python
  *   sed??????  XX??????  *.[or]??????              sed, perl and patch
  *   *___jb_tmp___  *___jb_old___                   editors of JetBrains
  *

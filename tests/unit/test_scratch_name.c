@@ -35,6 +35,7 @@ static const struct row table[] = {
     {"f.oAbC12", false, false},
     {"f.json.rAbC123", true, false},
     {"f.rAbC12", false, false},
+    {"tmpAbC123", true, false}, /* of emacs with file-precious-flag */
     {"tmpabcd1234", true, false},
     {"tmpabcd123", false, false},
     {"tmp.AbC", true, false},

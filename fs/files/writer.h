@@ -40,7 +40,8 @@ struct writer_text { /* to be stored; all fields are views */
     /* The text of the writer's last store whose answer was lost for good; data NULL: none. It may
      * be stored. */
     struct bytes doubtful;
-    bool is_blank; /* {} of a new file that was never written */
+    bool was_queued; /* the doubtful text */
+    bool is_blank;   /* {} of a new file that was never written */
 };
 
 struct writer_loss {       /* what could not be stored; all fields are views */
@@ -49,6 +50,8 @@ struct writer_loss {       /* what could not be stored; all fields are views */
     struct bytes text; /* perhaps empty */
     bool is_new;       /* nothing is stored under the name. Else an empty text loses nothing: a
                           stored file was truncated, and nothing was written */
+    bool is_told;      /* a call about the file has failed since its last store that succeeded. Else
+                          every call has succeeded: the error of a RELEASE reaches no process */
     int error;         /* -errno; the reason is in caller->call */
 };
 

@@ -37,6 +37,22 @@ static void end_event(struct writer *writer)
     monitor_leave(&writers->monitor);
 }
 
+/* A call about the writer fails. */
+static void note_told(struct writer *writer)
+{
+    monitor_enter(&writer->writers->monitor);
+    writer->has_told = true;
+    monitor_leave(&writer->writers->monitor);
+}
+
+static bool has_told(struct writer *writer)
+{
+    monitor_enter(&writer->writers->monitor);
+    bool has_told = writer->has_told;
+    monitor_leave(&writer->writers->monitor);
+    return has_told;
+}
+
 /* While the writer is busy it becomes neither DETACHED nor held. */
 static bool is_detached(struct writer *writer)
 {
@@ -46,7 +62,8 @@ static bool is_detached(struct writer *writer)
     return is_detached;
 }
 
-static void note_stored(struct writer *writer, struct entity *entity)
+/* A text that is queued has no ETag yet: it may be stored by the next time. */
+static void note_stored(struct writer *writer, struct entity *entity, struct bytes text)
 {
     struct writers *writers = writer->writers;
     int64_t timestamp = entity->page ? page_timestamp(entity->page, entity->row) : 0;
@@ -56,15 +73,19 @@ static void note_stored(struct writer *writer, struct entity *entity)
         (void)buffer_set(&writer->last_stored, page_etag(entity->page, entity->row));
         page_keep_number(entity->page, entity->row, writer->inode_number);
     }
-    entity_finish(entity);
     writer->may_be_stored = false;
     buffer_finish(&writer->doubtful);
+    writer->was_queued = entity->page && page_etag(entity->page, entity->row).size == 0;
+    if (writer->was_queued)
+        (void)buffer_set(&writer->doubtful, text);
+    entity_finish(entity);
     writer->refused = (struct failure){0};
     monitor_enter(&writers->monitor);
     if (timestamp != 0)
         writer->timestamp = timestamp;
     if (writer->state == WRITER_NEW)
         writer->state = WRITER_OPEN;
+    writer->has_told = false;
     monitor_leave(&writers->monitor);
 }
 
@@ -96,25 +117,31 @@ static bool has_lost(const struct writer *writer)
 /* If another client changed the entity first, a text that is written in order goes to lost+found
  * now, because the write is undone in the draft. Any other text stays in the draft until the
  * release. */
-static void note_refused(struct writer *writer, struct caller *caller, int error, struct bytes text)
+static void note_refused(struct writer *writer, struct caller *caller, int error, struct bytes text,
+                         bool is_told)
 {
     const struct writer_store *sink = &writer->writers->store;
     if (caller->call.failure.is_ambiguous) {
         writer->may_be_stored = true;
+        writer->was_queued = false;
         buffer_finish(&writer->doubtful);
         (void)buffer_set(&writer->doubtful, text);
     }
     writer->refused = caller->call.failure;
     if (error != -ESTALE || writer->draft.state == DRAFT_LOOSE)
         return;
-    const struct writer_loss loss = {
-        .operation = "write", .address = writer->address, .text = text, .error = -ESTALE};
+    const struct writer_loss loss = {.operation = "write",
+                                     .address = writer->address,
+                                     .text = text,
+                                     .is_told = is_told,
+                                     .error = -ESTALE};
     sink->give_up(sink->context, caller, &loss);
     caller->call.failure = (struct failure){0}; /* give_up has reported it */
     writer->is_kept = true;
 }
 
-static int store(struct writer *writer, struct caller *caller)
+/* is_told: a failure is told to a process, by this call or by one before. */
+static int store(struct writer *writer, struct caller *caller, bool is_told)
 {
     const struct writer_store *store = &writer->writers->store;
     struct entity entity = {0};
@@ -124,6 +151,7 @@ static int store(struct writer *writer, struct caller *caller)
                                .snapshot = buffer_bytes(&writer->snapshot),
                                .last_stored = buffer_bytes(&writer->last_stored),
                                .doubtful = buffer_bytes(&writer->doubtful),
+                               .was_queued = writer->was_queued && writer->doubtful.data,
                                .is_blank =
                                    writer->draft.is_new && writer->draft.state == DRAFT_BLANK};
     int r = 0;
@@ -135,12 +163,12 @@ static int store(struct writer *writer, struct caller *caller)
     }
     if (r < 0) {
         if (!has_lost(writer))
-            note_refused(writer, caller, r, text.text);
+            note_refused(writer, caller, r, text.text, is_told);
         draft_was_refused(&writer->draft);
         return r;
     }
+    note_stored(writer, &entity, text.text);
     draft_was_stored(&writer->draft);
-    note_stored(writer, &entity);
     return 0;
 }
 
@@ -154,7 +182,7 @@ static int touch(struct writer *writer, struct caller *caller)
                 ? 0
                 : store->touch(store->context, caller, writer->address, known, &entity);
     if (r == 0 && entity.page) /* else another client has changed it: the next store tells */
-        note_stored(writer, &entity);
+        note_stored(writer, &entity, (struct bytes){0});
     return r;
 }
 
@@ -182,7 +210,7 @@ static int perform(struct writer *writer, struct caller *caller, int action,
     if (action < 0)
         return refuse(caller, action, problem);
     if (action == DRAFT_STORE)
-        return store(writer, caller);
+        return store(writer, caller, true);
     return action == DRAFT_TOUCH ? touch(writer, caller) : 0;
 }
 
@@ -230,6 +258,7 @@ static void miss_write(struct writer *writer)
 {
     monitor_enter(&writer->writers->monitor);
     writer->has_missed_write = true;
+    writer->has_told = true;
     monitor_leave(&writer->writers->monitor);
 }
 
@@ -250,15 +279,19 @@ static int handle_event(struct writer *writer, struct caller *caller, const stru
 {
     struct draft_problem problem = {0};
     int r = begin_event(writer, &caller->call);
-    if (r < 0 && event->what == EVENT_WRITE)
-        miss_write(writer);
-    if (r < 0)
+    if (r < 0) {
+        if (event->what == EVENT_WRITE)
+            miss_write(writer);
+        note_told(writer);
         return r;
+    }
     r = tell_draft(&writer->draft, event, &problem);
     bool is_flush = event->what == EVENT_FLUSH || event->what == EVENT_SYNC;
     r = is_flush && r == -EINVAL ? refuse_flush(writer, caller, &problem)
                                  : perform(writer, caller, r, &problem);
     note_result(writer, event, r, &caller->call.failure);
+    if (r < 0)
+        note_told(writer);
     if (event->what == EVENT_FLUSH)
         caller->call.failure = (struct failure){0};
     end_event(writer);
@@ -365,10 +398,11 @@ static void end_handle(struct writer_handle *handle, struct caller *caller, bool
     caller->process = handle->opener;
     bool has_use = was_used && !(writer->is_provisional && writer->draft.is_new);
     bool is_judged = has_use || writer->draft.state != DRAFT_BLANK;
+    bool is_told = has_told(writer);
     if (is_judged && writer_has_one_handle(writer) && !is_detached(writer))
         action = (int)draft_release(&writer->draft);
     if (action == DRAFT_STORE)
-        r = store(writer, caller);
+        r = store(writer, caller, is_told);
     else if (action == DRAFT_GIVE_UP)
         r = explain_end(writer, caller);
     /* A handle that was opened meanwhile goes on with the text. */
@@ -377,10 +411,11 @@ static void end_handle(struct writer_handle *handle, struct caller *caller, bool
                                      .address = writer->address,
                                      .text = draft_unstored(&writer->draft),
                                      .is_new = writer->draft.is_new,
+                                     .is_told = is_told,
                                      .error = r};
     /* a refused write has reported the failure already */
-    bool was_told = writer->is_kept || (loss.text.size == 0 && writer->draft.has_failed);
-    if (has_ended && r < 0 && !was_told)
+    bool was_given_up = writer->is_kept || (loss.text.size == 0 && writer->draft.has_failed);
+    if (has_ended && r < 0 && !was_given_up)
         sink->give_up(sink->context, caller, &loss);
     end_event(writer);
     writer_unref(writer);

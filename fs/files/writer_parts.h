@@ -38,6 +38,7 @@ struct writer {
     struct buffer snapshot, last_stored; /* ETags */
     bool may_be_stored;                  /* a text whose store's answer was lost for good */
     struct buffer doubtful; /* that text; empty: none, or there was no memory to keep it */
+    bool was_queued;        /* the doubtful text was queued, and may be stored by now */
     /* Of the last store or write that was refused; error 0: none since the last store that
      * succeeded. */
     struct failure refused;
@@ -49,6 +50,7 @@ struct writer {
     bool is_busy;
     bool has_no_text;      /* it has ended: the draft's text is freed, and `size` stays */
     bool has_missed_write; /* draft_missed_write is to be called */
+    bool has_told;         /* a call has failed since the last store that succeeded */
     uint64_t size;
     int64_t timestamp;          /* of the version that was stored last; 0: none */
     struct handle_list handles; /* none: it has ended, and is not in the map */

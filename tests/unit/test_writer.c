@@ -118,6 +118,73 @@ static void the_last_release_stores_or_gives_up(void **state)
     writers_destroy(sink.writers);
 }
 
+/* A call about the file has failed; else the loss is known only here. */
+static void a_loss_is_told_by_a_call_or_by_none(void **state)
+{
+    (void)state;
+    struct sink sink = new_sink();
+    struct caller caller = caller_of(OPENER);
+    begin_writers(&sink);
+    sink.error = -EACCES;
+    struct writer_handle *handle = open_new(&sink, name_a);
+    assert_int_equal(flush_as(handle, OPENER), 0);
+    close_handle(handle);
+    assert_int_equal(sink.given_up, 1);
+    assert_false(sink.is_told_given_up);
+
+    handle = open_new(&sink, name_a);
+    assert_int_equal(writer_sync(handle, &caller), -EACCES);
+    close_handle(handle);
+    assert_int_equal(sink.given_up, 2);
+    assert_true(sink.is_told_given_up);
+
+    handle = open_new(&sink, name_a);
+    write_at(handle, "{", 0, 0, NULL);
+    assert_int_equal(flush_as(handle, CHILD), 0);
+    close_handle(handle);
+    assert_int_equal(sink.given_up, 3);
+    assert_false(sink.is_told_given_up);
+
+    handle = open_new(&sink, name_a);
+    writer_miss_write(handle);
+    write_at(handle, "{", 0, 0, NULL);
+    close_handle(handle);
+    assert_int_equal(sink.given_up, 4);
+    assert_true(sink.is_told_given_up);
+
+    handle = open_new(&sink, name_a);
+    write_at(handle, "{}", 0, -EACCES, NULL);
+    sink.error = 0;
+    write_at(handle, "{}", 0, 0, NULL); /* stored: what was told is over */
+    assert_int_equal(writer_resize(handle->writer, &caller, 5), 0);
+    close_handle(handle);
+    assert_int_equal(sink.given_up, 5);
+    assert_false(sink.is_told_given_up);
+    writers_destroy(sink.writers);
+}
+
+/* A masked version, which the file replaces, was changed by another client. */
+static void a_conflict_at_the_release_is_told_by_none(void **state)
+{
+    (void)state;
+    struct sink sink = new_sink();
+    begin_writers(&sink);
+    sink.error = -ESTALE;
+    struct writer_handle *handle = open_new(&sink, name_a);
+    close_handle(handle);
+    assert_int_equal(sink.given_up, 1);
+    assert_string_equal(sink.lost, "{}");
+    assert_false(sink.is_told_given_up);
+
+    handle = open_new(&sink, name_a);
+    write_at(handle, "{}", 0, -ESTALE, NULL);
+    assert_int_equal(sink.given_up, 2);
+    assert_true(sink.is_told_given_up);
+    close_handle(handle);
+    assert_int_equal(sink.given_up, 2);
+    writers_destroy(sink.writers);
+}
+
 /* Another client has stored the entity since the CREATE. */
 static void an_empty_file_replaces_nothing(void **state)
 {
@@ -428,6 +495,8 @@ int main(void)
         cmocka_unit_test(the_write_that_completes_an_object_stores_it),
         cmocka_unit_test(a_refused_write_leaves_the_text_as_it_was),
         cmocka_unit_test(the_last_release_stores_or_gives_up),
+        cmocka_unit_test(a_loss_is_told_by_a_call_or_by_none),
+        cmocka_unit_test(a_conflict_at_the_release_is_told_by_none),
         cmocka_unit_test(an_empty_file_replaces_nothing),
         cmocka_unit_test(a_release_tells_why_the_flush_was_refused),
         cmocka_unit_test(a_release_tells_that_a_write_is_missing),

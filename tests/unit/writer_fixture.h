@@ -29,7 +29,7 @@ struct sink {
     uint64_t process;
     char reason[256], operation[16];   /* of what was given up last */
     _Atomic bool is_closed, is_inside; /* a gate */
-    bool is_new_given_up;
+    bool is_new_given_up, is_told_given_up;
     bool is_shared; /* by threads: nothing is remembered */
 };
 
@@ -102,6 +102,7 @@ static inline void sink_give_up(void *context, struct caller *caller,
     sink->given_up++;
     sink->given_up_error = loss->error;
     sink->is_new_given_up = loss->is_new;
+    sink->is_told_given_up = loss->is_told;
     copy_text(sink->lost, sizeof(sink->lost), loss->text);
     (void)snprintf(sink->reason, sizeof(sink->reason), "%s", caller->call.failure.message);
 }

@@ -5,13 +5,14 @@
 
 static const struct verb verb_help, verb_version;
 
-static const struct verb *const verbs[] = {&verb_mount, &verb_unmount, &verb_check, &verb_version,
-                                           &verb_help};
+static const struct verb *const verbs[] = {&verb_mount, &verb_unmount, &verb_drop,
+                                           &verb_check, &verb_version, &verb_help};
 
 static const char exit_codes[] =
-    "Exit codes: 0 success, 1 wrong usage, 2 wrong configuration, 3 credentials refused,\n"
-    "4 network or TLS failed, 5 not found, 7 the account's file is damaged, 32 mounting or\n"
-    "unmounting failed.\n";
+    "Exit codes: 0 success, 1 wrong usage, 2 wrong configuration, 3 credentials refused, "
+    "4 network or TLS\n"
+    "failed, 5 not found, 7 the account's file is damaged, 32 mounting, unmounting or dropping "
+    "failed.\n";
 
 /* `umount` is accepted, because the system's own command has this name. */
 static const struct verb *find_verb(const char *name)
@@ -25,14 +26,20 @@ static const struct verb *find_verb(const char *name)
     return NULL;
 }
 
+static struct near_name nearest_verb(const char *word)
+{
+    struct near_name near = near_name_of(bytes_of(word));
+    for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
+        near_name_try(&near, bytes_of(verbs[i]->name));
+    return near;
+}
+
 /* Of the verb `help`, or NULL: of the program. */
 static int refuse_unknown(const struct verb *verb, const char *word)
 {
-    struct near_name near = near_name_of(bytes_of(word));
     if (word[0] == '-')
         return verb_refuse(verb, "unknown option %s", verb_printable(word));
-    for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
-        near_name_try(&near, bytes_of(verbs[i]->name));
+    struct near_name near = nearest_verb(word);
     return verb_refuse(verb, "unknown command %s" NEAR_NAME_FORMAT, verb_printable(word),
                        NEAR_NAME_ARGUMENTS(near));
 }
@@ -116,13 +123,31 @@ static const char *verb_of(const char *word)
     return word;
 }
 
+/* mount.fuse3 always gives `dev` or `nodev`. Users have no use for them. */
+static bool are_options_of_mount_fuse(const char *options)
+{
+    while (*options) {
+        size_t size = strcspn(options, ",");
+        struct bytes option = {options, size};
+        if (bytes_equal(option, BYTES_LITERAL("dev")) ||
+            bytes_equal(option, BYTES_LITERAL("nodev")))
+            return true;
+        options += size + (options[size] == ',');
+    }
+    return false;
+}
+
 /* Was the program called to mount for mount(8)? Either under a name of its own (mount.tablefuse,
- * mount.fuse.tablefuse), or by mount.fuse3 as `tablefuse SOURCE DIR -o OPTIONS`. */
+ * mount.fuse.tablefuse), or by mount.fuse3 as `tablefuse SOURCE DIR -o OPTIONS`. A user that
+ * mistypes a verb may write the same: `tablefuse moutn DIR -o ro`. */
 static bool is_call_of_mount8(int argc, char **argv)
 {
     const char *slash = strrchr(argv[0], '/');
-    return strncmp(slash ? slash + 1 : argv[0], "mount.", strlen("mount.")) == 0 ||
-           (argc >= 5 && strcmp(argv[3], "-o") == 0 && argv[1][0] != '-' && !find_verb(argv[1]));
+    if (strncmp(slash ? slash + 1 : argv[0], "mount.", strlen("mount.")) == 0)
+        return true;
+    if (argc < 5 || strcmp(argv[3], "-o") != 0 || argv[1][0] == '-' || find_verb(argv[1]))
+        return false;
+    return nearest_verb(argv[1]).nearest.size == 0 || are_options_of_mount_fuse(argv[4]);
 }
 
 int command_run(int argc, char **argv, store_decorator *decorate)

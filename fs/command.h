@@ -10,7 +10,7 @@ enum command_exit {
     EXIT_CREDENTIALS = 3,
     EXIT_NETWORK = 4,
     EXIT_NOT_FOUND = 5,
-    EXIT_ABANDONED = 6, /* a text that was open at the end of the mount could not be stored */
+    EXIT_ABANDONED = 6, /* a file or a queued change could not be stored, and no call told it */
     EXIT_DAMAGED = 7,
     EXIT_MOUNTING = 32,
 };

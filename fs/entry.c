@@ -1,5 +1,12 @@
 #include "fs/entry.h"
 
+/* The kernel keeps no partition's name for longer in a writable mount, for two reasons. A process
+ * that finds the name there uses it without a LOOKUP, and may delete by another path afterwards
+ * (cache/write/path_aliases.h). And a directory that was removed by another path must not seem to
+ * be there to a process that would make it again. The cache answers the LOOKUPs that this adds.
+ * Where it has lost the rows, a LOOKUP sends the request that the listing would have sent. */
+#define PARTITION_VALID_MS 10
+
 /* Of a text that is being written: size and time as of now. */
 static void attributes_of_writer(const struct file_system *fs, const struct inode *inode,
                                  struct stat *ret)
@@ -51,6 +58,8 @@ static void attributes_of(const struct file_system *fs, const struct inode *inod
         return;
     case PLACE_CONTROL_FILE: /* its text is made at open: the size is 0, the time is now */
         attributes_of_file(&fs->attributes, inode->number, 0, clock_utc_100ns(fs->clock), ret);
+        if (inode->place.control_file == CONTROL_DROP) /* for the owner alone */
+            ret->st_mode &= S_IFMT | S_IWUSR;
         return;
     }
 }
@@ -71,6 +80,8 @@ double entry_attributes_sec(const struct inode *inode)
 void entry_of(const struct file_system *fs, const struct inode *inode, int64_t valid_ms,
               struct fuse_entry_param *ret)
 {
+    if (fs->writers && place_lies_in_partition(&inode->place))
+        valid_ms = MIN(valid_ms, PARTITION_VALID_MS);
     bool may_be_kept = inode_kind(inode) == NODE_VERSION;
     *ret = (struct fuse_entry_param){.ino = inode->id,
                                      .attr_timeout = entry_attributes_sec(inode),
@@ -128,6 +139,8 @@ void entry_rename_scratch(struct file_system *fs, struct scratch_file *file, uin
     struct scratch_attributes attributes;
     scratch_file_attributes(file, &attributes);
     inode_table_rename_name(fs->inodes, 0, node_name(&attributes.number), parent, name);
+    /* a backup may have no node: the kernel has the entity's under its name */
+    inode_table_set_number(fs->inodes, parent, name, attributes.number);
 }
 
 int entry_make_scratch(struct file_system *fs, struct place *place, struct scratch_file *file,

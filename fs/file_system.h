@@ -5,7 +5,7 @@
 #include "cache/account.h"
 #include "client/lane.h"
 #include "fs/files/control_dir.h"
-#include "fs/files/scratch.h"
+#include "fs/files/scratch_opens.h"
 #include "fs/files/text_sink.h"
 #include "fs/log.h"
 #include "fs/process_id.h"
@@ -28,6 +28,7 @@ struct file_system {
     struct writers *writers;
     struct text_sink texts; /* of writers */
     struct scratch *scratch;
+    struct scratch_opens *scratch_opens;
     const char *scratch_globs; /* of the option; NULL: none */
     struct attributes attributes;
     const struct clock *clock;

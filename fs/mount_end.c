@@ -27,6 +27,39 @@ __attribute__((format(printf, 2, 3))) static void say(struct ending *ending, con
     log_message(&ending->fs->log, "%s", ending->words + begin);
 }
 
+static void tell_deletes(struct ending *ending, uint64_t count)
+{
+    struct file_system *fs = ending->fs;
+    int r =
+        lost_and_found_keep(fs->lost, clock_utc_100ns(fs->clock), (struct address){0},
+                            BYTES_LITERAL("queued-deletes"), buffer_bytes(&fs->texts.abandoned));
+    const char *what = count == 1 ? "queued delete was" : "queued deletes were";
+    if (r < 0)
+        say(ending, "%llu %s perhaps not made, and their names could not be kept: %s",
+            (unsigned long long)count, what, strerrordesc_np(-r));
+    else
+        say(ending, "%llu %s perhaps not made -- see *-queued-deletes in %s",
+            (unsigned long long)count, what, ending->place);
+}
+
+/* What is queued is sent. */
+static int send_queued(struct ending *ending)
+{
+    struct file_system *fs = ending->fs;
+    size_t left = account_end_changes(fs->account, clock_now_ms(fs->clock) + fs->timeout_ms);
+    size_t untold = account_untold_failures(fs->account);
+    uint64_t texts = fs->texts.abandoned_texts, deletes = fs->texts.abandoned_deletes;
+    if (untold > 0)
+        say(ending, "%zu queued %s failed -- see the log, and %s", untold,
+            untold == 1 ? "change has" : "changes have", ending->place);
+    if (texts > 0)
+        say(ending, "%llu queued %s perhaps not stored -- see %s", (unsigned long long)texts,
+            texts == 1 ? "text was" : "texts were", ending->place);
+    if (deletes > 0)
+        tell_deletes(ending, deletes);
+    return left + untold > 0 ? EXIT_ABANDONED : 0;
+}
+
 /* The kernel drops RELEASEs at the end of a mount: what is still open is released now. */
 static int release_all(struct ending *ending)
 {
@@ -34,11 +67,13 @@ static int release_all(struct ending *ending)
     struct caller caller = {.call = {.deadline_ms = clock_now_ms(fs->clock) + fs->timeout_ms},
                             .patience_ms = fs->timeout_ms};
     writers_release_all(fs->writers, &caller);
-    uint64_t count = fs->texts.lost_at_end;
+    int sent = send_queued(ending);
+    uint64_t count = fs->texts.reported_losses;
     if (count == 0)
-        return 0;
-    say(ending, "%llu %s open at the end of the mount could not be stored -- see %s",
-        (unsigned long long)count, count == 1 ? "file that was" : "files that were", ending->place);
+        return sent;
+    say(ending, "%llu %s could not be stored when %s closed -- see the log, and %s",
+        (unsigned long long)count, count == 1 ? "file" : "files",
+        count == 1 ? "it was" : "they were", ending->place);
     return EXIT_ABANDONED;
 }
 

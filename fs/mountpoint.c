@@ -107,6 +107,12 @@ bool mountpoint_is_inside(const char *path)
     return find_mount(path, false).is_tablefuse;
 }
 
+size_t mountpoint_size(const char *path)
+{
+    struct mount_of_path found = find_mount(path, true);
+    return found.is_tablefuse ? found.size : 0;
+}
+
 bool mountpoint_is_empty(const char *path)
 {
     DIR *directory = opendir(path);

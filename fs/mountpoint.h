@@ -21,6 +21,10 @@ enum mountpoint_state {
 int mountpoint_ask(const char *path, int64_t limit_ms, pid_t *ret_daemon);
 /* Does the path lie in a tablefuse mount, below its mount point? */
 bool mountpoint_is_inside(const char *path);
+/* How many bytes of the path are the mount point of a tablefuse mount. The path may name the mount
+ * point itself or something below it. 0: the path is not in a tablefuse mount. Example: 4 of
+ * "/mnt/T", if "/mnt" is a mount point. */
+size_t mountpoint_size(const char *path);
 bool mountpoint_is_empty(const char *path); /* also when it cannot be read */
 /* Unmounts: as root by the system call, otherwise by fusermount3. is_lazy: the mount may be in use;
  * it ends when its last user does. 0 or -errno. -EBUSY: it is in use. -EIO: fusermount3 failed and

@@ -20,8 +20,8 @@
 struct raw_options {
     const struct verb *verb; /* for refusals */
     char *table, *ca_cert, *ttl, *timeout, *cache_size, *parallelism, *fanout, *layout, *uid, *gid,
-        *umask, *conflict, *scratch;
-    int allow_other, ro, create;
+        *umask, *conflict, *scratch, *pending_size;
+    int allow_other, ro, create, writeback, no_table_drop;
 };
 
 #define TEXT_OPTION(name)                                                                          \
@@ -43,10 +43,13 @@ static const struct fuse_opt option_table[] = {
     TEXT_OPTION(umask),
     TEXT_OPTION(conflict),
     TEXT_OPTION(scratch),
+    TEXT_OPTION(pending_size),
     {"allow_other", offsetof(struct raw_options, allow_other), 1},
     {"ro", offsetof(struct raw_options, ro), 1},
     {"rw", offsetof(struct raw_options, ro), 0},
+    {"writeback", offsetof(struct raw_options, writeback), 1},
     {"create", offsetof(struct raw_options, create), 1},
+    {"no_table_drop", offsetof(struct raw_options, no_table_drop), 1},
     FUSE_OPT_END,
 };
 
@@ -86,6 +89,7 @@ static void raw_options_finish(struct raw_options *raw)
     free(raw->umask);
     free(raw->conflict);
     free(raw->scratch);
+    free(raw->pending_size);
 }
 
 bool options_parse_seconds(const char *text, int64_t *ret_ms)
@@ -263,6 +267,10 @@ static int check(const struct raw_options *raw, struct options *ret)
     if (raw->scratch && !scratch_name_globs_are_valid(raw->scratch))
         return refuse(raw->verb, "scratch", raw->scratch,
                       "patterns of names with a colon between, for example *.part:*.lock");
+    if (raw->pending_size && (!options_parse_bytes(raw->pending_size, &ret->pending_bytes) ||
+                              ret->pending_bytes < OPTIONS_MIN_PENDING_BYTES))
+        return refuse(raw->verb, "pending_size", raw->pending_size,
+                      "bytes, from 64K to 64G, for example 64M");
     if (raw->table && raw->table[0] == '\0')
         return refuse(raw->verb, "table", "", "the name of a table");
     if (raw->ca_cert && raw->ca_cert[0] == '\0')
@@ -290,6 +298,7 @@ int options_parse(const struct verb *verb, struct fuse_args *args, uid_t uid, gi
                               .fanout = OPTIONS_DEFAULT_FANOUT,
                               .layout = DIRECTORY_AUTO,
                               .cache_bytes = OPTIONS_DEFAULT_CACHE_BYTES,
+                              .pending_bytes = OPTIONS_DEFAULT_PENDING_BYTES,
                               .uid = uid,
                               .gid = gid,
                               .umask = umask};
@@ -299,6 +308,8 @@ int options_parse(const struct verb *verb, struct fuse_args *args, uid_t uid, gi
     if (r == 0) {
         options.allow_other = raw.allow_other;
         options.is_read_only = raw.ro;
+        options.is_write_back = raw.writeback;
+        options.never_drops_rows = raw.no_table_drop;
         options.may_create = raw.create && !raw.ro;
         options.table = TAKE_PTR(raw.table);
         options.ca_cert = TAKE_PTR(raw.ca_cert);

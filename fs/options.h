@@ -9,11 +9,13 @@
 struct fuse_args;
 struct verb;
 
-#define OPTIONS_DEFAULT_TTL_MS      1000
-#define OPTIONS_DEFAULT_TIMEOUT_MS  60000
-#define OPTIONS_DEFAULT_CACHE_BYTES ((size_t)64 << 20)
-#define OPTIONS_DEFAULT_PARALLELISM 8
-#define OPTIONS_DEFAULT_FANOUT      512
+#define OPTIONS_DEFAULT_TTL_MS        1000
+#define OPTIONS_DEFAULT_TIMEOUT_MS    60000
+#define OPTIONS_DEFAULT_CACHE_BYTES   ((size_t)64 << 20)
+#define OPTIONS_DEFAULT_PENDING_BYTES ((size_t)64 << 20)
+#define OPTIONS_MIN_PENDING_BYTES     ((size_t)64 << 10)
+#define OPTIONS_DEFAULT_PARALLELISM   8
+#define OPTIONS_DEFAULT_FANOUT        512
 
 struct options {
     char *table;                /* its directory is the root; NULL: not given */
@@ -32,6 +34,9 @@ struct options {
     bool is_read_only;         /* `ro` was given */
     bool may_create;           /* create, without ro: a missing file of an account is created */
     bool overwrites_conflicts; /* conflict=overwrite */
+    bool is_write_back;
+    bool never_drops_rows; /* no_table_drop */
+    size_t pending_bytes;
 };
 
 /* Removes tablefuse's own options from args ("-o", "a,b=c"), and those that fstab, mount(8) and

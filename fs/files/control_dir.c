@@ -153,6 +153,7 @@ int control_dir_text(struct control_dir *control, enum control_file file, struct
                                     (int)getpid());
     case CONTROL_CONFIG:
         return buffer_append(ret, buffer_bytes(&control->config));
+    case CONTROL_DROP:
     case CONTROL_FILES:
         break;
     }

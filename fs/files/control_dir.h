@@ -1,7 +1,8 @@
 #ifndef FS_FILES_CONTROL_DIR_H
 #define FS_FILES_CONTROL_DIR_H
 /* `.tablefuse/`: files with the state of the mount. The text of a file is made when the file is
- * opened, without a request to the service. Any thread; no lock of its own. */
+ * opened, without a request to the service. The file `drop` has none: it is only written
+ * (fs/ops/control_ops). Any thread; no lock of its own. */
 #include "cache/failure_log.h"
 #include "fs/tree/place.h"
 
@@ -14,7 +15,7 @@ struct control_dir;
 int control_dir_create(struct failure_log *failures, const char *config, control_stats *stats,
                        void *stats_context, struct control_dir **ret);
 void control_dir_destroy(struct control_dir *control); /* takes NULL */
-/* Appends the text of the file. 0 or -errno. */
+/* Appends the text of the file. 0 or -errno. -ENOENT: it has none. */
 int control_dir_text(struct control_dir *control, enum control_file file, struct buffer *ret);
 
 /* Appends one line about a failure, without a newline, for the errors file and the log: the time,

@@ -257,8 +257,10 @@ static int append_scratch_stem(struct buffer *stem, int64_t at_100ns, struct add
     while (shown.size < name.size && ((unsigned char)name.data[shown.size] & 0xC0) == 0x80)
         shown.size--; /* whole characters */
     append_time(stem, at_100ns);
-    (void)buffer_append_format(stem, "-%s", directory.table);
-    append_key(stem, position_partition_key(directory.position));
+    if (directory.table) {
+        (void)buffer_append_format(stem, "-%s", directory.table);
+        append_key(stem, position_partition_key(directory.position));
+    }
     (void)buffer_append_char(stem, '-');
     return buffer_append(stem, shown);
 }

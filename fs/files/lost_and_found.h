@@ -43,8 +43,9 @@ void lost_and_found_destroy(struct lost_and_found *lost); /* takes NULL */
 int lost_and_found_put(struct lost_and_found *lost, const struct failure_record *record,
                        struct bytes text, struct buffer *ret_path);
 /* The text of a scratch file, at the end of a mount. It gets no reason, and is not counted. Its
- * name has the file's name, as far as there is room: 20261122T100000.000Z-orders-p-notes.tmp. 0: it
- * is on the disk; -errno: no part of it was kept. */
+ * name has the file's name, as far as there is room: 20261122T100000.000Z-orders-p-notes.tmp. With
+ * table NULL a text of the mount: 20261122T100000.000Z-queued-deletes. 0: it is on the disk;
+ * -errno: no part of it was kept. */
 int lost_and_found_keep(struct lost_and_found *lost, int64_t at_100ns, struct address directory,
                         struct bytes name, struct bytes text);
 int lost_and_found_append_path(const struct lost_and_found *lost,

@@ -1,12 +1,13 @@
 #ifndef FS_FILES_OPEN_FILE_H
 #define FS_FILES_OPEN_FILE_H
-/* An open file, which info->fh points to. There are three sorts:
+/* An open file, which info->fh points to. There are four sorts:
  *
  *   - a text: of a version of an entity, or of a control file. It stays as it was at the open, also
  *     when the entity changes
  *   - a handle of a writer: the file is open for writing, or it is a new file that is not stored
  *     yet, which its readers see as it is written
  *   - a handle of a scratch file
+ *   - the control file `drop`, which takes names of tables
  *
  * Any thread: nothing here changes after creation. The writer has its own rules. */
 #include "fs/files/scratch.h"
@@ -20,6 +21,7 @@ struct open_file {
     struct buffer text;                 /* of a control file */
     struct writer_handle *writer;       /* NULL: of another sort */
     struct scratch_file *scratch;       /* the same */
+    bool is_drop;                       /* the control file `drop` */
     bool is_reader;                     /* of a writer's: opened without the right to write */
     char command[PROCESS_COMMAND_SIZE]; /* of a writer's: the opener's. RELEASE tells no process */
 };
@@ -27,6 +29,7 @@ struct open_file {
 /* Copies the entity. Otherwise an open file would keep a whole page of entities in memory. 0 or
  * -ENOMEM. */
 int open_file_create_entity(const struct entity *entity, struct open_file **ret);
+int open_file_create_drop(struct open_file **ret); /* 0 or -ENOMEM */
 /* Takes the text on success. 0 or -ENOMEM. */
 int open_file_create_text(struct buffer *text, struct open_file **ret);
 /* Takes the handle on success. 0 or -ENOMEM. */

@@ -1,4 +1,5 @@
 #include "fs/files/text_sink.h"
+#include "fs/files/control_dir.h"
 
 #include <limits.h>
 
@@ -12,6 +13,7 @@ static int store(void *context, struct caller *caller, const struct writer_text 
                               .snapshot = text->snapshot,
                               .last_stored = text->last_stored,
                               .doubtful = text->doubtful,
+                              .was_queued = text->was_queued,
                               .is_blank = text->is_blank};
     return account_store(sink->account, caller, &edit, ret);
 }
@@ -31,9 +33,20 @@ static void add_to_message(struct failure *failure, const char *what, int error)
                    strerrordesc_np(-error));
 }
 
+/* Keeps the text, if there is one, and adds the record to the failures. */
+static void lose(struct text_sink *sink, struct failure_record *record, struct bytes text)
+{
+    _cleanup_(buffer_finish) struct buffer path;
+    buffer_init(&path, PATH_MAX + 1);
+    int r = text.size > 0 ? lost_and_found_put(sink->lost, record, text, &path) : 0;
+    if (r < 0)
+        add_to_message(&record->failure, "the text could not be kept on this machine", r);
+    record->kept_in = path.size > 0 ? buffer_string(&path) : NULL;
+    failure_log_add(account_failures(sink->account), record);
+}
+
 static void give_up(void *context, struct caller *caller, const struct writer_loss *loss)
 {
-    bool has_text = loss->text.size > 0;
     struct text_sink *sink = context;
     struct failure_record record = {.at_100ns = clock_utc_100ns(sink->clock),
                                     .operation = loss->operation,
@@ -41,16 +54,42 @@ static void give_up(void *context, struct caller *caller, const struct writer_lo
                                     .table = loss->address.table,
                                     .position = loss->address.position,
                                     .failure = caller->call.failure};
-    _cleanup_(buffer_finish) struct buffer path;
-    buffer_init(&path, PATH_MAX + 1);
     record.failure.error = loss->error;
-    if ((has_text || loss->is_new) && sink->is_ending(sink->ending_context))
-        sink->lost_at_end++;
-    int r = has_text ? lost_and_found_put(sink->lost, &record, loss->text, &path) : 0;
-    if (r < 0)
-        add_to_message(&record.failure, "the text could not be kept on this machine", r);
-    record.kept_in = path.size > 0 ? buffer_string(&path) : NULL;
-    failure_log_add(account_failures(sink->account), &record);
+    bool is_reported = !loss->is_told || sink->is_ending(sink->ending_context);
+    if ((loss->text.size > 0 || loss->is_new) && is_reported)
+        sink->reported_losses++;
+    lose(sink, &record, loss->text);
+}
+
+void text_sink_finish(struct text_sink *sink)
+{
+    buffer_finish(&sink->abandoned);
+}
+
+/* There may be many of them: their lines go into one file, and not into the log. */
+static void abandon_delete(struct text_sink *sink, const struct failure_record *record)
+{
+    sink->abandoned_deletes++;
+    (void)control_append_failure(&sink->abandoned, record);
+    (void)buffer_append_char(&sink->abandoned, '\n');
+}
+
+void text_sink_lose_change(void *context, const struct lost_change *lost)
+{
+    struct text_sink *sink = context;
+    struct failure_record record = {.at_100ns = clock_utc_100ns(sink->clock),
+                                    .operation = lost->is_delete ? "unlink" : "write",
+                                    .table = lost->address.table,
+                                    .position = lost->address.position,
+                                    .is_of_queue = lost->is_delete,
+                                    .failure = *lost->failure};
+    if (lost->is_abandoned && lost->is_delete) {
+        abandon_delete(sink, &record);
+        return;
+    }
+    if (lost->is_abandoned)
+        sink->abandoned_texts++;
+    lose(sink, &record, lost->text);
 }
 
 struct writer_store text_sink_store(struct text_sink *sink)

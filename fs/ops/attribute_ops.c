@@ -2,6 +2,7 @@
 #include "fs/entry.h"
 #include "fs/files/open_file.h"
 #include "fs/ops/scratch_ops.h"
+#include "fs/ops/used_path.h"
 
 #define BLOCK_SIZE  4096
 #define FREE_BLOCKS ((fsblkcnt_t)1 << 38) /* 1 PiB */
@@ -91,6 +92,7 @@ void attribute_ops_setattr(fuse_req_t req, fuse_ino_t id, struct stat *stat, int
     struct request request;
     request_begin(&request, req, "setattr");
     const struct inode *inode = inode_table_find(request.fs->inodes, id);
+    used_path_note(&request, inode);
     int r = inode ? set_attributes(&request, inode, to_set, handle_of(info), stat) : -ENOENT;
     if (r == -EROFS || r == -ESTALE)
         reply_error(req, r);

@@ -20,6 +20,11 @@ int change_lack_memory(struct request *request)
     return call_fail(&request->caller.call, -ENOMEM, "out of memory");
 }
 
+int change_refuse_taken(struct request *request)
+{
+    return call_fail(&request->caller.call, -EEXIST, "there is a file of this name");
+}
+
 static int find_place(struct request *request, struct child *child)
 {
     int r = place_child(&child->parent->place, child->name, &child->place);
@@ -73,6 +78,28 @@ int child_find_new(struct request *request, struct child *child, bool is_directo
     return r < 0 ? request_refuse_name(request, child->name, r, reason) : 0;
 }
 
+uint64_t child_number(struct request *request, const struct child *child,
+                      const struct entity *entity)
+{
+    uint64_t number = inode_table_number(request->fs->inodes, child->parent->id, child->name);
+    return number != 0 ? number : account_number(request->fs->account, entity);
+}
+
+int change_edit_begin(struct request *request, struct address to, bool is_exclusive, bool is_empty)
+{
+    struct call *call = &request->caller.call;
+    _cleanup_(entity_finish) struct entity there = {0};
+    int r = account_find(request->fs->account, &request->caller, to, &there);
+    if (r < 0 && r != -ENOENT)
+        return r;
+    call->failure = (struct failure){0};
+    if (r == 0 && is_exclusive)
+        return change_refuse_taken(request);
+    if (r == 0 && is_empty)
+        return call_fail(call, -EINVAL, "an empty file does not take the place of an entity");
+    return r == 0 ? EDIT_OVER : is_exclusive ? EDIT_EXCLUSIVE : EDIT_NEW;
+}
+
 int change_begin(struct change *change, fuse_req_t req, const char *operation, fuse_ino_t parent,
                  const char *name)
 {
@@ -91,9 +118,11 @@ int change_prepare(struct change *change, const struct place *child)
     int r = request_may_wait(request, child ? child : &parent->place);
     if (r < 0)
         return r;
-    r = path_make(request->fs->inodes, parent, child, &change->steps, &change->path.n);
-    change->path.steps = change->steps;
-    return r < 0 ? change_lack_memory(request) : 0;
+    r = path_make(request->fs->inodes, parent, child, &change->steps, &change->path);
+    if (r < 0)
+        return change_lack_memory(request);
+    account_use_path(request->fs->account, &request->caller, &change->path);
+    return 0;
 }
 
 static void end(struct change *change)

@@ -19,6 +19,12 @@ void child_finish(struct child *child);
 int child_find(struct request *request, struct child *child);
 /* What the name would stand for if it were created. As new_place_child; the reason is told. */
 int child_find_new(struct request *request, struct child *child, bool is_directory);
+/* The st_ino of the file: that of the name's nodes; if there are none, the entity's. */
+uint64_t child_number(struct request *request, const struct child *child,
+                      const struct entity *entity);
+/* How a whole text is stored at `to`, by what is there now. An enum edit_begin or -errno. -EEXIST:
+ * is_exclusive, and there is an entity. -EINVAL: is_empty, and there is one. */
+int change_edit_begin(struct request *request, struct address to, bool is_exclusive, bool is_empty);
 
 struct change {
     struct request request;
@@ -35,6 +41,7 @@ int change_prepare(struct change *change, const struct place *child);
 /* r: 0 or -errno. -ESTALE of a known parent becomes -EBUSY: the kernel would send it again. */
 void change_end_with_entry(struct change *change, int r, const struct fuse_entry_param *entry);
 void change_end_without_entry(struct change *change, int r);
-int change_lack_memory(struct request *request); /* answers -ENOMEM */
+int change_lack_memory(struct request *request);  /* answers -ENOMEM */
+int change_refuse_taken(struct request *request); /* answers -EEXIST */
 
 #endif

@@ -70,21 +70,6 @@ void change_ops_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
     change_end_without_entry(&change, r);
 }
 
-static int delete_stored(struct change *change, struct address address)
-{
-    struct account *account = change->request.fs->account;
-    struct caller *caller = &change->request.caller;
-    _cleanup_(entity_finish) struct entity stored = {0};
-    struct bytes etag = buffer_bytes(&change->child.etag);
-    if (etag.size == 0) {
-        int r = account_find(account, caller, address, &stored);
-        if (r < 0)
-            return r;
-        etag = page_etag(stored.page, stored.row);
-    }
-    return account_unlink(account, caller, address, etag, &change->path);
-}
-
 /* Is a file of the name open here that is not stored yet? */
 static bool is_new_file(struct file_system *fs, struct address address)
 {
@@ -104,7 +89,8 @@ static int delete_held(struct change *change, struct held_writers *held, struct 
         writers_held_is_unstored(held) ? account_knows(change->request.fs->account, address) : 1;
     if (r <= 0)
         return r < 0 ? change_lack_memory(&change->request) : 0;
-    r = delete_stored(change, address);
+    r = account_unlink(change->request.fs->account, &change->request.caller, address,
+                       buffer_bytes(&change->child.etag), &change->path);
     return r == -ENOENT && is_new ? 0 : r;
 }
 

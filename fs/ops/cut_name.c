@@ -1,30 +1,62 @@
 #include "fs/ops/cut_name.h"
 
+/* An emptied partition is a local directory, which the listing shows behind its entries. Finds its
+ * key: 1. 0: there is none. -ENOMEM. *ret_key is a view of *lo. */
+static int find_local(struct listing *listing, struct bytes name, struct buffer *lo,
+                      struct bytes *ret_key)
+{
+    _cleanup_(buffer_finish) struct buffer before;
+    buffer_init(&before, POSITION_MAX_BYTES);
+    int r;
+    while ((r = listing_next_local(listing, buffer_bytes(&before), lo)) > 0) {
+        *ret_key = position_partition_key(buffer_bytes(lo));
+        r = names_is_of(name, NAME_PARTITION, *ret_key);
+        if (r != 0)
+            return r;
+        buffer_swap(&before, lo);
+    }
+    return r;
+}
+
+/* The entry with this name: 1. 0: there is none. -errno. */
+static int find_listed(struct listing *listing, struct request *request, struct bytes name,
+                       enum name_kind kind, struct listing_entry *ret)
+{
+    int r, is_found = 0;
+    *ret = (struct listing_entry){0};
+    while (is_found == 0) {
+        r = listing_next(listing, &request->caller, ret->cookie, false, true, ret);
+        if (r <= 0)
+            return r;
+        is_found = names_is_of(name, kind, ret->key);
+    }
+    return is_found;
+}
+
 int cut_name_settle(struct request *request, const struct inode *parent, struct bytes name,
                     struct place *place, struct entity *ret)
 {
+    struct call *call = &request->caller.call;
     enum name_kind kind =
         place->directory_kind == DIRECTORY_ENTITIES ? NAME_ENTITY : NAME_PARTITION;
     struct directory candidates = place_directory(place);
     _cleanup_(listing_closep) struct listing *listing = NULL;
+    _cleanup_(buffer_finish) struct buffer local;
+    buffer_init(&local, POSITION_MAX_BYTES);
     int r = account_list(request->fs->account, &candidates, &listing);
     if (r < 0)
-        return call_fail(&request->caller.call, r, "out of memory");
-    struct listing_entry entry = {0};
-    int is_found = 0;
-    while (is_found == 0) {
-        r = listing_next(listing, &request->caller, entry.cookie, false, true, &entry);
-        if (r == 0 || r == -ESTALE)
-            return -ENOENT; /* no key, or no table any more */
-        if (r < 0)
-            return r;
-        is_found = names_is_of(name, kind, entry.key);
-    }
-    if (is_found < 0)
-        return call_fail(&request->caller.call, is_found, "out of memory");
+        return call_fail(call, r, "out of memory");
+    struct listing_entry entry;
+    r = find_listed(listing, request, name, kind, &entry);
+    if (r == 0 && kind == NAME_PARTITION)
+        r = find_local(listing, name, &local, &entry.key);
+    if (r == 0 || r == -ESTALE)
+        return -ENOENT; /* no key, or no table any more */
+    if (r < 0)
+        return r == -ENOMEM ? call_fail(call, r, "out of memory") : r;
     if (entry.entity.page)
         *ret = (struct entity){page_ref(entry.entity.page), entry.entity.row};
     place_finish(place);
     r = place_of_key(&parent->place, entry.key, place);
-    return r == -ENOMEM ? call_fail(&request->caller.call, r, "out of memory") : r;
+    return r == -ENOMEM ? call_fail(call, r, "out of memory") : r;
 }

@@ -4,9 +4,9 @@
 #include "fs/request.h"
 #include "fs/tree/inode.h"
 
-/* Settles a cut place: lists the keys that start with its beginning, and finds the key with this
- * name. *place becomes the place of the key. If that is an entity, *ret is it. request_may_wait was
- * called. 0 or -errno; -ENOENT: no key has this name. */
+/* Settles a cut place: lists the keys that start with its beginning, those of local directories
+ * among them, and finds the key with this name. *place becomes the place of the key. If that is an
+ * entity, *ret is it. request_may_wait was called. 0 or -errno; -ENOENT: no key has this name. */
 int cut_name_settle(struct request *request, const struct inode *parent, struct bytes name,
                     struct place *place, struct entity *ret);
 

@@ -1,5 +1,6 @@
 #include "fs/ops/directory_ops.h"
 #include "fs/files/directory_handle.h"
+#include "fs/ops/used_path.h"
 
 static struct directory_handle *handle_of(const struct fuse_file_info *info)
 {
@@ -35,11 +36,12 @@ void directory_ops_opendir(fuse_req_t req, fuse_ino_t id, struct fuse_file_info 
         directory_handle_destroy(handle); /* interrupted: the kernel sends no RELEASEDIR */
 }
 
-static void read_directory(fuse_req_t req, size_t size, off_t cookie, struct fuse_file_info *info,
-                           bool is_plus)
+static void read_directory(fuse_req_t req, fuse_ino_t id, size_t size, off_t cookie,
+                           struct fuse_file_info *info, bool is_plus)
 {
     struct request request;
     request_begin(&request, req, "readdir");
+    used_path_note(&request, inode_table_find(request.fs->inodes, id));
     directory_handle_read(handle_of(info), &request, size, cookie, is_plus);
     request_end(&request);
 }
@@ -47,25 +49,38 @@ static void read_directory(fuse_req_t req, size_t size, off_t cookie, struct fus
 void directory_ops_readdir(fuse_req_t req, fuse_ino_t id, size_t size, off_t cookie,
                            struct fuse_file_info *info)
 {
-    (void)id;
-    read_directory(req, size, cookie, info, false);
+    read_directory(req, id, size, cookie, info, false);
 }
 
 void directory_ops_readdirplus(fuse_req_t req, fuse_ino_t id, size_t size, off_t cookie,
                                struct fuse_file_info *info)
 {
-    (void)id;
-    read_directory(req, size, cookie, info, true);
+    read_directory(req, id, size, cookie, info, true);
 }
 
-/* There is nothing to do: every change is made before it is answered. */
+static int sync_directory(struct request *request, const struct place *place)
+{
+    struct directory directory = place_directory(place);
+    return account_sync(request->fs->account, &request->caller, directory.table, directory.range);
+}
+
+/* What is queued below is sent; what failed there is told. */
 void directory_ops_fsyncdir(fuse_req_t req, fuse_ino_t id, int datasync,
                             struct fuse_file_info *info)
 {
-    (void)id;
+    struct request request;
+    const struct inode *inode = inode_table_find(request_fs(req)->inodes, id);
     (void)datasync;
     (void)info;
-    reply_error(req, 0);
+    request_begin(&request, req, "fsync");
+    int r = inode ? request_may_wait(&request, &inode->place) : -ESTALE;
+    if (r == 0)
+        r = sync_directory(&request, &inode->place);
+    if (r < 0)
+        request_fail(&request, r, inode ? &inode->place : NULL);
+    else
+        reply_error(req, 0);
+    request_end(&request);
 }
 
 void directory_ops_releasedir(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info)

@@ -1,4 +1,5 @@
 #include "fs/ops/file_ops.h"
+#include "fs/ops/control_ops.h"
 #include "fs/ops/scratch_ops.h"
 
 #include <fcntl.h>
@@ -80,6 +81,10 @@ void file_ops_write(fuse_req_t req, fuse_ino_t id, const char *data, size_t size
         scratch_ops_write(req, id, file->scratch, (struct bytes){data, size}, info, offset);
         return;
     }
+    if (file->is_drop) {
+        control_ops_drop(req, (struct bytes){data, size});
+        return;
+    }
     int r = begin(&request, req, id, "write", &inode);
     if (r < 0)
         writer_miss_write(handle);
@@ -118,19 +123,22 @@ void file_ops_flush(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info)
     end_flush(&request, r, inode);
 }
 
+/* Also of a file that is only read, as `sync FILE` has it: its text may be queued. */
 void file_ops_fsync(fuse_req_t req, fuse_ino_t id, int datasync, struct fuse_file_info *info)
 {
     struct request request;
     const struct inode *inode;
     const struct open_file *file = file_of(info);
     (void)datasync;
-    if (!file->writer || file->is_reader) {
+    if (file->scratch || (!file->writer && !file->entity.page)) {
         reply_error(req, 0);
         return;
     }
     int r = begin(&request, req, id, "fsync", &inode);
-    if (r == 0)
+    if (r == 0 && file->writer && !file->is_reader)
         r = writer_sync(file->writer, &request.caller);
+    if (r == 0)
+        r = account_sync_entity(request.fs->account, &request.caller, place_address(&inode->place));
     end_flush(&request, r, inode);
 }
 

@@ -2,6 +2,7 @@
 #include "fs/entry.h"
 #include "fs/ops/cut_name.h"
 #include "fs/ops/scratch_ops.h"
+#include "fs/ops/used_path.h"
 
 /* Asks the account whether the place exists. *ret is set if it is an entity. 0 or -errno. */
 static int find(struct request *request, const struct inode *parent, struct bytes name,
@@ -154,6 +155,7 @@ static int look_up_once(struct request *request, const struct inode *parent, str
                             &call->failure))
         return call->failure.error;
     int r = look_up(request, parent, name, &place, ret);
+    used_path_note(request, r < 0 ? parent : inode_table_find(request->fs->inodes, ret->ino));
     if (will_repeat(request, parent, name, r))
         failed_lookups_put(failed, thread, parent->id, name, &call->failure,
                            clock_now_ms(request->fs->clock));

@@ -1,9 +1,11 @@
 #include "fs/ops/open_ops.h"
 #include "fs/entry.h"
 #include "fs/files/open_file.h"
+#include "fs/ops/control_ops.h"
 #include "fs/ops/file_ops.h"
 #include "fs/ops/open_writer.h"
 #include "fs/ops/scratch_ops.h"
+#include "fs/ops/used_path.h"
 #include "fs/tree/new_place.h"
 
 #include <fcntl.h>
@@ -14,8 +16,6 @@
  * it gets the text that came with the LOOKUP, whatever has changed meanwhile (fs/tree/stale_opens).
  * A thread that opens again without a LOOKUP (an open of /proc/self/fd/N) gets the text that is
  * open there (fs/tree/inode). */
-
-#define CONTROL_MAX_BYTES ((size_t)4 << 20)
 
 /* The entity has another version than the node, or another name. The first open is answered ESTALE.
  * A thread that opens the node again gets the text that is open there. */
@@ -119,33 +119,16 @@ static int open_entity(struct request *request, const struct inode *inode,
     return open_text(request, inode, ret);
 }
 
-static int open_control_file(struct request *request, const struct inode *inode,
-                             struct fuse_file_info *info, struct open_file **ret)
-{
-    if (open_writer_is_needed(info->flags))
-        return -EROFS;
-    _cleanup_(buffer_finish) struct buffer text;
-    buffer_init(&text, CONTROL_MAX_BYTES);
-    int r = control_dir_text(request->fs->control, inode->place.control_file, &text);
-    if (r >= 0)
-        r = open_file_create_text(&text, ret);
-    if (r < 0)
-        (void)call_fail(&request->caller.call, r, "%s",
-                        r == -ENOMEM ? "out of memory" : "the text is longer than 4 MiB");
-    info->noflush = 1;
-    info->direct_io = 1; /* the size that the kernel knows is 0 */
-    return r;
-}
-
 void open_ops_open(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info)
 {
     struct request request;
     struct open_file *file = NULL;
     request_begin(&request, req, "open");
     const struct inode *inode = inode_table_find(request.fs->inodes, id);
+    used_path_note(&request, inode);
     int r = !inode ? -ESTALE
             : inode->place.kind == PLACE_CONTROL_FILE
-                ? open_control_file(&request, inode, info, &file)
+                ? control_ops_open(&request, inode, info, &file)
             : inode->place.kind == PLACE_SCRATCH ? scratch_ops_open(&request, inode, info, &file)
                                                  : open_entity(&request, inode, info, &file);
     if (r == -ESTALE || r == -EROFS) {
@@ -202,6 +185,7 @@ void open_ops_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t
     request_begin(&request, req, "create");
     request_lock_directory(&request);
     const struct inode *directory = inode_table_find(request.fs->inodes, parent);
+    used_path_note(&request, directory);
     int r = directory
                 ? create(&request, directory, bytes_of(name), mode, &place, info, &entry, &file)
                 : -ENOENT;

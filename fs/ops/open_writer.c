@@ -48,14 +48,30 @@ static int find_stored(struct request *request, const struct inode *inode, struc
                  : account_find(fs->account, &request->caller, place_address(&inode->place), ret);
 }
 
+/* The same, with an ETag. A text that is queued has none yet: it is sent first. */
+static int find_version(struct request *request, const struct inode *inode, struct entity *ret)
+{
+    struct account *account = request->fs->account;
+    struct address address = place_address(&inode->place);
+    int r = find_stored(request, inode, ret);
+    if (r < 0 || page_etag(ret->page, ret->row).size > 0)
+        return r;
+    entity_finish(ret);
+    r = request_may_wait(request, &inode->place);
+    if (r == 0)
+        r = account_sync_entity(account, &request->caller, address);
+    return r < 0 ? r : account_find(account, &request->caller, address, ret);
+}
+
 static int begin(struct request *request, const struct inode *inode, int flags,
                  struct writer_handle **ret)
 {
     _cleanup_(entity_finish) struct entity stored = {0};
-    int r = find_stored(request, inode, &stored);
+    bool is_truncated = flags & O_TRUNC;
+    int r =
+        is_truncated ? find_stored(request, inode, &stored) : find_version(request, inode, &stored);
     if (r < 0)
         return r;
-    bool is_truncated = flags & O_TRUNC;
     const struct writer_begin begin = {.address = place_address(&inode->place),
                                        .begin = is_truncated       ? EDIT_OVER
                                                 : flags & O_APPEND ? EDIT_APPENDED

@@ -3,6 +3,7 @@
 #include "fs/ops/change.h"
 #include "fs/ops/rename_scratch.h"
 #include "fs/ops/scratch_ops.h"
+#include "fs/ops/used_path.h"
 
 #include <linux/fs.h>
 
@@ -59,6 +60,7 @@ static int find_names(struct renaming *renaming)
         r = -EROFS;
     if (r == 0)
         r = find_target(renaming);
+    used_path_note(&change->request, renaming->to.parent);
     return r < 0 ? r : change_prepare(change, NULL);
 }
 
@@ -88,18 +90,11 @@ static int is_unstored(struct renaming *renaming, struct address from)
     return r < 0 ? change_lack_memory(request) : !r;
 }
 
-/* How the entity is stored under the new name. An enum edit_begin or -errno. */
-static int choose_begin(struct renaming *renaming, struct address to)
+/* The new name may be that of a file of which nothing is stored. */
+static int check_new_file(struct renaming *renaming)
 {
-    struct request *request = &renaming->change.request;
-    _cleanup_(entity_finish) struct entity there = {0};
-    int r = account_find(request->fs->account, &request->caller, to, &there);
-    if (r < 0 && r != -ENOENT)
-        return r;
-    if (renaming->is_exclusive && (r == 0 || writers_held_is_unstored(renaming->held_to)))
-        return call_fail(call_of(renaming), -EEXIST, "there is a file of this name");
-    call_of(renaming)->failure = (struct failure){0};
-    return r == 0 ? EDIT_OVER : renaming->is_exclusive ? EDIT_EXCLUSIVE : EDIT_NEW;
+    bool is_taken = renaming->is_exclusive && writers_held_is_unstored(renaming->held_to);
+    return is_taken ? change_refuse_taken(&renaming->change.request) : 0;
 }
 
 /* Of a new file the answer to a store may have been lost: then there may be an entity or not. */
@@ -118,8 +113,10 @@ static int rename_stored(struct renaming *renaming, const struct rename *rename,
 
 static int rename_held(struct renaming *renaming, struct rename *rename, struct renamed *ret)
 {
-    int begin = choose_begin(renaming, rename->to);
-    int is_new = begin < 0 ? begin : is_unstored(renaming, rename->from);
+    struct request *request = &renaming->change.request;
+    int begin = change_edit_begin(request, rename->to, renaming->is_exclusive, false);
+    int r = begin < 0 ? begin : check_new_file(renaming);
+    int is_new = r < 0 ? r : is_unstored(renaming, rename->from);
     if (is_new < 0)
         return is_new;
     rename->begin = (enum edit_begin)begin;
@@ -143,6 +140,17 @@ static void leave_names(struct renaming *renaming)
         inode_table_rename_name(inodes, from->parent->id, from->name, to->parent->id, to->name);
 }
 
+/* Other paths to the entity show its st_ino, too, as long as its page lives. */
+static void keep_number(struct renaming *renaming, const struct renamed *renamed)
+{
+    struct change *change = &renaming->change;
+    const struct entity *after = &renamed->after;
+    if (!after->page) /* nothing is stored */
+        return;
+    uint64_t number = child_number(&change->request, &change->child, &renamed->before);
+    page_keep_number(after->page, after->row, number);
+}
+
 static int rename_entity(struct renaming *renaming)
 {
     struct change *change = &renaming->change;
@@ -160,6 +168,7 @@ static int rename_entity(struct renaming *renaming)
         return r;
     r = rename_held(renaming, &rename, &renamed);
     if (r == 0) {
+        keep_number(renaming, &renamed);
         writers_let_go_renamed(renaming->held_from, renaming->held_to, &renamed.before,
                                &renamed.after);
         leave_names(renaming);
@@ -192,8 +201,7 @@ static int store_scratch(struct renaming *renaming)
     int r = writers_hold(request->fs->writers, to, call_of(renaming), &renaming->held_to);
     if (r < 0)
         return r;
-    if (renaming->is_exclusive && writers_held_is_unstored(renaming->held_to))
-        r = call_fail(call_of(renaming), -EEXIST, "there is a file of this name");
+    r = check_new_file(renaming);
     if (r == 0)
         r = rename_scratch_to_entity(request, renaming->file, to, renaming->is_exclusive);
     writers_let_go(renaming->held_to, r == 0);
@@ -205,11 +213,16 @@ static int store_scratch(struct renaming *renaming)
 static int back_up(struct renaming *renaming)
 {
     struct change *change = &renaming->change;
-    int r = rename_scratch_from_entity(&change->request, place_address(&change->child.place),
-                                       &change->path, &renaming->to, renaming->is_exclusive);
-    if (r == 0)
-        leave_names(renaming);
-    return r;
+    const struct file_system *fs = change->request.fs;
+    const struct child *from = &change->child;
+    int r = rename_scratch_from_entity(&change->request, from, &change->path, &renaming->to,
+                                       renaming->is_exclusive);
+    if (r < 0)
+        return r;
+    leave_names(renaming);
+    inode_table_set_number(fs->inodes, from->parent->id, from->name,
+                           account_new_number(fs->account));
+    return 0;
 }
 
 static int rename_file(struct renaming *renaming)

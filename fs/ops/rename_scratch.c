@@ -1,8 +1,7 @@
 #include "fs/ops/rename_scratch.h"
+#include "fs/files/draft.h"
 #include "fs/ops/scratch_ops.h"
 #include "fs/tree/names.h"
-
-#define TEXT_MAX_BYTES ((size_t)8 << 20) /* as of an open file (fs/files/draft) */
 
 struct original { /* of a backup */
     struct address address;
@@ -13,7 +12,7 @@ struct original { /* of a backup */
 /* 1; 0: the file is the backup of nothing; -ENOMEM. */
 static int find_original(struct request *request, struct scratch_file *file, struct original *ret)
 {
-    buffer_init(&ret->text, TEXT_MAX_BYTES);
+    buffer_init(&ret->text, 2 * POSITION_MAX_BYTES); /* far longer than an address and an ETag */
     int r = scratch_file_backup(file, &ret->text, &ret->address, &ret->etag);
     return r < 0 ? change_lack_memory(request) : r;
 }
@@ -74,7 +73,7 @@ static int read_text(struct request *request, struct scratch_file *file, struct 
 {
     struct scratch_attributes attributes;
     scratch_file_attributes(file, &attributes);
-    int r = attributes.size > TEXT_MAX_BYTES
+    int r = attributes.size > DRAFT_MAX_BYTES
                 ? -EFBIG
                 : scratch_file_read(file, 0, (size_t)attributes.size, ret);
     if (r == -EFBIG)
@@ -82,32 +81,15 @@ static int read_text(struct request *request, struct scratch_file *file, struct 
     return r < 0 ? change_lack_memory(request) : 0;
 }
 
-/* An enum edit_begin or -errno. */
-static int choose_begin(struct request *request, struct address to, bool is_exclusive,
-                        bool is_empty)
-{
-    struct call *call = &request->caller.call;
-    _cleanup_(entity_finish) struct entity there = {0};
-    int r = account_find(request->fs->account, &request->caller, to, &there);
-    if (r < 0 && r != -ENOENT)
-        return r;
-    call->failure = (struct failure){0};
-    if (r == 0 && is_exclusive)
-        return call_fail(call, -EEXIST, "there is a file of this name");
-    if (r == 0 && is_empty)
-        return call_fail(call, -EINVAL, "an empty file does not take the place of an entity");
-    return r == 0 ? EDIT_OVER : is_exclusive ? EDIT_EXCLUSIVE : EDIT_NEW;
-}
-
 static int store(struct request *request, struct scratch_file *file, struct address to,
                  bool is_exclusive)
 {
     _cleanup_(buffer_finish) struct buffer text;
     _cleanup_(entity_finish) struct entity stored = {0};
-    buffer_init(&text, TEXT_MAX_BYTES);
+    buffer_init(&text, DRAFT_MAX_BYTES);
     int r = read_text(request, file, &text);
     bool is_empty = text.size == 0;
-    int begin = r < 0 ? r : choose_begin(request, to, is_exclusive, is_empty);
+    int begin = r < 0 ? r : change_edit_begin(request, to, is_exclusive, is_empty);
     if (begin < 0)
         return begin;
     struct edit edit = {.address = to,
@@ -136,18 +118,20 @@ int rename_scratch_to_entity(struct request *request, struct scratch_file *file,
 }
 
 /* What has the name `to` is replaced. */
-static int put_backup(struct request *request, struct address from, const struct entity *entity,
-                      const struct child *to, bool is_exclusive)
+static int put_backup(struct request *request, const struct child *from,
+                      const struct entity *entity, const struct child *to, bool is_exclusive)
 {
     _cleanup_(scratch_file_unrefp) struct scratch_file *file = NULL;
     _cleanup_(scratch_file_unrefp) struct scratch_file *before =
         scratch_ops_find(request, &to->parent->place, to->name);
     if (before && is_exclusive)
-        return call_fail(&request->caller.call, -EEXIST, "there is a file of this name");
-    int r = scratch_ops_make_backup(request, &to->place, entity, &file);
+        return change_refuse_taken(request);
+    uint64_t number = child_number(request, from, entity);
+    int r = scratch_ops_make_backup(request, &to->place, entity, number, &file);
     if (r < 0)
         return r;
-    r = scratch_file_set_backup(file, from, page_etag(entity->page, entity->row));
+    r = scratch_file_set_backup(file, place_address(&from->place),
+                                page_etag(entity->page, entity->row));
     if (r < 0)
         r = change_lack_memory(request);
     if (r == 0 && before)
@@ -159,20 +143,21 @@ static int put_backup(struct request *request, struct address from, const struct
     return r;
 }
 
-int rename_scratch_from_entity(struct request *request, struct address from,
+int rename_scratch_from_entity(struct request *request, const struct child *from,
                                const struct directory_path *path, const struct child *to,
                                bool is_exclusive)
 {
     struct file_system *fs = request->fs;
+    struct address address = place_address(&from->place);
     _cleanup_(entity_finish) struct entity entity = {0};
-    int r = account_mask(fs->account, &request->caller, from, path, &entity);
-    if (r == -ENOENT && writers_is_open(fs->writers, from))
+    int r = account_mask(fs->account, &request->caller, address, path, &entity);
+    if (r == -ENOENT && writers_is_open(fs->writers, address))
         return call_fail(&request->caller.call, -EBUSY,
                          "the file is not stored yet: write and close it first");
     if (r < 0)
         return r;
     r = put_backup(request, from, &entity, to, is_exclusive);
     if (r < 0)
-        (void)account_unmask(fs->account, from, page_etag(entity.page, entity.row));
+        (void)account_unmask(fs->account, address, page_etag(entity.page, entity.row));
     return r;
 }

@@ -22,9 +22,9 @@ int rename_scratch_find_original(struct request *request, struct scratch_file *f
  * the name are held. An open file of it cannot be written any more. */
 int rename_scratch_to_entity(struct request *request, struct scratch_file *file, struct address to,
                              bool is_exclusive);
-/* path: of `from`. to: a scratch file's name; what has it is replaced. -EBUSY: the file is not
- * stored yet. */
-int rename_scratch_from_entity(struct request *request, struct address from,
+/* from: of an entity, whose st_ino the backup gets; path: of it. to: a scratch file's name; what
+ * has it is replaced. -EBUSY: the file is not stored yet. */
+int rename_scratch_from_entity(struct request *request, const struct child *from,
                                const struct directory_path *path, const struct child *to,
                                bool is_exclusive);
 /* Deletes the original, if the file is the backup of one that is still masked. For what removes the

@@ -32,7 +32,7 @@ struct scratch_file *scratch_ops_find(struct request *request, const struct plac
 {
     struct file_system *fs = request->fs;
     struct directory partition = place_directory(directory);
-    return fs->scratch && place_has_scratch_files(directory)
+    return fs->scratch && place_lies_in_partition(directory)
                ? scratch_find(fs->scratch, scratch_directory(&partition), name)
                : NULL;
 }
@@ -42,14 +42,29 @@ static struct scratch_file *file_of(struct request *request, const struct inode 
     return scratch_of_node_file(inode_table_file(request->fs->inodes, inode->id));
 }
 
+/* As scratch_ops_find. The file does not end before the thread's OPEN, if its last one was answered
+ * ESTALE. */
+static struct scratch_file *find_for_open(struct request *request, const struct place *directory,
+                                          struct bytes name)
+{
+    struct file_system *fs = request->fs;
+    for (;;) {
+        struct scratch_file *file = scratch_ops_find(request, directory, name);
+        if (!fs->scratch || scratch_opens_looked_up(fs->scratch_opens, request->context->pid, file,
+                                                    clock_now_ms(fs->clock)) == 0)
+            return file;
+        scratch_file_unref(file); /* it has ended: the name is another file's now, or none's */
+    }
+}
+
 int scratch_ops_look_up(struct request *request, const struct inode *parent, struct bytes name,
                         struct fuse_entry_param *ret)
 {
     struct file_system *fs = request->fs;
     _cleanup_(place_finish) struct place place = {0};
     _cleanup_(scratch_file_unrefp) struct scratch_file *file =
-        scratch_ops_find(request, &parent->place, name);
-    bool is_possible = fs->scratch && place_has_scratch_files(&parent->place) &&
+        find_for_open(request, &parent->place, name);
+    bool is_possible = fs->scratch && place_lies_in_partition(&parent->place) &&
                        scratch_name_is(name, fs->scratch_globs);
     request->caller.valid_ms = is_possible ? 0 : INT32_MAX;
     if (!file)
@@ -82,14 +97,11 @@ static int make(struct request *request, const struct place *place, struct bytes
     }
 }
 
-/* Opens the file for the kernel. */
-static int open_handle(struct request *request, struct scratch_file *file,
-                       struct fuse_file_info *info, struct open_file **ret)
+/* Hands a handle of the file, which it takes, to the kernel. */
+static int hand_out(struct request *request, struct scratch_file *file, struct fuse_file_info *info,
+                    struct open_file **ret)
 {
-    int r = scratch_file_open(file);
-    if (r < 0)
-        return r;
-    r = open_file_create_scratch(file, ret);
+    int r = open_file_create_scratch(file, ret);
     if (r < 0) {
         scratch_file_close(file);
         return complain(request, r);
@@ -112,7 +124,9 @@ static int create_once(struct request *request, struct place *place, struct byte
     _cleanup_(open_file_destroyp) struct open_file *handle = NULL;
     int r = make(request, place, name, mode, info->flags & O_EXCL, &file);
     if (r == 0)
-        r = open_handle(request, file, info, &handle);
+        r = scratch_file_open(file);
+    if (r == 0)
+        r = hand_out(request, file, info, &handle);
     if (r == 0)
         r = complain(request, entry_make_scratch(request->fs, place, file, ret));
     if (r == 0)
@@ -128,6 +142,7 @@ int scratch_ops_create(struct request *request, struct place *place, struct byte
     do {
         r = create_once(request, place, name, mode, info, ret, ret_file);
     } while (r == -ESTALE);
+    scratch_opens_end(request->fs->scratch_opens, request->context->pid);
     return r;
 }
 
@@ -144,8 +159,11 @@ int scratch_ops_make(struct request *request, struct place *place, struct bytes 
 int scratch_ops_open(struct request *request, const struct inode *inode,
                      struct fuse_file_info *info, struct open_file **ret)
 {
+    struct file_system *fs = request->fs;
     _cleanup_(scratch_file_unrefp) struct scratch_file *file = file_of(request, inode);
-    return open_handle(request, file, info, ret);
+    int r =
+        scratch_opens_open(fs->scratch_opens, request->context->pid, file, clock_now_ms(fs->clock));
+    return r < 0 ? r : hand_out(request, file, info, ret);
 }
 
 /* Replies with the failure of an operation on a handle. */
@@ -219,13 +237,13 @@ int scratch_ops_rename(struct request *request, struct scratch_file *file,
 }
 
 int scratch_ops_make_backup(struct request *request, const struct place *directory,
-                            const struct entity *entity, struct scratch_file **ret)
+                            const struct entity *entity, uint64_t number, struct scratch_file **ret)
 {
     struct file_system *fs = request->fs;
     struct directory partition = place_directory(directory);
     int64_t mtime = page_timestamp(entity->page, entity->row);
     struct stat stat;
-    attributes_of_file(&fs->attributes, account_number(fs->account, entity), 0, mtime, &stat);
+    attributes_of_file(&fs->attributes, number, 0, mtime, &stat);
     const struct scratch_attributes attributes = {.number = stat.st_ino,
                                                   .mode = stat.st_mode & PERMISSIONS,
                                                   .uid = stat.st_uid,

@@ -37,9 +37,10 @@ struct scratch_file *scratch_ops_find(struct request *request, const struct plac
 /* Gives the file another name in the directory. As scratch_rename. */
 int scratch_ops_rename(struct request *request, struct scratch_file *file,
                        const struct place *directory, struct bytes name, bool is_exclusive);
-/* A file with the text, the time and the st_ino of the entity, and with a name of its own in the
- * directory, to be renamed next. Referenced. */
+/* A file with the text and the time of the entity, with this st_ino, and with a name of its own in
+ * the directory, to be renamed next. Referenced. */
 int scratch_ops_make_backup(struct request *request, const struct place *directory,
-                            const struct entity *entity, struct scratch_file **ret);
+                            const struct entity *entity, uint64_t number,
+                            struct scratch_file **ret);
 
 #endif

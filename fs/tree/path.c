@@ -14,9 +14,10 @@ static const struct inode *above(struct inode_table *inodes, const struct inode 
 }
 
 int path_make(struct inode_table *inodes, const struct inode *inode, const struct place *child,
-              struct directory **ret_steps, size_t *ret_count)
+              struct directory **ret_steps, struct directory_path *ret)
 {
     size_t most = 1, n = 0;
+    bool is_flat = false;
     for (const struct inode *step = inode; step; step = above(inodes, step))
         most++;
     struct directory *steps = calloc(most, sizeof(*steps));
@@ -27,9 +28,11 @@ int path_make(struct inode_table *inodes, const struct inode *inode, const struc
     if (child && is_last(child))
         inode = NULL;
     for (; inode && n < most; inode = above(inodes, inode))
-        if (!inode->place.is_given)
+        if (inode->place.is_given)
+            is_flat = true;
+        else
             steps[n++] = place_directory(&inode->place);
     *ret_steps = steps;
-    *ret_count = n;
+    *ret = (struct directory_path){steps, n, is_flat};
     return 0;
 }

@@ -5,10 +5,10 @@
 #include "fs/tree/inode.h"
 
 /* The directories from `child`, which is in the directory of the node, up to the table's own.
- * child NULL: from the node's directory. `.flat` is left out: it stands for the directory that
- * contains it. Views of the child and of nodes, which the kernel keeps above a node that it uses.
- * The caller frees ret_steps. 0 or -ENOMEM. */
+ * child NULL: from the node's directory. Views of the child and of nodes, which the kernel keeps
+ * above a node that it uses. The caller frees ret_steps, which ret has as its steps. 0 or -ENOMEM.
+ */
 int path_make(struct inode_table *inodes, const struct inode *inode, const struct place *child,
-              struct directory **ret_steps, size_t *ret_count);
+              struct directory **ret_steps, struct directory_path *ret);
 
 #endif

@@ -8,7 +8,8 @@
 const char *const control_file_names[CONTROL_FILES] = {[CONTROL_STATS] = "stats",
                                                        [CONTROL_ERRORS] = "errors",
                                                        [CONTROL_VERSION] = "version",
-                                                       [CONTROL_CONFIG] = "config"};
+                                                       [CONTROL_CONFIG] = "config",
+                                                       [CONTROL_DROP] = "drop"};
 
 /* Copies the strings into one block. */
 static int set_text(struct place *place, const char *table, struct bytes lo, struct bytes hi)
@@ -91,7 +92,7 @@ static int make_partition(const char *table, struct bytes key, struct place *ret
                     bytes_skip(buffer_bytes(&ends), lo_size));
 }
 
-bool place_has_scratch_files(const struct place *place)
+bool place_lies_in_partition(const struct place *place)
 {
     return place->kind == PLACE_DIRECTORY && place->directory_kind == DIRECTORY_ENTITIES;
 }

@@ -17,7 +17,14 @@ enum place_kind {
     PLACE_CONTROL_FILE,      /* place.control_file */
 };
 
-enum control_file { CONTROL_STATS, CONTROL_ERRORS, CONTROL_VERSION, CONTROL_CONFIG, CONTROL_FILES };
+enum control_file {
+    CONTROL_STATS,
+    CONTROL_ERRORS,
+    CONTROL_VERSION,
+    CONTROL_CONFIG,
+    CONTROL_DROP, /* the only one that is written */
+    CONTROL_FILES
+};
 
 #define CONTROL_DIRECTORY_NAME ".tablefuse"
 extern const char *const control_file_names[CONTROL_FILES];
@@ -52,10 +59,10 @@ int place_of_key(const struct place *parent, struct bytes key, struct place *ret
  * with it. */
 int place_of_prefix(const struct place *parent, struct bytes prefix, struct place *ret);
 
-/* A scratch file in a directory for which place_has_scratch_files is true. 0 or -ENOMEM. */
+/* A scratch file in a directory for which place_lies_in_partition is true. 0 or -ENOMEM. */
 int place_of_scratch(const struct place *directory, struct place *ret);
-/* Is it the directory of a partition, or of a prefix of its RowKeys? */
-bool place_has_scratch_files(const struct place *place);
+/* Is it the directory of a partition, or of a prefix of its RowKeys? These have scratch files. */
+bool place_lies_in_partition(const struct place *place);
 
 /* Views into the place. Of a cut place: the directory whose listing holds the key, if it exists. */
 struct directory place_directory(const struct place *place);

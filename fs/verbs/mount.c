@@ -71,7 +71,8 @@ static int describe_configuration(const struct mount_command *command, struct bu
         ret,
         "ttl %lld.%03lld\ntimeout %lld.%03lld\ncache_size %zu\nparallelism %d\nlayout %s\nfanout "
         "%d\n"
-        "uid %u\ngid %u\numask %03o\nca_cert %s\nread_only %s\nconflict %s\nscratch %s\n",
+        "uid %u\ngid %u\numask %03o\nca_cert %s\nread_only %s\nconflict %s\nscratch %s\nwriteback "
+        "%s\npending_size %zu\ntable_drop %s\n",
         (long long)options->ttl_ms / 1000, (long long)options->ttl_ms % 1000,
         (long long)options->timeout_ms / 1000, (long long)options->timeout_ms % 1000,
         options->cache_bytes, options->parallelism,
@@ -79,7 +80,18 @@ static int describe_configuration(const struct mount_command *command, struct bu
         options->gid, options->umask, options->ca_cert ? options->ca_cert : "-",
         command->is_read_only ? "yes" : "no",
         options->overwrites_conflicts ? "overwrite" : "refuse",
-        options->scratch_globs ? options->scratch_globs : "-");
+        options->scratch_globs ? options->scratch_globs : "-",
+        options->is_write_back ? "yes" : "no", options->pending_bytes,
+        options->never_drops_rows ? "no" : "yes");
+}
+
+static void log_no_room(void *context, const char *table)
+{
+    log_message(
+        context,
+        "the deletes of all of /%s fill the queue, and are sent in batches -- `tablefuse drop "
+        "DIR/%s` drops the table at once",
+        table, table);
 }
 
 /* Not of an outage, which has a line of its own (mount_source.h). */
@@ -130,9 +142,12 @@ static int create_files(struct mount_command *command)
                                    .clock = fs->clock,
                                    .is_ending = is_ending,
                                    .ending_context = command};
+    buffer_init(&fs->texts.abandoned, TEXT_SINK_ABANDONED_MAX_BYTES);
     struct writer_store store = text_sink_store(&fs->texts);
     int r = writers_create(fs->clock, &store, &fs->writers);
-    return r < 0 ? r : scratch_create(SCRATCH_MAX_BYTES, &fs->scratch);
+    if (r == 0)
+        r = scratch_create(SCRATCH_MAX_BYTES, &fs->scratch);
+    return r < 0 ? r : scratch_opens_create(&fs->scratch_opens);
 }
 
 /* Creates the parts of the file system over the source's store, which it takes. */
@@ -145,7 +160,15 @@ static int create_file_system(struct mount_command *command)
                                             .fanout = command->options.fanout,
                                             .is_read_only = command->is_read_only,
                                             .overwrites_conflicts =
-                                                command->options.overwrites_conflicts};
+                                                command->options.overwrites_conflicts,
+                                            .is_write_back = command->options.is_write_back,
+                                            .never_drops_rows = command->options.never_drops_rows,
+                                            .pending_bytes = command->options.pending_bytes,
+                                            .timeout_ms = command->options.timeout_ms,
+                                            .lost = text_sink_lose_change,
+                                            .lost_context = &fs->texts,
+                                            .no_room = log_no_room,
+                                            .no_room_context = &fs->log};
     _cleanup_(place_finish) struct place root = {0};
     fs->clock = &clock_system;
     fs->timeout_ms = command->options.timeout_ms;
@@ -183,10 +206,12 @@ static void destroy_all(struct mount_command *command)
     failed_lookups_destroy(fs->failed_lookups);
     stale_opens_destroy(fs->stale_opens);
     inode_table_destroy(fs->inodes);
+    scratch_opens_destroy(fs->scratch_opens);
     scratch_destroy(fs->scratch);
     writers_destroy(fs->writers);
     lost_and_found_destroy(fs->lost);
     account_destroy(fs->account);
+    text_sink_finish(&fs->texts);
     mount_source_close(command->source);
 }
 
@@ -512,19 +537,20 @@ const struct verb verb_mount = {
         "  -f                 stay in the foreground, write messages to standard error\n"
         "What is shown:\n"
         "  -o table=TABLE     the root of the mount is TABLE; same as SOURCE/TABLE\n"
-        "  -o layout=auto     show prefixes where a table has many partitions; flat: never (auto)\n"
-        "  -o fanout=N        show prefixes where there are more than N partitions (512)\n"
-        "  -o uid=N, gid=N    owner and group of all files (those of the mounting user)\n"
-        "  -o umask=OCTAL     permission bits to remove from 0777 and 0666 (the umask)\n"
+        "  -o layout=auto, fanout=N  show prefixes where there are more than N (512) partitions; "
+        "flat: never\n"
+        "  -o uid=N, gid=N, umask=OCTAL  owner, group, permission bits to remove (the user's own)\n"
         "  -o allow_other     give other users access; the kernel checks the permissions\n"
-        "  -o ro              mount read-only: nothing can be changed\n"
-        "  -o create          create the FILE of local:FILE if it is missing; with ro: do nothing\n"
+        "  -o create, ro      create a missing FILE of local:FILE; read-only: nothing can be "
+        "changed\n"
         "  -o conflict=overwrite  also store over what others have changed meanwhile\n"
         "  -o scratch=GLOB    more names of temporary files, which are not stored; A:B for two\n"
+        "  -o writeback       a write does not wait until its text is stored (see the README)\n"
+        "  -o no_table_drop   rm -r TABLE deletes each entity, and drops the empty table\n"
         "How the service is asked:\n"
-        "  -o ttl=SECONDS     maximum age of an answer (1; fractions allowed; 0: always ask)\n"
-        "  -o timeout=SECONDS how long an operation waits for an answer (60)\n"
-        "  -o cache_size=N    maximum size of the cache: bytes, or 512K, 64M, 2G (64M)\n"
+        "  -o ttl=SECONDS, timeout=SECONDS  maximum age of an answer (1; 0: always ask), of a wait "
+        "(60)\n"
+        "  -o cache_size=N, pending_size=N  bytes of the cache, of queued changes: 512K, 2G (64M)\n"
         "  -o parallelism=N   maximum of one table's listing and read-ahead requests (8)\n"
         "  -o ca_cert=FILE    trust only the certificates in FILE (also: SSL_CERT_FILE)\n"
         "FUSE's own options work too, for example auto_unmount and fsname=NAME (SOURCE).\n",

@@ -10,6 +10,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* The process of a mount sends what is queued for up to its timeout, and then reports what it could
+ * not send. The report is waited for, too. */
+#define DEFAULT_LIMIT_MS (OPTIONS_DEFAULT_TIMEOUT_MS + 30000)
+_Static_assert(DEFAULT_LIMIT_MS == 90000, "as the help says");
+
 static const char advice_silent[] =
     " -- unmount -z detaches the mount; its process stays until it runs again or is killed";
 
@@ -126,7 +131,7 @@ static int run_unmount(const struct verb *verb, int argc, char **argv, store_dec
 {
     static const struct option no_long_options[] = {{0}};
     bool is_lazy = false;
-    int64_t limit_ms = OPTIONS_DEFAULT_TIMEOUT_MS;
+    int64_t limit_ms = DEFAULT_LIMIT_MS;
     (void)decorate;
     for (int option; (option = getopt_long(argc, argv, ":t:z", no_long_options, NULL)) != -1;) {
         if (option == '?' || option == ':')
@@ -150,7 +155,7 @@ const struct verb verb_unmount = {
     .usage = "[-z] [-t SECONDS] DIR",
     .purpose = "Unmounts the tablefuse mount at DIR and waits for the end of its process.",
     .help = "  -z                 unmount even if in use; the mount ends with its last user\n"
-            "  -t SECONDS         how long to wait for the process of the mount (60)\n"
-            "Exit code 6: a file that was open could not be stored; its text is in lost+found.\n",
+            "  -t SECONDS         how long to wait for the process of the mount (90)\n"
+            "Exit code 6: a file or a queued change could not be stored; see lost+found.\n",
     .run = run_unmount,
 };

@@ -94,6 +94,13 @@ def wait_until(is_true, timeout=COMMAND_SEC, what="the condition"):
         time.sleep(0.02)
 
 
+def is_readable(stream, timeout):
+    """Waits until there is something to read, or the end."""
+    waiting = select.poll()  # select takes no descriptor above 1,023
+    waiting.register(stream, select.POLLIN)
+    return bool(waiting.poll(timeout * 1000))
+
+
 @contextlib.contextmanager
 def refusing_port():
     """A port that refuses connections. It is bound, so that no other process gets it, and nothing listens on it."""
@@ -155,7 +162,7 @@ class LocalAccount:
 
     def write(self, table, keys):
         """Writes a table of entities without properties. Any keys are possible. The account must exist."""
-        with sqlite3.connect(self.file) as database:
+        with sqlite3.connect(self.file, timeout=COMMAND_SEC) as database:
             database.create_function("checksum", -1, checksum)
             (number,) = database.execute("SELECT coalesce(max(id), 0) + 1 FROM tables").fetchone()
             row = (number, table)
@@ -283,8 +290,7 @@ class Sdk:
     def _ask(self, timeout=120, **command):
         self._process.stdin.write(json.dumps(command) + "\n")
         self._process.stdin.flush()
-        ready, _, _ = select.select([self._process.stdout], [], [], timeout)
-        assert ready, f"the SDK did not answer {command['command']}"
+        assert is_readable(self._process.stdout, timeout), f"the SDK did not answer {command['command']}"
         answer = json.loads(self._process.stdout.readline())
         assert "error" not in answer, f"{command['command']}: {answer['error']}"
         return answer["result"]
@@ -462,6 +468,8 @@ class Mount:
         """Notes the daemon that answers at the mount point, so that its end can be waited for."""
         Mount._live.add(self)
         self.pid = int(re.search(r"^pid (\d+)$", self.control("version"), re.MULTILINE)[1])
+        if self._daemon is not None:
+            os.close(self._daemon)
         self._daemon = os.pidfd_open(self.pid)
         self._may_end = False
 
@@ -481,6 +489,14 @@ class Mount:
     def counting(self):
         return Counting(self)
 
+    def send_queued(self, path="."):
+        """Waits until what is queued below has been sent; a failure is an OSError."""
+        directory = os.open(self.point / path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+
     def make_kernel_forget(self):
         """Drops all names and attributes of this mount that are not in use. As root."""
         run("mount", "-i", "-o", "remount", self.point)
@@ -492,10 +508,14 @@ class Mount:
 
     def has_ended(self, timeout=EXIT_SEC):
         """Waits for the daemon's end. False: it has not ended in time."""
-        return bool(select.select([self._daemon], [], [], timeout)[0])
+        return is_readable(self._daemon, timeout)
+
+    def let_end(self):
+        """The daemon may end before it is unmounted."""
+        self._may_end = True
 
     def send(self, number):
-        self._may_end = True
+        self.let_end()
         signal.pidfd_send_signal(self._daemon, number)
 
     def unmount(self, *flags, check=True):
@@ -514,6 +534,9 @@ class Mount:
         finally:
             self._kill()
             self._detach()
+            if self._daemon is not None:
+                os.close(self._daemon)
+                self._daemon = None
             reports = [path.read_text(errors="replace") for path in self._logs.iterdir()]
             assert not reports, "\n".join(reports)
 

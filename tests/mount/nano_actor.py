@@ -1,5 +1,5 @@
 """Replaces old by new in a file with nano, at a terminal of its own: nano_actor.py FILE. Fails with what nano says if
-it could not write the file."""
+it could not read or write the file."""
 import os
 import pty
 import re
@@ -14,8 +14,9 @@ STEPS = [
     ("Search", "old\r"),
     ("Replace with", "new\r"),
     ("this instance", "a\x13"),  # all; save
-    ("Wrote|Error[^\x1b]*", "\x18"),  # exit
+    ("Wrote", "\x18"),  # exit
 ]
+FAILURES = "Error[^\x1b]*|New File|not found"
 
 
 def read_until(terminal, wanted):
@@ -33,11 +34,11 @@ def main(file):
         os.environ["TERM"] = "vt100"
         os.execvp("nano", ["nano", "--ignorercfiles", file])
     for wanted, keys in STEPS:
-        said = read_until(terminal, wanted)
+        said = read_until(terminal, f"{wanted}|{FAILURES}")
+        if re.match(FAILURES, said):
+            os.kill(process, signal.SIGKILL)
+            sys.exit(said)
         os.write(terminal, keys.encode())
-    if said.startswith("Error"):
-        os.kill(process, signal.SIGKILL)
-        sys.exit(said)
     os.waitpid(process, 0)
 
 

@@ -5,13 +5,12 @@ In it `myaccount` of Azure is an Azurite behind TLS, under Azure's own host name
 of those that need the internet, an Azure subscription or an init system. For root alone."""
 import os
 import pathlib
-import select
 import shutil
 import signal
 import subprocess
 
 from credentials import Certificate
-from harness import EXIT_SEC, FIXTURE, MODULES, ROOT, environment
+from harness import EXIT_SEC, FIXTURE, MODULES, ROOT, environment, is_readable
 
 COMMAND_SEC = 240
 AZURE, AZURE_KEY = "myaccount", "bm90IHRoZSBrZXkgb2YgdGhpcyBhY2NvdW50"
@@ -98,8 +97,7 @@ class Sandbox:
         return (self._directory / "shell.log").read_text(errors="replace")
 
     def _answer(self, timeout):
-        ready, _, _ = select.select([self._process.stdout], [], [], timeout)
-        assert ready, f"no end in {timeout} s"
+        assert is_readable(self._process.stdout, timeout), f"no end in {timeout} s"
         return self._process.stdout.readline().rstrip("\n")
 
     def run(self, command, typed="", timeout=COMMAND_SEC):

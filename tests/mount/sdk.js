@@ -1,12 +1,21 @@
 'use strict';
 // The SDK as a server for the tests: a JSON command a line on stdin, a JSON answer a line on stdout.
 // An entity is {partitionKey, rowKey, NAME: value, ...}, a value as the SDK takes it, or {type, value}.
+const http = require('node:http');
+const https = require('node:https');
 const readline = require('node:readline');
 const { TableClient, TableServiceClient, AzureNamedKeyCredential } = require('@azure/data-tables');
 
 const { SDK_ENDPOINT: endpoint, SDK_ACCOUNT: account, SDK_KEY: key } = process.env;
 const credential = new AzureNamedKeyCredential(account, key);
-const options = { allowInsecureConnection: true, retryOptions: { maxRetries: 0 } };
+// A connection for each request: the service may close an idle one at the moment when it is used again.
+const agent = new (endpoint.startsWith('https:') ? https : http).Agent({ keepAlive: false });
+const lonely = { name: 'lonely', sendRequest: (request, next) => next(Object.assign(request, { agent })) };
+const options = {
+  allowInsecureConnection: true,
+  retryOptions: { maxRetries: 0 },
+  additionalPolicies: [{ policy: lonely, position: 'perCall' }],
+};
 const service = new TableServiceClient(endpoint, credential, options);
 const table = (name) => new TableClient(endpoint, name, credential, options);
 

@@ -268,10 +268,11 @@ def test_a_walk_costs_the_pages(mounts, tool, table, rows, out):
     printed, asked = walk(mounts, tool, table, 0, out)
     assert printed == rows
     looks = 2 if tool.startswith("rsync") else 1
-    # a tool that a busy machine holds up for 100 ms between two looks at a name looks like a loop
+    # a tool that a busy machine holds up for 100 ms between two looks at a name looks like a loop,
+    # and one that is held up for a second asks for a page again
     assert asked.pop("get", 0) <= 2 and asked.keys() == {"list_tables", "query"}
     assert looks <= asked["list_tables"] <= looks + 1
-    assert asked["query"] <= looks * pages(rows) + pages(rows) + 1
+    assert asked["query"] <= looks * pages(rows) + pages(rows) + 2
 
 
 def test_two_streams_of_one_process_share_the_pages(patient):

@@ -419,13 +419,13 @@ def test_control_files(mount):
     assert os.listdir(mount.point) == ["Mixed", "table"] and ".tablefuse" not in os.listdir(
         mount.point
     )
-    assert sorted(os.listdir(mount / ".tablefuse")) == ["config", "errors", "stats", "version"]
+    assert sorted(os.listdir(mount / ".tablefuse")) == ["config", "drop", "errors", "stats", "version"]
     assert re.search(r"^tablefuse \d+\.\d+\.\d+$", mount.control("version"), re.MULTILINE)
     assert pathlib.Path(f"/proc/{mount.pid}").exists()
     config = mount.control("config")
     assert ACCOUNT in config and KEY not in config
     assert {"ttl 1.000", "timeout 60.000", "cache_size 67108864"} <= set(config.splitlines())
-    assert {"layout auto", "fanout 512", "parallelism 8"} <= set(config.splitlines())
+    assert {"layout auto", "fanout 512", "parallelism 8", "table_drop yes"} <= set(config.splitlines())
     for name in ("stats", "errors", "version", "config"):
         assert run("cat", mount / ".tablefuse" / name).stdout is not None
         assert os.stat(mount / ".tablefuse" / name).st_size == 0

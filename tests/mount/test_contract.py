@@ -12,7 +12,6 @@ CONTRACT = os.environ.get(
 
 
 @pytest.mark.sanitized
-@pytest.mark.timeout(120)
 def test_azurite_keeps_the_contract(service):
     env = environment(AZURE_STORAGE_CONNECTION_STRING=service.connection_string())
     done = run(CONTRACT, "", "azurite", env=env, check=False, timeout=100)

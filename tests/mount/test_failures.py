@@ -71,7 +71,6 @@ def connection(endpoint):
     }
 
 
-@pytest.mark.timeout(180)
 def test_a_service_that_is_killed(mounts, begin, mortal, silent):
     """All cases that wait for a time limit. They wait at the same time."""
     env = {"AZURE_STORAGE_CONNECTION_STRING": mortal.connection_string()}

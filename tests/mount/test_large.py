@@ -13,8 +13,6 @@ LARGE_DIRECTORY = 20  # requests more, for its levels and for what is read ahead
 FIRST_ROWS = 32  # come when the partition is looked up
 ENTITIES = sum(PARTITIONS.values())
 
-pytestmark = pytest.mark.timeout(120)
-
 
 def pages(rows):
     return -(-rows // PAGE_ROWS)

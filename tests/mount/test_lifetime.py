@@ -10,6 +10,7 @@ import pytest
 from harness import (
     ACCOUNT,
     COMMAND_SEC,
+    CONFIGURATION,
     EXIT_SEC,
     MOUNTING,
     OLD_KERNEL,
@@ -239,6 +240,22 @@ def test_a_directory_in_a_stopped_mount(stopped, begin):
         f"tablefuse: cannot unmount {inside}: the file system that it lies in has not answered within 1 s\n"
     )
     assert stopped.is_mounted()
+
+
+def test_an_account_in_a_stopped_mount(stopped, begin):
+    """One FILE is there, and one is not."""
+    directory = stopped.point.with_name("other")
+    directory.mkdir()
+    files = [f"local:{stopped / file}" for file in ("table/p/r.json", "table/q")]
+    waiting = [(file, MOUNTING, begin(TABLEFUSE, "mount", file, directory)) for file in files]
+    waiting += [(file, CONFIGURATION, begin(TABLEFUSE, "check", file)) for file in files]
+    for file, code, process in waiting:
+        out, err = process.communicate(timeout=COMMAND_SEC)
+        assert (process.returncode, out) == (code, "")
+        assert err == (
+            f"tablefuse: {file}: the file system that it lies in does not answer -- "
+            "if that is a tablefuse mount, use unmount -z there first\n"
+        )
 
 
 def test_a_stopped_daemon_is_not_mounted_over(stopped, service):

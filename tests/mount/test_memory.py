@@ -11,8 +11,6 @@ ENTITIES = 1_000_000
 NODES = 20_000
 MIB = 1 << 20
 
-pytestmark = pytest.mark.timeout(120)
-
 
 @pytest.fixture(scope="module")
 def service(scratch):

@@ -217,7 +217,7 @@ def test_options_are_those_of_the_help():
     helped = run(TABLEFUSE, "mount", "--help").stdout
     offered = set()
     for line in helped.splitlines():
-        if given := re.match(r" *-o (\w+(?:=\w+)?(?:, \w+=\w+)*)", line):
+        if given := re.match(r" *-o (\w+(?:=\w+)?(?:, \w+(?:=\w+)?)*)", line):
             offered |= {option.split("=")[0] for option in given[1].split(", ")}
     assert names == offered
 

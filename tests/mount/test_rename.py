@@ -189,6 +189,7 @@ def test_a_renamed_file_keeps_its_inode(mount):
         with open(new, encoding="utf-8") as file:
             assert os.fstat(file.fileno()).st_ino == inode
         assert os.lstat(new).st_ino == inode
+        assert os.lstat(mount / "seen/.flat/inode" / new.name).st_ino == inode
     temporary = names[0].with_suffix(".json.tmp")
     temporary.write_text('{"a": 1}')
     inode = os.stat(temporary).st_ino

@@ -48,3 +48,6 @@ def test_a_count_outside_of_its_band_is_reported(out, recorded, options, code, m
     done = request_table(out, *cell, *options)
     found = re.search("OVER.*|better.*|$", done.stdout.splitlines()[1])[0]
     assert (done.returncode, found) == (code, mark)
+    last = done.stdout.splitlines()[2:]
+    assert bool(last) == mark.startswith("OVER")
+    assert all(re.fullmatch(r"OVER: ls, single:( [45]){5} \(recorded 1, at most 3\)", line) for line in last)

@@ -53,6 +53,10 @@ def names_in(directory):
     return sorted(set(os.listdir(directory)) - {"old.json"})
 
 
+def inodes_in(directory):
+    return {entry.name: entry.inode() for entry in os.scandir(directory)}
+
+
 def n_in(path):
     return json.loads(path.read_text())["N"]
 
@@ -218,6 +222,35 @@ def test_an_editor_that_ends_before_it_writes(mount, p, of):
         wait_until(lambda: os.stat(p / "f.json").st_size > 0, what="the entity is shown again")
     assert not counted.requests("write") and of("f") == 1
     assert n_in(p / "f.json~") == 1
+
+
+def test_a_backup_takes_the_inode_along(mount, p):
+    """With one st_ino two files would be links of each other, of which cp and diff compare no text."""
+    inode = os.stat(p / "f.json").st_ino
+    for _ in range(2):
+        os.rename(p / "f.json", p / "f.json~")
+        assert os.stat(p / "f.json~").st_ino == inodes_in(p)["f.json~"] == inode
+        os.rename(p / "f.json~", p / "f.json")
+        assert os.stat(p / "f.json").st_ino == inodes_in(p)["f.json"] == inode
+    os.rename(p / "f.json", p / "f.json~")
+    (p / "f.json").touch()
+    wait_until(lambda: os.stat(p / "f.json").st_size > 0, what="the entity is shown again")
+    listed = inodes_in(p)
+    for name in ("f.json", "f.json~"):
+        assert os.stat(p / name).st_ino == listed[name]
+    assert listed["f.json~"] == inode != listed["f.json"]
+    assert write(p / "f.json", TEXT, OVER) == ""
+    assert os.stat(p / "f.json").st_ino == listed["f.json"]
+
+
+def test_a_backup_has_the_inode_of_the_kernels_node(mounts, p):
+    """The entity was read again since the kernel has looked its name up."""
+    p = mounts("ttl=0") / "one/p"
+    with open(p / "f.json") as file:
+        inode = os.fstat(file.fileno()).st_ino
+        os.listdir(p)
+        os.rename(p / "f.json", p / "f.json~")
+        assert os.stat(p / "f.json~").st_ino == inode
 
 
 def test_an_editor_whose_save_is_refused(mount, p, of):

@@ -1,6 +1,7 @@
 """Directories as streams: parallel, streamed, seekable, and whole whatever the service's pages look like."""
 import errno
 import os
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -33,8 +34,8 @@ def data(sdk):
 
 def queries_of_a_listing(mounts):
     """How many queries the program with faults sends until a listing of stream/p has ended: the last is its last page.
-    A fault can then be aimed at a page."""
-    mount = mounts(faults="")
+    A fault can then be aimed at a page. With this ttl nothing is asked again, however slow the machine is."""
+    mount = mounts("ttl=600", faults="")
     assert os.listdir(mount / "stream/p") == NAMES
     return mount.stats().requests("query")
 
@@ -222,18 +223,50 @@ def test_tokens_that_go_in_a_circle_are_an_error(mounts):
     assert "tokens repeat" in mount.control("errors")
 
 
-@pytest.mark.parametrize("tool", [["ls"], ["ls", "-l"], ["find"], ["rsync", "-a", "-n"]])
-def test_tools_see_the_failure(mounts, tool, tmp_path):
+# Each tool with its exit code, and with what it may write about a name that was listed and is gone.
+@pytest.mark.parametrize(
+    "tool, code, vanished",
+    [
+        (["ls"], 2, None),
+        # the second form is that of its question for an access control list
+        (["ls", "-l"], 2, r"ls: (cannot access ')?\S+/stream/p/\d{4}\.json'?: No such file or directory"),
+        (["find"], 1, None),
+        (["rsync", "-a", "-n"], 23, r'file has vanished: ".*/stream/p/\d{4}\.json"|rsync error: .*\(code 23\).*'),
+    ],
+    ids=["ls", "ls -l", "find", "rsync"],
+)
+def test_tools_see_that_the_table_is_gone(mounts, tool, code, vanished, tmp_path):
+    """readdir fails with ESTALE: glibc takes ENOENT for the end of the directory. The answer TableNotFound may come for a page
+    that is read ahead. Since then each name of the table is ENOENT, also one that the tool was shown and asks for later."""
     last = queries_of_a_listing(mounts)
-    # With this ttl `ls -l` asks for no name again, however slow the machine is: that would be an ENOENT of its own.
     mount = mounts("ttl=600", faults=f"fail=query:{last - 1}+:404:TableNotFound")
     target = [tmp_path] if tool[0] == "rsync" else []
     failed = run(*tool, f"{mount.point}/stream/p/", *target, check=False)
-    assert failed.returncode != 0 and failed.stderr
-    assert (
-        "No such file or directory" not in failed.stderr
-    ), "glibc takes ENOENT for the end of the directory"
+    lines = failed.stderr.splitlines()
+    told = [line for line in lines if os.strerror(errno.ESTALE) in line]
+    assert len(told) == 1 and f"{mount.point}/stream/p/" in told[0] and failed.returncode == code, failed.stderr
+    lines.remove(told[0])
+    assert not lines or vanished, failed.stderr
+    assert all(re.fullmatch(vanished, line) for line in lines), failed.stderr
     assert "TableNotFound" in mount.control("errors")
+
+
+def test_an_open_directory_of_a_table_that_is_gone(mounts):
+    last = queries_of_a_listing(mounts)
+    mount = mounts("ttl=600", faults=f"fail=query:{last - 1}+:404:TableNotFound")
+    names = []
+    with DirectoryStream(mount / "stream/p") as stream:
+        for _ in range(2):
+            with pytest.raises(OSError) as raised:
+                for name in stream:
+                    names.append(name)
+            assert raised.value.errno == errno.ESTALE, "it is not the end of the directory"
+    assert len(names) >= FIRST_ROWS and names == NAMES[: len(names)]
+    with pytest.raises(FileNotFoundError):
+        os.listdir(mount / "stream/p")
+    for name in (names[0], names[-1]):
+        with pytest.raises(FileNotFoundError):
+            os.stat(mount / "stream/p" / name)
 
 
 @pytest.mark.sanitized

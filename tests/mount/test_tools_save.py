@@ -37,6 +37,11 @@ NANO = f"/usr/bin/python3 {pathlib.Path(__file__).with_name('nano_actor.py')}"
 GIT = (
     'export GIT_DIR="$DISK/git" GIT_WORK_TREE=. GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null EMAIL=a@b\n'
 )
+RESTIC = 'export RESTIC_REPOSITORY="$DISK/backups/restic" RESTIC_PASSWORD=a RESTIC_CACHE_DIR="$DISK/backups/cache"\n'
+# borg refuses a repository that is found by another path than before
+BORG = """export BORG_REPO=$(realpath "$DISK/backups/borg") BORG_BASE_DIR="$DISK/backups"
+export BORG_UNKNOWN_UNENCRYPTED_REPO_ACCESS_IS_OK=yes
+"""
 PYTHON = """import os, tempfile
 text = open("f.json").read().replace("old", "new")
 with tempfile.NamedTemporaryFile("w", dir=".", delete=False) as file:
@@ -51,12 +56,13 @@ def requests(**counts):
 @dataclasses.dataclass
 class Tool:
     """`script` changes f.json from OLD to NEW in its working directory, a partition. $DISK is a directory of a disk,
-    and $DISK/new/f.json has the new text."""
+    and $DISK/new/f.json has the new text. The archive "new" of each program for backups has it, too."""
 
     script: str
     asked: dict = requests(write=1)
     also: tuple = ()  # files that it leaves beside f.json
     has_gap: bool = False  # it removes the file before it makes the new one
+    needs_gap: bool = True  # if it cannot remove the file, it does not write it
     status: int = 1  # where its request fails
     says: str = DENIED
     before: str = ""
@@ -103,6 +109,7 @@ TOOLS = {
     "cp -r": Tool('cp -r "$DISK/new/." .'),
     "tee -a": Tool("""echo '{"Text": "new"}' | tee -a f.json"""),
     "tar x --overwrite": Tool('tar xf "$DISK/tar" --overwrite', status=2),
+    "restic restore": Tool(f"{RESTIC} restic -q restore latest --tag new --target .", says="permission denied"),
     "bash, a group": Tool('text=$(sed s/old/new/ f.json); { echo "${text%?}"; echo "}"; } > f.json'),
     "bash, a here-document": Tool("text=$(sed s/old/new/ f.json); cat > f.json <<END\n$text\nEND"),
     # they rename or touch the entity
@@ -113,6 +120,7 @@ TOOLS = {
     # they remove the file first
     "mv, from a disk": in_two_steps('mv "$DISK/new/f.json" f.json'),
     "install": in_two_steps('install "$DISK/new/f.json" f.json'),
+    "borg extract": in_two_steps(f"{BORG} borg extract ::new", status=2, needs_gap=False),
     "tar x": in_two_steps('tar xf "$DISK/tar"', status=2),
     "git checkout": in_two_steps(
         f"{GIT} git checkout -q HEAD~ f.json",
@@ -150,7 +158,13 @@ UNCHANGED = {
     "rsync -a --delay-updates": Unchanged(
         'rsync -a --delay-updates "$DISK/new/" .', 0, "Unable to create partial-dir for f.json"
     ),
+    # where both files are on a disk that has no clones of files, cp does the same
+    "cp --reflink=always": Unchanged(
+        'cp --reflink=always "$DISK/new/f.json" f.json', 1, "failed to clone 'f.json'"
+    ),
     "flock": Unchanged("flock f.json true"),
+    "restic backup": Unchanged(f"{RESTIC} restic -q backup --ignore-inode ."),
+    "borg create": Unchanged(f"{BORG} borg create --files-cache=ctime,size ::{{now:%s.%f}} ."),
     "git add, commit": Unchanged(
         f"{GIT} git init -q && git add f.json && git commit -qm old && git status --short >&2 && git diff >&2"
     ),
@@ -181,13 +195,31 @@ def fails_to_delete(make_mount):
     return make_mount("ttl=0", faults="fail=delete:*:403:AuthorizationPermissionMismatch")
 
 
-@pytest.fixture
-def disk(tmp_path):
-    """A directory with the old and the new text."""
+def write_texts(directory):
     for text in ("new", "old"):
-        (tmp_path / text).mkdir()
-        (tmp_path / text / "f.json").write_text(TEXT % text)
+        (directory / text).mkdir()
+        (directory / text / "f.json").write_text(TEXT % text)
+
+
+@pytest.fixture(scope="module")
+def backups(tmp_path_factory):
+    """A directory with the repositories of the programs for backups."""
+    disk = tmp_path_factory.mktemp("backups")
+    write_texts(disk)
+    (disk / "backups").mkdir()
+    restic = f"{RESTIC} restic -q init; restic -q backup --tag new ."
+    borg = f"{BORG} borg init -e none; borg create ::new ."
+    for script in (restic, borg):
+        run("bash", "-ec", script, cwd=disk / "new", env=environment(DISK=str(disk)))
+    return disk / "backups"
+
+
+@pytest.fixture
+def disk(tmp_path, backups):
+    """A directory with the old and the new text."""
+    write_texts(tmp_path)
     run("tar", "cf", tmp_path / "tar", "-C", tmp_path / "new", "f.json")
+    (tmp_path / "backups").symlink_to(backups)
     return tmp_path
 
 
@@ -284,7 +316,12 @@ def test_a_store_that_fails(mount, fails_to_write, partition, entity, use, disk,
 @pytest.mark.parametrize("name", [name for name, tool in TOOLS.items() if tool.has_gap])
 def test_a_removal_that_fails(mount, fails_to_delete, partition, entity, use, disk, name):
     tool = TOOLS[name]
-    done = use(tool.script, fails_to_delete / partition.relative_to(mount.point))
+    with Watcher(entity) as watcher:
+        done = use(tool.script, fails_to_delete / partition.relative_to(mount.point))
+    if not tool.needs_gap:
+        assert (done.returncode, done.stderr, watcher.seen[-1]) == (0, "", NEW)
+        assert None not in watcher.seen
+        return
     assert done.returncode != 0
     # tar says why it could not make the file
     assert re.search(f"{DENIED}|File exists", done.stderr), done.stderr

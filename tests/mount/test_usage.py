@@ -9,7 +9,7 @@ HIDDEN = "(not shown, because it may hold a secret)"
 TTL = "expected seconds, at most 86400, for example 0.5"
 SIZE = "expected bytes, at most 64G, for example 64M"
 UMASK = "expected an octal number, for example 022"
-VERBS = ["mount", "unmount", "check", "version", "help"]
+VERBS = ["mount", "unmount", "drop", "check", "version", "help"]
 
 
 def refused(*arguments):
@@ -31,6 +31,9 @@ def refused(*arguments):
         (["frobnicate"], "unknown command frobnicate"),
         (["moutn", "dir"], "unknown command moutn -- do you mean mount?"),
         (["unmout", "dir"], "unknown command unmout -- do you mean unmount?"),
+        # mount.fuse3 writes a SOURCE in the place of the verb
+        (["moutn", "dir", "-o", "ro"], "unknown command moutn -- do you mean mount?"),
+        (["mounts", "dir", "-o", "ro,ttl=5"], "unknown command mounts -- do you mean mount?"),
         (["help", "chekc"], "help: unknown command chekc -- do you mean check?"),
         (["help", "-x"], "help: unknown option -x"),
         (["--frobnicate"], "unknown option --frobnicate"),
@@ -56,6 +59,14 @@ def refused(*arguments):
         (["umount"], "unmount: no directory to unmount"),
         (["unmount", "a", "b"], "unmount: unexpected operand b behind DIR"),
         (["unmount", "-x", "a"], "unmount: unknown option -x"),
+        (["drop"], "drop: no table to drop"),
+        (["drop", "--yes"], "drop: no table to drop"),
+        (["drop", "a", "b"], "drop: unexpected operand b behind DIR/TABLE"),
+        (["drop", "a", "sig=secret"], f"drop: unexpected operand {HIDDEN} behind DIR/TABLE"),
+        (["drop", "-y", "a"], "drop: unknown option -y"),
+        (["drop", "--force", "a"], "drop: unknown option --force"),
+        (["drop", "-t"], "drop: option -t needs a value"),
+        (["drop", "-t", "0", "a"], "drop: -t 0: expected seconds from 1 to 3600, for example 30"),
         (["check"], "check: no local:FILE to check"),
         (["check", "local:a", "b"], "check: unexpected operand b behind local:FILE"),
         (["check", "emulator"], "check: emulator is not local:FILE"),
@@ -77,6 +88,16 @@ def refused(*arguments):
 )
 def test_usage_errors(arguments, cause):
     assert refused(*arguments) == cause
+
+
+@pytest.mark.parametrize("options", ["rw,dev,suid", "nodev,nosuid", "ttl=5,dev,suid"])
+def test_an_account_whose_name_is_near_a_verb(options):
+    """mount.fuse3 calls the program so, and always says whether devices are allowed."""
+    failed = run(TABLEFUSE, "mounts", "/nowhere/d", "-o", options, check=False)
+    assert (failed.returncode, failed.stdout) == (MOUNTING, "")
+    assert failed.stderr == (
+        "tablefuse: cannot mount at /nowhere/d: No such file or directory -- create the directory first\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -205,6 +226,13 @@ def test_help_of_a_verb(verb):
         assert helped(verb, flag) == helped(verb, "operand", flag) == helped(flag, verb) == text
 
 
+def test_unmount_waits_longer_than_a_mount_sends_its_queue():
+    def default(verb, option):
+        return int(re.search(rf"{option}[= ]SECONDS.*\((\d+)\)$", helped("help", verb), re.MULTILINE)[1])
+
+    assert default("unmount", "-t") == default("mount", "timeout") + 30
+
+
 def test_help():
     text = helped("--help")
     assert helped("-h") == helped("help") == helped("help", "--help") == text
@@ -213,7 +241,7 @@ def test_help():
     for word in (
         *("emulator", "local:FILE", "AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGE_SAS_TOKEN"),
         *("-f", "-z", "ttl=", "timeout=", "cache_size=", "layout=", "fanout=", "parallelism=", "uid=", "gid="),
-        *("umask=", "allow_other", "ca_cert=", "table=", " ro ", "create", "conflict=", "scratch="),
+        *("umask=", "allow_other", "ca_cert=", "table=", " ro ", "create", "conflict=", "scratch=", "no_table_drop"),
     ):
         assert word in text
 

@@ -21,7 +21,8 @@ LEVEL, BESIDE = 16, 10
 # beside the pages: those cut short, where ranges are divided by guesses; package ids share their beginnings
 WASTE = {"package": 1.6, "skew": 1.25, "dates": 1.25, "ten": 1.25}
 
-pytestmark = pytest.mark.timeout(120)
+# the first test waits for the tables, which the sanitizers make slow
+pytestmark = pytest.mark.timeout(300)
 
 
 def some_sanitized(*chosen):

@@ -24,8 +24,6 @@ LOOKING = {
     "find -size": "find . -type f -size +0 | wc -l",
 }
 
-pytestmark = pytest.mark.timeout(120)
-
 
 @pytest.fixture(scope="module")
 def service(scratch):

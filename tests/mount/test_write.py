@@ -83,7 +83,8 @@ def test_cp_costs_a_write_and_a_negative_lookup(directory, tmp_path, stored):
 
 def test_what_is_no_object_is_refused_by_the_write(directory, stored):
     mount, p = directory
-    done = shell("echo hello > bad.json", p, check=False)
+    # it is called bash before it comes to the mount
+    done = shell(f"cd '{p}' && echo hello > bad.json", None, check=False)
     assert (done.returncode, done.stderr.strip()) == (
         1,
         "bash: line 1: echo: write error: Invalid argument",

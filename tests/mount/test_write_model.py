@@ -20,10 +20,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
+from conftest import Mounts
 from expected import entity_name, partition_name
 from harness import BOTH_SERVICES, LocalAccount, environment, wait_until
 from other_client import comparable, other_client
 from write_model import MODES, Failed, Fault, Model
+from writing import whole_lost_texts
 
 pytestmark = pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)
 
@@ -80,6 +82,7 @@ members = st.sampled_from(list(MEMBERS))
 modes = st.sampled_from(list(MODES))
 directories = st.sampled_from(range(len(DIRECTORIES)))
 KINDS = ["insert", "replace", "merge", "delete"]
+SYNC_EACH = 3  # with write-back: the test sends the queue after each third step
 LAST = -1  # the handle that was opened last
 
 
@@ -244,6 +247,8 @@ class Stage:
     def __init__(self, mounts, service, *options, faults=None):
         self._mount = mounts("ttl=0", *options, faults=faults)
         self._has_faults = faults is not None
+        self._is_queued = "writeback" in options
+        self._unsent = 0  # steps since the queue was sent
         self._client = other_client(service)
         self._observer = Worker("observer")
         self.steps = 0
@@ -268,10 +273,16 @@ class Stage:
                 self._step(f"{number}: {step}", *step)
             while self._model.handles:
                 self._step("the end", "close", 0)
+            if self._is_queued:
+                self._send("the end")
             self._check_lost()
         finally:
             for actor in self._actors.values():
                 actor.ask({"what": "forget"})
+            if self._is_queued:
+                with contextlib.suppress(OSError):  # what has failed is not told to the next program
+                    self._mount.send_queued()
+                self._unsent = 0
 
     @property
     def _model(self):
@@ -284,11 +295,9 @@ class Stage:
         assert self._lost() in expected, "lost+found"
 
     def _lost(self):
-        texts = self._mount.lost_texts().items()
+        texts = whole_lost_texts(self._mount).items()
         mine = [f"-{table}-" for table in self._tables]
-        return sorted(
-            text for name, text in texts if not name.endswith(".reason") and any(each in name for each in mine)
-        )
+        return sorted(text for name, text in texts if any(each in name for each in mine))
 
     # one step
 
@@ -300,11 +309,24 @@ class Stage:
 
     def _step(self, label, what, *arguments):
         self.steps += 1
+        if self._is_queued and what == "theirs":
+            return  # what is queued is refused later than the model says
         if not getattr(self, f"_{what}")(*arguments):
             return  # there is no such handle
+        self._unsent += self._is_queued
         if what == "close":  # RELEASE follows it, and no call waits for that
             with contextlib.suppress(AssertionError):  # the differences say more
                 wait_until(lambda: self._agreeing(self._seen()), timeout=10)
+        self._check(label)
+        if self._unsent == SYNC_EACH:
+            self._send(label)
+
+    def _send(self, label):
+        self._mount.send_queued()
+        self._unsent = 0
+        self._check(f"{label}, and all is sent")
+
+    def _check(self, label):
         seen = self._seen()
         agreeing = self._agreeing(seen)
         if not agreeing:  # with all that is seen, which pytest would cut
@@ -330,6 +352,8 @@ class Stage:
             {key: comparable(each) for key, each in model.stored(table).items()} for table in self._tables
         ]
         different = [] if seen[0] == {"value": trees} else [f"the mount shows {seen[0]}, not {trees}"]
+        if self._unsent:
+            return different  # it may be stored, or not
         return different + ([] if seen[1] == stored else [f"past the mount there is {seen[1]}, not {stored}"])
 
     def _do(self, actor, what, call, **arguments):
@@ -523,6 +547,25 @@ def test_cases(stage, case):
 @pytest.mark.timeout(EXAMPLES_SEC)
 def test_random_operations(stage):
     explore(25, stage.play)
+
+
+@pytest.fixture(scope="module")
+def queueing(scratch, service):
+    made = Mounts(scratch, service)
+    with staging(made, service, "writeback") as stage:
+        yield stage
+    made.finish()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_cases_that_are_queued(queueing, case):
+    queueing.play(CASES[case])
+
+
+@pytest.mark.timeout(EXAMPLES_SEC)
+def test_random_operations_that_are_queued(queueing):
+    """They are seen at once, and stored by the next fsync. The other client does nothing meanwhile."""
+    explore(25, queueing.play)
 
 
 @pytest.mark.timeout(EXAMPLES_SEC)

@@ -13,7 +13,7 @@ import pytest
 import draft_model as model
 from expected import entity_text
 from harness import BOTH_SERVICES, LocalAccount, libc, wait_until
-from writing import OVER, outcome, write
+from writing import OVER, outcome, whole_lost_texts, write
 
 pytestmark = [
     pytest.mark.sanitized,
@@ -95,14 +95,14 @@ class Handle:
 class Episode:
     """One file, from nothing or from an entity, until its last handle is closed."""
 
-    def __init__(self, chance, mounts, row, disk):
-        self.chance, self.row, self.disk = chance, row, disk
+    def __init__(self, chance, mounts, row, disk, is_queued):
+        self.chance, self.row, self.disk, self.is_queued = chance, row, disk, is_queued
         self.mount, self.other = mounts
         self.path = self.mount / TABLE / "p" / f"{row}.json"
         self.elsewhere = self.other / TABLE / "p" / f"{row}.json"
         self.entity = model.Entity()
         self.handles, self.log = [], []
-        self.lost_before = set(self.mount.lost_texts())
+        self.lost_before = set(whole_lost_texts(self.mount))
         self.lost = []
         self.plans = {}  # of each text: what is to be written in order
         self.count = 0
@@ -134,13 +134,17 @@ class Episode:
 
     def check_stored(self):
         """Another mount, without a cache, shows what the service has."""
+        if self.is_queued:
+            if self.chance.random() < 0.7:
+                return
+            self.mount.send_queued()
         found = told(self.elsewhere.read_bytes)
         assert found == (("ENOENT", None) if self.entity.members is None else ("", self.canonical()))
 
     def lost_texts(self):
-        found = self.mount.lost_texts()
+        found = whole_lost_texts(self.mount)
         assert found.keys() >= self.lost_before
-        return [text for name, text in found.items() if name not in self.lost_before and not name.endswith(".reason")]
+        return [text for name, text in found.items() if name not in self.lost_before]
 
     def await_release(self, text):
         text.release()
@@ -384,6 +388,8 @@ class Episode:
             return "unlink nothing"  # whether it ends both depends on what was read of the partition
         error = outcome(os.unlink, self.path)
         assert error == ("" if self.entity.unlink() else "ENOENT")
+        if not self.is_queued:  # in any mount a process's next deletes are queued after 16 without a rest
+            self.mount.send_queued()
         return f"unlink {error}"
 
     def change_elsewhere(self):
@@ -395,6 +401,7 @@ class Episode:
     def remove_elsewhere(self):
         is_there = self.entity.members is not None
         assert outcome(os.unlink, self.elsewhere) == ("" if is_there else "ENOENT")
+        self.other.send_queued()
         if is_there:
             self.entity.put(None)
         return "another client removes it"
@@ -414,6 +421,8 @@ class Episode:
         weights = self.WITHOUT | (self.WITH_A_HANDLE if self.handles else {})
         if len(self.handles) >= MAX_HANDLES:
             del weights["open"], weights["duplicate"]
+        if self.is_queued:  # what is queued is refused later than the model says
+            del weights["change_elsewhere"], weights["remove_elsewhere"]
         what = self.chance.choices(list(weights), list(weights.values()))[0]
         handle = self.choose_handle(what) if what in self.WITH_A_HANDLE else None
         number = handle.text.number if handle and handle.text else "-"
@@ -438,13 +447,19 @@ def tables(make_table):
 
 
 @pytest.mark.timeout(60 + SEED_SEC * SEEDS)
-def test_files_are_like_those_of_a_disk(mounts, service, stored, tmp_path):
+@pytest.mark.parametrize("options", [["ttl=0"], ["ttl=0", "writeback"]], ids=["stored", "queued"])
+def test_files_are_like_those_of_a_disk(mounts, service, stored, tmp_path, options):
     files = FILES["local" if isinstance(service, LocalAccount) else "azurite"]
-    pair = mounts("ttl=0"), mounts("ttl=0", "conflict=overwrite")
+    # Of a text that was queued, the version is known by its text alone. Another seed may make two open files store the
+    # same properties, and then the one that was stored first is not refused, as the model says (cache/account.h, edit).
+    pair = mounts(*options), mounts("ttl=0", "conflict=overwrite")
+    is_queued = "writeback" in options
+    prefix = "queued" if is_queued else "stored"
     expected = {}
     for seed in range(FIRST_SEED, FIRST_SEED + SEEDS):
         for number in range(files):
-            episode = Episode(random.Random(f"{seed}.{number}"), pair, f"{seed}x{number}", tmp_path)
+            row = f"{prefix}{seed}x{number}"
+            episode = Episode(random.Random(f"{seed}.{number}"), pair, row, tmp_path, is_queued)
             try:
                 episode.run()
             except BaseException as problem:
@@ -453,5 +468,6 @@ def test_files_are_like_those_of_a_disk(mounts, service, stored, tmp_path):
                 log = "\n".join(episode.log)
                 raise AssertionError(f"seed {seed}, file {number}:\n{log}\n{problem!r}") from problem
             expected[episode.row] = episode.entity.members
-    found = {row: members for (_, row), members in stored(TABLE).items() if row != "beside"}
+    pair[0].send_queued()
+    found = {row: members for (_, row), members in stored(TABLE).items() if row.startswith(prefix)}
     assert found == {row: members for row, members in expected.items() if members is not None}

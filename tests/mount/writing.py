@@ -65,6 +65,13 @@ def lost_texts(mount, count):
     return found
 
 
+def whole_lost_texts(mount):
+    """{name: bytes} of the texts in lost+found that have a reason. The reason is written last. Of a text without one, perhaps
+    only the beginning is there yet: the release of a file goes on after its close."""
+    found = mount.lost_texts()
+    return {name: text for name, text in found.items() if f"{name}.reason" in found}
+
+
 def fails_at(mount, path):
     """["EINVAL why", ...] of one path, without repetitions."""
     lines = [f"{f['error']} {f['reason']}" for f in failures(mount) if f["path"] == path]

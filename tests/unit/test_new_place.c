@@ -90,7 +90,7 @@ static void assert_scratch(const char *parent_path, const char *name, const char
     struct place parent, child, looked_up;
     const char *reason = NULL;
     follow(DIRECTORY_AUTO, parent_path, &parent);
-    assert_true(place_has_scratch_files(&parent));
+    assert_true(place_lies_in_partition(&parent));
     int r = new_place_child(&parent, bytes_of(name), false, globs, &child, &reason);
     if (r < 0)
         fail_msg("%s/%s: %d: %s", parent_path, name, r, reason);

@@ -41,6 +41,7 @@ static void our_options_are_taken_and_those_of_fuse_left(void **state)
     assert_non_null(strstr(buffer_string(&left), "fsname=name"));
     assert_true(options.is_read_only);
     assert_false(options.overwrites_conflicts);
+    assert_false(options.never_drops_rows);
     assert_null(strstr(buffer_string(&left), "default_permissions"));
     options_finish(&options);
     buffer_clear(&left);
@@ -80,13 +81,14 @@ static void the_last_value_holds(void **state)
     struct buffer left;
     buffer_init(&left, 1000);
     assert_int_equal(parse("ttl=1,rw,table=abc,ttl=soon,ttl=2,table=abd,ro,"
-                           "conflict=overwrite,scratch=a,scratch=*.part:[xy]",
+                           "conflict=overwrite,scratch=a,scratch=*.part:[xy],no_table_drop",
                            &options, &left),
                      0);
     assert_int_equal(options.ttl_ms, 2000);
     assert_string_equal(options.table, "abd");
     assert_true(options.is_read_only);
     assert_true(options.overwrites_conflicts);
+    assert_true(options.never_drops_rows);
     assert_string_equal(options.scratch_globs, "*.part:[xy]");
     options_finish(&options);
     buffer_finish(&left);
@@ -96,13 +98,15 @@ static void nonsense_is_refused(void **state)
 {
     (void)state;
     static const char *const bad[] = {
-        "timeout=",    "timeout=0.999", "timeout=3601", "timeout=1m",     "timeout",   "ttl=",
-        "ttl=-1",      "ttl=1s",        "ttl=.",        "ttl=1e3",        "ttl=86401", "ttl=nan",
-        "ttl=0.1234x", "uid=root",      "uid=-1",       "uid=4294967295", "gid=1x",    "umask=8",
-        "umask=",      "umask=01777",   "umask=22x",    "ca_cert=",       "table=",    "ttl",
-        "cache_size=", "cache_size=1T", "ro=1",         "bogus",          "bogus=1",   "x",
-        "user_",       "conflict=",     "conflict=no",  "max_read=4096",  "scratch",   "scratch=",
-        "scratch=a/b", "scratch=a:",    "scratch=:",    "scratch=["};
+        "timeout=",       "timeout=0.999", "timeout=3601", "timeout=1m",    "timeout",
+        "ttl=",           "ttl=-1",        "ttl=1s",       "ttl=.",         "ttl=1e3",
+        "ttl=86401",      "ttl=nan",       "ttl=0.1234x",  "uid=root",      "uid=-1",
+        "uid=4294967295", "gid=1x",        "umask=8",      "umask=",        "umask=01777",
+        "umask=22x",      "ca_cert=",      "table=",       "ttl",           "cache_size=",
+        "cache_size=1T",  "ro=1",          "bogus",        "bogus=1",       "x",
+        "user_",          "conflict=",     "conflict=no",  "max_read=4096", "scratch",
+        "scratch=",       "scratch=a/b",   "scratch=a:",   "scratch=:",     "scratch=[",
+        "no_table_drop=1"};
     struct options options;
     struct buffer left;
     buffer_init(&left, 1000);

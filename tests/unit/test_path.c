@@ -42,14 +42,16 @@ static void assert_path(const char *table, const char *path, const char *child,
     struct setup setup;
     struct place place = {0};
     struct directory *steps = NULL;
+    struct directory_path made;
     struct buffer told;
-    size_t n = 0;
     set_up(&setup, table, path);
     if (child)
         assert_int_equal(place_child(&setup.inode->place, bytes_of(child), &place), 0);
-    assert_int_equal(path_make(setup.inodes, setup.inode, child ? &place : NULL, &steps, &n), 0);
+    assert_int_equal(path_make(setup.inodes, setup.inode, child ? &place : NULL, &steps, &made), 0);
+    assert_ptr_equal(made.steps, steps);
+    assert_int_equal(made.is_flat, strstr(path, ".flat") != NULL);
     buffer_init(&told, 1000);
-    append_steps(steps, n, &told);
+    append_steps(steps, made.n, &told);
     assert_string_equal(buffer_string(&told), expected);
     buffer_finish(&told);
     free(steps);
@@ -91,10 +93,10 @@ static void without_memory_there_is_no_path(void **state)
     (void)state;
     struct setup setup;
     struct directory *steps = NULL;
-    size_t n = 0;
+    struct directory_path made;
     set_up(&setup, NULL, "Tab/p");
     allocations_until_failure = 1;
-    assert_int_equal(path_make(setup.inodes, setup.inode, NULL, &steps, &n), -ENOMEM);
+    assert_int_equal(path_make(setup.inodes, setup.inode, NULL, &steps, &made), -ENOMEM);
     assert_null(steps);
     inode_table_destroy(setup.inodes);
 }

@@ -8,7 +8,7 @@ build_packages=(gcc libc6-dev meson ninja-build pkg-config libfuse3-dev libcurl4
 use_packages=(fuse3 jq grep findutils ca-certificates)
 check_packages=(clang llvm libclang-rt-14-dev clang-format clang-tidy cppcheck python3 python3-pytest
     python3-pytest-timeout python3-pytest-xdist python3-hypothesis openssl procps util-linux mount
-    git moreutils nano patch perl-base rsync tar vim-tiny)
+    borgbackup git moreutils nano patch perl-base restic rsync tar vim-tiny)
 
 emulator=build/emulator # npm installs the table service and its SDK here
 azurite=$emulator/node_modules/azurite/dist/src/table/main.js

@@ -1,4 +1,4 @@
-"""The benchmark's short form: requests and entities are counted, times are not looked at."""
+"""The benchmarks' short forms: requests and entities are counted, times are not looked at."""
 import pathlib
 import sys
 
@@ -13,3 +13,9 @@ def test_walks_ask_no_more_than_their_pages(tmp_path):
     build = pathlib.Path(TABLEFUSE).parent
     bench = ROOT / "tests/bench/walks.py"
     run(sys.executable, "-B", bench, "--short", "--build", build, "--work", tmp_path, timeout=270)
+
+
+def test_changes_reach_every_entity(tmp_path):
+    build = pathlib.Path(TABLEFUSE).parent
+    bench, options = ROOT / "tests/bench/changes.py", ("--rows", "40", "--latency", "0")
+    run(sys.executable, "-B", bench, *options, "--build", build, "--work", tmp_path, timeout=270)

@@ -1,0 +1,498 @@
+"""-o writeback when something goes wrong after the close: what was acknowledged is stored, or it is in lost+found and
+reported. What fsync has acknowledged is stored."""
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from credentials import account_sas
+from harness import ABANDONED, BOTH_SERVICES, COMMAND_SEC, EXIT_SEC, FAULTY, TABLEFUSE, environment, run, wait_until
+from writing import CREATE, EXCLUSIVE, failures, lost_texts, outcome, write, write_all
+
+on_both = pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True, scope="module")
+
+LONG = "ttl=600"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tables(make_table):
+    for table in ("refused", "down", "ended", "killed", "counted", "full", "shared"):
+        make_table(table, [("p", "beside")])
+
+
+def rows(stored, table):
+    """{row: properties} of the partition p, without the row that was there before."""
+    return {row: text for (p, row), text in stored(table).items() if p == "p" and row != "beside"}
+
+
+def write_many(mount, table, names):
+    for name in names:
+        assert write(mount / f"{table}/p/{name}.json", json.dumps({"Name": name})) == ""
+
+
+def kept(mount, count):
+    """{row: text} of lost+found."""
+    texts = lost_texts(mount, count)
+    return {name.split("-p-")[1]: texts[name] for name in texts if not name.endswith(".reason")}
+
+
+# What the service refuses after the close
+
+
+def change_first(mount, other, path):
+    assert '"By": "nobody"' in (mount / path).read_text()
+    assert write(other / path, '{"By": "another"}') == ""
+
+
+def remove_first(mount, other, path):
+    assert (mount / path).read_text()
+    os.unlink(other / path)
+
+
+def insert_first(mount, other, path):
+    assert outcome(os.stat, mount / path) == "ENOENT"
+    assert write(other / path, '{"By": "another"}') == ""
+
+
+CANONICAL = b'{\n  "PartitionKey": "p",\n  "RowKey": "%s",\n  "By": "me"\n}\n'
+
+# name: was it there; what the other client does; how the file is opened; the errno, the reason; what is stored then
+RACES = {
+    "changed": (
+        True, change_first, CREATE, "ESTALE", "another client has changed the entity since it was read", "another",
+    ),
+    "removed": (True, remove_first, CREATE, "ESTALE", "another client has deleted the entity", None),
+    "inserted": (
+        False, insert_first, EXCLUSIVE, "EEXIST", "another client has stored an entity of this name", "another",
+    ),
+}  # fmt: skip
+
+
+@on_both
+@pytest.mark.parametrize("how", ["file", "directory", "nothing"])
+@pytest.mark.parametrize("name", RACES)
+def test_another_client_was_first(mounts, stored, name, how):
+    was_there, act, flags, error, reason, left = RACES[name]
+    mount, other = mounts("writeback", LONG), mounts("ttl=0")
+    row = f"{name}-{how}"
+    path = f"refused/p/{row}.json"
+    if was_there:
+        assert write(other / path, '{"By": "nobody"}') == ""
+    act(mount, other, path)
+    file = os.open(mount / path, flags)
+    write_many(mount, "refused", [f"{row}-before"])
+    assert outcome(write_all, file, '{"By": "me"}') == ""
+    write_many(mount, "refused", [f"{row}-behind"])
+    if how == "file":
+        assert outcome(os.fsync, file) == error
+    if how == "directory":
+        assert outcome(mount.send_queued, "refused/p") == error
+        assert outcome(mount.send_queued, "refused/p") == "", "it is told once"
+    assert kept(mount, 1) == {f"{row}.json": CANONICAL % row.encode()}
+    os.close(file)
+    failure, *told = failures(mount)
+    assert (failure["operation"], failure["path"], failure["error"]) == ("write", "/" + path, error)
+    assert failure["reason"].startswith(reason)
+    assert all(f["operation"] == "fsync" for f in told)
+    assert outcome(mount.send_queued, "refused") == (error if how == "nothing" else "")
+    found = rows(stored, "refused")
+    assert found.get(row) == ({"By": left} if left else None)
+    assert f"{row}-before" in found and f"{row}-behind" in found, "its neighbours are stored"
+    text = run("cat", mount / path, check=False).stdout
+    assert ('"By": "another"' in text) == (left is not None), "what is seen is what is stored"
+
+
+@on_both
+def test_the_next_text_after_a_refusal_is_stored(mounts, stored):
+    """As the refusal without write-back says: to write again overwrites."""
+    mount, other = mounts("writeback", LONG), mounts("ttl=0")
+    path = "refused/p/again.json"
+    assert write(other / path, '{"By": "nobody"}') == ""
+    change_first(mount, other, path)
+    assert write(mount / path, '{"By": "me"}') == ""
+    assert outcome(mount.send_queued) == "ESTALE"
+    assert write(mount / path, '{"By": "me again"}') == ""
+    mount.send_queued()
+    assert rows(stored, "refused")["again"] == {"By": "me again"}
+
+
+@on_both
+def test_a_conflict_that_is_known_fails_at_once(mounts, stored):
+    """Another process of the mount has stored the entity since this one has read it."""
+    mount = mounts("writeback", LONG)
+    path = mount / "refused/p/known.json"
+    assert write(path, '{"By": "nobody"}') == ""
+    mount.send_queued()
+    assert '"By": "nobody"' in path.read_text()
+    run("sh", "-c", 'echo \'{"By": "another"}\' > "$1"', "sh", path)
+    assert write(path, '{"By": "me"}') == "write ESTALE"
+    mount.send_queued()
+    assert rows(stored, "refused")["known"] == {"By": "another"}
+    assert list(kept(mount, 1)) == ["known.json"]
+
+
+@on_both
+def test_a_table_that_another_client_drops(mounts, make_table, stored):
+    make_table("dropped", [("p", "beside")])
+    mount = mounts("writeback", LONG, faults="dropped=write:1,dropped=batch:1,only=dropped")
+    write_many(mount, "dropped", "ab")
+    assert outcome(mount.send_queued, "dropped") == "ENOENT"
+    assert sorted(kept(mount, 2)) == ["a.json", "b.json"]
+    assert [(f["error"], f["code"]) for f in failures(mount)] == [("ENOENT", "TableNotFound")] * 2
+    write_many(mount, "refused", ["elsewhere"])
+    mount.send_queued()
+    assert rows(stored, "refused")["elsewhere"] == {"Name": "elsewhere"}
+
+
+@pytest.mark.parametrize("service", ["azurite"], indirect=True, scope="module")
+def test_a_signature_that_does_not_allow_to_write(mounts, service, stored):
+    token = account_sas(service.account, service.key, permissions="rl")
+    mount = mounts(
+        "writeback", LONG, env={"AZURE_STORAGE_CONNECTION_STRING": service.connection_string(sas=token)}
+    )
+    write_many(mount, "refused", ["denied"])  # the emulator does not check batches
+    assert outcome(mount.send_queued, "refused") == "EACCES"
+    assert list(kept(mount, 1)) == ["denied.json"]
+    said = mount.control("errors") + repr(mount.lost_texts())
+    signature = dict(pair.split("=", 1) for pair in token.split("&"))["sig"]
+    assert {f["error"] for f in failures(mount)} == {"EACCES"} and signature not in said
+    assert "denied" not in rows(stored, "refused")
+
+
+@on_both
+def test_a_row_that_the_service_refuses(mounts, stored):
+    """Every other text is stored or kept."""
+    mount = mounts("writeback", LONG, faults="refuse=2:400:PropertyLimitExceeded")
+    names = [f"limit{number}" for number in range(10)]
+    write_many(mount, "refused", names)
+    assert outcome(mount.send_queued) == "EINVAL"
+    left = [name for name in names if name in rows(stored, "refused")]
+    assert names[0] in left and len(left) < len(names), "the first row of each batch is stored"
+    assert sorted(kept(mount, len(names) - len(left))) == [f"{name}.json" for name in names if name not in left]
+
+
+@on_both
+@pytest.mark.parametrize("lost", ["write", "batch"])
+def test_a_lost_answer_is_no_failure(mounts, stored, lost):
+    """The text is there: it is not taken for another client's."""
+    mount = mounts("writeback", LONG, faults=f"lost={lost}:1")
+    names = [f"{lost}{number}" for number in range(1 if lost == "write" else 5)]
+    for name in names:
+        file = os.open(mount / f"refused/p/{name}.json", EXCLUSIVE)
+        write_all(file, json.dumps({"Name": name}))
+        os.close(file)
+    mount.send_queued()
+    found = rows(stored, "refused")
+    assert [found[name] for name in names] == [{"Name": name} for name in names]
+    assert failures(mount) == [] and mount.lost_texts() == {}
+
+
+# The service is down
+
+
+@pytest.fixture
+def outage(tmp_path):
+    """The service is down while this file exists."""
+    return tmp_path / "down"
+
+
+@on_both
+def test_nothing_new_is_queued_while_the_service_is_known_to_be_down(mounts, outage, stored):
+    mount = mounts("writeback", LONG, "timeout=2", faults=f"down={outage}")
+    directory = mount / "down/p"
+    os.listdir(directory)
+    outage.touch()
+    assert write(directory / "first.json", '{"A": 1}') == ""
+    assert outcome(mount.send_queued) == "ECONNREFUSED"
+    assert write(directory / "second.json", '{"A": 2}') == "write ECONNREFUSED"
+    assert json.loads((directory / "first.json").read_text())["A"] == 1, "it stays queued"
+    outage.unlink()
+    wait_until(lambda: rows(stored, "down").get("first") == {"A": 1}, what="the text that was queued")
+    assert write(directory / "third.json", '{"A": 3}') == ""
+    mount.send_queued()
+    assert rows(stored, "down") == {"first": {"A": 1}, "third": {"A": 3}}
+    assert mount.lost_texts() == {}
+
+
+@on_both
+def test_a_throttled_partition_delays_and_loses_nothing(mounts, stored):
+    mount = mounts("writeback", LONG, faults="throttle=200:300,partition=p,only=down")
+    names = [f"wave{number:03}" for number in range(600)]
+    write_many(mount, "down", names)
+    mount.send_queued()
+    assert [row for row in sorted(rows(stored, "down")) if row.startswith("wave")] == names
+    assert failures(mount) == []
+
+
+# The end of the mount
+
+
+@on_both
+def test_unmount_waits_for_the_queue(mounts, begin, tmp_path, stored):
+    gate = tmp_path / "gate"
+    gate.touch()
+    mount = mounts("writeback", faults=f"hold=write:{gate},hold=batch:{gate}")
+    write_many(mount, "ended", [f"w{number}" for number in range(5)])
+    unmount = begin(TABLEFUSE, "unmount", mount.point)
+    wait_until(gate.with_name("gate.held").exists, what="the batch")
+    wait_until(lambda: not mount.is_mounted(), what="the unmount")
+    assert unmount.poll() is None and not mount.has_ended(0)
+    gate.unlink()
+    assert unmount.communicate(timeout=COMMAND_SEC) == ("", "") and unmount.returncode == 0
+    assert sorted(rows(stored, "ended")) == [f"w{number}" for number in range(5)]
+    assert mount.lost_texts() == {}
+
+
+@on_both
+@pytest.mark.parametrize("how", ["unmount", "SIGTERM"])
+def test_what_is_not_stored_at_the_end_is_kept_and_reported(mounts, service, outage, stored, how):
+    mount = mounts.prepare()
+    source = [service.source] if service.source else []
+    with open(mount.point.with_name("log"), "wb") as log:
+        daemon = subprocess.Popen(
+            [FAULTY, "mount", "-f", "-o", "writeback,timeout=2", *source, mount.point],
+            stderr=log,
+            env=environment(TABLEFUSE_FAULTS=f"down={outage}", **service.credentials, **mount.variables()),
+        )
+    wait_until(mount.is_mounted)
+    mount.adopt()
+    os.listdir(mount / "ended/p")
+    outage.touch()
+    names = []
+    while len(names) < 5 and write(mount / f"ended/p/{how}{len(names)}.json", "{}") == "":
+        names.append(f"{how}{len(names)}.json")
+    mount.let_end()
+    if how == "unmount":
+        done = mount.unmount(check=False)
+        assert done.returncode == ABANDONED
+        texts = "1 queued text was" if len(names) == 1 else f"{len(names)} queued texts were"
+        assert f"tablefuse: unmounted, but {texts} perhaps not stored -- see /" in done.stderr
+        assert "when it was closed" not in done.stderr and "when they were closed" not in done.stderr
+    else:
+        mount.send(signal.SIGTERM)
+    assert daemon.wait(timeout=COMMAND_SEC) == ABANDONED
+    texts = mount.lost_texts()
+    assert sorted(name.split("-p-")[1] for name in texts if not name.endswith(".reason")) == names != []
+    reasons = [text.decode() for name, text in texts.items() if name.endswith(".reason")]
+    assert len(reasons) == len(names) and all("ECONNREFUSED" in reason for reason in reasons), reasons
+    assert not [row for row in rows(stored, "ended") if row.startswith(how)]
+
+
+# argv: directory. Prints the number of texts that fsync has acknowledged.
+SYNCING = """
+import itertools, json, os, sys
+from writing import CREATE, write_all
+for number in itertools.count():
+    file = os.open(f"{sys.argv[1]}/{number:05}.json", CREATE, 0o644)
+    write_all(file, json.dumps({"Number": number, "Fill": "x" * (number * 101 % 5000)}))
+    if number % 25 == 24:
+        directory = os.open(sys.argv[1], os.O_RDONLY)
+        os.fsync(directory)
+        os.close(directory)
+        print(number, flush=True)
+    os.close(file)
+"""
+
+
+@pytest.mark.parametrize("service", ["local"], indirect=True, scope="module")
+def test_a_kill_loses_nothing_that_fsync_has_acknowledged(mounts, begin, stored):
+    mount = mounts("writeback")
+    writer = begin(
+        sys.executable, "-B", "-c", SYNCING, mount / "killed/p", PYTHONPATH=os.path.dirname(__file__)
+    )
+    synced = [int(writer.stdout.readline()) for _ in range(20)]
+    mount.send(signal.SIGKILL)
+    assert mount.has_ended()
+    synced += [int(line) for line in writer.stdout]
+    found = rows(stored, "killed")
+    assert len(found) > synced[-1] and synced == list(range(24, 25 * len(synced), 25))
+    for row, text in found.items():
+        assert text == {"Number": int(row), "Fill": "x" * (int(row) * 101 % 5000)}, "no text is cut"
+    assert {f"{number:05}" for number in range(synced[-1] + 1)} <= found.keys()
+
+
+# Requests, and a full queue
+
+
+@on_both
+@pytest.mark.parametrize("tool", ["cp", "rsync", "tar"])
+def test_a_copy_takes_a_request_for_a_hundred_files(mounts, out, stored, tool):
+    count = 1000
+    source = out / "source"
+    source.mkdir()
+    for number in range(count):
+        (source / f"{number:04}.json").write_text(json.dumps({"Number": number}))
+    command = {
+        "cp": ("cp", "-r", source),
+        "rsync": ("rsync", "-a", f"{source}/"),
+        "tar": ("sh", "-c", 'tar c --sort=name -C "$1" . | tar x -C "$2"', "sh", source),
+    }[tool]
+    mount = mounts("writeback", LONG)
+    target = mount / f"counted/{tool}"
+    if tool == "tar":
+        os.mkdir(target)
+    began = time.monotonic()
+    with mount.counting() as counted:
+        run(*command, target)
+        mount.send_queued("counted")
+    seconds = int(time.monotonic() - began)
+    asked = counted.asked()
+    assert sum(asked.values()) <= count // 100 + 10 + seconds, asked
+    found = {row: text for (p, row), text in stored("counted").items() if p == tool}
+    assert found == {f"{number:04}": {"Number": number} for number in range(count)}
+    assert sorted(run("ls", target).stdout.split()) == [f"{number:04}.json" for number in range(count)]
+    assert failures(mount) == []
+
+
+FILL = "x" * 4000
+
+
+@on_both
+def test_writers_wait_while_the_queue_is_full(mounts, stored):
+    mount = mounts("writeback", "pending_size=64K", LONG, faults="latency=10")
+    names = [f"slow{number:03}" for number in range(200)]
+    for name in names:
+        assert write(mount / f"full/p/{name}.json", json.dumps({"Fill": FILL})) == ""
+    mount.send_queued()
+    assert sorted(row for row in rows(stored, "full") if row.startswith("slow")) == names
+    assert failures(mount) == []
+
+
+@on_both
+def test_a_writer_that_waits_too_long_is_told(mounts, tmp_path, stored):
+    gate = tmp_path / "gate"
+    gate.touch()
+    faults = f"hold=write:{gate},hold=batch:{gate}"
+    mount = mounts("writeback", "pending_size=64K", LONG, "timeout=2", faults=faults)
+    results = []
+    while not results or results[-1] == "":
+        results.append(write(mount / f"full/p/late{len(results):03}.json", json.dumps({"Fill": FILL})))
+    assert results[-1] == "write ETIMEDOUT" and 5 < len(results) < 64 * 1024 // len(FILL)
+    assert "the queue of changes was full for too long" in mount.control("errors")
+    gate.unlink()
+    mount.send_queued()
+    late = sorted(row for row in rows(stored, "full") if row.startswith("late"))
+    assert late == [f"late{number:03}" for number in range(len(results) - 1)]
+
+
+# Several writers of one file
+
+
+@on_both
+def test_the_last_of_two_texts_is_stored(mounts, begin, stored):
+    """By one process, and by two."""
+    mount = mounts("writeback", LONG)
+    path = mount / "shared/p/twice.json"
+    for number in range(3):
+        assert write(path, json.dumps({"Number": number})) == ""
+    assert json.loads(path.read_text())["Number"] == 2
+    run("sh", "-c", 'echo \'{"Number": 3}\' > "$1"', "sh", path)
+    assert json.loads(path.read_text())["Number"] == 3
+    mount.send_queued()
+    assert rows(stored, "shared")["twice"] == {"Number": 3}
+    assert failures(mount) == []
+
+
+@on_both
+def test_two_processes_write_one_file(mounts, begin, stored):
+    mount = mounts("writeback", LONG)
+    loop = 'for i in 1 2 3 4 5; do echo "{\\"By\\": \\"$2\\", \\"N\\": $i}" > "$1" || exit 1; done'
+    writers = [begin("sh", "-c", loop, "sh", mount / "shared/p/both.json", name) for name in "ab"]
+    for writer in writers:
+        assert writer.communicate(timeout=COMMAND_SEC) == ("", "") and writer.returncode == 0
+    seen = json.loads((mount / "shared/p/both.json").read_text())
+    mount.send_queued()
+    found = rows(stored, "shared")["both"]
+    assert found == {"By": seen["By"], "N": seen["N"]} and found["N"] == 5
+    assert failures(mount) == []
+
+
+READER = """
+import sys
+from writing import OVER, write
+path = sys.argv[1]
+open(path).read()
+print("read", flush=True)
+sys.stdin.readline()
+assert '"By": "another process"' in open(path).read()
+print(write(path, '{"By": "me"}', OVER), flush=True)
+"""
+
+
+@on_both
+def test_a_queued_text_that_was_read_is_no_conflict(mounts, stored):
+    """A process reads a version, and then what another process has queued over it."""
+    mount = mounts("writeback", LONG)
+    path = mount / "shared/p/read.json"
+    assert write(path, '{"By": "nobody"}') == ""
+    mount.send_queued()
+    with subprocess.Popen(
+        [sys.executable, "-B", "-c", READER, path],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment(PYTHONPATH=os.path.dirname(__file__)),
+    ) as reader:
+        assert reader.stdout.readline() == "read\n"
+        run("sh", "-c", 'echo \'{"By": "another process"}\' > "$1"', "sh", path)
+        reader.stdin.write("\n")
+        reader.stdin.flush()
+        assert reader.stdout.readline() == "\n"
+        assert reader.wait(timeout=EXIT_SEC) == 0
+    mount.send_queued()
+    assert rows(stored, "shared")["read"] == {"By": "me"}
+    assert failures(mount) == []
+
+
+@on_both
+def test_a_change_in_place_replaces_the_version_that_was_opened(mounts, stored):
+    """Also if that was queued when it was opened."""
+    mount, other = mounts("writeback", LONG), mounts("ttl=0")
+    path = "shared/p/place.json"
+    assert write(mount / path, '{"By": "first"}') == ""
+    file = os.open(mount / path, os.O_RDWR)
+    assert write(other / path, '{"By": "other"}') == ""
+    os.ftruncate(file, 0)
+    write_all(file, '{"By": "place"}')
+    assert outcome(os.fsync, file) == "ESTALE"
+    os.close(file)
+    assert rows(stored, "shared")["place"] == {"By": "other"}
+    assert "place.json" in kept(mount, 1)
+
+
+@on_both
+def test_a_second_text_of_an_open_file(mounts, stored):
+    """It replaces the first one, which was queued, and no other."""
+    mount, other = mounts("writeback", LONG), mounts("ttl=0")
+    path = "shared/p/second.json"
+    file = os.open(mount / path, CREATE)
+    write_all(file, '{"N": 1}')
+    os.pwrite(file, b'{"N": 2}', 0)
+    os.fsync(file)
+    assert rows(stored, "shared")["second"] == {"N": 2}
+    os.close(file)
+    file = os.open(mount / path, CREATE)
+    write_all(file, '{"N": 3}')
+    mount.send_queued()
+    assert write(other / path, '{"N": 4}') == ""
+    os.pwrite(file, b'{"N": 5}', 0)
+    assert outcome(os.fsync, file) == "ESTALE" and outcome(os.close, file) == "ESTALE"
+    assert rows(stored, "shared")["second"] == {"N": 4}
+
+
+@on_both
+def test_exclusive_creation(mounts, stored):
+    mount = mounts("writeback", LONG)
+    path = mount / "shared/p/exclusive.json"
+    script = 'set -C; echo \'{"N": 1}\' > "$1"; echo \'{"N": 2}\' > "$1"'
+    done = run("bash", "-c", script, "bash", path, check=False)
+    assert done.returncode == 1 and "cannot overwrite existing file" in done.stderr
+    assert write(path, '{"N": 3}', EXCLUSIVE) == "open EEXIST"
+    mount.send_queued()
+    assert rows(stored, "shared")["exclusive"] == {"N": 1}
+    assert errno.errorcode[errno.EEXIST] not in mount.control("errors")

@@ -276,18 +276,9 @@ class Bench:
     def _table(self, shape, rows):
         name = f"{shape}{rows}"
         if name not in self._tables:
-            self._fill(name, shape, rows)
+            sides.fill_table(self._account, name, shape, rows)
             self._tables[name] = Lists(self._account, name)
         return name
-
-    def _fill(self, name, shape, rows):
-        if shape != "tens":
-            self._account.fill(name, shape, rows)
-            return
-        if not self._account.file.exists():
-            self._account.fill("none", "single", 0)  # the fixture makes the file
-        keys = [(f"order-{row // 10:06}", f"line-{row % 10}") for row in range(rows)]
-        self._account.write(name, keys)
 
     def _list(self, table, name):
         """The file that $LIST names, and how many paths it holds."""
@@ -396,7 +387,8 @@ def is_over(counts, shape, recorded):
 
 
 def measure_cell(bench, workload, shape, recorded, arguments):
-    """The median of the runs that were asked for. One run that is over its band is repeated."""
+    """{row: count} and {row: counts of its runs}. The count is the median of the runs that were asked for. One run that
+    is over its band is repeated."""
     begin = time.monotonic()
     runs = [bench.measure(workload, shape) for _ in range(arguments.runs)]
     if arguments.runs == 1 and not arguments.record:
@@ -406,11 +398,12 @@ def measure_cell(bench, workload, shape, recorded, arguments):
         counts = runs[-1]
     else:
         counts = {row: statistics.median_low(run[row] for run in runs) for row in runs[0]}
+    of_runs = {row: [run[row] for run in runs] for row in counts}
     if arguments.verbose:
         seconds = f"{time.monotonic() - begin:.1f} s"
         for row in counts:
-            print(row, shape, seconds, *(run[row] for run in runs), sep="\t", file=sys.stderr)
-    return counts
+            print(row, shape, seconds, *of_runs[row], sep="\t", file=sys.stderr)
+    return counts, of_runs
 
 
 def choose(text, known, what):
@@ -442,20 +435,28 @@ def use_program(program):
 
 
 def measure_all(work, workloads, shapes, recorded, arguments):
-    """{(row, shape): count}. The runs of one table come one after the other, its account is made once."""
-    bench, counts = Bench(work), {}
+    """{(row, shape): count} and {(row, shape): counts of its runs}. The runs of one table come one after the other, its
+    account is made once."""
+    bench, counts, of_runs = Bench(work), {}, {}
     for shape in shapes:
         for workload in workloads:
             if shape in workload.shapes:
-                cell = measure_cell(bench, workload, shape, recorded, arguments)
+                cell, runs = measure_cell(bench, workload, shape, recorded, arguments)
                 counts.update({(row, shape): count for row, count in cell.items()})
-    return counts
+                of_runs.update({(row, shape): run for row, run in runs.items()})
+    return counts, of_runs
 
 
-def report(counts, recorded, shapes):
+def report(counts, of_runs, recorded, shapes):
+    """The table, and below it the cells that are above their bands: a log that was cut shows its end."""
     rows = [row for row in ALL_ROWS if any((row, shape) in counts for shape in shapes)]
     cells = {key: verdict(count, recorded.get(key)) for key, count in counts.items()}
     print(format_table(cells, shapes, rows), end="")
+    for (row, shape), count in counts.items():
+        most = recorded.get((row, shape))
+        if most is not None and is_above(count, most):
+            runs = " ".join(str(run) for run in of_runs[row, shape])
+            print(f"OVER: {row}, {shape}: {runs} (recorded {most}, at most {most + margin(most)})")
 
 
 def is_failed(counts, recorded, strict):
@@ -483,8 +484,8 @@ def main():
     signal.signal(signal.SIGTERM, end_by_signal)
     recorded = read_table(arguments.table)
     with tempfile.TemporaryDirectory(prefix="tablefuse-table-", dir=arguments.work) as work:
-        counts = measure_all(work, workloads, shapes, recorded, arguments)
-    report(counts, recorded, shapes)
+        counts, of_runs = measure_all(work, workloads, shapes, recorded, arguments)
+    report(counts, of_runs, recorded, shapes)
     if arguments.record:
         write_table(arguments.table, {**recorded, **counts})
         return 0

@@ -27,6 +27,7 @@ class Build:
         self.store_bench = str(root / "tests/bench/store_bench")
         self.memory_fs = str(root / "tests/bench/memory_fs")
         harness.TABLEFUSE, harness.FAULTY = self.tablefuse, self.faulty
+        harness.FIXTURE = self.fixture
 
 
 def faults(latency_ms):
@@ -44,6 +45,16 @@ def make_account(build, file, shape, rows):
     half.rename(file)
 
 
+def fill_table(account, table, shape, rows):
+    """A table of a shape of the fixture, or of `tens`: partitions of ten entities each."""
+    if shape != "tens":
+        account.fill(table, shape, rows)
+        return
+    if not account.file.exists():
+        account.fill("none", "single", 0)  # the fixture makes the file
+    account.write(table, [(f"order-{row // 10:06}", f"line-{row % 10}") for row in range(rows)])
+
+
 def timed(*command, limit_sec, env=None):
     """Seconds and output of a command; None: it was ended after limit_sec, and the daemon that it asks lives on."""
     begin = time.monotonic()
@@ -56,8 +67,8 @@ def timed(*command, limit_sec, env=None):
     return seconds, done.stdout
 
 
-def read_store(build, file, shape, way, latency_ms, limit_sec):
-    """Counts of reading the table in the `serial` way or by the `published` scan; None: not finished."""
+def use_store(build, file, shape, way, latency_ms, limit_sec):
+    """Counts of what store_bench does with the table in this way; None: not finished."""
     env = environment(TABLEFUSE_FAULTS=faults(latency_ms))
     seconds, said = timed(build.store_bench, file, shape, way, limit_sec=limit_sec, env=env)
     return None if seconds is None else Counts(said)

@@ -1,8 +1,9 @@
-/* Reads a table of a local account through the stores of tablefuse-faulty (latency as
- * TABLEFUSE_FAULTS says): store_bench FILE TABLE serial|published
+/* Reads or changes a table of a local account through the stores of tablefuse-faulty (latency as
+ * TABLEFUSE_FAULTS says): store_bench FILE TABLE serial|published|upsert|delete
  *
  * serial: page after page, as every SDK does. published: the published prefix scan, its steps a
- * queue for 8 workers. Prints the requests' counters as .tablefuse/stats does, the time, and what
+ * queue for 8 workers. upsert, delete: page after page, and each entity by a request of its own,
+ * one after the other. Prints the requests' counters as .tablefuse/stats does, the time, and what
  * serial paging saw of the table's partitions. */
 #include "client/counting_store.h"
 #include "client/local/local_store.h"
@@ -61,13 +62,16 @@ static void ask(struct table_store *store, const struct query *query, struct ans
 /* Counting partitions by jumps: of this many rows from the first of a partition on, the next jump
  * goes behind the partition of the last. */
 struct jumping {
+    struct tally *tally;
     struct buffer partition; /* of the row before */
     size_t rows;             /* of the jump's page */
 };
 
-static void count_row(struct tally *tally, struct jumping *jumping, struct bytes position)
+static void count_row(void *context, const struct page *page, size_t row)
 {
-    struct bytes key = position_partition_key(position);
+    struct jumping *jumping = context;
+    struct tally *tally = jumping->tally;
+    struct bytes key = position_partition_key(page_position(page, row));
     bool is_new = tally->rows++ == 0 || !bytes_equal(key, buffer_bytes(&jumping->partition));
     jumping->rows++;
     if (!is_new)
@@ -82,23 +86,65 @@ static void count_row(struct tally *tally, struct jumping *jumping, struct bytes
         fail("a key that is too long");
 }
 
-static void read_serially(struct table_store *store, const char *table, struct tally *tally)
+/* Gives each row to `take`, page after page. */
+static void page_through(struct table_store *store, const char *table,
+                         void (*take)(void *context, const struct page *page, size_t row),
+                         void *context)
 {
     struct query query = {.table = table, .range = RANGE_ALL, .top = TABLE_STORE_PAGE_ROWS};
     struct continuation *after = NULL;
-    struct jumping jumping = {0};
-    buffer_init(&jumping.partition, 4096);
     do {
         struct answer answer;
         query.after = after;
         ask(store, &query, &answer);
         for (size_t row = 0; row < page_rows(answer.page); row++)
-            count_row(tally, &jumping, page_position(answer.page, row));
+            take(context, answer.page, row);
         continuation_destroy(after);
         after = TAKE_PTR(answer.next);
         answer_finish(&answer);
     } while (after);
+}
+
+static void read_serially(struct table_store *store, const char *table, struct tally *tally)
+{
+    struct jumping jumping = {.tally = tally};
+    buffer_init(&jumping.partition, 4096);
+    page_through(store, table, count_row, &jumping);
     buffer_finish(&jumping.partition);
+}
+
+struct writing {
+    struct table_store *store;
+    const char *table;
+    enum write_kind kind;
+    struct tally *tally;
+};
+
+static void write_row(void *context, const struct page *page, size_t row)
+{
+    struct writing *writing = context;
+    struct call call = {.deadline_ms = INT64_MAX, .command = "store_bench"};
+    struct write write = {.kind = writing->kind, .position = page_position(page, row)};
+    struct write_result result;
+    if (write.kind == WRITE_DELETE)
+        write.if_match = page_etag(page, row);
+    else
+        write.text = page_text(page, row);
+    if (table_store_write(writing->store, writing->table, &write, 1, &call, &result) < 0)
+        fail(call.failure.message);
+    writing->tally->rows++;
+}
+
+static void upsert_each(struct table_store *store, const char *table, struct tally *tally)
+{
+    struct writing writing = {store, table, WRITE_UPSERT_REPLACE, tally};
+    page_through(store, table, write_row, &writing);
+}
+
+static void delete_each(struct table_store *store, const char *table, struct tally *tally)
+{
+    struct writing writing = {store, table, WRITE_DELETE, tally};
+    page_through(store, table, write_row, &writing);
 }
 
 struct queue {
@@ -230,7 +276,8 @@ static void print_figures(const struct chain *chain, const struct tally *tally, 
     buffer_init(&text, OUTPUT_MAX);
     (void)counting_store_append_metrics(chain->counting, &text);
     (void)metrics_append_number(&text, "bench_milliseconds", "gauge", "Time.", (uint64_t)ms);
-    (void)metrics_append_number(&text, "bench_rows", "gauge", "Entities read.", tally->rows);
+    (void)metrics_append_number(&text, "bench_rows", "gauge", "Entities read, and written.",
+                                tally->rows);
     (void)metrics_append_number(&text, "bench_partitions", "gauge", "Of serial paging.",
                                 tally->partitions);
     (void)metrics_append_number(&text, "bench_jumps", "gauge",
@@ -246,18 +293,21 @@ int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
-        void (*read)(struct table_store *store, const char *table, struct tally *tally);
-    } ways[] = {{"serial", read_serially}, {"published", read_by_prefixes}};
+        void (*run)(struct table_store *store, const char *table, struct tally *tally);
+    } ways[] = {{"serial", read_serially},
+                {"published", read_by_prefixes},
+                {"upsert", upsert_each},
+                {"delete", delete_each}};
     for (size_t i = 0; argc == 4 && i < ARRAY_SIZE(ways); i++) {
         if (strcmp(argv[3], ways[i].name) != 0)
             continue;
         struct tally tally = {0};
         struct chain chain = open_chain(argv[1]);
         int64_t begin_ms = clock_now_ms(&clock_system);
-        ways[i].read(chain.outermost, argv[2], &tally);
+        ways[i].run(chain.outermost, argv[2], &tally);
         print_figures(&chain, &tally, clock_now_ms(&clock_system) - begin_ms);
         table_store_destroy(chain.outermost);
         return 0;
     }
-    fail("usage: store_bench FILE TABLE serial|published");
+    fail("usage: store_bench FILE TABLE serial|published|upsert|delete");
 }

@@ -114,7 +114,7 @@ class Bench:
 
     def read_store(self, table, file, way, latency_ms):
         figures, limit_sec = Figures(table, way, way, latency_ms), self.limit_sec()
-        counts = sides.read_store(self.build, file, table.shape, way, latency_ms, limit_sec)
+        counts = sides.use_store(self.build, file, table.shape, way, latency_ms, limit_sec)
         if counts is None:
             figures.note = f"not finished in {limit_sec:.0f} s"
             self.note(figures)

@@ -3,6 +3,7 @@
 Root's /dev/fuse is often root's alone. In a mount namespace of its own each script gets one that all users may open,
 and a fuse.conf; it ends with the script, and its mounts with it."""
 import os
+import re
 import shutil
 
 import pytest
@@ -14,6 +15,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 USER, OTHER = "nobody", "games"
+SANITIZERS = ("ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS")
 
 PROLOGUE = """
 set -eu
@@ -35,6 +37,14 @@ def data(sdk):
     sdk.create_table("table", [{"partitionKey": "p", "rowKey": "r", "N": 1}])
 
 
+def with_readable_suppressions(options, work):
+    """A sanitizer's options, with a copy of its suppressions. The user need not be allowed to read the checkout."""
+    path = re.search("suppressions=(/[^:]*)", options)[1]
+    copy = shutil.copy(path, work)
+    os.chmod(copy, 0o644)
+    return options.replace(path, str(copy))
+
+
 @pytest.fixture
 def script(tmp_path_factory, scratch, service):
     """Runs a script in such a namespace. $WORK/mnt belongs to the user; $WORK/tablefuse is the program."""
@@ -46,6 +56,7 @@ def script(tmp_path_factory, scratch, service):
         shutil.chown(work / directory, USER)
     for path in (work, work / "mnt", work / "tablefuse"):
         path.chmod(0o755)
+    sanitizers = {name: with_readable_suppressions(os.environ[name], work) for name in SANITIZERS if name in os.environ}
 
     def in_namespace(text, fuse_conf="", check=True):
         env = environment(
@@ -54,6 +65,7 @@ def script(tmp_path_factory, scratch, service):
             HOME="/",
             XDG_STATE_HOME=str(work / "state"),
             AZURE_STORAGE_CONNECTION_STRING=service.connection_string(),
+            **sanitizers,
         )
         return run("unshare", "-m", "sh", "-c", PROLOGUE + text, env=env, check=check)
 

@@ -1,7 +1,12 @@
 #include "client/azure/http_date.h"
 #include "client/clock.h"
 
-/* strftime and strptime depend on the locale. */
+#include <curl/curl.h>
+
+#define TEXT_MAX_BYTES ((size_t)63)
+#define YEAR_9999_SEC  INT64_C(253402300799) /* its last second */
+
+/* strftime depends on the locale. */
 static const char day_names[][4] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
 static const char month_names[][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                       "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
@@ -16,41 +21,14 @@ int http_date_append(struct buffer *ret, int64_t utc_100ns)
                                 utc.tm_hour, utc.tm_min, utc.tm_sec);
 }
 
-static bool parse_number(struct bytes text, size_t begin, size_t n, uint64_t max, int *ret)
-{
-    uint64_t value;
-    if (!bytes_parse_unsigned((struct bytes){text.data + begin, n}, max, &value))
-        return false;
-    *ret = (int)value;
-    return true;
-}
-
-static bool parse_month(struct bytes text, size_t begin, int *ret)
-{
-    for (size_t i = 0; i < ARRAY_SIZE(month_names); i++) {
-        if (memcmp(text.data + begin, month_names[i], 3) == 0) {
-            *ret = (int)i;
-            return true;
-        }
-    }
-    return false;
-}
-
 bool http_date_parse(struct bytes text, int64_t *ret_utc_100ns)
 {
-    struct tm utc = {0};
-    int year, day, second;
-    if (text.size != HTTP_DATE_SIZE || !bytes_end_with(text, BYTES_LITERAL(" GMT")))
+    char string[TEXT_MAX_BYTES + 1] = "";
+    if (text.size == 0 || text.size > TEXT_MAX_BYTES)
         return false;
-    if (!parse_number(text, 5, 2, 31, &day) || !parse_month(text, 8, &utc.tm_mon) ||
-        !parse_number(text, 12, 4, 9999, &year) || year < 1970 ||
-        !parse_number(text, 17, 2, 23, &utc.tm_hour) ||
-        !parse_number(text, 20, 2, 59, &utc.tm_min) || !parse_number(text, 23, 2, 60, &second))
-        return false;
-    utc.tm_year = year - 1900;
-    utc.tm_mday = day;
-    int64_t seconds = timegm(&utc) + second; /* a leap second is the next minute's first */
-    if (utc.tm_mday != day)                  /* timegm converts 31 June to 1 July */
+    memcpy(string, text.data, text.size);
+    time_t seconds = curl_getdate(string, NULL);
+    if (seconds < 0 || seconds > YEAR_9999_SEC)
         return false;
     *ret_utc_100ns = seconds * TICKS_PER_SEC;
     return true;

@@ -212,13 +212,14 @@ static int index_of(const struct inner_answer *inner)
     return has_id ? (int)id - 1 : -1;
 }
 
-/* The index of the refused write: that of the message or of the Content-ID; 0 if there is neither.
- * -1: the two differ, the index was not sent, or the failure is temporary and no write was refused.
- */
-static int refused_operation(const struct inner_answer *inner, struct failure *failure, size_t n)
+/* The index of the refused write: that of the message or of the Content-ID; 0 if the message has
+ * none. -1: there is no message, the two differ, the index was not sent, or the failure is
+ * temporary and no write was refused. */
+static int refused_operation(const struct inner_answer *inner, bool has_message,
+                             struct failure *failure, size_t n)
 {
     int by_message = take_index(failure->message), by_id = index_of(inner);
-    int operation = MAX(MAX(by_message, by_id), 0);
+    int operation = MAX(MAX(by_message, by_id), has_message ? 0 : -1);
     bool is_contradiction = by_message >= 0 && by_id >= 0 && by_message != by_id;
     return failure->is_retryable || is_contradiction || (size_t)operation >= n ? -1 : operation;
 }
@@ -234,8 +235,8 @@ static int fail_by_inner(const struct service_answer *outer, const struct inner_
     (void)http_header_find(inner->headers, "Retry-After", &answer.retry_after);
     (void)http_header_find(inner->headers, "retry-after-ms", &answer.retry_after_ms);
     (void)http_header_find(inner->headers, "x-ms-retry-after-ms", &answer.retry_after_ms);
-    service_error_read(&answer, now_utc_100ns, &call->failure);
-    call->failure.operation = refused_operation(inner, &call->failure, n);
+    bool has_message = service_error_read(&answer, now_utc_100ns, &call->failure);
+    call->failure.operation = refused_operation(inner, has_message, &call->failure, n);
     return call->failure.error;
 }
 

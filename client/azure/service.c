@@ -164,7 +164,7 @@ static int fail_by_answer(const struct service *service, const struct service_re
 {
     struct failure *failure = &call->failure;
     struct service_answer service_answer = service_answer_of(answer, is_change(request));
-    service_error_read(&service_answer, service_utc_100ns(service), failure);
+    (void)service_error_read(&service_answer, service_utc_100ns(service), failure);
     failure->is_ambiguous |= answer->was_resent && is_change(request);
     service_advise(service, request, answer, call);
     return failure->error;

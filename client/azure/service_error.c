@@ -1,9 +1,7 @@
 #include "client/azure/service_error.h"
 #include "client/azure/http_date.h"
 #include "client/clock.h"
-#include "client/text/json_reader.h"
-#include "client/text/json_string.h"
-#include "client/text/unicode.h"
+#include "client/text/small_json.h"
 
 #include <limits.h>
 
@@ -123,80 +121,16 @@ static void strike_out(char *text, const char *mark)
     }
 }
 
-/* As copy_line, of the text of a JSON string. */
-static void copy_json_line(char *ret, size_t size, struct bytes raw)
+/* {"odata.error":{"code":"...","message":{"lang":"...","value":"..."}}} */
+static int read_json(struct bytes body, struct failure *failure)
 {
-    char text[UTF8_MAX_BYTES];
-    uint32_t character;
-    size_t n = 0, taken, added;
-    for (; (taken = json_string_next(raw, &character)) > 0; raw = bytes_skip(raw, taken)) {
-        if (character == '\n' || character == '\r')
-            break;
-        bool has_form = character >= 0x20 && character != 0x7F && !UNICODE_IS_SURROGATE(character);
-        added = utf8_encode(has_form ? character : ' ', text);
-        if (n + added > size - 1)
-            break;
-        memcpy(ret + n, text, added);
-        n += added;
-    }
-    ret[n] = '\0';
-}
-
-struct json_error { /* views: the strings of the body */
-    struct bytes code, message;
-};
-
-/* The value of odata.error.message that comes next. */
-static void read_json_message(struct json_reader *reader, struct json_error *ret)
-{
-    struct json_token token;
-    if (!json_reader_take(reader, JSON_OBJECT_BEGIN, &token))
-        return;
-    while (json_reader_next(reader, &token) == JSON_NAME) {
-        if (!json_string_is(token.text, "value"))
-            (void)json_reader_skip(reader);
-        else if (json_reader_take(reader, JSON_STRING, &token))
-            ret->message = token.text;
-    }
-}
-
-/* The value of odata.error that comes next. */
-static void read_json_error(struct json_reader *reader, struct json_error *ret)
-{
-    struct json_token token;
-    if (!json_reader_take(reader, JSON_OBJECT_BEGIN, &token))
-        return;
-    while (json_reader_next(reader, &token) == JSON_NAME) {
-        if (json_string_is(token.text, "message"))
-            read_json_message(reader, ret);
-        else if (!json_string_is(token.text, "code"))
-            (void)json_reader_skip(reader);
-        else if (json_reader_take(reader, JSON_STRING, &token))
-            ret->code = token.text;
-    }
-}
-
-/* {"odata.error":{"code":"...","message":{"lang":"...","value":"..."}}}. Nothing is allocated: a
- * code that there is no memory to read would make another error of it. */
-static void read_json(struct bytes body, struct failure *failure)
-{
-    struct json_error error = {0};
-    struct json_reader reader;
-    struct json_token token;
-    json_reader_init(&reader);
-    json_reader_feed(&reader, body, true);
-    if (json_reader_next(&reader, &token) != JSON_OBJECT_BEGIN)
-        return;
-    while (json_reader_next(&reader, &token) == JSON_NAME) {
-        if (json_string_is(token.text, "odata.error"))
-            read_json_error(&reader, &error);
-        else
-            (void)json_reader_skip(&reader);
-    }
-    if (json_reader_next(&reader, &token) != JSON_END)
-        return; /* cut, or no JSON */
-    copy_json_line(failure->code, sizeof(failure->code), error.code);
-    copy_json_line(failure->message, sizeof(failure->message), error.message);
+    _cleanup_(cJSON_Deletep) cJSON *tree = NULL;
+    int r = small_json_parse(body, &tree);
+    const cJSON *error = cJSON_GetObjectItemCaseSensitive(tree, "odata.error");
+    const cJSON *message = cJSON_GetObjectItemCaseSensitive(error, "message");
+    copy_line(failure->code, sizeof(failure->code), small_json_string(error, "code"));
+    copy_line(failure->message, sizeof(failure->message), small_json_string(message, "value"));
+    return r;
 }
 
 /* The text between <NAME ...> and the next tag; empty: there is no such element. */
@@ -228,22 +162,20 @@ static void read_xml(struct bytes body, struct failure *failure)
               message.size > 0 ? message : xml_text(body, "Message"));
 }
 
-/* Trusted in this order: the code of a JSON body, the header, the code of an XML body. */
-static void read_body(const struct service_answer *answer, struct failure *failure)
+/* Trusted in this order: the code of a JSON body, the header, the code of an XML body. -ENOMEM: a
+ * JSON body could not be read. */
+static int read_body(const struct service_answer *answer, struct failure *failure)
 {
     struct bytes body = bytes_first(answer->body, MIN(answer->body.size, BODY_MAX_BYTES));
     bool is_json = bytes_start_with(bytes_trim(body), BYTES_LITERAL("{"));
-    if (is_json)
-        read_json(body, failure);
-    else
+    int r = is_json ? read_json(body, failure) : 0;
+    if (!is_json)
         read_xml(body, failure);
     if (answer->error_code.size > 0 && !(is_json && failure->code[0]))
         copy_line(failure->code, sizeof(failure->code), answer->error_code);
-    if (failure->message[0] == '\0')
-        (void)snprintf(failure->message, sizeof(failure->message),
-                       "the service answered HTTP %d without a reason", answer->status);
     strike_out(failure->message, "sig=");
     strike_out(failure->message, "SharedKey ");
+    return r;
 }
 
 static int retry_after_ms(const struct service_answer *answer, int64_t now_utc_100ns)
@@ -266,11 +198,23 @@ static bool leaves_open(int status)
     return status < 400 || status == 408 || (status >= 500 && status != 501 && status != 505);
 }
 
-void service_error_read(const struct service_answer *answer, int64_t now_utc_100ns,
+/* The code is not known, so the rule that it would choose is not either. */
+static void set_out_of_memory(struct failure *failure)
+{
+    failure->error = -ENOMEM;
+    failure->advice = NULL;
+    (void)snprintf(failure->message, sizeof(failure->message), "out of memory");
+}
+
+bool service_error_read(const struct service_answer *answer, int64_t now_utc_100ns,
                         struct failure *ret)
 {
     struct failure failure = {.http_status = answer->status, .operation = -1};
-    read_body(answer, &failure);
+    int r = read_body(answer, &failure);
+    bool has_message = failure.message[0] != '\0';
+    if (!has_message)
+        (void)snprintf(failure.message, sizeof(failure.message),
+                       "the service answered HTTP %d without a reason", answer->status);
     copy_line(failure.request_id, sizeof(failure.request_id), answer->request_id);
     const struct rule *rule = find_rule(answer->status, failure.code);
     failure.error = rule->error;
@@ -280,5 +224,8 @@ void service_error_read(const struct service_answer *answer, int64_t now_utc_100
     failure.is_ambiguous = answer->is_of_change && is_open;
     failure.advice = rule->advice;
     failure.retry_after_ms = retry_after_ms(answer, now_utc_100ns);
+    if (r == -ENOMEM && failure.code[0] == '\0')
+        set_out_of_memory(&failure);
     *ret = failure;
+    return has_message;
 }

@@ -1,4 +1,5 @@
 """A list of tables with names that no table should have. No service makes one; a small server gives it."""
+import errno
 import json
 import os
 import re
@@ -11,7 +12,8 @@ from servers import Handler, Server
 LONGEST = "a" * 63
 SHOWN = ["ab", "1abc", "abc", "ABC", "tables", "$MetricsHourPrimaryTransactionsTable", LONGEST]
 LEFT_OUT = [".", "..", ".flat", ".tablefuse", "a/b", "../abc", "a.b", "a b", "a\\b", "$batch", "caf\u00e9"]
-LEFT_OUT += ["tab\nle", "\x1b[31m", "nul\0", "half\ud800", LONGEST + "a", "b" * 300]
+LEFT_OUT += ["tab\nle", "\x1b[31m", LONGEST + "a", "b" * 300]
+NO_TEXT = ["nul\0", "half\ud800"]
 
 
 ENTITY = {
@@ -84,6 +86,20 @@ def test_a_name_spoils_nothing_but_itself(mounts, service, name):
     assert line.endswith(" -- read such a table with another program")
     assert "\x1b" not in line
     assert '"RowKey": "r"' in (mount / "second/p/r.json").read_text()
+
+
+@pytest.mark.parametrize("name", NO_TEXT, ids=ascii)
+def test_a_name_that_is_no_text_makes_the_list_invalid(mounts, service, name):
+    service.tables = ["first"]
+    mount = mounts("ttl=0")
+    service.tables = ["first", name]
+    with pytest.raises(OSError) as caught:
+        os.listdir(mount.point)
+    assert caught.value.errno == errno.EPROTO
+    assert "the answer is not a valid list of tables" in mount.control("errors")
+    assert '"RowKey": "r"' in (mount / "first/p/r.json").read_text()
+    service.tables = ["first"]
+    assert os.listdir(mount.point) == ["first"]
 
 
 def test_another_list_is_reported_again(mounts, service):

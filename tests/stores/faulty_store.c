@@ -277,7 +277,7 @@ static int fail_as(const struct faulty_store *self, const struct fault *fault, b
         return fail_as_reset(is_change, call);
     struct service_answer answer = {
         .status = fault->status, .is_of_change = is_change, .error_code = bytes_of(fault->code)};
-    service_error_read(&answer, clock_utc_100ns(self->clock), &call->failure);
+    (void)service_error_read(&answer, clock_utc_100ns(self->clock), &call->failure);
     return call->failure.error;
 }
 

@@ -263,6 +263,17 @@ static void the_refused_write_is_named(void **state)
                    -1);
     expect_refusal(BEGIN REFUSED(CONFLICT, "Content-ID: 3\r\n", "EntityAlreadyExists", "x") END,
                    -EEXIST, -1);
+    /* no message: one that cannot be read, or none */
+    expect_refusal(
+        BEGIN REFUSED(CONFLICT, "x-ms-error-code: EntityAlreadyExists\r\n", "X", "1:\\ud800") END,
+        -EEXIST, -1);
+    expect_refusal(BEGIN REFUSED(CONFLICT,
+                                 "x-ms-error-code: EntityAlreadyExists\r\nContent-ID: 2\r\n", "X",
+                                 "1:\\u0000") END,
+                   -EEXIST, 1);
+    expect_refusal(BEGIN ANSWER
+                   "HTTP/1.1 409 Conflict\r\nx-ms-error-code: EntityAlreadyExists\r\n\r\n" END,
+                   -EEXIST, -1);
     expect_refusal(BEGIN REFUSED(CONFLICT, "Content-ID: 0\r\n", "EntityAlreadyExists", "x") END,
                    -EEXIST, 0);
     expect_refusal(BEGIN REFUSED(CONFLICT, "Content-ID: -1\r\n", "EntityAlreadyExists",

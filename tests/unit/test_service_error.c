@@ -1,4 +1,5 @@
 #include "client/azure/service_error.h"
+#include "tests/unit/failing_cjson.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -113,8 +114,20 @@ static const struct {
      "2}",
      "", "", "the service answered HTTP 403 without a reason"},
     {"{\"odata.error\":{\"c\\u006fde\":\"\\u0041\",\"message\":{\"value\":"
-     "\"\\u00e9\\ud83d\\ude00\\ud83d \\u0000\\t\\\"q\\\" \\r\\n2\"}}}",
-     "", "A", "\xC3\xA9\xF0\x9F\x98\x80    \"q\" "},
+     "\"\\u00e9\\ud83d\\ude00\\u001b\\t\\\"q\\\" \\r\\n2\"}}}",
+     "", "A", "\xC3\xA9\xF0\x9F\x98\x80  \"q\" "},
+    /* of equal names the first counts */
+    {"{\"odata.error\":{\"code\":\"A\",\"code\":\"B\"},\"odata.error\":{\"code\":\"C\"}}", "", "A",
+     "the service answered HTTP 403 without a reason"},
+    /* a string that is no C string in UTF-8: then the header has the code */
+    {"{\"odata.error\":{\"code\":\"A\",\"message\":{\"value\":\"x\\u0000y\"}}}", "H", "H",
+     "the service answered HTTP 403 without a reason"},
+    {"{\"odata.error\":{\"code\":\"A\\u0000B\"}}", "", "",
+     "the service answered HTTP 403 without a reason"},
+    {"{\"odata.error\":{\"code\":\"A\",\"message\":{\"value\":\"x\\ud83d\"}}}", "H", "H",
+     "the service answered HTTP 403 without a reason"},
+    {"{\"odata.error\":{\"code\":\"A\",\"message\":{\"value\":\"x\\\\u0000y\"}}}", "H", "A",
+     "x\\u0000y"},
     {"<?xml version=\"1.0\"?><m:error xmlns:m=\"u\"><m:code>AuthenticationFailed</m:code>"
      "<m:message xml:lang=\"en-US\">Not you.\nRequestId:1</m:message></m:error>",
      "", "AuthenticationFailed", "Not you."},
@@ -220,6 +233,30 @@ static void a_huge_body_is_not_searched(void **state)
     free(body);
 }
 
+/* A code that is not known does not become another reason. */
+static void without_memory_the_header_has_the_code(void **state)
+{
+    (void)state;
+    long n = 0;
+    bool is_reached = true;
+    failing_cjson_begin();
+    while (is_reached) {
+        allocations_until_failure = ++n;
+        struct failure with = read_answer(409, JSON("EntityAlreadyExists"), "TableAlreadyExists");
+        is_reached = allocations_until_failure == 0;
+        allocations_until_failure = n;
+        struct failure without = read_answer(409, JSON("EntityAlreadyExists"), "");
+        allocations_until_failure = 0;
+        assert_int_equal(with.error, -EEXIST);
+        assert_string_equal(with.code, is_reached ? "TableAlreadyExists" : "EntityAlreadyExists");
+        assert_int_equal(without.error, is_reached ? -ENOMEM : -EEXIST);
+        assert_string_equal(without.message, is_reached ? "out of memory" : "Text of it.");
+        assert_null(without.advice);
+    }
+    failing_cjson_end();
+    assert_true(n > 10);
+}
+
 static void the_service_says_how_long_to_wait(void **state)
 {
     (void)state;
@@ -233,6 +270,7 @@ static void the_service_says_how_long_to_wait(void **state)
         {"", "Thu, 02 Jan 2025 03:04:15 GMT", 10000},
         {"", "Thu, 02 Jan 2025 03:04:00 GMT", 0},
         {"", "Fri, 03 Jan 2025 03:04:00 GMT", 3600000},
+        {"", "Fri, 31 Dec 2147483647 23:59:59 GMT", 0},
         {"", "99999999999999999999", 0},
         {"", "2147483647", 3600000},
         {"2147483647", "", 3600000},
@@ -294,6 +332,7 @@ int main(void)
         cmocka_unit_test(a_404_without_a_code_is_no_answer),
         cmocka_unit_test(long_texts_are_cut_between_characters),
         cmocka_unit_test(a_huge_body_is_not_searched),
+        cmocka_unit_test(without_memory_the_header_has_the_code),
         cmocka_unit_test(the_service_says_how_long_to_wait),
         cmocka_unit_test(a_status_may_leave_a_change_open),
         cmocka_unit_test(the_request_id_is_kept),

@@ -453,14 +453,3 @@ enum json_kind json_reader_skip(struct json_reader *reader)
     while (kind >= JSON_OBJECT_BEGIN && reader->depth > depth);
     return kind;
 }
-
-bool json_reader_take(struct json_reader *reader, enum json_kind kind, struct json_token *ret)
-{
-    struct json_reader ahead = *reader;
-    bool is_of_kind = json_reader_next(&ahead, ret) == kind;
-    if (is_of_kind)
-        *reader = ahead;
-    else
-        (void)json_reader_skip(reader);
-    return is_of_kind;
-}

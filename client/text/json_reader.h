@@ -62,9 +62,6 @@ enum json_kind json_reader_next(struct json_reader *reader, struct json_token *r
 /* Skips the next value, with all that an object or array contains. Returns its last token's kind.
  * For whole texts. */
 enum json_kind json_reader_skip(struct json_reader *reader);
-/* Reads the value that comes next if it is of this kind; of an object or array its begin alone.
- * Else skips it, and answers false. For whole texts. */
-bool json_reader_take(struct json_reader *reader, enum json_kind kind, struct json_token *ret);
 
 /* For a caller that expected another token: makes the last token an error, so that every further
  * call returns JSON_ERROR. */

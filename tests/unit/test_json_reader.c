@@ -332,31 +332,6 @@ static void a_rejected_token_is_an_error_at_its_begin(void **state)
     assert_int_equal(json_reader_offset(&reader), 4);
 }
 
-static void a_value_is_taken_or_skipped(void **state)
-{
-    (void)state;
-    struct json_reader reader;
-    struct json_token token;
-    json_reader_init(&reader);
-    json_reader_feed(&reader, BYTES_LITERAL("[\"a\", [[1], {\"b\": 2}], {\"c\": \"d\"}, 3]"), true);
-    assert_true(json_reader_take(&reader, JSON_ARRAY_BEGIN, &token));
-    assert_true(json_reader_take(&reader, JSON_STRING, &token));
-    assert_memory_equal(token.text.data, "a", token.text.size);
-    assert_false(json_reader_take(&reader, JSON_STRING, &token));
-    assert_true(json_reader_take(&reader, JSON_OBJECT_BEGIN, &token));
-    assert_int_equal(json_reader_next(&reader, &token), JSON_NAME);
-    assert_false(json_reader_take(&reader, JSON_OBJECT_BEGIN, &token));
-    assert_int_equal(json_reader_next(&reader, &token), JSON_OBJECT_END);
-    assert_false(json_reader_take(&reader, JSON_STRING, &token));
-    assert_int_equal(json_reader_next(&reader, &token), JSON_ARRAY_END);
-    assert_int_equal(json_reader_next(&reader, &token), JSON_END);
-
-    json_reader_init(&reader);
-    json_reader_feed(&reader, BYTES_LITERAL("[1"), true);
-    assert_false(json_reader_take(&reader, JSON_OBJECT_BEGIN, &token));
-    assert_int_equal(json_reader_next(&reader, &token), JSON_ERROR);
-}
-
 /* So that a text of several values can be read one by one. */
 static void the_depth_tells_where_a_value_ends(void **state)
 {
@@ -387,7 +362,6 @@ int main(void)
         cmocka_unit_test(an_object_is_complete_or_impossible_with_the_byte_that_makes_it_so),
         cmocka_unit_test(skip_reads_one_value),
         cmocka_unit_test(a_rejected_token_is_an_error_at_its_begin),
-        cmocka_unit_test(a_value_is_taken_or_skipped),
         cmocka_unit_test(the_depth_tells_where_a_value_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

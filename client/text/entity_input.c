@@ -128,12 +128,9 @@ static int read_object(struct job *job, struct json_reader *reader, uint32_t obj
 {
     struct json_token token;
     struct entity_member *member;
-    enum json_kind kind = json_reader_next(reader, &token);
-    if (kind != JSON_OBJECT_BEGIN) {
-        json_reader_reject(reader, "not a JSON object");
-        return -EPROTO;
-    }
     int r;
+    if (json_reader_next(reader, &token) == JSON_ERROR)
+        return -EPROTO;
     while ((r = entity_members_read(&job->input->members, reader, &member)) > 0) {
         member->object = object;
         r = take_member(job, reader, member);
@@ -149,8 +146,9 @@ static int read_end(struct job *job, struct json_reader *reader, struct bytes te
     struct json_token token;
     if (json_reader_next(reader, &token) == JSON_END)
         return 0;
-    bool is_object = text.data[json_reader_offset(reader)] == '{';
-    return is_object && job->kind == INPUT_MERGE ? 1 : -EPROTO;
+    char c = text.data[json_reader_offset(reader)];
+    bool may_be_object = c == '{' || c == JSON_BYTE_ORDER_MARK[0];
+    return may_be_object && job->kind == INPUT_MERGE ? 1 : -EPROTO;
 }
 
 static int read_objects(struct job *job)
@@ -159,8 +157,9 @@ static int read_objects(struct job *job)
     size_t begin = 0;
     int r;
     for (uint32_t object = 0;; object++) {
+        begin += json_count_blanks(bytes_skip(job->text, begin)); /* a byte order mark may follow */
         struct bytes text = bytes_skip(job->text, begin);
-        json_reader_init(&reader);
+        json_reader_init_object(&reader);
         json_reader_feed(&reader, text, true);
         r = read_object(job, &reader, object);
         if (r == 0)
@@ -329,11 +328,12 @@ static int make(struct job *job, struct bytes position)
     return r < 0 ? r : put_entity(job, position);
 }
 
-/* The line and column of an offset. */
+/* The line and column of an offset. A byte order mark at the begin has none. */
 static void locate(struct bytes text, size_t offset, struct entity_input_refusal *ret)
 {
+    static const struct bytes mark = BYTES_LITERAL(JSON_BYTE_ORDER_MARK);
     ret->line = ret->column = 1;
-    for (size_t i = 0; i < offset; i++) {
+    for (size_t i = bytes_start_with(text, mark) ? mark.size : 0; i < offset; i++) {
         bool is_line_end = text.data[i] == '\n';
         ret->line += is_line_end;
         if (is_line_end)

@@ -12,6 +12,7 @@
  * - Digits stay as they are; the spelling of values is the canonical one (edm_value.h).
  * - Refused: anything but one object, nested values, a name twice (names that differ in case are
  *   two), and what the service would refuse (entity_check.h).
+ * - A byte order mark before an object is skipped.
  * - A merge may be several objects, one behind the other. They become one: of each property the
  *   last object that names it counts, with the type that it gives.
  *

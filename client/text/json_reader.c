@@ -4,6 +4,7 @@
 
 enum expected {
     EXPECT_VALUE,
+    EXPECT_OBJECT,       /* the one value */
     EXPECT_VALUE_OR_END, /* behind [ */
     EXPECT_NAME,
     EXPECT_NAME_OR_END, /* behind { */
@@ -30,6 +31,11 @@ enum number_part {
 void json_reader_init(struct json_reader *reader)
 {
     *reader = (struct json_reader){.expected = EXPECT_VALUE};
+}
+
+void json_reader_init_object(struct json_reader *reader)
+{
+    *reader = (struct json_reader){.expected = EXPECT_OBJECT};
 }
 
 void json_reader_feed(struct json_reader *reader, struct bytes text, bool is_whole)
@@ -97,7 +103,7 @@ static bool is_value_expected(const struct json_reader *reader)
 
 static enum json_kind open_level(struct json_reader *reader, bool is_object)
 {
-    if (!is_value_expected(reader))
+    if (!is_value_expected(reader) && reader->expected != EXPECT_OBJECT)
         return fail(reader, "an object or array where none can be");
     if (reader->depth == JSON_MAX_DEPTH)
         return fail(reader, "nested too deep");
@@ -108,8 +114,25 @@ static enum json_kind open_level(struct json_reader *reader, bool is_object)
     return is_object ? JSON_OBJECT_BEGIN : JSON_ARRAY_BEGIN;
 }
 
+/* May another member or element come, but no bracket? */
+static bool is_behind_comma(const struct json_reader *reader)
+{
+    return reader->expected == (is_in_object(reader) ? EXPECT_NAME : EXPECT_VALUE);
+}
+
+/* Only blanks stand behind the comma. */
+static enum json_kind fail_at_comma(struct json_reader *reader)
+{
+    do
+        reader->at--;
+    while (reader->text.data[reader->at] != ',');
+    return fail(reader, "a trailing comma");
+}
+
 static enum json_kind close_level(struct json_reader *reader, bool is_object)
 {
+    if (reader->depth > 0 && is_in_object(reader) == is_object && is_behind_comma(reader))
+        return fail_at_comma(reader);
     bool may_end = reader->expected == EXPECT_COMMA_OR_END ||
                    reader->expected == EXPECT_NAME_OR_END ||
                    reader->expected == EXPECT_VALUE_OR_END;
@@ -131,14 +154,29 @@ static bool take_separator(struct json_reader *reader, char c)
     return true;
 }
 
-static void skip_blanks(struct json_reader *reader)
+/* A byte order mark, with which some editors begin a text. False: its first byte is followed by
+ * another one. */
+static bool skip_mark(struct json_reader *reader)
 {
-    while (reader->at < reader->text.size) {
-        char c = reader->text.data[reader->at];
-        if (c != ' ' && c != '\n' && c != '\r' && c != '\t')
-            return;
+    static const char mark[] = JSON_BYTE_ORDER_MARK;
+    const size_t size = sizeof(mark) - 1;
+    struct bytes text = reader->text;
+    if (reader->at >= size || text.size == 0 || text.data[0] != mark[0])
+        return true;
+    while (reader->at < MIN(size, text.size) && text.data[reader->at] == mark[reader->at])
         reader->at++;
+    return reader->at == MIN(size, text.size);
+}
+
+size_t json_count_blanks(struct bytes text)
+{
+    size_t n = 0;
+    for (; n < text.size; n++) {
+        char c = text.data[n];
+        if (c != ' ' && c != '\n' && c != '\r' && c != '\t')
+            break;
     }
+    return n;
 }
 
 static enum json_kind scalar_kind(char c)
@@ -174,9 +212,7 @@ static enum json_kind begin_scalar(struct json_reader *reader, char c)
     if (is_name && kind != JSON_STRING)
         return fail(reader, "a property name must come here");
     if (kind == JSON_ERROR)
-        return fail(reader, c == '\xEF' && reader->at == 0
-                                ? "no JSON value begins so (perhaps a byte order mark)"
-                                : "no JSON value begins so");
+        return fail(reader, "no JSON value begins so");
     if (!is_name && !is_value_expected(reader))
         return fail(reader, "a value where none can be");
     reader->inside = is_name ? JSON_NAME : (uint8_t)kind;
@@ -190,12 +226,16 @@ static enum json_kind begin_scalar(struct json_reader *reader, char c)
  * reader->inside. */
 static enum json_kind read_outside(struct json_reader *reader)
 {
+    if (!skip_mark(reader))
+        return fail(reader, "no JSON value begins so");
     for (;;) {
-        skip_blanks(reader);
+        reader->at += json_count_blanks(bytes_skip(reader->text, reader->at));
         if (reader->at == reader->text.size)
             return text_ended(reader);
         reader->token_begin = reader->at;
         char c = reader->text.data[reader->at];
+        if (reader->expected == EXPECT_OBJECT && c != '{')
+            return fail(reader, "not a JSON object");
         switch (c) {
         case ',':
         case ':':

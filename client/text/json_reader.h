@@ -1,8 +1,8 @@
 #ifndef CLIENT_TEXT_JSON_READER_H
 #define CLIENT_TEXT_JSON_READER_H
-/* Reads JSON tokens (RFC 8259, strict) from a text that may arrive in pieces. No recursion and no
- * allocation: all state is in the struct, so a reader can stop after any byte and go on when more
- * text has arrived. Pure, one thread.
+/* Reads JSON tokens (RFC 8259, strict) from a text that may arrive in pieces. A byte order mark at
+ * its begin is skipped. No recursion and no allocation: all state is in the struct, so a reader can
+ * stop after any byte and go on when more text has arrived. Pure, one thread.
  *
  *     json_reader_init(&reader);
  *     json_reader_feed(&reader, text, true);
@@ -14,6 +14,8 @@
 #include "client/bytes.h"
 
 #define JSON_MAX_DEPTH 32
+
+#define JSON_BYTE_ORDER_MARK "\xEF\xBB\xBF" /* U+FEFF */
 
 enum json_kind {
     JSON_NEED_MORE, /* the text so far can become a value */
@@ -53,6 +55,8 @@ struct json_reader { /* private to json_reader.c */
 };
 
 void json_reader_init(struct json_reader *reader);
+/* For a text that is one object: anything else is an error with its first byte. */
+void json_reader_init_object(struct json_reader *reader);
 /* `text`: the whole text so far, from its first byte; its address may have changed. It stays the
  * caller's and must not change while tokens are read. `is_whole`: nothing will follow, so
  * JSON_ERROR replaces JSON_NEED_MORE. */
@@ -66,11 +70,13 @@ enum json_kind json_reader_skip(struct json_reader *reader);
 /* For a caller that expected another token: makes the last token an error, so that every further
  * call returns JSON_ERROR. */
 void json_reader_reject(struct json_reader *reader, const char *problem);
-/* After JSON_ERROR: the reason, a static text, and the offset of the wrong byte. */
+/* After JSON_ERROR: the reason, a static text, and the offset of the wrong byte. What makes a comma
+ * a trailing one is the bracket behind it; the offset is the comma's. */
 const char *json_reader_problem(const struct json_reader *reader);
 /* Before it: the end of the last token. */
 size_t json_reader_offset(const struct json_reader *reader);
 size_t json_reader_left(const struct json_reader *reader); /* bytes fed but not read */
+size_t json_count_blanks(struct bytes text); /* JSON's whitespace at its begin, in bytes */
 /* How many objects and arrays are open: 0 behind the last bracket of a value, so that a caller can
  * stop there and read what follows as another value. */
 size_t json_reader_depth(const struct json_reader *reader);

@@ -30,28 +30,13 @@ uint64_t draft_size(const struct draft *draft)
     return draft->base_size + draft->text.size;
 }
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
-}
-
-static size_t count_blanks(struct bytes text)
-{
-    size_t n = 0;
-    while (n < text.size && is_blank(text.data[n]))
-        n++;
-    return n;
-}
-
-/* What may begin at reading->at, which is no blank? NULL: an object. */
-static const char *begin_object(struct draft_reading *reading, struct bytes text, bool may_repeat)
+/* May an object begin at reading->at, which is no blank? NULL: it may. */
+static const char *begin_object(struct draft_reading *reading, bool may_repeat)
 {
     if (reading->object_end > 0 && !may_repeat)
         return "something stands behind the JSON object";
-    if (text.data[reading->at] != '{')
-        return "not a JSON object";
     reading->is_inside = true;
-    json_reader_init(&reading->json);
+    json_reader_init_object(&reading->json);
     return NULL;
 }
 
@@ -85,9 +70,9 @@ static const char *read_on(struct draft_reading *reading, struct bytes text, boo
     const char *wrong = NULL;
     for (;;) {
         if (!reading->is_inside) {
-            reading->at += count_blanks(bytes_skip(text, reading->at));
+            reading->at += json_count_blanks(bytes_skip(text, reading->at));
             if (reading->at < text.size)
-                wrong = begin_object(reading, text, may_repeat);
+                wrong = begin_object(reading, may_repeat);
             if (wrong || reading->at == text.size)
                 return wrong;
         }
@@ -207,7 +192,7 @@ int draft_write(struct draft *draft, struct bytes bytes, uint64_t offset,
     }
     if (is_at_end && is_in_order(draft))
         return append(draft, bytes, ret_problem);
-    if (is_at_end && draft->state == DRAFT_STORED && count_blanks(bytes) == bytes.size)
+    if (is_at_end && draft->state == DRAFT_STORED && json_count_blanks(bytes) == bytes.size)
         return buffer_append(&draft->text, bytes);
     return overwrite(draft, bytes, (size_t)offset);
 }

@@ -9,7 +9,8 @@
  *     DRAFT_PART    written in order: the beginning of one object
  *     DRAFT_LOOSE   changed not at its end, or changed from a whole text; judged at flush
  *
- * Blanks are JSON whitespace. A cell is the next state, an errno, an action, or - for nothing.
+ * Blanks are JSON whitespace; a byte order mark belongs to the object behind it. A cell is the next
+ * state, an errno, an action, or - for nothing.
  *
  *   event \ state            STORED         BLANK            PART            LOOSE
  *   write at the end:

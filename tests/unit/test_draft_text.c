@@ -47,7 +47,18 @@ static const struct {
     {"null", DRAFT_BLANK, true, true},
     {"true", DRAFT_BLANK, true, true},
     {"hello", DRAFT_BLANK, true, true},
-    {"\xEF\xBB\xBF{}", DRAFT_BLANK, true, true},
+    {"\xEF\xBB\xBF{}", DRAFT_STORED, false, false},
+    {" \xEF\xBB\xBF \n{\"a\": 1}\n", DRAFT_STORED, false, false},
+    {"{\"a\": 1}\xEF\xBB\xBF{\"b\": 2}\n", DRAFT_STORED, true, false},
+    {"\xEF\xBB\xBF", DRAFT_PART, false, false},
+    {"\xEF\xBB\xBF \n", DRAFT_PART, false, false},
+    {"\xEF", DRAFT_PART, false, false},
+    {"\xEF\xBB\xBE{}", DRAFT_PART, true, true},
+    {"\xEF{}", DRAFT_PART, true, true},
+    {"\xEF\xBB\xBF\xEF\xBB\xBF{}", DRAFT_PART, true, true},
+    {"\xEF\xBB\xBF[{}]", DRAFT_PART, true, true},
+    {"\xEF\xBB\xBFnull", DRAFT_PART, true, true},
+    {"{\"a\": 1,}", DRAFT_PART, true, true},
     {"}", DRAFT_BLANK, true, true},
     {"{\"a\" 1}", DRAFT_PART, true, true},
     {"{\"a\": 01}", DRAFT_PART, true, true},
@@ -114,6 +125,21 @@ static void after_a_refused_write_the_good_rest_completes_the_object(void **stat
             draft_finish(&draft);
         }
     }
+}
+
+static void a_trailing_comma_is_told_with_its_place(void **state)
+{
+    (void)state;
+    struct draft draft;
+    struct draft_problem problem;
+    init_draft(&draft, true, false, "");
+    assert_int_equal(write_text(&draft, "{\n  \"a\": 1,"), DRAFT_NOTHING);
+    assert_int_equal(draft_write(&draft, B("\n}\n"), draft_size(&draft), &problem), -EINVAL);
+    assert_string_equal(problem.reason, "a trailing comma");
+    assert_bytes(problem.before, B("{\n  \"a\": 1"));
+    store_text(&draft, " \"b\": 2}");
+    assert_bytes(buffer_bytes(&draft.text), B("{\n  \"a\": 1, \"b\": 2}"));
+    draft_finish(&draft);
 }
 
 static void many_blanks_are_no_text(void **state)
@@ -346,6 +372,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts_in_pieces_of_every_size_come_to_the_same),
         cmocka_unit_test(after_a_refused_write_the_good_rest_completes_the_object),
+        cmocka_unit_test(a_trailing_comma_is_told_with_its_place),
         cmocka_unit_test(many_blanks_are_no_text),
         cmocka_unit_test(several_objects_of_one_write_are_stored_at_once),
         cmocka_unit_test(a_write_is_taken_whole_or_not_at_all),

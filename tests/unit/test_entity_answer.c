@@ -179,7 +179,7 @@ static void what_the_service_does_not_send_is_refused(void **state)
         {B("{\"value\":[]}]"), "a bracket that closes nothing", 12},
         {B("{\"value\":[]}{}"), "an object or array where none can be", 12},
         {B("{\"value\":[]}\0"), "no JSON value begins so", 12},
-        {B("{\"a\":[1,],\"value\":[]}"), "a bracket that closes nothing", 8},
+        {B("{\"a\":[1,],\"value\":[]}"), "a trailing comma", 7},
         {B("{\"value\":[" ROW " " ROW "]}"), "an object or array where none can be", 44},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

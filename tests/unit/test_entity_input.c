@@ -161,6 +161,17 @@ static void blanks_may_stand_around_it(void **state)
                 B(KEYS PLAIN("x", "1") "\n}\n"));
 }
 
+static void a_byte_order_mark_may_stand_before_an_object(void **state)
+{
+    (void)state;
+    assert_made(POSITION, INPUT_WHOLE, B("\xEF\xBB\xBF{\"x\":1}\n"),
+                B(KEYS PLAIN("x", "1") "\n}\n"));
+    assert_made(POSITION, INPUT_WHOLE, B("\xEF\xBB\xBF\r\n{\"x\":\"\xEF\xBB\xBF\"}"),
+                B(KEYS PLAIN("x", "\"\xEF\xBB\xBF\"") "\n}\n"));
+    assert_made(POSITION, INPUT_WHOLE, B(" \n\xEF\xBB\xBF {}"), B(KEYS "\n}\n"));
+    assert_merge("\n\xEF\xBB\xBF{\"x\":1}\n\xEF\xBB\xBF{\"y\":2}", PLAIN("x", "1") PLAIN("y", "2"));
+}
+
 static void objects_of_a_merge_become_one(void **state)
 {
     (void)state;
@@ -388,6 +399,7 @@ int main(void)
         cmocka_unit_test(names_are_sorted_and_differ_in_case),
         cmocka_unit_test(strings_have_one_spelling),
         cmocka_unit_test(blanks_may_stand_around_it),
+        cmocka_unit_test(a_byte_order_mark_may_stand_before_an_object),
         cmocka_unit_test(objects_of_a_merge_become_one),
         cmocka_unit_test(it_is_appended),
         cmocka_unit_test(what_is_shown_comes_back_unchanged),

@@ -61,7 +61,7 @@ static void what_is_not_one_object_is_refused(void **state)
     assert_input(B("{"), "line 1, column 2: the text ends too early");
     assert_input(B("{\"x\":1"), "line 1, column 7: the text ends too early");
     assert_input(B("{\"x\":\"a"), "line 1, column 8: the text ends too early");
-    assert_input(B("hello\nworld"), "line 1, column 1: no JSON value begins so: hello");
+    assert_input(B("hello\nworld"), "line 1, column 1: not a JSON object: hello");
     assert_input(B("1"), "line 1, column 1: not a JSON object: 1");
     assert_input(B("\"s\""), "line 1, column 1: not a JSON object: \"s\"");
     assert_input(B("null"), "line 1, column 1: not a JSON object: null");
@@ -71,13 +71,18 @@ static void what_is_not_one_object_is_refused(void **state)
     assert_input(B("{}\n1"), "line 2, column 1: a value where none can be: 1");
     assert_input(B("{}\n{}"), "line 2, column 1: an object or array where none can be: {}");
     assert_input(B("{}]"), "line 1, column 3: a bracket that closes nothing: ]");
-    assert_input(B("{\"x\":1,}"), "line 1, column 8: a bracket that closes nothing: }");
+    assert_input(B("{\"x\":1,}"), "line 1, column 7: a trailing comma: ,}");
+    assert_input(B("{\n  \"x\":1 , \n\n}"), "line 2, column 9: a trailing comma: , ");
+    assert_input(B("{\"x\":1,\n \"y\":\"a,\",\n}\n"), "line 2, column 10: a trailing comma: ,");
     assert_input(B("{x:1}"), "line 1, column 2: a property name must come here: x:1}");
     assert_input(B("{\"x\":NaN}"), "line 1, column 6: no JSON value begins so: NaN}");
     assert_input(B("{\"x\":01}"), "line 1, column 7: a value where none can be: 1}");
     assert_input(B("{\"x\":1.}"), "line 1, column 8: not a number: }");
-    assert_input(B("\xEF\xBB\xBF{}"),
-                 "line 1, column 1: no JSON value begins so (perhaps a byte order mark): ?{}");
+    assert_input(B("\xEF\xBB\xBF"), "line 1, column 1: the text ends too early");
+    assert_input(B("\xEF\xBB\xBF[]"), "line 1, column 1: not a JSON object: []");
+    assert_input(B("\xEF\xBB\xBF{\n5}"), "line 2, column 1: a property name must come here: 5}");
+    assert_input(B("{}\xEF\xBB\xBF"), "line 1, column 3: no JSON value begins so: ?");
+    assert_input(B("\xEF\xBB\xBF\xEF\xBB\xBF{}"), "line 1, column 1: not a JSON object: ?{}");
     assert_input(B("{\0}"), "line 1, column 2: a property name must come here: ?}");
     assert_input(B("{}\0"), "line 1, column 3: no JSON value begins so: ?");
     assert_input(B("{\"x\":\"\0\"}"), "line 1, column 7: a control character in a string: ?\"}");
@@ -240,8 +245,7 @@ static void the_first_one_is_reported(void **state)
                    "line 1, column 2: z-z: a name of other than ASCII letters, digits and "
                    "underscores, or that begins with a digit");
     /* a text that is not JSON has no other error */
-    assert_input(B("{\"a-b\":1,\"a-b\":2,}"),
-                 "line 1, column 18: a bracket that closes nothing: }");
+    assert_input(B("{\"a-b\":1,\"a-b\":2,}"), "line 1, column 17: a trailing comma: ,}");
 }
 
 static void a_line_is_safe_and_short(void **state)

@@ -330,7 +330,7 @@ static void what_is_no_entity_is_refused(void **state)
     assert_refused(B("{\"x@odata.type\":null}"), "an annotation that is not a string", 16);
     assert_refused(B("{\"Timestamp\":\"yesterday\"}"), "a Timestamp that is no time", 13);
     assert_refused(B("{\"Timestamp\":0}"), "a Timestamp that is no time", 13);
-    assert_refused(B("{\"x\":1,}"), "a bracket that closes nothing", 7);
+    assert_refused(B("{\"x\":1,}"), "a trailing comma", 6);
     assert_refused(B("{\"x\":1"), "the text ends too early", 6);
 }
 

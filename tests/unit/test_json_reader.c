@@ -164,7 +164,6 @@ static void strings_are_utf8(void **state)
     TOKENS("\"\xF4\x90\x80\x80\"", "!2 not UTF-8");
     TOKENS("\"\xF5\x80\x80\x80\"", "!1 not UTF-8");
     TOKENS("\"\xFF\"", "!1 not UTF-8");
-    TOKENS("\xEF\xBB\xBF{}", "!0 no JSON value begins so (perhaps a byte order mark)");
     TOKENS("{\"\xC3\xA9\":1}", "{n(\xC3\xA9)i(1)}.");
 }
 
@@ -179,7 +178,7 @@ static void the_grammar_is_strict(void **state)
     TOKENS("{},", "{}!2 a separator where none can be");
     TOKENS("1 2", "i(1)!2 a value where none can be");
     TOKENS("[1 2]", "[i(1)!3 a value where none can be");
-    TOKENS("[1,]", "[i(1)!3 a bracket that closes nothing");
+    TOKENS("[1,}", "[i(1)!3 a bracket that closes nothing");
     TOKENS("[,1]", "[!1 a separator where none can be");
     TOKENS("[1,,2]", "[i(1)!3 a separator where none can be");
     TOKENS("[1:2]", "[i(1)!2 a separator where none can be");
@@ -191,7 +190,8 @@ static void the_grammar_is_strict(void **state)
     TOKENS("{\"a\",1}", "{n(a)!4 a separator where none can be");
     TOKENS("{\"a\" 1}", "{n(a)!5 a value where none can be");
     TOKENS("{\"a\"\"b\"}", "{n(a)!4 a value where none can be");
-    TOKENS("{\"a\":1,}", "{n(a)i(1)!7 a bracket that closes nothing");
+    TOKENS("{\"a\":1,]", "{n(a)i(1)!7 a bracket that closes nothing");
+    TOKENS("{\"a\":1,,}", "{n(a)i(1)!7 a separator where none can be");
     TOKENS("{\"a\":1 \"b\":2}", "{n(a)i(1)!7 a value where none can be");
     TOKENS("{a:1}", "{!1 a property name must come here");
     TOKENS("{1:1}", "{!1 a property name must come here");
@@ -206,6 +206,80 @@ static void the_grammar_is_strict(void **state)
     TOKENS("[1\v]", "[i(1)!2 no JSON value begins so");
     TOKENS("[1\xC2\xA0]", "[i(1)!2 no JSON value begins so");
     TOKENS("{}\0", "{}!2 no JSON value begins so");
+}
+
+/* The place is the comma's. */
+static void a_trailing_comma_is_called_so(void **state)
+{
+    (void)state;
+    TOKENS("[1,]", "[i(1)!2 a trailing comma");
+    TOKENS("{\"a\":1,}", "{n(a)i(1)!6 a trailing comma");
+    TOKENS("{\"a\":\",\",\n \t\r}", "{n(a)s(,)!8 a trailing comma");
+    TOKENS("{\"a\":{\"b\":[],}}", "{n(a){n(b)[]!12 a trailing comma");
+    TOKENS("{\"a\":[{},  ],\"b\":1}", "{n(a)[{}!8 a trailing comma");
+    TOKENS("\xEF\xBB\xBF{\"a\":1,}", "{n(a)i(1)!9 a trailing comma");
+    TOKENS("[,]", "[!1 a separator where none can be");
+    TOKENS("{,}", "{!1 a separator where none can be");
+    TOKENS("{},", "{}!2 a separator where none can be");
+    TOKENS("{\"a\":1,", "{n(a)i(1)!7 the text ends too early");
+}
+
+static void a_byte_order_mark_at_the_begin_is_skipped(void **state)
+{
+    (void)state;
+    TOKENS("\xEF\xBB\xBF{}", "{}.");
+    TOKENS("\xEF\xBB\xBF \n[1]", "[i(1)].");
+    TOKENS("\xEF\xBB\xBF\"\xEF\xBB\xBF\"", "s(\xEF\xBB\xBF).");
+    TOKENS("\xEF\xBB\xBF", "!3 the text ends too early");
+    TOKENS("\xEF\xBB", "!2 the text ends too early");
+    TOKENS("\xEF", "!1 the text ends too early");
+    TOKENS("\xEF{}", "!1 no JSON value begins so");
+    TOKENS("\xEF\xBB{}", "!2 no JSON value begins so");
+    TOKENS("\xEF\xBB {}", "!2 no JSON value begins so");
+    TOKENS("\xEF\xBF\xBF{}", "!1 no JSON value begins so");
+    TOKENS("\xEF\xBB\xBF\xEF\xBB\xBF{}", "!3 no JSON value begins so");
+    TOKENS(" \xEF\xBB\xBF{}", "!1 no JSON value begins so");
+    TOKENS(" \xBB\xBF{}", "!1 no JSON value begins so");
+    TOKENS("{}\xEF\xBB\xBF", "{}!2 no JSON value begins so");
+    TOKENS("\xFE\xFF\0{\0}", "!0 no JSON value begins so"); /* UTF-16 */
+}
+
+/* Feeds the text in two pieces, cut anywhere. */
+static void assert_no_object(struct bytes text, size_t offset)
+{
+    struct json_token token;
+    for (size_t cut = 0; cut <= text.size; cut++) {
+        struct json_reader reader;
+        json_reader_init_object(&reader);
+        json_reader_feed(&reader, bytes_first(text, cut), false);
+        assert_int_equal(json_reader_next(&reader, &token),
+                         cut <= offset ? JSON_NEED_MORE : JSON_ERROR);
+        json_reader_feed(&reader, text, false);
+        assert_int_equal(json_reader_next(&reader, &token), JSON_ERROR);
+        assert_string_equal(json_reader_problem(&reader), "not a JSON object");
+        assert_int_equal(json_reader_offset(&reader), offset);
+    }
+}
+
+static void another_value_than_the_object_is_wrong_with_its_first_byte(void **state)
+{
+    (void)state;
+    static const char *const others[] = {"[]", "1", "-", "\"", "t", "x", ",", ":", "}", "\x01"};
+    char text[10];
+    for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+        assert_no_object(bytes_of(others[i]), 0);
+        (void)snprintf(text, sizeof(text), "\xEF\xBB\xBF\n%s", others[i]);
+        assert_no_object(bytes_of(text), 4);
+    }
+    struct json_reader reader;
+    struct json_token token;
+    json_reader_init_object(&reader);
+    json_reader_feed(&reader, B("\xEF\xBB\xBF {\"a\":[1]} "), true);
+    assert_int_equal(json_reader_next(&reader, &token), JSON_OBJECT_BEGIN);
+    assert_int_equal(json_reader_next(&reader, &token), JSON_NAME);
+    assert_int_equal(json_reader_skip(&reader), JSON_ARRAY_END);
+    assert_int_equal(json_reader_next(&reader, &token), JSON_OBJECT_END);
+    assert_int_equal(json_reader_next(&reader, &token), JSON_END);
 }
 
 static void nesting_is_bounded(void **state)
@@ -357,6 +431,9 @@ int main(void)
         cmocka_unit_test(strings_are_raw_and_say_whether_they_hold_escapes),
         cmocka_unit_test(strings_are_utf8),
         cmocka_unit_test(the_grammar_is_strict),
+        cmocka_unit_test(a_trailing_comma_is_called_so),
+        cmocka_unit_test(a_byte_order_mark_at_the_begin_is_skipped),
+        cmocka_unit_test(another_value_than_the_object_is_wrong_with_its_first_byte),
         cmocka_unit_test(nesting_is_bounded),
         cmocka_unit_test(a_text_cut_anywhere_needs_more_and_is_an_error_when_whole),
         cmocka_unit_test(an_object_is_complete_or_impossible_with_the_byte_that_makes_it_so),

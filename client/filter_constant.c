@@ -1,5 +1,6 @@
 #include "client/filter_constant.h"
 #include "client/text/base64.h"
+#include "client/text/edm_datetime.h"
 #include "client/text/json_string.h"
 #include "client/text/unicode.h"
 
@@ -27,16 +28,9 @@ static int read_string(struct bytes text, struct filter_constant *ret)
     }
 }
 
-/* A time without Z is UTC, too. */
 static int read_datetime(struct bytes text, struct filter_constant *ret)
 {
-    char with_z[40];
-    if (edm_datetime_parse(text, &ret->integer))
-        return 0;
-    if (text.size >= sizeof(with_z))
-        return -EINVAL;
-    int n = snprintf(with_z, sizeof(with_z), "%.*sZ", (int)text.size, text.data);
-    return edm_datetime_parse((struct bytes){with_z, (size_t)n}, &ret->integer) ? 0 : -EINVAL;
+    return edm_datetime_parse(text, &ret->integer) ? 0 : -EINVAL;
 }
 
 static int read_guid(struct bytes text, struct filter_constant *ret)
@@ -68,7 +62,7 @@ static const struct form {
 } forms[] = {
     {BYTES_LITERAL("'"), EDM_STRING, read_string, "a string that is not UTF-8"},
     {BYTES_LITERAL("datetime'"), EDM_DATETIME, read_datetime,
-     "no time of the form datetime'2012-11-10T03:04:05.2Z'"},
+     "no time such as datetime'2012-11-10T03:04:05.2Z' or datetime'2012-11-10'"},
     {BYTES_LITERAL("guid'"), EDM_GUID, read_guid,
      "no Guid of the form guid'c9da6455-213d-42c9-9a79-3e9149a57833'"},
     {BYTES_LITERAL("X'"), EDM_BINARY, read_binary, "not hexadecimal digits in pairs"},

@@ -3,7 +3,8 @@
 /* A constant of a $filter, and its comparison with values of entities. Pure.
  *
  *     'text' ('' is one quote)   123   -5   4294967296L   123.45   1e9   true   false
- *     datetime'2012-11-10T03:04:05.2Z'   guid'c9da6455-...'   X'010f' or binary'010f'
+ *     datetime'2012-11-10T03:04:05.2Z' (edm_datetime.h has all forms)   guid'c9da6455-...'
+ *     X'010f' or binary'010f'
  *
  * https://learn.microsoft.com/rest/api/storageservices/querying-tables-and-entities */
 #include "client/text/edm_value.h"

@@ -112,7 +112,7 @@ static int take_name(struct parser *parser, struct bytes *ret)
                             "null is not supported: no comparison is true for an absent property");
     if (name.size == 0 || is_reserved(name))
         return refuse_input(parser, "a property or a constant must come here");
-    if (name.size > EDM_NAME_MAX_BYTES)
+    if (edm_name_is_too_long(name))
         return refuse_input(parser, "a name that is longer than any property's");
     if (bytes_start_with(bytes_skip(parser->rest, name.size), BYTES_LITERAL("(")))
         return refuse(parser, "NotImplemented", "the service has no functions");

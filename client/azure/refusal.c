@@ -1,12 +1,12 @@
 #include "client/azure/refusal.h"
 #include "client/azure/http_date.h"
 #include "client/clock.h"
-#include "client/text/edm_value.h"
+#include "client/text/edm_datetime.h"
 
 #include <strings.h>
 
 #define SKEW_MAX_100NS (300 * TICKS_PER_SEC) /* the service accepts 15 minutes */
-#define TIME_SIZE      32                    /* more than any form of a time has */
+#define TIME_SIZE      40                    /* more than any form of a time has */
 
 static const char advice_key[] =
     "the account key is wrong: check AZURE_STORAGE_KEY, or AccountKey in the connection string";
@@ -74,19 +74,11 @@ static bool decode(struct bytes text, char ret[TIME_SIZE])
     return text.size == 0;
 }
 
-/* A time of a token: date, or date with minutes, seconds, or fractions. */
+/* A time of a token. */
 static bool parse_time(struct bytes value, int64_t *ret)
 {
-    char given[TIME_SIZE], whole[TIME_SIZE + 16];
-    if (!decode(value, given))
-        return false;
-    bool is_date = bytes_have_form(bytes_of(given), "0000-00-00");
-    bool is_minute = bytes_have_form(bytes_of(given), "0000-00-00T00:00Z");
-    (void)snprintf(whole, sizeof(whole), "%.*s%s", is_minute ? 16 : (int)strlen(given), given,
-                   is_date     ? "T00:00:00Z"
-                   : is_minute ? ":00Z"
-                               : "");
-    return edm_datetime_parse(bytes_of(whole), ret);
+    char given[TIME_SIZE];
+    return decode(value, given) && edm_datetime_parse(bytes_of(given), ret);
 }
 
 static bool has_letter(struct bytes letters, char letter)

@@ -1,8 +1,9 @@
 #include "client/text/edm_value.h"
-#include "client/clock.h"
 #include "client/text/base64.h"
 #include "client/text/decimal.h"
+#include "client/text/edm_datetime.h"
 #include "client/text/json_string.h"
+#include "client/text/unicode.h"
 
 #include <math.h>
 
@@ -44,74 +45,28 @@ struct edm_value edm_value_of(const struct json_token *token, struct bytes annot
     return value;
 }
 
+static bool is_in_name(uint32_t character, bool is_first)
+{
+    uint32_t lower = character | 0x20;
+    if (character >= 0x80)
+        return true;
+    return (lower >= 'a' && lower <= 'z') || character == '_' ||
+           (!is_first && character >= '0' && character <= '9');
+}
+
 size_t edm_name_size(struct bytes text)
 {
-    size_t n = 0;
-    for (; n < text.size; n++) {
-        char c = text.data[n], lower = (char)(c | 0x20);
-        bool is_letter = (lower >= 'a' && lower <= 'z') || c == '_';
-        if (!is_letter && (n == 0 || c < '0' || c > '9'))
-            break;
-    }
-    return n;
+    uint32_t character;
+    size_t size = 0, n;
+    while ((n = utf8_next(bytes_skip(text, size), &character)) > 0 &&
+           is_in_name(character, size == 0))
+        size += n;
+    return size;
 }
 
-static const char seconds_form[] = "0000-00-00T00:00:00";
-#define SECONDS_SIZE (sizeof(seconds_form) - 1)
-
-/* The number that n digits stand for. */
-static int number_at(struct bytes text, size_t begin, size_t n)
+bool edm_name_is_too_long(struct bytes name)
 {
-    int value = 0;
-    for (size_t i = begin; i < begin + n; i++)
-        value = value * 10 + (text.data[i] - '0');
-    return value;
-}
-
-/* Seconds since 1970 of a text of seconds_form; false: there is no such time. */
-static bool parse_seconds(struct bytes text, int64_t *ret)
-{
-    struct tm utc = {.tm_year = number_at(text, 0, 4) - 1900,
-                     .tm_mon = number_at(text, 5, 2) - 1,
-                     .tm_mday = number_at(text, 8, 2),
-                     .tm_hour = number_at(text, 11, 2),
-                     .tm_min = number_at(text, 14, 2),
-                     .tm_sec = number_at(text, 17, 2)};
-    const struct tm given = utc;
-    *ret = timegm(&utc);
-    /* timegm converts a field out of range: 31 June becomes 1 July */
-    return given.tm_year >= 1601 - 1900 && utc.tm_mon == given.tm_mon &&
-           utc.tm_mday == given.tm_mday && utc.tm_hour == given.tm_hour &&
-           utc.tm_min == given.tm_min && utc.tm_sec == given.tm_sec;
-}
-
-/* The text after the seconds, `Z` or `.1234567Z` with 1 to 7 digits, in ticks. */
-static bool parse_fraction(struct bytes text, int64_t *ret)
-{
-    uint64_t ticks = 0;
-    if (text.size == 0 || text.size > 9 || text.data[text.size - 1] != 'Z')
-        return false;
-    if (text.size > 1) {
-        struct bytes after_point = bytes_skip(bytes_first(text, text.size - 1), 1);
-        if (text.data[0] != '.' || !bytes_parse_unsigned(after_point, TICKS_PER_SEC - 1, &ticks))
-            return false;
-        for (size_t n = after_point.size; n < 7; n++)
-            ticks *= 10;
-    }
-    *ret = (int64_t)ticks;
-    return true;
-}
-
-bool edm_datetime_parse(struct bytes text, int64_t *ret)
-{
-    int64_t seconds, fraction;
-    if (text.size <= SECONDS_SIZE ||
-        !bytes_have_form(bytes_first(text, SECONDS_SIZE), seconds_form) ||
-        !parse_fraction(bytes_skip(text, SECONDS_SIZE), &fraction) ||
-        !parse_seconds(text, &seconds))
-        return false;
-    *ret = seconds * TICKS_PER_SEC + fraction;
-    return true;
+    return json_string_units(name) > EDM_NAME_MAX_UNITS;
 }
 
 bool edm_integer_parse(struct bytes text, int64_t min, int64_t max, int64_t *ret)
@@ -174,18 +129,14 @@ bool edm_guid_parse(struct bytes text, unsigned char ret[EDM_GUID_BYTES])
 
 /* These change the text from `begin` to the end of `ret`, a string without its quotes. */
 
-static void trim_datetime(struct buffer *ret, size_t begin)
+/* One that is no time stays as it is. */
+static void respell_datetime(struct buffer *ret, size_t begin)
 {
     int64_t ticks;
-    struct bytes text = bytes_skip(buffer_bytes(ret), begin);
-    if (!edm_datetime_parse(text, &ticks) || text.size == SECONDS_SIZE + 1)
+    if (!edm_datetime_parse(bytes_skip(buffer_bytes(ret), begin), &ticks))
         return;
-    do
-        ret->size--; /* the Z, then zeros */
-    while (ret->data[ret->size - 1] == '0');
-    if (ret->data[ret->size - 1] == '.')
-        ret->size--;
-    ret->data[ret->size++] = 'Z';
+    ret->size = begin;
+    (void)edm_datetime_append(ret, ticks);
 }
 
 static void lower_guid(struct buffer *ret, size_t begin)
@@ -212,7 +163,7 @@ static void trim_int64(struct buffer *ret, size_t begin)
 static void finish_string(struct buffer *ret, size_t begin, enum edm_type type)
 {
     if (type == EDM_DATETIME)
-        trim_datetime(ret, begin);
+        respell_datetime(ret, begin);
     if (type == EDM_GUID)
         lower_guid(ret, begin);
     if (type == EDM_INT64)

@@ -32,19 +32,18 @@ struct edm_value {
  * both arguments. */
 struct edm_value edm_value_of(const struct json_token *token, struct bytes annotation);
 
-#define EDM_NAME_MAX_BYTES 255
-/* The length of the property name at the begin of `text`: ASCII letters, digits and underscores,
- * the first not a digit. 0: there is none. */
+#define EDM_NAME_MAX_UNITS 255 /* UTF-16 units */
+/* The length in bytes of the property name at the begin of `text`, which is UTF-8. Of ASCII it has
+ * letters, digits and underscores, the first character not a digit. Characters beyond ASCII are
+ * left to the service, which documents C# identifiers and takes more. 0: there is none. */
 size_t edm_name_size(struct bytes text);
+bool edm_name_is_too_long(struct bytes name);
 
-/* Appends the value in canonical form: strings as in json_string.h, a DateTime without zeros at the
- * end of its fraction, a Guid in lower case, a Binary without unused bits, an Int64 as a string of
+/* Appends the value in canonical form: strings as in json_string.h, a DateTime as in
+ * edm_datetime.h, a Guid in lower case, a Binary without unused bits, an Int64 as a string of
  * digits, a Double as in decimal.h or as "NaN", "Infinity", "-Infinity". */
 int edm_value_append(struct buffer *ret, const struct edm_value *value);
 
-/* `YYYY-MM-DDThh:mm:ss[.1 to 7 digits]Z`, years 1601 to 9999, as ticks since 1970 (client/clock.h).
- * Strict: false for anything else, such as 31 June or the second 60. */
-bool edm_datetime_parse(struct bytes text, int64_t *ret);
 /* Decimal digits, perhaps after a minus; false for anything else, and outside min..max. */
 bool edm_integer_parse(struct bytes text, int64_t min, int64_t max, int64_t *ret);
 /* A JSON number in the range of a double, or NaN, Infinity, -Infinity. The byte after the text is

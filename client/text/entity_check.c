@@ -1,6 +1,7 @@
 #include "client/text/entity_check.h"
 #include "client/position.h"
 #include "client/text/base64.h"
+#include "client/text/edm_datetime.h"
 #include "client/text/entity_lines.h"
 #include "client/text/json_string.h"
 #include "client/text/unicode.h"
@@ -52,11 +53,13 @@ int entity_check_key(struct bytes key, struct entity_refusal *ret_refusal)
 static int check_name(struct bytes name, struct entity_refusal *ret)
 {
     size_t size = edm_name_size(name);
+    if (bytes_start_with(bytes_skip(name, size), BYTES_LITERAL("\\ud")))
+        return refuse(ret, -EINVAL, "PropertyNameInvalid", "a name with a lone surrogate");
     if (size == 0 || size < name.size)
         return refuse(ret, -EINVAL, "PropertyNameInvalid",
-                      "a name of other than ASCII letters, digits and underscores, or that begins "
-                      "with a digit");
-    if (size > EDM_NAME_MAX_BYTES)
+                      "a name with an ASCII character other than letters, digits and underscores, "
+                      "or that begins with a digit");
+    if (edm_name_is_too_long(name))
         return refuse(ret, -EINVAL, "PropertyNameTooLong", "a name of more than 255 characters");
     return 0;
 }
@@ -86,16 +89,15 @@ static int check_binary(struct bytes text, size_t *size, struct entity_refusal *
 
 static int check_datetime(struct bytes text, size_t *size, struct entity_refusal *ret)
 {
-    uint64_t year;
     int64_t time;
     *size += sizeof(time);
     if (edm_datetime_parse(text, &time))
         return 0;
-    bool is_early = text.size > 4 && text.data[4] == '-' &&
-                    bytes_parse_unsigned(bytes_first(text, 4), 1600, &year);
-    if (is_early)
-        return refuse(ret, -EINVAL, "OutOfRangeInput", "an Edm.DateTime before 1601");
-    return refuse_input(ret, "no Edm.DateTime of the form 2012-11-10T03:04:05.2Z");
+    if (edm_datetime_has_form(text))
+        return refuse(ret, -EINVAL, "OutOfRangeInput",
+                      "an Edm.DateTime outside of the years 1601 to 9999 of UTC");
+    return refuse_input(ret, "no Edm.DateTime such as 2012-11-10T03:04:05.2Z, "
+                             "2012-11-10T04:04+01:00 or 2012-11-10");
 }
 
 static int check_integer(const struct edm_value *value, size_t *size, struct entity_refusal *ret)
@@ -185,7 +187,7 @@ int entity_check_property(struct bytes name, const struct edm_value *value,
         r = check_value(value, &total->bytes, ret_refusal);
     if (r < 0)
         ret_refusal->name = name;
-    total->bytes += SIZE_OF_PROPERTY + name.size * SIZE_OF_UNIT;
+    total->bytes += SIZE_OF_PROPERTY + json_string_units(name) * SIZE_OF_UNIT;
     return r;
 }
 

@@ -13,7 +13,7 @@ static const char *check_name(struct bytes rest, size_t size)
 {
     if (size == 0)
         return "the name of a property must come here";
-    if (size > EDM_NAME_MAX_BYTES)
+    if (edm_name_is_too_long(bytes_first(rest, size)))
         return "a name that is longer than any property's";
     if (size < rest.size && rest.data[size] != ',')
         return "not a part of a property's name";

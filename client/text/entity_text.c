@@ -1,4 +1,5 @@
 #include "client/text/entity_text.h"
+#include "client/text/edm_datetime.h"
 #include "client/text/entity_lines.h"
 #include "client/text/entity_members.h"
 #include "client/text/json_string.h"

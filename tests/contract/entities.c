@@ -30,6 +30,46 @@ static void the_eight_types_come_back_as_they_went(void **state)
     contract_assert_stored(table, "p", "r", all_types);
 }
 
+/* In the order of their code points; one has a line end, one is outside of the first plane. */
+static const char *const names_beyond_ascii[] = {"\"e\xCC\x81\": 1",
+                                                 "\"\xC3\xA9@odata.type\": \"Edm.Int64\"",
+                                                 "\"\xC3\xA9\": \"9007199254740993\"",
+                                                 "\"\xE2\x80\xA8\": true",
+                                                 "\"\xE5\x90\x8D\xE5\x89\x8D\": \"\xC3\xA9\"",
+                                                 "\"\xEF\xBF\xBD\": 2",
+                                                 "\"\xF0\x9F\x98\x80\": 3",
+                                                 NULL};
+
+static void names_may_go_beyond_ascii(void **state)
+{
+    const char *table = *state;
+    struct call call;
+    assert_int_equal(
+        contract_write(table, WRITE_INSERT, "p", "r", "", names_beyond_ascii, NULL, &call), 0);
+    contract_assert_stored(table, "p", "r", names_beyond_ascii);
+    assert_int_equal(contract_write(table, WRITE_MERGE, "p", "r", ANY,
+                                    LINES("\"\xE5\x90\x8D\xE5\x89\x8D\": \"other\""), NULL, &call),
+                     0);
+    assert_int_equal(contract_write(table, WRITE_MERGE, "p", "r", ANY,
+                                    LINES("\"\xE5\x90\x8D\xE5\x89\x8D\": \"\xC3\xA9\""), NULL,
+                                    &call),
+                     0);
+    contract_assert_stored(table, "p", "r", names_beyond_ascii);
+    struct write_result results[2];
+    const struct write writes[] = {
+        {.kind = WRITE_UPSERT_REPLACE,
+         .position = contract_position("p", "s"),
+         .text = contract_text("p", "s", names_beyond_ascii)},
+        {.kind = WRITE_INSERT,
+         .position = contract_position("p", "t"),
+         .text = contract_text("p", "t", names_beyond_ascii)},
+    };
+    call = contract_call();
+    assert_int_equal(table_store_write(contract.store, table, writes, 2, &call, results), 0);
+    contract_assert_stored(table, "p", "s", names_beyond_ascii);
+    contract_assert_stored(table, "p", "t", names_beyond_ascii);
+}
+
 static void an_insert_finds_its_place_free(void **state)
 {
     const char *table = *state;
@@ -228,7 +268,9 @@ static void what_the_service_would_not_store_is_refused(void **state)
 {
     const char *table = *state;
     static const char *const lines[] = {
-        "\"9lives\": 1", "\"A@odata.type\": \"Edm.Guid\",\n  \"A\": \"no\"",
+        "\"9lives\": 1",
+        "\"\xC3\xA9-\": 1",
+        "\"A@odata.type\": \"Edm.Guid\",\n  \"A\": \"no\"",
         "\"A@odata.type\": \"Edm.Int64\",\n  \"A\": \"x\"",
         "\"A@odata.type\": \"Edm.DateTime\",\n  \"A\": \"1600-01-01T00:00:00Z\"",
         "\"A\": 2147483648"};
@@ -250,6 +292,7 @@ static void what_the_service_would_not_store_is_refused(void **state)
 
 const struct CMUnitTest contract_entities[] = {
     WITH_TABLE(the_eight_types_come_back_as_they_went),
+    WITH_TABLE(names_may_go_beyond_ascii),
     WITH_TABLE(an_insert_finds_its_place_free),
     WITH_TABLE(replace_and_merge_want_the_version_they_know),
     WITH_TABLE(any_version_will_do_with_a_star),

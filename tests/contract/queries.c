@@ -184,6 +184,47 @@ static void filters_compare_by_type(void **state)
                 "I gt 0 or T gt datetime'2000-01-01T00:00:00Z'", "p/1 p/2 ");
 }
 
+static void filters_take_times_in_every_form(void **state)
+{
+    const char *table = *state;
+    insert(table, "p", "1",
+           LINES("\"T@odata.type\": \"Edm.DateTime\"", "\"T\": \"2008-07-10T04:25:03.5Z\""));
+    static const struct {
+        const char *filter, *expected;
+    } cases[] = {
+        {"T gt datetime'2008-07-10'", "p/1 "},
+        {"T lt datetime'2008-07-10'", ""},
+        {"T gt datetime'2008-07-10T04:25Z'", "p/1 "},
+        {"T lt datetime'2008-07-10T04:26Z'", "p/1 "},
+        {"T eq datetime'2008-07-10T04:25:03.5Z'", "p/1 "},
+        {"T eq datetime'2008-07-10T04:25:03.5000000Z'", "p/1 "},
+        {"T eq datetime'2008-07-10T05:25:03.5+01:00'", "p/1 "},
+        {"T eq datetime'2008-07-09T20:25:03.5-08:00'", "p/1 "},
+        {"T lt datetime'2008-07-10T05:25:03.5+01:00'", ""},
+        {"Timestamp gt datetime'2008-07-10'", "p/1 "},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+        assert_rows(table, RANGE_ALL, cases[i].filter, cases[i].expected);
+}
+
+static void filters_and_selects_take_names_beyond_ascii(void **state)
+{
+    const char *table = *state;
+    struct call call = contract_call();
+    struct answer answer;
+    insert(table, "p", "1", LINES("\"A\": 1", "\"\xC3\xA9\": 2", "\"\xE5\x90\x8D\": 3"));
+    insert(table, "p", "2", LINES("\"\xC3\xA9\": 3"));
+    assert_rows(table, RANGE_ALL, "\xC3\xA9 eq 2", "p/1 ");
+    assert_rows(table, RANGE_ALL, "\xE5\x90\x8D gt 0 or \xC3\xA9 eq 3", "p/1 p/2 ");
+    struct query query = {
+        .table = table, .range = RANGE_ALL, .select = "\xE5\x90\x8D,\xC3\xA9", .top = 1000};
+    assert_int_equal(table_store_query(contract.store, &query, &call, &answer), 0);
+    assert_int_equal(page_rows(answer.page), 2);
+    assert_bytes(page_text(answer.page, 0),
+                 contract_text("p", "1", LINES("\"\xC3\xA9\": 2", "\"\xE5\x90\x8D\": 3")));
+    answer_finish(&answer);
+}
+
 static void a_filter_that_is_none_is_refused(void **state)
 {
     static const char *const filters[] = {"I eq", "(I eq 5", "I eq 'open", "I is 5"};
@@ -283,6 +324,8 @@ const struct CMUnitTest contract_queries[] = {
     WITH_TABLE(pages_hold_at_most_top_rows),
     WITH_TABLE(a_token_goes_on_though_rows_come_and_go),
     WITH_TABLE(filters_compare_by_type),
+    WITH_TABLE(filters_take_times_in_every_form),
+    WITH_TABLE(filters_and_selects_take_names_beyond_ascii),
     WITH_TABLE(a_filter_that_is_none_is_refused),
     WITH_TABLE(filtered_pages_prove_nothing),
     WITH_TABLE(a_select_gives_what_it_names),

@@ -23,6 +23,10 @@ static const struct {
      BYTES_LITERAL(KEYS("\xF0\x9F\x98\x80", "r\xEF\xBF\xBF") ",\n  \"a@odata.type\": "
                                                              "\"Edm.Double\",\n  \"a\": 1e9\n}\n"),
      0},
+    {BYTES_LITERAL("b\0r"),
+     BYTES_LITERAL(KEYS("b", "r") ",\n  \"a@odata.type\": \"Edm.DateTime\",\n  \"a\": "
+                                  "\"2008-07-10T00:00:00Z\",\n  \"\xC3\xA9\": 1\n}\n"),
+     0},
     {BYTES_LITERAL("\xEE\x80\x80\0'"),
      BYTES_LITERAL(KEYS("\xEE\x80\x80", "'") ",\n  \"a@odata.type\": \"Edm.Binary\",\n  \"a\": "
                                              "\"AAE=\"\n}\n"),

@@ -70,7 +70,7 @@ def members_of(text, *, is_merge=False):
         if isinstance(value, int) and not -(1 << 31) <= value < 1 << 31:
             raise Unknown
         is_wrong = isinstance(value, tuple | list) or (value is None and is_merge)
-        if is_wrong or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name, re.ASCII):
+        if is_wrong or not re.fullmatch(r"(?!\d)(?:\w|[^\0-\x7f\ud800-\udfff])+", name, re.ASCII):
             raise Refused("EINVAL")
     return {name: value for name, value in members.items() if value is not None}
 

@@ -88,10 +88,10 @@ def _literal(kind, value):
 
 
 def entity_text(partition_key, row_key, properties):
-    """`properties`: {name: (kind, value)}, the values in canonical form."""
+    """`properties`: {name: (kind, value)}, the values in canonical form. Names are in the order of their code points."""
     lines = [("PartitionKey", json.dumps(partition_key, ensure_ascii=False))]
     lines.append(("RowKey", json.dumps(row_key, ensure_ascii=False)))
-    for name, (kind, value) in sorted(properties.items(), key=lambda item: utf16_order(item[0])):
+    for name, (kind, value) in sorted(properties.items()):
         if kind not in PLAIN_TYPES:
             lines.append((name + "@odata.type", json.dumps("Edm." + kind)))
         lines.append((name, _literal(kind, value)))

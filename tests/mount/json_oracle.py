@@ -9,6 +9,10 @@ import json
 import re
 
 BLANKS = " \t\r\n"
+MARK = "\ufeff"  # a byte order mark
+_NAME_BEGIN = r"[A-Za-z_\u0080-\ud7ff\ue000-\U0010ffff]"
+_NAME = re.compile(f"{_NAME_BEGIN}(?:{_NAME_BEGIN}|[0-9])*")
+_DATE = re.compile(r"(\d{4}-\d\d-\d\d)(?:Z|T(\d\d:\d\d)(:\d\d)?(?(3)(?:\.(\d{1,7}))?)(?:Z|([+-])(\d\d):([0-5]\d))?)?", re.ASCII)
 NEVER, BLANK, PART, WHOLE = "never", "blank", "part", "whole"
 
 
@@ -59,15 +63,21 @@ def judge(data, may_repeat=False):
         text = reader.decode(data)
     except UnicodeDecodeError:
         return NEVER, []
-    if reader.getstate()[0]:
-        text += "\x80"  # stands for the character that is cut
+    if reader.getstate()[0]:  # a character is cut: outside of strings only a mark can become right
+        text += MARK if MARK.encode().startswith(reader.getstate()[0]) else "\x80"
     at, ends = 0, []
     while True:
         while at < len(text) and text[at] in BLANKS:
             at += 1
         if at == len(text):
             return (WHOLE if ends else BLANK), ends
-        if text[at] != "{" or (ends and not may_repeat):
+        if ends and not may_repeat:
+            return NEVER, ends
+        if text[at] == MARK:
+            at += 1 + len(text[at + 1 :]) - len(text[at + 1 :].lstrip(BLANKS))
+            if at == len(text):
+                return PART, ends
+        if text[at] != "{":
             return NEVER, ends
         try:
             _, end = _decoder.raw_decode(text, at)
@@ -114,17 +124,20 @@ def _integer(value, bits):
 
 
 def _date(value):
-    found = isinstance(value, str) and re.fullmatch(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,7}))?Z", value)
+    found = isinstance(value, str) and _DATE.fullmatch(value)
     if not found or isinstance(value, Number):
         raise Refused(value)
+    date, minutes, seconds, fraction, sign, hours_off, minutes_off = found.groups()
+    offset = datetime.timedelta(hours=int(hours_off or 0), minutes=int(minutes_off or 0))
     try:
-        when = datetime.datetime.fromisoformat(found[1])
-    except ValueError as error:
+        when = datetime.datetime.fromisoformat(f"{date}T{minutes or '00:00'}{seconds or ':00'}")
+        when += offset if sign == "-" else -offset
+    except (ValueError, OverflowError) as error:
         raise Refused(value) from error
-    if when.year < 1601:
+    if when.year < 1601 or offset > datetime.timedelta(hours=14):
         raise Refused(value)
-    fraction = (found[2] or "").rstrip("0")
-    return found[1] + ("." + fraction if fraction else "") + "Z"
+    fraction = (fraction or "").rstrip("0")
+    return when.isoformat() + ("." + fraction if fraction else "") + "Z"
 
 
 def _guid(value):
@@ -189,7 +202,7 @@ def _untyped(value):
 
 def properties(data, is_merge):
     """{name: (type, canonical value)} of one whole object."""
-    pairs = _decoder.decode(data.decode())
+    pairs = _decoder.decode(data.decode().lstrip(BLANKS).removeprefix(MARK))
     if len({name for name, _ in pairs}) != len(pairs):
         raise Refused("a name twice")
     types = {name.split("@")[0]: value for name, value in pairs if name.endswith("@odata.type")}
@@ -199,7 +212,7 @@ def properties(data, is_merge):
             raise Refused(name)
         if name in ("PartitionKey", "RowKey", "Timestamp") or name.startswith("odata.") or "@odata.type" in name:
             continue
-        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,254}", name):
+        if not _NAME.fullmatch(name) or len(name.encode("utf-16-le")) > 2 * 255:
             raise Refused(name)
         if value is None:
             if is_merge:

@@ -59,11 +59,14 @@ MEMBERS = {
         "d": ("Guid", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11")
     },
     '"d": "2024-05-06T07:08:09.12Z", "d@odata.type": "Edm.DateTime"': {"d": ("DateTime", "2024-05-06T07:08:09.12Z")},
+    '"d@odata.type": "Edm.DateTime", "d": "2024-05-06T00:30:00.5+02:00"': {"d": ("DateTime", "2024-05-05T22:30:00.5Z")},
+    '"é\\u540d": 4': {"é名": ("Int32", 4)},
+    '"😀": "x"': {"😀": ("String", "x")},
     '"e@odata.type": "Edm.Binary", "e": "AAEC/+8="': {"e": ("Binary", "AAEC/+8=")},
 }
 UNSTORED_MEMBERS = ['"z": null', '"RowKey": "other"', '"odata.etag": "x"']
-REFUSED_MEMBERS = ['"a": [1]', '"a-b": 1', '"a": 1, "a": 2', '"a": 9223372036854775808']
-PIECES = ["{", "}", '{"a": 1', ', "b": 2', '"c": ', "3}", " ", "\n", "hello", "{}", '{"a": 1}{"b"', ": 4}", "ü"]
+REFUSED_MEMBERS = ['"\\ud83d": 1', '"d@odata.type": "Edm.DateTime", "d": "0001-01-01"', '"a": [1]', '"a-b": 1', '"a": 1, "a": 2', '"a": 9223372036854775808']
+PIECES = ["{", "}", '{"a": 1', ', "b": 2', '"c": ', "3}", " ", "\n", "hello", "{}", "\ufeff", '{"a": 1}{"b"', ": 4}", "ü"]
 # what is changed in place: the text, and by what
 PATCHES = [("}", ', "b": 7}'), ("1", "2"), ('"a"', '"f"'), ("\n}", '}\n'), ("}", "}}"), ("ü", "é"), ('"b"', '"a"')]
 

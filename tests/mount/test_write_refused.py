@@ -22,7 +22,11 @@ def many(count, text='"a%03d": 1'):
     return "{" + ", ".join(text % number for number in range(count)) + "}"
 
 
-NAME_RULE = "a name of other than ASCII letters, digits and underscores, or that begins with a digit"
+NAME_RULE = (
+    "a name with an ASCII character other than letters, digits and underscores, or that begins with a digit"
+)
+DATE_RULE = "no Edm.DateTime such as 2012-11-10T03:04:05.2Z, 2012-11-10T04:04+01:00 or 2012-11-10"
+YEAR_RULE = "an Edm.DateTime outside of the years 1601 to 9999 of UTC"
 
 # a text that can never become an object, or that the service would refuse: the reason. The write fails.
 AT_WRITE = {
@@ -49,6 +53,9 @@ AT_WRITE = {
     '{"a": 1, "b": 2, "a": 3}': "EINVAL line 1, column 18: a: a name that is there twice",
     '{"a-b": 1}': f"EINVAL line 1, column 2: a-b: {NAME_RULE}",
     '{"1a": 1}': f"EINVAL line 1, column 2: 1a: {NAME_RULE}",
+    '{"é-": 1}': f"EINVAL line 1, column 2: é-: {NAME_RULE}",
+    '{"a\\ud83d": 1}': "EINVAL line 1, column 2: a\\ud83d: a name with a lone surrogate",
+    f'{{"{"名" * 256}": 1}}': f"EINVAL line 1, column 2: {'名' * 16}...: a name of more than 255 characters",
     f'{{"{"n" * 256}": 1}}': f"EINVAL line 1, column 2: {'n' * 48}...: a name of more than 255 characters",
     many(253): "EINVAL more than 252 properties",
     '{"x": 9223372036854775808}': "EINVAL line 1, column 7: x: no integer of 64 bits: 9223372036854775808",
@@ -59,10 +66,12 @@ AT_WRITE = {
     typed("Edm.Boolean", "1"): "EINVAL line 2, column 7: x: an Edm.Boolean that is neither true nor false: 1",
     typed(
         "Edm.DateTime", '"2024-02-30T00:00:00Z"'
-    ): 'EINVAL line 2, column 7: x: no Edm.DateTime of the form 2012-11-10T03:04:05.2Z: "2024-02-30T00:00:00Z"',
+    ): f'EINVAL line 2, column 7: x: {DATE_RULE}: "2024-02-30T00:00:00Z"',
+    typed("Edm.DateTime", '"2024-02-03T00:00+14:01"'): f'EINVAL line 2, column 7: x: {DATE_RULE}: "2024-02-03T00:00+14:01"',
+    typed("Edm.DateTime", '"0001-01-01T00:00:00"'): f'EINVAL line 2, column 7: x: {YEAR_RULE}: "0001-01-01T00:00:00"',
     typed(
         "Edm.DateTime", '"1600-12-31T23:59:59Z"'
-    ): 'EINVAL line 2, column 7: x: an Edm.DateTime before 1601: "1600-12-31T23:59:59Z"',
+    ): f'EINVAL line 2, column 7: x: {YEAR_RULE}: "1600-12-31T23:59:59Z"',
     typed("Edm.Guid", '"c9da6455"'): 'EINVAL line 2, column 7: x: no Edm.Guid: "c9da6455"',
     typed("Edm.Binary", '"AA="'): 'EINVAL line 2, column 7: x: an Edm.Binary that is not base64: "AA="',
     typed("Edm.Single", "1"): "EINVAL line 1, column 2: x: a type that the service does not know: Edm.Single",

@@ -57,6 +57,7 @@ static void values_of_every_type_are_stored(void **state)
         TEXT(TYPED("x", "Binary", "\"\"")),
         TEXT(TYPED("x", "Binary", "\"AAE=\"")),
         TEXT(PLAIN("_a1", "1") PLAIN("x", "1")),
+        TEXT(PLAIN("\xC3\xA9", "1") PLAIN("\xE5\x90\x8D", "1") PLAIN("\xF0\x9F\x98\x80", "1")),
     };
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
         assert_stored(texts[i]);
@@ -85,7 +86,7 @@ static void values_that_their_type_does_not_allow_are_refused(void **state)
         TEXT(TYPED("x", "String", "true")),
         TEXT(TYPED("x", "DateTime", "\"\"")),
         TEXT(TYPED("x", "DateTime", "\"2020-02-30T00:00:00Z\"")),
-        TEXT(TYPED("x", "DateTime", "\"2020-02-20T00:00:00\"")),
+        TEXT(TYPED("x", "DateTime", "\"2020-02-20T00:00:00+14:01\"")),
         TEXT(TYPED("x", "DateTime", "\"10000-01-01T00:00:00Z\"")),
         TEXT(TYPED("x", "DateTime", "20200101")),
         TEXT(TYPED("x", "Guid", "\"c9da6455213d42c99a793e9149a57833\"")),
@@ -102,13 +103,16 @@ static void values_that_their_type_does_not_allow_are_refused(void **state)
                          "OutOfRangeInput");
     assert_value_refused(TEXT(TYPED("x", "DateTime", "\"0001-01-01T00:00:00Z\"")),
                          "OutOfRangeInput");
+    assert_value_refused(TEXT(TYPED("x", "DateTime", "\"9999-12-31T23:00:00-01:00\"")),
+                         "OutOfRangeInput");
 }
 
 static void names_are_those_of_the_service(void **state)
 {
     (void)state;
-    static const char *const names[] = {"", "1", "a-b", "a b", "a.b", "\xC3\xA9", "@", "\\\""};
-    char text[1000], name[260];
+    static const char *const names[] = {"",          "1",         "a-b",     "a b", "a.b",
+                                        "\xC3\xA9-", "-\xC3\xA9", "\\ud83d", "@",   "\\\""};
+    char text[2000], name[260];
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
         (void)snprintf(text, sizeof(text), KEYS ",\n  \"%s\": 1\n}\n", names[i]);
         assert_refused(POSITION, bytes_of(text), -EINVAL, "PropertyNameInvalid", names[i]);
@@ -121,6 +125,44 @@ static void names_are_those_of_the_service(void **state)
     name[256] = '\0';
     (void)snprintf(text, sizeof(text), KEYS ",\n  \"%s\": 1\n}\n", name);
     assert_refused(POSITION, bytes_of(text), -EINVAL, "PropertyNameTooLong", name);
+}
+
+/* Of one property with this name, and so many bytes of a string. */
+static int check_named(const struct buffer *name, size_t bytes)
+{
+    struct entity_total total;
+    struct entity_refusal refusal;
+    struct buffer value;
+    buffer_init(&value, bytes);
+    for (size_t i = 0; i < bytes; i++)
+        (void)buffer_append_char(&value, 'a');
+    struct json_token token = {.kind = JSON_STRING, .text = buffer_bytes(&value)};
+    struct edm_value string = edm_value_of(&token, (struct bytes){NULL, 0});
+    assert_int_equal(entity_check_keys(POSITION, &total, &refusal), 0);
+    int r = entity_check_property(buffer_bytes(name), &string, &total, &refusal);
+    buffer_finish(&value);
+    return r < 0 ? r : (int)total.bytes;
+}
+
+/* Keys of two units, and 164; 8 for the property, 4 for the string. */
+static void a_name_is_measured_in_units(void **state)
+{
+    (void)state;
+    static const char *const units[] = {"a", "\xC3\xA9", "\xE5\x90\x8D"};
+    struct buffer name;
+    buffer_init(&name, 2000);
+    for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+        buffer_clear(&name);
+        for (int n = 0; n < EDM_NAME_MAX_UNITS; n++)
+            assert_int_equal(buffer_append_string(&name, units[i]), 0);
+        assert_int_equal(check_named(&name, 1), 164 + 2 * 2 + 8 + 255 * 2 + 4 + 2);
+        assert_int_equal(buffer_append_string(&name, "a"), 0);
+        assert_int_equal(check_named(&name, 1), -EINVAL);
+    }
+    buffer_clear(&name);
+    assert_int_equal(buffer_append_string(&name, "\xF0\x9F\x98\x80"), 0); /* two units */
+    assert_int_equal(check_named(&name, 1), 164 + 2 * 2 + 8 + 2 * 2 + 4 + 2);
+    buffer_finish(&name);
 }
 
 static void keys_hold_512_units_of_some_characters(void **state)
@@ -276,6 +318,7 @@ int main(void)
         cmocka_unit_test(values_of_every_type_are_stored),
         cmocka_unit_test(values_that_their_type_does_not_allow_are_refused),
         cmocka_unit_test(names_are_those_of_the_service),
+        cmocka_unit_test(a_name_is_measured_in_units),
         cmocka_unit_test(keys_hold_512_units_of_some_characters),
         cmocka_unit_test(a_key_is_measured_in_units),
         cmocka_unit_test(the_position_is_the_keys),

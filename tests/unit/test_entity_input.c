@@ -112,6 +112,12 @@ static void the_annotation_decides(void **state)
                    TYPED("x", "Double", "\"-Infinity\""));
     assert_becomes("\"x\":\"2020-01-01T00:00:00.1230000Z\",\"x@odata.type\":\"Edm.DateTime\"",
                    TYPED("x", "DateTime", "\"2020-01-01T00:00:00.123Z\""));
+    assert_becomes("\"x\":\"2008-07-10T00:00:00\",\"x@odata.type\":\"Edm.DateTime\"",
+                   TYPED("x", "DateTime", "\"2008-07-10T00:00:00Z\""));
+    assert_becomes("\"x\":\"2008-07-10\",\"x@odata.type\":\"Edm.DateTime\"",
+                   TYPED("x", "DateTime", "\"2008-07-10T00:00:00Z\""));
+    assert_becomes("\"x\":\"2008-07-10T04:25\\u002b01:00\",\"x@odata.type\":\"Edm.DateTime\"",
+                   TYPED("x", "DateTime", "\"2008-07-10T03:25:00Z\""));
     assert_becomes("\"x\":\"C9DA6455-213D-42C9-9A79-3E9149A57833\",\"x@odata.type\":\"Edm.Guid\"",
                    TYPED("x", "Guid", "\"c9da6455-213d-42c9-9a79-3e9149a57833\""));
     assert_becomes("\"x\":\"AB==\",\"x@odata.type\":\"Edm.Binary\"",
@@ -142,6 +148,21 @@ static void names_are_sorted_and_differ_in_case(void **state)
                    PLAIN("B", "2") PLAIN("_", "3") PLAIN("a", "5") PLAIN("a1", "4")
                        PLAIN("b", "1"));
     assert_becomes("\"\\u0062\":1,\"a\":2", PLAIN("a", "2") PLAIN("b", "1"));
+}
+
+/* Of code points, which is that of UTF-8, and not that of UTF-16 units. */
+static void names_beyond_ascii_are_in_the_order_of_their_characters(void **state)
+{
+    (void)state;
+    assert_becomes(
+        "\"\xF0\x9F\x98\x80\":1,\"\xEF\xBF\xBD\":2,\"\\u00e9\":3,\"z\":4,\"e\xCC\x81\":5",
+        PLAIN("e\xCC\x81", "5") PLAIN("z", "4") PLAIN("\xC3\xA9", "3") PLAIN("\xEF\xBF\xBD", "2")
+            PLAIN("\xF0\x9F\x98\x80", "1"));
+    assert_becomes("\"\\u00e9@odata.type\":\"Edm.Int64\",\"\xC3\xA9\":5",
+                   TYPED("\xC3\xA9", "Int64", "\"5\""));
+    assert_becomes("\"\\ud83d\\ude00\":1,\"\xE2\x80\xA8\":2",
+                   PLAIN("\xE2\x80\xA8", "2") PLAIN("\xF0\x9F\x98\x80", "1"));
+    assert_merge("{\"\xC3\xA9\":1}{\"\\u00E9\":2}", PLAIN("\xC3\xA9", "2"));
 }
 
 static void strings_have_one_spelling(void **state)
@@ -239,6 +260,8 @@ static void append_random(struct buffer *ret, uint64_t *seed, unsigned name)
         {NULL, "1E+300"},
         {NULL, "1e-7"},
         {"Edm.DateTime", "\"2017-01-05T03:25:25.9422150Z\""},
+        {"Edm.DateTime", "\"2017-01-05T03:25:25+00:00\""},
+        {"Edm.DateTime", "\"2008-07-10Z\""},
         {"Edm.Guid", "\"C9DA6455-213D-42C9-9A79-3E9149A57833\""},
         {"Edm.Binary", "\"/+==\""},
         {"Edm.Binary", "\"\""},
@@ -397,6 +420,7 @@ int main(void)
         cmocka_unit_test(the_annotation_decides),
         cmocka_unit_test(what_is_absent_is_left_out),
         cmocka_unit_test(names_are_sorted_and_differ_in_case),
+        cmocka_unit_test(names_beyond_ascii_are_in_the_order_of_their_characters),
         cmocka_unit_test(strings_have_one_spelling),
         cmocka_unit_test(blanks_may_stand_around_it),
         cmocka_unit_test(a_byte_order_mark_may_stand_before_an_object),

@@ -134,20 +134,40 @@ static void a_name_is_there_once(void **state)
 static void names_are_those_of_the_service(void **state)
 {
     (void)state;
-    static const char reason[] = "a name of other than ASCII letters, digits and underscores, or "
-                                 "that begins with a digit";
+    static const char reason[] = "a name with an ASCII character other than letters, digits and "
+                                 "underscores, or that begins with a digit";
     static const struct {
         const char *name, *shown;
-    } names[] = {
-        {"", ""},       {"1", "1"},   {"a-b", "a-b"},           {"a.b", "a.b"},
-        {"a b", "a b"}, {"@", "@"},   {"\xC3\xA9", "\xC3\xA9"}, {"x@odata.types", "x@odata.types"},
-        {"\\n", "\\n"}, {"\x7F", "?"}};
+    } names[] = {{"", ""},
+                 {"1", "1"},
+                 {"a-b", "a-b"},
+                 {"a.b", "a.b"},
+                 {"a b", "a b"},
+                 {"@", "@"},
+                 {"\xC3\xA9-", "\xC3\xA9-"},
+                 {"x@odata.types", "x@odata.types"},
+                 {"\\n", "\\n"},
+                 {"\x7F", "?"}};
     char text[1000], line[1000];
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
         (void)snprintf(text, sizeof(text), "{\"%s\":1}", names[i].name);
         (void)snprintf(line, sizeof(line), "line 1, column 2: %s: %s", names[i].shown, reason);
         assert_refused(bytes_of(text), INPUT_WHOLE, -EINVAL, "PropertyNameInvalid", line);
     }
+    static const char *const lone[][2] = {
+        {"\\ud83d", "\\ud83d"},
+        {"a\\ude00b", "a\\ude00b"},
+        {"\xC3\xA9\\uD83D\\uD83D\\uDE00", "\xC3\xA9\\ud83d\xF0\x9F\x98\x80"}};
+    for (size_t i = 0; i < ARRAY_SIZE(lone); i++) {
+        (void)snprintf(text, sizeof(text), "{\"%s\":1}", lone[i][0]);
+        (void)snprintf(line, sizeof(line), "line 1, column 2: %s: a name with a lone surrogate",
+                       lone[i][1]);
+        assert_refused(bytes_of(text), INPUT_WHOLE, -EINVAL, "PropertyNameInvalid", line);
+        assert_refused(bytes_of(text), INPUT_MERGE, -EINVAL, "PropertyNameInvalid", line);
+    }
+    assert_refused(B("{\"\\u00e9\":1,\"\xC3\xA9\":2}"), INPUT_WHOLE, -EINVAL,
+                   "DuplicatePropertiesSpecified",
+                   "line 1, column 13: \xC3\xA9: a name that is there twice");
     (void)snprintf(text, sizeof(text), "{\"%0256d\":1}", 0);
     text[2] = 'a';
     assert_refused(bytes_of(text), INPUT_WHOLE, -EINVAL, "PropertyNameTooLong",
@@ -155,6 +175,8 @@ static void names_are_those_of_the_service(void **state)
                    "of more than 255 characters");
 }
 
+#define NO_TIME                                                                                    \
+    "no Edm.DateTime such as 2012-11-10T03:04:05.2Z, 2012-11-10T04:04+01:00 or 2012-11-10"
 #define TYPED(type, value) B("{\"x@odata.type\":\"" type "\",\n \"x\": " value "}")
 
 static void a_value_matches_its_type(void **state)
@@ -185,10 +207,12 @@ static void a_value_matches_its_type(void **state)
         {TYPED("Edm.Boolean", "1"), "an Edm.Boolean that is neither true nor false: 1"},
         {TYPED("Edm.String", "1"), "an Edm.String that is not a string: 1"},
         {TYPED("Edm.DateTime", "20200101"), "an Edm.DateTime that is not a string: 20200101"},
-        {TYPED("Edm.DateTime", "\"2020-02-30T00:00:00Z\""),
-         "no Edm.DateTime of the form 2012-11-10T03:04:05.2Z: \"2020-02-30T00:00:00Z\""},
-        {TYPED("Edm.DateTime", "\"2020-02-20T00:00:00+00:00\""),
-         "no Edm.DateTime of the form 2012-11-10T03:04:05.2Z: \"2020-02-20T00:00:00+00:00\""},
+        {TYPED("Edm.DateTime", "\"2020-02-30T00:00:00Z\""), NO_TIME ": \"2020-02-30T00:00:00Z\""},
+        {TYPED("Edm.DateTime", "\"2020-02-20T00:00:00+14:01\""),
+         NO_TIME ": \"2020-02-20T00:00:00+14:01\""},
+        {TYPED("Edm.DateTime", "\"2020-02-20T00:00:00.12345678Z\""),
+         NO_TIME ": \"2020-02-20T00:00:00.12345678Z\""},
+        {TYPED("Edm.DateTime", "\"10/7/2008\""), NO_TIME ": \"10/7/2008\""},
         {TYPED("Edm.Guid", "\"c9da6455213d42c99a793e9149a57833\""),
          "no Edm.Guid: \"c9da6455213d42c99a793e9149a57833\""},
         {TYPED("Edm.Guid", "1"), "an Edm.Guid that is not a string: 1"},
@@ -200,9 +224,18 @@ static void a_value_matches_its_type(void **state)
         (void)snprintf(line, sizeof(line), "line 2, column 7: x: %s", cases[i].reason);
         assert_input(cases[i].text, line);
     }
-    assert_refused(TYPED("Edm.DateTime", "\"1600-12-31T23:59:59Z\""), INPUT_WHOLE, -EINVAL,
-                   "OutOfRangeInput",
-                   "line 2, column 7: x: an Edm.DateTime before 1601: \"1600-12-31T23:59:59Z\"");
+    static const char *const years[] = {"1600-12-31T23:59:59Z", "0001-01-01T00:00:00",
+                                        "1601-01-01T00:59+01:00", "9999-12-31T23:00-01:00"};
+    for (size_t i = 0; i < ARRAY_SIZE(years); i++) {
+        char text[200], line[200];
+        (void)snprintf(text, sizeof(text), "{\"x@odata.type\":\"Edm.DateTime\",\n \"x\": \"%s\"}",
+                       years[i]);
+        (void)snprintf(line, sizeof(line),
+                       "line 2, column 7: x: an Edm.DateTime outside of the years 1601 to 9999 of "
+                       "UTC: \"%s\"",
+                       years[i]);
+        assert_refused(bytes_of(text), INPUT_WHOLE, -EINVAL, "OutOfRangeInput", line);
+    }
     assert_input(B("{\"x\":9223372036854775808}"),
                  "line 1, column 6: x: no integer of 64 bits: 9223372036854775808");
     assert_input(B("{\"x\":-1e400}"), "line 1, column 6: x: no number of 64 bits: -1e400");
@@ -240,10 +273,11 @@ static void the_first_one_is_reported(void **state)
     (void)state;
     assert_input(B("{\"z\":9223372036854775808,\"a-b\":1,\"a\":1e400}"),
                  "line 1, column 6: z: no integer of 64 bits: 9223372036854775808");
-    assert_refused(B("{\"z-z\":9223372036854775808,\"b\":1e400,\"b\":1e400}"), INPUT_WHOLE, -EINVAL,
-                   "PropertyNameInvalid",
-                   "line 1, column 2: z-z: a name of other than ASCII letters, digits and "
-                   "underscores, or that begins with a digit");
+    assert_refused(
+        B("{\"z-z\":9223372036854775808,\"b\":1e400,\"b\":1e400}"), INPUT_WHOLE, -EINVAL,
+        "PropertyNameInvalid",
+        "line 1, column 2: z-z: a name with an ASCII character other than letters, digits and "
+        "underscores, or that begins with a digit");
     /* a text that is not JSON has no other error */
     assert_input(B("{\"a-b\":1,\"a-b\":2,}"), "line 1, column 17: a trailing comma: ,}");
 }

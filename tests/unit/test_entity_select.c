@@ -4,7 +4,7 @@
 #define KEYS "{\n  \"PartitionKey\": \"p\",\n  \"RowKey\": \"r\""
 static const struct bytes text =
     B(KEYS ",\n  \"A\": 1,\n  \"B@odata.type\": \"Edm.Double\",\n  \"B\": 2.0,\n  \"a\\\"b\": 3,\n"
-           "  \"b\": \"4\",\n  \"c\": true\n}\n");
+           "  \"b\": \"4\",\n  \"c\": true,\n  \"\xC3\xA9\": 5,\n  \"\xF0\x9F\x98\x80\": 6\n}\n");
 
 static void assert_selected(struct bytes list, struct bytes expected)
 {
@@ -26,6 +26,8 @@ static void what_is_named_stays(void **state)
     assert_selected(B("A"), B(KEYS ",\n  \"A\": 1\n}\n"));
     assert_selected(B("c,A"), B(KEYS ",\n  \"A\": 1,\n  \"c\": true\n}\n"));
     assert_selected(B("B"), B(KEYS ",\n  \"B@odata.type\": \"Edm.Double\",\n  \"B\": 2.0\n}\n"));
+    assert_selected(B("\xF0\x9F\x98\x80,\xC3\xA9"),
+                    B(KEYS ",\n  \"\xC3\xA9\": 5,\n  \"\xF0\x9F\x98\x80\": 6\n}\n"));
     assert_selected(B("b,b,b"), B(KEYS ",\n  \"b\": \"4\"\n}\n"));
     assert_selected(B("a,ab,A,zz,b,Timestamp"), B(KEYS ",\n  \"A\": 1,\n  \"b\": \"4\"\n}\n"));
 }
@@ -78,7 +80,8 @@ static void what_is_no_list_of_names_is_refused(void **state)
     assert_refused(B("a\0"), other, 0);
     assert_refused(B("a b"), other, 0);
     assert_refused(B("a,odata.etag"), other, 2);
-    assert_refused(B("\xC3\xA9"), none, 0);
+    assert_refused(B("\xC3"), none, 0);
+    assert_refused(B("b,a\xC3"), other, 2);
 }
 
 static void lists_and_names_have_a_maximum(void **state)

@@ -174,6 +174,13 @@ static void other_types_have_their_orders(void **state)
     assert_relations("Yes", "false", GREATER);
     assert_relations("T", "datetime'2020-02-29T12:00:00.0000001Z'", EQUAL);
     assert_relations("T", "datetime'2020-02-29T12:00:00.0000001'", EQUAL);
+    assert_relations("T", "datetime'2020-02-29T13:30:00.0000001+01:30'", EQUAL);
+    assert_relations("T", "datetime'2020-02-29'", GREATER);
+    assert_relations("T", "datetime'2020-02-29Z'", GREATER);
+    assert_relations("T", "datetime'2020-02-29T12:00Z'", GREATER);
+    assert_relations("T", "datetime'2020-02-29T12:00-00:01'", LESS);
+    assert_relations("T", "datetime'2020-03-01'", LESS);
+    assert_relations("Timestamp", "datetime'2020-02-29T04:00-08:00'", EQUAL);
     assert_relations("T", "datetime'2020-02-29T12:00:00Z'", GREATER);
     assert_relations("T", "datetime'2020-02-29T12:00:00.0000002Z'", LESS);
     assert_relations("Timestamp", "datetime'2020-02-29T12:00:00Z'", EQUAL);
@@ -226,6 +233,32 @@ static void values_that_are_none_of_their_type_have_no_order(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct filter *filter = make(cases[i].filter);
         assert_int_equal(filter_matches(filter, POSITION, cases[i].text, 0), 1);
+        filter_destroy(filter);
+    }
+}
+
+/* The comparisons are made in the order of the text. */
+static void names_may_go_beyond_ascii(void **state)
+{
+    (void)state;
+    static const struct bytes wide = B("{\n  \"z\": 1,\n  \"\xC3\xA9\": 2,\n"
+                                       "  \"\xEF\xBF\xBD\": 3,\n  \"\xF0\x9F\x98\x80\": true\n}\n");
+    static const struct {
+        struct bytes filter;
+        int matches;
+    } cases[] = {
+        {B("\xC3\xA9 eq 2"), 1},
+        {B("2 eq \xC3\xA9"), 1},
+        {B("\xC3\xA9 eq 3"), 0},
+        {B("e\xCC\x81 eq 2"), 0}, /* another spelling of it is another name */
+        {B("\xF0\x9F\x98\x80"), 1},
+        {B("not \xF0\x9F\x98\x80"), 0},
+        {B("\xF0\x9F\x98\x80 eq true and \xEF\xBF\xBD eq 3 and \xC3\xA9 eq 2 and z eq 1"), 1},
+        {B("(\xEF\xBF\xBD eq 4) or (\xC3\xA9 gt 1)"), 1},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct filter *filter = make(cases[i].filter);
+        assert_int_equal(filter_matches(filter, POSITION, wide, 0), cases[i].matches);
         filter_destroy(filter);
     }
 }
@@ -311,7 +344,7 @@ static void the_text_is_read_no_further_than_needed(void **state)
 #define MORE     "`and`, `or` or the end must come here"
 #define CLOSING  "a closing parenthesis, `and` or `or` must come here"
 #define QUOTE    "a quote that is not closed"
-#define TIME     "no time of the form datetime'2012-11-10T03:04:05.2Z'"
+#define TIME     "no time such as datetime'2012-11-10T03:04:05.2Z' or datetime'2012-11-10'"
 #define GUID     "no Guid of the form guid'c9da6455-213d-42c9-9a79-3e9149a57833'"
 #define HEX      "not hexadecimal digits in pairs"
 #define BEYOND   "an integer beyond 32 bits, which must end in L"
@@ -332,7 +365,11 @@ static const struct {
     {B("()"), {INPUT, OPERAND, 1}},
     {B("a eq (1)"), {INPUT, OPERAND, 5}},
     {B("a eq \"b\""), {INPUT, OPERAND, 5}},
-    {B("\xC3\xA9 eq 1"), {INPUT, OPERAND, 0}},
+    {B("\xC3 eq 1"), {INPUT, OPERAND, 0}},
+    {B("\xED\xA0\xBD eq 1"), {INPUT, OPERAND, 0}}, /* a surrogate */
+    {B("a\xC3 eq 1"), {INPUT, BLANK, 1}},
+    {B("a eq\xC3\xA9 1"), {INPUT, MORE, 2}},
+    {B("a eq true\xC3\xA9"), {NOT_DONE, "a property compared with a property", 5}},
     {B("a eq 1 b"), {INPUT, MORE, 7}},
     {B("a b"), {INPUT, MORE, 2}},
     {B("a EQ 1"), {INPUT, MORE, 2}},
@@ -359,6 +396,8 @@ static const struct {
     {B("a eq datetime''"), {INPUT, TIME, 5}},
     {B("a eq datetime'2020-02-30T00:00:00Z'"), {INPUT, TIME, 5}},
     {B("a eq datetime'2020-02-20T00:00:00ZZ'"), {INPUT, TIME, 5}},
+    {B("a eq datetime'2020-02-20T00:00:00+14:01'"), {INPUT, TIME, 5}},
+    {B("a eq datetime'1600-12-31'"), {INPUT, TIME, 5}},
     {B("a eq datetime'2020-02-20T00:00:00.00000000000000000000000000Z'"), {INPUT, TIME, 5}},
     {B("a eq guid'x'"), {INPUT, GUID, 5}},
     {B("a eq X'0'"), {INPUT, HEX, 5}},
@@ -439,9 +478,13 @@ static void everything_has_a_maximum(void **state)
     assert_int_equal(create_repeated("a eq '", "b", FILTER_MAX_BYTES - 6, "'", &error), -EINVAL);
     assert_string_equal(error.problem, "too long");
     assert_int_equal(error.at, FILTER_MAX_BYTES);
-    assert_int_equal(create_repeated("", "a", EDM_NAME_MAX_BYTES, "", &error), 0);
-    assert_int_equal(create_repeated("", "a", EDM_NAME_MAX_BYTES + 1, "", &error), -EINVAL);
-    assert_string_equal(error.problem, "a name that is longer than any property's");
+    static const char *const units[] = {"a", "\xE5\x90\x8D"};
+    for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+        assert_int_equal(create_repeated("", units[i], EDM_NAME_MAX_UNITS, "", &error), 0);
+        assert_int_equal(create_repeated("", units[i], EDM_NAME_MAX_UNITS + 1, "", &error),
+                         -EINVAL);
+        assert_string_equal(error.problem, "a name that is longer than any property's");
+    }
 }
 
 static void assert_bounds(struct bytes filter_text, struct bytes lo, struct bytes hi)
@@ -568,6 +611,7 @@ int main(void)
         cmocka_unit_test(other_types_have_their_orders),
         cmocka_unit_test(other_types_than_the_constants_have_none),
         cmocka_unit_test(values_that_are_none_of_their_type_have_no_order),
+        cmocka_unit_test(names_may_go_beyond_ascii),
         cmocka_unit_test(what_is_missing_equals_nothing),
         cmocka_unit_test(words_bind_in_their_order),
         cmocka_unit_test(the_text_is_read_no_further_than_needed),

@@ -22,7 +22,7 @@ struct entity_property { /* views of the text */
     struct bytes lines; /* of annotation and property, from the first quote to the value's end */
 };
 
-/* The order of properties in the text; 0: the same name. */
+/* The order of properties in the text: keys, then by code points of the names. 0: the same name. */
 int entity_property_compare(const struct entity_property *a, const struct entity_property *b);
 
 struct entity_lines { /* private to entity_lines.c */

@@ -9,10 +9,8 @@ from expected import entity_text
 from harness import BOTH_SERVICES, TABLEFUSE, LocalAccount, run
 from writing import failures, write
 
-pytestmark = [
-    pytest.mark.sanitized,
-    pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True),
-]
+pytestmark = pytest.mark.sanitized
+both_services = pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)
 
 # https://learn.microsoft.com/rest/api/storageservices/formatting-datetime-values; the same in UTC
 DATES = {
@@ -72,7 +70,7 @@ def tables(make_table):
     make_table("many", [("p", "beside")])
 
 
-
+@both_services
 def test_a_date_in_every_form_is_stored_in_utc(mounts, stored):
     mount = mounts("ttl=0")
     for number, (given, utc) in enumerate(DATES.items()):
@@ -85,11 +83,8 @@ def test_a_date_in_every_form_is_stored_in_utc(mounts, stored):
         assert stored("dates")["p", f"{number:02}"] == {"When@odata.type": "Edm.DateTime", "When": utc}
 
 
-def test_dates_of_another_client_are_shown_in_utc_and_can_be_edited(mounts, service, request, stored):
-    """Azurite keeps the form in which it was given one."""
-    if isinstance(service, LocalAccount):
-        pytest.skip("every text of a local account is canonical")
-    sdk = request.getfixturevalue("sdk")
+def test_dates_of_another_client_are_shown_in_utc_and_can_be_edited(mounts, sdk, stored):
+    """Azurite keeps the form in which it was given one. Every text of a local account is canonical."""
     sdk.create_table("theirs")
     for number, given in enumerate(DATES):
         row = {"partitionKey": "p", "rowKey": f"{number:02}", "When": {"type": "DateTime", "value": given}, "N": 0}
@@ -107,6 +102,7 @@ def test_dates_of_another_client_are_shown_in_utc_and_can_be_edited(mounts, serv
     assert failures(mount) == []
 
 
+@both_services
 @pytest.mark.parametrize("tool", TOOLS)
 def test_names_beyond_ascii_survive_each_tool(mounts, service, request, stored, tmp_path, tool):
     mount = mounts("ttl=0")
@@ -126,6 +122,7 @@ def test_names_beyond_ascii_survive_each_tool(mounts, service, request, stored, 
     assert failures(mount) == []
 
 
+@both_services
 def test_names_beyond_ascii_in_batches(mounts, service, stored):
     """Of what is written behind, and of moves."""
     mount = mounts("ttl=0,writeback")
@@ -144,6 +141,7 @@ def test_names_beyond_ascii_in_batches(mounts, service, stored):
     assert failures(mount) == []
 
 
+@both_services
 def test_a_byte_order_mark_is_skipped(mounts, stored, tmp_path):
     mount = mounts("ttl=0")
     source = tmp_path / "marked.json"

@@ -117,11 +117,12 @@ int table_store_get(struct table_store *store, const char *table, struct bytes p
 int table_store_list_tables(struct table_store *store, const char *only,
                             const struct continuation *after, struct call *call,
                             struct table_names *ret, struct continuation **ret_next);
-/* n = 1 is a plain request, n > 1 one entity group transaction: all writes are made or none.
- * Checked first: one partition, no row twice, the number of writes, and a precondition for exactly
- * the kinds that have one (-EINVAL); and the size of a batch (-EFBIG). ret: n results, in the order
- * of the writes. After a failure call->failure.operation is the index of the refused write, -1 if
- * unknown, and is_ambiguous says that the change may have been made nevertheless. */
+/* n = 1 is a plain request (of a key that no plain request can name a transaction), n > 1 one
+ * entity group transaction: all writes are made or none. Checked first: one partition, no row
+ * twice, the number of writes, and a precondition for exactly the kinds that have one (-EINVAL);
+ * and the size of a batch (-EFBIG). ret: n results, in the order of the writes. After a failure
+ * call->failure.operation is the index of the refused write, -1 if unknown, and is_ambiguous says
+ * that the change may have been made nevertheless. */
 int table_store_write(struct table_store *store, const char *table, const struct write *writes,
                       size_t n, struct call *call, struct write_result *ret);
 /* How many bytes of limits.batch_bytes the write takes in a batch: its part of the body, with the

@@ -73,6 +73,27 @@ static void a_batch_is_one_request(void **state)
     end(&f);
 }
 
+/* Azurite answers 500 to a path with an encoded `/`, but not to one in a batch. */
+static void a_write_that_no_path_names_is_a_batch(void **state)
+{
+    (void)state;
+    static const struct canned answers[] = {
+        {.status = "202 Accepted",
+         .headers = ACCEPTED,
+         .body = BEGIN ANSWER "HTTP/1.1 204 No Content\r\n\r\n" END}};
+    static const struct write delete = {
+        .kind = WRITE_DELETE, .position = B("p\0a/b"), .if_match = B("*"), .text = B("")};
+    struct fixture f;
+    struct write_result result;
+    begin(&f, answers, 1);
+    assert_int_equal(table_store_write(f.store, "tab", &delete, 1, &f.call, &result), 0);
+    expect_request(&f, "POST /devstoreaccount1/$batch?timeout=19 HTTP/1.1");
+    char *body = loopback_body(&f.server);
+    assert_non_null(strstr(body, TABLE "(PartitionKey='p',RowKey='a%2Fb') HTTP/1.1\r\n"));
+    free(body);
+    end(&f);
+}
+
 static void a_signature_stays_outside_a_batch(void **state)
 {
     (void)state;
@@ -400,6 +421,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_batch_is_one_request),
+        cmocka_unit_test(a_write_that_no_path_names_is_a_batch),
         cmocka_unit_test(a_signature_stays_outside_a_batch),
         cmocka_unit_test(a_refused_batch_names_its_write),
         cmocka_unit_test(batches_of_a_table_that_hangs_leave_room_to_others),

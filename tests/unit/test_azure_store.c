@@ -311,6 +311,41 @@ static void a_key_that_no_url_holds_is_searched(void **state)
     end(&f);
 }
 
+/* The rules of the service allow no such key. */
+static void a_key_that_no_path_names_is_searched(void **state)
+{
+    (void)state;
+    static const struct {
+        struct bytes position;
+        const char *filter;
+    } cases[] = {
+        {P("p\0a/b"),
+         "%27p%27%20and%20RowKey%20ge%20%27a%2Fb%27%20and%20RowKey%20le%20%27a%2Fb%27"},
+        {P("p\0a\\b"),
+         "%27p%27%20and%20RowKey%20ge%20%27a%5Cb%27%20and%20RowKey%20le%20%27a%5Cb%27"},
+        {P("p\0#"), "%27p%27%20and%20RowKey%20ge%20%27%23%27%20and%20RowKey%20le%20%27%23%27"},
+        {P("p\0?"), "%27p%27%20and%20RowKey%20ge%20%27%3F%27%20and%20RowKey%20le%20%27%3F%27"},
+        {P("p\0\t"), "%27p%27%20and%20RowKey%20ge%20%27%09%27%20and%20RowKey%20le%20%27%09%27"},
+        {P("/\0r"), "%27%2F%27%20and%20RowKey%20ge%20%27r%27%20and%20RowKey%20le%20%27r%27"},
+    };
+    static const struct canned answers[] = {{.status = "200 OK", .body = ROWS("")}};
+    struct fixture f;
+    struct page *page = NULL;
+    begin(&f, answers, 1);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        char expected[300];
+        assert_int_equal(table_store_get(f.store, "tab", cases[i].position, &f.call, &page),
+                         -ENOENT);
+        (void)snprintf(expected, sizeof(expected),
+                       "GET /devstoreaccount1/tab()?$filter=PartitionKey%%20eq%%20%s&$top=1000&"
+                       "timeout=19 HTTP/1.1",
+                       cases[i].filter);
+        expect_request(&f, expected);
+        assert_int_equal(f.server.requests, i + 1);
+    }
+    end(&f);
+}
+
 #define OF_OTHERS ROWS(ROW("p", "\\ud7ff"))
 
 /* Pages of rows outside the range are progress; only pages without a row are counted. */
@@ -538,6 +573,7 @@ int main(void)
         cmocka_unit_test(rows_outside_are_dropped_only_where_more_was_asked_for),
         cmocka_unit_test(one_entity_is_got),
         cmocka_unit_test(a_key_that_no_url_holds_is_searched),
+        cmocka_unit_test(a_key_that_no_path_names_is_searched),
         cmocka_unit_test(rows_that_are_dropped_are_no_empty_pages),
         cmocka_unit_test(failures_carry_their_reason),
         cmocka_unit_test(a_success_leaves_no_failure),

@@ -108,6 +108,7 @@ int writers_open(struct writers *writers, const struct writer_begin *begin, uint
     }
     handle->opener = process;
     monitor_enter(&writers->monitor);
+    writer->is_replacement = begin->is_new && writers_was_removed_locked(writers, begin->address);
     if (begin->is_new && writers_find_new_locked(writers, begin->address))
         r = -EEXIST;
     if (r == 0) {

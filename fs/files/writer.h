@@ -25,8 +25,9 @@
  * Python do when they close a file, must not overwrite that change. Another open may.
  *
  * Errors: 0 or -errno, the reason in caller->call. An error without a reason there was reported by
- * an earlier call. All functions may return -EINTR and -ETIMEDOUT: another event of the writer did
- * not end in time. */
+ * an earlier call, or is reported by give_up at the release: a text that is refused is one line of
+ * .tablefuse/errors. All functions may return -EINTR and -ETIMEDOUT: another event of the writer
+ * did not end in time. */
 #include "cache/account.h"
 #include "fs/tree/inode.h"
 
@@ -44,8 +45,10 @@ struct writer_text { /* to be stored; all fields are views */
     bool is_blank;   /* {} of a new file that was never written */
 };
 
-struct writer_loss {       /* what could not be stored; all fields are views */
-    const char *operation; /* "release", or a "write": another client changed the entity first */
+struct writer_loss { /* what could not be stored; all fields are views */
+    /* "release"; or a "write": another client changed the entity first, or the text was to replace
+     * a removed entity. */
+    const char *operation;
     struct address address;
     struct bytes text; /* perhaps empty */
     bool is_new;       /* nothing is stored under the name. Else an empty text loses nothing: a
@@ -66,7 +69,8 @@ struct writer_store {
      * version that the writer knows. If it is another one that was touched, ret has no page. */
     int (*touch)(void *context, struct caller *caller, struct address address, struct bytes known,
                  struct entity *ret);
-    /* Is not called at a release if every write was refused. */
+    /* Is not called at a release if every write was refused. Of a write that failed behind others
+     * nothing is in caller->call: the release tells of it, here, perhaps without a text. */
     void (*give_up)(void *context, struct caller *caller, const struct writer_loss *loss);
     void *context;
 };
@@ -117,6 +121,10 @@ bool writers_held_is_unstored(struct held_writers *held);
 /* is_gone: the writers of the name become DETACHED, but not a NEW one that was begun since the
  * hold: that file is another. Else nothing has changed. */
 void writers_let_go(struct held_writers *held, bool is_gone);
+/* After an UNLINK of an entity. Of a new file of this name, whose text a program has put in the
+ * entity's place, a write that is refused is given up, and not undone alone: nothing else is left.
+ * The last 1,024 names are known. */
+void writers_note_removed(struct writers *writers, struct address address);
 /* After a rename, of which both names were held. The writers of the new name become DETACHED. Those
  * of the old one have the new name from then on. One that knows the version `before`, and a NEW
  * one, knows the version `after`, and stores over that. Without pages: nothing was stored, and a

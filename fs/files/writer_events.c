@@ -275,6 +275,66 @@ static void note_result(struct writer *writer, const struct event *event, int r,
         writer->refused = (struct failure){0};
 }
 
+/* Gives up the text of a file that was to replace a removed entity, with the write that was refused
+ * and is undone in the draft. */
+static void give_up_replacement(struct writer *writer, struct caller *caller, struct bytes refused)
+{
+    const struct writer_store *sink = &writer->writers->store;
+    _cleanup_(buffer_finish) struct buffer text;
+    buffer_init(&text, 2 * DRAFT_MAX_BYTES);
+    (void)buffer_append(&text, draft_unstored(&writer->draft));
+    (void)buffer_append(&text, refused); /* without memory what is before it is kept */
+    const struct writer_loss loss = {.operation = "write",
+                                     .address = writer->address,
+                                     .text = buffer_bytes(&text),
+                                     .is_new = true,
+                                     .is_told = true,
+                                     .error = caller->call.failure.error};
+    sink->give_up(sink->context, caller, &loss);
+    caller->call.failure = (struct failure){0}; /* give_up has reported it */
+    writer->is_kept = true;
+}
+
+/* The release tells it, so that a text is one line. */
+static void leave_to_release(struct writer *writer, struct failure *failure, const char *name)
+{
+    writer->untold = *failure;
+    writer->untold_call = name;
+    *failure = (struct failure){0};
+}
+
+/* What was written before the write that failed stays in the draft, and the release tells of both.
+ */
+static void note_failed_write(struct writer *writer, struct caller *caller, struct bytes bytes)
+{
+    struct failure *failure = &caller->call.failure;
+    bool is_in_order = writer->draft.state != DRAFT_LOOSE;
+    bool is_replacement = writer->is_replacement && writer->draft.is_new; /* nothing is stored */
+    if (failure->error == 0 || failure->error == -EINTR)
+        return;
+    if (is_replacement && is_in_order && !is_detached(writer)) {
+        give_up_replacement(writer, caller, bytes);
+    } else if (draft_unstored(&writer->draft).size > 0) {
+        leave_to_release(writer, failure, "write");
+    }
+}
+
+/* The text ends in another way than by a release that gives it up. */
+static void tell_untold(struct writer *writer, struct caller *caller)
+{
+    const struct writer_store *sink = &writer->writers->store;
+    if (writer->untold.error == 0)
+        return;
+    const struct writer_loss loss = {.operation = writer->untold_call,
+                                     .address = writer->address,
+                                     .is_told = true,
+                                     .error = writer->untold.error};
+    caller->call.failure = writer->untold;
+    sink->give_up(sink->context, caller, &loss);
+    caller->call.failure = (struct failure){0};
+    writer->untold = (struct failure){0};
+}
+
 static int handle_event(struct writer *writer, struct caller *caller, const struct event *event)
 {
     struct draft_problem problem = {0};
@@ -287,11 +347,17 @@ static int handle_event(struct writer *writer, struct caller *caller, const stru
     }
     r = tell_draft(&writer->draft, event, &problem);
     bool is_flush = event->what == EVENT_FLUSH || event->what == EVENT_SYNC;
-    r = is_flush && r == -EINVAL ? refuse_flush(writer, caller, &problem)
-                                 : perform(writer, caller, r, &problem);
+    bool is_refused = is_flush && r == -EINVAL;
+    r = is_refused ? refuse_flush(writer, caller, &problem) : perform(writer, caller, r, &problem);
     note_result(writer, event, r, &caller->call.failure);
     if (r < 0)
         note_told(writer);
+    if (event->what == EVENT_WRITE && r < 0)
+        note_failed_write(writer, caller, event->bytes);
+    if (event->what == EVENT_RESIZE && event->size == 0 && r == 0)
+        tell_untold(writer, caller);
+    if (event->what == EVENT_SYNC && is_refused && caller->call.failure.error < 0)
+        leave_to_release(writer, &caller->call.failure, "fsync");
     if (event->what == EVENT_FLUSH)
         caller->call.failure = (struct failure){0};
     end_event(writer);
@@ -417,6 +483,8 @@ static void end_handle(struct writer_handle *handle, struct caller *caller, bool
     bool was_given_up = writer->is_kept || (loss.text.size == 0 && writer->draft.has_failed);
     if (has_ended && r < 0 && !was_given_up)
         sink->give_up(sink->context, caller, &loss);
+    else if (has_ended)
+        tell_untold(writer, caller);
     end_event(writer);
     writer_unref(writer);
 }

@@ -42,7 +42,11 @@ struct writer {
     /* Of the last store or write that was refused; error 0: none since the last store that
      * succeeded. */
     struct failure refused;
-    bool is_kept; /* the draft's text was given up with the write that lost, and is as it was */
+    bool is_kept; /* the draft's text was given up with the write that failed, and is as it was */
+    /* Of the last call whose failure is left to the release: why, and its name; error 0: none. */
+    struct failure untold;
+    const char *untold_call;
+    bool is_replacement; /* new, and the entity of its name was removed before */
     /* guarded by the monitor; while the writer is busy, state and name stay */
     enum writer_state state;
     struct writer_name *name;
@@ -60,6 +64,8 @@ struct writer {
 RB_HEAD(writer_map, writer);
 LIST_HEAD(held_list, held_writers);
 
+#define REMOVED_NAMES 1024 /* of a tree that a program removes before it writes it anew */
+
 struct writers {
     const struct clock *clock;
     struct writer_store store;
@@ -68,6 +74,10 @@ struct writers {
     struct writer_map map;
     struct held_list held;
     uint64_t last_number;
+    /* Hashes of the names that were removed last, in a ring. Two names with one hash do no harm: a
+     * refused text is kept that need not be. */
+    uint64_t removed[REMOVED_NAMES];
+    size_t removed_count; /* ever */
 };
 
 bool writer_has_one_handle(struct writer *writer);
@@ -77,6 +87,7 @@ bool writer_free_handle(struct writer *writer, struct writer_handle *handle);
 void writers_add_locked(struct writers *writers, struct writer *writer);
 void writers_remove_locked(struct writers *writers, struct writer *writer);
 struct writer *writers_find_new_locked(struct writers *writers, struct address address);
+bool writers_was_removed_locked(const struct writers *writers, struct address address);
 bool writers_is_held_locked(const struct writers *writers, struct address address);
 /* Waits for the next change. call NULL: without a deadline. 0, -EINTR, -ETIMEDOUT. */
 int writers_wait_locked(struct writers *writers, struct call *call);

@@ -266,6 +266,27 @@ void writers_let_go(struct held_writers *held, bool is_gone)
     free_held(held);
 }
 
+static uint64_t hash_of(struct address address)
+{
+    return bytes_hash(bytes_hash(BYTES_HASH_START, bytes_of(address.table)), address.position);
+}
+
+void writers_note_removed(struct writers *writers, struct address address)
+{
+    monitor_enter(&writers->monitor);
+    writers->removed[writers->removed_count++ % REMOVED_NAMES] = hash_of(address);
+    monitor_leave(&writers->monitor);
+}
+
+bool writers_was_removed_locked(const struct writers *writers, struct address address)
+{
+    uint64_t hash = hash_of(address);
+    for (size_t i = 0; i < MIN(writers->removed_count, REMOVED_NAMES); i++)
+        if (writers->removed[i] == hash)
+            return true;
+    return false;
+}
+
 /* The writer knows the version that was renamed: then it knows what came of it instead. Without
  * memory for its ETag the next store is refused. */
 static void note_renamed(struct writer *writer, const struct entity *before,

@@ -126,9 +126,11 @@ static int unlink_file(struct change *change)
         return r;
     r = delete_held(change, held, address);
     writers_let_go(held, r == 0);
-    if (r == 0)
-        inode_table_remove_name(fs->inodes, change->child.parent->id, change->child.name);
-    return r;
+    if (r < 0)
+        return r;
+    writers_note_removed(fs->writers, address);
+    inode_table_remove_name(fs->inodes, change->child.parent->id, change->child.name);
+    return 0;
 }
 
 void change_ops_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)

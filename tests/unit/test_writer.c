@@ -47,24 +47,30 @@ static void a_refused_write_leaves_the_text_as_it_was(void **state)
     write_at(handle, "hello", 0, -EINVAL, "line 1, column 1");
     assert_int_equal(writer_size(handle->writer), 0);
     write_at(handle, "{\n\"a\":", 0, 0, NULL);
-    write_at(handle, "?", 6, -EINVAL, "line 2, column 5");
+    write_at(handle, "?", 6, -EINVAL, "");
     sink.error = -EACCES;
-    write_at(handle, "1}", 6, -EACCES, "refused");
+    write_at(handle, "1}", 6, -EACCES, "");
     assert_int_equal(writer_size(handle->writer), 6);
     assert_true(is_found(&sink, name_a));
     sink.error = -ETIMEDOUT;
     sink.is_ambiguous = true;
     assert_string_equal(sink.doubtful, "");
-    write_at(handle, "1}", 6, -ETIMEDOUT, "refused");
+    write_at(handle, "1}", 6, -ETIMEDOUT, "");
     sink.error = 0;
     write_at(handle, "2}", 6, 0, NULL);
     assert_string_equal(sink.doubtful, "{\n\"a\":1}"); /* the store before may have been made */
     assert_string_equal(sink.text, "{\n\"a\":2}");
+    assert_int_equal(sink.given_up, 0);
     assert_int_equal(writer_resize(handle->writer, &(struct caller){0}, 0), 0);
+    assert_int_equal(sink.given_up, 1); /* the text is over: its last failure is told */
+    assert_string_equal(sink.operation, "write");
+    assert_int_equal(sink.given_up_error, -ETIMEDOUT);
+    assert_string_equal(sink.reason, "refused");
+    assert_string_equal(sink.lost, "");
     write_at(handle, "{}", 0, 0, NULL);
     assert_string_equal(sink.doubtful, ""); /* what was stored since is known */
     close_handle(handle);
-    assert_int_equal(sink.given_up, 0);
+    assert_int_equal(sink.given_up, 1);
     writers_destroy(sink.writers);
 }
 
@@ -252,8 +258,11 @@ static void a_release_tells_that_a_write_is_missing(void **state)
     struct writer_handle *handle = open_new(&sink, name_a);
     write_at(handle, "{\"a\": ", 0, 0, NULL);
     sink.error = -ENOSPC;
-    write_at(handle, "1}", 6, -ENOSPC, "refused");
+    write_at(handle, "1}", 6, -ENOSPC, ""); /* the release tells it */
+    assert_int_equal(sink.given_up, 0);
     close_handle(handle);
+    assert_int_equal(sink.given_up, 1);
+    assert_string_equal(sink.operation, "release");
     assert_int_equal(sink.given_up_error, -ENOSPC);
     assert_string_equal(sink.lost, "{\"a\": ");
     assert_string_equal(sink.reason, "refused; the text lacks the write that failed");
@@ -331,11 +340,13 @@ static void a_close_tells_what_the_write_did(void **state)
     begin_writers(&sink);
     struct writer_handle *handle = open_new(&sink, name_a);
     write_at(handle, "{\"a\":", 0, 0, NULL);
-    write_at(handle, "1", (uint64_t)9 << 20, -EFBIG, "8 MiB");
+    write_at(handle, "1", (uint64_t)9 << 20, -EFBIG, "");
     struct caller caller = caller_of(OPENER);
     assert_int_equal(writer_flush(handle, &caller), -EFBIG);
-    assert_int_equal(caller.call.failure.error, 0); /* the write reported it */
+    assert_int_equal(caller.call.failure.error, 0); /* the end of the text reports it */
     assert_int_equal(writer_resize(handle->writer, &caller, 0), 0);
+    assert_int_equal(sink.given_up_error, -EFBIG);
+    assert_non_null(strstr(sink.reason, "8 MiB"));
     write_at(handle, "{", 0, 0, NULL);
     assert_int_equal(writer_flush(handle, &caller), -EINVAL);
     assert_int_equal(caller.call.failure.error, 0); /* the release tells it */
@@ -391,6 +402,88 @@ static void a_touch_of_anothers_version_changes_no_precondition(void **state)
     assert_string_equal(sink.known, "e1"); /* what was stored */
     close_handle(handle);
     entity_finish(&snapshot);
+    writers_destroy(sink.writers);
+}
+
+/* What failed behind a beginning is told once, however the text ends. */
+static void a_failed_write_is_told_once(void **state)
+{
+    (void)state;
+    struct sink sink = new_sink();
+    struct held_writers *held;
+    begin_writers(&sink);
+    struct writer_handle *handle = open_new(&sink, name_a); /* it succeeds at the second try */
+    write_at(handle, "{\"a\": ", 0, 0, NULL);
+    sink.error = -EACCES;
+    write_at(handle, "1}", 6, -EACCES, "");
+    sink.error = 0;
+    write_at(handle, "1}", 6, 0, NULL);
+    close_handle(handle);
+    assert_int_equal(sink.given_up, 1);
+    assert_string_equal(sink.operation, "write");
+    assert_int_equal(sink.given_up_error, -EACCES);
+    assert_string_equal(sink.lost, "");
+
+    handle = open_new(&sink, name_a); /* the program removes what it has begun */
+    write_at(handle, "{\"a\": ", 0, 0, NULL);
+    write_at(handle, "?", 6, -EINVAL, "");
+    assert_int_equal(writers_hold(sink.writers, name_a, NULL, &held), 0);
+    writers_let_go(held, true);
+    assert_int_equal(sink.given_up, 1);
+    close_handle(handle);
+    assert_int_equal(sink.given_up, 2);
+    assert_string_equal(sink.operation, "write");
+    assert_non_null(strstr(sink.reason, "line 1, column 7"));
+
+    handle = open_new(&sink, name_a); /* a signal */
+    write_at(handle, "{\"a\": ", 0, 0, NULL);
+    sink.error = -EINTR;
+    write_at(handle, "1}", 6, -EINTR, NULL);
+    sink.error = 0;
+    write_at(handle, "1}", 6, 0, NULL);
+    close_handle(handle);
+    assert_int_equal(sink.given_up, 2);
+    writers_destroy(sink.writers);
+}
+
+/* The program has removed the entity of the name before. */
+static void a_text_in_place_of_a_removed_one_is_kept(void **state)
+{
+    (void)state;
+    struct sink sink = new_sink();
+    begin_writers(&sink);
+    writers_note_removed(sink.writers, name_a);
+    struct writer_handle *handle = open_new(&sink, name_a);
+    write_at(handle, "hello", 0, -EINVAL, "");
+    assert_int_equal(sink.given_up, 1);
+    assert_string_equal(sink.operation, "write");
+    assert_string_equal(sink.lost, "hello");
+    assert_non_null(strstr(sink.reason, "not a JSON object"));
+    close_handle(handle);
+    assert_int_equal(sink.given_up, 1);
+
+    handle = open_new(&sink, name_a); /* in several writes, and the service refuses it */
+    write_at(handle, "{\"a\": ", 0, 0, NULL);
+    sink.error = -EACCES;
+    write_at(handle, "1}", 6, -EACCES, "");
+    assert_int_equal(flush_as(handle, OPENER), -EACCES);
+    close_handle(handle);
+    sink.error = 0;
+    assert_int_equal(sink.given_up, 2);
+    assert_string_equal(sink.lost, "{\"a\": 1}");
+    assert_string_equal(sink.reason, "refused");
+
+    handle = open_new(&sink, name_a); /* once it is stored, it is a file like others */
+    write_at(handle, "{}", 0, 0, NULL);
+    assert_int_equal(writer_resize(handle->writer, &(struct caller){0}, 0), 0);
+    write_at(handle, "hello", 0, -EINVAL, "not a JSON object");
+    close_handle(handle);
+    assert_int_equal(sink.given_up, 2);
+
+    handle = open_new(&sink, name_b);
+    write_at(handle, "hello", 0, -EINVAL, "not a JSON object");
+    close_handle(handle);
+    assert_int_equal(sink.given_up, 2);
     writers_destroy(sink.writers);
 }
 
@@ -504,6 +597,8 @@ int main(void)
         cmocka_unit_test(a_close_tells_what_the_write_did),
         cmocka_unit_test(a_writer_tells_its_time_and_keeps_its_size),
         cmocka_unit_test(a_touch_of_anothers_version_changes_no_precondition),
+        cmocka_unit_test(a_failed_write_is_told_once),
+        cmocka_unit_test(a_text_in_place_of_a_removed_one_is_kept),
         cmocka_unit_test(a_dropped_handle_loses_no_text),
         cmocka_unit_test(the_wait_of_a_close_does_not_count),
         cmocka_unit_test(each_open_of_a_stored_entity_has_its_own_text),

@@ -136,13 +136,14 @@ static inline struct writer_handle *open_new(struct sink *sink, struct address a
         sink, &(struct writer_begin){.address = address, .begin = EDIT_NEW, .is_new = true});
 }
 
-/* reason: a part of it; NULL: it succeeds */
+/* reason: a part of it; "": it is told later; NULL: it succeeds */
 static inline void write_at(struct writer_handle *handle, const char *text, uint64_t offset,
                             int expected, const char *reason)
 {
     struct caller caller = caller_of(OPENER);
     assert_int_equal(writer_write(handle, &caller, bytes_of(text), offset), expected);
-    if (reason && !strstr(caller.call.failure.message, reason))
+    if (reason && (!strstr(caller.call.failure.message, reason) ||
+                   (*reason == '\0') != (caller.call.failure.error == 0)))
         fail_msg("%s", caller.call.failure.message);
 }
 

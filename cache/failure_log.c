@@ -19,7 +19,7 @@ struct failure_log {
     struct slot slots[FAILURE_LOG_SIZE]; /* record number n lies in slot n % SIZE */
     uint64_t records, failures;          /* ever added */
     uint64_t outage_record;              /* of the last outage: its number; 0: none */
-    uint64_t queue_record;               /* of the last queued delete that has one; 0: none */
+    uint64_t alike_record;               /* of the last that is one of many; 0: none */
     int alike;                           /* how many records are like it, with itself */
 };
 
@@ -102,13 +102,13 @@ static bool is_alike(const struct failure *a, const struct failure *b)
            (a->code[0] || strcmp(a->message, b->message) == 0);
 }
 
-/* Does the queued delete fail as the last one, and soon after it? */
+/* Does one of many fail as the last one, and soon after it? */
 static bool is_next_locked(const struct failure_log *log, const struct failure_record *record)
 {
-    const struct slot *slot = &log->slots[log->queue_record % FAILURE_LOG_SIZE];
+    const struct slot *slot = &log->slots[log->alike_record % FAILURE_LOG_SIZE];
     const struct failure_record *last = &slot->record;
     int64_t last_100ns = last->repeats > 0 ? last->last_100ns : last->at_100ns;
-    if (log->queue_record < oldest_locked(log) || !slot->has_table || slot->text.error < 0 ||
+    if (log->alike_record < oldest_locked(log) || !slot->has_table || slot->text.error < 0 ||
         record->at_100ns - last_100ns >= FAILURE_LOG_REST_MS * TICKS_PER_MS)
         return false;
     struct bytes text = buffer_bytes(&slot->text);
@@ -116,14 +116,14 @@ static bool is_next_locked(const struct failure_log *log, const struct failure_r
     return strcmp(table, record->table) == 0 && is_alike(&last->failure, &record->failure);
 }
 
-/* Counts the failure of a queued delete, if enough are kept that are like it. */
+/* Counts the failure of one of many, if enough are kept that are like it. */
 static bool count_alike_locked(struct failure_log *log, const struct failure_record *record)
 {
-    if (!record->is_of_queue)
+    if (!record->is_one_of_many)
         return false;
     bool is_next = is_next_locked(log, record);
     if (is_next && log->alike >= FAILURE_LOG_ALIKE) {
-        count(&log->slots[log->queue_record % FAILURE_LOG_SIZE].record, record);
+        count(&log->slots[log->alike_record % FAILURE_LOG_SIZE].record, record);
         return true;
     }
     log->alike = is_next ? log->alike + 1 : 1;
@@ -139,8 +139,8 @@ static void keep_locked(struct failure_log *log, const struct failure_record *re
     fill_text(slot, record);
     if (record->failure.outage > 0)
         log->outage_record = log->records;
-    if (record->is_of_queue)
-        log->queue_record = log->records;
+    if (record->is_one_of_many)
+        log->alike_record = log->records;
 }
 
 void failure_log_add(struct failure_log *log, const struct failure_record *record)

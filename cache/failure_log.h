@@ -2,8 +2,9 @@
 #define CACHE_FAILURE_LOG_H
 /* The last 100 failures. It gives the user a readable reason for every errno. While the service is
  * down, thousands of operations may fail at once: they share one record, so that the failure that
- * tells the cause is kept. Of queued deletes that fail alike, FAILURE_LOG_ALIKE have a record, and
- * the last of these counts the others; the sink gets each. Any thread; one leaf mutex, which is not
+ * tells the cause is kept. Of those that are each one of many, as queued deletes, and that fail
+ * alike, FAILURE_LOG_ALIKE have a record, and the last of these counts the others; the sink gets
+ * each. Any thread; one leaf mutex, which is not
  * held while the sink is called. */
 #include "client/bytes.h"
 #include "client/call.h"
@@ -19,11 +20,13 @@ struct failure_record { /* fs/ makes a path from table and position when it show
     const char *table;     /* NULL: the account */
     struct bytes position; /* of an entity; without NUL: a PartitionKey; empty: the table */
     bool is_prefix;        /* position is the prefix of a directory, not a key */
-    bool is_of_queue;      /* of a queued delete: it may be one of hundreds, of one cause */
-    const char *kept_in;   /* the file that keeps the text that was not stored; NULL: none */
+    /* There may be thousands of one cause: of a queued delete; of a link, which programs try to
+     * make for each file, and go on without. It has a table. */
+    bool is_one_of_many;
+    const char *kept_in; /* the file that keeps the text that was not stored; NULL: none */
     struct failure failure;
-    /* Out: how many failures of the same outage, or of queued deletes that failed alike, are
-     * counted in this record beside the first, and the time of the last of them. */
+    /* Out: how many failures of the same outage, or of many that failed alike, are counted in this
+     * record beside the first, and the time of the last of them. */
     uint64_t repeats;
     int64_t last_100ns;
 };

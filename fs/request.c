@@ -91,8 +91,7 @@ void request_lock_directory(struct request *request)
     caller_made_progress(caller, request->fs->clock);
 }
 
-/* An interrupt, an absent file, or a path that is not possible: no failure of the service or the
- * mount. */
+/* Does a disk in good order answer so, too? Then it needs no reason. */
 static bool is_ordinary(const struct request *request, int error)
 {
     if (error == -EINTR || request->is_of_handle)
@@ -100,9 +99,9 @@ static bool is_ordinary(const struct request *request, int error)
     if (request->caller.call.failure.http_status > 0)
         return error == -ENOENT;
     /* With advice it can be done in another way, or a queued change is why it cannot be done. */
-    if (error == -EPERM || error == -ENOTEMPTY || error == -ENOENT)
+    if (error == -ENOTEMPTY || error == -ENOENT)
         return !request->caller.call.failure.advice;
-    return error == -ENAMETOOLONG || error == -ENOTDIR || error == -EEXIST || error == -EXDEV;
+    return error == -EEXIST || error == -EXDEV;
 }
 
 /* Sets the parts of the record from which its path is made. */
@@ -119,7 +118,9 @@ static void locate(const struct place *place, struct failure_record *record)
         record->table = directory.table;
         record->position = is_partition ? position_partition_key(lo) : lo;
         record->is_prefix = !is_partition && lo.size > 0;
-    } else if (place->kind == PLACE_CONTROL_FILE) { /* its path reads as that of a partition */
+    } else if (place->kind == PLACE_CONTROL_DIRECTORY) { /* its path reads as that of a table */
+        record->table = CONTROL_DIRECTORY_NAME;
+    } else if (place->kind == PLACE_CONTROL_FILE) { /* and as that of a partition */
         record->table = CONTROL_DIRECTORY_NAME;
         record->position = bytes_of(control_file_names[place->control_file]);
     }
@@ -134,8 +135,12 @@ void request_note(struct request *request, int error, const struct place *place)
                                     .command = request->process.command,
                                     .failure = request->caller.call.failure};
     record.failure.error = error;
+    if (!record.failure.message[0] && !record.failure.code[0])
+        (void)snprintf(record.failure.message, sizeof(record.failure.message), "%s",
+                       strerrordesc_np(-error));
     if (place)
         locate(place, &record);
+    record.is_one_of_many = request->is_one_of_many && record.table;
     failure_log_add(account_failures(request->fs->account), &record);
 }
 

@@ -26,6 +26,7 @@ struct request {
     bool is_waiting; /* counted in fs->waiting and in waiting_of[lane] */
     /* Of a handle, not of a path: it was open before, so that -ENOENT is a failure to be logged. */
     bool is_of_handle;
+    bool is_one_of_many; /* a program may go on, and fail so for each file: see failure_log.h */
 };
 
 /* Every request_begin is followed by one request_end, after the reply. */
@@ -41,10 +42,12 @@ void request_lock_directory(struct request *request);
 int request_may_wait(struct request *request, const struct place *place);
 void request_end(struct request *request);
 
-/* Adds the failure to the failure log, with its place (may be NULL), and replies with the error.
- * These errors are ordinary and are not logged: EINTR; and, for a path, ENOENT, and unless the
- * service caused them ENAMETOOLONG, ENOTDIR, EEXIST, EXDEV, and, without advice, ENOTEMPTY and
- * EPERM. */
+/* Adds the failure to the failure log, with its place (may be NULL), and replies with the error. No
+ * handler replies with an error in another way, but for -ESTALE where the kernel then looks the
+ * name up and repeats the request, for an inode that is not known, and for a failure that was told.
+ * These errors are a good disk's, too, and are not logged: EINTR; and, for a path, ENOENT, and
+ * unless the service caused them EEXIST, EXDEV, and, without advice, ENOTEMPTY. A failure without a
+ * reason gets the system's words for its errno. */
 void request_fail(struct request *request, int error, const struct place *place);
 /* As request_fail, without the reply. */
 void request_note(struct request *request, int error, const struct place *place);

@@ -9,6 +9,9 @@
 /* Appends the program's counters in Prometheus's text format. 0 or -errno. */
 typedef int control_stats(void *context, struct buffer *ret);
 
+/* Why the others are not written. */
+#define CONTROL_IS_READ "the files of .tablefuse are only read, but for `drop`"
+
 struct control_dir;
 /* config: the text of the file `config`, without secrets; copied. `failures` must outlive the
  * control directory. 0 or -ENOMEM. */

@@ -81,7 +81,7 @@ void text_sink_lose_change(void *context, const struct lost_change *lost)
                                     .operation = lost->is_delete ? "unlink" : "write",
                                     .table = lost->address.table,
                                     .position = lost->address.position,
-                                    .is_of_queue = lost->is_delete,
+                                    .is_one_of_many = lost->is_delete,
                                     .failure = *lost->failure};
     if (lost->is_abandoned && lost->is_delete) {
         abandon_delete(sink, &record);

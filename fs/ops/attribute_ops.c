@@ -73,8 +73,10 @@ static int set_attributes(struct request *request, const struct inode *inode, in
     entry_attributes(request->fs, inode, stat);
     if (!request->fs->writers)
         return -EROFS;
+    if (inode->place.kind == PLACE_CONTROL_FILE && (to_set & FUSE_SET_ATTR_SIZE))
+        return call_fail(&request->caller.call, -EROFS, CONTROL_IS_READ);
     if (inode->place.kind != PLACE_ENTITY)
-        return to_set & FUSE_SET_ATTR_SIZE ? -EROFS : 0;
+        return 0;
     if (to_set & (FUSE_SET_ATTR_SIZE | FUSE_SET_ATTR_MTIME_NOW))
         r = request_may_wait(request, &inode->place);
     if (r == 0 && (to_set & FUSE_SET_ATTR_SIZE))
@@ -94,7 +96,7 @@ void attribute_ops_setattr(fuse_req_t req, fuse_ino_t id, struct stat *stat, int
     const struct inode *inode = inode_table_find(request.fs->inodes, id);
     used_path_note(&request, inode);
     int r = inode ? set_attributes(&request, inode, to_set, handle_of(info), stat) : -ENOENT;
-    if (r == -EROFS || r == -ESTALE)
+    if (r == -ESTALE)
         reply_error(req, r);
     else if (r < 0)
         request_fail(&request, r, inode ? &inode->place : NULL);

@@ -30,7 +30,9 @@ static int find_place(struct request *request, struct child *child)
     int r = place_child(&child->parent->place, child->name, &child->place);
     if (r < 0)
         return r == -ENOMEM ? change_lack_memory(request) : r;
-    return child->place.is_given ? -EPERM : 0;
+    return child->place.is_given
+               ? request_refuse_name(request, child->name, -EPERM, "the name is part of the mount")
+               : 0;
 }
 
 static int settle(struct request *request, struct child *child)
@@ -135,11 +137,12 @@ static void end(struct change *change)
 static void fail(struct change *change, int error)
 {
     const struct child *child = &change->child;
+    bool is_found = child->place.text || child->place.is_given;
     if (!child->parent)
         reply_error(change->request.req, error);
     else
         request_fail(&change->request, error == -ESTALE ? -EBUSY : error,
-                     child->place.text ? &child->place : &child->parent->place);
+                     is_found ? &child->place : &child->parent->place);
 }
 
 void change_end_with_entry(struct change *change, int r, const struct fuse_entry_param *entry)
@@ -158,4 +161,14 @@ void change_end_without_entry(struct change *change, int r)
     else
         reply_error(change->request.req, 0);
     end(change);
+}
+
+void change_refuse(fuse_req_t req, const char *operation, fuse_ino_t parent, const char *name,
+                   int error, const char *reason)
+{
+    struct change change;
+    int r = change_begin(&change, req, operation, parent, name);
+    if (r == 0)
+        r = request_refuse_name(&change.request, change.child.name, error, reason);
+    change_end_without_entry(&change, r);
 }

@@ -32,6 +32,9 @@ struct change {
     struct directory_path path;
     struct directory *steps; /* of the path, owned */
 };
+/* A request to do what no mount does: it fails with -errno and the reason. */
+void change_refuse(fuse_req_t req, const char *operation, fuse_ino_t parent, const char *name,
+                   int error, const char *reason);
 /* Followed by one of the two ends below, which reply. -ESTALE: the node of the parent is not known.
  */
 int change_begin(struct change *change, fuse_req_t req, const char *operation, fuse_ino_t parent,

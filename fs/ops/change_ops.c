@@ -142,20 +142,33 @@ void change_ops_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
     change_end_without_entry(&change, r);
 }
 
+/* rsync --backup and others try to link each file, and copy or rename it then. The path has the
+ * name if it could be an entity's: the reason has none, so that many are alike. */
+static void refuse_link(fuse_req_t req, const char *operation, fuse_ino_t parent, const char *name)
+{
+    struct change change;
+    int r = change_begin(&change, req, operation, parent, name);
+    change.request.is_one_of_many = true;
+    if (r == 0)
+        (void)place_child(&change.child.parent->place, change.child.name, &change.child.place);
+    if (r == 0)
+        r = call_fail(&change.request.caller.call, -EPERM,
+                      "the service has no symbolic or hard links");
+    change_end_without_entry(&change, r);
+}
+
+#define NO_DEVICES "the service has no devices, pipes or sockets"
+
 void change_ops_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name)
 {
     (void)target;
-    (void)parent;
-    (void)name;
-    reply_error(req, -EPERM);
+    refuse_link(req, "symlink", parent, name);
 }
 
 void change_ops_link(fuse_req_t req, fuse_ino_t id, fuse_ino_t new_parent, const char *new_name)
 {
     (void)id;
-    (void)new_parent;
-    (void)new_name;
-    reply_error(req, -EPERM);
+    refuse_link(req, "link", new_parent, new_name);
 }
 
 /* A file without a handle. Nothing will be written to an entity, so it is stored at once, as one
@@ -194,8 +207,12 @@ void change_ops_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_
     struct change change;
     struct fuse_entry_param entry = {0};
     (void)device;
+    if (!S_ISREG(mode)) {
+        change_refuse(req, "mknod", parent, name, -EPERM, NO_DEVICES);
+        return;
+    }
     int r = change_begin(&change, req, "mknod", parent, name);
     if (r == 0)
-        r = S_ISREG(mode) ? make_file(&change, mode, &entry) : -EPERM;
+        r = make_file(&change, mode, &entry);
     change_end_with_entry(&change, r, &entry);
 }

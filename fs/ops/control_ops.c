@@ -23,7 +23,7 @@ static int open_text(struct request *request, const struct inode *inode, int fla
     _cleanup_(buffer_finish) struct buffer text;
     buffer_init(&text, CONTROL_MAX_BYTES);
     if (open_writer_is_needed(flags))
-        return -EROFS;
+        return call_fail(&request->caller.call, -EROFS, CONTROL_IS_READ);
     int r = control_dir_text(request->fs->control, inode->place.control_file, &text);
     if (r >= 0)
         r = open_file_create_text(&text, ret);

@@ -117,7 +117,9 @@ static int look_up(struct request *request, const struct inode *parent, struct b
     }
     if (r < 0 && r != -ENOMEM) {
         request->caller.valid_ms = INT32_MAX; /* no file can ever have this name */
-        return r;
+        return r == -ENAMETOOLONG
+                   ? request_refuse_name(request, name, r, "a name has at most 255 bytes")
+                   : r;
     }
     if (r == 0)
         r = enter_new(request, &opener, place, ret);
@@ -160,7 +162,7 @@ static int look_up_once(struct request *request, const struct inode *parent, str
         failed_lookups_put(failed, thread, parent->id, name, &call->failure,
                            clock_now_ms(request->fs->clock));
     if (r < 0)
-        request_note(request, r, &place);
+        request_note(request, r, place.text ? &place : &parent->place);
     return r;
 }
 

@@ -131,7 +131,7 @@ void open_ops_open(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info)
                 ? control_ops_open(&request, inode, info, &file)
             : inode->place.kind == PLACE_SCRATCH ? scratch_ops_open(&request, inode, info, &file)
                                                  : open_entity(&request, inode, info, &file);
-    if (r == -ESTALE || r == -EROFS) {
+    if (r == -ESTALE) {
         reply_error(req, r);
     } else if (r < 0) {
         request_fail(&request, r, &inode->place);
@@ -189,9 +189,7 @@ void open_ops_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t
     int r = directory
                 ? create(&request, directory, bytes_of(name), mode, &place, info, &entry, &file)
                 : -ENOENT;
-    if (r == -EROFS) {
-        reply_error(req, r);
-    } else if (r < 0) {
+    if (r < 0) {
         request_fail(&request, r, directory ? &directory->place : NULL);
     } else {
         info->fh = (uintptr_t)file;

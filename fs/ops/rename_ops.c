@@ -248,8 +248,9 @@ void rename_ops_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse
 {
     struct renaming renaming = {.is_exclusive = flags & RENAME_NOREPLACE};
     struct change *change = &renaming.change;
-    if (flags & ~(unsigned)RENAME_NOREPLACE) { /* two names exchanged, or a whiteout */
-        reply_error(req, -EINVAL);
+    if (flags & ~(unsigned)RENAME_NOREPLACE) {
+        change_refuse(req, "rename", parent, name, -EINVAL,
+                      "two names cannot be exchanged, and none can be whited out");
         return;
     }
     int r = change_begin(change, req, "rename", parent, name);

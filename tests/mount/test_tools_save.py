@@ -287,10 +287,15 @@ def names_in(directory):
     return sorted(os.listdir(directory))
 
 
+def rules(mount):
+    """What failed, but for links: some tools try to make them, and rename the file when there are none."""
+    return [line for line in failures(mount) if line["operation"] not in ("link", "symlink")]
+
+
 @pytest.mark.parametrize("name", TOOLS)
 def test_a_change(mount, partition, entity, use, name):
     tool = TOOLS[name]
-    told = len(failures(mount))
+    told = rules(mount)
     with mount.counting() as counted, Watcher(entity) as watcher:
         done = use(tool.script, partition)
     assert done.returncode == 0, done.stderr
@@ -299,7 +304,7 @@ def test_a_change(mount, partition, entity, use, name):
     assert counted.asked() == tool.asked
     assert [seen for seen in watcher.seen if seen not in (OLD, NEW)] in ([], [None] * tool.has_gap)
     assert names_in(partition) == sorted(["f.json", *tool.also])
-    assert len(failures(mount)) == told
+    assert rules(mount) == told
 
 
 @pytest.mark.parametrize("name", TOOLS)

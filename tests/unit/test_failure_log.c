@@ -121,7 +121,7 @@ static void add_delete(struct failure_log *log, int number, const char *table, c
 {
     struct failure_record record = record_number(number);
     record.table = table;
-    record.is_of_queue = true;
+    record.is_one_of_many = true;
     record.at_100ns = number * TICKS_PER_SEC;
     (void)snprintf(record.failure.code, sizeof(record.failure.code), "%s", code);
     failure_log_add(log, &record);

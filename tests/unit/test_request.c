@@ -1,5 +1,5 @@
 #include "fs/request.h"
-#include "tests/unit/fetching.h"
+#include "tests/unit/account_fixture.h"
 
 #include <stdatomic.h>
 
@@ -74,12 +74,66 @@ static void a_directory_is_locked_for_30_s_at_most(void **state)
     }
 }
 
+enum source { OF_A_PATH, OF_A_HANDLE, OF_THE_SERVICE, WITH_ADVICE };
+
+/* Is there a line? With the message, or the system's words. */
+static bool is_told(struct setup *setup, int error, enum source source)
+{
+    struct failure_log *log = account_failures(setup->account);
+    struct failure_record record;
+    _cleanup_(buffer_finish) struct buffer text;
+    struct file_system fs = {.account = setup->account, .clock = &setup->clock};
+    struct request request = {
+        .fs = &fs, .operation = "open", .is_of_handle = source == OF_A_HANDLE};
+    buffer_init(&text, 1000);
+    if (source == OF_THE_SERVICE)
+        request.caller.call.failure.http_status = 400;
+    if (source == WITH_ADVICE)
+        request.caller.call.failure.advice = "try again";
+    uint64_t before = failure_log_count(log);
+    request_note(&request, error, NULL);
+    if (failure_log_count(log) == before)
+        return false;
+    assert_int_not_equal(failure_log_next(log, before, &record, &text), 0);
+    assert_int_equal(record.failure.error, error);
+    assert_string_equal(record.failure.message, strerrordesc_np(-error));
+    return true;
+}
+
+/* Of each errno that the program answers. */
+static void what_a_good_disk_answers_is_not_told(void **state)
+{
+    (void)state;
+    static const int rules[] = {EPERM,   EIO,          EBADF,        ENOMEM,    EACCES,      EBUSY,
+                                ENOTDIR, EINVAL,       EFBIG,        ENOSPC,    EROFS,       EPROTO,
+                                ESTALE,  ENAMETOOLONG, ECONNREFUSED, ETIMEDOUT, EHOSTUNREACH};
+    static const struct {
+        int error;
+        bool is_told[4]; /* by source */
+    } ordinary[] = {
+        {EINTR, {false, false, false, false}},  {ENOENT, {false, true, false, true}},
+        {EEXIST, {false, true, true, false}},   {EXDEV, {false, true, true, false}},
+        {ENOTEMPTY, {false, true, true, true}},
+    };
+    struct setup setup;
+    set_up(&setup, (struct setup_options){0});
+    for (enum source source = OF_A_PATH; source <= WITH_ADVICE; source++) {
+        for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
+            assert_true(is_told(&setup, -rules[i], source));
+        for (size_t i = 0; i < ARRAY_SIZE(ordinary); i++)
+            assert_int_equal(is_told(&setup, -ordinary[i].error, source),
+                             ordinary[i].is_told[source]);
+    }
+    tear_down(&setup);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_callers_of_one_table_leave_room_to_others),
         cmocka_unit_test(a_request_that_did_not_wait_is_not_counted),
         cmocka_unit_test(a_directory_is_locked_for_30_s_at_most),
+        cmocka_unit_test(what_a_good_disk_answers_is_not_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

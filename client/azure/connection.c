@@ -4,8 +4,8 @@
 
 #define CONNECTION_STRING "AZURE_STORAGE_CONNECTION_STRING"
 #define DEFAULT_SUFFIX    "core.windows.net"
-#define EMULATOR_PATH     ":10002/devstoreaccount1"
-#define EMULATOR_URL      "http://127.0.0.1" EMULATOR_PATH
+#define EMULATOR_PORT     "10002"
+#define EMULATOR_ACCOUNT  "devstoreaccount1"
 /* published by Microsoft and the same for every emulator, so not a secret */
 #define EMULATOR_KEY                                                                               \
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
@@ -100,27 +100,9 @@ static int create_sas(struct bytes token, const char *what, struct credential **
 /* The emulator's host may be set; its port and account are fixed. */
 static int connect_emulator(struct connection *ret, struct bytes proxy, struct call *call)
 {
-    _cleanup_(buffer_finish) struct buffer url;
-    struct bytes rest = proxy;
-    buffer_init(&url, URL_MAX_BYTES);
-    if (proxy.size == 0) {
-        (void)buffer_append_string(&url, EMULATOR_URL);
-    } else {
-        (void)buffer_append(&url, bytes_take_until(&rest, ':'));
-        (void)buffer_append_char(&url, ':');
-        struct bytes host = bytes_take_until(&rest, ':');
-        if (bytes_end_with(host, BYTES_LITERAL("/")))
-            host.size--;
-        (void)buffer_append(&url, host);
-        (void)buffer_append_string(&url, EMULATOR_PATH);
-    }
-    const char *text = buffer_string(&url);
-    if (!text)
-        return call_fail(call, url.error,
-                         url.error == -EFBIG ? "DevelopmentStorageProxyUri is too long"
-                                             : "out of memory");
-    int r = endpoint_parse(&ret->endpoint, "DevelopmentStorageProxyUri", buffer_bytes(&url),
-                           (struct bytes){0}, call);
+    int r = endpoint_parse_at(&ret->endpoint, "DevelopmentStorageProxyUri",
+                              proxy.size > 0 ? proxy : BYTES_LITERAL("http://127.0.0.1"),
+                              EMULATOR_PORT, EMULATOR_ACCOUNT, call);
     if (r < 0)
         return r;
     return create_shared_key(ret->endpoint.account, BYTES_LITERAL(EMULATOR_KEY),

@@ -1,20 +1,28 @@
 #include "client/azure/endpoint.h"
+#include "client/azure/url.h"
 #include "client/text/table_name.h"
 
 #include <arpa/inet.h>
 #include <strings.h>
 
 #define SEGMENTS_MAX 2 /* account and table */
+#define HOST_MAX     253
 
-#define HOST_MAX 253
+#define BAD_PATH "%s has a path that is not [/ACCOUNT][/TABLE]"
 
-struct parts { /* views of the URL; the host is a copy in lower case, without brackets */
+struct parts { /* views of `url`; the host is a copy in lower case, without brackets */
+    struct url url;
     char host[HOST_MAX + 1];
     struct bytes port;
     struct bytes segments[SEGMENTS_MAX];
     size_t segment_count;
     bool is_https, is_ipv6, is_ipv4;
 };
+
+static void parts_finish(struct parts *parts)
+{
+    url_finish(&parts->url);
+}
 
 static char lower(char c)
 {
@@ -35,17 +43,19 @@ bool endpoint_is_account_name(struct bytes name)
     return name.size >= 3 && name.size < ENDPOINT_ACCOUNT_SIZE;
 }
 
-static bool holds(struct bytes text, const char *part)
-{
-    return bytes_find(text, bytes_of(part)) != NULL;
-}
-
 static bool starts_with_word(struct bytes text, const char *word)
 {
     size_t n = strlen(word);
     return text.size >= n && strncasecmp(text.data, word, n) == 0;
 }
 
+bool endpoint_is_url(struct bytes text)
+{
+    return starts_with_word(text, "https://") || starts_with_word(text, "http://");
+}
+
+/* libcurl connects to loopback for `localhost` and all names below it, without asking a resolver.
+ */
 static bool is_loopback(const struct parts *parts)
 {
     unsigned char ipv4[4];
@@ -53,50 +63,35 @@ static bool is_loopback(const struct parts *parts)
     if (parts->is_ipv6)
         return inet_pton(AF_INET6, parts->host, &ipv6) == 1 && IN6_IS_ADDR_LOOPBACK(&ipv6);
     return strcmp(parts->host, "localhost") == 0 ||
+           bytes_end_with(bytes_of(parts->host), BYTES_LITERAL(".localhost")) ||
            (inet_pton(AF_INET, parts->host, ipv4) == 1 && ipv4[0] == 127);
 }
 
-static bool copy_host(struct bytes host, struct parts *parts)
+static bool is_legal_in_name(char c)
 {
-    if (host.size == 0 || host.size > HOST_MAX)
-        return false;
-    for (size_t i = 0; i < host.size; i++)
-        parts->host[i] = lower(host.data[i]);
-    return true;
+    return is_alphanumeric(c) || c == '-' || c == '.' || c == '_';
 }
 
-/* Splits "[v6]" or a name or address, perhaps with ":port". */
-static bool split_authority(struct bytes authority, struct parts *parts)
+static bool set_host(struct bytes host, struct parts *parts)
 {
-    union {
-        struct in_addr ipv4;
-        struct in6_addr ipv6;
-    } address;
-    parts->is_ipv6 = authority.size > 0 && authority.data[0] == '[';
-    if (parts->is_ipv6) {
-        bool is_closed = holds(authority, "]");
-        authority = bytes_skip(authority, 1);
-        struct bytes host = bytes_take_until(&authority, ']');
-        struct bytes between = bytes_take_until(&authority, ':');
-        parts->port = authority;
-        return is_closed && between.size == 0 && copy_host(host, parts) &&
-               inet_pton(AF_INET6, parts->host, &address) == 1;
-    }
-    struct bytes host = bytes_take_until(&authority, ':');
-    parts->port = authority;
-    for (size_t i = 0; i < host.size; i++) {
-        char c = host.data[i];
-        if (!is_alphanumeric(c) && c != '-' && c != '.' && c != '_')
-            return false;
-    }
-    if (!copy_host(host, parts))
+    unsigned char address[sizeof(struct in6_addr)];
+    parts->is_ipv6 = bytes_start_with(host, BYTES_LITERAL("["));
+    if (parts->is_ipv6 && bytes_end_with(host, BYTES_LITERAL("]")))
+        host = (struct bytes){host.data + 1, host.size - 2};
+    if (host.size == 0 || host.size > HOST_MAX)
         return false;
-    parts->is_ipv4 = inet_pton(AF_INET, parts->host, &address) == 1;
-    return true;
+    for (size_t i = 0; i < host.size; i++) {
+        if (!parts->is_ipv6 && !is_legal_in_name(host.data[i]))
+            return false;
+        parts->host[i] = lower(host.data[i]);
+    }
+    parts->is_ipv4 = inet_pton(AF_INET, parts->host, address) == 1;
+    return !parts->is_ipv6 || inet_pton(AF_INET6, parts->host, address) == 1;
 }
 
 static bool split_path(struct bytes path, struct parts *parts)
 {
+    path = bytes_skip(path, 1); /* the first slash */
     while (path.size > 0) {
         struct bytes segment = bytes_take_until(&path, '/');
         if (segment.size == 0 || parts->segment_count == SEGMENTS_MAX)
@@ -106,27 +101,40 @@ static bool split_path(struct bytes path, struct parts *parts)
     return true;
 }
 
+static int refuse_url(CURLUcode code, const char *what, struct call *call)
+{
+    if (code == CURLUE_OUT_OF_MEMORY)
+        return call_fail(call, -ENOMEM, "out of memory");
+    if (code == CURLUE_USER_NOT_ALLOWED)
+        return call_fail(call, -EINVAL, "%s has user information, which is not supported", what);
+    if (code == CURLUE_BAD_PORT_NUMBER)
+        return call_fail(call, -EINVAL, "%s has no valid port", what);
+    if (code == CURLUE_BAD_PATH)
+        return call_fail(call, -EINVAL, BAD_PATH, what);
+    return call_fail(call, -EINVAL, "%s has no valid host", what);
+}
+
 static int split_url(struct bytes url, const char *what, struct call *call, struct parts *parts)
 {
     uint64_t port;
-    parts->is_https = starts_with_word(url, "https://");
-    if (!parts->is_https && !starts_with_word(url, "http://"))
+    if (!endpoint_is_url(url))
         return call_fail(call, -EINVAL, "%s is not a URL that begins with https:// or http://",
                          what);
-    if (holds(url, "@"))
-        return call_fail(call, -EINVAL, "%s has user information, which is not supported", what);
-    if (holds(url, "?") || holds(url, "#"))
+    CURLUcode code = url_split(url, &parts->url);
+    if (code != CURLUE_OK)
+        return refuse_url(code, what, call);
+    if (parts->url.query || parts->url.fragment)
         return call_fail(call, -EINVAL,
-                         "%s has a query string: put a SAS token into "
-                         "AZURE_STORAGE_SAS_TOKEN",
+                         "%s has a query string: put a SAS token into AZURE_STORAGE_SAS_TOKEN",
                          what);
-    struct bytes path = bytes_skip(url, strlen(parts->is_https ? "https://" : "http://"));
-    if (!split_authority(bytes_take_until(&path, '/'), parts))
+    parts->is_https = strcasecmp(parts->url.scheme, "https") == 0;
+    if (!set_host(bytes_of(parts->url.host), parts))
         return call_fail(call, -EINVAL, "%s has no valid host", what);
+    parts->port = parts->url.port ? bytes_of(parts->url.port) : (struct bytes){0};
     if (parts->port.size > 0 && !bytes_parse_unsigned(parts->port, UINT16_MAX, &port))
         return call_fail(call, -EINVAL, "%s has no valid port", what);
-    if (!split_path(path, parts))
-        return call_fail(call, -EINVAL, "%s has a path that is not [/ACCOUNT][/TABLE]", what);
+    if (!split_path(bytes_of(parts->url.path), parts))
+        return call_fail(call, -EINVAL, BAD_PATH, what);
     return 0;
 }
 
@@ -195,9 +203,12 @@ static void write_url(const struct parts *parts, struct bytes segment, struct en
     struct bytes port = parts->port;
     if (bytes_equal(port, bytes_of(parts->is_https ? "443" : "80")))
         port.size = 0;
-    (void)snprintf(endpoint->url, sizeof(endpoint->url), "%s://%s%s%s%s%.*s%s%.*s",
-                   parts->is_https ? "https" : "http", parts->is_ipv6 ? "[" : "", parts->host,
-                   parts->is_ipv6 ? "]" : "", port.size > 0 ? ":" : "", (int)port.size, port.data,
+    int n =
+        snprintf(endpoint->url, sizeof(endpoint->url), "%s://%s%s%s%s%.*s",
+                 parts->is_https ? "https" : "http", parts->is_ipv6 ? "[" : "", parts->host,
+                 parts->is_ipv6 ? "]" : "", port.size > 0 ? ":" : "", (int)port.size, port.data);
+    endpoint->origin_size = (size_t)n;
+    (void)snprintf(endpoint->url + n, sizeof(endpoint->url) - (size_t)n, "%s%.*s",
                    segment.size > 0 ? "/" : "", (int)segment.size, segment.data);
 }
 
@@ -227,30 +238,48 @@ static int check_account(struct bytes account, struct bytes known, const char *w
     return 0;
 }
 
-int endpoint_parse(struct endpoint *ret, const char *what, struct bytes url, struct bytes account,
-                   struct call *call)
+/* From the parts, whose URL was split. */
+static int set_endpoint(struct endpoint *ret, const char *what, const struct parts *parts,
+                        struct bytes account, struct call *call)
 {
-    struct parts parts = {0};
-    struct endpoint endpoint = {0};
+    struct endpoint endpoint = {.is_loopback = is_loopback(parts), .is_https = parts->is_https};
     struct bytes segment, table;
-    int r = split_url(url, what, call, &parts);
+    int r = check_host(parts, what, call);
     if (r < 0)
         return r;
-    r = check_host(&parts, what, call);
-    if (r < 0)
-        return r;
-    struct bytes named = take_account(&parts, account, &segment, &table);
+    struct bytes named = take_account(parts, account, &segment, &table);
     r = check_account(named, account, what, call);
     if (r < 0)
         return r;
-    if (is_host_style(&parts) && segment.size > 0)
+    if (is_host_style(parts) && segment.size > 0)
         return call_fail(call, -EINVAL, "%s has a path that is not /TABLE", what);
-    endpoint.is_loopback = is_loopback(&parts);
-    write_url(&parts, segment, &endpoint);
+    write_url(parts, segment, &endpoint);
     (void)snprintf(endpoint.account, sizeof(endpoint.account), "%.*s", (int)named.size, named.data);
     r = endpoint_set_table(&endpoint, table, call);
     if (r < 0)
         return r;
     *ret = endpoint;
     return 0;
+}
+
+int endpoint_parse(struct endpoint *ret, const char *what, struct bytes url, struct bytes account,
+                   struct call *call)
+{
+    _cleanup_(parts_finish) struct parts parts = {0};
+    int r = split_url(url, what, call, &parts);
+    return r < 0 ? r : set_endpoint(ret, what, &parts, account, call);
+}
+
+int endpoint_parse_at(struct endpoint *ret, const char *what, struct bytes url, const char *port,
+                      const char *account, struct call *call)
+{
+    _cleanup_(parts_finish) struct parts parts = {0};
+    int r = split_url(url, what, call, &parts);
+    if (r < 0)
+        return r;
+    if (parts.segment_count > 0)
+        return call_fail(call, -EINVAL, "%s has a path", what);
+    parts.port = bytes_of(port);
+    parts.segments[parts.segment_count++] = bytes_of(account);
+    return set_endpoint(ret, what, &parts, (struct bytes){0}, call);
 }

@@ -11,12 +11,14 @@
 
 struct endpoint {                /* a value */
     char url[ENDPOINT_URL_SIZE]; /* scheme://host[:port][/account]: lower case, no final slash */
+    size_t origin_size;          /* of scheme://host[:port] in url */
     char account[ENDPOINT_ACCOUNT_SIZE]; /* as in signatures: without -secondary */
     char table[ENDPOINT_TABLE_SIZE];     /* "": the URL has none */
-    bool is_loopback;
+    bool is_https, is_loopback;
 };
 
 bool endpoint_is_account_name(struct bytes name); /* 3 to 24 of a-z and 0-9 */
+bool endpoint_is_url(struct bytes text);          /* does it begin with https:// or http://? */
 
 /* Host style (the host has a label "table" that is not the first): the account is the first label,
  * the table the first path segment. Path style (any other host, such as IP literals and localhost):
@@ -27,6 +29,10 @@ bool endpoint_is_account_name(struct bytes name); /* 3 to 24 of a-z and 0-9 */
  * is not loopback, a Cosmos DB host. */
 int endpoint_parse(struct endpoint *ret, const char *what, struct bytes url, struct bytes account,
                    struct call *call);
+/* As endpoint_parse: the account at this port of the URL's host, in path style. The URL's own port
+ * is ignored, and a path is refused. */
+int endpoint_parse_at(struct endpoint *ret, const char *what, struct bytes url, const char *port,
+                      const char *account, struct call *call);
 
 /* Sets the table: "" or "TABLE", perhaps with a slash at the end. -EINVAL, the reason in call. */
 int endpoint_set_table(struct endpoint *endpoint, struct bytes table, struct call *call);

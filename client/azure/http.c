@@ -1,5 +1,6 @@
 #include "client/azure/http.h"
 #include "client/azure/http_header.h"
+#include "client/azure/url.h"
 #include "client/condition.h"
 #include "client/monitor.h"
 
@@ -7,6 +8,7 @@
 
 #define HEADERS_MAX_BYTES ((size_t)64 << 10)
 #define LINE_MAX_BYTES    ((size_t)256 << 10) /* more than libcurl keeps of a line */
+#define AUTHORITY_SIZE    280                 /* a host of 253 characters, and a port */
 
 /* A handle and the state of its exchange; between exchanges it stays in the pool, with its
  * connection. Each easy handle has a multi handle of its own, because only a multi handle can
@@ -157,18 +159,19 @@ static const char advice_broken[] =
     "the connection broke: check the network, and the proxy, VPN or firewall on the way";
 
 /* Of a URL: HOST or HOST:PORT. */
-static struct bytes authority_of(const char *url)
+static void print_authority(const char *url, char ret[AUTHORITY_SIZE])
 {
-    const char *begin = strstr(url, "://");
-    begin = begin ? begin + 3 : url;
-    return (struct bytes){begin, strcspn(begin, "/?")};
+    _cleanup_(url_finish) struct url parts;
+    bool is_split = url_split(bytes_of(url), &parts) == CURLUE_OK;
+    (void)snprintf(ret, AUTHORITY_SIZE, "%s%s%s", is_split ? parts.host : "the service",
+                   is_split && parts.port ? ":" : "", is_split && parts.port ? parts.port : "");
 }
 
 static int fail_late(struct call *call, const char *url, bool is_retryable)
 {
-    struct bytes authority = authority_of(url);
-    (void)call_fail(call, -ETIMEDOUT, "no answer from %.*s in time", (int)authority.size,
-                    authority.data);
+    char authority[AUTHORITY_SIZE];
+    print_authority(url, authority);
+    (void)call_fail(call, -ETIMEDOUT, "no answer from %s in time", authority);
     call->failure.is_retryable = is_retryable;
     call->failure.advice = call_advice_late;
     return -ETIMEDOUT;
@@ -240,15 +243,15 @@ static int take_exchange(struct http *http, const struct http_request *request, 
 static int check_time(const struct http *http, const struct exchange *exchange, const char *url,
                       struct call *call, int64_t end_ms)
 {
-    struct bytes authority = authority_of(url);
+    char authority[AUTHORITY_SIZE];
     if (call_is_cancelled(call))
         return call_fail(call, -EINTR, "interrupted");
     if (clock_now_ms(http->clock) < end_ms)
         return 0;
     if (exchange->sends > 0)
         return fail_late(call, url, call_remaining_ms(call, http->clock) > 0);
-    (void)call_fail(call, -EHOSTUNREACH, "no connection to %.*s in time", (int)authority.size,
-                    authority.data);
+    print_authority(url, authority);
+    (void)call_fail(call, -EHOSTUNREACH, "no connection to %s in time", authority);
     call->failure.is_retryable = true;
     call->failure.advice = advice_connect;
     return -EHOSTUNREACH;
@@ -324,19 +327,16 @@ static bool is_line_too_long(const struct exchange *exchange, CURLcode code)
  * tells that in its message alone. */
 static bool is_connect_to_proxy(const char *message, const char *url)
 {
-    char expected[600];
-    const char *begin = strstr(url, "://");
-    if (!begin || strncmp(message, "Failed to connect to ", 21) != 0)
+    char expected[AUTHORITY_SIZE + 20];
+    _cleanup_(url_finish) struct url parts;
+    if (url_split(bytes_of(url), &parts) != CURLUE_OK ||
+        strncmp(message, "Failed to connect to ", 21) != 0)
         return false;
-    begin += 3;
-    bool is_literal = begin[0] == '[';
-    size_t host_size = is_literal ? strcspn(++begin, "]") : strcspn(begin, ":/?");
-    const char *end = begin + host_size + is_literal;
-    const char *port = strncmp(url, "https", 5) == 0 ? "443" : "80";
-    if (end[0] == ':')
-        port = end + 1;
-    (void)snprintf(expected, sizeof(expected), " to %.*s port %.*s ", (int)host_size, begin,
-                   (int)strspn(port, "0123456789"), port);
+    bool is_literal = parts.host[0] == '[';
+    const char *port = strcmp(parts.scheme, "https") == 0 ? "443" : "80";
+    (void)snprintf(expected, sizeof(expected), " to %.*s port %s ",
+                   (int)strlen(parts.host) - 2 * is_literal, parts.host + is_literal,
+                   parts.port ? parts.port : port);
     return strcasestr(message, expected) == NULL;
 }
 

@@ -247,13 +247,6 @@ int64_t service_utc_100ns(const struct service *service)
     return clock_utc_100ns(service->clock);
 }
 
-/* The offset of the path in scheme://host[:port][/account]. */
-static size_t origin_size(const char *url)
-{
-    const char *host = strstr(url, "://");
-    return host ? strcspn(host + 3, "/") + (size_t)(host + 3 - url) : 0;
-}
-
 int service_create(const struct connection *connection, const char *ca_file,
                    const struct clock *clock, struct service **ret)
 {
@@ -270,7 +263,7 @@ int service_create(const struct connection *connection, const char *ca_file,
         return -ENOMEM;
     service->clock = clock;
     service->connection = connection;
-    service->origin = (struct bytes){endpoint->url, origin_size(endpoint->url)};
+    service->origin = (struct bytes){endpoint->url, endpoint->origin_size};
     service->base_path = endpoint->url + service->origin.size;
     int r = http_create(&options, clock, &service->http);
     if (r < 0)

@@ -18,12 +18,16 @@ const char *bytes_find(struct bytes bytes, struct bytes part)
     return memmem(bytes.data, bytes.size, part.data, part.size);
 }
 
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
 struct bytes bytes_trim(struct bytes bytes)
 {
-    while (bytes.size > 0 && (bytes.data[0] == ' ' || bytes.data[0] == '\t'))
+    while (bytes.size > 0 && is_space(bytes.data[0]))
         bytes = bytes_skip(bytes, 1);
-    while (bytes.size > 0 &&
-           (bytes.data[bytes.size - 1] == ' ' || bytes.data[bytes.size - 1] == '\t'))
+    while (bytes.size > 0 && is_space(bytes.data[bytes.size - 1]))
         bytes.size--;
     return bytes;
 }

@@ -18,7 +18,8 @@ static inline struct bytes bytes_of(const char *string)
 
 int bytes_compare(struct bytes a, struct bytes b);             /* memcmp, then the shorter first */
 const char *bytes_find(struct bytes bytes, struct bytes part); /* NULL: not found */
-struct bytes bytes_trim(struct bytes bytes); /* removes blanks and tabs at both ends */
+/* Removes blanks, tabs and line ends at both ends. */
+struct bytes bytes_trim(struct bytes bytes);
 /* Removes the text up to the first `end`, and `end` itself, from `rest`, and returns the text. If
  * there is no `end`, that is all of it. */
 struct bytes bytes_take_until(struct bytes *rest, char end);

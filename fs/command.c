@@ -1,5 +1,6 @@
 #include "fs/command.h"
 #include "client/base.h"
+#include "fs/mount_source.h"
 #include "fs/near_name.h"
 #include "fs/verb.h"
 
@@ -150,11 +151,25 @@ static bool is_call_of_mount8(int argc, char **argv)
     return nearest_verb(argv[1]).nearest.size == 0 || are_options_of_mount_fuse(argv[4]);
 }
 
+/* Refuses a SAS URL, whatever operand it stands for. 0 or an exit code. */
+static int check_arguments(const struct verb *verb, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        if (mount_source_is_sas_url(argv[i]))
+            return verb_refuse(verb, "a SAS URL as an argument can be read in `ps`: put it into "
+                                     "AZURE_STORAGE_SAS_URL");
+    }
+    return 0;
+}
+
 int command_run(int argc, char **argv, store_decorator *decorate)
 {
-    if (argc > 1 && is_call_of_mount8(argc, argv))
-        return asks_for_help(argc, argv) ? print_help(&verb_mount)
-                                         : verb_run_for_mount8(argc, argv, decorate);
+    if (argc > 1 && is_call_of_mount8(argc, argv)) {
+        if (asks_for_help(argc, argv))
+            return print_help(&verb_mount);
+        int code = check_arguments(&verb_mount, argc, argv);
+        return code != 0 ? code : verb_run_for_mount8(argc, argv, decorate);
+    }
     if (argc < 2)
         return verb_refuse(NULL, "no command given");
     const struct verb *verb = find_verb(verb_of(argv[1]));
@@ -162,5 +177,6 @@ int command_run(int argc, char **argv, store_decorator *decorate)
         return refuse_unknown(NULL, argv[1]);
     if (asks_for_help(argc - 1, argv + 1))
         return print_help(verb == &verb_help ? NULL : verb);
-    return verb->run(verb, argc - 1, argv + 1, decorate);
+    int code = check_arguments(verb, argc - 1, argv + 1);
+    return code != 0 ? code : verb->run(verb, argc - 1, argv + 1, decorate);
 }

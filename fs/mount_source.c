@@ -7,6 +7,7 @@
 #include "client/text/table_name.h"
 #include "fs/local_path.h"
 
+#include <strings.h>
 #include <unistd.h>
 
 #define QUESTION_MS 10000 /* the maximum for the first request with its retries */
@@ -23,30 +24,51 @@ struct mount_source {
     bool has_checksums, is_read_only; /* of an account in a file */
 };
 
-/* Overwrites the value, so that /proc/PID/environ shows no secret. */
-static void blank_secret(const char *name)
+/* The variables that are secret. */
+static const struct {
+    const char *name;
+    size_t offset; /* in struct connection_environment */
+} secrets[] = {
+    {"AZURE_STORAGE_CONNECTION_STRING", offsetof(struct connection_environment, connection_string)},
+    {"AZURE_STORAGE_KEY", offsetof(struct connection_environment, key)},
+    {"AZURE_STORAGE_SAS_TOKEN", offsetof(struct connection_environment, sas_token)},
+    {"AZURE_STORAGE_SAS_URL", offsetof(struct connection_environment, sas_url)},
+};
+
+/* Overwrites the values, so that /proc/PID/environ shows no secret. An account in a file uses none,
+ * and they are overwritten all the same. */
+static void blank_secrets(void)
 {
-    char *value = getenv(name);
-    if (value)
-        explicit_bzero(value, strlen(value));
+    for (size_t i = 0; i < ARRAY_SIZE(secrets); i++) {
+        char *value = getenv(secrets[i].name);
+        if (value)
+            explicit_bzero(value, strlen(value));
+    }
 }
 
-/* Copies the value of an environment variable (NULL: not set) and overwrites it there. False: out
- * of memory. */
-static bool take_secret(const char *name, char **ret)
+static void wipe_secrets(struct connection_environment *environment)
 {
-    const char *value = getenv(name);
-    *ret = value ? strdup(value) : NULL;
-    bool is_taken = !value || *ret;
-    blank_secret(name);
+    for (size_t i = 0; i < ARRAY_SIZE(secrets); i++) {
+        char **copy = (char **)((char *)environment + secrets[i].offset);
+        if (*copy)
+            explicit_bzero(*copy, strlen(*copy));
+        free(TAKE_PTR(*copy));
+    }
+}
+
+/* Copies the secrets and overwrites them in the environment. False: out of memory. The caller wipes
+ * the copies in both cases. */
+static bool take_secrets(struct connection_environment *ret)
+{
+    bool is_taken = true;
+    for (size_t i = 0; i < ARRAY_SIZE(secrets); i++) {
+        const char *value = getenv(secrets[i].name);
+        char **copy = (char **)((char *)ret + secrets[i].offset);
+        *copy = value ? strdup(value) : NULL;
+        is_taken &= !value || *copy;
+    }
+    blank_secrets();
     return is_taken;
-}
-
-static void wipe(char *secret)
-{
-    if (secret)
-        explicit_bzero(secret, strlen(secret));
-    free(secret);
 }
 
 static int complain_failure(const char *what, const struct failure *failure, enum command_exit code)
@@ -62,43 +84,30 @@ static int complain(const char *what, const char *reason, enum command_exit code
     return (int)code;
 }
 
-/* An account in a file uses no secrets. They are overwritten all the same. */
-static void drop_secrets(void)
+static int connect_service(struct mount_source *source, const struct mount_source_options *options,
+                           struct call *call)
 {
-    blank_secret("AZURE_STORAGE_CONNECTION_STRING");
-    blank_secret("AZURE_STORAGE_KEY");
-    blank_secret("AZURE_STORAGE_SAS_TOKEN");
-}
-
-static int connect_service(struct mount_source *source, const char *name, struct call *call)
-{
-    char *connection_string, *key, *sas_token;
-    bool is_taken = take_secret("AZURE_STORAGE_CONNECTION_STRING", &connection_string);
-    is_taken &= take_secret("AZURE_STORAGE_KEY", &key);
-    is_taken &= take_secret("AZURE_STORAGE_SAS_TOKEN", &sas_token);
-    struct connection_environment environment = {.connection_string = connection_string,
-                                                 .account = getenv("AZURE_STORAGE_ACCOUNT"),
-                                                 .key = key,
-                                                 .sas_token = sas_token};
-    int r = is_taken ? connection_init(&source->connection, name, &environment, call)
-                     : call_fail(call, -ENOMEM, "out of memory");
-    wipe(connection_string);
-    wipe(key);
-    wipe(sas_token);
+    struct connection_environment environment = {.account = getenv("AZURE_STORAGE_ACCOUNT"),
+                                                 .allows_http = options->allows_http};
+    int r = take_secrets(&environment)
+                ? connection_init(&source->connection, options->name, &environment, call)
+                : call_fail(call, -ENOMEM, "out of memory");
+    wipe_secrets(&environment);
     if (r == 0)
         memcpy(source->table, source->connection.endpoint.table, sizeof(source->table));
     return r;
 }
 
-/* Sets the table of -o table=. SOURCE may name the same one. */
+/* Sets the table of -o table=. SOURCE or a SAS URL may name the same one; this one's case counts.
+ */
 static int set_table(struct mount_source *source, const char *table, struct call *call)
 {
     if (!table)
         return 0;
-    if (source->table[0] && strcmp(source->table, table) != 0)
-        return call_fail(call, -EINVAL,
-                         "SOURCE names the table %s, but -o table= names another one",
-                         source->table);
+    bool is_of_source = source->local_path || source->connection.source_has_table;
+    if (source->table[0] && strcasecmp(source->table, table) != 0)
+        return call_fail(call, -EINVAL, "%s names the table %s, but -o table= names another one",
+                         is_of_source ? "SOURCE" : "the SAS URL", source->table);
     if (!table_name_is_readable(bytes_of(table)))
         return call_fail(call, -EINVAL,
                          "-o table=: the name of a table has 3 to 63 letters and digits and "
@@ -110,7 +119,7 @@ static int set_table(struct mount_source *source, const char *table, struct call
 static int open_service(struct mount_source *source, const struct mount_source_options *options)
 {
     struct call call = {0};
-    int r = connect_service(source, options->name, &call);
+    int r = connect_service(source, options, &call);
     if (r == 0)
         r = set_table(source, options->table, &call);
     if (r < 0 && options->name && access(options->name, F_OK) == 0)
@@ -169,7 +178,7 @@ static int complain_opening(const char *name, const struct failure *failure)
 static int open_local(struct mount_source *source, const struct mount_source_options *options)
 {
     struct call call = {.deadline_ms = clock_now_ms(&clock_system) + QUESTION_MS};
-    drop_secrets();
+    blank_secrets();
     int code = resolve_local(source, options->name);
     if (code != 0)
         return code;
@@ -239,6 +248,11 @@ bool mount_source_is_local(const char *name)
     return name && strncmp(name, LOCAL_SOURCE, strlen(LOCAL_SOURCE)) == 0;
 }
 
+bool mount_source_is_sas_url(const char *name)
+{
+    return endpoint_is_url(bytes_of(name)) && strchr(name, '?');
+}
+
 static void say_as_is(const char *name, const char *why, const char *reason)
 {
     (void)fprintf(
@@ -286,13 +300,15 @@ int mount_source_prepare(const char *name, bool is_read_only, bool *ret_is_as_is
 static int set_name(struct mount_source *source, const char *given)
 {
     const struct endpoint *endpoint = &source->connection.endpoint;
-    const char *name = source->local_path ? source->local_path : given ? given : endpoint->account;
-    size_t size = strlen(name);
-    while (size > 1 && name[size - 1] == '/')
-        size--;
-    bool adds_table = source->table[0] && !(given && endpoint->table[0]);
-    if (asprintf(&source->name, "%s%.*s%s%s", source->local_path ? LOCAL_SOURCE : "", (int)size,
-                 name, adds_table ? "/" : "", adds_table ? source->table : "") >= 0)
+    struct bytes name = bytes_of(source->local_path ? source->local_path : endpoint->account);
+    if (!source->local_path && given)
+        name = bytes_trim(bytes_of(given));
+    while (name.size > 1 && name.data[name.size - 1] == '/')
+        name.size--;
+    bool adds_table = source->table[0] && !source->connection.source_has_table;
+    if (asprintf(&source->name, "%s%.*s%s%s", source->local_path ? LOCAL_SOURCE : "",
+                 (int)name.size, name.data, adds_table ? "/" : "",
+                 adds_table ? source->table : "") >= 0)
         return 0;
     source->name = NULL;
     return -ENOMEM;

@@ -24,6 +24,7 @@ struct mount_source_options {
     const char *mountpoint; /* absolute; the file of an account must not be below it */
     int64_t timeout_ms;     /* of an operation */
     const struct log *log;  /* gets a line when the service goes down, and when it is back */
+    bool allows_http;       /* the option allow_http */
     bool may_create;        /* a missing file of an account is created */
     bool is_as_is;          /* a file of an account is opened without changing it */
 };
@@ -37,6 +38,8 @@ int mount_source_prepare(const char *name, bool is_read_only, bool *ret_is_as_is
 
 struct mount_source;
 bool mount_source_is_local(const char *name); /* is it local:FILE? NULL is not */
+/* Is it a URL with a query, so that it may hold a token? An argument must not be one. */
+bool mount_source_is_sas_url(const char *name);
 /* Reads the credentials from the environment and overwrites them there. Sends nothing. An exit
  * code. */
 int mount_source_open(const struct mount_source_options *options, store_decorator *decorate,

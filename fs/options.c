@@ -21,7 +21,7 @@ struct raw_options {
     const struct verb *verb; /* for refusals */
     char *table, *ca_cert, *ttl, *timeout, *cache_size, *parallelism, *fanout, *layout, *uid, *gid,
         *umask, *conflict, *scratch, *pending_size;
-    int allow_other, ro, create, writeback, no_table_drop;
+    int allow_other, allow_http, ro, create, writeback, no_table_drop;
 };
 
 #define TEXT_OPTION(name)                                                                          \
@@ -45,6 +45,7 @@ static const struct fuse_opt option_table[] = {
     TEXT_OPTION(scratch),
     TEXT_OPTION(pending_size),
     {"allow_other", offsetof(struct raw_options, allow_other), 1},
+    {"allow_http", offsetof(struct raw_options, allow_http), 1},
     {"ro", offsetof(struct raw_options, ro), 1},
     {"rw", offsetof(struct raw_options, ro), 0},
     {"writeback", offsetof(struct raw_options, writeback), 1},
@@ -307,6 +308,7 @@ int options_parse(const struct verb *verb, struct fuse_args *args, uid_t uid, gi
         r = check(&raw, &options);
     if (r == 0) {
         options.allow_other = raw.allow_other;
+        options.allows_http = raw.allow_http;
         options.is_read_only = raw.ro;
         options.is_write_back = raw.writeback;
         options.never_drops_rows = raw.no_table_drop;

@@ -31,6 +31,7 @@ struct options {
     gid_t gid;
     mode_t umask;
     bool allow_other;
+    bool allows_http;          /* allow_http: to another host than loopback, too */
     bool is_read_only;         /* `ro` was given */
     bool may_create;           /* create, without ro: a missing file of an account is created */
     bool overwrites_conflicts; /* conflict=overwrite */

@@ -1,94 +1,71 @@
 #include "client/azure/connection.h"
+#include "client/azure/connection_string.h"
+#include "client/azure/pasted.h"
 
+#include <curl/curl.h>
 #include <strings.h>
 
-#define CONNECTION_STRING "AZURE_STORAGE_CONNECTION_STRING"
-#define DEFAULT_SUFFIX    "core.windows.net"
-#define EMULATOR_PORT     "10002"
-#define EMULATOR_ACCOUNT  "devstoreaccount1"
+#define SAS_URL          "AZURE_STORAGE_SAS_URL"
+#define DEFAULT_SUFFIX   "core.windows.net"
+#define EMULATOR_PORT    "10002"
+#define EMULATOR_ACCOUNT "devstoreaccount1"
 /* published by Microsoft and the same for every emulator, so not a secret */
 #define EMULATOR_KEY                                                                               \
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 
 #define URL_MAX_BYTES 1024
 
-struct settings { /* of a connection string: views of it; empty: not set */
-    struct bytes protocol, account, key, suffix, endpoint, secondary, sas, development, proxy;
+struct variables { /* the environment as views, and, in place of a SAS URL's variable, its name */
+    struct bytes connection_string, account, key, sas_token, sas_url;
+    const char *sas_url_name;
 };
 
 static const struct {
     const char *name;
-    size_t offset; /* in struct settings */
-} setting_names[] = {
-    {"DefaultEndpointsProtocol", offsetof(struct settings, protocol)},
-    {"AccountName", offsetof(struct settings, account)},
-    {"AccountKey", offsetof(struct settings, key)},
-    {"EndpointSuffix", offsetof(struct settings, suffix)},
-    {"TableEndpoint", offsetof(struct settings, endpoint)},
-    {"TableSecondaryEndpoint", offsetof(struct settings, secondary)},
-    {"SharedAccessSignature", offsetof(struct settings, sas)},
-    {"UseDevelopmentStorage", offsetof(struct settings, development)},
-    {"DevelopmentStorageProxyUri", offsetof(struct settings, proxy)},
+    size_t given, cleaned; /* in struct connection_environment, and in struct variables */
+    bool is_credential;
+} variable_names[] = {
+    {CONNECTION_STRING, offsetof(struct connection_environment, connection_string),
+     offsetof(struct variables, connection_string), true},
+    {"AZURE_STORAGE_ACCOUNT", offsetof(struct connection_environment, account),
+     offsetof(struct variables, account), false},
+    {"AZURE_STORAGE_KEY", offsetof(struct connection_environment, key),
+     offsetof(struct variables, key), true},
+    {"AZURE_STORAGE_SAS_TOKEN", offsetof(struct connection_environment, sas_token),
+     offsetof(struct variables, sas_token), true},
+    {SAS_URL, offsetof(struct connection_environment, sas_url), offsetof(struct variables, sas_url),
+     true},
 };
-
-static struct bytes bytes_of_setting(const char *variable)
-{
-    return variable ? bytes_trim(bytes_of(variable)) : (struct bytes){0};
-}
 
 static bool equals_ignoring_case(struct bytes text, const char *word)
 {
     return text.size == strlen(word) && strncasecmp(text.data, word, text.size) == 0;
 }
 
-/* Other names, such as BlobEndpoint, are ignored, as in every SDK. */
-static int put_setting(struct settings *settings, struct bytes name, struct bytes value,
-                       struct call *call)
+/* Sets the endpoint. `what` names it in messages. */
+static int set_endpoint(struct connection *ret, const char *what, struct bytes url,
+                        struct bytes account, struct call *call)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(setting_names); i++) {
-        struct bytes *setting = (struct bytes *)((char *)settings + setting_names[i].offset);
-        if (!equals_ignoring_case(name, setting_names[i].name))
-            continue;
-        if (setting->size > 0)
-            return call_fail(call, -EINVAL, CONNECTION_STRING " names %s twice",
-                             setting_names[i].name);
-        *setting = value;
-    }
-    return 0;
+    ret->named_by = what;
+    return endpoint_parse(&ret->endpoint, what, url, account, call);
 }
 
-static int parse_settings(struct bytes text, struct settings *ret, struct call *call)
+/* Sets the credential for the account of the endpoint. */
+static int set_shared_key(struct connection *ret, const char *what, struct bytes key,
+                          struct call *call)
 {
-    struct settings settings = {0};
-    for (int n = 1; text.size > 0; n++) {
-        struct bytes value = bytes_trim(bytes_take_until(&text, ';'));
-        if (value.size == 0)
-            continue;
-        if (!memchr(value.data, '=', value.size))
-            return call_fail(call, -EINVAL, "part %d of " CONNECTION_STRING " is not NAME=VALUE",
-                             n);
-        struct bytes name = bytes_trim(bytes_take_until(&value, '='));
-        int r = put_setting(&settings, name, bytes_trim(value), call);
-        if (r < 0)
-            return r;
-    }
-    *ret = settings;
-    return 0;
-}
-
-static int create_shared_key(const char *account, struct bytes key, const char *what,
-                             struct credential **ret, struct call *call)
-{
-    int r = credential_create_shared_key(bytes_of(account), key, ret);
+    const char *account = ret->endpoint.account;
+    ret->is_published =
+        strcmp(account, EMULATOR_ACCOUNT) == 0 && bytes_equal(key, BYTES_LITERAL(EMULATOR_KEY));
+    int r = credential_create_shared_key(bytes_of(account), key, &ret->credential);
     if (r == -EINVAL)
         return call_fail(call, r, "%s is not the base64 of an account key: was it cut?", what);
     return r < 0 ? call_fail(call, r, "out of memory") : 0;
 }
 
-static int create_sas(struct bytes token, const char *what, struct credential **ret,
-                      struct call *call)
+static int set_sas(struct connection *ret, const char *what, struct bytes token, struct call *call)
 {
-    int r = credential_create_sas(token, ret);
+    int r = credential_create_sas(token, &ret->credential);
     if (r == -EINVAL)
         return call_fail(call, r,
                          "%s is not a percent-encoded SAS token with a signature: was it cut, or "
@@ -100,19 +77,23 @@ static int create_sas(struct bytes token, const char *what, struct credential **
 /* The emulator's host may be set; its port and account are fixed. */
 static int connect_emulator(struct connection *ret, struct bytes proxy, struct call *call)
 {
-    int r = endpoint_parse_at(&ret->endpoint, "DevelopmentStorageProxyUri",
+    ret->named_by = "DevelopmentStorageProxyUri";
+    int r = endpoint_parse_at(&ret->endpoint, ret->named_by,
                               proxy.size > 0 ? proxy : BYTES_LITERAL("http://127.0.0.1"),
                               EMULATOR_PORT, EMULATOR_ACCOUNT, call);
-    if (r < 0)
-        return r;
-    return create_shared_key(ret->endpoint.account, BYTES_LITERAL(EMULATOR_KEY),
-                             "the emulator's key", &ret->credential, call);
+    return r < 0 ? r : set_shared_key(ret, "the emulator's key", BYTES_LITERAL(EMULATOR_KEY), call);
 }
 
 /* protocol://account.table.suffix */
-static int parse_composed(struct endpoint *ret, const char *what, struct bytes protocol,
-                          struct bytes account, struct bytes suffix, struct call *call)
+static int compose_endpoint(struct connection *ret, const char *what, struct bytes protocol,
+                            struct bytes account, struct bytes suffix, struct call *call)
 {
+    if (equals_ignoring_case(account, EMULATOR_ACCOUNT) &&
+        equals_ignoring_case(suffix, DEFAULT_SUFFIX))
+        return call_fail(call, -EINVAL,
+                         EMULATOR_ACCOUNT " is the emulator's account: mount `emulator`, or name "
+                                          "its URL as SOURCE or TableEndpoint, such as "
+                                          "http://127.0.0.1:10002/" EMULATOR_ACCOUNT);
     _cleanup_(buffer_finish) struct buffer url;
     buffer_init(&url, URL_MAX_BYTES);
     (void)buffer_append(&url, protocol);
@@ -123,10 +104,11 @@ static int parse_composed(struct endpoint *ret, const char *what, struct bytes p
     if (r < 0)
         return r == -EFBIG ? call_fail(call, -EINVAL, "%s is too long", what)
                            : call_fail(call, r, "out of memory");
-    return endpoint_parse(ret, what, buffer_bytes(&url), account, call);
+    return set_endpoint(ret, what, buffer_bytes(&url), account, call);
 }
 
-static int find_endpoint(struct endpoint *ret, const struct settings *settings, struct call *call)
+static int find_endpoint(struct connection *ret, const struct connection_string *settings,
+                         struct call *call)
 {
     struct bytes protocol =
         settings->protocol.size > 0 ? settings->protocol : BYTES_LITERAL("https");
@@ -135,7 +117,7 @@ static int find_endpoint(struct endpoint *ret, const struct settings *settings, 
     if (settings->account.size > 0 && !endpoint_is_account_name(settings->account))
         return call_fail(call, -EINVAL, "AccountName is not 3 to 24 of the characters a-z and 0-9");
     if (settings->endpoint.size > 0)
-        return endpoint_parse(ret, "TableEndpoint", settings->endpoint, settings->account, call);
+        return set_endpoint(ret, "TableEndpoint", settings->endpoint, settings->account, call);
     if (settings->secondary.size > 0)
         return call_fail(call, -EINVAL, "TableSecondaryEndpoint is set without TableEndpoint");
     if (settings->account.size == 0)
@@ -143,14 +125,18 @@ static int find_endpoint(struct endpoint *ret, const struct settings *settings, 
                          CONNECTION_STRING " names neither AccountName nor TableEndpoint");
     if (!equals_ignoring_case(protocol, "https") && !equals_ignoring_case(protocol, "http"))
         return call_fail(call, -EINVAL, "DefaultEndpointsProtocol is neither https nor http");
-    return parse_composed(ret, "the endpoint of " CONNECTION_STRING, protocol, settings->account,
-                          suffix, call);
+    int r = compose_endpoint(ret, "the endpoint of " CONNECTION_STRING, protocol, settings->account,
+                             suffix, call);
+    ret->named_by = "DefaultEndpointsProtocol=http without TableEndpoint"; /* asked for with http */
+    return r;
 }
 
 static int connect_by_string(struct connection *ret, struct bytes text, struct call *call)
 {
-    struct settings settings = {0};
-    int r = parse_settings(text, &settings, call);
+    struct connection_string settings;
+    if (endpoint_is_url(text))
+        return call_fail(call, -EINVAL, CONNECTION_STRING " is a URL: put a SAS URL into " SAS_URL);
+    int r = connection_string_parse(text, call, &settings);
     if (r < 0)
         return r;
     if (settings.development.size > 0) {
@@ -162,36 +148,91 @@ static int connect_by_string(struct connection *ret, struct bytes text, struct c
                 "UseDevelopmentStorage is set together with an account, key or endpoint");
         return connect_emulator(ret, settings.proxy, call);
     }
-    r = find_endpoint(&ret->endpoint, &settings, call);
+    r = find_endpoint(ret, &settings, call);
     if (r < 0)
         return r;
     if (ret->endpoint.table[0] != '\0')
         return call_fail(call, -EINVAL, "TableEndpoint names a table: write SOURCE/TABLE");
     if (settings.key.size > 0)
-        return create_shared_key(ret->endpoint.account, settings.key, "AccountKey",
-                                 &ret->credential, call);
+        return set_shared_key(ret, "AccountKey", settings.key, call);
     if (settings.sas.size > 0)
-        return create_sas(settings.sas, "SharedAccessSignature", &ret->credential, call);
+        return set_sas(ret, "SharedAccessSignature", settings.sas, call);
     return call_fail(call, -EINVAL,
                      CONNECTION_STRING " holds neither AccountKey nor SharedAccessSignature");
 }
 
-struct variables { /* the environment as views */
-    struct bytes connection_string, account, key, sas_token;
-};
-
-static int check_variables(const struct variables *variables, struct call *call)
+static void free_text(char **text)
 {
-    static const char both[] = "%s and %s are both set: unset one of them";
-    if (variables->connection_string.size > 0 && variables->key.size > 0)
-        return call_fail(call, -EINVAL, both, CONNECTION_STRING, "AZURE_STORAGE_KEY");
-    if (variables->connection_string.size > 0 && variables->sas_token.size > 0)
-        return call_fail(call, -EINVAL, both, CONNECTION_STRING, "AZURE_STORAGE_SAS_TOKEN");
-    if (variables->key.size > 0 && variables->sas_token.size > 0)
-        return call_fail(call, -EINVAL, both, "AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN");
-    if (variables->account.size > 0 && !endpoint_is_account_name(variables->account))
+    curl_free(*text);
+}
+
+/* Sets the table that tn= of the token names. The path may name the same one; its case counts. */
+static int take_table_of_token(struct connection *ret, const char *what, struct call *call)
+{
+    struct bytes encoded;
+    int size = 0;
+    if (!credential_parameter(ret->credential, "tn", &encoded) || encoded.size == 0)
+        return 0;
+    _cleanup_(free_text) char *table =
+        curl_easy_unescape(NULL, encoded.data, (int)encoded.size, &size);
+    if (!table)
+        return call_fail(call, -ENOMEM, "out of memory");
+    struct bytes name = {table, (size_t)size};
+    if (ret->endpoint.table[0] == '\0')
+        return endpoint_set_table(&ret->endpoint, name, call);
+    if (!equals_ignoring_case(name, ret->endpoint.table))
+        return call_fail(call, -EINVAL, "the path of %s names table '%s', but its tn= another one",
+                         what, ret->endpoint.table);
+    return 0;
+}
+
+/* Account, perhaps table, and token: ENDPOINT[/TABLE]?TOKEN. The token never reaches libcurl's
+ * parser, whose memory is not wiped. */
+static int connect_by_sas_url(struct connection *ret, const struct variables *variables,
+                              struct call *call)
+{
+    const char *what = variables->sas_url_name;
+    struct bytes token = variables->sas_url, url = bytes_take_until(&token, '?');
+    char token_name[64];
+    if (!endpoint_is_url(url))
+        return call_fail(call, -EINVAL,
+                         SAS_URL " is not a URL that begins with https:// or http://: put a token "
+                                 "alone into AZURE_STORAGE_SAS_TOKEN");
+    (void)snprintf(token_name, sizeof(token_name), "what follows ? in %s", what);
+    int r = set_endpoint(ret, what, url, (struct bytes){0}, call);
+    if (r == 0)
+        r = set_sas(ret, token_name, token, call);
+    return r < 0 ? r : take_table_of_token(ret, what, call);
+}
+
+/* Sets the views. Two credentials are refused. A SAS URL may stand where a token belongs. */
+static int read_variables(const struct connection_environment *environment, struct call *call,
+                          struct variables *ret)
+{
+    const char *credential = NULL;
+    *ret = (struct variables){.sas_url_name = SAS_URL};
+    for (size_t i = 0; i < ARRAY_SIZE(variable_names); i++) {
+        const char *given =
+            *(const char *const *)((const char *)environment + variable_names[i].given);
+        struct bytes *cleaned = (struct bytes *)((char *)ret + variable_names[i].cleaned);
+        const char *name = variable_names[i].name;
+        int r = pasted_clean(name, bytes_of(given ? given : ""), call, cleaned);
+        if (r < 0)
+            return r;
+        if (cleaned->size == 0 || !variable_names[i].is_credential)
+            continue;
+        if (credential)
+            return call_fail(call, -EINVAL, "%s and %s are both set: unset one of them", credential,
+                             name);
+        credential = name;
+    }
+    if (ret->account.size > 0 && !endpoint_is_account_name(ret->account))
         return call_fail(call, -EINVAL,
                          "AZURE_STORAGE_ACCOUNT is not 3 to 24 of the characters a-z and 0-9");
+    if (endpoint_is_url(ret->sas_token)) {
+        ret->sas_url = ret->sas_token;
+        ret->sas_url_name = "AZURE_STORAGE_SAS_TOKEN";
+    }
     return 0;
 }
 
@@ -200,13 +241,14 @@ static int connect_by_variables(struct connection *ret, const struct variables *
                                 struct call *call)
 {
     if (variables->key.size > 0)
-        return create_shared_key(ret->endpoint.account, variables->key, "AZURE_STORAGE_KEY",
-                                 &ret->credential, call);
+        return set_shared_key(ret, "AZURE_STORAGE_KEY", variables->key, call);
     if (variables->sas_token.size > 0)
-        return create_sas(variables->sas_token, "AZURE_STORAGE_SAS_TOKEN", &ret->credential, call);
+        return set_sas(ret, "AZURE_STORAGE_SAS_TOKEN", variables->sas_token, call);
+    if (strcmp(ret->endpoint.account, EMULATOR_ACCOUNT) == 0)
+        return set_shared_key(ret, "the emulator's key", BYTES_LITERAL(EMULATOR_KEY), call);
     return call_fail(call, -EINVAL,
                      "no credential for account '%s': set AZURE_STORAGE_KEY, "
-                     "AZURE_STORAGE_SAS_TOKEN or " CONNECTION_STRING,
+                     "AZURE_STORAGE_SAS_TOKEN, " SAS_URL " or " CONNECTION_STRING,
                      ret->endpoint.account);
 }
 
@@ -215,10 +257,10 @@ static int connect_without_source(struct connection *ret, const struct variables
 {
     if (variables->account.size == 0)
         return call_fail(call, -EINVAL,
-                         "no account: name one as SOURCE, or set " CONNECTION_STRING
+                         "no account: name one as SOURCE, or set " CONNECTION_STRING ", " SAS_URL
                          " or AZURE_STORAGE_ACCOUNT");
-    int r = parse_composed(&ret->endpoint, "AZURE_STORAGE_ACCOUNT", BYTES_LITERAL("https"),
-                           variables->account, BYTES_LITERAL(DEFAULT_SUFFIX), call);
+    int r = compose_endpoint(ret, "AZURE_STORAGE_ACCOUNT", BYTES_LITERAL("https"),
+                             variables->account, BYTES_LITERAL(DEFAULT_SUFFIX), call);
     return r < 0 ? r : connect_by_variables(ret, variables, call);
 }
 
@@ -228,14 +270,17 @@ static bool is_url(struct bytes source)
 }
 
 /* ACCOUNT or URL, perhaps with /TABLE. */
-static int parse_source(struct endpoint *ret, struct bytes source, struct call *call)
+static int parse_source(struct connection *ret, struct bytes source, struct call *call)
 {
-    if (bytes_find(source, BYTES_LITERAL(";")) ||
-        (!is_url(source) && memchr(source.data, '=', source.size)))
+    bool has_parts = bytes_find(source, BYTES_LITERAL(";"));
+    if (!has_parts && !is_url(source) && bytes_find(source, BYTES_LITERAL("sig=")))
+        return call_fail(call, -EINVAL,
+                         "SOURCE looks like a SAS token: put it into AZURE_STORAGE_SAS_TOKEN");
+    if (has_parts || (!is_url(source) && memchr(source.data, '=', source.size)))
         return call_fail(call, -EINVAL,
                          "SOURCE looks like a connection string: put it into " CONNECTION_STRING);
     if (is_url(source))
-        return endpoint_parse(ret, "SOURCE", source, (struct bytes){0}, call);
+        return set_endpoint(ret, "SOURCE", source, (struct bytes){0}, call);
     struct bytes table = source;
     struct bytes account = bytes_take_until(&table, '/');
     if (!endpoint_is_account_name(account))
@@ -243,52 +288,78 @@ static int parse_source(struct endpoint *ret, struct bytes source, struct call *
                          "SOURCE is not a URL, local:FILE or an account name, which has 3 to 24 of "
                          "the characters "
                          "a-z and 0-9");
-    int r = parse_composed(ret, "SOURCE", BYTES_LITERAL("https"), account,
-                           BYTES_LITERAL(DEFAULT_SUFFIX), call);
-    return r < 0 ? r : endpoint_set_table(ret, table, call);
+    int r = compose_endpoint(ret, "SOURCE", BYTES_LITERAL("https"), account,
+                             BYTES_LITERAL(DEFAULT_SUFFIX), call);
+    return r < 0 ? r : endpoint_set_table(&ret->endpoint, table, call);
 }
 
-/* Uses a connection string for a SOURCE of the same account. If SOURCE is a URL, the endpoint
- * must be the same, too, because a SAS token must not be sent to another host. */
-static int connect_source_by_string(struct connection *ret, struct bytes source,
-                                    const struct variables *variables, struct call *call)
+/* Compares what a variable has named with SOURCE: the account must be the same, and if SOURCE is a
+ * URL, the endpoint, too, because a SAS token must not be sent to another host. Sets the table. */
+static int match_source(struct connection *ret, const char *variable, struct bytes source,
+                        const struct endpoint *wanted, struct call *call)
 {
-    struct endpoint wanted = ret->endpoint;
-    int r = connect_by_string(ret, variables->connection_string, call);
-    if (r < 0)
-        return r;
-    if (strcmp(wanted.account, ret->endpoint.account) != 0)
-        return call_fail(call, -EINVAL,
-                         "SOURCE names account '%s', but " CONNECTION_STRING " account '%s'",
-                         wanted.account, ret->endpoint.account);
-    if (is_url(source) && strcmp(wanted.url, ret->endpoint.url) != 0)
-        return call_fail(call, -EINVAL,
-                         "SOURCE is at %s, but " CONNECTION_STRING " at %s: unset one", wanted.url,
-                         ret->endpoint.url);
-    memcpy(ret->endpoint.table, wanted.table, sizeof(wanted.table));
+    struct endpoint *endpoint = &ret->endpoint;
+    if (strcmp(wanted->account, endpoint->account) != 0)
+        return call_fail(call, -EINVAL, "SOURCE names account '%s', but %s account '%s'",
+                         wanted->account, variable, endpoint->account);
+    if (is_url(source) && strcmp(wanted->url, endpoint->url) != 0)
+        return call_fail(call, -EINVAL, "SOURCE is at %s, but %s at %s: unset one", wanted->url,
+                         variable, endpoint->url);
+    if (wanted->table[0] == '\0')
+        return 0;
+    if (endpoint->table[0] && strcasecmp(wanted->table, endpoint->table) != 0)
+        return call_fail(call, -EINVAL, "SOURCE names table '%s', but %s table '%s'", wanted->table,
+                         variable, endpoint->table);
+    memcpy(endpoint->table, wanted->table, sizeof(wanted->table));
     return 0;
 }
 
 static int connect_by_source(struct connection *ret, struct bytes source,
                              const struct variables *variables, struct call *call)
 {
-    int r = parse_source(&ret->endpoint, source, call);
+    int r = parse_source(ret, source, call);
     if (r < 0)
         return r;
-    if (variables->connection_string.size > 0)
-        return connect_source_by_string(ret, source, variables, call);
+    struct endpoint wanted = ret->endpoint;
+    ret->source_has_table = wanted.table[0] != '\0';
+    if (variables->connection_string.size > 0) {
+        r = connect_by_string(ret, variables->connection_string, call);
+        return r < 0 ? r : match_source(ret, CONNECTION_STRING, source, &wanted, call);
+    }
+    if (variables->sas_url.size > 0) {
+        r = connect_by_sas_url(ret, variables, call);
+        return r < 0 ? r : match_source(ret, variables->sas_url_name, source, &wanted, call);
+    }
     return connect_by_variables(ret, variables, call);
 }
 
-static int check_account(const struct connection *connection, struct bytes account,
-                         struct call *call)
+static int check_account(const struct connection *connection, const struct variables *variables,
+                         bool has_source, struct call *call)
 {
+    struct bytes account = variables->account;
+    const char *by = has_source                    ? "SOURCE"
+                     : variables->sas_url.size > 0 ? variables->sas_url_name
+                                                   : CONNECTION_STRING;
     if (account.size == 0 || bytes_equal(account, bytes_of(connection->endpoint.account)))
         return 0;
     return call_fail(call, -EINVAL,
-                     "AZURE_STORAGE_ACCOUNT names account '%.*s', but SOURCE or " CONNECTION_STRING
-                     " account '%s'",
-                     (int)account.size, account.data, connection->endpoint.account);
+                     "AZURE_STORAGE_ACCOUNT names account '%.*s', but %s account '%s'",
+                     (int)account.size, account.data, by, connection->endpoint.account);
+}
+
+/* http is for what stays on this machine or is public. */
+static int check_encryption(const struct connection *connection, bool allows_http,
+                            struct call *call)
+{
+    const struct endpoint *endpoint = &connection->endpoint;
+    if (endpoint->is_https || endpoint->is_loopback || connection->is_published || allows_http)
+        return 0;
+    (void)call_fail(call, -EINVAL,
+                    "%s: over http:// others on the network can read and change the data%s",
+                    connection->named_by,
+                    credential_is_sas(connection->credential) ? ", and take the SAS token" : "");
+    call->failure.advice = "use https://, or accept that with -o allow_http";
+    return -EINVAL;
 }
 
 /* Is it "emulator" or "emulator/TABLE"? */
@@ -301,34 +372,40 @@ static bool is_emulator(struct bytes source, struct bytes *ret_table)
     return true;
 }
 
-static int connect(struct connection *ret, struct bytes source, const struct variables *variables,
-                   struct call *call)
+static int choose_connection(struct connection *ret, struct bytes source,
+                             const struct connection_environment *environment, struct call *call)
 {
+    struct variables variables;
     struct bytes table;
     if (is_emulator(source, &table)) {
         int r = connect_emulator(ret, (struct bytes){0}, call);
+        ret->source_has_table = table.size > 0;
         return r < 0 ? r : endpoint_set_table(&ret->endpoint, table, call);
     }
-    int r = check_variables(variables, call);
+    int r = read_variables(environment, call, &variables);
     if (r < 0)
         return r;
     if (source.size > 0)
-        r = connect_by_source(ret, source, variables, call);
-    else if (variables->connection_string.size > 0)
-        r = connect_by_string(ret, variables->connection_string, call);
+        r = connect_by_source(ret, source, &variables, call);
+    else if (variables.connection_string.size > 0)
+        r = connect_by_string(ret, variables.connection_string, call);
+    else if (variables.sas_url.size > 0)
+        r = connect_by_sas_url(ret, &variables, call);
     else
-        r = connect_without_source(ret, variables, call);
-    return r < 0 ? r : check_account(ret, variables->account, call);
+        r = connect_without_source(ret, &variables, call);
+    if (r == 0)
+        r = check_account(ret, &variables, source.size > 0, call);
+    return r < 0 ? r : check_encryption(ret, environment->allows_http, call);
 }
 
 int connection_init(struct connection *ret, const char *source,
                     const struct connection_environment *environment, struct call *call)
 {
-    const struct variables variables = {
-        bytes_of_setting(environment->connection_string), bytes_of_setting(environment->account),
-        bytes_of_setting(environment->key), bytes_of_setting(environment->sas_token)};
     _cleanup_(connection_finish) struct connection connection = {0};
-    int r = connect(&connection, bytes_of_setting(source), &variables, call);
+    struct bytes cleaned;
+    int r = pasted_clean("SOURCE", bytes_of(source ? source : ""), call, &cleaned);
+    if (r == 0)
+        r = choose_connection(&connection, cleaned, environment, call);
     if (r < 0)
         return r;
     *ret = connection;

@@ -11,19 +11,31 @@ struct connection_environment {    /* the caller's strings; NULL or "": not set 
     const char *account;           /* AZURE_STORAGE_ACCOUNT */
     const char *key;               /* AZURE_STORAGE_KEY */
     const char *sas_token;         /* AZURE_STORAGE_SAS_TOKEN */
+    const char *sas_url;           /* AZURE_STORAGE_SAS_URL */
+    bool allows_http;              /* the option allow_http */
 };
 
 struct connection {
     struct endpoint endpoint;
     struct credential *credential;
+    const char *named_by;  /* what names the endpoint, for messages; static text */
+    bool is_published;     /* the emulator's account and key, which are no secret */
+    bool source_has_table; /* the table stands in SOURCE */
 };
 
 /* `source`: NULL or "" (then the environment names the account), or `emulator`, an account name or
  * an endpoint URL, each of these perhaps followed by /TABLE. The emulator ignores the environment.
  * An account or URL takes its credential from the environment, which must not name another account;
- * a connection string must also have the URL's endpoint. Two credentials are refused, but inside
- * one connection string AccountKey takes precedence over SharedAccessSignature. -EINVAL, -ENOMEM;
- * the reason, one line, in call->failure. */
+ * a connection string or a SAS URL must also have the URL's endpoint. Two credentials are refused,
+ * but inside one connection string AccountKey takes precedence over SharedAccessSignature.
+ *
+ * A SAS URL (ENDPOINT[/TABLE]?TOKEN, as portals show it) may also stand in `sas_token`. Its table
+ * is the one in its path or in tn= of its token; names of tables may differ in case, then that of
+ * `source` counts, then that of the path. Blanks and line ends around a value are cut off.
+ *
+ * The account of the emulator has the published key if a URL names it and no credential is set.
+ * http is refused, unless it is to loopback, to that account with that key, or allowed. -EINVAL,
+ * -ENOMEM; the reason, one line, in call->failure. */
 int connection_init(struct connection *ret, const char *source,
                     const struct connection_environment *environment, struct call *call);
 void connection_finish(struct connection *connection);

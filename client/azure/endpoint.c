@@ -125,8 +125,7 @@ static int split_url(struct bytes url, const char *what, struct call *call, stru
         return refuse_url(code, what, call);
     if (parts->url.query || parts->url.fragment)
         return call_fail(call, -EINVAL,
-                         "%s has a query string: put a SAS token into AZURE_STORAGE_SAS_TOKEN",
-                         what);
+                         "%s has a query string: put a SAS URL into AZURE_STORAGE_SAS_URL", what);
     parts->is_https = strcasecmp(parts->url.scheme, "https") == 0;
     if (!set_host(bytes_of(parts->url.host), parts))
         return call_fail(call, -EINVAL, "%s has no valid host", what);
@@ -160,11 +159,6 @@ static int check_host(const struct parts *parts, const char *what, struct call *
         return call_fail(call, -EINVAL,
                          "%s is a Cosmos DB endpoint: it does not order its results by key, "
                          "which a mount needs",
-                         what);
-    if (!parts->is_https && !is_loopback(parts))
-        return call_fail(call, -EINVAL,
-                         "%s uses http:// to another machine, where others can read the traffic: "
-                         "use https://",
                          what);
     return check_service(parts, what, call);
 }

@@ -24,9 +24,8 @@ bool endpoint_is_url(struct bytes text);          /* does it begin with https://
  * the table the first path segment. Path style (any other host, such as IP literals and localhost):
  * the account is the first segment, the table the second. If `account` is not empty, a URL that
  * names another account is refused, and one that names none is a custom domain of that account.
- * `what` names the URL in messages.
- * -EINVAL, the reason in call->failure: not a URL, user info, a query string, http to a host that
- * is not loopback, a Cosmos DB host. */
+ * `what` names the URL in messages. http is accepted for every host.
+ * -EINVAL, the reason in call->failure: not a URL, user info, a query string, a Cosmos DB host. */
 int endpoint_parse(struct endpoint *ret, const char *what, struct bytes url, struct bytes account,
                    struct call *call);
 /* As endpoint_parse: the account at this port of the URL's host, in path style. The URL's own port

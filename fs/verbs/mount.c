@@ -316,6 +316,7 @@ static int mount_and_serve(struct mount_command *command, store_decorator *decor
                                                  .ca_cert = command->options.ca_cert,
                                                  .mountpoint = command->mountpoint,
                                                  .is_as_is = command->is_as_is,
+                                                 .allows_http = command->options.allows_http,
                                                  .may_create = command->options.may_create,
                                                  .timeout_ms = command->options.timeout_ms,
                                                  .log = &command->fs.log};
@@ -532,8 +533,9 @@ const struct verb verb_mount = {
     .help =
         "SOURCE is an account name, an endpoint URL, `emulator`, or local:FILE (an account in one\n"
         "file, without credential). /TABLE behind it makes that table the root. The environment\n"
-        "has the credential, and without SOURCE the account: AZURE_STORAGE_CONNECTION_STRING, or\n"
-        "AZURE_STORAGE_ACCOUNT with AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN.\n"
+        "has the credential, and without SOURCE the account: AZURE_STORAGE_CONNECTION_STRING or\n"
+        "AZURE_STORAGE_SAS_URL, or AZURE_STORAGE_ACCOUNT with AZURE_STORAGE_KEY or "
+        "AZURE_STORAGE_SAS_TOKEN.\n"
         "  -f                 stay in the foreground, write messages to standard error\n"
         "What is shown:\n"
         "  -o table=TABLE     the root of the mount is TABLE; same as SOURCE/TABLE\n"
@@ -552,7 +554,9 @@ const struct verb verb_mount = {
         "(60)\n"
         "  -o cache_size=N, pending_size=N  bytes of the cache, of queued changes: 512K, 2G (64M)\n"
         "  -o parallelism=N   maximum of one table's listing and read-ahead requests (8)\n"
-        "  -o ca_cert=FILE    trust only the certificates in FILE (also: SSL_CERT_FILE)\n"
+        "  -o ca_cert=FILE, allow_http  trust only these certificates (also: SSL_CERT_FILE); "
+        "accept "
+        "http://\n"
         "FUSE's own options work too, for example auto_unmount and fsname=NAME (SOURCE).\n",
     .run = run_mount,
 };

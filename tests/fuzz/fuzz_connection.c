@@ -1,13 +1,20 @@
-/* Lines: SOURCE, connection string, account, key, SAS token. What is accepted is a sane endpoint;
- * what is refused is one line. */
+/* Lines: SOURCE, connection string, account, key, SAS token, SAS URL, "1" if http is allowed. What
+ * is accepted is a sane endpoint; what is refused is one line. */
 #include "client/azure/connection.h"
 #include "client/text/table_name.h"
 #include "tests/fuzz/fuzz.h"
 
-static void check_endpoint(const struct endpoint *endpoint)
+static void check_connection(const struct connection *connection, bool allows_http)
 {
+    const struct endpoint *endpoint = &connection->endpoint;
     bool is_https = strncmp(endpoint->url, "https://", 8) == 0;
-    INVARIANT(is_https || (strncmp(endpoint->url, "http://", 7) == 0 && endpoint->is_loopback));
+    INVARIANT(connection->credential);
+    INVARIANT(is_https || strncmp(endpoint->url, "http://", 7) == 0);
+    INVARIANT(is_https == endpoint->is_https);
+    INVARIANT(is_https || endpoint->is_loopback || connection->is_published || allows_http);
+    INVARIANT(!connection->is_published || strcmp(endpoint->account, "devstoreaccount1") == 0);
+    INVARIANT(!strchr(endpoint->url + strlen("https://"), '/') ||
+              endpoint->url[endpoint->origin_size] == '/');
     INVARIANT(!strpbrk(endpoint->url, "?#@ \t\r\n\"'\\%"));
     INVARIANT(endpoint->url[strlen(endpoint->url) - 1] != '/');
     INVARIANT(endpoint_is_account_name(bytes_of(endpoint->account)));
@@ -25,7 +32,7 @@ static void check_refusal(const struct call *call)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct buffer text;
-    const char *lines[5] = {NULL};
+    const char *lines[7] = {NULL};
     buffer_init(&text, (size_t)1 << 20);
     (void)buffer_append(&text, (struct bytes){(const char *)data, size});
     if (!buffer_string(&text))
@@ -33,16 +40,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *line = text.data;
     for (size_t i = 0; line && i < ARRAY_SIZE(lines); i++)
         lines[i] = strsep(&line, "\n");
-    const struct connection_environment environment = {lines[1], lines[2], lines[3], lines[4]};
+    const struct connection_environment environment = {.connection_string = lines[1],
+                                                       .account = lines[2],
+                                                       .key = lines[3],
+                                                       .sas_token = lines[4],
+                                                       .sas_url = lines[5],
+                                                       .allows_http =
+                                                           lines[6] && strcmp(lines[6], "1") == 0};
     struct connection connection = {0};
     struct call call = {0};
     int r = connection_init(&connection, lines[0], &environment, &call);
-    if (r == 0) {
-        INVARIANT(connection.credential);
-        check_endpoint(&connection.endpoint);
-    } else {
+    if (r == 0)
+        check_connection(&connection, environment.allows_http);
+    else
         check_refusal(&call);
-    }
     connection_finish(&connection);
     buffer_finish(&text);
     return 0;

@@ -19,6 +19,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
         self.close_connection |= is_cut
 
+    def forward(self, port, path, **headers):
+        """Replies what a service on this machine answers."""
+        inner = http.client.HTTPConnection("127.0.0.1", port, timeout=COMMAND_SEC)
+        inner.request("GET", path, headers={**self.headers, **headers})
+        answer = inner.getresponse()
+        body = answer.read()
+        inner.close()
+        own = ("content-length", "transfer-encoding", "connection", "keep-alive")
+        kept = {k: v for k, v in answer.getheaders() if k.lower() not in own}
+        self.reply(answer.status, kept, body)
+
     def log_message(self, *_):
         pass
 
@@ -57,14 +68,7 @@ class Proxy(Server):
                 if proxy.page is not None:
                     self.reply(proxy.status, {"Content-Type": "text/html"}, proxy.page, proxy.is_cut)
                     return
-                inner = http.client.HTTPConnection("127.0.0.1", port, timeout=COMMAND_SEC)
-                inner.request("GET", self.path, headers=dict(self.headers))
-                answer = inner.getresponse()
-                body = answer.read()
-                inner.close()
-                own = ("content-length", "transfer-encoding", "connection", "keep-alive")
-                kept = {k: v for k, v in answer.getheaders() if k.lower() not in own}
-                self.reply(answer.status, kept, body)
+                self.forward(port, self.path, Host=f"127.0.0.1:{port}")
 
         super().__init__(Between)
         self.credentials = {
@@ -76,3 +80,20 @@ class Proxy(Server):
     def stop(self):
         self._ends.set()
         super().stop()
+
+
+class ForwardProxy(Server):
+    """A proxy as http_proxy names it. Azurite answers for every host. `hosts` has those that were asked for."""
+
+    def __init__(self, service):
+        self.hosts = set()
+        proxy = self
+
+        class Forward(Handler):
+            def do_GET(self):
+                host, slash, path = self.path[len("http://") :].partition("/")
+                proxy.hosts.add(host)
+                self.forward(service.port, slash + path)
+
+        super().__init__(Forward)
+        self.variables = {"http_proxy": f"http://{self.address}"}

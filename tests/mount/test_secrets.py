@@ -11,7 +11,7 @@ import urllib.parse
 import pytest
 
 from credentials import account_sas
-from harness import EXIT_SEC, TABLEFUSE, Azurite, environment, run, wait_until
+from harness import EXIT_SEC, TABLEFUSE, USAGE, Azurite, environment, run, wait_until
 from writing import lost_texts, write
 
 ACCOUNT = "planted"
@@ -49,11 +49,18 @@ CREDENTIALS = {
     },
     "key": lambda _: {"AZURE_STORAGE_KEY": KEY},
     "signature": lambda _: {"AZURE_STORAGE_SAS_TOKEN": SAS},
+    "URL with a signature": lambda url: {"AZURE_STORAGE_SAS_URL": f"{url}?{SAS}"},
+    "URL in place of a signature": lambda url: {"AZURE_STORAGE_SAS_TOKEN": f"{url}/?{SAS}\r\n"},
 }
 
 
+def names_account(env):
+    """Is SOURCE not needed?"""
+    return any("://" in value for value in env.values())
+
+
 def source(service, env):
-    return None if "AZURE_STORAGE_CONNECTION_STRING" in env else service.endpoint
+    return None if names_account(env) else service.endpoint
 
 
 def assert_clean(what, data):
@@ -155,7 +162,7 @@ def test_a_mount_that_fails(mounts, kind, url):
     env = CREDENTIALS[kind](url)
     mount = mounts.prepare()
     failed = mount.start(
-        None if "AZURE_STORAGE_CONNECTION_STRING" in env else url, env=env, check=False
+        None if names_account(env) else url, env=env, check=False
     )
     assert failed.returncode in (2, 4)
     assert_clean("what a failure says", failed.stdout + failed.stderr)
@@ -172,10 +179,48 @@ def test_what_is_refused_is_not_repeated(mounts, service):
             "AZURE_STORAGE_SAS_TOKEN": SAS,
         },
         {"AZURE_STORAGE_ACCOUNT": "a", "AZURE_STORAGE_KEY": KEY, "AZURE_STORAGE_SAS_TOKEN": SAS},
+        {"AZURE_STORAGE_SAS_URL": f"{service.endpoint}?{SAS}", "AZURE_STORAGE_KEY": KEY},
+        {"AZURE_STORAGE_SAS_URL": f'"{service.endpoint}?{SAS}"'},
+        {"AZURE_STORAGE_SAS_URL": f"{service.endpoint}/a/b?{SAS}"},
+        {"AZURE_STORAGE_SAS_URL": SAS},
+        {"AZURE_STORAGE_KEY": f"'{KEY}'", "AZURE_STORAGE_ACCOUNT": "planted"},
+        {"AZURE_STORAGE_CONNECTION_STRING": f"{service.endpoint}?{SAS}"},
     ):
         failed = mounts.prepare().start(env=env, check=False)
         assert failed.returncode == 2
         assert_clean("a refusal", failed.stdout + failed.stderr)
+
+
+@pytest.mark.parametrize("arguments", [["mount"], ["mount", "point"], ["check"], ["unmount"], ["drop"]])
+def test_a_url_as_an_argument(service, arguments):
+    """It is in `ps` for as long as the process lives, which is short, and nowhere else."""
+    verb, *others = arguments
+    failed = run(TABLEFUSE, verb, f"{service.endpoint}/table?{SAS}", *others, check=False)
+    assert (failed.returncode, failed.stdout) == (USAGE, "")
+    assert failed.stderr == (
+        f"tablefuse: {verb}: a SAS URL as an argument can be read in `ps`: put it into AZURE_STORAGE_SAS_URL\n"
+        f"try `tablefuse {verb} --help`\n"
+    )
+
+
+def test_a_url_that_fstab_has(service):
+    """mount.fuse3 passes the source on."""
+    source = f"{service.endpoint}?{SAS}"
+    failed = run(TABLEFUSE, source, "/nowhere", "-o", "rw,nodev", check=False)
+    assert failed.returncode == USAGE and "AZURE_STORAGE_SAS_URL" in failed.stderr
+    assert_clean("a refusal", failed.stderr)
+
+
+def test_an_account_in_a_file_uses_no_secret(mounts, service, tmp_path):
+    """They are overwritten in the environment all the same."""
+    env = {}
+    for credential in CREDENTIALS.values():
+        env |= credential(service.endpoint)
+    mount = mounts("create", source=f"local:{tmp_path}/account.tablefuse", env=env)
+    environ = pathlib.Path(f"/proc/{mount.pid}/environ").read_bytes()
+    for name in env:
+        assert f"{name}=".encode() in environ, "it was planted"
+    assert_clean("environ", environ)
 
 
 @pytest.mark.parametrize("kind", CREDENTIALS)

@@ -6,6 +6,7 @@ import pytest
 from harness import MOUNTING, NOT_FOUND, TABLEFUSE, USAGE, run
 
 HIDDEN = "(not shown, because it may hold a secret)"
+IN_PS = "a SAS URL as an argument can be read in `ps`: put it into AZURE_STORAGE_SAS_URL"
 TTL = "expected seconds, at most 86400, for example 0.5"
 SIZE = "expected bytes, at most 64G, for example 64M"
 UMASK = "expected an octal number, for example 022"
@@ -47,7 +48,12 @@ def refused(*arguments):
         (["mount", "-o"], "mount: option -o needs a value"),
         (["mount", "local:account.tf"], "mount: no directory to mount SOURCE at"),
         (["mount", "local:", "d"], "mount: SOURCE is local: without a FILE"),
-        (["mount", "https://host/account?sig=secret"], "mount: no directory to mount SOURCE at"),
+        (["mount", "https://host/account"], "mount: no directory to mount SOURCE at"),
+        (["mount", "https://host/account?sig=secret"], f"mount: {IN_PS}"),
+        (["mount", "HTTP://host/account?sig=secret", "d"], f"mount: {IN_PS}"),
+        (["mount", "-f", "https://host/account?sv=1", "d"], f"mount: {IN_PS}"),
+        (["check", "https://host/account?sig=secret"], f"check: {IN_PS}"),
+        (["unmount", "https://host/account?sig=secret"], f"unmount: {IN_PS}"),
         (["AccountName=a;AccountKey=c2VjcmV0"], f"unknown command {HIDDEN}"),
         (
             ["mount", "a", "b", "sv=1&sig=secret"],
@@ -173,6 +179,7 @@ def test_a_directory_with_an_equals_sign(tmp_path):
         ("paralelism=2", "unknown option paralelism -- do you mean parallelism?"),
         ("ro=1", "option ro takes no value"),
         ("allow_other=", "option allow_other takes no value"),
+        ("allow_http=yes", "option allow_http takes no value"),
         ("ttl", "option ttl needs a value"),
         ("cache_size", "option cache_size needs a value"),
         ("layout", "option layout needs a value"),
@@ -241,7 +248,7 @@ def test_help():
     for word in (
         *("emulator", "local:FILE", "AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGE_SAS_TOKEN"),
         *("-f", "-z", "ttl=", "timeout=", "cache_size=", "layout=", "fanout=", "parallelism=", "uid=", "gid="),
-        *("umask=", "allow_other", "ca_cert=", "table=", " ro ", "create", "conflict=", "scratch=", "no_table_drop"),
+        *("umask=", "allow_other", "allow_http", "ca_cert=", "table=", " ro ", "create", "conflict=", "scratch=", "no_table_drop"),
     ):
         assert word in text
 

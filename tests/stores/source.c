@@ -17,7 +17,8 @@ static int open_service(struct source *source, const char *name, struct call *ca
                                                      getenv("AZURE_STORAGE_CONNECTION_STRING"),
                                                  .account = getenv("AZURE_STORAGE_ACCOUNT"),
                                                  .key = getenv("AZURE_STORAGE_KEY"),
-                                                 .sas_token = getenv("AZURE_STORAGE_SAS_TOKEN")};
+                                                 .sas_token = getenv("AZURE_STORAGE_SAS_TOKEN"),
+                                                 .sas_url = getenv("AZURE_STORAGE_SAS_URL")};
     struct table_store *azure;
     int r = http_global_init();
     if (r == 0)

@@ -68,7 +68,8 @@ static void trim_and_find(void **state)
 {
     (void)state;
     assert_bytes(bytes_trim(B(" \ta b\t ")), B("a b"));
-    assert_bytes(bytes_trim(B("  ")), B(""));
+    assert_bytes(bytes_trim(B("\r\n a\r\nb \n\r\n")), B("a\r\nb"));
+    assert_bytes(bytes_trim(B(" \r\n ")), B(""));
     struct bytes text = B("one two");
     assert_ptr_equal(bytes_find(text, B("two")), text.data + 4);
     assert_null(bytes_find(text, B("three")));

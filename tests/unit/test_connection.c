@@ -4,11 +4,16 @@
 #include <stdarg.h>
 #include <cmocka.h>
 
-#define KEY      "U0VDUkVULVNFQ1JFVC1TRUNSRVQ="
-#define KEY2     "T1RIRVItT1RIRVItT1RIRVItT1Q="
-#define SAS      "sv=2020-12-06&sp=rl&sig=SECRET%3D"
-#define KEY_TEXT "shared key of account "
-#define SAS_TEXT "SAS token (sv=2020-12-06, sp=rl, signature not shown)"
+#define KEY  "U0VDUkVULVNFQ1JFVC1TRUNSRVQ="
+#define KEY2 "T1RIRVItT1RIRVItT1RIRVItT1Q="
+/* published by Microsoft for the emulator */
+#define EMULATOR_KEY                                                                               \
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+#define TABLE_SAS  "sv=2020-12-06&tn=Tab1&sp=r&sig=SECRET%3D"
+#define TABLE_TEXT "SAS token (sv=2020-12-06, tn=Tab1, sp=r, signature not shown)"
+#define SAS        "sv=2020-12-06&sp=rl&sig=SECRET%3D"
+#define KEY_TEXT   "shared key of account "
+#define SAS_TEXT   "SAS token (sv=2020-12-06, sp=rl, signature not shown)"
 
 static const struct {
     const char *source;
@@ -115,6 +120,141 @@ static const struct {
      "https://acct.table.core.windows.net",
      "tab",
      KEY_TEXT "acct"},
+    /* as they come from files of Windows and from `$(cat FILE)` */
+    {"acct\r\n", {.key = KEY "\r\n"}, "https://acct.table.core.windows.net", "", KEY_TEXT "acct"},
+    {NULL,
+     {.account = "\tacct\r", .sas_token = " ?" SAS "\r\n \n"},
+     "https://acct.table.core.windows.net",
+     "",
+     SAS_TEXT},
+    {NULL,
+     {.connection_string = "\xEF\xBB\xBF"
+                           "AccountName=acct\r;\r\nAccountKey=" KEY " \r\n;\n"},
+     "https://acct.table.core.windows.net",
+     "",
+     KEY_TEXT "acct"},
+    {NULL,
+     {.account = "acct", .key = "\r\n", .sas_token = SAS},
+     "https://acct.table.core.windows.net",
+     "",
+     SAS_TEXT},
+    /* SAS URLs */
+    {NULL,
+     {.sas_url = "https://acct.table.core.windows.net/?" SAS "\r\n"},
+     "https://acct.table.core.windows.net",
+     "",
+     SAS_TEXT},
+    {NULL,
+     {.sas_url = "https://acct.table.core.windows.net?" SAS, .account = "acct"},
+     "https://acct.table.core.windows.net",
+     "",
+     SAS_TEXT},
+    {NULL,
+     {.sas_token = "https://acct.table.core.windows.net/?" SAS},
+     "https://acct.table.core.windows.net",
+     "",
+     SAS_TEXT},
+    {NULL,
+     {.sas_url = "HTTPS://Acct.table.core.windows.net:443/tAB1?" TABLE_SAS},
+     "https://acct.table.core.windows.net",
+     "tAB1",
+     TABLE_TEXT},
+    {NULL,
+     {.sas_url = "https://acct.table.core.windows.net/?" TABLE_SAS},
+     "https://acct.table.core.windows.net",
+     "Tab1",
+     TABLE_TEXT},
+    {NULL,
+     {.sas_url = "https://acct.table.core.windows.net/tab2?" SAS},
+     "https://acct.table.core.windows.net",
+     "tab2",
+     SAS_TEXT},
+    {NULL,
+     {.sas_url = "https://acct.table.core.windows.net/?tn=%24Metrics1&sig=SECRET"},
+     "https://acct.table.core.windows.net",
+     "$Metrics1",
+     "SAS token (tn=%24Metrics1, signature not shown)"},
+    {NULL,
+     {.sas_url = "http://127.0.0.1:1/acct/tab1?" TABLE_SAS},
+     "http://127.0.0.1:1/acct",
+     "tab1",
+     TABLE_TEXT},
+    {"acct",
+     {.sas_url = "https://acct.table.core.windows.net/?" TABLE_SAS},
+     "https://acct.table.core.windows.net",
+     "Tab1",
+     TABLE_TEXT},
+    {"acct/TAB1",
+     {.sas_url = "https://acct.table.core.windows.net/tab1?" TABLE_SAS},
+     "https://acct.table.core.windows.net",
+     "TAB1",
+     TABLE_TEXT},
+    {"https://acct.table.core.windows.net/tab2",
+     {.sas_url = "https://acct.table.core.windows.net:443/?" SAS},
+     "https://acct.table.core.windows.net",
+     "tab2",
+     SAS_TEXT},
+    {"acct",
+     {.sas_token = "https://acct.table.core.usgovcloudapi.net/?" SAS},
+     "https://acct.table.core.usgovcloudapi.net",
+     "",
+     SAS_TEXT},
+    {"emulator",
+     {.sas_url = "nonsense", .key = "\"", .connection_string = "'"},
+     "http://127.0.0.1:10002/devstoreaccount1",
+     "",
+     KEY_TEXT "devstoreaccount1"},
+    /* the public account of the emulator: anywhere, and without a credential */
+    {"http://azurite:10002/devstoreaccount1",
+     {0},
+     "http://azurite:10002/devstoreaccount1",
+     "",
+     KEY_TEXT "devstoreaccount1"},
+    {"http://host.docker.internal:10002/devstoreaccount1/tab",
+     {.key = EMULATOR_KEY},
+     "http://host.docker.internal:10002/devstoreaccount1",
+     "tab",
+     KEY_TEXT "devstoreaccount1"},
+    {NULL,
+     {.connection_string =
+          "DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey=" EMULATOR_KEY
+          ";TableEndpoint=http://192.168.1.2:10002/devstoreaccount1;"},
+     "http://192.168.1.2:10002/devstoreaccount1",
+     "",
+     KEY_TEXT "devstoreaccount1"},
+    {NULL,
+     {.connection_string =
+          "UseDevelopmentStorage=true;DevelopmentStorageProxyUri=http://azurite.example.com"},
+     "http://azurite.example.com:10002/devstoreaccount1",
+     "",
+     KEY_TEXT "devstoreaccount1"},
+    /* http that is allowed, or stays on this machine */
+    {"http://192.168.1.2/acct",
+     {.key = KEY, .allows_http = true},
+     "http://192.168.1.2/acct",
+     "",
+     KEY_TEXT "acct"},
+    {"http://azurite:10002/devstoreaccount1",
+     {.key = KEY, .allows_http = true},
+     "http://azurite:10002/devstoreaccount1",
+     "",
+     KEY_TEXT "devstoreaccount1"},
+    {NULL,
+     {.sas_url = "http://azurite:10002/acct?" SAS, .allows_http = true},
+     "http://azurite:10002/acct",
+     "",
+     SAS_TEXT},
+    {NULL,
+     {.connection_string = "DefaultEndpointsProtocol=http;AccountName=acct;AccountKey=" KEY,
+      .allows_http = true},
+     "http://acct.table.core.windows.net",
+     "",
+     KEY_TEXT "acct"},
+    {"http://azurite.localhost:1/acct",
+     {.key = KEY},
+     "http://azurite.localhost:1/acct",
+     "",
+     KEY_TEXT "acct"},
 };
 
 static void sources_and_environments_make_connections(void **state)
@@ -136,21 +276,36 @@ static void sources_and_environments_make_connections(void **state)
     }
 }
 
-#define CS "AZURE_STORAGE_CONNECTION_STRING"
+#define CS       "AZURE_STORAGE_CONNECTION_STRING"
+#define QUOTED   " begins or ends with a quotation mark: remove it"
+#define AT_STAKE ": over http:// others on the network can read and change the data"
+#define WITH_SAS AT_STAKE ", and take the SAS token"
+#define EMULATORS                                                                                  \
+    "devstoreaccount1 is the emulator's account: mount `emulator`, or name its URL as SOURCE or "  \
+    "TableEndpoint, such as http://127.0.0.1:10002/devstoreaccount1"
+#define URL "https://acct.table.core.windows.net/"
 
 static const struct {
     const char *source;
     struct connection_environment environment;
     const char *message;
 } bad[] = {
-    {NULL, {0}, "no account: name one as SOURCE, or set " CS " or AZURE_STORAGE_ACCOUNT"},
-    {NULL, {.key = KEY}, "no account: name one as SOURCE, or set " CS " or AZURE_STORAGE_ACCOUNT"},
+    {NULL,
+     {0},
+     "no account: name one as SOURCE, or set " CS
+     ", AZURE_STORAGE_SAS_URL or AZURE_STORAGE_ACCOUNT"},
+    {NULL,
+     {.key = KEY},
+     "no account: name one as SOURCE, or set " CS
+     ", AZURE_STORAGE_SAS_URL or AZURE_STORAGE_ACCOUNT"},
     {"acct",
      {0},
-     "no credential for account 'acct': set AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN or " CS},
+     "no credential for account 'acct': set AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN, "
+     "AZURE_STORAGE_SAS_URL or " CS},
     {NULL,
      {.account = "acct"},
-     "no credential for account 'acct': set AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN or " CS},
+     "no credential for account 'acct': set AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN, "
+     "AZURE_STORAGE_SAS_URL or " CS},
     {NULL,
      {.connection_string = "AccountName=acct;AccountKey=" KEY, .key = KEY2},
      CS " and AZURE_STORAGE_KEY are both set: unset one of them"},
@@ -162,10 +317,10 @@ static const struct {
      "AZURE_STORAGE_KEY and AZURE_STORAGE_SAS_TOKEN are both set: unset one of them"},
     {"acct",
      {.account = "other", .key = KEY},
-     "AZURE_STORAGE_ACCOUNT names account 'other', but SOURCE or " CS " account 'acct'"},
+     "AZURE_STORAGE_ACCOUNT names account 'other', but SOURCE account 'acct'"},
     {NULL,
      {.account = "other", .connection_string = "AccountName=acct;AccountKey=" KEY},
-     "AZURE_STORAGE_ACCOUNT names account 'other', but SOURCE or " CS " account 'acct'"},
+     "AZURE_STORAGE_ACCOUNT names account 'other', but " CS " account 'acct'"},
     {NULL,
      {.account = "SECRET", .key = KEY},
      "AZURE_STORAGE_ACCOUNT is not 3 to 24 of the characters a-z and 0-9"},
@@ -211,8 +366,7 @@ static const struct {
      "DefaultEndpointsProtocol is neither https nor http"},
     {NULL,
      {.connection_string = "AccountName=acct;DefaultEndpointsProtocol=http;AccountKey=" KEY},
-     "the endpoint of " CS
-     " uses http:// to another machine, where others can read the traffic: use https://"},
+     "DefaultEndpointsProtocol=http without TableEndpoint" AT_STAKE},
     {NULL,
      {.connection_string = "AccountName=acct;AccountKey=" KEY
                            ";TableEndpoint=https://acct.table.cosmos.azure.com:443/"},
@@ -233,12 +387,6 @@ static const struct {
      {.connection_string = "UseDevelopmentStorage=true;AccountKey=" KEY},
      "UseDevelopmentStorage is set together with an account, key or endpoint"},
     {NULL,
-     {.connection_string =
-          "UseDevelopmentStorage=true;DevelopmentStorageProxyUri=http://azurite.example.com"},
-     "DevelopmentStorageProxyUri uses http:// to another machine, where others can read the "
-     "traffic: "
-     "use https://"},
-    {NULL,
      {.connection_string = "UseDevelopmentStorage=true;DevelopmentStorageProxyUri=localhost"},
      "DevelopmentStorageProxyUri is not a URL that begins with https:// or http://"},
     {NULL,
@@ -248,10 +396,14 @@ static const struct {
     {"AccountName=acct;AccountKey=SECRET",
      {0},
      "SOURCE looks like a connection string: put it into " CS},
+    {"?" SAS, {.key = KEY}, "SOURCE looks like a SAS token: put it into AZURE_STORAGE_SAS_TOKEN"},
+    {"TableEndpoint=https://host/acct;SharedAccessSignature=" SAS,
+     {0},
+     "SOURCE looks like a connection string: put it into " CS},
     {"AccountKey=SECRET", {0}, "SOURCE looks like a connection string: put it into " CS},
     {"https://acct.table.core.windows.net?sig=SECRET",
      {.key = KEY},
-     "SOURCE has a query string: put a SAS token into AZURE_STORAGE_SAS_TOKEN"},
+     "SOURCE has a query string: put a SAS URL into AZURE_STORAGE_SAS_URL"},
     {"https://acct:SECRET@acct.table.core.windows.net",
      {.key = KEY},
      "SOURCE has user information, which is not supported"},
@@ -267,6 +419,98 @@ static const struct {
      {.key = KEY},
      "the table name is not a letter followed by 2 to 62 letters and digits"},
     {"emulator/1", {0}, "the table name is not a letter followed by 2 to 62 letters and digits"},
+    {"acct", {.key = "\"" KEY "\""}, "AZURE_STORAGE_KEY" QUOTED},
+    {"acct", {.key = "'" KEY "'\r\n"}, "AZURE_STORAGE_KEY" QUOTED},
+    {"acct", {.key = KEY "\""}, "AZURE_STORAGE_KEY" QUOTED},
+    {"acct", {.sas_token = "\u201C" SAS "\u201D"}, "AZURE_STORAGE_SAS_TOKEN" QUOTED},
+    {NULL, {.sas_url = "'" URL "?" SAS "'"}, "AZURE_STORAGE_SAS_URL" QUOTED},
+    {NULL, {.account = "`acct`", .key = KEY}, "AZURE_STORAGE_ACCOUNT" QUOTED},
+    {"'acct'", {.key = KEY}, "SOURCE" QUOTED},
+    {NULL, {.connection_string = "\"AccountName=acct;AccountKey=" KEY "\""}, CS QUOTED},
+    {NULL, {.connection_string = "AccountName='acct';AccountKey=" KEY}, "AccountName" QUOTED},
+    {NULL, {.connection_string = "AccountName=acct;AccountKey=\"" KEY "\";"}, "AccountKey" QUOTED},
+    {NULL,
+     {.sas_url = URL "?" SAS, .key = KEY},
+     "AZURE_STORAGE_KEY and AZURE_STORAGE_SAS_URL are both set: unset one of them"},
+    {"acct",
+     {.sas_url = URL "?" SAS, .sas_token = SAS},
+     "AZURE_STORAGE_SAS_TOKEN and AZURE_STORAGE_SAS_URL are both set: unset one of them"},
+    {NULL,
+     {.sas_url = URL "?" SAS, .connection_string = "AccountName=acct"},
+     CS " and AZURE_STORAGE_SAS_URL are both set: unset one of them"},
+    {NULL,
+     {.sas_url = URL "?" SAS, .account = "other"},
+     "AZURE_STORAGE_ACCOUNT names account 'other', but AZURE_STORAGE_SAS_URL account 'acct'"},
+    {NULL,
+     {.sas_token = URL "?" SAS, .account = "other"},
+     "AZURE_STORAGE_ACCOUNT names account 'other', but AZURE_STORAGE_SAS_TOKEN account 'acct'"},
+    {"other",
+     {.sas_url = URL "?" SAS},
+     "SOURCE names account 'other', but AZURE_STORAGE_SAS_URL account 'acct'"},
+    {"http://127.0.0.1:1/acct",
+     {.sas_url = URL "?" SAS},
+     "SOURCE is at http://127.0.0.1:1/acct, but AZURE_STORAGE_SAS_URL at "
+     "https://acct.table.core.windows.net: unset one"},
+    {"acct/tab2",
+     {.sas_token = URL "tab1?" SAS},
+     "SOURCE names table 'tab2', but AZURE_STORAGE_SAS_TOKEN table 'tab1'"},
+    {"acct/tab2",
+     {.sas_url = URL "?" TABLE_SAS},
+     "SOURCE names table 'tab2', but AZURE_STORAGE_SAS_URL table 'Tab1'"},
+    {NULL,
+     {.sas_url = URL "tab2?" TABLE_SAS},
+     "the path of AZURE_STORAGE_SAS_URL names table 'tab2', but its tn= another one"},
+    {NULL,
+     {.sas_url = URL "?tn=1&sig=SECRET"},
+     "the table name is not a letter followed by 2 to 62 letters and digits"},
+    {NULL,
+     {.sas_url = URL "?sv=2020-12-06"},
+     "what follows ? in AZURE_STORAGE_SAS_URL is not a percent-encoded SAS token with a signature: "
+     "was it cut, or not quoted?"},
+    {NULL,
+     {.sas_token = URL},
+     "what follows ? in AZURE_STORAGE_SAS_TOKEN is not a percent-encoded SAS token with a "
+     "signature: was it cut, or not quoted?"},
+    {NULL,
+     {.sas_url = SAS},
+     "AZURE_STORAGE_SAS_URL is not a URL that begins with https:// or http://: put a token alone "
+     "into AZURE_STORAGE_SAS_TOKEN"},
+    {NULL,
+     {.sas_url = "https://acct.blob.core.windows.net/?" SAS},
+     "AZURE_STORAGE_SAS_URL is the endpoint of the blob service: write .table. in place of .blob."},
+    {NULL,
+     {.sas_url = "https://u:SECRET@host/acct?" SAS},
+     "AZURE_STORAGE_SAS_URL has user information, which is not supported"},
+    {NULL,
+     {.connection_string = URL "?" SAS},
+     CS " is a URL: put a SAS URL into AZURE_STORAGE_SAS_URL"},
+    {"http://azurite:10002/acct", {.key = KEY}, "SOURCE" AT_STAKE},
+    {"http://acct.table.core.windows.net", {.key = KEY}, "SOURCE" AT_STAKE},
+    {"http://128.0.0.1/acct", {.key = KEY}, "SOURCE" AT_STAKE},
+    {"http://127.0.0.1.example.com/acct", {.key = KEY}, "SOURCE" AT_STAKE},
+    {"http://localhost.example.com/acct", {.key = KEY}, "SOURCE" AT_STAKE},
+    {"http://localhost./acct", {.key = KEY}, "SOURCE" AT_STAKE},
+    {"http://mylocalhost/acct", {.key = KEY}, "SOURCE" AT_STAKE},
+    {"http://[::2]/acct", {.key = KEY}, "SOURCE" AT_STAKE},
+    {"http://10.0.0.1/acct", {.sas_token = SAS}, "SOURCE" WITH_SAS},
+    {"http://azurite:10002/devstoreaccount1", {.key = KEY}, "SOURCE" AT_STAKE},
+    {"http://azurite:10002/devstoreaccount1", {.sas_token = SAS}, "SOURCE" WITH_SAS},
+    {"http://azurite:10002/acct", {.key = EMULATOR_KEY}, "SOURCE" AT_STAKE},
+    {NULL, {.sas_url = "http://10.0.0.1/acct?" SAS}, "AZURE_STORAGE_SAS_URL" WITH_SAS},
+    {NULL,
+     {.connection_string =
+          "AccountName=acct;AccountKey=" KEY ";TableEndpoint=http://azurite:10002/acct"},
+     "TableEndpoint" AT_STAKE},
+    {NULL,
+     {.connection_string =
+          "AccountName=acct;DefaultEndpointsProtocol=http;SharedAccessSignature=" SAS},
+     "DefaultEndpointsProtocol=http without TableEndpoint" WITH_SAS},
+    {NULL,
+     {.connection_string =
+          "AccountName=devstoreaccount1;DefaultEndpointsProtocol=http;AccountKey=" EMULATOR_KEY},
+     EMULATORS},
+    {"devstoreaccount1", {.key = KEY}, EMULATORS},
+    {NULL, {.account = "devstoreaccount1"}, EMULATORS},
 };
 
 static void other_sources_and_environments_are_refused(void **state)
@@ -281,6 +525,9 @@ static void other_sources_and_environments_are_refused(void **state)
         assert_null(strstr(call.failure.message, "SECRET"));
         assert_null(strstr(call.failure.message, "U0VD"));
         assert_null(strchr(call.failure.message, '\n'));
+        if (strstr(call.failure.message, AT_STAKE))
+            assert_string_equal(call.failure.advice,
+                                "use https://, or accept that with -o allow_http");
         assert_string_equal(connection.endpoint.account, "untouched");
         assert_null(connection.credential);
     }

@@ -73,7 +73,7 @@ static void a_sas_is_appended_as_it_was_given(void **state)
         struct credential *credential = NULL;
         struct buffer url, authorization;
         char pasted[1000];
-        (void)snprintf(pasted, sizeof(pasted), " ?%s ", member(vector, "query"));
+        (void)snprintf(pasted, sizeof(pasted), " ?%s \r\n", member(vector, "query"));
         buffer_init(&url, 1000);
         buffer_init(&authorization, 1000);
         assert_int_equal(credential_create_sas(bytes_of(pasted), &credential), 0);
@@ -98,7 +98,7 @@ static void a_shared_key_appends_nothing_to_the_url(void **state)
     struct buffer url;
     buffer_init(&url, 100);
     assert_int_equal(
-        credential_create_shared_key(bytes_of("acct"), bytes_of("AAECAw=="), &credential), 0);
+        credential_create_shared_key(bytes_of("acct"), bytes_of("AAECAw==\r\n"), &credential), 0);
     assert_int_equal(credential_append_query(credential, &url), 0);
     assert_int_equal(url.size, 0);
     credential_destroy(credential);

@@ -24,6 +24,16 @@ static const struct {
     {"http://127.9.8.7:80/acct/tab1", "", "http://127.9.8.7/acct", "acct", "tab1", true},
     {"http://[::1]:10002/acct/tab1/", "", "http://[::1]:10002/acct", "acct", "tab1", true},
     {"http://LocalHost/acct", "", "http://localhost/acct", "acct", "", true},
+    {"http://localhost./acct", "", "http://localhost./acct", "acct", "", false},
+    {"http://mylocalhost/acct", "", "http://mylocalhost/acct", "acct", "", false},
+    {"http://localhost.example.com/acct", "", "http://localhost.example.com/acct", "acct", "",
+     false},
+    {"http://127.0.0.1.example.com/acct", "", "http://127.0.0.1.example.com/acct", "acct", "",
+     false},
+    {"http://128.0.0.1/acct", "", "http://128.0.0.1/acct", "acct", "", false},
+    {"http://[::2]:80/acct", "", "http://[::2]/acct", "acct", "", false},
+    {"http://acct.table.core.windows.net", "", "http://acct.table.core.windows.net", "acct", "",
+     false},
     {"https://localhost/acct-secondary", "", "https://localhost/acct-secondary", "acct", "", true},
     {"https://10.0.0.1/acct/tab", "", "https://10.0.0.1/acct", "acct", "tab", false},
     {"https://[2001:DB8::1]/acct", "", "https://[2001:db8::1]/acct", "acct", "", false},
@@ -53,6 +63,12 @@ static void endpoints_are_taken_apart(void **state)
         assert_string_equal(endpoint.account, good[i].account);
         assert_string_equal(endpoint.table, good[i].table);
         assert_int_equal(endpoint.is_loopback, good[i].is_loopback);
+        bool is_https = strncmp(good[i].ret_url, "https", 5) == 0;
+        assert_int_equal(endpoint.is_https, is_https);
+        /* the path begins behind the origin */
+        const char *host = strstr(good[i].ret_url, "://") + 3;
+        assert_int_equal(endpoint.origin_size,
+                         host - good[i].ret_url + (ptrdiff_t)strcspn(host, "/"));
     }
 }
 
@@ -64,9 +80,9 @@ static const struct {
     {"https://u:SECRET@acct.table.core.windows.net", "",
      "SOURCE has user information, which is not supported"},
     {"https://acct.table.core.windows.net/?sig=SECRET", "",
-     "SOURCE has a query string: put a SAS token into AZURE_STORAGE_SAS_TOKEN"},
+     "SOURCE has a query string: put a SAS URL into AZURE_STORAGE_SAS_URL"},
     {"https://acct.table.core.windows.net#SECRET", "",
-     "SOURCE has a query string: put a SAS token into AZURE_STORAGE_SAS_TOKEN"},
+     "SOURCE has a query string: put a SAS URL into AZURE_STORAGE_SAS_URL"},
     {"https://", "", "SOURCE has no valid host"},
     {"https:///acct", "", "SOURCE has no valid host"},
     {"https://SECRET host/acct", "", "SOURCE has no valid host"},
@@ -84,7 +100,7 @@ static const struct {
     {"https://[::1%25lo]/acct", "", "SOURCE has no valid host"},
     {"https://[fe80::1%eth0]/acct", "", "SOURCE has no valid host"},
     {"https://host/acct/?", "",
-     "SOURCE has a query string: put a SAS token into AZURE_STORAGE_SAS_TOKEN"},
+     "SOURCE has a query string: put a SAS URL into AZURE_STORAGE_SAS_URL"},
     {"https://host/../acct", "",
      "the account name in SOURCE is not 3 to 24 of the characters a-z and 0-9"},
     {"https://host/%61cct", "",
@@ -124,20 +140,6 @@ static const struct {
      "the table name is not a letter followed by 2 to 62 letters and digits"},
     {"https://abcd.table.core.windows.net", "acct",
      "SOURCE is of account 'abcd', but AccountName is 'acct'"},
-    {"http://acct.table.core.windows.net", "",
-     "SOURCE uses http:// to another machine, where others can read the traffic: use https://"},
-    {"http://128.0.0.1/acct", "",
-     "SOURCE uses http:// to another machine, where others can read the traffic: use https://"},
-    {"http://127.0.0.1.example.com/acct", "",
-     "SOURCE uses http:// to another machine, where others can read the traffic: use https://"},
-    {"http://localhost./acct", "",
-     "SOURCE uses http:// to another machine, where others can read the traffic: use https://"},
-    {"http://mylocalhost/acct", "",
-     "SOURCE uses http:// to another machine, where others can read the traffic: use https://"},
-    {"http://localhost.example.com/acct", "",
-     "SOURCE uses http:// to another machine, where others can read the traffic: use https://"},
-    {"http://[::2]/acct", "",
-     "SOURCE uses http:// to another machine, where others can read the traffic: use https://"},
     {"https://acct.Table.Cosmos.azure.com:443/", "",
      "SOURCE is a Cosmos DB endpoint: it does not order its results by key, which a mount needs"},
     {"https://acct.table.cosmosdb.azure.com", "",

@@ -37,6 +37,7 @@ static void our_options_are_taken_and_those_of_fuse_left(void **state)
     assert_string_equal(options.table, "t1x");
     assert_string_equal(options.ca_cert, "/f");
     assert_false(options.allow_other);
+    assert_false(options.allows_http);
     assert_null(strstr(buffer_string(&left), "ttl"));
     assert_non_null(strstr(buffer_string(&left), "fsname=name"));
     assert_true(options.is_read_only);
@@ -47,12 +48,19 @@ static void our_options_are_taken_and_those_of_fuse_left(void **state)
     buffer_clear(&left);
     assert_int_equal(parse("allow_other", &options, &left), 0);
     assert_non_null(strstr(buffer_string(&left), "allow_other,default_permissions"));
+    assert_false(options.allows_http);
     assert_int_equal(options.ttl_ms, 1000);
     assert_int_equal(options.timeout_ms, 60000);
     assert_int_equal(options.cache_bytes, 64 << 20);
     assert_int_equal(options.uid, 1);
     assert_int_equal(options.gid, 2);
     assert_int_equal(options.umask, 022);
+    options_finish(&options);
+    buffer_clear(&left);
+    assert_int_equal(parse("allow_http", &options, &left), 0);
+    assert_true(options.allows_http);
+    assert_false(options.allow_other);
+    assert_null(strstr(buffer_string(&left), "allow_http")); /* libfuse does not know it */
     options_finish(&options);
     buffer_finish(&left);
 }

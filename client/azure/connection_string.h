@@ -1,0 +1,19 @@
+#ifndef CLIENT_AZURE_CONNECTION_STRING_H
+#define CLIENT_AZURE_CONNECTION_STRING_H
+/* Splits a connection string. Pure, any thread.
+ * https://learn.microsoft.com/azure/storage/common/storage-configure-connection-string */
+#include "client/bytes.h"
+#include "client/call.h"
+
+#define CONNECTION_STRING "AZURE_STORAGE_CONNECTION_STRING"
+
+struct connection_string { /* views of the text; empty: not set */
+    struct bytes protocol, account, key, suffix, endpoint, secondary, sas, development, proxy;
+};
+
+/* Names in any case; those that are not of tables are ignored, as in every SDK. -EINVAL, the reason
+ * in call->failure: a part is not NAME=VALUE, a name that stands twice, a value in quotation marks.
+ * Values are not checked otherwise. */
+int connection_string_parse(struct bytes text, struct call *call, struct connection_string *ret);
+
+#endif

@@ -1,5 +1,6 @@
 #include "cache/account_parts.h"
 #include "cache/write/pending_hold.h"
+#include "client/text/entity_text.h"
 #include "client/text/metrics.h"
 
 /* Of a table that another client has dropped, this mount's own directories go, too. */
@@ -109,6 +110,24 @@ static void set_valid(const struct account *account, struct caller *caller, int 
     bool may_be_kept = r >= 0 && !seen->was_overlaid;
     caller->valid_ms =
         may_be_kept ? freshness_valid_ms(account->read.freshness, seen->asked_ms) : 0;
+}
+
+static int fail_to_read(struct call *call, const struct entity *bad)
+{
+    _cleanup_(buffer_finish) struct buffer reason;
+    buffer_init(&reason, sizeof(call->failure.message));
+    int r = entity_text_append_problem(page_text(bad->page, bad->row), &reason);
+    if (r < 0 || !buffer_string(&reason))
+        return call_fail(call, -ENOMEM, "out of memory");
+    (void)call_fail(call, -EIO, "what the service has cannot be understood: %s",
+                    buffer_string(&reason));
+    call->failure.advice = "the entity can be deleted, or replaced as a whole";
+    return -EIO;
+}
+
+int account_check_readable(struct caller *caller, const struct entity *entity)
+{
+    return page_is_bad(entity->page, entity->row) ? fail_to_read(&caller->call, entity) : 0;
 }
 
 int account_find(struct account *account, struct caller *caller, struct address address,

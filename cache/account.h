@@ -59,6 +59,9 @@ void account_destroy(struct account *account);
  * answers. */
 int account_find(struct account *account, struct caller *caller, struct address address,
                  struct entity *ret);
+/* Can the entity be read, or is it a bad row (page.h)? 0; -EIO with the reason; -ENOMEM. Sends
+ * nothing. */
+int account_check_readable(struct caller *caller, const struct entity *entity);
 /* Is the entity known to be there? Sends nothing. 1, 0, -ENOMEM. */
 int account_knows(struct account *account, struct address address);
 /* Does the directory exist? A table exists even without a row. Any other directory exists if its
@@ -103,7 +106,8 @@ struct edit { /* a text to be stored */
  * has read this version; of one that only writes, the last text wins again.
  *
  * EDIT_APPENDED: the text is merged into what is stored, and again if another client was faster: it
- * never overwrites, and is never refused for that. Properties that it does not name stay.
+ * never overwrites, and is never refused for that. Properties that it does not name stay. -EIO:
+ * what is stored cannot be read; -EINVAL: it has a value that would be refused, and stays.
  *
  * -EINVAL, -EFBIG, -ENAMETOOLONG: the service would refuse the text, and nothing was sent; the
  * reason has line, column, name and limit. -ESTALE: another client has changed or deleted the
@@ -123,7 +127,8 @@ int account_store(struct account *account, struct caller *caller, const struct e
  * version which is there by then. ret: the entity as it is afterwards; the caller finishes it.
  * `known`: the ETag of the version that the caller knows; empty: any. If another version was
  * touched, ret has no page, because a store over it must not count as one over the known version.
- * -ENOENT: there is no entity. */
+ * -ENOENT: there is no entity. -EINVAL and others: its text would be refused if it were written;
+ * -EIO: it cannot be read. Then nothing was sent. */
 int account_touch(struct account *account, struct caller *caller, struct address address,
                   struct bytes known, struct entity *ret);
 /* The process opens this version for reading: a text that it stores over it later replaces this
@@ -183,7 +188,7 @@ size_t account_untold_failures(struct account *account);
  * ret: the version that is masked; the caller finishes it, and hands its ETag to the functions
  * below, which change nothing if this mask has ended. The directories of `path` become local, as
  * after account_unlink. -ENOENT: there is no entity. -ESTALE: another client has changed it since
- * the process read it. */
+ * the process read it. -EIO: it cannot be read, and a backup would be none. */
 int account_mask(struct account *account, struct caller *caller, struct address address,
                  const struct directory_path *path, struct entity *ret);
 /* Was it still masked? */
@@ -217,7 +222,7 @@ void renamed_finish(struct renamed *renamed);
  * -ENOENT: nothing is at `from`. Across partitions also: another client has deleted or renamed it
  * when it was copied; the copy stays, and the reason says so. -EEXIST: of EDIT_EXCLUSIVE. -ESTALE:
  * another client has changed `to` since the process read it; nothing has changed. -EINVAL and
- * others: the text cannot be stored there; nothing was sent.
+ * others: the text cannot be stored there; -EIO: it cannot be read; nothing was sent.
  *
  * The directories of `path` become local, as after account_unlink. */
 int account_rename(struct account *account, struct caller *caller, const struct rename *rename,

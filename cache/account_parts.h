@@ -33,6 +33,11 @@ static inline int account_may_change(const struct account *account, struct calle
  */
 int account_make_text(struct caller *caller, struct bytes position, struct bytes text,
                       enum entity_input_kind kind, struct buffer *ret);
+/* The same of a stored entity, to be stored again at `position`. */
+int account_make_stored_text(struct caller *caller, struct bytes position,
+                             const struct entity *stored, struct buffer *ret);
+/* The refusal as a failure of the call. Returns its error. */
+int account_refuse_text(struct call *call, int error, const struct entity_input_refusal *refusal);
 /* ETags of an entity that a store depends on; empty: none. */
 struct known_versions {
     struct buffer read;   /* which the process has read */
@@ -56,9 +61,9 @@ int account_look(struct account *account, struct address address, struct entity 
 int account_lose(struct account *account, struct caller *caller, struct address address, int error,
                  enum write_kind kind);
 /* Sends a write with If-Match. Where another client was faster, sends it again for the version that
- * is there then; a WRITE_REPLACE stores that version's own text. The position is claimed. ret: as
- * of committer_write. 0; 1: done to another version than the first; -errno. -ESTALE: it changed,
- * and could not be read again. */
+ * is there then; a WRITE_REPLACE stores that version's own text, if it may be stored
+ * (account_make_stored_text). The position is claimed. ret: as of committer_write. 0; 1: done to
+ * another version than the first; -errno. -ESTALE: it changed, and could not be read again. */
 int account_write_over(struct account *account, struct caller *caller, const char *table,
                        struct write write, struct entity *ret);
 

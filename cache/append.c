@@ -2,6 +2,23 @@
 #include "client/text/entity_input.h"
 #include "client/text/entity_merge.h"
 
+/* The merged text, which is checked: a value that would be refused may have been stored already. */
+static int merge(struct caller *caller, struct bytes position, struct bytes over,
+                 const struct entity *before, struct buffer *ret)
+{
+    struct entity_input_refusal refusal = {0};
+    int r = account_check_readable(caller, before);
+    if (r < 0)
+        return r;
+    r = entity_merge_append(page_text(before->page, before->row), over, ret);
+    if (r < 0)
+        return call_fail(&caller->call, r, "%s",
+                         r == -EFBIG ? "the merged text is longer than 4 MiB"
+                                     : "the texts could not be merged");
+    r = entity_check(position, buffer_bytes(ret), &refusal.refusal);
+    return r < 0 ? account_refuse_text(&caller->call, r, &refusal) : 0;
+}
+
 /* Stores `over` merged into the entity `before`, or alone if there is none. A merge is sent as a
  * Replace of that version by the merged text: then the text is known without reading it again.
  * ret_now: what is there afterwards, after a failure as well; without a page: nothing, or it is not
@@ -18,11 +35,9 @@ static int send_merged(struct account *account, struct caller *caller, struct ad
     struct write write = {
         .kind = rule.kind, .position = address.position, .if_match = rule.if_match, .text = over};
     if (rule.kind == WRITE_MERGE) {
-        int r = entity_merge_append(page_text(before->page, before->row), over, &merged);
+        int r = merge(caller, address.position, over, before, &merged);
         if (r < 0)
-            return call_fail(&caller->call, r, "%s",
-                             r == -EFBIG ? "the merged text is longer than 4 MiB"
-                                         : "the texts could not be merged");
+            return r;
         write.kind = WRITE_REPLACE;
         write.text = buffer_bytes(&merged);
     }

@@ -21,6 +21,8 @@ static int mask_claimed(struct account *account, struct caller *caller, struct a
     _cleanup_(entity_finish) struct entity entity = {0};
     int r = account_find(account, caller, address, &entity);
     if (r == 0)
+        r = account_check_readable(caller, &entity);
+    if (r == 0)
         r = check_read(account, caller, address, &entity);
     if (r == 0)
         r = account_keep_path(account, caller, path, 0);

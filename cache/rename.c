@@ -39,9 +39,8 @@ static int set_before(struct move *move, struct entity *before)
     move->before = *before;
     before->page = NULL;
     buffer_clear(&move->text);
-    return account_make_text(move->caller, move->rename->to.position,
-                             page_text(move->before.page, move->before.row), INPUT_WHOLE,
-                             &move->text);
+    return account_make_stored_text(move->caller, move->rename->to.position, &move->before,
+                                    &move->text);
 }
 
 /* What is at `from` now, as it would be stored at `to`. */

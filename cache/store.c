@@ -1,7 +1,7 @@
 #include "cache/account_parts.h"
 #include "client/text/entity_compare.h"
 
-static int refuse(struct call *call, int error, const struct entity_input_refusal *refusal)
+int account_refuse_text(struct call *call, int error, const struct entity_input_refusal *refusal)
 {
     struct buffer line = {.max = ENTITY_INPUT_MAX_LINE + 1};
     int r = entity_input_refusal_append(&line, refusal);
@@ -22,7 +22,16 @@ int account_make_text(struct caller *caller, struct bytes position, struct bytes
         r = entity_input_append(input, position, text, kind, ret, &refusal);
     if (r == -ENOMEM)
         return call_fail(&caller->call, r, "no memory for the entity's text");
-    return r < 0 ? refuse(&caller->call, r, &refusal) : 0;
+    return r < 0 ? account_refuse_text(&caller->call, r, &refusal) : 0;
+}
+
+int account_make_stored_text(struct caller *caller, struct bytes position,
+                             const struct entity *stored, struct buffer *ret)
+{
+    int r = account_check_readable(caller, stored);
+    return r < 0 ? r
+                 : account_make_text(caller, position, page_text(stored->page, stored->row),
+                                     INPUT_WHOLE, ret);
 }
 
 /* Has an earlier store of this edit, whose answer was lost, stored what is there now? */
@@ -252,22 +261,36 @@ int account_store(struct account *account, struct caller *caller, const struct e
     return r;
 }
 
+/* The write is one over this version. A WRITE_REPLACE stores its text again, which `text` gets. */
+static int aim_at(struct caller *caller, const struct entity *found, struct write *write,
+                  struct buffer *text)
+{
+    write->if_match = page_etag(found->page, found->row);
+    if (write->kind != WRITE_REPLACE)
+        return 0;
+    buffer_clear(text);
+    int r = account_make_stored_text(caller, write->position, found, text);
+    write->text = buffer_bytes(text);
+    return r;
+}
+
 int account_write_over(struct account *account, struct caller *caller, const char *table,
                        struct write write, struct entity *ret)
 {
     struct committer *committer = account->write.committer;
+    _cleanup_(buffer_finish) struct buffer text;
     bool is_other = false;
+    buffer_init(&text, ENTITY_INPUT_MAX_BYTES);
     int r = committer_write(committer, caller, table, &write, 1, ret);
     while (r == -ESTALE && ret->page) {
         _cleanup_(entity_finish) struct entity found = *ret;
         ret->page = NULL;
         r = call_check(&caller->call, account->read.clock, "other clients keep changing it");
         caller->call.failure.advice = NULL; /* the service answers */
+        if (r == 0)
+            r = aim_at(caller, &found, &write, &text);
         if (r < 0)
             return r;
-        write.if_match = page_etag(found.page, found.row);
-        if (write.kind == WRITE_REPLACE)
-            write.text = page_text(found.page, found.row);
         r = committer_write(committer, caller, table, &write, 1, ret);
         is_other = true;
     }
@@ -290,14 +313,15 @@ static int touch_claimed(struct account *account, struct caller *caller, struct 
 {
     _cleanup_(entity_finish) struct entity before = {0};
     _cleanup_(entity_finish) struct entity now = {0};
+    _cleanup_(buffer_finish) struct buffer text;
+    struct write write = {.kind = WRITE_REPLACE, .position = address.position};
+    buffer_init(&text, ENTITY_INPUT_MAX_BYTES);
     int r = account_find(account, caller, address, &before);
+    if (r == 0)
+        r = aim_at(caller, &before, &write, &text);
     if (r < 0)
         return r;
-    struct bytes etag = page_etag(before.page, before.row);
-    struct write write = {.kind = WRITE_REPLACE,
-                          .position = address.position,
-                          .if_match = etag,
-                          .text = page_text(before.page, before.row)};
+    struct bytes etag = write.if_match;
     r = account_write_over(account, caller, address.table, write, &now);
     if (r < 0)
         return r;

@@ -5,7 +5,8 @@
 struct row { /* text, position and ETag follow each other; `end` is the begin of the next row's text
               */
     int64_t timestamp;
-    uint32_t text, position, etag, end;
+    uint32_t text, position, etag;
+    uint32_t end : 31, is_bad : 1;
 };
 _Static_assert(sizeof(struct row) == 24, "an index of 24 bytes a row");
 
@@ -90,6 +91,11 @@ struct bytes page_etag(const struct page *page, size_t row)
 int64_t page_timestamp(const struct page *page, size_t row)
 {
     return page->index[row].timestamp;
+}
+
+bool page_is_bad(const struct page *page, size_t row)
+{
+    return page->index[row].is_bad;
 }
 
 size_t page_seek(const struct page *page, struct bytes position)
@@ -187,13 +193,22 @@ int page_builder_end_row(struct page_builder *builder, struct bytes position, st
     int r = buffer_append(&builder->data, etag);
     if (r < 0)
         return r;
-    row.end = (uint32_t)builder->data.size;
+    row.end = (uint32_t)builder->data.size & INT32_MAX;
     r = buffer_append(&builder->index, (struct bytes){(const char *)&row, sizeof(row)});
     if (r < 0)
         return r;
     builder->begin = builder->data.size;
     builder->rows++;
     return 0;
+}
+
+void page_builder_set_bad(struct page_builder *builder)
+{
+    struct row row;
+    char *last = builder->index.data + (builder->rows - 1) * sizeof(row);
+    memcpy(&row, last, sizeof(row));
+    row.is_bad = true;
+    memcpy(last, &row, sizeof(row));
 }
 
 void page_builder_clear(struct page_builder *builder)
@@ -256,6 +271,8 @@ int entity_copy(const struct entity *entity, struct entity *ret)
     (void)buffer_append(page_builder_text(builder), page_text(page, entity->row));
     r = page_builder_end_row(builder, position, page_etag(page, entity->row),
                              page_timestamp(page, entity->row));
+    if (r == 0 && page_is_bad(page, entity->row))
+        page_builder_set_bad(builder);
     if (r == 0)
         r = page_builder_finish(builder, (struct range){position, position},
                                 page_is_keys_only(page), &ret->page);

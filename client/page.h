@@ -3,7 +3,11 @@
 /* Page: entities in key order, and the range of keys that they cover completely. Immutable,
  * reference-counted, any thread. One allocation: the positions, canonical texts and ETags, then an
  * index of 24 bytes a row. Every entity text in the program is a row of a page, whether it came
- * with 999 others or alone. */
+ * with 999 others or alone.
+ *
+ * A bad row is an entity that the service answered and that cannot be understood. Its text is the
+ * service's JSON, which is never canonical and equals no text: the entity can be listed, deleted
+ * and replaced, but not read, merged or copied. Only client/azure makes such rows. */
 #include "client/position.h"
 
 #define PAGE_MAX_BYTES ((size_t)64 << 20) /* of a page's data: offsets have 32 bits */
@@ -30,7 +34,8 @@ bool page_is_keys_only(const struct page *page);  /* its texts are empty */
 struct bytes page_position(const struct page *page, size_t row);
 struct bytes page_text(const struct page *page, size_t row);
 struct bytes page_etag(const struct page *page, size_t row);
-int64_t page_timestamp(const struct page *page, size_t row);      /* 100 ns since 1970 */
+int64_t page_timestamp(const struct page *page, size_t row); /* 100 ns since 1970 */
+bool page_is_bad(const struct page *page, size_t row);
 size_t page_seek(const struct page *page, struct bytes position); /* first row at or after it */
 /* The first row of [row + 1, end) that is not in the partition of `row`; `end` if there is none. */
 size_t page_next_partition(const struct page *page, size_t row, size_t end);
@@ -60,6 +65,8 @@ struct buffer *page_builder_text(struct page_builder *builder);
 /* Ends the row whose text was appended since the last end. -EFBIG: more than max_bytes. */
 int page_builder_end_row(struct page_builder *builder, struct bytes position, struct bytes etag,
                          int64_t timestamp);
+/* The row that was ended last is bad. */
+void page_builder_set_bad(struct page_builder *builder);
 /* Drops the text that was appended since the last end. */
 void page_builder_drop_row(struct page_builder *builder);
 void page_builder_clear(struct page_builder *builder); /* drops all rows and the error */

@@ -4,6 +4,7 @@
 #include "client/text/json_string.h"
 
 struct answer_reader {
+    struct bytes body;
     struct json_reader json;
     struct entity_text *text;
     struct buffer position; /* of one row */
@@ -17,7 +18,7 @@ struct answer_reader {
 static int answer_reader_init(struct answer_reader *reader, struct bytes body,
                               struct page_builder *builder)
 {
-    *reader = (struct answer_reader){.builder = builder, .range = RANGE_ALL};
+    *reader = (struct answer_reader){.body = body, .builder = builder, .range = RANGE_ALL};
     buffer_init(&reader->position, PAGE_MAX_BYTES);
     json_reader_init(&reader->json);
     json_reader_feed(&reader->json, body, true);
@@ -42,10 +43,28 @@ static int expect(struct answer_reader *reader, enum json_kind kind, const char 
     return json_reader_next(&reader->json, &token) == kind ? 0 : reject(reader, problem);
 }
 
+/* Of an entity that was read and has no text: its JSON as it came. */
+static int append_json(struct answer_reader *reader, size_t begin, struct buffer *ret)
+{
+    struct bytes read = bytes_first(reader->body, json_reader_offset(&reader->json));
+    return buffer_append(ret, bytes_skip(read, begin));
+}
+
+static int end_row(struct answer_reader *reader, const struct entity_facts *facts)
+{
+    struct bytes position = buffer_bytes(&reader->position);
+    struct bytes etag = reader->etag.size > 0 ? reader->etag : facts->etag;
+    int r = page_builder_end_row(reader->builder, position, etag, facts->timestamp);
+    if (r == 0 && facts->problem && !reader->keys_only)
+        page_builder_set_bad(reader->builder);
+    return r;
+}
+
 /* After the `{` of an entity. */
 static int read_row(struct answer_reader *reader)
 {
     struct entity_facts facts;
+    size_t begin = json_reader_offset(&reader->json) - 1;
     struct buffer *ret_text = reader->keys_only ? NULL : page_builder_text(reader->builder);
     int r = entity_text_from_service(reader->text, &reader->json, ret_text, &facts);
     if (r < 0)
@@ -56,14 +75,14 @@ static int read_row(struct answer_reader *reader)
     r = position_append(&reader->position, facts.partition_key, facts.row_key);
     if (r < 0)
         return r == -EPROTO ? reject(reader, "an entity with U+0000 in a key ends here") : r;
-    struct bytes position = buffer_bytes(&reader->position);
-    if (!range_holds(reader->range, position)) {
+    if (!range_holds(reader->range, buffer_bytes(&reader->position))) {
         page_builder_drop_row(reader->builder);
         reader->dropped++;
         return 0;
     }
-    struct bytes etag = reader->etag.size > 0 ? reader->etag : facts.etag;
-    return page_builder_end_row(reader->builder, position, etag, facts.timestamp);
+    if (facts.problem && ret_text)
+        r = append_json(reader, begin, ret_text);
+    return r < 0 ? r : end_row(reader, &facts);
 }
 
 static int read_rows(struct answer_reader *reader)
@@ -112,30 +131,12 @@ static int read_single(struct answer_reader *reader)
     return r < 0 ? r : expect(reader, JSON_END, "text after the object");
 }
 
-/* Cuts a name for a message: at most 40 bytes, and only whole characters. */
-static struct bytes shorten(struct bytes name)
-{
-    size_t size = MIN(name.size, 40);
-    while (size < name.size && size > 0 && ((unsigned char)name.data[size] & 0xC0) == 0x80)
-        size--;
-    return bytes_first(name, size);
-}
-
 static int fail_by_problem(const struct answer_reader *reader, int error, struct call *call)
 {
-    const char *problem = json_reader_problem(&reader->json);
-    const struct entity_culprit culprit = entity_text_culprit(reader->text);
-    struct bytes partition_key = shorten(culprit.partition_key);
-    struct bytes row_key = shorten(culprit.row_key), property = shorten(culprit.property);
-    if (property.size == 0) {
-        (void)call_fail(call, error, "the answer is not one with entities: %s, at byte %zu",
-                        problem, json_reader_offset(&reader->json));
-        call->failure.advice = service_error_advice_endpoint;
-        return error;
-    }
-    return call_fail(call, error, "%s: %.*s, of PartitionKey '%.*s', RowKey '%.*s'", problem,
-                     (int)property.size, property.data, (int)partition_key.size, partition_key.data,
-                     (int)row_key.size, row_key.data);
+    (void)call_fail(call, error, "the answer is not one with entities: %s, at byte %zu",
+                    json_reader_problem(&reader->json), json_reader_offset(&reader->json));
+    call->failure.advice = service_error_advice_endpoint;
+    return error;
 }
 
 /* Runs one of the two functions above, and records its failure in the call. */

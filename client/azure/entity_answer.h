@@ -1,9 +1,11 @@
 #ifndef CLIENT_AZURE_ENTITY_ANSWER_H
 #define CLIENT_AZURE_ENTITY_ANSWER_H
 /* Turns JSON bodies with entities into rows of a page. Pure, one thread.
- * Errors of both functions, the reason in call->failure: -EPROTO: not a body of the service, and of
- * an entity that is read but cannot be, its keys and the property that is wrong;
- * -EFBIG: larger than a page; -ENOMEM. After a failure the builder may hold some of the rows. */
+ * An entity whose keys can be read, but that has no text (entity_text.h), is a bad row (page.h).
+ *
+ * Errors of both functions, the reason in call->failure: -EPROTO: not a body of the service, or an
+ * entity without readable keys, or with U+0000 in one; -EFBIG: larger than a page; -ENOMEM. After a
+ * failure the builder may hold some of the rows. */
 #include "client/call.h"
 #include "client/page.h"
 

@@ -31,12 +31,19 @@ static enum edm_type type_of_token(const struct json_token *token)
     return token->is_integer ? EDM_INT32 : EDM_DOUBLE;
 }
 
+/* An Int32 that does not fit: without its annotation it would become an Int64. */
+static bool is_too_long(const struct json_token *token, enum edm_type type)
+{
+    int64_t integer;
+    return type == EDM_INT32 && !edm_integer_parse(token->text, INT32_MIN, INT32_MAX, &integer);
+}
+
 struct edm_value edm_value_of(const struct json_token *token, struct bytes annotation)
 {
     struct edm_value value = {.type = type_of_token(token), .token = *token};
     if (annotation.data) {
         enum edm_type annotated = type_of_annotation(annotation);
-        if (annotated != value.type)
+        if (annotated != value.type || is_too_long(token, annotated))
             value.annotation = annotation;
         value.type = annotated;
     }

@@ -28,8 +28,8 @@ struct edm_value {
 };
 
 /* `annotation`: the value of X@odata.type in canonical form; data NULL: none. The result has no
- * annotation if the token implies the type, except that a Double always has one. It has views of
- * both arguments. */
+ * annotation if the token implies the type, except that a Double always has one, and an Int32 that
+ * is too long for its type. It has views of both arguments. */
 struct edm_value edm_value_of(const struct json_token *token, struct bytes annotation);
 
 #define EDM_NAME_MAX_UNITS 255 /* UTF-16 units */

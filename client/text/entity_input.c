@@ -132,6 +132,10 @@ static int read_object(struct job *job, struct json_reader *reader, uint32_t obj
     if (json_reader_next(reader, &token) == JSON_ERROR)
         return -EPROTO;
     while ((r = entity_members_read(&job->input->members, reader, &member)) > 0) {
+        if (entity_member_is_nested(member)) {
+            json_reader_reject(reader, ENTITY_NESTED_PROBLEM);
+            return -EPROTO;
+        }
         member->object = object;
         r = take_member(job, reader, member);
         if (r < 0)

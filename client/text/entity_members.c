@@ -91,14 +91,15 @@ int entity_members_read(struct entity_members *members, struct json_reader *read
         return r;
     if (json_reader_next(reader, &member->value) == JSON_ERROR)
         return -EPROTO;
-    if (member->value.kind == JSON_OBJECT_BEGIN || member->value.kind == JSON_ARRAY_BEGIN) {
-        json_reader_reject(reader, "an object or array as a property's value");
-        return -EPROTO;
-    }
     member->is_annotation = false;
     member->object = 0;
     *ret = member;
     return 1;
+}
+
+bool entity_member_is_nested(const struct entity_member *member)
+{
+    return member->value.kind == JSON_OBJECT_BEGIN || member->value.kind == JSON_ARRAY_BEGIN;
 }
 
 enum entity_member_role entity_member_role_of(struct bytes name)

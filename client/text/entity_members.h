@@ -38,11 +38,13 @@ void entity_members_finish(struct entity_members *members);
 void entity_members_clear(struct entity_members *members);
 
 /* Reads a member; of an annotation, the name is still the whole one. 1: ret is the member, valid
- * until the next call; 0: the object ended; -EPROTO: not JSON, or an object or array as the value:
- * json_reader_problem says why; -EFBIG: no room in `respelled`; -ENOMEM. The reader was fed with
- * the whole text. */
+ * until the next call; 0: the object ended; -EPROTO: not JSON: json_reader_problem says why;
+ * -EFBIG: no room in `respelled`; -ENOMEM. The reader was fed with the whole text. Of a nested
+ * value only the first bracket is read: the caller rejects it, or skips the rest. */
 int entity_members_read(struct entity_members *members, struct json_reader *reader,
                         struct entity_member **ret);
+#define ENTITY_NESTED_PROBLEM "an object or array as a property's value"
+bool entity_member_is_nested(const struct entity_member *member);
 enum entity_member_role entity_member_role_of(struct bytes name);
 
 /* Keeps the member that was read last. 0; -EFBIG: there are too many. */

@@ -11,7 +11,8 @@
 struct entity_text {
     struct entity_members members;
     struct json_token partition_key, row_key; /* strings; JSON_NULL: none */
-    struct bytes wrong_property;
+    const char *problem;                      /* the first one; NULL: none */
+    struct bytes property;                    /* that has it; empty: no one property */
     int64_t timestamp;
     struct buffer partition_key_cesu8, row_key_cesu8, etag;
 };
@@ -46,7 +47,8 @@ static void clear(struct entity_text *text)
 {
     entity_members_clear(&text->members);
     text->partition_key = text->row_key = (struct json_token){.kind = JSON_NULL};
-    text->wrong_property = BYTES_LITERAL("");
+    text->problem = NULL;
+    text->property = BYTES_LITERAL("");
     text->timestamp = 0;
     buffer_clear(&text->partition_key_cesu8);
     buffer_clear(&text->row_key_cesu8);
@@ -57,6 +59,15 @@ static int reject(struct json_reader *reader, const char *problem)
 {
     json_reader_reject(reader, problem);
     return -EPROTO;
+}
+
+/* The entity cannot be understood, but is read to its end, for the keys that may follow. */
+static void note_problem(struct entity_text *text, struct bytes property, const char *problem)
+{
+    if (text->problem)
+        return;
+    text->problem = problem;
+    text->property = property;
 }
 
 static int take_key(struct json_reader *reader, const struct json_token *value,
@@ -71,14 +82,20 @@ static int take_key(struct json_reader *reader, const struct json_token *value,
     return value->kind == JSON_NULL ? 0 : json_string_append_cesu8(ret_cesu8, value->text);
 }
 
-static int take_etag(struct entity_text *text, struct json_reader *reader,
-                     const struct json_token *value)
+static int take_etag(struct entity_text *text, const struct json_token *value)
 {
-    if (value->kind != JSON_STRING)
-        return reject(reader, "an ETag that is not a string");
+    static const struct bytes no_property = BYTES_LITERAL("");
     buffer_clear(&text->etag);
+    if (value->kind != JSON_STRING) {
+        note_problem(text, no_property, "an ETag that is not a string");
+        return 0;
+    }
     int r = json_string_append_utf8(&text->etag, value->text);
-    return r == -EILSEQ ? reject(reader, "an ETag that is not text") : r;
+    if (r != -EILSEQ)
+        return r;
+    buffer_clear(&text->etag);
+    note_problem(text, no_property, "an ETag that is not text");
+    return 0;
 }
 
 /* The service sends null for a selected property that is absent. */
@@ -92,8 +109,20 @@ static int take_timestamp(struct entity_text *text, struct json_reader *reader,
     if (r < 0)
         return r;
     if (value->kind != JSON_STRING || !edm_datetime_parse(value->text, &text->timestamp))
-        return reject(reader, "a Timestamp that is no time");
+        note_problem(text, BYTES_LITERAL(""), "a Timestamp that is no time");
     return 0;
+}
+
+static int keep_member(struct entity_text *text, struct json_reader *reader, bool is_annotation)
+{
+    struct bytes name = text->members.members[text->members.count].name;
+    int r = is_annotation ? entity_members_keep_annotation(&text->members, reader)
+                          : entity_members_keep(&text->members);
+    if (r == -EFBIG && text->members.count == ENTITY_MAX_MEMBERS) {
+        note_problem(text, name, "more than 65,536 members");
+        r = 0;
+    }
+    return r;
 }
 
 static int take_member(struct entity_text *text, struct json_reader *reader,
@@ -102,7 +131,10 @@ static int take_member(struct entity_text *text, struct json_reader *reader,
     struct json_token *value = &member->value;
     switch (entity_member_role_of(member->name)) {
     case ENTITY_MEMBER_ANNOTATION:
-        return entity_members_keep_annotation(&text->members, reader);
+        if (value->kind == JSON_STRING)
+            return keep_member(text, reader, true);
+        note_problem(text, member->name, "an annotation that is not a string");
+        return 0;
     case ENTITY_MEMBER_PARTITION_KEY:
         return take_key(reader, value, &text->partition_key, &text->partition_key_cesu8);
     case ENTITY_MEMBER_ROW_KEY:
@@ -110,13 +142,30 @@ static int take_member(struct entity_text *text, struct json_reader *reader,
     case ENTITY_MEMBER_TIMESTAMP:
         return take_timestamp(text, reader, value);
     case ENTITY_MEMBER_ETAG:
-        return take_etag(text, reader, value);
+        return take_etag(text, value);
     case ENTITY_MEMBER_METADATA:
         return 0;
     case ENTITY_MEMBER_PROPERTY:
     default:
-        return entity_members_keep(&text->members);
+        return keep_member(text, reader, false);
     }
+}
+
+/* Behind the first bracket of a nested value. */
+static int skip_nested(struct json_reader *reader)
+{
+    struct json_token token;
+    size_t depth = json_reader_depth(reader) - 1;
+    while (json_reader_depth(reader) > depth)
+        if (json_reader_next(reader, &token) < JSON_OBJECT_BEGIN)
+            return -EPROTO;
+    return 0;
+}
+
+static bool is_key(struct bytes name)
+{
+    enum entity_member_role role = entity_member_role_of(name);
+    return role == ENTITY_MEMBER_PARTITION_KEY || role == ENTITY_MEMBER_ROW_KEY;
 }
 
 static int take_members(struct entity_text *text, struct json_reader *reader)
@@ -124,38 +173,21 @@ static int take_members(struct entity_text *text, struct json_reader *reader)
     struct entity_member *member;
     int r;
     while ((r = entity_members_read(&text->members, reader, &member)) > 0) {
-        r = take_member(text, reader, member);
+        bool is_nested = entity_member_is_nested(member) && !is_key(member->name);
+        if (is_nested)
+            note_problem(text, member->name, ENTITY_NESTED_PROBLEM);
+        r = is_nested ? skip_nested(reader) : take_member(text, reader, member);
         if (r < 0)
             return r;
     }
     return r;
 }
 
-#define INT64_SURE_DIGITS 18 /* any integer of 18 digits fits */
-
-/* written: in canonical form, with its quotes. */
-static bool is_int64(struct bytes written)
-{
-    int64_t ignored;
-    if (written.size < 2 || written.data[0] != '"')
-        return false;
-    struct bytes text = {written.data + 1, written.size - 2};
-    size_t digits = 0;
-    while (digits < text.size && text.data[digits] >= '0' && text.data[digits] <= '9')
-        digits++;
-    if (digits == text.size && digits > 0 && digits <= INT64_SURE_DIGITS)
-        return true;
-    return edm_integer_parse(text, INT64_MIN, INT64_MAX, &ignored);
-}
-
-/* False: it is an Int64 that is no integer. */
-static bool append_property(struct buffer *ret, size_t begin, struct bytes name,
+static void append_property(struct buffer *ret, size_t begin, struct bytes name,
                             const struct edm_value *value)
 {
     (void)entity_lines_append_name(ret, begin, name, value->annotation);
-    size_t at = ret->size;
-    return edm_value_append(ret, value) < 0 || value->type != EDM_INT64 ||
-           is_int64(bytes_skip(buffer_bytes(ret), at));
+    (void)edm_value_append(ret, value);
 }
 
 static void append_key(struct buffer *ret, size_t begin, struct bytes name,
@@ -163,7 +195,7 @@ static void append_key(struct buffer *ret, size_t begin, struct bytes name,
 {
     struct edm_value value = edm_value_of(key, (struct bytes){NULL, 0});
     if (key->kind == JSON_STRING)
-        (void)append_property(ret, begin, name, &value);
+        append_property(ret, begin, name, &value);
 }
 
 /* Takes the members of one name, which are adjacent: an annotation, a property, or both in this
@@ -186,53 +218,36 @@ static bool take_name(const struct entity_member **at, const struct entity_membe
     return *at == end || !bytes_equal((*at)->name, first->name);
 }
 
-static int reject_property(struct entity_text *text, struct json_reader *reader, struct bytes name,
-                           const char *problem)
-{
-    text->wrong_property = name;
-    return reject(reader, problem);
-}
-
-static int append_members(struct entity_text *text, struct json_reader *reader, struct buffer *ret,
-                          size_t begin)
+static void append_members(struct entity_text *text, struct buffer *ret, size_t begin)
 {
     const struct entity_member *at = text->members.members;
     const struct entity_member *end = at + text->members.count;
-    while (at < end) {
+    while (at < end && !text->problem) {
         const struct entity_member *annotation, *property;
         struct bytes name = at->name;
         if (!take_name(&at, end, &annotation, &property))
-            return reject_property(text, reader, name, "a property that occurs twice");
+            note_problem(text, name, "a property that occurs twice");
         if (!property || property->value.kind == JSON_NULL)
             continue;
         struct edm_value value = edm_value_of(
             &property->value, annotation ? annotation->value.text : (struct bytes){NULL, 0});
-        if (!append_property(ret, begin, name, &value))
-            return reject_property(text, reader, name, "an Int64 that is no integer of 64 bits");
+        append_property(ret, begin, name, &value);
     }
-    return 0;
 }
 
-static int append_entity(struct entity_text *text, struct json_reader *reader, struct buffer *ret)
+static int append_entity(struct entity_text *text, struct buffer *ret)
 {
     size_t begin = ret->size;
-    entity_members_sort(&text->members);
-    append_key(ret, begin, BYTES_LITERAL("PartitionKey"), &text->partition_key);
-    append_key(ret, begin, BYTES_LITERAL("RowKey"), &text->row_key);
-    int r = append_members(text, reader, ret, begin);
-    return r < 0 ? r : entity_lines_append_end(ret, begin);
-}
-
-static struct bytes key_text(const struct json_token *key)
-{
-    return key->kind == JSON_STRING ? key->text : BYTES_LITERAL("");
-}
-
-struct entity_culprit entity_text_culprit(const struct entity_text *text)
-{
-    return (struct entity_culprit){.partition_key = key_text(&text->partition_key),
-                                   .row_key = key_text(&text->row_key),
-                                   .property = text->wrong_property};
+    if (!text->problem) {
+        entity_members_sort(&text->members);
+        append_key(ret, begin, BYTES_LITERAL("PartitionKey"), &text->partition_key);
+        append_key(ret, begin, BYTES_LITERAL("RowKey"), &text->row_key);
+        append_members(text, ret, begin);
+    }
+    if (!text->problem)
+        return entity_lines_append_end(ret, begin);
+    ret->size = begin;
+    return ret->error;
 }
 
 int entity_text_from_service(struct entity_text *text, struct json_reader *reader,
@@ -241,14 +256,56 @@ int entity_text_from_service(struct entity_text *text, struct json_reader *reade
     clear(text);
     int r = take_members(text, reader);
     if (r == 0 && ret_text)
-        r = append_entity(text, reader, ret_text);
+        r = append_entity(text, ret_text);
     if (r < 0)
         return r;
     *ret = (struct entity_facts){.partition_key = buffer_bytes(&text->partition_key_cesu8),
                                  .row_key = buffer_bytes(&text->row_key_cesu8),
                                  .etag = buffer_bytes(&text->etag),
                                  .timestamp = text->timestamp,
+                                 .problem = text->problem,
+                                 .property = text->property,
                                  .has_partition_key = text->partition_key.kind == JSON_STRING,
                                  .has_row_key = text->row_key.kind == JSON_STRING};
     return 0;
+}
+
+/* Cuts a name for a message: at most 40 bytes, and only whole characters. */
+static struct bytes shorten(struct bytes name)
+{
+    size_t size = MIN(name.size, 40);
+    while (size < name.size && size > 0 && ((unsigned char)name.data[size] & 0xC0) == 0x80)
+        size--;
+    return bytes_first(name, size);
+}
+
+static int append_problem(struct entity_text *text, struct bytes json, struct buffer *ret)
+{
+    _cleanup_(buffer_finish) struct buffer canonical;
+    struct json_reader reader;
+    struct json_token token;
+    struct entity_facts facts;
+    buffer_init(&canonical, MAX_SCRATCH_BYTES);
+    json_reader_init(&reader);
+    json_reader_feed(&reader, json, true);
+    if (json_reader_next(&reader, &token) != JSON_OBJECT_BEGIN)
+        return -EPROTO;
+    int r = entity_text_from_service(text, &reader, &canonical, &facts);
+    if (r < 0)
+        return r;
+    if (!facts.problem)
+        return -EPROTO;
+    struct bytes property = shorten(facts.property);
+    (void)buffer_append_string(ret, facts.problem);
+    if (property.size == 0)
+        return ret->error;
+    (void)buffer_append_string(ret, ": ");
+    return buffer_append(ret, property);
+}
+
+int entity_text_append_problem(struct bytes json, struct buffer *ret)
+{
+    _cleanup_(entity_text_destroyp) struct entity_text *text = NULL;
+    int r = entity_text_create(&text);
+    return r < 0 ? r : append_problem(text, json, ret);
 }

@@ -62,9 +62,15 @@ static int open_text(struct request *request, const struct inode *inode, struct 
 {
     struct file_system *fs = request->fs;
     _cleanup_(entity_finish) struct entity entity = {0};
+    struct opener opener = request_opener(request, inode);
     int r = find_text(request, inode, &entity);
     if (r < 0)
         return r;
+    r = account_check_readable(&request->caller, &entity);
+    if (r < 0) {
+        stale_opens_end(fs->stale_opens, &opener);
+        return r;
+    }
     r = open_file_create_entity(&entity, ret);
     if (r == 0) {
         r = inode_table_opened(fs->inodes, inode->id, &(*ret)->entity);
@@ -75,7 +81,6 @@ static int open_text(struct request *request, const struct inode *inode, struct 
         (void)call_fail(&request->caller.call, r, "out of memory");
         return r;
     }
-    struct opener opener = request_opener(request, inode);
     stale_opens_end(fs->stale_opens, &opener);
     if (fs->writers)
         account_opened(fs->account, &request->caller, place_address(&inode->place), &entity);

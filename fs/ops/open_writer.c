@@ -63,6 +63,13 @@ static int find_version(struct request *request, const struct inode *inode, stru
     return r < 0 ? r : account_find(account, &request->caller, address, ret);
 }
 
+/* Does the open need the text that is stored? Without that, a bad row can be replaced: vim opens
+ * so, and truncates then. If it were refused, `:w!` would unlink the entity first. */
+static bool needs_text(int flags)
+{
+    return !(flags & O_TRUNC) && ((flags & O_ACCMODE) == O_RDWR || (flags & O_APPEND));
+}
+
 static int begin(struct request *request, const struct inode *inode, int flags,
                  struct writer_handle **ret)
 {
@@ -70,6 +77,8 @@ static int begin(struct request *request, const struct inode *inode, int flags,
     bool is_truncated = flags & O_TRUNC;
     int r =
         is_truncated ? find_stored(request, inode, &stored) : find_version(request, inode, &stored);
+    if (r == 0 && needs_text(flags))
+        r = account_check_readable(&request->caller, &stored);
     if (r < 0)
         return r;
     const struct writer_begin begin = {.address = place_address(&inode->place),

@@ -73,8 +73,11 @@ static int copy_row(const struct page *rows, size_t row, bool keys_only,
 {
     if (!keys_only)
         (void)buffer_append(page_builder_text(builder), page_text(rows, row));
-    return page_builder_end_row(builder, page_position(rows, row), page_etag(rows, row),
-                                page_timestamp(rows, row));
+    int r = page_builder_end_row(builder, page_position(rows, row), page_etag(rows, row),
+                                 page_timestamp(rows, row));
+    if (r == 0 && !keys_only && page_is_bad(rows, row))
+        page_builder_set_bad(builder);
+    return r;
 }
 
 static int memory_query(struct table_store *store, const struct query *query, struct call *call,
@@ -368,6 +371,24 @@ void memory_store_write(struct memory_store *self, const struct write *write)
 {
     struct write_result result;
     int r = apply(self, write, &result);
+    assert(r == 0);
+    (void)r;
+}
+
+void memory_store_write_bad(struct memory_store *self, struct bytes position, const char *json)
+{
+    struct write write = {
+        .kind = WRITE_UPSERT_REPLACE, .position = position, .text = bytes_of(json)};
+    size_t row;
+    memory_store_write(self, &write);
+    row = page_seek(self->rows, position);
+    int r = append_rows(self->rows, 0, row + 1, self->rows_in);
+    assert(r == 0);
+    page_builder_set_bad(self->rows_in);
+    r = append_rows(self->rows, row + 1, page_rows(self->rows), self->rows_in);
+    assert(r == 0);
+    page_unref(self->rows);
+    r = page_builder_finish(self->rows_in, RANGE_ALL, false, &self->rows);
     assert(r == 0);
     (void)r;
 }

@@ -42,6 +42,8 @@ void memory_store_add_strings(struct memory_store *self, const char *partition_k
                               const char *row_key);
 /* What another client does at this moment, from the fault above too: it asks nothing. */
 void memory_store_write(struct memory_store *self, const struct write *write);
+/* A bad row of this JSON is there. */
+void memory_store_write_bad(struct memory_store *self, struct bytes position, const char *json);
 void memory_store_remove_table(struct memory_store *self, const char *table);
 void memory_store_end_drops(struct memory_store *self); /* of all that are being deleted */
 void memory_store_forget_diary(struct memory_store *self);

@@ -124,6 +124,47 @@ static void what_is_deleted_before_it_is_read_again(void **state)
     }
 }
 
+/* A value that its type does not allow stays refused, until what is appended names it. */
+static void a_bad_value_is_mended_or_nothing_is_stored(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up(&setup, (struct setup_options){0});
+    another_stores(&setup, X,
+                   "{\n  \"PartitionKey\": \"p\",\n  \"RowKey\": \"x\",\n"
+                   "  \"a@odata.type\": \"Edm.Guid\",\n  \"a\": \"none\"\n}\n");
+    assert_int_equal(append(&setup, "{\"b\": 2}"), -EINVAL);
+    assert_string_equal(setup.caller.call.failure.message, "a: no Edm.Guid");
+    assert_request_count(&setup, 1); /* it was read */
+    assert_int_equal(append(&setup, "{\"a\": 1}"), 0);
+    assert_request_count(&setup, 1);
+    assert_found(&setup, X, TEXT_OF("x", "1"));
+    tear_down(&setup);
+}
+
+static void a_bad_row_takes_no_merge(void **state)
+{
+    (void)state;
+    static const char json[] = "{\"PartitionKey\":\"p\",\"RowKey\":\"x\",\"a\":1,\"a\":2}";
+    struct setup setup;
+    set_up(&setup, (struct setup_options){0});
+    memory_store_write_bad(setup.memory, X, json);
+    assert_int_equal(append(&setup, "{\"a\": 1}"), -EIO);
+    assert_string_equal(setup.caller.call.failure.message,
+                        "what the service has cannot be understood: a property that occurs twice: "
+                        "a");
+    assert_request_count(&setup, 1);
+    assert_found(&setup, X, json);
+
+    assert_int_equal(store_text(&setup, EDIT_OVER, X, "{\"a\": 1}"), 0);
+    memory_store_write_bad(setup.memory, X, json); /* it is met where the Replace was refused */
+    memory_store_forget_diary(setup.memory);
+    assert_int_equal(append(&setup, "{\"a\": 1}"), -EIO);
+    assert_request_count(&setup, 2);
+    assert_found(&setup, X, json);
+    tear_down(&setup);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -133,6 +174,8 @@ int main(void)
         cmocka_unit_test(who_has_read_it_knows_what_came_of_it),
         cmocka_unit_test(a_name_that_another_took_or_left),
         cmocka_unit_test(what_is_deleted_before_it_is_read_again),
+        cmocka_unit_test(a_bad_value_is_mended_or_nothing_is_stored),
+        cmocka_unit_test(a_bad_row_takes_no_merge),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -320,6 +320,18 @@ static void read_only_comes_first(void **state)
     tear_down(&setup);
 }
 
+static void a_bad_row_has_no_backup(void **state)
+{
+    (void)state;
+    struct setup setup;
+    char etag[32];
+    set_up(&setup, (struct setup_options){0});
+    memory_store_write_bad(setup.memory, A, "{\"x\":[]}");
+    assert_int_equal(mask(&setup, etag), -EIO);
+    assert_found(&setup, A, "{\"x\":[]}");
+    tear_down(&setup);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -338,6 +350,7 @@ int main(void)
         cmocka_unit_test(an_empty_new_file_replaces_nothing),
         cmocka_unit_test(what_is_unlinked_beside_a_mask),
         cmocka_unit_test(read_only_comes_first),
+        cmocka_unit_test(a_bad_row_has_no_backup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

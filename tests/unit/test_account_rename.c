@@ -288,6 +288,49 @@ static void what_the_service_has_keeps_its_types(void **state)
     tear_down(&setup);
 }
 
+#define NONE_IN(row)                                                                               \
+    "{\n  \"PartitionKey\": \"p\",\n  \"RowKey\": \"" row                                          \
+    "\",\n  \"a@odata.type\": \"Edm.Guid\",\n"                                                     \
+    "  \"a\": \"none\"\n}\n"
+#define BAD_ROW "{\"PartitionKey\":\"p\",\"RowKey\":\"a\",\"a\":[]}"
+
+static void what_cannot_be_stored_is_not_renamed(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up_names(&setup, (struct setup_options){0}, true);
+    another_stores(&setup, A, NONE_IN("a"));
+    setup.now_ms += TTL_MS + 1;
+    assert_int_equal(rename_to(&setup, A, B_, EDIT_OVER, NULL), -EINVAL);
+    assert_string_equal(setup.caller.call.failure.message,
+                        "line 5, column 8: a: no Edm.Guid: \"none\"");
+    assert_requests_at(&setup, "p/a");
+    assert_both(&setup, NONE_IN("a"), B_, B_9);
+
+    memory_store_write_bad(setup.memory, A, BAD_ROW);
+    setup.now_ms += TTL_MS + 1;
+    memory_store_forget_diary(setup.memory);
+    assert_int_equal(rename_to(&setup, A, B_, EDIT_OVER, NULL), -EIO);
+    assert_string_equal(setup.caller.call.failure.message,
+                        "what the service has cannot be understood: an object or array as a "
+                        "property's value: a");
+    assert_requests_at(&setup, "p/a");
+    assert_both(&setup, BAD_ROW, B_, B_9);
+    tear_down(&setup);
+}
+
+static void a_bad_row_is_replaced_by_a_rename(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up_names(&setup, (struct setup_options){0}, true);
+    memory_store_write_bad(setup.memory, A, BAD_ROW);
+    setup.now_ms += TTL_MS + 1;
+    assert_int_equal(rename_to(&setup, B_, A, EDIT_OVER, TEXT_OF("a", "9")), 0);
+    assert_both(&setup, TEXT_OF("a", "9"), B_, NULL);
+    tear_down(&setup);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -306,6 +349,8 @@ int main(void)
         cmocka_unit_test(after_a_lost_answer_others_lose_nothing),
         cmocka_unit_test(what_the_process_knew_goes_along),
         cmocka_unit_test(what_the_service_has_keeps_its_types),
+        cmocka_unit_test(what_cannot_be_stored_is_not_renamed),
+        cmocka_unit_test(a_bad_row_is_replaced_by_a_rename),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -339,10 +339,10 @@ static void a_touch_stores_the_text_that_is_there(void **state)
     assert_int_equal(store_text(&setup, EDIT_OVER, X, "{\"a\": 2}"), 0); /* its own touch */
     assert_request_count(&setup, 1);
 
-    another_stores(&setup, X, "other");
+    another_stores(&setup, X, TEXT_OF("x", "\"other\""));
     touch(&setup, X, 0, "version-5"); /* refused, read again, and stored again */
     assert_request_count(&setup, 3);
-    assert_found(&setup, X, "other");
+    assert_found(&setup, X, TEXT_OF("x", "\"other\""));
     assert_request_count(&setup, 0);
     /* the process has not read what it touched */
     assert_int_equal(store_text(&setup, EDIT_OVER, X, "{}"), -ESTALE);
@@ -368,13 +368,86 @@ static void a_touch_of_a_version_that_is_not_known_hands_out_none(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct entity entity = {0};
         if (cases[i].is_changed)
-            another_stores(&setup, X, "other");
+            another_stores(&setup, X, TEXT_OF("x", "\"other\""));
         assert_int_equal(account_touch(setup.account, caller_of(&setup), address_of(X),
                                        bytes_of(cases[i].known), &entity),
                          0);
         assert_int_equal(entity.page != NULL, cases[i].is_handed_out);
         entity_finish(&entity);
     }
+    tear_down(&setup);
+}
+
+#define BAD_VALUE                                                                                  \
+    "{\n  \"PartitionKey\": \"p\",\n  \"RowKey\": \"x\",\n  \"a@odata.type\": \"Edm.Int64\",\n"    \
+    "  \"a\": \"seven\"\n}\n"
+#define BAD_ROW "{\"PartitionKey\":\"p\",\"RowKey\":\"x\",\"a\":{\"b\":1}}"
+
+static void assert_reason(const struct setup *setup, const char *expected)
+{
+    assert_string_equal(setup->caller.call.failure.message, expected);
+}
+
+static void a_touch_does_not_store_what_would_be_refused(void **state)
+{
+    (void)state;
+    static const char seven[] = "line 5, column 8: a: no integer of 64 bits: \"seven\"";
+    static const char nested[] =
+        "what the service has cannot be understood: an object or array as a property's value: a";
+    struct setup setup;
+    set_up(&setup, (struct setup_options){0});
+    another_stores(&setup, X, BAD_VALUE);
+    touch(&setup, X, -EINVAL, NULL);
+    assert_reason(&setup, seven);
+    assert_request_count(&setup, 1); /* it was read */
+    assert_found(&setup, X, BAD_VALUE);
+    assert_int_equal(store_text(&setup, EDIT_OVER, X, BAD_VALUE), -EINVAL);
+    assert_int_equal(store_text(&setup, EDIT_OVER, X, "{\"a\": 7}"), 0); /* mended */
+    assert_request_count(&setup, 1);
+    assert_found(&setup, X, TEXT_OF("x", "7"));
+
+    another_stores(&setup, X, BAD_VALUE); /* it is met where the touch was refused */
+    touch(&setup, X, -EINVAL, NULL);
+    assert_reason(&setup, seven);
+    assert_request_count(&setup, 2);
+
+    memory_store_write_bad(setup.memory, X, BAD_ROW);
+    setup.now_ms += TTL_MS + 1;
+    touch(&setup, X, -EIO, NULL);
+    assert_reason(&setup, nested);
+    assert_non_null(setup.caller.call.failure.advice);
+    assert_request_count(&setup, 1);
+    assert_found(&setup, X, BAD_ROW);
+    tear_down(&setup);
+}
+
+static void a_bad_row_is_replaced_as_a_whole(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up(&setup, (struct setup_options){0});
+    setup.process = 7;
+    memory_store_write_bad(setup.memory, X, BAD_ROW); /* version-1 */
+    struct edit edit = {.address = address_of(X),
+                        .begin = EDIT_CHANGED,
+                        .text = B("{\"a\": 1}"),
+                        .snapshot = B("version-0")};
+    assert_int_equal(store(&setup, &edit, NULL), -ESTALE); /* never taken for the own text */
+    edit.doubtful = B("{\"a\": {\"b\": 1}}");
+    assert_int_equal(store(&setup, &edit, NULL), -ESTALE);
+    edit.doubtful = B("{\"a\": 1}");
+    assert_int_equal(store(&setup, &edit, NULL), -ESTALE);
+    assert_int_equal(store_text(&setup, EDIT_EXCLUSIVE, X, "{}"), -EEXIST);
+    assert_found(&setup, X, BAD_ROW);
+    edit.doubtful = (struct bytes){0};
+    edit.snapshot = B("version-1");
+    assert_int_equal(store(&setup, &edit, NULL), 0);
+    assert_found(&setup, X, TEXT_OF("x", "1"));
+    memory_store_write_bad(setup.memory, X, BAD_ROW);
+    assert_int_equal(store_text(&setup, EDIT_OVER, P_ROW("y"), "{}"), 0);
+    setup.process = 8;
+    assert_int_equal(store_text(&setup, EDIT_OVER, X, "{\"a\": 2}"), 0);
+    assert_found(&setup, X, TEXT_OF("x", "2"));
     tear_down(&setup);
 }
 
@@ -416,6 +489,8 @@ int main(void)
         cmocka_unit_test(a_text_is_stored_over_one_whose_answer_was_lost),
         cmocka_unit_test(a_touch_stores_the_text_that_is_there),
         cmocka_unit_test(a_touch_of_a_version_that_is_not_known_hands_out_none),
+        cmocka_unit_test(a_touch_does_not_store_what_would_be_refused),
+        cmocka_unit_test(a_bad_row_is_replaced_as_a_whole),
         cmocka_unit_test(read_only_comes_before_anything_else),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,6 +58,7 @@ static void assert_row(const struct made *made, size_t row, struct bytes positio
     assert_bytes(page_etag(made->page, row), etag);
     assert_true(page_timestamp(made->page, row) == timestamp);
     assert_bytes(page_text(made->page, row), text);
+    assert_false(page_is_bad(made->page, row));
 }
 
 static const char sample[] =
@@ -174,8 +175,18 @@ static void what_the_service_does_not_send_is_refused(void **state)
         {B("{\"value\":[{\"RowKey\":\"p\"}]}"), "an entity without both its keys ends here", 23},
         {B("{\"value\":[{\"PartitionKey\":\"\\u0000\",\"RowKey\":\"r\"}]}"),
          "an entity with U+0000 in a key ends here", 47},
-        {B("{\"value\":[{\"PartitionKey\":\"p\",\"RowKey\":\"r\",\"x\":[]}]}"),
-         "an object or array as a property's value", 47},
+        {B("{\"value\":[{\"PartitionKey\":\"p\",\"RowKey\":\"\\u0000\",\"x\":[]}]}"),
+         "an entity with U+0000 in a key ends here", 54},
+        {B("{\"value\":[{\"PartitionKey\":\"p\",\"x\":[]}]}"),
+         "an entity without both its keys ends here", 36},
+        {B("{\"value\":[{\"PartitionKey\":\"p\",\"RowKey\":{}}]}"), "a key that is not a string",
+         39},
+        {B("{\"value\":[{\"PartitionKey\":\"p\",\"RowKey\":1,\"x\":[]}]}"),
+         "a key that is not a string", 39},
+        {B("{\"value\":[{\"PartitionKey\":\"p\",\"RowKey\":\"r\",\"RowKey\":\"r\"}]}"),
+         "a key that occurs twice", 52},
+        {B("{\"value\":[{\"PartitionKey\":\"p\",\"RowKey\":\"r\",\"x\":[}]}"),
+         "a bracket that closes nothing", 48},
         {B("{\"value\":[]}]"), "a bracket that closes nothing", 12},
         {B("{\"value\":[]}{}"), "an object or array where none can be", 12},
         {B("{\"value\":[]}\0"), "no JSON value begins so", 12},
@@ -247,7 +258,7 @@ static void what_is_no_single_entity_is_refused(void **state)
         size_t offset;
     } cases[] = {
         {B("[" ROW "]"), "not an object", 0},
-        {B("{\"value\":[]}"), "an object or array as a property's value", 9},
+        {B("{\"value\":[]}"), "an entity without both its keys ends here", 11},
         {B("{\"PartitionKey\":\"p\"}"), "an entity without both its keys ends here", 19},
         {B(ROW ROW), "an object or array where none can be", 33},
         {B(ROW "x"), "no JSON value begins so", 33},
@@ -261,31 +272,77 @@ static void what_is_no_single_entity_is_refused(void **state)
     }
 }
 
-static void a_failure_names_the_entity(void **state)
+#define BAD_ROW                                                                                    \
+    "{ \"x\" : {\"RowKey\":[1]},\"odata.etag\":\"e2\",\"PartitionKey\":\"p\",\"RowKey\":\"b\","    \
+    "\"Timestamp\":\"1970-01-01T00:00:02Z\" }"
+
+static void assert_bad(const struct made *made, size_t row, struct bytes position,
+                       struct bytes etag, int64_t timestamp, struct bytes json)
+{
+    assert_true(row < page_rows(made->page));
+    assert_true(page_is_bad(made->page, row));
+    assert_bytes(page_position(made->page, row), position);
+    assert_bytes(page_etag(made->page, row), etag);
+    assert_int_equal(page_timestamp(made->page, row), timestamp);
+    assert_bytes(page_text(made->page, row), json);
+}
+
+static void a_row_without_a_text_is_bad_beside_good_ones(void **state)
 {
     (void)state;
     struct made made;
-    make_page(&made,
-              B("{\"value\":[{\"PartitionKey\":\"p\",\"RowKey\":\"a\"},"
-                "{\"n\":\"abc\",\"n@odata.type\":\"Edm.Int64\",\"PartitionKey\":\"p\\\"\","
-                "\"RowKey\":\"b\"}]}"),
-              RANGE_ALL, false);
-    assert_int_equal(made.error, -EPROTO);
-    assert_string_equal(made.call.failure.message,
-                        "an Int64 that is no integer of 64 bits: n, of PartitionKey 'p\\\"', "
-                        "RowKey 'b'");
-    assert_int_equal(page_rows(made.page), 1);
+    struct bytes good = B("{\n  \"PartitionKey\": \"p\",\n  \"RowKey\": \"a\"\n}\n");
+    struct bytes next = B("{\n  \"PartitionKey\": \"p\",\n  \"RowKey\": \"c\"\n}\n");
+    struct bytes body = B("{\"value\":[{\"PartitionKey\":\"p\",\"RowKey\":\"a\"}, " BAD_ROW
+                          ",{\"PartitionKey\":\"p\",\"RowKey\":\"c\"}]}");
+    make_page(&made, body, RANGE_ALL, false);
+    assert_int_equal(made.error, 0);
+    assert_int_equal(page_rows(made.page), 3);
+    assert_row(&made, 0, B("p\0a"), B(""), 0, good);
+    assert_bad(&made, 1, B("p\0b"), B("e2"), 20000000, B(BAD_ROW));
+    assert_row(&made, 2, B("p\0c"), B(""), 0, next);
+
+    struct entity copy = {0};
+    assert_int_equal(entity_copy(&(struct entity){made.page, 1}, &copy), 0);
+    assert_true(page_is_bad(copy.page, copy.row));
+    assert_bytes(page_text(copy.page, copy.row), B(BAD_ROW));
+    entity_finish(&copy);
     page_unref(made.page);
-    make_single(&made,
-                B("{\"PartitionKey\":\"0123456789012345678901234567890123456789x\",\"RowKey\":"
-                  "\"012345678901234567890123456789012345678\xC3\xA9\",\"x\":1,\"x\":1}"),
-                B("e"));
-    assert_int_equal(made.error, -EPROTO);
-    assert_string_equal(made.call.failure.message,
-                        "a property that occurs twice: x, of PartitionKey "
-                        "'0123456789012345678901234567890123456789', RowKey "
-                        "'012345678901234567890123456789012345678'");
+
+    make_page(&made, body, (struct range){B("p\0c"), B("q")}, false);
+    assert_int_equal(made.error, 0);
+    assert_int_equal(made.dropped, 2);
+    assert_row(&made, 0, B("p\0c"), B(""), 0, next);
     page_unref(made.page);
+
+    make_page(&made, body, RANGE_ALL, true); /* names and ETags are as of any row */
+    assert_int_equal(made.error, 0);
+    assert_int_equal(page_rows(made.page), 3);
+    assert_row(&made, 1, B("p\0b"), B("e2"), 20000000, B(""));
+    page_unref(made.page);
+}
+
+static void each_kind_of_bad_row(void **state)
+{
+    (void)state;
+    static const char *const members[] = {
+        "\"x\":[]",           "\"x\":{}",           "\"x\":1,\"x\":1",
+        "\"x@odata.type\":1", "\"Timestamp\":\"\"", "\"odata.etag\":\"\\udc00\"",
+        "\"odata.etag\":7",
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
+        struct buffer row;
+        struct made made;
+        buffer_init(&row, 1000);
+        (void)buffer_append_format(&row, "{\"PartitionKey\":\"p\",\"RowKey\":\"b\",%s}",
+                                   members[i]);
+        make_single(&made, buffer_bytes(&row), B("header"));
+        assert_int_equal(made.error, 0);
+        assert_int_equal(page_rows(made.page), 1);
+        assert_bad(&made, 0, B("p\0b"), B("header"), 0, buffer_bytes(&row));
+        page_unref(made.page);
+        buffer_finish(&row);
+    }
 }
 
 static void past_the_maximum_is_efbig(void **state)
@@ -322,7 +379,8 @@ int main(void)
         cmocka_unit_test(a_failure_leaves_whole_rows),
         cmocka_unit_test(a_single_entity_is_one_row),
         cmocka_unit_test(what_is_no_single_entity_is_refused),
-        cmocka_unit_test(a_failure_names_the_entity),
+        cmocka_unit_test(a_row_without_a_text_is_bad_beside_good_ones),
+        cmocka_unit_test(each_kind_of_bad_row),
         cmocka_unit_test(past_the_maximum_is_efbig),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,6 +52,7 @@ static void assert_text(struct bytes answer, struct bytes expected)
     if (made.error < 0)
         print_error("%.*s: %s at %zu\n", (int)answer.size, answer.data, made.problem, made.offset);
     assert_int_equal(made.error, 0);
+    assert_null(made.facts.problem);
     assert_bytes(buffer_bytes(&made.text), expected);
     make(&again, buffer_bytes(&made.text));
     assert_int_equal(again.error, 0);
@@ -186,55 +187,92 @@ static void annotations_belong_to_properties(void **state)
     assert_properties(",\"odata.unknown\":1,\"odata.etag@odata.type\":\"Edm.String\"", "");
 }
 
-static void assert_culprit(struct bytes answer, const char *problem, struct bytes property)
+/* An entity of keys p and r that has no text. */
+static void assert_problem(struct bytes answer, const char *problem, struct bytes property)
 {
     struct made made;
+    struct buffer reason;
     make(&made, answer);
-    assert_int_equal(made.error, -EPROTO);
-    assert_string_equal(made.problem, problem);
-    struct entity_culprit culprit = entity_text_culprit(made.scratch);
-    assert_bytes(culprit.partition_key, B("p"));
-    assert_bytes(culprit.row_key, B("r"));
-    assert_bytes(culprit.property, property);
+    assert_int_equal(made.error, 0);
+    assert_null(made.problem);
+    assert_int_equal(made.offset, answer.size);
+    assert_int_equal(made.text.size, 0);
+    assert_true(made.facts.has_partition_key && made.facts.has_row_key);
+    assert_bytes(made.facts.partition_key, B("p"));
+    assert_bytes(made.facts.row_key, B("r"));
+    assert_string_equal(made.facts.problem, problem);
+    assert_bytes(made.facts.property, property);
+    buffer_init(&reason, 1000);
+    assert_int_equal(entity_text_append_problem(answer, &reason), 0);
+    assert_true(bytes_start_with(buffer_bytes(&reason), bytes_of(problem)));
+    assert_true(bytes_end_with(buffer_bytes(&reason), property));
+    buffer_finish(&reason);
     made_finish(&made);
 }
 
 #define WITH(members) B("{" KEYS_IN members "}")
 
-static void a_name_that_occurs_twice_is_refused(void **state)
+static void a_name_that_occurs_twice_is_a_problem(void **state)
 {
     (void)state;
     static const char twice[] = "a property that occurs twice";
-    assert_culprit(WITH(",\"x\":1,\"y\":2,\"x\":3"), twice, B("x"));
-    assert_culprit(WITH(",\"x\":1,\"\\u0078\":1"), twice, B("x"));
-    assert_culprit(WITH(",\"x\":1,\"x\":null"), twice, B("x"));
-    assert_culprit(WITH(",\"x\":null,\"x\":1"), twice, B("x"));
-    assert_culprit(WITH(",\"x@odata.type\":\"Edm.Guid\",\"x\":\"1\",\"x@odata.type\":\"Edm.Guid\""),
+    assert_problem(WITH(",\"x\":1,\"y\":2,\"x\":3"), twice, B("x"));
+    assert_problem(WITH(",\"x\":1,\"\\u0078\":1"), twice, B("x"));
+    assert_problem(WITH(",\"x\":1,\"x\":null"), twice, B("x"));
+    assert_problem(WITH(",\"x\":null,\"x\":1"), twice, B("x"));
+    assert_problem(WITH(",\"x@odata.type\":\"Edm.Guid\",\"x\":\"1\",\"x@odata.type\":\"Edm.Guid\""),
                    twice, B("x"));
-    assert_culprit(WITH(",\"x@odata.type\":\"Edm.Guid\",\"x\":\"1\",\"x\":\"1\""), twice, B("x"));
-    assert_culprit(WITH(",\"PartitionKey\":\"p\""), "a key that occurs twice", B(""));
-    assert_culprit(WITH(",\"RowKey\":\"r\""), "a key that occurs twice", B(""));
+    assert_problem(WITH(",\"x@odata.type\":\"Edm.Guid\",\"x\":\"1\",\"x\":\"1\""), twice, B("x"));
+    assert_problem(WITH(",\"PartitionKey@odata.type\":\"Edm.String\",\"PartitionKey@odata.type\":"
+                        "\"Edm.String\""),
+                   twice, B("PartitionKey"));
+    assert_problem(WITH(",\"y\":1,\"y\":2,\"x\":1,\"x\":2"), twice, B("x")); /* by name */
 }
 
-static void an_int64_that_is_no_integer_is_refused(void **state)
+static void what_its_type_does_not_allow_is_shown_as_it_came(void **state)
 {
     (void)state;
-    static const char problem[] = "an Int64 that is no integer of 64 bits";
-#define INT64_IS(value) WITH(",\"a\":1,\"n\":" value ",\"n@odata.type\":\"Edm.Int64\"")
-    assert_culprit(INT64_IS("\"abc\""), problem, B("n"));
-    assert_culprit(INT64_IS("\"\""), problem, B("n"));
-    assert_culprit(INT64_IS("\"1.5\""), problem, B("n"));
-    assert_culprit(INT64_IS("\" 1\""), problem, B("n"));
-    assert_culprit(INT64_IS("\"\\u0061\""), problem, B("n"));
-    assert_culprit(INT64_IS("\"9223372036854775808\""), problem, B("n"));
-    assert_culprit(INT64_IS("9223372036854775808"), problem, B("n"));
-    assert_culprit(INT64_IS("151.5"), problem, B("n"));
-    assert_culprit(INT64_IS("true"), problem, B("n"));
-#undef INT64_IS
-    assert_properties(",\"n@odata.type\":\"Edm.Int64\",\"n\":\"-9223372036854775808\"",
-                      ",\n  \"n@odata.type\": \"Edm.Int64\",\n  \"n\": \"-9223372036854775808\"");
-    assert_properties(",\"n@odata.type\":\"Edm.Int64\",\"n\":\"\\u0031\"",
-                      ",\n  \"n@odata.type\": \"Edm.Int64\",\n  \"n\": \"1\"");
+#define VALUE(type, in, out)                                                                       \
+    assert_properties(",\"a\":1,\"n\":" in ",\"n@odata.type\":\"" type "\"",                       \
+                      ",\n  \"a\": 1,\n  \"n@odata.type\": \"" type "\",\n  \"n\": " out)
+#define AS_IT_CAME(type, value) VALUE(type, value, value)
+    AS_IT_CAME("Edm.Int64", "\"abc\"");
+    AS_IT_CAME("Edm.Int64", "\"\"");
+    AS_IT_CAME("Edm.Int64", "\"1.5\"");
+    AS_IT_CAME("Edm.Int64", "\" 1\"");
+    AS_IT_CAME("Edm.Int64", "\"007x\"");
+    AS_IT_CAME("Edm.Int64", "\"9223372036854775808\"");
+    VALUE("Edm.Int64", "9223372036854775808", "\"9223372036854775808\"");
+    AS_IT_CAME("Edm.Int64", "12345678901234567890");
+    AS_IT_CAME("Edm.Int64", "151.5");
+    AS_IT_CAME("Edm.Int64", "true");
+    VALUE("Edm.Int64", "\"\\u0061\"", "\"a\"");
+    VALUE("Edm.Int64", "9223372036854775807", "\"9223372036854775807\"");
+    AS_IT_CAME("Edm.Int64", "\"-9223372036854775808\"");
+    VALUE("Edm.Int64", "\"\\u0031\"", "\"1\"");
+    AS_IT_CAME("Edm.Int32", "\"7\"");
+    AS_IT_CAME("Edm.Int32", "\"seven\"");
+    AS_IT_CAME("Edm.Int32", "1.5");
+    AS_IT_CAME("Edm.Int32", "3000000000"); /* without the type it would become an Int64 */
+    AS_IT_CAME("Edm.Boolean", "1");
+    AS_IT_CAME("Edm.Boolean", "\"true\"");
+    AS_IT_CAME("Edm.String", "5");
+    AS_IT_CAME("Edm.Double", "\"abc\"");
+    AS_IT_CAME("Edm.Double", "\"\"");
+    AS_IT_CAME("Edm.Double", "true");
+    VALUE("Edm.Double", "1E999", "1e+999");
+    AS_IT_CAME("Edm.DateTime", "\"yesterday\"");
+    AS_IT_CAME("Edm.DateTime", "\"2024-02-30T00:00:00Z\"");
+    AS_IT_CAME("Edm.DateTime", "20240230");
+    AS_IT_CAME("Edm.Guid", "\"NOT-A-GUID\"");
+    AS_IT_CAME("Edm.Guid", "false");
+    AS_IT_CAME("Edm.Binary", "\"no base64!\"");
+    AS_IT_CAME("Edm.Binary", "\"QQ=\"");
+    AS_IT_CAME("Edm.Binary", "0");
+    AS_IT_CAME("Edm.Other", "0");
+    AS_IT_CAME("", "\"x\"");
+#undef AS_IT_CAME
+#undef VALUE
 }
 
 static void awkward_values_survive(void **state)
@@ -319,19 +357,80 @@ static void assert_refused(struct bytes answer, const char *problem, size_t offs
 static void what_is_no_entity_is_refused(void **state)
 {
     (void)state;
-    assert_refused(B("{\"x\":{}}"), "an object or array as a property's value", 5);
-    assert_refused(B("{\"x\":[1]}"), "an object or array as a property's value", 5);
-    assert_refused(B("{\"odata.x\":{}}"), "an object or array as a property's value", 11);
     assert_refused(B("{\"PartitionKey\":5}"), "a key that is not a string", 16);
+    assert_refused(B("{\"PartitionKey\":{}}"), "a key that is not a string", 16);
     assert_refused(B("{\"RowKey\":true}"), "a key that is not a string", 10);
-    assert_refused(B("{\"odata.etag\":1}"), "an ETag that is not a string", 14);
-    assert_refused(B("{\"odata.etag\":\"\\ud800\"}"), "an ETag that is not text", 14);
-    assert_refused(B("{\"x@odata.type\":1}"), "an annotation that is not a string", 16);
-    assert_refused(B("{\"x@odata.type\":null}"), "an annotation that is not a string", 16);
-    assert_refused(B("{\"Timestamp\":\"yesterday\"}"), "a Timestamp that is no time", 13);
-    assert_refused(B("{\"Timestamp\":0}"), "a Timestamp that is no time", 13);
+    assert_refused(B("{\"RowKey\":[\"r\"]}"), "a key that is not a string", 10);
+    assert_refused(WITH(",\"PartitionKey\":\"p\""), "a key that occurs twice", 48);
+    assert_refused(WITH(",\"RowKey\":\"r\""), "a key that occurs twice", 42);
     assert_refused(B("{\"x\":1,}"), "a trailing comma", 6);
     assert_refused(B("{\"x\":1"), "the text ends too early", 6);
+    assert_refused(B("{\"x\":{\"y\":[1,2}}"), "a bracket that closes nothing", 14);
+    assert_refused(B("{\"x\":{\"y\":1}"), "the text ends too early", 12);
+}
+
+static void what_cannot_be_understood_still_has_its_keys(void **state)
+{
+    (void)state;
+    static const char nested[] = "an object or array as a property's value";
+    static const char annotation[] = "an annotation that is not a string";
+    assert_problem(WITH(",\"x\":{}"), nested, B("x"));
+    assert_problem(WITH(",\"x\":[1]"), nested, B("x"));
+    assert_problem(WITH(",\"x\":{\"RowKey\":[{\"y\":\"}\"},[]],\"PartitionKey\":\"q\"}"), nested,
+                   B("x"));
+    assert_problem(B("{\"x\":{\"y\":1},\"RowKey\":\"r\",\"y\":[],\"PartitionKey\":\"p\"}"), nested,
+                   B("x")); /* the first */
+    assert_problem(WITH(",\"odata.x\":{}"), nested, B("odata.x"));
+    assert_problem(WITH(",\"odata.etag\":[]"), nested, B("odata.etag"));
+    assert_problem(WITH(",\"Timestamp\":{}"), nested, B("Timestamp"));
+    assert_problem(WITH(",\"x@odata.type\":{}"), nested, B("x@odata.type"));
+    assert_problem(WITH(",\"odata.etag\":1"), "an ETag that is not a string", B(""));
+    assert_problem(WITH(",\"odata.etag\":\"a\\ud800\""), "an ETag that is not text", B(""));
+    assert_problem(WITH(",\"x@odata.type\":1"), annotation, B("x@odata.type"));
+    assert_problem(WITH(",\"x@odata.type\":null,\"x\":1"), annotation, B("x@odata.type"));
+    assert_problem(WITH(",\"Timestamp\":\"yesterday\""), "a Timestamp that is no time", B(""));
+    assert_problem(WITH(",\"Timestamp\":0"), "a Timestamp that is no time", B(""));
+}
+
+static void its_facts_stay(void **state)
+{
+    (void)state;
+    struct made made;
+    make(&made, B("{\"x\":[],\"odata.etag\":\"W/\\\"1\\\"\"," KEYS_IN
+                  ",\"Timestamp\":\"1970-01-01T00:00:01Z\"}"));
+    assert_int_equal(made.error, 0);
+    assert_non_null(made.facts.problem);
+    assert_bytes(made.facts.etag, B("W/\"1\""));
+    assert_int_equal(made.facts.timestamp, 10000000);
+    made_finish(&made);
+}
+
+static void assert_reason(struct bytes json, int error, const char *expected)
+{
+    struct buffer reason;
+    buffer_init(&reason, 1000);
+    assert_int_equal(entity_text_append_problem(json, &reason), error);
+    if (error == 0)
+        assert_string_equal(buffer_string(&reason), expected);
+    buffer_finish(&reason);
+}
+
+static void the_reason_has_a_short_name(void **state)
+{
+    (void)state;
+#define FORTY "0123456789012345678901234567890123456789"
+    assert_reason(WITH(",\"x\":1,\"x\":1"), 0, "a property that occurs twice: x");
+    assert_reason(WITH(",\"" FORTY "x\":[]"), 0, ENTITY_NESTED_PROBLEM ": " FORTY);
+    assert_reason(WITH(",\"x" FORTY "\":[]"), 0,
+                  ENTITY_NESTED_PROBLEM ": x012345678901234567890123456789012345678");
+    assert_reason(WITH(",\"012345678901234567890123456789012345678\xC3\xA9\":[]"), 0,
+                  ENTITY_NESTED_PROBLEM ": 012345678901234567890123456789012345678");
+    assert_reason(WITH(",\"Timestamp\":1"), 0, "a Timestamp that is no time");
+    assert_reason(WITH(",\"x\":1"), -EPROTO, NULL); /* it has a text */
+    assert_reason(B("{"), -EPROTO, NULL);
+    assert_reason(B("[]"), -EPROTO, NULL);
+    assert_reason(B(""), -EPROTO, NULL);
+#undef FORTY
 }
 
 static void append_many(struct buffer *ret, size_t first, size_t count)
@@ -352,9 +451,13 @@ static void many_properties_are_sorted(void **state)
         append_many(&answer, 17, counts[i]);
         assert_int_equal(buffer_append_char(&answer, '}'), 0);
         make(&made, buffer_bytes(&answer));
-        assert_int_equal(made.error, counts[i] <= ENTITY_MAX_MEMBERS ? 0 : -EFBIG);
+        assert_int_equal(made.error, 0);
+        bool is_too_many = counts[i] > ENTITY_MAX_MEMBERS;
+        assert_int_equal(made.facts.problem != NULL, is_too_many);
+        if (is_too_many)
+            assert_string_equal(made.facts.problem, "more than 65,536 members");
         struct bytes text = buffer_bytes(&made.text);
-        for (size_t k = 0; k < counts[i] && made.error == 0; k++) {
+        for (size_t k = 0; k < counts[i] && !is_too_many; k++) {
             char name[32];
             (void)snprintf(name, sizeof(name), "\n  \"P%07zu\": ", k);
             const char *found = bytes_find(text, bytes_of(name));
@@ -477,12 +580,15 @@ int main(void)
         cmocka_unit_test(keys_alone_are_two_lines),
         cmocka_unit_test(properties_are_in_the_order_of_their_utf8),
         cmocka_unit_test(annotations_belong_to_properties),
-        cmocka_unit_test(a_name_that_occurs_twice_is_refused),
-        cmocka_unit_test(an_int64_that_is_no_integer_is_refused),
+        cmocka_unit_test(a_name_that_occurs_twice_is_a_problem),
+        cmocka_unit_test(what_its_type_does_not_allow_is_shown_as_it_came),
         cmocka_unit_test(awkward_values_survive),
         cmocka_unit_test(facts_stand_beside_the_text),
         cmocka_unit_test(keys_and_facts_come_without_a_text),
         cmocka_unit_test(what_is_no_entity_is_refused),
+        cmocka_unit_test(what_cannot_be_understood_still_has_its_keys),
+        cmocka_unit_test(its_facts_stay),
+        cmocka_unit_test(the_reason_has_a_short_name),
         cmocka_unit_test(many_properties_are_sorted),
         cmocka_unit_test(a_full_buffer_is_an_error),
         cmocka_unit_test(random_entities_keep_what_they_hold),

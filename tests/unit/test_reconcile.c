@@ -68,10 +68,23 @@ static void every_cell(void **state)
     }
 }
 
+/* Its text is the service's JSON: never the own one, and never none. */
+static void a_bad_row_is_another_version(void **state)
+{
+    (void)state;
+    static const char json[] = "{\"PartitionKey\":\"p\",\"RowKey\":\"r\",\"a\":1,\"a\":1}";
+    for (size_t i = 0; i < ARRAY_SIZE(cells); i++) {
+        assert_cell(&cells[i], false, json, "expected", cells[i].version);
+        assert_cell(&cells[i], true, json, "expected", cells[i].doubtful_version);
+        assert_cell(&cells[i], true, json, "theirs", cells[i].doubtful_other);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_cell),
+        cmocka_unit_test(a_bad_row_is_another_version),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,8 @@
 """Small HTTP servers: one that stands in for a table service, or between a mount and one."""
 import http.client
 import http.server
+import json
+import re
 import threading
 
 from harness import COMMAND_SEC
@@ -19,16 +21,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
         self.close_connection |= is_cut
 
-    def forward(self, port, path, **headers):
-        """Replies what a service on this machine answers."""
-        inner = http.client.HTTPConnection("127.0.0.1", port, timeout=COMMAND_SEC)
-        inner.request("GET", path, headers={**self.headers, **headers})
+    def hand_on(self, service, path=None, **headers):
+        """Asks the service, for the path of the request unless given. Answers what reply() takes."""
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        inner = http.client.HTTPConnection("127.0.0.1", service.port, timeout=COMMAND_SEC)
+        inner.request(self.command, path or self.path, body, headers={**self.headers, **headers})
         answer = inner.getresponse()
         body = answer.read()
         inner.close()
         own = ("content-length", "transfer-encoding", "connection", "keep-alive")
         kept = {k: v for k, v in answer.getheaders() if k.lower() not in own}
-        self.reply(answer.status, kept, body)
+        return answer.status, kept, body
 
     def log_message(self, *_):
         pass
@@ -44,6 +47,12 @@ class Server:
         self._thread.start()
         self.address = f"127.0.0.1:{self._server.server_port}"
 
+    def credentials_for(self, service):
+        """Of a mount that reaches the service through this server."""
+        connection = service.connection_string()
+        own = connection.replace(f"127.0.0.1:{service.port}", self.address)
+        return {"AZURE_STORAGE_CONNECTION_STRING": own}
+
     def stop(self):
         self._server.shutdown()
         self._server.server_close()
@@ -57,7 +66,7 @@ class Proxy(Server):
     def __init__(self, service):
         self.page, self.status, self.is_cut, self.is_silent = None, 404, False, False
         self._ends = threading.Event()
-        proxy, port = self, service.port
+        proxy = self
 
         class Between(Handler):
             def do_GET(self):
@@ -68,14 +77,10 @@ class Proxy(Server):
                 if proxy.page is not None:
                     self.reply(proxy.status, {"Content-Type": "text/html"}, proxy.page, proxy.is_cut)
                     return
-                self.forward(port, self.path, Host=f"127.0.0.1:{port}")
+                self.reply(*self.hand_on(service, Host=f"127.0.0.1:{service.port}"))
 
         super().__init__(Between)
-        self.credentials = {
-            "AZURE_STORAGE_CONNECTION_STRING": service.connection_string().replace(
-                f"127.0.0.1:{port}", self.address
-            )
-        }
+        self.credentials = self.credentials_for(service)
 
     def stop(self):
         self._ends.set()
@@ -93,7 +98,32 @@ class ForwardProxy(Server):
             def do_GET(self):
                 host, slash, path = self.path[len("http://") :].partition("/")
                 proxy.hosts.add(host)
-                self.forward(service.port, slash + path)
+                self.reply(*self.hand_on(service, slash + path))
 
         super().__init__(Forward)
         self.variables = {"http_proxy": f"http://{self.address}"}
+
+
+class Spoiler(Server):
+    """Between a mount and Azurite. A row with a property Spoil, a string, gets what the string says instead of it: JSON
+    members that no table service sends."""
+
+    _SPOILED = re.compile(rb'"Spoil":("(?:[^"\\]|\\.)*")')
+
+    def __init__(self, service):
+        class Between(Handler):
+            def change(self):
+                self.reply(*self.hand_on(service))
+
+            do_POST = do_PUT = do_DELETE = change
+
+            def do_GET(self):
+                status, headers, body = self.hand_on(service)
+                self.reply(status, headers, Spoiler.spoil(body))
+
+        super().__init__(Between)
+        self.credentials = self.credentials_for(service)
+
+    @classmethod
+    def spoil(cls, body):
+        return cls._SPOILED.sub(lambda found: json.loads(found[1]).encode(), body)

@@ -2,13 +2,15 @@
 # Installs what quickstart and check need on a Debian machine, and builds. It is sourced, not run.
 # The working directory is the repository. Only the directory build/ is written to.
 
-# The packages that meson.build needs, those for using a mount, and those for the check.
+# The packages that meson.build needs, those for using a mount, those for any part of the check, for mount tests, and
+# for clang's sanitizers.
 build_packages=(gcc libc6-dev meson ninja-build pkg-config libfuse3-dev libcurl4-openssl-dev
     libssl-dev libcjson-dev libsqlite3-dev libdeflate-dev libcmocka-dev libbsd-dev)
 use_packages=(fuse3 jq grep findutils ca-certificates)
-check_packages=(clang llvm libclang-rt-14-dev clang-format clang-tidy cppcheck python3 python3-pytest
-    python3-pytest-timeout python3-pytest-xdist python3-hypothesis openssl procps util-linux mount
+check_packages=(python3 procps util-linux mount)
+mount_packages=(python3-pytest python3-pytest-timeout python3-pytest-xdist python3-hypothesis openssl
     borgbackup git moreutils nano patch perl-base restic rsync tar vim-tiny)
+clang_packages=(clang llvm libclang-rt-14-dev)
 
 emulator=build/emulator # npm installs the table service and its SDK here
 azurite=$emulator/node_modules/azurite/dist/src/table/main.js

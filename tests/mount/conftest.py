@@ -15,7 +15,20 @@ from harness import EXIT_SEC, Azurite, LocalAccount, Mount, Sdk, environment
 WATCHDOG_BEFORE_SEC = 15
 
 # They take the longest. Where files run in parallel, they start first, so that none of them runs alone at the end.
-LONGEST = ["test_walking.py", "test_failures.py", "test_readme.py", "test_waiting.py"]
+LONGEST = [
+    "test_walking.py",
+    "test_readme.py",
+    "test_table_drop.py",
+    "test_write_model.py",
+    "test_walks.py",
+    "test_cache.py",
+    "test_saving_killed.py",
+    "test_mirror.py",
+    "test_tools_backup.py",
+    "test_failures.py",
+    "test_write_races.py",
+    "test_memory_fails.py",
+]
 
 
 def pytest_collection_modifyitems(items):

@@ -2,20 +2,16 @@
 import pathlib
 import sys
 
-import pytest
-
 from harness import ROOT, TABLEFUSE, run
-
-pytestmark = pytest.mark.timeout(300)
 
 
 def test_walks_ask_no_more_than_their_pages(tmp_path):
     build = pathlib.Path(TABLEFUSE).parent
     bench = ROOT / "tests/bench/walks.py"
-    run(sys.executable, "-B", bench, "--short", "--build", build, "--work", tmp_path, timeout=270)
+    run(sys.executable, "-B", bench, "--short", "--build", build, "--work", tmp_path, timeout=570)
 
 
 def test_changes_reach_every_entity(tmp_path):
     build = pathlib.Path(TABLEFUSE).parent
     bench, options = ROOT / "tests/bench/changes.py", ("--rows", "40", "--latency", "0")
-    run(sys.executable, "-B", bench, *options, "--build", build, "--work", tmp_path, timeout=270)
+    run(sys.executable, "-B", bench, *options, "--build", build, "--work", tmp_path, timeout=570)

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from directory_stream import DirectoryStream
-from harness import BOTH_SERVICES, environment, run, wait_until
+from harness import BOTH_SERVICES, COMMAND_SEC, EXIT_SEC, environment, run, wait_until
 
 PAGE_ROWS = 1000
 FIRST_ROWS = 32  # of a partition that is looked up
@@ -320,7 +320,7 @@ def test_listings_at_the_same_time_are_one(mounts, begin):
     with mount.counting() as counted:
         started = [begin("ls", "-f", mount / "events/all") for _ in range(8)]
         for process in started:
-            out, err = process.communicate(timeout=30)
+            out, err = process.communicate(timeout=COMMAND_SEC)
             assert process.returncode == 0 and out.count("\n") == EVENTS + 2, err
     assert counted.asked() == LOOKED_UP
     assert counted.total("tablefuse_joined_total") > 0
@@ -335,8 +335,8 @@ def test_a_reader_that_is_interrupted_hands_over_to_one_that_waits(mounts, begin
         second = begin("ls", "-f", mount / "events/all")
         wait_until(lambda: mount.stats().total("tablefuse_joined_total") == 1, what="the second")
         first.send_signal(signal.SIGINT)
-        first.communicate(timeout=10)
-        out, err = second.communicate(timeout=30)
+        first.communicate(timeout=EXIT_SEC)
+        out, err = second.communicate(timeout=COMMAND_SEC)
     assert first.returncode == -signal.SIGINT
     assert second.returncode == 0 and out.count("\n") == EVENTS + 2, err
     # the request that was given up, and those of one listing

@@ -11,6 +11,7 @@ import pytest
 from harness import (
     COMMAND_SEC,
     CONFIGURATION,
+    EXIT_SEC,
     MOUNT_SEC,
     TABLEFUSE,
     Azurite,
@@ -158,7 +159,7 @@ def test_a_waiting_ls_can_be_interrupted(mounts, begin, stopped, number):
     time.sleep(1)
     assert process.poll() is None, "it should be waiting for the service"
     os.killpg(process.pid, number)
-    process.communicate(timeout=10)
+    process.communicate(timeout=EXIT_SEC)
     assert process.returncode == -number
 
 
@@ -178,7 +179,7 @@ def test_another_signal_interrupts_nothing(mounts, begin, service):
         time.sleep(1)
     finally:
         service.send(signal.SIGCONT)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=COMMAND_SEC)
     assert (process.returncode, out) == (0, "2000\n"), err
 
 
@@ -191,7 +192,7 @@ def test_sigterm_does_not_wait_for_the_service(mounts, begin, stopped):
     mount.send(signal.SIGTERM)
     assert mount.has_ended(), "the daemon waits for a service that does not answer"
     assert not mount.is_mounted()
-    process.communicate(timeout=10)
+    process.communicate(timeout=EXIT_SEC)
     assert process.returncode != 0
 
 
@@ -209,7 +210,7 @@ def test_the_service_comes_back(mounts, begin, service):
     process = begin("ls", mount / "steady/p")
     time.sleep(1)
     service.send(signal.SIGCONT)
-    out, err = process.communicate(timeout=40)
+    out, err = process.communicate(timeout=COMMAND_SEC)
     assert process.returncode == 0 and len(out.splitlines()) == 2000, err
 
 

@@ -77,7 +77,7 @@ def test_find_asks_for_the_pages(mounts, parallelism):
     os.stat(mount / "large")
     with mount.counting() as counted:
         found = run(
-            "find", mount / "large", "-type", "f", "-printf", "%P\n", timeout=60
+            "find", mount / "large", "-type", "f", "-printf", "%P\n"
         ).stdout.splitlines()
     expected = [
         f"{partition}/{row:05}.json"
@@ -97,7 +97,7 @@ def test_reading_what_was_listed_asks_nothing(patient):
 
 
 def test_a_walk_over_everything_is_complete(patient):
-    found = run("find", patient.point, "-type", "f", "-printf", "x", timeout=60).stdout
+    found = run("find", patient.point, "-type", "f", "-printf", "x").stdout
     assert len(found) == ENTITIES
     numbers = [entry.inode() for entry in os.scandir(patient / "large/b")]
     assert numbers == sorted(set(numbers)) and len(numbers) == PARTITIONS["b"]

@@ -9,6 +9,8 @@ import subprocess
 import pytest
 
 from harness import (
+    COMMAND_SEC,
+    EXIT_SEC,
     FAULTY,
     NETWORK,
     TABLEFUSE,
@@ -139,7 +141,7 @@ def test_the_log_has_a_line_for_each_change(mounts, begin, service, outage):
     outage.unlink()
     wait_until(lambda: works(mount / "one/p/0001.json"))
     mount.unmount()
-    _, log = daemon.communicate(timeout=30)
+    _, log = daemon.communicate(timeout=COMMAND_SEC)
     assert log.count("the service is down, operations fail at once: the connection was refused") == 1
     back = rf"^tablefuse: {re.escape(str(mount.point))}: the service answers again, after \d+ s$"
     assert len(re.findall(back, log, re.M)) == 1
@@ -167,7 +169,7 @@ def test_an_interrupt_ends_the_wait_for_the_next_page(mounts, begin):
     reader = begin("ls", mount / "p")
     wait_until(lambda: mount.stats().requests("query") >= 6, what="a pause")
     os.killpg(reader.pid, signal.SIGINT)
-    reader.communicate(timeout=10)
+    reader.communicate(timeout=EXIT_SEC)
     assert reader.returncode == -signal.SIGINT
 
 

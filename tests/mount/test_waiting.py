@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from harness import run, wait_until
+from harness import EXIT_SEC, run, wait_until
 
 FILES = 40  # more than come when their directory is looked up
 MAX_WAITING = 1000
@@ -75,5 +75,5 @@ def test_an_interrupt_ends_a_listing_that_has_begun(mounts, begin):
     assert reader.stdout.readline() == "1\n"
     wait_until(lambda: mount.stats().total("tablefuse_waiting") > 0, what="the listing")
     reader.send_signal(signal.SIGINT)
-    out, err = reader.communicate(timeout=10)
+    out, err = reader.communicate(timeout=EXIT_SEC)
     assert reader.returncode != 0 and "KeyboardInterrupt" in err

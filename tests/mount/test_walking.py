@@ -7,7 +7,7 @@ import time
 import pytest
 
 from directory_stream import DirectoryStream
-from harness import LocalAccount, environment, run, wait_until
+from harness import COMMAND_SEC, EXIT_SEC, LocalAccount, environment, run, wait_until
 
 PAGE_ROWS = 1000
 ROWS = 20_000
@@ -20,9 +20,6 @@ SHAPES = ["guid", "customer", "package", "single", "ten", "ticks", "dates", "ske
 LEVEL, BESIDE = 16, 10
 # beside the pages: those cut short, where ranges are divided by guesses; package ids share their beginnings
 WASTE = {"package": 1.6, "skew": 1.25, "dates": 1.25, "ten": 1.25}
-
-# the first test waits for the tables, which the sanitizers make slow
-pytestmark = pytest.mark.timeout(300)
 
 
 def some_sanitized(*chosen):
@@ -46,7 +43,7 @@ def service(scratch):
 def shell(command, directory, out=""):
     env = environment(OUT=str(out))
     return run(
-        "bash", "-c", f"set -o pipefail; {command}", cwd=directory, env=env, timeout=90
+        "bash", "-c", f"set -o pipefail; {command}", cwd=directory, env=env, timeout=300
     ).stdout
 
 
@@ -149,8 +146,16 @@ def test_twenty_thousand_partitions_are_walked_by_pages(mounts, layout, times):
     assert counted.total("tablefuse_request_rows_total") <= times * 1.15 * ROWS
 
 
-@pytest.mark.parametrize("options", [[], ["layout=flat"], ["parallelism=1"]])
-@pytest.mark.parametrize("partitions, rows", [(400, 50), (50, 400), (20, 900)])
+@pytest.mark.parametrize(
+    "partitions, rows, options",
+    [
+        (400, 50, []),
+        (400, 50, ["layout=flat"]),
+        (50, 400, []),
+        (50, 400, ["parallelism=1"]),
+        (20, 900, []),
+    ],
+)
 def test_few_small_partitions_are_read_once(mounts, service, partitions, rows, options):
     """Their rows tell their names; in the flat layout keys do, a page of them at a time."""
     table = f"small{partitions}"
@@ -162,8 +167,11 @@ def test_few_small_partitions_are_read_once(mounts, service, partitions, rows, o
     walk(mounts(*options), table, "grep -r", count, more=keys)
 
 
-@pytest.mark.parametrize("tool", TOOLS)
-@pytest.mark.parametrize("shape, layout", [("guid", "auto"), ("guid", "flat"), ("ten", "auto")])
+@pytest.mark.parametrize(
+    "shape, layout, tool",
+    [("guid", "auto", tool) for tool in TOOLS]
+    + [(*table, tool) for table in (("guid", "flat"), ("ten", "auto")) for tool in ("find", "cp -r")],
+)
 def test_each_tool_walks_by_pages(mounts, out, shape, layout, tool):
     walk(mounts(f"layout={layout}"), "few" + shape, tool, FEW_ROWS, out)
 
@@ -177,8 +185,9 @@ BY_NAME = {
 }
 
 
-@pytest.mark.parametrize("layout", ["auto", "flat"])
-@pytest.mark.parametrize("tool", BY_NAME)
+@pytest.mark.parametrize(
+    "layout, tool", [("flat", "tar c -T"), *(("auto", tool) for tool in BY_NAME)]
+)
 def test_files_of_a_list_are_opened_by_pages(mounts, out, layout, tool):
     """A page for two passes; and what it takes until each of the programs is known to go in key order."""
     mount, list_of_files = mounts(f"layout={layout}"), out / "list"
@@ -195,7 +204,7 @@ def test_programs_that_open_a_file_each_are_served_by_pages(mounts):
     listed = sorted(names(mounts() / "single" / partition))[:300]
     with mount.counting() as counted:
         for name in listed:
-            assert run("cat", mount / "single" / partition / name, timeout=10).stdout.startswith(
+            assert run("cat", mount / "single" / partition / name).stdout.startswith(
                 "{"
             )
     assert counted.requests() <= 12
@@ -224,7 +233,7 @@ def test_a_second_rsync_transfers_nothing(mounts, out):
     mount = mounts("ttl=600")
 
     def transferred(path):
-        done = run("rsync", "-a", "--stats", f"{mount.point}/{path}/", out, timeout=60).stdout
+        done = run("rsync", "-a", "--stats", f"{mount.point}/{path}/", out).stdout
         (line,) = [line for line in done.splitlines() if "regular files transferred" in line]
         return int(line.split()[-1].replace(",", ""))
 
@@ -240,7 +249,7 @@ def test_two_walkers_do_not_disturb_each_other(mounts, begin):
             for table in ("fewguid", "fewdates")
         ]
         for walker in walkers:
-            out, err = walker.communicate(timeout=60)
+            out, err = walker.communicate(timeout=COMMAND_SEC)
             assert walker.returncode == 0 and len(out) == FEW_ROWS, err
     assert counted.requests("get") == 0
     assert counted.requests() <= bound("guid", FEW_ROWS) + bound("dates", FEW_ROWS) + BESIDE
@@ -264,7 +273,7 @@ def test_a_walker_that_is_killed_stops_its_requests(mounts, begin, command, numb
     walker = begin(*command, mount / "guid")
     wait_until(lambda: queries(mount) >= 19, what="a walk that is under way")
     walker.send_signal(number)
-    walker.communicate(timeout=10)
+    walker.communicate(timeout=EXIT_SEC)
     assert walker.returncode == -number
     time.sleep(1)
     before = queries(mount)
@@ -281,24 +290,33 @@ def test_ctrl_c_ends_ls_of_a_slow_table(mounts, begin, path):
     listing = begin("ls", mount / path)
     wait_until(lambda: mount.stats().total("tablefuse_waiting") > 0, what="the listing")
     listing.send_signal(signal.SIGINT)
-    listing.communicate(timeout=10)
+    listing.communicate(timeout=EXIT_SEC)
     assert listing.returncode == -signal.SIGINT
 
 
 FORBIDDEN = "403:AuthorizationFailure"
 
 
-@pytest.mark.parametrize("shape", some_sanitized("ten"))
-@pytest.mark.parametrize("command", [["ls"], ["find"]])
-def test_a_failure_in_the_middle_is_an_error(mounts, shape, command):
+# a walk of every shape would take long, and show what the listing of its levels does
+FAILING = [("find", "ten"), ("find", "guid"), ("find", "skew"), *(("ls", shape) for shape in SHAPES)]
+
+
+@pytest.mark.parametrize(
+    "tool, shape",
+    [
+        pytest.param(*case, marks=pytest.mark.sanitized if case[1] == "ten" else ())
+        for case in FAILING
+    ],
+)
+def test_a_failure_in_the_middle_is_an_error(mounts, tool, shape):
     """Never a short listing: whatever was asked before, and whatever is asked later."""
     mount = mounts("ttl=600")
     with mount.counting() as counted:
-        whole = run(*command, mount / shape).stdout.replace(str(mount.point), "")
+        whole = run(tool, mount / shape).stdout.replace(str(mount.point), "")
     asked = counted.requests("query")
     for number in sorted({1, 2, asked // 3, asked // 2} - {0}):
         mount = mounts("ttl=600", faults=f"fail=query:{number}+:{FORBIDDEN}")
-        failed = run(*command, mount / shape, check=False)
+        failed = run(tool, mount / shape, check=False)
         told = failed.stdout.replace(str(mount.point), "")
         if number > 2 and mount.stats().requests("query") < number:  # fewer guesses than the time before
             assert failed.returncode == 0 and told == whole

@@ -8,7 +8,7 @@ from harness import LocalAccount, environment, run
 
 PAGE_ROWS = 1000
 LISTING_KEPT_SEC = 30
-WALK_ROWS = 50_000
+WALK_ROWS = 30_000
 LARGE_ROWS = 20_000  # of 300 bytes and more
 CACHE_MIB = 4
 LARGE_DIRECTORY = 20  # requests more, where a range is larger than a quarter of the cache
@@ -36,21 +36,22 @@ def service(scratch):
 
 def run_in(directory, command, out=""):
     return run(
-        "bash", "-c", command, cwd=directory, env=environment(OUT=str(out)), timeout=60
+        "bash", "-c", command, cwd=directory, env=environment(OUT=str(out)), timeout=300
     ).stdout
 
 
 @pytest.mark.parametrize("tool", READING)
-def test_fifty_thousand_entities_are_read_by_pages(mounts, tool, out):
+def test_entities_are_read_by_pages(mounts, tool, out):
     mount = mounts()
     began = time.monotonic()
     with mount.counting() as counted:
         assert int(run_in(mount / "walk/all", READING[tool], out)) == WALK_ROWS
-    if time.monotonic() - began > LISTING_KEPT_SEC:
-        pytest.skip("the machine is too slow: what was listed is asked for again by then")
+    # what was listed is asked for again after a while; on a slow machine that may be needed
+    times = 1 + (time.monotonic() - began) // LISTING_KEPT_SEC
     assert counted.requests("get") == 0
-    assert counted.requests() <= 1.15 * WALK_ROWS / PAGE_ROWS + LARGE_DIRECTORY
-    assert counted.total("tablefuse_request_rows_total", operation="query") <= 1.15 * WALK_ROWS
+    assert counted.requests() <= times * 1.15 * WALK_ROWS / PAGE_ROWS + LARGE_DIRECTORY
+    rows = counted.total("tablefuse_request_rows_total", operation="query")
+    assert rows <= times * 1.15 * WALK_ROWS
 
 
 @pytest.mark.parametrize("tool", READING | LOOKING)

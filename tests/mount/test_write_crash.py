@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from harness import environment
+from harness import COMMAND_SEC, environment
 from writing import write
 
 pytestmark = pytest.mark.parametrize("service", ["local"], indirect=True)
@@ -52,7 +52,7 @@ def test_every_acknowledged_write_is_there_after_a_kill(mounts, service, stored,
         assert mount.has_ended()
         for numbers, writer in zip(acknowledged, writers):
             numbers += [int(line) for line in writer.stdout]
-            assert writer.wait(timeout=30) == 0 and numbers == list(range(len(numbers)))
+            assert writer.wait(timeout=COMMAND_SEC) == 0 and numbers == list(range(len(numbers)))
     finally:
         for writer in writers:
             writer.kill()

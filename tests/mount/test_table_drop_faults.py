@@ -2,6 +2,7 @@
 has failed, what it was not shown is there, and the next `rm -r` goes on. In a file; the requests are the same for every
 service."""
 import contextlib
+import sqlite3
 import time
 
 import pytest
@@ -24,7 +25,8 @@ def account(make_table):
 
 def tables(service):
     """Waits for a mount that has just been killed to let go of the file."""
-    return run("sqlite3", "-cmd", ".timeout 20000", service.file, "SELECT name FROM tables").stdout.split()
+    with contextlib.closing(sqlite3.connect(service.file, timeout=COMMAND_SEC)) as database:
+        return [name for (name,) in database.execute("SELECT name FROM tables")]
 
 
 def remove(directory):

@@ -46,9 +46,9 @@ def test_entities_are_read_by_pages(mounts, tool, out):
     began = time.monotonic()
     with mount.counting() as counted:
         assert int(run_in(mount / "walk/all", READING[tool], out)) == WALK_ROWS
-    # what was listed is asked for again after a while; on a slow machine that may be needed
+    # what was listed is asked for again after a while: on a slow machine a row alone, and then those behind it
     times = 1 + (time.monotonic() - began) // LISTING_KEPT_SEC
-    assert counted.requests("get") == 0
+    assert counted.requests("get") < times
     assert counted.requests() <= times * 1.15 * WALK_ROWS / PAGE_ROWS + LARGE_DIRECTORY
     rows = counted.total("tablefuse_request_rows_total", operation="query")
     assert rows <= times * 1.15 * WALK_ROWS

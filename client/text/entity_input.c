@@ -23,6 +23,7 @@ struct job { /* one call of entity_input_append */
     struct entity_input_refusal *refusal;
     size_t refused_at; /* its offset in `text`, or NO_PLACE */
     bool is_refused;
+    struct buffer *partition_key, *row_key; /* NULL: not wanted */
 };
 
 int entity_input_create(struct entity_input **ret)
@@ -104,6 +105,18 @@ static int refuse_whole(struct job *job, const struct entity_refusal *refusal)
     return refusal->error;
 }
 
+/* A key that is too long is none. */
+static int take_key(struct buffer *ret, const struct entity_member *member)
+{
+    if (!ret || member->value.kind != JSON_STRING)
+        return 0;
+    buffer_clear(ret);
+    int r = json_string_append_cesu8(ret, member->value.text);
+    if (r < 0)
+        buffer_clear(ret);
+    return r == -ENOMEM ? r : 0;
+}
+
 static int take_member(struct job *job, struct json_reader *reader,
                        const struct entity_member *member)
 {
@@ -115,7 +128,9 @@ static int take_member(struct job *job, struct json_reader *reader,
         return member->value.kind == JSON_NULL ? 0
                                                : entity_members_keep_annotation(members, reader);
     case ENTITY_MEMBER_PARTITION_KEY:
+        return take_key(job->partition_key, member);
     case ENTITY_MEMBER_ROW_KEY:
+        return take_key(job->row_key, member);
     case ENTITY_MEMBER_TIMESTAMP:
     case ENTITY_MEMBER_ETAG:
     case ENTITY_MEMBER_METADATA:
@@ -371,6 +386,27 @@ int entity_input_append(struct entity_input *input, struct bytes position, struc
         locate(text, job.refused_at, &refusal);
     *ret_refusal = refusal;
     return refusal.refusal.error;
+}
+
+int entity_input_read_keys(struct entity_input *input, struct bytes text,
+                           enum entity_input_kind kind, struct buffer *ret_partition_key,
+                           struct buffer *ret_row_key, struct entity_input_refusal *ret_refusal)
+{
+    struct entity_input_refusal refusal;
+    struct job job = {.input = input,
+                      .text = text,
+                      .kind = kind,
+                      .refusal = &refusal,
+                      .refused_at = NO_PLACE,
+                      .partition_key = ret_partition_key,
+                      .row_key = ret_row_key};
+    buffer_clear(ret_partition_key);
+    buffer_clear(ret_row_key);
+    entity_members_clear(&input->members);
+    int r = read_objects(&job);
+    if (r < 0 && job.is_refused)
+        *ret_refusal = refusal;
+    return r;
 }
 
 int entity_input_refuse_json(struct bytes text, size_t offset, const char *problem,

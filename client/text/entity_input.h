@@ -3,7 +3,8 @@
 /* Makes the canonical text of an entity from the JSON that a user wrote. The counterpart of
  * entity_text.h: a canonical text becomes itself. Pure; an object is used by one thread.
  *
- * - PartitionKey, RowKey, Timestamp and odata.* members are ignored: the path is the key.
+ * - PartitionKey, RowKey, Timestamp and odata.* members are ignored: the path is the key. Where it
+ *   is not, entity_input_read_keys reads them.
  * - The annotation decides the type. An Int64 or Double may be given as a number or a string.
  * - Without an annotation, an integer that does not fit Int32 is an Int64, and a number with a
  *   point or an exponent is a Double.
@@ -43,6 +44,13 @@ void entity_input_destroy(struct entity_input *input); /* takes NULL */
 int entity_input_append(struct entity_input *input, struct bytes position, struct bytes text,
                         enum entity_input_kind kind, struct buffer *ret,
                         struct entity_input_refusal *ret_refusal);
+
+/* The keys that the text names, in CESU-8, for a path that does not tell them; both are cleared
+ * first, and stay empty where it names none. Of several objects the last one that names a key
+ * counts. The text is not checked but for its form; errors as of entity_input_append. */
+int entity_input_read_keys(struct entity_input *input, struct bytes text,
+                           enum entity_input_kind kind, struct buffer *ret_partition_key,
+                           struct buffer *ret_row_key, struct entity_input_refusal *ret_refusal);
 
 /* The refusal of a text that is not JSON, with the `problem` and `offset` of json_reader.h. Returns
  * its error, -EINVAL. */

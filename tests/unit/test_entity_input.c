@@ -1,4 +1,5 @@
 #include "client/text/entity_input.h"
+#include "client/position.h"
 #include "client/text/entity_text.h"
 #include "tests/unit/failing_memory.h"
 #include "tests/unit/unit.h"
@@ -412,6 +413,61 @@ static void without_memory_nothing_is_made(void **state)
     }
 }
 
+static void assert_keys(const char *text, enum entity_input_kind kind, struct bytes partition_key,
+                        struct bytes row_key)
+{
+    struct entity_input *input;
+    struct entity_input_refusal refusal;
+    struct buffer partition, row;
+    buffer_init(&partition, POSITION_MAX_BYTES);
+    buffer_init(&row, POSITION_MAX_BYTES);
+    (void)buffer_append_string(&row, "cleared first");
+    assert_int_equal(entity_input_create(&input), 0);
+    assert_int_equal(
+        entity_input_read_keys(input, bytes_of(text), kind, &partition, &row, &refusal), 0);
+    assert_bytes(buffer_bytes(&partition), partition_key);
+    assert_bytes(buffer_bytes(&row), row_key);
+    entity_input_destroy(input);
+    buffer_finish(&partition);
+    buffer_finish(&row);
+}
+
+static void a_text_tells_its_keys(void **state)
+{
+    (void)state;
+    assert_keys("{\"PartitionKey\": \"p\", \"RowKey\": \"r\"}", INPUT_WHOLE, B("p"), B("r"));
+    assert_keys(" {\"a\": 1, \"R\\u006fwKey\": \"\\ud83d\\ude00\\n\"} ", INPUT_WHOLE, B(""),
+                B("\xED\xA0\xBD\xED\xB8\x80\n"));
+    assert_keys("{\"RowKey\": \"a\", \"RowKey\": \"b\"}", INPUT_WHOLE, B(""), B("b"));
+    assert_keys("{\"RowKey\": \"a\"}{\"PartitionKey\": \"p\"}", INPUT_MERGE, B("p"), B("a"));
+    assert_keys("{\"RowKey\": 1, \"PartitionKey\": null, \"rowkey\": \"x\"}", INPUT_WHOLE, B(""),
+                B(""));
+    assert_keys("{}", INPUT_WHOLE, B(""), B(""));
+}
+
+static void a_text_that_is_no_object_tells_no_keys(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"", "[]", "{\"RowKey\": \"r\"", "{\"RowKey\": \"r\"}x",
+                                        "{\"RowKey\": \"r\", \"a\": {}}"};
+    struct entity_input *input;
+    struct buffer partition, row;
+    buffer_init(&partition, POSITION_MAX_BYTES);
+    buffer_init(&row, POSITION_MAX_BYTES);
+    assert_int_equal(entity_input_create(&input), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+        struct entity_input_refusal refusal = {0};
+        assert_int_equal(entity_input_read_keys(input, bytes_of(texts[i]), INPUT_WHOLE, &partition,
+                                                &row, &refusal),
+                         -EINVAL);
+        assert_int_equal(refusal.line, 1);
+        assert_true(refusal.column > 0 && refusal.refusal.reason);
+    }
+    entity_input_destroy(input);
+    buffer_finish(&partition);
+    buffer_finish(&row);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -430,6 +486,8 @@ int main(void)
         cmocka_unit_test(tools_change_no_type_and_no_value),
         cmocka_unit_test(the_scratch_is_reused),
         cmocka_unit_test(without_memory_nothing_is_made),
+        cmocka_unit_test(a_text_tells_its_keys),
+        cmocka_unit_test(a_text_that_is_no_object_tells_no_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

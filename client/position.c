@@ -39,6 +39,16 @@ int position_append_behind(struct buffer *ret, struct bytes position)
     return buffer_append_string(ret, POSITION_AFTER);
 }
 
+bool key_is_unsettled(struct bytes key)
+{
+    return key.size > 0 && memchr(key.data, KEY_UNSETTLED[0], key.size);
+}
+
+bool position_is_unsettled(struct bytes position)
+{
+    return key_is_unsettled(position);
+}
+
 static bool is_control(uint32_t character)
 {
     return character < 0x20 || (character >= 0x7F && character <= 0x9F);

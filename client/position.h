@@ -11,6 +11,13 @@
 #define POSITION_MAX_BYTES ((size_t)64 << 10) /* far longer than two keys can be */
 #define POSITION_END       "\xff" /* greater than every position, so that every range has an end */
 
+/* An unsettled key stands for one that is not known yet: a file or directory was made by the cut
+ * name of a long key (fs/tree/names), and its first text tells the key. It has a byte that no key
+ * in CESU-8 has: no row of a service lies behind it, and no service is asked for one. */
+#define KEY_UNSETTLED "\xfe"
+bool key_is_unsettled(struct bytes key);
+bool position_is_unsettled(struct bytes position); /* one of its keys is */
+
 struct range { /* [lo, hi) */
     struct bytes lo, hi;
 };

@@ -7,6 +7,7 @@
 #define PREFIX_SUFFIX BYTES_LITERAL("+")
 #define CUT_MARK      BYTES_LITERAL("#~")
 #define EMPTY_KEY     BYTES_LITERAL("#00")
+#define UNSETTLED     BYTES_LITERAL(KEY_UNSETTLED)
 
 #define ESCAPED_MAX_BYTES ((size_t)9) /* of one character: a lone surrogate */
 
@@ -81,23 +82,36 @@ static int append_digest(struct bytes key, struct buffer *name)
     return name->error;
 }
 
+/* The beginning of an unsettled key, which is left, and the digits behind it. False: it is none. */
+static bool split_unsettled(struct bytes *key, struct bytes *ret_digits)
+{
+    size_t tail = UNSETTLED.size + NAME_DIGEST_CHARS;
+    if (!key_is_unsettled(*key) || key->size < tail)
+        return false;
+    *ret_digits = bytes_skip(*key, key->size - NAME_DIGEST_CHARS);
+    key->size -= tail;
+    return true;
+}
+
 int names_encode(struct bytes key, enum name_kind kind, struct buffer *ret_name)
 {
-    struct bytes suffix = suffix_of(kind);
+    struct bytes suffix = suffix_of(kind), digits = {0};
     size_t fit = 0;
     _cleanup_(buffer_finish) struct buffer name;
     buffer_init(&name, POSITION_MAX_BYTES);
 
     if (kind == NAME_PREFIX && !prefix_is_showable(key))
         return -EILSEQ;
+    bool is_unsettled = split_unsettled(&key, &digits);
+    enum name_kind escapes = is_unsettled ? NAME_ENTITY : kind; /* a + at its end is not the last */
     int r = key.size == 0 ? buffer_append(&name, EMPTY_KEY)
-                          : encode_whole(key, kind, cut_room(kind), &name, &fit);
+                          : encode_whole(key, escapes, cut_room(kind), &name, &fit);
     if (r < 0)
         return r;
-    if (name.size + suffix.size > NAME_MAX_BYTES) {
+    if (is_unsettled || name.size + suffix.size > NAME_MAX_BYTES) {
         name.size = fit;
         (void)buffer_append(&name, CUT_MARK);
-        r = append_digest(key, &name);
+        r = is_unsettled ? buffer_append(&name, digits) : append_digest(key, &name);
     }
     if (r == 0)
         r = buffer_append(&name, suffix);
@@ -107,8 +121,10 @@ int names_encode(struct bytes key, enum name_kind kind, struct buffer *ret_name)
 int names_append_beginning(struct bytes key, size_t room, struct buffer *ret_name)
 {
     size_t fit = EMPTY_KEY.size;
+    struct bytes digits = {0};
     _cleanup_(buffer_finish) struct buffer name;
     buffer_init(&name, POSITION_MAX_BYTES);
+    (void)split_unsettled(&key, &digits);
     int r = key.size == 0 ? buffer_append(&name, EMPTY_KEY)
                           : encode_whole(key, NAME_PARTITION, room, &name, &fit);
     return r < 0 ? r : buffer_append(ret_name, bytes_first(buffer_bytes(&name), MIN(fit, room)));
@@ -145,6 +161,14 @@ static bool unescape(struct bytes name, struct buffer *key)
     return key->error == 0;
 }
 
+static bool are_digits(struct bytes digits)
+{
+    for (size_t i = 0; i < digits.size; i++)
+        if (!memchr("0123456789abcdef", digits.data[i], 16))
+            return false;
+    return true;
+}
+
 /* Finds the beginning of the key in a cut name: what is before `#~` and the digest. False: the stem
  * has no mark and digest, or its beginning is so short that another character would have fit. No
  * key has such a name, and without this check a LOOKUP of one would list all keys. */
@@ -153,7 +177,8 @@ static bool split_cut(struct bytes stem, enum name_kind kind, struct bytes *ret_
     size_t tail = CUT_MARK.size + NAME_DIGEST_CHARS;
     if (kind == NAME_PREFIX || stem.size < tail ||
         stem.size - tail + ESCAPED_MAX_BYTES <= cut_room(kind) ||
-        !bytes_start_with(bytes_skip(stem, stem.size - tail), CUT_MARK))
+        !bytes_start_with(bytes_skip(stem, stem.size - tail), CUT_MARK) ||
+        !are_digits(bytes_skip(stem, stem.size - NAME_DIGEST_CHARS)))
         return false;
     *ret_begin = bytes_first(stem, stem.size - tail);
     return true;
@@ -194,6 +219,25 @@ int names_is_of(struct bytes name, enum name_kind kind, struct bytes key)
     if (r == -ENOMEM)
         return r;
     return r == 0 && bytes_equal(buffer_bytes(&own), name);
+}
+
+bool names_digits(struct bytes name, enum name_kind kind, struct bytes *ret_digits)
+{
+    struct bytes suffix = suffix_of(kind), begin;
+    if (name.size > NAME_MAX_BYTES || !bytes_end_with(name, suffix))
+        return false;
+    struct bytes stem = bytes_first(name, name.size - suffix.size);
+    if (!split_cut(stem, kind, &begin))
+        return false;
+    *ret_digits = bytes_skip(stem, stem.size - NAME_DIGEST_CHARS);
+    return true;
+}
+
+int names_append_unsettled(struct bytes begin, struct bytes digits, struct buffer *ret_key)
+{
+    (void)buffer_append(ret_key, begin);
+    (void)buffer_append(ret_key, UNSETTLED);
+    return buffer_append(ret_key, digits);
 }
 
 bool names_is_prefix(struct bytes name)

@@ -12,8 +12,10 @@
  * A prefix's name is never cut: only prefixes for which prefix_is_showable is true have a name.
  *
  * Each key has one name, and no two keys share one. A name that is made from no key means nothing.
- */
-#include "client/bytes.h"
+ *
+ * An unsettled key (client/position.h) is the beginning and the digits of a cut name: it has that
+ * name, as the key will that it stands for. */
+#include "client/position.h"
 
 #define NAME_MAX_BYTES    255
 #define NAME_DIGEST_CHARS 16
@@ -39,6 +41,11 @@ int names_decode(struct bytes name, enum name_kind kind, struct buffer *ret_key,
                  enum name_meaning *ret_meaning);
 /* 1: the key gets this name; 0: it gets another, or none; -ENOMEM: not known. */
 int names_is_of(struct bytes name, enum name_kind kind, struct bytes key);
+/* The digits of a cut name, a view of it. False: it is no cut name. */
+bool names_digits(struct bytes name, enum name_kind kind, struct bytes *ret_digits);
+/* Appends the unsettled key of a cut name. begin: of the key, as names_decode has it; a longer one
+ * that the key must have gives another key of that name. 0, -ENOMEM or -EFBIG. */
+int names_append_unsettled(struct bytes begin, struct bytes digits, struct buffer *ret_key);
 /* No key has such a name: it can only be a prefix's. */
 bool names_is_prefix(struct bytes name);
 

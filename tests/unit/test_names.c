@@ -464,6 +464,60 @@ static void the_beginning_of_a_name_is_made_of_whole_characters(void **state)
     assert_int_equal(name.error, 0);
 }
 
+/* The unsettled key of a cut name: it has that name, and the key that it stands for has it, too. */
+static void assert_unsettled(struct bytes key, enum name_kind kind)
+{
+    struct buffer name, begin, unsettled, again;
+    enum name_meaning meaning;
+    struct bytes digits;
+    buffer_init(&name, NAME_MAX_BYTES);
+    buffer_init(&again, NAME_MAX_BYTES);
+    buffer_init(&begin, 4096);
+    buffer_init(&unsettled, 4096);
+    assert_int_equal(names_encode(key, kind, &name), 0);
+    assert_int_equal(names_decode(buffer_bytes(&name), kind, &begin, &meaning), 0);
+    assert_int_equal(meaning, NAME_MEANS_CUT);
+    assert_true(names_digits(buffer_bytes(&name), kind, &digits));
+    assert_int_equal(names_append_unsettled(buffer_bytes(&begin), digits, &unsettled), 0);
+    assert_true(key_is_unsettled(buffer_bytes(&unsettled)) && !key_is_unsettled(key));
+    assert_int_equal(names_encode(buffer_bytes(&unsettled), kind, &again), 0);
+    assert_bytes(buffer_bytes(&again), buffer_bytes(&name));
+    assert_int_equal(names_is_of(buffer_bytes(&name), kind, buffer_bytes(&unsettled)), 1);
+    buffer_finish(&name);
+    buffer_finish(&again);
+    buffer_finish(&begin);
+    buffer_finish(&unsettled);
+}
+
+static void an_unsettled_key_has_the_name_of_its_key(void **state)
+{
+    (void)state;
+    struct buffer key;
+    buffer_init(&key, 8192);
+    for (int i = 0; i < 300; i++)
+        (void)buffer_append_char(&key, '+'); /* which is escaped at a key's end alone */
+    assert_unsettled(buffer_bytes(&key), NAME_PARTITION);
+    assert_unsettled(buffer_bytes(&key), NAME_ENTITY);
+    buffer_clear(&key);
+    for (int i = 0; i < 300; i++)
+        (void)cesu8_append(&key, i % 3 == 0 ? 0xD83D : i % 3 == 1 ? 0x1F600 : '#');
+    assert_unsettled(buffer_bytes(&key), NAME_PARTITION);
+    assert_unsettled(buffer_bytes(&key), NAME_ENTITY);
+    buffer_finish(&key);
+}
+
+static void the_digits_of_a_cut_name_are_in_lower_case(void **state)
+{
+    (void)state;
+    struct bytes digits;
+    assert_false(names_digits(B("short.json"), NAME_ENTITY, &digits));
+    assert_false(names_digits(B("a#~0123456789abcdef"), NAME_PARTITION, &digits));
+    assert_long_nothing(237, "#~0123456789ABCDEF", NAME_PARTITION);
+    assert_long_nothing(237, "#~0123456789abcdeg", NAME_PARTITION);
+    assert_long_nothing(236, "\xC3#~0123456789abcdef", NAME_PARTITION);
+    assert_long_nothing(235, "#2#~0123456789abcdef", NAME_PARTITION);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -480,6 +534,8 @@ int main(void)
         cmocka_unit_test(without_memory_a_name_is_not_judged),
         cmocka_unit_test(what_has_no_name_is_not_of_one),
         cmocka_unit_test(the_beginning_of_a_name_is_made_of_whole_characters),
+        cmocka_unit_test(an_unsettled_key_has_the_name_of_its_key),
+        cmocka_unit_test(the_digits_of_a_cut_name_are_in_lower_case),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -241,6 +241,15 @@ int account_rename(struct account *account, struct caller *caller, const struct 
  * for the process. */
 int account_make_directory(struct account *account, struct caller *caller,
                            const struct directory_path *path);
+/* A partition of an unsettled key (client/position.h) can be made, too. Nothing is asked about it:
+ * it is empty, and nothing can be stored in it before it is settled: then the local directory is
+ * that of the key, if that is not local already. */
+int account_settle(struct account *account, const struct settlement *settlement); /* 0, -ENOMEM */
+/* Reads the keys that a text names, in CESU-8; empty: it names none. Both are cleared first.
+ * `begin`: how the text is to be stored. As account_store, if it is not one object (appended:
+ * several). */
+int account_read_keys(struct caller *caller, struct bytes text, enum edit_begin begin,
+                      struct buffer *ret_partition_key, struct buffer *ret_row_key);
 /* -ENOTEMPTY: an entity, or a local directory, is in it. -EBUSY: what is queued takes longer to
  * send than the call may; it goes on.
  *

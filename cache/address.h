@@ -32,6 +32,28 @@ static inline struct address address_copy(struct address address, char *text)
     return (struct address){text, {text + table_size, address.position.size}};
 }
 
+/* The key of what was made by the cut name of a long key is known by now. What begins with `from`
+ * at a position of the table, up to the end of an unsettled key, begins with `to` from now on. Both
+ * end with a key, without NUL. */
+struct settlement {
+    const char *table;
+    struct bytes from, to;
+};
+
+static inline bool settlement_is_of(const struct settlement *settlement, struct address address)
+{
+    return address.table && strcmp(address.table, settlement->table) == 0 &&
+           bytes_start_with(address.position, settlement->from);
+}
+
+/* Appends the position that it is from now on. */
+static inline int settlement_append(const struct settlement *settlement, struct bytes position,
+                                    struct buffer *ret)
+{
+    (void)buffer_append(ret, settlement->to);
+    return buffer_append(ret, bytes_skip(position, settlement->from.size));
+}
+
 enum directory_kind {
     DIRECTORY_TABLES,   /* the account: its tables */
     DIRECTORY_AUTO,     /* a level: the partitions of `range`, or prefixes if there are many */

@@ -66,6 +66,8 @@ static int check_name(struct caller *caller, const struct directory *directory)
     if (position_row_key(lo).size > 0)
         return call_fail(&caller->call, -EINVAL,
                          "directories are made for partitions and their prefixes, not in one");
+    if (position_is_unsettled(lo)) /* the key is checked when it is known */
+        return 0;
     int r = entity_check_key(position_partition_key(lo), &refusal);
     if (r == 0)
         return 0;
@@ -116,6 +118,11 @@ int account_make_directory(struct account *account, struct caller *caller,
         return call_fail(&caller->call, -EEXIST, "the account is there");
     return directory_is_table(directory) ? make_table(account, caller, directory)
                                          : make_local(account, caller, path);
+}
+
+int account_settle(struct account *account, const struct settlement *settlement)
+{
+    return local_directories_settle(account->write.local, settlement);
 }
 
 static int fail_not_empty(struct caller *caller)

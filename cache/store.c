@@ -12,6 +12,11 @@ int account_refuse_text(struct call *call, int error, const struct entity_input_
     return error;
 }
 
+static enum entity_input_kind input_kind_of(enum edit_begin begin)
+{
+    return begin == EDIT_APPENDED ? INPUT_MERGE : INPUT_WHOLE;
+}
+
 int account_make_text(struct caller *caller, struct bytes position, struct bytes text,
                       enum entity_input_kind kind, struct buffer *ret)
 {
@@ -32,6 +37,20 @@ int account_make_stored_text(struct caller *caller, struct bytes position,
     return r < 0 ? r
                  : account_make_text(caller, position, page_text(stored->page, stored->row),
                                      INPUT_WHOLE, ret);
+}
+
+int account_read_keys(struct caller *caller, struct bytes text, enum edit_begin begin,
+                      struct buffer *ret_partition_key, struct buffer *ret_row_key)
+{
+    _cleanup_(entity_input_destroyp) struct entity_input *input = NULL;
+    struct entity_input_refusal refusal = {0};
+    int r = entity_input_create(&input);
+    if (r == 0)
+        r = entity_input_read_keys(input, text, input_kind_of(begin), ret_partition_key,
+                                   ret_row_key, &refusal);
+    if (r == -ENOMEM)
+        return call_fail(&caller->call, r, "no memory for the entity's text");
+    return r < 0 ? account_refuse_text(&caller->call, r, &refusal) : 0;
 }
 
 /* Has an earlier store of this edit, whose answer was lost, stored what is there now? */
@@ -247,7 +266,7 @@ int account_store(struct account *account, struct caller *caller, const struct e
     int r = account_may_change(account, caller);
     if (r == 0)
         r = account_make_text(caller, edit->address.position, edit->text,
-                              edit->begin == EDIT_APPENDED ? INPUT_MERGE : INPUT_WHOLE, &text);
+                              input_kind_of(edit->begin), &text);
     if (r == 0)
         r = write_side_claim(&account->write, edit->address, &caller->call);
     if (r < 0)

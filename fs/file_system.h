@@ -12,6 +12,7 @@
 #include "fs/tree/attributes.h"
 #include "fs/tree/failed_lookups.h"
 #include "fs/tree/inode.h"
+#include "fs/tree/long_names.h"
 #include "fs/tree/stale_opens.h"
 
 struct fuse_session;
@@ -21,12 +22,14 @@ struct file_system {
     struct inode_table *inodes;
     struct stale_opens *stale_opens;
     struct failed_lookups *failed_lookups;
+    struct long_names *long_names;
     struct process_ids *processes;
     struct control_dir *control;
     /* NULL in a read-only mount: */
     struct lost_and_found *lost;
     struct writers *writers;
     struct text_sink texts; /* of writers */
+    struct settler settler;
     struct scratch *scratch;
     struct scratch_opens *scratch_opens;
     const char *scratch_globs; /* of the option; NULL: none */

@@ -64,6 +64,10 @@ static int look_at_service(struct overlay *overlay, struct page *page,
                            const struct question *question, struct seen *ret,
                            struct buffer *ret_until)
 {
+    if (position_is_unsettled(question->range.lo)) { /* no service has it; it may be settled soon */
+        ret->was_overlaid = true;
+        return KNOWN_EMPTY;
+    }
     int64_t asked_ms = page ? question->since.asked_ms : INT64_MAX; /* of a page: or later */
     int r = page ? look_into_page(page, question->range, &ret->run, ret_until)
                  : range_cache_next(overlay->cache, question, &ret->run, &asked_ms, ret_until);

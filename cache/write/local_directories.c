@@ -222,6 +222,38 @@ void local_directories_filled(struct local_directories *local, struct address ad
     (void)pthread_mutex_unlock(&local->lock);
 }
 
+/* Only a partition has an unsettled key, so there is one at most. */
+static int settle_locked(struct local_directories *local, const struct settlement *settlement)
+{
+    struct entry key = {.table = settlement->table, .lo = settlement->from};
+    struct entry *entry = RB_NFIND(range_tree, &local->ranges, &key);
+    if (!entry || !settlement_is_of(settlement, (struct address){entry->table, entry->lo}))
+        return 0;
+    _cleanup_(buffer_finish) struct buffer lo;
+    buffer_init(&lo, POSITION_MAX_BYTES);
+    int r = settlement_append(settlement, entry->lo, &lo);
+    struct entry *settled =
+        r == 0 ? entry_create(entry->table, buffer_bytes(&lo), entry->parent_lo) : NULL;
+    if (!settled)
+        return -ENOMEM;
+    settled->is_empty = entry->is_empty;
+    settled->order = entry->order;
+    remove_locked(local, entry);
+    if (RB_FIND(range_tree, &local->ranges, settled))
+        free(settled);
+    else
+        enter_locked(local, settled);
+    return 0;
+}
+
+int local_directories_settle(struct local_directories *local, const struct settlement *settlement)
+{
+    (void)pthread_mutex_lock(&local->lock);
+    int r = settle_locked(local, settlement);
+    (void)pthread_mutex_unlock(&local->lock);
+    return r;
+}
+
 void local_directories_remove_table(struct local_directories *local, const char *table)
 {
     struct entry key = {.table = table};

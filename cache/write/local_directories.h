@@ -52,6 +52,11 @@ void local_directories_remove_table(struct local_directories *local, const char 
 void local_directories_keep_tables(struct local_directories *local, const struct page *tables,
                                    struct stamp asked);
 
+/* A directory that the settlement concerns becomes that of the key, in the place that it has in its
+ * parent's listing. It ends if that one is local already. 0 or -ENOMEM: then nothing has changed.
+ */
+int local_directories_settle(struct local_directories *local, const struct settlement *settlement);
+
 /* Finds the first directory in the listing of `parent` whose range.lo is greater than `after`
  * (empty: the first of all), for a listing, and to see whether `parent` is empty. Its range.lo is
  * put into ret, which is cleared first: with a NUL at its end it is a partition, else a prefix.

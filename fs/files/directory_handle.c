@@ -10,6 +10,7 @@
 struct directory_handle {
     struct file_system *fs;
     const struct inode *directory;
+    struct directory place;  /* the directory's, views of it */
     struct listing *listing; /* NULL for .tablefuse, whose names stand in a table */
     struct own_names own;    /* behind those of the listing */
     /* An error that ended a reply with entries in it. The next read replies with it at once. */
@@ -29,6 +30,25 @@ struct packing {
     size_t entered_count;
 };
 
+/* Begins a listing of the directory as it stands by now, instead of the one that was. 0 or -ENOMEM:
+ * then that stays. */
+static int begin(struct directory_handle *handle)
+{
+    const struct file_system *fs = handle->fs;
+    const struct place *directory = &handle->directory->place;
+    struct directory place = place_directory(directory);
+    struct listing *listing = NULL;
+    int r = directory->kind == PLACE_DIRECTORY ? account_list(fs->account, &place, &listing) : 0;
+    if (r < 0)
+        return r;
+    own_names_finish(&handle->own);
+    listing_close(handle->listing);
+    handle->place = place;
+    handle->listing = listing;
+    own_names_init(&handle->own, &handle->place, listing, fs->writers, fs->scratch);
+    return 0;
+}
+
 int directory_handle_create(struct file_system *fs, const struct inode *directory,
                             struct directory_handle **ret)
 {
@@ -37,17 +57,19 @@ int directory_handle_create(struct file_system *fs, const struct inode *director
         return -ENOMEM;
     handle->fs = fs;
     handle->directory = directory;
-    struct directory place = place_directory(&directory->place);
-    if (directory->place.kind == PLACE_DIRECTORY) {
-        int r = account_list(fs->account, &place, &handle->listing);
-        if (r < 0) {
-            free(handle);
-            return r;
-        }
-    }
-    own_names_init(&handle->own, &place, handle->listing, fs->writers, fs->scratch);
-    *ret = handle;
-    return 0;
+    int r = begin(handle);
+    if (r < 0)
+        free(handle);
+    else
+        *ret = handle;
+    return r;
+}
+
+/* Has the directory got its key since it was opened (fs/files/settler)? Then it is listed anew. */
+static int begin_settled(struct directory_handle *handle)
+{
+    struct bytes lo = place_directory(&handle->directory->place).range.lo;
+    return lo.data == handle->place.range.lo.data ? 0 : begin(handle);
 }
 
 void directory_handle_destroy(struct directory_handle *handle)
@@ -183,6 +205,15 @@ static int pack_node(struct packing *packing, const char *name, const struct lis
                         DOT_ENTRIES + listed->cookie);
 }
 
+static void note_given_out(struct packing *packing, const char *name,
+                           const struct listing_entry *listed)
+{
+    bool is_entity = listed->kind == LISTING_ENTITY;
+    if (is_entity || listed->kind == LISTING_PARTITION)
+        long_names_put(packing->handle->fs->long_names, bytes_of(name),
+                       is_entity ? NAME_ENTITY : NAME_PARTITION, listed->key);
+}
+
 static int pack_listed(struct packing *packing, const struct listing_entry *listed)
 {
     _cleanup_(buffer_finish) struct buffer buffer;
@@ -191,6 +222,7 @@ static int pack_listed(struct packing *packing, const struct listing_entry *list
     const char *name = r == 0 ? buffer_string(&buffer) : NULL;
     if (!name)
         return r < 0 ? r : -ENOMEM;
+    note_given_out(packing, name, listed);
     if (packing->is_plus)
         return pack_node(packing, name, listed);
     uint64_t number;
@@ -283,6 +315,8 @@ static int pack_control(struct packing *packing, uint64_t cookie)
 
 static int pack_all(struct packing *packing, off_t cookie)
 {
+    if (cookie == 0 && begin_settled(packing->handle) < 0)
+        return call_fail(&packing->request->caller.call, -ENOMEM, "out of memory");
     pack_dots(packing, cookie);
     if (packing->is_full)
         return 0;

@@ -25,6 +25,11 @@ void draft_finish(struct draft *draft)
     buffer_finish(&draft->text);
 }
 
+void draft_refuse_empty(struct draft *draft, const char *reason)
+{
+    draft->refuses_empty = reason;
+}
+
 uint64_t draft_size(const struct draft *draft)
 {
     return draft->base_size + draft->text.size;
@@ -243,15 +248,23 @@ static int refuse_part(const struct draft *draft, struct draft_problem *ret)
 /* Of a new draft {} could be stored, but for a failed write. */
 static int refuse_blank(const struct draft *draft, struct draft_problem *ret)
 {
+    bool has_failed = draft->is_new && draft->has_failed;
     return refuse(draft,
-                  draft->is_new ? "a write failed before, and no JSON object was written"
-                                : "no JSON object was written",
+                  has_failed             ? "a write failed before, and no JSON object was written"
+                  : draft->refuses_empty ? draft->refuses_empty
+                                         : "no JSON object was written",
                   ret);
+}
+
+/* Is it an empty text that may become {}? */
+static bool is_empty_new(const struct draft *draft)
+{
+    return draft->state == DRAFT_BLANK && draft->is_new && !draft->has_failed;
 }
 
 static bool may_store_empty(const struct draft *draft)
 {
-    return draft->state == DRAFT_BLANK && draft->is_new && !draft->has_failed;
+    return is_empty_new(draft) && !draft->refuses_empty;
 }
 
 /* Is the whole text one object? */
@@ -273,7 +286,8 @@ static int flush_by_opener(const struct draft *draft, struct draft_problem *ret)
 {
     switch (draft->state) {
     case DRAFT_BLANK:
-        if (may_store_empty(draft) || (!draft->is_new && draft->was_flushed_by_another))
+        if (may_store_empty(draft) ||
+            ((!draft->is_new || draft->refuses_empty) && draft->was_flushed_by_another))
             return DRAFT_NOTHING;
         return refuse_blank(draft, ret);
     case DRAFT_PART:
@@ -306,7 +320,7 @@ enum draft_action draft_touch(const struct draft *draft)
 {
     if (draft->state == DRAFT_STORED)
         return DRAFT_TOUCH;
-    return may_store_empty(draft) ? DRAFT_STORE : DRAFT_NOTHING;
+    return is_empty_new(draft) ? DRAFT_STORE : DRAFT_NOTHING;
 }
 
 enum draft_action draft_release(const struct draft *draft)

@@ -39,6 +39,8 @@
  *   - (5) a draft in which a write failed since it was last empty never stores {}: flush by the
  *     opener and fsync are EINVAL, touch does nothing, the last release gives up. So `echo hello >
  *     new.json` and a store whose answer was lost leave no empty entity
+ *   - a new draft may be set to refuse {} (draft_refuse_empty). It behaves as one that is not new,
+ *     but touch: store {}, which its owner refuses
  *   - store of {}: stored: STORED; not stored: BLANK
  *   - store of LOOSE: stored: STORED, as if opened whole; not stored: LOOSE
  *   - give up: the owner logs it; draft_unstored goes to lost+found
@@ -72,7 +74,8 @@ struct draft { /* fields are read by the owner, and set by draft.c alone */
     bool is_appended; /* each write goes to the end, and each object is merged */
     bool began_empty; /* else opened whole, or changed not at its end */
     bool was_flushed_by_another;
-    bool has_failed;    /* a write failed since the draft was last empty */
+    bool has_failed;           /* a write failed since the draft was last empty */
+    const char *refuses_empty; /* of a new one: why {} cannot be stored; NULL: it can */
     uint64_t base_size; /* of an appended draft: bytes of stored text before `text`; else 0 */
     struct buffer text;
     size_t stored_size; /* began empty: bytes of `text` that are stored, but for blanks behind */
@@ -98,6 +101,8 @@ struct draft_problem {
 int draft_init(struct draft *draft, bool is_new, bool is_appended, uint64_t base_size,
                struct bytes text);
 void draft_finish(struct draft *draft);
+/* reason: why {} of a new file cannot be stored (static text); NULL: it can. */
+void draft_refuse_empty(struct draft *draft, const char *reason);
 uint64_t draft_size(const struct draft *draft);
 
 /* Each returns an enum draft_action; or -EINVAL with the problem, -EFBIG or -ENOMEM, and then the

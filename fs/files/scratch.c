@@ -305,6 +305,39 @@ int scratch_rename(struct scratch_file *file, struct address directory, struct b
     return r;
 }
 
+/* Settles one file: 1. 0: there is none; -ENOMEM. ret_replaced: as of rename_locked. */
+static int settle_one_locked(struct scratch *scratch, const struct settlement *settlement,
+                             struct scratch_file **ret_replaced)
+{
+    struct address from = {settlement->table, settlement->from};
+    struct scratch_file *file =
+        RB_NFIND(location_map, &scratch->map, &(struct scratch_file){.where.directory = from});
+    if (!file || !settlement_is_of(settlement, file->where.directory))
+        return 0;
+    _cleanup_(buffer_finish) struct buffer position;
+    buffer_init(&position, POSITION_MAX_BYTES);
+    int r = settlement_append(settlement, file->where.directory.position, &position);
+    if (r < 0)
+        return r;
+    struct location where = {{settlement->table, buffer_bytes(&position)}, file->where.name};
+    _cleanup_(freep) char *text = copy_location(where, &where);
+    r = text ? rename_locked(file, where, &text, false, ret_replaced) : -ENOMEM;
+    return r < 0 ? r : 1;
+}
+
+int scratch_settle(struct scratch *scratch, const struct settlement *settlement)
+{
+    int r = 1;
+    while (r > 0) {
+        struct scratch_file *replaced = NULL;
+        enter(scratch);
+        r = settle_one_locked(scratch, settlement, &replaced);
+        leave(scratch);
+        scratch_file_unref(replaced);
+    }
+    return r;
+}
+
 void scratch_for_each_kept(struct scratch *scratch,
                            void (*keep)(void *context, struct address directory, struct bytes name,
                                         struct bytes text),

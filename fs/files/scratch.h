@@ -72,6 +72,9 @@ int scratch_unlink(struct scratch_file *file);
  * changed. */
 int scratch_rename(struct scratch_file *file, struct address directory, struct bytes name,
                    bool is_exclusive);
+/* The files of a directory that the settlement concerns get into the settled one, and replace those
+ * of their names there. 0 or -ENOMEM: then some are not there. */
+int scratch_settle(struct scratch *scratch, const struct settlement *settlement);
 /* At unmount, when no other call is under way: each file that has a name, in order, but those of
  * scratch_name_is_passing and empty ones. */
 void scratch_for_each_kept(struct scratch *scratch,

@@ -3,6 +3,13 @@
 
 #include <limits.h>
 
+static int settle(void *context, struct caller *caller, const struct writer_text *text)
+{
+    const struct text_sink *sink = context;
+    const struct key_source source = {.text = text->text, .begin = text->begin};
+    return settler_settle(sink->settler, caller, text->address, &source);
+}
+
 static int store(void *context, struct caller *caller, const struct writer_text *text,
                  struct entity *ret)
 {
@@ -94,5 +101,5 @@ void text_sink_lose_change(void *context, const struct lost_change *lost)
 
 struct writer_store text_sink_store(struct text_sink *sink)
 {
-    return (struct writer_store){store, touch, give_up, sink};
+    return (struct writer_store){store, touch, give_up, settle, sink};
 }

@@ -9,10 +9,12 @@
  *
  * Any thread; no lock of its own. */
 #include "fs/files/lost_and_found.h"
+#include "fs/files/settler.h"
 #include "fs/files/writer.h"
 
 struct text_sink { /* a value; what it points to outlives the writers */
     struct account *account;
+    const struct settler *settler;
     struct lost_and_found *lost;
     const struct clock *clock;
     bool (*is_ending)(void *context); /* the mount; by any thread */

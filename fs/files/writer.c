@@ -17,6 +17,7 @@ void writer_unref(struct writer *writer)
     buffer_finish(&writer->snapshot);
     buffer_finish(&writer->last_stored);
     writer_name_unref(writer->name);
+    writer_name_unref(writer->event_name);
     buffer_finish(&writer->doubtful);
     free(writer);
 }

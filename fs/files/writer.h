@@ -11,6 +11,9 @@
  *   OPEN        its name       the stored entity
  *   DETACHED    nowhere        -
  *
+ * The name of a NEW writer may be unsettled (client/position.h). Then only a text settles it, and
+ * it is never stored without one.
+ *
  * A writer whose name is renamed has the new name from then on. One whose name is unlinked, or is
  * given to another file, becomes DETACHED: it goes on in memory, and nothing of it is sent
  * or kept. A writer ends with its last handle.
@@ -72,6 +75,9 @@ struct writer_store {
     /* Is not called at a release if every write was refused. Of a write that failed behind others
      * nothing is in caller->call: the release tells of it, here, perhaps without a text. */
     void (*give_up)(void *context, struct caller *caller, const struct writer_loss *loss);
+    /* The text's address is unsettled (client/position.h). 0: it was settled by what the text says,
+     * by writers_settle among others; or -errno with the reason in caller->call. */
+    int (*settle)(void *context, struct caller *caller, const struct writer_text *text);
     void *context;
 };
 
@@ -131,6 +137,9 @@ void writers_note_removed(struct writers *writers, struct address address);
  * NEW writer stays NEW. */
 void writers_let_go_renamed(struct held_writers *from, struct held_writers *to,
                             const struct entity *before, const struct entity *after);
+/* The writers that the settlement concerns have the settled address from then on, also those that
+ * are busy. 0 or -ENOMEM: then some have not. */
+int writers_settle(struct writers *writers, const struct settlement *settlement);
 /* At unmount, when no event is under way: flushes and closes each handle, as its process would.
  * After each the deadline is put off again, as long as the service answers. */
 void writers_release_all(struct writers *writers, struct caller *caller);

@@ -1,6 +1,12 @@
 #include "client/text/entity_input.h"
 #include "fs/files/writer_parts.h"
 
+static void take_name_locked(struct writer *writer)
+{
+    writer_name_unref(writer->event_name);
+    writer->event_name = writer_name_ref(writer->name);
+}
+
 /* Makes the writer busy. */
 static int begin_event(struct writer *writer, struct call *call)
 {
@@ -12,9 +18,14 @@ static int begin_event(struct writer *writer, struct call *call)
         r = writers_wait_locked(writers, call);
     if (r == 0) {
         writer->is_busy = true;
+        take_name_locked(writer);
         if (writer->has_missed_write)
             draft_missed_write(&writer->draft);
         writer->has_missed_write = false;
+        draft_refuse_empty(&writer->draft, position_is_unsettled(writer->address.position)
+                                               ? "the name is the short form of a long key, which "
+                                                 "only a text tells that has the key"
+                                               : NULL);
     }
     monitor_leave(&writers->monitor);
     return r;
@@ -131,7 +142,7 @@ static void note_refused(struct writer *writer, struct caller *caller, int error
     if (error != -ESTALE || writer->draft.state == DRAFT_LOOSE)
         return;
     const struct writer_loss loss = {.operation = "write",
-                                     .address = writer->address,
+                                     .address = writer_event_address(writer),
                                      .text = text,
                                      .is_told = is_told,
                                      .error = -ESTALE};
@@ -140,12 +151,28 @@ static void note_refused(struct writer *writer, struct caller *caller, int error
     writer->is_kept = true;
 }
 
+/* An address that is unsettled is settled by the text. */
+static int settle(struct writer *writer, struct caller *caller, struct writer_text *text)
+{
+    const struct writer_store *store = &writer->writers->store;
+    if (!position_is_unsettled(text->address.position))
+        return 0;
+    int r = store->settle(store->context, caller, text);
+    if (r < 0)
+        return r;
+    monitor_enter(&writer->writers->monitor);
+    take_name_locked(writer);
+    monitor_leave(&writer->writers->monitor);
+    text->address = writer_event_address(writer);
+    return 0;
+}
+
 /* is_told: a failure is told to a process, by this call or by one before. */
 static int store(struct writer *writer, struct caller *caller, bool is_told)
 {
     const struct writer_store *store = &writer->writers->store;
     struct entity entity = {0};
-    struct writer_text text = {.address = writer->address,
+    struct writer_text text = {.address = writer_event_address(writer),
                                .begin = begin_of(writer),
                                .text = draft_object(&writer->draft),
                                .snapshot = buffer_bytes(&writer->snapshot),
@@ -156,7 +183,9 @@ static int store(struct writer *writer, struct caller *caller, bool is_told)
                                    writer->draft.is_new && writer->draft.state == DRAFT_BLANK};
     int r = 0;
     if (!is_detached(writer))
-        r = has_lost(writer) ? -ESTALE : store->store(store->context, caller, &text, &entity);
+        r = has_lost(writer) ? -ESTALE : settle(writer, caller, &text);
+    if (r == 0 && !is_detached(writer))
+        r = store->store(store->context, caller, &text, &entity);
     if (is_there(writer, r)) {
         caller->call.failure = (struct failure){0};
         r = 0;
@@ -178,9 +207,9 @@ static int touch(struct writer *writer, struct caller *caller)
     struct entity entity = {0};
     struct bytes known =
         buffer_bytes(writer->last_stored.size > 0 ? &writer->last_stored : &writer->snapshot);
-    int r = is_detached(writer)
-                ? 0
-                : store->touch(store->context, caller, writer->address, known, &entity);
+    int r = is_detached(writer) ? 0
+                                : store->touch(store->context, caller, writer_event_address(writer),
+                                               known, &entity);
     if (r == 0 && entity.page) /* else another client has changed it: the next store tells */
         note_stored(writer, &entity, (struct bytes){0});
     return r;
@@ -474,7 +503,7 @@ static void end_handle(struct writer_handle *handle, struct caller *caller, bool
     /* A handle that was opened meanwhile goes on with the text. */
     bool has_ended = writer_free_handle(writer, handle);
     const struct writer_loss loss = {.operation = "release",
-                                     .address = writer->address,
+                                     .address = writer_event_address(writer),
                                      .text = draft_unstored(&writer->draft),
                                      .is_new = writer->draft.is_new,
                                      .is_told = is_told,

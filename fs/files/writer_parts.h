@@ -14,7 +14,8 @@ enum writer_state { WRITER_NEW, WRITER_OPEN, WRITER_DETACHED };
 
 LIST_HEAD(handle_list, writer_handle);
 
-/* What a writer is stored under; writers that follow a rename share one. Immutable. */
+/* What a writer is stored under; writers that follow a rename share one. Immutable: one that is
+ * settled gets another. */
 struct writer_name {
     _Atomic size_t references;
     struct address address; /* a view into text */
@@ -34,6 +35,7 @@ struct writer {
     uint64_t number; /* tells the writers of an address apart */
     uint64_t inode_number;
     /* belong to the event that made it busy */
+    struct writer_name *event_name; /* the name's when the event began; it may be settled since */
     struct draft draft;
     struct buffer snapshot, last_stored; /* ETags */
     bool may_be_stored;                  /* a text whose store's answer was lost for good */
@@ -47,7 +49,8 @@ struct writer {
     struct failure untold;
     const char *untold_call;
     bool is_replacement; /* new, and the entity of its name was removed before */
-    /* guarded by the monitor; while the writer is busy, state and name stay */
+    /* guarded by the monitor; while the writer is busy, the state stays, and so does the name, but
+     * for a settlement */
     enum writer_state state;
     struct writer_name *name;
     struct address address; /* the name's */
@@ -83,6 +86,11 @@ struct writers {
 bool writer_has_one_handle(struct writer *writer);
 /* Frees the handle. True: it was the last one, and the writer has ended. */
 bool writer_free_handle(struct writer *writer, struct writer_handle *handle);
+/* Of the event. */
+static inline struct address writer_event_address(const struct writer *writer)
+{
+    return writer->event_name->address;
+}
 /* Into the map, and out of it. */
 void writers_add_locked(struct writers *writers, struct writer *writer);
 void writers_remove_locked(struct writers *writers, struct writer *writer);

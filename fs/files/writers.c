@@ -151,6 +151,46 @@ bool writers_next_new(struct writers *writers, const struct directory *directory
     return is_found;
 }
 
+/* The first writer that the settlement concerns. */
+static struct writer *next_unsettled_locked(struct writers *writers,
+                                            const struct settlement *settlement)
+{
+    struct writer *writer =
+        find_locked(writers, (struct address){settlement->table, settlement->from}, 0);
+    return writer && settlement_is_of(settlement, writer->address) ? writer : NULL;
+}
+
+static int settle_locked(struct writers *writers, struct writer *writer,
+                         const struct settlement *settlement)
+{
+    _cleanup_(buffer_finish) struct buffer position;
+    buffer_init(&position, POSITION_MAX_BYTES);
+    int r = settlement_append(settlement, writer->address.position, &position);
+    struct writer_name *name =
+        r == 0 ? writer_name_create((struct address){settlement->table, buffer_bytes(&position)})
+               : NULL;
+    if (!name)
+        return -ENOMEM;
+    writers_remove_locked(writers, writer);
+    writer_name_unref(writer->name);
+    writer->name = name;
+    writer->address = name->address;
+    writers_add_locked(writers, writer);
+    return 0;
+}
+
+int writers_settle(struct writers *writers, const struct settlement *settlement)
+{
+    struct writer *writer;
+    int r = 0;
+    monitor_enter(&writers->monitor);
+    while (r == 0 && (writer = next_unsettled_locked(writers, settlement)) != NULL)
+        r = settle_locked(writers, writer, settlement);
+    monitor_tell(&writers->monitor);
+    monitor_leave(&writers->monitor);
+    return r;
+}
+
 void writers_release_all(struct writers *writers, struct caller *caller)
 {
     const struct failure *failure = &caller->call.failure;

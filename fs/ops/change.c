@@ -38,7 +38,10 @@ static int find_place(struct request *request, struct child *child)
 static int settle(struct request *request, struct child *child)
 {
     _cleanup_(entity_finish) struct entity entity = {0};
-    int r = request_may_wait(request, &child->parent->place);
+    int r = cut_name_find_known(request, child->parent, child->name, &child->place);
+    if (r != 0)
+        return MIN(r, 0);
+    r = request_may_wait(request, &child->parent->place);
     return r < 0 ? r : cut_name_settle(request, child->parent, child->name, &child->place, &entity);
 }
 
@@ -77,7 +80,9 @@ int child_find_new(struct request *request, struct child *child, bool is_directo
     const char *globs = is_directory ? NULL : request->fs->scratch_globs;
     int r = new_place_child(&child->parent->place, child->name, is_directory, globs, &child->place,
                             &reason);
-    return r < 0 ? request_refuse_name(request, child->name, r, reason) : 0;
+    if (r < 0)
+        return request_refuse_name(request, child->name, r, reason);
+    return settler_settle_place(&request->fs->settler, &request->caller, &child->place, NULL);
 }
 
 uint64_t child_number(struct request *request, const struct child *child,

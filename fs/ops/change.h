@@ -17,7 +17,8 @@ void child_finish(struct child *child);
  * version that was shown and, for a short name, the long key; there may be no such node, and then
  * the key is looked for. -EPERM: a part of the mount; -ENOENT: no name of anything. */
 int child_find(struct request *request, struct child *child);
-/* What the name would stand for if it were created. As new_place_child; the reason is told. */
+/* What the name would stand for if it were created. As new_place_child; the reason is told. It is
+ * settled if the name was given out before. */
 int child_find_new(struct request *request, struct child *child, bool is_directory);
 /* The st_ino of the file: that of the name's nodes; if there are none, the entity's. */
 uint64_t child_number(struct request *request, const struct child *child,

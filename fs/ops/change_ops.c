@@ -106,6 +106,13 @@ static int unlink_scratch(struct change *change)
     return r < 0 ? r : scratch_unlink(file);
 }
 
+/* Has an unsettled file got its key, or ended, since it was found? */
+static bool is_outdated(struct change *change)
+{
+    const struct place *place = &change->child.place;
+    return place_is_unsettled(place) && !is_new_file(change->request.fs, place_address(place));
+}
+
 static int unlink_file(struct change *change)
 {
     struct file_system *fs = change->request.fs;
@@ -124,7 +131,8 @@ static int unlink_file(struct change *change)
     r = writers_hold(fs->writers, address, call, &held);
     if (r < 0)
         return r;
-    r = delete_held(change, held, address);
+    r = is_outdated(change) ? call_fail(call, -EBUSY, "the file has just been stored: try again")
+                            : delete_held(change, held, address);
     writers_let_go(held, r == 0);
     if (r < 0)
         return r;
@@ -185,10 +193,12 @@ static int make_file(struct change *change, mode_t mode, struct fuse_entry_param
         return -EROFS;
     if (change->child.place.kind == PLACE_SCRATCH)
         return scratch_ops_make(request, &change->child.place, change->child.name, mode, ret);
-    struct edit edit = {.address = place_address(&change->child.place),
-                        .begin = EDIT_EXCLUSIVE,
-                        .text = BYTES_LITERAL("{}"),
-                        .is_blank = true};
+    struct edit edit = {.begin = EDIT_EXCLUSIVE, .text = BYTES_LITERAL("{}"), .is_blank = true};
+    const struct key_source source = {.text = edit.text, .begin = edit.begin};
+    r = settler_settle_place(&fs->settler, &request->caller, &change->child.place, &source);
+    if (r < 0) /* the text tells no key */
+        return r;
+    edit.address = place_address(&change->child.place);
     if (is_new_file(fs, edit.address)) /* by another path */
         return -EEXIST;
     r = request_may_wait(request, &change->child.place);

@@ -1,5 +1,40 @@
 #include "fs/ops/cut_name.h"
 
+/* Is the place that of a new file, or of a local directory, whose key is not known yet? */
+static bool is_made(struct request *request, const struct place *place)
+{
+    struct file_system *fs = request->fs;
+    if (place->kind == PLACE_ENTITY) {
+        struct writer *writer =
+            fs->writers ? writers_find_new(fs->writers, place_address(place)) : NULL;
+        writer_unref(writer);
+        return writer != NULL;
+    }
+    struct directory directory = place_directory(place);
+    bool is_made = account_find_directory(fs->account, &request->caller, &directory) == 0;
+    request->caller.call.failure = (struct failure){0};
+    return is_made;
+}
+
+int cut_name_find_known(struct request *request, const struct inode *parent, struct bytes name,
+                        struct place *place)
+{
+    struct call *call = &request->caller.call;
+    _cleanup_(place_finish) struct place known = {0};
+    int r = place_of_unsettled(&parent->place, name, place, &known);
+    if (r < 0)
+        return call_fail(call, r, "out of memory");
+    r = settler_settle_place(&request->fs->settler, &request->caller, &known, NULL);
+    if (r < 0)
+        return r;
+    if (place_is_unsettled(&known) && !is_made(request, &known))
+        return 0;
+    place_finish(place);
+    *place = known;
+    known = (struct place){0};
+    return 1;
+}
+
 /* An emptied partition is a local directory, which the listing shows behind its entries. Finds its
  * key: 1. 0: there is none. -ENOMEM. *ret_key is a view of *lo. */
 static int find_local(struct listing *listing, struct bytes name, struct buffer *lo,
@@ -54,6 +89,7 @@ int cut_name_settle(struct request *request, const struct inode *parent, struct 
         return -ENOENT; /* no key, or no table any more */
     if (r < 0)
         return r == -ENOMEM ? call_fail(call, r, "out of memory") : r;
+    long_names_put(request->fs->long_names, name, kind, entry.key);
     if (entry.entity.page)
         *ret = (struct entity){page_ref(entry.entity.page), entry.entity.row};
     place_finish(place);

@@ -4,9 +4,14 @@
 #include "fs/request.h"
 #include "fs/tree/inode.h"
 
+/* What this mount knows of a cut name. Sends nothing. 1: *place is that of the key, or of a new
+ * file or directory whose key is not known yet; 0: *place is as before; -errno. */
+int cut_name_find_known(struct request *request, const struct inode *parent, struct bytes name,
+                        struct place *place);
 /* Settles a cut place: lists the keys that start with its beginning, those of local directories
  * among them, and finds the key with this name. *place becomes the place of the key. If that is an
- * entity, *ret is it. request_may_wait was called. 0 or -errno; -ENOENT: no key has this name. */
+ * entity, *ret is it. request_may_wait was called, and cut_name_find_known knew nothing. 0 or
+ * -errno; -ENOENT: no key has this name. */
 int cut_name_settle(struct request *request, const struct inode *parent, struct bytes name,
                     struct place *place, struct entity *ret);
 

@@ -121,7 +121,9 @@ static int look_up(struct request *request, const struct inode *parent, struct b
                    ? request_refuse_name(request, name, r, "a name has at most 255 bytes")
                    : r;
     }
-    if (r == 0)
+    if (r == 0 && place->is_cut)
+        r = cut_name_find_known(request, parent, name, place);
+    if (r >= 0)
         r = enter_new(request, &opener, place, ret);
     if (r < 0)
         return call_fail(&request->caller.call, r, "out of memory");

@@ -162,6 +162,9 @@ static int create(struct request *request, const struct inode *parent, struct by
     int r = new_place_child(&parent->place, name, false, fs->scratch_globs, place, &reason);
     if (r < 0)
         return request_refuse_name(request, name, r, reason);
+    r = settler_settle_place(&fs->settler, &request->caller, place, NULL);
+    if (r < 0)
+        return r;
     if (place->kind == PLACE_SCRATCH)
         return scratch_ops_create(request, place, name, mode, info, ret, ret_file);
     r = open_writer_new(request, place_address(place), info->flags, &handle);
@@ -178,6 +181,16 @@ static int create(struct request *request, const struct inode *parent, struct by
     else
         stale_opens_end_writer(fs->stale_opens, &opener);
     return r;
+}
+
+/* What was made by a cut name, or in a directory of such a name, while another thread settled that:
+ * nothing is to be left under the unsettled key. */
+static void settle_late(struct request *request, fuse_ino_t id)
+{
+    const struct file_system *fs = request->fs;
+    const struct inode *made = inode_table_find(fs->inodes, id);
+    if (made && place_is_unsettled(&made->place))
+        (void)settler_settle(&fs->settler, &request->caller, place_address(&made->place), NULL);
 }
 
 void open_ops_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
@@ -197,6 +210,7 @@ void open_ops_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t
     if (r < 0) {
         request_fail(&request, r, directory ? &directory->place : NULL);
     } else {
+        settle_late(&request, entry.ino);
         info->fh = (uintptr_t)file;
         if (fuse_reply_create(req, &entry, info) < 0) {
             inode_table_forget(request.fs->inodes, entry.ino, 1);

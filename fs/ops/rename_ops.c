@@ -20,21 +20,52 @@ static struct call *call_of(struct renaming *renaming)
     return &renaming->change.request.caller.call;
 }
 
-/* The short name of a long key cannot be created. But an entity that is there may have it, or the
- * original of a backup. */
+/* Is the old name that of a file that is not stored yet? It may get a name whose key its text will
+ * tell later. */
+static bool is_source_new(struct renaming *renaming)
+{
+    struct address from = place_address(&renaming->change.child.place);
+    struct writer *writer = writers_find_new(renaming->change.request.fs->writers, from);
+    writer_unref(writer);
+    return writer != NULL;
+}
+
+/* Finds the key of a cut name: that of the entity that gets the name, or of the text. */
+static int settle_target(struct renaming *renaming)
+{
+    struct request *request = &renaming->change.request;
+    struct place *to = &renaming->to.place;
+    if (renaming->file)
+        return rename_scratch_settle(request, renaming->file, &renaming->to);
+    const struct key_source source = {.position =
+                                          place_address(&renaming->change.child.place).position};
+    int r = settler_settle_place(&request->fs->settler, &request->caller, to, &source);
+    return r == -EINVAL && is_source_new(renaming) ? 0 : r;
+}
+
+/* The key of a cut name may be known to the service alone: an entity has it. */
+static int find_there(struct renaming *renaming)
+{
+    struct request *request = &renaming->change.request;
+    const struct failure refusal = request->caller.call.failure;
+    place_finish(&renaming->to.place);
+    int r = child_find(request, &renaming->to);
+    request->caller.call.failure = r < 0 ? refusal : (struct failure){0};
+    return r < 0 ? refusal.error : 0;
+}
+
 static int find_target(struct renaming *renaming)
 {
     struct request *request = &renaming->change.request;
     int r = child_find_new(request, &renaming->to, false);
-    if (r != -ENAMETOOLONG)
+    if (r < 0 || !place_is_unsettled(&renaming->to.place))
         return r;
-    int found = child_find(request, &renaming->to);
-    if (found < 0 && renaming->file)
-        found = rename_scratch_find_original(request, renaming->file, &renaming->to);
-    if (found < 0)
-        return r;
-    request->caller.call.failure = (struct failure){0};
-    return 0;
+    if (renaming->to.place.kind == PLACE_SCRATCH)
+        return 0;
+    r = settle_target(renaming);
+    if (r == 0)
+        request->caller.call.failure = (struct failure){0};
+    return r == -EINVAL ? find_there(renaming) : r;
 }
 
 static int find_source(struct renaming *renaming)
@@ -120,6 +151,9 @@ static int rename_held(struct renaming *renaming, struct rename *rename, struct 
     if (is_new < 0)
         return is_new;
     rename->begin = (enum edit_begin)begin;
+    if (is_new == 0 && (position_is_unsettled(rename->from.position) ||
+                        position_is_unsettled(rename->to.position)))
+        return call_fail(call_of(renaming), -EBUSY, "the file has just been stored: try again");
     if (is_new == 0)
         return rename_stored(renaming, rename, ret);
     if (begin != EDIT_OVER)

@@ -31,27 +31,6 @@ int rename_scratch_delete_original(struct request *request, struct scratch_file 
                                           original.etag);
 }
 
-int rename_scratch_find_original(struct request *request, struct scratch_file *file,
-                                 struct child *to)
-{
-    const struct place *parent = &to->parent->place;
-    struct directory directory = place_directory(parent);
-    _cleanup_(original_finish) struct original original;
-    int r = find_original(request, file, &original);
-    if (r <= 0)
-        return r < 0 ? r : -ENOENT;
-    struct bytes position = original.address.position, key = position_row_key(position);
-    if (strcmp(original.address.table, directory.table) != 0 ||
-        !range_holds(directory.range, position))
-        return -ENOENT;
-    r = names_is_of(to->name, NAME_ENTITY, key);
-    if (r > 0) {
-        place_finish(&to->place);
-        r = place_of_key(parent, key, &to->place) < 0 ? -ENOMEM : 1;
-    }
-    return r < 0 ? change_lack_memory(request) : r > 0 ? 0 : -ENOENT;
-}
-
 /* The backup returns to its name, unchanged. 1; 0: it is none, or has no original any more. If
  * another client has deleted the original, the backup has the only text that is left. */
 static int show_original(struct request *request, struct scratch_file *file, struct address to)
@@ -79,6 +58,44 @@ static int read_text(struct request *request, struct scratch_file *file, struct 
     if (r == -EFBIG)
         return call_fail(&request->caller.call, r, "the text is longer than 8 MiB");
     return r < 0 ? change_lack_memory(request) : 0;
+}
+
+/* Finds the place of `to` if it is the name of the entity of which the file is a backup. -ENOENT:
+ * it is not. */
+static int find_place_of_original(struct request *request, struct scratch_file *file,
+                                  struct child *to)
+{
+    const struct place *parent = &to->parent->place;
+    struct directory directory = place_directory(parent);
+    _cleanup_(original_finish) struct original original;
+    int r = find_original(request, file, &original);
+    if (r <= 0)
+        return r < 0 ? r : -ENOENT;
+    struct bytes position = original.address.position, key = position_row_key(position);
+    if (strcmp(original.address.table, directory.table) != 0 ||
+        !range_holds(directory.range, position))
+        return -ENOENT;
+    r = names_is_of(to->name, NAME_ENTITY, key);
+    if (r > 0) {
+        place_finish(&to->place);
+        r = place_of_key(parent, key, &to->place) < 0 ? -ENOMEM : 1;
+    }
+    return r < 0 ? change_lack_memory(request) : r > 0 ? 0 : -ENOENT;
+}
+
+int rename_scratch_settle(struct request *request, struct scratch_file *file, struct child *to)
+{
+    _cleanup_(buffer_finish) struct buffer text;
+    buffer_init(&text, DRAFT_MAX_BYTES);
+    int r = find_place_of_original(request, file, to);
+    if (r != -ENOENT)
+        return r;
+    r = read_text(request, file, &text);
+    if (r < 0)
+        return r;
+    const struct key_source source = {
+        .text = text.size == 0 ? BYTES_LITERAL("{}") : buffer_bytes(&text), .begin = EDIT_OVER};
+    return settler_settle_place(&request->fs->settler, &request->caller, &to->place, &source);
 }
 
 static int store(struct request *request, struct scratch_file *file, struct address to,

@@ -11,11 +11,9 @@
  * as rename_scratch_to_entity says. Any thread. request_may_wait was called. */
 #include "fs/ops/change.h"
 
-/* Finds the place of `to` if it is the name of the entity of which the file is a backup. A mask
- * hides that one from listings, from which the key of a short name would be known. -ENOENT: it is
- * not. */
-int rename_scratch_find_original(struct request *request, struct scratch_file *file,
-                                 struct child *to);
+/* Settles the place of `to`, an entity's, by the key of the entity of which the file is a backup,
+ * or by the file's text. As settler_settle. */
+int rename_scratch_settle(struct request *request, struct scratch_file *file, struct child *to);
 /* -EINVAL: the text is refused; or it is empty, and an entity has the name. -EEXIST: is_exclusive,
  * and something has the name. If the file is the backup of another entity, that one is deleted
  * after the store: if that fails, the text is stored, and the file stays a backup. The writers of

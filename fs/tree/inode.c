@@ -27,6 +27,7 @@ static int compare_names(const struct node *a, const struct node *b)
 
 RB_HEAD(id_tree, node);
 RB_HEAD(name_tree, node);
+LIST_HEAD(unsettled_list, node);
 RB_GENERATE_INTERNAL(id_tree, node, by_id, compare_ids, static __attribute__((unused)))
 RB_GENERATE_INTERNAL(name_tree, node, by_name, compare_names, static __attribute__((unused)))
 
@@ -35,6 +36,7 @@ struct inode_table {
     /* guarded by lock */
     struct id_tree ids;
     struct name_tree names;
+    struct unsettled_list unsettled;
     struct renamed_numbers renamed;
     size_t count, own_count; /* own: of another kind than NODE_VERSION */
     uint64_t last_id;
@@ -91,6 +93,9 @@ static void add_locked(struct inode_table *table, struct node *node)
     (void)RB_INSERT(name_tree, &table->names, node);
     table->count++;
     table->own_count += node->kind != NODE_VERSION;
+    node->is_unsettled = place_is_unsettled(&node->inode.place);
+    if (node->is_unsettled)
+        LIST_INSERT_HEAD(&table->unsettled, node, of_unsettled);
 }
 
 static void remove_locked(struct inode_table *table, struct node *node)
@@ -99,6 +104,24 @@ static void remove_locked(struct inode_table *table, struct node *node)
     (void)RB_REMOVE(id_tree, &table->ids, node);
     table->count--;
     table->own_count -= node->kind != NODE_VERSION;
+    if (node->is_unsettled)
+        LIST_REMOVE(node, of_unsettled);
+}
+
+int inode_table_settle(struct inode_table *table, const struct settlement *settlement)
+{
+    int r = 0;
+    (void)pthread_mutex_lock(&table->lock);
+    struct node *node = LIST_FIRST(&table->unsettled), *next;
+    for (; node && r == 0; node = next) {
+        next = LIST_NEXT(node, of_unsettled);
+        r = place_settle(&node->inode.place, settlement);
+        node->is_unsettled = place_is_unsettled(&node->inode.place);
+        if (!node->is_unsettled)
+            LIST_REMOVE(node, of_unsettled);
+    }
+    (void)pthread_mutex_unlock(&table->lock);
+    return r;
 }
 
 int inode_table_create(struct place *root, struct inode_table **ret)

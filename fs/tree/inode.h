@@ -21,8 +21,8 @@
  * A node has two sorts of fields:
  *
  *   - fixed: struct inode, its name, its kind, its ETag. They are set before the node enters the
- *     table and never change. Handlers read them through the pointer, without a lock: struct inode,
- *     inode_name, inode_kind, inode_is_version.
+ *     table and never change, but for a place that is settled (inode_table_settle). Handlers read
+ * them through the pointer, without a lock: struct inode, inode_name, inode_kind, inode_is_version.
  *   - guarded: the number of lookups; of a version the text that is open, else the writer or
  *     scratch file. They change under the table's mutex. Only functions that take the table and a
  *     node id reach them.
@@ -109,6 +109,9 @@ bool inode_table_has_own(struct inode_table *table, uint64_t parent, struct byte
 int inode_table_named(struct inode_table *table, uint64_t parent, struct bytes name,
                       struct buffer *ret_position, struct buffer *ret_etag);
 size_t inode_table_count(struct inode_table *table);
+
+/* The places of nodes that the settlement concerns are settled. 0 or -ENOMEM: then some are not. */
+int inode_table_settle(struct inode_table *table, const struct settlement *settlement);
 
 /* A directory or file of the name was removed. Processes that have it open keep its nodes, which
  * have no link any more. What is made under the name is another node: in a directory that was

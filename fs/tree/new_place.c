@@ -17,9 +17,6 @@
 #define DOT_RULE                                                                                   \
     "the name of a table, partition or entity does not begin with a dot; a key's own first dot "   \
     "is written #2E"
-#define CUT_RULE                                                                                   \
-    "the name is the short form of a key that is too long for a file name; such an entity or "     \
-    "partition can be read and changed here, but not created"
 #define UTF8_RULE "a name must be UTF-8"
 #define HASH_RULE                                                                                  \
     "# cannot be in a key; in a name it only begins the two hex digits of a byte that cannot be "  \
@@ -99,11 +96,32 @@ static int refuse_absent(const struct place *parent, struct bytes name, const ch
     return refuse_name(ret_reason, kind == NAME_PREFIX ? LONGER_RULE : OUTSIDE_RULE);
 }
 
-/* The key or prefix that a new child would have. */
+/* The key or prefix that a new child would have, as far as the name tells it. */
 static struct bytes key_of(const struct place *parent, const struct place *child)
 {
     struct bytes position = place_address(child).position;
-    return is_in_partition(parent) ? position_row_key(position) : position_partition_key(position);
+    struct bytes key =
+        is_in_partition(parent) ? position_row_key(position) : position_partition_key(position);
+    return bytes_take_until(&key, KEY_UNSETTLED[0]);
+}
+
+/* What a cut name makes: its key is not known yet. -EINVAL: no key can have the name. */
+static int unsettle(const struct place *parent, struct bytes name, struct place *child,
+                    const char **ret_reason)
+{
+    struct place cut = *child;
+    *child = (struct place){0};
+    int r = place_of_unsettled(parent, name, &cut, child);
+    place_finish(&cut);
+    if (r < 0)
+        return refuse(ret_reason, r, "out of memory");
+    struct bytes position = place_address(child).position;
+    r = names_is_of(name, kind_of(parent, name),
+                    is_in_partition(parent) ? position_row_key(position)
+                                            : position_partition_key(position));
+    return r < 0    ? refuse(ret_reason, r, "out of memory")
+           : r == 0 ? refuse_name(ret_reason, HASH_RULE)
+                    : 0;
 }
 
 /* Can it be created? */
@@ -113,8 +131,6 @@ static int check(const struct place *parent, struct bytes name, const struct pla
     struct entity_refusal refusal;
     if (child->is_given)
         return refuse(ret_reason, -EEXIST, "the name is part of the mount");
-    if (child->is_cut)
-        return refuse(ret_reason, -ENAMETOOLONG, CUT_RULE);
     if (parent->directory_kind == DIRECTORY_TABLES)
         return table_name_is_legal(name) ? 0 : refuse_name(ret_reason, TABLE_RULE);
     if (is_in_partition(parent) && child->kind != PLACE_ENTITY)
@@ -147,6 +163,8 @@ int new_place_child(const struct place *parent, struct bytes name, bool is_direc
         return refuse_name(ret_reason, TABLE_RULE);
     if (r == -ENOENT)
         return refuse_absent(parent, name, ret_reason);
+    if (r == 0 && child.is_cut)
+        r = unsettle(parent, name, &child, ret_reason);
     if (r == 0)
         r = check(parent, name, &child, ret_reason);
     if (r < 0)

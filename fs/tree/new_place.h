@@ -6,7 +6,8 @@
  * The root has tables and a table has partitions: both are directories. A partition has entities,
  * which are files with names that end in .json, and scratch files (scratch_name.h). A directory of
  * a prefix takes only what begins with the prefix, and scratch files. Example: in T/N+, `mkdir
- * Newton` makes a partition, and `mkdir Xyz` is refused. */
+ * Newton` makes a partition, and `mkdir Xyz` is refused. A cut name makes a child with an unsettled
+ * key (client/position.h). */
 #include "fs/tree/place.h"
 
 /* What `name` would be if it were created in the directory `parent`. globs: of scratch_name_is.
@@ -14,7 +15,7 @@
  * Otherwise -errno, and ret_reason is a
  * sentence that tells the user the rule (static text):
  * -EINVAL: no such name can be created here;
- * -ENAMETOOLONG: it has more than 255 bytes, or it is the cut name of a long key;
+ * -ENAMETOOLONG: it has more than 255 bytes;
  * -EEXIST: the name is part of the mount, as .tablefuse is; -ENOTDIR; -ENOMEM. */
 int new_place_child(const struct place *parent, struct bytes name, bool is_directory,
                     const char *globs, struct place *ret, const char **ret_reason);

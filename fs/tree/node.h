@@ -6,6 +6,7 @@
 
 #include <bsd/sys/tree.h>
 #include <stdatomic.h>
+#include <sys/queue.h>
 
 struct open_text;
 
@@ -19,12 +20,14 @@ struct node {
     uint8_t kind;         /* enum node_kind: says which member of the union is meant */
     atomic_uchar left;    /* enum left: why it is not of its name any more */
     /* guarded by the table's lock */
+    bool is_unsettled; /* the place: then the node is in the list of these */
     uint64_t lookups;
     union {
         struct open_text *open; /* of a NODE_VERSION; NULL: no handle is open */
         struct node_file *file; /* of others; NULL: none yet */
     };
     RB_ENTRY(node) by_id, by_name;
+    LIST_ENTRY(node) of_unsettled;
     /* fixed */
     char text[]; /* name, ETag */
 };

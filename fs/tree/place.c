@@ -11,35 +11,58 @@ const char *const control_file_names[CONTROL_FILES] = {[CONTROL_STATS] = "stats"
                                                        [CONTROL_CONFIG] = "config",
                                                        [CONTROL_DROP] = "drop"};
 
-/* Copies the strings into one block. */
-static int set_text(struct place *place, const char *table, struct bytes lo, struct bytes hi)
+/* In one block, which never changes. */
+struct place_text {
+    struct place_text *before; /* views of it may be in use: it lives as long as the place */
+    uint32_t table_size, lo_size, hi_size;
+    char bytes[]; /* table, NUL, lo, hi */
+};
+
+/* NULL: out of memory. */
+static struct place_text *text_create(const char *table, struct bytes lo, struct bytes hi)
 {
     size_t table_size = table ? strlen(table) + 1 : 0;
-    place->text = malloc(table_size + lo.size + hi.size + 1);
-    if (!place->text)
-        return -ENOMEM;
+    struct place_text *text = malloc(sizeof(*text) + table_size + lo.size + hi.size);
+    if (!text)
+        return NULL;
+    *text = (struct place_text){.table_size = (uint32_t)table_size,
+                                .lo_size = (uint32_t)lo.size,
+                                .hi_size = (uint32_t)hi.size};
     struct bytes parts[] = {{table, table_size}, lo, hi};
-    char *end = place->text;
+    char *end = text->bytes;
     for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
         if (parts[i].size > 0)
             memcpy(end, parts[i].data, parts[i].size);
         end += parts[i].size;
     }
-    place->table_size = (uint32_t)table_size;
-    place->lo_size = (uint32_t)lo.size;
-    place->hi_size = (uint32_t)hi.size;
-    return 0;
+    return text;
+}
+
+static int set_text(struct place *place, const char *table, struct bytes lo, struct bytes hi)
+{
+    place->text = text_create(table, lo, hi);
+    return place->text ? 0 : -ENOMEM;
+}
+
+/* place_settle may replace it at any time. NULL: a place without. */
+static const struct place_text *text_of(const struct place *place)
+{
+    return __atomic_load_n(&place->text, __ATOMIC_ACQUIRE);
 }
 
 static const char *place_table(const struct place *place)
 {
-    return place->table_size > 0 ? place->text : NULL;
+    const struct place_text *text = text_of(place);
+    return text && text->table_size > 0 ? text->bytes : NULL;
 }
 
 static struct range place_range(const struct place *place)
 {
-    const char *lo = place->text ? place->text + place->table_size : "";
-    return (struct range){{lo, place->lo_size}, {lo + place->lo_size, place->hi_size}};
+    const struct place_text *text = text_of(place);
+    if (!text)
+        return (struct range){BYTES_LITERAL(""), BYTES_LITERAL("")};
+    const char *lo = text->bytes + text->table_size;
+    return (struct range){{lo, text->lo_size}, {lo + text->lo_size, text->hi_size}};
 }
 
 static int make_table(const char *table, enum directory_kind layout, struct place *ret)
@@ -60,7 +83,10 @@ int place_root(const char *table, enum directory_kind layout, struct place *ret)
 
 void place_finish(struct place *place)
 {
-    free(place->text);
+    for (struct place_text *text = place->text, *before; text; text = before) {
+        before = text->before;
+        free(text);
+    }
     *place = (struct place){0};
 }
 
@@ -185,6 +211,50 @@ static int make_cut(const struct place *parent, struct bytes begin, struct place
     return 0;
 }
 
+int place_of_unsettled(const struct place *parent, struct bytes name, const struct place *cut,
+                       struct place *ret)
+{
+    bool is_row = parent->directory_kind == DIRECTORY_ENTITIES;
+    struct bytes lo = place_range(cut).lo, digits = {0};
+    _cleanup_(buffer_finish) struct buffer key;
+    buffer_init(&key, POSITION_MAX_BYTES);
+    (void)names_digits(name, is_row ? NAME_ENTITY : NAME_PARTITION, &digits);
+    int r = names_append_unsettled(is_row ? position_row_key(lo) : lo, digits, &key);
+    return r < 0 ? r : place_of_key(parent, buffer_bytes(&key), ret);
+}
+
+bool place_is_unsettled(const struct place *place)
+{
+    return position_is_unsettled(place_range(place).lo);
+}
+
+static int append_settled(const struct settlement *settlement, struct bytes end, struct buffer *ret)
+{
+    bool is_concerned = bytes_start_with(end, settlement->from);
+    return is_concerned ? settlement_append(settlement, end, ret) : buffer_append(ret, end);
+}
+
+int place_settle(struct place *place, const struct settlement *settlement)
+{
+    struct range range = place_range(place);
+    if (!settlement_is_of(settlement, place_address(place)))
+        return 0;
+    _cleanup_(buffer_finish) struct buffer lo, hi;
+    buffer_init(&lo, PLACE_MAX_BYTES);
+    buffer_init(&hi, PLACE_MAX_BYTES);
+    (void)append_settled(settlement, range.lo, &lo);
+    (void)append_settled(settlement, range.hi, &hi);
+    int r = MIN(lo.error, hi.error);
+    if (r < 0)
+        return r;
+    struct place_text *text = text_create(place_table(place), buffer_bytes(&lo), buffer_bytes(&hi));
+    if (!text)
+        return -ENOMEM;
+    text->before = place->text;
+    __atomic_store_n(&place->text, text, __ATOMIC_RELEASE);
+    return 0;
+}
+
 /* The prefix that all keys of the directory share. */
 static struct bytes own_prefix(const struct place *directory)
 {
@@ -291,11 +361,13 @@ struct address place_address(const struct place *place)
 
 uint64_t place_number(const struct place *place)
 {
+    static const struct place_text none = {0};
+    const struct place_text *text = text_of(place) ? text_of(place) : &none;
     const uint32_t shape[] = {place->kind,         place->directory_kind, place->is_given,
-                              place->control_file, place->table_size,     place->lo_size};
-    struct bytes text = {place->text, (size_t)place->table_size + place->lo_size + place->hi_size};
+                              place->control_file, text->table_size,      text->lo_size};
+    struct bytes all = {text->bytes, (size_t)text->table_size + text->lo_size + text->hi_size};
     uint64_t hash =
         bytes_hash(BYTES_HASH_START, (struct bytes){(const char *)shape, sizeof(shape)});
-    hash = bytes_hash(hash, text);
+    hash = bytes_hash(hash, all);
     return PLACE_NUMBER_MIN | ((hash ^ hash >> 62) & (PLACE_NUMBER_MIN - 1));
 }

@@ -1,7 +1,8 @@
 #ifndef FS_TREE_PLACE_H
 #define FS_TREE_PLACE_H
 /* What a node stands for. Places are made from names: only here does a path become keys, and only
- * here are names with a leading dot recognised. Pure. A place owns its strings and never changes.
+ * here are names with a leading dot recognised. Pure. A place owns its strings, and never changes
+ * but by place_settle.
  *
  * Example: in the root, `T` is the directory of table T. In it, `p` is the directory of partition p
  * and `Ne+` the directory of the partitions that start with Ne. In `p`, `r.json` is the entity
@@ -37,8 +38,7 @@ struct place {
     bool is_root;
     bool is_given; /* it exists wherever its parent does: no request is needed */
     bool is_cut;   /* not settled: the place of some long key that starts so; see place_of_key */
-    char *text;    /* one block: table, NUL, lo, hi; an entity's position is lo */
-    uint32_t table_size, lo_size, hi_size;
+    struct place_text *text; /* table and range; an entity's position is its lo */
 };
 
 /* The root of the mount. table NULL: the directory of all tables; else the directory of that table.
@@ -54,6 +54,16 @@ int place_child(const struct place *parent, struct bytes name, struct place *ret
 /* The child that stands for a key of the parent's range. A cut place is settled so, once its key
  * was found. 0, -ENOMEM, -EPROTO (the bytes are no key). */
 int place_of_key(const struct place *parent, struct bytes key, struct place *ret);
+/* The child that is made by a cut name, of which `cut` is the place, as long as its key is not
+ * known: it has an unsettled key (client/position.h). 0 or -ENOMEM. */
+int place_of_unsettled(const struct place *parent, struct bytes name, const struct place *cut,
+                       struct place *ret);
+/* Has it, or its partition, an unsettled key? */
+bool place_is_unsettled(const struct place *place);
+/* Does what the settlement says, if it concerns the place. Other threads may read the place
+ * meanwhile, and keep views of it: those are valid, and outdated, as long as the place lives. Only
+ * one thread at a time may settle it. 0 or -ENOMEM: then nothing has changed. */
+int place_settle(struct place *place, const struct settlement *settlement);
 /* The directory of what starts with `prefix`, in a level or a partition. 0, -ENOMEM, or -ENOENT:
  * the parent shows no prefixes, or the prefix is not longer than the parent's own or does not start
  * with it. */

@@ -138,6 +138,7 @@ static int create_files(struct mount_command *command)
 {
     struct file_system *fs = &command->fs;
     fs->texts = (struct text_sink){.account = fs->account,
+                                   .settler = &fs->settler,
                                    .lost = fs->lost,
                                    .clock = fs->clock,
                                    .is_ending = is_ending,
@@ -147,6 +148,8 @@ static int create_files(struct mount_command *command)
     int r = writers_create(fs->clock, &store, &fs->writers);
     if (r == 0)
         r = scratch_create(SCRATCH_MAX_BYTES, &fs->scratch);
+    fs->settler.writers = fs->writers;
+    fs->settler.scratch = fs->scratch;
     return r < 0 ? r : scratch_opens_create(&fs->scratch_opens);
 }
 
@@ -191,7 +194,11 @@ static int create_file_system(struct mount_command *command)
     if (r == 0)
         r = failed_lookups_create(&fs->failed_lookups);
     if (r == 0)
+        r = long_names_create(LONG_NAMES_MAX_BYTES, &fs->long_names);
+    if (r == 0)
         r = process_ids_create(fs->clock, &fs->processes);
+    fs->settler =
+        (struct settler){.account = fs->account, .inodes = fs->inodes, .names = fs->long_names};
     if (r == 0 && !command->is_read_only)
         r = create_files(command);
     return r < 0 ? r : create_control(command);
@@ -204,6 +211,7 @@ static void destroy_all(struct mount_command *command)
     control_dir_destroy(fs->control);
     process_ids_destroy(fs->processes);
     failed_lookups_destroy(fs->failed_lookups);
+    long_names_destroy(fs->long_names);
     stale_opens_destroy(fs->stale_opens);
     inode_table_destroy(fs->inodes);
     scratch_opens_destroy(fs->scratch_opens);

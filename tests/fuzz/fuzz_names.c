@@ -62,6 +62,20 @@ static void check_range(const struct place *parent, const struct place *child)
         INVARIANT(bytes_compare(outer.lo, inner.lo) <= 0 && bytes_compare(inner.hi, outer.hi) <= 0);
 }
 
+/* What a cut name would make has that name, if any key can have it, and lies in the directory. */
+static void check_unsettled(const struct place *parent, const struct place *cut, struct bytes name)
+{
+    struct place child;
+    bool is_row = parent->directory_kind == DIRECTORY_ENTITIES;
+    INVARIANT(place_of_unsettled(parent, name, cut, &child) == 0);
+    struct bytes position = place_address(&child).position;
+    INVARIANT(place_is_unsettled(&child) && range_holds(place_directory(parent).range, position));
+    int r = names_is_of(name, is_row ? NAME_ENTITY : NAME_PARTITION,
+                        is_row ? position_row_key(position) : position_partition_key(position));
+    INVARIANT(r == 0 || r == 1);
+    place_finish(&child);
+}
+
 /* A path, its parts behind slashes: every place on it can be made or is refused. */
 static void check_path(struct bytes path, enum directory_kind layout)
 {
@@ -74,6 +88,8 @@ static void check_path(struct bytes path, enum directory_kind layout)
         if (place_child(&place, bytes_first(path, size), &child) < 0)
             break;
         check_range(&place, &child);
+        if (child.is_cut)
+            check_unsettled(&place, &child, bytes_first(path, size));
         place_finish(&place);
         place = child;
         if (child.is_cut)

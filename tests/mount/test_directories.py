@@ -332,8 +332,7 @@ def test_a_name_that_cannot_be(mount, path):
 
 def test_a_name_that_is_too_long(mount):
     assert outcome(os.mkdir, mount / "none" / ("k" * 256)) == "ENAMETOOLONG"
-    assert outcome(os.mkdir, mount / "none" / ("k" * 230 + "#~0123456789abcdef")) == "ENAMETOOLONG"
-    assert [f["error"] for f in failures(mount)] == ["ENAMETOOLONG"] * 2
+    assert [f["error"] for f in failures(mount)] == ["ENAMETOOLONG"]
     os.mkdir(mount / "none" / ("k" * 255))
     assert os.listdir(mount / "none") == ["k" * 255]
     os.rmdir(mount / "none" / ("k" * 255))

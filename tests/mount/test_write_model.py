@@ -33,7 +33,7 @@ EXAMPLES = int(os.environ.get("TABLEFUSE_EXAMPLES", "0"))
 SEED = int(os.environ.get("TABLEFUSE_SEED", random.randrange(1 << 30)))
 EXAMPLES_SEC = 600 + 10 * EXAMPLES
 
-LONG = "long " * 60  # its file's name is cut
+LONG = "long " * 60  # its file's name is cut, and the mount has given it out before
 
 # (which table, PartitionKey, RowKey)
 KEYS = [
@@ -251,6 +251,8 @@ class Stage:
         self._mount = mounts("ttl=0", *options, faults=faults)
         self._has_faults = faults is not None
         self._is_queued = "writeback" in options
+        os.makedirs(self._mount / "given/p", exist_ok=True)
+        (self._mount / "given/p" / entity_name(LONG)).write_text(json.dumps({"RowKey": LONG}))
         self._unsent = 0  # steps since the queue was sent
         self._client = other_client(service)
         self._observer = Worker("observer")

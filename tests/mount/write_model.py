@@ -338,8 +338,6 @@ class Model:
         elif there is None:
             if not creates:
                 raise Failed("ENOENT")
-            if "#~" in entity_name(key[2]):
-                raise Failed("ENAMETOOLONG")
             begin = EXCLUSIVE if exclusive else APPENDED if appends else NEW
             draft = Draft(is_new=True, is_appended=begin == APPENDED)
             is_provisional = access == "rw" and not (truncates or exclusive or appends)
@@ -503,8 +501,6 @@ class Model:
             raise Failed("ENOENT")
         if self.shown(key) is not None:
             raise Failed("EEXIST")
-        if "#~" in entity_name(key[2]):
-            raise Failed("ENAMETOOLONG")
         self._befall(False)
         self._put(key, {})
         self._befall(True)

@@ -166,7 +166,7 @@ static void *write_again_and_again(void *context)
 static void body(void *context)
 {
     struct test *test = context;
-    struct writer_store writer_store = {store, touch, give_up, test};
+    struct writer_store writer_store = {store, touch, give_up, NULL, test};
     SCHEDULE_CHECK(writers_create(&clock_system, &writer_store, &test->writers) == 0);
     for (int i = 0; i < THREADS; i++)
         SCHEDULE_CHECK(pthread_create(&test->threads[i], NULL, write_again_and_again, test) == 0);

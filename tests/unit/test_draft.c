@@ -10,9 +10,10 @@ enum begin {
     STORED_ANEW,     /* began empty; an object was stored */
     STORED_WHOLE,    /* opened whole */
     BLANK_NEW,
-    BLANK_FAILED, /* new, and a write failed */
-    BLANK_OLD,    /* truncated */
-    BLANK_CHILD,  /* truncated, and another process has flushed it */
+    BLANK_FAILED,  /* new, and a write failed */
+    BLANK_REFUSED, /* new, and it refuses {} */
+    BLANK_OLD,     /* truncated */
+    BLANK_CHILD,   /* truncated, and another process has flushed it */
     PART,
     PART_APPENDED,
     LOOSE_WHOLE, /* one object */
@@ -39,7 +40,8 @@ enum event {
 static void begin(struct draft *draft, enum begin begin)
 {
     struct draft_problem problem;
-    bool is_new = begin == STORED_EMPTY || begin == BLANK_NEW || begin == BLANK_FAILED;
+    bool is_new = begin == STORED_EMPTY || begin == BLANK_NEW || begin == BLANK_FAILED ||
+                  begin == BLANK_REFUSED;
     bool is_appended = begin == STORED_APPENDED || begin == PART_APPENDED;
     bool is_whole = begin == STORED_WHOLE || begin == LOOSE_WHOLE || begin == LOOSE_PART;
     init_draft(draft, is_new, is_appended, is_whole ? "{\"old\": 1}\n" : "");
@@ -50,6 +52,8 @@ static void begin(struct draft *draft, enum begin begin)
         store_text(draft, "{}");
     } else if (begin == BLANK_FAILED) {
         assert_int_equal(write_text(draft, "hello"), -EINVAL);
+    } else if (begin == BLANK_REFUSED) {
+        draft_refuse_empty(draft, "it needs a text");
     } else if (begin == BLANK_CHILD) {
         assert_int_equal(draft_flush(draft, false, &problem), DRAFT_NOTHING);
     } else if (begin == PART || begin == PART_APPENDED) {
@@ -124,6 +128,7 @@ static const char *const table[BEGINS][EVENTS] = {
     [STORED_WHOLE] = {"L", "L", "S", "L", "L", "B", "L", "S", "S", "S", "tS", "S"},
     [BLANK_NEW] = {"sS", "P", "B", "!B", "L", "B", "L", "B", "B", "eS", "eS", "eS"},
     [BLANK_FAILED] = {"sS", "P", "B", "!B", "L", "B", "L", "!B", "B", "!B", "B", "gB"},
+    [BLANK_REFUSED] = {"sS", "P", "B", "!B", "L", "B", "L", "!B", "B", "!B", "eS", "gB"},
     [BLANK_OLD] = {"sS", "P", "B", "!B", "L", "B", "L", "!B", "B", "!B", "B", "gB"},
     [BLANK_CHILD] = {"sS", "P", "B", "!B", "L", "B", "L", "B", "B", "!B", "B", "gB"},
     [PART] = {"sS", "P", "P", "!P", "L", "B", "L", "!P", "P", "!P", "P", "gP"},
@@ -324,6 +329,22 @@ static void an_empty_write_is_no_event(void **state)
     }
 }
 
+static void a_draft_that_refuses_an_empty_text_tells_why(void **state)
+{
+    (void)state;
+    struct draft draft;
+    struct draft_problem problem = {0};
+    begin(&draft, BLANK_REFUSED);
+    assert_int_equal(draft_sync(&draft, &problem), -EINVAL);
+    assert_string_equal(problem.reason, "it needs a text");
+    assert_int_equal(draft_flush(&draft, false, &problem), DRAFT_NOTHING);
+    assert_int_equal(draft_flush(&draft, true, &problem), DRAFT_NOTHING); /* a child goes on */
+    draft_refuse_empty(&draft, NULL);
+    assert_int_equal(draft_sync(&draft, &problem), DRAFT_STORE);
+    draft_was_stored(&draft);
+    draft_finish(&draft);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -335,6 +356,7 @@ int main(void)
         cmocka_unit_test(the_same_size_changes_nothing),
         cmocka_unit_test(a_problem_tells_why_and_where),
         cmocka_unit_test(an_empty_write_is_no_event),
+        cmocka_unit_test(a_draft_that_refuses_an_empty_text_tells_why),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -532,6 +532,44 @@ static void threads_share_the_table(void **state)
     share_a_table(enter_and_forget);
 }
 
+static const struct inode *enter_in(struct inode_table *table, const struct inode *parent,
+                                    const char *name, struct place *place)
+{
+    const struct version none = {0};
+    return inode_table_enter(table, parent->id, bytes_of(name), place, &none, 1);
+}
+
+/* A directory's node, and that of a file in it: the pointers that handlers have stay. */
+static void places_are_settled(void **state)
+{
+    (void)state;
+    char name[NAME_MAX_BYTES + 1];
+    struct inode_table *table = new_table();
+    struct place of_table, cut, place;
+    const struct inode *root = inode_table_find(table, INODE_ROOT);
+    memset(name, 'k', sizeof(name));
+    memcpy(name + 237, "#~17b16d8ef494060f", sizeof("#~17b16d8ef494060f"));
+    assert_int_equal(place_child(&root->place, B("table"), &of_table), 0);
+    assert_int_equal(place_child(&of_table, bytes_of(name), &cut), 0);
+    assert_int_equal(place_of_unsettled(&of_table, bytes_of(name), &cut, &place), 0);
+    const struct inode *directory = enter_in(table, root, name, &place);
+    assert_int_equal(place_child(&directory->place, B("r.json"), &place), 0);
+    const struct inode *file = enter_in(table, directory, "r.json", &place);
+    assert_int_equal(place_child(&directory->place, B("s.json"), &place), 0);
+    const struct inode *forgotten = enter_in(table, directory, "s.json", &place);
+    inode_table_forget(table, forgotten->id, 1);
+    const struct settlement settlement = {
+        "table", position_partition_key(place_address(&directory->place).position), B("key")};
+    assert_int_equal(inode_table_settle(table, &settlement), 0);
+    assert_bytes(place_directory(&directory->place).range.lo, B("key\0"));
+    assert_bytes(place_address(&file->place).position, B("key\0r"));
+    assert_int_equal(inode_table_settle(table, &settlement), 0); /* nothing is left */
+    inode_table_forget(table, file->id, 1);
+    place_finish(&cut);
+    place_finish(&of_table);
+    inode_table_destroy(table);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -555,6 +593,7 @@ int main(void)
         cmocka_unit_test(the_numbers_of_the_latest_renames_are_kept),
         cmocka_unit_test(threads_share_the_table),
         cmocka_unit_test(threads_mint_nodes_of_one_name),
+        cmocka_unit_test(places_are_settled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

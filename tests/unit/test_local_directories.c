@@ -456,6 +456,38 @@ static void threads_do_not_disturb_each_other(void **state)
     local_directories_destroy(local);
 }
 
+static void a_settled_directory_is_that_of_the_key(void **state)
+{
+    (void)state;
+    struct local_directories *local = new_local();
+    struct place table = place_at("Tab");
+    struct directory parent = place_directory(&table), unsettled = {.kind = DIRECTORY_ENTITIES,
+                                                                    .table = "Tab",
+                                                                    .range = {B("N\xfe"
+                                                                                "0\0"),
+                                                                              B("N\xfe"
+                                                                                "0\1")}};
+    const struct settlement settlement = {"Tab",
+                                          B("N\xfe"
+                                            "0"),
+                                          B("Newton")};
+    assert_int_equal(local_directories_settle(local, &settlement), 0); /* none */
+    assert_int_equal(local_directories_add(local, &unsettled, &parent, true), 0);
+    allocations_until_failure = 1;
+    assert_int_equal(local_directories_settle(local, &settlement), -ENOMEM);
+    assert_true(local_directories_has(local, &unsettled));
+    assert_int_equal(local_directories_settle(local, &settlement), 0);
+    assert_false(local_directories_has(local, &unsettled));
+    assert_true(has(local, "Tab/Newton"));
+    assert_listed(local, "Tab", "Newton ");
+    assert_int_equal(local_directories_add(local, &unsettled, &parent, true), 0);
+    assert_int_equal(local_directories_settle(local, &settlement), 0); /* that is local already */
+    assert_false(local_directories_has(local, &unsettled));
+    assert_listed(local, "Tab", "Newton ");
+    place_finish(&table);
+    local_directories_destroy(local);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -474,6 +506,7 @@ int main(void)
         cmocka_unit_test(memory_is_bounded),
         cmocka_unit_test(without_memory_nothing_changes),
         cmocka_unit_test(threads_do_not_disturb_each_other),
+        cmocka_unit_test(a_settled_directory_is_that_of_the_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -229,19 +229,53 @@ static void around_prefixes_names_are_refused_with_the_rule(void **state)
     assert_refused(DIRECTORY_FLAT, flat, ARRAY_SIZE(flat));
 }
 
+/* n times k, and what stands behind. */
+static const char *long_name(char ret[300], int n, const char *behind)
+{
+    memset(ret, 'k', (size_t)n);
+    memcpy(ret + n, behind, strlen(behind) + 1);
+    return ret;
+}
+
+static void a_cut_name_makes_what_has_an_unsettled_key(void **state)
+{
+    (void)state;
+    char name[300], key[300];
+    long_name(name, 237, "#~17b16d8ef494060f");
+    long_name(key, 237, KEY_UNSETTLED "17b16d8ef494060f");
+    struct place parent, child;
+    const char *reason = NULL;
+    follow(DIRECTORY_AUTO, "table", &parent);
+    assert_int_equal(new_place_child(&parent, bytes_of(name), true, NULL, &child, &reason), 0);
+    assert_true(place_is_unsettled(&child) && !child.is_cut);
+    assert_bytes(place_address(&child).position, (struct bytes){key, strlen(key) + 1});
+    assert_int_equal(child.kind, PLACE_DIRECTORY);
+    assert_int_equal(child.directory_kind, DIRECTORY_ENTITIES);
+    place_finish(&parent);
+    parent = child;
+    long_name(name, 232, "#~17b16d8ef494060f.json");
+    assert_int_equal(new_place_child(&parent, bytes_of(name), false, NULL, &child, &reason), 0);
+    assert_int_equal(child.kind, PLACE_ENTITY);
+    assert_bytes(position_partition_key(place_address(&child).position), bytes_of(key));
+    long_name(key, 232, KEY_UNSETTLED "17b16d8ef494060f");
+    assert_bytes(position_row_key(place_address(&child).position), bytes_of(key));
+    place_finish(&child);
+    place_finish(&parent);
+}
+
 static void long_names_are_refused(void **state)
 {
     (void)state;
-    char name[300];
-    memset(name, 'k', sizeof(name));
-    memcpy(name + 237, "#~17b16d8ef494060f", sizeof("#~17b16d8ef494060f"));
-    const struct refused cut[] = {{"table", name, DIRECTORY_MADE, -ENAMETOOLONG, "short form"}};
-    assert_refused(DIRECTORY_AUTO, cut, 1);
-    assert_refused(DIRECTORY_FLAT, cut, 1);
-    memcpy(name + 232, "#~17b16d8ef494060f.json", sizeof("#~17b16d8ef494060f.json"));
-    const struct refused cut_row[] = {{"table/p", name, FILE_MADE, -ENAMETOOLONG, "short form"},
-                                      {"table/p/k+", name, FILE_MADE, -ENAMETOOLONG, "short form"}};
-    assert_refused(DIRECTORY_AUTO, cut_row, ARRAY_SIZE(cut_row));
+    char name[300], upper[300], other[300], slash[300];
+    const struct refused cut[] = {
+        {"table/p", long_name(upper, 232, "#~17B16D8EF494060F.json"), FILE_MADE, -EINVAL, "hex"},
+        {"table/p", long_name(other, 229, "#41#~17b16d8ef494060f.json"), FILE_MADE, -EINVAL, "hex"},
+        {"table/p", long_name(slash, 229, "#2F#~17b16d8ef494060f.json"), FILE_MADE, -EINVAL,
+         "/ \\ # ?"},
+        {"table/p/l+", long_name(name, 232, "#~17b16d8ef494060f.json"), FILE_MADE, -EINVAL,
+         "begins with its prefix"}};
+    assert_refused(DIRECTORY_AUTO, cut, ARRAY_SIZE(cut));
+    assert_refused(DIRECTORY_FLAT, cut, ARRAY_SIZE(cut));
     memset(name, 'k', sizeof(name));
     name[256] = '\0';
     const struct refused too_long[] = {{"table", name, DIRECTORY_MADE, -ENAMETOOLONG, "255 bytes"},
@@ -299,15 +333,15 @@ static void no_name_becomes_a_key_that_a_service_refuses(void **state)
 static void without_memory_no_name_is_refused_for_good(void **state)
 {
     (void)state;
-    static const struct {
+    char cut[300];
+    long_name(cut, 237, "#~17b16d8ef494060f");
+    const struct {
         const char *parent, *name;
         bool is_directory;
         int error;
-    } cases[] = {{"table", "p", true, 0},
-                 {"table", "N+", true, 0},
-                 {"table/p", "r.json", false, 0},
-                 {"table/p/a+", "r~", false, 0},
-                 {"table/p/a+", "b.json", false, -EINVAL},
+    } cases[] = {{"table", cut, true, 0},        {"table", "p", true, 0},
+                 {"table", "N+", true, 0},       {"table/p", "r.json", false, 0},
+                 {"table/p/a+", "r~", false, 0}, {"table/p/a+", "b.json", false, -EINVAL},
                  {"table", "#41", true, -EINVAL}};
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct place parent, child = {0};
@@ -337,6 +371,7 @@ int main(void)
         cmocka_unit_test(directories_are_refused_with_the_rule),
         cmocka_unit_test(in_a_partition_names_are_refused_with_the_rule),
         cmocka_unit_test(around_prefixes_names_are_refused_with_the_rule),
+        cmocka_unit_test(a_cut_name_makes_what_has_an_unsettled_key),
         cmocka_unit_test(long_names_are_refused),
         cmocka_unit_test(no_name_becomes_a_key_that_a_service_refuses),
         cmocka_unit_test(without_memory_no_name_is_refused_for_good),

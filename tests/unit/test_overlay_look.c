@@ -77,11 +77,34 @@ static void without_memory_a_look_fails(void **state)
     tear_down(&setup);
 }
 
+static void nothing_lies_behind_an_unsettled_key(void **state)
+{
+    (void)state;
+    struct setup setup;
+    struct seen seen;
+    set_up(&setup);
+    const struct range ranges[] = {{B("u\xfe"
+                                      "0\0"),
+                                    B("u\xfe"
+                                      "0\1")},
+                                   {B("p\0u\xfe"
+                                      "0"),
+                                    B("p\0u\xfe"
+                                      "0\1")}};
+    for (size_t i = 0; i < ARRAY_SIZE(ranges); i++) {
+        struct question question = question_of(&setup, ranges[i]);
+        assert_int_equal(overlay_look(setup.overlay, &question, &seen, NULL), KNOWN_EMPTY);
+        assert_true(seen.was_overlaid); /* it is not to be kept */
+    }
+    tear_down(&setup);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_look_tells_what_is_known_and_sends_nothing),
         cmocka_unit_test(without_memory_a_look_fails),
+        cmocka_unit_test(nothing_lies_behind_an_unsettled_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

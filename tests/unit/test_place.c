@@ -573,6 +573,40 @@ static void every_form_of_a_path_leads_to_the_key(void **state)
     buffer_finish(&lo);
 }
 
+/* Of the unsettled places of a directory and of a file in it, each with views that stay valid. */
+static void a_place_is_settled(void **state)
+{
+    (void)state;
+    char name[NAME_MAX_BYTES + 1];
+    memset(name, 'k', sizeof(name));
+    memcpy(name + 237, "#~17b16d8ef494060f", sizeof("#~17b16d8ef494060f"));
+    struct place table, cut, directory, file;
+    assert_int_equal(place_root("table", DIRECTORY_AUTO, &table), 0);
+    assert_int_equal(place_child(&table, bytes_of(name), &cut), 0);
+    assert_int_equal(place_of_unsettled(&table, bytes_of(name), &cut, &directory), 0);
+    assert_int_equal(place_child(&directory, B("r.json"), &file), 0);
+    assert_true(place_is_unsettled(&directory) && place_is_unsettled(&file));
+    struct range before = place_directory(&directory).range;
+    struct bytes key = position_partition_key(before.lo);
+    const struct settlement other = {"other", key, B("x")}, none = {"table", B("l"), B("x")},
+                            settlement = {"table", key, B("key")};
+    assert_int_equal(place_settle(&directory, &other), 0);
+    assert_int_equal(place_settle(&directory, &none), 0);
+    assert_true(place_is_unsettled(&directory));
+    assert_int_equal(place_settle(&directory, &settlement), 0);
+    assert_int_equal(place_settle(&file, &settlement), 0);
+    assert_false(place_is_unsettled(&directory) || place_is_unsettled(&file));
+    assert_bytes(place_directory(&directory).range.lo, B("key\0"));
+    assert_bytes(place_directory(&directory).range.hi, B("key\1"));
+    assert_string_equal(place_directory(&directory).table, "table");
+    assert_bytes(place_address(&file).position, B("key\0r"));
+    assert_true(key_is_unsettled(key) && range_holds(before, before.lo));
+    place_finish(&file);
+    place_finish(&directory);
+    place_finish(&cut);
+    place_finish(&table);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -589,6 +623,7 @@ int main(void)
         cmocka_unit_test(what_is_there_without_a_question),
         cmocka_unit_test(a_listed_prefix_is_longer_than_its_directory),
         cmocka_unit_test(every_form_of_a_path_leads_to_the_key),
+        cmocka_unit_test(a_place_is_settled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -559,6 +559,40 @@ static void a_sealed_file_keeps_its_text(void **state)
     scratch_destroy(scratch);
 }
 
+static void files_of_a_settled_directory_get_into_that_of_the_key(void **state)
+{
+    (void)state;
+    struct scratch *scratch = new_scratch();
+    static const struct address unsettled = {"t",
+                                             {"u\xfe"
+                                              "0",
+                                              4}},
+                                beside = {"t",
+                                          {"u\xfe"
+                                           "1",
+                                           4}};
+    const struct settlement settlement = {"t",
+                                          B("u\xfe"
+                                            "0"),
+                                          B("p")};
+    make_closed(scratch, unsettled, "a~", "one");
+    make_closed(scratch, unsettled, "b~", "two");
+    make_closed(scratch, beside, "a~", "other");
+    make_closed(scratch, p, "b~", "replaced");
+    size_t bytes = scratch_bytes(scratch);
+    assert_int_equal(scratch_settle(scratch, &settlement), 0);
+    assert_found(scratch, p, "a~", "one");
+    assert_found(scratch, p, "b~", "two");
+    assert_found(scratch, beside, "a~", "other");
+    assert_null(scratch_find(scratch, unsettled, B("a~")));
+    assert_true(scratch_bytes(scratch) < bytes); /* without the one that was replaced */
+    make_closed(scratch, unsettled, "a~", "late");
+    allocations_until_failure = 1;
+    assert_int_equal(scratch_settle(scratch, &settlement), -ENOMEM);
+    assert_found(scratch, unsettled, "a~", "late");
+    scratch_destroy(scratch);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -577,6 +611,7 @@ int main(void)
         cmocka_unit_test(out_of_memory_is_told_and_nothing_is_lost),
         cmocka_unit_test(threads_share_the_files),
         cmocka_unit_test(a_sealed_file_keeps_its_text),
+        cmocka_unit_test(files_of_a_settled_directory_get_into_that_of_the_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -455,6 +455,78 @@ static void threads_share_writers(void **state)
     writers_destroy(sink.writers);
 }
 
+static const struct address unsettled = {"T", B("p\0u\xfe"
+                                                "0")};
+
+static void a_text_settles_the_name_of_a_new_file(void **state)
+{
+    (void)state;
+    struct sink sink = new_sink();
+    begin_writers(&sink);
+    struct writer_handle *handle = open_new(&sink, unsettled);
+    assert_true(is_found(&sink, unsettled));
+    sink.settle_error = -EINVAL;
+    write_at(handle, "{}", 0, -EINVAL, "not settled");
+    assert_true(is_found(&sink, unsettled));
+    assert_int_equal(sink.stores, 0);
+    sink.settle_error = 0;
+    write_at(handle, "{}", 0, 0, NULL);
+    assert_int_equal(sink.settles, 2);
+    assert_string_equal(sink.position, "b");
+    assert_false(is_found(&sink, unsettled));
+    assert_true(writers_is_open(sink.writers, name_b));
+    write_at(handle, " ", 2, 0, NULL);
+    close_handle(handle);
+    assert_int_equal(sink.settles, 2);
+    writers_destroy(sink.writers);
+}
+
+static void without_a_text_an_unsettled_name_is_not_stored(void **state)
+{
+    (void)state;
+    struct sink sink = new_sink();
+    struct caller caller = caller_of(OPENER);
+    begin_writers(&sink);
+    struct writer_handle *handle = open_new(&sink, unsettled);
+    assert_int_equal(flush_as(handle, OPENER), -EINVAL);
+    assert_int_equal(writer_sync(handle, &caller), -EINVAL);
+    sink.settle_error = -EINVAL;
+    assert_int_equal(writer_touch(handle->writer, &caller), -EINVAL);
+    close_handle(handle);
+    assert_int_equal(sink.stores, 0);
+    assert_int_equal(sink.given_up, 1);
+    assert_true(sink.is_new_given_up);
+    writers_destroy(sink.writers);
+}
+
+/* Another file of the directory settled it, while this one was open, or was just being stored. */
+static void a_name_is_settled_at_any_time(void **state)
+{
+    (void)state;
+    struct sink sink = new_sink();
+    const struct settlement settlement = {"T",
+                                          B("u\xfe"
+                                            "0"),
+                                          B("p")};
+    static const struct address in_directory = {"T", B("u\xfe"
+                                                       "0\0b")};
+    begin_writers(&sink);
+    struct writer_handle *handle = open_new(&sink, in_directory);
+    assert_int_equal(writers_settle(sink.writers, &settlement), 0);
+    assert_false(is_found(&sink, in_directory));
+    assert_true(is_found(&sink, name_b));
+    close_handle(handle);
+    assert_int_equal(sink.settles, 0); /* {} can be stored */
+    assert_int_equal(sink.stores, 1);
+    assert_string_equal(sink.position, "b");
+    handle = open_new(&sink, in_directory);
+    allocations_until_failure = 1;
+    assert_int_equal(writers_settle(sink.writers, &settlement), -ENOMEM);
+    assert_true(is_found(&sink, in_directory));
+    drop_handle(handle);
+    writers_destroy(sink.writers);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -474,6 +546,9 @@ int main(void)
         cmocka_unit_test(a_node_keeps_a_writer),
         cmocka_unit_test(without_memory_no_writer_begins),
         cmocka_unit_test(threads_share_writers),
+        cmocka_unit_test(a_text_settles_the_name_of_a_new_file),
+        cmocka_unit_test(without_a_text_an_unsettled_name_is_not_stored),
+        cmocka_unit_test(a_name_is_settled_at_any_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,6 +19,7 @@ struct sink {
     struct writers *writers;
     int error;                   /* of the next stores; 0: they succeed */
     bool is_ambiguous, is_wordy; /* of these refusals */
+    int settles, settle_error;   /* of unsettled names */
     int stores, touches, given_up, given_up_error;
     char position[2]; /* its row's key: "a" or "b" */
     char text[256], snapshot[32], last_stored[32], known[32], lost[256];
@@ -81,6 +82,17 @@ static inline int sink_store(void *context, struct caller *caller, const struct 
     return 0;
 }
 
+/* The key that the text tells is "b", unless it is to be refused. */
+static inline int sink_settle(void *context, struct caller *caller, const struct writer_text *text)
+{
+    struct sink *sink = context;
+    sink->settles++;
+    if (sink->settle_error < 0)
+        return call_fail(&caller->call, sink->settle_error, "not settled");
+    const struct settlement settlement = {text->address.table, text->address.position, B("p\0b")};
+    return writers_settle(sink->writers, &settlement);
+}
+
 static inline int sink_touch(void *context, struct caller *caller, struct address address,
                              struct bytes known, struct entity *ret)
 {
@@ -114,7 +126,7 @@ static inline struct sink new_sink(void)
 
 static inline void begin_writers(struct sink *sink)
 {
-    struct writer_store store = {sink_store, sink_touch, sink_give_up, sink};
+    struct writer_store store = {sink_store, sink_touch, sink_give_up, sink_settle, sink};
     assert_int_equal(writers_create(&clock_system, &store, &sink->writers), 0);
 }
 

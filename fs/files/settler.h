@@ -1,0 +1,49 @@
+#ifndef FS_FILES_SETTLER_H
+#define FS_FILES_SETTLER_H
+/* Finds the keys of new files and directories that were made by the cut name of a long key.
+ *
+ * The name alone does not tell the key. So such a file or directory has an unsettled key at first
+ * (client/position.h): it is there in this mount alone, like every new file and every local
+ * directory. It is settled by the first of these:
+ *
+ *   - the key for which this mount has given the name out (fs/tree/long_names), in whatever table
+ *   - for a rename, the key of the entity that is renamed
+ *   - PartitionKey or RowKey of the first text that is stored there
+ *
+ * A key of another beginning or digest is refused. When a key is found, everything that is known by
+ * the unsettled one gets it: nodes, writers, scratch files and the local directory. What is stored
+ * later has that key, whatever its text says: the path is the key.
+ *
+ * Example: mkdir T/LONG#~0123456789abcdef, and cp of a text with {"PartitionKey": "LONG and more",
+ * "RowKey": "r"} to r.json in it: it is stored in that partition, and the directory is that of the
+ * partition from then on.
+ *
+ * Any thread; no lock of its own. Two threads that settle one name settle it alike. */
+#include "fs/files/scratch.h"
+#include "fs/files/writer.h"
+#include "fs/tree/long_names.h"
+
+struct settler { /* a value; all outlive it */
+    struct account *account;
+    struct inode_table *inodes;
+    struct writers *writers; /* NULL: nothing is made in this mount, and so is scratch */
+    struct scratch *scratch;
+    struct long_names *names;
+};
+
+struct key_source {        /* views */
+    struct bytes position; /* of the entity that is renamed; empty: none */
+    struct bytes text;     /* else: to be stored by `begin` */
+    enum edit_begin begin;
+};
+
+/* Settles what has the address. -EINVAL, -ENAMETOOLONG: with the reason, and nothing is settled;
+ * -ENOMEM: some of it may be. */
+int settler_settle(const struct settler *settler, struct caller *caller, struct address address,
+                   const struct key_source *source);
+/* The same, of a place that no node has. source NULL: only names that were given out are settled,
+ * and the place may stay unsettled. */
+int settler_settle_place(const struct settler *settler, struct caller *caller, struct place *place,
+                         const struct key_source *source);
+
+#endif

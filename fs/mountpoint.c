@@ -12,6 +12,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* A line of /proc/self/mounts up to its options, which are not used and may be cut. A blank or a
+ * backslash of the source and of the directory takes four bytes there. */
+#define LINE_BYTES (2 * 4 * PATH_MAX + 256)
+
 static int resolve(const char *given, char **ret)
 {
     _cleanup_(freep) char *directory = strdup(given);
@@ -81,7 +85,7 @@ static struct mount_of_path find_mount(const char *path, bool with_point)
 {
     FILE *mounts = setmntent("/proc/self/mounts", "re");
     struct mntent entry;
-    char text[8192];
+    char text[LINE_BYTES];
     struct mount_of_path found = {0};
     while (mounts && getmntent_r(mounts, &entry, text, sizeof(text))) {
         size_t size = strlen(entry.mnt_dir);

@@ -46,12 +46,18 @@ void process_ids_destroy(struct process_ids *ids)
     free(ids);
 }
 
-/* Reads the beginning of a file of /proc as a string. False: it cannot be read. */
-static bool read_proc(pid_t pid, const char *file, char *text, size_t size)
+static int open_proc(pid_t pid, const char *file)
 {
     char path[64];
     (void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* Reads the beginning of a file of /proc as a string: `stat` and `comm` are shorter than 4 KB, and
+ * `status` has `Tgid:` before the first line that may be long. False: it cannot be read. */
+static bool read_proc(pid_t pid, const char *file, char *text, size_t size)
+{
+    int fd = open_proc(pid, file);
     if (fd < 0)
         return false;
     ssize_t n = read(fd, text, size - 1);
@@ -150,14 +156,43 @@ void process_ids_find_flusher(struct process_ids *ids, pid_t thread, uint64_t op
         read_flusher(thread, opener, ret);
 }
 
+/* Reads a status file to its end. Its line `Groups:` stands before the signals and may be 700 KB
+ * long. A line that is longer than the buffer is skipped. -errno: the thread has ended. */
+static int read_pending_signals(int status, uint64_t *ret)
+{
+    char text[4096];
+    uint64_t pending = 0;
+    size_t size = 0;
+    ssize_t n;
+    while ((n = read(status, text + size, sizeof(text) - 1 - size)) > 0) {
+        size += (size_t)n;
+        text[size] = '\0';
+        char *end = strrchr(text, '\n');
+        if (end) {
+            *end = '\0';
+            pending |= status_number(text, "\nSigPnd:", 16) | status_number(text, "\nShdPnd:", 16);
+            *end = '\n';
+            size -= (size_t)(end - text);
+            memmove(text, end, size); /* the end of a line, and what has come of the next one */
+        }
+        if (!end || size == sizeof(text) - 1)
+            size = 0;
+    }
+    *ret = pending;
+    return n < 0 ? -errno : 0;
+}
+
 bool process_is_being_ended(pid_t thread)
 {
     static const int ending[] = {SIGKILL, SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-    char status[4096];
-    if (thread <= 0 || !read_proc(thread, "status", status, sizeof(status)))
+    int status = thread > 0 ? open_proc(thread, "status") : -1;
+    if (status < 0)
         return true;
-    uint64_t pending =
-        status_number(status, "\nSigPnd:", 16) | status_number(status, "\nShdPnd:", 16);
+    uint64_t pending = 0;
+    int r = read_pending_signals(status, &pending);
+    (void)close(status);
+    if (r < 0)
+        return true;
     for (size_t i = 0; i < ARRAY_SIZE(ending); i++)
         if (pending & (uint64_t)1 << (ending[i] - 1))
             return true;

@@ -163,6 +163,20 @@ def test_a_waiting_ls_can_be_interrupted(mounts, begin, stopped, number):
     assert process.returncode == -number
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can join groups")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_member_of_many_groups_can_be_interrupted(mounts, begin, stopped, number):
+    """/proc/ID/status has the groups before the signals, and these have more than 4,096 bytes."""
+    groups = ",".join(str(1900000000 + group) for group in range(380))
+    mount = mounts("ttl=0")
+    stopped()
+    waiting = begin("setpriv", "--groups", groups, "cat", mount / "steady/p/0000.json")
+    wait_until(lambda: mount.stats().total("tablefuse_waiting") > 0, what="the LOOKUP")
+    waiting.send_signal(number)
+    waiting.communicate(timeout=10)
+    assert waiting.returncode == -number
+
+
 def test_another_signal_interrupts_nothing(mounts, begin, service):
     mount = mounts("ttl=0")
     service.send(signal.SIGSTOP)

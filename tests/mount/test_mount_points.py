@@ -166,6 +166,19 @@ def test_directories_that_cannot_be(mounts, service):
     )
 
 
+def test_a_long_path_of_blanks(mounts, service):
+    """/proc/self/mounts has four bytes for each blank."""
+    mount = mounts.prepare()
+    mount.point = mount.point.joinpath(*["a" + " " * 250 + "b"] * 12)
+    mount.point.mkdir(parents=True)
+    mount.start(service.source)
+    assert sorted(os.listdir(mount.point)) == ["keys", "orders", "packages"]
+    said = refused(mounts.prepare(), service.source, mount.point)
+    assert said.startswith(f"cannot mount at {mount.point}: a tablefuse mount is there already")
+    mount.unmount()
+    assert not mount.is_mounted() and mount.has_ended()
+
+
 def test_a_directory_in_a_mount(mounts, service):
     mount, other = mounts(), mounts.prepare()
     for inside in ("packages", "packages/zlib", "packages/zlib/1.3.1.json"):

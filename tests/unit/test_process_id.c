@@ -1,6 +1,7 @@
 #include "fs/process_id.h"
 #include "tests/unit/unit.h"
 
+#include <grp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -183,9 +184,8 @@ static void a_flusher_is_the_opener_or_another(void **state)
     assert_unknown(find_flusher(setup, 0, 0));
 }
 
-static void only_signals_that_end_count(void **state)
+static void assert_only_signals_that_end_count(void)
 {
-    (void)state;
     sigset_t set, before;
     assert_int_equal(sigemptyset(&set), 0);
     assert_int_equal(sigaddset(&set, SIGURG), 0);
@@ -205,6 +205,41 @@ static void only_signals_that_end_count(void **state)
     assert_true(process_is_being_ended(INT32_MAX));
 }
 
+static void only_signals_that_end_count(void **state)
+{
+    (void)state;
+    assert_only_signals_that_end_count();
+}
+
+static void join_groups(size_t count)
+{
+    gid_t *groups = calloc(MAX(count, 1), sizeof(*groups));
+    assert_non_null(groups);
+    for (size_t i = 0; i < count; i++)
+        groups[i] = (gid_t)(1900000000 + i);
+    assert_int_equal(setgroups(count, groups), 0);
+    free(groups);
+}
+
+/* The groups stand before the signals in /proc/ID/status. */
+static void a_signal_counts_for_a_member_of_many_groups(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    int before = getgroups(0, NULL);
+    gid_t groups[1024];
+    assert_in_range(before, 0, ARRAY_SIZE(groups));
+    assert_int_equal(getgroups(before, groups), before);
+    for (size_t count = 250; count <= 400; count++) { /* each line lies across 4,096 bytes once */
+        join_groups(count);
+        assert_only_signals_that_end_count();
+    }
+    join_groups(65536);
+    assert_only_signals_that_end_count();
+    assert_int_equal(setgroups((size_t)before, groups), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -216,6 +251,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_thread_is_kept_for_a_second, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_flusher_is_the_opener_or_another, set_up, tear_down),
         cmocka_unit_test(only_signals_that_end_count),
+        cmocka_unit_test(a_signal_counts_for_a_member_of_many_groups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,8 +6,10 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <mntent.h>
+#include <spawn.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -182,17 +184,17 @@ int mountpoint_ask(const char *path, int64_t limit_ms, pid_t *ret_daemon)
     return r;
 }
 
+/* Also for a process with several threads. */
 static int run_fusermount(const char *path, bool is_lazy)
 {
-    pid_t child = fork();
-    if (child < 0)
-        return -errno;
-    if (child == 0) {
-        (void)execlp("fusermount3", "fusermount3", is_lazy ? "-uz" : "-u", "--", path, NULL);
+    const char *const argv[] = {"fusermount3", is_lazy ? "-uz" : "-u", "--", path, NULL};
+    pid_t child;
+    int r = posix_spawnp(&child, argv[0], NULL, NULL, (char *const *)argv, environ);
+    if (r != 0) {
         (void)fprintf(stderr,
                       "tablefuse: cannot run fusermount3: %s -- install the package fuse3\n",
-                      strerror(errno));
-        _exit(127);
+                      strerror(r));
+        return -EIO;
     }
     int status;
     while (waitpid(child, &status, 0) < 0)
@@ -206,4 +208,26 @@ int mountpoint_unmount(const char *path, bool is_lazy)
     if (geteuid() != 0)
         return run_fusermount(path, is_lazy);
     return umount2(path, (is_lazy ? MNT_DETACH : 0) | UMOUNT_NOFOLLOW) < 0 ? -errno : 0;
+}
+
+int mountpoint_open(const char *path, dev_t *ret_device)
+{
+    struct statx status;
+    int root = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (root < 0)
+        return -errno;
+    if (statx(root, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &status) < 0) {
+        int error = -errno;
+        (void)close(root);
+        return error;
+    }
+    *ret_device = makedev(status.stx_dev_major, status.stx_dev_minor);
+    return root;
+}
+
+int mountpoint_detach(int root, const char *path)
+{
+    char link[32];
+    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", root);
+    return umount2(link, MNT_DETACH) == 0 ? 0 : mountpoint_unmount(path, true);
 }

@@ -1,7 +1,7 @@
 #ifndef FS_MOUNTPOINT_H
 #define FS_MOUNTPOINT_H
-/* Queries about mount points, and unmounting. For programs with one thread: some functions fork.
- * They block as long as the kernel does, but for those with a limit. */
+/* Queries about mount points, and unmounting. For programs with one thread, because some functions
+ * fork. They block as long as the kernel does, but for those with a limit. */
 #include "client/base.h"
 
 #include <sys/types.h>
@@ -30,5 +30,16 @@ bool mountpoint_is_empty(const char *path); /* also when it cannot be read */
  * it ends when its last user does. 0 or -errno. -EBUSY: it is in use. -EIO: fusermount3 failed and
  * has written the reason to standard error. */
 int mountpoint_unmount(const char *path, bool is_lazy);
+
+/* The functions below are also for a process with several threads. */
+
+/* Opens the root of what is mounted at the path, and asks no daemon. *ret_device tells it from
+ * every other mount that there is, but not from one that there was. The descriptor keeps the mount
+ * busy. -errno. */
+int mountpoint_open(const char *path, dev_t *ret_device);
+/* Unmounts that root lazily, and nothing else that is mounted at its path since it was opened.
+ * Another user than root may not do so; fusermount3 then unmounts what is at the path. 0 or
+ * -errno, as mountpoint_unmount. */
+int mountpoint_detach(int root, const char *path);
 
 #endif

@@ -1,5 +1,6 @@
 #include "fs/session.h"
 #include "fs/channel.h"
+#include "fs/mountpoint.h"
 #include "fs/ops/attribute_ops.h"
 #include "fs/ops/change_ops.h"
 #include "fs/ops/directory_ops.h"
@@ -9,7 +10,10 @@
 #include "fs/ops/rename_ops.h"
 
 #include <linux/fuse.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 static void on_init(void *userdata, struct fuse_conn_info *connection)
 {
@@ -84,18 +88,65 @@ int session_create(struct file_system *fs, struct fuse_args *args)
     return fs->session ? 0 : -EINVAL;
 }
 
-int session_run(struct file_system *fs, const char *mountpoint)
+/* SIGQUIT ends the session as SIGTERM does: libfuse's handler is for any signal. True: it is set.
+ */
+static bool handle_quit(void)
+{
+    struct sigaction quit, terminate;
+    return sigaction(SIGQUIT, NULL, &quit) == 0 && quit.sa_handler == SIG_DFL &&
+           sigaction(SIGTERM, NULL, &terminate) == 0 && sigaction(SIGQUIT, &terminate, NULL) == 0;
+}
+
+static int serve(struct fuse_session *session)
 {
     static const struct fuse_custom_io channel = {.writev = write_reply, .read = channel_read};
+    if (fuse_session_custom_io(session, &channel, fuse_session_fd(session)) != 0 ||
+        fuse_set_signal_handlers(session) != 0)
+        return -EIO;
+    bool is_quit_handled = handle_quit();
+    int r = channel_serve(session);
+    if (is_quit_handled)
+        (void)signal(SIGQUIT, SIG_DFL);
+    fuse_remove_signal_handlers(session);
+    return r;
+}
+
+/* Does the mount exist, here or elsewhere? */
+static bool is_connected(int fd)
+{
+    struct pollfd pollfd = {.fd = fd};
+    return poll(&pollfd, 1, 0) >= 0 && !(pollfd.revents & POLLERR);
+}
+
+/* Unmounts what session_run has mounted, unless that has happened. Another mount may have taken its
+ * place since, and fuse_session_unmount would unmount that one, so it is not used. The number of a
+ * device is used again when its mount has ended: so the device of `root` is this mount's only if
+ * that still exists when `root` is open. */
+static void end_mount(struct fuse_session *session, const char *mountpoint, dev_t device)
+{
+    int fd = fuse_session_fd(session);
+    dev_t found;
+    int root = mountpoint_open(mountpoint, &found);
+    bool is_own = root >= 0 && found == device && is_connected(fd);
+    /* Ends the connection: otherwise an unmount may wait for replies that nobody sends. The number
+     * of the descriptor remains in use, because fuse_session_destroy closes it. */
+    (void)dup2(STDERR_FILENO, fd);
+    if (is_own)
+        (void)mountpoint_detach(root, mountpoint);
+    if (root >= 0)
+        (void)close(root);
+}
+
+int session_run(struct file_system *fs, const char *mountpoint)
+{
+    dev_t device = 0;
     if (fuse_session_mount(fs->session, mountpoint) != 0)
         return -EIO;
-    int r = -EIO;
-    if (fuse_session_custom_io(fs->session, &channel, fuse_session_fd(fs->session)) == 0 &&
-        fuse_set_signal_handlers(fs->session) == 0) {
-        r = channel_serve(fs->session);
-        fuse_remove_signal_handlers(fs->session);
-    }
-    fuse_session_unmount(fs->session);
+    int root = mountpoint_open(mountpoint, &device);
+    if (root >= 0)
+        (void)close(root);
+    int r = root < 0 ? root : serve(fs->session);
+    end_mount(fs->session, mountpoint, device);
     return atomic_load(&fs->is_ready) ? r : -EIO;
 }
 

@@ -1,4 +1,5 @@
 """The end of a mount: by a signal, by `unmount`, in the foreground, by a kill; and the next mount there."""
+import contextlib
 import os
 import pathlib
 import re
@@ -19,11 +20,15 @@ from harness import (
     TABLEFUSE,
     assert_serves,
     environment,
+    libc,
     run,
     wait_until,
 )
 
 pytestmark = pytest.mark.usefixtures("two_tables")
+
+MNT_DETACH = 2  # of umount2
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount other file systems")
 
 
 @pytest.mark.sanitized
@@ -50,6 +55,90 @@ def test_a_busy_mount_is_not_unmounted(mount):
         assert not mount.is_mounted() and not mount.has_ended(0)
         assert '"N": 1' in file.read(), "an open file can still be read"
     assert mount.has_ended()
+
+
+@contextlib.contextmanager
+def another_file_system(mount):
+    """What was mounted at the directory after the mount."""
+    run("mount", "-t", "tmpfs", "-o", "nosuid", "another", mount.point)
+    try:
+        yield
+        line = run("findmnt", "-n", "-r", "-o", "SOURCE,FSTYPE", mount.point).stdout
+        assert line == "another tmpfs\n"
+        (mount / "written").touch()
+    finally:
+        libc.umount2(os.fsencode(mount.point), MNT_DETACH)
+    assert os.listdir(mount.point) == []
+
+
+@needs_root
+@pytest.mark.sanitized
+def test_a_signal_unmounts_no_other_mount_at_the_directory(mount):
+    with open(mount / "table/p/r.json") as file:
+        mount.unmount("-z")
+        with another_file_system(mount):
+            mount.send(signal.SIGTERM)
+            assert mount.has_ended()
+        with pytest.raises(OSError):
+            file.read()
+
+
+@pytest.mark.sanitized
+def test_a_signal_unmounts_no_other_mount_of_an_account(mounts, service):
+    mount, next_one = mounts(), mounts.prepare()
+    next_one.point = mount.point
+    with open(mount / "table/p/r.json"):
+        mount.unmount("-z")
+        next_one.start(env=service.credentials)
+        mount.send(signal.SIGTERM)
+        assert mount.has_ended()
+        assert_serves(next_one)
+        next_one.unmount()
+    assert os.listdir(mount.point) == []
+
+
+@needs_root
+def test_the_end_unmounts_no_mount_with_the_same_number(mount):
+    """The number of a device is free when its mount has ended, and the next mount gets it."""
+    mount.send(signal.SIGSTOP)
+    try:
+        assert libc.umount2(os.fsencode(mount.point), 0) == 0
+        with another_file_system(mount):
+            mount.send(signal.SIGCONT)
+            assert mount.has_ended()
+    finally:
+        mount.send(signal.SIGCONT)
+
+
+@needs_root
+def test_a_signal_unmounts_where_there_is_no_proc(mounts, service):
+    """Neither is there a way to the process number in .tablefuse/version."""
+    mount = mounts.prepare()
+    env = environment(**service.credentials, **mount.variables())
+    text = """
+        set -eu
+        umount -a -l -i -t fuse.tablefuse
+        "$0" mount -f "$1" & daemon=$!
+        until mountpoint -q "$1"; do sleep 0.05; done
+        umount -l /proc
+        kill -TERM $daemon
+        wait $daemon
+        ls -A "$1"
+    """
+    ended = run("unshare", "--mount", "sh", "-c", text, TABLEFUSE, mount.point, env=env)
+    assert (ended.stdout, ended.stderr) == ("", "")
+
+
+@pytest.mark.sanitized
+def test_quit_unmounts_and_stores_what_was_written(mount, stored):
+    row = os.open(mount / "Mixed/p/r.json", os.O_RDWR)
+    os.pwrite(row, b'{"N": 2}', 0)
+    os.truncate(row, 8)
+    mount.send(signal.SIGQUIT)
+    assert mount.has_ended() and not mount.is_mounted() and os.listdir(mount.point) == []
+    with pytest.raises(OSError):
+        os.close(row)
+    assert stored("Mixed")["p", "r"]["N"] == 2
 
 
 def test_the_foreground(mounts, service):

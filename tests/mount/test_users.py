@@ -88,6 +88,40 @@ def test_a_plain_user_mounts_reads_and_unmounts(script):
     assert listed == "r.json" and text[-2] == '  "N": 1' and (owner, dot, dots) == (USER, ".", "..")
 
 
+@pytest.mark.sanitized
+def test_a_signal_unmounts_the_mount_of_a_plain_user(script):
+    done = script(
+        f"""
+        as {USER} "$WORK/tablefuse" mount "$WORK/mnt"
+        pid=$(as {USER} sed -n 's/^pid //p' "$WORK/mnt/.tablefuse/version")
+        kill -TERM $pid
+        while kill -0 $pid 2> /dev/null; do sleep 0.05; done
+        grep " $WORK/mnt " /proc/self/mounts || echo unmounted
+    """
+    )
+    assert done.stdout == "unmounted\n"
+
+
+def test_a_signal_unmounts_no_other_mount_of_a_plain_user(script):
+    """It is detached while a file is open, and its user has mounted there again."""
+    done = script(
+        f"""
+        as {USER} "$WORK/tablefuse" mount "$WORK/mnt"
+        pid=$(as {USER} sed -n 's/^pid //p' "$WORK/mnt/.tablefuse/version")
+        as {USER} sh -c 'exec < "$WORK/mnt"; echo $$ > "$WORK/state/open"; exec sleep 60' &
+        until [ -s "$WORK/state/open" ]; do sleep 0.05; done
+        as {USER} "$WORK/tablefuse" unmount -z "$WORK/mnt"
+        as {USER} "$WORK/tablefuse" mount "$WORK/mnt"
+        kill -TERM $pid
+        while kill -0 $pid 2> /dev/null; do sleep 0.05; done
+        as {USER} ls "$WORK/mnt"
+        as {USER} "$WORK/tablefuse" unmount "$WORK/mnt"
+        kill "$(cat "$WORK/state/open")"
+    """
+    )
+    assert done.stdout == "table\n"
+
+
 def test_other_users_have_no_access(script):
     done = script(
         f"""

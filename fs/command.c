@@ -4,6 +4,9 @@
 #include "fs/near_name.h"
 #include "fs/verb.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 static const struct verb verb_help, verb_version;
 
 static const struct verb *const verbs[] = {&verb_mount, &verb_unmount, &verb_drop,
@@ -162,8 +165,20 @@ static int check_arguments(const struct verb *verb, int argc, char **argv)
     return 0;
 }
 
+/* A standard descriptor that is closed would become that of the next file, pipe or connection, and
+ * messages would be written there. Each function that opens one relies on this. */
+static bool open_standard_descriptors(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
+            return false;
+    return true;
+}
+
 int command_run(int argc, char **argv, store_decorator *decorate)
 {
+    if (!open_standard_descriptors())
+        return EXIT_MOUNTING;
     if (argc > 1 && is_call_of_mount8(argc, argv)) {
         if (asks_for_help(argc, argv))
             return print_help(&verb_mount);

@@ -311,11 +311,21 @@ static int report_failed_session(struct mount_command *command, int error)
     return EXIT_MOUNTING;
 }
 
+/* The signals that would end the daemon, and that nobody sends to end it. Its mount would be dead.
+ */
+static void ignore_signals(void)
+{
+    static const int ignored[] = {SIGALRM, SIGIO,   SIGPIPE,   SIGPROF,
+                                  SIGUSR1, SIGUSR2, SIGVTALRM, SIGXFSZ};
+    for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
+        (void)signal(ignored[i], SIG_IGN);
+}
+
 /* Runs in the daemon: creates everything, mounts, and serves until the end. */
 static int mount_and_serve(struct mount_command *command, store_decorator *decorate)
 {
     (void)prctl(PR_SET_DUMPABLE, 0); /* a core dump or a debugger would show the key */
-    (void)signal(SIGPIPE, SIG_IGN);
+    ignore_signals();
     /* Pages are allocated and freed by the megabyte. With this threshold malloc maps them, so that
      * freeing returns their memory to the system from every thread. */
     (void)mallopt(M_MMAP_THRESHOLD, 128 << 10);

@@ -59,19 +59,24 @@ static void batch_finish(struct batch *batch)
     buffer_finish(&batch->end);
 }
 
-/* An empty batch, which stands before the entry behind `cookie`. `position`: where that entry's row
- * is sought. */
-static int batch_begin(struct batch *batch, uint64_t cookie, struct bytes position)
+/* An empty batch, which stands before the entry behind `cookie`, at the batch's end. */
+static int batch_go_on(struct batch *batch, uint64_t cookie)
 {
     run_finish(&batch->run);
     buffer_clear(&batch->starts);
     batch->first = cookie;
     batch->n = 0;
     buffer_clear(&batch->begin);
+    int r = buffer_append(&batch->begin, buffer_bytes(&batch->end));
+    return MIN(batch->end.error, r);
+}
+
+/* The same elsewhere. `position`: where the row of the entry behind `cookie` is sought. */
+static int batch_begin(struct batch *batch, uint64_t cookie, struct bytes position)
+{
     buffer_clear(&batch->end);
-    (void)buffer_append(&batch->begin, position);
-    int r = buffer_append(&batch->end, position);
-    return MIN(batch->begin.error, r);
+    (void)buffer_append(&batch->end, position);
+    return batch_go_on(batch, cookie);
 }
 
 /* The row of the batch's entry i. */
@@ -200,7 +205,7 @@ static int batch_replace(struct listing *listing, struct seen *seen)
 {
     struct batch *batch = &listing->batch;
     bookmarks_add(&listing->bookmarks, batch->first + batch->n, buffer_bytes(&batch->end));
-    int r = batch_begin(batch, batch->first + batch->n, buffer_bytes(&batch->end));
+    int r = batch_go_on(batch, batch->first + batch->n);
     if (r < 0)
         return r;
     batch->run = seen->run;

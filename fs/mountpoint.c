@@ -231,3 +231,10 @@ int mountpoint_detach(int root, const char *path)
     (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", root);
     return umount2(link, MNT_DETACH) == 0 ? 0 : mountpoint_unmount(path, true);
 }
+
+bool mountpoint_exists(dev_t device)
+{
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/sys/class/bdi/%u:%u", major(device), minor(device));
+    return access(path, F_OK) == 0;
+}

@@ -41,5 +41,9 @@ int mountpoint_open(const char *path, dev_t *ret_device);
  * Another user than root may not do so; fusermount3 then unmounts what is at the path. 0 or
  * -errno, as mountpoint_unmount. */
 int mountpoint_detach(int root, const char *path);
+/* Does a FUSE mount of the device exist anywhere: as a bind mount, in another mount namespace, or
+ * detached and in use? The kernel makes a directory of its number for each. Asks no daemon. False
+ * also if /sys is not there. */
+bool mountpoint_exists(dev_t device);
 
 #endif

@@ -66,6 +66,25 @@ static int await_daemon(int pidfd, int report, const struct patience *patience)
     return EXIT_MOUNTING;
 }
 
+/* Of what is mounted at the path. 0: unknown; nothing has this number. */
+static dev_t find_device(const char *path)
+{
+    dev_t device = 0;
+    int root = mountpoint_open(path, &device);
+    if (root >= 0)
+        (void)close(root);
+    return device;
+}
+
+/* The mount was not the last one of its process, which does not end. */
+static int tell_others(void)
+{
+    (void)fprintf(stderr,
+                  "tablefuse: unmounted; the process of the mount goes on for others: a bind "
+                  "mount, or another mount namespace\n");
+    return 0;
+}
+
 /* `shown` is a path that is there, or what verb_printable answers, here and below. */
 static int refuse_silent(const char *shown, const char *what, const struct patience *patience,
                          const char *advice)
@@ -119,7 +138,10 @@ static int unmount_directory(const char *directory, bool is_lazy, const struct p
         return refuse_silent(directory, "the process of the mount", patience, advice_silent);
     int pidfd = open_pidfd(daemon);
     int report = pidfd < 0 ? -1 : exit_report_await(daemon);
+    dev_t device = find_device(path);
     int r = mountpoint_unmount(path, is_lazy);
+    if (r == 0 && pidfd >= 0 && mountpoint_exists(device))
+        return tell_others();
     if (r == 0)
         return pidfd < 0 ? 0 : await_daemon(pidfd, report, patience);
     if (r != -EIO) /* fusermount3 has written its reason */

@@ -138,6 +138,39 @@ def test_unmount_reports_a_new_file_whose_release_fails_meanwhile(mounts, begin,
     assert ("p", "refused") not in stored("tab")
 
 
+GOES_ON = (
+    "tablefuse: unmounted; the process of the mount goes on for others: a bind mount, or another mount namespace\n"
+)
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount other file systems")
+
+
+@needs_root
+def test_unmount_of_a_mount_that_is_bound_elsewhere(mounts):
+    mount = mounts()
+    other = mount.point.with_name("other")
+    other.mkdir()
+    run("mount", "--bind", mount.point, other)
+    try:
+        assert mount.unmount().stderr == GOES_ON
+        assert not mount.is_mounted() and not mount.has_ended(0)
+        assert os.listdir(other / "tab/p") == ["beside.json"]
+    finally:
+        assert run(TABLEFUSE, "unmount", other).stderr == ""
+    assert mount.has_ended()
+
+
+@needs_root
+def test_unmount_of_a_mount_that_another_namespace_has(mounts, begin):
+    mount = mounts()
+    other = begin("unshare", "--mount", "sh", "-c", 'echo "$$"; exec sleep 60')
+    inside = f"/proc/{other.stdout.readline().strip()}/root{mount.point}/tab/p"
+    assert mount.unmount().stderr == GOES_ON
+    assert not mount.is_mounted() and not mount.has_ended(0)
+    assert os.listdir(inside) == ["beside.json"]
+    other.kill()
+    assert mount.has_ended()
+
+
 @pytest.mark.parametrize("how", ["unmount", "umount"])
 def test_new_files_that_were_never_written_are_stored(mounts, stored, how):
     mount = mounts()

@@ -144,48 +144,94 @@ static int use_place(char *place, size_t given, const char *mountpoint, char **r
     return 0;
 }
 
+static bool is_trusted(uid_t owner)
+{
+    return owner == geteuid() || owner == 0;
+}
+
+/* A directory of the environment counts if its owner is this process's user. HOME is another one's
+ * behind sudo and mount(8). What is absent will be this user's, below a directory of this user or
+ * root. A symbolic link on the way has to be one of theirs, too. 0 or -errno; -EPERM: it does not
+ * count. */
+static int check_place(const char *place)
+{
+    _cleanup_(freep) char *path = strdup(place);
+    uid_t owner = 0;
+    for (size_t i = 1; path && i <= strlen(place); i++) {
+        struct stat status;
+        if (place[i] != '/' && place[i] != '\0')
+            continue;
+        path[i] = '\0';
+        if (lstat(path, &status) < 0)
+            return errno != ENOENT ? -errno : is_trusted(owner) ? 0 : -EPERM;
+        if (S_ISLNK(status.st_mode) && !is_trusted(status.st_uid))
+            return -EPERM;
+        if (S_ISLNK(status.st_mode) && stat(path, &status) < 0)
+            return -errno;
+        owner = status.st_uid;
+        path[i] = place[i];
+    }
+    return !path ? -ENOMEM : owner == geteuid() ? 0 : -EPERM;
+}
+
 static void explain(struct buffer *ret, const char *place, int error)
 {
     (void)buffer_append_format(
         ret, "texts that the service refuses cannot be kept in %s" BELOW_PLACE ": %s", place,
         error == -ELOOP   ? "it lies in the mount"
-        : error == -EPERM ? "it, or the directory above it, is another user's or a symbolic link"
+        : error == -EPERM ? "it, or a directory above it, is another user's or a symbolic link"
                           : strerrordesc_np(-error));
     (void)buffer_append_string(
         ret, "; set XDG_STATE_HOME to a directory of yours outside the mount, or mount with -o ro");
 }
 
-/* Tries one place: `home`, of which `given` bytes exist, and what follows it. */
-static int try_place(const char *home, const char *below, size_t given, const char *mountpoint,
-                     struct buffer *why, char **ret_place)
+struct candidate {
+    const char *home, *below; /* what follows it */
+    size_t given;             /* bytes of `home` that must exist */
+    bool is_system;           /* it need not be this user's */
+};
+
+static int try_candidate(const struct candidate *candidate, const char *mountpoint,
+                         struct buffer *why, char **ret_place)
 {
     _cleanup_(freep) char *place = NULL;
-    if (asprintf(&place, "%s%s", home, below) < 0)
+    if (asprintf(&place, "%s%s", candidate->home, candidate->below) < 0)
         return -ENOMEM;
-    int r = use_place(place, given, mountpoint, ret_place);
+    int r = candidate->is_system ? 0 : check_place(candidate->home);
+    if (r == 0)
+        r = use_place(place, candidate->given, mountpoint, ret_place);
     if (r < 0)
         explain(why, place, r);
     return r;
+}
+
+static struct candidate in_home(const char *home)
+{
+    return (struct candidate){home, "/.local/state", home ? strlen(home) : 0, false};
 }
 
 /* If several places fail, the error of the first is returned; -ELOOP ends the search at once. */
 static int find_place(const struct state_places *places, const char *mountpoint,
                       struct buffer *ret_why, char **ret_place)
 {
-    const struct {
-        const char *home, *below;
-        size_t given; /* what must exist */
-    } tries[] = {{places->xdg_state_home, "", 0},
-                 {places->home, "/.local/state", places->home ? strlen(places->home) : 0},
-                 {places->system, "", strlen(places->system)}};
+    enum { XDG, HOME, ASKED_HOME, SYSTEM, CANDIDATES };
+    struct candidate candidates[CANDIDATES] = {
+        [XDG] = {places->xdg_state_home, "", 0, false},
+        [HOME] = in_home(places->home),
+        [SYSTEM] = {places->system, "", strlen(places->system), true},
+    };
+    _cleanup_(freep) char *asked = NULL;
     int first = 0;
-    for (size_t i = 0; i < ARRAY_SIZE(tries); i++) {
-        if (!tries[i].home || tries[i].home[0] != '/')
+    for (size_t i = 0; i < CANDIDATES; i++) {
+        if (i == ASKED_HOME && places->ask_home) {
+            asked = places->ask_home();
+            candidates[i] = in_home(asked);
+        }
+        if (!candidates[i].home || candidates[i].home[0] != '/')
             continue;
         _cleanup_(buffer_finish) struct buffer why;
         buffer_init(&why, ret_why->max);
-        int r =
-            try_place(tries[i].home, tries[i].below, tries[i].given, mountpoint, &why, ret_place);
+        int r = try_candidate(&candidates[i], mountpoint, &why, ret_place);
         if (r == 0)
             return 0;
         if (first == 0 || r == -ELOOP) {

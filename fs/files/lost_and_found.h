@@ -20,10 +20,13 @@
 #include "cache/address.h"
 #include "cache/failure_log.h"
 
-/* Where state may be kept, in the order in which the places are tried. */
+/* Where state may be kept, in the order in which the places are tried. The first three count if
+ * they belong to the process's effective user. One that is absent counts if the directory above
+ * belongs to that user or root. A symbolic link on the way has to belong to one of these, too. */
 struct state_places {
     const char *xdg_state_home; /* of the environment; NULL, empty or relative: not set */
     const char *home;           /* of the environment, as above; its .local/state is used */
+    char *(*ask_home)(void);    /* as `home`, but asked of the system; takes a while; NULL: none */
     const char *system;         /* absolute; for services without a home: "/var/lib" */
 };
 
@@ -33,8 +36,8 @@ struct lost_and_found;
  * for the user (its maximum leaves room for two paths):
  * -ELOOP: the place that would be used lies in the mount. Nothing was made there, and no other
  *         place was tried.
- * Others: no place can be used; the error is that of the first. -EPERM: there `tablefuse` or
- *         `lost+found` is another user's, or a symbolic link. */
+ * Others: no place can be used; the error is that of the first. -EPERM: it, or `tablefuse` or
+ *         `lost+found` in it, is another user's or behind another user's link. */
 int lost_and_found_create(const struct state_places *places, const char *mountpoint,
                           struct buffer *ret_why, struct lost_and_found **ret);
 void lost_and_found_destroy(struct lost_and_found *lost); /* takes NULL */

@@ -15,9 +15,11 @@
 #include <getopt.h>
 #include <limits.h>
 #include <malloc.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #define MOUNT_MS       30000             /* the maximum for `tablefuse mount` */
 #define LOG_LINE_BYTES (2048 + PATH_MAX) /* with the path of a file in lost+found */
@@ -268,12 +270,25 @@ static void tell_lost_files(const struct lost_and_found *lost)
                                  : "they could not be stored, or were temporary");
 }
 
+/* The home of the effective user, from the system's list of users, which may be on a network. NULL:
+ * there is none, or no memory. */
+static char *ask_home(void)
+{
+    struct passwd user, *found = NULL;
+    char text[16 << 10];
+    return getpwuid_r(geteuid(), &user, text, sizeof(text), &found) == 0 && found
+               ? strdup(found->pw_dir)
+               : NULL;
+}
+
 /* Where texts go that the account does not take. Without such a place nothing must be written. An
  * exit code. */
 static int find_lost_and_found(struct mount_command *command)
 {
-    const struct state_places places = {
-        .xdg_state_home = getenv("XDG_STATE_HOME"), .home = getenv("HOME"), .system = "/var/lib"};
+    const struct state_places places = {.xdg_state_home = getenv("XDG_STATE_HOME"),
+                                        .home = getenv("HOME"),
+                                        .ask_home = ask_home,
+                                        .system = "/var/lib"};
     _cleanup_(buffer_finish) struct buffer why;
     buffer_init(&why, LOG_LINE_BYTES + PATH_MAX);
     int r = lost_and_found_create(&places, command->mountpoint, &why, &command->fs.lost);

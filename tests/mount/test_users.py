@@ -62,7 +62,7 @@ def script(tmp_path_factory, scratch, service):
         env = environment(
             WORK=str(work),
             FUSE_CONF=fuse_conf,
-            HOME="/",
+            HOME=str(work),  # for root, to which the state directory does not belong
             XDG_STATE_HOME=str(work / "state"),
             AZURE_STORAGE_CONNECTION_STRING=service.connection_string(),
             **sanitizers,
@@ -132,6 +132,46 @@ def test_other_users_have_no_access(script):
     """
     )
     assert done.stdout.splitlines() == ["refused the other", "refused root"]
+
+
+# $1: what the system says the user's home is
+FSTAB = f"""
+mkdir "$WORK/home"
+chown {USER} "$WORK/home"
+awk -F: -v OFS=: -v home="$1" '$1 == "{USER}" {{ $6 = home }} {{ print }}' /etc/passwd > "$WORK/passwd"
+mount --bind "$WORK/passwd" /etc/passwd
+echo "$WORK/tablefuse#local:$WORK/home/account $WORK/mnt fuse create,noauto,user 0 0" > "$WORK/fstab"
+mount --bind "$WORK/fstab" /etc/fstab
+unset XDG_STATE_HOME
+"""
+
+
+@pytest.mark.skipif(not shutil.which("mount.fuse3", path="/sbin:/usr/sbin"), reason="mount(8) mounts by mount.fuse3")
+def test_a_plain_user_mounts_by_fstab(script):
+    """HOME is root's then."""
+    done = script(
+        f"""set -- "$WORK/home"
+        {FSTAB}
+        as {USER} mount "$WORK/mnt"
+        as {USER} mkdir "$WORK/mnt/table"
+        as {USER} ls "$WORK/mnt"
+        stat -c %U "$WORK/home/.local/state/tablefuse/lost+found"
+        as {USER} "$WORK/tablefuse" unmount "$WORK/mnt"
+    """
+    )
+    assert done.stdout.splitlines() == ["table", USER]
+
+
+@pytest.mark.skipif(not shutil.which("mount.fuse3", path="/sbin:/usr/sbin"), reason="mount(8) mounts by mount.fuse3")
+def test_a_plain_user_without_a_home_is_told_what_to_set(script):
+    done = script(
+        f"""set -- /nonexistent
+        {FSTAB}
+        as {USER} mount "$WORK/mnt" || echo "exit $?"
+    """
+    )
+    assert done.stdout == "exit 2\n"
+    assert "set XDG_STATE_HOME to a directory of yours outside the mount" in done.stderr
 
 
 def test_allow_other_needs_fuse_conf(script):

@@ -72,7 +72,7 @@ static struct lost_and_found *new_lost(void)
     struct lost_and_found *lost = NULL;
     struct buffer why;
     buffer_init(&why, WHY_MAX);
-    struct state_places places = {path_of("state"), NULL, "/nowhere"};
+    struct state_places places = {path_of("state"), NULL, NULL, "/nowhere"};
     assert_int_equal(lost_and_found_create(&places, path_of("mnt"), &why, &lost), 0);
     assert_int_equal(why.size, 0);
     buffer_finish(&why);
@@ -249,18 +249,20 @@ static void the_first_place_that_can_be_used_is(void **state)
     assert_int_equal(symlink("home", "link"), 0);
     char system[PATH_MAX + 256];
     (void)snprintf(system, sizeof(system), "%s/system", top);
-    assert_made_in((struct state_places){NULL, NULL, system}, "system");
-    assert_made_in((struct state_places){"", "", system}, "system");
-    assert_made_in((struct state_places){"relative", "home", system}, "system");
-    assert_made_in((struct state_places){NULL, path_of("absent"), system}, "system");
+    assert_made_in((struct state_places){NULL, NULL, NULL, system}, "system");
+    assert_made_in((struct state_places){"", "", NULL, system}, "system");
+    assert_made_in((struct state_places){"relative", "home", NULL, system}, "system");
+    assert_made_in((struct state_places){NULL, path_of("absent"), NULL, system}, "system");
     assert_int_equal(access("absent", F_OK), -1);
-    assert_made_in((struct state_places){NULL, path_of("link"), system}, "home/.local/state");
-    assert_made_in((struct state_places){path_of("xdg/a//b/"), path_of("home"), system}, "xdg/a/b");
-    assert_made_in((struct state_places){"/dev/null/a", path_of("home"), system},
+    assert_made_in((struct state_places){NULL, path_of("link"), NULL, system}, "home/.local/state");
+    assert_made_in((struct state_places){path_of("xdg/a//b/"), path_of("home"), NULL, system},
+                   "xdg/a/b");
+    assert_made_in((struct state_places){"/dev/null/a", path_of("home"), NULL, system},
                    "home/.local/state");
-    assert_refused((struct state_places){"/dev/null/a", "/dev/null", "/nowhere"}, -ENOTDIR,
+    assert_refused((struct state_places){"/dev/null/a", "/dev/null", NULL, "/nowhere"}, -ENOTDIR,
                    "/dev/null/a/tablefuse/lost+found: Not a directory");
-    assert_refused((struct state_places){NULL, NULL, "/nowhere"}, -ENOENT, "/nowhere/tablefuse");
+    assert_refused((struct state_places){NULL, NULL, NULL, "/nowhere"}, -ENOENT,
+                   "/nowhere/tablefuse");
 }
 
 /* Without any file made, and without another place tried. */
@@ -272,28 +274,114 @@ static void a_place_in_the_mount_is_refused(void **state)
     assert_int_equal(symlink("mnt", "link"), 0);
     const char *const inside[] = {"mnt", "mnt/a/b", "link/a", "new/../mnt/a", "mnt2/../link"};
     for (size_t i = 0; i < ARRAY_SIZE(inside); i++)
-        assert_refused((struct state_places){path_of(inside[i]), top, top}, -ELOOP,
+        assert_refused((struct state_places){path_of(inside[i]), top, NULL, top}, -ELOOP,
                        "it lies in the mount");
     assert_int_equal(count_files("mnt"), 0);
     assert_int_equal(access("tablefuse", F_OK), -1);
-    assert_made_in((struct state_places){path_of("mnt2"), NULL, "/nowhere"}, "mnt2");
+    assert_made_in((struct state_places){path_of("mnt2"), NULL, NULL, "/nowhere"}, "mnt2");
 
     /* the mount covers the directory itself */
     struct lost_and_found *lost = NULL;
     struct buffer why;
     buffer_init(&why, WHY_MAX);
-    struct state_places places = {path_of("mnt2"), NULL, "/nowhere"};
+    struct state_places places = {path_of("mnt2"), NULL, NULL, "/nowhere"};
     assert_int_equal(lost_and_found_create(&places, path_of("mnt2/tablefuse"), &why, &lost),
                      -ELOOP);
     assert_int_equal(lost_and_found_create(&places, "/", &why, &lost), -ELOOP);
     buffer_finish(&why);
 }
 
+static unsigned asked;
+
+static char *ask_home(void)
+{
+    asked++;
+    return strdup(path_of("asked"));
+}
+
+static char *ask_in_vain(void)
+{
+    return NULL;
+}
+
+static void the_system_is_asked_for_a_home_if_the_environment_has_none(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir("home", 0755), 0);
+    assert_int_equal(mkdir("asked", 0755), 0);
+    assert_int_equal(mkdir("system", 0755), 0);
+    char home[PATH_MAX + 256];
+    (void)snprintf(home, sizeof(home), "%s/home", top);
+    asked = 0;
+    assert_made_in((struct state_places){NULL, home, ask_home, "/nowhere"}, "home/.local/state");
+    assert_int_equal(asked, 0);
+    assert_made_in((struct state_places){NULL, NULL, ask_home, "/nowhere"}, "asked/.local/state");
+    assert_int_equal(asked, 1);
+    assert_made_in((struct state_places){NULL, NULL, ask_in_vain, path_of("system")}, "system");
+}
+
+/* HOME is root's where mount(8) mounts for a user, and a user's behind sudo. */
+static void a_directory_of_another_user_does_not_count(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    assert_int_equal(chmod(".", 0755), 0);
+    assert_int_equal(mkdir("home", 0777), 0);
+    assert_int_equal(chmod("home", 0777), 0);
+    assert_int_equal(mkdir("state", 0777), 0);
+    assert_int_equal(chmod("state", 0777), 0);
+    assert_int_equal(mkdir("asked", 0755), 0);
+    assert_int_equal(chown("asked", NOBODY, NOBODY), 0);
+    char home[PATH_MAX + 256], xdg[PATH_MAX + 256];
+    (void)snprintf(home, sizeof(home), "%s/home", top);
+    (void)snprintf(xdg, sizeof(xdg), "%s/state", top);
+    assert_int_equal(seteuid(NOBODY), 0);
+    assert_made_in((struct state_places){xdg, home, ask_home, "/nowhere"}, "asked/.local/state");
+    assert_refused((struct state_places){xdg, NULL, NULL, "/nowhere"}, -EPERM, "another user's");
+    assert_int_equal(seteuid(0), 0);
+    assert_int_equal(count_files("home"), 0);
+    assert_int_equal(count_files("state"), 0);
+    /* the other way round; what is absent counts below a directory of one's own or of root */
+    const char *const of_nobody[] = {"asked", "asked/absent", "asked/absent/too"};
+    for (size_t i = 0; i < ARRAY_SIZE(of_nobody); i++)
+        assert_made_in((struct state_places){path_of(of_nobody[i]), home, NULL, "/nowhere"},
+                       "home/.local/state");
+    assert_int_equal(access("asked/absent", F_OK), -1);
+    assert_int_equal(seteuid(NOBODY), 0);
+    assert_made_in((struct state_places){path_of("state/mine/too"), NULL, NULL, "/nowhere"},
+                   "state/mine/too");
+    assert_int_equal(seteuid(0), 0);
+}
+
+static void a_link_of_another_user_is_not_followed(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    assert_int_equal(mkdir("home", 0755), 0);
+    assert_int_equal(mkdir("state", 0755), 0);
+    assert_int_equal(symlink("state", "link"), 0);
+    assert_int_equal(symlink("link", "second"), 0);
+    assert_made_in((struct state_places){path_of("second/a"), NULL, NULL, "/nowhere"}, "state/a");
+    char home[PATH_MAX + 256];
+    (void)snprintf(home, sizeof(home), "%s/home", top);
+    assert_int_equal(lchown("second", NOBODY, NOBODY), 0);
+    const char *const behind[] = {"second", "second/a", "second/absent", "second/"};
+    for (size_t i = 0; i < ARRAY_SIZE(behind); i++)
+        assert_made_in((struct state_places){path_of(behind[i]), home, NULL, "/nowhere"},
+                       "home/.local/state");
+    assert_refused((struct state_places){path_of("second"), NULL, NULL, "/nowhere"}, -EPERM,
+                   "another user's");
+    assert_int_equal(count_files("state"), 1);
+    assert_int_equal(unlink("second"), 0);
+}
+
 /* In a state directory that others may write to. */
 static void no_other_user_redirects_a_text(void **state)
 {
     (void)state;
-    struct state_places places = {path_of("state"), NULL, "/nowhere"};
+    struct state_places places = {path_of("state"), NULL, NULL, "/nowhere"};
     assert_int_equal(mkdir("elsewhere", 0777), 0);
     assert_int_equal(mkdir("state", 0777), 0);
     assert_int_equal(symlink("../elsewhere", "state/tablefuse"), 0);
@@ -339,9 +427,11 @@ static void a_home_that_cannot_be_written_to_is_passed_over(void **state)
     assert_int_equal(mkdir("system", 0777), 0);
     assert_int_equal(chmod("system", 0777), 0);
     assert_int_equal(chmod(".", 0755), 0);
-    struct state_places places = {NULL, path_of("home"), path_of("system")};
-    if (is_root)
+    struct state_places places = {NULL, path_of("home"), NULL, path_of("system")};
+    if (is_root) {
+        assert_int_equal(chown("home", NOBODY, NOBODY), 0);
         assert_int_equal(seteuid(NOBODY), 0);
+    }
     assert_made_in(places, "system");
     places.system = "/nowhere";
     assert_refused(places, -EACCES, "home/.local/state/tablefuse/lost+found: Permission denied");
@@ -477,6 +567,9 @@ int main(void)
         TEST(odd_keys_become_harmless_names),
         TEST(the_first_place_that_can_be_used_is),
         TEST(a_place_in_the_mount_is_refused),
+        TEST(the_system_is_asked_for_a_home_if_the_environment_has_none),
+        TEST(a_directory_of_another_user_does_not_count),
+        TEST(a_link_of_another_user_is_not_followed),
         TEST(no_other_user_redirects_a_text),
         TEST(a_home_that_cannot_be_written_to_is_passed_over),
         TEST(what_was_removed_is_made_again),

@@ -1,6 +1,7 @@
 #include "fs/command.h"
 #include "client/base.h"
 #include "fs/mount_source.h"
+#include "fs/mount_hint.h"
 #include "fs/near_name.h"
 #include "fs/verb.h"
 
@@ -48,6 +49,19 @@ static int refuse_unknown(const struct verb *verb, const char *word)
                        NEAR_NAME_ARGUMENTS(near));
 }
 
+/* What stands in the place of a command. What is near to none may be a SOURCE. */
+static int refuse_command(int argc, char **argv)
+{
+    const char *word = argv[1];
+    if (word[0] == '-')
+        return mount_hint_refuse_command(word);
+    bool may_be_source = argc > 2 || mount_source_is_local(word) || strstr(word, "://");
+    if (!may_be_source || nearest_verb(word).nearest.size > 0)
+        return refuse_unknown(NULL, word);
+    return verb_refuse(NULL, "unknown command %s -- do you mean `tablefuse mount SOURCE DIR`?",
+                       verb_printable(word));
+}
+
 static int finish_output(void)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
@@ -69,9 +83,14 @@ static int print_help(const struct verb *only)
     }
     (void)printf("\n%s\n\n", only ? only->purpose : verb_mount.purpose);
     for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
-        if ((!only || verbs[i] == only) && verbs[i]->help[0])
-            (void)printf("%s\n", verbs[i]->help);
+        if ((only && verbs[i] != only) || !verbs[i]->help[0])
+            continue;
+        if (verbs[i] != &verb_mount && !only) /* its lines stand first */
+            (void)printf("%s:\n", verbs[i]->name);
+        (void)fputs(verbs[i]->help, stdout);
     }
+    if (!only || only->help[0])
+        (void)fputc('\n', stdout);
     (void)fputs(exit_codes, stdout);
     return finish_output();
 }
@@ -189,7 +208,7 @@ int command_run(int argc, char **argv, store_decorator *decorate)
         return verb_refuse(NULL, "no command given");
     const struct verb *verb = find_verb(verb_of(argv[1]));
     if (!verb)
-        return refuse_unknown(NULL, argv[1]);
+        return refuse_command(argc, argv);
     if (asks_for_help(argc - 1, argv + 1))
         return print_help(verb == &verb_help ? NULL : verb);
     int code = check_arguments(verb, argc - 1, argv + 1);

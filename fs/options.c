@@ -93,6 +93,19 @@ static void raw_options_finish(struct raw_options *raw)
     free(raw->pending_size);
 }
 
+bool options_find_near(struct bytes word, struct option_name *ret)
+{
+    struct near_name near = near_name_of(word);
+    for (size_t i = 0; option_table[i].templ; i++) {
+        struct bytes rest = bytes_of(option_table[i].templ), name = bytes_take_until(&rest, '=');
+        size_t before = near.distance;
+        near_name_try(&near, name);
+        if (near.distance < before)
+            *ret = (struct option_name){name, rest.size > 0};
+    }
+    return near.distance * 2 < near.nearest.size;
+}
+
 bool options_parse_seconds(const char *text, int64_t *ret_ms)
 {
     struct bytes all = bytes_of(text);

@@ -48,6 +48,13 @@ struct options {
 int options_parse(const struct verb *verb, struct fuse_args *args, uid_t uid, gid_t gid,
                   mode_t umask, struct options *ret);
 void options_finish(struct options *options);
+struct option_name {
+    struct bytes name; /* static text */
+    bool takes_value;
+};
+/* The option of tablefuse whose name is nearest to the word: fs/near_name.h. False: none is near.
+ */
+bool options_find_near(struct bytes word, struct option_name *ret);
 /* Parses seconds with an optional fraction: "0.25" is 250 ms. False: not a number, or more than a
  * day. */
 bool options_parse_seconds(const char *text, int64_t *ret_ms);

@@ -4,6 +4,7 @@
 #include "fs/background.h"
 #include "fs/exit_report.h"
 #include "fs/mount_end.h"
+#include "fs/mount_hint.h"
 #include "fs/mount_source.h"
 #include "fs/mountpoint.h"
 #include "fs/options.h"
@@ -483,7 +484,7 @@ static int parse_mount(const struct verb *verb, int argc, char **argv,
     const char *flags = command->is_of_mount8 ? ":fo:nsvt:" : ":fo:";
     for (int option; (option = getopt_long(argc, argv, flags, no_long_options, NULL)) != -1;) {
         if (option == '?' || option == ':')
-            return verb_refuse_option(verb, option, argv);
+            return mount_hint_refuse(verb, option, argv);
         int code = take_flag(command, option);
         if (code != 0)
             return code;

@@ -6,6 +6,10 @@ import pytest
 from harness import MOUNTING, NOT_FOUND, TABLEFUSE, USAGE, run
 
 HIDDEN = "(not shown, because it may hold a secret)"
+NO_COMMAND = "do you mean `tablefuse mount SOURCE DIR`?"
+READ_ONLY = "do you mean -o ro?"
+DEBUG = "mount -f -o debug shows each request of the kernel"
+VERBOSE = "mount -f shows the messages; .tablefuse/errors and .tablefuse/stats in the mount tell more"
 IN_PS = "a SAS URL as an argument can be read in `ps`: put it into AZURE_STORAGE_SAS_URL"
 TTL = "expected seconds, at most 86400, for example 0.5"
 SIZE = "expected bytes, at most 64G, for example 64M"
@@ -44,7 +48,44 @@ def refused(*arguments):
         (["mount", "-x", "d"], "mount: unknown option -x"),
         (["mount", "d", "-x"], "mount: unknown option -x"),
         (["mount", "-fx", "d"], "mount: unknown option -x"),
-        (["mount", "--foreground", "d"], "mount: unknown option --foreground"),
+        (["mount", "--foreground", "d"], "mount: unknown option --foreground -- do you mean -f?"),
+        (["local:account.tf", "d"], f"unknown command local:account.tf -- {NO_COMMAND}"),
+        (["local:account.tf"], f"unknown command local:account.tf -- {NO_COMMAND}"),
+        (["myaccount", "d"], f"unknown command myaccount -- {NO_COMMAND}"),
+        (["https://host/account", "d"], f"unknown command https://host/account -- {NO_COMMAND}"),
+        (["AccountName=a;AccountKey=c2VjcmV0", "d"], f"unknown command {HIDDEN} -- {NO_COMMAND}"),
+        (["mount", "-r", "d"], f"mount: unknown option -r -- {READ_ONLY}"),
+        (["mount", "-fr", "d"], f"mount: unknown option -r -- {READ_ONLY}"),
+        (["mount", "--read-only", "d"], f"mount: unknown option --read-only -- {READ_ONLY}"),
+        (["mount", "--readonly", "d"], f"mount: unknown option --readonly -- {READ_ONLY}"),
+        (["mount", "--ro", "d"], f"mount: unknown option --ro -- {READ_ONLY}"),
+        (["mount", "-v", "d"], f"mount: unknown option -v -- {VERBOSE}"),
+        (["mount", "--verbose", "d"], f"mount: unknown option --verbose -- {VERBOSE}"),
+        (["mount", "d", "-d"], f"mount: unknown option -d -- {DEBUG}"),
+        (["mount", "--debug", "d"], f"mount: unknown option --debug -- {DEBUG}"),
+        (["mount", "-V"], "mount: unknown option -V -- do you mean `tablefuse version`?"),
+        (["-v"], f"unknown option -v -- {VERBOSE}"),
+        (["-d"], f"unknown option -d -- {DEBUG}"),
+        (["-r", "local:a", "d"], f"unknown option -r -- {READ_ONLY}"),
+        (
+            ["mount", "--cache-size=1G", "d"],
+            "mount: unknown option --cache-size=1G -- do you mean -o cache_size=1G?",
+        ),
+        (
+            ["mount", "--cache_size", "1G", "d"],
+            "mount: unknown option --cache_size -- do you mean -o cache_size=VALUE?",
+        ),
+        (
+            ["mount", "--allow-other", "d"],
+            "mount: unknown option --allow-other -- do you mean -o allow_other?",
+        ),
+        (["mount", "--ro=1", "d"], "mount: unknown option --ro=1 -- do you mean -o ro?"),
+        (["mount", "--cachesize=1G"], f"mount: unknown option {HIDDEN} -- do you mean -o cache_size=VALUE?"),
+        (["mount", "--sig=secret"], f"mount: unknown option {HIDDEN}"),
+        (["mount", "--", "-r", "d", "x"], "mount: unexpected operand x behind SOURCE and DIR"),
+        (["mount", "--" + "x" * 40], "mount: unknown option --" + "x" * 40),
+        (["mount", "--=x"], f"mount: unknown option {HIDDEN}"),
+        (["unmount", "-v", "d"], "unmount: unknown option -v"),
         (["mount", "-o"], "mount: option -o needs a value"),
         (["mount", "local:account.tf"], "mount: no directory to mount SOURCE at"),
         (["mount", "local:", "d"], "mount: SOURCE is local: without a FILE"),

@@ -6,6 +6,7 @@
 #include "client/text/unicode.h"
 
 #include <math.h>
+#include <strings.h>
 
 static const struct bytes type_names[] = {
     [EDM_STRING] = BYTES_LITERAL("Edm.String"), [EDM_BOOLEAN] = BYTES_LITERAL("Edm.Boolean"),
@@ -19,6 +20,20 @@ static enum edm_type type_of_annotation(struct bytes annotation)
     for (size_t i = 0; i < ARRAY_SIZE(type_names); i++)
         if (bytes_equal(annotation, type_names[i]))
             return (enum edm_type)i;
+    return EDM_OTHER;
+}
+
+enum edm_type edm_type_meant(struct bytes annotation)
+{
+    size_t prefix = strlen("Edm.");
+    for (size_t i = 0; i < ARRAY_SIZE(type_names); i++) {
+        struct bytes whole = type_names[i], bare = bytes_skip(whole, prefix);
+        if ((annotation.size == whole.size &&
+             strncasecmp(annotation.data, whole.data, whole.size) == 0) ||
+            (annotation.size == bare.size &&
+             strncasecmp(annotation.data, bare.data, bare.size) == 0))
+            return (enum edm_type)i;
+    }
     return EDM_OTHER;
 }
 

@@ -32,6 +32,10 @@ struct edm_value {
  * is too long for its type. It has views of both arguments. */
 struct edm_value edm_value_of(const struct json_token *token, struct bytes annotation);
 
+/* The type that an annotation of another one means: Int64, int64 and edm.int64 mean EDM_INT64.
+ * EDM_OTHER: it is near to none. */
+enum edm_type edm_type_meant(struct bytes annotation);
+
 #define EDM_NAME_MAX_UNITS 255 /* UTF-16 units */
 /* The length in bytes of the property name at the begin of `text`, which is UTF-8. Of ASCII it has
  * letters, digits and underscores, the first character not a digit. Characters beyond ASCII are

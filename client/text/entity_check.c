@@ -138,6 +138,25 @@ static bool has_kind_of_type(const struct edm_value *value)
     return kind == JSON_STRING || (kind == JSON_NUMBER && value->type == EDM_DOUBLE);
 }
 
+#define UNKNOWN_TYPE          "a type that the service does not know"
+#define MISSPELLED_TYPE(name) UNKNOWN_TYPE "; it is written " name
+
+static int refuse_type(struct bytes annotation, struct entity_refusal *ret)
+{
+    static const char *const reasons[] = {
+        [EDM_STRING] = MISSPELLED_TYPE("Edm.String"),
+        [EDM_BOOLEAN] = MISSPELLED_TYPE("Edm.Boolean"),
+        [EDM_INT32] = MISSPELLED_TYPE("Edm.Int32"),
+        [EDM_INT64] = MISSPELLED_TYPE("Edm.Int64"),
+        [EDM_DOUBLE] = MISSPELLED_TYPE("Edm.Double"),
+        [EDM_DATETIME] = MISSPELLED_TYPE("Edm.DateTime"),
+        [EDM_GUID] = MISSPELLED_TYPE("Edm.Guid"),
+        [EDM_BINARY] = MISSPELLED_TYPE("Edm.Binary"),
+        [EDM_OTHER] = UNKNOWN_TYPE,
+    };
+    return refuse_input(ret, reasons[edm_type_meant(annotation)]);
+}
+
 static int check_value(const struct edm_value *value, size_t *size, struct entity_refusal *ret)
 {
     static const char *const wrong_kinds[] = {
@@ -172,7 +191,7 @@ static int check_value(const struct edm_value *value, size_t *size, struct entit
         return check_binary(text, size, ret);
     case EDM_OTHER:
     default:
-        return refuse_input(ret, "a type that the service does not know");
+        return refuse_type(value->annotation, ret);
     }
 }
 

@@ -1,5 +1,7 @@
 #include "client/text/table_name.h"
 
+#include <strings.h>
+
 #define METRICS BYTES_LITERAL("$Metrics")
 
 static bool is_letter(char c)
@@ -19,6 +21,12 @@ bool table_name_is_legal(struct bytes name)
 {
     return name.size >= 3 && name.size < TABLE_NAME_SIZE && is_letter(name.data[0]) &&
            are_alphanumeric(name);
+}
+
+bool table_name_is_reserved(struct bytes name)
+{
+    struct bytes reserved = BYTES_LITERAL("tables");
+    return name.size == reserved.size && strncasecmp(name.data, reserved.data, name.size) == 0;
 }
 
 bool table_name_is_readable(struct bytes name)

@@ -8,6 +8,8 @@
 
 /* The service's rule for the tables of users: a letter, then 2 to 62 letters and digits (ASCII). */
 bool table_name_is_legal(struct bytes name);
+/* Legal, but `tables`, which the service refuses in any case of its letters. */
+bool table_name_is_reserved(struct bytes name);
 /* Legal, or a table of the service's own metrics, such as $MetricsHourPrimaryTransactionsTable,
  * which the service answers but does not list. */
 bool table_name_is_readable(struct bytes name);

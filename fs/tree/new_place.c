@@ -131,6 +131,8 @@ static int check(const struct place *parent, struct bytes name, const struct pla
     struct entity_refusal refusal;
     if (child->is_given)
         return refuse(ret_reason, -EEXIST, "the name is part of the mount");
+    if (parent->directory_kind == DIRECTORY_TABLES && table_name_is_reserved(name))
+        return refuse_name(ret_reason, "the service reserves the name tables, in any case");
     if (parent->directory_kind == DIRECTORY_TABLES)
         return table_name_is_legal(name) ? 0 : refuse_name(ret_reason, TABLE_RULE);
     if (is_in_partition(parent) && child->kind != PLACE_ENTITY)

@@ -281,6 +281,7 @@ REFUSED = {
     "with-dash": ("EINVAL", "the name of a table is a letter and then 2 to 62 letters and digits"),
     "1st": ("EINVAL", "the name of a table is a letter and then 2 to 62 letters and digits"),
     "t" * 64: ("EINVAL", "the name of a table is a letter and then 2 to 62 letters and digits"),
+    "TABLES": ("EINVAL", "the service reserves the name tables, in any case"),
     "data/p/q": (
         "EINVAL",
         "a partition holds entities, which are files named ROWKEY.json; no directory can be made in it",

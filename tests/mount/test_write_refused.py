@@ -3,7 +3,7 @@ import os
 
 import pytest
 
-from harness import BOTH_SERVICES, EXIT_SEC, wait_until
+from harness import BOTH_SERVICES, EXIT_SEC, run, wait_until
 from writing import CREATE, begin_foreground, failures, fails_at, lost_texts, outcome, write, write_all
 
 pytestmark = [
@@ -75,6 +75,7 @@ AT_WRITE = {
     typed("Edm.Guid", '"c9da6455"'): 'EINVAL line 2, column 7: x: no Edm.Guid: "c9da6455"',
     typed("Edm.Binary", '"AA="'): 'EINVAL line 2, column 7: x: an Edm.Binary that is not base64: "AA="',
     typed("Edm.Single", "1"): "EINVAL line 1, column 2: x: a type that the service does not know: Edm.Single",
+    typed("Int64", "1"): "EINVAL line 1, column 2: x: a type that the service does not know; it is written Edm.Int64: Int64",
     f'{{"x": "{"x" * 32769}"}}': "EINVAL line 1, column 7: x: a string of more than 32,768 UTF-16 units: "
     f'"{"x" * 47}...',
     typed("Edm.Binary", '"' + "AAAA" * 21846 + '"'): "EINVAL line 2, column 7: x: a binary of more than 64 KiB: "
@@ -134,6 +135,21 @@ def test_the_log_has_the_lines_of_errors(mounts, service):
     process.wait(timeout=EXIT_SEC)
     logged = mount.point.with_name("log").read_text().splitlines()
     assert [line.split(f"{mount.point}: ")[1] for line in logged] == lines
+
+
+@pytest.mark.parametrize(
+    "tool", ["sed -i 's/5/five/' f.json", "sed 's/5/five/' f.json > f.json.tmp; mv f.json.tmp f.json"]
+)
+def test_a_program_that_renames_says_not_permitted(mounts, tool):
+    """With EINVAL mv would tell of a directory that is moved into itself. contrib/docs/tools.md says so."""
+    mount = mounts()
+    os.makedirs(mount / "Renames/p", exist_ok=True)
+    assert write(mount / "Renames/p/f.json", '{"x": 5}') == ""
+    done = run("sh", "-c", tool, cwd=mount / "Renames/p", check=False)
+    assert done.returncode != 0 and "Operation not permitted" in done.stderr
+    last = failures(mount)[-1]
+    assert (last["error"], last["path"]) == ("EPERM", "/Renames/p/f.json")
+    assert last["reason"].startswith("line 4, column 9: neither true, false nor null: ive")
 
 
 def test_a_refused_close_is_one_line(mounts, stored):

@@ -244,8 +244,19 @@ static void a_value_matches_its_type(void **state)
 static void a_type_is_one_of_the_service(void **state)
 {
     (void)state;
-    assert_input(TYPED("Int64", "1"),
-                 "line 1, column 2: x: a type that the service does not know: Int64");
+    static const char *const misspelled[][2] = {
+        {"Int64", "Edm.Int64"},           {"edm.int64", "Edm.Int64"}, {"string", "Edm.String"},
+        {"EDM.DATETIME", "Edm.DateTime"}, {"guid", "Edm.Guid"},       {"Double", "Edm.Double"},
+        {"binary", "Edm.Binary"},         {"Int32", "Edm.Int32"},     {"boolean", "Edm.Boolean"}};
+    for (size_t i = 0; i < ARRAY_SIZE(misspelled); i++) {
+        char text[100], line[200];
+        (void)snprintf(text, sizeof(text), "{\"x@odata.type\":\"%s\",\"x\":1}", misspelled[i][0]);
+        (void)snprintf(line, sizeof(line),
+                       "line 1, column 2: x: a type that the service does not know; it is written "
+                       "%s: %s",
+                       misspelled[i][1], misspelled[i][0]);
+        assert_input(bytes_of(text), line);
+    }
     assert_input(TYPED("", "1"), "line 1, column 2: x: a type that the service does not know");
     assert_input(B("{\"x\":1,\"x@odata.type\":\"Edm.\\u0053ingle\\u202e\"}"),
                  "line 1, column 8: x: a type that the service does not know: Edm.Single?");

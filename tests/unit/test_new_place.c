@@ -151,6 +151,8 @@ static void directories_are_refused_with_the_rule(void **state)
         {"table/.flat", "f.json", FILE_MADE, -EINVAL, "TABLE/PARTITION/ROWKEY.json"},
         {"", "ab", DIRECTORY_MADE, -EINVAL, "a letter and then 2 to 62 letters and digits"},
         {"", "1ab", DIRECTORY_MADE, -EINVAL, "a letter and then"},
+        {"", "tables", DIRECTORY_MADE, -EINVAL, "the service reserves the name tables"},
+        {"", "Tables", DIRECTORY_MADE, -EINVAL, "the service reserves the name tables"},
         {"", "a-b", DIRECTORY_MADE, -EINVAL, "a letter and then"},
         {"", "table.d", DIRECTORY_MADE, -EINVAL, "a letter and then"},
         {"", ".git", DIRECTORY_MADE, -EINVAL, "a letter and then"},

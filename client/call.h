@@ -14,6 +14,7 @@ struct failure {     /* a value: copied, never owned; error 0 when nothing faile
     bool is_ambiguous;     /* the change may have been made nevertheless */
     bool is_unanswered;    /* nothing came: no connection, it broke, or time ran out */
     bool has_begun_answer; /* a part of an answer came; http_status may be 0 */
+    bool is_unresolved;    /* the name of the service's host has no address */
     uint32_t outage;       /* > 0: failed at once, because the service is down; its number */
     const char *advice;    /* what the user can do about it: static text, or NULL */
     char code[64], message[256], request_id[40];

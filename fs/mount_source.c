@@ -10,6 +10,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#define NAME_MS     2500  /* the maximum after the host's name was not found */
 #define QUESTION_MS 10000 /* the maximum for the first request with its retries */
 
 struct mount_source {
@@ -408,29 +409,57 @@ static int complain_service(const struct mount_source *source, const struct fail
     return (int)exit_code_of(failure);
 }
 
-int mount_source_ask(struct mount_source *source)
+/* A name that has no address is mistyped more often than the network is not there yet. */
+struct naming {
+    struct call_observer observer; /* first */
+    struct call *call;
+    struct failure failure; /* error 0: the name has an address */
+};
+
+static void waits_for_name(struct call_observer *observer, const struct failure *reason)
 {
-    int64_t wait_ms = MIN(source->timeout_ms, QUESTION_MS);
-    struct call call = {.deadline_ms = clock_now_ms(&clock_system) + wait_ms, .command = "mount"};
-    int r;
+    struct naming *naming = (struct naming *)observer;
+    if (!reason->is_unresolved)
+        return;
+    if (naming->failure.error == 0)
+        naming->call->deadline_ms =
+            MIN(naming->call->deadline_ms, clock_now_ms(&clock_system) + NAME_MS);
+    naming->failure = *reason;
+}
+
+static int ask(struct mount_source *source, struct call *call)
+{
     if (source->table[0]) {
         struct query query = {
             .table = source->table, .range = RANGE_ALL, .top = 1, .keys_only = true};
         struct answer answer = {0};
-        r = table_store_query(source->store, &query, &call, &answer);
+        int r = table_store_query(source->store, &query, call, &answer);
         answer_finish(&answer);
-    } else {
-        struct table_names names;
-        struct continuation *next = NULL;
-        buffer_init(&names.names, (size_t)1 << 20);
-        r = table_store_list_tables(source->store, NULL, NULL, &call, &names, &next);
-        continuation_destroy(next);
-        buffer_finish(&names.names);
+        return r;
     }
-    if (r < 0)
-        return source->local_path ? complain_local(source, &call.failure)
-                                  : complain_service(source, &call.failure);
-    return 0;
+    struct table_names names;
+    struct continuation *next = NULL;
+    buffer_init(&names.names, (size_t)1 << 20);
+    int r = table_store_list_tables(source->store, NULL, NULL, call, &names, &next);
+    continuation_destroy(next);
+    buffer_finish(&names.names);
+    return r;
+}
+
+int mount_source_ask(struct mount_source *source)
+{
+    int64_t wait_ms = MIN(source->timeout_ms, QUESTION_MS);
+    struct naming naming = {.observer.waits = waits_for_name};
+    struct call call = {.deadline_ms = clock_now_ms(&clock_system) + wait_ms,
+                        .observer = &naming.observer,
+                        .command = "mount"};
+    naming.call = &call;
+    if (ask(source, &call) >= 0)
+        return 0;
+    if (source->local_path)
+        return complain_local(source, &call.failure);
+    bool is_late = call.failure.error == -ETIMEDOUT && naming.failure.error < 0;
+    return complain_service(source, is_late ? &naming.failure : &call.failure);
 }
 
 int mount_source_append_metrics(const struct mount_source *source, struct buffer *ret)

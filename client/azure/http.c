@@ -385,6 +385,7 @@ static int fail_transfer(struct call *call, const struct exchange *exchange, CUR
     (void)call_fail(call, reason.error, "%s%s", is_proxys ? "proxy: " : "",
                     exchange->error[0] ? exchange->error : curl_easy_strerror(code));
     call->failure.is_retryable = reason.is_retryable;
+    call->failure.is_unresolved = code == CURLE_COULDNT_RESOLVE_HOST;
     call->failure.advice = is_proxys ? advice_proxy : reason.advice;
     return reason.error;
 }

@@ -33,6 +33,7 @@ static void no_connection_has_a_reason(void **state)
         assert_int_equal(get(&f), cases[i].error);
         assert_true(f.call.failure.is_retryable);
         assert_true(f.call.failure.is_unanswered);
+        assert_int_equal(f.call.failure.is_unresolved, cases[i].error == -EHOSTUNREACH);
         assert_non_null(strstr(f.call.failure.message, cases[i].message));
         assert_null(strstr(f.call.failure.message, "proxy"));
         assert_non_null(f.call.failure.advice);

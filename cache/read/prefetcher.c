@@ -12,11 +12,10 @@
 
 /* | state    | sends                               | left by                                  |
  * | RUNS     | as far ahead as it may              | a failure of what is waited for: FAILED; |
- * |          |                                     | of another: CAUTIOUS; a pause: PAUSED    |
- * | PAUSED   | nothing                             | the consumer looks again: RUNS           |
+ * |          |                                     | of another: CAUTIOUS                     |
  * | CAUTIOUS | only what the consumer waits for    | an answer: RUNS; a failure of it: FAILED |
  * | FAILED   | nothing                             | the consumer takes the failure: CAUTIOUS | */
-enum state { RUNS, PAUSED, CAUTIOUS, FAILED };
+enum state { RUNS, CAUTIOUS, FAILED };
 
 struct prefetcher {
     struct prefetcher_source source;
@@ -24,7 +23,7 @@ struct prefetcher {
     struct stamp since;
     enum read_kind kind;
     bool is_apart;
-    size_t ahead_bytes; /* guarded by monitor; 0: its share */
+    size_t ahead_bytes; /* 0: its share */
     char command[PREFETCHER_COMMAND_SIZE];
     int64_t patience_ms;
     atomic_size_t references; /* the consumer's, and one for each job */
@@ -160,8 +159,6 @@ static enum scan_state take_locked(struct prefetcher *prefetcher, struct scan_it
     enum scan_state state = scan_take(prefetcher->scan, ret);
     if (state == SCAN_ITEM)
         prefetcher->taken += ret->pages;
-    if (prefetcher->state == PAUSED)
-        prefetcher->state = RUNS;
     return state;
 }
 
@@ -188,7 +185,7 @@ static bool may_run_ahead_locked(const struct prefetcher *prefetcher, bool has_r
 static bool may_send_locked(const struct prefetcher *prefetcher, bool has_room,
                             const struct caller *consumer)
 {
-    if (is_left(prefetcher) || prefetcher->state == FAILED || prefetcher->state == PAUSED)
+    if (is_left(prefetcher) || prefetcher->state == FAILED)
         return false;
     size_t delayed = consumer ? prefetcher->delayed : 0;
     bool is_stuck = prefetcher->is_awaited && prefetcher->in_flight == delayed;
@@ -256,7 +253,7 @@ static struct job *next_job(struct prefetcher *prefetcher, const struct caller *
 static void note_failure_locked(struct prefetcher *prefetcher, const struct failure *failure, int r,
                                 bool is_waited_for)
 {
-    if (prefetcher->state == FAILED || (prefetcher->state == PAUSED && !is_waited_for))
+    if (prefetcher->state == FAILED)
         return;
     prefetcher->state = is_waited_for ? FAILED : CAUTIOUS;
     if (!is_waited_for)
@@ -476,16 +473,6 @@ int prefetcher_next(struct prefetcher *prefetcher, struct caller *caller, bool m
     prefetcher->is_awaited = false;
     monitor_leave(&prefetcher->monitor);
     return fetcher_explain(prefetcher->source.fetcher, prefetcher->table, caller, r);
-}
-
-void prefetcher_pause(struct prefetcher *prefetcher)
-{
-    monitor_enter(&prefetcher->monitor);
-    if (prefetcher->state == RUNS)
-        prefetcher->state = PAUSED;
-    prefetcher->wanted = INFINITY;
-    prefetcher->ahead_bytes = 0;
-    monitor_leave(&prefetcher->monitor);
 }
 
 void prefetcher_want(struct prefetcher *prefetcher, size_t pages)

@@ -60,9 +60,6 @@ int prefetcher_create(const struct prefetcher_source *source,
                       struct prefetcher **ret);
 /* The consumer leaves: what is in flight is cancelled. Takes NULL. */
 void prefetcher_leave(struct prefetcher *prefetcher);
-/* The consumer may not come back: what is in flight arrives, and nothing is sent before it does.
- * It wants all then, and may run ahead as far as its share. */
-void prefetcher_pause(struct prefetcher *prefetcher);
 /* How many more pages the consumer expects to take. It may take fewer or more. */
 void prefetcher_want(struct prefetcher *prefetcher, size_t pages);
 

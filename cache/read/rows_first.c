@@ -108,23 +108,6 @@ static int read_pages(const struct rows_first *rows_first, struct caller *caller
     return goes_on < 0 ? call_fail(&caller->call, goes_on, "out of memory") : r;
 }
 
-/* A traversal that follows reads what the prefetcher has fetched ahead, or has in flight. */
-static void leave_to_traversal(const struct rows_first *rows_first, const struct caller *caller,
-                               const struct question *question, const struct dense *dense,
-                               struct prefetcher *prefetcher)
-{
-    _cleanup_(buffer_finish) struct buffer behind;
-    _cleanup_(owned_range_finish) struct owned_range rest;
-    owned_range_init(&rest);
-    buffer_init(&behind, POSITION_MAX_BYTES);
-    int r = position_append_behind(&behind, buffer_bytes(&dense->last));
-    struct range range = {buffer_bytes(&behind), question->range.hi};
-    if (r == 0 && owned_range_set(&rest, question->table, range))
-        traversals_adopt(rows_first->traversals, caller->process, &rest, prefetcher);
-    else
-        prefetcher_leave(prefetcher);
-}
-
 static int read_dense(const struct rows_first *rows_first, struct caller *caller,
                       const struct question *question)
 {
@@ -140,8 +123,6 @@ static int read_dense(const struct rows_first *rows_first, struct caller *caller
         return r;
     buffer_init(&dense.last, POSITION_MAX_BYTES);
     r = read_pages(rows_first, caller, prefetcher, &dense);
-    if (r > 0)
-        leave_to_traversal(rows_first, caller, question, &dense, TAKE_PTR(prefetcher));
     buffer_finish(&dense.last);
     return caller_forgive(caller, MIN(r, 0));
 }

@@ -240,25 +240,3 @@ void traversals_follow(struct traversals *traversals, uint64_t process, const ch
     prefetcher_follow(traversal->prefetcher, position);
     leave(traversals, traversal, REACH_IN_CACHE, traversal->strays);
 }
-
-void traversals_adopt(struct traversals *traversals, uint64_t process,
-                      const struct owned_range *rest, struct prefetcher *prefetcher)
-{
-    struct prefetcher *left = NULL;
-    prefetcher_pause(prefetcher);
-    monitor_enter(&traversals->monitor);
-    struct traversal *traversal = find_locked(traversals, process, rest->table);
-    if (!traversal || traversal->state == IDLE)
-        traversal = begin_locked(traversals, traversal, process, rest, rest->range.lo, &left);
-    else
-        traversal = NULL; /* another thread of the process traverses now */
-    if (traversal) {
-        traversal->state = IDLE;
-        traversal->prefetcher = TAKE_PTR(prefetcher);
-        traversal->last_ms = clock_now_ms(traversals->source.clock) - TRAVERSALS_QUIET_MS;
-        check_locked(traversal);
-    }
-    monitor_leave(&traversals->monitor);
-    prefetcher_leave(left);
-    prefetcher_leave(prefetcher);
-}

@@ -30,11 +30,6 @@ void traversals_destroy(struct traversals *traversals); /* takes NULL */
 int traversals_reach(struct traversals *traversals, struct caller *caller,
                      const struct owned_range *whole, struct bytes position, struct stamp since,
                      struct page **ret_page);
-/* The process has read rows by the prefetcher up to where `rest` begins, and may traverse on from
- * there, or not come back. Takes the prefetcher, paused; another process may take its place until
- * this one comes. Without a place the prefetcher is left. process is not 0. */
-void traversals_adopt(struct traversals *traversals, uint64_t process,
-                      const struct owned_range *rest, struct prefetcher *prefetcher);
 /* The process has come to the position by what the cache knew. As prefetcher_follow. */
 void traversals_follow(struct traversals *traversals, uint64_t process, const char *table,
                        struct bytes position);

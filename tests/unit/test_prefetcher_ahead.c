@@ -413,57 +413,6 @@ static void it_follows_a_consumer_that_needs_nothing(void **state)
     prefetching_tear_down(&setup);
 }
 
-/* --- a pause */
-
-/* Two pages were taken, the third is in flight, and the prefetcher is paused. */
-static struct prefetcher *set_up_paused(struct prefetching *setup)
-{
-    struct prefetcher *prefetcher = set_up_pages(setup);
-    gate_store_let(setup->fetching.store, 2);
-    take(setup, prefetcher);
-    take(setup, prefetcher);
-    wait_for_requests(&setup->fetching, 3);
-    prefetcher_want(prefetcher, 1); /* no longer holds after the pause */
-    prefetcher_pause(prefetcher);
-    return prefetcher;
-}
-
-/* What is in flight arrives; then nothing is sent before the consumer looks again. */
-static void a_paused_one_sends_nothing(void **state)
-{
-    (void)state;
-    struct prefetching setup;
-    struct prefetcher *prefetcher = set_up_paused(&setup);
-    gate_store_let(setup.fetching.store, GATE_OPEN);
-    assert_asked(&setup, 3);
-    take(&setup, prefetcher); /* the third page is not requested again */
-    assert_asked(&setup, 3 + 5);
-    prefetcher_pause(prefetcher);
-    prefetcher_follow(prefetcher, ROW("p0003", "00500"));
-    assert_asked(&setup, 4 + 6);
-    prefetcher_leave(prefetcher);
-    prefetching_tear_down(&setup);
-}
-
-static void what_fails_during_a_pause_is_told_after_it(void **state)
-{
-    (void)state;
-    struct prefetching setup;
-    struct scan_item item;
-    struct prefetcher *prefetcher = set_up_paused(&setup);
-    setup.fetching.memory->fault = fail_all;
-    gate_store_let(setup.fetching.store, GATE_OPEN);
-    assert_asked(&setup, 3);
-    setup.fetching.memory->fault = NULL;
-    prefetcher_pause(prefetcher); /* the failure stays */
-    assert_int_equal(take_item(&setup, prefetcher, &item), -EIO);
-    assert_asked(&setup, 3);
-    take(&setup, prefetcher);
-    assert_asked(&setup, 3 + 2 + 5); /* the rest of p0001, which is empty, and the third page */
-    prefetcher_leave(prefetcher);
-    prefetching_tear_down(&setup);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -481,8 +430,6 @@ int main(void)
         cmocka_unit_test(what_is_known_is_passed_without_a_request),
         cmocka_unit_test(a_failure_on_the_way_is_returned),
         cmocka_unit_test(it_follows_a_consumer_that_needs_nothing),
-        cmocka_unit_test(a_paused_one_sends_nothing),
-        cmocka_unit_test(what_fails_during_a_pause_is_told_after_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -90,24 +90,6 @@ static int let_go(struct setup *setup, struct asker *asker)
     return asker->r;
 }
 
-/* The place is in use: what another thread of the process leaves to it is not taken. */
-static void a_thread_keeps_its_place(void **state)
-{
-    (void)state;
-    struct setup setup;
-    struct asker asker;
-    set_up_held(&setup, &asker);
-    struct prefetcher *prefetcher = open_rows(&setup.prefetching);
-    assert_int_equal(setup.prefetching.live, 2);
-    traversals_adopt(setup.traversals, FIND, &setup.whole, prefetcher);
-    assert_int_equal(setup.prefetching.live, 1);
-    assert_int_equal(let_go(&setup, &asker), 1);
-    assert_int_equal(count_begun_at(&setup, partition(2)), 1);
-    assert_int_equal(reach(&setup, FIND, partition(3)), REACH_IN_CACHE);
-    assert_int_equal(count_begun_at(&setup, partition(3)), 0); /* it went on */
-    tear_down(&setup);
-}
-
 /* A thread that waits for another of its process is interrupted, and its deadline counts. */
 static void a_thread_that_waits_may_leave(void **state)
 {
@@ -262,7 +244,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_of_one_process_share_a_traversal),
-        cmocka_unit_test(a_thread_keeps_its_place),
         cmocka_unit_test(a_thread_that_waits_may_leave),
         cmocka_unit_test(what_another_thread_reaches_is_progress),
         cmocka_unit_test(a_traversal_that_reached_nothing_is_no_progress),

@@ -300,7 +300,7 @@ void read_cursor_took(struct read_cursor *cursor, const struct directory *direct
     const struct run *run = &seen->run;
     size_t rows = run->end - run->begin;
     cursor->listed_bytes += page_bytes(run->page) / page_rows(run->page) * rows;
-    if (directory->kind == DIRECTORY_FLAT && scan_is_of_huge(entries, rows))
+    if (directory->kind == DIRECTORY_FLAT && scan_is_of_huge(entries, rows, cursor->top))
         cursor->top = SCAN_HUGE_TOP;
     else if (entries * 4 >= rows)
         cursor->top = MIN(cursor->top * 4, TABLE_STORE_PAGE_ROWS);

@@ -31,12 +31,13 @@ int scan_level_create(struct bytes prefix, const struct scan_limits *limits, str
  * the last partition of a page. */
 int scan_partitions_create(struct range range, const struct scan_limits *limits, struct scan **ret);
 
-/* While partitions are huge, one key of each page is used, so few rows are asked for. A page of at
- * least this many rows of one partition says that partitions are huge. */
+/* While partitions are huge, one key of each page is used, so few rows are asked for. A page that
+ * is full of rows of one partition says that partitions are huge. A page from the cache may be the
+ * end of one: the rest of a partition of 30 rows says nothing. */
 #define SCAN_HUGE_TOP 16
-static inline bool scan_is_of_huge(size_t partitions, size_t rows)
+static inline bool scan_is_of_huge(size_t partitions, size_t rows, int top)
 {
-    return partitions == 1 && rows >= SCAN_HUGE_TOP;
+    return partitions == 1 && rows >= (size_t)top;
 }
 
 struct scan_request { /* its views are valid until scan_tell or scan_give_back */

@@ -223,13 +223,18 @@ static void drop_strangers(struct level_scan *self, struct known *before,
     }
 }
 
+static int top_of(const struct level_scan *self)
+{
+    return self->is_huge ? MIN(SCAN_HUGE_TOP, self->page_rows) : self->page_rows;
+}
+
 /* Do rows of the page's one partition follow? Then of the next page one key is used, too. */
-static bool is_of_huge(const struct known *item, const struct page *page)
+static bool is_of_huge(const struct known *item, const struct page *page, int top)
 {
     size_t rows = page_rows(page);
     bool has_more = bytes_compare(page_range(page).hi, buffer_bytes(&item->gap->hi)) < 0;
     bool is_one = rows > 0 && page_next_partition(page, 0, rows) == rows;
-    return scan_is_of_huge(is_one ? 1 : 2, rows) && has_more;
+    return scan_is_of_huge(is_one ? 1 : 2, rows, top) && has_more;
 }
 
 static int take_answer(struct level_scan *self, struct known *item, const struct page *page)
@@ -238,7 +243,7 @@ static int take_answer(struct level_scan *self, struct known *item, const struct
     size_t known = map->partitions;
     self->page_bytes = MAX(self->page_bytes, page_bytes(page));
     if (page_rows(page) > 0)
-        self->is_huge = is_of_huge(item, page);
+        self->is_huge = is_of_huge(item, page, top_of(self));
     int learned = key_splitter_learn(&self->splitter, item, page);
     int r = partition_map_tell(map, item, page);
     self->pages += page_rows(page) > 0;
@@ -364,7 +369,7 @@ static bool level_ask(struct scan *scan, int idle, struct scan_request *ret)
     if (!item || (!may_guess && !is_first))
         return false;
     partition_map_ask(map, item, ret);
-    ret->top = self->is_huge ? MIN(SCAN_HUGE_TOP, self->page_rows) : self->page_rows;
+    ret->top = top_of(self);
     ret->is_head = is_first;
     ret->is_speculative = item->gap->is_guess && !is_first && map->asked > 1;
     return true;

@@ -3,8 +3,10 @@
 #include "tests/stores/memory_store.h"
 #include "tests/unit/unit.h"
 
-/* Drives a scan to its end over a store, and puts the keys into `keys`, a comma behind each. */
-static size_t run(struct table_store *store, struct range range, struct buffer *keys)
+/* Drives a scan to its end over a store, and puts the keys into `keys`, a comma behind each. The
+ * first answer has at most first_rows: a page from the cache. */
+static size_t run_from(struct table_store *store, struct range range, int first_rows,
+                       struct buffer *keys)
 {
     struct scan *scan;
     size_t requests = 0;
@@ -32,7 +34,7 @@ static size_t run(struct table_store *store, struct range range, struct buffer *
         assert_true(requests < 5000);
         struct query query = {.table = "t",
                               .range = request.range,
-                              .top = request.top,
+                              .top = requests == 1 ? MIN(first_rows, request.top) : request.top,
                               .keys_only = request.keys_only};
         struct call call = {.deadline_ms = INT64_MAX};
         struct answer answer = {0};
@@ -48,6 +50,11 @@ static size_t run(struct table_store *store, struct range range, struct buffer *
     }
     scan_destroy(scan);
     return requests;
+}
+
+static size_t run(struct table_store *store, struct range range, struct buffer *keys)
+{
+    return run_from(store, range, TABLE_STORE_PAGE_ROWS, keys);
 }
 
 static void ten_huge_partitions_cost_ten_requests(void **state)
@@ -71,6 +78,30 @@ static void ten_huge_partitions_cost_ten_requests(void **state)
     assert_int_equal(memory->diary[5].top, 16); /* of each page one key is used */
     assert_true(memory->diary[0].keys_only);
     assert_false(memory->diary[5].is_continued);
+    buffer_finish(&keys);
+    table_store_destroy(&memory->store);
+}
+
+static void add_partitions(struct memory_store *memory, int partitions, int rows)
+{
+    for (int i = 0; i < partitions * rows; i++) {
+        char partition[8], row[8];
+        (void)snprintf(partition, sizeof(partition), "p%02d", i / rows);
+        (void)snprintf(row, sizeof(row), "%05d", i % rows);
+        memory_store_add_strings(memory, partition, row);
+    }
+}
+
+/* A known page ends within a partition of 30 rows. */
+static void a_part_of_a_partition_does_not_make_it_huge(void **state)
+{
+    (void)state;
+    struct memory_store *memory = memory_store_create();
+    struct buffer keys;
+    add_partitions(memory, 40, 30);
+    buffer_init(&keys, 1000);
+    assert_int_equal(run_from(&memory->store, RANGE_ALL, 20, &keys), 3);
+    assert_int_equal(keys.size, 40 * 4);
     buffer_finish(&keys);
     table_store_destroy(&memory->store);
 }
@@ -148,6 +179,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ten_huge_partitions_cost_ten_requests),
+        cmocka_unit_test(a_part_of_a_partition_does_not_make_it_huge),
         cmocka_unit_test(a_thousand_small_partitions_are_one_page),
         cmocka_unit_test(awkward_keys_come_each_once_in_order),
         cmocka_unit_test(an_empty_range_is_one_request),

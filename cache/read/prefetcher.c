@@ -1,4 +1,5 @@
 #include "cache/read/prefetcher.h"
+#include "cache/read/held_pages.h"
 #include "cache/read/scan_answer.h"
 #include "client/monitor.h"
 
@@ -9,6 +10,12 @@
 #define AHEAD_FIRST  2   /* pages ahead, beside one for each that was taken */
 #define WANTED_TIMES 1.5 /* what a consumer wants is an estimate */
 #define NEAR_FETCHES 3   /* a position that takes more requests is on another way */
+
+/* Of its share: what waits to be taken or is in flight, and the same however much is held. */
+#define AHEAD_PART       2
+#define AHEAD_LEAST_PART 8
+#define NAMES_PART       4  /* the same of partitions: their pages wait in the cache */
+#define ANSWERS_A_GUESS  16 /* of a traversal's names: most of them are known by the rows */
 
 /* | state    | sends                               | left by                                  |
  * | RUNS     | as far ahead as it may              | a failure of what is waited for: FAILED; |
@@ -22,8 +29,8 @@ struct prefetcher {
     char *table;
     struct stamp since;
     enum read_kind kind;
-    bool is_apart;
-    size_t ahead_bytes; /* 0: its share */
+    bool is_apart, is_traversal;
+    size_t ahead_bytes; /* guarded by monitor; 0: its share */
     char command[PREFETCHER_COMMAND_SIZE];
     int64_t patience_ms;
     atomic_size_t references; /* the consumer's, and one for each job */
@@ -35,12 +42,13 @@ struct prefetcher {
     enum state state;
     struct failure failure; /* of FAILED */
     struct scan *scan;
-    size_t in_flight;     /* requests */
-    size_t delayed;       /* of them, those that have given up their slot */
-    size_t jobs;          /* that may send more; in_flight at least */
-    double taken, wanted; /* pages, since the begin */
-    int64_t asked_ms;     /* of the oldest answer */
-    bool is_awaited;      /* the consumer has seen all answers, and waits */
+    size_t in_flight;       /* requests */
+    size_t delayed;         /* of them, those that have given up their slot */
+    size_t jobs;            /* that may send more; in_flight at least */
+    double taken, wanted;   /* pages, since the begin */
+    int64_t asked_ms;       /* of the oldest answer */
+    bool is_awaited;        /* the consumer has seen all answers, and waits */
+    struct held_pages held; /* of a traversal */
     /* the consumer's */
     struct buffer frontier; /* everything before it was taken */
 };
@@ -69,7 +77,7 @@ static void release(struct prefetcher *prefetcher)
 {
     if (atomic_fetch_sub(&prefetcher->references, 1) > 1)
         return;
-    atomic_fetch_sub(prefetcher->source.live, 1);
+    held_pages_finish(&prefetcher->held);
     scan_destroy(prefetcher->scan);
     buffer_finish(&prefetcher->frontier);
     monitor_finish(&prefetcher->monitor);
@@ -93,11 +101,12 @@ int prefetcher_create(const struct prefetcher_source *source,
         return call_fail(&opener->call, -ENOMEM, "out of memory");
     }
     atomic_init(&prefetcher->references, 1);
-    atomic_fetch_add(source->live, 1);
     prefetcher->source = *source;
     prefetcher->kind = options->kind;
     prefetcher->since = options->since;
     prefetcher->is_apart = options->is_apart;
+    prefetcher->is_traversal = options->is_traversal;
+    held_pages_init(&prefetcher->held);
     prefetcher->ahead_bytes = options->ahead_bytes;
     prefetcher->patience_ms = opener->patience_ms;
     prefetcher->wanted = INFINITY;
@@ -109,7 +118,7 @@ int prefetcher_create(const struct prefetcher_source *source,
     prefetcher->table = strdup(options->table);
     struct scan_limits limits = {.page_rows = TABLE_STORE_PAGE_ROWS,
                                  .fanout = source->fanout,
-                                 .window_bytes = share_bytes(source)};
+                                 .window_bytes = share_bytes(source) / NAMES_PART};
     int r = prefetcher->table
                 ? read_kind_create_scan(options->kind, options->range, &limits, &prefetcher->scan)
                 : -ENOMEM;
@@ -117,6 +126,7 @@ int prefetcher_create(const struct prefetcher_source *source,
         release(prefetcher);
         return call_fail(&opener->call, r, "out of memory");
     }
+    atomic_fetch_add(source->live, prefetcher->kind != READ_LEVEL);
     *ret = prefetcher;
     return 0;
 }
@@ -126,6 +136,7 @@ void prefetcher_leave(struct prefetcher *prefetcher)
     if (!prefetcher)
         return;
     atomic_store(&prefetcher->is_left, true);
+    atomic_fetch_sub(prefetcher->source.live, prefetcher->kind != READ_LEVEL);
     release(prefetcher);
 }
 
@@ -192,6 +203,15 @@ static bool may_send_locked(const struct prefetcher *prefetcher, bool has_room,
     return is_stuck || may_run_ahead_locked(prefetcher, has_room);
 }
 
+/* What waits to be taken or is in flight has room beside what is held. */
+static size_t window_bytes_locked(const struct prefetcher *prefetcher)
+{
+    size_t share = share_bytes(&prefetcher->source), limit = prefetcher->ahead_bytes;
+    size_t free = share - MIN(share, prefetcher->held.bytes);
+    size_t ahead = MAX(MIN(free, share / AHEAD_PART), share / AHEAD_LEAST_PART);
+    return MAX(limit > 0 ? MIN(limit, ahead) : ahead, 1);
+}
+
 /* The scan's next request. One that is only guessed is not sent where something is in flight, and
  * there is no room for guesses or enough ahead. What a consumer waits for is sent at once if all
  * that is in flight is delayed, also where the request window has no room: so no prefetcher starves
@@ -202,8 +222,9 @@ static bool ask_locked(struct prefetcher *prefetcher, bool has_room, int room,
     bool may_run_ahead = may_run_ahead_locked(prefetcher, has_room);
     if (ahead_locked(prefetcher) >= prefetcher->wanted - prefetcher->taken)
         room = 0;
-    size_t share = share_bytes(&prefetcher->source), limit = prefetcher->ahead_bytes;
-    scan_set_window(prefetcher->scan, limit > 0 ? MIN(limit, share) : share);
+    if (prefetcher->kind == READ_LEVEL && prefetcher->is_traversal)
+        room = MIN(room, (int)(prefetcher->answered / ANSWERS_A_GUESS));
+    scan_set_window(prefetcher->scan, window_bytes_locked(prefetcher));
     bool is_only = prefetcher->in_flight == 0;
     int idle = is_only ? MAX(room, 1) : may_run_ahead ? room : 0; /* 0: nothing is split */
     if (!scan_ask(prefetcher->scan, idle, ret))
@@ -503,6 +524,42 @@ static int move_frontier(struct prefetcher *prefetcher, const struct scan_item *
     return buffer_append_string(&prefetcher->frontier, item ? POSITION_AFTER : POSITION_END);
 }
 
+/* The consumer of a traversal has taken the page, and visits it later. Where there is no room for
+ * all of them, the first ones are given up. */
+static void hold(struct prefetcher *prefetcher, struct page *page)
+{
+    struct held_pages given;
+    struct held_page *held = prefetcher->is_traversal ? held_page_create(page) : NULL;
+    if (!held)
+        return;
+    held_pages_init(&given);
+    monitor_enter(&prefetcher->monitor);
+    held_pages_add(&prefetcher->held, held);
+    held_pages_limit(&prefetcher->held, share_bytes(&prefetcher->source), &given);
+    monitor_leave(&prefetcher->monitor);
+    held_pages_finish(&given);
+}
+
+/* The consumer has come to the position. */
+static void pass_held(struct prefetcher *prefetcher, struct bytes position)
+{
+    struct held_pages passed;
+    held_pages_init(&passed);
+    monitor_enter(&prefetcher->monitor);
+    held_pages_pass(&prefetcher->held, position, &passed);
+    monitor_leave(&prefetcher->monitor);
+    held_pages_finish(&passed);
+}
+
+/* Would one more page fit beside what is held? */
+static bool has_room(struct prefetcher *prefetcher)
+{
+    monitor_enter(&prefetcher->monitor);
+    bool has_room = held_pages_have_room(&prefetcher->held, share_bytes(&prefetcher->source));
+    monitor_leave(&prefetcher->monitor);
+    return has_room;
+}
+
 /* Takes one item; its page takes the place of the one before. 0, or -errno. */
 static int pass_item(struct prefetcher *prefetcher, struct caller *caller, struct page **page)
 {
@@ -510,6 +567,8 @@ static int pass_item(struct prefetcher *prefetcher, struct caller *caller, struc
     int r = prefetcher_next(prefetcher, caller, true, &item);
     if (r < 0)
         return r;
+    if (r > 0)
+        hold(prefetcher, item.rows.page);
     page_unref(*page);
     *page = item.rows.page;
     r = move_frontier(prefetcher, r > 0 ? &item : NULL);
@@ -522,7 +581,7 @@ static bool is_passed(const struct prefetcher *prefetcher, struct bytes position
 }
 
 int prefetcher_reach(struct prefetcher *prefetcher, struct caller *caller, struct bytes position,
-                     struct page **ret_page)
+                     bool must_fit, struct page **ret_page)
 {
     _cleanup_(page_unrefp) struct page *page = NULL;
     int fetches = 0; /* items for which a request was answered meanwhile */
@@ -532,6 +591,8 @@ int prefetcher_reach(struct prefetcher *prefetcher, struct caller *caller, struc
         size_t before = prefetcher->fetched;
         if (fetches > NEAR_FETCHES)
             return REACH_NOT;
+        if (must_fit && !has_room(prefetcher))
+            return REACH_FULL;
         int r = pass_item(prefetcher, caller, &page);
         if (r < 0)
             return r;
@@ -549,8 +610,11 @@ void prefetcher_follow(struct prefetcher *prefetcher, struct bytes position)
         monitor_enter(&prefetcher->monitor);
         is_item = take_locked(prefetcher, &item) == SCAN_ITEM;
         monitor_leave(&prefetcher->monitor);
+        if (is_item)
+            hold(prefetcher, item.rows.page);
         is_item = is_item && move_frontier(prefetcher, &item) == 0;
         run_finish(&item.rows);
     }
+    pass_held(prefetcher, position);
     (void)pump(prefetcher, NULL);
 }

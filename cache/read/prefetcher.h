@@ -7,10 +7,13 @@
  * How far it runs ahead: none before the consumer took its second page; then, like TCP's slow
  * start, 2 pages and one more for each page that was taken, so that a consumer that stops has at
  * most doubled its pages; never more than one and a half times what the consumer has asked for, and
- * never more bytes than the share of the cache that all prefetchers divide. Fewer pages would not
- * do: a scan splits a large partition into pieces as large as the bytes allow, and the pages of the
- * later pieces wait while the first one is read. The request window (request_window.h) limits what
- * is in flight over all of them.
+ * never more bytes than half of the share of the cache that all prefetchers of rows divide. Fewer
+ * pages would not do: a scan splits a large partition into pieces as large as the bytes allow, and
+ * the pages of the later pieces wait while the first one is read. The request window
+ * (request_window.h) limits what is in flight over all of them.
+ *
+ * A traversal holds what its consumer has taken and not passed (held_pages.h). So what it lists is
+ * still there when it comes to visit it; and it runs ahead only as far as there is room beside it.
  *
  * A failure is returned when everything before it was taken; the next call tries again from there.
  * A failure farther ahead (of a throttled partition, say) is not returned: it ends reading ahead
@@ -38,9 +41,10 @@ struct prefetcher_source { /* outlives its prefetchers */
     const struct clock *clock;
     int64_t kept_ms;      /* an answer serves for this time; half of it where it may have to wait
                              for the consumer */
-    size_t ahead_bytes;   /* one prefetcher alone may run ahead so far, each of two half of it */
+    size_t ahead_bytes;   /* of one prefetcher alone: what it holds, and what is ahead; each of two
+                             has half of it */
     int fanout;           /* partitions that a directory shows; with more it shows prefixes */
-    _Atomic size_t *live; /* how many prefetchers there are */
+    _Atomic size_t *live; /* how many prefetchers there are, beside those of names */
     const _Atomic bool *is_closing; /* then nothing is sent any more, what is in flight ends */
 };
 
@@ -51,6 +55,8 @@ struct prefetcher_options {
     struct stamp since; /* the oldest answer that may be used where it is known already */
     size_t ahead_bytes; /* it may run ahead so far, where its share is larger; 0: its share */
     bool is_apart;      /* of rows: everything is requested, and nothing goes into the cache */
+    bool is_traversal;  /* of rows: they are listed first and visited later, so what was taken is
+                           held; of names: rows tell most of them, so little is guessed */
 };
 
 /* Sends nothing. Its requests count for the opener's command and have the opener's patience each.
@@ -73,14 +79,16 @@ int prefetcher_next(struct prefetcher *prefetcher, struct caller *caller, bool m
                     struct scan_item *ret);
 
 /* NOT: the caller has to ask for the position by itself. IN_CACHE: it has arrived; look again, as
- * long as ret_page is held (NULL: another thread took it, and it may be evicted already). */
-enum reach { REACH_NOT, REACH_IN_CACHE };
-/* Of rows: takes items until the one at `position` was taken. REACH_NOT: the position was passed
- * already, or is too far ahead. enum reach, or -errno with the reason in caller->call. */
+ * long as ret_page is held (NULL: another thread took it, and it may be evicted already). FULL: it
+ * does not fit beside what is held. */
+enum reach { REACH_NOT, REACH_IN_CACHE, REACH_FULL };
+/* Of rows: takes items until the one at `position` was taken. must_fit: none that does not fit
+ * beside what is held; else the first pages that are held are given up. REACH_NOT: the position was
+ * passed already, or is too far ahead. enum reach, or -errno with the reason in caller->call. */
 int prefetcher_reach(struct prefetcher *prefetcher, struct caller *caller, struct bytes position,
-                     struct page **ret_page);
-/* The consumer has come to `position` by what the cache knew: takes what has arrived before it, and
- * sends what may be sent then. Never blocks. */
+                     bool must_fit, struct page **ret_page);
+/* The consumer has come to `position` by what the cache knew: takes what has arrived before it, no
+ * longer holds what lies before it, and sends what may be sent then. Never blocks. */
 void prefetcher_follow(struct prefetcher *prefetcher, struct bytes position);
 
 DEFINE_CLEANUP(struct prefetcher *, prefetcher_leave);

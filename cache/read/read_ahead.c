@@ -5,9 +5,9 @@
 
 #include <stdatomic.h>
 
-#define NAME_PART    8 /* of the cache: the most that one miss by name fetches ahead */
-#define AHEAD_PART   2 /* of the cache: what prefetchers may run ahead; less makes bad splits */
-#define APART_PART   8 /* of the cache's size: the most that keys apart from it run ahead */
+#define NAME_PART    8  /* of the cache: the most that one miss by name fetches ahead */
+#define SPARE_PART   16 /* of the cache: what prefetchers may not hold */
+#define APART_PART   8  /* of the cache's size: the most that keys apart from it run ahead */
 #define ANSWER_BYTES ((size_t)32 << 20) /* of one request, if rows are as large as before */
 
 struct read_ahead {
@@ -38,17 +38,17 @@ static int create_parts(struct read_ahead *read_ahead)
     if (r < 0)
         return r;
     int64_t kept_ms = MAX(FRESHNESS_KEPT_MS, source->ttl_ms);
-    read_ahead->prefetchers =
-        (struct prefetcher_source){.fetcher = source->fetcher,
-                                   .overlay = source->overlay,
-                                   .workers = read_ahead->workers,
-                                   .window = read_ahead->window,
-                                   .clock = source->clock,
-                                   .kept_ms = kept_ms,
-                                   .ahead_bytes = source->cache_bytes / AHEAD_PART,
-                                   .fanout = source->fanout,
-                                   .live = &read_ahead->live,
-                                   .is_closing = &read_ahead->is_closing};
+    read_ahead->prefetchers = (struct prefetcher_source){
+        .fetcher = source->fetcher,
+        .overlay = source->overlay,
+        .workers = read_ahead->workers,
+        .window = read_ahead->window,
+        .clock = source->clock,
+        .kept_ms = kept_ms,
+        .ahead_bytes = source->cache_bytes - source->cache_bytes / SPARE_PART,
+        .fanout = source->fanout,
+        .live = &read_ahead->live,
+        .is_closing = &read_ahead->is_closing};
     return traversals_create(&read_ahead->prefetchers, FRESHNESS_KEPT_MS, &read_ahead->traversals);
 }
 
@@ -136,8 +136,9 @@ static int reach_by_traversal(struct read_ahead *read_ahead, struct caller *call
     owned_range_init(&whole);
     *ret_traverses = freshness_traverses(read_ahead->source.freshness, caller->process,
                                          question->table, directory, &whole);
-    return *ret_traverses ? traversals_reach(read_ahead->traversals, caller, &whole, position,
-                                             question->since, ret_page)
+    struct traversal_step step = {
+        .whole = &whole, .begin = directory.lo, .position = position, .since = question->since};
+    return *ret_traverses ? traversals_reach(read_ahead->traversals, caller, &step, ret_page)
                           : REACH_NOT;
 }
 
@@ -232,7 +233,7 @@ static int reach_by_cursor(struct read_ahead *read_ahead, struct caller *caller,
                                                    &cursor->prefetcher);
     if (r < 0)
         return r;
-    r = prefetcher_reach(cursor->prefetcher, caller, position, ret_page);
+    r = prefetcher_reach(cursor->prefetcher, caller, position, false, ret_page);
     cursor->used_ms = clock_now_ms(clock);
     r = caller_forgive(caller, r);
     if (r == REACH_NOT) /* the listing is elsewhere, or something failed */
@@ -326,8 +327,11 @@ int read_ahead_names(struct read_ahead *read_ahead, struct caller *caller,
     int r = rows_first_read(&rows_first, caller, &question, traverses ? &whole : NULL);
     if (r < 0)
         return r;
-    struct prefetcher_options options = {
-        .kind = READ_LEVEL, .table = directory->table, .range = directory->range, .since = since};
+    struct prefetcher_options options = {.kind = READ_LEVEL,
+                                         .table = directory->table,
+                                         .range = directory->range,
+                                         .since = since,
+                                         .is_traversal = traverses};
     return prefetcher_create(&read_ahead->prefetchers, &options, caller, ret);
 }
 

@@ -1,13 +1,15 @@
 #include "cache/read/rows_first.h"
 
-#define TRAVERSED_PART    4                 /* of the cache */
-#define DENSE_AHEAD_BYTES ((size_t)4 << 20) /* some pages: they may turn out not to be needed */
-#define SHORT_PAGES       4                 /* within one partition, beside one a partition */
+#define TRAVERSED_BYTES   ((size_t)16 << 20) /* what is visited within seconds */
+#define DENSE_AHEAD_BYTES ((size_t)4 << 20)  /* some pages: they may turn out not to be needed */
+#define SHORT_PAGES       4                  /* within one partition, beside one a partition */
 
 static int read_traversed(const struct rows_first *rows_first, struct caller *caller,
                           const struct question *question, const struct owned_range *whole)
 {
     struct question rest = *question;
+    struct traversal_step step = {
+        .whole = whole, .begin = question->range.lo, .since = question->since, .must_fit = true};
     size_t bytes = 0;
     int r;
     _cleanup_(buffer_finish) struct buffer until, next;
@@ -20,14 +22,13 @@ static int read_traversed(const struct rows_first *rows_first, struct caller *ca
             return call_fail(&caller->call, r, "out of memory");
         bool is_stuck = bytes > 0 && bytes_equal(buffer_bytes(&next), buffer_bytes(&until));
         buffer_swap(&until, &next);
-        rest.range.lo = buffer_bytes(&until);
+        rest.range.lo = step.position = buffer_bytes(&until);
         if (is_stuck) /* another thread of the process took it, and it was evicted */
             r = REACH_NOT;
         else if (r > 0)
-            r = traversals_reach(rows_first->traversals, caller, whole, rest.range.lo, rest.since,
-                                 &page);
+            r = traversals_reach(rows_first->traversals, caller, &step, &page);
         bytes += page ? page_bytes(page) : 1;
-    } while (r == REACH_IN_CACHE && bytes < rows_first->cache_bytes / TRAVERSED_PART);
+    } while (r == REACH_IN_CACHE && bytes < TRAVERSED_BYTES);
     return MIN(r, 0);
 }
 

@@ -14,8 +14,8 @@ struct rows_first {
 };
 
 /* Reads what is not known of the question's range.
- * - The process traverses (`whole` not NULL): a quarter of the cache, because it visits what is
- *   below next.
+ * - The process traverses (`whole` not NULL): because it visits what is below next, as much as
+ *   fits beside what it has not visited yet, and at most 16 MiB: older rows are not used.
  * - Another process, where nothing of the range is known: until more than `fanout` partitions were
  *   counted, or one of a whole page of rows, or several pages more than partitions: then jumps from
  *   name to name cost no more. At most three quarters of the cache.

@@ -158,15 +158,15 @@ static struct traversal *begin_locked(struct traversals *traversals, struct trav
 /* Makes the process's traversal BUSY. A prefetcher of NULL is to be created. *ret NULL: there is no
  * place for a traversal. */
 static int enter(struct traversals *traversals, struct caller *caller,
-                 const struct owned_range *whole, struct bytes position, struct traversal **ret,
-                 bool *ret_has_waited)
+                 const struct traversal_step *step, struct traversal **ret, bool *ret_has_waited)
 {
+    const struct owned_range *whole = step->whole;
     struct prefetcher *left = NULL;
     struct traversal *traversal;
     monitor_enter(&traversals->monitor);
     int r = await_locked(traversals, caller, whole->table, &traversal, ret_has_waited);
-    if (r == 0 && !(traversal && goes_on_at(traversal, position)))
-        traversal = begin_locked(traversals, traversal, caller->process, whole, position, &left);
+    if (r == 0 && !(traversal && goes_on_at(traversal, step->position)))
+        traversal = begin_locked(traversals, traversal, caller->process, whole, step->begin, &left);
     if (r == 0 && traversal)
         traversal->state = BUSY;
     monitor_leave(&traversals->monitor);
@@ -193,24 +193,25 @@ static void leave(struct traversals *traversals, struct traversal *traversal, in
 }
 
 int traversals_reach(struct traversals *traversals, struct caller *caller,
-                     const struct owned_range *whole, struct bytes position, struct stamp since,
-                     struct page **ret_page)
+                     const struct traversal_step *step, struct page **ret_page)
 {
     struct traversal *traversal;
     bool has_waited;
     traversals_end_quiet(traversals);
-    int r = enter(traversals, caller, whole, position, &traversal, &has_waited);
+    int r = enter(traversals, caller, step, &traversal, &has_waited);
     if (r < 0 || !traversal)
         return r < 0 ? r : REACH_NOT;
     int strays = traversal->prefetcher ? traversal->strays : 0;
     struct prefetcher_options options = {.kind = READ_ROWS,
                                          .table = traversal->where.table,
                                          .range = traversal->where.range,
-                                         .since = since};
+                                         .since = step->since,
+                                         .is_traversal = true};
     if (!traversal->prefetcher)
         r = prefetcher_create(&traversals->source, &options, caller, &traversal->prefetcher);
     if (r == 0)
-        r = prefetcher_reach(traversal->prefetcher, caller, position, ret_page);
+        r = prefetcher_reach(traversal->prefetcher, caller, step->position, step->must_fit,
+                             ret_page);
     if (r == REACH_NOT && has_waited) /* another thread has passed it: no stray */
         r = REACH_IN_CACHE;
     leave(traversals, traversal, r, r == REACH_NOT ? strays + 1 : 0);

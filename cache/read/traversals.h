@@ -25,11 +25,16 @@ int traversals_create(const struct prefetcher_source *source, int64_t end_ms,
                       struct traversals **ret);
 void traversals_destroy(struct traversals *traversals); /* takes NULL */
 
-/* The caller's process traverses `whole`, and misses what is at `position` in it, as of `since`.
- * enum reach, or -errno with the reason in caller->call. */
+struct traversal_step { /* of a process that traverses `whole` */
+    const struct owned_range *whole;
+    struct bytes begin;    /* of the directory that it has come to */
+    struct bytes position; /* what it misses there */
+    struct stamp since;
+    bool must_fit; /* as prefetcher_reach */
+};
+/* Takes the step. enum reach, or -errno with the reason in caller->call. */
 int traversals_reach(struct traversals *traversals, struct caller *caller,
-                     const struct owned_range *whole, struct bytes position, struct stamp since,
-                     struct page **ret_page);
+                     const struct traversal_step *step, struct page **ret_page);
 /* The process has come to the position by what the cache knew. As prefetcher_follow. */
 void traversals_follow(struct traversals *traversals, uint64_t process, const char *table,
                        struct bytes position);

@@ -165,7 +165,6 @@ void partition_map_remove(struct partition_map *map, struct known *item)
         map->open--;
     } else {
         map->partitions--;
-        map->bytes -= sizeof(*item) + item->key.size;
     }
     TAILQ_REMOVE(&map->list, item, link);
     known_destroy(item);
@@ -250,7 +249,6 @@ static void put_before(struct partition_map *map, struct known *item, struct out
         TAILQ_REMOVE(&outcome->keys, key, link);
         TAILQ_INSERT_BEFORE(item, key, link);
         map->partitions++;
-        map->bytes += sizeof(*key) + key->key.size;
     }
 }
 

@@ -41,7 +41,6 @@ TAILQ_HEAD(known_list, known);
 struct partition_map {
     struct known_list list, gaps;   /* in key order */
     size_t partitions, open, asked; /* keys; gaps that are not asked, and that are */
-    size_t bytes;                   /* memory of the keys */
     uint64_t last_id;
 };
 

@@ -51,6 +51,12 @@ static double pages_of(const struct level_scan *self, size_t keys)
     return (double)keys * (double)self->pages / (double)MAX(self->keys, 1);
 }
 
+/* A prefix counts as one key, although many were read for it. */
+static double pages_waiting(const struct level_scan *self)
+{
+    return pages_of(self, self->map.partitions - (self->taken != NULL));
+}
+
 static bool is_high_surrogate(uint32_t character)
 {
     return character >= 0xD800 && character <= 0xDBFF;
@@ -351,12 +357,13 @@ static struct known *find_gap(struct level_scan *self, size_t idle)
     return partition_map_first_open(map);
 }
 
-/* Do the keys that wait and the pages in flight leave room for one more page? */
+/* Do the pages whose keys wait and those in flight leave room for one more? */
 static bool has_room(const struct level_scan *self)
 {
     const struct partition_map *map = &self->map;
     return self->window_bytes == 0 || self->fate == FATE_UNKNOWN || self->fate == FATE_MANY ||
-           map->bytes + (map->asked + 1) * self->page_bytes <= self->window_bytes;
+           (pages_waiting(self) + (double)map->asked + 1) * (double)self->page_bytes <=
+               (double)self->window_bytes;
 }
 
 static bool level_ask(struct scan *scan, int idle, struct scan_request *ret)
@@ -410,11 +417,9 @@ static enum scan_state level_take(struct scan *scan, struct scan_item *ret)
     return SCAN_ITEM;
 }
 
-/* A prefix counts as one key, although many were read for it. */
 static double level_waiting(const struct scan *scan)
 {
-    const struct level_scan *self = (const struct level_scan *)scan;
-    return pages_of(self, self->map.partitions - (self->taken != NULL));
+    return pages_waiting((const struct level_scan *)scan);
 }
 
 static void level_destroy(struct scan *scan)

@@ -17,6 +17,9 @@
 /* Windows that are taken while a page waits: then it came too early. 2: "cjk", 32 slots, in a
  * window: 76, 100 round trips; never dropped: "skew", 200 rows a page: 258, 506 round trips. */
 #define FAR 4
+/* Pages. In a smaller window the pages of a piece that is longer than estimated leave no room for
+ * those before it. */
+#define SPLIT_WINDOW 16
 
 struct row_scan {
     struct scan scan;
@@ -106,6 +109,8 @@ static void find_candidates(const struct row_scan *self, struct candidates *ret)
     double ahead = 0, window = page_window_pages(&self->window);
     double least = speculation_least_piece(&self->speculation, is_bounded(self));
     *ret = (struct candidates){0};
+    if (window < SPLIT_WINDOW)
+        return;
     for (struct chunk *chunk = first_chunk(self); chunk; chunk = next_chunk(chunk)) {
         double reach = MIN(MIN(chunk->pages_left - 1, window - ahead), REACH_MAX);
         bool is_reading = chunk->state == CHUNK_ASKED && chunk_is_begun(chunk);

@@ -46,7 +46,7 @@ static void what_a_traversal_waits_for_is_a_miss(void **state)
     assert_counted(&setup, 0, 3); /* p, q and the end */
     assert_requests(&setup, "rows [ ~) 1000, keys [p+ ~) 16, keys [q+ ~) 16");
     assert_int_equal(list(&setup, ROWS_OF("q"), false), 1500);
-    assert_requests(&setup, "rows [q/00000 q+) 1000, rows [q/00000 q+) 1000"); /* one scan */
+    assert_requests(&setup, "rows [q/ ~) 1000, rows [q/ ~) 1000"); /* one scan */
     size_t hits = metric(&setup, "tablefuse_cache_hits_total");
     assert_in_range(hits, 1, 2);
     assert_counted(&setup, hits, 6 - hits);

@@ -123,7 +123,7 @@ static void prefetchers_divide_the_bytes(void **state)
     struct scan_item item = {0};
     struct prefetcher *first = set_up_pages(&setup);
     assert_int_equal(take_item(&setup, first, &item), 1);
-    setup.source.ahead_bytes = 8 * page_bytes(item.rows.page) + 1;
+    setup.source.ahead_bytes = 2 * (8 * page_bytes(item.rows.page) + 1);
     run_finish(&item.rows);
     struct prefetcher *second = open_rows(&setup); /* its first page is known */
     for (int taken = 0; taken < 20; taken++)
@@ -276,7 +276,7 @@ static int reach_by(struct prefetching *setup, struct prefetcher *prefetcher, st
 {
     struct page *page = NULL;
     struct buffer first;
-    int r = prefetcher_reach(prefetcher, caller, position, &page);
+    int r = prefetcher_reach(prefetcher, caller, position, false, &page);
     assert_int_equal(caller->call.failure.error, MIN(r, 0));
     buffer_init(&first, PREFETCHED_MAX);
     if (r == REACH_IN_CACHE)

@@ -13,14 +13,24 @@ struct setup {
     struct caller caller; /* of the last question */
 };
 
-static void set_up(struct setup *setup, int partitions, int rows)
+/* cache_bytes, ahead_bytes: 0: large. */
+static void set_up_small(struct setup *setup, int partitions, int rows, size_t cache_bytes,
+                         size_t ahead_bytes)
 {
-    prefetching_set_up(&setup->prefetching, 1, (struct fetching_options){0});
+    prefetching_set_up(&setup->prefetching, 1,
+                       (struct fetching_options){.cache_bytes = cache_bytes});
     prefetching_add(&setup->prefetching, partitions, rows);
     struct prefetcher_source *source = &setup->prefetching.source;
+    if (ahead_bytes > 0)
+        source->ahead_bytes = ahead_bytes;
     assert_int_equal(traversals_create(source, PREFETCHED_KEPT, &setup->traversals), 0);
     setup->rows_first = (struct rows_first){
         .traversals = setup->traversals, .prefetchers = source, .cache_bytes = LARGE};
+}
+
+static void set_up(struct setup *setup, int partitions, int rows)
+{
+    set_up_small(setup, partitions, rows, 0, 0);
 }
 
 static void tear_down(struct setup *setup)
@@ -107,8 +117,71 @@ static void most_of_the_cache_is_the_limit(void **state)
     setup.rows_first.cache_bytes = 1;
     assert_int_equal(read_table(&setup, FIND, false), 0);
     assert_in_range(asked(&setup), 1, 1 + 3);
-    assert_int_equal(read_table(&setup, FIND + 1, true), 0);
     assert_false(is_all_known(&setup));
+    tear_down(&setup);
+}
+
+static size_t bytes_of_page(void)
+{
+    struct setup setup;
+    struct scan_item item = {0};
+    set_up(&setup, 1, 1000);
+    struct prefetcher *prefetcher = open_rows(&setup.prefetching);
+    assert_int_equal(take_item(&setup.prefetching, prefetcher, &item), 1);
+    size_t bytes = page_bytes(item.rows.page);
+    run_finish(&item.rows);
+    prefetcher_leave(prefetcher);
+    tear_down(&setup);
+    return bytes;
+}
+
+/* Are the rows known from this partition to the one before `end`, and that there are no others? */
+static bool are_known(struct setup *setup, const char *begin, const char *end)
+{
+    struct question question = all(setup);
+    question.range = (struct range){bytes_of(begin), bytes_of(end)};
+    int lacks = overlay_lacks(setup->prefetching.overlay, &question, NULL);
+    assert_in_range(lacks, 0, 1);
+    return lacks == 0;
+}
+
+/* Another process reads the page that begins with this partition. */
+static void fetch_page(struct setup *setup, int partition)
+{
+    struct fetching *fetching = &setup->prefetching.fetching;
+    struct caller caller = fetching_caller(fetching);
+    struct page *page = NULL;
+    char key[16];
+    bool is_own;
+    (void)snprintf(key, sizeof(key), "p%04d", partition);
+    struct fetch fetch = {.table = "t",
+                          .range = {{key, strlen(key) + 1}, B(POSITION_END)},
+                          .top = TABLE_STORE_PAGE_ROWS};
+    struct stamp since = fetching_since_ttl(fetching);
+    assert_int_equal(fetcher_fetch(fetching->fetcher, &caller, &fetch, since, &page, &is_own), 0);
+    page_unref(page);
+}
+
+/* A process that traverses reads as much as fits beside what it has not visited yet. That is not
+ * evicted, whatever others read, until it comes to what is behind. */
+static void what_is_not_visited_stays(void **state)
+{
+    (void)state;
+    struct setup setup;
+    size_t page = bytes_of_page();
+    set_up_small(&setup, 40, 1000, 14 * page, 10 * page);
+    assert_int_equal(read_table(&setup, FIND, true), 0);
+    assert_in_range(asked(&setup), 10, 11);
+    for (int i = 20; i < 40; i++)
+        fetch_page(&setup, i);
+    assert_true(are_known(&setup, "p0000", "p0009"));
+    size_t before = asked(&setup);
+    assert_int_equal(read_table(&setup, FIND, true), 0); /* there is no room */
+    assert_int_equal(asked(&setup), before);
+    traversals_follow(setup.traversals, FIND, "t", B("p0005\0"));
+    assert_int_equal(read_table(&setup, FIND, true), 0);
+    assert_in_range(asked(&setup), before + 4, before + 7);
+    assert_true(are_known(&setup, "p0005", "p0014"));
     tear_down(&setup);
 }
 
@@ -177,6 +250,7 @@ int main(void)
         cmocka_unit_test(many_partitions_on_few_pages_are_read),
         cmocka_unit_test(where_jumps_cost_no_more_it_gives_up),
         cmocka_unit_test(most_of_the_cache_is_the_limit),
+        cmocka_unit_test(what_is_not_visited_stays),
         cmocka_unit_test(process_0_reads_no_rows),
         cmocka_unit_test(where_something_is_known_no_rows_are_read),
         cmocka_unit_test(a_process_that_traverses_reads_what_is_missing),

@@ -35,8 +35,11 @@ static inline int reach_with(struct setup *setup, struct caller *caller,
                              const struct owned_range *whole, struct bytes position)
 {
     struct page *page = NULL;
-    int r = traversals_reach(setup->traversals, caller, whole, position,
-                             fetching_since_ttl(setup->fetching), &page);
+    struct traversal_step step = {.whole = whole,
+                                  .begin = position,
+                                  .position = position,
+                                  .since = fetching_since_ttl(setup->fetching)};
+    int r = traversals_reach(setup->traversals, caller, &step, &page);
     page_unref(page);
     return r;
 }

@@ -2,7 +2,10 @@
 
 #define TRAVERSED_BYTES   ((size_t)16 << 20) /* what is visited within seconds */
 #define DENSE_AHEAD_BYTES ((size_t)4 << 20)  /* some pages: they may turn out not to be needed */
-#define SHORT_PAGES       4                  /* within one partition, beside one a partition */
+/* More rows than these are read faster as keys: where the first ones let expect so. */
+#define DENSE_FIRST_ROWS 24000
+#define DENSE_ROWS       64000
+#define SHORT_PAGES      4 /* within one partition, beside one a partition */
 
 static int read_traversed(const struct rows_first *rows_first, struct caller *caller,
                           const struct question *question, const struct owned_range *whole)
@@ -46,7 +49,7 @@ static bool is_new(const struct rows_first *rows_first, const struct question *q
 
 struct dense {
     struct buffer last; /* position of the last row that was seen; empty: none was */
-    size_t partitions, pages, bytes;
+    size_t partitions, pages, all_rows, bytes;
     size_t rows; /* of the last partition */
 };
 
@@ -68,43 +71,55 @@ static void count_partitions(struct dense *dense, const struct run *run)
     }
 }
 
-/* Should one more page be read? Not if a partition takes a whole page, or if many pages lie within
- * one partition. Pieces of the scan may end in short pages: SHORT_PAGES allows for them. 1, 0 or
- * -ENOMEM. */
+/* Are few rows expected to be read until more than `fanout` partitions are counted? */
+static bool is_few(const struct dense *dense, size_t fanout)
+{
+    return dense->all_rows / dense->partitions * fanout <= DENSE_ROWS;
+}
+
+/* Should one more page be read? Not if a partition takes a whole page, if many pages lie within one
+ * partition, or if too many rows would follow. Pieces of the scan may end in short pages:
+ * SHORT_PAGES allows for them. 1, 0 or -ENOMEM. */
 static int count_page(struct dense *dense, const struct rows_first *rows_first,
                       const struct run *run)
 {
+    size_t fanout = (size_t)rows_first->prefetchers->fanout;
     count_partitions(dense, run);
     dense->pages++;
+    dense->all_rows += run->end - run->begin;
     dense->bytes += page_bytes(run->page);
     buffer_clear(&dense->last);
     int r = buffer_append(&dense->last, page_position(run->page, run->end - 1));
     return r < 0 ? r
                  : dense->rows < TABLE_STORE_PAGE_ROWS &&
                        dense->pages <= dense->partitions + SHORT_PAGES &&
-                       dense->partitions <= (size_t)rows_first->prefetchers->fanout &&
+                       dense->partitions <= fanout &&
+                       (dense->all_rows <= DENSE_FIRST_ROWS || is_few(dense, fanout)) &&
                        dense->bytes < rows_first->cache_bytes / 4 * 3;
 }
 
-/* Until more partitions than `fanout` are counted, if the next pages hold as many as those had. */
-static size_t pages_to_count(const struct dense *dense, const struct rows_first *rows_first)
+/* How many more pages are to be read, if the next ones hold as many partitions and rows as those so
+ * far. */
+static size_t pages_to_read(const struct dense *dense, size_t fanout)
 {
-    return ((size_t)rows_first->prefetchers->fanout - dense->partitions) * dense->pages /
-               dense->partitions +
-           1;
+    size_t rows = is_few(dense, fanout)
+                      ? (fanout - dense->partitions) * dense->all_rows / dense->partitions
+                      : DENSE_FIRST_ROWS - dense->all_rows;
+    return rows * dense->pages / dense->all_rows + 1;
 }
 
 /* 1: there may be rows behind those that were seen; 0: not; or -errno. */
 static int read_pages(const struct rows_first *rows_first, struct caller *caller,
                       struct prefetcher *prefetcher, struct dense *dense)
 {
+    size_t fanout = (size_t)rows_first->prefetchers->fanout;
     struct scan_item item = {0};
     int r, goes_on = 1;
     while (goes_on > 0 && (r = prefetcher_next(prefetcher, caller, true, &item)) > 0) {
         goes_on = count_page(dense, rows_first, &item.rows);
         run_finish(&item.rows);
         if (goes_on > 0)
-            prefetcher_want(prefetcher, pages_to_count(dense, rows_first));
+            prefetcher_want(prefetcher, pages_to_read(dense, fanout));
     }
     return goes_on < 0 ? call_fail(&caller->call, goes_on, "out of memory") : r;
 }

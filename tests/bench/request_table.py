@@ -39,6 +39,7 @@ SHAPES = {
 }
 MANY_PARTITIONS = ("package", "guid", "dates", "skew", "tens")
 SOME_ROWS, FEW_ROWS = 5_000, 3_000  # of the tables for tools that take long
+LARGE_ROWS = 30_000  # of tables that are larger than a cache of 4 MiB
 
 # A request takes longer than a tool needs between two files, as with a real service: a count then depends on the order
 # of the requests, not on the speed of the machine. BRIEF_MS is for tools that mostly wait for one request after the
@@ -98,6 +99,29 @@ WORKLOADS = (
         sees="all",
         shapes=("single", "ten", "dates"),
         options=("cache_size=2M",),
+    ),
+    Workload(
+        {"find (4M cache)": "find . -type f | wc -l"},
+        sees="all",
+        shapes=("package", "dates", "skew"),
+        options=("cache_size=4M",),
+        latency_ms=BRIEF_MS,
+        rows=LARGE_ROWS,
+    ),
+    Workload(
+        {"tar (4M cache)": "tar cf - . | tar t | grep -c '[.]json$'"},
+        sees="all",
+        shapes=("package", "dates"),
+        options=("cache_size=4M",),
+        latency_ms=BRIEF_MS,
+        rows=LARGE_ROWS,
+    ),
+    Workload(
+        {"ls -f .flat (4M cache)": "ls -f .flat | wc -l"},
+        shapes=("package", "guid", "dates"),
+        options=("cache_size=4M",),
+        latency_ms=BRIEF_MS,
+        rows=LARGE_ROWS,
     ),
     Workload({"tar": "tar cf - . | tar t | grep -c '[.]json$'"}, sees="all"),
     # both write a file for each entity: over fewer

@@ -12,6 +12,7 @@ WALK_ROWS = 30_000
 LARGE_ROWS = 20_000  # of 300 bytes and more
 CACHE_MIB = 4
 LARGE_DIRECTORY = 20  # requests more, where a range is larger than a quarter of the cache
+PARTITIONS_ROWS = 30_000  # of tables of many partitions
 
 # in a partition: lists it, then reads every entity, or its attributes, and says of how many
 READING = {
@@ -24,12 +25,22 @@ LOOKING = {
     "find -size": "find . -type f -size +0 | wc -l",
 }
 
+# through all directories of a table
+WALKING = {
+    "find": "find . -type f | wc -l",
+    "ls -fR": "ls -fR | grep -c json",
+    "tar c": "tar cf - . | grep -ac RowKey",
+}
+PARTITIONS = ("dates", "small")
+
 
 @pytest.fixture(scope="module")
 def service(scratch):
     account = LocalAccount(scratch / "account")
     account.fill("walk", "single", WALK_ROWS)
     account.fill("large", "single", LARGE_ROWS)
+    for shape in PARTITIONS:
+        account.fill(shape, shape, PARTITIONS_ROWS)
     yield account
     account.stop()
 
@@ -61,6 +72,19 @@ def test_a_partition_larger_than_the_cache_is_read_twice(mounts, tool, out):
         assert int(run_in(mount / "large/all", (READING | LOOKING)[tool], out)) == LARGE_ROWS
     assert counted.requests() <= 2.3 * LARGE_ROWS / PAGE_ROWS + LARGE_DIRECTORY
     assert 0 < mount.stats().total("tablefuse_cache_bytes") <= CACHE_MIB << 20
+
+
+@pytest.mark.parametrize("shape", PARTITIONS)
+@pytest.mark.parametrize("tool", WALKING)
+def test_a_table_larger_than_the_cache_is_read_once(mounts, tool, shape):
+    mount = mounts(f"cache_size={CACHE_MIB}M")
+    began = time.monotonic()
+    with mount.counting() as counted:
+        assert int(run_in(mount / shape, WALKING[tool])) == PARTITIONS_ROWS
+    if time.monotonic() - began > LISTING_KEPT_SEC:
+        pytest.skip("the machine is too slow: what was listed is asked for again by then")
+    assert counted.requests("get") == 0
+    assert counted.requests() <= 1.35 * PARTITIONS_ROWS / PAGE_ROWS + LARGE_DIRECTORY
 
 
 def test_it_is_read_whole(mounts):

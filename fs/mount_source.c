@@ -251,7 +251,7 @@ bool mount_source_is_local(const char *name)
 
 bool mount_source_is_sas_url(const char *name)
 {
-    return endpoint_is_url(bytes_of(name)) && strchr(name, '?');
+    return endpoint_is_url(bytes_trim(bytes_of(name))) && strchr(name, '?');
 }
 
 static void say_as_is(const char *name, const char *why, const char *reason)

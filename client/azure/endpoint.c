@@ -120,12 +120,12 @@ static int split_url(struct bytes url, const char *what, struct call *call, stru
     if (!endpoint_is_url(url))
         return call_fail(call, -EINVAL, "%s is not a URL that begins with https:// or http://",
                          what);
+    if (memchr(url.data, '?', url.size) || memchr(url.data, '#', url.size))
+        return call_fail(call, -EINVAL,
+                         "%s has a query string: put a SAS URL into AZURE_STORAGE_SAS_URL", what);
     CURLUcode code = url_split(url, &parts->url);
     if (code != CURLUE_OK)
         return refuse_url(code, what, call);
-    if (parts->url.query || parts->url.fragment)
-        return call_fail(call, -EINVAL,
-                         "%s has a query string: put a SAS URL into AZURE_STORAGE_SAS_URL", what);
     parts->is_https = strcasecmp(parts->url.scheme, "https") == 0;
     if (!set_host(bytes_of(parts->url.host), parts))
         return call_fail(call, -EINVAL, "%s has no valid host", what);

@@ -13,8 +13,6 @@ static const struct {
     {CURLUPART_HOST, CURLUE_NO_HOST, offsetof(struct url, host)},
     {CURLUPART_PORT, CURLUE_NO_PORT, offsetof(struct url, port)},
     {CURLUPART_PATH, CURLUE_OK, offsetof(struct url, path)},
-    {CURLUPART_QUERY, CURLUE_NO_QUERY, offsetof(struct url, query)},
-    {CURLUPART_FRAGMENT, CURLUE_NO_FRAGMENT, offsetof(struct url, fragment)},
 };
 
 static bool has_zone(CURLU *handle)

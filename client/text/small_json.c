@@ -1,4 +1,5 @@
 #include "client/text/small_json.h"
+#include "client/text/json_reader.h"
 
 /* cJSON takes an escape that is not hexadecimal for U+0000, and ends a string there. */
 static bool is_nul_escape(struct bytes text)
@@ -34,13 +35,6 @@ static bool is_fit(struct bytes text)
     return true;
 }
 
-static bool is_blank(struct bytes text)
-{
-    while (text.size > 0 && strchr(" \t\r\n", text.data[0]))
-        text = bytes_skip(text, 1);
-    return text.size == 0;
-}
-
 int small_json_parse(struct bytes text, cJSON **ret)
 {
     const char *end = NULL;
@@ -51,7 +45,8 @@ int small_json_parse(struct bytes text, cJSON **ret)
         cJSON_ParseWithLengthOpts(text.data, text.size, &end, false);
     if (!tree)
         return errno == ENOMEM ? -ENOMEM : -EPROTO;
-    if (!is_blank(bytes_skip(text, (size_t)(end - text.data))))
+    struct bytes rest = bytes_skip(text, (size_t)(end - text.data));
+    if (json_count_blanks(rest) != rest.size)
         return -EPROTO;
     *ret = TAKE_PTR(tree);
     return 0;

@@ -333,19 +333,22 @@ static void leave_to_release(struct writer *writer, struct failure *failure, con
 }
 
 /* What was written before the write that failed stays in the draft, and the release tells of both.
- */
-static void note_failed_write(struct writer *writer, struct caller *caller, struct bytes bytes)
+ * is_again: so has a write before, and nothing was stored since. */
+static void note_failed_write(struct writer *writer, struct caller *caller, struct bytes bytes,
+                              bool is_again)
 {
     struct failure *failure = &caller->call.failure;
     bool is_in_order = writer->draft.state != DRAFT_LOOSE;
     bool is_replacement = writer->is_replacement && writer->draft.is_new; /* nothing is stored */
+    bool has_text = draft_unstored(&writer->draft).size > 0;
     if (failure->error == 0 || failure->error == -EINTR)
         return;
-    if (is_replacement && is_in_order && !is_detached(writer)) {
+    if (writer->is_kept || (is_again && !has_text))
+        *failure = (struct failure){0}; /* a text is one line, and it has that */
+    else if (is_replacement && is_in_order && !is_detached(writer))
         give_up_replacement(writer, caller, bytes);
-    } else if (draft_unstored(&writer->draft).size > 0) {
+    else if (has_text)
         leave_to_release(writer, failure, "write");
-    }
 }
 
 /* The text ends in another way than by a release that gives it up. */
@@ -374,6 +377,7 @@ static int handle_event(struct writer *writer, struct caller *caller, const stru
         note_told(writer);
         return r;
     }
+    int refused = writer->refused.error;
     r = tell_draft(&writer->draft, event, &problem);
     bool is_flush = event->what == EVENT_FLUSH || event->what == EVENT_SYNC;
     bool is_refused = is_flush && r == -EINVAL;
@@ -382,7 +386,7 @@ static int handle_event(struct writer *writer, struct caller *caller, const stru
     if (r < 0)
         note_told(writer);
     if (event->what == EVENT_WRITE && r < 0)
-        note_failed_write(writer, caller, event->bytes);
+        note_failed_write(writer, caller, event->bytes, refused == r);
     if (event->what == EVENT_RESIZE && event->size == 0 && r == 0)
         tell_untold(writer, caller);
     if (event->what == EVENT_SYNC && is_refused && caller->call.failure.error < 0)

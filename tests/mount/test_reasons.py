@@ -456,6 +456,23 @@ def test_a_text_of_several_writes_has_one_line(mounts, stored, tmp_path, tool):
     assert stored("several") == before
 
 
+@pytest.mark.parametrize("removes", [False, True])
+def test_writes_refused_in_a_row_have_one_line(mounts, stored, removes):
+    """As of a program that goes on after an error."""
+    mount = mounts()
+    path = mount / f"several/p/row-{removes}.json"
+    if removes:
+        path.write_text("{}")
+        path.unlink()
+    before = stored("several")
+    script = f"exec 3> '{path}'; for i in 1 2 3 4 5; do echo hello >&3; done"
+    assert "Invalid argument" in run("bash", "-c", script, check=False).stderr
+    (line,) = failures(mount)
+    assert (line["operation"], line["error"]) == ("write", "EINVAL")
+    assert line["reason"].startswith("line 1, column 1: not a JSON object")
+    assert stored("several") == before
+
+
 # programs that remove the entity before they write its new text
 def tar(source, target):
     return ["tar", "-C", target.parent, "-xf", source]

@@ -16,13 +16,13 @@ static void a_url_is_split(void **state)
 {
     (void)state;
     static const struct {
-        const char *text, *scheme, *host, *port, *path, *query, *fragment;
+        const char *text, *scheme, *host, *port, *path;
     } cases[] = {
         {"https://Host.example/a/../b%2F%c3?sv=1&sig=%3D#x", "https", "Host.example", NULL,
-         "/a/../b%2F%c3", "sv=1&sig=%3D", "x"},
-        {"HTTP://127.0.0.1:010002", "http", "127.0.0.1", "10002", "/", NULL, NULL},
-        {"http://[::1]:80/", "http", "[::1]", "80", "/", NULL, NULL},
-        {"https://host:/?a", "https", "host", NULL, "/", "a", NULL},
+         "/a/../b%2F%c3"},
+        {"HTTP://127.0.0.1:010002", "http", "127.0.0.1", "10002", "/"},
+        {"http://[::1]:80/", "http", "[::1]", "80", "/"},
+        {"https://host:/?a", "https", "host", NULL, "/"},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct url url;
@@ -31,8 +31,6 @@ static void a_url_is_split(void **state)
         assert_part(url.host, cases[i].host);
         assert_part(url.port, cases[i].port);
         assert_part(url.path, cases[i].path);
-        assert_part(url.query, cases[i].query);
-        assert_part(url.fragment, cases[i].fragment);
         url_finish(&url);
         assert_null(url.host);
     }

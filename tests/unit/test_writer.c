@@ -220,6 +220,35 @@ static void an_empty_file_replaces_nothing(void **state)
     writers_destroy(sink.writers);
 }
 
+/* A text is one line of errors: a program may go on after a write that was refused. */
+static void writes_that_are_refused_in_a_row_are_told_once(void **state)
+{
+    (void)state;
+    struct sink sink = new_sink();
+    begin_writers(&sink);
+    struct writer_handle *handle = open_new(&sink, name_a);
+    write_at(handle, "hello", 0, -EINVAL, "line 1, column 1");
+    for (int i = 0; i < 4; i++) {
+        struct caller caller = caller_of(OPENER);
+        assert_int_equal(writer_write(handle, &caller, bytes_of("hello"), 0), -EINVAL);
+        assert_int_equal(caller.call.failure.error, 0);
+    }
+    close_handle(handle);
+    assert_int_equal(sink.given_up, 0);
+
+    writers_note_removed(sink.writers, name_a); /* the text is to replace what was removed */
+    handle = open_new(&sink, name_a);
+    for (int i = 0; i < 5; i++) {
+        struct caller caller = caller_of(OPENER);
+        assert_int_equal(writer_write(handle, &caller, bytes_of("hello"), 0), -EINVAL);
+        assert_int_equal(caller.call.failure.error, 0);
+    }
+    close_handle(handle);
+    assert_int_equal(sink.given_up, 1);
+    assert_string_equal(sink.lost, "hello");
+    writers_destroy(sink.writers);
+}
+
 static void a_release_tells_why_the_flush_was_refused(void **state)
 {
     (void)state;
@@ -591,6 +620,7 @@ int main(void)
         cmocka_unit_test(a_loss_is_told_by_a_call_or_by_none),
         cmocka_unit_test(a_conflict_at_the_release_is_told_by_none),
         cmocka_unit_test(an_empty_file_replaces_nothing),
+        cmocka_unit_test(writes_that_are_refused_in_a_row_are_told_once),
         cmocka_unit_test(a_release_tells_why_the_flush_was_refused),
         cmocka_unit_test(a_release_tells_that_a_write_is_missing),
         cmocka_unit_test(a_lost_race_is_final),

@@ -150,8 +150,8 @@ void account_use_path(struct account *account, const struct caller *caller,
  * once; -ENOENT: there is none.
  *
  * Or the delete is queued (delete_policy.h), and sent in a batch: 0. Then another version that is
- * there stays, because no user saw it. What fails is told to the sink, the next drain tells it, and
- * the entity is seen again.
+ * there stays, because no user saw it; but what this mount stored before counts as shown. What
+ * fails is told to the sink, the next drain tells it, and the entity is seen again.
  *
  * The directories of `path`, by which it was reached, become local directories below their table:
  * so they are still there when it was the last entity in them. */

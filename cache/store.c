@@ -71,8 +71,11 @@ static bool is_own_version(const struct caller *caller, const struct edit *edit,
 static int write_over_own(struct account *account, struct caller *caller, const struct edit *edit,
                           struct write *write, struct entity *now)
 {
-    if (entity_text_equal(page_text(now->page, now->row), write->text))
+    if (entity_text_equal(page_text(now->page, now->row), write->text)) {
+        read_versions_note_stored(account->write.versions, edit->address,
+                                  page_etag(now->page, now->row));
         return 0;
+    }
     _cleanup_(entity_finish) struct entity own = *now;
     now->page = NULL;
     write->kind = WRITE_REPLACE;

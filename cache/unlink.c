@@ -38,6 +38,27 @@ static int find_etag(struct account *account, struct caller *caller, struct addr
     return r < 0 ? call_fail(&caller->call, r, "out of memory") : 0;
 }
 
+/* The version that was shown may be older than one that this mount has stored, by another path or
+ * in another thread, before the claim. That is no other client's change: the delete is of the
+ * mount's own version. Then ret has it: 1. 0: it is of the version that was shown. */
+static int find_own(struct account *account, struct caller *caller, struct address address,
+                    struct bytes shown, struct buffer *ret)
+{
+    _cleanup_(entity_finish) struct entity now = {0};
+    int r = read_versions_find_stored(account->write.versions, address, ret);
+    if (r < 0)
+        return call_fail(&caller->call, r, "out of memory");
+    if (r == 0 || bytes_equal(buffer_bytes(ret), shown))
+        return 0;
+    r = account_look(account, address, &now);
+    if (r == KNOWN_NOT)
+        r = account_find(account, caller, address, &now);
+    if (r < 0 && r != -ENOENT)
+        return r;
+    caller->call.failure = (struct failure){0};
+    return now.page && bytes_equal(page_etag(now.page, now.row), buffer_bytes(ret));
+}
+
 static int delete_now(struct account *account, struct caller *caller, struct address address,
                       struct bytes etag)
 {
@@ -99,6 +120,17 @@ static int delete_or_queue(struct account *account, struct caller *caller, struc
     return r;
 }
 
+/* The version to delete; `etag` is the one that was shown, or empty. found: its memory. */
+static int choose_version(struct account *account, struct caller *caller, struct address address,
+                          struct bytes *etag, struct buffer *found)
+{
+    int r = etag->size > 0 ? find_own(account, caller, address, *etag, found)
+                           : find_etag(account, caller, address, found);
+    if (r > 0 || etag->size == 0)
+        *etag = buffer_bytes(found);
+    return MIN(r, 0);
+}
+
 int account_unlink(struct account *account, struct caller *caller, struct address address,
                    struct bytes etag, const struct directory_path *path)
 {
@@ -116,10 +148,8 @@ int account_unlink(struct account *account, struct caller *caller, struct addres
         return r;
     /* first, because a LOOKUP may come as soon as the entity is gone */
     r = account_keep_path(account, caller, path, 0);
-    if (r == 0 && !was_shown) {
-        r = find_etag(account, caller, address, &found);
-        etag = buffer_bytes(&found);
-    }
+    if (r == 0)
+        r = choose_version(account, caller, address, &etag, &found);
     if (r == 0)
         r = pending_masked(write->pending, address.table, address.position, &masked);
     if (r == 0)

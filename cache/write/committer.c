@@ -176,23 +176,32 @@ static void keep_number(struct committer *committer, struct page *page, const st
         page_keep_number(page, 0, page_number(shown->page, shown->row, committer->source.numbers));
 }
 
+static void note_stored(struct committer *committer, struct place place, struct bytes etag)
+{
+    if (committer->source.versions)
+        read_versions_note_stored(committer->source.versions,
+                                  (struct address){place.table, place.position}, etag);
+}
+
 /* shown: what readers saw of the row until now; NULL, or without a page: nothing. */
 static int keep_row(struct committer *committer, const char *table, const struct write *write,
                     const struct write_result *result, const struct entity *shown,
                     struct entity *ret)
 {
     _cleanup_(page_unrefp) struct page *page = NULL;
-    int r = write->kind == WRITE_DELETE
-                ? 0
-                : page_create_row(write->position, write->text, bytes_of(result->etag),
-                                  result->timestamp, &page);
+    struct place place = {table, write->position};
+    bool is_delete = write->kind == WRITE_DELETE;
+    if (!is_delete)
+        note_stored(committer, place, bytes_of(result->etag));
+    int r = is_delete ? 0
+                      : page_create_row(write->position, write->text, bytes_of(result->etag),
+                                        result->timestamp, &page);
     if (r < 0) {
         drop(committer, table);
         return r;
     }
     keep_number(committer, page, shown);
-    put(committer, (struct place){table, write->position}, page,
-        clock_now_ms(committer->source.clock));
+    put(committer, place, page, clock_now_ms(committer->source.clock));
     ret->page = TAKE_PTR(page);
     return 0;
 }
@@ -204,6 +213,7 @@ void committer_note_stored(struct committer *committer, const char *table,
     _cleanup_(page_unrefp) struct page *page = NULL;
     struct bytes position = page_position(found->page, found->row);
     *ret = (struct entity){0};
+    note_stored(committer, (struct place){table, position}, page_etag(found->page, found->row));
     if (page_create_row(position, page_text(found->page, found->row),
                         page_etag(found->page, found->row), page_timestamp(found->page, found->row),
                         &page) < 0) {

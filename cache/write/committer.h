@@ -24,11 +24,13 @@
  * in caller->call. */
 #include "cache/read/fetcher.h"
 #include "cache/write/pending_queue.h"
+#include "cache/write/read_versions.h"
 
 struct committer_source { /* outlives the committer */
     struct table_store *store;
     struct range_cache *cache;
     struct fetcher *fetcher;
+    struct read_versions *versions; /* which gets each version that is stored; NULL: nothing does */
     const struct clock *clock;
     _Atomic uint64_t *orders;  /* of stamps */
     _Atomic uint64_t *numbers; /* the next inode number */

@@ -10,6 +10,10 @@
  * process is treated as one that never read the entity: it overwrites. Process 0 is never
  * remembered, and neither is a version without an ETag, nor one that there is no memory for.
  *
+ * It also remembers which version this mount itself stored last, whichever process asked for it, of
+ * the entities that were stored last, in READ_VERSIONS_STORED_MAX_BYTES: about 20,000. The kernel
+ * may still have an older version of such an entity by another path.
+ *
  * After an ESTALE or EBUSY the pair is forgotten: the conflict was reported, and the next store
  * overwrites, as `:w!` in vim is meant to.
  *
@@ -20,9 +24,10 @@
  * read_versions_find answers R, and write_rule chooses Replace with If-Match R. */
 #include "cache/address.h"
 
-#define READ_VERSIONS_PROCESSES 1024 /* the least recently used is evicted */
-#define READ_VERSIONS_EACH      32
-#define READ_VERSIONS_MAX_BYTES ((size_t)16 << 20)
+#define READ_VERSIONS_PROCESSES        1024 /* the least recently used is evicted */
+#define READ_VERSIONS_EACH             32
+#define READ_VERSIONS_MAX_BYTES        ((size_t)16 << 20)
+#define READ_VERSIONS_STORED_MAX_BYTES ((size_t)4 << 20)
 
 struct read_versions;
 int read_versions_create(struct read_versions **ret);       /* 0 or -ENOMEM */
@@ -34,6 +39,13 @@ void read_versions_note(struct read_versions *versions, uint64_t process, struct
 int read_versions_find(struct read_versions *versions, uint64_t process, struct address address,
                        struct buffer *ret);
 void read_versions_forget(struct read_versions *versions, uint64_t process, struct address address);
+
+/* This mount has stored this version. The change's claim is held. */
+void read_versions_note_stored(struct read_versions *versions, struct address address,
+                               struct bytes etag);
+/* As read_versions_find: what this mount stored last. Another client may have changed it since. */
+int read_versions_find_stored(struct read_versions *versions, struct address address,
+                              struct buffer *ret);
 
 DEFINE_CLEANUP(struct read_versions *, read_versions_destroy);
 

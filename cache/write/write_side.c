@@ -14,9 +14,11 @@ static int create_queue(struct write_side *side, const struct committer_source *
                                     .batch_writes = store->batch_writes,
                                     .batch_bytes = store->batch_bytes};
     struct batch_committer committer = *queued;
+    struct committer_source with_versions = *source;
+    with_versions.versions = side->versions;
     int r = pending_create(&limits, source->clock, &side->pending);
     if (r == 0)
-        r = committer_create(source, &side->committer);
+        r = committer_create(&with_versions, &side->committer);
     committer.committer = side->committer;
     if (r == 0)
         pending_ask_holder(side->pending, goes_on, side->policy);
@@ -29,11 +31,11 @@ int write_side_init(struct write_side *side, const struct committer_source *sour
     *side = (struct write_side){0};
     int r = delete_policy_create(&side->policy);
     if (r == 0)
+        r = read_versions_create(&side->versions);
+    if (r == 0)
         r = create_queue(side, source, queued, pending_bytes);
     if (r == 0)
         r = local_directories_create(source->orders, &side->local);
-    if (r == 0)
-        r = read_versions_create(&side->versions);
     if (r == 0)
         r = path_aliases_create(source->clock, &side->aliases);
     return r < 0 ? r : confirmed_drops_create(&side->drops);
@@ -43,11 +45,11 @@ void write_side_finish(struct write_side *side)
 {
     confirmed_drops_destroy(side->drops);
     path_aliases_destroy(side->aliases);
-    read_versions_destroy(side->versions);
     local_directories_destroy(side->local);
     commit_threads_destroy(side->threads);
     committer_destroy(side->committer);
     pending_destroy(side->pending);
+    read_versions_destroy(side->versions);
     delete_policy_destroy(side->policy);
 }
 

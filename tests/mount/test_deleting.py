@@ -4,6 +4,7 @@ import errno
 import os
 import shutil
 import subprocess
+import threading
 
 import pytest
 
@@ -60,6 +61,40 @@ def test_rm_of_a_glob(mount, fill, stored):
     assert found(mount / "globbed") == [f"p/{name}" for name in names(3, "y")]
     assert sorted(stored("globbed")) == keys("p", 3, "y")
     assert failures(mount) == []
+
+
+def test_rm_of_what_the_mount_has_written_by_another_path(mount, fill, stored):
+    """The kernel still has the version before, of which no delete may be queued."""
+    fill("written", keys("p", 40))
+    files = [mount / "written/p" / name for name in os.listdir(mount / "written/p")]
+    for file in files:
+        os.stat(file)
+    for name in names(40):
+        write(mount / "written/.flat/p" / name, '{"a": 1}')
+    for file in files:
+        os.unlink(file)
+    mount.send_queued()
+    assert stored("written") == {} and failures(mount) == []
+
+
+def test_rm_of_what_another_thread_writes(mount, fill, stored):
+    fill("racing", keys("p", 200))
+    files = [mount / "racing/p" / name for name in os.listdir(mount / "racing/p")]
+    written = threading.Semaphore(0)
+
+    def write_all():
+        for file in files:
+            write(file, '{"a": 1}')
+            written.release()
+
+    writer = threading.Thread(target=write_all)
+    writer.start()
+    for file in files:
+        written.acquire()
+        os.unlink(file)
+    writer.join()
+    mount.send_queued()
+    assert stored("racing") == {} and failures(mount) == []
 
 
 def test_rm_r_of_a_partition(mount, fill, stored):

@@ -103,6 +103,32 @@ static void a_version_that_was_not_shown_stays(void **state)
     tear_down_queue(&setup);
 }
 
+/* By another path the kernel may still show the version before, and so may a thread that has looked
+ * the entity up before another one has stored it. */
+static void a_version_that_this_mount_has_stored_is_deleted(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up_queue(&setup, (struct setup_options){0});
+    add_rows(&setup, "p", 5);
+    begin_rm(&setup, 5);
+    assert_int_equal(store_text(&setup, EDIT_NEW, P_ROW("00002"), "{\"a\": 1}"), 0);
+    assert_int_equal(store_text(&setup, EDIT_NEW, P_ROW("00002"), "{\"a\": 2}"), 0);
+    assert_int_equal(store_text(&setup, EDIT_NEW, P_ROW("00003"), "{\"a\": 1}"), 0);
+    another_stores(&setup, P_ROW("00003"), "younger"); /* that is still another client's change */
+    memory_store_forget_diary(setup.memory);
+    unlink_rows(&setup, 5);
+    assert_requests(&setup, "write p/00000");
+    assert_int_equal(sync_all(&setup), -ESTALE);
+    assert_lost("unlink t p/00003 ESTALE;");
+    memory_store_forget_diary(setup.memory);
+    assert_found(&setup, P_ROW("00002"), NULL);
+    assert_found(&setup, P_ROW("00003"), "younger");
+    assert_found(&setup, P_ROW("00004"), NULL);
+    assert_request_count(&setup, 0);
+    tear_down_queue(&setup);
+}
+
 /* With write-back: what was shown has no ETag, and another client may have taken its place since.
  */
 static void what_was_not_stored_when_it_was_shown_is_deleted_at_once(void **state)
@@ -413,6 +439,7 @@ int main(void)
         cmocka_unit_test(without_a_queue_each_delete_is_sent),
         cmocka_unit_test(a_new_text_waits_for_the_queued_delete),
         cmocka_unit_test(a_version_that_was_not_shown_stays),
+        cmocka_unit_test(a_version_that_this_mount_has_stored_is_deleted),
         cmocka_unit_test(what_was_not_stored_when_it_was_shown_is_deleted_at_once),
         cmocka_unit_test(after_an_fsync_that_told_of_a_conflict_the_next_text_overwrites),
         cmocka_unit_test(after_a_failure_the_next_delete_is_sent_at_once),

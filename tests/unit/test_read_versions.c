@@ -237,9 +237,37 @@ static void threads_do_not_disturb_each_other(void **state)
     read_versions_destroy(versions);
 }
 
+static void assert_stored(struct read_versions *versions, struct address address,
+                          const char *expected)
+{
+    struct buffer etag;
+    buffer_init(&etag, 100);
+    assert_int_equal(read_versions_find_stored(versions, address, &etag), *expected != '\0');
+    assert_bytes(buffer_bytes(&etag), bytes_of(expected));
+    buffer_finish(&etag);
+}
+
+static void what_the_mount_stored_last_is_known(void **state)
+{
+    (void)state;
+    struct read_versions *versions = new_versions();
+    assert_stored(versions, entity("f"), "");
+    read_versions_note_stored(versions, entity("f"), B("one"));
+    read_versions_note_stored(versions, entity("f"), B("two"));
+    note(versions, VIM, "f", "three");
+    assert_stored(versions, entity("f"), "two");
+    assert_version(versions, VIM, "f", "three");
+    for (int i = 0; i < 100000; i++)
+        read_versions_note_stored(versions, numbered(i), B("etag"));
+    assert_stored(versions, entity("f"), "");
+    assert_stored(versions, numbered(80000), "etag");
+    read_versions_destroy(versions);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_the_mount_stored_last_is_known),
         cmocka_unit_test(a_process_knows_what_it_read_last),
         cmocka_unit_test(entities_of_other_tables_and_partitions_are_others),
         cmocka_unit_test(a_version_is_forgotten_for_its_process_alone),

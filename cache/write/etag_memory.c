@@ -1,0 +1,92 @@
+#include "cache/write/etag_memory.h"
+
+struct remembered {
+    RB_ENTRY(remembered) by_address;
+    TAILQ_ENTRY(remembered) by_use;
+    struct address address;
+    struct bytes etag;
+    size_t bytes;
+    char text[]; /* table, NUL, position, ETag */
+};
+
+static int compare(const struct remembered *a, const struct remembered *b)
+{
+    return address_compare(a->address, b->address);
+}
+
+RB_GENERATE_INTERNAL(remembered_tree, remembered, by_address, compare,
+                     static __attribute__((unused)))
+
+void etag_memory_init(struct etag_memory *memory, size_t max_count, size_t max_bytes)
+{
+    *memory = (struct etag_memory){.max_count = max_count, .max_bytes = max_bytes};
+    RB_INIT(&memory->by_address);
+    TAILQ_INIT(&memory->by_use);
+}
+
+static void drop(struct etag_memory *memory, struct remembered *remembered)
+{
+    (void)RB_REMOVE(remembered_tree, &memory->by_address, remembered);
+    TAILQ_REMOVE(&memory->by_use, remembered, by_use);
+    memory->count--;
+    memory->bytes -= remembered->bytes;
+    free(remembered);
+}
+
+void etag_memory_finish(struct etag_memory *memory)
+{
+    for (struct remembered *first; (first = TAILQ_FIRST(&memory->by_use)) != NULL;)
+        drop(memory, first);
+}
+
+static struct remembered *find(struct etag_memory *memory, struct address address)
+{
+    struct remembered key = {.address = address};
+    return RB_FIND(remembered_tree, &memory->by_address, &key);
+}
+
+/* NULL: no memory. */
+static struct remembered *create(struct address address, struct bytes etag)
+{
+    size_t size = address_size(address), bytes = sizeof(struct remembered) + size + etag.size;
+    struct remembered *remembered = calloc(1, bytes);
+    if (!remembered)
+        return NULL;
+    remembered->address = address_copy(address, remembered->text);
+    memcpy(remembered->text + size, etag.data, etag.size);
+    remembered->etag = (struct bytes){remembered->text + size, etag.size};
+    remembered->bytes = bytes;
+    return remembered;
+}
+
+void etag_memory_note(struct etag_memory *memory, struct address address, struct bytes etag)
+{
+    etag_memory_forget(memory, address);
+    struct remembered *remembered = create(address, etag);
+    if (!remembered)
+        return;
+    (void)RB_INSERT(remembered_tree, &memory->by_address, remembered);
+    TAILQ_INSERT_HEAD(&memory->by_use, remembered, by_use);
+    memory->count++;
+    memory->bytes += remembered->bytes;
+    while (memory->count > memory->max_count ||
+           (memory->bytes > memory->max_bytes && memory->count > 1))
+        drop(memory, TAILQ_LAST(&memory->by_use, remembered_list));
+}
+
+struct bytes etag_memory_find(struct etag_memory *memory, struct address address)
+{
+    struct remembered *found = find(memory, address);
+    if (!found)
+        return (struct bytes){0};
+    TAILQ_REMOVE(&memory->by_use, found, by_use);
+    TAILQ_INSERT_HEAD(&memory->by_use, found, by_use);
+    return found->etag;
+}
+
+void etag_memory_forget(struct etag_memory *memory, struct address address)
+{
+    struct remembered *found = find(memory, address);
+    if (found)
+        drop(memory, found);
+}

@@ -110,6 +110,14 @@ int account_remove_table(struct account *account, struct caller *caller,
  * used the directory's partition by another path, too. */
 int account_check_path(struct account *account, struct caller *caller,
                        const struct directory_path *path);
+/* The process has stored this version. One that cannot be seen is not remembered by that: its own
+ * text is no other client's change. */
+static inline void account_wrote(struct account *account, const struct caller *caller,
+                                 struct address address, const struct entity *now)
+{
+    if (caller->process != 0)
+        account_opened(account, caller, address, now);
+}
 /* The process has made `now` of the version `before`. If it knew that one, it knows this one. */
 void account_note_replaced(struct account *account, const struct caller *caller,
                            struct address address, struct bytes before, const struct entity *now);

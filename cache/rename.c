@@ -239,7 +239,7 @@ static void note_renamed(struct move *move)
                     bytes_equal(buffer_bytes(&read), etag_of(&move->before));
     read_versions_forget(versions, caller->process, rename->from);
     if (has_read || move->known.read.size > 0)
-        account_opened(account, caller, rename->to, &move->now);
+        account_wrote(account, caller, rename->to, &move->now);
 }
 
 static int rename_claimed(struct account *account, struct caller *caller,

@@ -177,7 +177,7 @@ static int store_alone(struct account *account, struct caller *caller, const str
         return account_lose(account, caller, edit->address, r, write.kind);
     caller->call.failure = (struct failure){0};
     if (known->read.size > 0 || edit->begin == EDIT_CHANGED) /* else it wrote without looking */
-        account_opened(account, caller, edit->address, &now);
+        account_wrote(account, caller, edit->address, &now);
     *ret = now;
     now.page = NULL;
     return 0;
@@ -327,7 +327,7 @@ void account_note_replaced(struct account *account, const struct caller *caller,
     struct read_versions *versions = account->write.versions;
     if (read_versions_find(versions, caller->process, address, &read) > 0 &&
         bytes_equal(buffer_bytes(&read), before))
-        account_opened(account, caller, address, now);
+        account_wrote(account, caller, address, now);
 }
 
 static int touch_claimed(struct account *account, struct caller *caller, struct address address,

@@ -1,6 +1,7 @@
 #include "fs/mountpoint.h"
 #include "client/bytes.h"
 #include "fs/bounded.h"
+#include "fs/process_id.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -130,7 +131,18 @@ bool mountpoint_is_empty(const char *path)
     return is_empty;
 }
 
-/* The process id of the daemon, read from .tablefuse/version. 0: unknown. */
+/* The number in the line `name`, which begins with a line end. False: there is none. */
+static bool find_number(struct bytes text, const char *name, uint64_t max, uint64_t *ret)
+{
+    const char *found = bytes_find(text, bytes_of(name));
+    if (!found)
+        return false;
+    struct bytes rest = bytes_skip(text, (size_t)(found - text.data) + strlen(name));
+    const char *end = bytes_find(rest, BYTES_LITERAL("\n"));
+    return end && bytes_parse_unsigned(bytes_first(rest, (size_t)(end - rest.data)), max, ret);
+}
+
+/* The process id of the daemon, read from .tablefuse/version; as of mountpoint_ask. */
 static pid_t read_daemon(const char *path)
 {
     _cleanup_(freep) char *file = NULL;
@@ -141,17 +153,15 @@ static pid_t read_daemon(const char *path)
     ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text));
     if (fd >= 0)
         (void)close(fd);
-    struct bytes rest = {text, (size_t)MAX(n, 0)};
-    const char *pid = bytes_find(rest, BYTES_LITERAL("\npid "));
-    if (!pid)
+    struct bytes version = {text, (size_t)MAX(n, 0)};
+    uint64_t pid, space;
+    if (!find_number(version, "\npid ", INT32_MAX, &pid))
         return 0;
-    rest = bytes_skip(rest, (size_t)(pid - text) + strlen("\npid "));
-    const char *end = bytes_find(rest, BYTES_LITERAL("\n"));
-    uint64_t value;
-    if (!end ||
-        !bytes_parse_unsigned(bytes_first(rest, (size_t)(end - rest.data)), INT32_MAX, &value))
-        return 0;
-    return (pid_t)value;
+    /* an older daemon tells no namespace */
+    if (find_number(version, "\npid_namespace ", UINT64_MAX, &space) &&
+        (space == 0 || space != process_namespace()))
+        return MOUNTPOINT_DAEMON_ELSEWHERE;
+    return (pid_t)pid;
 }
 
 static bool is_dead(const char *path)

@@ -17,7 +17,9 @@ enum mountpoint_state {
     MOUNTPOINT_SILENT, /* the daemon has not answered in time: perhaps it is stopped */
 };
 /* Asks the daemon of the mount at the path, within limit_ms. An enum mountpoint_state, or -errno:
- * there is no process or descriptor to ask with. *ret_daemon: its process id; 0: unknown. */
+ * there is no process or descriptor to ask with. *ret_daemon: its process id; 0: unknown;
+ * MOUNTPOINT_DAEMON_ELSEWHERE: it runs in another PID namespace, where its id means something. */
+#define MOUNTPOINT_DAEMON_ELSEWHERE (-1)
 int mountpoint_ask(const char *path, int64_t limit_ms, pid_t *ret_daemon);
 /* Does the path lie in a tablefuse mount, below its mount point? */
 bool mountpoint_is_inside(const char *path);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* The slot of a thread is its id modulo SLOTS. A collision only costs another read of /proc. */
@@ -53,13 +54,21 @@ static int open_proc(pid_t pid, const char *file)
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
+/* Of a thread about which /proc says nothing. A system call knows it, too, if it is of another user
+ * and the option hidepid hides it. */
+static bool has_ended(pid_t thread)
+{
+    return kill(thread, 0) < 0 && errno == ESRCH;
+}
+
 /* Reads the beginning of a file of /proc as a string: `stat` and `comm` are shorter than 4 KB, and
- * `status` has `Tgid:` before the first line that may be long. False: it cannot be read. */
-static bool read_proc(pid_t pid, const char *file, char *text, size_t size)
+ * `status` has `Tgid:` before the first line that may be long. 1; 0: there is no such file, or it
+ * is not shown; -EMFILE, -ENFILE or -ENOMEM. */
+static int read_proc(pid_t pid, const char *file, char *text, size_t size)
 {
     int fd = open_proc(pid, file);
     if (fd < 0)
-        return false;
+        return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno : 0;
     ssize_t n = read(fd, text, size - 1);
     (void)close(fd);
     text[MAX(n, 0)] = '\0';
@@ -98,29 +107,37 @@ static bool parse_stat(char *stat, struct process *ret)
     return true;
 }
 
-static void read_process(pid_t thread, struct process *ret)
+/* 0 or -errno, here and below. */
+static int read_process(pid_t thread, struct process *ret)
 {
     char text[4096];
     *ret = (struct process){0};
-    if (!read_proc(thread, "status", text, sizeof(text)))
-        return;
-    uint64_t group = status_number(text, "\nTgid:", 10);
-    if (read_proc((pid_t)group, "stat", text, sizeof(text)) && parse_stat(text, ret))
+    int r = read_proc(thread, "status", text, sizeof(text));
+    uint64_t group = r > 0 ? status_number(text, "\nTgid:", 10) : 0;
+    if (r > 0)
+        r = read_proc((pid_t)group, "stat", text, sizeof(text));
+    if (r > 0 && parse_stat(text, ret))
         ret->number |= group;
+    ret->is_unseen = r == 0 && !has_ended(thread);
+    return MIN(r, 0);
 }
 
 /* Without `stat`. */
-static void read_flusher(pid_t thread, uint64_t opener, struct process *ret)
+static int read_flusher(pid_t thread, uint64_t opener, struct process *ret)
 {
     char text[4096];
     *ret = (struct process){0};
-    if (!read_proc(thread, "status", text, sizeof(text)))
-        return;
+    int r = read_proc(thread, "status", text, sizeof(text));
+    ret->is_unseen = r == 0 && !has_ended(thread);
+    if (r <= 0)
+        return r;
     uint64_t group = status_number(text, "\nTgid:", 10);
     uint64_t group_of_opener = opener & (((uint64_t)1 << PROCESS_GROUP_BITS) - 1);
     ret->number = group == group_of_opener ? opener : group;
-    if (read_proc((pid_t)group, "comm", text, sizeof(text)))
+    r = read_proc((pid_t)group, "comm", text, sizeof(text));
+    if (r > 0)
         (void)snprintf(ret->command, sizeof(ret->command), "%.*s", (int)strlen(text) - 1, text);
+    return MIN(r, 0);
 }
 
 /* Of a thread id. True: it was read less than KEPT_MS before now_ms. */
@@ -135,25 +152,29 @@ static bool find_kept(struct process_ids *ids, pid_t thread, int64_t now_ms, str
     return is_kept;
 }
 
-void process_ids_find(struct process_ids *ids, pid_t thread, struct process *ret)
+int process_ids_find(struct process_ids *ids, pid_t thread, struct process *ret)
 {
-    *ret = (struct process){0};
+    *ret = (struct process){.is_unseen = true};
     int64_t now_ms = clock_now_ms(ids->clock);
     if (thread <= 0 || find_kept(ids, thread, now_ms, ret))
-        return;
-    read_process(thread, ret);
+        return 0;
+    int r = read_process(thread, ret);
+    if (r < 0)
+        return r;
     (void)pthread_mutex_lock(&ids->lock);
     ids->slots[thread % SLOTS] =
         (struct slot){.thread = thread, .read_ms = now_ms, .process = *ret};
     (void)pthread_mutex_unlock(&ids->lock);
+    return 0;
 }
 
-void process_ids_find_flusher(struct process_ids *ids, pid_t thread, uint64_t opener,
-                              struct process *ret)
+int process_ids_find_flusher(struct process_ids *ids, pid_t thread, uint64_t opener,
+                             struct process *ret)
 {
-    *ret = (struct process){0};
-    if (thread > 0 && !find_kept(ids, thread, clock_now_ms(ids->clock), ret))
-        read_flusher(thread, opener, ret);
+    *ret = (struct process){.is_unseen = true};
+    if (thread <= 0 || find_kept(ids, thread, clock_now_ms(ids->clock), ret))
+        return 0;
+    return read_flusher(thread, opener, ret);
 }
 
 /* Reads a status file to its end. Its line `Groups:` stands before the signals and may be 700 KB
@@ -182,19 +203,25 @@ static int read_pending_signals(int status, uint64_t *ret)
     return n < 0 ? -errno : 0;
 }
 
-bool process_is_being_ended(pid_t thread)
+enum process_end process_end_of(pid_t thread)
 {
     static const int ending[] = {SIGKILL, SIGINT, SIGTERM, SIGHUP, SIGQUIT};
     int status = thread > 0 ? open_proc(thread, "status") : -1;
     if (status < 0)
-        return true;
+        return thread > 0 && has_ended(thread) ? PROCESS_ENDS : PROCESS_UNSEEN;
     uint64_t pending = 0;
     int r = read_pending_signals(status, &pending);
     (void)close(status);
     if (r < 0)
-        return true;
+        return PROCESS_ENDS;
     for (size_t i = 0; i < ARRAY_SIZE(ending); i++)
         if (pending & (uint64_t)1 << (ending[i] - 1))
-            return true;
-    return false;
+            return PROCESS_ENDS;
+    return PROCESS_GOES_ON;
+}
+
+uint64_t process_namespace(void)
+{
+    struct stat status;
+    return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
 }

@@ -5,6 +5,18 @@
 
 #define MAX_NAME_SHOWN 60 /* bytes: a longer name would leave no room for the reason */
 
+/* The signal may be one that ends the caller, or a timer of a program that waits. The former's user
+ * waits no longer than this for its end; the latter often has its answer by then. */
+#define UNSEEN_INTERRUPT_MS 1000
+
+static bool is_interrupted_for_long(struct request *request)
+{
+    int64_t now_ms = clock_now_ms(request->fs->clock);
+    if (request->interrupted_ms == 0)
+        request->interrupted_ms = now_ms;
+    return now_ms - request->interrupted_ms >= UNSEEN_INTERRUPT_MS;
+}
+
 static bool is_cancelled(void *context)
 {
     struct request *request = context;
@@ -12,7 +24,20 @@ static bool is_cancelled(void *context)
         return true;
     /* FUSE reports the first signal only, and not which one it is. /proc has all pending signals,
      * also a later one that ends the caller. */
-    return fuse_req_interrupted(request->req) && process_is_being_ended(request->context->pid);
+    if (!fuse_req_interrupted(request->req))
+        return false;
+    enum process_end end = process_end_of(request->context->pid);
+    return end == PROCESS_ENDS || (end == PROCESS_UNSEEN && is_interrupted_for_long(request));
+}
+
+static void tell_unseen(struct file_system *fs)
+{
+    if (!atomic_exchange(&fs->has_told_unseen, true))
+        log_message(
+            &fs->log,
+            "programs that use the mount cannot be seen in /proc (another PID namespace, or "
+            "hidepid): what they read counts for all of them together, and each of their "
+            "deletes is a request -- see \"Containers\" in mounting.md");
 }
 
 /* Of request->process. */
@@ -35,7 +60,17 @@ void request_begin(struct request *request, fuse_req_t req, const char *operatio
     struct file_system *fs = request_fs(req);
     *request = (struct request){
         .req = req, .fs = fs, .operation = operation, .context = fuse_req_ctx(req)};
-    process_ids_find(fs->processes, request->context->pid, &request->process);
+    request->process_error =
+        process_ids_find(fs->processes, request->context->pid, &request->process);
+    if (request->process.is_unseen)
+        tell_unseen(fs);
+    begin_call(request);
+}
+
+void request_begin_release(struct request *request, fuse_req_t req)
+{
+    *request = (struct request){
+        .req = req, .fs = request_fs(req), .operation = "release", .context = fuse_req_ctx(req)};
     begin_call(request);
 }
 
@@ -44,7 +79,8 @@ void request_begin_flush(struct request *request, fuse_req_t req, uint64_t opene
     struct file_system *fs = request_fs(req);
     *request =
         (struct request){.req = req, .fs = fs, .operation = "flush", .context = fuse_req_ctx(req)};
-    process_ids_find_flusher(fs->processes, request->context->pid, opener, &request->process);
+    request->process_error =
+        process_ids_find_flusher(fs->processes, request->context->pid, opener, &request->process);
     begin_call(request);
 }
 
@@ -58,6 +94,14 @@ int request_may_wait(struct request *request, const struct place *place)
 {
     struct file_system *fs = request->fs;
     const char *table = table_of(place);
+    if (request->process_error == -ENOMEM)
+        return call_fail(&request->caller.call, -ENOMEM, "out of memory");
+    if (request->process_error < 0) { /* EMFILE would be the caller's own limit */
+        (void)call_fail(&request->caller.call, -ENFILE,
+                        "the process of the mount has no file descriptor left");
+        request->caller.call.failure.advice = "mount with a higher limit of open files";
+        return -ENFILE;
+    }
     if (request->is_waiting)
         return 0;
     request->lane = lane_of_table(table);

@@ -21,6 +21,9 @@ struct request {
     const char *operation; /* for the log: "lookup" */
     const struct fuse_ctx *context;
     struct process process;
+    int process_error; /* -errno: /proc could not be read; the request fails */
+    int64_t
+        interrupted_ms; /* of a caller that cannot be seen: when that was noticed; 0: it was not */
     struct caller caller;
     unsigned lane;   /* of the table */
     bool is_waiting; /* counted in fs->waiting and in waiting_of[lane] */
@@ -31,14 +34,17 @@ struct request {
 
 /* Every request_begin is followed by one request_end, after the reply. */
 void request_begin(struct request *request, fuse_req_t req, const char *operation);
+/* The same of RELEASE, which the kernel sends for no process. */
+void request_begin_release(struct request *request, fuse_req_t req);
 /* The same of FLUSH, of a file that the process `opener` has opened: see process_id.h. */
 void request_begin_flush(struct request *request, fuse_req_t req, uint64_t opener);
 /* To be called by what locks a directory in the kernel while it runs: others wait for that
  * directory, so it takes no longer than this, also if the service answers page after page. */
 #define REQUEST_DIRECTORY_MS 30000
 void request_lock_directory(struct request *request);
-/* Called before a call about the place that may need the service. 0, or -EBUSY: too many callers
- * are waiting. A request counts once, from its first call on. */
+/* Called before a call about the place that may need the service. 0; -EBUSY: too many callers
+ * are waiting; -ENFILE: the process of the mount has no descriptor left, or -ENOMEM. A request
+ * counts once, from its first call on. */
 int request_may_wait(struct request *request, const struct place *place);
 void request_end(struct request *request);
 

@@ -5,6 +5,7 @@ struct remembered {
     TAILQ_ENTRY(remembered) by_use;
     struct address address;
     struct bytes etag;
+    int64_t until_ms;
     size_t bytes;
     char text[]; /* table, NUL, position, ETag */
 };
@@ -59,12 +60,14 @@ static struct remembered *create(struct address address, struct bytes etag)
     return remembered;
 }
 
-void etag_memory_note(struct etag_memory *memory, struct address address, struct bytes etag)
+void etag_memory_note(struct etag_memory *memory, struct address address, struct bytes etag,
+                      int64_t until_ms)
 {
     etag_memory_forget(memory, address);
     struct remembered *remembered = create(address, etag);
     if (!remembered)
         return;
+    remembered->until_ms = until_ms;
     (void)RB_INSERT(remembered_tree, &memory->by_address, remembered);
     TAILQ_INSERT_HEAD(&memory->by_use, remembered, by_use);
     memory->count++;
@@ -74,10 +77,10 @@ void etag_memory_note(struct etag_memory *memory, struct address address, struct
         drop(memory, TAILQ_LAST(&memory->by_use, remembered_list));
 }
 
-struct bytes etag_memory_find(struct etag_memory *memory, struct address address)
+struct bytes etag_memory_find(struct etag_memory *memory, struct address address, int64_t now_ms)
 {
     struct remembered *found = find(memory, address);
-    if (!found)
+    if (!found || now_ms >= found->until_ms)
         return (struct bytes){0};
     TAILQ_REMOVE(&memory->by_use, found, by_use);
     TAILQ_INSERT_HEAD(&memory->by_use, found, by_use);

@@ -1,7 +1,8 @@
 #ifndef CACHE_WRITE_ETAG_MEMORY_H
 #define CACHE_WRITE_ETAG_MEMORY_H
 /* A bounded memory of versions: for each entity one ETag. The entity that was not used for longest
- * is forgotten first. No lock: its owner's lock guards it. Addresses and ETags are copied. */
+ * is forgotten first. An ETag counts until a time, in monotonic milliseconds. No lock: its owner's
+ * lock guards it. Addresses and ETags are copied. */
 #include "cache/address.h"
 
 #include <bsd/sys/tree.h>
@@ -21,9 +22,11 @@ struct etag_memory { /* in its owner's memory; private */
 void etag_memory_init(struct etag_memory *memory, size_t max_count, size_t max_bytes);
 void etag_memory_finish(struct etag_memory *memory); /* forgets all */
 /* Replaces what was noted of the entity. Without memory nothing is noted of it. */
-void etag_memory_note(struct etag_memory *memory, struct address address, struct bytes etag);
-/* A view that is valid until the next call; empty: nothing is noted. The entity counts as used. */
-struct bytes etag_memory_find(struct etag_memory *memory, struct address address);
+void etag_memory_note(struct etag_memory *memory, struct address address, struct bytes etag,
+                      int64_t until_ms);
+/* A view that is valid until the next call; empty: nothing is noted that still counts. The entity
+ * counts as used. */
+struct bytes etag_memory_find(struct etag_memory *memory, struct address address, int64_t now_ms);
 void etag_memory_forget(struct etag_memory *memory, struct address address);
 
 #endif

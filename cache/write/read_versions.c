@@ -23,16 +23,18 @@ RB_GENERATE_INTERNAL(reader_tree, reader, by_number, compare_numbers,
                      static __attribute__((unused)));
 
 struct read_versions {
+    const struct clock *clock;
     pthread_mutex_t lock;
     /* guarded by lock */
     struct reader_tree numbers;
     struct reader_list by_use; /* the last used first */
     size_t count;              /* of processes */
     size_t bytes;              /* of all versions and processes */
+    struct etag_memory unseen; /* what a process that cannot be seen has read */
     struct etag_memory stored; /* by this mount */
 };
 
-int read_versions_create(struct read_versions **ret)
+int read_versions_create(const struct clock *clock, struct read_versions **ret)
 {
     struct read_versions *versions = calloc(1, sizeof(*versions));
     if (!versions || pthread_mutex_init(&versions->lock, NULL) != 0) {
@@ -40,6 +42,8 @@ int read_versions_create(struct read_versions **ret)
         return -ENOMEM;
     }
     TAILQ_INIT(&versions->by_use);
+    versions->clock = clock;
+    etag_memory_init(&versions->unseen, SIZE_MAX, READ_VERSIONS_UNSEEN_MAX_BYTES);
     etag_memory_init(&versions->stored, SIZE_MAX, READ_VERSIONS_STORED_MAX_BYTES);
     *ret = versions;
     return 0;
@@ -61,6 +65,7 @@ void read_versions_destroy(struct read_versions *versions)
         return;
     while (!TAILQ_EMPTY(&versions->by_use))
         drop_reader_locked(versions, TAILQ_FIRST(&versions->by_use));
+    etag_memory_finish(&versions->unseen);
     etag_memory_finish(&versions->stored);
     (void)pthread_mutex_destroy(&versions->lock);
     free(versions);
@@ -111,7 +116,7 @@ static void note_locked(struct read_versions *versions, uint64_t number, struct 
                         struct bytes etag)
 {
     struct reader *reader = find_reader_locked(versions, number);
-    if (etag.size == 0 || number == 0) {
+    if (etag.size == 0) {
         forget_locked(versions, reader, address);
         return;
     }
@@ -120,7 +125,7 @@ static void note_locked(struct read_versions *versions, uint64_t number, struct 
     if (!reader)
         return;
     versions->bytes -= reader->versions.bytes;
-    etag_memory_note(&reader->versions, address, etag);
+    etag_memory_note(&reader->versions, address, etag, INT64_MAX);
     versions->bytes += reader->versions.bytes;
     if (reader->versions.count == 0) /* no memory */
         drop_reader_locked(versions, reader);
@@ -129,20 +134,40 @@ static void note_locked(struct read_versions *versions, uint64_t number, struct 
         drop_reader_locked(versions, TAILQ_LAST(&versions->by_use, reader_list));
 }
 
+/* The oldest version stays. */
+static void note_unseen_locked(struct read_versions *versions, struct address address,
+                               struct bytes etag)
+{
+    int64_t now_ms = clock_now_ms(versions->clock);
+    if (etag.size > 0 && etag_memory_find(&versions->unseen, address, now_ms).size == 0)
+        etag_memory_note(&versions->unseen, address, etag, now_ms + READ_VERSIONS_UNSEEN_MS);
+}
+
 void read_versions_note(struct read_versions *versions, uint64_t process, struct address address,
                         struct bytes etag)
 {
     (void)pthread_mutex_lock(&versions->lock);
-    note_locked(versions, process, address, etag);
+    if (process == 0)
+        note_unseen_locked(versions, address, etag);
+    else
+        note_locked(versions, process, address, etag);
     (void)pthread_mutex_unlock(&versions->lock);
+}
+
+static struct bytes find_locked(struct read_versions *versions, uint64_t process,
+                                struct address address)
+{
+    if (process == 0)
+        return etag_memory_find(&versions->unseen, address, clock_now_ms(versions->clock));
+    struct reader *reader = find_reader_locked(versions, process);
+    return reader ? etag_memory_find(&reader->versions, address, 0) : (struct bytes){0};
 }
 
 int read_versions_find(struct read_versions *versions, uint64_t process, struct address address,
                        struct buffer *ret)
 {
     (void)pthread_mutex_lock(&versions->lock);
-    struct reader *reader = find_reader_locked(versions, process);
-    struct bytes etag = reader ? etag_memory_find(&reader->versions, address) : (struct bytes){0};
+    struct bytes etag = find_locked(versions, process, address);
     int r = buffer_set(ret, etag);
     (void)pthread_mutex_unlock(&versions->lock);
     return r < 0 ? r : ret->size > 0;
@@ -151,7 +176,10 @@ int read_versions_find(struct read_versions *versions, uint64_t process, struct 
 void read_versions_forget(struct read_versions *versions, uint64_t process, struct address address)
 {
     (void)pthread_mutex_lock(&versions->lock);
-    forget_locked(versions, find_reader_locked(versions, process), address);
+    if (process == 0)
+        etag_memory_forget(&versions->unseen, address);
+    else
+        forget_locked(versions, find_reader_locked(versions, process), address);
     (void)pthread_mutex_unlock(&versions->lock);
 }
 
@@ -159,7 +187,8 @@ void read_versions_note_stored(struct read_versions *versions, struct address ad
                                struct bytes etag)
 {
     (void)pthread_mutex_lock(&versions->lock);
-    etag_memory_note(&versions->stored, address, etag);
+    etag_memory_note(&versions->stored, address, etag, INT64_MAX);
+    etag_memory_forget(&versions->unseen, address);
     (void)pthread_mutex_unlock(&versions->lock);
 }
 
@@ -167,7 +196,7 @@ int read_versions_find_stored(struct read_versions *versions, struct address add
                               struct buffer *ret)
 {
     (void)pthread_mutex_lock(&versions->lock);
-    int r = buffer_set(ret, etag_memory_find(&versions->stored, address));
+    int r = buffer_set(ret, etag_memory_find(&versions->stored, address, 0));
     (void)pthread_mutex_unlock(&versions->lock);
     return r < 0 ? r : ret->size > 0;
 }

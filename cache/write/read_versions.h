@@ -7,8 +7,14 @@
  * processes, in READ_VERSIONS_MAX_BYTES; keys of ordinary length take 7 MiB at most. A process
  * evicts only its own entities: a `grep -r` never evicts what an editor has open. With very long
  * keys it may evict the process that was idle for longest. If a pair was evicted, the
- * process is treated as one that never read the entity: it overwrites. Process 0 is never
- * remembered, and neither is a version without an ETag, nor one that there is no memory for.
+ * process is treated as one that never read the entity: it overwrites. A version without an ETag is
+ * not remembered, nor one that there is no memory for.
+ *
+ * Process 0 is all processes that cannot be seen. Which of them has read an entity is not known. So
+ * of an entity it has the oldest version that one of them read, until this mount stores the entity,
+ * a conflict was reported, or READ_VERSIONS_UNSEEN_MS have passed. Its limit is
+ * READ_VERSIONS_UNSEEN_MAX_BYTES, about 40,000 entities. A conflict may be reported to a process
+ * that has read the present version, after another one has read an older one.
  *
  * It also remembers which version this mount itself stored last, whichever process asked for it, of
  * the entities that were stored last, in READ_VERSIONS_STORED_MAX_BYTES: about 20,000. The kernel
@@ -23,16 +29,20 @@
  * Example: `sed -i` reads f.json with ETag R, writes a temporary file, and renames it onto f.json.
  * read_versions_find answers R, and write_rule chooses Replace with If-Match R. */
 #include "cache/address.h"
+#include "client/clock.h"
 
 #define READ_VERSIONS_PROCESSES        1024 /* the least recently used is evicted */
 #define READ_VERSIONS_EACH             32
 #define READ_VERSIONS_MAX_BYTES        ((size_t)16 << 20)
+#define READ_VERSIONS_UNSEEN_MS        INT64_C(60000)
+#define READ_VERSIONS_UNSEEN_MAX_BYTES ((size_t)8 << 20)
 #define READ_VERSIONS_STORED_MAX_BYTES ((size_t)4 << 20)
 
 struct read_versions;
-int read_versions_create(struct read_versions **ret);       /* 0 or -ENOMEM */
+/* 0 or -ENOMEM. The clock outlives it. */
+int read_versions_create(const struct clock *clock, struct read_versions **ret);
 void read_versions_destroy(struct read_versions *versions); /* takes NULL */
-/* Replaces what was noted of the entity. An empty ETag forgets it. */
+/* Replaces what was noted of the entity, but for process 0. An empty ETag forgets it. */
 void read_versions_note(struct read_versions *versions, uint64_t process, struct address address,
                         struct bytes etag);
 /* The ETag is put into ret, which is cleared first: 1. 0: no version is known. -ENOMEM. */

@@ -31,7 +31,7 @@ int write_side_init(struct write_side *side, const struct committer_source *sour
     *side = (struct write_side){0};
     int r = delete_policy_create(&side->policy);
     if (r == 0)
-        r = read_versions_create(&side->versions);
+        r = read_versions_create(source->clock, &side->versions);
     if (r == 0)
         r = create_queue(side, source, queued, pending_bytes);
     if (r == 0)

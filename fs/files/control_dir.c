@@ -1,4 +1,5 @@
 #include "fs/files/control_dir.h"
+#include "fs/process_id.h"
 #include "fs/tree/names.h"
 
 #include <unistd.h>
@@ -149,8 +150,9 @@ int control_dir_text(struct control_dir *control, enum control_file file, struct
     case CONTROL_ERRORS:
         return append_errors(control, ret);
     case CONTROL_VERSION:
-        return buffer_append_format(ret, "tablefuse %s\npid %d\n", TABLEFUSE_VERSION,
-                                    (int)getpid());
+        return buffer_append_format(ret, "tablefuse %s\npid %d\npid_namespace %llu\n",
+                                    TABLEFUSE_VERSION, (int)getpid(),
+                                    (unsigned long long)process_namespace());
     case CONTROL_CONFIG:
         return buffer_append(ret, buffer_bytes(&control->config));
     case CONTROL_DROP:

@@ -154,7 +154,8 @@ static void close_writer(fuse_req_t req, fuse_ino_t id, struct open_file *file)
 {
     struct request request;
     const struct inode *inode;
-    (void)begin(&request, req, id, "release", &inode);
+    request_begin_release(&request, req);
+    (void)go_on(&request, id, &inode);
     request.caller.call.failure = (struct failure){0};
     request.caller.call.is_cancelled = NULL; /* also when the mount ends */
     request.caller.call.command = file->command;

@@ -85,6 +85,14 @@ static int tell_others(void)
     return 0;
 }
 
+static int tell_elsewhere(void)
+{
+    (void)fprintf(stderr,
+                  "tablefuse: unmounted; the process of the mount runs in another PID namespace: "
+                  "its end was not waited for, and its log tells what could not be stored\n");
+    return 0;
+}
+
 /* `shown` is a path that is there, or what verb_printable answers, here and below. */
 static int refuse_silent(const char *shown, const char *what, const struct patience *patience,
                          const char *advice)
@@ -140,6 +148,8 @@ static int unmount_directory(const char *directory, bool is_lazy, const struct p
     int report = pidfd < 0 ? -1 : exit_report_await(daemon);
     dev_t device = find_device(path);
     int r = mountpoint_unmount(path, is_lazy);
+    if (r == 0 && daemon == MOUNTPOINT_DAEMON_ELSEWHERE)
+        return mountpoint_exists(device) ? tell_others() : tell_elsewhere();
     if (r == 0 && pidfd >= 0 && mountpoint_exists(device))
         return tell_others();
     if (r == 0)

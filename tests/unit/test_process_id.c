@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -191,18 +192,18 @@ static void assert_only_signals_that_end_count(void)
     assert_int_equal(sigaddset(&set, SIGURG), 0);
     assert_int_equal(sigaddset(&set, SIGINT), 0);
     assert_int_equal(sigprocmask(SIG_BLOCK, &set, &before), 0);
-    assert_false(process_is_being_ended(gettid()));
+    assert_int_equal(process_end_of(gettid()), PROCESS_GOES_ON);
     assert_int_equal(raise(SIGURG), 0);
-    assert_false(process_is_being_ended(gettid()));
+    assert_int_equal(process_end_of(gettid()), PROCESS_GOES_ON);
     assert_int_equal(raise(SIGINT), 0);
-    assert_true(process_is_being_ended(gettid()));
+    assert_int_equal(process_end_of(gettid()), PROCESS_ENDS);
     int signal_number;
     assert_int_equal(sigwait(&set, &signal_number), 0);
     assert_int_equal(sigwait(&set, &signal_number), 0);
-    assert_false(process_is_being_ended(gettid()));
+    assert_int_equal(process_end_of(gettid()), PROCESS_GOES_ON);
     assert_int_equal(sigprocmask(SIG_SETMASK, &before, NULL), 0);
-    assert_true(process_is_being_ended(0));
-    assert_true(process_is_being_ended(INT32_MAX));
+    assert_int_equal(process_end_of(0), PROCESS_UNSEEN);
+    assert_int_equal(process_end_of(INT32_MAX), PROCESS_ENDS);
 }
 
 static void only_signals_that_end_count(void **state)
@@ -240,10 +241,36 @@ static void a_signal_counts_for_a_member_of_many_groups(void **state)
     assert_int_equal(setgroups((size_t)before, groups), 0);
 }
 
+static void without_a_descriptor_it_is_not_known_if_a_caller_can_be_seen(void **state)
+{
+    struct setup *setup = *state;
+    struct rlimit before, none;
+    struct process process;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = (struct rlimit){0, before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    int found = process_ids_find(setup->ids, getpid(), &process);
+    int flusher = process_ids_find_flusher(setup->ids, getpid(), 1, &process);
+    enum process_end end = process_end_of(getpid());
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(found, -EMFILE);
+    assert_int_equal(flusher, -EMFILE);
+    assert_int_equal(end, PROCESS_UNSEEN);
+    assert_int_equal(process_ids_find(setup->ids, getpid(), &process), 0); /* it was not kept */
+    assert_false(process.is_unseen);
+    assert_int_equal(process_ids_find(setup->ids, 0, &process), 0);
+    assert_true(process.is_unseen);
+    assert_int_equal(process_ids_find(setup->ids, INT32_MAX, &process), 0);
+    assert_false(process.is_unseen); /* it has ended */
+    assert_int_equal(process.number, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_thread_is_known_by_its_process, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            without_a_descriptor_it_is_not_known_if_a_caller_can_be_seen, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_number_holds_when_the_process_was_started, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_name_may_look_like_what_follows_it, set_up, tear_down),

@@ -8,7 +8,7 @@
 static struct read_versions *new_versions(void)
 {
     struct read_versions *versions;
-    assert_int_equal(read_versions_create(&versions), 0);
+    assert_int_equal(read_versions_create(&clock_system, &versions), 0);
     return versions;
 }
 
@@ -110,14 +110,36 @@ static void a_version_is_forgotten_for_its_process_alone(void **state)
     read_versions_destroy(versions);
 }
 
-/* It may be any process of another pid namespace. */
-static void process_0_is_not_remembered(void **state)
+/* Process 0 is all processes that cannot be seen. */
+static void of_unseen_processes_the_oldest_version_counts(void **state)
 {
     (void)state;
-    struct read_versions *versions = new_versions();
+    int64_t now_ms = 5000;
+    struct clock clock = fake_clock(&now_ms);
+    struct read_versions *versions;
+    assert_int_equal(read_versions_create(&clock, &versions), 0);
     note(versions, 0, "f", "one");
+    note(versions, 0, "f", "two");
+    note(versions, 0, "f", "");
+    assert_version(versions, 0, "f", "one");
+    assert_version(versions, VIM, "f", "");
+    read_versions_forget(versions, 0, entity("f")); /* a conflict was reported */
     assert_version(versions, 0, "f", "");
-    read_versions_forget(versions, 0, entity("f"));
+    note(versions, 0, "f", "two");
+    read_versions_note_stored(versions, entity("f"), B("own"));
+    assert_version(versions, 0, "f", "");
+    for (int i = 0; i < 1000; i++) /* its limit are bytes */
+        note(versions, 0, i % 2 ? "g" : "f", i < 2 ? "first" : "later");
+    for (int i = 0; i < 1000; i++)
+        read_versions_note(versions, 0, numbered(i), B("etag"));
+    assert_version(versions, 0, "f", "first");
+    assert_version(versions, 0, "g", "first");
+    now_ms += READ_VERSIONS_UNSEEN_MS - 1;
+    assert_version(versions, 0, "g", "first");
+    now_ms++;
+    assert_version(versions, 0, "g", "");
+    note(versions, 0, "g", "later");
+    assert_version(versions, 0, "g", "later");
     read_versions_destroy(versions);
 }
 
@@ -182,7 +204,7 @@ static void without_memory_a_version_is_unknown(void **state)
     struct read_versions *versions = NULL;
     struct buffer etag;
     allocations_until_failure = 1;
-    assert_int_equal(read_versions_create(&versions), -ENOMEM);
+    assert_int_equal(read_versions_create(&clock_system, &versions), -ENOMEM);
     assert_null(versions);
     versions = new_versions();
     for (int failing = 1; failing <= 2; failing++) {
@@ -271,7 +293,7 @@ int main(void)
         cmocka_unit_test(a_process_knows_what_it_read_last),
         cmocka_unit_test(entities_of_other_tables_and_partitions_are_others),
         cmocka_unit_test(a_version_is_forgotten_for_its_process_alone),
-        cmocka_unit_test(process_0_is_not_remembered),
+        cmocka_unit_test(of_unseen_processes_the_oldest_version_counts),
         cmocka_unit_test(a_process_evicts_its_own_longest_unused_entity),
         cmocka_unit_test(the_longest_unused_process_is_evicted),
         cmocka_unit_test(memory_is_bounded),

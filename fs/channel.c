@@ -57,6 +57,27 @@ ssize_t channel_write(int fd, struct iovec *iov, int count, bool is_init)
     return writev(fd, iov, count);
 }
 
+/* FIXME: remove these two once the kernel's header of every supported system has them. Source:
+ * include/uapi/linux/fuse.h of Linux 6.18. libfuse has no function for it. */
+#define NOTIFY_PRUNE 9 /* FUSE_NOTIFY_PRUNE */
+struct notify_prune {  /* struct fuse_notify_prune_out, and what stands behind it */
+    uint32_t count, padding;
+    uint64_t spare;
+    uint64_t ids[CHANNEL_PRUNE_MAX];
+};
+
+int channel_prune(int fd, const uint64_t *ids, size_t count)
+{
+    struct notify_prune prune = {.count = (uint32_t)count};
+    for (size_t i = 0; i < count; i++)
+        prune.ids[i] = ids[count - 1 - i]; /* what is in a directory, then the directory */
+    size_t size = offsetof(struct notify_prune, ids) + count * sizeof(prune.ids[0]);
+    struct fuse_out_header header = {.len = (uint32_t)(sizeof(header) + size),
+                                     .error = NOTIFY_PRUNE};
+    struct iovec message[] = {{&header, sizeof(header)}, {&prune, size}};
+    return writev(fd, message, (int)ARRAY_SIZE(message)) < 0 ? -errno : 0;
+}
+
 int channel_serve(struct fuse_session *session)
 {
     struct fuse_loop_config *config = fuse_loop_cfg_create();

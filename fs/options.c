@@ -10,6 +10,8 @@
 
 #define MAX_PARALLELISM 64
 #define MAX_FANOUT      1000000
+#define MIN_NODES       1000
+#define MAX_NODES       1000000000
 #define MAX_TTL_MS      ((uint64_t)24 * 3600 * 1000)
 #define MIN_TIMEOUT_MS  1000
 #define MAX_TIMEOUT_MS  ((int64_t)3600 * 1000)
@@ -19,8 +21,8 @@
  * garbage. */
 struct raw_options {
     const struct verb *verb; /* for refusals */
-    char *table, *ca_cert, *ttl, *timeout, *cache_size, *parallelism, *fanout, *layout, *uid, *gid,
-        *umask, *conflict, *scratch, *pending_size;
+    char *table, *ca_cert, *ttl, *timeout, *cache_size, *parallelism, *fanout, *max_nodes, *layout,
+        *uid, *gid, *umask, *conflict, *scratch, *pending_size;
     int allow_other, allow_http, ro, create, writeback, no_table_drop;
 };
 
@@ -37,6 +39,7 @@ static const struct fuse_opt option_table[] = {
     TEXT_OPTION(cache_size),
     TEXT_OPTION(parallelism),
     TEXT_OPTION(fanout),
+    TEXT_OPTION(max_nodes),
     TEXT_OPTION(layout),
     TEXT_OPTION(uid),
     TEXT_OPTION(gid),
@@ -84,6 +87,7 @@ static void raw_options_finish(struct raw_options *raw)
     free(raw->cache_size);
     free(raw->parallelism);
     free(raw->fanout);
+    free(raw->max_nodes);
     free(raw->layout);
     free(raw->uid);
     free(raw->gid);
@@ -260,6 +264,9 @@ static int check_reading(const struct raw_options *raw, struct options *ret)
         return refuse(raw->verb, "parallelism", raw->parallelism, "a number from 1 to 64");
     if (raw->fanout && !parse_count(raw->fanout, MAX_FANOUT, &ret->fanout))
         return refuse(raw->verb, "fanout", raw->fanout, "a number from 1 to 1000000");
+    if (raw->max_nodes &&
+        (!parse_count(raw->max_nodes, MAX_NODES, &ret->max_nodes) || ret->max_nodes < MIN_NODES))
+        return refuse(raw->verb, "max_nodes", raw->max_nodes, "a number from 1000 to 1000000000");
     if (raw->layout && !parse_layout(raw->layout, &ret->layout))
         return refuse(raw->verb, "layout", raw->layout, "auto or flat");
     return 0;
@@ -310,6 +317,7 @@ int options_parse(const struct verb *verb, struct fuse_args *args, uid_t uid, gi
                               .timeout_ms = OPTIONS_DEFAULT_TIMEOUT_MS,
                               .parallelism = OPTIONS_DEFAULT_PARALLELISM,
                               .fanout = OPTIONS_DEFAULT_FANOUT,
+                              .max_nodes = OPTIONS_DEFAULT_MAX_NODES,
                               .layout = DIRECTORY_AUTO,
                               .cache_bytes = OPTIONS_DEFAULT_CACHE_BYTES,
                               .pending_bytes = OPTIONS_DEFAULT_PENDING_BYTES,

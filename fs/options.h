@@ -16,6 +16,7 @@ struct verb;
 #define OPTIONS_MIN_PENDING_BYTES     ((size_t)64 << 10)
 #define OPTIONS_DEFAULT_PARALLELISM   8
 #define OPTIONS_DEFAULT_FANOUT        512
+#define OPTIONS_DEFAULT_MAX_NODES     1000000
 
 struct options {
     char *table;                /* its directory is the root; NULL: not given */
@@ -26,6 +27,7 @@ struct options {
     size_t cache_bytes;         /* the maximum of the cache */
     int parallelism;            /* the maximum of scan requests in flight */
     int fanout;                 /* a level with more partitions shows prefixes */
+    int max_nodes;              /* see inode_table_create */
     enum directory_kind layout; /* DIRECTORY_AUTO or DIRECTORY_FLAT */
     uid_t uid;
     gid_t gid;

@@ -1,6 +1,7 @@
 #include "fs/session.h"
 #include "fs/channel.h"
 #include "fs/mountpoint.h"
+#include "fs/node_keeper.h"
 #include "fs/ops/attribute_ops.h"
 #include "fs/ops/change_ops.h"
 #include "fs/ops/directory_ops.h"
@@ -17,7 +18,8 @@
 
 static void on_init(void *userdata, struct fuse_conn_info *connection)
 {
-    (void)userdata;
+    struct file_system *fs = userdata;
+    atomic_store(&fs->prunes_nodes, connection->proto_minor >= CHANNEL_PRUNE_MINOR);
     channel_want(connection);
 }
 
@@ -97,14 +99,26 @@ static bool handle_quit(void)
            sigaction(SIGTERM, NULL, &terminate) == 0 && sigaction(SIGQUIT, &terminate, NULL) == 0;
 }
 
-static int serve(struct fuse_session *session)
+static int serve_and_keep(struct file_system *fs)
+{
+    struct node_keeper *keeper;
+    int r = node_keeper_create(fs, &keeper);
+    if (r < 0)
+        return r;
+    r = channel_serve(fs->session);
+    node_keeper_destroy(keeper);
+    return r;
+}
+
+static int serve(struct file_system *fs)
 {
     static const struct fuse_custom_io channel = {.writev = write_reply, .read = channel_read};
+    struct fuse_session *session = fs->session;
     if (fuse_session_custom_io(session, &channel, fuse_session_fd(session)) != 0 ||
         fuse_set_signal_handlers(session) != 0)
         return -EIO;
     bool is_quit_handled = handle_quit();
-    int r = channel_serve(session);
+    int r = serve_and_keep(fs);
     if (is_quit_handled)
         (void)signal(SIGQUIT, SIG_DFL);
     fuse_remove_signal_handlers(session);
@@ -145,7 +159,7 @@ int session_run(struct file_system *fs, const char *mountpoint)
     int root = mountpoint_open(mountpoint, &device);
     if (root >= 0)
         (void)close(root);
-    int r = root < 0 ? root : serve(fs->session);
+    int r = root < 0 ? root : serve(fs);
     end_mount(fs->session, mountpoint, device);
     return atomic_load(&fs->is_ready) ? r : -EIO;
 }

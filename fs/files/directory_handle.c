@@ -214,6 +214,14 @@ static void note_given_out(struct packing *packing, const char *name,
                        is_entity ? NAME_ENTITY : NAME_PARTITION, listed->key);
 }
 
+/* The kernel keeps a node for each entry of READDIRPLUS that has one. There may be millions of
+ * entities, and few of them are used. Those without a node it looks up when they are. */
+static bool makes_node(const struct packing *packing, const struct listing_entry *listed)
+{
+    return packing->is_plus && (listed->kind != LISTING_ENTITY ||
+                                !inode_table_is_half_full(packing->handle->fs->inodes));
+}
+
 static int pack_listed(struct packing *packing, const struct listing_entry *listed)
 {
     _cleanup_(buffer_finish) struct buffer buffer;
@@ -223,7 +231,7 @@ static int pack_listed(struct packing *packing, const struct listing_entry *list
     if (!name)
         return r < 0 ? r : -ENOMEM;
     note_given_out(packing, name, listed);
-    if (packing->is_plus)
+    if (makes_node(packing, listed))
         return pack_node(packing, name, listed);
     uint64_t number;
     r = find_number(packing, name, listed, &number);

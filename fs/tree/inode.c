@@ -31,6 +31,11 @@ LIST_HEAD(unsettled_list, node);
 RB_GENERATE_INTERNAL(id_tree, node, by_id, compare_ids, static __attribute__((unused)))
 RB_GENERATE_INTERNAL(name_tree, node, by_name, compare_names, static __attribute__((unused)))
 
+/* As many nodes as are forgotten before their memory is given back: some 20 MB. */
+#define MANY_NODES 65536
+/* As many nodes as inode_table_choose looks at while it has the lock. */
+#define CHOICE_NODES 1000
+
 struct inode_table {
     pthread_mutex_t lock;
     /* guarded by lock */
@@ -40,6 +45,11 @@ struct inode_table {
     struct renamed_numbers renamed;
     size_t count, own_count; /* own: of another kind than NODE_VERSION */
     uint64_t last_id;
+    uint64_t chosen_id;        /* inode_table_choose goes on behind it */
+    size_t entered, forgotten; /* nodes, since inode_table_wait answered them last */
+    bool is_waiting_ended;
+    pthread_cond_t has_upkeep;
+    size_t max_nodes; /* fixed */
 };
 
 static bool has_left(const struct node *node)
@@ -86,12 +96,31 @@ static struct node *find_own_locked(struct inode_table *table, uint64_t parent, 
     return found;
 }
 
+/* The kernel may use all nodes. So it is not asked again before some more were made. */
+static bool has_excess_locked(const struct inode_table *table)
+{
+    return table->count > table->max_nodes && table->entered > table->max_nodes / 16;
+}
+
+static bool has_freed_many_locked(const struct inode_table *table)
+{
+    return table->forgotten >= MANY_NODES;
+}
+
+static void tell_upkeep_locked(struct inode_table *table)
+{
+    if (has_excess_locked(table) || has_freed_many_locked(table))
+        (void)pthread_cond_signal(&table->has_upkeep);
+}
+
 static void add_locked(struct inode_table *table, struct node *node)
 {
     node->inode.id = ++table->last_id;
     (void)RB_INSERT(id_tree, &table->ids, node);
     (void)RB_INSERT(name_tree, &table->names, node);
     table->count++;
+    table->entered++;
+    tell_upkeep_locked(table);
     table->own_count += node->kind != NODE_VERSION;
     node->is_unsettled = place_is_unsettled(&node->inode.place);
     if (node->is_unsettled)
@@ -124,17 +153,19 @@ int inode_table_settle(struct inode_table *table, const struct settlement *settl
     return r;
 }
 
-int inode_table_create(struct place *root, struct inode_table **ret)
+int inode_table_create(struct place *root, size_t max_nodes, struct inode_table **ret)
 {
     _cleanup_(inode_table_destroyp) struct inode_table *table = calloc(1, sizeof(*table));
     if (!table)
         return -ENOMEM;
     renamed_numbers_init(&table->renamed);
+    table->max_nodes = max_nodes;
     int r = pthread_mutex_init(&table->lock, NULL);
     if (r != 0) {
         free(TAKE_PTR(table));
         return -r;
     }
+    (void)pthread_cond_init(&table->has_upkeep, NULL); /* never fails without attributes */
     struct node *node = node_create(0, BYTES_LITERAL(""), root, &(struct version){0}, INODE_ROOT);
     if (!node)
         return -ENOMEM;
@@ -153,6 +184,7 @@ void inode_table_destroy(struct inode_table *table)
         node_destroy(node);
     }
     renamed_numbers_finish(&table->renamed);
+    (void)pthread_cond_destroy(&table->has_upkeep);
     (void)pthread_mutex_destroy(&table->lock);
     free(table);
 }
@@ -226,6 +258,7 @@ const struct inode *inode_table_enter(struct inode_table *table, uint64_t parent
     (void)pthread_mutex_lock(&table->lock);
     struct node *node = enter_locked(table, version, made);
     node->lookups++;
+    node->is_used = node != made;
     (void)pthread_mutex_unlock(&table->lock);
 
     if (node != made)
@@ -248,6 +281,7 @@ const struct inode *inode_table_enter_own(struct inode_table *table, uint64_t pa
     (void)pthread_mutex_lock(&table->lock);
     struct node *node = file ? enter_own_locked(table, made) : add_to_name_locked(table, made);
     node->lookups++;
+    node->is_used = true; /* a node without a file waits for its OPEN */
     (void)pthread_mutex_unlock(&table->lock);
 
     if (node != made)
@@ -261,8 +295,10 @@ const struct inode *inode_table_enter_again(struct inode_table *table, uint64_t 
     (void)pthread_mutex_lock(&table->lock);
     struct node *node = find_id_locked(table, id);
     bool is_found = node && compare_name(parent, name, node) == 0;
-    if (is_found)
+    if (is_found) {
         node->lookups++;
+        node->is_used = true;
+    }
     (void)pthread_mutex_unlock(&table->lock);
     return is_found ? &node->inode : NULL;
 }
@@ -271,6 +307,8 @@ const struct inode *inode_table_find(struct inode_table *table, uint64_t id)
 {
     (void)pthread_mutex_lock(&table->lock);
     struct node *node = find_id_locked(table, id);
+    if (node)
+        node->is_used = true;
     (void)pthread_mutex_unlock(&table->lock);
     return node ? &node->inode : NULL;
 }
@@ -284,8 +322,11 @@ void inode_table_forget(struct inode_table *table, uint64_t id, uint64_t lookups
     if (node)
         node->lookups -= MIN(lookups, node->lookups);
     bool is_gone = node && node->lookups == 0;
-    if (is_gone)
+    if (is_gone) {
         remove_locked(table, node);
+        table->forgotten++;
+        tell_upkeep_locked(table);
+    }
     (void)pthread_mutex_unlock(&table->lock);
     if (is_gone)
         node_destroy(node);
@@ -369,6 +410,80 @@ size_t inode_table_count(struct inode_table *table)
     size_t count = table->count;
     (void)pthread_mutex_unlock(&table->lock);
     return count;
+}
+
+bool inode_table_is_half_full(struct inode_table *table)
+{
+    return inode_table_count(table) > table->max_nodes / 2;
+}
+
+bool inode_table_wait(struct inode_table *table, struct node_upkeep *ret)
+{
+    (void)pthread_mutex_lock(&table->lock);
+    while (!table->is_waiting_ended && !has_excess_locked(table) && !has_freed_many_locked(table))
+        (void)pthread_cond_wait(&table->has_upkeep, &table->lock);
+    *ret = (struct node_upkeep){.has_freed_many = has_freed_many_locked(table)};
+    if (ret->has_freed_many)
+        table->forgotten = 0;
+    if (has_excess_locked(table)) {
+        ret->excess = table->count - table->max_nodes / 2;
+        table->entered = 0;
+    }
+    bool is_ended = table->is_waiting_ended;
+    (void)pthread_mutex_unlock(&table->lock);
+    return !is_ended;
+}
+
+void inode_table_end_waiting(struct inode_table *table)
+{
+    (void)pthread_mutex_lock(&table->lock);
+    table->is_waiting_ended = true;
+    (void)pthread_cond_signal(&table->has_upkeep);
+    (void)pthread_mutex_unlock(&table->lock);
+}
+
+/* The first node behind the id. NULL: there is none. */
+static struct node *find_after_locked(struct inode_table *table, uint64_t id)
+{
+    struct node probe = {.inode.id = id + 1};
+    return RB_NFIND(id_tree, &table->ids, &probe);
+}
+
+/* May it be chosen? A node that was used gets a second chance. */
+static bool is_idle_locked(struct node *node)
+{
+    bool was_used = node->is_used;
+    node->is_used = false;
+    bool has_text = node->kind == NODE_VERSION ? node->open != NULL : node->file != NULL;
+    return !was_used && !has_text && node->inode.id != INODE_ROOT;
+}
+
+static size_t choose_some_locked(struct inode_table *table, uint64_t *ret_ids, size_t max)
+{
+    size_t chosen = 0;
+    struct node *node = find_after_locked(table, table->chosen_id);
+    for (size_t looked = 0; looked < CHOICE_NODES && chosen < max && node; looked++) {
+        if (is_idle_locked(node))
+            ret_ids[chosen++] = node->inode.id;
+        table->chosen_id = node->inode.id;
+        node = RB_NEXT(id_tree, &table->ids, node);
+    }
+    if (!node)
+        table->chosen_id = 0; /* begins anew */
+    return chosen;
+}
+
+size_t inode_table_choose(struct inode_table *table, uint64_t *ret_ids, size_t max)
+{
+    size_t chosen = 0, looked = 0, count = 1;
+    /* twice round the table, so that a node that was used is seen again */
+    for (; chosen < max && looked < 2 * count + CHOICE_NODES; looked += CHOICE_NODES) {
+        (void)pthread_mutex_lock(&table->lock);
+        count = table->count;
+        chosen += choose_some_locked(table, ret_ids + chosen, max - chosen);
+        (void)pthread_mutex_unlock(&table->lock);
+    }
+    return chosen;
 }
 
 struct node_file *inode_table_file(struct inode_table *table, uint64_t id)

@@ -74,8 +74,9 @@ struct node_file_ops {
 };
 
 struct inode_table;
-/* Takes the root's place on success. 0 or -errno. */
-int inode_table_create(struct place *root, struct inode_table **ret);
+/* max_nodes: see inode_table_is_half_full and inode_table_wait. More nodes are not refused: the
+ * kernel decides how many it keeps. Takes the root's place on success. 0 or -errno. */
+int inode_table_create(struct place *root, size_t max_nodes, struct inode_table **ret);
 void inode_table_destroy(struct inode_table *table); /* takes NULL */
 
 /* Answers the youngest NODE_VERSION of `name` in `parent` if it is of this version, and neither
@@ -109,6 +110,25 @@ bool inode_table_has_own(struct inode_table *table, uint64_t parent, struct byte
 int inode_table_named(struct inode_table *table, uint64_t parent, struct bytes name,
                       struct buffer *ret_position, struct buffer *ret_etag);
 size_t inode_table_count(struct inode_table *table);
+/* Has the table more than half of max_nodes? Then READDIRPLUS makes no nodes of entities. */
+bool inode_table_is_half_full(struct inode_table *table);
+
+/* What there is to do for fs/node_keeper. */
+struct node_upkeep {
+    size_t excess;       /* nodes that the kernel should forget; 0: none */
+    bool has_freed_many; /* many nodes were forgotten since this was answered last */
+};
+/* Waits until there is something to do. There is an excess when the table has more than max_nodes,
+ * and again when some more were made: the excess is what is above half of max_nodes. False:
+ * inode_table_end_waiting was called. For one thread. */
+bool inode_table_wait(struct inode_table *table, struct node_upkeep *ret);
+void inode_table_end_waiting(struct inode_table *table);
+/* Chooses at most `max` nodes that were not used for the longest time: no request has named them
+ * since this function came past them last. It skips nodes whose text is open or has a file. The
+ * kernel may use the nodes that it answers: then it does not forget them. They are in the order in
+ * which they were made, so a directory stands before what is in it. One may be answered twice.
+ * Answers their number; less than `max`: there are no others now. */
+size_t inode_table_choose(struct inode_table *table, uint64_t *ret_ids, size_t max);
 
 /* The places of nodes that the settlement concerns are settled. 0 or -ENOMEM: then some are not. */
 int inode_table_settle(struct inode_table *table, const struct settlement *settlement);

@@ -20,7 +20,8 @@ struct node {
     uint8_t kind;         /* enum node_kind: says which member of the union is meant */
     atomic_uchar left;    /* enum left: why it is not of its name any more */
     /* guarded by the table's lock */
-    bool is_unsettled; /* the place: then the node is in the list of these */
+    bool is_unsettled : 1; /* the place: then the node is in the list of these */
+    bool is_used : 1;      /* since inode_table_choose looked at it last */
     uint64_t lookups;
     union {
         struct open_text *open; /* of a NODE_VERSION; NULL: no handle is open */

@@ -72,13 +72,14 @@ static int describe_configuration(const struct mount_command *command, struct bu
     (void)mount_source_append_description(command->source, ret);
     return buffer_append_format(
         ret,
-        "ttl %lld.%03lld\ntimeout %lld.%03lld\ncache_size %zu\nparallelism %d\nlayout %s\nfanout "
+        "ttl %lld.%03lld\ntimeout %lld.%03lld\ncache_size %zu\nmax_nodes %d\nparallelism "
+        "%d\nlayout %s\nfanout "
         "%d\n"
         "uid %u\ngid %u\numask %03o\nca_cert %s\nread_only %s\nconflict %s\nscratch %s\nwriteback "
         "%s\npending_size %zu\ntable_drop %s\n",
         (long long)options->ttl_ms / 1000, (long long)options->ttl_ms % 1000,
         (long long)options->timeout_ms / 1000, (long long)options->timeout_ms % 1000,
-        options->cache_bytes, options->parallelism,
+        options->cache_bytes, options->max_nodes, options->parallelism,
         options->layout == DIRECTORY_FLAT ? "flat" : "auto", options->fanout, options->uid,
         options->gid, options->umask, options->ca_cert ? options->ca_cert : "-",
         command->is_read_only ? "yes" : "no",
@@ -191,7 +192,7 @@ static int create_file_system(struct mount_command *command)
         return r;
     r = place_root(mount_source_table(command->source), command->options.layout, &root);
     if (r == 0)
-        r = inode_table_create(&root, &fs->inodes);
+        r = inode_table_create(&root, (size_t)command->options.max_nodes, &fs->inodes);
     if (r == 0)
         r = stale_opens_create(&fs->stale_opens);
     if (r == 0)
@@ -587,7 +588,8 @@ const struct verb verb_mount = {
         "  -o ttl=SECONDS, timeout=SECONDS  maximum age of an answer (1; 0: always ask), of a wait "
         "(60)\n"
         "  -o cache_size=N, pending_size=N  bytes of the cache, of queued changes: 512K, 2G (64M)\n"
-        "  -o parallelism=N   maximum of one table's listing and read-ahead requests (8)\n"
+        "  -o parallelism=N, max_nodes=N  maximum of listing requests of a table (8), of nodes "
+        "(1000000)\n"
         "  -o ca_cert=FILE, allow_http  trust only these certificates (also: SSL_CERT_FILE); "
         "accept "
         "http://\n"

@@ -241,6 +241,10 @@ def test_a_directory_with_an_equals_sign(tmp_path):
             for bad in ("", "0", "-1", "many", "12x", "1000001", "99999999999999999999")
         ),
         *(
+            (f"max_nodes={bad}", f"option max_nodes={bad}: expected a number from 1000 to 1000000000")
+            for bad in ("", "0", "999", "1M", "1000000001")
+        ),
+        *(
             (f"parallelism={bad}", f"option parallelism={bad}: expected a number from 1 to 64")
             for bad in ("", "0", "65", "-8", "8.0")
         ),
@@ -288,7 +292,7 @@ def test_help():
         assert re.search(rf"^(usage:|      ) tablefuse {verb}\b", text, re.MULTILINE)
     for word in (
         *("emulator", "local:FILE", "AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGE_SAS_TOKEN"),
-        *("-f", "-z", "ttl=", "timeout=", "cache_size=", "layout=", "fanout=", "parallelism=", "uid=", "gid="),
+        *("-f", "-z", "ttl=", "timeout=", "cache_size=", "layout=", "fanout=", "parallelism=", "max_nodes=", "uid=", "gid="),
         *("umask=", "allow_other", "allow_http", "ca_cert=", "table=", " ro ", "create", "conflict=", "scratch=", "no_table_drop"),
     ):
         assert word in text

@@ -9,7 +9,7 @@ static struct inode_table *new_table(void)
     struct place root;
     struct inode_table *table;
     assert_int_equal(place_root(NULL, DIRECTORY_AUTO, &root), 0);
-    assert_int_equal(inode_table_create(&root, &table), 0);
+    assert_int_equal(inode_table_create(&root, 1000000, &table), 0);
     return table;
 }
 

@@ -13,7 +13,7 @@ static void set_up(struct setup *setup, const char *table, const char *path)
     struct place root, place;
     struct bytes rest = bytes_of(path);
     assert_int_equal(place_root(table, DIRECTORY_AUTO, &root), 0);
-    assert_int_equal(inode_table_create(&root, &setup->inodes), 0);
+    assert_int_equal(inode_table_create(&root, 1000000, &setup->inodes), 0);
     setup->inode = inode_table_find(setup->inodes, INODE_ROOT);
     while (rest.size > 0) {
         struct bytes name = bytes_take_until(&rest, '/');

@@ -78,8 +78,9 @@ int child_find_new(struct request *request, struct child *child, bool is_directo
 {
     const char *reason = NULL;
     const char *globs = is_directory ? NULL : request->fs->scratch_globs;
-    int r = new_place_child(&child->parent->place, child->name, is_directory, globs, &child->place,
-                            &reason);
+    enum new_kind kind = is_directory ? NEW_DIRECTORY : NEW_FILE;
+    int r =
+        new_place_child(&child->parent->place, child->name, kind, globs, &child->place, &reason);
     if (r < 0)
         return request_refuse_name(request, child->name, r, reason);
     return settler_settle_place(&request->fs->settler, &request->caller, &child->place, NULL);

@@ -148,6 +148,12 @@ void open_ops_open(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info)
     request_end(&request);
 }
 
+/* Is it created as mkstemp does (fs/tree/scratch_name.h)? The kernel has applied the umask. */
+static bool is_temporary(int flags, mode_t mode)
+{
+    return (flags & O_ACCMODE) == O_RDWR && (flags & O_EXCL) && (mode & 07777) == 0600;
+}
+
 /* Begins the writer of a new file, or makes a scratch file, and makes its node. */
 static int create(struct request *request, const struct inode *parent, struct bytes name,
                   mode_t mode, struct place *place, struct fuse_file_info *info,
@@ -159,7 +165,8 @@ static int create(struct request *request, const struct inode *parent, struct by
     const char *reason = NULL;
     if (!fs->writers)
         return -EROFS;
-    int r = new_place_child(&parent->place, name, false, fs->scratch_globs, place, &reason);
+    enum new_kind kind = is_temporary(info->flags, mode) ? NEW_TEMPORARY_FILE : NEW_FILE;
+    int r = new_place_child(&parent->place, name, kind, fs->scratch_globs, place, &reason);
     if (r < 0)
         return request_refuse_name(request, name, r, reason);
     r = settler_settle_place(&fs->settler, &request->caller, place, NULL);

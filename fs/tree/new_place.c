@@ -141,9 +141,10 @@ static int check(const struct place *parent, struct bytes name, const struct pla
     return r < 0 ? refuse(ret_reason, r, KEY_RULE) : 0;
 }
 
-int new_place_child(const struct place *parent, struct bytes name, bool is_directory,
+int new_place_child(const struct place *parent, struct bytes name, enum new_kind kind,
                     const char *globs, struct place *ret, const char **ret_reason)
 {
+    bool is_directory = kind == NEW_DIRECTORY;
     if (parent->kind == PLACE_CONTROL_DIRECTORY)
         return refuse_name(ret_reason, "nothing can be created in .tablefuse");
     if (parent->kind != PLACE_DIRECTORY)
@@ -152,7 +153,8 @@ int new_place_child(const struct place *parent, struct bytes name, bool is_direc
         return refuse_name(ret_reason, DIRECTORY_INSIDE);
     if (!is_directory && !is_in_partition(parent))
         return refuse_name(ret_reason, FILE_OUTSIDE);
-    if (!is_directory && scratch_name_is(name, globs))
+    bool is_temporary = kind == NEW_TEMPORARY_FILE && scratch_name_is_possible(name);
+    if (!is_directory && (is_temporary || scratch_name_is(name, globs)))
         return place_of_scratch(parent, ret) == 0 ? 0
                                                   : refuse(ret_reason, -ENOMEM, "out of memory");
     _cleanup_(place_finish) struct place child = {0};

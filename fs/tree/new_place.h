@@ -10,6 +10,12 @@
  * key (client/position.h). */
 #include "fs/tree/place.h"
 
+enum new_kind {
+    NEW_DIRECTORY,
+    NEW_FILE,
+    NEW_TEMPORARY_FILE, /* created as mkstemp does (scratch_name.h): an entity by its name alone */
+};
+
 /* What `name` would be if it were created in the directory `parent`. globs: of scratch_name_is.
  * 0: an entity, a scratch file, or a directory of a table, a partition, or a prefix of partitions.
  * Otherwise -errno, and ret_reason is a
@@ -17,7 +23,7 @@
  * -EINVAL: no such name can be created here;
  * -ENAMETOOLONG: it has more than 255 bytes;
  * -EEXIST: the name is part of the mount, as .tablefuse is; -ENOTDIR; -ENOMEM. */
-int new_place_child(const struct place *parent, struct bytes name, bool is_directory,
+int new_place_child(const struct place *parent, struct bytes name, enum new_kind kind,
                     const char *globs, struct place *ret, const char **ret_reason);
 
 #endif

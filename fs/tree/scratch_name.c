@@ -38,21 +38,24 @@ static bool matches_globs(const char *name, const char *globs)
     return false;
 }
 
+bool scratch_name_is_possible(struct bytes name)
+{
+    char text[NAME_MAX_BYTES + 1];
+    return copy(name, text) && (is_dotted(name) || !(bytes_end_with(name, BYTES_LITERAL(".json")) ||
+                                                     names_is_prefix(name)));
+}
+
 bool scratch_name_is(struct bytes name, const char *globs)
 {
     static const char *const patterns[] = {
-        "*~",           "*.bak",         "*.tmp",         "*.orig", "*.rej",
-        "sed??????",    "tmp??????",     "tmp????????",   "tmp.*",  "XX??????",
-        "*.[or]??????", "*.json.[0-9]*", "*.json.??????", "#*#",    "*___jb_tmp___",
-        "*___jb_old___"};
+        "*~",           "*.bak",         "*.tmp",         "*.orig",       "*.rej",
+        "sed??????",    "tmp??????",     "tmp????????",   "tmp.*",        "XX??????",
+        "*.[or]??????", "*.json.[0-9]*", "*.json.??????", "*.json.tmp*",  "*.json.new",
+        "*.json.lock",  "#*#",           "*___jb_tmp___", "*___jb_old___"};
     char text[NAME_MAX_BYTES + 1];
-    if (!copy(name, text))
+    if (!scratch_name_is_possible(name) || !copy(name, text))
         return false;
-    if (is_dotted(name))
-        return true;
-    if (bytes_end_with(name, BYTES_LITERAL(".json")) || names_is_prefix(name))
-        return false;
-    return text[strspn(text, "0123456789")] == '\0' ||
+    return is_dotted(name) || text[strspn(text, "0123456789")] == '\0' ||
            matches_any(text, patterns, ARRAY_SIZE(patterns)) || matches_globs(text, globs);
 }
 

@@ -29,7 +29,7 @@ PARTITIONS = ["ax1", "ax2", "ay1", "bx1", "bx2", "by1"]
 SPELLINGS = ["ax1", "a+/ax1", "ax+/ax1", ".flat/ax1", "ax1/o+"]  # the last one: a prefix of row keys
 
 TEMPORARY = """.f.json.swp .f.json.AbC123 .json f.json~ f.json.bak f.json.tmp f.json.orig f.json.rej f.json.1 4913 sedAbC123 f.json.AbC123
-tmpabcd1234 tmp.AbC123 XXAbC123 f.json.oAbC123 #f.json# f.json___jb_tmp___ f.json___jb_old___""".split()
+tmpabcd1234 f.json.tmp2 f.json.new f.json.lock tmp.AbC123 XXAbC123 f.json.oAbC123 #f.json# f.json___jb_tmp___ f.json___jb_old___""".split()
 REFUSED = "f f.txt f.JSON f.json-journal f.json.AbC12 sedAbC12 tmpabcd123 4913x f.part".split()
 
 
@@ -86,6 +86,58 @@ def test_other_names_are_refused(mount, p):
         assert write(directory / "f.tmp", "x") == "open EINVAL"
     assert outcome(os.mkdir, p / "d.tmp") == outcome(os.mkdir, p / ".~tmp~") == "EINVAL"
     assert os.listdir(p) == ["old.json"]
+
+
+TEMPORARY_FLAGS = os.O_RDWR | os.O_CREAT | os.O_EXCL
+
+
+def create(path, flags, mode=0o600, umask=0o022):
+    old = os.umask(umask)
+    try:
+        os.close(os.open(path, flags, mode))
+    finally:
+        os.umask(old)
+
+
+def test_other_names_that_are_created_as_mkstemp_does_are_files(mounts, stored):
+    """By their flags and their mode, whatever the name is."""
+    mount, before = mounts("ttl=600"), stored("tab")
+    p = mount / "tab/p"
+    os.stat(p)
+    with mount.counting() as counted:
+        for name in REFUSED:
+            assert outcome(os.stat, p / name) == "ENOENT" == outcome(os.stat, mount / "tab/.flat/p" / name)
+            for umask in (0, 0o022, 0o077):
+                create(p / name, TEMPORARY_FLAGS, umask=umask)
+                assert outcome(create, p / name, TEMPORARY_FLAGS) == "EEXIST"
+                assert stat.filemode(os.stat(p / name).st_mode) == "-rw-------"
+                assert write(mount / "tab/.flat/p" / name, "text") == "" and contents(p / name) == b"text"
+                os.unlink(p / name)
+                assert outcome(os.stat, p / name) == "ENOENT"
+    assert counted.asked() == {} and stored("tab") == before and failures(mount) == []
+
+
+@pytest.mark.parametrize("flags, mode, umask", [
+    (os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, 0o022),  # cp -p, install, gzip, tar
+    (os.O_RDWR | os.O_CREAT, 0o600, 0o022),
+    (TEMPORARY_FLAGS, 0o644, 0o022),
+    (TEMPORARY_FLAGS, 0o666, 0o022),
+    (TEMPORARY_FLAGS, 0o400, 0o022),
+    (TEMPORARY_FLAGS, 0o4600, 0o022),
+    (TEMPORARY_FLAGS, 0o600, 0o222),
+])
+def test_other_names_that_are_created_otherwise_are_refused(p, flags, mode, umask):
+    assert outcome(create, p / "f.txt", flags, mode, umask) == "EINVAL"
+    assert os.listdir(p) == ["old.json"]
+
+
+def test_a_temporary_file_with_an_entitys_name_is_stored(p, stored):
+    """As python's tempfile with a suffix makes it."""
+    create(p / "made.json", TEMPORARY_FLAGS)
+    wait_until(lambda: ("p", "made") in stored("tab"), what="the store, at the release")
+    os.unlink(p / "made.json")
+    assert outcome(create, p / "none+", TEMPORARY_FLAGS) == "EINVAL", "a prefix's name"
+    assert outcome(create, p.parent / "made", TEMPORARY_FLAGS) == "EINVAL", "in no partition"
 
 
 def test_more_names_by_an_option(mounts, stored):

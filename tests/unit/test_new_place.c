@@ -34,7 +34,8 @@ static void assert_made(enum directory_kind layout, const struct expected *expec
         bool is_directory = expected[i].made == DIRECTORY_MADE;
         follow(layout, expected[i].parent, &parent);
         struct bytes name = bytes_of(expected[i].name);
-        int r = new_place_child(&parent, name, is_directory, NULL, &child, &reason);
+        enum new_kind kind = is_directory ? NEW_DIRECTORY : NEW_FILE;
+        int r = new_place_child(&parent, name, kind, NULL, &child, &reason);
         if (r < 0)
             fail_msg("%s/%s: %d: %s", expected[i].parent, expected[i].name, r, reason);
         assert_int_equal(child.kind, is_directory ? PLACE_DIRECTORY : PLACE_ENTITY);
@@ -83,15 +84,31 @@ static void tables_partitions_prefixes_and_entities_can_be_created(void **state)
     assert_made(DIRECTORY_AUTO, with_prefixes, ARRAY_SIZE(with_prefixes));
 }
 
+static void a_temporary_file_with_an_entitys_name_is_an_entity(void **state)
+{
+    (void)state;
+    struct place parent, child;
+    const char *reason = NULL;
+    follow(DIRECTORY_AUTO, "table/p", &parent);
+    struct bytes name = bytes_of("r.json");
+    assert_int_equal(new_place_child(&parent, name, NEW_TEMPORARY_FILE, NULL, &child, &reason), 0);
+    assert_int_equal(child.kind, PLACE_ENTITY);
+    place_finish(&child);
+    name = bytes_of("r+");
+    assert_int_equal(new_place_child(&parent, name, NEW_TEMPORARY_FILE, NULL, &child, &reason),
+                     -EINVAL);
+    place_finish(&parent);
+}
+
 /* Of the partition of `parent`, where a scratch file is made. */
-static void assert_scratch(const char *parent_path, const char *name, const char *globs,
-                           struct bytes lo, struct bytes hi)
+static void assert_scratch(const char *parent_path, const char *name, enum new_kind kind,
+                           const char *globs, struct bytes lo, struct bytes hi)
 {
     struct place parent, child, looked_up;
     const char *reason = NULL;
     follow(DIRECTORY_AUTO, parent_path, &parent);
     assert_true(place_lies_in_partition(&parent));
-    int r = new_place_child(&parent, bytes_of(name), false, globs, &child, &reason);
+    int r = new_place_child(&parent, bytes_of(name), kind, globs, &child, &reason);
     if (r < 0)
         fail_msg("%s/%s: %d: %s", parent_path, name, r, reason);
     assert_int_equal(child.kind, PLACE_SCRATCH);
@@ -112,8 +129,10 @@ static void in_partitions_scratch_files_can_be_created(void **state)
     static const char *const names[] = {".r.json.swp", "r.json~", "4913", ".json", "r.tmp"};
     for (size_t i = 0; i < ARRAY_SIZE(parents); i++)
         for (size_t k = 0; k < ARRAY_SIZE(names); k++)
-            assert_scratch(parents[i], names[k], NULL, B("p\0"), B("p\1"));
-    assert_scratch("table/#00", "r.part", "*.part", B("\0"), B("\1"));
+            assert_scratch(parents[i], names[k], NEW_FILE, NULL, B("p\0"), B("p\1"));
+    assert_scratch("table/#00", "r.part", NEW_FILE, "*.part", B("\0"), B("\1"));
+    assert_scratch("table/p", "r.part", NEW_TEMPORARY_FILE, NULL, B("p\0"), B("p\1"));
+    assert_scratch("table/p/2024+", "r", NEW_TEMPORARY_FILE, NULL, B("p\0"), B("p\1"));
 }
 
 struct refused {
@@ -130,7 +149,8 @@ static void assert_refused(enum directory_kind layout, const struct refused *ref
         const char *reason = "";
         follow(layout, refused[i].parent, &parent);
         int r = new_place_child(&parent, bytes_of(refused[i].name),
-                                refused[i].made == DIRECTORY_MADE, NULL, &child, &reason);
+                                refused[i].made == DIRECTORY_MADE ? NEW_DIRECTORY : NEW_FILE, NULL,
+                                &child, &reason);
         if (r != refused[i].error || !strstr(reason, refused[i].reason))
             fail_msg("%s/%s: %d: %s", refused[i].parent, refused[i].name, r, reason);
         assert_null(child.text);
@@ -248,7 +268,8 @@ static void a_cut_name_makes_what_has_an_unsettled_key(void **state)
     struct place parent, child;
     const char *reason = NULL;
     follow(DIRECTORY_AUTO, "table", &parent);
-    assert_int_equal(new_place_child(&parent, bytes_of(name), true, NULL, &child, &reason), 0);
+    assert_int_equal(new_place_child(&parent, bytes_of(name), NEW_DIRECTORY, NULL, &child, &reason),
+                     0);
     assert_true(place_is_unsettled(&child) && !child.is_cut);
     assert_bytes(place_address(&child).position, (struct bytes){key, strlen(key) + 1});
     assert_int_equal(child.kind, PLACE_DIRECTORY);
@@ -256,7 +277,7 @@ static void a_cut_name_makes_what_has_an_unsettled_key(void **state)
     place_finish(&parent);
     parent = child;
     long_name(name, 232, "#~17b16d8ef494060f.json");
-    assert_int_equal(new_place_child(&parent, bytes_of(name), false, NULL, &child, &reason), 0);
+    assert_int_equal(new_place_child(&parent, bytes_of(name), NEW_FILE, NULL, &child, &reason), 0);
     assert_int_equal(child.kind, PLACE_ENTITY);
     assert_bytes(position_partition_key(place_address(&child).position), bytes_of(key));
     long_name(key, 232, KEY_UNSETTLED "17b16d8ef494060f");
@@ -316,7 +337,8 @@ static void no_name_becomes_a_key_that_a_service_refuses(void **state)
         struct place parent, child;
         const char *reason = NULL;
         follow(DIRECTORY_AUTO, parents[random >> 62], &parent);
-        if (new_place_child(&parent, (struct bytes){name, size}, !is_file, NULL, &child, &reason) ==
+        enum new_kind kind = is_file ? NEW_FILE : NEW_DIRECTORY;
+        if (new_place_child(&parent, (struct bytes){name, size}, kind, NULL, &child, &reason) ==
             0) {
             struct entity_refusal refusal;
             struct bytes position = place_address(&child).position;
@@ -339,12 +361,16 @@ static void without_memory_no_name_is_refused_for_good(void **state)
     long_name(cut, 237, "#~17b16d8ef494060f");
     const struct {
         const char *parent, *name;
-        bool is_directory;
+        enum new_kind kind;
         int error;
-    } cases[] = {{"table", cut, true, 0},        {"table", "p", true, 0},
-                 {"table", "N+", true, 0},       {"table/p", "r.json", false, 0},
-                 {"table/p/a+", "r~", false, 0}, {"table/p/a+", "b.json", false, -EINVAL},
-                 {"table", "#41", true, -EINVAL}};
+    } cases[] = {{"table", cut, NEW_DIRECTORY, 0},
+                 {"table", "p", NEW_DIRECTORY, 0},
+                 {"table", "N+", NEW_DIRECTORY, 0},
+                 {"table/p", "r.json", NEW_FILE, 0},
+                 {"table/p/a+", "r~", NEW_FILE, 0},
+                 {"table/p/a+", "r", NEW_TEMPORARY_FILE, 0},
+                 {"table/p/a+", "b.json", NEW_FILE, -EINVAL},
+                 {"table", "#41", NEW_DIRECTORY, -EINVAL}};
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct place parent, child = {0};
         follow(DIRECTORY_AUTO, cases[i].parent, &parent);
@@ -352,8 +378,8 @@ static void without_memory_no_name_is_refused_for_good(void **state)
         for (long n = 1; is_reached; n++) {
             const char *reason = NULL;
             allocations_until_failure = n;
-            int r = new_place_child(&parent, bytes_of(cases[i].name), cases[i].is_directory, NULL,
-                                    &child, &reason);
+            int r = new_place_child(&parent, bytes_of(cases[i].name), cases[i].kind, NULL, &child,
+                                    &reason);
             is_reached = allocations_until_failure == 0;
             allocations_until_failure = 0;
             assert_int_equal(r, is_reached ? -ENOMEM : cases[i].error);
@@ -370,6 +396,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tables_partitions_prefixes_and_entities_can_be_created),
         cmocka_unit_test(in_partitions_scratch_files_can_be_created),
+        cmocka_unit_test(a_temporary_file_with_an_entitys_name_is_an_entity),
         cmocka_unit_test(directories_are_refused_with_the_rule),
         cmocka_unit_test(in_a_partition_names_are_refused_with_the_rule),
         cmocka_unit_test(around_prefixes_names_are_refused_with_the_rule),

@@ -45,6 +45,12 @@ static const struct row table[] = {
     {"f.json.orig", true, false},
     {"f.json.rej", true, false},
     {"f.json.tmp", true, false},
+    {"f.json.tmp2", true, false},
+    {"f.json.tmp-a-1", true, false},
+    {"f.json.new", true, false},
+    {"f.json.lock", true, false},
+    {"f.new", false, false},
+    {"f.lock", false, false},
     {"f.json.1", true, false},
     {"f.json.2026-11-22", true, false},
     {"f.json.x1", false, false},
@@ -88,6 +94,21 @@ static void each_pattern(void **state)
         if (scratch_name_is(name, NULL) != table[i].is_scratch ||
             scratch_name_is_passing(name) != table[i].is_passing)
             fail_msg("%s", table[i].name);
+    }
+}
+
+static void what_is_no_entitys_and_no_prefixs_can_be(void **state)
+{
+    (void)state;
+    static const char *const possible[] = {"f", "f.txt", "f.JSON", "#f", ".json", ".a+"};
+    static const char *const impossible[] = {"", "f.json", "4913.json", "f+", "tmp.a+"};
+    for (size_t i = 0; i < ARRAY_SIZE(possible); i++)
+        assert_true(scratch_name_is_possible(bytes_of(possible[i])));
+    for (size_t i = 0; i < ARRAY_SIZE(impossible); i++)
+        assert_false(scratch_name_is_possible(bytes_of(impossible[i])));
+    for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+        if (table[i].is_scratch)
+            assert_true(scratch_name_is_possible(bytes_of(table[i].name)));
     }
 }
 
@@ -145,6 +166,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_pattern),
+        cmocka_unit_test(what_is_no_entitys_and_no_prefixs_can_be),
         cmocka_unit_test(names_that_no_file_has),
         cmocka_unit_test(globs_add_names),
         cmocka_unit_test(globs_are_checked),

@@ -45,9 +45,19 @@ static int set_text(struct place *place, const char *table, struct bytes lo, str
 }
 
 /* place_settle may replace it at any time. NULL: a place without. */
-static const struct place_text *text_of(const struct place *place)
+static struct place_text *text_of(const struct place *place)
 {
     return __atomic_load_n(&place->text, __ATOMIC_ACQUIRE);
+}
+
+/* A view of the place as it is now: place_settle does not change it. Every function that reads the
+ * text more than once, or reads it and makes a child, works on one. */
+static struct place snapshot(const struct place *place)
+{
+    struct place seen = {0};
+    memcpy(&seen, place, offsetof(struct place, text));
+    seen.text = text_of(place);
+    return seen;
 }
 
 static const char *place_table(const struct place *place)
@@ -125,8 +135,8 @@ bool place_lies_in_partition(const struct place *place)
 
 int place_of_scratch(const struct place *directory, struct place *ret)
 {
-    int r = make_partition(place_table(directory),
-                           position_partition_key(place_range(directory).lo), ret);
+    const struct place seen = snapshot(directory);
+    int r = make_partition(place_table(&seen), position_partition_key(place_range(&seen).lo), ret);
     if (r == 0)
         ret->kind = PLACE_SCRATCH;
     return r;
@@ -143,16 +153,22 @@ static int make_entity(const struct place *partition, struct bytes row_key, stru
     return set_text(ret, place_table(partition), buffer_bytes(&position), BYTES_LITERAL(""));
 }
 
-int place_of_key(const struct place *parent, struct bytes key, struct place *ret)
+static int make_of_key(const struct place *parent, struct bytes key, struct place *ret)
 {
     return parent->directory_kind == DIRECTORY_ENTITIES
                ? make_entity(parent, key, ret)
                : make_partition(place_table(parent), key, ret);
 }
 
+int place_of_key(const struct place *parent, struct bytes key, struct place *ret)
+{
+    const struct place seen = snapshot(parent);
+    return make_of_key(&seen, key, ret);
+}
+
 static int child_of_key(const struct place *parent, struct bytes key, struct place *ret)
 {
-    int r = place_of_key(parent, key, ret);
+    int r = make_of_key(parent, key, ret);
     if (r < 0 || range_holds(place_range(parent), place_range(ret).lo))
         return r;
     place_finish(ret);
@@ -262,7 +278,7 @@ static struct bytes own_prefix(const struct place *directory)
     return directory->directory_kind == DIRECTORY_ENTITIES ? position_row_key(lo) : lo;
 }
 
-int place_of_prefix(const struct place *parent, struct bytes prefix, struct place *ret)
+static int child_of_prefix(const struct place *parent, struct bytes prefix, struct place *ret)
 {
     struct bytes own = own_prefix(parent);
     bool has_prefixes =
@@ -270,6 +286,12 @@ int place_of_prefix(const struct place *parent, struct bytes prefix, struct plac
     if (!has_prefixes || prefix.size <= own.size || !bytes_start_with(prefix, own))
         return -ENOENT;
     return make_beginning(parent, prefix, ret);
+}
+
+int place_of_prefix(const struct place *parent, struct bytes prefix, struct place *ret)
+{
+    const struct place seen = snapshot(parent);
+    return child_of_prefix(&seen, prefix, ret);
 }
 
 static enum name_kind kind_of_name(const struct place *parent, struct bytes name)
@@ -292,7 +314,7 @@ static int child_keyed(const struct place *parent, struct bytes name, struct pla
     case NAME_MEANS_NOTHING:
         return -ENOENT;
     case NAME_MEANS_KEY:
-        return kind == NAME_PREFIX ? place_of_prefix(parent, buffer_bytes(&key), ret)
+        return kind == NAME_PREFIX ? child_of_prefix(parent, buffer_bytes(&key), ret)
                                    : child_of_key(parent, buffer_bytes(&key), ret);
     case NAME_MEANS_CUT:
         return make_cut(parent, buffer_bytes(&key), ret);
@@ -334,7 +356,7 @@ static int child_dotted(const struct place *parent, struct bytes name, struct pl
     return set_text(ret, place_table(parent), range.lo, range.hi);
 }
 
-int place_child(const struct place *parent, struct bytes name, struct place *ret)
+static int child(const struct place *parent, struct bytes name, struct place *ret)
 {
     if (name.size > NAME_MAX_BYTES)
         return -ENAMETOOLONG;
@@ -348,21 +370,29 @@ int place_child(const struct place *parent, struct bytes name, struct place *ret
                                                       : child_keyed(parent, name, ret);
 }
 
+int place_child(const struct place *parent, struct bytes name, struct place *ret)
+{
+    const struct place seen = snapshot(parent);
+    return child(&seen, name, ret);
+}
+
 struct directory place_directory(const struct place *place)
 {
+    const struct place seen = snapshot(place);
     return (struct directory){
-        .kind = place->directory_kind, .table = place_table(place), .range = place_range(place)};
+        .kind = seen.directory_kind, .table = place_table(&seen), .range = place_range(&seen)};
 }
 
 struct address place_address(const struct place *place)
 {
-    return (struct address){.table = place_table(place), .position = place_range(place).lo};
+    const struct place seen = snapshot(place);
+    return (struct address){.table = place_table(&seen), .position = place_range(&seen).lo};
 }
 
 uint64_t place_number(const struct place *place)
 {
     static const struct place_text none = {0};
-    const struct place_text *text = text_of(place) ? text_of(place) : &none;
+    const struct place_text *own = text_of(place), *text = own ? own : &none;
     const uint32_t shape[] = {place->kind,         place->directory_kind, place->is_given,
                               place->control_file, text->table_size,      text->lo_size};
     struct bytes all = {text->bytes, (size_t)text->table_size + text->lo_size + text->hi_size};

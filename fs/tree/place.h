@@ -4,6 +4,10 @@
  * here are names with a leading dot recognised. Pure. A place owns its strings, and never changes
  * but by place_settle.
  *
+ * Threads: place_settle is atomic to all functions but place_root and place_finish. One call sees
+ * the place, or the parent, as it was before or as it is after, and answers for that state alone.
+ * Two calls may see two states.
+ *
  * Example: in the root, `T` is the directory of table T. In it, `p` is the directory of partition p
  * and `Ne+` the directory of the partitions that start with Ne. In `p`, `r.json` is the entity
  * (p, r). */
@@ -38,7 +42,7 @@ struct place {
     bool is_root;
     bool is_given; /* it exists wherever its parent does: no request is needed */
     bool is_cut;   /* not settled: the place of some long key that starts so; see place_of_key */
-    struct place_text *text; /* table and range; an entity's position is its lo */
+    struct place_text *text; /* last: table and range; an entity's position is its lo */
 };
 
 /* The root of the mount. table NULL: the directory of all tables; else the directory of that table.
@@ -60,7 +64,7 @@ int place_of_unsettled(const struct place *parent, struct bytes name, const stru
                        struct place *ret);
 /* Has it, or its partition, an unsettled key? */
 bool place_is_unsettled(const struct place *place);
-/* Does what the settlement says, if it concerns the place. Other threads may read the place
+/* Does what the settlement says, if it concerns the place. Other threads may use the place
  * meanwhile, and keep views of it: those are valid, and outdated, as long as the place lives. Only
  * one thread at a time may settle it. 0 or -ENOMEM: then nothing has changed. */
 int place_settle(struct place *place, const struct settlement *settlement);

@@ -2,6 +2,8 @@
 #include "fs/tree/place.h"
 #include "tests/unit/unit.h"
 
+#include <pthread.h>
+
 static void child(const struct place *parent, const char *name, int expected, struct place *ret)
 {
     int r = place_child(parent, bytes_of(name), ret);
@@ -607,6 +609,59 @@ static void a_place_is_settled(void **state)
     place_finish(&table);
 }
 
+enum { RACED_PLACES = 20000 };
+
+struct race {
+    struct place *directories;
+    const struct settlement *settlement;
+    _Atomic int next; /* the place that both threads are at */
+};
+
+static void *settle_each(void *context)
+{
+    struct race *race = context;
+    for (int i = 0; i < RACED_PLACES; i++) {
+        while (race->next < i)
+            continue;
+        assert_int_equal(place_settle(&race->directories[i], race->settlement), 0);
+    }
+    return NULL;
+}
+
+/* The child has the key of before or that of after. */
+static void a_child_is_of_one_state_of_its_parent(void **state)
+{
+    (void)state;
+    static const struct settlement settlement = {"table",
+                                                 B("u\xfe"
+                                                   "0"),
+                                                 B("key")};
+    struct place table, file;
+    struct race race = {.directories = calloc(RACED_PLACES, sizeof(struct place)),
+                        .settlement = &settlement};
+    pthread_t thread;
+    assert_non_null(race.directories);
+    assert_int_equal(place_root("table", DIRECTORY_AUTO, &table), 0);
+    for (int i = 0; i < RACED_PLACES; i++)
+        assert_int_equal(place_of_key(&table, settlement.from, &race.directories[i]), 0);
+    assert_int_equal(pthread_create(&thread, NULL, settle_each, &race), 0);
+    for (int i = 0; i < RACED_PLACES; i++) {
+        race.next = i;
+        child(&race.directories[i], "r.json", 0, &file);
+        struct bytes key = position_partition_key(place_address(&file).position);
+        assert_true(bytes_equal(key, settlement.from) || bytes_equal(key, settlement.to));
+        place_finish(&file);
+        struct range range = place_directory(&race.directories[i]).range;
+        assert_true(bytes_equal(position_partition_key(range.lo), settlement.to) ==
+                    bytes_equal(range.hi, B("key\1")));
+    }
+    (void)pthread_join(thread, NULL);
+    for (int i = 0; i < RACED_PLACES; i++)
+        place_finish(&race.directories[i]);
+    free(race.directories);
+    place_finish(&table);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -624,6 +679,7 @@ int main(void)
         cmocka_unit_test(a_listed_prefix_is_longer_than_its_directory),
         cmocka_unit_test(every_form_of_a_path_leads_to_the_key),
         cmocka_unit_test(a_place_is_settled),
+        cmocka_unit_test(a_child_is_of_one_state_of_its_parent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -314,7 +314,7 @@ static void give_up_replacement(struct writer *writer, struct caller *caller, st
     (void)buffer_append(&text, draft_unstored(&writer->draft));
     (void)buffer_append(&text, refused); /* without memory what is before it is kept */
     const struct writer_loss loss = {.operation = "write",
-                                     .address = writer->address,
+                                     .address = writer_event_address(writer),
                                      .text = buffer_bytes(&text),
                                      .is_new = true,
                                      .is_told = true,
@@ -358,7 +358,7 @@ static void tell_untold(struct writer *writer, struct caller *caller)
     if (writer->untold.error == 0)
         return;
     const struct writer_loss loss = {.operation = writer->untold_call,
-                                     .address = writer->address,
+                                     .address = writer_event_address(writer),
                                      .is_told = true,
                                      .error = writer->untold.error};
     caller->call.failure = writer->untold;

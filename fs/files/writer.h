@@ -137,8 +137,8 @@ void writers_note_removed(struct writers *writers, struct address address);
  * NEW writer stays NEW. */
 void writers_let_go_renamed(struct held_writers *from, struct held_writers *to,
                             const struct entity *before, const struct entity *after);
-/* The writers that the settlement concerns have the settled address from then on, also those that
- * are busy. 0 or -ENOMEM: then some have not. */
+/* The writers and holds that the settlement concerns have the settled address from then on, also
+ * writers that are busy. 0 or -ENOMEM: then some have not. */
 int writers_settle(struct writers *writers, const struct settlement *settlement);
 /* At unmount, when no event is under way: flushes and closes each handle, as its process would.
  * After each the deadline is put off again, as long as the service answers. */

@@ -64,7 +64,7 @@ static bool has_told(struct writer *writer)
     return has_told;
 }
 
-/* While the writer is busy it becomes neither DETACHED nor held. */
+/* While the writer is busy it does not become DETACHED: a hold of its name waits for it. */
 static bool is_detached(struct writer *writer)
 {
     monitor_enter(&writer->writers->monitor);

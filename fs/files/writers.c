@@ -160,30 +160,53 @@ static struct writer *next_unsettled_locked(struct writers *writers,
     return writer && settlement_is_of(settlement, writer->address) ? writer : NULL;
 }
 
-static int settle_locked(struct writers *writers, struct writer *writer,
-                         const struct settlement *settlement)
+/* NULL: out of memory. */
+static struct writer_name *settled_name(const struct settlement *settlement, struct address address)
 {
     _cleanup_(buffer_finish) struct buffer position;
     buffer_init(&position, POSITION_MAX_BYTES);
-    int r = settlement_append(settlement, writer->address.position, &position);
-    struct writer_name *name =
-        r == 0 ? writer_name_create((struct address){settlement->table, buffer_bytes(&position)})
-               : NULL;
+    int r = settlement_append(settlement, address.position, &position);
+    return r == 0 ? writer_name_create((struct address){settlement->table, buffer_bytes(&position)})
+                  : NULL;
+}
+
+static int settle_locked(struct writers *writers, struct writer *writer,
+                         const struct settlement *settlement)
+{
+    struct writer_name *name = settled_name(settlement, writer->address);
     if (!name)
         return -ENOMEM;
     writers_remove_locked(writers, writer);
     writer_name_unref(writer->name);
     writer->name = name;
     writer->address = name->address;
-    writers_add_locked(writers, writer);
+    (void)RB_INSERT(writer_map, &writers->map, writer); /* it began when it did */
+    return 0;
+}
+
+/* Its writers get the settled address, too. */
+static int settle_holds_locked(struct writers *writers, const struct settlement *settlement)
+{
+    struct held_writers *held;
+    LIST_FOREACH(held, &writers->held, entry)
+    {
+        if (!settlement_is_of(settlement, held->address))
+            continue;
+        struct writer_name *name = settled_name(settlement, held->address);
+        if (!name)
+            return -ENOMEM;
+        writer_name_unref(held->name);
+        held->name = name;
+        held->address = name->address;
+    }
     return 0;
 }
 
 int writers_settle(struct writers *writers, const struct settlement *settlement)
 {
     struct writer *writer;
-    int r = 0;
     monitor_enter(&writers->monitor);
+    int r = settle_holds_locked(writers, settlement);
     while (r == 0 && (writer = next_unsettled_locked(writers, settlement)) != NULL)
         r = settle_locked(writers, writer, settlement);
     monitor_tell(&writers->monitor);

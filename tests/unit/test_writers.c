@@ -527,6 +527,48 @@ static void a_name_is_settled_at_any_time(void **state)
     writers_destroy(sink.writers);
 }
 
+/* A text of another file of the directory settled it while a file in it was being removed, or got
+ * another name. */
+static void a_hold_is_settled(void **state)
+{
+    (void)state;
+    static const struct address in_directory = {"T", B("u\xfe"
+                                                       "0\0b")},
+                                other = {"T", B("u\xfe"
+                                                "0\0c")},
+                                settled = {"T", B("p\0c")};
+    const struct settlement settlement = {"T",
+                                          B("u\xfe"
+                                            "0"),
+                                          B("p")};
+    struct sink sink = new_sink();
+    struct caller caller = caller_of(OPENER);
+    struct held_writers *from, *to;
+    const struct entity nothing = {0};
+    begin_writers(&sink);
+    struct writer_handle *handle = open_new(&sink, in_directory);
+    assert_int_equal(writers_hold(sink.writers, in_directory, &caller.call, &from), 0);
+    assert_int_equal(writers_hold(sink.writers, other, &caller.call, &to), 0);
+    assert_int_equal(writers_settle(sink.writers, &settlement), 0);
+    assert_true(writers_held_is_unstored(from));
+    writers_let_go_renamed(from, to, &nothing, &nothing);
+    assert_true(is_found(&sink, settled));
+    assert_false(is_found(&sink, name_b) || is_found(&sink, other));
+    assert_int_equal(writers_hold(sink.writers, settled, &caller.call, &from), 0);
+    writers_let_go(from, true);
+    assert_false(is_found(&sink, settled));
+    close_handle(handle);
+
+    handle = open_new(&sink, in_directory);
+    assert_int_equal(writers_hold(sink.writers, in_directory, &caller.call, &from), 0);
+    assert_int_equal(writers_settle(sink.writers, &settlement), 0);
+    writers_let_go(from, true);
+    assert_false(is_found(&sink, name_b));
+    close_handle(handle);
+    assert_int_equal(sink.stores + sink.given_up, 0);
+    writers_destroy(sink.writers);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -549,6 +591,7 @@ int main(void)
         cmocka_unit_test(a_text_settles_the_name_of_a_new_file),
         cmocka_unit_test(without_a_text_an_unsettled_name_is_not_stored),
         cmocka_unit_test(a_name_is_settled_at_any_time),
+        cmocka_unit_test(a_hold_is_settled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -130,17 +130,18 @@ static struct bytes key_of(const struct part *part)
     return part->found.size > 0 ? buffer_bytes(&part->found) : part->key;
 }
 
-/* place: of none; may be NULL. */
+/* Nodes come last: what is asked for by their settled address is there. place: of none; may be
+ * NULL. */
 static int apply(const struct settler *settler, struct caller *caller, struct place *place,
                  const struct settlement *settlement)
 {
-    int r = inode_table_settle(settler->inodes, settlement);
+    int r = account_settle(settler->account, settlement);
     if (r == 0 && settler->writers)
         r = writers_settle(settler->writers, settlement);
     if (r == 0 && settler->scratch)
         r = scratch_settle(settler->scratch, settlement);
     if (r == 0)
-        r = account_settle(settler->account, settlement);
+        r = inode_table_settle(settler->inodes, settlement);
     if (r == 0 && place)
         r = place_settle(place, settlement);
     return r < 0 ? call_fail(&caller->call, r, "out of memory") : 0;
@@ -181,13 +182,11 @@ static int settle(const struct settler *settler, struct caller *caller, struct a
     int r = parts_init(settler, caller, address, &parts);
     if (r == 0 && source)
         r = take_keys(caller, source, &parts);
-    if (r == 0)
-        r = apply_parts(settler, caller, place, address.table, &parts);
     if (r < 0)
         return r;
     note_given_out(settler, &parts.partition);
     note_given_out(settler, &parts.row);
-    return 0;
+    return apply_parts(settler, caller, place, address.table, &parts);
 }
 
 int settler_settle(const struct settler *settler, struct caller *caller, struct address address,

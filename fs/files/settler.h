@@ -18,7 +18,15 @@
  * "RowKey": "r"} to r.json in it: it is stored in that partition, and the directory is that of the
  * partition from then on.
  *
- * Any thread; no lock of its own. Two threads that settle one name settle it alike. */
+ * Any thread; no lock of its own. Two threads that settle one name settle it alike. A settlement
+ * has several steps, and other threads see what is between them. First the name counts as given
+ * out. Then the local directory, the writers and the scratch files get the key, and the nodes last.
+ * What a settled node leads to is settled, therefore. Under an unsettled address a handler
+ *
+ *   - looks first. If nothing is there, it settles the address by what was given out, and looks
+ *     again under the settled one
+ *   - makes first, and settles the address then. What it has made is settled so, or by a settlement
+ *     that has not begun yet */
 #include "fs/files/scratch.h"
 #include "fs/files/writer.h"
 #include "fs/tree/long_names.h"
@@ -37,12 +45,12 @@ struct key_source {        /* views */
     enum edit_begin begin;
 };
 
-/* Settles what has the address. -EINVAL, -ENAMETOOLONG: with the reason, and nothing is settled;
- * -ENOMEM: some of it may be. */
+/* Settles what has the address. source NULL: only by names that were given out, and the address may
+ * stay unsettled. -EINVAL, -ENAMETOOLONG: with the reason, and nothing is settled; -ENOMEM: some of
+ * it may be, but no node without the rest. What is left is settled by the next call. */
 int settler_settle(const struct settler *settler, struct caller *caller, struct address address,
                    const struct key_source *source);
-/* The same, of a place that no node has. source NULL: only names that were given out are settled,
- * and the place may stay unsettled. */
+/* The same, and the place, which no node has. */
 int settler_settle_place(const struct settler *settler, struct caller *caller, struct place *place,
                          const struct key_source *source);
 

@@ -153,6 +153,9 @@ static void fail(struct change *change, int error)
 
 void change_end_with_entry(struct change *change, int r, const struct fuse_entry_param *entry)
 {
+    if (r == 0)
+        cut_name_settle_node(&change->request,
+                             inode_table_find(change->request.fs->inodes, entry->ino));
     if (r < 0)
         fail(change, r);
     else if (fuse_reply_entry(change->request.req, entry) < 0)

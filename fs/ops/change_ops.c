@@ -13,6 +13,9 @@ static int make_directory(struct change *change, struct fuse_entry_param *ret)
     r = change_prepare(change, &change->child.place);
     if (r == 0)
         r = account_make_directory(request->fs->account, &request->caller, &change->path);
+    if (r == 0)
+        r = settler_settle_place(&request->fs->settler, &request->caller, &change->child.place,
+                                 NULL);
     if (r < 0)
         return r;
     r = entry_make(request->fs, change->child.parent->id, change->child.name, &change->child.place,
@@ -106,17 +109,20 @@ static int unlink_scratch(struct change *change)
     return r < 0 ? r : scratch_unlink(file);
 }
 
-/* Has an unsettled file got its key, or ended, since it was found? */
-static bool is_outdated(struct change *change)
+static int unlink_held(struct change *change, struct held_writers *held)
 {
-    const struct place *place = &change->child.place;
-    return place_is_unsettled(place) && !is_new_file(change->request.fs, place_address(place));
+    struct request *request = &change->request;
+    struct place *place = &change->child.place;
+    /* It may have got its key before the hold, which is of the settled name then, too. */
+    int r = settler_settle_place(&request->fs->settler, &request->caller, place, NULL);
+    if (r == 0 && place_is_unsettled(place) && !writers_held_is_unstored(held))
+        r = -ENOENT;
+    return r < 0 ? r : delete_held(change, held, place_address(place));
 }
 
 static int unlink_file(struct change *change)
 {
     struct file_system *fs = change->request.fs;
-    struct call *call = &change->request.caller.call;
     struct held_writers *held = NULL;
     int r = child_find(&change->request, &change->child);
     if (r == -ENOENT)
@@ -127,16 +133,15 @@ static int unlink_file(struct change *change)
         r = change_prepare(change, NULL);
     if (r < 0)
         return r;
-    struct address address = place_address(&change->child.place);
-    r = writers_hold(fs->writers, address, call, &held);
+    r = writers_hold(fs->writers, place_address(&change->child.place), &change->request.caller.call,
+                     &held);
     if (r < 0)
         return r;
-    r = is_outdated(change) ? call_fail(call, -EBUSY, "the file has just been stored: try again")
-                            : delete_held(change, held, address);
+    r = unlink_held(change, held);
     writers_let_go(held, r == 0);
     if (r < 0)
         return r;
-    writers_note_removed(fs->writers, address);
+    writers_note_removed(fs->writers, place_address(&change->child.place));
     inode_table_remove_name(fs->inodes, change->child.parent->id, change->child.name);
     return 0;
 }

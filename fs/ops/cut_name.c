@@ -24,15 +24,35 @@ int cut_name_find_known(struct request *request, const struct inode *parent, str
     int r = place_of_unsettled(&parent->place, name, place, &known);
     if (r < 0)
         return call_fail(call, r, "out of memory");
+    bool is_there = is_made(request, &known);
     r = settler_settle_place(&request->fs->settler, &request->caller, &known, NULL);
     if (r < 0)
         return r;
-    if (place_is_unsettled(&known) && !is_made(request, &known))
+    if (place_is_unsettled(&known) && !is_there)
         return 0;
     place_finish(place);
     *place = known;
     known = (struct place){0};
     return 1;
+}
+
+int cut_name_find_new(struct request *request, struct place *place, struct writer **ret)
+{
+    struct file_system *fs = request->fs;
+    *ret = fs->writers ? writers_find_new(fs->writers, place_address(place)) : NULL;
+    if (*ret || !place_is_unsettled(place))
+        return 0;
+    int r = settler_settle_place(&fs->settler, &request->caller, place, NULL);
+    if (r == 0 && fs->writers && !place_is_unsettled(place))
+        *ret = writers_find_new(fs->writers, place_address(place));
+    return r;
+}
+
+void cut_name_settle_node(struct request *request, const struct inode *made)
+{
+    if (made && place_is_unsettled(&made->place))
+        (void)settler_settle(&request->fs->settler, &request->caller, place_address(&made->place),
+                             NULL);
 }
 
 /* An emptied partition is a local directory, which the listing shows behind its entries. Finds its

@@ -15,4 +15,11 @@ int cut_name_find_known(struct request *request, const struct inode *parent, str
 int cut_name_settle(struct request *request, const struct inode *parent, struct bytes name,
                     struct place *place, struct entity *ret);
 
+/* The NEW writer of a place that no node has, referenced; NULL: none. The place is settled if its
+ * key became known meanwhile. 0 or -ENOMEM. */
+int cut_name_find_new(struct request *request, struct place *place, struct writer **ret);
+/* A node was made, perhaps of an unsettled place: settles it if the key became known meanwhile.
+ * Takes NULL. */
+void cut_name_settle_node(struct request *request, const struct inode *made);
+
 #endif

@@ -78,13 +78,13 @@ static int enter_entity(struct request *request, const struct opener *opener, st
 static int enter_new(struct request *request, const struct opener *opener, struct place *place,
                      struct fuse_entry_param *ret)
 {
-    struct file_system *fs = request->fs;
-    if (!fs->writers || place->kind != PLACE_ENTITY || place->is_cut)
+    struct writer *writer;
+    if (place->kind != PLACE_ENTITY || place->is_cut)
         return 0;
-    struct writer *writer = writers_find_new(fs->writers, place_address(place));
-    if (!writer)
-        return 0;
-    int r = entry_make_writer(fs, opener->parent, opener->name, place, writer, ret);
+    int r = cut_name_find_new(request, place, &writer);
+    if (r < 0 || !writer)
+        return r;
+    r = entry_make_writer(request->fs, opener->parent, opener->name, place, writer, ret);
     writer_unref(writer);
     return r < 0 ? r : 1;
 }
@@ -159,7 +159,9 @@ static int look_up_once(struct request *request, const struct inode *parent, str
                             &call->failure))
         return call->failure.error;
     int r = look_up(request, parent, name, &place, ret);
-    used_path_note(request, r < 0 ? parent : inode_table_find(request->fs->inodes, ret->ino));
+    const struct inode *found = r == 0 ? inode_table_find(request->fs->inodes, ret->ino) : NULL;
+    cut_name_settle_node(request, found);
+    used_path_note(request, r < 0 ? parent : found);
     if (will_repeat(request, parent, name, r))
         failed_lookups_put(failed, thread, parent->id, name, &call->failure,
                            clock_now_ms(request->fs->clock));

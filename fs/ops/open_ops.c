@@ -2,6 +2,7 @@
 #include "fs/entry.h"
 #include "fs/files/open_file.h"
 #include "fs/ops/control_ops.h"
+#include "fs/ops/cut_name.h"
 #include "fs/ops/file_ops.h"
 #include "fs/ops/open_writer.h"
 #include "fs/ops/scratch_ops.h"
@@ -177,7 +178,9 @@ static int create(struct request *request, const struct inode *parent, struct by
     r = open_writer_new(request, place_address(place), info->flags, &handle);
     if (r < 0)
         return r;
-    r = entry_make_writer(fs, parent->id, name, place, handle->writer, ret);
+    r = settler_settle_place(&fs->settler, &request->caller, place, NULL);
+    if (r == 0)
+        r = entry_make_writer(fs, parent->id, name, place, handle->writer, ret);
     if (r < 0) {
         writer_drop_handle(handle, &request->caller);
         return call_fail(&request->caller.call, r, "out of memory");
@@ -188,16 +191,6 @@ static int create(struct request *request, const struct inode *parent, struct by
     else
         stale_opens_end_writer(fs->stale_opens, &opener);
     return r;
-}
-
-/* What was made by a cut name, or in a directory of such a name, while another thread settled that:
- * nothing is to be left under the unsettled key. */
-static void settle_late(struct request *request, fuse_ino_t id)
-{
-    const struct file_system *fs = request->fs;
-    const struct inode *made = inode_table_find(fs->inodes, id);
-    if (made && place_is_unsettled(&made->place))
-        (void)settler_settle(&fs->settler, &request->caller, place_address(&made->place), NULL);
 }
 
 void open_ops_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
@@ -217,7 +210,7 @@ void open_ops_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t
     if (r < 0) {
         request_fail(&request, r, directory ? &directory->place : NULL);
     } else {
-        settle_late(&request, entry.ino);
+        cut_name_settle_node(&request, inode_table_find(request.fs->inodes, entry.ino));
         info->fh = (uintptr_t)file;
         if (fuse_reply_create(req, &entry, info) < 0) {
             inode_table_forget(request.fs->inodes, entry.ino, 1);

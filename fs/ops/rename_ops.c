@@ -185,6 +185,20 @@ static void keep_number(struct renaming *renaming, const struct renamed *renamed
     page_keep_number(after->page, after->row, number);
 }
 
+/* The names may have got their keys before they were held. */
+static int settle_held(struct renaming *renaming, struct rename *rename)
+{
+    struct request *request = &renaming->change.request;
+    const struct settler *settler = &request->fs->settler;
+    struct place *from = &renaming->change.child.place, *to = &renaming->to.place;
+    int r = settler_settle_place(settler, &request->caller, from, NULL);
+    if (r == 0)
+        r = settler_settle_place(settler, &request->caller, to, NULL);
+    rename->from = place_address(from);
+    rename->to = place_address(to);
+    return r;
+}
+
 static int rename_entity(struct renaming *renaming)
 {
     struct change *change = &renaming->change;
@@ -200,7 +214,9 @@ static int rename_entity(struct renaming *renaming)
     int r = hold_both(renaming, rename.from, rename.to);
     if (r < 0)
         return r;
-    r = rename_held(renaming, &rename, &renamed);
+    r = settle_held(renaming, &rename);
+    if (r == 0)
+        r = rename_held(renaming, &rename, &renamed);
     if (r == 0) {
         keep_number(renaming, &renamed);
         writers_let_go_renamed(renaming->held_from, renaming->held_to, &renamed.before,

@@ -27,14 +27,25 @@ static int complain(struct request *request, int error)
     return error;
 }
 
+static struct scratch_file *find_in(const struct file_system *fs, const struct place *directory,
+                                    struct bytes name)
+{
+    struct directory partition = place_directory(directory);
+    return scratch_find(fs->scratch, scratch_directory(&partition), name);
+}
+
 struct scratch_file *scratch_ops_find(struct request *request, const struct place *directory,
                                       struct bytes name)
 {
     struct file_system *fs = request->fs;
-    struct directory partition = place_directory(directory);
-    return fs->scratch && place_lies_in_partition(directory)
-               ? scratch_find(fs->scratch, scratch_directory(&partition), name)
-               : NULL;
+    struct address seen = place_address(directory);
+    if (!fs->scratch || !place_lies_in_partition(directory))
+        return NULL;
+    struct scratch_file *file = find_in(fs, directory, name);
+    if (file || !position_is_unsettled(seen.position))
+        return file;
+    (void)settler_settle(&fs->settler, &request->caller, seen, NULL);
+    return find_in(fs, directory, name); /* the directory may have got its key meanwhile */
 }
 
 static struct scratch_file *file_of(struct request *request, const struct inode *inode)
@@ -75,6 +86,13 @@ int scratch_ops_look_up(struct request *request, const struct inode *parent, str
     return complain(request, r);
 }
 
+/* The directory may have got its key before the file was in it. */
+static void settle_made(struct request *request, const struct place *place)
+{
+    if (place_is_unsettled(place))
+        (void)settler_settle(&request->fs->settler, &request->caller, place_address(place), NULL);
+}
+
 /* A new file; is_new: false: one that is there. Referenced. */
 static int make(struct request *request, const struct place *place, struct bytes name, mode_t mode,
                 bool is_exclusive, struct scratch_file **ret)
@@ -89,6 +107,8 @@ static int make(struct request *request, const struct place *place, struct bytes
                                                       .gid = request->context->gid,
                                                       .mtime_100ns = now_of(request)};
         int r = scratch_make(fs->scratch, directory, name, &attributes, ret);
+        if (r == 0)
+            settle_made(request, place);
         if (r != -EEXIST || is_exclusive)
             return complain(request, r);
         *ret = scratch_find(fs->scratch, directory, name);
@@ -232,8 +252,10 @@ int scratch_ops_rename(struct request *request, struct scratch_file *file,
                        const struct place *directory, struct bytes name, bool is_exclusive)
 {
     struct directory partition = place_directory(directory);
-    return complain(request,
-                    scratch_rename(file, scratch_directory(&partition), name, is_exclusive));
+    int r = scratch_rename(file, scratch_directory(&partition), name, is_exclusive);
+    if (r == 0)
+        settle_made(request, directory);
+    return complain(request, r);
 }
 
 int scratch_ops_make_backup(struct request *request, const struct place *directory,

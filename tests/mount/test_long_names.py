@@ -466,6 +466,44 @@ def test_threads_fill_a_new_directory(mounts, stored):
     assert sorted(os.listdir(directory)) == sorted(entity_name(row) for row in rows)
 
 
+SETTLED_DIRECTORIES = 40
+
+
+def make_and_remove(directory, n, text):
+    """In a directory that another thread settles meanwhile. One file stays."""
+    for turn in range(8):
+        path, other = directory / f"a{n}{turn}.json", directory / f"b{n}{turn}.json"
+        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+        try:
+            if n == 0 and turn == 3:
+                os.write(descriptor, text)
+            if turn % 2 == 1 and n > 0:
+                os.rename(path, other)
+                path = other
+            os.stat(path)
+            if n > 0 or turn != 3:
+                os.unlink(path)
+        finally:
+            os.close(descriptor)
+
+
+@pytest.mark.sanitized
+def test_threads_make_and_remove_files_while_one_settles_the_directory(mounts, stored):
+    mount = mounts()
+    before = stored("threads")
+    with concurrent.futures.ThreadPoolExecutor(9) as pool:
+        for n in range(SETTLED_DIRECTORIES):
+            key = f"{n:03}{'s' * 300}"
+            directory = mount / "threads" / partition_name(key)
+            os.mkdir(directory)
+            text = text_of("a03", key).encode()
+            list(pool.map(lambda n: make_and_remove(directory, n, text), range(9)))
+            assert os.listdir(directory) == ["a03.json"]
+    expected = {**before, **{(f"{n:03}{'s' * 300}", "a03"): {} for n in range(SETTLED_DIRECTORIES)}}
+    wait_until(lambda: stored("threads") == expected, what="the queued deletes")
+    assert failures(mount) == []
+
+
 def test_a_prefix_s_directory_takes_only_its_own(mounts, stored):
     mount, key = mounts(), "g" * 300
     os.mkdir(mount / "files/g+")

@@ -32,9 +32,12 @@ static inline struct address address_copy(struct address address, char *text)
     return (struct address){text, {text + table_size, address.position.size}};
 }
 
-/* The key of what was made by the cut name of a long key is known by now. What begins with `from`
- * at a position of the table, up to the end of an unsettled key, begins with `to` from now on. Both
- * end with a key, without NUL. */
+/* An unsettled key of a table has become known. `from`: the beginning of positions that ends with
+ * the unsettled key; `to`: the same with the key. Both end without NUL. Every position that begins
+ * with `from` begins with `to` from now on.
+ *
+ * Example: of a partition, from "LONG\xfe0123" to "LONG and more". Of a row in the partition p,
+ * from "p NUL LONG\xfe0123" to "p NUL LONG and more". */
 struct settlement {
     const char *table;
     struct bytes from, to;

@@ -241,10 +241,13 @@ int account_rename(struct account *account, struct caller *caller, const struct 
  * for the process. */
 int account_make_directory(struct account *account, struct caller *caller,
                            const struct directory_path *path);
-/* A partition of an unsettled key (client/position.h) can be made, too. Nothing is asked about it:
- * it is empty, and nothing can be stored in it before it is settled: then the local directory is
- * that of the key, if that is not local already. */
+/* account_make_directory can make a partition of an unsettled key (client/position.h), too. The
+ * service is not asked about it: it is empty, and nothing can be stored in it before it is settled.
+ *
+ * Settles it: the local directory is that of the key from then on, if that is not local already. */
 int account_settle(struct account *account, const struct settlement *settlement); /* 0, -ENOMEM */
+/* Is it a local directory? Sends nothing. */
+bool account_has_local(struct account *account, const struct directory *directory);
 /* Reads the keys that a text names, in CESU-8; empty: it names none. Both are cleared first.
  * `begin`: how the text is to be stored. As account_store, if it is not one object (appended:
  * several). */

@@ -125,6 +125,11 @@ int account_settle(struct account *account, const struct settlement *settlement)
     return local_directories_settle(account->write.local, settlement);
 }
 
+bool account_has_local(struct account *account, const struct directory *directory)
+{
+    return local_directories_has(account->write.local, directory);
+}
+
 static int fail_not_empty(struct caller *caller)
 {
     return call_fail(&caller->call, -ENOTEMPTY, "a directory of this mount is in it");

@@ -111,6 +111,7 @@ int writers_open(struct writers *writers, const struct writer_begin *begin, uint
 bool writers_is_open(struct writers *writers, struct address address);
 /* The NEW writer of the address, referenced. NULL: none. */
 struct writer *writers_find_new(struct writers *writers, struct address address);
+bool writers_has_new(struct writers *writers, struct address address); /* is there one? */
 /* Appends the least position of a NEW writer in the range, behind `after`. False: none, or
  * ret->error is set. */
 bool writers_next_new(struct writers *writers, const struct directory *directory,

@@ -135,6 +135,14 @@ struct writer *writers_find_new(struct writers *writers, struct address address)
     return writer;
 }
 
+bool writers_has_new(struct writers *writers, struct address address)
+{
+    monitor_enter(&writers->monitor);
+    bool has_new = writers_find_new_locked(writers, address) != NULL;
+    monitor_leave(&writers->monitor);
+    return has_new;
+}
+
 bool writers_next_new(struct writers *writers, const struct directory *directory,
                       struct bytes after, struct buffer *ret_position)
 {

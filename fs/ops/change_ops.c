@@ -73,21 +73,13 @@ void change_ops_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
     change_end_without_entry(&change, r);
 }
 
-/* Is a file of the name open here that is not stored yet? */
-static bool is_new_file(struct file_system *fs, struct address address)
-{
-    struct writer *new_file = writers_find_new(fs->writers, address);
-    writer_unref(new_file);
-    return new_file != NULL;
-}
-
 /* No writer of the name stores meanwhile. Of a new file that cannot be stored nothing is sent. If
  * the answer to a store of it was lost, the service may have it. It has one, too, where an entity
  * of the name is known: the file was created by a path by which the kernel still knew the name to
  * be absent. */
 static int delete_held(struct change *change, struct held_writers *held, struct address address)
 {
-    bool is_new = is_new_file(change->request.fs, address);
+    bool is_new = writers_has_new(change->request.fs->writers, address);
     int r =
         writers_held_is_unstored(held) ? account_knows(change->request.fs->account, address) : 1;
     if (r <= 0)
@@ -204,7 +196,7 @@ static int make_file(struct change *change, mode_t mode, struct fuse_entry_param
     if (r < 0) /* the text tells no key */
         return r;
     edit.address = place_address(&change->child.place);
-    if (is_new_file(fs, edit.address)) /* by another path */
+    if (writers_has_new(fs->writers, edit.address)) /* by another path */
         return -EEXIST;
     r = request_may_wait(request, &change->child.place);
     if (r == 0)

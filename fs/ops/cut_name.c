@@ -4,16 +4,10 @@
 static bool is_made(struct request *request, const struct place *place)
 {
     struct file_system *fs = request->fs;
-    if (place->kind == PLACE_ENTITY) {
-        struct writer *writer =
-            fs->writers ? writers_find_new(fs->writers, place_address(place)) : NULL;
-        writer_unref(writer);
-        return writer != NULL;
-    }
+    if (place->kind == PLACE_ENTITY)
+        return fs->writers && writers_has_new(fs->writers, place_address(place));
     struct directory directory = place_directory(place);
-    bool is_made = account_find_directory(fs->account, &request->caller, &directory) == 0;
-    request->caller.call.failure = (struct failure){0};
-    return is_made;
+    return account_has_local(fs->account, &directory);
 }
 
 int cut_name_find_known(struct request *request, const struct inode *parent, struct bytes name,

@@ -25,9 +25,7 @@ static struct call *call_of(struct renaming *renaming)
 static bool is_source_new(struct renaming *renaming)
 {
     struct address from = place_address(&renaming->change.child.place);
-    struct writer *writer = writers_find_new(renaming->change.request.fs->writers, from);
-    writer_unref(writer);
-    return writer != NULL;
+    return writers_has_new(renaming->change.request.fs->writers, from);
 }
 
 /* Finds the key of a cut name: that of the entity that gets the name, or of the text. */
@@ -136,10 +134,7 @@ static int rename_stored(struct renaming *renaming, const struct rename *rename,
     int r = account_rename(request->fs->account, &request->caller, rename, ret);
     if (r != -ENOENT || rename->begin == EDIT_OVER)
         return r;
-    struct writer *new_file = writers_find_new(request->fs->writers, rename->from);
-    bool is_new = new_file != NULL;
-    writer_unref(new_file);
-    return is_new ? 0 : r;
+    return writers_has_new(request->fs->writers, rename->from) ? 0 : r;
 }
 
 static int rename_held(struct renaming *renaming, struct rename *rename, struct renamed *ret)

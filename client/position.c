@@ -39,14 +39,9 @@ int position_append_behind(struct buffer *ret, struct bytes position)
     return buffer_append_string(ret, POSITION_AFTER);
 }
 
-bool key_is_unsettled(struct bytes key)
-{
-    return key.size > 0 && memchr(key.data, KEY_UNSETTLED[0], key.size);
-}
-
 bool position_is_unsettled(struct bytes position)
 {
-    return key_is_unsettled(position);
+    return position.size > 0 && memchr(position.data, KEY_UNSETTLED[0], position.size);
 }
 
 static bool is_control(uint32_t character)

@@ -15,8 +15,7 @@
  * name of a long key (fs/tree/names), and its first text tells the key. It has a byte that no key
  * in CESU-8 has: no row of a service lies behind it, and no service is asked for one. */
 #define KEY_UNSETTLED "\xfe"
-bool key_is_unsettled(struct bytes key);
-bool position_is_unsettled(struct bytes position); /* one of its keys is */
+bool position_is_unsettled(struct bytes position); /* one of its keys is; or a key alone */
 
 struct range { /* [lo, hi) */
     struct bytes lo, hi;

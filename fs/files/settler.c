@@ -20,7 +20,7 @@ static int part_init(struct part *part, const char *property, const char *named,
     *part = (struct part){.property = property, .named = named, .kind = kind, .key = key};
     buffer_init(&part->name, NAME_MAX_BYTES);
     buffer_init(&part->found, POSITION_MAX_BYTES);
-    return key_is_unsettled(key) ? names_encode(key, kind, &part->name) : 0;
+    return position_is_unsettled(key) ? names_encode(key, kind, &part->name) : 0;
 }
 
 static void parts_finish(struct parts *parts)
@@ -35,7 +35,7 @@ static void parts_finish(struct parts *parts)
 static int fits(const struct part *part, struct bytes key)
 {
     struct bytes rest = part->key, begin = bytes_take_until(&rest, KEY_UNSETTLED[0]);
-    if (key_is_unsettled(key) || !bytes_start_with(key, begin))
+    if (position_is_unsettled(key) || !bytes_start_with(key, begin))
         return 0;
     return names_is_of(buffer_bytes(&part->name), part->kind, key);
 }

@@ -108,7 +108,7 @@ void long_names_put(struct long_names *names, struct bytes name, enum name_kind 
                     struct bytes key)
 {
     struct bytes digits;
-    if (!names_digits(name, kind, &digits) || key_is_unsettled(key) || key.size == 0)
+    if (!names_digits(name, kind, &digits) || position_is_unsettled(key) || key.size == 0)
         return;
     (void)pthread_mutex_lock(&names->lock);
     if (!find_locked(names, kind, digits)) {

@@ -35,11 +35,11 @@ static bool is_control(uint32_t character)
     return character < 0x20 || (character >= 0x7F && character <= 0x9F);
 }
 
-static bool must_escape(uint32_t character, bool is_first, bool is_last, enum name_kind kind)
+static bool must_escape(uint32_t character, bool is_first, bool is_last)
 {
     return character == '/' || character == '#' || is_control(character) ||
            UNICODE_IS_SURROGATE(character) || (character == '.' && is_first) ||
-           (character == '+' && is_last && kind != NAME_ENTITY);
+           (character == '+' && is_last);
 }
 
 static int append_escaped(struct buffer *name, struct bytes bytes)
@@ -49,9 +49,10 @@ static int append_escaped(struct buffer *name, struct bytes bytes)
     return name->error;
 }
 
-/* Appends the whole key, even if it is too long. *ret_fit: the size of its longest beginning in
- * whole characters that fits into `room`. */
-static int encode_whole(struct bytes key, enum name_kind kind, size_t room, struct buffer *name,
+/* Appends the whole key, even if it is too long. is_followed: something stands behind it in the
+ * name, so that a + at its end makes no prefix of it. *ret_fit: the size of its longest beginning
+ * in whole characters that fits into `room`. */
+static int encode_whole(struct bytes key, bool is_followed, size_t room, struct buffer *name,
                         size_t *ret_fit)
 {
     size_t begin = name->size;
@@ -61,7 +62,7 @@ static int encode_whole(struct bytes key, enum name_kind kind, size_t room, stru
         n = cesu8_next(bytes_skip(key, i), &character);
         if (n == 0 || character == 0) /* no key holds U+0000, and `#00` is the empty key */
             return -EILSEQ;
-        if (must_escape(character, i == 0, i + n == key.size, kind))
+        if (must_escape(character, i == 0, i + n == key.size && !is_followed))
             (void)append_escaped(name, bytes_first(bytes_skip(key, i), n));
         else
             (void)utf8_append(name, character);
@@ -86,7 +87,7 @@ static int append_digest(struct bytes key, struct buffer *name)
 static bool split_unsettled(struct bytes *key, struct bytes *ret_digits)
 {
     size_t tail = UNSETTLED.size + NAME_DIGEST_CHARS;
-    if (!key_is_unsettled(*key) || key->size < tail)
+    if (!position_is_unsettled(*key) || key->size < tail)
         return false;
     *ret_digits = bytes_skip(*key, key->size - NAME_DIGEST_CHARS);
     key->size -= tail;
@@ -103,9 +104,9 @@ int names_encode(struct bytes key, enum name_kind kind, struct buffer *ret_name)
     if (kind == NAME_PREFIX && !prefix_is_showable(key))
         return -EILSEQ;
     bool is_unsettled = split_unsettled(&key, &digits);
-    enum name_kind escapes = is_unsettled ? NAME_ENTITY : kind; /* a + at its end is not the last */
+    bool is_followed = is_unsettled || kind == NAME_ENTITY; /* by the digits, or by .json */
     int r = key.size == 0 ? buffer_append(&name, EMPTY_KEY)
-                          : encode_whole(key, escapes, cut_room(kind), &name, &fit);
+                          : encode_whole(key, is_followed, cut_room(kind), &name, &fit);
     if (r < 0)
         return r;
     if (is_unsettled || name.size + suffix.size > NAME_MAX_BYTES) {
@@ -126,7 +127,7 @@ int names_append_beginning(struct bytes key, size_t room, struct buffer *ret_nam
     buffer_init(&name, POSITION_MAX_BYTES);
     (void)split_unsettled(&key, &digits);
     int r = key.size == 0 ? buffer_append(&name, EMPTY_KEY)
-                          : encode_whole(key, NAME_PARTITION, room, &name, &fit);
+                          : encode_whole(key, false, room, &name, &fit);
     return r < 0 ? r : buffer_append(ret_name, bytes_first(buffer_bytes(&name), MIN(fit, room)));
 }
 

@@ -479,7 +479,7 @@ static void assert_unsettled(struct bytes key, enum name_kind kind)
     assert_int_equal(meaning, NAME_MEANS_CUT);
     assert_true(names_digits(buffer_bytes(&name), kind, &digits));
     assert_int_equal(names_append_unsettled(buffer_bytes(&begin), digits, &unsettled), 0);
-    assert_true(key_is_unsettled(buffer_bytes(&unsettled)) && !key_is_unsettled(key));
+    assert_true(position_is_unsettled(buffer_bytes(&unsettled)) && !position_is_unsettled(key));
     assert_int_equal(names_encode(buffer_bytes(&unsettled), kind, &again), 0);
     assert_bytes(buffer_bytes(&again), buffer_bytes(&name));
     assert_int_equal(names_is_of(buffer_bytes(&name), kind, buffer_bytes(&unsettled)), 1);

@@ -602,7 +602,7 @@ static void a_place_is_settled(void **state)
     assert_bytes(place_directory(&directory).range.hi, B("key\1"));
     assert_string_equal(place_directory(&directory).table, "table");
     assert_bytes(place_address(&file).position, B("key\0r"));
-    assert_true(key_is_unsettled(key) && range_holds(before, before.lo));
+    assert_true(position_is_unsettled(key) && range_holds(before, before.lo));
     place_finish(&file);
     place_finish(&directory);
     place_finish(&cut);

@@ -40,8 +40,8 @@ struct settler { /* a value; all outlive it */
 };
 
 struct key_source {        /* views */
-    struct bytes position; /* of the entity that is renamed; empty: none */
-    struct bytes text;     /* else: to be stored by `begin` */
+    struct bytes position; /* of the entity that is renamed: if not empty, its keys count */
+    struct bytes text;     /* else the keys in this text count, which is stored by `begin` */
     enum edit_begin begin;
 };
 

@@ -16,13 +16,14 @@
  *     answered ESTALE (fs/tree/stale_opens), for that opener alone. Its text is its writer's
  *   - NODE_SCRATCH: of a scratch file, whose text it has. A scratch file has one node, whatever its
  *     name and path, because the kernel keeps its pages: in the table, its parent is 0, and its
- * name are the bytes of its st_ino
+ *     name are the bytes of its st_ino
  *
  * A node has two sorts of fields:
  *
  *   - fixed: struct inode, its name, its kind, its ETag. They are set before the node enters the
  *     table and never change, but for a place that is settled (inode_table_settle). Handlers read
- * them through the pointer, without a lock: struct inode, inode_name, inode_kind, inode_is_version.
+ *     them through the pointer, without a lock: struct inode, inode_name, inode_kind,
+ *     inode_is_version.
  *   - guarded: the number of lookups; of a version the text that is open, else the writer or
  *     scratch file. They change under the table's mutex. Only functions that take the table and a
  *     node id reach them.

@@ -75,8 +75,8 @@ int scratch_ops_look_up(struct request *request, const struct inode *parent, str
     _cleanup_(place_finish) struct place place = {0};
     _cleanup_(scratch_file_unrefp) struct scratch_file *file =
         find_for_open(request, &parent->place, name);
-    bool is_possible = fs->scratch && place_lies_in_partition(&parent->place) &&
-                       scratch_name_is_possible(name);
+    bool is_possible =
+        fs->scratch && place_lies_in_partition(&parent->place) && scratch_name_is_possible(name);
     request->caller.valid_ms = is_possible ? 0 : INT32_MAX;
     if (!file)
         return -ENOENT;

@@ -127,7 +127,7 @@ static void names_are_those_of_the_service(void **state)
     assert_refused(POSITION, bytes_of(text), -EINVAL, "PropertyNameTooLong", name);
 }
 
-/* Of one property with this name, and so many bytes of a string. */
+/* One property with this name, whose value is a string of this many bytes. */
 static int check_named(const struct buffer *name, size_t bytes)
 {
     struct entity_total total;

@@ -16,7 +16,7 @@ static int compare(const struct remembered *a, const struct remembered *b)
 }
 
 RB_GENERATE_INTERNAL(remembered_tree, remembered, by_address, compare,
-                     static __attribute__((unused)))
+                     static __attribute__((unused)));
 
 void etag_memory_init(struct etag_memory *memory, size_t max_count, size_t max_bytes)
 {

@@ -83,14 +83,26 @@ static int append_digest(struct bytes key, struct buffer *name)
     return name->error;
 }
 
+static bool are_digits(struct bytes digits)
+{
+    for (size_t i = 0; i < digits.size; i++)
+        if (!memchr("0123456789abcdef", digits.data[i], 16))
+            return false;
+    return true;
+}
+
 /* The beginning of an unsettled key, which is left, and the digits behind it. False: it is none. */
 static bool split_unsettled(struct bytes *key, struct bytes *ret_digits)
 {
     size_t tail = UNSETTLED.size + NAME_DIGEST_CHARS;
     if (!position_is_unsettled(*key) || key->size < tail)
         return false;
-    *ret_digits = bytes_skip(*key, key->size - NAME_DIGEST_CHARS);
-    key->size -= tail;
+    struct bytes begin = bytes_first(*key, key->size - tail);
+    struct bytes digits = bytes_skip(*key, key->size - NAME_DIGEST_CHARS);
+    if (!bytes_start_with(bytes_skip(*key, begin.size), UNSETTLED) || !are_digits(digits))
+        return false;
+    *key = begin;
+    *ret_digits = digits;
     return true;
 }
 
@@ -160,14 +172,6 @@ static bool unescape(struct bytes name, struct buffer *key)
         name = bytes_skip(name, n);
     }
     return key->error == 0;
-}
-
-static bool are_digits(struct bytes digits)
-{
-    for (size_t i = 0; i < digits.size; i++)
-        if (!memchr("0123456789abcdef", digits.data[i], 16))
-            return false;
-    return true;
 }
 
 /* Finds the beginning of the key in a cut name: what is before `#~` and the digest. False: the stem

@@ -189,6 +189,18 @@ static bool split_cut(struct bytes stem, enum name_kind kind, struct bytes *ret_
     return true;
 }
 
+/* Is this how the beginning of a key is written in a cut name? 1, 0, -ENOMEM. */
+static int is_beginning_of(struct bytes begin, struct bytes key)
+{
+    size_t fit = 0;
+    _cleanup_(buffer_finish) struct buffer name;
+    buffer_init(&name, POSITION_MAX_BYTES);
+    int r = encode_whole(key, true, begin.size, &name, &fit);
+    if (r < 0)
+        return r == -ENOMEM ? r : 0;
+    return bytes_equal(buffer_bytes(&name), begin);
+}
+
 int names_decode(struct bytes name, enum name_kind kind, struct buffer *ret_key,
                  enum name_meaning *ret_meaning)
 {
@@ -207,8 +219,10 @@ int names_decode(struct bytes name, enum name_kind kind, struct buffer *ret_key,
     if (!unescape(is_cut ? begin : stem, ret_key))
         return ret_key->error;
     if (is_cut) { /* the caller checks each candidate with names_is_of */
-        *ret_meaning = NAME_MEANS_CUT;
-        return 0;
+        int is_written_so = is_beginning_of(begin, buffer_bytes(ret_key));
+        if (is_written_so == 1)
+            *ret_meaning = NAME_MEANS_CUT;
+        return MIN(is_written_so, 0);
     }
     int r = names_is_of(name, kind, buffer_bytes(ret_key));
     if (r == 1)

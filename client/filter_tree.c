@@ -235,8 +235,8 @@ static int parse_joined(struct parser *parser, enum filter_node_kind kind, struc
     } while (r > 0);
     if (r < 0)
         return r;
-    bool is_alone = joined->first->next == NULL;
     struct filter_node *only = joined->first;
+    bool is_alone = only && !only->next;
     if (is_alone)
         joined->first = NULL;
     *ret = is_alone ? only : TAKE_PTR(joined);

@@ -98,7 +98,7 @@ static bool take_time(struct bytes *text, int64_t *ret_ticks)
     int minutes;
     if (!take_minutes(text, "T00:00", &minutes))
         return false;
-    *ret_ticks = minutes * 60 * TICKS_PER_SEC;
+    *ret_ticks = minutes * (60 * TICKS_PER_SEC);
     const char *at = text->data + 1;
     if (!take(text, ":00"))
         return true;
@@ -114,7 +114,7 @@ static bool take_zone(struct bytes text, int64_t *ret_ticks)
     if (!take(&text, "Z") && text.size > 0 &&
         !take_minutes(&text, is_west ? "-00:00" : "+00:00", &minutes))
         return false;
-    *ret_ticks = (is_west ? -minutes : minutes) * 60 * TICKS_PER_SEC;
+    *ret_ticks = (is_west ? -minutes : minutes) * (60 * TICKS_PER_SEC);
     return text.size == 0 && minutes <= MAX_OFFSET_MIN;
 }
 

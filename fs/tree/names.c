@@ -85,9 +85,11 @@ static int append_digest(struct bytes key, struct buffer *name)
 
 static bool are_digits(struct bytes digits)
 {
-    for (size_t i = 0; i < digits.size; i++)
-        if (!memchr("0123456789abcdef", digits.data[i], 16))
+    for (size_t i = 0; i < digits.size; i++) {
+        char c = digits.data[i];
+        if (!(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'f'))
             return false;
+    }
     return true;
 }
 

@@ -42,9 +42,9 @@ static void above_half_of_the_limit_the_table_is_half_full(void **state)
 {
     (void)state;
     struct inode_table *table = new_table(); /* has the root's node */
-    uint64_t last = enter_many(table, 1, MAX_NODES / 2);
+    (void)enter_many(table, 1, MAX_NODES / 2);
     assert_false(inode_table_is_half_full(table));
-    last = enter(table, INODE_ROOT, "more", "v1", 1)->id;
+    uint64_t last = enter(table, INODE_ROOT, "more", "v1", 1)->id;
     assert_true(inode_table_is_half_full(table));
     inode_table_forget(table, last, 1);
     assert_false(inode_table_is_half_full(table));

@@ -173,13 +173,13 @@ static bool is_call_of_mount8(int argc, char **argv)
     return nearest_verb(argv[1]).nearest.size == 0 || are_options_of_mount_fuse(argv[4]);
 }
 
-/* Refuses a SAS URL, whatever operand it stands for. 0 or an exit code. */
+/* Refuses a SAS, whatever operand or option it stands for. 0 or an exit code. */
 static int check_arguments(const struct verb *verb, int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
-        if (mount_source_is_sas_url(argv[i]))
-            return verb_refuse(verb, "a SAS URL as an argument can be read in `ps`: put it into "
-                                     "AZURE_STORAGE_SAS_URL");
+        if (mount_source_holds_sas(argv[i]))
+            return verb_refuse(verb, "a SAS as an argument can be read in `ps`: put it into "
+                                     "AZURE_STORAGE_SAS_URL or AZURE_STORAGE_SAS_TOKEN");
     }
     return 0;
 }

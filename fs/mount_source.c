@@ -249,9 +249,12 @@ bool mount_source_is_local(const char *name)
     return name && strncmp(name, LOCAL_SOURCE, strlen(LOCAL_SOURCE)) == 0;
 }
 
-bool mount_source_is_sas_url(const char *name)
+bool mount_source_holds_sas(const char *argument)
 {
-    return endpoint_is_url(bytes_trim(bytes_of(name))) && strchr(name, '?');
+    for (const char *sig = argument; (sig = strstr(sig, "sig=")); sig++)
+        if (sig == argument || strchr("?&=", sig[-1]))
+            return true;
+    return endpoint_is_url(bytes_trim(bytes_of(argument))) && strchr(argument, '?');
 }
 
 static void say_as_is(const char *name, const char *why, const char *reason)

@@ -38,8 +38,9 @@ int mount_source_prepare(const char *name, bool is_read_only, bool *ret_is_as_is
 
 struct mount_source;
 bool mount_source_is_local(const char *name); /* is it local:FILE? NULL is not */
-/* Is it a URL with a query, so that it may hold a token? An argument must not be one. */
-bool mount_source_is_sas_url(const char *name);
+/* May it hold a SAS token? It is a URL with a query, or has the parameter `sig`:
+ * local:x?sv=..&sig=.. Such an argument is refused. */
+bool mount_source_holds_sas(const char *argument);
 /* Reads the credentials from the environment and overwrites them there. Sends nothing. An exit
  * code. */
 int mount_source_open(const struct mount_source_options *options, store_decorator *decorate,

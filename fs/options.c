@@ -246,7 +246,7 @@ static int take_other(void *data, const char *option, int key, struct fuse_args 
 static int refuse(const struct verb *verb, const char *option, const char *value,
                   const char *expected)
 {
-    (void)verb_refuse(verb, "option %s=%s: expected %s", option, value, expected);
+    (void)verb_refuse(verb, "option %s=%s: expected %s", option, verb_printable(value), expected);
     return -EINVAL;
 }
 

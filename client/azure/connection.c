@@ -13,7 +13,8 @@
 #define EMULATOR_KEY                                                                               \
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 
-#define URL_MAX_BYTES 1024
+#define URL_MAX_BYTES          1024
+#define ACCOUNT_KEY_CHARACTERS 88 /* base64 of 64 bytes */
 
 struct variables { /* the environment as views, and, in place of a SAS URL's variable, its name */
     struct bytes connection_string, account, key, sas_token, sas_url;
@@ -50,6 +51,20 @@ static int set_endpoint(struct connection *ret, const char *what, struct bytes u
     return endpoint_parse(&ret->endpoint, what, url, account, call);
 }
 
+/* Of a text that is no credential of the kind that is wanted: what it looks like, else `otherwise`.
+ */
+static const char *look_at_credential(struct bytes text, const char *otherwise)
+{
+    if (bytes_find(text, BYTES_LITERAL("AccountKey=")) ||
+        bytes_find(text, BYTES_LITERAL("SharedAccessSignature=")))
+        return "looks like a connection string: put it into " CONNECTION_STRING;
+    if (bytes_find(text, BYTES_LITERAL("&sig=")))
+        return "looks like a SAS token: put it into AZURE_STORAGE_SAS_TOKEN";
+    if (text.size == ACCOUNT_KEY_CHARACTERS && bytes_end_with(text, BYTES_LITERAL("==")))
+        return "looks like an account key: put it into AZURE_STORAGE_KEY";
+    return otherwise;
+}
+
 /* Sets the credential for the account of the endpoint. */
 static int set_shared_key(struct connection *ret, const char *what, struct bytes key,
                           struct call *call)
@@ -59,7 +74,9 @@ static int set_shared_key(struct connection *ret, const char *what, struct bytes
         strcmp(account, EMULATOR_ACCOUNT) == 0 && bytes_equal(key, BYTES_LITERAL(EMULATOR_KEY));
     int r = credential_create_shared_key(bytes_of(account), key, &ret->credential);
     if (r == -EINVAL)
-        return call_fail(call, r, "%s is not the base64 of an account key: was it cut?", what);
+        return call_fail(
+            call, r, "%s %s", what,
+            look_at_credential(key, "is not the base64 of an account key: was it cut?"));
     return r < 0 ? call_fail(call, r, "out of memory") : 0;
 }
 
@@ -67,10 +84,10 @@ static int set_sas(struct connection *ret, const char *what, struct bytes token,
 {
     int r = credential_create_sas(token, &ret->credential);
     if (r == -EINVAL)
-        return call_fail(call, r,
-                         "%s is not a percent-encoded SAS token with a signature: was it cut, or "
-                         "not quoted?",
-                         what);
+        return call_fail(
+            call, r, "%s %s", what,
+            look_at_credential(token, "is not a percent-encoded SAS token with a signature: was "
+                                      "it cut, or not quoted?"));
     return r < 0 ? call_fail(call, r, "out of memory") : 0;
 }
 

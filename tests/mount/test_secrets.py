@@ -191,14 +191,29 @@ def test_what_is_refused_is_not_repeated(mounts, service):
         assert_clean("a refusal", failed.stdout + failed.stderr)
 
 
-@pytest.mark.parametrize("arguments", [["mount"], ["mount", "point"], ["check"], ["unmount"], ["drop"]])
-def test_a_url_as_an_argument(service, arguments):
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["mount", "URL?SAS"],
+        ["mount", "URL?SAS", "point"],
+        ["mount", "local:file?SAS", "point"],
+        ["mount", "local:file", "point", "-o", "ttl=SAS"],
+        ["mount", "local:file", "point", "-o", "ro,fsname=?SAS"],
+        ["check", "URL?SAS"],
+        ["check", "local:file?SAS"],
+        ["unmount", "SAS"],
+        ["drop", "URL?SAS"],
+    ],
+)
+def test_a_signature_as_an_argument(service, arguments):
     """It is in `ps` for as long as the process lives, which is short, and nowhere else."""
-    verb, *others = arguments
-    failed = run(TABLEFUSE, verb, f"{service.endpoint}/table?{SAS}", *others, check=False)
+    verb = arguments[0]
+    meant = [word.replace("URL", f"{service.endpoint}/table").replace("SAS", SAS) for word in arguments]
+    failed = run(TABLEFUSE, *meant, check=False)
     assert (failed.returncode, failed.stdout) == (USAGE, "")
     assert failed.stderr == (
-        f"tablefuse: {verb}: a SAS URL as an argument can be read in `ps`: put it into AZURE_STORAGE_SAS_URL\n"
+        f"tablefuse: {verb}: a SAS as an argument can be read in `ps`: "
+        "put it into AZURE_STORAGE_SAS_URL or AZURE_STORAGE_SAS_TOKEN\n"
         f"try `tablefuse {verb} --help`\n"
     )
 

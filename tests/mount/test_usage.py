@@ -10,7 +10,7 @@ NO_COMMAND = "do you mean `tablefuse mount SOURCE DIR`?"
 READ_ONLY = "do you mean -o ro?"
 DEBUG = "mount -f -o debug shows each request of the kernel"
 VERBOSE = "mount -f shows the messages; .tablefuse/errors and .tablefuse/stats in the mount tell more"
-IN_PS = "a SAS URL as an argument can be read in `ps`: put it into AZURE_STORAGE_SAS_URL"
+IN_PS = "a SAS as an argument can be read in `ps`: put it into AZURE_STORAGE_SAS_URL or AZURE_STORAGE_SAS_TOKEN"
 TTL = "expected seconds, at most 86400, for example 0.5"
 SIZE = "expected bytes, at most 64G, for example 64M"
 UMASK = "expected an octal number, for example 022"
@@ -97,7 +97,7 @@ def refused(*arguments):
         (["unmount", "https://host/account?sig=secret"], f"unmount: {IN_PS}"),
         (["AccountName=a;AccountKey=c2VjcmV0"], f"unknown command {HIDDEN}"),
         (
-            ["mount", "a", "b", "sv=1&sig=secret"],
+            ["mount", "a", "b", "AccountName=a;AccountKey=secret"],
             f"mount: unexpected operand {HIDDEN} behind SOURCE and DIR",
         ),
         (["mount", "--sas=secret", "d"], f"mount: unknown option {HIDDEN}"),
@@ -109,7 +109,7 @@ def refused(*arguments):
         (["drop"], "drop: no table to drop"),
         (["drop", "--yes"], "drop: no table to drop"),
         (["drop", "a", "b"], "drop: unexpected operand b behind DIR/TABLE"),
-        (["drop", "a", "sig=secret"], f"drop: unexpected operand {HIDDEN} behind DIR/TABLE"),
+        (["drop", "a", "AccountKey=secret"], f"drop: unexpected operand {HIDDEN} behind DIR/TABLE"),
         (["drop", "-y", "a"], "drop: unknown option -y"),
         (["drop", "--force", "a"], "drop: unknown option --force"),
         (["drop", "-t"], "drop: option -t needs a value"),
@@ -120,11 +120,11 @@ def refused(*arguments):
         (["check", "local:"], "check: local: is not local:FILE"),
         (["check", "AccountName=a;AccountKey=c2VjcmV0"], f"check: {HIDDEN} is not local:FILE"),
         (
-            ["check", "local:a", "sig=secret"],
+            ["check", "local:a", "AccountKey=secret"],
             f"check: unexpected operand {HIDDEN} behind local:FILE",
         ),
         (
-            ["unmount", "-t", "sig=secret", "d"],
+            ["unmount", "-t", "AccountKey=secret", "d"],
             f"unmount: -t {HIDDEN}: expected seconds from 1 to 3600, for example 30",
         ),
         (["check", "-x", "local:a"], "check: unknown option -x"),
@@ -151,7 +151,7 @@ def test_an_account_whose_name_is_near_a_verb(options):
     "arguments, code, message",
     [
         (
-            ["mount", "emulator", "sv=1&sig=secret"],
+            ["mount", "emulator", "a=b;AccountKey=secret"],
             MOUNTING,
             f"cannot mount at {HIDDEN}: No such file or directory -- create the directory first",
         ),
@@ -172,7 +172,7 @@ def test_an_account_whose_name_is_near_a_verb(options):
             f"{HIDDEN} is not a tablefuse mount: No such file or directory",
         ),
         (
-            ["unmount", "/tmp/../tmp/sv=1&sig=c2/VjcmV0"],
+            ["unmount", "/tmp/../tmp/a=b;AccountKey=c2/VjcmV0"],
             NOT_FOUND,
             f"{HIDDEN} is not a tablefuse mount: No such file or directory",
         ),

@@ -47,7 +47,7 @@ int source_open(const char *name, struct source **ret)
                                      &source->store)
                 : open_service(source, name, &call);
     if (r < 0) {
-        (void)fprintf(stderr, "%s: %s\n", name,
+        (void)fprintf(stderr, "SOURCE: %s\n",
                       call.failure.message[0] ? call.failure.message : strerror(-r));
         return r;
     }

@@ -300,6 +300,19 @@ int account_remove_directory(struct account *account, struct caller *caller,
  * -EPERM: the process is not known. */
 int account_confirm_drop(struct account *account, struct caller *caller, const char *table);
 
+/* Whole tables. All rows of the directory, or of a part of it that begins at any row, go to the
+ * sink in key order, the bad ones too. Everything is requested after the call has begun, and
+ * nothing goes through the cache: the memory that is used does not depend on the number of rows.
+ * Rows of different moments may follow each other. What is queued in this account is not shown.
+ *
+ * keys_only: pages of positions and ETags. The sink ends the export by an answer other than 0,
+ * which is the result. A sink that takes its time costs the caller no deadline. A directory without
+ * rows is 0 as well. -ENOENT: no such table. */
+typedef int rows_sink(void *context, const struct run *rows);
+int account_export(struct account *account, struct caller *caller,
+                   const struct directory *directory, bool keys_only, rows_sink *sink,
+                   void *context);
+
 struct failure_log *account_failures(struct account *account);
 
 /* Appends the counters of the cache and its requests in Prometheus's text format. 0 or -errno. */

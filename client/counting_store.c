@@ -222,6 +222,17 @@ static void append_sample(struct buffer *ret, const char *metric, const struct r
     (void)buffer_append_format(ret, "} %llu\n", (unsigned long long)value);
 }
 
+uint64_t counting_store_requests(struct table_store *store)
+{
+    struct counting_store *self = (struct counting_store *)store;
+    uint64_t sum = 0;
+    (void)pthread_mutex_lock(&self->lock);
+    for (size_t i = 0; i < self->n; i++)
+        sum += self->rows[i].requests;
+    (void)pthread_mutex_unlock(&self->lock);
+    return sum;
+}
+
 int counting_store_append_metrics(struct table_store *store, struct buffer *ret)
 {
     struct counting_store *self = (struct counting_store *)store;

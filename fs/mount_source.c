@@ -186,7 +186,7 @@ static int open_local(struct mount_source *source, const struct mount_source_opt
     int r = set_table(source, options->table, &call);
     if (r < 0)
         return complain_failure("", &call.failure, EXIT_CONFIGURATION);
-    if (is_below(source->local_path, options->mountpoint))
+    if (options->mountpoint && is_below(source->local_path, options->mountpoint))
         return complain(options->name,
                         "the file lies inside its own mount point -- choose another file or "
                         "another directory",
@@ -463,6 +463,16 @@ int mount_source_ask(struct mount_source *source)
         return complain_local(source, &call.failure);
     bool is_late = call.failure.error == -ETIMEDOUT && naming.failure.error < 0;
     return complain_service(source, is_late ? &naming.failure : &call.failure);
+}
+
+int mount_source_complain(const struct mount_source *source, const struct failure *failure)
+{
+    return source->local_path ? complain_local(source, failure) : complain_service(source, failure);
+}
+
+uint64_t mount_source_requests(const struct mount_source *source)
+{
+    return counting_store_requests(source->counting);
 }
 
 int mount_source_append_metrics(const struct mount_source *source, struct buffer *ret)

@@ -6,6 +6,7 @@
  * One thread. It starts curl and OpenSSL, so it runs after background_fork, in the child. Functions
  * that answer an exit code answer 0, or a code of fs/command.h after one line on standard error. */
 #include "client/bytes.h"
+#include "client/call.h"
 #include "fs/command.h"
 #include "fs/log.h"
 
@@ -21,7 +22,7 @@ struct mount_source_options {
     const char *name;       /* SOURCE; NULL: the environment names the account */
     const char *table;      /* -o table=; NULL: not given */
     const char *ca_cert;    /* a file; NULL: the system's certificates */
-    const char *mountpoint; /* absolute; the file of an account must not be below it */
+    const char *mountpoint; /* absolute; the file of an account must not be below it; NULL: none */
     int64_t timeout_ms;     /* of an operation */
     const struct log *log;  /* gets a line when the service goes down, and when it is back */
     bool allows_http;       /* the option allow_http */
@@ -60,6 +61,10 @@ bool mount_source_is_read_only(const struct mount_source *source);
 const char *mount_source_name(const struct mount_source *source);
 /* Gives the outermost store to the caller, which destroys it before it closes the source. */
 struct table_store *mount_source_take_store(struct mount_source *source);
+/* Tells the failure of a call on the store in one line. An exit code. */
+int mount_source_complain(const struct mount_source *source, const struct failure *failure);
+/* How many requests were sent. Only while the store exists, also when it was taken. */
+uint64_t mount_source_requests(const struct mount_source *source);
 /* Appends the counters of requests in Prometheus's text format. Only while the store exists, also
  * when it was taken. 0 or -errno. */
 int mount_source_append_metrics(const struct mount_source *source, struct buffer *ret);

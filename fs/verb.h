@@ -13,7 +13,8 @@ struct verb { /* static text; the lines of `help` end in a newline, the others h
     int (*run)(const struct verb *verb, int argc, char **argv, store_decorator *decorate);
 };
 
-extern const struct verb verb_mount, verb_unmount, verb_drop, verb_check;
+extern const struct verb verb_mount, verb_unmount, verb_drop, verb_check, verb_count, verb_export,
+    verb_tables;
 
 /* `mount` as mount(8) and mount.fuse3 call it: PROGRAM SOURCE DIR [-fnsv] [-t TYPE] [-o OPTIONS].
  * An exit code. */

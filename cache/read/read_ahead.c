@@ -335,13 +335,14 @@ int read_ahead_names(struct read_ahead *read_ahead, struct caller *caller,
     return prefetcher_create(&read_ahead->prefetchers, &options, caller, ret);
 }
 
-int read_ahead_keys(struct read_ahead *read_ahead, struct caller *caller, const char *table,
-                    struct prefetcher **ret)
+int read_ahead_apart(struct read_ahead *read_ahead, struct caller *caller,
+                     const struct read_ahead_apart *apart, struct prefetcher **ret)
 {
-    struct prefetcher_options options = {.kind = READ_KEYS,
-                                         .table = table,
-                                         .range = RANGE_ALL,
-                                         .ahead_bytes = read_ahead->source.cache_bytes / APART_PART,
+    size_t keys_bytes = read_ahead->source.cache_bytes / APART_PART;
+    struct prefetcher_options options = {.kind = apart->keys_only ? READ_KEYS : READ_ROWS,
+                                         .table = apart->table,
+                                         .range = apart->range,
+                                         .ahead_bytes = apart->keys_only ? keys_bytes : 0,
                                          .is_apart = true};
     return prefetcher_create(&read_ahead->prefetchers, &options, caller, ret);
 }

@@ -76,11 +76,15 @@ int read_ahead_names(struct read_ahead *read_ahead, struct caller *caller,
                      const struct directory *directory, struct stamp since,
                      struct prefetcher **ret);
 
-/* A prefetcher of the keys and ETags of all rows of the table, apart from the range cache: it
- * requests all of them, so that no answer is older than this call; and it takes no place there,
- * because what it brings is compared once and serves no reader. */
-int read_ahead_keys(struct read_ahead *read_ahead, struct caller *caller, const char *table,
-                    struct prefetcher **ret);
+/* A prefetcher of rows apart from the range cache: it requests all of them, so that no answer is
+ * older than this call; and it takes no place there, because what it brings is read once. */
+struct read_ahead_apart {
+    const char *table;
+    struct range range;
+    bool keys_only; /* keys and ETags */
+};
+int read_ahead_apart(struct read_ahead *read_ahead, struct caller *caller,
+                     const struct read_ahead_apart *apart, struct prefetcher **ret);
 
 /* The caller's process reads a listing of the directory which began with `began`: what it has
  * passed is evicted first, and its traversal goes on. */

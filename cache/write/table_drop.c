@@ -19,7 +19,8 @@ static int compare_all(struct look *look, struct caller *caller)
     const struct clock *clock = look->source->clock;
     _cleanup_(prefetcher_leavep) struct prefetcher *keys = NULL;
     int state = TABLE_EMPTY;
-    int r = read_ahead_keys(look->source->read_ahead, caller, look->table, &keys);
+    const struct read_ahead_apart apart = {look->table, RANGE_ALL, .keys_only = true};
+    int r = read_ahead_apart(look->source->read_ahead, caller, &apart, &keys);
     if (r < 0)
         return r;
     while (state != TABLE_IN_USE) {

@@ -445,26 +445,6 @@ static int prepare_mountpoint(struct mount_command *command, const char *directo
     return check_directory(directory, command->mountpoint);
 }
 
-/* Sets ca_cert from the option or else from SSL_CERT_FILE. The path is made absolute, because the
- * daemon's working directory is /. */
-static int find_ca_cert(struct options *options)
-{
-    const char *file = options->ca_cert ? options->ca_cert : getenv("SSL_CERT_FILE");
-    if (!file || file[0] == '\0')
-        return 0;
-    char *path = realpath(file, NULL);
-    if (!path) {
-        (void)fprintf(stderr,
-                      "tablefuse: cannot use the certificates in %s: %s -- check -o ca_cert or "
-                      "SSL_CERT_FILE\n",
-                      file, strerror(errno));
-        return EXIT_CONFIGURATION;
-    }
-    free(options->ca_cert);
-    options->ca_cert = path;
-    return 0;
-}
-
 /* mount(8) passes -n, -s, -v and -t TYPE to every program that mounts for it. They have no effect
  * here. Its -f is "fake". */
 static int take_flag(struct mount_command *command, int option)
@@ -507,7 +487,7 @@ static int parse_mount(const struct verb *verb, int argc, char **argv,
     (void)umask(mask);
     if (options_parse(verb, &command->args, getuid(), getgid(), mask, &command->options) < 0)
         return EXIT_USAGE;
-    return find_ca_cert(&command->options);
+    return options_find_ca_cert(&command->options);
 }
 
 static int run(const struct verb *verb, int argc, char **argv, store_decorator *decorate,

@@ -1,0 +1,194 @@
+#include "fs/opened_account.h"
+#include "fs/verb.h"
+
+#include <malloc.h>
+#include <signal.h>
+#include <sys/prctl.h>
+
+#define COMMAND_CACHE_BYTES ((size_t)64 << 20) /* what waits to be written is half of it at most   \
+                                                */
+
+/* The options of a mount that a command without one has a use for. */
+static const char *const taken[] = {"table", "ca_cert", "timeout", "parallelism", "allow_http"};
+
+void opened_account_init(struct opened_account *ret, const struct verb *verb)
+{
+    *ret = (struct opened_account){.verb = verb, .args = FUSE_ARGS_INIT(0, NULL)};
+}
+
+void opened_account_finish(struct opened_account *opened)
+{
+    account_destroy(TAKE_PTR(opened->account));
+    mount_source_close(TAKE_PTR(opened->source));
+    options_finish(&opened->options);
+    fuse_opt_free_args(&opened->args);
+}
+
+static int complain_memory(void)
+{
+    (void)fprintf(stderr, "tablefuse: out of memory -- free some memory and try again\n");
+    return EXIT_MOUNTING;
+}
+
+static bool is_taken(struct bytes name)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(taken); i++)
+        if (bytes_equal(name, bytes_of(taken[i])))
+            return true;
+    return false;
+}
+
+int opened_account_add_options(struct opened_account *opened, const char *text)
+{
+    for (struct bytes rest = bytes_of(text); rest.size > 0;) {
+        struct bytes value = bytes_take_until(&rest, ','), name = bytes_take_until(&value, '=');
+        if (!is_taken(name))
+            return verb_refuse(opened->verb, "option %.*s is not for this command", (int)name.size,
+                               name.data);
+    }
+    bool is_added = (opened->args.argc > 0 || fuse_opt_add_arg(&opened->args, "tablefuse") == 0) &&
+                    fuse_opt_add_arg(&opened->args, "-o") == 0 &&
+                    fuse_opt_add_arg(&opened->args, text) == 0;
+    return is_added ? 0 : complain_memory();
+}
+
+static void end_signals(sigset_t *ret)
+{
+    (void)sigemptyset(ret);
+    (void)sigaddset(ret, SIGINT);
+    (void)sigaddset(ret, SIGTERM);
+    (void)sigaddset(ret, SIGHUP);
+}
+
+/* Before the first thread starts. */
+static void prepare_process(void)
+{
+    sigset_t signals;
+    end_signals(&signals);
+    (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    (void)signal(SIGPIPE, SIG_IGN);  /* of a connection; of the output it is raised again */
+    (void)prctl(PR_SET_DUMPABLE, 0); /* a core dump or a debugger would show the key */
+    (void)mallopt(M_MMAP_THRESHOLD, 128 << 10); /* freed pages go back to the system */
+}
+
+bool opened_account_is_interrupted(struct opened_account *opened)
+{
+    sigset_t signals;
+    end_signals(&signals);
+    if (!opened->is_interrupted && sigtimedwait(&signals, NULL, &(struct timespec){0}) > 0) {
+        opened->is_interrupted = true;
+        (void)pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
+    }
+    return opened->is_interrupted;
+}
+
+static bool is_cancelled(void *context)
+{
+    return opened_account_is_interrupted(context);
+}
+
+struct caller opened_account_caller(struct opened_account *opened)
+{
+    struct caller caller = {
+        .call = {.is_cancelled = is_cancelled, .context = opened, .command = opened->verb->name},
+        .patience_ms = opened->options.timeout_ms};
+    caller_made_progress(&caller, &clock_system);
+    return caller;
+}
+
+/* No failure of a command goes anywhere but to its caller. */
+static void ignore_failure(void *context, const struct failure_record *record)
+{
+    (void)context;
+    (void)record;
+}
+
+static int open_source(struct opened_account *opened, const char *name, bool needs_table,
+                       store_decorator *decorate)
+{
+    bool is_as_is = false;
+    int code = mount_source_prepare(name, false, &is_as_is);
+    const struct mount_source_options options = {.name = name,
+                                                 .table = opened->options.table,
+                                                 .ca_cert = opened->options.ca_cert,
+                                                 .timeout_ms = opened->options.timeout_ms,
+                                                 .log = &opened->log,
+                                                 .is_as_is = is_as_is,
+                                                 .allows_http = opened->options.allows_http};
+    if (code == 0)
+        code = mount_source_open(&options, decorate, &opened->source);
+    if (code != 0)
+        return code;
+    opened->log.mountpoint = mount_source_name(opened->source);
+    if (needs_table && !mount_source_table(opened->source))
+        return verb_refuse(opened->verb, "SOURCE names no table: write SOURCE/TABLE");
+    return mount_source_ask(opened->source);
+}
+
+int opened_account_open(struct opened_account *opened, const char *name, bool needs_table,
+                        store_decorator *decorate)
+{
+    prepare_process();
+    if (options_parse(opened->verb, &opened->args, 0, 0, 0, &opened->options) < 0)
+        return EXIT_USAGE;
+    int code = options_find_ca_cert(&opened->options);
+    if (code == 0)
+        code = open_source(opened, name, needs_table, decorate);
+    if (code != 0)
+        return code;
+    const struct account_options options = {.ttl_ms = opened->options.ttl_ms,
+                                            .cache_bytes = COMMAND_CACHE_BYTES,
+                                            .parallelism = opened->options.parallelism,
+                                            .fanout = opened->options.fanout,
+                                            .is_read_only = true,
+                                            .pending_bytes = OPTIONS_MIN_PENDING_BYTES,
+                                            .timeout_ms = opened->options.timeout_ms};
+    int r = account_create(mount_source_take_store(opened->source), &clock_system, &options,
+                           ignore_failure, NULL, &opened->account);
+    return r < 0 ? complain_memory() : 0;
+}
+
+/* One step of a path. 0 or -errno. */
+static int step(struct place *place, struct bytes name)
+{
+    _cleanup_(place_finish) struct place parent = *place;
+    *place = (struct place){0};
+    int r = place_child(&parent, name, place);
+    if (r == 0 && place->kind != PLACE_DIRECTORY)
+        r = -ENOTDIR;
+    return r == 0 && place->is_cut ? -EOPNOTSUPP : r;
+}
+
+static int refuse_path(const char *path, int error)
+{
+    const char *why = error == -EOPNOTSUPP
+                          ? "a name that was cut does not tell the key -- take the "
+                            "directory that contains it"
+                      : error == -ENOTDIR ? "it is not a directory"
+                      : error == -ENOMEM  ? "out of memory"
+                                          : "no directory can have this name";
+    (void)fprintf(stderr, "tablefuse: %s: %s\n", path, why);
+    return error == -ENOMEM ? EXIT_MOUNTING : EXIT_NOT_FOUND;
+}
+
+int opened_account_find(struct opened_account *opened, const char *path, struct place *ret)
+{
+    struct bytes rest = bytes_of(path);
+    int r = place_root(mount_source_table(opened->source), DIRECTORY_AUTO, ret);
+    while (r == 0 && rest.size > 0) {
+        struct bytes name = bytes_take_until(&rest, '/');
+        if (name.size > 0 && !bytes_equal(name, BYTES_LITERAL(".")))
+            r = step(ret, name);
+    }
+    return r < 0 ? refuse_path(path, r) : 0;
+}
+
+int opened_account_complain(const struct opened_account *opened, const struct failure *failure)
+{
+    return mount_source_complain(opened->source, failure);
+}
+
+uint64_t opened_account_requests(const struct opened_account *opened)
+{
+    return mount_source_requests(opened->source);
+}

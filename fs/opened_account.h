@@ -1,0 +1,56 @@
+#ifndef FS_OPENED_ACCOUNT_H
+#define FS_OPENED_ACCOUNT_H
+/* The account that a command uses without a mount: its options, its source, and the signals that
+ * end the command. One thread. Functions that answer an exit code answer 0, or a code of
+ * fs/command.h after one line on standard error. */
+#include "cache/account.h"
+#include "fs/command.h"
+#include "fs/log.h"
+#include "fs/mount_source.h"
+#include "fs/options.h"
+#include "fs/tree/place.h"
+
+#include <fuse_opt.h>
+
+struct verb;
+
+#define OPENED_ACCOUNT_INTERRUPTED 130 /* exit code; as of a process that SIGINT has ended */
+
+struct opened_account {
+    const struct verb *verb;
+    struct log log;
+    struct fuse_args args; /* the texts of -o */
+    struct options options;
+    struct mount_source *source;
+    struct account *account;
+    bool is_interrupted;
+};
+
+/* The caller finishes ret, also if another function has failed. */
+void opened_account_init(struct opened_account *ret, const struct verb *verb);
+void opened_account_finish(struct opened_account *opened);
+/* The text of one -o. Only the options that the help of this command names are taken. */
+int opened_account_add_options(struct opened_account *opened, const char *text);
+
+/* Opens `name`, a SOURCE; NULL: what the environment names. It must name a table if needs_table.
+ * Asks the service once. An exit code.
+ *
+ * From now on SIGINT, SIGTERM and SIGHUP are blocked: the first one interrupts the calls of
+ * opened_account_caller, and a second one ends the process as usual. */
+int opened_account_open(struct opened_account *opened, const char *name, bool needs_table,
+                        store_decorator *decorate);
+/* For the account's functions. They fail after the option `timeout` without progress, and with
+ * -EINTR after a signal. */
+struct caller opened_account_caller(struct opened_account *opened);
+bool opened_account_is_interrupted(struct opened_account *opened);
+
+/* The directory at `path` below the account's table: "zlib", "zlib/1.+"; "": the table. It may not
+ * exist. The caller finishes ret. An exit code. */
+int opened_account_find(struct opened_account *opened, const char *path, struct place *ret);
+
+/* Tells the failure in one line. An exit code. */
+int opened_account_complain(const struct opened_account *opened, const struct failure *failure);
+/* The requests that were sent. */
+uint64_t opened_account_requests(const struct opened_account *opened);
+
+#endif

@@ -1,0 +1,33 @@
+#ifndef FS_PROGRESS_H
+#define FS_PROGRESS_H
+/* What a long command says on standard error: at a terminal one line that is written anew, else a
+ * line every 10 s; and one line at the end. One thread. */
+#include "client/bytes.h"
+#include "client/clock.h"
+
+struct progress {
+    const struct clock *clock;
+    bool is_quiet, is_terminal;
+    int64_t began_ms, next_ms;
+};
+
+struct progress_counts {
+    uint64_t rows, bytes;
+    struct bytes position; /* of the last row; empty: not shown */
+};
+
+void progress_init(struct progress *ret, const struct clock *clock, bool is_quiet);
+/* Writes a line if it is time for one. */
+void progress_show(struct progress *progress, const struct progress_counts *counts);
+/* Removes the line from the terminal. Also before another message. */
+void progress_clear(const struct progress *progress);
+double progress_elapsed_sec(const struct progress *progress);
+
+/* 1234567 as "1,234,567". */
+#define PROGRESS_NUMBER_SIZE 27
+const char *progress_number(uint64_t number, char ret[PROGRESS_NUMBER_SIZE]);
+/* A number of bytes as "12.3 MB": powers of 1000. */
+#define PROGRESS_BYTES_SIZE 16
+const char *progress_bytes(uint64_t bytes, char ret[PROGRESS_BYTES_SIZE]);
+
+#endif

@@ -1,0 +1,170 @@
+/* `tablefuse count` and `tablefuse tables`: what is in an account, in a few lines. */
+#include "fs/opened_account.h"
+#include "fs/progress.h"
+#include "fs/verb.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+
+struct count {
+    struct opened_account opened;
+    const char *source, *path; /* path "": the table */
+    bool is_quiet;
+    struct progress progress;
+    struct progress_counts counts; /* bytes: of keys and ETags */
+    uint64_t partitions;
+    struct buffer partition_key; /* of the last row */
+};
+
+static int complain_output(void)
+{
+    (void)fprintf(stderr, "tablefuse: cannot write the output: %s\n", strerror(errno));
+    return EXIT_MOUNTING;
+}
+
+static int count_rows(void *context, const struct run *rows)
+{
+    struct count *count = context;
+    const struct page *page = rows->page;
+    for (size_t row = rows->begin, next; row < rows->end; row = next) {
+        struct bytes key = position_partition_key(page_position(page, row));
+        next = page_next_partition(page, row, rows->end);
+        bool goes_on =
+            count->partitions > 0 && bytes_equal(key, buffer_bytes(&count->partition_key));
+        count->partitions += !goes_on;
+        if (!goes_on && buffer_set(&count->partition_key, key) < 0)
+            return -ENOMEM;
+    }
+    count->counts.rows += rows->end - rows->begin;
+    count->counts.position = page_position(page, rows->end - 1);
+    progress_show(&count->progress, &count->counts);
+    return 0;
+}
+
+/* 0 or an exit code. */
+static int print_counts(struct count *count, int r, const struct failure *failure)
+{
+    progress_clear(&count->progress);
+    if (opened_account_is_interrupted(&count->opened))
+        return OPENED_ACCOUNT_INTERRUPTED;
+    if (r < 0)
+        return opened_account_complain(&count->opened, failure);
+    if (count->path[0] && count->counts.rows == 0) {
+        (void)fprintf(stderr, "tablefuse: %s: no entity is in it\n", count->path);
+        return EXIT_NOT_FOUND;
+    }
+    (void)printf("entities %" PRIu64 "\npartitions %" PRIu64 "\n", count->counts.rows,
+                 count->partitions);
+    return fflush(stdout) < 0 || ferror(stdout) ? complain_output() : 0;
+}
+
+static int count_directory(struct count *count)
+{
+    _cleanup_(place_finish) struct place place = {0};
+    int code = opened_account_find(&count->opened, count->path, &place);
+    if (code != 0)
+        return code;
+    struct directory directory = place_directory(&place);
+    struct caller caller = opened_account_caller(&count->opened);
+    progress_init(&count->progress, &clock_system, count->is_quiet);
+    int r = account_export(count->opened.account, &caller, &directory, true, count_rows, count);
+    return print_counts(count, r, &caller.call.failure);
+}
+
+/* Takes -o, and --quiet if ret_is_quiet is not NULL. */
+static int parse(struct opened_account *opened, const struct verb *verb, int argc, char **argv,
+                 bool *ret_is_quiet)
+{
+    static const struct option quiet[] = {{.name = "quiet", .val = 'q'}, {0}}, none[] = {{0}};
+    const struct option *long_options = ret_is_quiet ? quiet : none;
+    for (int option; (option = getopt_long(argc, argv, ":o:", long_options, NULL)) != -1;) {
+        if (option == '?' || option == ':')
+            return verb_refuse_option(verb, option, argv);
+        if (option == 'q')
+            *ret_is_quiet = true;
+        int code = option == 'o' ? opened_account_add_options(opened, optarg) : 0;
+        if (code != 0)
+            return code;
+    }
+    return 0;
+}
+
+static int parse_count(struct count *count, const struct verb *verb, int argc, char **argv)
+{
+    int code = parse(&count->opened, verb, argc, argv, &count->is_quiet);
+    if (code != 0)
+        return code;
+    if (argc == optind)
+        return verb_refuse(verb, "no SOURCE/TABLE to count");
+    if (argc > optind + 2)
+        return verb_refuse(verb, "unexpected operand %s behind SOURCE/TABLE and DIRECTORY",
+                           verb_printable(argv[optind + 2]));
+    count->source = argv[optind];
+    count->path = argc > optind + 1 ? argv[optind + 1] : "";
+    return 0;
+}
+
+static int run_count(const struct verb *verb, int argc, char **argv, store_decorator *decorate)
+{
+    struct count count = {0};
+    opened_account_init(&count.opened, verb);
+    buffer_init(&count.partition_key, POSITION_MAX_BYTES);
+    int code = parse_count(&count, verb, argc, argv);
+    if (code == 0)
+        code = opened_account_open(&count.opened, count.source, true, decorate);
+    if (code == 0)
+        code = count_directory(&count);
+    buffer_finish(&count.partition_key);
+    opened_account_finish(&count.opened);
+    return code;
+}
+
+static int print_tables(struct opened_account *opened)
+{
+    const struct directory account = {.kind = DIRECTORY_TABLES, .range = RANGE_ALL};
+    struct caller caller = opened_account_caller(opened);
+    _cleanup_(listing_closep) struct listing *listing = NULL;
+    struct listing_entry entry = {0};
+    int r = account_list(opened->account, &account, &listing);
+    while (r >= 0 && (r = listing_next(listing, &caller, entry.cookie, true, true, &entry)) > 0)
+        (void)printf("%.*s\n", (int)entry.key.size, entry.key.data);
+    if (opened_account_is_interrupted(opened))
+        return OPENED_ACCOUNT_INTERRUPTED;
+    if (r < 0)
+        return opened_account_complain(opened, &caller.call.failure);
+    return fflush(stdout) < 0 || ferror(stdout) ? complain_output() : 0;
+}
+
+static int run_tables(const struct verb *verb, int argc, char **argv, store_decorator *decorate)
+{
+    struct opened_account opened;
+    opened_account_init(&opened, verb);
+    int code = parse(&opened, verb, argc, argv, NULL);
+    if (code == 0 && argc > optind + 1)
+        code = verb_refuse(verb, "unexpected operand %s behind SOURCE",
+                           verb_printable(argv[optind + 1]));
+    if (code == 0)
+        code = opened_account_open(&opened, argc > optind ? argv[optind] : NULL, false, decorate);
+    if (code == 0 && mount_source_table(opened.source))
+        code = verb_refuse(verb, "SOURCE names a table: leave it out");
+    if (code == 0)
+        code = print_tables(&opened);
+    opened_account_finish(&opened);
+    return code;
+}
+
+const struct verb verb_count = {
+    .name = "count",
+    .usage = "[OPTION...] SOURCE/TABLE [DIRECTORY]",
+    .purpose = "Prints how many entities and partitions a table has, or a directory in it.",
+    .help = "  --quiet, -o OPTION  as of export\n",
+    .run = run_count,
+};
+
+const struct verb verb_tables = {
+    .name = "tables",
+    .usage = "[-o OPTION,...] [SOURCE]",
+    .purpose = "Prints the names of the tables of an account, one on each line.",
+    .help = "",
+    .run = run_tables,
+};

@@ -1,0 +1,289 @@
+/* `tablefuse export`: writes a table, one entity a line. */
+#include "client/text/entity_line.h"
+#include "fs/line_output.h"
+#include "fs/opened_account.h"
+#include "fs/progress.h"
+#include "fs/verb.h"
+
+#include <getopt.h>
+#include <signal.h>
+
+#define SHOWN_LEFT_OUT 100
+
+struct export
+{
+    struct opened_account opened;
+    const char *source, *path, *file; /* path "": the table; file NULL: standard output */
+    bool keys_only, has_etag, has_timestamp, resumes, is_quiet;
+    struct line_output *output;
+    int output_error; /* of the output; 0: none */
+    struct progress progress;
+    struct progress_counts counts;
+    uint64_t left_out; /* bad rows */
+};
+
+static bool is_interrupted(void *context)
+{
+    struct export *export = context;
+    return opened_account_is_interrupted(&export->opened);
+}
+
+static void tell_left_out(const struct export *export, struct bytes position)
+{
+    _cleanup_(buffer_finish) struct buffer line;
+    const struct entity_line keys = {.position = position};
+    buffer_init(&line, (size_t)64 << 10);
+    progress_clear(&export->progress);
+    if (export->left_out == SHOWN_LEFT_OUT + 1)
+        (void)fprintf(stderr, "tablefuse: more entities are left out, and not named\n");
+    else if (export->left_out <= SHOWN_LEFT_OUT && entity_line_append(&line, &keys) == 0)
+        (void)fprintf(stderr, "tablefuse: left out, because it cannot be understood: %s",
+                      buffer_string(&line));
+}
+
+static int write_row(struct export *export, const struct page *page, size_t row)
+{
+    struct buffer *lines = line_output_buffer(export->output);
+    struct bytes position = page_position(page, row);
+    const struct entity_line line = {
+        .text = export->keys_only ? (struct bytes){0} : page_text(page, row),
+        .position = position,
+        .etag = export->keys_only || export->has_etag ? page_etag(page, row) : (struct bytes){0},
+        .timestamp = export->has_timestamp ? page_timestamp(page, row) : 0};
+    size_t begin = lines->size;
+    if (!page_is_bad(page, row)) {
+        int r = entity_line_append(lines, &line);
+        if (r == 0) {
+            export->counts.rows++;
+            export->counts.bytes += lines->size - begin;
+            return line_output_written(export->output);
+        }
+        if (r != -EPROTO)
+            return r;
+        lines->size = begin;
+    }
+    export->left_out++;
+    tell_left_out(export, position);
+    return 0;
+}
+
+static int write_rows(void *context, const struct run *rows)
+{
+    struct export *export = context;
+    int r = 0;
+    for (size_t row = rows->begin; r == 0 && row < rows->end; row++)
+        r = write_row(export, rows->page, row);
+    export->output_error = r;
+    export->counts.position = page_position(rows->page, rows->end - 1);
+    progress_show(&export->progress, &export->counts);
+    export->counts.position = (struct bytes){0};
+    return r;
+}
+
+static int complain_output(const struct export *export, int error)
+{
+    if (error == -EPIPE && !export->file) { /* as `cat` ends */
+        (void)signal(SIGPIPE, SIG_DFL);
+        (void)raise(SIGPIPE);
+    }
+    const char *why = error == -EBUSY     ? "another process writes FILE.partial"
+                      : error == -ENOTSUP ? "it is no regular file -- write to standard output"
+                                          : strerror(-error);
+    (void)fprintf(stderr, "tablefuse: cannot write %s: %s\n",
+                  export->file ? export->file : "the output", why);
+    return EXIT_MOUNTING;
+}
+
+/* The line at the end, whatever the end is. */
+static void tell_counts(const struct export *export)
+{
+    char rows[PROGRESS_NUMBER_SIZE], requests[PROGRESS_NUMBER_SIZE], bytes[PROGRESS_BYTES_SIZE];
+    progress_clear(&export->progress);
+    if (export->is_quiet)
+        return;
+    (void)fprintf(stderr, "tablefuse: %s entities, %s, %s requests, %.1f s\n",
+                  progress_number(export->counts.rows, rows),
+                  progress_bytes(export->counts.bytes, bytes),
+                  progress_number(opened_account_requests(&export->opened), requests),
+                  progress_elapsed_sec(&export->progress));
+}
+
+static void tell_partial(const struct export *export)
+{
+    if (export->file)
+        (void)fprintf(stderr, "tablefuse: what was written is in %s.partial -- --resume goes on\n",
+                      export->file);
+}
+
+/* Was the line written by an export with the same options? */
+static bool has_form(const struct export *export, struct bytes line)
+{
+    return bytes_end_with(line, BYTES_LITERAL("\"" ENTITY_LINE_SELECT "\":true}")) ==
+               export->keys_only &&
+           !!bytes_find(line, BYTES_LITERAL(",\"odata.etag\":\"")) ==
+               (export->keys_only || export->has_etag) &&
+           !!bytes_find(line, BYTES_LITERAL(",\"Timestamp\":\"")) == export->has_timestamp;
+}
+
+/* Sets the begin of the range behind the last line of the earlier export. 0 or an exit code. */
+static int skip_written(const struct export *export, struct directory *directory,
+                        struct buffer *ret_behind)
+{
+    struct bytes last = line_output_last(export->output);
+    _cleanup_(buffer_finish) struct buffer partition_key, row_key, position;
+    struct caller caller = {0};
+    if (last.size == 0)
+        return 0;
+    buffer_init(&partition_key, POSITION_MAX_BYTES);
+    buffer_init(&row_key, POSITION_MAX_BYTES);
+    buffer_init(&position, POSITION_MAX_BYTES);
+    int r = account_read_keys(&caller, last, EDIT_NEW, &partition_key, &row_key);
+    if (r == 0)
+        r = position_append(&position, buffer_bytes(&partition_key), buffer_bytes(&row_key));
+    if (r == 0)
+        r = position_append_behind(ret_behind, buffer_bytes(&position));
+    if (r == -ENOMEM)
+        return complain_output(export, r);
+    if (r < 0 || !has_form(export, last) ||
+        !range_holds(directory->range, buffer_bytes(&position))) {
+        (void)fprintf(stderr,
+                      "tablefuse: %s.partial is of another export: its last line does not belong "
+                      "to this one -- remove it, or leave out --resume\n",
+                      export->file);
+        return EXIT_CONFIGURATION;
+    }
+    directory->range.lo = buffer_bytes(ret_behind);
+    return 0;
+}
+
+static int finish(struct export *export, int r, const struct failure *failure)
+{
+    bool is_empty = r == 0 && export->path[0] && export->counts.rows + export->left_out == 0 &&
+                    line_output_last(export->output).size == 0;
+    if (r == 0 && !is_empty)
+        export->output_error = r = line_output_finish(export->output);
+    if (r == 0 && is_empty) {
+        (void)fprintf(stderr, "tablefuse: %s: no entity is in it\n", export->path);
+        return EXIT_NOT_FOUND;
+    }
+    tell_counts(export);
+    if (r == 0)
+        return export->left_out > 0 ? EXIT_ABANDONED : 0;
+    int code = OPENED_ACCOUNT_INTERRUPTED;
+    if (!opened_account_is_interrupted(&export->opened))
+        code = export->output_error < 0 ? complain_output(export, r)
+                                        : opened_account_complain(&export->opened, failure);
+    tell_partial(export);
+    return code;
+}
+
+static int write_table(struct export *export)
+{
+    _cleanup_(place_finish) struct place place = {0};
+    _cleanup_(buffer_finish) struct buffer behind;
+    buffer_init(&behind, POSITION_MAX_BYTES);
+    int code = opened_account_find(&export->opened, export->path, &place);
+    if (code != 0)
+        return code;
+    struct directory directory = place_directory(&place);
+    int r =
+        line_output_open(export->file, export->resumes, is_interrupted, export, &export->output);
+    if (r < 0)
+        return complain_output(export, r);
+    code = skip_written(export, &directory, &behind);
+    if (code != 0)
+        return code;
+    progress_init(&export->progress, &clock_system, export->is_quiet);
+    struct caller caller = opened_account_caller(&export->opened);
+    if (!range_is_empty(directory.range))
+        r = account_export(export->opened.account, &caller, &directory, export->keys_only,
+                           write_rows, export);
+    return finish(export, r, &caller.call.failure);
+}
+
+enum { KEYS = 1, ETAG, TIMESTAMP, OUTPUT, RESUME, QUIET };
+
+static int take_option(struct export *export, int option)
+{
+    switch (option) {
+    case KEYS:
+        export->keys_only = true;
+        return 0;
+    case ETAG:
+        export->has_etag = true;
+        return 0;
+    case TIMESTAMP:
+        export->has_timestamp = true;
+        return 0;
+    case OUTPUT:
+        export->file = optarg;
+        return 0;
+    case RESUME:
+        export->resumes = true;
+        return 0;
+    case QUIET:
+        export->is_quiet = true;
+        return 0;
+    default:
+        return opened_account_add_options(&export->opened, optarg);
+    }
+}
+
+static int parse(struct export *export, const struct verb *verb, int argc, char **argv)
+{
+    static const struct option long_options[] = {{.name = "keys", .val = KEYS},
+                                                 {.name = "etag", .val = ETAG},
+                                                 {.name = "timestamp", .val = TIMESTAMP},
+                                                 {.name = "output", .has_arg = 1, .val = OUTPUT},
+                                                 {.name = "resume", .val = RESUME},
+                                                 {.name = "quiet", .val = QUIET},
+                                                 {0}};
+    for (int option; (option = getopt_long(argc, argv, ":o:", long_options, NULL)) != -1;) {
+        if (option == '?' || option == ':')
+            return verb_refuse_option(verb, option, argv);
+        int code = take_option(export, option);
+        if (code != 0)
+            return code;
+    }
+    if (argc == optind)
+        return verb_refuse(verb, "no SOURCE/TABLE to export");
+    if (argc > optind + 2)
+        return verb_refuse(verb, "unexpected operand %s behind SOURCE/TABLE and DIRECTORY",
+                           verb_printable(argv[optind + 2]));
+    if (export->resumes && !export->file)
+        return verb_refuse(verb, "--resume needs --output FILE");
+    export->source = argv[optind];
+    export->path = argc > optind + 1 ? argv[optind + 1] : "";
+    return 0;
+}
+
+static int run_export(const struct verb *verb, int argc, char **argv, store_decorator *decorate)
+{
+    struct export export = {0};
+    opened_account_init(&export.opened, verb);
+    int code = parse(&export, verb, argc, argv);
+    if (code == 0)
+        code = opened_account_open(&export.opened, export.source, true, decorate);
+    if (code == 0)
+        code = write_table(&export);
+    line_output_close(export.output);
+    opened_account_finish(&export.opened);
+    return code;
+}
+
+const struct verb verb_export = {
+    .name = "export",
+    .usage = "[OPTION...] SOURCE/TABLE [DIRECTORY]",
+    .purpose =
+        "Writes the entities of a table, or of a directory in it, as JSON, one on each line.",
+    .help = "Needs no mount. The lines are in key order; DIRECTORY is spelled as in a mount: zlib, "
+            "zlib/1.+.\n"
+            "It is no snapshot: each line is one version of its entity, of different moments.\n"
+            "  --keys             keys and ETags alone\n"
+            "  --etag, --timestamp  with the entity's odata.etag, its Timestamp\n"
+            "  --output FILE      FILE appears when it is whole; --resume goes on with an "
+            "interrupted one\n"
+            "  --quiet            no progress and no counts on standard error\n"
+            "  -o OPTION          table, timeout, parallelism, ca_cert, allow_http, as of mount\n",
+    .run = run_export,
+};

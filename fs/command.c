@@ -84,12 +84,16 @@ static int print_help(const struct verb *only)
     }
     (void)printf("\n%s\n\n", only ? only->purpose : verb_mount.purpose);
     for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
-        if ((only && verbs[i] != only) || !verbs[i]->help[0])
+        bool is_left_out = only ? verbs[i] != only : verbs[i]->has_help_apart;
+        if (is_left_out || !verbs[i]->help[0])
             continue;
         if (verbs[i] != &verb_mount && !only) /* its lines stand first */
             (void)printf("%s:\n", verbs[i]->name);
         (void)fputs(verbs[i]->help, stdout);
     }
+    if (!only)
+        (void)fputs("`tablefuse help export`, `help count` and `help tables` explain these.\n",
+                    stdout);
     if (!only || only->help[0])
         (void)fputc('\n', stdout);
     (void)fputs(exit_codes, stdout);

@@ -4,11 +4,14 @@
  * table of them is in fs/command. One thread. */
 #include "fs/command.h"
 
+#include <stdbool.h>
+
 struct verb { /* static text; the lines of `help` end in a newline, the others have none */
     const char *name;
     const char *usage;   /* options and operands: "[-z] DIR" */
     const char *purpose; /* one sentence */
     const char *help;    /* its options and operands, aligned; "": it has none to explain */
+    bool has_help_apart; /* `tablefuse help` leaves its help out: `tablefuse help VERB` shows it */
     /* argv[0] is the verb. `-h` and `--help` were answered before. An exit code. */
     int (*run)(const struct verb *verb, int argc, char **argv, store_decorator *decorate);
 };

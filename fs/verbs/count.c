@@ -158,6 +158,7 @@ const struct verb verb_count = {
     .usage = "[OPTION...] SOURCE/TABLE [DIRECTORY]",
     .purpose = "Prints how many entities and partitions a table has, or a directory in it.",
     .help = "  --quiet, -o OPTION  as of export\n",
+    .has_help_apart = true,
     .run = run_count,
 };
 
@@ -165,6 +166,7 @@ const struct verb verb_tables = {
     .name = "tables",
     .usage = "[-o OPTION,...] [SOURCE]",
     .purpose = "Prints the names of the tables of an account, one on each line.",
-    .help = "",
+    .help = "  -o OPTION          as of export\n",
+    .has_help_apart = true,
     .run = run_tables,
 };

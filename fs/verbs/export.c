@@ -82,10 +82,6 @@ static int write_rows(void *context, const struct run *rows)
 
 static int complain_output(const struct export *export, int error)
 {
-    if (error == -EPIPE && !export->file) { /* as `cat` ends */
-        (void)signal(SIGPIPE, SIG_DFL);
-        (void)raise(SIGPIPE);
-    }
     const char *why = error == -EBUSY     ? "another process writes FILE.partial"
                       : error == -ENOTSUP ? "it is no regular file -- write to standard output"
                                           : strerror(-error);
@@ -118,7 +114,9 @@ static void tell_partial(const struct export *export)
 /* Was the line written by an export with the same options? */
 static bool has_form(const struct export *export, struct bytes line)
 {
-    return bytes_end_with(line, BYTES_LITERAL("\"" ENTITY_LINE_SELECT "\":true}")) ==
+    return bytes_start_with(line, BYTES_LITERAL("{\"PartitionKey\":\"")) &&
+           bytes_find(line, BYTES_LITERAL("\",\"RowKey\":\"")) &&
+           bytes_end_with(line, BYTES_LITERAL("\"" ENTITY_LINE_SELECT "\":true}")) ==
                export->keys_only &&
            !!bytes_find(line, BYTES_LITERAL(",\"odata.etag\":\"")) ==
                (export->keys_only || export->has_etag) &&
@@ -132,8 +130,6 @@ static int skip_written(const struct export *export, struct directory *directory
     struct bytes last = line_output_last(export->output);
     _cleanup_(buffer_finish) struct buffer partition_key, row_key, position;
     struct caller caller = {0};
-    if (last.size == 0)
-        return 0;
     buffer_init(&partition_key, POSITION_MAX_BYTES);
     buffer_init(&row_key, POSITION_MAX_BYTES);
     buffer_init(&position, POSITION_MAX_BYTES);
@@ -156,12 +152,21 @@ static int skip_written(const struct export *export, struct directory *directory
     return 0;
 }
 
+/* As `cat` ends when its reader has ended. */
+static void end_by_sigpipe(void)
+{
+    (void)signal(SIGPIPE, SIG_DFL);
+    (void)raise(SIGPIPE);
+}
+
 static int finish(struct export *export, int r, const struct failure *failure)
 {
     bool is_empty = r == 0 && export->path[0] && export->counts.rows + export->left_out == 0 &&
                     line_output_last(export->output).size == 0;
     if (r == 0 && !is_empty)
         export->output_error = r = line_output_finish(export->output);
+    if (export->output_error == -EPIPE && !export->file)
+        end_by_sigpipe();
     if (r == 0 && is_empty) {
         (void)fprintf(stderr, "tablefuse: %s: no entity is in it\n", export->path);
         return EXIT_NOT_FOUND;
@@ -190,7 +195,8 @@ static int write_table(struct export *export)
         line_output_open(export->file, export->resumes, is_interrupted, export, &export->output);
     if (r < 0)
         return complain_output(export, r);
-    code = skip_written(export, &directory, &behind);
+    if (line_output_last(export->output).size > 0)
+        code = skip_written(export, &directory, &behind);
     if (code != 0)
         return code;
     progress_init(&export->progress, &clock_system, export->is_quiet);
@@ -284,6 +290,8 @@ const struct verb verb_export = {
             "  --output FILE      FILE appears when it is whole; --resume goes on with an "
             "interrupted one\n"
             "  --quiet            no progress and no counts on standard error\n"
-            "  -o OPTION          table, timeout, parallelism, ca_cert, allow_http, as of mount\n",
+            "  -o OPTION          table, timeout, parallelism, ca_cert, allow_http, as of mount\n"
+            "Exit code 6: an entity cannot be understood, and was left out; 130: interrupted.\n",
+    .has_help_apart = true,
     .run = run_export,
 };

@@ -1,6 +1,7 @@
 #include "fs/background.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -37,16 +38,24 @@ static int await_child(pid_t child, int fd, int64_t limit_ms, int otherwise)
     return reap(child, otherwise);
 }
 
-/* Closes inherited descriptors. Otherwise the daemon would keep them, and locks on them, for as
- * long as the mount exists. */
-static void close_all_but(int fd)
+static void close_between(int after, int before) /* neither of these two */
 {
-    if (fd > STDERR_FILENO + 1)
-        (void)close_range(STDERR_FILENO + 1, (unsigned)fd - 1, 0);
-    (void)close_range((unsigned)fd + 1, ~0U, 0);
+    int first = MAX(after, STDERR_FILENO) + 1;
+    if (first < before)
+        (void)close_range((unsigned)first, (unsigned)before - 1, 0);
 }
 
-int background_fork(int64_t limit_ms, int otherwise, struct background *ret, int *ret_exit_code)
+/* Closes inherited descriptors. Otherwise the daemon would keep them, and locks on them, for as
+ * long as the mount exists. */
+static void close_all_but(int one, int other)
+{
+    close_between(STDERR_FILENO, MIN(one, other));
+    close_between(MIN(one, other), MAX(one, other));
+    close_between(MAX(one, other), INT_MAX);
+}
+
+int background_fork(int64_t limit_ms, int otherwise, int kept, struct background *ret,
+                    int *ret_exit_code)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0)
@@ -60,7 +69,7 @@ int background_fork(int64_t limit_ms, int otherwise, struct background *ret, int
     }
     if (child == 0) {
         (void)close(ends[0]);
-        close_all_but(ends[1]);
+        close_all_but(ends[1], kept);
         ret->pipe = ends[1];
         return 0;
     }

@@ -16,8 +16,11 @@ struct background {
  *
  * In the parent it blocks until the child is ready or has ended, at most limit_ms; then it kills
  * the child. *ret_exit_code is what the parent exits with: 0 if the child is ready, the child's own
- * exit code if it ended with one, and `otherwise` if it was killed or ended with 0. */
-int background_fork(int64_t limit_ms, int otherwise, struct background *ret, int *ret_exit_code);
+ * exit code if it ended with one, and `otherwise` if it was killed or ended with 0.
+ *
+ * The child keeps the standard descriptors and `kept`, and no other one; -1: none. */
+int background_fork(int64_t limit_ms, int otherwise, int kept, struct background *ret,
+                    int *ret_exit_code);
 /* In the child: tells the parent that the mount works. From now on the process has no terminal, its
  * standard streams are /dev/null and its working directory is /. False: the parent has ended before
  * that, so the command has not reported the mount as made. */

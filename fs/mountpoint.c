@@ -6,18 +6,16 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <mntent.h>
+#include <linux/openat2.h>
 #include <spawn.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-/* A line of /proc/self/mounts up to its options, which are not used and may be cut. A blank or a
- * backslash of the source and of the directory takes four bytes there. */
-#define LINE_BYTES (2 * 4 * PATH_MAX + 256)
 
 static int resolve(const char *given, char **ret)
 {
@@ -80,33 +78,64 @@ int mountpoint_resolve(const char *given, int64_t limit_ms, char **ret)
  * and of several at one place the last, which is topmost. */
 struct mount_of_path {
     size_t size; /* of its mount point; 0: none was found */
+    dev_t device;
     bool is_tablefuse;
 };
+
+/* /proc escapes blanks, line ends and backslashes as \040. */
+static void unescape(char *text)
+{
+    char *end = text;
+    for (const char *c = text; *c; end++) {
+        bool is_escaped = c[0] == '\\' && c[1] && c[2] && c[3];
+        if (is_escaped)
+            *end = (char)((c[1] & 3) << 6 | (c[2] & 7) << 3 | (c[3] & 7));
+        else
+            *end = *c;
+        c += is_escaped ? 4 : 1;
+    }
+    *end = '\0';
+}
+
+/* A line of /proc/self/mountinfo (its format: proc_pid_mountinfo(5)), which is changed. The mount
+ * point, or NULL. */
+static const char *parse_line(char *line, struct mount_of_path *ret)
+{
+    static const char kind[] = "fuse.tablefuse ";
+    unsigned major, minor;
+    int at = 0;
+    if (sscanf(line, "%*u %*u %u:%u %*s %n", &major, &minor, &at) != 2 || at == 0)
+        return NULL;
+    char *directory = line + at;
+    const char *type = strstr(directory, " - ");
+    if (!type)
+        return NULL;
+    ret->is_tablefuse = strncmp(type + 3, kind, strlen(kind)) == 0;
+    ret->device = makedev(major, minor);
+    directory[strcspn(directory, " ")] = '\0';
+    unescape(directory);
+    ret->size = strlen(directory);
+    return directory;
+}
 
 /* Without `with_point`, a mount whose mount point the path itself is does not count. */
 static struct mount_of_path find_mount(const char *path, bool with_point)
 {
-    FILE *mounts = setmntent("/proc/self/mounts", "re");
-    struct mntent entry;
-    char text[LINE_BYTES];
-    struct mount_of_path found = {0};
-    while (mounts && getmntent_r(mounts, &entry, text, sizeof(text))) {
-        size_t size = strlen(entry.mnt_dir);
-        bool is_root = strcmp(entry.mnt_dir, "/") == 0;
-        if (size < found.size || strncmp(path, entry.mnt_dir, size) != 0)
+    FILE *mounts = fopen("/proc/self/mountinfo", "re");
+    _cleanup_(freep) char *line = NULL;
+    size_t room = 0;
+    struct mount_of_path found = {0}, one;
+    while (mounts && getline(&line, &room, mounts) > 0) {
+        const char *directory = parse_line(line, &one);
+        if (!directory || one.size < found.size || strncmp(path, directory, one.size) != 0)
             continue;
-        if (is_root || path[size] == '/' || (path[size] == '\0' && with_point))
-            found = (struct mount_of_path){size, strcmp(entry.mnt_type, "fuse.tablefuse") == 0};
+        bool is_root = strcmp(directory, "/") == 0;
+        if (is_root || path[one.size] == '/' || (path[one.size] == '\0' && with_point))
+            found = one;
     }
     if (mounts)
-        (void)endmntent(mounts);
+        (void)fclose(mounts);
     return found;
-}
-
-bool mountpoint_is_tablefuse(const char *path)
-{
-    struct mount_of_path found = find_mount(path, true);
-    return found.is_tablefuse && found.size == strlen(path);
 }
 
 bool mountpoint_is_inside(const char *path)
@@ -120,14 +149,102 @@ size_t mountpoint_size(const char *path)
     return found.is_tablefuse ? found.size : 0;
 }
 
-bool mountpoint_is_empty(const char *path)
+static void close_one(int *descriptor)
 {
-    DIR *directory = opendir(path);
+    if (*descriptor >= 0)
+        (void)close(*descriptor);
+    *descriptor = -1;
+}
+
+/* An empty mask: the kernel then tells the device of a mount whose owner allows no one else, too,
+ * and asks no daemon. */
+static int device_of(int descriptor, dev_t *ret)
+{
+    struct statx status;
+    if (statx(descriptor, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &status) < 0)
+        return -errno;
+    *ret = makedev(status.stx_dev_major, status.stx_dev_minor);
+    return 0;
+}
+
+static int open_name(const struct mountpoint *place, dev_t *ret_device)
+{
+    int root = openat(place->above, place->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    int r = root < 0 ? -errno : device_of(root, ret_device);
+    if (r < 0)
+        close_one(&root);
+    return r < 0 ? r : root;
+}
+
+int mountpoint_look(struct mountpoint *place)
+{
+    close_one(&place->root);
+    int root = open_name(place, &place->device);
+    if (root < 0)
+        return root;
+    struct mount_of_path found = find_mount(place->path, true);
+    place->root = root;
+    place->is_tablefuse =
+        found.is_tablefuse && found.size == strlen(place->path) && found.device == place->device;
+    return 0;
+}
+
+/* The path has no symbolic link: one that is there now was put there since. */
+static int open_above(const char *path, size_t size)
+{
+    const struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+                                 .resolve = RESOLVE_NO_SYMLINKS};
+    _cleanup_(freep) char *above = strndup(path, MAX(size, 1));
+    if (!above)
+        return -ENOMEM;
+    int directory = (int)syscall(SYS_openat2, AT_FDCWD, above, &how, sizeof(how));
+    return directory < 0 ? -errno : directory;
+}
+
+int mountpoint_open(const char *path, struct mountpoint *ret)
+{
+    const char *slash = strrchr(path, '/');
+    *ret = (struct mountpoint){.path = strdup(path), .root = -1};
+    ret->above = ret->path ? open_above(path, (size_t)(slash - path)) : -ENOMEM;
+    int r = MIN(ret->above, 0);
+    if (r == 0) {
+        ret->name = strcmp(path, "/") == 0 ? "." : ret->path + (slash - path) + 1;
+        r = mountpoint_look(ret);
+    }
+    if (r < 0)
+        mountpoint_finish(ret);
+    return r;
+}
+
+void mountpoint_close_root(struct mountpoint *place)
+{
+    close_one(&place->root);
+}
+
+void mountpoint_close(struct mountpoint *place)
+{
+    close_one(&place->root);
+    close_one(&place->above);
+}
+
+void mountpoint_finish(struct mountpoint *place)
+{
+    mountpoint_close(place);
+    free(place->path);
+    *place = MOUNTPOINT_NONE;
+}
+
+bool mountpoint_is_empty(const struct mountpoint *place)
+{
+    int opened = openat(place->root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *directory = opened < 0 ? NULL : fdopendir(opened);
     bool is_empty = true;
     for (struct dirent *entry; directory && is_empty && (entry = readdir(directory));)
         is_empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
     if (directory)
         (void)closedir(directory);
+    else
+        close_one(&opened);
     return is_empty;
 }
 
@@ -142,53 +259,64 @@ static bool find_number(struct bytes text, const char *name, uint64_t max, uint6
     return end && bytes_parse_unsigned(bytes_first(rest, (size_t)(end - rest.data)), max, ret);
 }
 
-/* The process id of the daemon, read from .tablefuse/version; as of mountpoint_ask. */
-static pid_t read_daemon(const char *path)
+/* The word in the line `name`, which begins with a line end. "": there is none, or no room. */
+static void find_word(struct bytes text, const char *name, char *ret, size_t size)
 {
-    _cleanup_(freep) char *file = NULL;
-    char text[256];
-    if (asprintf(&file, "%s/.tablefuse/version", path) < 0)
-        return 0;
-    int fd = open(file, O_RDONLY | O_CLOEXEC);
+    const char *found = bytes_find(text, bytes_of(name));
+    ret[0] = '\0';
+    if (!found)
+        return;
+    struct bytes rest = bytes_skip(text, (size_t)(found - text.data) + strlen(name));
+    const char *end = bytes_find(rest, BYTES_LITERAL("\n"));
+    if (end && (size_t)(end - rest.data) < size)
+        (void)snprintf(ret, size, "%.*s", (int)(end - rest.data), rest.data);
+}
+
+/* What .tablefuse/version says of the daemon. */
+static void read_daemon(int root, struct mountpoint_daemon *ret)
+{
+    char text[512];
+    int fd = openat(root, ".tablefuse/version", O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text));
-    if (fd >= 0)
-        (void)close(fd);
+    close_one(&fd);
     struct bytes version = {text, (size_t)MAX(n, 0)};
     uint64_t pid, space;
     if (!find_number(version, "\npid ", INT32_MAX, &pid))
-        return 0;
+        return;
+    ret->process = (pid_t)pid;
+    find_word(version, "\nexit_socket ", ret->exit_socket, sizeof(ret->exit_socket));
     /* an older daemon tells no namespace */
     if (find_number(version, "\npid_namespace ", UINT64_MAX, &space) &&
         (space == 0 || space != process_namespace()))
-        return MOUNTPOINT_DAEMON_ELSEWHERE;
-    return (pid_t)pid;
-}
-
-static bool is_dead(const char *path)
-{
-    struct statfs statistics; /* the kernel does not cache these, as it does attributes */
-    return statfs(path, &statistics) < 0 && errno == ENOTCONN;
+        ret->process = MOUNTPOINT_DAEMON_ELSEWHERE;
 }
 
 struct answer {
     enum mountpoint_state state;
-    pid_t daemon;
+    struct mountpoint_daemon daemon;
 };
 
-static size_t answer_state(const void *path, void *ret)
+/* The kernel does not cache what fstatfs answers, as it does attributes. ECONNABORTED: the daemon
+ * has ended meanwhile. */
+static size_t answer_state(const void *context, void *ret)
 {
+    const struct mountpoint *place = context;
     struct answer *answer = ret;
-    *answer = (struct answer){.state = is_dead(path) ? MOUNTPOINT_DEAD : MOUNTPOINT_LIVE};
-    if (answer->state == MOUNTPOINT_LIVE)
-        answer->daemon = read_daemon(path);
+    struct statfs statistics = {0};
+    *answer = (struct answer){.state = MOUNTPOINT_LIVE};
+    if (fstatfs(place->root, &statistics) < 0 && (errno == ENOTCONN || errno == ECONNABORTED))
+        answer->state = MOUNTPOINT_DEAD;
+    else
+        read_daemon(place->root, &answer->daemon);
+    answer->daemon.is_read_only = (statistics.f_flags & ST_RDONLY) != 0;
     return sizeof(*answer);
 }
 
-int mountpoint_ask(const char *path, int64_t limit_ms, pid_t *ret_daemon)
+int mountpoint_ask(const struct mountpoint *place, int64_t limit_ms, struct mountpoint_daemon *ret)
 {
     struct answer answer = {.state = MOUNTPOINT_SILENT};
-    int r = bounded_ask(answer_state, path, limit_ms, &answer, sizeof(answer));
-    *ret_daemon = r == 0 ? answer.daemon : 0;
+    int r = bounded_ask(answer_state, place, limit_ms, &answer, sizeof(answer));
+    *ret = r == 0 ? answer.daemon : (struct mountpoint_daemon){0};
     if (r == 0 || r == -ETIMEDOUT)
         return (int)answer.state;
     return r;
@@ -213,33 +341,40 @@ static int run_fusermount(const char *path, bool is_lazy)
     return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EIO;
 }
 
-int mountpoint_unmount(const char *path, bool is_lazy)
+/* The system call takes no descriptor. */
+static int unmount_name(const struct mountpoint *place, bool is_lazy)
 {
-    if (geteuid() != 0)
-        return run_fusermount(path, is_lazy);
-    return umount2(path, (is_lazy ? MNT_DETACH : 0) | UMOUNT_NOFOLLOW) < 0 ? -errno : 0;
+    int flags = (is_lazy ? MNT_DETACH : 0) | UMOUNT_NOFOLLOW;
+    int before = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int r =
+        before >= 0 && fchdir(place->above) == 0 && umount2(place->name, flags) == 0 ? 0 : -errno;
+    if (before >= 0 && fchdir(before) < 0)
+        (void)chdir("/");
+    close_one(&before);
+    return r;
 }
 
-int mountpoint_open(const char *path, dev_t *ret_device)
-{
-    struct statx status;
-    int root = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-    if (root < 0)
-        return -errno;
-    if (statx(root, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &status) < 0) {
-        int error = -errno;
-        (void)close(root);
-        return error;
-    }
-    *ret_device = makedev(status.stx_dev_major, status.stx_dev_minor);
-    return root;
-}
-
-int mountpoint_detach(int root, const char *path)
+/* Unmounts what is open, whatever its name is now. Not without /proc, and for root alone. */
+static int detach_root(const struct mountpoint *place)
 {
     char link[32];
-    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", root);
-    return umount2(link, MNT_DETACH) == 0 ? 0 : mountpoint_unmount(path, true);
+    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", place->root);
+    return umount2(link, MNT_DETACH) < 0 ? -errno : 0;
+}
+
+int mountpoint_unmount(struct mountpoint *place, bool is_lazy)
+{
+    dev_t device = 0;
+    if (is_lazy && detach_root(place) == 0)
+        return 0;
+    int root = open_name(place, &device);
+    close_one(&place->root); /* the mount would be busy */
+    if (root < 0)
+        return root;
+    close_one(&root);
+    if (device != place->device)
+        return -ESTALE;
+    return geteuid() == 0 ? unmount_name(place, is_lazy) : run_fusermount(place->path, is_lazy);
 }
 
 bool mountpoint_exists(dev_t device)

@@ -1,6 +1,5 @@
 #include "fs/session.h"
 #include "fs/channel.h"
-#include "fs/mountpoint.h"
 #include "fs/node_keeper.h"
 #include "fs/ops/attribute_ops.h"
 #include "fs/ops/change_ops.h"
@@ -10,6 +9,7 @@
 #include "fs/ops/open_ops.h"
 #include "fs/ops/rename_ops.h"
 
+#include <fcntl.h>
 #include <linux/fuse.h>
 #include <poll.h>
 #include <signal.h>
@@ -134,33 +134,57 @@ static bool is_connected(int fd)
 
 /* Unmounts what session_run has mounted, unless that has happened. Another mount may have taken its
  * place since, and fuse_session_unmount would unmount that one, so it is not used. The number of a
- * device is used again when its mount has ended: so the device of `root` is this mount's only if
- * that still exists when `root` is open. */
-static void end_mount(struct fuse_session *session, const char *mountpoint, dev_t device)
+ * device is used again when its mount has ended: so the device of `found` is this mount's only if
+ * that still exists when `found` is open. */
+static void end_mount(struct fuse_session *session, const char *path, dev_t device)
 {
+    _cleanup_(mountpoint_finish) struct mountpoint found = MOUNTPOINT_NONE;
     int fd = fuse_session_fd(session);
-    dev_t found;
-    int root = mountpoint_open(mountpoint, &found);
-    bool is_own = root >= 0 && found == device && is_connected(fd);
+    bool is_own = mountpoint_open(path, &found) == 0 && found.device == device && is_connected(fd);
     /* Ends the connection: otherwise an unmount may wait for replies that nobody sends. The number
      * of the descriptor remains in use, because fuse_session_destroy closes it. */
     (void)dup2(STDERR_FILENO, fd);
     if (is_own)
-        (void)mountpoint_detach(root, mountpoint);
-    if (root >= 0)
-        (void)close(root);
+        (void)mountpoint_unmount(&found, true);
 }
 
-int session_run(struct file_system *fs, const char *mountpoint)
+/* libfuse follows the path that it gets. So it gets that of the working directory, which is the
+ * mount point meanwhile. */
+static int mount_here(struct fuse_session *session, int directory)
 {
-    dev_t device = 0;
-    if (fuse_session_mount(fs->session, mountpoint) != 0)
+    int before = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (before < 0)
+        return -errno;
+    int r = fchdir(directory) < 0 ? -errno : 0;
+    bool is_mounted = r == 0 && fuse_session_mount(session, ".") == 0;
+    if (fchdir(before) < 0)
+        (void)chdir("/");
+    (void)close(before);
+    return r < 0 || is_mounted ? r : -EIO;
+}
+
+/* -EIO: libfuse has written why. *ret_device: of the mount. */
+static int mount_at(struct fuse_session *session, struct mountpoint *place, dev_t *ret_device)
+{
+    int r = mountpoint_look(place);
+    if (r == 0)
+        r = mount_here(session, place->root);
+    if (r < 0 && r != -EIO)
+        (void)fprintf(stderr, "tablefuse: cannot mount at %s: %s\n", place->path, strerror(-r));
+    if (r == 0)
+        r = mountpoint_look(place);
+    *ret_device = place->device;
+    mountpoint_close(place); /* they would keep its file system busy */
+    return r;
+}
+
+int session_run(struct file_system *fs, struct mountpoint *place)
+{
+    dev_t device;
+    if (mount_at(fs->session, place, &device) < 0)
         return -EIO;
-    int root = mountpoint_open(mountpoint, &device);
-    if (root >= 0)
-        (void)close(root);
-    int r = root < 0 ? root : serve(fs);
-    end_mount(fs->session, mountpoint, device);
+    int r = serve(fs);
+    end_mount(fs->session, place->path, device);
     return atomic_load(&fs->is_ready) ? r : -EIO;
 }
 

@@ -9,17 +9,19 @@
 struct control_dir {
     struct failure_log *failures;
     struct buffer config;
+    const char *exit_socket;
     control_stats *stats;
     void *stats_context;
 };
 
-int control_dir_create(struct failure_log *failures, const char *config, control_stats *stats,
-                       void *stats_context, struct control_dir **ret)
+int control_dir_create(struct failure_log *failures, const char *config, const char *exit_socket,
+                       control_stats *stats, void *stats_context, struct control_dir **ret)
 {
     _cleanup_(control_dir_destroyp) struct control_dir *control = calloc(1, sizeof(*control));
     if (!control)
         return -ENOMEM;
     control->failures = failures;
+    control->exit_socket = exit_socket;
     control->stats = stats;
     control->stats_context = stats_context;
     buffer_init(&control->config, CONFIG_MAX_BYTES);
@@ -142,7 +144,17 @@ static int append_stats(struct control_dir *control, struct buffer *ret)
                                 (unsigned long long)failure_log_count(control->failures));
 }
 
-int control_dir_text(struct control_dir *control, enum control_file file, struct buffer *ret)
+static int append_version(const struct control_dir *control, bool for_owner, struct buffer *ret)
+{
+    (void)buffer_append_format(ret, "tablefuse %s\npid %d\npid_namespace %llu\n", TABLEFUSE_VERSION,
+                               (int)getpid(), (unsigned long long)process_namespace());
+    if (for_owner && control->exit_socket[0])
+        (void)buffer_append_format(ret, "exit_socket %s\n", control->exit_socket);
+    return ret->error;
+}
+
+int control_dir_text(struct control_dir *control, enum control_file file, bool for_owner,
+                     struct buffer *ret)
 {
     switch (file) {
     case CONTROL_STATS:
@@ -150,9 +162,7 @@ int control_dir_text(struct control_dir *control, enum control_file file, struct
     case CONTROL_ERRORS:
         return append_errors(control, ret);
     case CONTROL_VERSION:
-        return buffer_append_format(ret, "tablefuse %s\npid %d\npid_namespace %llu\n",
-                                    TABLEFUSE_VERSION, (int)getpid(),
-                                    (unsigned long long)process_namespace());
+        return append_version(control, for_owner, ret);
     case CONTROL_CONFIG:
         return buffer_append(ret, buffer_bytes(&control->config));
     case CONTROL_DROP:

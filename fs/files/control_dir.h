@@ -13,13 +13,16 @@ typedef int control_stats(void *context, struct buffer *ret);
 #define CONTROL_IS_READ "the files of .tablefuse are only read, but for `drop`"
 
 struct control_dir;
-/* config: the text of the file `config`, without secrets; copied. `failures` must outlive the
- * control directory. 0 or -ENOMEM. */
-int control_dir_create(struct failure_log *failures, const char *config, control_stats *stats,
-                       void *stats_context, struct control_dir **ret);
+/* config: the text of the file `config`, without secrets; copied. exit_socket: the name of
+ * fs/exit_report.h; "": none. This and `failures` must outlive the control directory. 0 or -ENOMEM.
+ */
+int control_dir_create(struct failure_log *failures, const char *config, const char *exit_socket,
+                       control_stats *stats, void *stats_context, struct control_dir **ret);
 void control_dir_destroy(struct control_dir *control); /* takes NULL */
-/* Appends the text of the file. 0 or -errno. -ENOENT: it has none. */
-int control_dir_text(struct control_dir *control, enum control_file file, struct buffer *ret);
+/* Appends the text of the file. The name of the exit report's socket is for callers of the
+ * process's own user and root: for_owner. 0 or -errno. -ENOENT: it has none. */
+int control_dir_text(struct control_dir *control, enum control_file file, bool for_owner,
+                     struct buffer *ret);
 
 /* Appends one line about a failure, without a newline, for the errors file and the log: the time,
  * the operation, the path, the errno, the service's answer, the process and what to do. Example:

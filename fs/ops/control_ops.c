@@ -3,6 +3,7 @@
 #include "fs/ops/open_writer.h"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #define CONTROL_MAX_BYTES ((size_t)4 << 20)
 
@@ -24,7 +25,8 @@ static int open_text(struct request *request, const struct inode *inode, int fla
     buffer_init(&text, CONTROL_MAX_BYTES);
     if (open_writer_is_needed(flags))
         return call_fail(&request->caller.call, -EROFS, CONTROL_IS_READ);
-    int r = control_dir_text(request->fs->control, inode->place.control_file, &text);
+    bool is_owner = request->context->uid == geteuid() || request->context->uid == 0;
+    int r = control_dir_text(request->fs->control, inode->place.control_file, is_owner, &text);
     if (r >= 0)
         r = open_file_create_text(&text, ret);
     if (r < 0)

@@ -34,11 +34,11 @@ struct mount_command {
     bool is_read_only;       /* `ro` was given, or the source's file cannot be changed */
     bool has_served;         /* the session has ended */
     const char *source_name; /* NULL: the environment names the account */
-    char *mountpoint;
+    struct mountpoint place;
     struct options options;
     struct fuse_args args;
     struct background background;
-    int exit_report;                        /* an offer; -1: none */
+    struct exit_report *exit_report;        /* NULL: none */
     char last_words[EXIT_REPORT_MAX_BYTES]; /* for it; "": none */
     struct mount_source *source;
     struct file_system fs;
@@ -118,7 +118,8 @@ static int create_control(struct mount_command *command)
     buffer_init(&text, (size_t)16 << 10);
     (void)describe_configuration(command, &text);
     const char *config = buffer_string(&text);
-    return config ? control_dir_create(account_failures(command->fs.account), config, append_stats,
+    return config ? control_dir_create(account_failures(command->fs.account), config,
+                                       exit_report_socket(command->exit_report), append_stats,
                                        command, &command->fs.control)
                   : -ENOMEM;
 }
@@ -293,7 +294,7 @@ static int find_lost_and_found(struct mount_command *command)
                                         .system = "/var/lib"};
     _cleanup_(buffer_finish) struct buffer why;
     buffer_init(&why, LOG_LINE_BYTES + PATH_MAX);
-    int r = lost_and_found_create(&places, command->mountpoint, &why, &command->fs.lost);
+    int r = lost_and_found_create(&places, command->place.path, &why, &command->fs.lost);
     if (r == 0) {
         tell_lost_files(command->fs.lost);
         return 0;
@@ -349,13 +350,13 @@ static int mount_and_serve(struct mount_command *command, store_decorator *decor
     const struct mount_source_options options = {.name = command->source_name,
                                                  .table = command->options.table,
                                                  .ca_cert = command->options.ca_cert,
-                                                 .mountpoint = command->mountpoint,
+                                                 .mountpoint = command->place.path,
                                                  .is_as_is = command->is_as_is,
                                                  .allows_http = command->options.allows_http,
                                                  .may_create = command->options.may_create,
                                                  .timeout_ms = command->options.timeout_ms,
                                                  .log = &command->fs.log};
-    command->fs.log.mountpoint = command->mountpoint;
+    command->fs.log.mountpoint = command->place.path;
     int code = mount_source_open(&options, decorate, &command->source);
     if (code == 0 && add_name(command) < 0)
         code = complain_memory();
@@ -367,10 +368,10 @@ static int mount_and_serve(struct mount_command *command, store_decorator *decor
         code = mount_source_ask(command->source);
     if (code != 0)
         return code;
+    (void)exit_report_offer(&command->exit_report);
     if (create_file_system(command) < 0)
         return complain_memory();
-    command->exit_report = exit_report_offer();
-    int r = session_run(&command->fs, command->mountpoint);
+    int r = session_run(&command->fs, &command->place);
     command->has_served = true;
     code = mount_end(&command->fs, command->last_words);
     return r < 0 ? report_failed_session(command, r) : code;
@@ -398,51 +399,72 @@ static int refuse_path(const char *directory, int error)
 
 /* Refuses a directory that the kernel or fusermount3 would refuse, or whose content must not be
  * hidden by a mount. */
-static int check_directory(const char *directory, const char *path)
+static int check_directory(const char *directory, const struct mountpoint *place)
 {
     struct stat status;
-    if (strcmp(path, "/") == 0)
+    if (strcmp(place->path, "/") == 0)
         return refuse_directory(directory, "the mount would hide the whole system",
                                 "choose another directory");
-    if (mountpoint_is_inside(path))
+    if (mountpoint_is_inside(place->path))
         return refuse_directory(directory, "it lies in a tablefuse mount",
                                 "choose a directory outside");
-    if (stat(path, &status) < 0)
+    if (fstat(place->root, &status) < 0)
         return refuse_directory(directory, strerror(errno), NULL);
     if (!S_ISDIR(status.st_mode))
         return refuse_directory(directory, "it is not a directory", NULL);
-    if (access(path, W_OK) < 0 && errno != EROFS)
+    if (faccessat(place->above, place->name, W_OK, 0) < 0 && errno != EROFS)
         return refuse_directory(directory, strerror(errno), "choose a directory of your own");
-    if (!mountpoint_is_empty(path))
+    if (!mountpoint_is_empty(place))
         (void)fprintf(stderr,
                       "tablefuse: warning: %s is not empty; the mount hides what is in it\n",
                       directory);
     return 0;
 }
 
-/* Unmounts a dead tablefuse mount at the directory. Refuses to mount over a live one. */
+/* Removes a dead tablefuse mount, and opens what was under it. Refuses to mount over a live one. */
+static int remove_dead(struct mountpoint *place, const char *directory)
+{
+    struct mountpoint_daemon daemon;
+    int r = mountpoint_ask(place, ASK_MS, &daemon);
+    if (r == MOUNTPOINT_SILENT)
+        return refuse_directory(directory,
+                                "a tablefuse mount is there already, and its process does not "
+                                "answer",
+                                "use unmount -z first, or choose another directory");
+    if (r == MOUNTPOINT_LIVE)
+        return refuse_directory(directory, "a tablefuse mount is there already",
+                                "unmount it first, or choose another directory");
+    if (r == MOUNTPOINT_DEAD)
+        r = mountpoint_unmount(place, true);
+    if (r == 0)
+        r = mountpoint_look(place);
+    return r < 0 ? refuse_directory(directory, strerror(-r), NULL) : 0;
+}
+
+/* Opens the mount point, removes a dead tablefuse mount there, and checks what is under it. */
 static int prepare_mountpoint(struct mount_command *command, const char *directory)
 {
-    int r = mountpoint_resolve(directory, ASK_MS, &command->mountpoint);
+    _cleanup_(freep) char *path = NULL;
+    struct mountpoint *place = &command->place;
+    int r = mountpoint_resolve(directory, ASK_MS, &path);
+    if (r == 0)
+        r = mountpoint_open(path, place);
     if (r < 0)
         return refuse_path(directory, r);
-    if (mountpoint_is_tablefuse(command->mountpoint)) {
-        pid_t daemon;
-        int state = mountpoint_ask(command->mountpoint, ASK_MS, &daemon);
-        if (state < 0)
-            return refuse_directory(directory, strerror(-state), NULL);
-        if (state == MOUNTPOINT_SILENT)
-            return refuse_directory(
-                directory, "a tablefuse mount is there already, and its process does not answer",
-                "use unmount -z first, or choose another directory");
-        if (state == MOUNTPOINT_LIVE)
-            return refuse_directory(directory, "a tablefuse mount is there already",
-                                    "unmount it first, or choose another directory");
-        r = mountpoint_unmount(command->mountpoint, true);
-        if (r < 0)
-            return refuse_directory(directory, strerror(-r), NULL);
-    }
-    return check_directory(directory, command->mountpoint);
+    int code = place->is_tablefuse ? remove_dead(place, directory) : 0;
+    if (code == 0)
+        code = check_directory(directory, place);
+    mountpoint_close_root(place); /* a mount is made under its name, perhaps by a child */
+    return code;
+}
+
+/* A child that was killed may have left a dead mount. */
+static void clean_up_behind_child(struct mountpoint *place)
+{
+    struct mountpoint_daemon daemon;
+    if (mountpoint_look(place) == 0 && place->is_tablefuse &&
+        mountpoint_ask(place, ASK_MS, &daemon) == MOUNTPOINT_DEAD)
+        (void)mountpoint_unmount(place, true);
 }
 
 /* mount(8) passes -n, -s, -v and -t TYPE to every program that mounts for it. They have no effect
@@ -495,7 +517,7 @@ static int run(const struct verb *verb, int argc, char **argv, store_decorator *
 {
     struct mount_command command = {.is_of_mount8 = is_of_mount8,
                                     .background = {.pipe = -1},
-                                    .exit_report = -1,
+                                    .place = MOUNTPOINT_NONE,
                                     .args = FUSE_ARGS_INIT(0, NULL)};
     const char *directory = NULL;
     int code = fuse_opt_add_arg(&command.args, "tablefuse") < 0
@@ -508,12 +530,10 @@ static int run(const struct verb *verb, int argc, char **argv, store_decorator *
                                     &command.is_as_is);
     int is_parent = 0;
     if (code == 0 && !command.is_fake && !command.is_foreground) {
-        is_parent = background_fork(MOUNT_MS, EXIT_MOUNTING, &command.background, &code);
-        /* a child that was killed may have left a dead mount */
-        pid_t daemon;
-        if (is_parent == 1 && code != 0 && mountpoint_is_tablefuse(command.mountpoint) &&
-            mountpoint_ask(command.mountpoint, ASK_MS, &daemon) == MOUNTPOINT_DEAD)
-            (void)mountpoint_unmount(command.mountpoint, true);
+        is_parent = background_fork(MOUNT_MS, EXIT_MOUNTING, command.place.above,
+                                    &command.background, &code);
+        if (is_parent == 1 && code != 0)
+            clean_up_behind_child(&command.place);
         if (is_parent < 0) {
             (void)fprintf(stderr, "tablefuse: cannot start the background process: %s\n",
                           strerror(-is_parent));
@@ -527,7 +547,7 @@ static int run(const struct verb *verb, int argc, char **argv, store_decorator *
     }
     fuse_opt_free_args(&command.args);
     options_finish(&command.options);
-    free(command.mountpoint);
+    mountpoint_finish(&command.place);
     return code;
 }
 

@@ -37,43 +37,48 @@ static double limit_sec(const struct patience *patience)
     return (double)patience->limit_ms / 1000;
 }
 
+struct end {    /* of the daemon */
+    int pidfd;  /* -1: none */
+    int report; /* see exit_report_await */
+    bool is_read_only;
+};
+
+/* What was not stored would not be known either. A mount that is read-only has stored nothing. */
+static int tell_unknown(const struct end *end)
+{
+    if (end->is_read_only)
+        return 0;
+    (void)fprintf(stderr, "tablefuse: unmounted, but how its process ended is not known\n");
+    return EXIT_MOUNTING;
+}
+
 /* Prints the report of the daemon, which has ended. An exit code. */
-static int tell_end(int report)
+static int tell_end(const struct end *end)
 {
     char message[EXIT_REPORT_MAX_BYTES];
-    int code = report < 0 ? 0 : exit_report_read(report, 0, message);
-    if (code <= 0) /* no message, or no report */
-        return 0;
-    (void)fprintf(stderr, "tablefuse: unmounted, but %s\n", message);
+    int code = end->report < 0 ? end->report : exit_report_read(end->report, 0, message);
+    if (code < 0)
+        return tell_unknown(end);
+    if (code > 0)
+        (void)fprintf(stderr, "tablefuse: unmounted, but %s\n", message);
     return code;
 }
 
-/* Waits until the daemon has ended, so that the next command finds nothing of it. Takes `pidfd`. An
- * exit code. */
-static int await_daemon(int pidfd, int report, const struct patience *patience)
+/* Waits until the daemon has ended, so that the next command finds nothing of it. An exit code. */
+static int await_daemon(const struct end *end, const struct patience *patience)
 {
-    struct pollfd pollfd = {.fd = pidfd, .events = POLLIN};
+    struct pollfd pollfd = {.fd = end->pidfd, .events = POLLIN};
     int n;
     do {
         n = poll(&pollfd, 1, remaining_ms(patience));
     } while (n < 0 && errno == EINTR);
-    (void)close(pidfd);
+    (void)close(end->pidfd);
     if (n > 0)
-        return tell_end(report);
+        return tell_end(end);
     (void)fprintf(stderr,
                   "tablefuse: unmounted, but the process of the mount has not ended within %g s\n",
                   limit_sec(patience));
     return EXIT_MOUNTING;
-}
-
-/* Of what is mounted at the path. 0: unknown; nothing has this number. */
-static dev_t find_device(const char *path)
-{
-    dev_t device = 0;
-    int root = mountpoint_open(path, &device);
-    if (root >= 0)
-        (void)close(root);
-    return device;
 }
 
 /* The mount was not the last one of its process, which does not end. */
@@ -104,7 +109,8 @@ static int refuse_silent(const char *shown, const char *what, const struct patie
 
 static int refuse(const char *shown, int error)
 {
-    (void)fprintf(stderr, "tablefuse: cannot unmount %s: %s%s\n", shown, strerror(-error),
+    (void)fprintf(stderr, "tablefuse: cannot unmount %s: %s%s\n", shown,
+                  error == -ESTALE ? "something else is there now" : strerror(-error),
                   error == -EBUSY ? " -- end the processes that use it, or use unmount -z" : "");
     return EXIT_MOUNTING;
 }
@@ -117,46 +123,70 @@ static int refuse_other(const char *shown, int error)
 }
 
 /* Finds the mount. 0 or an exit code. */
-static int find_mount(const char *directory, const struct patience *patience, char **ret_path)
+static int find_mount(const char *directory, const struct patience *patience,
+                      struct mountpoint *ret)
 {
-    int r = mountpoint_resolve(directory, remaining_ms(patience), ret_path);
+    _cleanup_(freep) char *path = NULL;
+    int r = mountpoint_resolve(directory, remaining_ms(patience), &path);
     if (r == -ETIMEDOUT)
         return refuse_silent(verb_printable(directory), "the file system that it lies in", patience,
                              "");
+    if (r == 0)
+        r = mountpoint_open(path, ret);
     if (r == -ENOENT || r == -ENOTDIR)
         return refuse_other(verb_printable_path(directory), r);
     if (r < 0)
         return refuse(verb_printable_path(directory), r);
-    return mountpoint_is_tablefuse(*ret_path) ? 0 : refuse_other(directory, 0);
+    return ret->is_tablefuse ? 0 : refuse_other(directory, 0);
+}
+
+/* Unmounts, and waits for the daemon that has answered. An exit code. */
+static int unmount_and_await(const char *directory, struct mountpoint *place,
+                             const struct mountpoint_daemon *daemon,
+                             const struct patience *patience)
+{
+    struct end end = {.pidfd = open_pidfd(daemon->process), .report = -1};
+    end.is_read_only = daemon->is_read_only;
+    if (end.pidfd >= 0)
+        end.report =
+            exit_report_await(daemon->exit_socket, daemon->process, remaining_ms(patience));
+    int r = mountpoint_unmount(place, false);
+    if (r == -EIO) /* fusermount3 has written its reason */
+        return EXIT_MOUNTING;
+    if (r < 0)
+        return refuse(directory, r);
+    if (mountpoint_exists(place->device))
+        return tell_others();
+    if (daemon->process == MOUNTPOINT_DAEMON_ELSEWHERE)
+        return tell_elsewhere();
+    return end.pidfd < 0 ? tell_unknown(&end) : await_daemon(&end, patience);
+}
+
+/* Nothing is waited for: after a lazy unmount the daemon ends with its last user; a dead mount has
+ * none. */
+static int unmount_only(const char *directory, struct mountpoint *place, bool is_lazy)
+{
+    int r = mountpoint_unmount(place, is_lazy);
+    return r == 0 ? 0 : r == -EIO ? EXIT_MOUNTING : refuse(directory, r);
 }
 
 static int unmount_directory(const char *directory, bool is_lazy, const struct patience *patience)
 {
-    _cleanup_(freep) char *path = NULL;
-    int code = find_mount(directory, patience, &path);
+    _cleanup_(mountpoint_finish) struct mountpoint place = MOUNTPOINT_NONE;
+    struct mountpoint_daemon daemon;
+    int code = find_mount(directory, patience, &place);
     if (code != 0)
         return code;
-    /* No wait: after a lazy unmount the daemon ends with its last user; a dead mount has none. */
-    pid_t daemon = 0;
-    int state =
-        is_lazy ? (int)MOUNTPOINT_LIVE : mountpoint_ask(path, remaining_ms(patience), &daemon);
+    if (is_lazy)
+        return unmount_only(directory, &place, true);
+    int state = mountpoint_ask(&place, remaining_ms(patience), &daemon);
     if (state < 0)
         return refuse(directory, state);
     if (state == MOUNTPOINT_SILENT)
         return refuse_silent(directory, "the process of the mount", patience, advice_silent);
-    int pidfd = open_pidfd(daemon);
-    int report = pidfd < 0 ? -1 : exit_report_await(daemon);
-    dev_t device = find_device(path);
-    int r = mountpoint_unmount(path, is_lazy);
-    if (r == 0 && daemon == MOUNTPOINT_DAEMON_ELSEWHERE)
-        return mountpoint_exists(device) ? tell_others() : tell_elsewhere();
-    if (r == 0 && pidfd >= 0 && mountpoint_exists(device))
-        return tell_others();
-    if (r == 0)
-        return pidfd < 0 ? 0 : await_daemon(pidfd, report, patience);
-    if (r != -EIO) /* fusermount3 has written its reason */
-        return refuse(directory, r);
-    return EXIT_MOUNTING;
+    if (state == MOUNTPOINT_DEAD)
+        return unmount_only(directory, &place, false);
+    return unmount_and_await(directory, &place, &daemon, patience);
 }
 
 static int run_unmount(const struct verb *verb, int argc, char **argv, store_decorator *decorate)
@@ -188,6 +218,7 @@ const struct verb verb_unmount = {
     .purpose = "Unmounts the tablefuse mount at DIR and waits for the end of its process.",
     .help = "  -z                 unmount even if in use; the mount ends with its last user\n"
             "  -t SECONDS         how long to wait for the process of the mount (90)\n"
-            "Exit code 6: a file or a queued change could not be stored; see lost+found.\n",
+            "Exit code 6: a file or a queued change could not be stored; see lost+found. "
+            "32: it is not known.\n",
     .run = run_unmount,
 };

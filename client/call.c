@@ -16,6 +16,13 @@ int call_fail(struct call *call, int error, const char *format, ...)
     return error;
 }
 
+int call_fail_no_descriptor(struct call *call)
+{
+    (void)call_fail(call, -ENFILE, "the process of the mount has no file descriptor left");
+    call->failure.advice = "mount with a higher limit of open files";
+    return -ENFILE;
+}
+
 void call_waits(const struct call *call)
 {
     for (struct call_observer *it = call->observer; it; it = it->outer)

@@ -43,6 +43,8 @@ struct call {
  * errno. */
 int call_fail(struct call *call, int error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* -ENFILE with its reason. EMFILE would be the limit of the caller itself. */
+int call_fail_no_descriptor(struct call *call);
 /* Tells the observers that the call waits, for the reason in call->failure. */
 void call_waits(const struct call *call);
 bool call_is_cancelled(const struct call *call);

@@ -96,12 +96,8 @@ int request_may_wait(struct request *request, const struct place *place)
     const char *table = table_of(place);
     if (request->process_error == -ENOMEM)
         return call_fail(&request->caller.call, -ENOMEM, "out of memory");
-    if (request->process_error < 0) { /* EMFILE would be the caller's own limit */
-        (void)call_fail(&request->caller.call, -ENFILE,
-                        "the process of the mount has no file descriptor left");
-        request->caller.call.failure.advice = "mount with a higher limit of open files";
-        return -ENFILE;
-    }
+    if (request->process_error < 0)
+        return call_fail_no_descriptor(&request->caller.call);
     if (request->is_waiting)
         return 0;
     request->lane = lane_of_table(table);

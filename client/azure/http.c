@@ -5,6 +5,8 @@
 #include "client/monitor.h"
 
 #include <curl/curl.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #define HEADERS_MAX_BYTES ((size_t)64 << 10)
 #define LINE_MAX_BYTES    ((size_t)256 << 10) /* more than libcurl keeps of a line */
@@ -323,6 +325,33 @@ static bool is_line_too_long(const struct exchange *exchange, CURLcode code)
     return memory != NULL;
 }
 
+/* libcurl tells a lack of descriptors in many ways: no address, no route, no certificates. So this
+ * tries whether there is one now. */
+static bool lacks_descriptor(void)
+{
+    int fd = open("/", O_PATH | O_CLOEXEC);
+    bool is_lacking = fd < 0 && (errno == EMFILE || errno == ENFILE);
+    if (fd >= 0)
+        (void)close(fd);
+    return is_lacking;
+}
+
+/* libcurl's message then quotes the address, in which a password may be. */
+static bool is_proxy_malformed(const struct exchange *exchange)
+{
+    static const char beginning[] = "Unsupported proxy ";
+    return strncmp(exchange->error, beginning, strlen(beginning)) == 0;
+}
+
+static int fail_malformed_proxy(struct call *call)
+{
+    (void)call_fail(call, -EHOSTUNREACH,
+                    "proxy: its address is malformed, or has a scheme that "
+                    "libcurl does not know");
+    call->failure.advice = advice_proxy;
+    return -EHOSTUNREACH;
+}
+
 /* Did libcurl fail to connect to another host or port than the URL's? Then it was a proxy: libcurl
  * tells that in its message alone. */
 static bool is_connect_to_proxy(const char *message, const char *url)
@@ -376,6 +405,13 @@ static int fail_transfer(struct call *call, const struct exchange *exchange, CUR
     if (answer->body.error < 0)
         return fail_retryable(call, answer->body.error, false,
                               "the answer is longer than the limit");
+    if (exchange->sends == 0 && lacks_descriptor()) {
+        (void)call_fail_no_descriptor(call);
+        call->failure.is_retryable = true;
+        return -ENFILE;
+    }
+    if (is_proxy_malformed(exchange))
+        return fail_malformed_proxy(call);
     struct reason reason = reason_of(exchange, code);
     bool is_proxys = is_of_proxy(exchange, code, url, &proxy_status);
     if (proxy_status >= 300) {
@@ -472,7 +508,8 @@ static int perform(const struct http *http, struct exchange *exchange,
     r = r < 0 ? call_fail(call, r, "out of memory") : transfer(http, exchange, request->url, call);
     clear_request(exchange->easy);
     if (r < 0) {
-        bool is_services = r != -EINTR && r != -ENOMEM; /* not this machine's or the caller's */
+        /* not this machine's or the caller's */
+        bool is_services = r != -EINTR && r != -ENOMEM && r != -ENFILE;
         call->failure.is_ambiguous = exchange->sends > 0 && strcmp(request->method, "GET") != 0;
         call->failure.has_begun_answer = exchange->answer.headers.size > 0;
         call->failure.is_unanswered = is_services && !call->failure.has_begun_answer;

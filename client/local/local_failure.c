@@ -122,8 +122,9 @@ static int error_of_system(int system_error)
         return -EACCES;
     case EMFILE:
     case ENFILE:
+        return -ENFILE;
     case ENOMEM:
-        return -system_error;
+        return -ENOMEM;
     default:
         return -EIO;
     }
@@ -136,6 +137,8 @@ int local_fail(struct call *call, int code, int system_error, const char *words)
         !rule && ((code & 0xFF) == SQLITE_IOERR || (code & 0xFF) == SQLITE_CANTOPEN);
     const char *description = is_of_system ? strerrordesc_np(system_error) : NULL;
     int error = rule ? rule->error : is_of_system ? error_of_system(system_error) : -EIO;
+    if (error == -ENFILE)
+        return call_fail_no_descriptor(call);
     if (system_error != 0 && description)
         (void)call_fail(call, error, "%s: %s", words, description);
     else

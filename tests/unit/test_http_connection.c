@@ -1,6 +1,8 @@
 /* Connections that are not made, TLS, and proxies. */
 #include "tests/unit/http_fixture.h"
 
+#include <sys/resource.h>
+
 /* A connect that the kernel neither accepts nor refuses: the listener's queue is full. */
 static int full_listener(int sockets[3])
 {
@@ -161,6 +163,60 @@ static void a_proxy_is_used_only_if_it_may_be(void **state)
     assert_int_equal(unsetenv("all_proxy"), 0);
 }
 
+static void a_malformed_proxy_is_told_without_its_password(void **state)
+{
+    (void)state;
+    static const struct canned answers[] = {{.status = "200 OK"}};
+    static const char *const proxies[] = {
+        "http://user:s3/cret@name.invalid:80",  "http://user:s3 cret@name.invalid:80",
+        "http://user:s3@cret@name.invalid:80",  "http://user:s3cret@name.invalid:port",
+        "foo://user:s3cret@name.invalid:80",    "user:s3cret@",
+        "socks9://user:s3cret@name.invalid:80", "http://:s3cret@",
+        "http://user:s3#cret@name.invalid",     "s3cret@name.invalid@name.invalid"};
+    struct http_options proxied = options;
+    struct fixture f;
+    proxied.use_proxy = true;
+    begin_with(&f, answers, 1, &proxied);
+    (void)snprintf(f.url, sizeof(f.url), "https://name.invalid/");
+    for (size_t i = 0; i < ARRAY_SIZE(proxies); i++) {
+        assert_int_equal(setenv("https_proxy", proxies[i], 1), 0);
+        assert_int_equal(get(&f), -EHOSTUNREACH);
+        assert_int_equal(strncmp(f.call.failure.message, "proxy: ", 7), 0);
+        assert_null(strstr(f.call.failure.message, "s3"));
+        assert_null(strstr(f.call.failure.message, "cret"));
+        assert_non_null(strstr(f.call.failure.advice, "https_proxy"));
+    }
+    assert_int_equal(unsetenv("https_proxy"), 0);
+    end(&f);
+}
+
+/* To a host by its number and by its name, with a free port and with none that listens. */
+static void without_a_descriptor_the_reason_is_that(void **state)
+{
+    (void)state;
+    static const struct canned answers[] = {{.status = "200 OK"}};
+    static const char *const urls[] = {"http://127.0.0.1:1/", "https://127.0.0.1:1/",
+                                       "http://localhost:1/", "https://name.invalid/"};
+    struct fixture f;
+    struct rlimit before, none;
+    begin(&f, answers, 1);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = before;
+    none.rlim_cur = 3; /* the standard descriptors, which are open */
+    for (size_t i = 0; i < ARRAY_SIZE(urls); i++) {
+        (void)snprintf(f.url, sizeof(f.url), "%s", urls[i]);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+        int r = get(&f);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+        assert_int_equal(r, -ENFILE);
+        assert_string_equal(f.call.failure.message,
+                            "the process of the mount has no file descriptor left");
+        assert_true(f.call.failure.is_retryable); /* another request may end */
+        assert_false(f.call.failure.is_unanswered);
+    }
+    end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -170,6 +226,8 @@ int main(void)
         cmocka_unit_test(tls_troubles_are_told_apart),
         cmocka_unit_test(a_proxy_is_used_only_if_it_may_be),
         cmocka_unit_test(a_proxy_that_does_not_connect_is_reported),
+        cmocka_unit_test(a_malformed_proxy_is_told_without_its_password),
+        cmocka_unit_test(without_a_descriptor_the_reason_is_that),
     };
     return cmocka_run_group_tests(tests, init_libcurl, NULL);
 }

@@ -22,6 +22,19 @@ static int fail(struct call *call, int error)
     return call_fail(call, error, "%s", strerrordesc_np(-error));
 }
 
+/* With -o create a missing file is expected, and one that somebody else has put there would be
+ * taken for it. */
+static int check_owner(const struct stat *status, struct call *call)
+{
+    bool is_own = status->st_uid == geteuid() || status->st_uid == 0;
+    if (is_own && !(status->st_mode & S_IWOTH))
+        return 0;
+    (void)call_fail(call, -EPERM,
+                    is_own ? "every user may write to the file" : "the file is another user's");
+    call->failure.advice = "if it is the right file, mount it without -o create";
+    return -EPERM;
+}
+
 int local_file_find(const char *path, bool may_create, struct call *call, char **ret_real_path,
                     bool *ret_is_created)
 {
@@ -40,6 +53,9 @@ int local_file_find(const char *path, bool may_create, struct call *call, char *
         return call_fail(call, -EISDIR, "a directory, where the account's file should be");
     if (!S_ISREG(status.st_mode))
         return call_fail(call, -EINVAL, "not a regular file");
+    int r = may_create ? check_owner(&status, call) : 0;
+    if (r < 0)
+        return r;
     *ret_real_path = TAKE_PTR(real_path);
     *ret_is_created = is_created;
     return 0;

@@ -7,7 +7,8 @@
 #include "client/table_store.h"
 
 /* With may_create a missing file is created with mode 0600, which its -wal and -shm get, too, and
- * an empty one becomes an account; if that fails, a file that was missing is missing again. A
+ * an empty one becomes an account; if that fails, a file that was missing is missing again. Then a
+ * file that is another user's, but not root's, or that every user may write to is -EPERM. A
  * read-only file can be read; changes are -EROFS. A file of format 1 is upgraded first, which takes
  * as long as it must. Errors, the reason in the call: -ENOENT: no such file; -EISDIR; -EINVAL: not
  * a regular file, not a SQLite database, empty, or another program's; -EPROTONOSUPPORT: made by a

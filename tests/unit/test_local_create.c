@@ -122,6 +122,44 @@ static void what_another_process_made_is_not_removed(void **state)
     local_file_remove_created("/nowhere/file");
 }
 
+/* Somebody may have put it there before. */
+static void a_file_that_others_may_write_is_not_taken_for_a_new_one(void **state)
+{
+    static const mode_t harmless[] = {0600, 0644, 0664, 0660}, harmful[] = {0666, 0602, 0646};
+    const char *path = *state;
+    struct call call = some_call();
+    struct table_store *store;
+    assert_int_equal(create(path), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(harmful); i++) {
+        assert_int_equal(chmod(path, harmful[i]), 0);
+        assert_int_equal(create(path), -EPERM);
+        assert_true(is_there(path, ""));
+    }
+    assert_int_equal(local_store_create(path, false, &clock_system, &call, &store), 0);
+    table_store_destroy(store);
+    for (size_t i = 0; i < ARRAY_SIZE(harmless); i++) {
+        assert_int_equal(chmod(path, harmless[i]), 0);
+        assert_int_equal(create(path), 0);
+    }
+    if (geteuid() != 0)
+        return;
+    assert_int_equal(chown(path, NOBODY, NOBODY), 0);
+    assert_int_equal(create(path), -EPERM);
+    assert_int_equal(truncate(path, 0), 0);
+    assert_int_equal(create(path), -EPERM);
+}
+
+static int create_without_descriptors(const char *path)
+{
+    struct rlimit none = {.rlim_cur = 3, .rlim_max = 3};
+    return setrlimit(RLIMIT_NOFILE, &none) == 0 && create(path) == -ENFILE ? 0 : 1;
+}
+
+static void without_a_descriptor_the_reason_is_that(void **state)
+{
+    assert_int_equal(wait_for_child(start_child(create_without_descriptors, *state)), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -129,6 +167,8 @@ int main(void)
         WITH_FOLDER(only_a_file_that_was_missing_is_removed),
         WITH_FOLDER(what_another_process_uses_is_not_removed),
         WITH_FOLDER(what_another_process_made_is_not_removed),
+        WITH_FOLDER(a_file_that_others_may_write_is_not_taken_for_a_new_one),
+        WITH_FOLDER(without_a_descriptor_the_reason_is_that),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

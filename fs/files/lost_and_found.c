@@ -121,6 +121,18 @@ static int make_directories(char *path, size_t given, const char *mountpoint)
     }
 }
 
+/* 0 or -errno; -ENOTSUP: others may enter it, or its owner may not write. A set-group-id bit comes
+ * from the directory above. */
+static int check_permissions(int directory)
+{
+    struct stat status;
+    if (fstat(directory, &status) < 0)
+        return -errno;
+    if ((status.st_mode & 0777) != 0700)
+        return -ENOTSUP;
+    return faccessat(directory, ".", W_OK | X_OK, AT_EACCESS) < 0 ? -errno : 0;
+}
+
 /* 0 or -errno; *ret_place is a copy without symbolic links. */
 static int use_place(char *place, size_t given, const char *mountpoint, char **ret_place)
 {
@@ -138,10 +150,10 @@ static int use_place(char *place, size_t given, const char *mountpoint, char **r
     if (!found)
         return -errno;
     _cleanup_(closep) int opened = open_directory(found);
-    if (opened < 0)
-        return opened;
-    *ret_place = TAKE_PTR(found);
-    return 0;
+    r = opened < 0 ? opened : check_permissions(opened);
+    if (r == 0)
+        *ret_place = TAKE_PTR(found);
+    return r;
 }
 
 static bool is_trusted(uid_t owner)
@@ -178,9 +190,10 @@ static void explain(struct buffer *ret, const char *place, int error)
 {
     (void)buffer_append_format(
         ret, "texts that the service refuses cannot be kept in %s" BELOW_PLACE ": %s", place,
-        error == -ELOOP   ? "it lies in the mount"
-        : error == -EPERM ? "it, or a directory above it, is another user's or a symbolic link"
-                          : strerrordesc_np(-error));
+        error == -ELOOP     ? "it lies in the mount"
+        : error == -ENOTSUP ? "its permissions are not 0700"
+        : error == -EPERM   ? "it, or a directory above it, is another user's or a symbolic link"
+                            : strerrordesc_np(-error));
     (void)buffer_append_string(
         ret, "; set XDG_STATE_HOME to a directory of yours outside the mount, or mount with -o ro");
 }

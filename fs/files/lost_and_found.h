@@ -11,7 +11,8 @@
  * user's.
  *
  * Files have mode 0600, directories that are made here mode 0700. `tablefuse` and `lost+found` must
- * belong to the process, and are never reached through a symbolic link. So another user with write
+ * belong to the process, and are never reached through a symbolic link; `lost+found` must have mode
+ * 0700 when the mount is made. So another user with write
  * access to the state directory cannot redirect a text. Directories that were removed are made
  * again.
  *
@@ -37,7 +38,8 @@ struct lost_and_found;
  * -ELOOP: the place that would be used lies in the mount. Nothing was made there, and no other
  *         place was tried.
  * Others: no place can be used; the error is that of the first. -EPERM: it, or `tablefuse` or
- *         `lost+found` in it, is another user's or behind another user's link. */
+ *         `lost+found` in it, is another user's or behind another user's link. -ENOTSUP:
+ *         `lost+found` has another mode than 0700. */
 int lost_and_found_create(const struct state_places *places, const char *mountpoint,
                           struct buffer *ret_why, struct lost_and_found **ret);
 void lost_and_found_destroy(struct lost_and_found *lost); /* takes NULL */

@@ -162,6 +162,25 @@ def test_a_plain_user_mounts_by_fstab(script):
     assert done.stdout.splitlines() == ["table", USER]
 
 
+def test_root_makes_nothing_in_the_home_of_another_user(script):
+    """As behind `sudo -E`, with links to root's own directory in that home."""
+    done = script(
+        f"""
+        mkdir "$WORK/home" "$WORK/root" "$WORK/root/state"
+        chown {USER} "$WORK/home"
+        as {USER} ln -s "$WORK/root/state" "$WORK/home/state"
+        as {USER} ln -s "$WORK/root" "$WORK/home/.local"
+        awk -F: -v OFS=: -v home="$WORK/root" '$1 == "root" {{ $6 = home }} {{ print }}' /etc/passwd > "$WORK/passwd"
+        mount --bind "$WORK/passwd" /etc/passwd
+        HOME="$WORK/home" XDG_STATE_HOME="$WORK/home/state" "$WORK/tablefuse" mount "$WORK/mnt"
+        "$WORK/tablefuse" unmount "$WORK/mnt"
+        cd "$WORK/root" && find . -name lost+found
+        find "$WORK/home" -type d -newer "$WORK/passwd" | grep -v home$ || :
+    """
+    )
+    assert done.stdout == "./.local/state/tablefuse/lost+found\n"
+
+
 @pytest.mark.skipif(not shutil.which("mount.fuse3", path="/sbin:/usr/sbin"), reason="mount(8) mounts by mount.fuse3")
 def test_a_plain_user_without_a_home_is_told_what_to_set(script):
     done = script(

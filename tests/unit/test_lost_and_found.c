@@ -6,10 +6,13 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define NOBODY  65534
@@ -439,6 +442,55 @@ static void a_home_that_cannot_be_written_to_is_passed_over(void **state)
         assert_int_equal(seteuid(0), 0);
 }
 
+static void a_directory_with_other_permissions_is_refused(void **state)
+{
+    (void)state;
+    static const mode_t modes[] = {0755, 0777, 0710, 0701, 0500, 0600, 01777, 0770};
+    lost_and_found_destroy(new_lost());
+    for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
+        assert_int_equal(chmod(path_of("state" LOST), modes[i]), 0);
+        assert_refused((struct state_places){path_of("state"), NULL, NULL, "/nowhere"}, -ENOTSUP,
+                       LOST ": its permissions are not 0700");
+    }
+    assert_int_equal(mkdir("system", 0755), 0);
+    assert_made_in((struct state_places){path_of("state"), NULL, NULL, path_of("system")},
+                   "system");
+    assert_int_equal(chmod(path_of("state" LOST), 02700), 0); /* below one that sets the group */
+    lost_and_found_destroy(new_lost());
+}
+
+/* Runs in a child. */
+static int find_on_a_read_only_file_system(void)
+{
+    struct lost_and_found *lost = NULL;
+    struct buffer why;
+    const struct state_places places = {path_of("state"), NULL, NULL, path_of("system")};
+    if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+        mount("state", "state", NULL, MS_BIND, NULL) < 0 ||
+        mount(NULL, "state", NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL) < 0)
+        return 77;
+    buffer_init(&why, WHY_MAX);
+    if (lost_and_found_create(&places, path_of("mnt"), &why, &lost) != 0)
+        return 1;
+    return access("system" LOST, F_OK) == 0 ? 0 : 2;
+}
+
+static void what_cannot_be_written_to_counts_as_none(void **state)
+{
+    (void)state;
+    int status;
+    lost_and_found_destroy(new_lost());
+    assert_int_equal(mkdir("system", 0755), 0);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(find_on_a_read_only_file_system());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 77)
+        skip(); /* this user may not mount */
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 static void what_was_removed_is_made_again(void **state)
 {
     (void)state;
@@ -572,6 +624,8 @@ int main(void)
         TEST(a_link_of_another_user_is_not_followed),
         TEST(no_other_user_redirects_a_text),
         TEST(a_home_that_cannot_be_written_to_is_passed_over),
+        TEST(a_directory_with_other_permissions_is_refused),
+        TEST(what_cannot_be_written_to_counts_as_none),
         TEST(what_was_removed_is_made_again),
         TEST(no_part_of_a_text_is_left_on_a_full_disk),
         TEST(without_memory_there_is_a_file_or_an_error),

@@ -17,6 +17,13 @@
 
 struct fuse_session;
 
+struct waiting { /* callers that may be waiting for the service; see fs/request.h */
+    _Atomic int all;
+    /* of them those of each table, of each user, and of each user about each table; by lanes as of
+     * client/lane.h */
+    _Atomic int of_table[LANES], of_user[LANES], of_both[LANES];
+};
+
 struct file_system {
     struct account *account;
     struct inode_table *inodes;
@@ -38,13 +45,12 @@ struct file_system {
     int64_t timeout_ms; /* an operation fails after this time without progress */
     struct log log;
     struct fuse_session *session;
-    _Atomic int waiting;           /* callers that may be waiting for the service */
-    _Atomic int waiting_of[LANES]; /* of them those of each lane (client/lane.h) */
-    _Atomic bool has_told_unseen;  /* that a caller cannot be seen, in the log */
-    _Atomic bool is_ready;         /* the kernel has taken a successful reply to INIT */
-    _Atomic bool prunes_nodes;     /* the kernel forgets nodes when it is asked to */
-    _Atomic bool is_answering;     /* the first reply, the one to INIT, was begun */
-    bool (*ready)(void *context);  /* called when is_ready is set; false: unmount again */
+    struct waiting waiting;
+    _Atomic bool has_told_unseen; /* that a caller cannot be seen, in the log */
+    _Atomic bool is_ready;        /* the kernel has taken a successful reply to INIT */
+    _Atomic bool prunes_nodes;    /* the kernel forgets nodes when it is asked to */
+    _Atomic bool is_answering;    /* the first reply, the one to INIT, was begun */
+    bool (*ready)(void *context); /* called when is_ready is set; false: unmount again */
     void *ready_context;
 };
 

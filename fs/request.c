@@ -90,37 +90,54 @@ static const char *table_of(const struct place *place)
     return place->kind == PLACE_ENTITY ? place_address(place).table : place_directory(place).table;
 }
 
+/* table NULL: of all tables. */
+static unsigned lane_of_user(uid_t user, const char *table)
+{
+    uint64_t hash = bytes_hash(BYTES_HASH_START, bytes_of(table ? table : ""));
+    return (unsigned)(bytes_hash(hash, (struct bytes){(const char *)&user, sizeof(user)}) % LANES);
+}
+
+/* One that is turned away by a limit takes no part of the wider ones. */
+static int count_caller(struct request *request, const char *table)
+{
+    struct waiting *waiting = &request->fs->waiting;
+    uid_t user = request->context->uid;
+    const struct {
+        _Atomic int *count;
+        int max;
+        const char *whose;
+    } limits[] = {
+        {&waiting->of_both[lane_of_user(user, table)], REQUEST_MAX_WAITING_OF_USER_TABLE,
+         " of this user are waiting for the service's answers about this table"},
+        {&waiting->of_table[lane_of_table(table)], REQUEST_MAX_WAITING_OF_TABLE,
+         " are waiting for the service's answers about this table"},
+        {&waiting->of_user[lane_of_user(user, NULL)], REQUEST_MAX_WAITING_OF_USER,
+         " of this user are waiting for the service"},
+        {&waiting->all, REQUEST_MAX_WAITING, " are waiting for the service"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
+        request->counted[i] = limits[i].count;
+        if (atomic_fetch_add(limits[i].count, 1) >= limits[i].max)
+            return call_fail(&request->caller.call, -EBUSY, "%d callers%s already", limits[i].max,
+                             limits[i].whose);
+    }
+    return 0;
+}
+
 int request_may_wait(struct request *request, const struct place *place)
 {
-    struct file_system *fs = request->fs;
-    const char *table = table_of(place);
     if (request->process_error == -ENOMEM)
         return call_fail(&request->caller.call, -ENOMEM, "out of memory");
     if (request->process_error < 0)
         return call_fail_no_descriptor(&request->caller.call);
-    if (request->is_waiting)
-        return 0;
-    request->lane = lane_of_table(table);
-    request->is_waiting = true;
-    int all = atomic_fetch_add(&fs->waiting, 1);
-    if (atomic_fetch_add(&fs->waiting_of[request->lane], 1) >= REQUEST_MAX_WAITING_OF_TABLE)
-        return call_fail(
-            &request->caller.call, -EBUSY,
-            "%d callers are waiting for the service's answers about this table already",
-            REQUEST_MAX_WAITING_OF_TABLE);
-    if (all >= REQUEST_MAX_WAITING)
-        return call_fail(&request->caller.call, -EBUSY,
-                         "%d callers are waiting for the service already", REQUEST_MAX_WAITING);
-    return 0;
+    return request->counted[0] ? 0 : count_caller(request, table_of(place));
 }
 
 void request_end(struct request *request)
 {
     account_end_operation(request->fs->account, &request->caller);
-    if (!request->is_waiting)
-        return;
-    atomic_fetch_sub(&request->fs->waiting, 1);
-    atomic_fetch_sub(&request->fs->waiting_of[request->lane], 1);
+    for (size_t i = 0; i < ARRAY_SIZE(request->counted) && request->counted[i]; i++)
+        atomic_fetch_sub(request->counted[i], 1);
 }
 
 void request_lock_directory(struct request *request)

@@ -11,9 +11,13 @@
 
 /* The maximum of callers that wait for the service. It is less than the 1,024 threads, so that some
  * threads stay free to read interrupts. Those of one table are fewer, so that a table that is not
- * answered leaves room to the callers of others. */
-#define REQUEST_MAX_WAITING          1000
-#define REQUEST_MAX_WAITING_OF_TABLE 960
+ * answered leaves room to the callers of others; and those of one user are fewer, so that this user
+ * leaves room to others, and a table that is not answered to this user's callers of other tables.
+ */
+#define REQUEST_MAX_WAITING               1000
+#define REQUEST_MAX_WAITING_OF_TABLE      960
+#define REQUEST_MAX_WAITING_OF_USER       900
+#define REQUEST_MAX_WAITING_OF_USER_TABLE 860
 
 struct request {
     fuse_req_t req;
@@ -21,12 +25,11 @@ struct request {
     const char *operation; /* for the log: "lookup" */
     const struct fuse_ctx *context;
     struct process process;
-    int process_error; /* -errno: /proc could not be read; the request fails */
     int64_t
         interrupted_ms; /* of a caller that cannot be seen: when that was noticed; 0: it was not */
     struct caller caller;
-    unsigned lane;   /* of the table */
-    bool is_waiting; /* counted in fs->waiting and in waiting_of[lane] */
+    _Atomic int *counted[4]; /* of fs->waiting, if it is counted there */
+    int process_error;       /* -errno: /proc could not be read; the request fails */
     /* Of a handle, not of a path: it was open before, so that -ENOENT is a failure to be logged. */
     bool is_of_handle;
     bool is_one_of_many; /* a program may go on, and fail so for each file: see failure_log.h */

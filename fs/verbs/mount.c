@@ -63,7 +63,7 @@ static int append_stats(void *context, struct buffer *ret)
                                     scratch_bytes(command->fs.scratch));
     return metrics_append_number(ret, "tablefuse_waiting", "gauge",
                                  "Callers that may be waiting for the service.",
-                                 (uint64_t)atomic_load(&command->fs.waiting));
+                                 (uint64_t)atomic_load(&command->fs.waiting.all));
 }
 
 static int describe_configuration(const struct mount_command *command, struct buffer *ret)

@@ -1,5 +1,5 @@
 """Another user has a directory on the way to a mount point, and leads the path elsewhere while root mounts or unmounts; or
-wants to know how a mount ended, or that root does not know it."""
+wants to know how a mount ended, or that root does not know it; or takes the places in which callers wait."""
 import contextlib
 import os
 import pathlib
@@ -78,7 +78,7 @@ def waiting(tmp_path):
 @pytest.mark.sanitized
 def test_unmount_unmounts_what_it_has_asked(mounts, other, waiting, begin):
     mount = mounts()
-    assert waiting(mount) == 0
+    wait_until(lambda: waiting(mount) == 0)
     mount.send(signal.SIGSTOP)
     unmount = begin(TABLEFUSE, "unmount", mount.point)
     wait_until(lambda: waiting(mount) > 0, what="the question")
@@ -92,7 +92,7 @@ def test_unmount_unmounts_what_it_has_asked(mounts, other, waiting, begin):
 def test_unmount_does_not_unmount_what_has_taken_the_name(mounts, other, waiting, begin):
     """Root itself mounts something over the mount while it is asked."""
     mount = mounts()
-    assert waiting(mount) == 0
+    wait_until(lambda: waiting(mount) == 0)
     mount.send(signal.SIGSTOP)
     unmount = begin(TABLEFUSE, "unmount", mount.point)
     wait_until(lambda: waiting(mount) > 0, what="the question")
@@ -109,7 +109,7 @@ def test_unmount_does_not_unmount_what_has_taken_the_name(mounts, other, waiting
 
 def test_a_dead_mount_is_removed_and_nothing_else(mounts, other, service, waiting, begin):
     mount = mounts()
-    assert waiting(mount) == 0
+    wait_until(lambda: waiting(mount) == 0)
     mount.send(signal.SIGSTOP)
     again = begin(TABLEFUSE, "mount", service.source, mount.point, **mount.variables())
     wait_until(lambda: waiting(mount) > 0, what="the question")
@@ -185,6 +185,40 @@ def run_as_other(script, *arguments):
     ) as process:
         assert is_readable(process.stdout, COMMAND_SEC)
         yield process.stdout.readline().strip(), process
+
+
+# argv: a directory, a number. So many threads look names up in it. Prints those that are turned away.
+LOOK_UP = """
+import errno, os, sys, threading
+threading.stack_size(1 << 16)
+def look_up(number):
+    try:
+        os.stat(f"{sys.argv[1]}/none{number}")
+    except OSError as error:
+        if error.errno == errno.EBUSY:
+            print(number, flush=True)
+for number in range(int(sys.argv[2])):
+    threading.Thread(target=look_up, args=[number]).start()
+"""
+
+
+def test_another_user_does_not_take_all_places(mounts, begin, tmp_path, waiting):
+    gate = tmp_path / "gate"
+    mount = mounts("allow_other", faults=f"hold=list_tables:{gate}")
+    wait_until(lambda: waiting(mount) == 0)
+    gate.touch()
+    try:
+        with run_as_other(LOOK_UP, mount.point, 901) as (turned_away, _):
+            assert turned_away.isdigit(), "one more than the share of a user"
+            waits = begin("stat", mount / "none")
+            wait_until(lambda: waiting(mount) == 901, what="the lookup of root")
+            assert waits.poll() is None
+            gate.unlink()
+            _, said = waits.communicate(timeout=COMMAND_SEC)
+            assert "No such file" in said
+    finally:
+        gate.unlink(missing_ok=True)
+    assert "900 callers of this user are waiting" in mount.control("errors")
 
 
 @pytest.mark.sanitized

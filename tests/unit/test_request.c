@@ -3,11 +3,13 @@
 
 #include <stdatomic.h>
 
+static const struct fuse_ctx users[] = {{.uid = 0}, {.uid = 1000}, {.uid = 1001}};
+
 /* One more caller that wants to ask about the table. */
-static int wait_for(struct file_system *fs, const char *table, struct request *ret)
+static int wait_for(struct file_system *fs, unsigned user, const char *table, struct request *ret)
 {
     struct place place;
-    *ret = (struct request){.fs = fs};
+    *ret = (struct request){.fs = fs, .context = &users[user]};
     assert_int_equal(place_root(table, DIRECTORY_AUTO, &place), 0);
     int r = request_may_wait(ret, &place);
     place_finish(&place);
@@ -15,32 +17,44 @@ static int wait_for(struct file_system *fs, const char *table, struct request *r
     return r;
 }
 
-static void the_callers_of_one_table_leave_room_to_others(void **state)
+/* `count` callers may wait, and one more may not. The next free request is returned. */
+static struct request *fill(struct file_system *fs, unsigned user, const char *table, int count,
+                            const char *reason, struct request *requests)
+{
+    struct request turned_away;
+    for (int i = 0; i < count; i++)
+        assert_int_equal(wait_for(fs, user, table, requests++), 0);
+    for (int i = 0; i < 2 * REQUEST_MAX_WAITING; i++) { /* however many are turned away */
+        assert_int_equal(wait_for(fs, user, table, &turned_away), -EBUSY);
+        request_end(&turned_away);
+    }
+    assert_string_equal(turned_away.caller.call.failure.message, reason);
+    return requests;
+}
+
+static void the_callers_of_one_table_or_user_leave_room_to_others(void **state)
 {
     (void)state;
     static struct file_system fs;
     static struct request requests[REQUEST_MAX_WAITING];
-    struct request turned_away;
-    for (size_t i = 0; i < REQUEST_MAX_WAITING_OF_TABLE; i++)
-        assert_int_equal(wait_for(&fs, "t", &requests[i]), 0);
-    assert_int_equal(wait_for(&fs, "t", &turned_away), -EBUSY);
-    assert_string_equal(
-        turned_away.caller.call.failure.message,
-        "960 callers are waiting for the service's answers about this table already");
-    request_end(&turned_away);
-    for (size_t i = REQUEST_MAX_WAITING_OF_TABLE; i < REQUEST_MAX_WAITING; i++)
-        assert_int_equal(wait_for(&fs, i % 2 == 0 ? "other" : NULL, &requests[i]), 0);
-    assert_int_equal(wait_for(&fs, "other", &turned_away), -EBUSY);
-    assert_string_equal(turned_away.caller.call.failure.message,
-                        "1000 callers are waiting for the service already");
-    request_end(&turned_away);
+    struct request *next = requests;
+    next = fill(&fs, 0, "t", 860,
+                "860 callers of this user are waiting for the service's answers about this table "
+                "already",
+                next);
+    next = fill(&fs, 0, NULL, 40, "900 callers of this user are waiting for the service already",
+                next);
+    next = fill(&fs, 1, "t", 100,
+                "960 callers are waiting for the service's answers about this table already", next);
+    assert_ptr_equal(next, requests + REQUEST_MAX_WAITING);
+    (void)fill(&fs, 1, "other", 0, "1000 callers are waiting for the service already", next);
     request_end(&requests[0]);
-    assert_int_equal(wait_for(&fs, "other", &requests[0]), 0);
+    (void)fill(&fs, 2, "other", 1, "1000 callers are waiting for the service already", requests);
     for (size_t i = 0; i < REQUEST_MAX_WAITING; i++)
         request_end(&requests[i]);
-    assert_int_equal(atomic_load(&fs.waiting), 0);
+    assert_int_equal(atomic_load(&fs.waiting.all), 0);
     for (size_t i = 0; i < LANES; i++)
-        assert_int_equal(atomic_load(&fs.waiting_of[i]), 0);
+        assert_true(!fs.waiting.of_table[i] && !fs.waiting.of_user[i] && !fs.waiting.of_both[i]);
 }
 
 static void a_request_that_did_not_wait_is_not_counted(void **state)
@@ -49,7 +63,7 @@ static void a_request_that_did_not_wait_is_not_counted(void **state)
     static struct file_system fs;
     struct request request = {.fs = &fs};
     request_end(&request);
-    assert_int_equal(atomic_load(&fs.waiting), 0);
+    assert_int_equal(atomic_load(&fs.waiting.all), 0);
 }
 
 /* Each answered page puts the deadline off, but not the end. */
@@ -130,7 +144,7 @@ static void what_a_good_disk_answers_is_not_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_callers_of_one_table_leave_room_to_others),
+        cmocka_unit_test(the_callers_of_one_table_or_user_leave_room_to_others),
         cmocka_unit_test(a_request_that_did_not_wait_is_not_counted),
         cmocka_unit_test(a_directory_is_locked_for_30_s_at_most),
         cmocka_unit_test(what_a_good_disk_answers_is_not_told),

@@ -253,7 +253,7 @@ def test_outside_of_a_mount(scratch, tables):
     absent = scratch / "absent"
     assert drop("--yes", absent) == (NOT_FOUND, f"tablefuse: cannot drop {absent}: No such file or directory\n")
     hidden = "(not shown, because it may hold a secret)"
-    for secret in ("AccountName=a;AccountKey=c2VjcmV0", "sv=1&sig=secret", "a/sig=secret"):
+    for secret in ("AccountName=a;AccountKey=c2VjcmV0", "sv=1&se=secret", "a/sig=secret"):
         says = f"tablefuse: cannot drop {hidden}: No such file or directory\n"
         assert drop("--yes", secret, cwd=scratch) == (NOT_FOUND, says)
 

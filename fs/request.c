@@ -1,4 +1,5 @@
 #include "fs/request.h"
+#include "client/text/unicode.h"
 #include "fs/session.h"
 
 #include <stdatomic.h>
@@ -209,9 +210,7 @@ void request_fail(struct request *request, int error, const struct place *place)
 
 int request_refuse_name(struct request *request, struct bytes name, int error, const char *reason)
 {
-    struct bytes shown = bytes_first(name, MIN(name.size, MAX_NAME_SHOWN));
-    while (shown.size < name.size && ((unsigned char)name.data[shown.size] & 0xC0) == 0x80)
-        shown.size--; /* a character is shown whole */
+    struct bytes shown = utf8_first(name, MAX_NAME_SHOWN);
     return call_fail(&request->caller.call, error, "%.*s%s: %s", (int)shown.size, shown.data,
                      shown.size < name.size ? "..." : "", reason);
 }

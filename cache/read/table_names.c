@@ -1,15 +1,14 @@
 #include "cache/read/table_names.h"
 #include "client/text/table_name.h"
+#include "client/text/unicode.h"
 
 static void note(struct left_out *ret, struct bytes name)
 {
     ret->hash = bytes_hash(ret->count == 0 ? BYTES_HASH_START : ret->hash, name);
     if (ret->count++ > 0)
         return;
-    size_t n = MIN(name.size, sizeof(ret->example) - 1);
-    while (n < name.size && n > 0 && ((unsigned char)name.data[n] & 0xC0) == 0x80)
-        n--; /* cut between characters of UTF-8 */
-    memcpy(ret->example, name.data, n);
+    struct bytes example = utf8_first(name, sizeof(ret->example) - 1);
+    memcpy(ret->example, example.data, example.size);
 }
 
 void table_names_leave_out(struct buffer *names, struct left_out *ret)

@@ -3,6 +3,7 @@
 #include "client/text/entity_lines.h"
 #include "client/text/entity_members.h"
 #include "client/text/json_string.h"
+#include "client/text/unicode.h"
 
 #define MAX_SCRATCH_BYTES ((size_t)64 << 20) /* the maximum of an answer */
 
@@ -270,13 +271,10 @@ int entity_text_from_service(struct entity_text *text, struct json_reader *reade
     return 0;
 }
 
-/* Cuts a name for a message: at most 40 bytes, and only whole characters. */
+/* Cuts a name for a message. */
 static struct bytes shorten(struct bytes name)
 {
-    size_t size = MIN(name.size, 40);
-    while (size < name.size && size > 0 && ((unsigned char)name.data[size] & 0xC0) == 0x80)
-        size--;
-    return bytes_first(name, size);
+    return utf8_first(name, 40);
 }
 
 static int append_problem(struct entity_text *text, struct bytes json, struct buffer *ret)

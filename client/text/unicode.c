@@ -79,6 +79,14 @@ size_t utf8_encode(uint32_t character, char ret[UTF8_MAX_BYTES])
     return UNICODE_IS_SURROGATE(character) ? 0 : sequence_encode(character, ret);
 }
 
+struct bytes utf8_first(struct bytes utf8, size_t n)
+{
+    n = MIN(n, utf8.size);
+    while (n > 0 && n < utf8.size && ((unsigned char)utf8.data[n] & 0xC0) == 0x80)
+        n--;
+    return bytes_first(utf8, n);
+}
+
 int utf8_append(struct buffer *ret, uint32_t character)
 {
     char text[UTF8_MAX_BYTES];

@@ -13,6 +13,10 @@
 size_t utf8_next(struct bytes utf8, uint32_t *ret);   /* strict: shortest form, no surrogates */
 size_t cesu8_next(struct bytes cesu8, uint32_t *ret); /* a pair is one character of 6 bytes */
 
+/* The first n bytes, or the few less that are whole characters; all, if there are not more. Also of
+ * what is not well-formed. */
+struct bytes utf8_first(struct bytes utf8, size_t n);
+
 /* -EILSEQ: a lone surrogate; nothing is appended. */
 int utf8_append(struct buffer *ret, uint32_t character);
 int cesu8_append(struct buffer *ret, uint32_t character);

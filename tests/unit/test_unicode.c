@@ -63,11 +63,23 @@ static void what_is_not_well_formed_is_refused(void **state)
     buffer_finish(&utf8);
 }
 
+static void a_text_is_cut_at_whole_characters(void **state)
+{
+    (void)state;
+    struct bytes text = B("a\xC3\xA9\xF0\x9F\x98\x80");
+    static const size_t expected[] = {0, 1, 1, 3, 3, 3, 3, 7, 7};
+    for (size_t n = 0; n < ARRAY_SIZE(expected); n++)
+        assert_bytes(utf8_first(text, n), bytes_first(text, expected[n]));
+    assert_int_equal(utf8_first(B("\x80\x80\x80"), 2).size, 0); /* not well-formed */
+    assert_int_equal(utf8_first(B(""), 2).size, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_character_goes_there_and_back),
         cmocka_unit_test(what_is_not_well_formed_is_refused),
+        cmocka_unit_test(a_text_is_cut_at_whole_characters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -363,6 +363,13 @@ const char *mount_source_name(const struct mount_source *source)
     return source->name;
 }
 
+const char *mount_source_account(const struct mount_source *source)
+{
+    const char *path = source->local_path;
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    return slash ? slash + 1 : path ? path : source->connection.endpoint.account;
+}
+
 struct table_store *mount_source_take_store(struct mount_source *source)
 {
     return TAKE_PTR(source->store);

@@ -59,6 +59,8 @@ bool mount_source_is_read_only(const struct mount_source *source);
 /* What findmnt and df show: SOURCE as it was given, or the account that the environment names, and
  * /TABLE if an option gives one. Of an account in a file: its absolute path. Never a secret. */
 const char *mount_source_name(const struct mount_source *source);
+/* Of the account alone, not of a table: its name, or that of its file without the directories. */
+const char *mount_source_account(const struct mount_source *source);
 /* Gives the outermost store to the caller, which destroys it before it closes the source. */
 struct table_store *mount_source_take_store(struct mount_source *source);
 /* Tells the failure of a call on the store in one line. An exit code. */

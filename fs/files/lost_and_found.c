@@ -1,10 +1,11 @@
 #include "fs/files/lost_and_found.h"
 #include "fs/files/control_dir.h"
-#include "fs/tree/names.h"
+#include "fs/files/lost_name.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,17 +14,23 @@
 #define LOST_DIRECTORY    "lost+found"
 #define BELOW_PLACE       "/" PROGRAM_DIRECTORY "/" LOST_DIRECTORY
 
-#define REASON_SUFFIX    ".reason"
-#define KEY_ROOM         72  /* bytes of a key, or of a scratch file's name, in a file's name */
-#define MAX_SAME_NAMES   999 /* files of one millisecond and one name; tells them apart */
+#define TOLD_SUFFIX      ".told"
+#define MAX_SAME_NAMES   999
 #define REASON_MAX_BYTES ((size_t)64 << 10)
-/* time, table, keys, the number of the same name, suffixes */
-_Static_assert(20 + 1 + 63 + 2 * (1 + KEY_ROOM) + 4 + sizeof(".json.reason") <= NAME_MAX,
-               "every name fits");
 
 struct lost_and_found {
     char *place; /* absolute, without symbolic links */
+    char account[LOST_NAME_ACCOUNT_SIZE];
+    /* Is held from the look at the texts of an entity until the file of the next one is made. */
+    pthread_mutex_t lock;
     _Atomic size_t count;
+};
+
+/* A text to be kept. Its file's name is the time and the tail. */
+struct item {
+    int64_t at_100ns;
+    struct bytes tail, text;
+    bool is_of_entity; /* it gets a reason; else it is a scratch file's */
 };
 
 static void closep(const int *descriptor)
@@ -67,12 +74,15 @@ static int open_own_directory(int above, const char *name)
     return r < 0 ? r : directory;
 }
 
-static int open_directory(const char *place)
+static int open_program_directory(const char *place)
 {
     _cleanup_(closep) int above = open(place, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (above < 0)
-        return -errno;
-    _cleanup_(closep) int program = open_own_directory(above, PROGRAM_DIRECTORY);
+    return above < 0 ? -errno : open_own_directory(above, PROGRAM_DIRECTORY);
+}
+
+static int open_directory(const char *place)
+{
+    _cleanup_(closep) int program = open_program_directory(place);
     return program < 0 ? program : open_own_directory(program, LOST_DIRECTORY);
 }
 
@@ -258,16 +268,24 @@ static int find_place(const struct state_places *places, const char *mountpoint,
 }
 
 int lost_and_found_create(const struct state_places *places, const char *mountpoint,
-                          struct buffer *ret_why, struct lost_and_found **ret)
+                          const char *account, struct buffer *ret_why, struct lost_and_found **ret)
 {
-    _cleanup_(lost_and_found_destroyp) struct lost_and_found *lost = calloc(1, sizeof(*lost));
+    struct lost_and_found *lost = calloc(1, sizeof(*lost));
     if (!lost)
         return -ENOMEM;
-    int r = find_place(places, mountpoint, ret_why, &lost->place);
-    if (r < 0)
+    int r = -pthread_mutex_init(&lost->lock, NULL);
+    if (r < 0) {
+        free(lost);
         return r;
+    }
+    lost_name_set_account(account, lost->account);
+    r = find_place(places, mountpoint, ret_why, &lost->place);
+    if (r < 0) {
+        lost_and_found_destroy(lost);
+        return r;
+    }
     buffer_clear(ret_why);
-    *ret = TAKE_PTR(lost);
+    *ret = lost;
     return 0;
 }
 
@@ -276,65 +294,83 @@ void lost_and_found_destroy(struct lost_and_found *lost)
     if (!lost)
         return;
     free(lost->place);
+    (void)pthread_mutex_destroy(&lost->lock);
     free(lost);
 }
 
-static void append_time(struct buffer *name, int64_t at_100ns)
+/* A second stream of the directory. NULL: errno says why. */
+static DIR *open_stream(int directory)
 {
-    time_t sec = (time_t)(at_100ns / TICKS_PER_SEC);
-    struct tm utc;
-    char text[32];
-    if (gmtime_r(&sec, &utc) && strftime(text, sizeof(text), "%Y%m%dT%H%M%S", &utc) > 0)
-        (void)buffer_append_format(name, "%s.%03dZ", text,
-                                   (int)(at_100ns % TICKS_PER_SEC / TICKS_PER_MS));
+    int opened = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *stream = opened < 0 ? NULL : fdopendir(opened);
+    if (!stream)
+        closep(&opened);
+    return stream;
 }
 
-static void append_key(struct buffer *name, struct bytes key)
+static bool has_text(int directory, const char *name, struct bytes text)
 {
-    (void)buffer_append_char(name, '-');
-    (void)names_append_beginning(key, KEY_ROOM, name); /* a key without a name: nothing */
-}
-
-/* The file's name without a suffix: TIME-TABLE-PARTITION-ROW. */
-static int append_stem(struct buffer *name, const struct failure_record *record)
-{
-    append_time(name, record->at_100ns);
-    if (record->table)
-        (void)buffer_append_format(name, "-%s", record->table);
-    if (record->table && record->position.size > 0) {
-        append_key(name, position_partition_key(record->position));
-        append_key(name, position_row_key(record->position));
+    _cleanup_(closep) int file =
+        openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    struct stat status;
+    if (file < 0 || fstat(file, &status) < 0 || !S_ISREG(status.st_mode) ||
+        (size_t)status.st_size != text.size)
+        return false;
+    while (text.size > 0) {
+        char part[4096];
+        ssize_t n = read(file, part, MIN(sizeof(part), text.size));
+        if (n <= 0 || memcmp(part, text.data, (size_t)n) != 0)
+            return false;
+        text = bytes_skip(text, (size_t)n);
     }
-    return name->error;
+    return true;
 }
 
-/* TIME-TABLE-PARTITION-NAME */
-static int append_scratch_stem(struct buffer *stem, int64_t at_100ns, struct address directory,
-                               struct bytes name)
+/* The reason is written last: a text that has none may be incomplete. */
+static bool has_reason(int directory, const char *name)
 {
-    struct bytes shown = bytes_first(name, MIN(name.size, KEY_ROOM));
-    while (shown.size < name.size && ((unsigned char)name.data[shown.size] & 0xC0) == 0x80)
-        shown.size--; /* whole characters */
-    append_time(stem, at_100ns);
-    if (directory.table) {
-        (void)buffer_append_format(stem, "-%s", directory.table);
-        append_key(stem, position_partition_key(directory.position));
+    char reason[NAME_MAX + 1];
+    int size = snprintf(reason, sizeof(reason), "%s" LOST_NAME_REASON, name);
+    return (size_t)size < sizeof(reason) &&
+           faccessat(directory, reason, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* Looks at the texts of the same tail. 1: one is equal, and `name` is its file's; 0: none is, or
+ * that could not be found out; LOST_AND_FOUND_FULL; -ENOMEM. */
+static int look_for_equal(int directory, const struct item *item, struct buffer *name)
+{
+    int found = 0, others = 0;
+    DIR *stream = open_stream(directory);
+    for (const struct dirent *entry; stream && found == 0 && (entry = readdir(stream));) {
+        struct bytes each = bytes_of(entry->d_name);
+        if (each.size != LOST_NAME_TIME_SIZE + item->tail.size || !bytes_end_with(each, item->tail))
+            continue;
+        bool is_equal = has_text(directory, entry->d_name, item->text) &&
+                        (!item->is_of_entity || has_reason(directory, entry->d_name));
+        if (is_equal)
+            found = buffer_append(name, each) < 0 ? name->error : 1;
+        others++;
     }
-    (void)buffer_append_char(stem, '-');
-    return buffer_append(stem, shown);
+    if (stream)
+        (void)closedir(stream);
+    bool is_full = item->is_of_entity && others >= LOST_AND_FOUND_MAX_OF_ENTITY;
+    return found == 0 && is_full ? LOST_AND_FOUND_FULL : found;
 }
 
-/* Creates NAME.json, or NAME-2.json if that exists, and so on. The descriptor or -errno; the name
- * is complete then. */
-static int create_file(int directory, struct buffer *name, const char *suffix)
+static struct timespec time_of(int64_t at_100ns)
 {
-    size_t stem = name->size;
+    return (struct timespec){.tv_sec = at_100ns / TICKS_PER_SEC,
+                             .tv_nsec = at_100ns % TICKS_PER_SEC * 100};
+}
+
+/* If there is a file of that time, the next millisecond is taken. The descriptor or -errno. */
+static int create_file(int directory, const struct item *item, struct buffer *name)
+{
     int r = -EEXIST;
-    for (int n = 1; r == -EEXIST && n <= MAX_SAME_NAMES; n++) {
-        name->size = stem;
-        if (n > 1)
-            (void)buffer_append_format(name, "-%d", n);
-        (void)buffer_append_string(name, suffix);
+    for (int n = 0; r == -EEXIST && n < MAX_SAME_NAMES; n++) {
+        buffer_clear(name);
+        (void)lost_name_append_time(name, time_of(item->at_100ns + n * TICKS_PER_MS));
+        (void)buffer_append(name, item->tail);
         const char *text = buffer_string(name);
         if (!text)
             return name->error;
@@ -370,7 +406,7 @@ static void put_reason(int directory, struct buffer *name, const struct failure_
     buffer_init(&reason, REASON_MAX_BYTES);
     if (control_append_failure(&reason, record) < 0 || buffer_append_char(&reason, '\n') < 0)
         return;
-    (void)buffer_append_string(name, REASON_SUFFIX);
+    (void)buffer_append_string(name, LOST_NAME_REASON);
     const char *text = buffer_string(name);
     int file =
         text ? openat(directory, text, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)
@@ -379,13 +415,19 @@ static void put_reason(int directory, struct buffer *name, const struct failure_
         (void)unlinkat(directory, text, 0);
 }
 
-/* name: without the suffix; complete afterwards. */
-static int put_text_in(int directory, struct buffer *name, const char *suffix, struct bytes text)
+/* 0: the text is on the disk; else as look_for_equal, or -errno. name: of the file. */
+static int put_text(struct lost_and_found *lost, int directory, const struct item *item,
+                    struct buffer *name)
 {
-    int file = create_file(directory, name, suffix);
-    if (file < 0)
-        return file;
-    int r = write_and_close(file, text);
+    int file = -1;
+    (void)pthread_mutex_lock(&lost->lock);
+    int r = look_for_equal(directory, item, name);
+    if (r == 0)
+        file = create_file(directory, item, name);
+    (void)pthread_mutex_unlock(&lost->lock);
+    if (r != 0 || file < 0)
+        return r != 0 ? r : file;
+    r = write_and_close(file, item->text);
     if (r == 0)
         r = sync_directory(directory);
     if (r < 0)
@@ -393,37 +435,33 @@ static int put_text_in(int directory, struct buffer *name, const char *suffix, s
     return r;
 }
 
-/* The same in lost+found. The directory in which the text is, or -errno. */
-static int put_text(struct lost_and_found *lost, struct buffer *name, const char *suffix,
-                    struct bytes text)
-{
-    int directory = name->error < 0 ? name->error : open_directory(lost->place);
-    if (directory < 0)
-        return directory;
-    int r = put_text_in(directory, name, suffix, text);
-    if (r < 0)
-        closep(&directory);
-    return r < 0 ? r : directory;
-}
-
 int lost_and_found_put(struct lost_and_found *lost, const struct failure_record *record,
                        struct bytes text, struct buffer *ret_path)
 {
-    _cleanup_(buffer_finish) struct buffer name;
+    _cleanup_(buffer_finish) struct buffer tail, name;
+    buffer_init(&tail, NAME_MAX);
     buffer_init(&name, NAME_MAX + 1);
-    (void)append_stem(&name, record);
-    _cleanup_(closep) int directory = put_text(lost, &name, ".json", text);
-    if (directory < 0)
-        return directory;
+    int r = lost_name_append_entity(&tail, lost->account,
+                                    (struct address){record->table, record->position});
+    if (r < 0)
+        return r;
+    const struct item item = {record->at_100ns, buffer_bytes(&tail), text, true};
+    _cleanup_(closep) int directory = open_directory(lost->place);
+    r = directory < 0 ? directory : put_text(lost, directory, &item, &name);
+    if (r < 0 || r == LOST_AND_FOUND_FULL)
+        return r;
+    bool is_new = r == 0;
     size_t before = ret_path->size;
     (void)buffer_append_format(ret_path, "%s" BELOW_PLACE "/", lost->place);
-    int r = buffer_append(ret_path, buffer_bytes(&name));
+    r = buffer_append(ret_path, buffer_bytes(&name));
     if (r < 0) {
-        (void)unlinkat(directory, name.data, 0);
+        if (is_new)
+            (void)unlinkat(directory, name.data, 0);
         ret_path->size = before;
         return r;
     }
-    put_reason(directory, &name, record);
+    if (is_new)
+        put_reason(directory, &name, record);
     lost->count++;
     return 0;
 }
@@ -431,11 +469,16 @@ int lost_and_found_put(struct lost_and_found *lost, const struct failure_record 
 int lost_and_found_keep(struct lost_and_found *lost, int64_t at_100ns, struct address directory,
                         struct bytes name, struct bytes text)
 {
-    _cleanup_(buffer_finish) struct buffer stem;
-    buffer_init(&stem, NAME_MAX + 1);
-    (void)append_scratch_stem(&stem, at_100ns, directory, name);
-    _cleanup_(closep) int opened = put_text(lost, &stem, "", text);
-    return MIN(opened, 0);
+    _cleanup_(buffer_finish) struct buffer tail, file;
+    buffer_init(&tail, NAME_MAX);
+    buffer_init(&file, NAME_MAX + 1);
+    int r = lost_name_append_scratch(&tail, lost->account, directory, name);
+    if (r < 0)
+        return r;
+    const struct item item = {at_100ns, buffer_bytes(&tail), text, false};
+    _cleanup_(closep) int opened = open_directory(lost->place);
+    r = opened < 0 ? opened : put_text(lost, opened, &item, &file);
+    return MIN(r, 0);
 }
 
 int lost_and_found_append_path(const struct lost_and_found *lost, struct buffer *ret)
@@ -448,30 +491,57 @@ size_t lost_and_found_count(struct lost_and_found *lost)
     return lost->count;
 }
 
-/* A file that is no reason of another one. */
-static bool is_text(const char *name)
+/* Appends the time of the mark, as names of files have it; nothing, if there is no mark. */
+static void append_told(int program, const char *mark, struct buffer *ret)
 {
-    size_t size = strlen(name), suffix_size = strlen(REASON_SUFFIX);
-    bool is_reason = size > suffix_size && strcmp(name + size - suffix_size, REASON_SUFFIX) == 0;
-    return name[0] != '.' && !is_reason;
+    struct stat status;
+    if (fstatat(program, mark, &status, AT_SYMLINK_NOFOLLOW) == 0)
+        (void)lost_name_append_time(ret, status.st_mtim);
 }
 
-int lost_and_found_survey(const struct lost_and_found *lost, size_t *ret)
+/* Without it the texts are told again. */
+static void set_told(int program, const char *mark, int64_t at_100ns)
 {
-    int opened = open_directory(lost->place);
-    DIR *directory = opened < 0 ? NULL : fdopendir(opened);
-    if (!directory) {
-        int error = opened < 0 ? opened : -errno;
-        closep(&opened);
-        return error;
-    }
-    size_t count = 0;
+    const struct timespec time = time_of(at_100ns);
+    _cleanup_(closep) int file =
+        openat(program, mark, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    if (file >= 0)
+        (void)futimens(file, (const struct timespec[]){time, time});
+}
+
+/* since: a time as in names, or empty. */
+static int count_since(const struct lost_and_found *lost, int directory, struct bytes since,
+                       size_t *ret)
+{
+    DIR *stream = open_stream(directory);
+    if (!stream)
+        return -errno;
+    *ret = 0;
     errno = 0;
-    for (const struct dirent *entry; (entry = readdir(directory)) != NULL;)
-        count += is_text(entry->d_name);
+    for (const struct dirent *entry; (entry = readdir(stream)) != NULL;) {
+        struct bytes name = bytes_of(entry->d_name);
+        *ret += lost_name_is_text(name, lost->account) &&
+                bytes_compare(bytes_first(name, LOST_NAME_TIME_SIZE), since) >= 0;
+    }
     int r = -errno;
-    (void)closedir(directory);
-    if (r == 0)
-        *ret = count;
+    (void)closedir(stream);
+    return r;
+}
+
+int lost_and_found_tell(struct lost_and_found *lost, int64_t now_100ns, size_t *ret)
+{
+    char mark[LOST_NAME_ACCOUNT_SIZE + sizeof(TOLD_SUFFIX)];
+    (void)snprintf(mark, sizeof(mark), "%s" TOLD_SUFFIX, lost->account);
+    _cleanup_(closep) int program = open_program_directory(lost->place);
+    _cleanup_(closep) int directory =
+        program < 0 ? program : open_own_directory(program, LOST_DIRECTORY);
+    if (directory < 0)
+        return directory;
+    _cleanup_(buffer_finish) struct buffer since;
+    buffer_init(&since, NAME_MAX);
+    append_told(program, mark, &since);
+    int r = count_since(lost, directory, buffer_bytes(&since), ret);
+    if (r == 0 && *ret > 0)
+        set_told(program, mark, now_100ns);
     return r;
 }

@@ -2,10 +2,14 @@
 #define FS_FILES_LOST_AND_FOUND_H
 /* Texts that the service did not take. Each is written to disk at once, as a file of its own in the
  * directory `tablefuse/lost+found` of the user's state directory. The name tells when the text was
- * lost and of which entity it is; the reason is in a file beside it. Example:
+ * lost, and of which account and entity it is; the reason is in a file beside it. Example:
  *
- *   20261122T100000.000Z-orders-p-r.json          the text, as it was written; perhaps half of one
- *   20261122T100000.000Z-orders-p-r.json.reason   the line of .tablefuse/errors
+ *   20261122T100000.000Z-ACCOUNT-orders-p-r.json          the text, as written; perhaps half of one
+ *   20261122T100000.000Z-ACCOUNT-orders-p-r.json.reason   the line of .tablefuse/errors
+ *
+ * A key that is too long has the digits of its digest, as in a cut name (fs/tree/names.h): two keys
+ * hardly ever share a name here. Of an entity LOST_AND_FOUND_MAX_OF_ENTITY texts are kept, and an
+ * equal text is not kept again (but where several mounts lose one at the same moment).
  *
  * There is no copy in memory and no second place. Nothing here is ever removed: the files are the
  * user's.
@@ -16,8 +20,8 @@
  * access to the state directory cannot redirect a text. Directories that were removed are made
  * again.
  *
- * Thread-safety: any thread; no lock: each file is created with O_EXCL. Blocks as long as the disk
- * does. */
+ * Thread-safety: any thread; one leaf mutex while names are looked at and a file is created. Blocks
+ * as long as the disk does. */
 #include "cache/address.h"
 #include "cache/failure_log.h"
 
@@ -33,31 +37,39 @@ struct state_places {
 
 struct lost_and_found;
 /* Makes the directory in the first place where it can be made. `mountpoint` is an absolute path
- * without symbolic links; nothing is mounted there yet. 0 or -errno, and then ret_why is a sentence
- * for the user (its maximum leaves room for two paths):
+ * without symbolic links; nothing is mounted there yet. `account` is any name: names of files have
+ * its first bytes, with `_` for `-`. 0 or -errno, and then ret_why is a sentence for the user (its
+ * maximum leaves room for two paths):
  * -ELOOP: the place that would be used lies in the mount. Nothing was made there, and no other
  *         place was tried.
  * Others: no place can be used; the error is that of the first. -EPERM: it, or `tablefuse` or
  *         `lost+found` in it, is another user's or behind another user's link. -ENOTSUP:
  *         `lost+found` has another mode than 0700. */
 int lost_and_found_create(const struct state_places *places, const char *mountpoint,
-                          struct buffer *ret_why, struct lost_and_found **ret);
+                          const char *account, struct buffer *ret_why, struct lost_and_found **ret);
 void lost_and_found_destroy(struct lost_and_found *lost); /* takes NULL */
-/* 0: the text is on the disk; the file's path is appended to ret_path, which has room for PATH_MAX
- * bytes. The reason may be missing, when the disk is full. -errno: no part of the text was kept. */
+#define LOST_AND_FOUND_MAX_OF_ENTITY 16
+#define LOST_AND_FOUND_FULL          2
+/* 0: the text is on the disk; the path of its file, or of an earlier one with an equal text, is
+ * appended to ret_path, which has room for PATH_MAX bytes. The reason may be missing, when the disk
+ * is full. Else no part of the text was kept:
+ * LOST_AND_FOUND_FULL: there are as many of the entity already.
+ * -errno: it could not be written. */
 int lost_and_found_put(struct lost_and_found *lost, const struct failure_record *record,
                        struct bytes text, struct buffer *ret_path);
-/* The text of a scratch file, at the end of a mount. It gets no reason, and is not counted. Its
- * name has the file's name, as far as there is room: 20261122T100000.000Z-orders-p-notes.tmp. With
- * table NULL a text of the mount: 20261122T100000.000Z-queued-deletes. 0: it is on the disk;
- * -errno: no part of it was kept. */
+/* The text of a scratch file, at the end of a mount. It gets no reason, and is not counted; there
+ * may be any number of a name. Its name has the file's name, as far as there is room:
+ * 20261122T100000.000Z-ACCOUNT-orders-p-notes.tmp. With table NULL a text of the mount:
+ * 20261122T100000.000Z-ACCOUNT-queued-deletes. 0: it is on the disk; -errno: no part of it was
+ * kept. */
 int lost_and_found_keep(struct lost_and_found *lost, int64_t at_100ns, struct address directory,
                         struct bytes name, struct bytes text);
 int lost_and_found_append_path(const struct lost_and_found *lost,
                                struct buffer *ret);       /* of itself */
 size_t lost_and_found_count(struct lost_and_found *lost); /* texts that this mount has lost */
-/* Counts the texts that lie there, of all mounts. 0 or -errno. */
-int lost_and_found_survey(const struct lost_and_found *lost, size_t *ret);
+/* Counts the texts of this account that have come since they were told last, also by other mounts,
+ * and notes in the file `tablefuse/ACCOUNT.told` that they are told now. 0 or -errno. */
+int lost_and_found_tell(struct lost_and_found *lost, int64_t now_100ns, size_t *ret);
 
 DEFINE_CLEANUP(struct lost_and_found *, lost_and_found_destroy);
 

@@ -32,12 +32,18 @@ static int touch(void *context, struct caller *caller, struct address address, s
     return account_touch(sink->account, caller, address, known, ret);
 }
 
-/* Adds to the message of a failure, as far as there is room. */
-static void add_to_message(struct failure *failure, const char *what, int error)
+/* Adds to the message of a failure, as far as there is room, why its text was not kept. */
+static void add_to_message(struct failure *failure, int error)
 {
     size_t size = strlen(failure->message);
-    (void)snprintf(failure->message + size, sizeof(failure->message) - size, "; %s: %s", what,
-                   strerrordesc_np(-error));
+    char *end = failure->message + size;
+    if (error == LOST_AND_FOUND_FULL)
+        (void)snprintf(end, sizeof(failure->message) - size,
+                       "; the text was not kept: lost+found has %d of this entity already",
+                       LOST_AND_FOUND_MAX_OF_ENTITY);
+    else
+        (void)snprintf(end, sizeof(failure->message) - size,
+                       "; the text could not be kept on this machine: %s", strerrordesc_np(-error));
 }
 
 /* Keeps the text, if there is one, and adds the record to the failures. */
@@ -46,8 +52,8 @@ static void lose(struct text_sink *sink, struct failure_record *record, struct b
     _cleanup_(buffer_finish) struct buffer path;
     buffer_init(&path, PATH_MAX + 1);
     int r = text.size > 0 ? lost_and_found_put(sink->lost, record, text, &path) : 0;
-    if (r < 0)
-        add_to_message(&record->failure, "the text could not be kept on this machine", r);
+    if (r != 0)
+        add_to_message(&record->failure, r);
     record->kept_in = path.size > 0 ? buffer_string(&path) : NULL;
     failure_log_add(account_failures(sink->account), record);
 }

@@ -24,10 +24,10 @@ static struct bytes suffix_of(enum name_kind kind)
     return BYTES_LITERAL("");
 }
 
-/* The room before the mark in a cut name, in bytes. */
-static size_t cut_room(enum name_kind kind)
+/* The room before the mark in a cut name of `max` bytes. */
+static size_t cut_room(enum name_kind kind, size_t max)
 {
-    return NAME_MAX_BYTES - suffix_of(kind).size - CUT_MARK.size - NAME_DIGEST_CHARS;
+    return max - suffix_of(kind).size - CUT_MARK.size - NAME_DIGEST_CHARS;
 }
 
 static bool is_control(uint32_t character)
@@ -108,22 +108,21 @@ static bool split_unsettled(struct bytes *key, struct bytes *ret_digits)
     return true;
 }
 
-int names_encode(struct bytes key, enum name_kind kind, struct buffer *ret_name)
+/* max: bytes of the name; a longer one is cut. */
+static int encode(struct bytes key, enum name_kind kind, size_t max, struct buffer *ret_name)
 {
     struct bytes suffix = suffix_of(kind), digits = {0};
     size_t fit = 0;
     _cleanup_(buffer_finish) struct buffer name;
     buffer_init(&name, POSITION_MAX_BYTES);
 
-    if (kind == NAME_PREFIX && !prefix_is_showable(key))
-        return -EILSEQ;
     bool is_unsettled = split_unsettled(&key, &digits);
     bool is_followed = is_unsettled || kind == NAME_ENTITY; /* by the digits, or by .json */
     int r = key.size == 0 ? buffer_append(&name, EMPTY_KEY)
-                          : encode_whole(key, is_followed, cut_room(kind), &name, &fit);
+                          : encode_whole(key, is_followed, cut_room(kind, max), &name, &fit);
     if (r < 0)
         return r;
-    if (is_unsettled || name.size + suffix.size > NAME_MAX_BYTES) {
+    if (is_unsettled || name.size + suffix.size > max) {
         name.size = fit;
         (void)buffer_append(&name, CUT_MARK);
         r = is_unsettled ? buffer_append(&name, digits) : append_digest(key, &name);
@@ -131,6 +130,18 @@ int names_encode(struct bytes key, enum name_kind kind, struct buffer *ret_name)
     if (r == 0)
         r = buffer_append(&name, suffix);
     return r < 0 ? r : buffer_append(ret_name, buffer_bytes(&name));
+}
+
+int names_encode(struct bytes key, enum name_kind kind, struct buffer *ret_name)
+{
+    if (kind == NAME_PREFIX && !prefix_is_showable(key))
+        return -EILSEQ;
+    return encode(key, kind, NAME_MAX_BYTES, ret_name);
+}
+
+int names_append_short(struct bytes key, size_t max, struct buffer *ret_name)
+{
+    return encode(key, NAME_PARTITION, max, ret_name);
 }
 
 int names_append_beginning(struct bytes key, size_t room, struct buffer *ret_name)
@@ -183,7 +194,7 @@ static bool split_cut(struct bytes stem, enum name_kind kind, struct bytes *ret_
 {
     size_t tail = CUT_MARK.size + NAME_DIGEST_CHARS;
     if (kind == NAME_PREFIX || stem.size < tail ||
-        stem.size - tail + ESCAPED_MAX_BYTES <= cut_room(kind) ||
+        stem.size - tail + ESCAPED_MAX_BYTES <= cut_room(kind, NAME_MAX_BYTES) ||
         !bytes_start_with(bytes_skip(stem, stem.size - tail), CUT_MARK) ||
         !are_digits(bytes_skip(stem, stem.size - NAME_DIGEST_CHARS)))
         return false;

@@ -26,6 +26,10 @@ enum name_kind { NAME_PARTITION, NAME_ENTITY, NAME_PREFIX };
  * longer than any service takes. -ENOMEM. */
 int names_encode(struct bytes key, enum name_kind kind, struct buffer *ret_name);
 
+/* Appends the key's name as a partition, cut at `max` bytes (18 to 255) in the same way. A name
+ * that is cut earlier than a file's means nothing in the tree. As names_encode. */
+int names_append_short(struct bytes key, size_t max, struct buffer *ret_name);
+
 /* Appends the longest beginning of the key's name as a partition, in whole characters, that has at
  * most `room` bytes. The key cannot be decoded from it. As names_encode. */
 int names_append_beginning(struct bytes key, size_t room, struct buffer *ret_name);

@@ -62,8 +62,11 @@ bool scratch_name_is(struct bytes name, const char *globs)
 bool scratch_name_is_passing(struct bytes name)
 {
     static const char *const patterns[] = {
-        ".*.sw?", ".*.swpx", /* also that of a name without a suffix */
-        ".*.json.[0-9A-Za-z][0-9A-Za-z][0-9A-Za-z][0-9A-Za-z][0-9A-Za-z][0-9A-Za-z]"};
+        ".*.sw?",    ".*.swpx", /* also that of a name without a suffix */
+        ".DS_Store", "._*",
+        ".nfs*",     ".fuse_hidden*",
+        ".#*",       ".~lock.*#",
+        "4913",      ".*.json.[0-9A-Za-z][0-9A-Za-z][0-9A-Za-z][0-9A-Za-z][0-9A-Za-z][0-9A-Za-z]"};
     char text[NAME_MAX_BYTES + 1];
     return copy(name, text) && matches_any(text, patterns, ARRAY_SIZE(patterns));
 }

@@ -26,8 +26,9 @@
 bool scratch_name_is_possible(struct bytes name);
 /* Is it always a scratch file's? globs: of the option, separated by colons; NULL: none. */
 bool scratch_name_is(struct bytes name, const char *globs);
-/* Is it a swap file of an editor, or a temporary file of rsync? Such a file is of no use behind the
- * end of the mount. */
+/* Is it of no use behind the end of the mount? So are a swap or lock file of an editor, vim's test
+ * file, a temporary file of rsync, what macOS leaves in directories, and what NFS and FUSE make of
+ * a file that is removed while it is open. */
 bool scratch_name_is_passing(struct bytes name);
 /* Can each of the globs match a name? One with a [ that is not closed is refused, as it is hardly
  * meant for names with a [ in them. */

@@ -258,17 +258,19 @@ static int add_name(struct mount_command *command)
     return fuse_opt_insert_arg(&command->args, 1, argument) < 0 ? -ENOMEM : 0;
 }
 
-/* Tells how many files lie in lost+found, of earlier mounts, too. */
-static void tell_lost_files(const struct lost_and_found *lost)
+/* Tells how many files of this account have come to lost+found since that was told last. */
+static void tell_lost_files(struct lost_and_found *lost)
 {
     _cleanup_(buffer_finish) struct buffer place;
     buffer_init(&place, PATH_MAX);
     size_t count;
     (void)lost_and_found_append_path(lost, &place);
     const char *path = buffer_string(&place);
-    if (path && lost_and_found_survey(lost, &count) == 0 && count > 0)
-        (void)fprintf(stderr, "tablefuse: %zu %s in %s: kept there because %s\n", count,
-                      count == 1 ? "file is" : "files are", path,
+    int64_t now_100ns = clock_utc_100ns(&clock_system);
+    if (path && lost_and_found_tell(lost, now_100ns, &count) == 0 && count > 0)
+        (void)fprintf(stderr,
+                      "tablefuse: %zu new %s of this account in %s: kept there because %s\n", count,
+                      count == 1 ? "file" : "files", path,
                       count == 1 ? "it could not be stored, or was temporary"
                                  : "they could not be stored, or were temporary");
 }
@@ -294,7 +296,8 @@ static int find_lost_and_found(struct mount_command *command)
                                         .system = "/var/lib"};
     _cleanup_(buffer_finish) struct buffer why;
     buffer_init(&why, LOG_LINE_BYTES + PATH_MAX);
-    int r = lost_and_found_create(&places, command->place.path, &why, &command->fs.lost);
+    int r = lost_and_found_create(&places, command->place.path,
+                                  mount_source_account(command->source), &why, &command->fs.lost);
     if (r == 0) {
         tell_lost_files(command->fs.lost);
         return 0;

@@ -395,7 +395,7 @@ def test_unmount_reports_what_was_not_deleted(mounts, fill, stored, outage, gate
     assert left and set(left) < set(keys("p", 40)), "one was sent at once"
     assert f"{len(left)} queued deletes were perhaps not made -- see *-queued-deletes in /" in done.stderr
     ((name, kept),) = mount.lost_texts().items()
-    assert name.endswith("Z-queued-deletes")
+    assert re.fullmatch(r"\d{8}T\d{6}\.\d{3}Z-\w+-queued-deletes", name)
     lines = kept.decode().splitlines()
     assert sorted(line.split()[2] for line in lines) == [f"/{fault}/{p}/{row}.json:" for p, row in left]
     outage.unlink()

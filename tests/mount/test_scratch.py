@@ -417,13 +417,16 @@ def test_several_processes(mount, begin):
     assert failures(mount) == []
 
 
+JUNK = (".DS_Store", "._f.json", ".nfs0001", ".fuse_hidden0001", ".~lock.f.csv#", "4913")
+
+
 @pytest.mark.parametrize("how", ["unmount", "umount", "SIGTERM"])
 def test_at_the_end_of_the_mount_they_go_to_lost_and_found(mounts, service, how):
-    """But for empty files, and what is of no use any more: swap files, and temporary files of rsync."""
+    """But for empty files, and what is of no use any more: swap files, temporary files of rsync, junk of other systems."""
     mount = mounts.prepare()
     process = begin_foreground(mount, service)
     p = mount / "tab/p"
-    for name in ("notes.tmp", ".f.json.swp", ".f.json.AbC123", ".hidden", "#f#", "removed~"):
+    for name in ("notes.tmp", ".f.json.swp", ".f.json.AbC123", ".hidden", "#f#", "removed~", *JUNK):
         assert write(p / name, f"of {name}\n") == ""
     os.mknod(p / "empty~")
     os.rename(p / "notes.tmp", mount / "other/p/notes.tmp")
@@ -440,7 +443,7 @@ def test_at_the_end_of_the_mount_they_go_to_lost_and_found(mounts, service, how)
         run("umount", mount.point)
     assert process.wait(EXIT_SEC) == 0
     lost = mount.lost_texts()
-    assert {re.sub(r"^\d{8}T\d{6}\.\d{3}Z-", "", name): text for name, text in lost.items()} == {
+    assert {re.sub(r"^\d{8}T\d{6}\.\d{3}Z-\w+-", "", name): text for name, text in lost.items()} == {
         "other-p-notes.tmp": b"of notes.tmp\n",
         "tab-p-.hidden": b"of .hidden\n",
         "tab-p-#f#": b"of #f#\n",

@@ -203,16 +203,29 @@ def test_a_text_that_is_changed_in_place_is_stored_when_the_process_of_the_mount
     assert stored("tab")["place", "r"]["a"] == 7
 
 
-def test_mount_tells_how_many_files_are_in_lost_and_found(mounts, service):
+def test_mount_tells_what_is_new_in_lost_and_found(mounts, service, tmp_path):
+    """Of its account, once."""
     mount = mounts()
     place = f"{mount.state}/tablefuse/lost+found"
-    assert write(mount / "tab/p/half.json", "{") == "close EINVAL"
-    wait_until(lambda: lost(mount), what="the lost text")
+    assert write(mount / "tab/p/half.json", "{") == write(mount / "tab/p/other.json", "{") == "close EINVAL"
+    wait_until(lambda: len(lost(mount)) == 2, what="the lost texts")
     mount.unmount(check=False)
     assert mount.has_ended()
-    says = f"1 file is in {place}: kept there because it could not be stored, or was temporary"
+    other = f"local:{tmp_path}/another.tablefuse"
+    mount.start(other, "create", says="")
+    assert write(mount / "tab/p/half.json", "{") == "open ENOENT"
+    mount.unmount()
+    says = f"2 new files of this account in {place}: kept there because they could not be stored, or were temporary"
     mount.start(service.source, says=f"tablefuse: {says}\n")
     assert write(mount / "tab/p/notes.tmp", "a scratch file") == ""
     mount.unmount()
-    says = f"2 files are in {place}: kept there because they could not be stored, or were temporary"
+    says = f"1 new file of this account in {place}: kept there because it could not be stored, or was temporary"
     mount.start(service.source, says=f"tablefuse: {says}\n")
+    assert write(mount / "tab/p/notes.tmp", "a scratch file") == ""
+    mount.unmount()
+    mount.start(service.source, says="")
+    assert sorted(name.split("-", 2)[2] for name in lost(mount)) == [
+        "tab-p-half.json",
+        "tab-p-notes.tmp",
+        "tab-p-other.json",
+    ]

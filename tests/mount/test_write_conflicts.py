@@ -14,6 +14,7 @@ pytestmark = [
 ]
 
 MINE, OTHERS = b'{"By": "me"}', '{"By": "another"}'
+MOST = 16  # texts of one entity in lost+found
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -90,6 +91,27 @@ def test_conflict_overwrite(mounts, stored, name):
     assert outcome(os.close, file) == ""
     assert stored("over")["p", name] == json.loads(MINE)
     assert failures(mount) == [] and mount.lost_texts() == {}
+
+
+def test_of_a_conflict_loop_few_texts_are_kept(mounts, stored):
+    """As of a program that tries again and again. An equal text is not kept twice."""
+    mount, other = mounts("ttl=0"), mounts("ttl=0", "conflict=overwrite")
+    path = "raced/p/loop.json"
+    texts = [f'{{"By": "me", "N": {number}}}' for number in range(MOST + 5)]
+    for text in [texts[0], *texts, *texts]:
+        assert write(other / path, OTHERS) == ""
+        file = open_truncated(mount / path)
+        assert write(other / path, OTHERS) == ""
+        assert outcome(os.write, file, text.encode()) == "ESTALE"
+        outcome(os.close, file)
+    found = mount.lost_texts()
+    kept = sorted(text.decode() for name, text in found.items() if not name.endswith(".reason"))
+    assert kept == sorted(texts[:MOST]) and len(found) == 2 * MOST
+    reasons = mount.control("errors").splitlines()
+    named = {line.split(" -- the text is in ")[1] for line in reasons if " -- the text is in " in line}
+    assert named == {f"{mount.state}/tablefuse/lost+found/{name}" for name in found if not name.endswith(".reason")}
+    assert "the text was not kept: lost+found has 16 of this entity already" in reasons[-1]
+    assert stored("raced")["p", "loop"] == json.loads(OTHERS)
 
 
 # The first write of the mount is made and its answer is lost; its repetition is refused, so the caller is told of a failure.

@@ -464,6 +464,34 @@ static void the_beginning_of_a_name_is_made_of_whole_characters(void **state)
     assert_int_equal(name.error, 0);
 }
 
+static void assert_short(struct bytes key, size_t max, const char *expected)
+{
+    struct buffer name;
+    buffer_init(&name, NAME_MAX_BYTES);
+    assert_int_equal(names_append_short(key, max, &name), 0);
+    assert_bytes(buffer_bytes(&name), bytes_of(expected));
+    buffer_finish(&name);
+}
+
+static void a_short_name_is_cut_at_whole_characters(void **state)
+{
+    (void)state;
+    assert_short(B("key"), 18, "key");
+    assert_short(B(""), 18, "#00");
+    assert_short(B("../x"), 18, "#2E.#2Fx");
+    assert_short(B("0123456789abcdef12"), 18, "0123456789abcdef12");
+    /* digits: of sha256sum */
+    assert_short(B("0123456789abcdef123"), 18, "#~1c3066e437672b4e");
+    assert_short(B("0123456789abcdef123"), 20, "0123456789abcdef123");
+    assert_short(B("a/\xC3\xA9/0123456789abcdef"), 24, "a#2F\xC3\xA9#~a5a8e711b76d5cfc");
+    assert_short(B("a/\xC3\xA9/0123456789abcdef"), 23, "a#2F#~a5a8e711b76d5cfc");
+    struct buffer name;
+    buffer_init(&name, NAME_MAX_BYTES);
+    assert_int_equal(names_append_short(B("\xFF"), 18, &name), -EILSEQ);
+    assert_int_equal(name.size, 0);
+    assert_int_equal(name.error, 0);
+}
+
 /* The unsettled key of a cut name: it has that name, and the key that it stands for has it, too. */
 static void assert_unsettled(struct bytes key, enum name_kind kind)
 {
@@ -534,6 +562,7 @@ int main(void)
         cmocka_unit_test(without_memory_a_name_is_not_judged),
         cmocka_unit_test(what_has_no_name_is_not_of_one),
         cmocka_unit_test(the_beginning_of_a_name_is_made_of_whole_characters),
+        cmocka_unit_test(a_short_name_is_cut_at_whole_characters),
         cmocka_unit_test(an_unsettled_key_has_the_name_of_its_key),
         cmocka_unit_test(the_digits_of_a_cut_name_are_in_lower_case),
     };

@@ -1,11 +1,14 @@
 #ifndef CACHE_FAILURE_LOG_H
 #define CACHE_FAILURE_LOG_H
-/* The last 100 failures. It gives the user a readable reason for every errno. While the service is
- * down, thousands of operations may fail at once: they share one record, so that the failure that
- * tells the cause is kept. Of those that are each one of many, as queued deletes, and that fail
- * alike, FAILURE_LOG_ALIKE have a record, and the last of these counts the others; the sink gets
- * each. Any thread; one leaf mutex, which is not
- * held while the sink is called. */
+/* The last 100 failures. It gives the user a readable reason for every errno. Its records are in
+ * the order of their last failures. Many failures share one record, so that the failure that tells
+ * the cause is kept, and others beside it:
+ * - equal ones: the same program fails in the same operation at the same place for the same reason;
+ * - those of an outage: while the service is down, thousands of operations may fail at once;
+ * - of those that are each one of many, as queued deletes, and that fail alike, FAILURE_LOG_ALIKE
+ *   have a record, and the last of these counts the others.
+ * The sink gets each of them but those of an outage. Any thread; one leaf mutex, which is not held
+ * while the sink is called. */
 #include "client/bytes.h"
 #include "client/call.h"
 
@@ -13,8 +16,8 @@
 #define FAILURE_LOG_ALIKE   10
 #define FAILURE_LOG_REST_MS 60000 /* without such a failure: the next one gets a record again */
 
-struct failure_record { /* fs/ makes a path from table and position when it shows the record */
-    int64_t at_100ns;
+struct failure_record {    /* fs/ makes a path from table and position when it shows the record */
+    int64_t at_100ns;      /* of equal ones: of the last */
     const char *operation; /* static text: "open" */
     const char *command;   /* the name of the process; may be NULL */
     const char *table;     /* NULL: the account */
@@ -25,9 +28,12 @@ struct failure_record { /* fs/ makes a path from table and position when it show
     bool is_one_of_many;
     const char *kept_in; /* the file that keeps the text that was not stored; NULL: none */
     struct failure failure;
+    /* Out: how many equal failures this is, and when the first was. */
+    uint64_t times;
+    int64_t first_100ns;
     /* Out: how many failures of the same outage, or of many that failed alike, are counted in this
-     * record beside the first, and the time of the last of them. */
-    uint64_t repeats;
+     * record beside it, and the time of the last of them. */
+    uint64_t others;
     int64_t last_100ns;
 };
 
@@ -43,9 +49,9 @@ void failure_log_destroy(struct failure_log *log); /* takes NULL */
  * no memory, or they take more than 16 KiB, the record is kept without its strings. */
 void failure_log_add(struct failure_log *log, const struct failure_record *record);
 uint64_t failure_log_count(struct failure_log *log); /* of all failures ever added */
-/* Records are numbered from 1. Copies the next record after number `after` that is kept (0: the
- * oldest) and answers its number. 0: there is none, or ret_text->error is set. The strings of *ret
- * are views into ret_text, which is cleared first. */
+/* A record's number is that of its last equal failure, counted from 1. Copies the next record after
+ * number `after` that is kept (0: the oldest) and answers its number. 0: there is none, or
+ * ret_text->error is set. The strings of *ret are views into ret_text, which is cleared first. */
 uint64_t failure_log_next(struct failure_log *log, uint64_t after, struct failure_record *ret,
                           struct buffer *ret_text);
 

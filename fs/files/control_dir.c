@@ -103,9 +103,14 @@ int control_append_failure(struct buffer *ret, const struct failure_record *reco
     append_sanitized(ret, ": ", failure->message, "");
     append_sanitized(ret, " (request ", failure->request_id, ")");
     append_sanitized(ret, " [", record->command, "]");
-    if (record->repeats > 0) {
+    if (record->times > 1) {
+        (void)buffer_append_format(ret, " (%llu times since ", (unsigned long long)record->times);
+        (void)append_time(ret, record->first_100ns);
+        (void)buffer_append_char(ret, ')');
+    }
+    if (record->others > 0) {
         (void)buffer_append_format(ret, " (and %llu more until ",
-                                   (unsigned long long)record->repeats);
+                                   (unsigned long long)record->others);
         (void)append_time(ret, record->last_100ns);
         (void)buffer_append_char(ret, ')');
     }
@@ -121,7 +126,10 @@ static int append_errors(struct control_dir *control, struct buffer *ret)
     buffer_init(&strings, (size_t)64 << 10);
     struct failure_record record;
     uint64_t number = 0;
-    while ((number = failure_log_next(control->failures, number, &record, &strings)) != 0) {
+    for (int i = 0; i < FAILURE_LOG_SIZE; i++) { /* they may change meanwhile, without end */
+        number = failure_log_next(control->failures, number, &record, &strings);
+        if (number == 0)
+            break;
         int r = control_append_failure(ret, &record);
         if (r == 0)
             r = buffer_append_char(ret, '\n');

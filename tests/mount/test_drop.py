@@ -436,9 +436,9 @@ def test_the_control_file(mount):
     opened = os.open(file, os.O_WRONLY | os.O_TRUNC)
     assert outcome(os.read, opened, 1) == "EBADF"
     os.close(opened)
-    (first, _) = failures(mount)
-    assert (first["operation"], first["path"], first["error"]) == ("open", "/.tablefuse/drop", "EACCES")
-    assert first["reason"] == "the file `drop` is only written: the name of a table"
+    (both,) = failures(mount)
+    assert (both["operation"], both["path"], both["error"]) == ("open", "/.tablefuse/drop", "EACCES")
+    assert both["times"] == "2" and both["reason"] == "the file `drop` is only written: the name of a table"
 
 
 @pytest.mark.parametrize("text", ["\n", "a b", "a/b", "kept\n\n", "kept\nkept", " kept", "../kept", "k" * 64, ".flat"])
@@ -461,11 +461,10 @@ def test_the_name_of_no_table(mount):
         assert write(mount / ".tablefuse/drop", "kept\n", os.O_WRONLY) == ""
         assert write(mount / ".tablefuse/drop", "kept\n", os.O_WRONLY) == ""
     assert counted.asked() == {"list_tables": 3}
-    for failed in failures(mount):
-        assert (failed["operation"], failed["path"], failed["error"]) == ("drop", "/", "ENOENT")
-        assert failed["reason"] == "there is no such table: absent"
-        assert failed["advice"] == "write the name as ls shows it"
-    assert len(failures(mount)) == 2
+    (both,) = failures(mount)
+    assert (both["operation"], both["path"], both["error"]) == ("drop", "/", "ENOENT")
+    assert both["times"] == "2" and both["reason"] == "there is no such table: absent"
+    assert both["advice"] == "write the name as ls shows it"
 
 
 def test_the_control_file_of_a_mount_of_a_table(mounts, tables):
@@ -494,6 +493,16 @@ def test_a_process_confirms_its_next_rmdir(mount, doomed, stored, end):
     os.mkdir(mount / name)
     assert outcome(os.rmdir, mount / name) == "EPERM", "it was confirmed once"
     assert sorted(stored("kept")) == ROWS
+
+
+def test_a_refusal_that_is_repeated(mounts, doomed):
+    """`errors` counts it in one line, and the verb tells that one each time."""
+    mount = mounts(faults="fail=delete_table:*:409:TableBeingDeleted")
+    given = mount / doomed()
+    for times in (None, "2"):
+        result, said = drop("--yes", given)
+        (failed,) = failures(mount)
+        assert result == MOUNTING and said.endswith(mount.control("errors")) and failed["times"] == times
 
 
 def test_a_wait_for_the_answer_ends(mounts, tables, doomed):

@@ -128,11 +128,11 @@ def test_the_text_tells_the_row_key(mounts, stored):
         (text_of(ROW[:-1] + "\0"), OTHER_ROW_KEY),
         (text_of(ROW, A=[1]), "line 1, column "),
     ):
-        before = len(failures(mount))
+        before = mount.control("errors")
         with mount.counting() as counted:
             assert write(mount / path, text) == "write EINVAL", text
         assert counted.requests("insert") + counted.requests("upsert_replace") == 0
-        assert any(told.startswith(reason) for told in reasons(mount)[before:]), text
+        assert any(told["reason"].startswith(reason) for told in failures(mount, before)), text
         assert os.listdir(mount / "one/rows") == []
     assert write(mount / path, text_of(ROW, "another", A=2)) == "", "the directory is the partition's"
     assert (mount / path).read_text() == entity_text("rows", ROW, {"A": ("Int32", 2)})

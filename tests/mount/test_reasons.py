@@ -388,16 +388,41 @@ def test_each_rule_has_one_line(mounts):
     mount = mounts()
     wrong = {}
     for what, (call, error, line) in CASES.items():
-        before = len(failures(mount))
+        before = mount.control("errors")
         found = outcome(call, str(mount.point))
         if line:
-            wait_until(lambda: len(failures(mount)) > before, what=f"the line of: {what}")
-        lines = [told(each) for each in failures(mount)[before:]]
+            wait_until(lambda: failures(mount, before), what=f"the line of: {what}")
+        lines = [told(each) for each in failures(mount, before)]
         expected = [(*line[:2], error, line[2])] if line else []
         if (found, lines) != (error, expected):
             wrong[what] = (found, lines)
     assert not wrong, "\n".join(f"{what}: {found}" for what, found in wrong.items())
     mount.unmount()
+
+
+def test_equal_failures_are_one_line(mounts):
+    """A program that tries again and again drives no other failure out. The last one is last."""
+    mount = mounts()
+    p = mount / "tab/p"
+    assert write(p / "once.json", "hello") == "write EINVAL"
+    for number in range(150):
+        assert write(p / "again.json", "hello") == "write EINVAL"
+        if number % 50 == 0:
+            assert outcome(os.truncate, p / "r.json", number) == "EINVAL"
+    assert outcome(os.truncate, p / "s.json", 0) == "EINVAL"
+    run("bash", "-c", 'echo hello > "$0"', p / "again.json", check=False)
+    assert [(line["command"], line["operation"], line["path"], line["times"]) for line in failures(mount)] == [
+        ("python3", "write", "/tab/p/once.json", None),
+        ("python3", "setattr", "/tab/p/r.json", "3"),
+        ("python3", "write", "/tab/p/again.json", "150"),
+        ("python3", "setattr", "/tab/p/s.json", None),
+        ("bash", "write", "/tab/p/again.json", None),
+    ]
+    last = [line.split()[0] for line in mount.control("errors").splitlines()]
+    assert last == sorted(last), "by the time of the last"
+    assert mount.stats().total("tablefuse_failures_total") == 156
+    assert write(p / "once.json", "hello") == "write EINVAL"
+    assert "/tab/p/once.json" in mount.control("errors").splitlines()[-1]
 
 
 def test_many_links_have_few_lines(mounts):

@@ -10,7 +10,7 @@ from harness import TABLEFUSE, environment, wait_until
 # 2026-11-22T10:00:00.123Z write /t/p/r.json: EINVAL, HTTP 400 InvalidInput: why [cp] -- what to do
 _FAILURE = re.compile(
     r"\S+Z (?P<operation>\S+) (?P<path>/.*?): (?P<error>E[A-Z]+)(?P<status>, HTTP \d+)?( (?P<code>\w+))?:"
-    r" (?P<reason>.*?)( \[(?P<command>[^\]]*)\])?( -- (?P<advice>.*))?"
+    r" (?P<reason>.*?)( \[(?P<command>[^\]]*)\])?( \((?P<times>\d+) times since \S+Z\))?( -- (?P<advice>.*))?"
 )
 
 CREATE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
@@ -49,10 +49,12 @@ def write(path, text, flags=CREATE):
     return f"close {failed}" if failed else ""
 
 
-def failures(mount):
-    """The lines of .tablefuse/errors, each as a dictionary."""
-    found = [_FAILURE.fullmatch(line) for line in mount.control("errors").splitlines()]
-    assert all(found), mount.control("errors")
+def failures(mount, before=""):
+    """The lines of .tablefuse/errors, each as a dictionary. before: the text of the file when its lines do not count; one in
+    which an equal failure was counted since then does."""
+    lines = mount.control("errors").splitlines()
+    found = [_FAILURE.fullmatch(line) for line in lines if line not in before.splitlines()]
+    assert all(found), lines
     return [line.groupdict() for line in found]
 
 

@@ -26,7 +26,7 @@ static void an_outage_tells_how_many_failed(void **state)
     struct failure_record record = {.operation = "lookup",
                                     .command = "cat",
                                     .failure = {.error = -EIO, .advice = "do", .outage = 1},
-                                    .repeats = 998,
+                                    .others = 998,
                                     .last_100ns = 2500 * TICKS_PER_MS};
     struct buffer line;
     buffer_init(&line, 4096);
@@ -34,6 +34,24 @@ static void an_outage_tells_how_many_failed(void **state)
     assert_bytes(buffer_bytes(&line),
                  B("1970-01-01T00:00:00.000Z lookup /: EIO [cat] (and 998 more until "
                    "1970-01-01T00:00:02.500Z) -- do"));
+    buffer_finish(&line);
+}
+
+static void equal_failures_tell_how_often_and_since_when(void **state)
+{
+    (void)state;
+    struct failure_record record = {.operation = "lookup",
+                                    .command = "cat",
+                                    .failure = {.error = -EIO},
+                                    .at_100ns = 2500 * TICKS_PER_MS,
+                                    .times = 7,
+                                    .first_100ns = 500 * TICKS_PER_MS};
+    struct buffer line;
+    buffer_init(&line, 4096);
+    assert_int_equal(control_append_failure(&line, &record), 0);
+    assert_bytes(buffer_bytes(&line),
+                 B("1970-01-01T00:00:02.500Z lookup /: EIO [cat] (7 times since "
+                   "1970-01-01T00:00:00.500Z)"));
     buffer_finish(&line);
 }
 
@@ -73,6 +91,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_failure_names_the_path),
+        cmocka_unit_test(equal_failures_tell_how_often_and_since_when),
         cmocka_unit_test(a_loss_names_the_file),
         cmocka_unit_test(an_outage_tells_how_many_failed),
     };

@@ -66,8 +66,8 @@ static struct failure_record record_of_outage(int i, uint32_t outage)
     return record;
 }
 
-/* The next record is the one that was added as number i. It counts `repeats` more failures. */
-static uint64_t expect_record(struct failure_log *log, uint64_t after, int i, uint64_t repeats)
+/* The next record is the one that was added as number i. It counts `others` more failures. */
+static uint64_t expect_record(struct failure_log *log, uint64_t after, int i, uint64_t others)
 {
     struct failure_record record;
     struct buffer text;
@@ -75,9 +75,9 @@ static uint64_t expect_record(struct failure_log *log, uint64_t after, int i, ui
     uint64_t number = failure_log_next(log, after, &record, &text);
     assert_true(number > 0);
     assert_int_equal(record.at_100ns, i);
-    assert_int_equal(record.repeats, repeats);
-    if (repeats > 0)
-        assert_int_equal(record.last_100ns, i + repeats);
+    assert_int_equal(record.others, others);
+    if (others > 0)
+        assert_int_equal(record.last_100ns, i + others);
     buffer_finish(&text);
     return number;
 }
@@ -106,14 +106,115 @@ static void an_outage_has_one_record(void **state)
     n = expect_record(log, n, 2, 1000);
     n = expect_record(log, n, 1003, 0);
     n = expect_record(log, n, 1004, 1);
-    assert_int_equal(n, 4);
+    assert_int_equal(n, 1004);
     for (int i = 1; i <= FAILURE_LOG_SIZE; i++) { /* drive it out: the next gets a record again */
         struct failure_record added = record_number(2000 + i);
         failure_log_add(log, &added);
     }
     struct failure_record late = record_of_outage(3000, 2);
     failure_log_add(log, &late);
-    (void)expect_record(log, 4 + FAILURE_LOG_SIZE, 3000, 0);
+    (void)expect_record(log, 1005 + FAILURE_LOG_SIZE, 3000, 0);
+    failure_log_destroy(log);
+}
+
+/* How many records follow; ret_others: of the last. */
+static int count_records(struct failure_log *log, uint64_t after, uint64_t *ret_others)
+{
+    struct failure_record record;
+    struct buffer text;
+    int records = 0;
+    buffer_init(&text, 1 << 16);
+    for (; (after = failure_log_next(log, after, &record, &text)) != 0; records++)
+        *ret_others = record.others;
+    buffer_finish(&text);
+    return records;
+}
+
+/* The n-th failure of a program that tries again and again. */
+static struct failure_record record_of_loop(int n)
+{
+    struct failure_record record = record_number(1);
+    record.at_100ns = n;
+    (void)snprintf(record.failure.request_id, sizeof(record.failure.request_id), "%d", n);
+    return record;
+}
+
+static void equal_failures_have_one_record(void **state)
+{
+    (void)state;
+    struct failure_log *log;
+    struct failure_record record;
+    struct buffer text;
+    char context[] = "context";
+    told = 0;
+    buffer_init(&text, 1 << 16);
+    assert_int_equal(failure_log_create(sink, context, &log), 0);
+    for (int n = 1; n <= 1000; n++) { /* each tenth is another one */
+        struct failure_record added = n % 10 == 0 ? record_number(n) : record_of_loop(n);
+        failure_log_add(log, &added);
+    }
+    assert_int_equal(told, 1000);
+    assert_int_equal(failure_log_count(log), 1000);
+    uint64_t number = 0;
+    for (int n = 20; n < 1000; n += 10) /* the loop has driven one out */
+        number = expect_record(log, number, n, 0);
+    assert_int_equal(failure_log_next(log, number, &record, &text), 999); /* the last of the loop */
+    assert_string_equal(record.failure.request_id, "999");
+    assert_int_equal(record.times, 900);
+    assert_int_equal(record.first_100ns, 1);
+    assert_int_equal(record.at_100ns, 999);
+    assert_int_equal(record.others, 0);
+    assert_string_equal(record.command, "cat");
+    assert_int_equal(failure_log_next(log, 999, &record, &text), 1000);
+    assert_int_equal(record.times, 1);
+    assert_int_equal(failure_log_next(log, 1000, &record, &text), 0);
+    buffer_finish(&text);
+    failure_log_destroy(log);
+}
+
+static void what_differs_in_one_thing_is_not_equal(void **state)
+{
+    (void)state;
+    struct failure_log *log;
+    struct failure_record record = record_number(1), first = record;
+    uint64_t others;
+    assert_int_equal(failure_log_create(NULL, NULL, &log), 0);
+    failure_log_add(log, &record);
+    record.operation = "open";
+    failure_log_add(log, &record);
+    record = first;
+    record.command = "tac";
+    failure_log_add(log, &record);
+    record.command = NULL;
+    failure_log_add(log, &record);
+    record = first;
+    record.table = "u";
+    failure_log_add(log, &record);
+    record.table = NULL;
+    failure_log_add(log, &record);
+    record = first;
+    record.position = B("p\0s");
+    failure_log_add(log, &record);
+    record = first;
+    record.is_prefix = true;
+    failure_log_add(log, &record);
+    record = first;
+    record.kept_in = "/lost/g";
+    failure_log_add(log, &record);
+    record = first;
+    record.failure.error = -EINVAL;
+    failure_log_add(log, &record);
+    record = first;
+    (void)snprintf(record.failure.code, sizeof(record.failure.code), "Code");
+    failure_log_add(log, &record);
+    (void)snprintf(record.failure.message, sizeof(record.failure.message), "line 1");
+    failure_log_add(log, &record);
+    (void)snprintf(record.failure.message, sizeof(record.failure.message), "line 2");
+    failure_log_add(log, &record);
+    assert_int_equal(count_records(log, 0, &others), 13);
+    failure_log_add(log, &record);
+    failure_log_add(log, &first);
+    assert_int_equal(count_records(log, 0, &others), 13);
     failure_log_destroy(log);
 }
 
@@ -127,42 +228,29 @@ static void add_delete(struct failure_log *log, int number, const char *table, c
     failure_log_add(log, &record);
 }
 
-/* How many records follow; ret_repeats: of the last. */
-static int count_records(struct failure_log *log, uint64_t after, uint64_t *ret_repeats)
-{
-    struct failure_record record;
-    struct buffer text;
-    int records = 0;
-    buffer_init(&text, 1 << 16);
-    for (; (after = failure_log_next(log, after, &record, &text)) != 0; records++)
-        *ret_repeats = record.repeats;
-    buffer_finish(&text);
-    return records;
-}
-
 static void queued_deletes_that_fail_alike_have_ten_records(void **state)
 {
     (void)state;
     struct failure_log *log;
-    uint64_t repeats = 0;
+    uint64_t others = 0;
     char context[] = "context";
     told = 0;
     assert_int_equal(failure_log_create(sink, context, &log), 0);
     for (int i = 0; i < 10; i++)
         add_delete(log, i, "t", "Refused");
-    assert_int_equal(count_records(log, 0, &repeats), 10);
-    assert_int_equal(repeats, 0);
+    assert_int_equal(count_records(log, 0, &others), 10);
+    assert_int_equal(others, 0);
     for (int i = 10; i < 500; i++)
         add_delete(log, i, "t", "Refused");
-    assert_int_equal(count_records(log, 0, &repeats), 10);
-    assert_int_equal(repeats, 490);
+    assert_int_equal(count_records(log, 0, &others), 10);
+    assert_int_equal(others, 490);
     assert_int_equal(told, 500); /* each has its name in the log */
     assert_int_equal(failure_log_count(log), 500);
     add_delete(log, 500, "u", "Refused"); /* another table, another cause, after a rest */
     add_delete(log, 501, "u", "Other");
     add_delete(log, 501 + FAILURE_LOG_REST_MS / 1000, "u", "Other");
-    assert_int_equal(count_records(log, 10, &repeats), 3);
-    assert_int_equal(repeats, 0);
+    assert_int_equal(count_records(log, 10, &others), 3);
+    assert_int_equal(others, 0);
     failure_log_destroy(log);
 }
 
@@ -223,6 +311,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_last_hundred_are_kept_in_order),
         cmocka_unit_test(an_outage_has_one_record),
+        cmocka_unit_test(equal_failures_have_one_record),
+        cmocka_unit_test(what_differs_in_one_thing_is_not_equal),
         cmocka_unit_test(queued_deletes_that_fail_alike_have_ten_records),
         cmocka_unit_test(a_record_that_is_too_long_stays_without_its_strings),
         cmocka_unit_test(a_record_stays_without_memory_for_its_strings),

@@ -16,7 +16,13 @@ static int merge(struct caller *caller, struct bytes position, struct bytes over
                          r == -EFBIG ? "the merged text is longer than 4 MiB"
                                      : "the texts could not be merged");
     r = entity_check(position, buffer_bytes(ret), &refusal.refusal);
-    return r < 0 ? account_refuse_text(&caller->call, r, &refusal) : 0;
+    if (r == 0)
+        return 0;
+    (void)account_refuse_text(&caller->call, r, &refusal);
+    if (refusal.refusal.name.size > 0) /* `over` was checked before */
+        caller->call.failure.advice = "the stored value is refused, not what is appended: append a "
+                                      "right value of this property, too, or write all anew";
+    return r;
 }
 
 /* Stores `over` merged into the entity `before`, or alone if there is none. A merge is sent as a

@@ -119,6 +119,8 @@ def test_a_bad_value_is_not_stored_again(mounts, sdk, values):
         reasons = [f"EINVAL {quoted}", f"EPERM {quoted}", f"EINVAL x: {reason.split(':')[0]}"]
         assert fails_at(mount, f"/{values}/p/{row}.json") == reasons
         assert fails_at(mount, f"/{values}/q/{row}.json") == reasons[:1]
+        advice = [f["advice"] for f in failures(mount) if f["path"] == f"/{values}/p/{row}.json" and f["error"] == "EINVAL"]
+        assert [bool(each and each.startswith("the stored value is refused, not what")) for each in advice] == [False, True]
     assert rows_of(sdk, values) == before
 
 

@@ -316,11 +316,13 @@ int draft_sync(struct draft *draft, struct draft_problem *ret_problem)
     return may_store_empty(draft) ? DRAFT_STORE : refuse_blank(draft, ret_problem);
 }
 
-enum draft_action draft_touch(const struct draft *draft)
+int draft_touch(const struct draft *draft, struct draft_problem *ret_problem)
 {
     if (draft->state == DRAFT_STORED)
         return DRAFT_TOUCH;
-    return is_empty_new(draft) ? DRAFT_STORE : DRAFT_NOTHING;
+    if (!is_empty_new(draft))
+        return DRAFT_NOTHING;
+    return draft->refuses_empty ? refuse_blank(draft, ret_problem) : DRAFT_STORE;
 }
 
 enum draft_action draft_release(const struct draft *draft)

@@ -40,7 +40,7 @@
  *     opener and fsync are EINVAL, touch does nothing, the last release gives up. So `echo hello >
  *     new.json` and a store whose answer was lost leave no empty entity
  *   - a new draft may be set to refuse {} (draft_refuse_empty). It behaves as one that is not new,
- *     but touch: store {}, which its owner refuses
+ *     but touch: EINVAL
  *   - store of {}: stored: STORED; not stored: BLANK
  *   - store of LOOSE: stored: STORED, as if opened whole; not stored: LOOSE
  *   - give up: the owner logs it; draft_unstored goes to lost+found
@@ -112,7 +112,7 @@ int draft_write(struct draft *draft, struct bytes bytes, uint64_t offset,
 int draft_resize(struct draft *draft, uint64_t size, struct draft_problem *ret_problem);
 int draft_flush(struct draft *draft, bool is_by_opener, struct draft_problem *ret_problem);
 int draft_sync(struct draft *draft, struct draft_problem *ret_problem);
-enum draft_action draft_touch(const struct draft *draft);
+int draft_touch(const struct draft *draft, struct draft_problem *ret_problem);
 /* A write failed before it came to the draft. */
 void draft_missed_write(struct draft *draft);
 enum draft_action draft_release(const struct draft *draft);

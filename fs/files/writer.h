@@ -171,8 +171,9 @@ int writer_read(struct writer_handle *handle, struct caller *caller, uint64_t of
                 struct buffer *ret);
 int writer_resize(struct writer *writer, struct caller *caller, uint64_t size);
 /* A text that is refused only because a write was refused has that write's error. The reason of a
- * refused text is not in caller->call: the release tells it, if the text is not stored by then.
- * Shells flush before they write, and a child process flushes what its parent goes on with. */
+ * refused text is not in caller->call (of a touch: of an empty one): the release tells it, if the
+ * text is not stored by then. Shells flush before they write, and a child process flushes what its
+ * parent goes on with. */
 int writer_flush(struct writer_handle *handle, struct caller *caller);
 int writer_sync(struct writer_handle *handle, struct caller *caller);
 int writer_touch(struct writer *writer, struct caller *caller);

@@ -268,13 +268,13 @@ static int tell_draft(struct draft *draft, const struct event *event,
         return draft_sync(draft, ret_problem);
     case EVENT_TOUCH:
     default:
-        return (int)draft_touch(draft);
+        return draft_touch(draft, ret_problem);
     }
 }
 
-/* The draft refuses the text at a flush or fsync, with -EINVAL. Of a DETACHED writer that does not
- * matter: nothing of it is kept. If a write was refused before, its error is returned again: C
- * libraries and Python report the error of close, not that of the write. */
+/* The draft refuses the text at a flush, fsync or touch, with -EINVAL. Of a DETACHED writer that
+ * does not matter: nothing of it is kept. If a write was refused before, its error is returned
+ * again: C libraries and Python report the error of close, not that of the write. */
 static int refuse_flush(struct writer *writer, struct caller *caller,
                         const struct draft_problem *problem)
 {
@@ -379,8 +379,8 @@ static int handle_event(struct writer *writer, struct caller *caller, const stru
     }
     int refused = writer->refused.error;
     r = tell_draft(&writer->draft, event, &problem);
-    bool is_flush = event->what == EVENT_FLUSH || event->what == EVENT_SYNC;
-    bool is_refused = is_flush && r == -EINVAL;
+    bool is_left = event->what == EVENT_SYNC || event->what == EVENT_TOUCH;
+    bool is_refused = (is_left || event->what == EVENT_FLUSH) && r == -EINVAL;
     r = is_refused ? refuse_flush(writer, caller, &problem) : perform(writer, caller, r, &problem);
     note_result(writer, event, r, &caller->call.failure);
     if (r < 0)
@@ -389,8 +389,9 @@ static int handle_event(struct writer *writer, struct caller *caller, const stru
         note_failed_write(writer, caller, event->bytes, refused == r);
     if (event->what == EVENT_RESIZE && event->size == 0 && r == 0)
         tell_untold(writer, caller);
-    if (event->what == EVENT_SYNC && is_refused && caller->call.failure.error < 0)
-        leave_to_release(writer, &caller->call.failure, "fsync");
+    if (is_left && is_refused && caller->call.failure.error < 0)
+        leave_to_release(writer, &caller->call.failure,
+                         event->what == EVENT_SYNC ? "fsync" : "setattr");
     if (event->what == EVENT_FLUSH)
         caller->call.failure = (struct failure){0};
     end_event(writer);

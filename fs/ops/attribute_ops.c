@@ -88,6 +88,12 @@ static int set_attributes(struct request *request, const struct inode *inode, in
     return r == -ESTALE && !inode_is_renamed(inode) ? -EBUSY : r;
 }
 
+/* The reason of a text that is refused is not in the call: its release tells it, as of an fsync. */
+static bool is_left_to_release(const struct request *request, const struct inode *inode)
+{
+    return inode && inode->place.kind == PLACE_ENTITY && request->caller.call.failure.error == 0;
+}
+
 void attribute_ops_setattr(fuse_req_t req, fuse_ino_t id, struct stat *stat, int to_set,
                            struct fuse_file_info *info)
 {
@@ -96,7 +102,7 @@ void attribute_ops_setattr(fuse_req_t req, fuse_ino_t id, struct stat *stat, int
     const struct inode *inode = inode_table_find(request.fs->inodes, id);
     used_path_note(&request, inode);
     int r = inode ? set_attributes(&request, inode, to_set, handle_of(info), stat) : -ENOENT;
-    if (r == -ESTALE)
+    if (r == -ESTALE || (r < 0 && is_left_to_release(&request, inode)))
         reply_error(req, r);
     else if (r < 0)
         request_fail(&request, r, inode ? &inode->place : NULL);

@@ -250,7 +250,7 @@ static int happen(struct draft *draft, struct model *model, struct input *input,
     case 12:
     case 13:
         *ret_expected = model_end(model, event % 16 == 13);
-        return (int)(event % 16 == 13 ? draft_release(draft) : draft_touch(draft));
+        return event % 16 == 13 ? (int)draft_release(draft) : draft_touch(draft, &problem);
     default:
         return write_both(draft, model, input, event, ret_expected);
     }

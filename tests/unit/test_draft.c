@@ -106,7 +106,7 @@ static int happen(struct draft *draft, enum event event)
         r = draft_sync(draft, &problem);
         break;
     case TOUCH:
-        r = draft_touch(draft);
+        r = draft_touch(draft, &problem);
         break;
     case RELEASE:
         r = draft_release(draft);
@@ -128,7 +128,7 @@ static const char *const table[BEGINS][EVENTS] = {
     [STORED_WHOLE] = {"L", "L", "S", "L", "L", "B", "L", "S", "S", "S", "tS", "S"},
     [BLANK_NEW] = {"sS", "P", "B", "!B", "L", "B", "L", "B", "B", "eS", "eS", "eS"},
     [BLANK_FAILED] = {"sS", "P", "B", "!B", "L", "B", "L", "!B", "B", "!B", "B", "gB"},
-    [BLANK_REFUSED] = {"sS", "P", "B", "!B", "L", "B", "L", "!B", "B", "!B", "eS", "gB"},
+    [BLANK_REFUSED] = {"sS", "P", "B", "!B", "L", "B", "L", "!B", "B", "!B", "!B", "gB"},
     [BLANK_OLD] = {"sS", "P", "B", "!B", "L", "B", "L", "!B", "B", "!B", "B", "gB"},
     [BLANK_CHILD] = {"sS", "P", "B", "!B", "L", "B", "L", "B", "B", "!B", "B", "gB"},
     [PART] = {"sS", "P", "P", "!P", "L", "B", "L", "!P", "P", "!P", "P", "gP"},

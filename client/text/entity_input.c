@@ -13,16 +13,23 @@ struct entity_input {
     struct buffer value; /* one value in canonical form */
 };
 
-struct job { /* one call of entity_input_append */
+struct job { /* one call of entity_input_append_over */
     struct entity_input *input;
-    struct bytes text;
+    struct bytes position, text;
     enum entity_input_kind kind;
+    bool has_stored; /* what is there is known; the next three are of it */
+    struct entity_lines lines;
+    struct entity_property stored; /* the next one that was not asked for */
+    int stored_r;                  /* the result of entity_lines_next */
     struct entity_total total;
     struct buffer *ret;
     size_t begin; /* of the entity in ret */
     struct entity_input_refusal *refusal;
     size_t refused_at; /* its offset in `text`, or NO_PLACE */
     bool is_refused;
+    struct entity_input_ignored ignored;
+    const struct entity_member *orphan; /* the first annotation without its property */
+    const struct entity_member *fresh;  /* the first that is not stored, without an annotation */
     struct buffer *partition_key, *row_key; /* NULL: not wanted */
 };
 
@@ -82,6 +89,31 @@ static void refuse_value(struct job *job, const struct entity_member *member,
     refuse(job, (size_t)(value.data - job->text.data), refusal, value);
 }
 
+/* The line and column of an offset. A byte order mark at the begin has none. */
+static void locate(struct bytes text, size_t offset, struct entity_input_refusal *ret)
+{
+    static const struct bytes mark = BYTES_LITERAL(JSON_BYTE_ORDER_MARK);
+    ret->line = ret->column = 1;
+    for (size_t i = bytes_start_with(text, mark) ? mark.size : 0; i < offset; i++) {
+        bool is_line_end = text.data[i] == '\n';
+        ret->line += is_line_end;
+        if (is_line_end)
+            ret->column = 1;
+        else
+            ret->column += ((unsigned char)text.data[i] & 0xC0) != 0x80;
+    }
+}
+
+/* Notes what does not count, unless there is such a note. */
+static void ignore(struct job *job, size_t at, struct bytes name, const char *reason,
+                   struct entity_input_refusal *ret)
+{
+    if (ret->refusal.reason)
+        return;
+    *ret = (struct entity_input_refusal){.refusal = {.reason = reason, .name = name}};
+    locate(job->text, at, ret);
+}
+
 /* Reading the text */
 
 static int refuse_json(struct job *job, size_t offset, const char *problem)
@@ -103,6 +135,17 @@ static int refuse_whole(struct job *job, const struct entity_refusal *refusal)
 {
     refuse(job, NO_PLACE, refusal, (struct bytes){NULL, 0});
     return refusal->error;
+}
+
+/* Another key than the position's: the text was perhaps changed to move the entity. */
+static void note_key(struct job *job, const struct entity_member *member, struct bytes key)
+{
+    const struct json_token *value = &member->value;
+    if (!job->has_stored || value->kind == JSON_NULL ||
+        (value->kind == JSON_STRING && json_string_compare_cesu8(value->text, key) == 0))
+        return;
+    ignore(job, offset_of_name(job, member), member->name,
+           "not this key counts, but the one of the path", &job->ignored.key);
 }
 
 /* A key that is too long is none. */
@@ -128,8 +171,10 @@ static int take_member(struct job *job, struct json_reader *reader,
         return member->value.kind == JSON_NULL ? 0
                                                : entity_members_keep_annotation(members, reader);
     case ENTITY_MEMBER_PARTITION_KEY:
+        note_key(job, member, position_partition_key(job->position));
         return take_key(job->partition_key, member);
     case ENTITY_MEMBER_ROW_KEY:
+        note_key(job, member, position_row_key(job->position));
         return take_key(job->row_key, member);
     case ENTITY_MEMBER_TIMESTAMP:
     case ENTITY_MEMBER_ETAG:
@@ -198,11 +243,21 @@ static int read_objects(struct job *job)
 
 struct pick { /* what counts of the members of one name */
     const struct entity_member *property, *annotation;
+    struct bytes kept; /* of a merge: the annotation of what is there; data NULL: none */
 };
 
 static bool is_twice(const struct entity_member *a, const struct entity_member *b)
 {
     return a->object == b->object && a->is_annotation == b->is_annotation;
+}
+
+static void refuse_twice(struct job *job, const struct entity_member *member)
+{
+    const struct entity_refusal refusal = {-EINVAL, "DuplicatePropertiesSpecified",
+                                           member->is_annotation ? "a second type for this name"
+                                                                 : "a name that is there twice",
+                                           member->name};
+    refuse_name(job, member, &refusal);
 }
 
 /* The service would ignore it. */
@@ -215,44 +270,11 @@ static void refuse_null(struct job *job, const struct entity_member *member)
         refuse(job, at, &refusal, (struct bytes){NULL, 0});
 }
 
-/* Takes the members of one name, which are adjacent. */
-static struct pick take_name(struct job *job, const struct entity_member **at,
-                             const struct entity_member *end)
+/* Writes the value in canonical form into input->value; ret is a view of it. */
+static int write_as(struct job *job, const struct json_token *token, struct bytes annotation,
+                    struct edm_value *ret)
 {
-    const struct entity_member *first = *at, *annotation = NULL;
-    struct pick pick = {NULL, NULL};
-    for (; *at < end && bytes_equal((*at)->name, first->name); *at += 1) {
-        const struct entity_member *member = *at;
-        if (member > first && is_twice(member - 1, member)) {
-            struct entity_refusal refusal = {-EINVAL, "DuplicatePropertiesSpecified",
-                                             member->is_annotation ? "a second type for this name"
-                                                                   : "a name that is there twice",
-                                             member->name};
-            refuse_name(job, member, &refusal);
-        }
-        if (member->is_annotation) {
-            annotation = member;
-        } else {
-            bool is_its = annotation && annotation->object == member->object;
-            refuse_null(job, member);
-            pick = (struct pick){member, is_its ? annotation : NULL};
-        }
-    }
-    return pick;
-}
-
-/* Writes the value in canonical form into input->value; ret is a view of it. Without an annotation
- * an integer gets the type that it fits. */
-static int write_value(struct job *job, const struct pick *pick, struct edm_value *ret)
-{
-    int64_t integer;
     struct buffer *written = &job->input->value;
-    const struct json_token *token = &pick->property->value;
-    struct bytes annotation = {NULL, 0};
-    if (pick->annotation)
-        annotation = pick->annotation->value.text;
-    else if (token->is_integer && !edm_integer_parse(token->text, INT32_MIN, INT32_MAX, &integer))
-        annotation = BYTES_LITERAL("Edm.Int64");
     *ret = edm_value_of(token, annotation);
     buffer_clear(written);
     (void)edm_value_append(written, ret);
@@ -264,6 +286,86 @@ static int write_value(struct job *job, const struct pick *pick, struct edm_valu
         ret->token.text = (struct bytes){written->data + 1, written->size - 2};
     } else if (token->kind == JSON_STRING) {
         ret->token.kind = JSON_NUMBER; /* a Double */
+    }
+    return 0;
+}
+
+static bool is_of_its_type(struct bytes name, const struct edm_value *value)
+{
+    struct entity_total total = {0};
+    struct entity_refusal refusal;
+    return entity_check_property(name, value, &total, &refusal) == 0;
+}
+
+/* The same for what counts of a name. Without an annotation a value keeps the type of what is
+ * there, if it is one of that type; else an integer gets the type that it fits. */
+static int write_value(struct job *job, const struct pick *pick, struct edm_value *ret)
+{
+    int64_t integer;
+    const struct json_token *token = &pick->property->value;
+    struct bytes implied = {NULL, 0};
+    if (pick->annotation)
+        return write_as(job, token, pick->annotation->value.text, ret);
+    if (pick->kept.data) {
+        int r = write_as(job, token, pick->kept, ret);
+        if (r < 0 || is_of_its_type(pick->property->name, ret))
+            return r;
+    }
+    if (token->is_integer && !edm_integer_parse(token->text, INT32_MIN, INT32_MAX, &integer))
+        implied = BYTES_LITERAL("Edm.Int64");
+    return write_as(job, token, implied, ret);
+}
+
+/* Goes on to the stored property of the name; names are asked for in their order. NULL: none. */
+static const struct entity_property *find_stored(struct job *job,
+                                                 const struct entity_member *member)
+{
+    const struct entity_property wanted = {
+        .role = ENTITY_PROPERTY, .has_escapes = member->has_escapes, .name = member->name};
+    int order = -1;
+    while (job->stored_r > 0 && (order = entity_property_compare(&job->stored, &wanted)) < 0)
+        job->stored_r = entity_lines_next(&job->lines, &job->stored);
+    return order == 0 ? &job->stored : NULL;
+}
+
+/* The next object of a merge names the property again: what counted until then is what is there. */
+static int keep_type(struct job *job, struct pick *pick)
+{
+    struct edm_value value;
+    if (job->kind != INPUT_MERGE || !pick->property || pick->property->value.kind == JSON_NULL)
+        return 0;
+    int r = write_value(job, pick, &value);
+    pick->kept = value.annotation;
+    return r;
+}
+
+/* Keys and metadata of the service may have types, too, and are ignored with them. */
+static void note_orphan(struct job *job, const struct entity_member *annotation)
+{
+    if (!job->orphan && entity_member_role_of(annotation->name) == ENTITY_MEMBER_PROPERTY)
+        job->orphan = annotation;
+}
+
+/* Takes the members of one name, which are adjacent. */
+static int take_name(struct job *job, const struct entity_member *first,
+                     const struct entity_member *end, struct pick *ret)
+{
+    const struct entity_member *annotation = NULL;
+    for (const struct entity_member *member = first; member < end; member++) {
+        if (member > first && is_twice(member - 1, member))
+            refuse_twice(job, member);
+        if (member->is_annotation) {
+            annotation = member;
+            if (member + 1 == end || member[1].object != member->object)
+                note_orphan(job, member);
+            continue;
+        }
+        refuse_null(job, member);
+        int r = keep_type(job, ret);
+        if (r < 0)
+            return r;
+        ret->property = member;
+        ret->annotation = annotation && annotation->object == member->object ? annotation : NULL;
     }
     return 0;
 }
@@ -300,19 +402,54 @@ static int put_property(struct job *job, const struct pick *pick)
     return buffer_append(job->ret, buffer_bytes(&job->input->value));
 }
 
+/* The members of one name. */
+static int put_name(struct job *job, const struct entity_member *first,
+                    const struct entity_member *end)
+{
+    const struct entity_property *stored = find_stored(job, first);
+    struct pick pick = {0};
+    if (stored && job->kind == INPUT_MERGE)
+        pick.kept = stored->value.annotation;
+    int r = take_name(job, first, end, &pick);
+    if (r < 0 || !pick.property || pick.property->value.kind == JSON_NULL)
+        return r;
+    if (!stored && !pick.annotation && !job->fresh)
+        job->fresh = pick.property;
+    return put_property(job, &pick);
+}
+
+/* An annotation without its property is refused if it may be that of a renamed one. */
+static void judge_orphan(struct job *job)
+{
+    const struct entity_member *orphan = job->orphan;
+    if (!orphan)
+        return;
+    size_t suffix = strlen(ENTITY_ANNOTATION_SUFFIX); /* it still stands behind the name */
+    struct bytes name = {orphan->name.data, orphan->name.size + suffix};
+    struct entity_refusal refusal = {
+        -EINVAL, "InvalidInput",
+        "a type without its property, beside a new property without a type", name};
+    if (job->has_stored && job->stored_r >= 0 && job->fresh)
+        refuse(job, offset_of_name(job, orphan), &refusal, job->fresh->name);
+    else
+        ignore(job, offset_of_name(job, orphan), name, "a type without its property is dropped",
+               &job->ignored.annotation);
+}
+
 /* All of them are looked at even after a refusal, because another one may stand before it. */
 static int put_properties(struct job *job)
 {
-    const struct entity_member *at = job->input->members.members;
+    const struct entity_member *next, *at = job->input->members.members;
     const struct entity_member *end = at + job->input->members.count;
     entity_members_sort(&job->input->members);
-    while (at < end) {
-        struct pick pick = take_name(job, &at, end);
-        bool is_absent = !pick.property || pick.property->value.kind == JSON_NULL;
-        int r = is_absent ? 0 : put_property(job, &pick);
+    for (; at < end; at = next) {
+        for (next = at + 1; next < end && bytes_equal(next->name, at->name);)
+            next++;
+        int r = put_name(job, at, next);
         if (r < 0)
             return r;
     }
+    judge_orphan(job);
     return 0;
 }
 
@@ -324,9 +461,10 @@ static int put_key(struct job *job, struct bytes name, struct bytes key)
     return buffer_append_char(job->ret, '"');
 }
 
-static int put_entity(struct job *job, struct bytes position)
+static int put_entity(struct job *job)
 {
     struct entity_refusal refusal;
+    struct bytes position = job->position;
     (void)put_key(job, BYTES_LITERAL("PartitionKey"), position_partition_key(position));
     (void)put_key(job, BYTES_LITERAL("RowKey"), position_row_key(position));
     int r = put_properties(job);
@@ -337,53 +475,45 @@ static int put_entity(struct job *job, struct bytes position)
     return entity_lines_append_end(job->ret, job->begin);
 }
 
-static int make(struct job *job, struct bytes position)
+static int make(struct job *job)
 {
     struct entity_refusal refusal;
     entity_members_clear(&job->input->members);
-    if (entity_check_keys(position, &job->total, &refusal) < 0)
+    if (entity_check_keys(job->position, &job->total, &refusal) < 0)
         return refuse_whole(job, &refusal);
+    if (job->has_stored)
+        job->stored_r = entity_lines_next(&job->lines, &job->stored);
     int r = read_objects(job);
-    return r < 0 ? r : put_entity(job, position);
+    return r < 0 ? r : put_entity(job);
 }
 
-/* The line and column of an offset. A byte order mark at the begin has none. */
-static void locate(struct bytes text, size_t offset, struct entity_input_refusal *ret)
-{
-    static const struct bytes mark = BYTES_LITERAL(JSON_BYTE_ORDER_MARK);
-    ret->line = ret->column = 1;
-    for (size_t i = bytes_start_with(text, mark) ? mark.size : 0; i < offset; i++) {
-        bool is_line_end = text.data[i] == '\n';
-        ret->line += is_line_end;
-        if (is_line_end)
-            ret->column = 1;
-        else
-            ret->column += ((unsigned char)text.data[i] & 0xC0) != 0x80;
-    }
-}
-
-int entity_input_append(struct entity_input *input, struct bytes position, struct bytes text,
-                        enum entity_input_kind kind, struct buffer *ret,
-                        struct entity_input_refusal *ret_refusal)
+int entity_input_append_over(struct entity_input *input, const struct entity_input_over *over,
+                             struct buffer *ret, struct entity_input_ignored *ret_ignored,
+                             struct entity_input_refusal *ret_refusal)
 {
     struct entity_input_refusal refusal;
     struct job job = {.input = input,
-                      .text = text,
-                      .kind = kind,
+                      .position = over->position,
+                      .text = over->text,
+                      .kind = over->kind,
+                      .has_stored = over->stored.data != NULL,
                       .ret = ret,
                       .begin = ret->size,
                       .refusal = &refusal,
                       .refused_at = NO_PLACE};
-    int r = make(&job, position);
+    entity_lines_init(&job.lines, over->stored);
+    int r = make(&job);
     if (r == -EFBIG && !job.is_refused) /* ret is full */
         r = refuse_whole(&job, &too_large);
     if (!job.is_refused) {
         ret->size = r < 0 ? job.begin : ret->size;
+        if (r == 0)
+            *ret_ignored = job.ignored;
         return r;
     }
     ret->size = job.begin;
     if (job.refused_at != NO_PLACE)
-        locate(text, job.refused_at, &refusal);
+        locate(over->text, job.refused_at, &refusal);
     *ret_refusal = refusal;
     return refusal.refusal.error;
 }

@@ -203,8 +203,12 @@ static void objects_of_a_merge_become_one(void **state)
     assert_merge("{\"x\":1}\n{\"y\":2}\n", PLAIN("x", "1") PLAIN("y", "2"));
     assert_merge("{\"x\":1}{\"x\":\"a\"} {\"y\":1}", PLAIN("x", "\"a\"") PLAIN("y", "1"));
     assert_merge("{\"RowKey\":null,\"x\":1}{\"RowKey\":5}", PLAIN("x", "1"));
-    /* a type is that of its object */
-    assert_merge("{\"x@odata.type\":\"Edm.Int64\",\"x\":1}{\"x\":2}", PLAIN("x", "2"));
+    /* as if they came one after the other */
+    assert_merge("{\"x@odata.type\":\"Edm.Int64\",\"x\":1}{\"x\":2}", TYPED("x", "Int64", "\"2\""));
+    assert_merge("{\"x\":1.5}{\"x\":2}{\"x\":3}", TYPED("x", "Double", "3.0"));
+    assert_merge("{\"x\":1.5}{\"x\":\"a\"}{\"x\":3}", PLAIN("x", "3"));
+    assert_merge("{\"x\":1.5}{\"x\":3,\"x@odata.type\":\"Edm.Int32\"}", PLAIN("x", "3"));
+    assert_merge("{\"x\":1}{\"x\":3000000000}{\"x\":2}", TYPED("x", "Int64", "\"2\""));
     assert_merge("{\"x\":1}{\"x\":2,\"x@odata.type\":\"Edm.Int64\"}", TYPED("x", "Int64", "\"2\""));
     assert_merge("{\"x\":1}{\"x@odata.type\":\"Edm.Int64\"}", PLAIN("x", "1"));
     assert_merge("{\"x@odata.type\":\"Edm.Int64\"}{\"x\":1}", PLAIN("x", "1"));

@@ -1,13 +1,15 @@
 #ifndef CACHE_ACCOUNT_PARTS_H
 #define CACHE_ACCOUNT_PARTS_H
 /* What the files of the account share: account.c, store.c, append.c, unlink.c, rename.c, mask.c,
- * directories.c, drop.c, paths.c, queue.c. Private to them. */
+ * directories.c, drop.c, edit_text.c, paths.c, queue.c. Private to them. */
 #include "cache/account.h"
 #include "cache/read/read_ahead.h"
 #include "cache/write/write_side.h"
 #include "client/text/entity_input.h"
 
 #include <stdatomic.h>
+
+#define TOLD_KEYS 64
 
 struct account {
     struct table_store *store;
@@ -19,6 +21,8 @@ struct account {
     struct write_side write;
     _Atomic uint64_t orders;  /* of stamps */
     _Atomic uint64_t numbers; /* the next inode number; 1 is the root's */
+    /* Processes that were told that a key in a text does not count, and 1 more. */
+    _Atomic uint64_t told_keys[TOLD_KEYS];
 };
 
 /* The first question of every change: 0, or -EROFS with the reason. */
@@ -33,6 +37,23 @@ static inline int account_may_change(const struct account *account, struct calle
  */
 int account_make_text(struct caller *caller, struct bytes position, struct bytes text,
                       enum entity_input_kind kind, struct buffer *ret);
+/* The same over what is there, and what it has that does not count, as lines; empty: nothing. */
+#define TEXT_NOTE_SIZE (ENTITY_INPUT_MAX_LINE + 1)
+struct text_notes {
+    char annotation[TEXT_NOTE_SIZE], key[TEXT_NOTE_SIZE];
+};
+int account_make_text_over(struct caller *caller, const struct entity_input_over *over,
+                           struct buffer *ret, struct text_notes *ret_notes);
+/* The same of an edit, over what is known to be there. Sends nothing. */
+int account_make_edit_text(struct account *account, struct caller *caller, const struct edit *edit,
+                           struct buffer *ret, struct text_notes *ret_notes);
+/* Adds the notes of a text that was stored to the failure log: of keys once for each process. */
+void account_tell_notes(struct account *account, const struct caller *caller,
+                        struct address address, const struct text_notes *notes);
+static inline enum entity_input_kind account_input_kind(enum edit_begin begin)
+{
+    return begin == EDIT_APPENDED ? INPUT_MERGE : INPUT_WHOLE;
+}
 /* The same of a stored entity, to be stored again at `position`. */
 int account_make_stored_text(struct caller *caller, struct bytes position,
                              const struct entity *stored, struct buffer *ret);
@@ -55,6 +76,9 @@ struct write account_choose_write(const struct account *account, const struct ed
 /* What was last known of the entity, however long ago. Sends nothing. enum knowledge, or -ENOMEM;
  * of KNOWN_ROWS the caller finishes ret. */
 int account_look(struct account *account, struct address address, struct entity *ret);
+/* The same of what this mount masks. No page in ret: there is no mask, or the version that it masks
+ * is not known. */
+void account_look_masked(struct account *account, struct address address, struct entity *ret);
 /* What the failure of such a write means. Where another client was faster: -ESTALE. A Replace of an
  * entity that is gone is -ESTALE, too: -ENOENT from a write would not tell the user why. Afterwards
  * the process counts as one that has not read the entity, so that its next store succeeds. */
@@ -122,7 +146,8 @@ static inline void account_wrote(struct account *account, const struct caller *c
 void account_note_replaced(struct account *account, const struct caller *caller,
                            struct address address, struct bytes before, const struct entity *now);
 /* Merges `over` into the entity, whatever other clients do to it meanwhile; if there is none,
- * `over` is stored alone. The position is claimed; `over` is canonical. As account_store. */
+ * `over` is stored alone. The position is claimed; `over` is as the user wrote it. As
+ * account_store. */
 int account_append_claimed(struct account *account, struct caller *caller, struct address address,
                            struct bytes over, struct entity *ret);
 

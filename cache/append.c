@@ -2,15 +2,26 @@
 #include "client/text/entity_input.h"
 #include "client/text/entity_merge.h"
 
+/* The canonical text of `over`, whose values keep the types that they have in `before`. */
+static int make_over(struct caller *caller, struct bytes position, struct bytes over,
+                     const struct entity *before, struct buffer *ret)
+{
+    struct text_notes notes; /* account_make_edit_text has them */
+    struct entity_input_over text = {.position = position, .text = over, .kind = INPUT_MERGE};
+    int r = before->page ? account_check_readable(caller, before) : 0;
+    if (r < 0)
+        return r;
+    if (before->page)
+        text.stored = page_text(before->page, before->row);
+    return account_make_text_over(caller, &text, ret, &notes);
+}
+
 /* The merged text, which is checked: a value that would be refused may have been stored already. */
 static int merge(struct caller *caller, struct bytes position, struct bytes over,
                  const struct entity *before, struct buffer *ret)
 {
     struct entity_input_refusal refusal = {0};
-    int r = account_check_readable(caller, before);
-    if (r < 0)
-        return r;
-    r = entity_merge_append(page_text(before->page, before->row), over, ret);
+    int r = entity_merge_append(page_text(before->page, before->row), over, ret);
     if (r < 0)
         return call_fail(&caller->call, r, "%s",
                          r == -EFBIG ? "the merged text is longer than 4 MiB"
@@ -32,16 +43,22 @@ static int merge(struct caller *caller, struct bytes position, struct bytes over
 static int send_merged(struct account *account, struct caller *caller, struct address address,
                        struct bytes over, const struct entity *before, struct entity *ret_now)
 {
-    _cleanup_(buffer_finish) struct buffer merged;
+    _cleanup_(buffer_finish) struct buffer made, merged;
+    buffer_init(&made, ENTITY_INPUT_MAX_BYTES);
     buffer_init(&merged, ENTITY_INPUT_MAX_BYTES);
+    int r = make_over(caller, address.position, over, before, &made);
+    if (r < 0)
+        return r;
     struct write_facts facts = {.begin = EDIT_APPENDED};
     if (before->page)
         facts.snapshot = page_etag(before->page, before->row);
     struct write_rule rule = write_rule_choose(&facts);
-    struct write write = {
-        .kind = rule.kind, .position = address.position, .if_match = rule.if_match, .text = over};
+    struct write write = {.kind = rule.kind,
+                          .position = address.position,
+                          .if_match = rule.if_match,
+                          .text = buffer_bytes(&made)};
     if (rule.kind == WRITE_MERGE) {
-        int r = merge(caller, address.position, over, before, &merged);
+        r = merge(caller, address.position, write.text, before, &merged);
         if (r < 0)
             return r;
         write.kind = WRITE_REPLACE;

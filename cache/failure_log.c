@@ -214,7 +214,7 @@ static void keep_locked(struct failure_log *log, const struct failure_record *re
 void failure_log_add(struct failure_log *log, const struct failure_record *record)
 {
     (void)pthread_mutex_lock(&log->lock);
-    log->failures++;
+    log->failures += record->failure.error < 0;
     bool is_of_outage = count_outage_locked(log, record);
     if (!is_of_outage && !count_equal_locked(log, record) && !count_alike_locked(log, record))
         keep_locked(log, record);

@@ -1,7 +1,7 @@
 #ifndef CACHE_FAILURE_LOG_H
 #define CACHE_FAILURE_LOG_H
-/* The last 100 failures. It gives the user a readable reason for every errno. Its records are in
- * the order of their last failures. Many failures share one record, so that the failure that tells
+/* The last 100 failures. It gives the user a readable reason for every errno. With error 0: a note
+ * about what succeeded, which is no failure. Its records are in the order of their last failures. Many failures share one record, so that the failure that tells
  * the cause is kept, and others beside it:
  * - equal ones: the same program fails in the same operation at the same place for the same reason;
  * - those of an outage: while the service is down, thousands of operations may fail at once;
@@ -48,7 +48,7 @@ void failure_log_destroy(struct failure_log *log); /* takes NULL */
 /* Copies the record and its strings, or counts it in an earlier record. If there is
  * no memory, or they take more than 16 KiB, the record is kept without its strings. */
 void failure_log_add(struct failure_log *log, const struct failure_record *record);
-uint64_t failure_log_count(struct failure_log *log); /* of all failures ever added */
+uint64_t failure_log_count(struct failure_log *log); /* of all failures ever added, not notes */
 /* A record's number is that of its last equal failure, counted from 1. Copies the next record after
  * number `after` that is kept (0: the oldest) and answers its number. 0: there is none, or
  * ret_text->error is set. The strings of *ret are views into ret_text, which is cleared first. */

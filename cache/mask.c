@@ -50,6 +50,23 @@ int account_mask(struct account *account, struct caller *caller, struct address 
     return r;
 }
 
+void account_look_masked(struct account *account, struct address address, struct entity *ret)
+{
+    _cleanup_(page_unrefp) struct page *page = NULL;
+    _cleanup_(buffer_finish) struct buffer masked;
+    buffer_init(&masked, PENDING_ETAG_MAX_BYTES);
+    struct question question = {.table = address.table,
+                                .range = {address.position, BYTES_LITERAL(POSITION_END)},
+                                .since = stamp_since(INT64_MIN)};
+    if (pending_masked(account->write.pending, address.table, address.position, &masked) <= 0 ||
+        !(page = overlay_known_page(account->read.overlay, &question)))
+        return;
+    size_t row = page_seek(page, address.position);
+    if (row < page_rows(page) && bytes_equal(page_position(page, row), address.position) &&
+        bytes_equal(page_etag(page, row), buffer_bytes(&masked)))
+        *ret = (struct entity){TAKE_PTR(page), row};
+}
+
 bool account_unmask(struct account *account, struct address address, struct bytes etag)
 {
     return pending_unmask_version(account->write.pending, address.table, address.position, etag);

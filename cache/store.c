@@ -12,22 +12,12 @@ int account_refuse_text(struct call *call, int error, const struct entity_input_
     return error;
 }
 
-static enum entity_input_kind input_kind_of(enum edit_begin begin)
-{
-    return begin == EDIT_APPENDED ? INPUT_MERGE : INPUT_WHOLE;
-}
-
 int account_make_text(struct caller *caller, struct bytes position, struct bytes text,
                       enum entity_input_kind kind, struct buffer *ret)
 {
-    _cleanup_(entity_input_destroyp) struct entity_input *input = NULL;
-    struct entity_input_refusal refusal = {0};
-    int r = entity_input_create(&input);
-    if (r == 0)
-        r = entity_input_append(input, position, text, kind, ret, &refusal);
-    if (r == -ENOMEM)
-        return call_fail(&caller->call, r, "no memory for the entity's text");
-    return r < 0 ? account_refuse_text(&caller->call, r, &refusal) : 0;
+    const struct entity_input_over over = {.position = position, .text = text, .kind = kind};
+    struct text_notes notes;
+    return account_make_text_over(caller, &over, ret, &notes);
 }
 
 int account_make_stored_text(struct caller *caller, struct bytes position,
@@ -46,7 +36,7 @@ int account_read_keys(struct caller *caller, struct bytes text, enum edit_begin 
     struct entity_input_refusal refusal = {0};
     int r = entity_input_create(&input);
     if (r == 0)
-        r = entity_input_read_keys(input, text, input_kind_of(begin), ret_partition_key,
+        r = entity_input_read_keys(input, text, account_input_kind(begin), ret_partition_key,
                                    ret_row_key, &refusal);
     if (r == -ENOMEM)
         return call_fail(&caller->call, r, "no memory for the entity's text");
@@ -254,7 +244,7 @@ static int store_claimed(struct account *account, struct caller *caller, const s
     if (known.masked.size > 0 && !is_masked)
         pending_unmask(account->write.pending, edit->address.table, edit->address.position);
     r = edit->begin == EDIT_APPENDED && !is_masked
-            ? account_append_claimed(account, caller, edit->address, text, ret)
+            ? account_append_claimed(account, caller, edit->address, edit->text, ret)
             : store_alone(account, caller, edit, text, &known, ret);
     if (r == 0 && is_masked)
         pending_unmask(account->write.pending, edit->address.table, edit->address.position);
@@ -265,11 +255,11 @@ int account_store(struct account *account, struct caller *caller, const struct e
                   struct entity *ret)
 {
     _cleanup_(buffer_finish) struct buffer text;
+    struct text_notes notes;
     buffer_init(&text, ENTITY_INPUT_MAX_BYTES);
     int r = account_may_change(account, caller);
     if (r == 0)
-        r = account_make_text(caller, edit->address.position, edit->text,
-                              input_kind_of(edit->begin), &text);
+        r = account_make_edit_text(account, caller, edit, &text, &notes);
     if (r == 0)
         r = write_side_claim(&account->write, edit->address, &caller->call);
     if (r < 0)
@@ -280,6 +270,8 @@ int account_store(struct account *account, struct caller *caller, const struct e
         local_directories_filled(account->write.local, edit->address);
     if (!is_queued)
         write_side_release(&account->write, edit->address);
+    if (r == 0)
+        account_tell_notes(account, caller, edit->address, &notes);
     return r;
 }
 

@@ -96,7 +96,8 @@ int control_append_failure(struct buffer *ret, const struct failure_record *reco
     (void)buffer_append_format(ret, " %s ", record->operation);
     if (append_path(ret, record) == -ENOMEM)
         return -ENOMEM;
-    (void)buffer_append_format(ret, ": %s", strerrorname_np(-failure->error));
+    (void)buffer_append_format(ret, ": %s",
+                               failure->error < 0 ? strerrorname_np(-failure->error) : "OK");
     if (failure->http_status > 0)
         (void)buffer_append_format(ret, ", HTTP %d", failure->http_status);
     append_sanitized(ret, " ", failure->code, "");

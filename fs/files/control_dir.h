@@ -25,7 +25,8 @@ int control_dir_text(struct control_dir *control, enum control_file file, bool f
                      struct buffer *ret);
 
 /* Appends one line about a failure, without a newline, for the errors file and the log: the time,
- * the operation, the path, the errno, the service's answer, the process and what to do. Example:
+ * the operation, the path, the errno (OK: a note, nothing has failed), the service's answer, the
+ * process and what to do. Example:
  *   2026-11-22T10:00:00.000Z open /T/p/r.json: EACCES, HTTP 403 AuthorizationFailure [cat]
  * 0 or -ENOMEM. */
 int control_append_failure(struct buffer *ret, const struct failure_record *record);

@@ -70,6 +70,18 @@ static void a_loss_names_the_file(void **state)
     buffer_finish(&line);
 }
 
+static void a_note_is_no_failure(void **state)
+{
+    (void)state;
+    struct failure_record record = {
+        .operation = "write", .command = "cp", .failure = {.message = "what is told"}};
+    struct buffer line;
+    buffer_init(&line, 4096);
+    assert_int_equal(control_append_failure(&line, &record), 0);
+    assert_bytes(buffer_bytes(&line), B("1970-01-01T00:00:00.000Z write /: OK: what is told [cp]"));
+    buffer_finish(&line);
+}
+
 static void a_failure_names_the_path(void **state)
 {
     (void)state;
@@ -90,6 +102,7 @@ static void a_failure_names_the_path(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_note_is_no_failure),
         cmocka_unit_test(a_failure_names_the_path),
         cmocka_unit_test(equal_failures_tell_how_often_and_since_when),
         cmocka_unit_test(a_loss_names_the_file),

@@ -1,12 +1,14 @@
 """What a Markdown file tells its reader to type, and what it says will be printed: pure.
 
-Commands are in fenced blocks. `sh`: a command on each line. `console`: a command behind `$ `, then what it prints. `text`
-is for what is neither. There are no other blocks, and no indented ones: nothing that looks like a command is overlooked."""
+Commands are in fenced blocks. `sh`: a command on each line. `console`: a command behind `$ `, then what it prints.
+`python` and `js`: a program. `text` is for what is none of these. There are no other blocks, and no indented ones: nothing
+that looks like a command is overlooked."""
 import dataclasses
 import re
 
 FENCE = "```"
-LANGUAGES = ("sh", "console", "text")
+PROGRAMS = {"python": "python3", "js": "node"}
+LANGUAGES = ("sh", "console", "text", *PROGRAMS)
 
 
 class Malformed(Exception):
@@ -83,9 +85,15 @@ def _console_commands(block):
     return commands
 
 
+def _program(block):
+    text = "\n".join([f"{PROGRAMS[block.language]} <<'END'", *block.lines, "END"])
+    return [Command(text, block.line)]
+
+
 def commands_of(text):
     """All commands in their order."""
-    found, readers = [], {"sh": _sh_commands, "console": _console_commands}
+    found = []
+    readers = {"sh": _sh_commands, "console": _console_commands, **dict.fromkeys(PROGRAMS, _program)}
     for block in parse(text)[0]:
         if block.language in readers:
             found += readers[block.language](block)

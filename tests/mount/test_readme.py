@@ -50,8 +50,8 @@ SHOWN_BY = {
         "grep Paid ~/tables/orders/ada/2024-0002.json",
         "ss=t, srt=sco, sp=rl\n" + TABLES + '  "Paid": false,\n',
     ),
-    "rsync -a mnt/sensors/.flat/ ~/backup/": (
-        "rsync -ai mnt/sensors/.flat/ ~/backup/; diff -r mnt/sensors/.flat ~/backup && echo equal",
+    "rsync -a --modify-window=-1 mnt/sensors/.flat/ ~/backup/": (
+        "rsync -ai --modify-window=-1 mnt/sensors/.flat/ ~/backup/; diff -r mnt/sensors/.flat ~/backup && echo equal",
         "equal\n",
     ),
     "sudo systemctl enable --now tablefuse@myaccount": (

@@ -11,6 +11,9 @@
 #define VALUE_MAX_BYTES (8 << 20)
 #define POLL_MAX_MS     10
 
+/* SQLite's instructions for one statement; ours have a few hundred at most */
+#define STATEMENT_MAX_STEPS 10000
+
 #define WAL_KEPT_BYTES 67108864 /* it is truncated to this if readers have let it grow larger */
 
 struct local_connection {
@@ -248,12 +251,23 @@ int local_connection_ask(struct local_connection *connection, const char *sql, s
     return 0;
 }
 
-/* The content of the file is untrusted: its triggers, views and functions do not run, and cells
- * are checked before use. Without mmap a truncated file is an error, not a SIGBUS. */
+/* SQLite reads the schema, and the statistics that ANALYZE left, with a statement of its own before
+ * local_schema.c can see them. If that is made to grow, the limit ends it as if memory had. */
+static int explain_no_memory(struct local_connection *connection, int r)
+{
+    return r == -ENOMEM && sqlite3_errcode(connection->database) == SQLITE_NOMEM
+               ? call_fail(connection->call, r, "out of memory, or not an account of tablefuse")
+               : r;
+}
+
+/* The content of the file is untrusted: its triggers, views and functions do not run, statements
+ * have a limit, and cells are checked before use. Without mmap a truncated file is an error, not a
+ * SIGBUS. */
 static int configure(struct local_connection *connection)
 {
     sqlite3 *database = connection->database;
     (void)sqlite3_limit(database, SQLITE_LIMIT_LENGTH, VALUE_MAX_BYTES);
+    (void)sqlite3_limit(database, SQLITE_LIMIT_VDBE_OP, STATEMENT_MAX_STEPS);
     (void)sqlite3_busy_handler(database, wait_for_lock, connection);
     (void)sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     (void)sqlite3_db_config(database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
@@ -261,11 +275,12 @@ static int configure(struct local_connection *connection)
     (void)sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
     if (local_checksum_register(database) != SQLITE_OK)
         return call_fail(connection->call, -ENOMEM, "out of memory");
-    return local_connection_execute(connection,
-                                    "PRAGMA cell_size_check = ON;"
-                                    "PRAGMA mmap_size = 0;"
-                                    "PRAGMA synchronous = FULL;"
-                                    "PRAGMA journal_size_limit = " NUMBER(WAL_KEPT_BYTES));
+    int r =
+        local_connection_execute(connection, "PRAGMA cell_size_check = ON;"
+                                             "PRAGMA mmap_size = 0;"
+                                             "PRAGMA synchronous = FULL;"
+                                             "PRAGMA journal_size_limit = " NUMBER(WAL_KEPT_BYTES));
+    return explain_no_memory(connection, r);
 }
 
 static int prepare_statements(struct local_connection *connection)

@@ -4,14 +4,25 @@
 #define TEXT_OF(x) #x
 #define NUMBER(x)  TEXT_OF(x)
 
-static const char schema[] =
-    "CREATE TABLE tables (id INTEGER PRIMARY KEY, name TEXT COLLATE NOCASE UNIQUE,"
-    " checksum INTEGER NOT NULL) STRICT;"
-    "CREATE TABLE entities (table_id INTEGER, position BLOB, timestamp INTEGER NOT NULL,"
-    " checksum INTEGER NOT NULL, text BLOB NOT NULL, PRIMARY KEY (table_id, position))"
-    " STRICT, WITHOUT ROWID;"
-    "CREATE INDEX versions ON entities (table_id, position, timestamp, checksum);"
-    "CREATE TABLE account (last_timestamp INTEGER NOT NULL, checksum INTEGER NOT NULL) STRICT;";
+#define TABLES_1                                                                                   \
+    "CREATE TABLE tables (id INTEGER PRIMARY KEY, name TEXT COLLATE NOCASE UNIQUE) STRICT"
+#define ENTITIES_1                                                                                 \
+    "CREATE TABLE entities (table_id INTEGER, position BLOB, timestamp INTEGER NOT NULL,"          \
+    " text BLOB NOT NULL, PRIMARY KEY (table_id, position)) STRICT, WITHOUT ROWID"
+#define ACCOUNT_1 "CREATE TABLE account (last_timestamp INTEGER NOT NULL) STRICT"
+
+#define TABLES                                                                                     \
+    "CREATE TABLE tables (id INTEGER PRIMARY KEY, name TEXT COLLATE NOCASE UNIQUE,"                \
+    " checksum INTEGER NOT NULL) STRICT"
+#define ENTITIES                                                                                   \
+    "CREATE TABLE entities (table_id INTEGER, position BLOB, timestamp INTEGER NOT NULL,"          \
+    " checksum INTEGER NOT NULL, text BLOB NOT NULL, PRIMARY KEY (table_id, position))"            \
+    " STRICT, WITHOUT ROWID"
+#define VERSIONS "CREATE INDEX versions ON entities (table_id, position, timestamp, checksum)"
+#define ACCOUNT                                                                                    \
+    "CREATE TABLE account (last_timestamp INTEGER NOT NULL, checksum INTEGER NOT NULL) STRICT"
+
+static const char schema[] = TABLES ";" ENTITIES ";" VERSIONS ";" ACCOUNT ";";
 
 static const char first_rows[] = "INSERT INTO account VALUES (0, checksum(0));";
 
@@ -43,25 +54,117 @@ static int refuse_format(struct call *call, int format)
     return -EPROTONOSUPPORT;
 }
 
-/* The format of an account; 0: an empty file. */
-static int read_format(struct local_connection *connection)
+enum { IN_FORMAT_1 = 1, IN_FORMAT_2 = 2, IS_OPTIONAL = 4 };
+
+struct object { /* a row of SQLite's own table of all tables and indexes */
+    unsigned flags;
+    const char *name, *sql;
+};
+
+static const struct object objects[] = {
+    {IN_FORMAT_1, "tables", TABLES_1},
+    {IN_FORMAT_1, "entities", ENTITIES_1},
+    {IN_FORMAT_1, "account", ACCOUNT_1},
+    {IN_FORMAT_2, "tables", TABLES},
+    {IN_FORMAT_2, "entities", ENTITIES},
+    {IN_FORMAT_2, "versions", VERSIONS},
+    {IN_FORMAT_2, "account", ACCOUNT},
+    /* SQLite makes it for UNIQUE, and stores no text */
+    {IN_FORMAT_1 | IN_FORMAT_2, "sqlite_autoindex_tables_1", ""},
+    /* ANALYZE makes them */
+    {IN_FORMAT_1 | IN_FORMAT_2 | IS_OPTIONAL, "sqlite_stat1",
+     "CREATE TABLE sqlite_stat1(tbl,idx,stat)"},
+    {IN_FORMAT_1 | IN_FORMAT_2 | IS_OPTIONAL, "sqlite_stat4",
+     "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)"},
+};
+
+#define SHOWN_BYTES 64 /* of a foreign name */
+
+static int refuse_object(struct local_connection *connection, struct bytes name, const char *what)
+{
+    struct call *call = local_connection_call(connection);
+    (void)call_fail(call, -EIO, "not an account of tablefuse: \"%.*s\" %s",
+                    (int)MIN(name.size, SHOWN_BYTES), name.size > 0 ? name.data : "", what);
+    call->failure.advice =
+        "if it was an account, it is damaged, or another program has changed it: "
+        "restore a backup";
+    return -EIO;
+}
+
+/* Which object of this format has this name and text; ARRAY_SIZE(objects): none. */
+static size_t find_object(unsigned format_flag, struct bytes name, struct bytes sql)
+{
+    size_t i = 0;
+    while (i < ARRAY_SIZE(objects) &&
+           !((objects[i].flags & format_flag) && bytes_equal(name, bytes_of(objects[i].name)) &&
+             bytes_equal(sql, bytes_of(objects[i].sql))))
+        i++;
+    return i;
+}
+
+/* A view, a trigger or a computed column can make a statement that names it grow without limit as
+ * soon as it is prepared. So nothing of the file is named before all definitions were compared with
+ * the known ones. No object of the file can take the name sqlite_master. */
+static int check_objects(struct local_connection *connection, unsigned format_flag)
+{
+    _cleanup_(sqlite3_finalizep) sqlite3_stmt *row = NULL;
+    bool is_there[ARRAY_SIZE(objects)] = {0};
+    int r = local_connection_ask(connection, "SELECT name, sql FROM main.sqlite_master", &row);
+    for (r = r == 0 ? 1 : r; r == 1; r = local_connection_step(connection, row)) {
+        struct bytes name = local_column_bytes(row, 0);
+        size_t i = find_object(format_flag, name, local_column_bytes(row, 1));
+        if (i == ARRAY_SIZE(objects) || is_there[i])
+            return refuse_object(connection, name, "in its schema is not as tablefuse makes it");
+        is_there[i] = true;
+    }
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(objects); i++) {
+        if (!is_there[i] && (objects[i].flags & (format_flag | IS_OPTIONAL)) == format_flag)
+            return refuse_object(connection, bytes_of(objects[i].name), "is not in its schema");
+    }
+    return r;
+}
+
+static int ask_number(struct local_connection *connection, const char *sql, int64_t *ret)
 {
     _cleanup_(sqlite3_finalizep) sqlite3_stmt *statement = NULL;
+    int r = local_connection_ask(connection, sql, &statement);
+    if (r == 0)
+        *ret = sqlite3_column_int64(statement, 0);
+    return r;
+}
+
+static int look_at_format(struct local_connection *connection)
+{
     struct call *call = local_connection_call(connection);
-    int r = local_connection_ask(
-        connection, /* in one statement: another process may be creating the schema */
-        "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema)"
-        " FROM pragma_application_id, pragma_user_version",
-        &statement);
-    if (r < 0)
+    int64_t application = 0, format = 0, count = 0;
+    int r = ask_number(connection, "SELECT count(*) FROM main.sqlite_master", &count);
+    if (r == 0)
+        r = ask_number(connection, "PRAGMA application_id", &application);
+    if (r == 0)
+        r = ask_number(connection, "PRAGMA user_version", &format);
+    if (r < 0 || (application == 0 && format == 0 && count == 0))
         return r;
-    int64_t application = sqlite3_column_int64(statement, 0);
-    int format = sqlite3_column_int(statement, 1);
-    if (application == 0 && format == 0 && sqlite3_column_int(statement, 2) == 0)
-        return 0;
     if (application != LOCAL_SCHEMA_APPLICATION_ID)
         return call_fail(call, -EINVAL, "a SQLite database of another program");
-    return format >= 1 && format <= LOCAL_SCHEMA_FORMAT ? format : refuse_format(call, format);
+    if (format < 1 || format > LOCAL_SCHEMA_FORMAT)
+        return refuse_format(call, (int)format);
+    if (count == 0)
+        return local_fail_damaged(call, NULL, (struct bytes){0}, "its tables are lost");
+    r = check_objects(connection, format == 1 ? IN_FORMAT_1 : IN_FORMAT_2);
+    return r < 0 ? r : (int)format;
+}
+
+/* The format of an account; 0: an empty file. All is read from one version of the file: another
+ * process may be creating the schema. */
+static int read_format(struct local_connection *connection)
+{
+    int r = local_connection_execute(connection, "SAVEPOINT look");
+    if (r < 0)
+        return r;
+    int format = look_at_format(connection);
+    if (format >= 0)
+        r = local_connection_execute(connection, "RELEASE look");
+    return r < 0 ? r : format;
 }
 
 static const char set_page_size[] = "PRAGMA page_size = " NUMBER(LOCAL_SCHEMA_PAGE_BYTES);

@@ -9,7 +9,7 @@
  *
  * SQLite keeps the index with the rows. It has of each row what tells versions apart, on other
  * pages of the file, so that damage to either shows (local_rows.h). Format 1 had no checksums and
- * no index. One thread. */
+ * no index. A file has exactly this schema, and what ANALYZE adds. One thread. */
 #include "client/local/local_connection.h"
 
 #define LOCAL_SCHEMA_APPLICATION_ID 0x74667573 /* "tfus", in the header of the file */
@@ -25,9 +25,10 @@
  * checksum. If the file cannot be written to, or is opened as it is, it stays in format 1, and
  * ret_has_checksums is false.
  *
- * -EIO: the file is damaged, so that it cannot be upgraded; -ENOSPC: there is no room for that. The
- * file is as it was. -EINVAL: another program's database, or an empty file that must not become an
- * account; -EPROTONOSUPPORT: a newer format; -EROFS: an empty file that cannot be written to. */
+ * -EIO: the schema is not an account's, or the file is damaged, so that it cannot be upgraded;
+ * -ENOSPC: there is no room for that. The file is as it was. -EINVAL: another program's database,
+ * or an empty file that must not become an account; -EPROTONOSUPPORT: a newer format; -EROFS: an
+ * empty file that cannot be written to. */
 int local_schema_prepare(struct local_connection *connection, enum local_access access,
                          bool *ret_has_checksums);
 

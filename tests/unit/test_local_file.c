@@ -120,7 +120,7 @@ static void a_newer_format_is_refused(void **state)
     (void)run_sql(path, "PRAGMA user_version = 2");
     table_store_destroy(open_account(path));
     (void)run_sql(path, "DROP TABLE account");
-    refuse(path, -EIO, "no such table: account");
+    refuse(path, -EIO, "not an account of tablefuse: \"account\" is not in its schema");
 }
 
 static void an_empty_database_becomes_an_account(void **state)

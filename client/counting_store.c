@@ -1,5 +1,6 @@
 #include "client/counting_store.h"
 #include "client/text/metrics.h"
+#include "client/text/printable.h"
 
 #include <pthread.h>
 
@@ -69,6 +70,7 @@ static int count(struct counting_store *self, const char *operation, const struc
 {
     char command[COMMAND_SIZE];
     (void)snprintf(command, sizeof(command), "%s", call->command ? call->command : "");
+    printable_replace_string(command); /* before it is a key: two labels must not be alike */
     int http_status = r < 0 ? call->failure.http_status : 200;
     int64_t duration_ms = MAX(clock_now_ms(self->clock) - begin_ms, 0);
 

@@ -1,7 +1,7 @@
 #ifndef CLIENT_COUNTING_STORE_H
 #define CLIENT_COUNTING_STORE_H
-/* A decorator for any store: counts requests by operation, outcome and the caller's command. Any
- * thread; one leaf mutex. */
+/* A decorator for any store: counts requests by operation, outcome and the caller's command, which
+ * is made printable (client/text/printable.h). Any thread; one leaf mutex. */
 #include "client/clock.h"
 #include "client/table_store.h"
 

@@ -1,4 +1,5 @@
 #include "fs/background.h"
+#include "fs/say.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -28,9 +29,7 @@ static int await_child(pid_t child, int fd, int64_t limit_ms, int otherwise)
     if (n > 0 && read(fd, &byte, 1) == 1)
         return 0;
     if (n <= 0) {
-        (void)fprintf(
-            stderr,
-            "tablefuse: the mount was not ready within %d s and was stopped -- try again; "
+        say("tablefuse: the mount was not ready within %d s and was stopped -- try again; "
             "mount -f shows its messages\n",
             (int)(limit_ms / 1000));
         (void)kill(child, SIGKILL);

@@ -1,4 +1,5 @@
 #include "fs/log.h"
+#include "client/text/printable.h"
 
 #include <limits.h>
 #include <stdarg.h>
@@ -25,14 +26,6 @@ void log_to_syslog(struct log *log)
     atomic_store(&log->is_syslog, true);
 }
 
-/* A mount point may have any name: a line must stay one line and must not control a terminal. */
-static void sanitize(char *line)
-{
-    for (; *line; line++)
-        if ((unsigned char)*line < 0x20 || *line == 0x7F)
-            *line = '?';
-}
-
 void log_message(const struct log *log, const char *format, ...)
 {
     char line[LINE_SIZE];
@@ -42,7 +35,7 @@ void log_message(const struct log *log, const char *format, ...)
     if (n > 0 && (size_t)n < sizeof(line))
         (void)vsnprintf(line + n, sizeof(line) - (size_t)n, format, list);
     va_end(list);
-    sanitize(line);
+    printable_replace_string(line); /* a mount point may have any name */
     if (log->is_syslog)
         syslog(LOG_NOTICE, "%s", line);
     else

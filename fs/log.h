@@ -24,7 +24,7 @@ bool log_has_room(struct log *log, int64_t now_ms);
 
 /* From now on messages go to syslog. */
 void log_to_syslog(struct log *log);
-/* Writes one line. Control characters in it become `?`. */
+/* Writes one line, which is made printable (client/text/printable.h). */
 void log_message(const struct log *log, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -5,7 +5,9 @@
 #include "client/local/local_store.h"
 #include "client/retrying_store.h"
 #include "client/text/table_name.h"
+#include "fs/files/control_dir.h"
 #include "fs/local_path.h"
+#include "fs/say.h"
 
 #include <strings.h>
 #include <unistd.h>
@@ -74,14 +76,14 @@ static bool take_secrets(struct connection_environment *ret)
 
 static int complain_failure(const char *what, const struct failure *failure, enum command_exit code)
 {
-    (void)fprintf(stderr, "tablefuse: %s%s%s%s%s\n", what, what[0] ? ": " : "", failure->message,
-                  failure->advice ? " -- " : "", failure->advice ? failure->advice : "");
+    say("tablefuse: %s%s%s%s%s\n", what, what[0] ? ": " : "", failure->message,
+        failure->advice ? " -- " : "", failure->advice ? failure->advice : "");
     return (int)code;
 }
 
 static int complain(const char *what, const char *reason, enum command_exit code)
 {
-    (void)fprintf(stderr, "tablefuse: %s%s%s\n", what, what[0] ? ": " : "", reason);
+    say("tablefuse: %s%s%s\n", what, what[0] ? ": " : "", reason);
     return (int)code;
 }
 
@@ -259,9 +261,7 @@ bool mount_source_holds_sas(const char *argument)
 
 static void say_as_is(const char *name, const char *why, const char *reason)
 {
-    (void)fprintf(
-        stderr,
-        "tablefuse: %s: %s%s, so the file stays as it is: without checksums, damage in it "
+    say("tablefuse: %s: %s%s, so the file stays as it is: without checksums, damage in it "
         "is not noticed\n",
         name, why, reason);
 }
@@ -284,10 +284,9 @@ int mount_source_prepare(const char *name, bool is_read_only, bool *ret_is_as_is
         say_as_is(name, "it is in an older format, and mounted with ro", "");
         return 0;
     }
-    (void)fprintf(stderr,
-                  "tablefuse: %s: upgrading the file to the format with checksums; 10,000,000 "
-                  "entities take a few minutes\n",
-                  name);
+    say("tablefuse: %s: upgrading the file to the format with checksums; 10,000,000 "
+        "entities take a few minutes\n",
+        name);
     int r = local_store_create(path, false, &clock_system, &call, &store);
     *ret_is_as_is = r == -EIO || r == -ENOSPC; /* what can be read of it is served */
     if (*ret_is_as_is)
@@ -388,34 +387,33 @@ static enum command_exit exit_code_of(const struct failure *failure)
 static int complain_local(const struct mount_source *source, const struct failure *failure)
 {
     bool is_no_table = failure->error == -ENOENT && source->table[0];
-    (void)fprintf(stderr, "tablefuse: %s%s%s%s%s%s%s\n", LOCAL_SOURCE, source->local_path,
-                  is_no_table ? " has no table " : ": ",
-                  is_no_table ? source->table : failure->message,
-                  is_no_table ? " -- mount it without a table to see what it has" : "",
-                  !is_no_table && failure->advice ? " -- " : "",
-                  !is_no_table && failure->advice ? failure->advice : "");
+    say("tablefuse: %s%s%s%s%s%s%s\n", LOCAL_SOURCE, source->local_path,
+        is_no_table ? " has no table " : ": ", is_no_table ? source->table : failure->message,
+        is_no_table ? " -- mount it without a table to see what it has" : "",
+        !is_no_table && failure->advice ? " -- " : "",
+        !is_no_table && failure->advice ? failure->advice : "");
     return (int)exit_code_of_local(failure);
 }
 
 static int complain_service(const struct mount_source *source, const struct failure *failure)
 {
     const struct endpoint *endpoint = &source->connection.endpoint;
-    (void)fprintf(stderr, "tablefuse: account %s at %s", endpoint->account, endpoint->url);
+    say("tablefuse: account %s at %s", endpoint->account, endpoint->url);
     if (source->table[0])
-        (void)fprintf(stderr, ", table %s", source->table);
+        say(", table %s", source->table);
     if (failure->http_status > 0)
-        (void)fprintf(stderr, ": HTTP %d", failure->http_status);
+        say(": HTTP %d", failure->http_status);
     if (failure->code[0])
-        (void)fprintf(stderr, " %s", failure->code);
+        say(" %s", failure->code);
     if (failure->message[0])
-        (void)fprintf(stderr, ": %s", failure->message);
+        say(": %s", failure->message);
     const char *advice = failure->advice;
     if (!advice && failure->error == -ENOENT && failure->code[0])
         advice = strcmp(failure->code, "TableNotFound") == 0 ? "check the table's name"
                                                              : "check the account's name";
     else if (!advice && failure->http_status > 0 && !failure->code[0])
         advice = "check that this is the endpoint of a table service";
-    (void)fprintf(stderr, "%s%s\n", advice ? " -- " : "", advice ? advice : "");
+    say("%s%s\n", advice ? " -- " : "", advice ? advice : "");
     return (int)exit_code_of(failure);
 }
 
@@ -492,8 +490,8 @@ int mount_source_append_description(const struct mount_source *source, struct bu
 {
     const struct endpoint *endpoint = &source->connection.endpoint;
     if (source->local_path) {
-        (void)buffer_append_format(ret, "account %s%s\nchecksums %s\n", LOCAL_SOURCE,
-                                   source->local_path, source->has_checksums ? "yes" : "no");
+        (void)control_append_setting(ret, "account " LOCAL_SOURCE, source->local_path);
+        (void)control_append_setting(ret, "checksums ", source->has_checksums ? "yes" : "no");
     } else {
         (void)buffer_append_format(ret, "account %s\nendpoint %s\ncredential ", endpoint->account,
                                    endpoint->url);

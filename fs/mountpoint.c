@@ -2,6 +2,7 @@
 #include "client/bytes.h"
 #include "fs/bounded.h"
 #include "fs/process_id.h"
+#include "fs/say.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -329,9 +330,7 @@ static int run_fusermount(const char *path, bool is_lazy)
     pid_t child;
     int r = posix_spawnp(&child, argv[0], NULL, NULL, (char *const *)argv, environ);
     if (r != 0) {
-        (void)fprintf(stderr,
-                      "tablefuse: cannot run fusermount3: %s -- install the package fuse3\n",
-                      strerror(r));
+        say("tablefuse: cannot run fusermount3: %s -- install the package fuse3\n", strerror(r));
         return -EIO;
     }
     int status;

@@ -1,12 +1,14 @@
 #include "fs/opened_account.h"
+#include "fs/say.h"
 #include "fs/verb.h"
 
 #include <malloc.h>
 #include <signal.h>
 #include <sys/prctl.h>
 
-#define COMMAND_CACHE_BYTES ((size_t)64 << 20) /* what waits to be written is half of it at most   \
-                                                */
+#define COMMAND_CACHE_BYTES                                                                        \
+    ((size_t)64 << 20) /* what waits to be written is half of it at most                           \
+                        */
 
 /* The options of a mount that a command without one has a use for. */
 static const char *const taken[] = {"table", "ca_cert", "timeout", "parallelism", "allow_http"};
@@ -26,7 +28,7 @@ void opened_account_finish(struct opened_account *opened)
 
 static int complain_memory(void)
 {
-    (void)fprintf(stderr, "tablefuse: out of memory -- free some memory and try again\n");
+    say("tablefuse: out of memory -- free some memory and try again\n");
     return EXIT_MOUNTING;
 }
 
@@ -167,7 +169,7 @@ static int refuse_path(const char *path, int error)
                       : error == -ENOTDIR ? "it is not a directory"
                       : error == -ENOMEM  ? "out of memory"
                                           : "no directory can have this name";
-    (void)fprintf(stderr, "tablefuse: %s: %s\n", path, why);
+    say("tablefuse: %s: %s\n", path, why);
     return error == -ENOMEM ? EXIT_MOUNTING : EXIT_NOT_FOUND;
 }
 

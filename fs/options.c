@@ -3,6 +3,7 @@
 #include "client/bytes.h"
 #include "fs/command.h"
 #include "fs/near_name.h"
+#include "fs/say.h"
 #include "fs/tree/scratch_name.h"
 #include "fs/verb.h"
 
@@ -362,10 +363,9 @@ int options_find_ca_cert(struct options *options)
         return 0;
     char *path = realpath(file, NULL);
     if (!path) {
-        (void)fprintf(stderr,
-                      "tablefuse: cannot use the certificates in %s: %s -- check -o ca_cert or "
-                      "SSL_CERT_FILE\n",
-                      file, strerror(errno));
+        say("tablefuse: cannot use the certificates in %s: %s -- check -o ca_cert or "
+            "SSL_CERT_FILE\n",
+            file, strerror(errno));
         return EXIT_CONFIGURATION;
     }
     free(options->ca_cert);

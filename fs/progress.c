@@ -1,4 +1,5 @@
 #include "fs/progress.h"
+#include "client/text/printable.h"
 #include "client/position.h"
 #include "fs/tree/names.h"
 
@@ -52,6 +53,7 @@ static const char *shown_key(struct bytes position, struct buffer *ret)
         names_append_beginning(position_partition_key(position), KEY_BYTES / 2, ret) == 0 &&
         buffer_append_char(ret, '/') == 0 && position_has_row(position))
         (void)names_append_beginning(position_row_key(position), KEY_BYTES / 2 - 1, ret);
+    printable_replace_from(ret, 0);
     const char *text = buffer_string(ret);
     return text ? text : "";
 }

@@ -8,6 +8,7 @@
 #include "fs/ops/lookup_ops.h"
 #include "fs/ops/open_ops.h"
 #include "fs/ops/rename_ops.h"
+#include "fs/say.h"
 
 #include <fcntl.h>
 #include <linux/fuse.h>
@@ -76,11 +77,8 @@ __attribute__((format(printf, 2, 0))) static void write_message(enum fuse_log_le
                                                                 const char *format, va_list list)
 {
     static const char prefix[] = "fuse: ";
-    if (level != FUSE_LOG_DEBUG && strncmp(format, prefix, strlen(prefix)) == 0) {
-        (void)fputs("tablefuse: ", stderr);
-        format += strlen(prefix);
-    }
-    (void)vfprintf(stderr, format, list);
+    bool is_ours = level != FUSE_LOG_DEBUG && strncmp(format, prefix, strlen(prefix)) == 0;
+    say_list(stderr, is_ours ? "tablefuse: " : "", format + (is_ours ? strlen(prefix) : 0), list);
 }
 
 int session_create(struct file_system *fs, struct fuse_args *args)
@@ -170,7 +168,7 @@ static int mount_at(struct fuse_session *session, struct mountpoint *place, dev_
     if (r == 0)
         r = mount_here(session, place->root);
     if (r < 0 && r != -EIO)
-        (void)fprintf(stderr, "tablefuse: cannot mount at %s: %s\n", place->path, strerror(-r));
+        say("tablefuse: cannot mount at %s: %s\n", place->path, strerror(-r));
     if (r == 0)
         r = mountpoint_look(place);
     *ret_device = place->device;

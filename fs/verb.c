@@ -1,5 +1,6 @@
 #include "fs/verb.h"
 #include "client/base.h"
+#include "fs/say.h"
 
 #include <getopt.h>
 #include <stdarg.h>
@@ -26,16 +27,16 @@ int verb_refuse(const struct verb *verb, const char *cause, ...)
 {
     va_list list;
     va_start(list, cause);
-    (void)fprintf(stderr, "tablefuse: %s%s", verb ? verb->name : "", verb ? ": " : "");
-    (void)vfprintf(stderr, cause, list);
-    (void)fputc('\n', stderr);
+    say("tablefuse: %s%s", verb ? verb->name : "", verb ? ": " : "");
+    say_list(stderr, "", cause, list);
+    say("\n");
     va_end(list);
     return verb_point_to_help(verb);
 }
 
 int verb_point_to_help(const struct verb *verb)
 {
-    (void)fprintf(stderr, "try `tablefuse %s%s--help`\n", verb ? verb->name : "", verb ? " " : "");
+    say("try `tablefuse %s%s--help`\n", verb ? verb->name : "", verb ? " " : "");
     return EXIT_USAGE;
 }
 

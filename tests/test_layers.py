@@ -18,6 +18,7 @@ GOOD = {
     "cache/account.h": '#include "client/table_store.h"\n',
     "cache/account.c": '#include "cache/account.h"\n',
     "fs/log.h": "",
+    "fs/say.c": "void say(void) { fwrite(text, 1, n, stderr); snprintf(text, n, x); }\n",
     "fs/session.c": '#include "fs/log.h"\n#include "cache/account.h"\n#include "client/text/digest.h"\n'
     "#include <fuse_lowlevel.h>\n",
     "fs/verbs/check.c": '#include "client/local/local_check.h"\n',
@@ -49,6 +50,10 @@ BAD = [
     ("client/planted.c", "#include HEADER", "not spelled out"),
     ("client/planted.c", '#include \\\n"fs/log.h"', "is above client/"),
     ("client/planted.c", '/* comment */ #include "fs/log.h"', "is above client/"),
+    ("fs/verbs/planted.c", '(void)fprintf(stderr, "%s", text);', "is for fs/say.c alone"),
+    ("fs/planted.c", 'int main(void) { printf ("%s", text); }', "is for fs/say.c alone"),
+    ("cache/planted.c", "puts(text);", "is for fs/say.c alone"),
+    ("fs/planted.c", 'syslog(LOG_NOTICE, "%s", text);', "is for fs/say.c alone"),
 ]
 
 

@@ -92,8 +92,7 @@ static const struct rule *find_rule(int status, const char *code)
     return rule;
 }
 
-/* Copies the first line of a text of the service, without control characters, and cut between
- * characters of UTF-8. */
+/* Copies the first line of a text of the service, cut between characters of UTF-8. */
 static void copy_line(char *ret, size_t size, struct bytes text)
 {
     size_t n = 0;
@@ -103,10 +102,6 @@ static void copy_line(char *ret, size_t size, struct bytes text)
         n--;
     if (n > 0)
         memcpy(ret, text.data, n);
-    for (size_t i = 0; i < n; i++) {
-        if ((unsigned char)ret[i] < 0x20 || ret[i] == 0x7F)
-            ret[i] = ' ';
-    }
     ret[n] = '\0';
 }
 

@@ -149,7 +149,7 @@ int local_fail(struct call *call, int code, int system_error, const char *words)
 
 #define SHOWN_KEY_BYTES 48 /* so that a table, two keys and what is wrong fit into a message */
 
-/* A key in UTF-8, cut where it is long. It is on one line and controls no terminal. */
+/* A key in UTF-8, cut where it is long. */
 static void show_key(struct bytes key, char ret[SHOWN_KEY_BYTES + sizeof("...")])
 {
     size_t size = 0, n;
@@ -157,8 +157,7 @@ static void show_key(struct bytes key, char ret[SHOWN_KEY_BYTES + sizeof("...")]
     for (; (n = cesu8_next(key, &character)) > 0; key = bytes_skip(key, n)) {
         if (size + UTF8_MAX_BYTES > SHOWN_KEY_BYTES)
             break;
-        bool is_shown = character >= 0x20 && character != 0x7F && !UNICODE_IS_SURROGATE(character);
-        size += utf8_encode(is_shown ? character : '?', ret + size);
+        size += utf8_encode(UNICODE_IS_SURROGATE(character) ? '?' : character, ret + size);
     }
     memcpy(ret + size, key.size > 0 ? "..." : "", key.size > 0 ? sizeof("...") : 1);
 }

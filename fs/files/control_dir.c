@@ -1,4 +1,5 @@
 #include "fs/files/control_dir.h"
+#include "client/text/printable.h"
 #include "fs/process_id.h"
 #include "fs/tree/names.h"
 
@@ -40,6 +41,14 @@ void control_dir_destroy(struct control_dir *control)
     free(control);
 }
 
+int control_append_setting(struct buffer *ret, const char *name, const char *value)
+{
+    size_t begin = ret->size;
+    (void)buffer_append_format(ret, "%s%s", name, value ? value : "-");
+    printable_replace_from(ret, begin);
+    return buffer_append_char(ret, '\n');
+}
+
 static int append_time(struct buffer *ret, int64_t at_100ns)
 {
     time_t sec = (time_t)(at_100ns / TICKS_PER_SEC);
@@ -74,24 +83,17 @@ static int append_path(struct buffer *ret, const struct failure_record *record)
     return r < 0 ? r : ret->error;
 }
 
-/* Text of the service or of a process. Control characters become `?`: the text must stay on one
- * line and must not control a terminal. */
-static void append_sanitized(struct buffer *ret, const char *before, const char *text,
-                             const char *after)
+static void append_if_any(struct buffer *ret, const char *before, const char *text,
+                          const char *after)
 {
-    if (!text || !text[0])
-        return;
-    (void)buffer_append_string(ret, before);
-    for (; *text; text++) {
-        bool is_control = (unsigned char)*text < 0x20 || *text == 0x7F;
-        (void)buffer_append(ret, is_control ? BYTES_LITERAL("?") : (struct bytes){text, 1});
-    }
-    (void)buffer_append_string(ret, after);
+    if (text && text[0])
+        (void)buffer_append_format(ret, "%s%s%s", before, text, after);
 }
 
 int control_append_failure(struct buffer *ret, const struct failure_record *record)
 {
     const struct failure *failure = &record->failure;
+    size_t begin = ret->size;
     (void)append_time(ret, record->at_100ns);
     (void)buffer_append_format(ret, " %s ", record->operation);
     if (append_path(ret, record) == -ENOMEM)
@@ -100,10 +102,10 @@ int control_append_failure(struct buffer *ret, const struct failure_record *reco
                                failure->error < 0 ? strerrorname_np(-failure->error) : "OK");
     if (failure->http_status > 0)
         (void)buffer_append_format(ret, ", HTTP %d", failure->http_status);
-    append_sanitized(ret, " ", failure->code, "");
-    append_sanitized(ret, ": ", failure->message, "");
-    append_sanitized(ret, " (request ", failure->request_id, ")");
-    append_sanitized(ret, " [", record->command, "]");
+    append_if_any(ret, " ", failure->code, "");
+    append_if_any(ret, ": ", failure->message, "");
+    append_if_any(ret, " (request ", failure->request_id, ")");
+    append_if_any(ret, " [", record->command, "]");
     if (record->times > 1) {
         (void)buffer_append_format(ret, " (%llu times since ", (unsigned long long)record->times);
         (void)append_time(ret, record->first_100ns);
@@ -117,7 +119,8 @@ int control_append_failure(struct buffer *ret, const struct failure_record *reco
     }
     if (failure->advice)
         (void)buffer_append_format(ret, " -- %s", failure->advice);
-    append_sanitized(ret, " -- the text is in ", record->kept_in, "");
+    append_if_any(ret, " -- the text is in ", record->kept_in, "");
+    printable_replace_from(ret, begin); /* the path, too: a key has marks of direction */
     return ret->error;
 }
 

@@ -31,6 +31,10 @@ int control_dir_text(struct control_dir *control, enum control_file file, bool f
  * 0 or -ENOMEM. */
 int control_append_failure(struct buffer *ret, const struct failure_record *record);
 
+/* Appends a line of the file `config`: the name, with the blank behind it, and the value, which is
+ * made printable. value NULL: `-`. 0 or -errno. */
+int control_append_setting(struct buffer *ret, const char *name, const char *value);
+
 DEFINE_CLEANUP(struct control_dir *, control_dir_destroy);
 
 #endif

@@ -3,6 +3,7 @@
 #include "client/local/local_check.h"
 #include "fs/local_path.h"
 #include "fs/mount_source.h"
+#include "fs/say.h"
 #include "fs/verb.h"
 
 #include <getopt.h>
@@ -13,21 +14,21 @@ static void tell_fault(void *context, const char *line)
 {
     uint64_t *count = context;
     if (++*count <= SHOWN_FAULTS)
-        (void)printf("%s\n", line);
+        say_to(stdout, "%s\n", line);
 }
 
 static int finish(const char *name, const struct local_check_report *report)
 {
     if (report->faults > SHOWN_FAULTS)
-        (void)printf("... and %" PRIu64 " more\n", report->faults - SHOWN_FAULTS);
-    (void)printf("%s: %" PRIu64 " tables, %" PRIu64 " entities, %" PRIu64 " faults%s%s\n", name,
-                 report->tables, report->entities, report->faults,
-                 report->has_checksums ? ""
-                                       : "; it is in format 1, without checksums, so changed text "
-                                         "is not noticed",
-                 report->has_checksums || report->faults > 0 ? "" : "; mounting it upgrades it");
+        say_to(stdout, "... and %" PRIu64 " more\n", report->faults - SHOWN_FAULTS);
+    say_to(stdout, "%s: %" PRIu64 " tables, %" PRIu64 " entities, %" PRIu64 " faults%s%s\n", name,
+           report->tables, report->entities, report->faults,
+           report->has_checksums ? ""
+                                 : "; it is in format 1, without checksums, so changed text "
+                                   "is not noticed",
+           report->has_checksums || report->faults > 0 ? "" : "; mounting it upgrades it");
     if (fflush(stdout) < 0 || ferror(stdout)) {
-        (void)fprintf(stderr, "tablefuse: cannot write the output: %s\n", strerror(errno));
+        say("tablefuse: cannot write the output: %s\n", strerror(errno));
         return EXIT_MOUNTING;
     }
     return report->faults > 0 ? EXIT_DAMAGED : 0;
@@ -39,7 +40,7 @@ static int check_file(const char *name)
     struct call call = {.deadline_ms = INT64_MAX};
     uint64_t told = 0;
     if (!local_path_answers(name + strlen(LOCAL_SOURCE), LOCAL_SOURCE_MS)) {
-        (void)fprintf(stderr, "tablefuse: %s: %s\n", name, LOCAL_SOURCE_HANGS);
+        say("tablefuse: %s: %s\n", name, LOCAL_SOURCE_HANGS);
         return EXIT_CONFIGURATION;
     }
     int r = local_check_run(name + strlen(LOCAL_SOURCE), &clock_system, &call, tell_fault, &told,
@@ -48,8 +49,8 @@ static int check_file(const char *name)
         return finish(name, &report);
     const char *advice = r == -ENOTDIR ? "a whole file is checked: write local:FILE without /TABLE"
                                        : call.failure.advice;
-    (void)fprintf(stderr, "tablefuse: %s: %s%s%s\n", name, call.failure.message,
-                  advice ? " -- " : "", advice ? advice : "");
+    say("tablefuse: %s: %s%s%s\n", name, call.failure.message, advice ? " -- " : "",
+        advice ? advice : "");
     return r == -ENOENT ? EXIT_NOT_FOUND : EXIT_CONFIGURATION;
 }
 

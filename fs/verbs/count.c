@@ -1,6 +1,7 @@
 /* `tablefuse count` and `tablefuse tables`: what is in an account, in a few lines. */
 #include "fs/opened_account.h"
 #include "fs/progress.h"
+#include "fs/say.h"
 #include "fs/verb.h"
 
 #include <getopt.h>
@@ -18,7 +19,7 @@ struct count {
 
 static int complain_output(void)
 {
-    (void)fprintf(stderr, "tablefuse: cannot write the output: %s\n", strerror(errno));
+    say("tablefuse: cannot write the output: %s\n", strerror(errno));
     return EXIT_MOUNTING;
 }
 
@@ -50,11 +51,11 @@ static int print_counts(struct count *count, int r, const struct failure *failur
     if (r < 0)
         return opened_account_complain(&count->opened, failure);
     if (count->path[0] && count->counts.rows == 0) {
-        (void)fprintf(stderr, "tablefuse: %s: no entity is in it\n", count->path);
+        say("tablefuse: %s: no entity is in it\n", count->path);
         return EXIT_NOT_FOUND;
     }
-    (void)printf("entities %" PRIu64 "\npartitions %" PRIu64 "\n", count->counts.rows,
-                 count->partitions);
+    say_to(stdout, "entities %" PRIu64 "\npartitions %" PRIu64 "\n", count->counts.rows,
+           count->partitions);
     return fflush(stdout) < 0 || ferror(stdout) ? complain_output() : 0;
 }
 
@@ -127,7 +128,7 @@ static int print_tables(struct opened_account *opened)
     struct listing_entry entry = {0};
     int r = account_list(opened->account, &account, &listing);
     while (r >= 0 && (r = listing_next(listing, &caller, entry.cookie, true, true, &entry)) > 0)
-        (void)printf("%.*s\n", (int)entry.key.size, entry.key.data);
+        say_to(stdout, "%.*s\n", (int)entry.key.size, entry.key.data);
     if (opened_account_is_interrupted(opened))
         return OPENED_ACCOUNT_INTERRUPTED;
     if (r < 0)

@@ -6,6 +6,7 @@
 #include "fs/bounded.h"
 #include "fs/mountpoint.h"
 #include "fs/options.h"
+#include "fs/say.h"
 #include "fs/verb.h"
 
 #include <fcntl.h>
@@ -36,16 +37,16 @@ static void target_finish(struct target *target)
 
 static int refuse(const struct target *target, int code, const char *reason, const char *advice)
 {
-    (void)fprintf(stderr, "tablefuse: cannot drop %s: %s%s%s\n", target->shown, reason,
-                  advice ? " -- " : "", advice ? advice : "");
+    say("tablefuse: cannot drop %s: %s%s%s\n", target->shown, reason, advice ? " -- " : "",
+        advice ? advice : "");
     return code;
 }
 
 static int refuse_silent(const struct target *target, const char *what, int64_t limit_ms,
                          const char *advice)
 {
-    (void)fprintf(stderr, "tablefuse: cannot drop %s: %s has not answered within %g s%s\n",
-                  target->shown, what, (double)limit_ms / 1000, advice);
+    say("tablefuse: cannot drop %s: %s has not answered within %g s%s\n", target->shown, what,
+        (double)limit_ms / 1000, advice);
     return EXIT_MOUNTING;
 }
 
@@ -59,7 +60,7 @@ static int refuse_error(const struct target *target, int error)
 
 static int refuse_other(const struct target *target)
 {
-    (void)fprintf(stderr, "tablefuse: %s is not a table of a tablefuse mount\n", target->shown);
+    say("tablefuse: %s is not a table of a tablefuse mount\n", target->shown);
     return EXIT_NOT_FOUND;
 }
 
@@ -202,18 +203,18 @@ static int ask_user(const struct target *target)
     char line[256]; /* longer than any table's name */
     bool is_terminal = isatty(STDIN_FILENO);
     if (is_terminal)
-        (void)fputs("Type the table's name to drop it with all its entities: ", stderr);
+        say("Type the table's name to drop it with all its entities: ");
     bool is_given = fgets(line, sizeof(line), stdin);
     if (is_given) {
         line[strcspn(line, "\n")] = '\0';
         if (strcmp(line, target->table) == 0)
             return 0;
     } else if (is_terminal) {
-        (void)fputc('\n', stderr);
+        say("\n");
     }
-    (void)fprintf(stderr, "tablefuse: %s: nothing was dropped%s\n",
-                  is_given ? "this is not the table's name" : "no name was typed",
-                  is_terminal ? "" : advice_no_terminal);
+    say("tablefuse: %s: nothing was dropped%s\n",
+        is_given ? "this is not the table's name" : "no name was typed",
+        is_terminal ? "" : advice_no_terminal);
     return EXIT_USAGE;
 }
 
@@ -306,7 +307,7 @@ static int drop(const struct target *target, int64_t limit_ms)
                       "a file in it is not stored yet, or has a temporary name");
     int code = refuse_error(target, r);
     if (answer.reason[0])
-        (void)fprintf(stderr, "%s\n", answer.reason);
+        say("%s\n", answer.reason);
     return code;
 }
 

@@ -3,6 +3,7 @@
 #include "fs/line_output.h"
 #include "fs/opened_account.h"
 #include "fs/progress.h"
+#include "fs/say.h"
 #include "fs/verb.h"
 
 #include <getopt.h>
@@ -35,10 +36,10 @@ static void tell_left_out(const struct export *export, struct bytes position)
     buffer_init(&line, (size_t)64 << 10);
     progress_clear(&export->progress);
     if (export->left_out == SHOWN_LEFT_OUT + 1)
-        (void)fprintf(stderr, "tablefuse: more entities are left out, and not named\n");
+        say("tablefuse: more entities are left out, and not named\n");
     else if (export->left_out <= SHOWN_LEFT_OUT && entity_line_append(&line, &keys) == 0)
-        (void)fprintf(stderr, "tablefuse: left out, because it cannot be understood: %s",
-                      buffer_string(&line));
+        say("tablefuse: left out, because it cannot be understood: %.*s\n", (int)line.size - 1,
+            line.data);
 }
 
 static int write_row(struct export *export, const struct page *page, size_t row)
@@ -85,8 +86,7 @@ static int complain_output(const struct export *export, int error)
     const char *why = error == -EBUSY     ? "another process writes FILE.partial"
                       : error == -ENOTSUP ? "it is no regular file -- write to standard output"
                                           : strerror(-error);
-    (void)fprintf(stderr, "tablefuse: cannot write %s: %s\n",
-                  export->file ? export->file : "the output", why);
+    say("tablefuse: cannot write %s: %s\n", export->file ? export->file : "the output", why);
     return EXIT_MOUNTING;
 }
 
@@ -97,18 +97,16 @@ static void tell_counts(const struct export *export)
     progress_clear(&export->progress);
     if (export->is_quiet)
         return;
-    (void)fprintf(stderr, "tablefuse: %s entities, %s, %s requests, %.1f s\n",
-                  progress_number(export->counts.rows, rows),
-                  progress_bytes(export->counts.bytes, bytes),
-                  progress_number(opened_account_requests(&export->opened), requests),
-                  progress_elapsed_sec(&export->progress));
+    say("tablefuse: %s entities, %s, %s requests, %.1f s\n",
+        progress_number(export->counts.rows, rows), progress_bytes(export->counts.bytes, bytes),
+        progress_number(opened_account_requests(&export->opened), requests),
+        progress_elapsed_sec(&export->progress));
 }
 
 static void tell_partial(const struct export *export)
 {
     if (export->file)
-        (void)fprintf(stderr, "tablefuse: what was written is in %s.partial -- --resume goes on\n",
-                      export->file);
+        say("tablefuse: what was written is in %s.partial -- --resume goes on\n", export->file);
 }
 
 /* Was the line written by an export with the same options? */
@@ -142,10 +140,9 @@ static int skip_written(const struct export *export, struct directory *directory
         return complain_output(export, r);
     if (r < 0 || !has_form(export, last) ||
         !range_holds(directory->range, buffer_bytes(&position))) {
-        (void)fprintf(stderr,
-                      "tablefuse: %s.partial is of another export: its last line does not belong "
-                      "to this one -- remove it, or leave out --resume\n",
-                      export->file);
+        say("tablefuse: %s.partial is of another export: its last line does not belong "
+            "to this one -- remove it, or leave out --resume\n",
+            export->file);
         return EXIT_CONFIGURATION;
     }
     directory->range.lo = buffer_bytes(ret_behind);
@@ -168,7 +165,7 @@ static int finish(struct export *export, int r, const struct failure *failure)
     if (export->output_error == -EPIPE && !export->file)
         end_by_sigpipe();
     if (r == 0 && is_empty) {
-        (void)fprintf(stderr, "tablefuse: %s: no entity is in it\n", export->path);
+        say("tablefuse: %s: no entity is in it\n", export->path);
         return EXIT_NOT_FOUND;
     }
     tell_counts(export);

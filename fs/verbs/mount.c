@@ -8,6 +8,7 @@
 #include "fs/mount_source.h"
 #include "fs/mountpoint.h"
 #include "fs/options.h"
+#include "fs/say.h"
 #include "fs/session.h"
 #include "fs/verb.h"
 
@@ -70,23 +71,23 @@ static int describe_configuration(const struct mount_command *command, struct bu
 {
     const struct options *options = &command->options;
     (void)mount_source_append_description(command->source, ret);
-    return buffer_append_format(
+    (void)buffer_append_format(
         ret,
         "ttl %lld.%03lld\ntimeout %lld.%03lld\ncache_size %zu\nmax_nodes %d\nparallelism "
         "%d\nlayout %s\nfanout "
         "%d\n"
-        "uid %u\ngid %u\numask %03o\nca_cert %s\nread_only %s\nconflict %s\nscratch %s\nwriteback "
-        "%s\npending_size %zu\ntable_drop %s\n",
+        "uid %u\ngid %u\numask %03o\nread_only %s\nconflict %s\nwriteback %s\npending_size %zu\n"
+        "table_drop %s\n",
         (long long)options->ttl_ms / 1000, (long long)options->ttl_ms % 1000,
         (long long)options->timeout_ms / 1000, (long long)options->timeout_ms % 1000,
         options->cache_bytes, options->max_nodes, options->parallelism,
         options->layout == DIRECTORY_FLAT ? "flat" : "auto", options->fanout, options->uid,
-        options->gid, options->umask, options->ca_cert ? options->ca_cert : "-",
-        command->is_read_only ? "yes" : "no",
+        options->gid, options->umask, command->is_read_only ? "yes" : "no",
         options->overwrites_conflicts ? "overwrite" : "refuse",
-        options->scratch_globs ? options->scratch_globs : "-",
         options->is_write_back ? "yes" : "no", options->pending_bytes,
         options->never_drops_rows ? "no" : "yes");
+    (void)control_append_setting(ret, "ca_cert ", options->ca_cert);
+    return control_append_setting(ret, "scratch ", options->scratch_globs);
 }
 
 static void log_no_room(void *context, const char *table)
@@ -230,7 +231,7 @@ static void destroy_all(struct mount_command *command)
 
 static int complain_memory(void)
 {
-    (void)fprintf(stderr, "tablefuse: out of memory -- free some memory and try again\n");
+    say("tablefuse: out of memory -- free some memory and try again\n");
     return EXIT_MOUNTING;
 }
 
@@ -268,11 +269,10 @@ static void tell_lost_files(struct lost_and_found *lost)
     const char *path = buffer_string(&place);
     int64_t now_100ns = clock_utc_100ns(&clock_system);
     if (path && lost_and_found_tell(lost, now_100ns, &count) == 0 && count > 0)
-        (void)fprintf(stderr,
-                      "tablefuse: %zu new %s of this account in %s: kept there because %s\n", count,
-                      count == 1 ? "file" : "files", path,
-                      count == 1 ? "it could not be stored, or was temporary"
-                                 : "they could not be stored, or were temporary");
+        say("tablefuse: %zu new %s of this account in %s: kept there because %s\n", count,
+            count == 1 ? "file" : "files", path,
+            count == 1 ? "it could not be stored, or was temporary"
+                       : "they could not be stored, or were temporary");
 }
 
 /* The home of the effective user, from the system's list of users, which may be on a network. NULL:
@@ -305,7 +305,7 @@ static int find_lost_and_found(struct mount_command *command)
     const char *text = buffer_string(&why);
     if (!text || why.size == 0)
         return complain_memory();
-    (void)fprintf(stderr, "tablefuse: %s\n", text);
+    say("tablefuse: %s\n", text);
     return EXIT_CONFIGURATION;
 }
 
@@ -317,9 +317,8 @@ static int prepare_writing(struct mount_command *command)
     if (!command->is_read_only)
         return find_lost_and_found(command);
     if (!is_asked_for)
-        (void)fprintf(stderr,
-                      "tablefuse: warning: the mount is read-only, because %s cannot be changed\n",
-                      command->source_name);
+        say("tablefuse: warning: the mount is read-only, because %s cannot be changed\n",
+            command->source_name);
     return fuse_opt_add_arg(&command->args, "-oro") < 0 ? complain_memory() : 0;
 }
 
@@ -383,8 +382,8 @@ static int mount_and_serve(struct mount_command *command, store_decorator *decor
 /* shown: a path that is there, or what verb_printable answers. */
 static int refuse_directory(const char *shown, const char *reason, const char *advice)
 {
-    (void)fprintf(stderr, "tablefuse: cannot mount at %s: %s%s%s\n", shown, reason,
-                  advice ? " -- " : "", advice ? advice : "");
+    say("tablefuse: cannot mount at %s: %s%s%s\n", shown, reason, advice ? " -- " : "",
+        advice ? advice : "");
     return EXIT_MOUNTING;
 }
 
@@ -418,9 +417,7 @@ static int check_directory(const char *directory, const struct mountpoint *place
     if (faccessat(place->above, place->name, W_OK, 0) < 0 && errno != EROFS)
         return refuse_directory(directory, strerror(errno), "choose a directory of your own");
     if (!mountpoint_is_empty(place))
-        (void)fprintf(stderr,
-                      "tablefuse: warning: %s is not empty; the mount hides what is in it\n",
-                      directory);
+        say("tablefuse: warning: %s is not empty; the mount hides what is in it\n", directory);
     return 0;
 }
 
@@ -538,8 +535,7 @@ static int run(const struct verb *verb, int argc, char **argv, store_decorator *
         if (is_parent == 1 && code != 0)
             clean_up_behind_child(&command.place);
         if (is_parent < 0) {
-            (void)fprintf(stderr, "tablefuse: cannot start the background process: %s\n",
-                          strerror(-is_parent));
+            say("tablefuse: cannot start the background process: %s\n", strerror(-is_parent));
             code = EXIT_MOUNTING;
         }
     }

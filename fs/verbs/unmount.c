@@ -3,6 +3,7 @@
 #include "fs/exit_report.h"
 #include "fs/mountpoint.h"
 #include "fs/options.h"
+#include "fs/say.h"
 #include "fs/verb.h"
 
 #include <getopt.h>
@@ -48,7 +49,7 @@ static int tell_unknown(const struct end *end)
 {
     if (end->is_read_only)
         return 0;
-    (void)fprintf(stderr, "tablefuse: unmounted, but how its process ended is not known\n");
+    say("tablefuse: unmounted, but how its process ended is not known\n");
     return EXIT_MOUNTING;
 }
 
@@ -60,7 +61,7 @@ static int tell_end(const struct end *end)
     if (code < 0)
         return tell_unknown(end);
     if (code > 0)
-        (void)fprintf(stderr, "tablefuse: unmounted, but %s\n", message);
+        say("tablefuse: unmounted, but %s\n", message);
     return code;
 }
 
@@ -75,26 +76,23 @@ static int await_daemon(const struct end *end, const struct patience *patience)
     (void)close(end->pidfd);
     if (n > 0)
         return tell_end(end);
-    (void)fprintf(stderr,
-                  "tablefuse: unmounted, but the process of the mount has not ended within %g s\n",
-                  limit_sec(patience));
+    say("tablefuse: unmounted, but the process of the mount has not ended within %g s\n",
+        limit_sec(patience));
     return EXIT_MOUNTING;
 }
 
 /* The mount was not the last one of its process, which does not end. */
 static int tell_others(void)
 {
-    (void)fprintf(stderr,
-                  "tablefuse: unmounted; the process of the mount goes on for others: a bind "
-                  "mount, or another mount namespace\n");
+    say("tablefuse: unmounted; the process of the mount goes on for others: a bind "
+        "mount, or another mount namespace\n");
     return 0;
 }
 
 static int tell_elsewhere(void)
 {
-    (void)fprintf(stderr,
-                  "tablefuse: unmounted; the process of the mount runs in another PID namespace: "
-                  "its end was not waited for, and its log tells what could not be stored\n");
+    say("tablefuse: unmounted; the process of the mount runs in another PID namespace: "
+        "its end was not waited for, and its log tells what could not be stored\n");
     return 0;
 }
 
@@ -102,23 +100,23 @@ static int tell_elsewhere(void)
 static int refuse_silent(const char *shown, const char *what, const struct patience *patience,
                          const char *advice)
 {
-    (void)fprintf(stderr, "tablefuse: cannot unmount %s: %s has not answered within %g s%s\n",
-                  shown, what, limit_sec(patience), advice);
+    say("tablefuse: cannot unmount %s: %s has not answered within %g s%s\n", shown, what,
+        limit_sec(patience), advice);
     return EXIT_MOUNTING;
 }
 
 static int refuse(const char *shown, int error)
 {
-    (void)fprintf(stderr, "tablefuse: cannot unmount %s: %s%s\n", shown,
-                  error == -ESTALE ? "something else is there now" : strerror(-error),
-                  error == -EBUSY ? " -- end the processes that use it, or use unmount -z" : "");
+    say("tablefuse: cannot unmount %s: %s%s\n", shown,
+        error == -ESTALE ? "something else is there now" : strerror(-error),
+        error == -EBUSY ? " -- end the processes that use it, or use unmount -z" : "");
     return EXIT_MOUNTING;
 }
 
 static int refuse_other(const char *shown, int error)
 {
-    (void)fprintf(stderr, "tablefuse: %s is not a tablefuse mount%s%s\n", shown,
-                  error < 0 ? ": " : "", error < 0 ? strerror(-error) : "");
+    say("tablefuse: %s is not a tablefuse mount%s%s\n", shown, error < 0 ? ": " : "",
+        error < 0 ? strerror(-error) : "");
     return EXIT_NOT_FOUND;
 }
 

@@ -10,7 +10,7 @@ from harness import run
 class Certificate:
     """A self-signed certificate, for the loopback address or for another one."""
 
-    def __init__(self, directory, name="localhost", addresses="DNS:localhost,IP:127.0.0.1"):
+    def __init__(self, directory, name="localhost", addresses="DNS:localhost,IP:127.0.0.1", subject=None):
         self.file, self.key = f"{directory}/{name}.pem", f"{directory}/{name}.key"
         run(
             "openssl",
@@ -22,7 +22,8 @@ class Certificate:
             "-days",
             "2",
             "-subj",
-            f"/CN={name}",
+            f"/CN={subject or name}",
+            "-utf8",
             "-addext",
             f"subjectAltName={addresses}",
             "-keyout",

@@ -85,11 +85,16 @@ def fails_at(mount, path):
     return list(dict.fromkeys(lines))
 
 
-def begin_foreground(mount, service):
+def begin_foreground(mount, service, *options):
     """A mount whose end is seen, and whose log is in the file `log` beside its mount point."""
     with open(mount.point.with_name("log"), "wb") as log:
         process = subprocess.Popen(
-            [TABLEFUSE, "mount", "-f", *([service.source] if service.source else []), mount.point],
+            [
+                *(TABLEFUSE, "mount", "-f"),
+                *(["-o", ",".join(options)] if options else []),
+                *([service.source] if service.source else []),
+                mount.point,
+            ],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=log,

@@ -54,7 +54,7 @@ static void attempts_are_counted_by_operation_status_and_command(void **state)
     static const char *const lines[] = {
         "\ntablefuse_requests_total{operation=\"get\",status=\"200\",command=\"cat\"} 2\n",
         "\ntablefuse_requests_total{operation=\"get\",status=\"404\",command=\"cat\"} 1\n",
-        "\ntablefuse_requests_total{operation=\"get\",status=\"0\",command=\"we\\\"ird\\n\\\\\"} "
+        "\ntablefuse_requests_total{operation=\"get\",status=\"0\",command=\"we\\\"ird?\\\\\"} "
         "1\n",
         "\ntablefuse_requests_total{operation=\"query\",status=\"200\",command=\"\"} 1\n",
         "\ntablefuse_request_rows_total{operation=\"query\",status=\"200\",command=\"\"} 2\n",

@@ -113,3 +113,27 @@ def test_systemd_accepts_a_unit(tmp_path, manager, file):
     env = environment(XDG_RUNTIME_DIR=str(tmp_path))
     done = run("systemd-analyze", manager, "verify", copy, env=env)
     assert (done.stdout, done.stderr) == ("", "")
+
+
+# Each makes a mount namespace, in systemd 252 or a later one.
+NAMESPACE = (
+    "BindPaths BindReadOnlyPaths DynamicUser ExecPaths ExtensionDirectories ExtensionImages InaccessiblePaths LogNamespace"
+    " MountAPIVFS MountFlags MountImages NoExecPaths PrivateDevices PrivateIPC PrivateMounts PrivatePIDs PrivateTmp"
+    " PrivateUsers ProcSubset ProtectControlGroups ProtectHome ProtectHostname ProtectKernelLogs ProtectKernelModules"
+    " ProtectKernelTunables ProtectProc ProtectSystem ReadOnlyPaths ReadWritePaths RootDirectory RootImage"
+    " TemporaryFileSystem"
+).split()
+
+
+def test_the_unit_for_all_gives_away_what_it_can(tmp_path):
+    """systemd's own measure is between 0 and 10; --threshold has it ten times."""
+    copy = tmp_path / "tablefuse@account.service"
+    copy.write_text((ROOT / FOR_ALL).read_text())
+    run("systemd-analyze", "security", "--offline=true", "--threshold=50", copy)
+
+
+@pytest.mark.parametrize("file", [FOR_ALL, FOR_A_USER])
+def test_a_unit_has_no_mount_namespace(file):
+    """The mount would be in it alone."""
+    settings = re.findall(r"^(\w+)=", (ROOT / file).read_text(), re.MULTILINE)
+    assert "ExecStart" in settings and not set(settings) & set(NAMESPACE)

@@ -12,6 +12,10 @@
 #include <string.h>
 #include <time.h>
 
+/* Times are of 64 bits, and sizes of caches and files are too: on 32 bit both would be cut. */
+_Static_assert(sizeof(time_t) >= 8, "dates are wrong from 2038 on");
+_Static_assert(sizeof(size_t) >= 8, "cache_size may be more than 4 GiB");
+
 #define _cleanup_(function) __attribute__((cleanup(function)))
 
 /* Transfers ownership: the expression is the pointer, and the variable is NULL afterwards. */

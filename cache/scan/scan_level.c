@@ -164,8 +164,11 @@ static void tidy(struct level_scan *self)
 static struct bytes known_common(const struct level_scan *self)
 {
     const struct known_list *list = &self->map.list;
-    struct bytes first = partition_at_or_after(TAILQ_FIRST(list))->key;
-    struct bytes last = partition_at_or_before(TAILQ_LAST(list, known_list))->key;
+    const struct known *first_known = partition_at_or_after(TAILQ_FIRST(list));
+    const struct known *last_known = partition_at_or_before(TAILQ_LAST(list, known_list));
+    if (!first_known || !last_known)
+        return buffer_bytes(&self->prefix);
+    struct bytes first = first_known->key, last = last_known->key;
     size_t begin = self->prefix.size; /* which may be half a pair itself */
     size_t shared = shared_characters(bytes_skip(first, begin), bytes_skip(last, begin));
     struct bytes common = bytes_first(first, begin + shared);

@@ -54,7 +54,8 @@ def _clone(directory):
     for name in ("cache", "client", "contrib", "fs", "tests"):
         ignored = shutil.ignore_patterns("node_modules", "__pycache__")
         shutil.copytree(ROOT / name, directory / name, ignore=ignored, symlinks=True)
-    shutil.copy2(ROOT / "meson.build", directory)
+    for file in "meson.build", "meson_options.txt":
+        shutil.copy2(ROOT / file, directory)
 
 
 class Sandbox:

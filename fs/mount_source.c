@@ -8,6 +8,7 @@
 #include "fs/files/control_dir.h"
 #include "fs/local_path.h"
 #include "fs/say.h"
+#include "fs/secret_file.h"
 
 #include <strings.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@ struct mount_source {
     char *local_path;                /* of an account in a file; NULL: it is a service */
     char table[ENDPOINT_TABLE_SIZE]; /* "": none */
     char *name;                      /* for findmnt and df */
+    char *ca_file;                   /* absolute; NULL: the system's certificates, or none needed */
     struct table_store *store;       /* the outermost; NULL: taken */
     struct table_store *retrying, *counting;
     const struct log *log;
@@ -53,25 +55,35 @@ static void wipe_secrets(struct connection_environment *environment)
 {
     for (size_t i = 0; i < ARRAY_SIZE(secrets); i++) {
         char **copy = (char **)((char *)environment + secrets[i].offset);
-        if (*copy)
-            explicit_bzero(*copy, strlen(*copy));
-        free(TAKE_PTR(*copy));
+        secret_file_wipe(TAKE_PTR(*copy));
     }
 }
 
-/* Copies the secrets and overwrites them in the environment. False: out of memory. The caller wipes
- * the copies in both cases. */
-static bool take_secrets(struct connection_environment *ret)
+/* Copies the variable `name`, or reads the file that the variable NAME_FILE names. Neither: NULL.
+ */
+static int take_secret(const char *name, struct call *call, char **ret)
 {
-    bool is_taken = true;
-    for (size_t i = 0; i < ARRAY_SIZE(secrets); i++) {
-        const char *value = getenv(secrets[i].name);
-        char **copy = (char **)((char *)ret + secrets[i].offset);
-        *copy = value ? strdup(value) : NULL;
-        is_taken &= !value || *copy;
-    }
+    char file_variable[64];
+    (void)snprintf(file_variable, sizeof(file_variable), "%s_FILE", name);
+    const char *value = getenv(name), *path = getenv(file_variable);
+    if (path && path[0] && value && value[0])
+        return call_fail(call, -EINVAL, "%s and %s are both set: unset one of them", name,
+                         file_variable);
+    if (path && path[0])
+        return secret_file_read(file_variable, path, call, ret);
+    *ret = value ? strdup(value) : NULL;
+    return !value || *ret ? 0 : call_fail(call, -ENOMEM, "out of memory");
+}
+
+/* Copies the secrets and overwrites them in the environment. The caller wipes the copies, after a
+ * failure, too. */
+static int take_secrets(struct connection_environment *ret, struct call *call)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(secrets); i++)
+        r = take_secret(secrets[i].name, call, (char **)((char *)ret + secrets[i].offset));
     blank_secrets();
-    return is_taken;
+    return r;
 }
 
 static int complain_failure(const char *what, const struct failure *failure, enum command_exit code)
@@ -92,9 +104,9 @@ static int connect_service(struct mount_source *source, const struct mount_sourc
 {
     struct connection_environment environment = {.account = getenv("AZURE_STORAGE_ACCOUNT"),
                                                  .allows_http = options->allows_http};
-    int r = take_secrets(&environment)
-                ? connection_init(&source->connection, options->name, &environment, call)
-                : call_fail(call, -ENOMEM, "out of memory");
+    int r = take_secrets(&environment, call);
+    if (r == 0)
+        r = connection_init(&source->connection, options->name, &environment, call);
     wipe_secrets(&environment);
     if (r == 0)
         memcpy(source->table, source->connection.endpoint.table, sizeof(source->table));
@@ -119,6 +131,22 @@ static int set_table(struct mount_source *source, const char *table, struct call
     return 0;
 }
 
+/* Finds the file of trusted certificates, which only https needs: the option's, or else that of
+ * SSL_CERT_FILE. An exit code. */
+static int find_certificates(struct mount_source *source, const char *option)
+{
+    bool is_https = source->connection.endpoint.is_https;
+    const char *file = option ? option : is_https ? getenv("SSL_CERT_FILE") : NULL;
+    if (!file || file[0] == '\0')
+        return 0;
+    source->ca_file = realpath(file, NULL);
+    if (source->ca_file)
+        return 0;
+    say("tablefuse: cannot use the certificates in %s: %s -- check -o ca_cert or SSL_CERT_FILE\n",
+        file, strerror(errno));
+    return EXIT_CONFIGURATION;
+}
+
 static int open_service(struct mount_source *source, const struct mount_source_options *options)
 {
     struct call call = {0};
@@ -130,8 +158,11 @@ static int open_service(struct mount_source *source, const struct mount_source_o
                         EXIT_CONFIGURATION);
     if (r < 0)
         return complain_failure("", &call.failure, EXIT_CONFIGURATION);
+    int code = find_certificates(source, options->ca_cert);
+    if (code != 0)
+        return code;
     const struct azure_store_options azure = {.connection = &source->connection,
-                                              .ca_file = options->ca_cert};
+                                              .ca_file = source->ca_file};
     r = http_global_init();
     if (r == 0)
         r = azure_store_create(&azure, &clock_system, &source->store);
@@ -344,6 +375,7 @@ void mount_source_close(struct mount_source *source)
     connection_finish(&source->connection);
     free(source->local_path);
     free(source->name);
+    free(source->ca_file);
     free(source);
 }
 
@@ -498,5 +530,6 @@ int mount_source_append_description(const struct mount_source *source, struct bu
         (void)credential_append_description(source->connection.credential, ret);
         (void)buffer_append_char(ret, '\n');
     }
-    return buffer_append_format(ret, "table %s\n", source->table[0] ? source->table : "-");
+    (void)control_append_setting(ret, "table ", source->table[0] ? source->table : NULL);
+    return control_append_setting(ret, "ca_cert ", source->ca_file);
 }

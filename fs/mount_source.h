@@ -21,7 +21,7 @@
 struct mount_source_options {
     const char *name;       /* SOURCE; NULL: the environment names the account */
     const char *table;      /* -o table=; NULL: not given */
-    const char *ca_cert;    /* a file; NULL: the system's certificates */
+    const char *ca_cert;    /* a file; NULL: SSL_CERT_FILE names it, or the system's certificates */
     const char *mountpoint; /* absolute; the file of an account must not be below it; NULL: none */
     int64_t timeout_ms;     /* of an operation */
     const struct log *log;  /* gets a line when the service goes down, and when it is back */

@@ -133,9 +133,7 @@ int opened_account_open(struct opened_account *opened, const char *name, bool ne
     prepare_process();
     if (options_parse(opened->verb, &opened->args, 0, 0, 0, &opened->options) < 0)
         return EXIT_USAGE;
-    int code = options_find_ca_cert(&opened->options);
-    if (code == 0)
-        code = open_source(opened, name, needs_table, decorate);
+    int code = open_source(opened, name, needs_table, decorate);
     if (code != 0)
         return code;
     const struct account_options options = {.ttl_ms = opened->options.ttl_ms,

@@ -3,7 +3,6 @@
 #include "client/bytes.h"
 #include "fs/command.h"
 #include "fs/near_name.h"
-#include "fs/say.h"
 #include "fs/tree/scratch_name.h"
 #include "fs/verb.h"
 
@@ -354,21 +353,4 @@ void options_finish(struct options *options)
     free(TAKE_PTR(options->table));
     free(TAKE_PTR(options->ca_cert));
     free(TAKE_PTR(options->scratch_globs));
-}
-
-int options_find_ca_cert(struct options *options)
-{
-    const char *file = options->ca_cert ? options->ca_cert : getenv("SSL_CERT_FILE");
-    if (!file || file[0] == '\0')
-        return 0;
-    char *path = realpath(file, NULL);
-    if (!path) {
-        say("tablefuse: cannot use the certificates in %s: %s -- check -o ca_cert or "
-            "SSL_CERT_FILE\n",
-            file, strerror(errno));
-        return EXIT_CONFIGURATION;
-    }
-    free(options->ca_cert);
-    options->ca_cert = path;
-    return 0;
 }

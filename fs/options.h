@@ -50,9 +50,6 @@ struct options {
 int options_parse(const struct verb *verb, struct fuse_args *args, uid_t uid, gid_t gid,
                   mode_t umask, struct options *ret);
 void options_finish(struct options *options);
-/* Sets ca_cert from the option or else from SSL_CERT_FILE. The path is made absolute, because the
- * daemon's working directory is /. An exit code, after a line on standard error. */
-int options_find_ca_cert(struct options *options);
 struct option_name {
     struct bytes name; /* static text */
     bool takes_value;

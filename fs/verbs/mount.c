@@ -86,7 +86,6 @@ static int describe_configuration(const struct mount_command *command, struct bu
         options->overwrites_conflicts ? "overwrite" : "refuse",
         options->is_write_back ? "yes" : "no", options->pending_bytes,
         options->never_drops_rows ? "no" : "yes");
-    (void)control_append_setting(ret, "ca_cert ", options->ca_cert);
     return control_append_setting(ret, "scratch ", options->scratch_globs);
 }
 
@@ -507,9 +506,9 @@ static int parse_mount(const struct verb *verb, int argc, char **argv,
     *ret_dir = argv[argc - 1]; /* getopt has put the operands last */
     mode_t mask = umask(0);
     (void)umask(mask);
-    if (options_parse(verb, &command->args, getuid(), getgid(), mask, &command->options) < 0)
-        return EXIT_USAGE;
-    return options_find_ca_cert(&command->options);
+    return options_parse(verb, &command->args, getuid(), getgid(), mask, &command->options) < 0
+               ? EXIT_USAGE
+               : 0;
 }
 
 static int run(const struct verb *verb, int argc, char **argv, store_decorator *decorate,

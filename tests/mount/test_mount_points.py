@@ -7,6 +7,7 @@ import pytest
 
 from harness import (
     CONFIGURATION,
+    KEY,
     MOUNTING,
     NOT_FOUND,
     TABLEFUSE,
@@ -293,11 +294,11 @@ def test_an_fstab(mounts, service):
 
 
 @needs_mount8
-def test_the_environment_reaches_a_mount_of_mount8(mounts, service):
+def test_the_environment_reaches_a_mount_of_mount8(mounts):
     mount = mounts.prepare()
-    env = environment(SSL_CERT_FILE="/nowhere")
+    env = environment(SSL_CERT_FILE="/nowhere", AZURE_STORAGE_KEY=KEY)
     failed = run(
-        *("mount", "-t", "fuse", f"{pathlib.Path(TABLEFUSE).resolve()}#{service.source}"),
+        *("mount", "-t", "fuse", f"{pathlib.Path(TABLEFUSE).resolve()}#https://localhost:1/account"),
         mount.point,
         check=False,
         env=env,

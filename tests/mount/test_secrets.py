@@ -11,7 +11,7 @@ import urllib.parse
 import pytest
 
 from credentials import account_sas
-from harness import EXIT_SEC, TABLEFUSE, USAGE, Azurite, environment, run, wait_until
+from harness import CONFIGURATION, EXIT_SEC, TABLEFUSE, USAGE, Azurite, environment, run, wait_until
 from writing import lost_texts, write
 
 ACCOUNT = "planted"
@@ -269,3 +269,76 @@ def test_a_core(mounts, service, kind, tmp_path):
                     assert_clean(f"the core {core}", core.read_bytes())
                 finally:
                     core.unlink()
+
+
+def in_file(env, directory, end="\n"):
+    """The same credential in a file, as docker and Kubernetes hand it out: a link to a file of one line."""
+    ((name, value),) = env.items()
+    (directory / "real").write_bytes((value + end).encode())
+    (directory / "secret").symlink_to("real")
+    return {f"{name}_FILE": str(directory / "secret")}
+
+
+@pytest.mark.parametrize("kind", CREDENTIALS)
+def test_a_secret_in_a_file(mounts, service, kind, tmp_path):
+    env = CREDENTIALS[kind](service.endpoint)
+    mount = mounts(source=source(service, env), env=in_file(env, tmp_path))
+    assert "r.json" in os.listdir(mount / "table/p")
+    for name in ("errors", "config"):
+        assert_clean(name, mount.control(name))
+    assert_clean("environ", pathlib.Path(f"/proc/{mount.pid}/environ").read_bytes())
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"], ids=ascii)
+@pytest.mark.parametrize("is_relative", [False, True])
+def test_the_end_of_a_secret_in_a_file(mounts, service, end, is_relative, tmp_path):
+    env = in_file({"AZURE_STORAGE_KEY": KEY}, tmp_path, end)
+    if is_relative:
+        env = {"AZURE_STORAGE_KEY_FILE": "secret"}
+    mount = mounts(source=service.endpoint, env=env, cwd=tmp_path)
+    assert "r.json" in os.listdir(mount / "table/p")
+
+
+def make_fifo(path):
+    os.mkfifo(path)
+
+
+FILES = [
+    (lambda path: None, "cannot be read: No such file or directory"),
+    (lambda path: path.mkdir(), "is no regular file"),
+    (make_fifo, "is no regular file"),
+    (lambda path: path.symlink_to(path), "cannot be read: Too many levels of symbolic links"),
+    (lambda path: path.write_text(""), "is empty"),
+    (lambda path: path.write_text("\n"), "is empty"),
+    (lambda path: path.write_text(KEY * 1000), "is larger than 64 KiB"),
+    (lambda path: path.write_text(f"{KEY}\0"), "has a NUL byte: it is no text"),
+]
+
+
+@pytest.mark.parametrize("make, reason", FILES, ids=[reason for _, reason in FILES])
+def test_a_file_that_has_no_secret(mounts, service, make, reason, tmp_path):
+    path = tmp_path / "secret"
+    make(path)
+    for name in "KEY", "SAS_TOKEN", "SAS_URL", "CONNECTION_STRING":
+        variable = f"AZURE_STORAGE_{name}_FILE"
+        failed = mounts.prepare().start(service.endpoint, env={variable: str(path)}, check=False)
+        assert failed.returncode == CONFIGURATION
+        assert failed.stderr == f"tablefuse: the file that {variable} names {reason}\n"
+
+
+def test_a_secret_in_place_of_its_file(mounts, service):
+    failed = mounts.prepare().start(service.endpoint, env={"AZURE_STORAGE_KEY_FILE": KEY}, check=False)
+    assert failed.returncode == CONFIGURATION
+    assert_clean("a refusal", failed.stderr)
+
+
+def test_a_secret_and_its_file(mounts, service, tmp_path):
+    env = {"AZURE_STORAGE_KEY": KEY}
+    both = {**env, **in_file(env, tmp_path)}
+    failed = mounts.prepare().start(service.endpoint, env=both, check=False)
+    assert failed.returncode == CONFIGURATION
+    assert failed.stderr == (
+        "tablefuse: AZURE_STORAGE_KEY and AZURE_STORAGE_KEY_FILE are both set: unset one of them\n"
+    )
+    mount = mounts(source=service.endpoint, env={**both, "AZURE_STORAGE_KEY": ""})
+    assert "r.json" in os.listdir(mount / "table/p")

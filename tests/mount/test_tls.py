@@ -5,7 +5,7 @@ import pathlib
 import pytest
 
 from credentials import Certificate
-from harness import ACCOUNT, KEY, Azurite
+from harness import ACCOUNT, CONFIGURATION, KEY, Azurite, LocalAccount
 
 NETWORK = 4
 
@@ -95,3 +95,29 @@ def test_plain_http_to_a_tls_port_fails(mounts, service):
         service.endpoint.replace("https", "http"), env={"AZURE_STORAGE_KEY": KEY}, check=False
     )
     assert failed.returncode == NETWORK and not mount.is_mounted()
+
+
+def test_what_is_not_https_needs_no_certificates(mounts, scratch):
+    """A container without any has a variable that names them all the same."""
+    account = LocalAccount(scratch / "account")
+    account.fill("items", "single", "1")
+    env = {"SSL_CERT_FILE": "/nowhere", "SSL_CERT_DIR": "/nowhere"}
+    mount = mounts(source=account.source, env=env)
+    assert os.listdir(mount.point) == ["items"]
+    mount.unmount()
+    azurite = Azurite(scratch)
+    try:
+        mount = mounts(env={**azurite.credentials, **env})
+        assert "ca_cert -\n" in mount.control("config") and os.listdir(mount.point) == []
+        mount.unmount()
+    finally:
+        azurite.stop()
+
+
+def test_https_needs_the_certificates_that_are_named(mounts, service):
+    failed = refusal(mounts, service, SSL_CERT_FILE="/nowhere")
+    assert failed.returncode == CONFIGURATION
+    assert failed.stderr == (
+        "tablefuse: cannot use the certificates in /nowhere: No such file or directory -- "
+        "check -o ca_cert or SSL_CERT_FILE\n"
+    )

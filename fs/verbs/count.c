@@ -54,8 +54,8 @@ static int print_counts(struct count *count, int r, const struct failure *failur
         say("tablefuse: %s: no entity is in it\n", count->path);
         return EXIT_NOT_FOUND;
     }
-    say_to(stdout, "entities %" PRIu64 "\npartitions %" PRIu64 "\n", count->counts.rows,
-           count->partitions);
+    say_to(stdout, "entities %" PRIu64 "\n", count->counts.rows);
+    say_to(stdout, "partitions %" PRIu64 "\n", count->partitions);
     return fflush(stdout) < 0 || ferror(stdout) ? complain_output() : 0;
 }
 

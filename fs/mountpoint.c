@@ -347,8 +347,8 @@ static int unmount_name(const struct mountpoint *place, bool is_lazy)
     int before = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
     int r =
         before >= 0 && fchdir(place->above) == 0 && umount2(place->name, flags) == 0 ? 0 : -errno;
-    if (before >= 0 && fchdir(before) < 0)
-        (void)chdir("/");
+    if (before >= 0 && fchdir(before) < 0 && chdir("/") < 0)
+        r = -errno;
     close_one(&before);
     return r;
 }

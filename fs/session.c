@@ -155,8 +155,8 @@ static int mount_here(struct fuse_session *session, int directory)
         return -errno;
     int r = fchdir(directory) < 0 ? -errno : 0;
     bool is_mounted = r == 0 && fuse_session_mount(session, ".") == 0;
-    if (fchdir(before) < 0)
-        (void)chdir("/");
+    if (fchdir(before) < 0 && chdir("/") < 0)
+        r = -errno;
     (void)close(before);
     return r < 0 || is_mounted ? r : -EIO;
 }

@@ -43,7 +43,7 @@ struct file_system {
     struct attributes attributes;
     const struct clock *clock;
     int64_t timeout_ms; /* an operation fails after this time without progress */
-    struct log log;
+    struct log *log;
     struct fuse_session *session;
     struct waiting waiting;
     _Atomic bool has_told_unseen; /* that a caller cannot be seen, in the log */

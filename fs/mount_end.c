@@ -24,7 +24,7 @@ __attribute__((format(printf, 2, 3))) static void say(struct ending *ending, con
     va_start(arguments, format);
     (void)vsnprintf(ending->words + begin, EXIT_REPORT_MAX_BYTES - begin, format, arguments);
     va_end(arguments);
-    log_message(&ending->fs->log, "%s", ending->words + begin);
+    log_message(ending->fs->log, "%s", ending->words + begin);
 }
 
 static void tell_deletes(struct ending *ending, uint64_t count)
@@ -96,7 +96,7 @@ static int keep_scratch_files(struct ending *ending)
 {
     scratch_for_each_kept(ending->fs->scratch, keep, ending);
     if (ending->kept > 0)
-        log_message(&ending->fs->log, "%llu %s kept in %s", (unsigned long long)ending->kept,
+        log_message(ending->fs->log, "%llu %s kept in %s", (unsigned long long)ending->kept,
                     scratch_files(ending->kept), ending->place);
     if (ending->lost == 0)
         return 0;

@@ -24,7 +24,7 @@ struct mount_source {
     char *ca_file;                   /* absolute; NULL: the system's certificates, or none needed */
     struct table_store *store;       /* the outermost; NULL: taken */
     struct table_store *retrying, *counting;
-    const struct log *log;
+    struct log *log;
     int64_t timeout_ms;
     bool has_checksums, is_read_only; /* of an account in a file */
 };

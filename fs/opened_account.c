@@ -24,6 +24,7 @@ void opened_account_finish(struct opened_account *opened)
     mount_source_close(TAKE_PTR(opened->source));
     options_finish(&opened->options);
     fuse_opt_free_args(&opened->args);
+    log_destroy(opened->log);
 }
 
 static int complain_memory(void)
@@ -114,14 +115,15 @@ static int open_source(struct opened_account *opened, const char *name, bool nee
                                                  .table = opened->options.table,
                                                  .ca_cert = opened->options.ca_cert,
                                                  .timeout_ms = opened->options.timeout_ms,
-                                                 .log = &opened->log,
+                                                 .log = opened->log,
                                                  .is_as_is = is_as_is,
                                                  .allows_http = opened->options.allows_http};
     if (code == 0)
         code = mount_source_open(&options, decorate, &opened->source);
     if (code != 0)
         return code;
-    opened->log.mountpoint = mount_source_name(opened->source);
+    if (log_rename(opened->log, mount_source_name(opened->source)) < 0)
+        return complain_memory();
     if (needs_table && !mount_source_table(opened->source))
         return verb_refuse(opened->verb, "SOURCE names no table: write SOURCE/TABLE");
     return mount_source_ask(opened->source);
@@ -133,6 +135,8 @@ int opened_account_open(struct opened_account *opened, const char *name, bool ne
     prepare_process();
     if (options_parse(opened->verb, &opened->args, 0, 0, 0, &opened->options) < 0)
         return EXIT_USAGE;
+    if (log_create(opened->verb->name, &opened->log) < 0)
+        return complain_memory();
     int code = open_source(opened, name, needs_table, decorate);
     if (code != 0)
         return code;

@@ -18,7 +18,7 @@ struct verb;
 
 struct opened_account {
     const struct verb *verb;
-    struct log log;
+    struct log *log;
     struct fuse_args args; /* the texts of -o */
     struct options options;
     struct mount_source *source;

@@ -35,7 +35,7 @@ static void tell_unseen(struct file_system *fs)
 {
     if (!atomic_exchange(&fs->has_told_unseen, true))
         log_message(
-            &fs->log,
+            fs->log,
             "programs that use the mount cannot be seen in /proc (another PID namespace, or "
             "hidepid): what they read counts for all of them together, and each of their "
             "deletes is a request -- see \"Containers\" in mounting.md");

@@ -53,6 +53,11 @@ static const struct fuse_lowlevel_ops operations = {
     .fsync = file_ops_fsync,
 };
 
+#define LIBFUSE_LINE_SIZE 1024
+
+/* Where libfuse's messages go from the reply to INIT on. It passes no context. */
+static struct log *_Atomic libfuse_log;
+
 /* The first reply of a session is the one to INIT, because the kernel sends INIT before any other
  * request. */
 static ssize_t write_reply(int fd, struct iovec *iov, int count, void *userdata)
@@ -64,19 +69,29 @@ static ssize_t write_reply(int fd, struct iovec *iov, int count, void *userdata)
     ssize_t n = channel_write(fd, iov, count, is_init);
     if (!is_init)
         return n;
-    if (is_accepted && n >= 0)
+    if (is_accepted && n >= 0) {
+        atomic_store(&libfuse_log, fs->log);
         atomic_store(&fs->is_ready, true);
+    }
     if (!atomic_load(&fs->is_ready) || !fs->ready(fs->ready_context))
         fuse_session_exit(fs->session); /* libfuse does not for each kind of refusal */
     return n;
 }
 
-/* libfuse's messages begin with "fuse: "; ours name the program. Its debug output comes in pieces.
- */
+/* libfuse's messages begin with "fuse: "; ours name the program. Its debug output comes in pieces,
+ * and is always written at once. */
 __attribute__((format(printf, 2, 0))) static void write_message(enum fuse_log_level level,
                                                                 const char *format, va_list list)
 {
     static const char prefix[] = "fuse: ";
+    struct log *log = atomic_load(&libfuse_log);
+    if (level != FUSE_LOG_DEBUG && log) {
+        char line[LIBFUSE_LINE_SIZE];
+        (void)vsnprintf(line, sizeof(line), format, list);
+        line[strcspn(line, "\n")] = '\0';
+        log_message(log, "%s", line);
+        return;
+    }
     bool is_ours = level != FUSE_LOG_DEBUG && strncmp(format, prefix, strlen(prefix)) == 0;
     say_list(stderr, is_ours ? "tablefuse: " : "", format + (is_ours ? strlen(prefix) : 0), list);
 }
@@ -117,6 +132,7 @@ static int serve(struct file_system *fs)
         return -EIO;
     bool is_quit_handled = handle_quit();
     int r = serve_and_keep(fs);
+    atomic_store(&libfuse_log, NULL);
     if (is_quit_handled)
         (void)signal(SIGQUIT, SIG_DFL);
     fuse_remove_signal_handlers(session);

@@ -90,12 +90,11 @@ static void append_if_any(struct buffer *ret, const char *before, const char *te
         (void)buffer_append_format(ret, "%s%s%s", before, text, after);
 }
 
-int control_append_failure(struct buffer *ret, const struct failure_record *record)
+int control_append_failure_text(struct buffer *ret, const struct failure_record *record)
 {
     const struct failure *failure = &record->failure;
     size_t begin = ret->size;
-    (void)append_time(ret, record->at_100ns);
-    (void)buffer_append_format(ret, " %s ", record->operation);
+    (void)buffer_append_format(ret, "%s ", record->operation);
     if (append_path(ret, record) == -ENOMEM)
         return -ENOMEM;
     (void)buffer_append_format(ret, ": %s",
@@ -122,6 +121,13 @@ int control_append_failure(struct buffer *ret, const struct failure_record *reco
     append_if_any(ret, " -- the text is in ", record->kept_in, "");
     printable_replace_from(ret, begin); /* the path, too: a key has marks of direction */
     return ret->error;
+}
+
+int control_append_failure(struct buffer *ret, const struct failure_record *record)
+{
+    (void)append_time(ret, record->at_100ns);
+    (void)buffer_append_char(ret, ' ');
+    return control_append_failure_text(ret, record);
 }
 
 static int append_errors(struct control_dir *control, struct buffer *ret)

@@ -24,12 +24,14 @@ void control_dir_destroy(struct control_dir *control); /* takes NULL */
 int control_dir_text(struct control_dir *control, enum control_file file, bool for_owner,
                      struct buffer *ret);
 
-/* Appends one line about a failure, without a newline, for the errors file and the log: the time,
- * the operation, the path, the errno (OK: a note, nothing has failed), the service's answer, the
+/* Appends one line about a failure, without a newline, for the errors file: the time, the
+ * operation, the path, the errno (OK: a note, nothing has failed), the service's answer, the
  * process and what to do. Example:
  *   2026-11-22T10:00:00.000Z open /T/p/r.json: EACCES, HTTP 403 AuthorizationFailure [cat]
  * 0 or -ENOMEM. */
 int control_append_failure(struct buffer *ret, const struct failure_record *record);
+/* The same without the time, for the log. */
+int control_append_failure_text(struct buffer *ret, const struct failure_record *record);
 
 /* Appends a line of the file `config`: the name, with the blank behind it, and the value, which is
  * made printable. value NULL: `-`. 0 or -errno. */

@@ -106,7 +106,7 @@ static void log_failure(void *context, const struct failure_record *record)
         return;
     _cleanup_(buffer_finish) struct buffer line;
     buffer_init(&line, LOG_LINE_BYTES);
-    (void)control_append_failure(&line, record);
+    (void)control_append_failure_text(&line, record); /* a line of the log has its own time */
     const char *text = buffer_string(&line);
     if (text)
         log_message(log, "%s", text);
@@ -129,7 +129,7 @@ static bool on_ready(void *context)
     struct mount_command *command = context;
     if (command->is_foreground)
         return true;
-    log_to_syslog(&command->fs.log);
+    log_to_syslog(command->fs.log);
     return background_ready(&command->background);
 }
 
@@ -176,7 +176,7 @@ static int create_file_system(struct mount_command *command)
                                             .lost = text_sink_lose_change,
                                             .lost_context = &fs->texts,
                                             .no_room = log_no_room,
-                                            .no_room_context = &fs->log};
+                                            .no_room_context = fs->log};
     _cleanup_(place_finish) struct place root = {0};
     fs->clock = &clock_system;
     fs->timeout_ms = command->options.timeout_ms;
@@ -188,7 +188,7 @@ static int create_file_system(struct mount_command *command)
     fs->ready = on_ready;
     fs->ready_context = command;
     int r = account_create(mount_source_take_store(command->source), fs->clock, &options,
-                           log_failure, &fs->log, &fs->account);
+                           log_failure, fs->log, &fs->account);
     if (r < 0)
         return r;
     r = place_root(mount_source_table(command->source), command->options.layout, &root);
@@ -340,11 +340,25 @@ static void ignore_signals(void)
         (void)signal(ignored[i], SIG_IGN);
 }
 
+/* An exit code. */
+static int serve(struct mount_command *command)
+{
+    if (create_file_system(command) < 0 || log_start(command->fs.log) < 0)
+        return complain_memory();
+    (void)exit_report_offer(&command->exit_report);
+    int r = session_run(&command->fs, &command->place);
+    command->has_served = true;
+    int code = mount_end(&command->fs, command->last_words);
+    return r < 0 ? report_failed_session(command, r) : code;
+}
+
 /* Runs in the daemon: creates everything, mounts, and serves until the end. */
 static int mount_and_serve(struct mount_command *command, store_decorator *decorate)
 {
     (void)prctl(PR_SET_DUMPABLE, 0); /* a core dump or a debugger would show the key */
     ignore_signals();
+    if (log_create(command->place.path, &command->fs.log) < 0)
+        return complain_memory();
     /* Pages are allocated and freed by the megabyte. With this threshold malloc maps them, so that
      * freeing returns their memory to the system from every thread. */
     (void)mallopt(M_MMAP_THRESHOLD, 128 << 10);
@@ -356,8 +370,7 @@ static int mount_and_serve(struct mount_command *command, store_decorator *decor
                                                  .allows_http = command->options.allows_http,
                                                  .may_create = command->options.may_create,
                                                  .timeout_ms = command->options.timeout_ms,
-                                                 .log = &command->fs.log};
-    command->fs.log.mountpoint = command->place.path;
+                                                 .log = command->fs.log};
     int code = mount_source_open(&options, decorate, &command->source);
     if (code == 0 && add_name(command) < 0)
         code = complain_memory();
@@ -367,15 +380,7 @@ static int mount_and_serve(struct mount_command *command, store_decorator *decor
         code = verb_point_to_help(&verb_mount);
     if (code == 0)
         code = mount_source_ask(command->source);
-    if (code != 0)
-        return code;
-    (void)exit_report_offer(&command->exit_report);
-    if (create_file_system(command) < 0)
-        return complain_memory();
-    int r = session_run(&command->fs, &command->place);
-    command->has_served = true;
-    code = mount_end(&command->fs, command->last_words);
-    return r < 0 ? report_failed_session(command, r) : code;
+    return code != 0 ? code : serve(command);
 }
 
 /* shown: a path that is there, or what verb_printable answers. */
@@ -541,6 +546,7 @@ static int run(const struct verb *verb, int argc, char **argv, store_decorator *
     if (code == 0 && !command.is_fake && is_parent == 0) {
         code = mount_and_serve(&command, decorate);
         destroy_all(&command);
+        log_destroy(command.fs.log);
         exit_report_tell(command.exit_report, code, command.last_words);
     }
     fuse_opt_free_args(&command.args);

@@ -1,13 +1,16 @@
 """What a mount writes to the system's log, and with -f to standard error."""
+import contextlib
 import os
 import pathlib
 import re
+import signal
 import socket
 import stat
+import subprocess
 
 import pytest
 
-from harness import COMMAND_SEC, TABLEFUSE, LocalAccount, run, wait_until
+from harness import COMMAND_SEC, EXIT_SEC, TABLEFUSE, LocalAccount, environment, run, wait_until
 
 # With a /dev of its own, whose log is the test's: mounts, has the account moved away, and looks.
 SHELL = """
@@ -32,6 +35,7 @@ def account(service):
     service.stop()
 
 
+TIME = r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
 FAILED = (
     "readdir /: EIO: the account's file was replaced, moved or deleted [ls] -- unmount, put the right file in its"
     " place, and mount again"
@@ -59,9 +63,7 @@ def test_the_systems_log_names_the_mount(mounts, account, scratch):
         line = log.recv(10000).decode()
     assert re.fullmatch(
         r"<29>\w{3} [ \d]\d \d\d:\d\d:\d\d tablefuse\[\d+\]: "
-        + re.escape(f"{mount.point}: ")
-        + r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z "
-        + re.escape(FAILED)
+        + re.escape(f"{mount.point}: {FAILED}")
         + "\0?",
         line,
     ), line
@@ -81,5 +83,25 @@ def test_the_foreground_names_the_mount(mounts, account, begin):
     mount.unmount()
     _, log = daemon.communicate(timeout=COMMAND_SEC)
     (line,) = log.splitlines()
-    begun = f"tablefuse: {point.parent}/line?tablefuse: forged?[31m: 20"
-    assert line.startswith(begun) and line.endswith(FAILED)
+    assert re.fullmatch(TIME + re.escape(f" tablefuse: {point.parent}/line?tablefuse: forged?[31m: {FAILED}"), line)
+
+
+def test_a_log_that_nobody_reads_stops_nothing(mounts, account):
+    """Standard error is a full pipe. Operations that log go on, and SIGTERM ends the daemon."""
+    mount = mounts.prepare()
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(writing, b"x" * 4096)
+    os.set_blocking(writing, True)
+    daemon = subprocess.Popen([TABLEFUSE, "mount", "-f", account.source, mount.point], stderr=writing, env=environment())
+    os.close(writing)
+    wait_until(mount.is_mounted)
+    mount.adopt()
+    account.file.rename(f"{account.file}-moved")
+    for _ in range(30):
+        assert run("ls", mount.point, check=False).returncode == 2
+    daemon.send_signal(signal.SIGTERM)
+    assert daemon.wait(timeout=EXIT_SEC) == 0 and not mount.is_mounted()
+    os.close(reading)

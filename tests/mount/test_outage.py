@@ -143,7 +143,7 @@ def test_the_log_has_a_line_for_each_change(mounts, begin, service, outage):
     mount.unmount()
     _, log = daemon.communicate(timeout=COMMAND_SEC)
     assert log.count("the service is down, operations fail at once: the connection was refused") == 1
-    back = rf"^tablefuse: {re.escape(str(mount.point))}: the service answers again, after \d+ s$"
+    back = rf"^\S+Z tablefuse: {re.escape(str(mount.point))}: the service answers again, after \d+ s$"
     assert len(re.findall(back, log, re.M)) == 1
     assert len(log.splitlines()) <= 5  # and the failure that waited
 

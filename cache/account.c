@@ -79,8 +79,8 @@ void account_destroy(struct account *account)
 {
     if (!account)
         return;
-    if (account->write.threads)
-        (void)account_end_changes(account, 0);
+    if (account->write.threads && account_end_changes(account, 0) > 0)
+        account_abandon_changes(account);
     read_ahead_destroy(account->read_ahead);
     freshness_destroy(account->read.freshness);
     overlay_destroy(account->read.overlay);

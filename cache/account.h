@@ -8,6 +8,7 @@
  * of a failure is in caller->call.failure. */
 #include "cache/failure_log.h"
 #include "cache/listing.h"
+#include "cache/write/pending_texts.h"
 #include "cache/write/write_rule.h"
 
 struct account;
@@ -170,9 +171,21 @@ void account_end_operation(struct account *account, const struct caller *caller)
 int account_sync(struct account *account, struct caller *caller, const char *table,
                  struct range range);
 int account_sync_entity(struct account *account, struct caller *caller, struct address address);
-/* Before account_destroy, when no other change is made any more: sends what is queued, up to the
- * deadline. What is left has failed, and its number is the result. */
+/* The end, when no other change is made any more, in this order:
+ *
+ *   account_send_queued      sends what is queued, up to the deadline, or until the service is seen
+ *                            not to answer. Is nothing left? Any number of times
+ *   account_next_queued      goes along the texts that are left (pending_texts.h); also between the
+ *                            two below
+ *   account_end_changes     sends what is queued, up to the deadline. Answers how many are left
+ *   account_abandon_changes  what is left has failed: the sink is told each
+ *
+ * Before account_destroy. */
+bool account_send_queued(struct account *account, int64_t deadline_ms);
+int account_next_queued(struct account *account, struct queued_text *at);
+size_t account_queued(struct account *account); /* how many changes are queued */
 size_t account_end_changes(struct account *account, int64_t deadline_ms);
+void account_abandon_changes(struct account *account);
 /* How many queued changes have failed, and neither an rmdir nor account_sync has told it. Asked
  * after account_end_changes: while that sends, more may fail. What it has given up does not count.
  */

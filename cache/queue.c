@@ -160,24 +160,38 @@ void account_note_failed(void *context, struct address address, const struct bat
     tell_lost(account, address, change, false);
 }
 
-struct abandoning {
-    struct account *account;
-    size_t count;
-};
-
 static void abandon(void *context, struct address address, const struct batched *change)
 {
-    struct abandoning *abandoning = context;
-    tell_lost(abandoning->account, address, change, true);
-    abandoning->count++;
+    tell_lost(context, address, change, true);
+}
+
+bool account_send_queued(struct account *account, int64_t deadline_ms)
+{
+    struct call call = {.deadline_ms = deadline_ms};
+    return pending_drain(account->write.pending, NULL, RANGE_ALL, 0, &call) == 0;
+}
+
+int account_next_queued(struct account *account, struct queued_text *at)
+{
+    return pending_next_text(account->write.pending, at);
+}
+
+size_t account_queued(struct account *account)
+{
+    struct pending_stats stats;
+    pending_stats(account->write.pending, &stats);
+    return stats.queued;
 }
 
 size_t account_end_changes(struct account *account, int64_t deadline_ms)
 {
-    struct abandoning abandoning = {.account = account};
     commit_threads_end(account->write.threads, deadline_ms);
-    pending_abandon(account->write.pending, abandon, &abandoning);
-    return abandoning.count;
+    return account_queued(account);
+}
+
+void account_abandon_changes(struct account *account)
+{
+    pending_abandon(account->write.pending, abandon, account);
 }
 
 size_t account_untold_failures(struct account *account)

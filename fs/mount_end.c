@@ -4,12 +4,15 @@
 #include <limits.h>
 #include <stdarg.h>
 
+#define QUEUE_REST_MS 500 /* a service that answers takes no longer for what was queued last */
+
 struct ending {
     struct file_system *fs;
     char *words;
     const char *place;   /* of lost+found */
     uint64_t kept, lost; /* scratch files */
     int error;           /* of one that was lost */
+    bool waits;          /* for the service; that was logged */
 };
 
 /* Logs a sentence, and appends it to the words. */
@@ -42,13 +45,52 @@ static void tell_deletes(struct ending *ending, uint64_t count)
             (unsigned long long)count, what, ending->place);
 }
 
+/* The service may not answer, and the process may be killed before the time is over. So the texts
+ * that are queued go to lost+found for as long. */
+static void keep_queued(struct ending *ending)
+{
+    struct file_system *fs = ending->fs;
+    size_t texts = 0;
+    if (account_send_queued(fs->account, clock_now_ms(fs->clock) + QUEUE_REST_MS))
+        return;
+    int r = queued_texts_keep(&fs->texts.queued, fs->account, &texts);
+    size_t count = account_queued(fs->account);
+    if (ending->waits || count == 0)
+        return;
+    ending->waits = true;
+    log_message(fs->log, "%zu queued %s for the service, for at most %lld s", count,
+                count == 1 ? "change waits" : "changes wait", (long long)fs->timeout_ms / 1000);
+    if (r < 0)
+        log_message(fs->log, "the queued texts could not be kept in %s meanwhile: %s",
+                    ending->place, strerrordesc_np(-r));
+    else if (texts > 0)
+        log_message(fs->log, "until then %zu %s in *-queued.ndjson in %s", texts,
+                    texts == 1 ? "text is" : "texts are", ending->place);
+}
+
+/* Nothing is sent any more. */
+static void abandon(struct ending *ending)
+{
+    struct file_system *fs = ending->fs;
+    size_t texts;
+    (void)queued_texts_keep(&fs->texts.queued, fs->account, &texts);
+    account_abandon_changes(fs->account);
+}
+
 /* What is queued is sent. */
 static int send_queued(struct ending *ending)
 {
     struct file_system *fs = ending->fs;
+    keep_queued(ending);
     size_t left = account_end_changes(fs->account, clock_now_ms(fs->clock) + fs->timeout_ms);
+    if (left > 0)
+        abandon(ending);
+    else
+        queued_texts_remove(&fs->texts.queued);
     size_t untold = account_untold_failures(fs->account);
     uint64_t texts = fs->texts.abandoned_texts, deletes = fs->texts.abandoned_deletes;
+    if (ending->waits && left + untold == 0)
+        log_message(fs->log, "all queued changes were made");
     if (untold > 0)
         say(ending, "%zu queued %s failed -- see the log, and %s", untold,
             untold == 1 ? "change has" : "changes have", ending->place);
@@ -114,6 +156,7 @@ int mount_end(struct file_system *fs, char words[EXIT_REPORT_MAX_BYTES])
     (void)lost_and_found_append_path(fs->lost, &place);
     const char *path = buffer_string(&place);
     struct ending ending = {.fs = fs, .words = words, .place = path ? path : "lost+found"};
-    int released = release_all(&ending), kept = keep_scratch_files(&ending);
+    keep_queued(&ending); /* before anything that may wait for the service */
+    int kept = keep_scratch_files(&ending), released = release_all(&ending);
     return MAX(released, kept);
 }

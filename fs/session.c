@@ -103,13 +103,23 @@ int session_create(struct file_system *fs, struct fuse_args *args)
     return fs->session ? 0 : -EINVAL;
 }
 
-/* SIGQUIT ends the session as SIGTERM does: libfuse's handler is for any signal. True: it is set.
- */
-static bool handle_quit(void)
+/* SIGQUIT ends the session as SIGTERM does: libfuse's handler is for any signal. */
+static void handle_quit(void)
 {
     struct sigaction quit, terminate;
-    return sigaction(SIGQUIT, NULL, &quit) == 0 && quit.sa_handler == SIG_DFL &&
-           sigaction(SIGTERM, NULL, &terminate) == 0 && sigaction(SIGQUIT, &terminate, NULL) == 0;
+    if (sigaction(SIGQUIT, NULL, &quit) == 0 && quit.sa_handler == SIG_DFL &&
+        sigaction(SIGTERM, NULL, &terminate) == 0)
+        (void)sigaction(SIGQUIT, &terminate, NULL);
+}
+
+/* The session ends, and what is queued is sent: a second signal must not stop that. libfuse's
+ * handlers need the session, and are removed where they are still set. */
+static void ignore_ending_signals(struct fuse_session *session)
+{
+    static const int ending[] = {SIGHUP, SIGINT, SIGTERM, SIGQUIT};
+    for (size_t i = 0; i < ARRAY_SIZE(ending); i++)
+        (void)signal(ending[i], SIG_IGN);
+    fuse_remove_signal_handlers(session);
 }
 
 static int serve_and_keep(struct file_system *fs)
@@ -130,12 +140,10 @@ static int serve(struct file_system *fs)
     if (fuse_session_custom_io(session, &channel, fuse_session_fd(session)) != 0 ||
         fuse_set_signal_handlers(session) != 0)
         return -EIO;
-    bool is_quit_handled = handle_quit();
+    handle_quit();
     int r = serve_and_keep(fs);
     atomic_store(&libfuse_log, NULL);
-    if (is_quit_handled)
-        (void)signal(SIGQUIT, SIG_DFL);
-    fuse_remove_signal_handlers(session);
+    ignore_ending_signals(session);
     return r;
 }
 

@@ -12,9 +12,9 @@ struct fuse_args;
 int session_create(struct file_system *fs, struct fuse_args *args);
 /* Mounts on the directory that is under the name of `place`, and closes its descriptors. Serves
  * until the mount is unmounted or SIGINT, SIGTERM, SIGHUP or SIGQUIT arrives, and unmounts this
- * mount and no other. The standard descriptors must be open. Calls fs->ready once the kernel has
- * the reply to INIT. 0 or -errno. -EIO: the mount failed (libfuse has written why to standard
- * error), or INIT did not succeed. */
+ * mount and no other. Afterwards these signals are ignored. The standard descriptors must be open.
+ * Calls fs->ready once the kernel has the reply to INIT. 0 or -errno. -EIO: the mount failed
+ * (libfuse has written why to standard error), or INIT did not succeed. */
 int session_run(struct file_system *fs, struct mountpoint *place);
 void session_destroy(struct file_system *fs);
 /* While session_run serves, any thread: has the mount been unmounted, or a signal arrived? */

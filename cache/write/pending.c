@@ -53,6 +53,14 @@ struct record *pending_after_locked(struct record *record)
     return next && strcmp(next->address.table, record->address.table) == 0 ? next : NULL;
 }
 
+struct record *pending_behind_locked(struct pending *pending, struct address address)
+{
+    struct record key = {.address = address};
+    struct record *record = RB_NFIND(record_tree, &pending->records, &key);
+    bool is_it = record && address_compare(record->address, address) == 0;
+    return is_it ? RB_NEXT(record_tree, NULL, record) : record; /* it ignores the tree */
+}
+
 /* NULL: out of memory. */
 static struct record *find_or_add_locked(struct pending *pending, const char *table,
                                          struct bytes position)

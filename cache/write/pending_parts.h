@@ -147,6 +147,8 @@ struct record *pending_find_locked(struct pending *pending, const char *table,
 struct record *pending_seek_locked(struct pending *pending, const char *table,
                                    struct bytes position);
 struct record *pending_after_locked(struct record *record);
+/* The first record behind the address, also of another table. NULL: none. */
+struct record *pending_behind_locked(struct pending *pending, struct address address);
 /* The change or claim has ended: the record is claimed by the caller that waits for it first, or
  * free. */
 void pending_pass_on_locked(struct pending *pending, struct record *record);

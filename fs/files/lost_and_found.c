@@ -381,22 +381,32 @@ static int create_file(int directory, const struct item *item, struct buffer *na
     return r;
 }
 
-/* Writes the text to the disk and closes the file. */
-static int write_and_close(int file, struct bytes text)
+int lost_and_found_write(int file, struct bytes text)
 {
-    int r = 0;
-    while (r == 0 && text.size > 0) {
+    while (text.size > 0) {
         ssize_t n = write(file, text.data, text.size);
         if (n >= 0)
             text = bytes_skip(text, (size_t)n);
         else if (errno != EINTR)
-            r = -errno;
+            return -errno;
     }
-    if (r == 0 && fsync(file) < 0)
-        r = -errno;
+    return 0;
+}
+
+static int sync_and_close(int file)
+{
+    int r = fsync(file) < 0 ? -errno : 0;
     if (close(file) < 0 && r == 0)
         r = -errno;
     return r;
+}
+
+/* Writes the text to the disk and closes the file. */
+static int write_and_close(int file, struct bytes text)
+{
+    int r = lost_and_found_write(file, text);
+    int ended = sync_and_close(file);
+    return r < 0 ? r : ended;
 }
 
 /* Without its reason a text is still worth keeping: its failure is in .tablefuse/errors. */
@@ -479,6 +489,46 @@ int lost_and_found_keep(struct lost_and_found *lost, int64_t at_100ns, struct ad
     _cleanup_(closep) int opened = open_directory(lost->place);
     r = opened < 0 ? opened : put_text(lost, opened, &item, &file);
     return MIN(r, 0);
+}
+
+int lost_and_found_begin_queued(struct lost_and_found *lost, int64_t at_100ns, const char *table,
+                                char ret_name[NAME_MAX + 1])
+{
+    _cleanup_(buffer_finish) struct buffer name;
+    buffer_init(&name, NAME_MAX + 1);
+    append_time(&name, at_100ns);
+    if (buffer_append_format(&name, "-%s-queued", table) < 0)
+        return name.error;
+    _cleanup_(closep) int directory = open_directory(lost->place);
+    int file = directory < 0 ? directory : create_file(directory, &name, ".ndjson");
+    if (file >= 0)
+        (void)snprintf(ret_name, NAME_MAX + 1, "%s", name.data);
+    return file;
+}
+
+int lost_and_found_end(struct lost_and_found *lost, int file)
+{
+    int r = sync_and_close(file);
+    _cleanup_(closep) int directory = open_directory(lost->place);
+    int synced = directory < 0 ? directory : sync_directory(directory);
+    return r < 0 ? r : synced;
+}
+
+void lost_and_found_remove(struct lost_and_found *lost, const char *name)
+{
+    _cleanup_(closep) int directory = open_directory(lost->place);
+    if (directory >= 0)
+        (void)unlinkat(directory, name, 0);
+}
+
+void lost_and_found_put_reason(struct lost_and_found *lost, const char *name,
+                               const struct failure_record *record)
+{
+    _cleanup_(buffer_finish) struct buffer of;
+    buffer_init(&of, NAME_MAX + 1);
+    _cleanup_(closep) int directory = open_directory(lost->place);
+    if (directory >= 0 && buffer_append_string(&of, name) == 0)
+        put_reason(directory, &of, record);
 }
 
 int lost_and_found_append_path(const struct lost_and_found *lost, struct buffer *ret)

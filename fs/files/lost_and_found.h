@@ -11,8 +11,8 @@
  * hardly ever share a name here. Of an entity LOST_AND_FOUND_MAX_OF_ENTITY texts are kept, and an
  * equal text is not kept again (but where several mounts lose one at the same moment).
  *
- * There is no copy in memory and no second place. Nothing here is ever removed: the files are the
- * user's.
+ * There is no copy in memory and no second place. Nothing here is ever removed, because the files
+ * are the user's; but for the texts that were queued at the end of a mount, when they are stored.
  *
  * Files have mode 0600, directories that are made here mode 0700. `tablefuse` and `lost+found` must
  * belong to the process, and are never reached through a symbolic link; `lost+found` must have mode
@@ -24,6 +24,8 @@
  * as long as the disk does. */
 #include "cache/address.h"
 #include "cache/failure_log.h"
+
+#include <limits.h>
 
 /* Where state may be kept, in the order in which the places are tried. The first three count if
  * they belong to the process's effective user. One that is absent counts if the directory above
@@ -64,6 +66,17 @@ int lost_and_found_put(struct lost_and_found *lost, const struct failure_record 
  * kept. */
 int lost_and_found_keep(struct lost_and_found *lost, int64_t at_100ns, struct address directory,
                         struct bytes name, struct bytes text);
+/* A file of lines, which the caller writes: the texts of a table that are queued at the end of a
+ * mount (queued_texts.h). Answers its descriptor, or -errno. lost_and_found_write: 0 or -errno.
+ * lost_and_found_end closes it: 0, and all of it is on the disk; or -errno. */
+int lost_and_found_begin_queued(struct lost_and_found *lost, int64_t at_100ns, const char *table,
+                                char ret_name[NAME_MAX + 1]);
+int lost_and_found_write(int file, struct bytes text);
+int lost_and_found_end(struct lost_and_found *lost, int file);
+void lost_and_found_put_reason(struct lost_and_found *lost, const char *name,
+                               const struct failure_record *record);
+/* Such a file has no reason yet. */
+void lost_and_found_remove(struct lost_and_found *lost, const char *name);
 int lost_and_found_append_path(const struct lost_and_found *lost,
                                struct buffer *ret);       /* of itself */
 size_t lost_and_found_count(struct lost_and_found *lost); /* texts that this mount has lost */

@@ -76,6 +76,7 @@ static void give_up(void *context, struct caller *caller, const struct writer_lo
 
 void text_sink_finish(struct text_sink *sink)
 {
+    queued_texts_finish(&sink->queued);
     buffer_finish(&sink->abandoned);
 }
 
@@ -87,6 +88,21 @@ static void abandon_delete(struct text_sink *sink, const struct failure_record *
     (void)buffer_append_char(&sink->abandoned, '\n');
 }
 
+/* There may be many of them, too. Those of a table are in one file. */
+static void abandon_text(struct text_sink *sink, struct failure_record *record, struct bytes text)
+{
+    _cleanup_(buffer_finish) struct buffer path;
+    buffer_init(&path, PATH_MAX + 1);
+    sink->abandoned_texts++;
+    if (queued_texts_append_path(&sink->queued, record, &path) <= 0) {
+        lose(sink, record, text);
+        return;
+    }
+    record->is_one_of_many = true;
+    record->kept_in = buffer_string(&path);
+    failure_log_add(account_failures(sink->account), record);
+}
+
 void text_sink_lose_change(void *context, const struct lost_change *lost)
 {
     struct text_sink *sink = context;
@@ -96,13 +112,12 @@ void text_sink_lose_change(void *context, const struct lost_change *lost)
                                     .position = lost->address.position,
                                     .is_one_of_many = lost->is_delete,
                                     .failure = *lost->failure};
-    if (lost->is_abandoned && lost->is_delete) {
+    if (lost->is_abandoned && lost->is_delete)
         abandon_delete(sink, &record);
-        return;
-    }
-    if (lost->is_abandoned)
-        sink->abandoned_texts++;
-    lose(sink, &record, lost->text);
+    else if (lost->is_abandoned)
+        abandon_text(sink, &record, lost->text);
+    else
+        lose(sink, &record, lost->text);
 }
 
 struct writer_store text_sink_store(struct text_sink *sink)

@@ -9,6 +9,7 @@
  *
  * Any thread; no lock of its own. */
 #include "fs/files/lost_and_found.h"
+#include "fs/files/queued_texts.h"
 #include "fs/files/settler.h"
 #include "fs/files/writer.h"
 
@@ -27,6 +28,7 @@ struct text_sink { /* a value; what it points to outlives the writers */
     _Atomic uint64_t reported_losses;
     /* Changes that were still queued at the end: how many, and of each delete a line as in
      * .tablefuse/errors. For the thread that ends the mount. */
+    struct queued_texts queued; /* where these texts are */
     uint64_t abandoned_texts, abandoned_deletes;
     struct buffer abandoned;
 };

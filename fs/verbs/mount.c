@@ -146,6 +146,7 @@ static int create_files(struct mount_command *command)
                                    .settler = &fs->settler,
                                    .lost = fs->lost,
                                    .clock = fs->clock,
+                                   .queued = {.lost = fs->lost, .clock = fs->clock},
                                    .is_ending = is_ending,
                                    .ending_context = command};
     buffer_init(&fs->texts.abandoned, TEXT_SINK_ABANDONED_MAX_BYTES);

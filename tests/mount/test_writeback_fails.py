@@ -1,8 +1,10 @@
 """-o writeback when something goes wrong after the close: what was acknowledged is stored, or it is in lost+found and
 reported. What fsync has acknowledged is stored."""
+import contextlib
 import errno
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -39,6 +41,13 @@ def kept(mount, count):
     """{row: text} of lost+found."""
     texts = lost_texts(mount, count)
     return {name.split("-p-")[1]: texts[name] for name in texts if not name.endswith(".reason")}
+
+
+def queued_texts(mount, table):
+    """The entities of the file that keeps what was queued at the end. There is no other text in lost+found."""
+    names = [name for name in mount.lost_texts() if not name.endswith(".reason")]
+    assert len(names) == 1 and re.fullmatch(rf"\S+Z-{table}-queued\.ndjson", names[0]), names
+    return [json.loads(line) for line in mount.lost_texts()[names[0]].splitlines()]
 
 
 # What the service refuses after the close
@@ -276,11 +285,100 @@ def test_what_is_not_stored_at_the_end_is_kept_and_reported(mounts, service, out
     else:
         mount.send(signal.SIGTERM)
     assert daemon.wait(timeout=COMMAND_SEC) == ABANDONED
-    texts = mount.lost_texts()
-    assert sorted(name.split("-p-")[1] for name in texts if not name.endswith(".reason")) == names != []
-    reasons = [text.decode() for name, text in texts.items() if name.endswith(".reason")]
-    assert len(reasons) == len(names) and all("ECONNREFUSED" in reason for reason in reasons), reasons
+    assert [f"{entity['RowKey']}.json" for entity in queued_texts(mount, "ended")] == names != []
+    (reason,) = [text.decode() for name, text in mount.lost_texts().items() if name.endswith(".reason")]
+    assert re.fullmatch(r"\S+Z write /ended: ECONNREFUSED: .*\n", reason), reason
     assert not [row for row in rows(stored, "ended") if row.startswith(how)]
+
+
+@contextlib.contextmanager
+def silent_service(mounts, service, tmp_path):
+    """Yields a mount in the foreground, its process, its log, and the file `gate`: while that exists, the service does
+    not answer a change."""
+    gate, log = tmp_path / "gate", tmp_path / "log"
+    gate.touch()
+    mount = mounts.prepare()
+    source = [service.source] if service.source else []
+    faults = f"hold=write:{gate},hold=batch:{gate},hold=delete:{gate}"
+    with open(log, "wb") as file:
+        daemon = subprocess.Popen(
+            [FAULTY, "mount", "-f", "-o", "writeback,ttl=600", *source, mount.point],
+            stderr=file,
+            env=environment(TABLEFUSE_FAULTS=faults, **service.credentials, **mount.variables()),
+        )
+    wait_until(mount.is_mounted)
+    mount.adopt()
+    yield mount, daemon, log, gate
+    daemon.wait(timeout=COMMAND_SEC)
+
+
+@on_both
+def test_a_container_that_is_killed_loses_nothing(mounts, service, tmp_path, make_table, stored):
+    """SIGTERM several times, then SIGKILL, while the service does not answer."""
+    make_table("drained", [("p", "old"), ("p", "gone"), ("é", 'a"b')])
+    with silent_service(mounts, service, tmp_path) as (mount, daemon, log, _):
+        assert '"RowKey": "old"' in (mount / "drained/p/old.json").read_text()
+        assert write(mount / "drained/p/old.json", '{"Text": "over\\n"}') == ""
+        names = [f"{number:02}" for number in range(50)]
+        write_many(mount, "drained", names)
+        assert write(mount / 'drained/é/a"b.json', '{"N@odata.type": "Edm.Int64", "N": "5"}') == ""
+        assert write(mount / "ended/p/drained.json", '{"Here": true}') == ""
+        mount.let_end()
+        daemon.send_signal(signal.SIGTERM)
+        wait_until(lambda: not mount.is_mounted(), what="the end of the mount")
+        for _ in range(3):
+            daemon.send_signal(signal.SIGTERM)
+        wait_until(lambda: "until then 53 texts are in" in log.read_text(), what="the line")
+        daemon.send_signal(signal.SIGKILL)
+    assert re.search(r"Z tablefuse: .*: 53 queued changes wait for the service, for at most 60 s\n", log.read_text())
+    lost = {re.sub(r"^\S+Z-", "", name): text for name, text in mount.lost_texts().items()}
+    assert sorted(lost) == ["drained-queued.ndjson", "ended-queued.ndjson"]
+    entities = [json.loads(line) for line in lost["drained-queued.ndjson"].splitlines()]
+    etags = {entity["RowKey"]: entity.pop("odata.etag", None) for entity in entities}
+    assert entities == [
+        *({"PartitionKey": "p", "RowKey": name, "Name": name} for name in names),
+        {"PartitionKey": "p", "RowKey": "old", "Text": "over\n"},
+        {"PartitionKey": "é", "RowKey": 'a"b', "N@odata.type": "Edm.Int64", "N": "5"},
+    ]
+    assert etags.pop("old").startswith('W/"datetime'), "it replaces the version that was read"
+    assert set(etags.values()) == {None}
+    assert json.loads(lost["ended-queued.ndjson"]) == {"PartitionKey": "p", "RowKey": "drained", "Here": True}
+    assert sorted(row for _, row in stored("drained")) == ['a"b', "gone", "old"], "nothing was stored"
+
+
+@on_both
+def test_what_was_kept_is_removed_when_it_is_stored(mounts, service, tmp_path, stored):
+    with silent_service(mounts, service, tmp_path) as (mount, daemon, log, gate):
+        names = [f"late{number}" for number in range(5)]
+        write_many(mount, "ended", names)
+        mount.let_end()
+        daemon.send_signal(signal.SIGTERM)
+        wait_until(lambda: "until then 5 texts are in" in log.read_text(), what="the line")
+        assert [entity["RowKey"] for entity in queued_texts(mount, "ended")] == names
+        gate.unlink()
+    assert daemon.returncode == 0 and log.read_text().endswith("all queued changes were made\n")
+    assert mount.lost_texts() == {}
+    assert set(names) <= set(rows(stored, "ended"))
+
+
+@on_both
+def test_what_is_refused_at_the_end_has_a_file_of_its_own(mounts, service, tmp_path, stored):
+    other = mounts("ttl=0")
+    with silent_service(mounts, service, tmp_path) as (mount, daemon, log, gate):
+        for row in ("mine", "others"):
+            assert write(other / f"ended/p/{row}.json", '{"By": "nobody"}') == ""
+        for row in ("mine", "others"):
+            assert '"By": "nobody"' in (mount / f"ended/p/{row}.json").read_text()
+            assert write(mount / f"ended/p/{row}.json", '{"By": "me"}') == ""
+        assert write(other / "ended/p/others.json", '{"By": "another"}') == ""
+        mount.let_end()
+        daemon.send_signal(signal.SIGTERM)
+        wait_until(lambda: "until then 2 texts are in" in log.read_text(), what="the line")
+        gate.unlink()
+    assert daemon.returncode == ABANDONED
+    texts = {name.split("-p-")[-1]: text for name, text in mount.lost_texts().items() if not name.endswith(".reason")}
+    assert list(texts) == ["others.json"] and '"By": "me"' in texts["others.json"].decode()
+    assert rows(stored, "ended")["mine"] == {"By": "me"} and rows(stored, "ended")["others"] == {"By": "another"}
 
 
 # argv: directory. Prints the number of texts that fsync has acknowledged.

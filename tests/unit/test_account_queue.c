@@ -368,6 +368,7 @@ static void what_is_left_at_the_end_is_told(void **state)
     unlink_rows(&setup, 4);
     gate_store_let(setup.gate, gate_store_arrived(setup.gate)); /* nothing more is answered */
     assert_int_equal(account_end_changes(setup.account, setup.now_ms), 3);
+    account_abandon_changes(setup.account);
     assert_lost(
         "unlink t p/00001 ETIMEDOUT;unlink t p/00002 ETIMEDOUT;unlink t p/00003 ETIMEDOUT;");
     assert_int_equal(account_untold_failures(setup.account), 0);

@@ -211,6 +211,7 @@ static void what_is_not_stored_at_the_end_is_told(void **state)
     assert_int_equal(store_text(&setup, EDIT_NEW, X, ONE), 0);
     gate_store_let(setup.gate, gate_store_arrived(setup.gate));
     assert_int_equal(account_end_changes(setup.account, setup.now_ms), 1);
+    account_abandon_changes(setup.account);
     assert_lost("write t p/x ETIMEDOUT;");
     gate_store_let(setup.gate, GATE_OPEN);
     assert_found(&setup, X, NULL);

@@ -497,6 +497,8 @@ static int parse_mount(const struct verb *verb, int argc, char **argv,
         if (code != 0)
             return code;
     }
+    if (getpid() == 1 && !command->is_foreground && !command->is_fake)
+        return verb_refuse(verb, "this is process 1 of a container, which ends with it -- use -f");
     int operands = argc - optind;
     if (operands < 1)
         return verb_refuse(verb, "no directory to mount at");

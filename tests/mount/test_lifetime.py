@@ -18,6 +18,7 @@ from harness import (
     OTHER_KEY,
     REFUSED,
     TABLEFUSE,
+    USAGE,
     assert_serves,
     environment,
     libc,
@@ -173,6 +174,26 @@ def test_the_foreground_says_what_failed(mounts, service):
     )
     failed = run(TABLEFUSE, "mount", "-f", mount.point, env=env, check=False)
     assert failed.returncode == REFUSED and ACCOUNT in failed.stderr
+
+
+IN_CONTAINER = ("unshare", "--pid", "--fork", "--kill-child")
+
+
+@needs_root
+def test_process_1_of_a_container(mounts, service, begin):
+    """The background would end with it. In the foreground it serves, and SIGTERM ends it."""
+    mount = mounts.prepare()
+    variables = {"AZURE_STORAGE_CONNECTION_STRING": service.connection_string()}
+    refused = run(*IN_CONTAINER, TABLEFUSE, "mount", mount.point, env=environment(**variables), check=False)
+    assert refused.returncode == USAGE and not mount.is_mounted()
+    assert refused.stderr.splitlines()[0].endswith("this is process 1 of a container, which ends with it -- use -f")
+    container = begin(*IN_CONTAINER, TABLEFUSE, "mount", "-f", mount.point, **variables)
+    wait_until(mount.is_mounted)
+    (child,) = pathlib.Path(f"/proc/{container.pid}/task/{container.pid}/children").read_text().split()
+    assert_serves(mount)
+    os.kill(int(child), signal.SIGTERM)
+    container.communicate(timeout=COMMAND_SEC)
+    assert container.returncode == 0 and not mount.is_mounted()
 
 
 @pytest.mark.sanitized

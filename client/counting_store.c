@@ -5,13 +5,23 @@
 #include <pthread.h>
 
 #define MAX_ROWS     512 /* of the table; further commands are counted as "other" */
-#define COMMAND_SIZE 16  /* the kernel's limit for a command name, with its NUL */
+#define OPERATIONS   8
+#define COMMAND_SIZE 16 /* the kernel's limit for a command name, with its NUL */
 
 struct row {
     const char *operation;
     char command[COMMAND_SIZE];
     int http_status;
     uint64_t requests, rows, bytes, duration_ms;
+};
+
+/* How long requests took. */
+static const int bounds_ms[] = {5,    10,   25,   50,    100,   250,  500,
+                                1000, 2500, 5000, 10000, 30000, 60000};
+struct histogram {
+    const char *operation;
+    uint64_t requests[ARRAY_SIZE(bounds_ms) + 1]; /* the last: above all bounds */
+    uint64_t duration_ms;
 };
 
 struct counting_store {
@@ -22,6 +32,7 @@ struct counting_store {
     /* guarded by lock */
     struct row rows[MAX_ROWS];
     size_t n;
+    struct histogram histograms[OPERATIONS]; /* of those that were used */
 };
 
 static bool row_is(const struct row *row, const char *operation, int http_status,
@@ -65,6 +76,19 @@ struct load { /* what a request read or wrote */
     size_t rows, bytes;
 };
 
+static void observe_locked(struct counting_store *self, const char *operation, int64_t ms)
+{
+    struct histogram *histogram = self->histograms;
+    while (histogram->operation && strcmp(histogram->operation, operation) != 0)
+        histogram++;
+    size_t bucket = 0;
+    while (bucket < ARRAY_SIZE(bounds_ms) && ms > bounds_ms[bucket])
+        bucket++;
+    histogram->operation = operation;
+    histogram->requests[bucket]++;
+    histogram->duration_ms += (uint64_t)ms;
+}
+
 static int count(struct counting_store *self, const char *operation, const struct call *call,
                  int64_t begin_ms, struct load load, int r)
 {
@@ -82,6 +106,7 @@ static int count(struct counting_store *self, const char *operation, const struc
         row->bytes += load.bytes;
     }
     row->duration_ms += (uint64_t)duration_ms;
+    observe_locked(self, operation, duration_ms);
     (void)pthread_mutex_unlock(&self->lock);
     return r;
 }
@@ -201,27 +226,61 @@ int counting_store_create(struct table_store *inner, const struct clock *clock,
 static const struct {
     const char *name, *help;
     size_t offset; /* of an uint64_t in struct row */
+    bool is_ms;
 } metrics[] = {
     {"tablefuse_requests_total",
      "Requests sent to the service, by HTTP status (0: no answer) and the command they were for.",
-     offsetof(struct row, requests)},
+     offsetof(struct row, requests), false},
     {"tablefuse_request_rows_total", "Entities that they read or wrote.",
-     offsetof(struct row, rows)},
+     offsetof(struct row, rows), false},
     {"tablefuse_request_bytes_total",
      "Bytes of keys, ETags and texts that were read, and of texts that were written.",
-     offsetof(struct row, bytes)},
-    {"tablefuse_request_milliseconds_total", "Time that they took.",
-     offsetof(struct row, duration_ms)},
+     offsetof(struct row, bytes), false},
+    {"tablefuse_request_seconds_total", "Time that they took.", offsetof(struct row, duration_ms),
+     true},
 };
 
-static void append_sample(struct buffer *ret, const char *metric, const struct row *row,
-                          uint64_t value)
+static void append_seconds(struct buffer *ret, uint64_t ms)
 {
-    (void)buffer_append_format(ret, "%s{", metric);
+    (void)buffer_append_format(ret, "%llu.%03llu", (unsigned long long)ms / 1000,
+                               (unsigned long long)ms % 1000);
+}
+
+static void append_sample(struct buffer *ret, size_t metric, const struct row *row)
+{
+    uint64_t value;
+    memcpy(&value, (const char *)row + metrics[metric].offset, sizeof(value));
+    (void)buffer_append_format(ret, "%s{", metrics[metric].name);
     (void)metrics_append_label(ret, "operation", row->operation);
     (void)buffer_append_format(ret, ",status=\"%d\",", row->http_status);
     (void)metrics_append_label(ret, "command", row->command);
-    (void)buffer_append_format(ret, "} %llu\n", (unsigned long long)value);
+    (void)buffer_append_string(ret, "} ");
+    if (metrics[metric].is_ms)
+        append_seconds(ret, value);
+    else
+        (void)buffer_append_format(ret, "%llu", (unsigned long long)value);
+    (void)buffer_append_char(ret, '\n');
+}
+
+#define DURATION "tablefuse_request_duration_seconds"
+
+static void append_histogram(struct buffer *ret, const struct histogram *histogram)
+{
+    uint64_t requests = 0;
+    for (size_t i = 0; i <= ARRAY_SIZE(bounds_ms); i++) {
+        requests += histogram->requests[i];
+        (void)buffer_append_format(ret, DURATION "_bucket{operation=\"%s\",le=\"",
+                                   histogram->operation);
+        if (i < ARRAY_SIZE(bounds_ms))
+            (void)buffer_append_format(ret, "%g", bounds_ms[i] / 1000.0);
+        else
+            (void)buffer_append_string(ret, "+Inf");
+        (void)buffer_append_format(ret, "\"} %llu\n", (unsigned long long)requests);
+    }
+    (void)buffer_append_format(ret, DURATION "_sum{operation=\"%s\"} ", histogram->operation);
+    append_seconds(ret, histogram->duration_ms);
+    (void)buffer_append_format(ret, "\n" DURATION "_count{operation=\"%s\"} %llu\n",
+                               histogram->operation, (unsigned long long)requests);
 }
 
 uint64_t counting_store_requests(struct table_store *store)
@@ -238,22 +297,24 @@ uint64_t counting_store_requests(struct table_store *store)
 int counting_store_append_metrics(struct table_store *store, struct buffer *ret)
 {
     struct counting_store *self = (struct counting_store *)store;
+    struct histogram histograms[OPERATIONS];
     struct row *rows = malloc(sizeof(self->rows));
     if (!rows)
         return -ENOMEM;
     (void)pthread_mutex_lock(&self->lock);
     size_t n = self->n;
     memcpy(rows, self->rows, n * sizeof(*rows));
+    memcpy(histograms, self->histograms, sizeof(histograms));
     (void)pthread_mutex_unlock(&self->lock);
 
     for (size_t m = 0; m < ARRAY_SIZE(metrics); m++) {
         (void)metrics_append_head(ret, metrics[m].name, "counter", metrics[m].help);
-        for (size_t i = 0; i < n; i++) {
-            uint64_t value;
-            memcpy(&value, (const char *)&rows[i] + metrics[m].offset, sizeof(value));
-            append_sample(ret, metrics[m].name, &rows[i], value);
-        }
+        for (size_t i = 0; i < n; i++)
+            append_sample(ret, m, &rows[i]);
     }
     free(rows);
+    (void)metrics_append_head(ret, DURATION, "histogram", "Time that each request took.");
+    for (size_t i = 0; i < OPERATIONS && histograms[i].operation; i++)
+        append_histogram(ret, &histograms[i]);
     return ret->error;
 }

@@ -10,9 +10,10 @@ int counting_store_create(struct table_store *inner, const struct clock *clock,
                           struct table_store **ret);
 /* All of them. */
 uint64_t counting_store_requests(struct table_store *store);
-/* Appends tablefuse_requests_total and the sums of rows, bytes and milliseconds, by operation
+/* Appends tablefuse_requests_total and the sums of rows, bytes and seconds, by operation
  * (query, get, list_tables, write, delete, batch, create_table, delete_table), HTTP status (0: no
- * answer) and command. `store` was made by counting_store_create. */
+ * answer) and command; and a histogram of the time by operation. `store` was made by
+ * counting_store_create. */
 int counting_store_append_metrics(struct table_store *store, struct buffer *ret);
 
 #endif

@@ -26,3 +26,11 @@ int metrics_append_number(struct buffer *ret, const char *metric, const char *ty
     (void)metrics_append_head(ret, metric, type, help);
     return buffer_append_format(ret, "%s %llu\n", metric, (unsigned long long)value);
 }
+
+int metrics_append_seconds(struct buffer *ret, const char *metric, const char *type,
+                           const char *help, int64_t ms)
+{
+    (void)metrics_append_head(ret, metric, type, help);
+    return buffer_append_format(ret, "%s %lld.%03lld\n", metric, (long long)ms / 1000,
+                                (long long)ms % 1000);
+}

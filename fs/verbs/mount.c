@@ -1,11 +1,11 @@
 /* `tablefuse mount`: creates the parts of the program and connects them. */
 #include "cache/account.h"
-#include "client/text/metrics.h"
 #include "fs/background.h"
 #include "fs/exit_report.h"
 #include "fs/mount_end.h"
 #include "fs/mount_hint.h"
 #include "fs/mount_source.h"
+#include "fs/mount_stats.h"
 #include "fs/mountpoint.h"
 #include "fs/options.h"
 #include "fs/say.h"
@@ -48,23 +48,7 @@ struct mount_command {
 static int append_stats(void *context, struct buffer *ret)
 {
     struct mount_command *command = context;
-    int r = mount_source_append_metrics(command->source, ret);
-    if (r < 0)
-        return r;
-    (void)account_append_metrics(command->fs.account, ret);
-    (void)metrics_append_number(ret, "tablefuse_inodes", "gauge", "Nodes that the kernel knows.",
-                                inode_table_count(command->fs.inodes));
-    if (command->fs.lost)
-        (void)metrics_append_number(ret, "tablefuse_lost_texts_total", "counter",
-                                    "Texts that were not stored, and were kept in lost+found.",
-                                    lost_and_found_count(command->fs.lost));
-    if (command->fs.scratch)
-        (void)metrics_append_number(ret, "tablefuse_scratch_bytes", "gauge",
-                                    "Memory of files with temporary names.",
-                                    scratch_bytes(command->fs.scratch));
-    return metrics_append_number(ret, "tablefuse_waiting", "gauge",
-                                 "Callers that may be waiting for the service.",
-                                 (uint64_t)atomic_load(&command->fs.waiting.all));
+    return mount_stats_append(command->source, &command->fs, ret);
 }
 
 static int describe_configuration(const struct mount_command *command, struct buffer *ret)

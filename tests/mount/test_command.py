@@ -3,17 +3,21 @@ import os
 import pathlib
 import re
 import stat
+import subprocess
+import sys
 
 import pytest
 
 from credentials import account_sas, table_sas
 from harness import (
     ACCOUNT,
+    COMMAND_SEC,
     CONFIGURATION,
     KEY,
     NETWORK,
     NOT_FOUND,
     OTHER_KEY,
+    PROMTOOL,
     REFUSED,
     TABLEFUSE,
     USAGE,
@@ -431,12 +435,30 @@ def test_control_files(mount):
     assert "tablefuse_requests_total" in (mount.point.parent / "copied").read_text()
 
 
-def test_stats_are_prometheus_text(mount):
-    os.listdir(mount / "table/p")
+# Lists a directory as a program with the name that is given.
+NAMED = """
+import ctypes, os, sys
+ctypes.CDLL(None).prctl(15, os.fsencode(sys.argv[1]))
+os.listdir(sys.argv[2])
+"""
+
+
+def test_stats_are_prometheus_text(mounts):
+    """The kernel cuts a process's name after 15 bytes, within a character."""
+    mount = mounts("ttl=0", "writeback")
+    (mount / "table/p/new.tmp").touch()
+    for name in (b"plain", b'"\\\n}', b"a" * 14 + "é".encode(), b"a" * 14 + "€".encode()):
+        run(sys.executable, "-c", NAMED, os.fsdecode(name), mount / "table/p")
     stats = mount.control("stats")
+    command = [PROMTOOL, "check", "metrics"]
+    checked = subprocess.run(command, input=stats, text=True, capture_output=True, timeout=COMMAND_SEC)
+    assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
+    commands = {value for what, labels in mount.stats().values for name, value in labels if name == "command"}
+    assert "process_resident_memory_bytes" in stats and 'tablefuse_build_info{version="' in stats
+    assert {"plain", "a" * 14 + "?", r'\"\\\n}'} <= commands
     for line in stats.splitlines():
         assert re.fullmatch(
-            r'# (HELP|TYPE) \w+ .*|\w+(\{\w+="[^"]*"(,\w+="[^"]*")*\})? \d+(\.\d+)?', line
+            r'# (HELP|TYPE) \w+ .*|\w+(\{\w+="([^"\\]|\\.)*"(,\w+="([^"\\]|\\.)*")*\})? \d+(\.\d+)?', line
         ), line
     counts = mount.stats()
     assert (

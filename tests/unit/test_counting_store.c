@@ -59,8 +59,34 @@ static void attempts_are_counted_by_operation_status_and_command(void **state)
         "\ntablefuse_requests_total{operation=\"query\",status=\"200\",command=\"\"} 1\n",
         "\ntablefuse_request_rows_total{operation=\"query\",status=\"200\",command=\"\"} 2\n",
         "\ntablefuse_request_bytes_total{operation=\"get\",status=\"200\",command=\"cat\"} 20\n",
-        "\ntablefuse_request_milliseconds_total{operation=\"get\",status=\"200\",command=\"cat\"} "
-        "40\n",
+        "\ntablefuse_request_seconds_total{operation=\"get\",status=\"200\",command=\"cat\"} "
+        "0.040\n",
+        "\ntablefuse_request_duration_seconds_bucket{operation=\"get\",le=\"0.01\"} 0\n",
+        "\ntablefuse_request_duration_seconds_bucket{operation=\"get\",le=\"0.025\"} 4\n",
+        "\ntablefuse_request_duration_seconds_bucket{operation=\"get\",le=\"+Inf\"} 4\n"
+        "tablefuse_request_duration_seconds_sum{operation=\"get\"} 0.080\n"
+        "tablefuse_request_duration_seconds_count{operation=\"get\"} 4\n",
+        "\ntablefuse_request_duration_seconds_count{operation=\"query\"} 1\n",
+    };
+    assert_lines(store, lines, ARRAY_SIZE(lines));
+    table_store_destroy(store);
+}
+
+/* The kernel cuts a command's name after 15 bytes. Two that differ in the cut character alone are
+ * one label: the same label twice would be unreadable, too. */
+static void a_command_that_is_cut_within_a_character(void **state)
+{
+    (void)state;
+    struct clock clock = fake_clock(&now_ms);
+    struct table_store *store = create("", &clock);
+    get(store, "aaaaaaaaaaaaaa\xc3", 0);
+    get(store, "aaaaaaaaaaaaaa\xe2", 0);
+    get(store, "b\xff\xc3\xa9\xed\xa0\x80", 0);
+    static const char *const lines[] = {
+        "\ntablefuse_requests_total{operation=\"get\",status=\"200\",command=\"aaaaaaaaaaaaaa?\"} "
+        "2\n",
+        "\ntablefuse_requests_total{operation=\"get\",status=\"200\",command=\"b?\xc3\xa9???\"} "
+        "1\n",
     };
     assert_lines(store, lines, ARRAY_SIZE(lines));
     table_store_destroy(store);
@@ -87,6 +113,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(attempts_are_counted_by_operation_status_and_command),
+        cmocka_unit_test(a_command_that_is_cut_within_a_character),
         cmocka_unit_test(commands_beyond_the_table_are_counted_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,11 +10,14 @@
 #include "fs/ops/rename_ops.h"
 #include "fs/say.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <gnu/lib-names.h>
 #include <linux/fuse.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static void on_init(void *userdata, struct fuse_conn_info *connection)
@@ -78,22 +81,39 @@ static ssize_t write_reply(int fd, struct iovec *iov, int count, void *userdata)
     return n;
 }
 
+/* libfuse says neither that memory is short nor whose limit that is. Its buffers and the stacks of
+ * its threads are large, but used in part alone: so a limit of addresses is met long before one of
+ * memory. Empty: not about memory, or this process has no such limit. */
+static const char *explain_memory(const char *format)
+{
+    struct rlimit limit;
+    bool is_of_memory = strstr(format, "failed to allocate") || strstr(format, "creating thread");
+    if (!is_of_memory || getrlimit(RLIMIT_AS, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
+        return "";
+    return " -- `ulimit -v` limits the addresses of this process: mount without it, and limit "
+           "memory by a cgroup";
+}
+
 /* libfuse's messages begin with "fuse: "; ours name the program. Its debug output comes in pieces,
  * and is always written at once. */
 __attribute__((format(printf, 2, 0))) static void write_message(enum fuse_log_level level,
                                                                 const char *format, va_list list)
 {
     static const char prefix[] = "fuse: ";
+    char line[LIBFUSE_LINE_SIZE];
     struct log *log = atomic_load(&libfuse_log);
-    if (level != FUSE_LOG_DEBUG && log) {
-        char line[LIBFUSE_LINE_SIZE];
-        (void)vsnprintf(line, sizeof(line), format, list);
-        line[strcspn(line, "\n")] = '\0';
-        log_message(log, "%s", line);
+    if (level == FUSE_LOG_DEBUG) {
+        say_list(stderr, "", format, list);
         return;
     }
-    bool is_ours = level != FUSE_LOG_DEBUG && strncmp(format, prefix, strlen(prefix)) == 0;
-    say_list(stderr, is_ours ? "tablefuse: " : "", format + (is_ours ? strlen(prefix) : 0), list);
+    (void)vsnprintf(line, sizeof(line), format, list);
+    line[strcspn(line, "\n")] = '\0';
+    bool has_prefix = strncmp(line, prefix, strlen(prefix)) == 0;
+    if (log)
+        log_message(log, "%s%s", line, explain_memory(format));
+    else
+        say("%s%s%s\n", has_prefix ? "tablefuse: " : "", line + (has_prefix ? strlen(prefix) : 0),
+            explain_memory(format));
 }
 
 int session_create(struct file_system *fs, struct fuse_args *args)
@@ -124,6 +144,10 @@ static void ignore_ending_signals(struct fuse_session *session)
 
 static int serve_and_keep(struct file_system *fs)
 {
+    /* At the end libfuse cancels its threads. The C library loads this one for the first thread,
+     * and aborts the process if there is no memory for it by then: what is queued would be lost. */
+    if (!dlopen(LIBGCC_S_SO, RTLD_NOW))
+        return -ENOMEM;
     struct node_keeper *keeper;
     int r = node_keeper_create(fs, &keeper);
     if (r < 0)

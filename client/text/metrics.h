@@ -4,8 +4,8 @@
 #include "client/bytes.h"
 
 int metrics_append_head(struct buffer *ret, const char *metric, const char *type, const char *help);
-/* name="value", escaped. One value that is no UTF-8 makes the whole text unreadable: it must be made
- * printable (client/text/printable.h), before it is compared with others. */
+/* name="value", escaped. One value that is no UTF-8 makes the whole text unreadable: it must be
+ * made printable (client/text/printable.h), before it is compared with others. */
 int metrics_append_label(struct buffer *ret, const char *name, const char *value);
 /* A metric without labels, with its head. */
 int metrics_append_number(struct buffer *ret, const char *metric, const char *type,

@@ -179,6 +179,23 @@ def test_the_foreground_says_what_failed(mounts, service):
 IN_CONTAINER = ("unshare", "--pid", "--fork", "--kill-child")
 
 
+def test_a_limit_of_addresses_is_named(mounts, service):
+    """The limit below which libfuse has no buffer depends on the machine."""
+    env = environment(AZURE_STORAGE_CONNECTION_STRING=service.connection_string())
+    said = ""
+    for kib in range(30000, 90000, 2000):
+        mount = mounts.prepare()
+        limited = ["sh", "-c", f'ulimit -v {kib}; exec "$0" "$@"', TABLEFUSE, "mount", "-f", mount.point]
+        process = subprocess.Popen(limited, stderr=subprocess.PIPE, text=True, env=env)
+        wait_until(lambda: process.poll() is not None or mount.is_mounted())
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+        said = process.communicate(timeout=COMMAND_SEC)[1]
+        if "failed to allocate read buffer" in said:
+            break
+    assert re.search(r"failed to allocate read buffer -- `ulimit -v` limits the addresses of this process: mount", said)
+
+
 @needs_root
 def test_process_1_of_a_container(mounts, service, begin):
     """The background would end with it. In the foreground it serves, and SIGTERM ends it."""

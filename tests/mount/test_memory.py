@@ -1,6 +1,7 @@
 """A million entities pass through a daemon that stays small."""
 import os
 import pathlib
+import platform
 import re
 
 import pytest
@@ -10,6 +11,9 @@ from harness import LocalAccount, run, wait_until
 ENTITIES = 1_000_000
 NODES = 20_000
 MIB = 1 << 20
+SMALL = 60_000  # three entities a partition
+PRUNES = tuple(map(int, re.findall(r"\d+", platform.release())[:2])) >= (6, 18)
+needs_prune = pytest.mark.skipif(not PRUNES, reason="only Linux 6.18 forgets when it is asked to")
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +42,16 @@ def test_a_million_entities_are_listed_in_200_mib(mounts, million, command):
     assert int(listed.stdout) == ENTITIES
     assert peak_bytes(mount) < 200 * MIB
     assert counted.requests() <= 1.15 * ENTITIES / 1000
+
+
+@needs_prune
+def test_the_options_for_a_container_of_64_mib(mounts, service):
+    """contrib/docs/mounting.md. What the kernel needs for the nodes comes to that."""
+    service.fill("small", "small", SMALL)
+    mount = mounts("cache_size=8M", "max_nodes=10000")
+    found = run("bash", "-c", "find . -type f | wc -l", cwd=mount / "small", timeout=300)
+    assert int(found.stdout) == SMALL
+    assert peak_bytes(mount) < 48 * MIB
 
 
 @pytest.mark.sanitized

@@ -494,13 +494,15 @@ int lost_and_found_keep(struct lost_and_found *lost, int64_t at_100ns, struct ad
 int lost_and_found_begin_queued(struct lost_and_found *lost, int64_t at_100ns, const char *table,
                                 char ret_name[NAME_MAX + 1])
 {
-    _cleanup_(buffer_finish) struct buffer name;
+    _cleanup_(buffer_finish) struct buffer tail, name;
+    buffer_init(&tail, NAME_MAX);
     buffer_init(&name, NAME_MAX + 1);
-    append_time(&name, at_100ns);
-    if (buffer_append_format(&name, "-%s-queued", table) < 0)
-        return name.error;
+    int r = buffer_append_format(&tail, "-%s-%s-queued.ndjson", lost->account, table);
+    if (r < 0)
+        return r;
+    const struct item item = {.at_100ns = at_100ns, .tail = buffer_bytes(&tail)};
     _cleanup_(closep) int directory = open_directory(lost->place);
-    int file = directory < 0 ? directory : create_file(directory, &name, ".ndjson");
+    int file = directory < 0 ? directory : create_file(directory, &item, &name);
     if (file >= 0)
         (void)snprintf(ret_name, NAME_MAX + 1, "%s", name.data);
     return file;

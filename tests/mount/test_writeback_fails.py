@@ -46,7 +46,7 @@ def kept(mount, count):
 def queued_texts(mount, table):
     """The entities of the file that keeps what was queued at the end. There is no other text in lost+found."""
     names = [name for name in mount.lost_texts() if not name.endswith(".reason")]
-    assert len(names) == 1 and re.fullmatch(rf"\S+Z-{table}-queued\.ndjson", names[0]), names
+    assert len(names) == 1 and re.fullmatch(rf"\S+Z-[^-]+-{table}-queued\.ndjson", names[0]), names
     return [json.loads(line) for line in mount.lost_texts()[names[0]].splitlines()]
 
 
@@ -331,7 +331,7 @@ def test_a_container_that_is_killed_loses_nothing(mounts, service, tmp_path, mak
         wait_until(lambda: "until then 53 texts are in" in log.read_text(), what="the line")
         daemon.send_signal(signal.SIGKILL)
     assert re.search(r"Z tablefuse: .*: 53 queued changes wait for the service, for at most 60 s\n", log.read_text())
-    lost = {re.sub(r"^\S+Z-", "", name): text for name, text in mount.lost_texts().items()}
+    lost = {re.sub(r"^\S+Z-[^-]+-", "", name): text for name, text in mount.lost_texts().items()}
     assert sorted(lost) == ["drained-queued.ndjson", "ended-queued.ndjson"]
     entities = [json.loads(line) for line in lost["drained-queued.ndjson"].splitlines()]
     etags = {entity["RowKey"]: entity.pop("odata.etag", None) for entity in entities}

@@ -328,9 +328,9 @@ static void ignore_signals(void)
 /* An exit code. */
 static int serve(struct mount_command *command)
 {
+    (void)exit_report_offer(&command->exit_report);
     if (create_file_system(command) < 0 || log_start(command->fs.log) < 0)
         return complain_memory();
-    (void)exit_report_offer(&command->exit_report);
     int r = session_run(&command->fs, &command->place);
     command->has_served = true;
     int code = mount_end(&command->fs, command->last_words);

@@ -35,7 +35,8 @@ struct account_options {
     int64_t ttl_ms;            /* the maximum age of an answer */
     size_t cache_bytes;        /* the maximum of the cache */
     int parallelism;           /* the maximum of scan requests in flight */
-    int fanout;                /* a level with more partitions shows their prefixes */
+    int fanout;                /* a level with more partitions shows their prefixes; 0: by the
+                                  level's first rows (cache/read/fanout.h) */
     bool is_read_only;         /* every change is -EROFS before anything else */
     bool overwrites_conflicts; /* a store never has a precondition: the last writer wins */
     bool is_write_back;        /* texts are queued, too: account_store */

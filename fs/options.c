@@ -263,8 +263,9 @@ static int check_reading(const struct raw_options *raw, struct options *ret)
                       "bytes, at most 64G, for example 64M");
     if (raw->parallelism && !parse_count(raw->parallelism, MAX_PARALLELISM, &ret->parallelism))
         return refuse(raw->verb, "parallelism", raw->parallelism, "a number from 1 to 64");
-    if (raw->fanout && !parse_count(raw->fanout, MAX_FANOUT, &ret->fanout))
-        return refuse(raw->verb, "fanout", raw->fanout, "a number from 1 to 1000000");
+    if (raw->fanout && strcmp(raw->fanout, "auto") != 0 &&
+        !parse_count(raw->fanout, MAX_FANOUT, &ret->fanout))
+        return refuse(raw->verb, "fanout", raw->fanout, "a number from 1 to 1000000, or auto");
     if (raw->max_nodes &&
         (!parse_count(raw->max_nodes, MAX_NODES, &ret->max_nodes) || ret->max_nodes < MIN_NODES))
         return refuse(raw->verb, "max_nodes", raw->max_nodes, "a number from 1000 to 1000000000");
@@ -317,7 +318,6 @@ int options_parse(const struct verb *verb, struct fuse_args *args, uid_t uid, gi
     struct options options = {.ttl_ms = OPTIONS_DEFAULT_TTL_MS,
                               .timeout_ms = OPTIONS_DEFAULT_TIMEOUT_MS,
                               .parallelism = OPTIONS_DEFAULT_PARALLELISM,
-                              .fanout = OPTIONS_DEFAULT_FANOUT,
                               .max_nodes = OPTIONS_DEFAULT_MAX_NODES,
                               .layout = DIRECTORY_AUTO,
                               .cache_bytes = OPTIONS_DEFAULT_CACHE_BYTES,

@@ -15,7 +15,6 @@ struct verb;
 #define OPTIONS_DEFAULT_PENDING_BYTES ((size_t)64 << 20)
 #define OPTIONS_MIN_PENDING_BYTES     ((size_t)64 << 10)
 #define OPTIONS_DEFAULT_PARALLELISM   8
-#define OPTIONS_DEFAULT_FANOUT        512
 #define OPTIONS_DEFAULT_MAX_NODES     1000000
 
 struct options {
@@ -26,7 +25,7 @@ struct options {
     int64_t timeout_ms;         /* an operation fails after this time without progress */
     size_t cache_bytes;         /* the maximum of the cache */
     int parallelism;            /* the maximum of scan requests in flight */
-    int fanout;                 /* a level with more partitions shows prefixes */
+    int fanout;                 /* a level with more partitions shows prefixes; 0: auto */
     int max_nodes;              /* see inode_table_create */
     enum directory_kind layout; /* DIRECTORY_AUTO or DIRECTORY_FLAT */
     uid_t uid;

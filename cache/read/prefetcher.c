@@ -117,7 +117,7 @@ int prefetcher_create(const struct prefetcher_source *source,
     buffer_init(&prefetcher->frontier, POSITION_MAX_BYTES);
     prefetcher->table = strdup(options->table);
     struct scan_limits limits = {.page_rows = TABLE_STORE_PAGE_ROWS,
-                                 .fanout = source->fanout,
+                                 .fanout = options->fanout,
                                  .window_bytes = share_bytes(source) / NAMES_PART};
     int r = prefetcher->table
                 ? read_kind_create_scan(options->kind, options->range, &limits, &prefetcher->scan)

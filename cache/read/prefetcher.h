@@ -43,7 +43,6 @@ struct prefetcher_source { /* outlives its prefetchers */
                              for the consumer */
     size_t ahead_bytes;   /* of one prefetcher alone: what it holds, and what is ahead; each of two
                              has half of it */
-    int fanout;           /* partitions that a directory shows; with more it shows prefixes */
     _Atomic size_t *live; /* how many prefetchers there are, beside those of names */
     const _Atomic bool *is_closing; /* then nothing is sent any more, what is in flight ends */
 };
@@ -53,6 +52,7 @@ struct prefetcher_options {
     const char *table;
     struct range range; /* of READ_LEVEL: that of all keys that start with the prefix range.lo */
     struct stamp since; /* the oldest answer that may be used where it is known already */
+    int fanout;         /* of READ_LEVEL: of more partitions it reads the prefixes */
     size_t ahead_bytes; /* it may run ahead so far, where its share is larger; 0: its share */
     bool is_apart;      /* of rows: everything is requested, and nothing goes into the cache */
     bool is_traversal;  /* of rows: they are listed first and visited later, so what was taken is

@@ -46,7 +46,6 @@ static int create_parts(struct read_ahead *read_ahead)
         .clock = source->clock,
         .kept_ms = kept_ms,
         .ahead_bytes = source->cache_bytes - source->cache_bytes / SPARE_PART,
-        .fanout = source->fanout,
         .live = &read_ahead->live,
         .is_closing = &read_ahead->is_closing};
     return traversals_create(&read_ahead->prefetchers, FRESHNESS_KEPT_MS, &read_ahead->traversals);
@@ -317,7 +316,8 @@ int read_ahead_names(struct read_ahead *read_ahead, struct caller *caller,
     const struct read_ahead_source *source = &read_ahead->source;
     struct rows_first rows_first = {.traversals = read_ahead->traversals,
                                     .prefetchers = &read_ahead->prefetchers,
-                                    .cache_bytes = source->cache_bytes};
+                                    .cache_bytes = source->cache_bytes,
+                                    .fanout = source->fanout};
     struct question question = {
         .table = directory->table, .range = directory->range, .since = since};
     _cleanup_(owned_range_finish) struct owned_range whole;
@@ -325,12 +325,17 @@ int read_ahead_names(struct read_ahead *read_ahead, struct caller *caller,
     bool traverses = freshness_traverses(source->freshness, caller->process, directory->table,
                                          directory->range, &whole);
     int r = rows_first_read(&rows_first, caller, &question, traverses ? &whole : NULL);
+    int fanout = 0;
+    if (r == 0)
+        r = fanout_of_level(source->fanout, source->overlay, source->fetcher, caller, &question,
+                            &fanout);
     if (r < 0)
         return r;
     struct prefetcher_options options = {.kind = READ_LEVEL,
                                          .table = directory->table,
                                          .range = directory->range,
                                          .since = since,
+                                         .fanout = fanout,
                                          .is_traversal = traverses};
     return prefetcher_create(&read_ahead->prefetchers, &options, caller, ret);
 }

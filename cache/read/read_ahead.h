@@ -30,7 +30,7 @@ struct read_ahead_source { /* outlives it */
     int64_t ttl_ms;
     size_t cache_bytes;
     int parallelism; /* requests of prefetchers at once, of one table; of all four times as many */
-    int fanout;      /* partitions that a directory shows; with more it shows prefixes */
+    int fanout;      /* of levels; 0: by their first rows (fanout.h) */
 };
 int read_ahead_create(const struct read_ahead_source *source, struct read_ahead **ret);
 /* Takes NULL. No call is under way; what prefetchers of open listings have in flight is cancelled.

@@ -48,33 +48,16 @@ static bool is_new(const struct rows_first *rows_first, const struct question *q
 }
 
 struct dense {
-    struct buffer last; /* position of the last row that was seen; empty: none was */
-    size_t partitions, pages, all_rows, bytes;
-    size_t rows; /* of the last partition */
+    struct partition_tally tally;
+    size_t pages, bytes;
+    size_t fanout; /* as the first page lets expect it */
 };
 
-/* Counts the partitions that begin in the run, and the rows of the last. */
-static void count_partitions(struct dense *dense, const struct run *run)
-{
-    struct bytes last = buffer_bytes(&dense->last);
-    struct bytes key = position_partition_key(page_position(run->page, run->begin));
-    size_t row = run->begin;
-    if (last.size > 0 && bytes_equal(key, position_partition_key(last))) {
-        row = page_next_partition(run->page, row, run->end);
-        dense->rows += row - run->begin;
-    }
-    while (row < run->end) {
-        size_t next = page_next_partition(run->page, row, run->end);
-        dense->rows = next - row;
-        dense->partitions++;
-        row = next;
-    }
-}
-
 /* Are few rows expected to be read until more than `fanout` partitions are counted? */
-static bool is_few(const struct dense *dense, size_t fanout)
+static bool is_few(const struct dense *dense)
 {
-    return dense->all_rows / dense->partitions * fanout <= DENSE_ROWS;
+    const struct partition_tally *tally = &dense->tally;
+    return tally->rows / tally->partitions * dense->fanout <= DENSE_ROWS;
 }
 
 /* Should one more page be read? Not if a partition takes a whole page, if many pages lie within one
@@ -83,43 +66,41 @@ static bool is_few(const struct dense *dense, size_t fanout)
 static int count_page(struct dense *dense, const struct rows_first *rows_first,
                       const struct run *run)
 {
-    size_t fanout = (size_t)rows_first->prefetchers->fanout;
-    count_partitions(dense, run);
-    dense->pages++;
-    dense->all_rows += run->end - run->begin;
+    const struct partition_tally *tally = &dense->tally;
+    int r = partition_tally_add(&dense->tally, run, run->end - run->begin);
+    if (dense->pages++ == 0)
+        dense->fanout = (size_t)fanout_of_tally(rows_first->fanout, tally);
     dense->bytes += page_bytes(run->page);
-    buffer_clear(&dense->last);
-    int r = buffer_append(&dense->last, page_position(run->page, run->end - 1));
     return r < 0 ? r
-                 : dense->rows < TABLE_STORE_PAGE_ROWS &&
-                       dense->pages <= dense->partitions + SHORT_PAGES &&
-                       dense->partitions <= fanout &&
-                       (dense->all_rows <= DENSE_FIRST_ROWS || is_few(dense, fanout)) &&
+                 : tally->last_rows < TABLE_STORE_PAGE_ROWS &&
+                       dense->pages <= tally->partitions + SHORT_PAGES &&
+                       tally->partitions <= dense->fanout &&
+                       (tally->rows <= DENSE_FIRST_ROWS || is_few(dense)) &&
                        dense->bytes < rows_first->cache_bytes / 4 * 3;
 }
 
 /* How many more pages are to be read, if the next ones hold as many partitions and rows as those so
  * far. */
-static size_t pages_to_read(const struct dense *dense, size_t fanout)
+static size_t pages_to_read(const struct dense *dense)
 {
-    size_t rows = is_few(dense, fanout)
-                      ? (fanout - dense->partitions) * dense->all_rows / dense->partitions
-                      : DENSE_FIRST_ROWS - dense->all_rows;
-    return rows * dense->pages / dense->all_rows + 1;
+    const struct partition_tally *tally = &dense->tally;
+    size_t rows = is_few(dense)
+                      ? (dense->fanout - tally->partitions) * tally->rows / tally->partitions
+                      : DENSE_FIRST_ROWS - tally->rows;
+    return rows * dense->pages / tally->rows + 1;
 }
 
 /* 1: there may be rows behind those that were seen; 0: not; or -errno. */
 static int read_pages(const struct rows_first *rows_first, struct caller *caller,
                       struct prefetcher *prefetcher, struct dense *dense)
 {
-    size_t fanout = (size_t)rows_first->prefetchers->fanout;
     struct scan_item item = {0};
     int r, goes_on = 1;
     while (goes_on > 0 && (r = prefetcher_next(prefetcher, caller, true, &item)) > 0) {
         goes_on = count_page(dense, rows_first, &item.rows);
         run_finish(&item.rows);
         if (goes_on > 0)
-            prefetcher_want(prefetcher, pages_to_read(dense, fanout));
+            prefetcher_want(prefetcher, pages_to_read(dense));
     }
     return goes_on < 0 ? call_fail(&caller->call, goes_on, "out of memory") : r;
 }
@@ -137,9 +118,9 @@ static int read_dense(const struct rows_first *rows_first, struct caller *caller
     int r = prefetcher_create(rows_first->prefetchers, &options, caller, &prefetcher);
     if (r < 0)
         return r;
-    buffer_init(&dense.last, POSITION_MAX_BYTES);
+    partition_tally_init(&dense.tally);
     r = read_pages(rows_first, caller, prefetcher, &dense);
-    buffer_finish(&dense.last);
+    partition_tally_finish(&dense.tally);
     return caller_forgive(caller, MIN(r, 0));
 }
 

@@ -5,12 +5,14 @@
  * partitions of 5 rows are 2 pages, but 300 jumps from name to name.
  *
  * No state; any thread; blocks for the pages that it waits for. */
+#include "cache/read/fanout.h"
 #include "cache/read/traversals.h"
 
 struct rows_first {
     struct traversals *traversals;
     const struct prefetcher_source *prefetchers;
     size_t cache_bytes;
+    int fanout; /* of levels; 0: by their first rows */
 };
 
 /* Reads what is not known of the question's range.

@@ -54,19 +54,22 @@ static int append_stats(void *context, struct buffer *ret)
 static int describe_configuration(const struct mount_command *command, struct buffer *ret)
 {
     const struct options *options = &command->options;
+    char fanout[16] = "auto";
+    if (options->fanout > 0)
+        (void)snprintf(fanout, sizeof(fanout), "%d", options->fanout);
     (void)mount_source_append_description(command->source, ret);
     (void)buffer_append_format(
         ret,
         "ttl %lld.%03lld\ntimeout %lld.%03lld\ncache_size %zu\nmax_nodes %d\nparallelism "
         "%d\nlayout %s\nfanout "
-        "%d\n"
+        "%s\n"
         "uid %u\ngid %u\numask %03o\nread_only %s\nconflict %s\nwriteback %s\npending_size %zu\n"
         "table_drop %s\n",
         (long long)options->ttl_ms / 1000, (long long)options->ttl_ms % 1000,
         (long long)options->timeout_ms / 1000, (long long)options->timeout_ms % 1000,
         options->cache_bytes, options->max_nodes, options->parallelism,
-        options->layout == DIRECTORY_FLAT ? "flat" : "auto", options->fanout, options->uid,
-        options->gid, options->umask, command->is_read_only ? "yes" : "no",
+        options->layout == DIRECTORY_FLAT ? "flat" : "auto", fanout, options->uid, options->gid,
+        options->umask, command->is_read_only ? "yes" : "no",
         options->overwrites_conflicts ? "overwrite" : "refuse",
         options->is_write_back ? "yes" : "no", options->pending_bytes,
         options->never_drops_rows ? "no" : "yes");
@@ -565,8 +568,8 @@ const struct verb verb_mount = {
         "  -f                 stay in the foreground, write messages to standard error\n"
         "What is shown:\n"
         "  -o table=TABLE     the root of the mount is TABLE; same as SOURCE/TABLE\n"
-        "  -o layout=auto, fanout=N  show prefixes where there are more than N (512) partitions; "
-        "flat: never\n"
+        "  -o layout=auto, fanout=N  prefixes for over N partitions (512; small ones: "
+        "4096); flat: never\n"
         "  -o uid=N, gid=N, umask=OCTAL  owner, group, permission bits to remove (the user's own)\n"
         "  -o allow_other     give other users access; the kernel checks the permissions\n"
         "  -o create, ro      create a missing FILE of local:FILE; read-only: nothing can be "

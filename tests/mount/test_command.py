@@ -391,7 +391,7 @@ def test_options_of_fuse(mounts):
     assert_serves(mount)
 
 
-@pytest.mark.parametrize("layout, fanout, parallelism", [("flat", 1, 64), ("auto", 1000000, 1)])
+@pytest.mark.parametrize("layout, fanout, parallelism", [("flat", 1, 64), ("auto", 1000000, 1), ("auto", "auto", 8)])
 def test_options_of_listings(mounts, layout, fanout, parallelism):
     given = {"layout": layout, "fanout": fanout, "parallelism": parallelism, "max_nodes": 1000}
     mount = mounts(*(f"{name}={value}" for name, value in given.items()))
@@ -427,7 +427,7 @@ def test_control_files(mount):
     config = mount.control("config")
     assert ACCOUNT in config and KEY not in config
     assert {"ttl 1.000", "timeout 60.000", "cache_size 67108864"} <= set(config.splitlines())
-    assert {"layout auto", "fanout 512", "parallelism 8", "max_nodes 1000000", "table_drop yes"} <= set(config.splitlines())
+    assert {"layout auto", "fanout auto", "parallelism 8", "max_nodes 1000000", "table_drop yes"} <= set(config.splitlines())
     for name in ("stats", "errors", "version", "config"):
         assert run("cat", mount / ".tablefuse" / name).stdout is not None
         assert os.stat(mount / ".tablefuse" / name).st_size == 0

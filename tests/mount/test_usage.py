@@ -237,7 +237,7 @@ def test_a_directory_with_an_equals_sign(tmp_path):
             for bad in ("", "tree", "FLAT")
         ),
         *(
-            (f"fanout={bad}", f"option fanout={bad}: expected a number from 1 to 1000000")
+            (f"fanout={bad}", f"option fanout={bad}: expected a number from 1 to 1000000, or auto")
             for bad in ("", "0", "-1", "many", "12x", "1000001", "99999999999999999999")
         ),
         *(

@@ -12,7 +12,7 @@ from harness import COMMAND_SEC, EXIT_SEC, LocalAccount, environment, run, wait_
 PAGE_ROWS = 1000
 ROWS = 20_000
 FEW_ROWS = 5_000
-FANOUT = 512
+FANOUT = 4096
 HUGE, HUGE_ROWS = 40, 3000  # partitions, rows of each
 SHAPES = ["guid", "customer", "package", "single", "ten", "ticks", "dates", "skew", "long"]
 # requests of a level beside one for each child; of a walk beside its pages: lookups, and guesses before much is

@@ -28,7 +28,7 @@ struct setup_options {
     const struct store_hooks *hooks; /* NULL: none */
     size_t cache_bytes;              /* 0: large */
     int parallelism;                 /* 0: 1, nothing runs ahead of a listing: requests are exact */
-    int fanout;                      /* 0: 512 */
+    int fanout;                      /* 0: by the first rows */
     int max_rows;                    /* of an answer; 0: as many as were asked for */
     bool is_ttl_0, is_read_only, overwrites_conflicts, is_write_back, never_drops_rows;
     size_t pending_bytes;   /* 0: nothing is queued */
@@ -40,7 +40,7 @@ static inline void set_up(struct setup *setup, struct setup_options options)
 {
     struct table_store *store;
     struct account_options account = {.parallelism = MAX(options.parallelism, 1),
-                                      .fanout = options.fanout > 0 ? options.fanout : 512,
+                                      .fanout = options.fanout,
                                       .ttl_ms = options.is_ttl_0 ? 0 : TTL_MS,
                                       .is_read_only = options.is_read_only,
                                       .overwrites_conflicts = options.overwrites_conflicts,

@@ -13,7 +13,7 @@
 
 struct parts_options {
     int parallelism;    /* 0: 1 */
-    int fanout;         /* 0: 512 */
+    int fanout;         /* 0: by the first rows */
     size_t cache_bytes; /* 0: much */
     bool is_ttl_0;
 };
@@ -59,7 +59,7 @@ static inline void parts_create_readers(struct parts *parts, const struct parts_
                                              .ttl_ms = ttl_ms,
                                              .cache_bytes = cache_bytes,
                                              .parallelism = MAX(options->parallelism, 1),
-                                             .fanout = options->fanout > 0 ? options->fanout : 512};
+                                             .fanout = options->fanout};
     assert_int_equal(read_ahead_create(&parts->read, &parts->read_ahead), 0);
 }
 

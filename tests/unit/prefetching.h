@@ -37,7 +37,6 @@ static inline void prefetching_set_up(struct prefetching *setup, int parallelism
                                                .clock = &fetching->clock,
                                                .kept_ms = PREFETCHED_KEPT,
                                                .ahead_bytes = (size_t)64 << 20,
-                                               .fanout = 512,
                                                .live = &setup->live,
                                                .is_closing = &setup->is_closing};
 }
@@ -96,15 +95,20 @@ static inline void prefetching_add(struct prefetching *setup, int partitions, in
 }
 
 /* Over the whole table. */
-static inline struct prefetcher *open_kind_of(struct prefetching *setup, const char *table,
-                                              enum read_kind kind, struct stamp since)
+static inline struct prefetcher *open_with(struct prefetching *setup,
+                                           const struct prefetcher_options *options)
 {
     struct caller opener = fetching_caller(&setup->fetching);
     struct prefetcher *prefetcher;
-    struct prefetcher_options options = {
-        .kind = kind, .table = table, .range = RANGE_ALL, .since = since};
-    assert_int_equal(prefetcher_create(&setup->source, &options, &opener, &prefetcher), 0);
+    assert_int_equal(prefetcher_create(&setup->source, options, &opener, &prefetcher), 0);
     return prefetcher;
+}
+
+static inline struct prefetcher *open_kind_of(struct prefetching *setup, const char *table,
+                                              enum read_kind kind, struct stamp since)
+{
+    return open_with(setup, &(struct prefetcher_options){
+                                .kind = kind, .table = table, .range = RANGE_ALL, .since = since});
 }
 
 static inline struct prefetcher *open_kind(struct prefetching *setup, enum read_kind kind,
@@ -125,8 +129,12 @@ static inline struct prefetcher *open_partitions(struct prefetching *setup)
 
 static inline struct prefetcher *open_level(struct prefetching *setup, int fanout)
 {
-    setup->source.fanout = fanout;
-    return open_kind(setup, READ_LEVEL, fetching_since_ttl(&setup->fetching));
+    return open_with(setup,
+                     &(struct prefetcher_options){.kind = READ_LEVEL,
+                                                  .table = "t",
+                                                  .range = RANGE_ALL,
+                                                  .since = fetching_since_ttl(&setup->fetching),
+                                                  .fanout = fanout});
 }
 
 /* --- consumers */

@@ -95,7 +95,7 @@ static void assert_gives_up(int partitions, int rows, int fanout, size_t pages, 
 {
     struct setup setup;
     set_up(&setup, partitions, rows);
-    setup.prefetching.source.fanout = fanout;
+    setup.rows_first.fanout = fanout;
     assert_int_equal(read_table(&setup, FIND, false), 0);
     assert_false(is_all_known(&setup));
     assert_in_range(asked(&setup), pages, pages + ahead);
@@ -105,9 +105,9 @@ static void assert_gives_up(int partitions, int rows, int fanout, size_t pages, 
 static void where_jumps_cost_no_more_it_gives_up(void **state)
 {
     (void)state;
-    assert_gives_up(60, 400, 4, 2, 3);      /* more partitions than the directory shows */
-    assert_gives_up(20, 1000, 512, 1, 3);   /* a partition of a whole page */
-    assert_gives_up(200, 300, 512, 25, 10); /* 24,000 rows of 154,000 */
+    assert_gives_up(60, 400, 4, 2, 3);    /* more partitions than the directory shows */
+    assert_gives_up(20, 1000, 0, 1, 3);   /* a partition of a whole page */
+    assert_gives_up(200, 300, 0, 25, 10); /* 24,000 rows of 154,000 */
 }
 
 static void most_of_the_cache_is_the_limit(void **state)

@@ -18,7 +18,8 @@ struct failure_log {
     pthread_mutex_t lock;
     /* guarded by lock */
     struct slot slots[FAILURE_LOG_SIZE]; /* by number; the empty ones first */
-    uint64_t failures;                   /* ever added */
+    uint64_t failures;                   /* ever added, with the notes */
+    uint64_t notes;
 };
 
 int failure_log_create(failure_sink *sink, void *context, struct failure_log **ret)
@@ -214,7 +215,8 @@ static void keep_locked(struct failure_log *log, const struct failure_record *re
 void failure_log_add(struct failure_log *log, const struct failure_record *record)
 {
     (void)pthread_mutex_lock(&log->lock);
-    log->failures += record->failure.error < 0;
+    log->failures++;
+    log->notes += record->failure.error == 0;
     bool is_of_outage = count_outage_locked(log, record);
     if (!is_of_outage && !count_equal_locked(log, record) && !count_alike_locked(log, record))
         keep_locked(log, record);
@@ -227,7 +229,7 @@ void failure_log_add(struct failure_log *log, const struct failure_record *recor
 uint64_t failure_log_count(struct failure_log *log)
 {
     (void)pthread_mutex_lock(&log->lock);
-    uint64_t count = log->failures;
+    uint64_t count = log->failures - log->notes;
     (void)pthread_mutex_unlock(&log->lock);
     return count;
 }

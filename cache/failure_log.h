@@ -1,8 +1,10 @@
 #ifndef CACHE_FAILURE_LOG_H
 #define CACHE_FAILURE_LOG_H
 /* The last 100 failures. It gives the user a readable reason for every errno. With error 0: a note
- * about what succeeded, which is no failure. Its records are in the order of their last failures. Many failures share one record, so that the failure that tells
- * the cause is kept, and others beside it:
+ * about what succeeded, which is no failure. Its records are in the order of their last failures.
+ *
+ * Many failures share one record, so that the failure that tells the cause is kept, and others
+ * beside it:
  * - equal ones: the same program fails in the same operation at the same place for the same reason;
  * - those of an outage: while the service is down, thousands of operations may fail at once;
  * - of those that are each one of many, as queued deletes, and that fail alike, FAILURE_LOG_ALIKE

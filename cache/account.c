@@ -44,7 +44,12 @@ static int create_parts(struct account *account)
         r = freshness_create(read->ttl_ms, read->clock, &account->orders, &read->freshness);
     if (r == 0)
         r = read_ahead_create(read, &account->read_ahead);
-    account->listings = (struct listing_source){read, account->read_ahead, account->write.local};
+    if (r == 0)
+        r = forms_create(account->failures, read->clock, &account->forms);
+    account->listings = (struct listing_source){.read = read,
+                                                .read_ahead = account->read_ahead,
+                                                .local = account->write.local,
+                                                .forms = account->forms};
     return r;
 }
 
@@ -81,6 +86,7 @@ void account_destroy(struct account *account)
         return;
     if (account->write.threads && account_end_changes(account, 0) > 0)
         account_abandon_changes(account);
+    forms_destroy(account->forms);
     read_ahead_destroy(account->read_ahead);
     freshness_destroy(account->read.freshness);
     overlay_destroy(account->read.overlay);

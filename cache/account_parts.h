@@ -17,6 +17,7 @@ struct account {
     struct account_options options;
     struct read_ahead_source read; /* what reading needs; the account's */
     struct read_ahead *read_ahead;
+    struct forms *forms;
     struct listing_source listings;
     struct write_side write;
     _Atomic uint64_t orders;  /* of stamps */

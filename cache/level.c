@@ -17,6 +17,7 @@ struct level {
     struct prefetcher *prefetcher;
     int64_t used_ms; /* the prefetcher */
     int64_t asked_ms;
+    bool has_prefixes;
     struct level_names names;
 };
 
@@ -60,6 +61,7 @@ void level_begin_anew(struct level *level, struct stamp began)
     end_scan(level, BEGUN);
     level_names_clear(&level->names);
     level->began = began;
+    level->has_prefixes = false;
     level->asked_ms = INT64_MAX;
 }
 
@@ -98,6 +100,7 @@ static int keep(struct level *level, struct caller *caller, const struct scan_it
         return call_fail(&caller->call, -ESTALE, "the directory has changed while it was listed");
     if (!is_told(level, item) && level_names_append(&level->names, name) < 0)
         return call_fail(&caller->call, -ENOMEM, "no memory for names");
+    level->has_prefixes |= name.is_prefix;
     return 1;
 }
 
@@ -173,6 +176,11 @@ enum level_told level_told(const struct level *level, struct bytes key, bool is_
         is_around = before.is_prefix && bytes_start_with(key, before.key);
     }
     return is_around ? LEVEL_TOLD_AROUND : LEVEL_TOLD_NOT;
+}
+
+bool level_has_prefixes(const struct level *level)
+{
+    return level->has_prefixes;
 }
 
 int64_t level_asked_ms(const struct level *level)

@@ -29,6 +29,7 @@ enum level_told {
     LEVEL_TOLD_AROUND, /* it begins with a prefix that is a name: nothing is known of it */
 };
 enum level_told level_told(const struct level *level, struct bytes key, bool is_prefix);
-int64_t level_asked_ms(const struct level *level); /* when the oldest of it was asked for */
+bool level_has_prefixes(const struct level *level); /* so far */
+int64_t level_asked_ms(const struct level *level);  /* when the oldest of it was asked for */
 
 #endif

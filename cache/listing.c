@@ -377,6 +377,15 @@ static void describe(struct listing *listing, size_t i, struct listing_entry *re
         ret->entity = (struct entity){page, row};
 }
 
+/* The end of a level, behind `count` names. */
+static void note_form(const struct listing *listing, const struct caller *caller, uint64_t count)
+{
+    const struct level *level = listing->level;
+    if (count > 0 && directory_is_table(&listing->directory))
+        forms_note(listing->source->forms, caller, listing->table, level_has_prefixes(level),
+                   level_asked_ms(level));
+}
+
 static int next_of_level(struct listing *listing, struct caller *caller, uint64_t cookie,
                          bool may_wait, struct listing_entry *ret)
 {
@@ -388,6 +397,8 @@ static int next_of_level(struct listing *listing, struct caller *caller, uint64_
     int r = level_name(listing->level, caller, cookie, may_wait, &name);
     if (r >= 0)
         listing->state = GOES_ON;
+    if (r == 0)
+        note_form(listing, caller, cookie);
     if (r <= 0)
         return r == -ENOENT ? vanished(caller) : r;
     *ret = (struct listing_entry){.kind = name.is_prefix ? LISTING_PREFIX : LISTING_PARTITION,

@@ -12,6 +12,7 @@
  */
 #include "cache/address.h"
 #include "cache/caller.h"
+#include "cache/forms.h"
 #include "cache/write/local_directories.h"
 #include "client/page.h"
 
@@ -35,6 +36,7 @@ struct listing_source { /* outlives its listings */
     const struct read_ahead_source *read;
     struct read_ahead *read_ahead;
     struct local_directories *local;
+    struct forms *forms;
 };
 
 struct listing;

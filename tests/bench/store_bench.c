@@ -5,6 +5,7 @@
  * queue for 8 workers. upsert, delete: page after page, and each entity by a request of its own,
  * one after the other. Prints the requests' counters as .tablefuse/stats does, the time, and what
  * serial paging saw of the table's partitions. */
+#include "cache/read/fanout.h"
 #include "client/counting_store.h"
 #include "client/local/local_store.h"
 #include "client/retrying_store.h"
@@ -16,7 +17,6 @@
 
 #define WORKERS    8
 #define MAX_SCANS  100000 /* that wait for a worker */
-#define FANOUT     512    /* partitions are counted up to here */
 #define OUTPUT_MAX ((size_t)1 << 20)
 
 struct chain { /* of stores; each is within the next */
@@ -26,7 +26,8 @@ struct chain { /* of stores; each is within the next */
 struct tally { /* what a reading saw */
     uint64_t rows;
     uint64_t partitions;
-    uint64_t jumps; /* pages that show FANOUT + 1 partitions, each asked behind the last's one */
+    uint64_t fanout;
+    uint64_t jumps; /* pages that show fanout + 1 partitions, each asked behind the last's one */
 };
 
 static _Noreturn void fail(const char *what)
@@ -76,7 +77,9 @@ static void count_row(void *context, const struct page *page, size_t row)
     jumping->rows++;
     if (!is_new)
         return;
-    if (tally->partitions++ <= FANOUT &&
+    if (tally->rows <= FANOUT_ROWS)
+        tally->fanout = tally->partitions + 1 >= FANOUT_MANY_PARTITIONS ? FANOUT_MANY : FANOUT_FEW;
+    if (tally->partitions++ <= tally->fanout &&
         (tally->jumps == 0 || jumping->rows > TABLE_STORE_PAGE_ROWS)) {
         tally->jumps++;
         jumping->rows = 1;

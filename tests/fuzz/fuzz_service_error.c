@@ -1,5 +1,6 @@
-/* Whatever a body holds, the failure is made of terminated lines without control characters or
- * signatures. The first byte chooses the status, the rest of the first line is x-ms-error-code. */
+/* Whatever a body holds, the failure is made of terminated lines without signatures. What is not
+ * printable in them is replaced where they leave the program. The first byte chooses the status,
+ * the rest of the first line is x-ms-error-code. */
 #include "client/azure/service_error.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -8,7 +9,7 @@ static void check_line(const char *text, size_t size)
     size_t n = strnlen(text, size);
     INVARIANT(n < size);
     for (size_t i = 0; i < n; i++)
-        INVARIANT((unsigned char)text[i] >= 0x20 && text[i] != 0x7F);
+        INVARIANT(text[i] != '\n' && text[i] != '\r');
 }
 
 static void check_struck_out(const char *message, const char *mark)

@@ -9,13 +9,8 @@ from harness import TABLEFUSE, environment, wait_until
 
 # 2026-11-22T10:00:00.123Z write /t/p/r.json: EINVAL, HTTP 400 InvalidInput: why [cp] -- what to do
 _FAILURE = re.compile(
-<<<<<<< HEAD
-    r"\S+Z (?P<operation>\S+) (?P<path>/.*?): (?P<error>E[A-Z]+)(?P<status>, HTTP \d+)?( (?P<code>\w+))?:"
-    r" (?P<reason>.*?)( \[(?P<command>[^\]]*)\])?( \((?P<times>\d+) times since \S+Z\))?( -- (?P<advice>.*))?"
-=======
     r"\S+Z (?P<operation>\S+) (?P<path>/.*?): (?P<error>E[A-Z]+|OK)(?P<status>, HTTP \d+)?( (?P<code>\w+))?:"
-    r" (?P<reason>.*?)( \[(?P<command>[^\]]*)\])?( -- (?P<advice>.*))?"
->>>>>>> 739c198 (docs: recipes for values, renames, backups and concurrent changes)
+    r" (?P<reason>.*?)( \[(?P<command>[^\]]*)\])?( \((?P<times>\d+) times since \S+Z\))?( -- (?P<advice>.*))?"
 )
 
 CREATE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC

@@ -215,7 +215,7 @@ static void equal_notes_are_counted(void **state)
     while ((number = failure_log_next(account_failures(setup.account), last, &record, &text)))
         last = number;
     assert_int_equal(last, FAILURE_LOG_ALIKE);
-    assert_int_equal(record.repeats, 290);
+    assert_int_equal(record.others, 290);
     buffer_finish(&text);
     tear_down(&setup);
 }

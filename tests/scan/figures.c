@@ -33,6 +33,11 @@ static const struct {
     {"cjk", {{1004, 271}, {1008, 271}, {1004, 654}}},
     {"long", {{1019, 130}, {1045, 38}, {1117, 84}}},
     {"small", {{12, 5}, {12, 5}, {8, 5}}},
+    {"series", {{0}}},
+    {"seriesshort", {{0}}},
+    {"serieslong", {{0}}},
+    {"seriesgaps", {{0}}},
+    {"seriesticks", {{0}}},
 };
 
 static int measure(struct rows *rows, const struct column *column, size_t page_weight,
@@ -53,6 +58,8 @@ static int measure(struct rows *rows, const struct column *column, size_t page_w
 static bool misses_mark(size_t shape, size_t column, const struct network_figures *figures)
 {
     const struct cost *cost = &model[shape].costs[column];
+    if (model[shape].costs[0].requests == 0)
+        return false;
     if (columns[column].window == 0)
         return figures->requests * 10 > cost->requests * 11 ||
                figures->round_trips * 10 > cost->round_trips * 11;
@@ -62,7 +69,7 @@ static bool misses_mark(size_t shape, size_t column, const struct network_figure
 
 static void print_heading(void)
 {
-    (void)printf("%-9s", "");
+    (void)printf("%-11s", "");
     for (size_t i = 0; i < COLUMNS; i++) {
         (void)printf("  %2d slots, ", columns[i].slots);
         if (columns[i].window > 0)
@@ -91,7 +98,7 @@ static bool print_shape(size_t shape, size_t count)
 {
     struct rows rows;
     scan_shape_fill(model[shape].shape, count, &rows);
-    (void)printf("%-9s", model[shape].shape);
+    (void)printf("%-11s", model[shape].shape);
     size_t weight = 0, missed = 0;
     int r = 0;
     for (size_t i = 0; i < COLUMNS && r == 0; i++) {

@@ -158,6 +158,54 @@ static void add_dates(struct rows *rows, size_t count, uint64_t *seed)
     }
 }
 
+/* Row keys that go on from day to day. `days`: of a week that have rows. */
+static void add_days(struct rows *rows, size_t count, uint64_t *seed, size_t daily, size_t days)
+{
+    char partition[KEY_SIZE], row[KEY_SIZE];
+    struct tm date;
+    for (size_t i = 0; i < count; i++) {
+        size_t day = i / daily;
+        print_day(day / days * 7 + day % days, partition, &date);
+        size_t ms = 86400000 / daily * (i % daily) + random_below(seed, 86400000 / daily);
+        (void)snprintf(row, sizeof(row), "%.10sT%02zu:%02zu:%02zu.%03zuZ", partition, ms / 3600000,
+                       ms / 60000 % 60, ms / 1000 % 60, ms % 1000);
+        rows_add_strings(rows, partition, row);
+    }
+}
+
+static void add_series(struct rows *rows, size_t count, uint64_t *seed)
+{
+    add_days(rows, count, seed, 3000, 7);
+}
+
+static void add_series_short(struct rows *rows, size_t count, uint64_t *seed)
+{
+    add_days(rows, count, seed, 1000, 7);
+}
+
+static void add_series_long(struct rows *rows, size_t count, uint64_t *seed)
+{
+    add_days(rows, count, seed, 10000, 7);
+}
+
+static void add_series_gaps(struct rows *rows, size_t count, uint64_t *seed)
+{
+    add_days(rows, count, seed, 3000, 5);
+}
+
+/* The newest row of a day comes first, and the days do not: row keys go back from day to day. */
+static void add_series_ticks(struct rows *rows, size_t count, uint64_t *seed)
+{
+    const uint64_t daily = 3000, day_ticks = (uint64_t)86400 * TICKS_PER_SEC;
+    char partition[KEY_SIZE];
+    struct tm date;
+    for (size_t i = 0; i < count; i++) {
+        print_day(i / daily, partition, &date);
+        add_tick(rows, partition,
+                 FIRST_TICKS + day_ticks / daily * i + random_below(seed, day_ticks / daily));
+    }
+}
+
 /* Nine rows of ten in one partition in the middle of many tiny ones. */
 static void add_skew(struct rows *rows, size_t count, uint64_t *seed)
 {
@@ -306,10 +354,23 @@ static void add_packages(struct rows *rows, size_t count, uint64_t *seed)
 }
 
 const struct scan_shape scan_shapes[SCAN_SHAPES] = {
-    {"guid", add_guid},       {"customer", add_customer}, {"package", add_packages},
-    {"single", add_single},   {"ten", add_ten},           {"ticks", add_ticks},
-    {"sensors", add_sensors}, {"dates", add_dates},       {"skew", add_skew},
-    {"cjk", add_cjk},         {"long", add_long},         {"small", add_small},
+    {"guid", add_guid},
+    {"customer", add_customer},
+    {"package", add_packages},
+    {"single", add_single},
+    {"ten", add_ten},
+    {"ticks", add_ticks},
+    {"sensors", add_sensors},
+    {"dates", add_dates},
+    {"skew", add_skew},
+    {"cjk", add_cjk},
+    {"long", add_long},
+    {"small", add_small},
+    {"series", add_series},
+    {"seriesshort", add_series_short},
+    {"serieslong", add_series_long},
+    {"seriesgaps", add_series_gaps},
+    {"seriesticks", add_series_ticks},
 };
 
 void scan_shape_fill(const char *name, size_t count, struct rows *ret)

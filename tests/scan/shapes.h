@@ -9,7 +9,7 @@ struct scan_shape {
     void (*add)(struct rows *rows, size_t count, uint64_t *seed); /* about `count`, any order */
 };
 
-#define SCAN_SHAPES 12
+#define SCAN_SHAPES 17
 extern const struct scan_shape scan_shapes[SCAN_SHAPES];
 
 /* Makes a sorted table of at most `count` rows; NULL-safe by no means: the name is one of the list.

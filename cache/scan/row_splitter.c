@@ -16,6 +16,8 @@ int row_splitter_init(struct row_splitter *splitter, size_t page_rows)
 {
     *splitter = (struct row_splitter){.page_rows = page_rows};
     buffer_init(&splitter->greatest, POSITION_MAX_BYTES);
+    buffer_init(&splitter->sample_first, POSITION_MAX_BYTES);
+    buffer_init(&splitter->sample_last, POSITION_MAX_BYTES);
     int r = key_model_create(&splitter->partition_keys);
     return r < 0 ? r : key_model_create(&splitter->row_keys);
 }
@@ -23,6 +25,8 @@ int row_splitter_init(struct row_splitter *splitter, size_t page_rows)
 void row_splitter_finish(struct row_splitter *splitter)
 {
     buffer_finish(&splitter->greatest);
+    buffer_finish(&splitter->sample_first);
+    buffer_finish(&splitter->sample_last);
     key_model_destroy(splitter->partition_keys);
     key_model_destroy(splitter->row_keys);
 }
@@ -50,10 +54,40 @@ static int learn_greatest(struct row_splitter *splitter, struct bytes position)
     return buffer_append(&splitter->greatest, position);
 }
 
-int row_splitter_learn(struct row_splitter *splitter, struct bytes previous, const struct run *run)
+static bool is_row_key_less(struct bytes position, struct bytes other)
 {
+    return bytes_compare(position_row_key(position), position_row_key(other)) < 0;
+}
+
+/* Does the run lie within one partition, and begin it? Of less than half a page the row keys
+ * overlap others too rarely. */
+static bool is_sample(const struct row_splitter *splitter, struct bytes previous,
+                      const struct run *run)
+{
+    struct bytes key = position_partition_key(page_position(run->page, run->begin));
+    struct bytes last = page_position(run->page, run->end - 1);
+    return (run->end - run->begin) * 2 > splitter->page_rows &&
+           bytes_equal(position_partition_key(last), key) &&
+           (previous.size == 0 || !bytes_equal(position_partition_key(previous), key));
+}
+
+static int learn_sample(struct row_splitter *splitter, const struct run *run)
+{
+    struct bytes first = page_position(run->page, run->begin);
+    struct bytes last = page_position(run->page, run->end - 1);
+    if (splitter->sample_first.size > 0)
+        splitter->is_series = is_row_key_less(last, buffer_bytes(&splitter->sample_first)) ||
+                              is_row_key_less(buffer_bytes(&splitter->sample_last), first);
+    int r = buffer_set(&splitter->sample_first, first);
+    return r < 0 ? r : buffer_set(&splitter->sample_last, last);
+}
+
+int row_splitter_learn(struct row_splitter *splitter, struct bytes previous, const struct run *run,
+                       bool is_known)
+{
+    bool is_new = is_known && is_sample(splitter, previous, run);
+    int r = is_new ? learn_sample(splitter, run) : 0;
     size_t step = MAX((run->end - run->begin) / SAMPLES, 1);
-    int r = 0;
     for (size_t row = run->begin; row < run->end && r == 0; row += step) {
         struct bytes position = page_position(run->page, row);
         r = learn_position(splitter, previous, position);
@@ -61,6 +95,7 @@ int row_splitter_learn(struct row_splitter *splitter, struct bytes previous, con
             r = learn_greatest(splitter, position);
         previous = position;
     }
+    splitter->rows += run->end - run->begin;
     struct bytes last = page_position(run->page, run->end - 1);
     return r < 0 ? r : learn_greatest(splitter, last);
 }
@@ -106,7 +141,7 @@ static void set_axis_inside(const struct row_splitter *splitter, const struct ch
         ret->first = ret->page_first;
     }
     struct bytes greatest = position_row_key(buffer_bytes(&splitter->greatest));
-    if (!ret->has_end && bytes_compare(greatest, ret->last) > 0) {
+    if (!ret->has_end && !splitter->is_series && bytes_compare(greatest, ret->last) > 0) {
         ret->end = greatest;
         ret->has_end = true;
     }
@@ -121,6 +156,25 @@ static double place_end(const struct split_plan *plan, const struct axis *axis)
     return key_model_place(plan->model, axis->end, plan->common);
 }
 
+static double mean_rows(const struct row_splitter *splitter) /* of a partition */
+{
+    return (double)splitter->rows / (double)splitter->partitions;
+}
+
+/* Of a series. While few partitions ended, the mean is too small: so a partition is expected to
+ * have as many rows again as it has shown, too. */
+static double pages_of_mean(const struct row_splitter *splitter, double shown)
+{
+    return MAX(mean_rows(splitter) - shown, shown) / (double)splitter->page_rows;
+}
+
+/* Of a series: does a partition like the others end within the next page? */
+static bool is_mean_nearly_reached(const struct row_splitter *splitter, double shown)
+{
+    double page = (double)splitter->page_rows;
+    return shown <= SMALL_PARTITION * page && shown + page >= mean_rows(splitter);
+}
+
 static void plan_evenly(const struct row_splitter *splitter, const struct axis *axis,
                         struct split_plan *plan)
 {
@@ -128,9 +182,12 @@ static void plan_evenly(const struct row_splitter *splitter, const struct axis *
     double first = key_model_place(plan->model, axis->first, plan->common);
     plan->begin = key_model_place(plan->model, axis->last, plan->common);
     plan->end = place_end(plan, axis);
-    double left = MAX(plan->end - plan->begin, 0);
     plan->kind = SPLIT_EVEN;
     plan->page_width = MAX(plan->begin - first, LEAST_WIDTH) * page / axis->rows;
+    double expected = plan->begin + plan->page_width * pages_of_mean(splitter, axis->rows);
+    if (plan->is_inside && splitter->is_series)
+        plan->end = MIN(plan->end, expected);
+    double left = MAX(plan->end - plan->begin, 0);
     plan->pages = left / plan->page_width;
 }
 
@@ -156,10 +213,12 @@ static void consider_gallop(const struct row_splitter *splitter, const struct ch
 static bool is_nearly_through(const struct row_splitter *splitter, const struct chunk *chunk)
 {
     struct bytes key = position_partition_key(buffer_bytes(&chunk->last));
-    if (is_in_partition(&splitter->greatest, key))
-        return false;
     struct axis axis;
     set_axis_inside(splitter, chunk, &axis);
+    if (splitter->is_series)
+        return is_mean_nearly_reached(splitter, axis.rows);
+    if (is_in_partition(&splitter->greatest, key))
+        return false;
     axis.end = position_row_key(buffer_bytes(&splitter->greatest));
     axis.has_end = true;
     struct split_plan inside = {.model = splitter->row_keys,

@@ -1,7 +1,12 @@
 #ifndef CACHE_SCAN_ROW_SPLITTER_H
 #define CACHE_SCAN_ROW_SPLITTER_H
 /* Row splitter: estimates from the pages seen how much of a chunk is left, and where to split it.
- * Pure; one thread. */
+ * Pure; one thread.
+ *
+ * Partitions mostly have similar row keys: what one shows tells where the rows of the next lie. A
+ * time series with a partition a day is different: the row keys of each day go on where those of
+ * the day before ended. There a partition is expected to be as long as the others, counted in rows,
+ * and as dense as its own pages. */
 #include "cache/scan/chunk.h"
 #include "cache/scan/ladder.h"
 
@@ -11,13 +16,20 @@ struct row_splitter { /* of one scan */
     struct buffer greatest; /* the position with the greatest row key seen: the row keys of other
                                partitions are expected to reach as far */
     size_t partitions;      /* seen; some may be counted twice */
+    size_t rows;            /* seen */
+    struct buffer sample_first, sample_last; /* positions: of the last page that began a partition
+                                                and lay within it */
+    bool is_series; /* the row keys of the last two such pages did not overlap: the row keys of one
+                       partition say nothing about those of the next */
 };
 
 int row_splitter_init(struct row_splitter *splitter, size_t page_rows);
 void row_splitter_finish(struct row_splitter *splitter);
 
-/* `previous`: a position before the run, best that of the row before it; empty: none. */
-int row_splitter_learn(struct row_splitter *splitter, struct bytes previous, const struct run *run);
+/* `previous`: a position before the run, best that of the row before it; empty: none. is_known: no
+ * row of the run's first partition lies between `previous` and the run. */
+int row_splitter_learn(struct row_splitter *splitter, struct bytes previous, const struct run *run,
+                       bool is_known);
 
 enum split_kind {
     SPLIT_NONE,      /* no row was seen where the chunk reads: no cut */

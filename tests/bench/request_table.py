@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The request table: how many requests real tools cost, over tables of seven key shapes.
+"""The request table: how many requests real tools cost, over tables of eight key shapes.
 
 Each cell is one tool on a fresh mount of an account in a file, behind a latency. Its count is compared with the
 recorded one in request_table.txt. A count above its band fails the run. A count below its band is marked: record it.
@@ -36,6 +36,7 @@ SHAPES = {
     "dates": 10_000,  # 3,600 days of one to six entities
     "skew": 10_000,  # one partition of nine pages in the middle of 1,000 of one entity
     "tens": 10_000,  # partitions of ten entities each
+    "series": 15_000,  # five days of three pages, whose row keys go on from day to day
 }
 MANY_PARTITIONS = ("package", "guid", "dates", "skew", "tens")
 SOME_ROWS, FEW_ROWS = 5_000, 3_000  # of the tables for tools that take long

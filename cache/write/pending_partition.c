@@ -184,6 +184,14 @@ void queue_make_due_locked(struct pending *pending, const char *table, struct ra
     }
 }
 
+void queue_make_unheld_due_locked(struct pending *pending)
+{
+    struct partition *partition;
+    RB_FOREACH(partition, partition_tree, &pending->queue.partitions)
+    if (!partition->was_held)
+        set_due_locked(pending, partition, pending->queue.last_number);
+}
+
 void queue_try_again_locked(struct pending *pending)
 {
     struct partition *partition;
@@ -242,6 +250,11 @@ static struct partition *choose(const struct queue *queue, struct partition *unh
     if (is_waited_for || is_hurried(unheld) || is_hurried(held))
         return compare_ready(unheld, held) < 0 ? unheld : held;
     return queue->took_held ? unheld : held;
+}
+
+struct partition *queue_first_unheld_locked(struct pending *pending)
+{
+    return RB_MIN(ready_tree, &pending->queue.ready);
 }
 
 struct partition *queue_first_ready_locked(struct pending *pending)

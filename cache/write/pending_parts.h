@@ -175,6 +175,7 @@ struct partition *queue_first_partition_locked(struct pending *pending, const ch
 struct partition *queue_next_partition_locked(struct partition *partition);
 /* The one whose batch is taken next, at its ready_ms. NULL: none may be taken. */
 struct partition *queue_first_ready_locked(struct pending *pending);
+struct partition *queue_first_unheld_locked(struct pending *pending); /* of the never held ones */
 /* Any change that waits to be sent; NULL: none. */
 struct queued *queue_first_waiting_locked(struct queue *queue);
 /* The change waits in its partition now, or not any more. The caller updates the partition. */
@@ -187,6 +188,7 @@ void queue_update_locked(struct pending *pending, struct partition *partition);
 void queue_hurry_locked(struct pending *pending, struct queued *queued);
 /* Everything of the table that may hold positions of the range; table NULL: everything. */
 void queue_make_due_locked(struct pending *pending, const char *table, struct range range);
+void queue_make_unheld_due_locked(struct pending *pending); /* everything that was never held */
 /* What was put off is sent now. */
 void queue_try_again_locked(struct pending *pending);
 /* Has a change with this number, or a lower one, not ended? */

@@ -41,10 +41,23 @@ static bool has_room_locked(struct pending *pending, struct address partition_ke
            has_room_for_bytes_locked(pending, partition_key, change);
 }
 
-static bool is_any_ready_locked(struct pending *pending)
+static bool is_ready(const struct pending *pending, const struct partition *partition)
 {
-    struct partition *first = queue_first_ready_locked(pending);
-    return first && first->ready_ms <= clock_now_ms(pending->clock);
+    return partition && partition->ready_ms <= clock_now_ms(pending->clock);
+}
+
+/* What is queued may be less than a batch each. While a batch is ready there is no hurry: there may
+ * be as many partitions as changes. */
+static void hurry_for_room_locked(struct pending *pending, struct address partition,
+                                  const struct queued_change *change)
+{
+    if (!has_room_for_bytes_locked(pending, partition, change)) {
+        if (!is_ready(pending, queue_first_ready_locked(pending)))
+            queue_make_due_locked(pending, NULL, RANGE_ALL);
+    } else if (!queue_find_partition_locked(pending, partition)) { /* what is held needs no place */
+        if (!is_ready(pending, queue_first_unheld_locked(pending)))
+            queue_make_unheld_due_locked(pending);
+    }
 }
 
 static int wait_for_room_locked(struct pending *pending, struct address partition,
@@ -53,10 +66,7 @@ static int wait_for_room_locked(struct pending *pending, struct address partitio
     int r = queue_check_answers_locked(pending, call);
     pending->waiting++;
     while (r == 0 && !has_room_locked(pending, partition, change)) {
-        /* What is queued may be less than a batch each. While a batch is ready there is no hurry:
-         * there may be as many partitions as changes. */
-        if (!has_room_for_bytes_locked(pending, partition, change) && !is_any_ready_locked(pending))
-            queue_make_due_locked(pending, NULL, RANGE_ALL);
+        hurry_for_room_locked(pending, partition, change);
         monitor_wait(&pending->monitor);
         r = queue_check_answers_locked(pending, call);
         if (r == 0)

@@ -46,7 +46,9 @@
  * The last two bound the time of a drain of what was never held: a drain holds the kernel's lock of
  * a directory. They are large enough: 2,000 waiting changes fill both batches of a partition, and
  * 2,000 partitions occupy all threads. A caller that waits for such a place does not wait for what
- * was held, of which there is no limit but max_bytes: see above.
+ * was held, of which there is no limit but max_bytes: see above. While a caller waits for bytes, or
+ * for a place for its partition, and no batch is ready, what is queued is due: else it would wait
+ * until the oldest change is a second old.
  *
  * HELD CHANGES are not sent before their hold ends, except for a claim, a drain or want of room,
  * and they do not wait for the last two: pending_hold.h.

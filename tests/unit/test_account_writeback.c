@@ -51,6 +51,23 @@ static void a_queued_text_is_there(void **state)
     tear_down_queue(&setup);
 }
 
+/* The clock stands still: what waits for a place does not wait until an old change is due. */
+static void more_partitions_than_places_take_turns(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up_writeback(&setup);
+    for (int i = 0; i < 2 * (PENDING_PARTITIONS_MAX + 100); i++) {
+        char position[32];
+        int size = snprintf(position, sizeof(position), "p%d%crow%d",
+                            i % (PENDING_PARTITIONS_MAX + 100), '\0', i);
+        struct bytes bytes = {position, (size_t)size};
+        assert_int_equal(store_text(&setup, EDIT_NEW, bytes, ONE), 0);
+    }
+    assert_int_equal(sync_all(&setup), 0);
+    tear_down_queue(&setup);
+}
+
 static void one_file_is_synced_alone(void **state)
 {
     (void)state;
@@ -222,6 +239,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_queued_text_is_there),
+        cmocka_unit_test(more_partitions_than_places_take_turns),
         cmocka_unit_test(one_file_is_synced_alone),
         cmocka_unit_test(a_hundred_texts_are_one_request),
         cmocka_unit_test(a_second_text_waits_for_the_first),

@@ -91,10 +91,9 @@ static void held_changes_have_no_limit_of_partitions(void **state)
     hold_deletes(&queueing, MINE, "r", 0, 1); /* is held, and does not count */
     struct other queuer = queuer_of(&queueing, "s", 0, position);
     start_waiting(&queueing, &queuer, 2);
-    take_of(&queueing, "p0"); /* none of the others is ready yet */
+    take_of(&queueing, "p0");
     assert_int_equal(stats_of(&queueing).waiting, 2);
-    queueing.now_ms = PENDING_REST_MS;
-    take_of(&queueing, "q0");
+    take_of(&queueing, "q0"); /* due at once, because a caller waits for a place */
     assert_int_equal(result_of(&queuer), 0);
     take_of(&queueing, "p1");
     take_of(&queueing, "q1");

@@ -105,14 +105,37 @@ static void there_is_room_for_so_many_partitions(void **state)
     assert_int_equal(pending_partitions(queueing.pending), PENDING_PARTITIONS_MAX);
     struct other queuer = queuer_of(&queueing, "q", 0, position);
     start_waiting(&queueing, &queuer, 1);
-    queue_deletes(&queueing, "p0", 1, 1); /* one that is there has room */
-    queueing.now_ms = PENDING_REST_MS;
-    take(&queueing, batches);
+    queue_deletes(&queueing, "p1", 1, 1); /* one that is there has room */
+    take(&queueing,
+         batches); /* what is queued is due at once, because a caller waits for a place */
     assert_int_equal(stats_of(&queueing).waiting, 1);
     end_made(&queueing, batches);
     assert_int_equal(result_of(&queuer), 0);
     assert_int_equal(pending_partitions(queueing.pending), PENDING_PARTITIONS_MAX);
     queueing.now_ms = 2 * PENDING_REST_MS;
+    send_due(&queueing, batches);
+    queueing_tear_down(&queueing);
+}
+
+/* One partition has a full batch: while it is ready, changes that are less than a batch rest. */
+static void a_place_is_made_by_what_is_ready(void **state)
+{
+    (void)state;
+    struct queueing queueing;
+    char partition[16], position[64];
+    queueing_set_up(&queueing, no_limits);
+    for (int i = 0; i < PENDING_PARTITIONS_MAX - 1; i++) {
+        (void)snprintf(partition, sizeof(partition), "p%d", i);
+        queue_deletes(&queueing, partition, 0, 1);
+    }
+    queue_deletes(&queueing, "full", 0, PENDING_BATCH_MAX);
+    struct other queuer = queuer_of(&queueing, "q", 0, position);
+    start_waiting(&queueing, &queuer, 1);
+    take(&queueing, batches);
+    assert_int_equal(batches[0].n, PENDING_BATCH_MAX); /* what is due goes before a full batch */
+    end_made(&queueing, batches);
+    assert_int_equal(result_of(&queuer), 0);
+    queueing.now_ms = PENDING_REST_MS;
     send_due(&queueing, batches);
     queueing_tear_down(&queueing);
 }
@@ -366,6 +389,7 @@ int main(void)
         cmocka_unit_test(an_empty_queue_has_room_for_every_change),
         cmocka_unit_test(a_partition_has_room_for_its_waiting_changes),
         cmocka_unit_test(there_is_room_for_so_many_partitions),
+        cmocka_unit_test(a_place_is_made_by_what_is_ready),
         cmocka_unit_test(who_finds_no_room_in_time_keeps_its_claim),
         cmocka_unit_test(while_the_service_does_not_answer_no_caller_waits),
         cmocka_unit_test(a_call_that_fails_makes_the_queue_try_again),

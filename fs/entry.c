@@ -56,10 +56,13 @@ static void attributes_of(const struct file_system *fs, const struct inode *inod
     case PLACE_SCRATCH:
         attributes_of_scratch(fs, inode, ret);
         return;
-    case PLACE_CONTROL_FILE: /* its text is made at open: the size is 0, the time is now */
+    case PLACE_CONTROL_FILE:
+        if (inode_kind(inode) == NODE_CONTROL) {
+            attributes_of_file(&fs->attributes, inode->number, inode->size, inode->timestamp, ret);
+            return;
+        }
         attributes_of_file(&fs->attributes, inode->number, 0, clock_utc_100ns(fs->clock), ret);
-        if (inode->place.control_file == CONTROL_DROP) /* for the owner alone */
-            ret->st_mode &= S_IFMT | S_IWUSR;
+        ret->st_mode &= S_IFMT | S_IWUSR; /* of `drop`: for the owner alone */
         return;
     }
 }
@@ -121,6 +124,18 @@ int entry_make_writer(struct file_system *fs, uint64_t parent, struct bytes name
     const struct inode *inode =
         inode_table_enter_own(fs->inodes, parent, name, place, &version,
                               writer_inode_number(writer), NODE_WRITER, writer_node_file(writer));
+    if (!inode)
+        return -ENOMEM;
+    entry_of(fs, inode, 0, ret);
+    return 0;
+}
+
+int entry_make_control(struct file_system *fs, uint64_t parent, struct bytes name,
+                       struct place *place, struct control_text *text, struct fuse_entry_param *ret)
+{
+    const struct version version = {.size = text->text.size, .timestamp = text->made_at_100ns};
+    const struct inode *inode = inode_table_enter_own(
+        fs->inodes, parent, name, place, &version, place_number(place), NODE_CONTROL, &text->file);
     if (!inode)
         return -ENOMEM;
     entry_of(fs, inode, 0, ret);

@@ -4,10 +4,8 @@
  * the kernel may keep them. Any thread. */
 #include "fs/request.h"
 
-#define CONTROL_VALID_MS 1000 /* how long the kernel may keep the name of a control file */
-
 /* Finds or creates the node of `name` in the node `parent`, counts one more lookup of it, and fills
- * *ret. Takes *place on success. entity: NULL for a directory or a control file. valid_ms: how long
+ * *ret. Takes *place on success. entity: NULL for a directory or `drop`. valid_ms: how long
  * the kernel may keep the name; not at all while the entity is open for writing, so that every
  * process sees the new text as soon as it is stored. 0 or -ENOMEM. */
 int entry_make(struct file_system *fs, uint64_t parent, struct bytes name, struct place *place,
@@ -15,6 +13,10 @@ int entry_make(struct file_system *fs, uint64_t parent, struct bytes name, struc
 /* The same for a new file that is not stored yet: the node of its writer. */
 int entry_make_writer(struct file_system *fs, uint64_t parent, struct bytes name,
                       struct place *place, struct writer *writer, struct fuse_entry_param *ret);
+/* The same for a file of `.tablefuse` with this text. */
+int entry_make_control(struct file_system *fs, uint64_t parent, struct bytes name,
+                       struct place *place, struct control_text *text,
+                       struct fuse_entry_param *ret);
 /* The same for a scratch file. */
 int entry_make_scratch(struct file_system *fs, struct place *place, struct scratch_file *file,
                        struct fuse_entry_param *ret);

@@ -3,6 +3,7 @@
 #include "fs/process_id.h"
 #include "fs/tree/names.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #define CONFIG_MAX_BYTES ((size_t)64 << 10)
@@ -13,6 +14,9 @@ struct control_dir {
     const char *exit_socket;
     control_stats *stats;
     void *stats_context;
+    pthread_mutex_t lock;
+    /* guarded by lock; NULL: none was made */
+    struct control_text *last[CONTROL_FILES][2]; /* 1: for_owner */
 };
 
 int control_dir_create(struct failure_log *failures, const char *config, const char *exit_socket,
@@ -21,12 +25,17 @@ int control_dir_create(struct failure_log *failures, const char *config, const c
     _cleanup_(control_dir_destroyp) struct control_dir *control = calloc(1, sizeof(*control));
     if (!control)
         return -ENOMEM;
+    int r = pthread_mutex_init(&control->lock, NULL);
+    if (r != 0) {
+        free(TAKE_PTR(control));
+        return -r;
+    }
     control->failures = failures;
     control->exit_socket = exit_socket;
     control->stats = stats;
     control->stats_context = stats_context;
     buffer_init(&control->config, CONFIG_MAX_BYTES);
-    int r = buffer_append_string(&control->config, config);
+    r = buffer_append_string(&control->config, config);
     if (r < 0)
         return r;
     *ret = TAKE_PTR(control);
@@ -37,7 +46,12 @@ void control_dir_destroy(struct control_dir *control)
 {
     if (!control)
         return;
+    for (size_t i = 0; i < CONTROL_FILES; i++) {
+        control_text_unref(control->last[i][false]);
+        control_text_unref(control->last[i][true]);
+    }
     buffer_finish(&control->config);
+    (void)pthread_mutex_destroy(&control->lock);
     free(control);
 }
 
@@ -171,8 +185,8 @@ static int append_version(const struct control_dir *control, bool for_owner, str
     return ret->error;
 }
 
-int control_dir_text(struct control_dir *control, enum control_file file, bool for_owner,
-                     struct buffer *ret)
+static int append_text(struct control_dir *control, enum control_file file, bool for_owner,
+                       struct buffer *ret)
 {
     switch (file) {
     case CONTROL_STATS:
@@ -188,4 +202,27 @@ int control_dir_text(struct control_dir *control, enum control_file file, bool f
         break;
     }
     return -ENOENT;
+}
+
+int control_dir_text(struct control_dir *control, enum control_file file, bool for_owner,
+                     int64_t now_100ns, struct control_text **ret)
+{
+    _cleanup_(buffer_finish) struct buffer text;
+    _cleanup_(control_text_unrefp) struct control_text *made = NULL;
+    buffer_init(&text, CONTROL_MAX_BYTES);
+    int r = append_text(control, file, for_owner, &text);
+    if (r < 0)
+        return r;
+    r = control_text_create(&text, for_owner, now_100ns, &made);
+    if (r < 0)
+        return r;
+    (void)pthread_mutex_lock(&control->lock);
+    struct control_text **last = &control->last[file][for_owner], *before = *last;
+    if (!before || !bytes_equal(buffer_bytes(&before->text), buffer_bytes(&made->text))) {
+        *last = TAKE_PTR(made);
+        made = before; /* to be freed without the lock */
+    }
+    *ret = control_text_ref(*last);
+    (void)pthread_mutex_unlock(&control->lock);
+    return 0;
 }

@@ -1,13 +1,15 @@
 #ifndef FS_FILES_CONTROL_DIR_H
 #define FS_FILES_CONTROL_DIR_H
-/* `.tablefuse/`: files with the state of the mount. The text of a file is made when the file is
- * opened, without a request to the service. The file `drop` has none: it is only written
- * (fs/ops/control_ops). Any thread; no lock of its own. */
+/* `.tablefuse/`: files with the state of the mount. The text of a file is made when its name is
+ * looked up, without a request to the service. The file `drop` has none: it is only written
+ * (fs/ops/control_ops). Any thread; a leaf mutex. */
 #include "cache/failure_log.h"
-#include "fs/tree/place.h"
+#include "fs/files/control_text.h"
 
 /* Appends the program's counters in Prometheus's text format. 0 or -errno. */
 typedef int control_stats(void *context, struct buffer *ret);
+
+#define CONTROL_MAX_BYTES ((size_t)4 << 20)
 
 /* Why the others are not written. */
 #define CONTROL_IS_READ "the files of .tablefuse are only read, but for `drop`"
@@ -19,10 +21,12 @@ struct control_dir;
 int control_dir_create(struct failure_log *failures, const char *config, const char *exit_socket,
                        control_stats *stats, void *stats_context, struct control_dir **ret);
 void control_dir_destroy(struct control_dir *control); /* takes NULL */
-/* Appends the text of the file. The name of the exit report's socket is for callers of the
- * process's own user and root: for_owner. 0 or -errno. -ENOENT: it has none. */
+/* The present text of a file that has one, referenced. The name of the exit report's socket is for
+ * callers of the process's own user and root: for_owner. While it is the same as the last time, so
+ * is *ret: then stat and open of an idle mount's file show the same node. 0, -ENOMEM, or -EFBIG: it
+ * is longer than CONTROL_MAX_BYTES. */
 int control_dir_text(struct control_dir *control, enum control_file file, bool for_owner,
-                     struct buffer *ret);
+                     int64_t now_100ns, struct control_text **ret);
 
 /* Appends one line about a failure, without a newline, for the errors file: the time, the
  * operation, the path, the errno (OK: a note, nothing has failed), the service's answer, the

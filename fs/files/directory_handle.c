@@ -303,6 +303,7 @@ static int pack_own(struct packing *packing, uint64_t cookie)
     return r < 0 ? call_fail(&packing->request->caller.call, r, "out of memory") : 0;
 }
 
+/* Names alone, also for READDIRPLUS: the text of a file is made by the LOOKUP that asks for it. */
 static int pack_control(struct packing *packing, uint64_t cookie)
 {
     for (; cookie < CONTROL_FILES && !packing->is_full; cookie++) {
@@ -310,13 +311,10 @@ static int pack_control(struct packing *packing, uint64_t cookie)
         uint64_t next = DOT_ENTRIES + cookie + 1;
         struct place place;
         int r = place_child(&packing->handle->directory->place, bytes_of(name), &place);
-        if (r == 0 && packing->is_plus)
-            r = pack_entered(packing, name, &place, NULL, 0, CONTROL_VALID_MS, next);
-        else if (r == 0)
-            pack_plain(packing, name, S_IFREG, place_number(&place), next);
-        place_finish(&place);
         if (r < 0)
             return r;
+        pack_plain(packing, name, S_IFREG, place_number(&place), next);
+        place_finish(&place);
     }
     return 0;
 }

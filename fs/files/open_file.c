@@ -24,13 +24,14 @@ int open_file_create_drop(struct open_file **ret)
     return 0;
 }
 
-int open_file_create_text(struct buffer *text, struct open_file **ret)
+int open_file_create_control(struct control_text *control, struct open_file **ret)
 {
     struct open_file *file = calloc(1, sizeof(*file));
-    if (!file)
+    if (!file) {
+        control_text_unref(control);
         return -ENOMEM;
-    file->text = *text;
-    buffer_init(text, text->max);
+    }
+    file->control = control;
     *ret = file;
     return 0;
 }
@@ -63,15 +64,18 @@ void open_file_destroy(struct open_file *file)
     if (!file)
         return;
     entity_finish(&file->entity);
-    buffer_finish(&file->text);
+    control_text_unref(file->control);
     scratch_file_close(file->scratch);
     free(file);
 }
 
 struct bytes open_file_read(const struct open_file *file, off_t offset, size_t size)
 {
-    struct bytes text = file->entity.page ? page_text(file->entity.page, file->entity.row)
-                                          : buffer_bytes(&file->text);
+    struct bytes text = {0};
+    if (file->entity.page)
+        text = page_text(file->entity.page, file->entity.row);
+    else if (file->control)
+        text = buffer_bytes(&file->control->text);
     if (offset < 0 || (size_t)offset >= text.size)
         return BYTES_LITERAL("");
     text = bytes_skip(text, (size_t)offset);

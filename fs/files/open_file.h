@@ -2,7 +2,7 @@
 #define FS_FILES_OPEN_FILE_H
 /* An open file, which info->fh points to. There are four sorts:
  *
- *   - a text: of a version of an entity, or of a control file. It stays as it was at the open, also
+ *   - a text: of a version of an entity, or of a control file. It stays as its node has it, also
  *     when the entity changes
  *   - a handle of a writer: the file is open for writing, or it is a new file that is not stored
  *     yet, which its readers see as it is written
@@ -10,6 +10,7 @@
  *   - the control file `drop`, which takes names of tables
  *
  * Any thread: nothing here changes after creation. The writer has its own rules. */
+#include "fs/files/control_text.h"
 #include "fs/files/scratch.h"
 #include "fs/files/writer.h"
 #include "fs/process_id.h"
@@ -18,9 +19,9 @@
 
 struct open_file {
     struct entity entity;               /* page NULL: the text is not of an entity */
-    struct buffer text;                 /* of a control file */
     struct writer_handle *writer;       /* NULL: of another sort */
     struct scratch_file *scratch;       /* the same */
+    struct control_text *control;       /* the same */
     bool is_drop;                       /* the control file `drop` */
     bool is_reader;                     /* of a writer's: opened without the right to write */
     char command[PROCESS_COMMAND_SIZE]; /* of a writer's: the opener's. RELEASE tells no process */
@@ -30,8 +31,8 @@ struct open_file {
  * -ENOMEM. */
 int open_file_create_entity(const struct entity *entity, struct open_file **ret);
 int open_file_create_drop(struct open_file **ret); /* 0 or -ENOMEM */
-/* Takes the text on success. 0 or -ENOMEM. */
-int open_file_create_text(struct buffer *text, struct open_file **ret);
+/* Takes the reference in any case. 0 or -ENOMEM. */
+int open_file_create_control(struct control_text *control, struct open_file **ret);
 /* Takes the handle on success. 0 or -ENOMEM. */
 int open_file_create_writer(struct writer_handle *writer, bool is_reader, const char *command,
                             struct open_file **ret);

@@ -1,11 +1,31 @@
 #include "fs/ops/control_ops.h"
 #include "client/text/table_name.h"
+#include "fs/entry.h"
 #include "fs/ops/open_writer.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
-#define CONTROL_MAX_BYTES ((size_t)4 << 20)
+static bool is_for_owner(const struct request *request, enum control_file file)
+{
+    uid_t uid = request->context->uid;
+    return file == CONTROL_VERSION && (uid == geteuid() || uid == 0);
+}
+
+int control_ops_look_up(struct request *request, const struct inode *parent, struct bytes name,
+                        struct place *place, struct fuse_entry_param *ret)
+{
+    struct file_system *fs = request->fs;
+    _cleanup_(control_text_unrefp) struct control_text *text = NULL;
+    enum control_file file = place->control_file;
+    int r = control_dir_text(fs->control, file, is_for_owner(request, file),
+                             clock_utc_100ns(fs->clock), &text);
+    if (r == 0)
+        r = entry_make_control(fs, parent->id, name, place, text, ret);
+    return r < 0 ? call_fail(&request->caller.call, r, "%s",
+                             r == -ENOMEM ? "out of memory" : "the text is longer than 4 MiB")
+                 : 0;
+}
 
 /* Without allow_other the kernel does not check the mode. */
 static int open_drop(struct request *request, int flags, struct open_file **ret)
@@ -18,30 +38,31 @@ static int open_drop(struct request *request, int flags, struct open_file **ret)
     return open_file_create_drop(ret) < 0 ? call_fail(call, -ENOMEM, "out of memory") : 0;
 }
 
-static int open_text(struct request *request, const struct inode *inode, int flags,
-                     struct open_file **ret)
+static int open_text(struct request *request, const struct inode *inode,
+                     struct fuse_file_info *info, struct open_file **ret)
 {
-    _cleanup_(buffer_finish) struct buffer text;
-    buffer_init(&text, CONTROL_MAX_BYTES);
-    if (open_writer_is_needed(flags))
+    if (open_writer_is_needed(info->flags))
         return call_fail(&request->caller.call, -EROFS, CONTROL_IS_READ);
-    bool is_owner = request->context->uid == geteuid() || request->context->uid == 0;
-    int r = control_dir_text(request->fs->control, inode->place.control_file, is_owner, &text);
-    if (r >= 0)
-        r = open_file_create_text(&text, ret);
-    if (r < 0)
-        (void)call_fail(&request->caller.call, r, "%s",
-                        r == -ENOMEM ? "out of memory" : "the text is longer than 4 MiB");
-    return r;
+    info->keep_cache = 1; /* the node has one text */
+    struct control_text *text =
+        control_text_of_node_file(inode_table_file(request->fs->inodes, inode->id));
+    if (text->for_owner != is_for_owner(request, inode->place.control_file)) {
+        control_text_unref(text); /* another user's LOOKUP: the kernel sends one for this caller */
+        return -ESTALE;
+    }
+    return open_file_create_control(text, ret) < 0
+               ? call_fail(&request->caller.call, -ENOMEM, "out of memory")
+               : 0;
 }
 
 int control_ops_open(struct request *request, const struct inode *inode,
                      struct fuse_file_info *info, struct open_file **ret)
 {
     info->noflush = 1;
-    info->direct_io = 1; /* the size that the kernel knows is 0 */
-    return inode->place.control_file == CONTROL_DROP ? open_drop(request, info->flags, ret)
-                                                     : open_text(request, inode, info->flags, ret);
+    if (inode->place.control_file != CONTROL_DROP)
+        return open_text(request, inode, info, ret);
+    info->direct_io = 1;
+    return open_drop(request, info->flags, ret);
 }
 
 static int confirm_drop(struct request *request, struct bytes name)

@@ -1,10 +1,13 @@
 #ifndef FS_OPS_CONTROL_OPS_H
 #define FS_OPS_CONTROL_OPS_H
-/* What OPEN and WRITE do on the files of `.tablefuse/`. Any thread. */
+/* What LOOKUP, OPEN and WRITE do on the files of `.tablefuse/`. Any thread. */
 #include "fs/files/open_file.h"
 #include "fs/request.h"
 
-/* Opens the control file. 0 or -errno. */
+/* The node of a file with a text, as that is by now; takes *place on success. 0 or -errno. */
+int control_ops_look_up(struct request *request, const struct inode *parent, struct bytes name,
+                        struct place *place, struct fuse_entry_param *ret);
+/* Opens the control file. 0 or -errno. -ESTALE: the node has the text for another user. */
 int control_ops_open(struct request *request, const struct inode *inode,
                      struct fuse_file_info *info, struct open_file **ret);
 /* The handler of WRITE on the file `drop`. One write is one table's name, with or without a newline

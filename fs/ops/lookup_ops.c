@@ -1,8 +1,11 @@
 #include "fs/ops/lookup_ops.h"
 #include "fs/entry.h"
+#include "fs/ops/control_ops.h"
 #include "fs/ops/cut_name.h"
 #include "fs/ops/scratch_ops.h"
 #include "fs/ops/used_path.h"
+
+#define CONTROL_VALID_MS 1000 /* how long the kernel may keep the names `.tablefuse` and `drop` */
 
 /* Asks the account whether the place exists. *ret is set if it is an entity. 0 or -errno. */
 static int find(struct request *request, const struct inode *parent, struct bytes name,
@@ -121,6 +124,8 @@ static int look_up(struct request *request, const struct inode *parent, struct b
                    ? request_refuse_name(request, name, r, "a name has at most 255 bytes")
                    : r;
     }
+    if (r == 0 && place->kind == PLACE_CONTROL_FILE && place->control_file != CONTROL_DROP)
+        return control_ops_look_up(request, parent, name, place, ret);
     if (r == 0 && place->is_cut)
         r = cut_name_find_known(request, parent, name, place);
     if (r >= 0)

@@ -10,13 +10,15 @@
  * A text that is being written has a node of its own. One name may have several nodes at a time,
  * and all have the same st_ino, so that stat of a stored entity and fstat of its writer agree.
  *
- *   - NODE_VERSION: made by LOOKUP and READDIRPLUS; as above. Directories and generated files,
+ *   - NODE_VERSION: made by LOOKUP and READDIRPLUS; as above. Directories and `.tablefuse/drop`,
  *     which have no version, are of this kind, too. It never becomes a node of another kind
  *   - NODE_WRITER: made by CREATE, and by the LOOKUPs that follow an OPEN for writing that was
  *     answered ESTALE (fs/tree/stale_opens), for that opener alone. Its text is its writer's
  *   - NODE_SCRATCH: of a scratch file, whose text it has. A scratch file has one node, whatever its
  *     name and path, because the kernel keeps its pages: in the table, its parent is 0, and its
  *     name are the bytes of its st_ino
+ *   - NODE_CONTROL: of a file of `.tablefuse` with a text. A text that has changed is another node,
+ *     of the version (size, time of the text)
  *
  * A node has two sorts of fields:
  *
@@ -24,9 +26,9 @@
  *     table and never change, but for a place that is settled (inode_table_settle). Handlers read
  *     them through the pointer, without a lock: struct inode, inode_name, inode_kind,
  *     inode_is_version.
- *   - guarded: the number of lookups; of a version the text that is open, else the writer or
- *     scratch file. They change under the table's mutex. Only functions that take the table and a
- *     node id reach them.
+ *   - guarded: the number of lookups; of a version the text that is open, else the writer,
+ *     scratch file or text. They change under the table's mutex. Only functions that take the table
+ * and a node id reach them.
  *   - atomic: inode_is_removed and inode_is_renamed, which never become false again.
  *
  * A node lives as long as the kernel counts a lookup of it. The kernel does so for the length of
@@ -56,7 +58,7 @@ struct inode {
     int64_t timestamp; /* of the version */
 };
 
-enum node_kind { NODE_VERSION, NODE_WRITER, NODE_SCRATCH };
+enum node_kind { NODE_VERSION, NODE_WRITER, NODE_SCRATCH, NODE_CONTROL };
 
 struct bytes inode_name(const struct inode *inode); /* in its parent; a view into the node */
 enum node_kind inode_kind(const struct inode *inode);
@@ -64,8 +66,9 @@ bool inode_is_version(const struct inode *inode, const struct version *version);
 bool inode_is_removed(const struct inode *inode); /* see inode_table_remove_name */
 bool inode_is_renamed(const struct inode *inode); /* see inode_table_rename_name */
 
-/* What a node of another kind than NODE_VERSION stands for: a writer or a scratch file, which has
- * this as its first member. They are above fs/tree, which knows only that they are counted. */
+/* What a node of another kind than NODE_VERSION stands for: a writer, a scratch file or a text,
+ * which has this as its first member. They are above fs/tree, which knows only that they are
+ * counted. */
 struct node_file {
     const struct node_file_ops *ops;
 };
@@ -150,7 +153,7 @@ void inode_table_rename_name(struct inode_table *table, uint64_t parent, struct 
 void inode_table_set_number(struct inode_table *table, uint64_t parent, struct bytes name,
                             uint64_t number);
 
-/* The writer or scratch file of a node, referenced. NULL: it has none. */
+/* The writer, scratch file or text of a node, referenced. NULL: it has none. */
 struct node_file *inode_table_file(struct inode_table *table, uint64_t id);
 /* At the OPEN of a minted node: gives it its writer, which is referenced. False: it has one,
  * because another OPEN was first, or the node is unknown. */

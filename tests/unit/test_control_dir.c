@@ -99,6 +99,38 @@ static void a_failure_names_the_path(void **state)
     assert_path("t", B("a/b"), true, B("/t/"));
 }
 
+static int append_number(void *context, struct buffer *ret)
+{
+    return buffer_append_format(ret, "number %d\n", *(int *)context);
+}
+
+static void a_text_is_kept_until_it_changes(void **state)
+{
+    (void)state;
+    struct failure_log *failures;
+    struct control_dir *control;
+    struct control_text *first, *again, *changed;
+    int number = 1;
+    assert_int_equal(failure_log_create(NULL, NULL, &failures), 0);
+    assert_int_equal(control_dir_create(failures, "config\n", "", append_number, &number, &control),
+                     0);
+    assert_int_equal(control_dir_text(control, CONTROL_STATS, false, 7, &first), 0);
+    assert_int_equal(control_dir_text(control, CONTROL_STATS, false, 8, &again), 0);
+    assert_ptr_equal(again, first);
+    number = 2;
+    assert_int_equal(control_dir_text(control, CONTROL_STATS, false, 9, &changed), 0);
+    assert_ptr_not_equal(changed, first);
+    assert_int_equal(first->made_at_100ns, 7);
+    assert_int_equal(changed->made_at_100ns, 9);
+    assert_memory_equal(first->text.data, "number 1\n", 9);
+    assert_memory_equal(changed->text.data, "number 2\n", 9);
+    control_dir_destroy(control);
+    control_text_unref(first);
+    control_text_unref(again);
+    control_text_unref(changed);
+    failure_log_destroy(failures);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -107,6 +139,7 @@ int main(void)
         cmocka_unit_test(equal_failures_tell_how_often_and_since_when),
         cmocka_unit_test(a_loss_names_the_file),
         cmocka_unit_test(an_outage_tells_how_many_failed),
+        cmocka_unit_test(a_text_is_kept_until_it_changes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

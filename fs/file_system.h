@@ -5,6 +5,7 @@
 #include "cache/account.h"
 #include "client/lane.h"
 #include "fs/files/control_dir.h"
+#include "fs/files/locks.h"
 #include "fs/files/scratch_opens.h"
 #include "fs/files/text_sink.h"
 #include "fs/log.h"
@@ -32,6 +33,7 @@ struct file_system {
     struct long_names *long_names;
     struct process_ids *processes;
     struct control_dir *control;
+    struct locks *locks;
     /* NULL in a read-only mount: */
     struct lost_and_found *lost;
     struct writers *writers;

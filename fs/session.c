@@ -5,6 +5,7 @@
 #include "fs/ops/change_ops.h"
 #include "fs/ops/directory_ops.h"
 #include "fs/ops/file_ops.h"
+#include "fs/ops/lock_ops.h"
 #include "fs/ops/lookup_ops.h"
 #include "fs/ops/open_ops.h"
 #include "fs/ops/rename_ops.h"
@@ -54,6 +55,9 @@ static const struct fuse_lowlevel_ops operations = {
     .flush = file_ops_flush,
     .release = file_ops_release,
     .fsync = file_ops_fsync,
+    .getlk = lock_ops_getlk,
+    .setlk = lock_ops_setlk,
+    .flock = lock_ops_flock,
 };
 
 #define LIBFUSE_LINE_SIZE 1024
@@ -153,6 +157,7 @@ static int serve_and_keep(struct file_system *fs)
     if (r < 0)
         return r;
     r = channel_serve(fs->session);
+    locks_end(fs->locks);
     node_keeper_destroy(keeper);
     return r;
 }

@@ -11,6 +11,7 @@
  *
  * Any thread: nothing here changes after creation. The writer has its own rules. */
 #include "fs/files/control_text.h"
+#include "fs/files/locks.h"
 #include "fs/files/scratch.h"
 #include "fs/files/writer.h"
 #include "fs/process_id.h"
@@ -22,6 +23,7 @@ struct open_file {
     struct writer_handle *writer;       /* NULL: of another sort */
     struct scratch_file *scratch;       /* the same */
     struct control_text *control;       /* the same */
+    struct locked_file *locked;         /* NULL: it cannot be locked; see fs/ops/lock_ops */
     bool is_drop;                       /* the control file `drop` */
     bool is_reader;                     /* of a writer's: opened without the right to write */
     char command[PROCESS_COMMAND_SIZE]; /* of a writer's: the opener's. RELEASE tells no process */

@@ -133,6 +133,7 @@ static int unlink_file(struct change *change)
     writers_let_go(held, r == 0);
     if (r < 0)
         return r;
+    locks_move(fs->locks, place_address(&change->child.place), (struct address){0});
     writers_note_removed(fs->writers, place_address(&change->child.place));
     inode_table_remove_name(fs->inodes, change->child.parent->id, change->child.name);
     return 0;

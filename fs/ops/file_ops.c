@@ -1,5 +1,6 @@
 #include "fs/ops/file_ops.h"
 #include "fs/ops/control_ops.h"
+#include "fs/ops/lock_ops.h"
 #include "fs/ops/scratch_ops.h"
 
 #include <fcntl.h>
@@ -113,6 +114,7 @@ void file_ops_flush(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info)
     const struct inode *inode;
     const struct open_file *file = file_of(info);
     if (!file->writer || file->is_reader) {
+        lock_ops_flushed(request_fs(req), file, info->lock_owner);
         reply_error(req, 0);
         return;
     }
@@ -120,6 +122,7 @@ void file_ops_flush(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info)
     int r = go_on(&request, id, &inode);
     if (r == 0)
         r = writer_flush(file->writer, &request.caller);
+    lock_ops_flushed(request.fs, file, info->lock_owner);
     end_flush(&request, r, inode);
 }
 
@@ -144,6 +147,7 @@ void file_ops_fsync(fuse_req_t req, fuse_ino_t id, int datasync, struct fuse_fil
 
 static void free_file(struct file_system *fs, uint64_t id, struct open_file *file)
 {
+    lock_ops_closed(fs, file);
     if (file->entity.page)
         inode_table_closed(fs->inodes, id);
     open_file_destroy(file);

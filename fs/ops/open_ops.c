@@ -4,6 +4,7 @@
 #include "fs/ops/control_ops.h"
 #include "fs/ops/cut_name.h"
 #include "fs/ops/file_ops.h"
+#include "fs/ops/lock_ops.h"
 #include "fs/ops/open_writer.h"
 #include "fs/ops/scratch_ops.h"
 #include "fs/ops/used_path.h"
@@ -142,6 +143,7 @@ void open_ops_open(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info)
     } else if (r < 0) {
         request_fail(&request, r, &inode->place);
     } else {
+        lock_ops_opened(request.fs, inode, file);
         info->fh = (uintptr_t)file;
         if (fuse_reply_open(req, info) < 0)
             file_ops_drop(&request, id, file); /* interrupted: the kernel sends no RELEASE */
@@ -210,7 +212,9 @@ void open_ops_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t
     if (r < 0) {
         request_fail(&request, r, directory ? &directory->place : NULL);
     } else {
-        cut_name_settle_node(&request, inode_table_find(request.fs->inodes, entry.ino));
+        const struct inode *made = inode_table_find(request.fs->inodes, entry.ino);
+        cut_name_settle_node(&request, made);
+        lock_ops_opened(request.fs, made, file);
         info->fh = (uintptr_t)file;
         if (fuse_reply_create(req, &entry, info) < 0) {
             inode_table_forget(request.fs->inodes, entry.ino, 1);

@@ -213,6 +213,7 @@ static int rename_entity(struct renaming *renaming)
     if (r == 0)
         r = rename_held(renaming, &rename, &renamed);
     if (r == 0) {
+        locks_move(change->request.fs->locks, rename.from, rename.to);
         keep_number(renaming, &renamed);
         writers_let_go_renamed(renaming->held_from, renaming->held_to, &renamed.before,
                                &renamed.after);

@@ -1,5 +1,6 @@
 #include "fs/ops/rename_scratch.h"
 #include "fs/files/draft.h"
+#include "fs/ops/lock_ops.h"
 #include "fs/ops/scratch_ops.h"
 #include "fs/tree/names.h"
 
@@ -116,6 +117,19 @@ static int store(struct request *request, struct scratch_file *file, struct addr
     return account_store(request->fs->account, &request->caller, &edit, &stored);
 }
 
+/* The locks of the entity become those of the file, or the other way round. */
+static void move_locks(struct locks *locks, struct address entity, struct scratch_file *file,
+                       bool is_stored)
+{
+    struct scratch_attributes attributes;
+    scratch_file_attributes(file, &attributes);
+    struct address scratch = lock_ops_address_of_number(&attributes.number);
+    if (is_stored)
+        locks_move(locks, scratch, entity);
+    else
+        locks_move(locks, entity, scratch);
+}
+
 int rename_scratch_to_entity(struct request *request, struct scratch_file *file, struct address to,
                              bool is_exclusive)
 {
@@ -130,6 +144,7 @@ int rename_scratch_to_entity(struct request *request, struct scratch_file *file,
         scratch_file_seal(file, false);
         return r;
     }
+    move_locks(request->fs->locks, to, file, true);
     (void)scratch_unlink(file); /* -ENOENT: another path was faster */
     return 0;
 }
@@ -155,7 +170,9 @@ static int put_backup(struct request *request, const struct child *from,
         r = rename_scratch_delete_original(request, before);
     if (r == 0)
         r = scratch_ops_rename(request, file, &to->place, to->name, is_exclusive);
-    if (r < 0)
+    if (r == 0)
+        move_locks(request->fs->locks, place_address(&from->place), file, false);
+    else
         (void)scratch_unlink(file);
     return r;
 }

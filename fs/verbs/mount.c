@@ -7,6 +7,7 @@
 #include "fs/mount_source.h"
 #include "fs/mount_stats.h"
 #include "fs/mountpoint.h"
+#include "fs/ops/lock_ops.h"
 #include "fs/options.h"
 #include "fs/say.h"
 #include "fs/session.h"
@@ -190,6 +191,8 @@ static int create_file_system(struct mount_command *command)
         r = long_names_create(LONG_NAMES_MAX_BYTES, &fs->long_names);
     if (r == 0)
         r = process_ids_create(fs->clock, &fs->processes);
+    if (r == 0)
+        r = locks_create(&lock_ops_waiters, &fs->locks);
     fs->settler =
         (struct settler){.account = fs->account, .inodes = fs->inodes, .names = fs->long_names};
     if (r == 0 && !command->is_read_only)
@@ -207,6 +210,7 @@ static void destroy_all(struct mount_command *command)
     long_names_destroy(fs->long_names);
     stale_opens_destroy(fs->stale_opens);
     inode_table_destroy(fs->inodes);
+    locks_destroy(fs->locks);
     scratch_opens_destroy(fs->scratch_opens);
     scratch_destroy(fs->scratch);
     writers_destroy(fs->writers);

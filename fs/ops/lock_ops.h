@@ -1,0 +1,24 @@
+#ifndef FS_OPS_LOCK_OPS_H
+#define FS_OPS_LOCK_OPS_H
+/* The handlers of flock and fcntl locks (fs/files/locks). Any thread; none waits: a caller that is
+ * to wait has its reply later. */
+#include "fs/files/open_file.h"
+#include "fs/request.h"
+
+/* What answers those that wait: fuse_req_t. */
+extern const struct lock_waiters lock_ops_waiters;
+
+void lock_ops_getlk(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info, struct flock *lock);
+void lock_ops_setlk(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info, struct flock *lock,
+                    int waits);
+void lock_ops_flock(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info, int operation);
+
+/* Of a new handle: what it locks. Nothing while its key is not known, or without memory. */
+void lock_ops_opened(struct file_system *fs, const struct inode *inode, struct open_file *file);
+/* At FLUSH, when its text is stored. */
+void lock_ops_flushed(struct file_system *fs, const struct open_file *file, uint64_t owner);
+void lock_ops_closed(struct file_system *fs, struct open_file *file);
+/* The address in fs/files/locks of what is no entity: a view of its st_ino. */
+struct address lock_ops_address_of_number(const uint64_t *number);
+
+#endif

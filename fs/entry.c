@@ -44,6 +44,7 @@ static void attributes_of(const struct file_system *fs, const struct inode *inod
     switch (inode->place.kind) {
     case PLACE_DIRECTORY:
     case PLACE_CONTROL_DIRECTORY:
+    case PLACE_SCRATCH_DIRECTORY:
         attributes_of_directory(&fs->attributes, inode->number, ret);
         return;
     case PLACE_ENTITY:

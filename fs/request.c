@@ -169,7 +169,11 @@ static void locate(const struct place *place, struct failure_record *record)
         struct address address = place_address(place);
         record->table = address.table;
         record->position = address.position;
-    } else if (place->kind == PLACE_DIRECTORY || place->kind == PLACE_SCRATCH) {
+    } else if (place->kind == PLACE_SCRATCH || place->kind == PLACE_SCRATCH_DIRECTORY) {
+        struct address address = place_address(place); /* its partition's: it has no path */
+        record->table = address.table;
+        record->position = position_partition_key(address.position);
+    } else if (place->kind == PLACE_DIRECTORY) {
         struct directory directory = place_directory(place);
         struct bytes lo = directory.range.lo;
         bool is_partition = position_has_row(lo) && position_row_key(lo).size == 0;

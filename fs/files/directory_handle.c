@@ -11,7 +11,7 @@ struct directory_handle {
     struct file_system *fs;
     const struct inode *directory;
     struct directory place;  /* the directory's, views of it */
-    struct listing *listing; /* NULL for .tablefuse, whose names stand in a table */
+    struct listing *listing; /* NULL: of .tablefuse, or of scratch files */
     struct own_names own;    /* behind those of the listing */
     /* An error that ended a reply with entries in it. The next read replies with it at once. */
     struct failure failure; /* error 0: none */
@@ -45,7 +45,8 @@ static int begin(struct directory_handle *handle)
     listing_close(handle->listing);
     handle->place = place;
     handle->listing = listing;
-    own_names_init(&handle->own, &handle->place, listing, fs->writers, fs->scratch);
+    own_names_init(&handle->own, &handle->place, place_scratch_directory(directory), listing,
+                   fs->writers, fs->scratch);
     return 0;
 }
 
@@ -272,7 +273,8 @@ static int pack_listing(struct packing *packing, uint64_t cookie)
 static int pack_own_name(struct packing *packing, const struct own_name *own)
 {
     const struct directory_handle *handle = packing->handle;
-    bool is_scratch = own->name.size > 0, is_file = is_scratch || own->kind == NAME_ENTITY;
+    bool is_scratch = own->name.size > 0;
+    bool is_file = is_scratch ? !own->is_directory : own->kind == NAME_ENTITY;
     _cleanup_(buffer_finish) struct buffer buffer;
     buffer_init(&buffer, NAME_MAX_BYTES);
     int r =
@@ -329,8 +331,10 @@ static int pack_all(struct packing *packing, off_t cookie)
     if ((uint64_t)cookie >= OWN_NAMES_BEGIN)
         return pack_own(packing, (uint64_t)cookie);
     uint64_t after_dots = cookie > DOT_ENTRIES ? (uint64_t)cookie - DOT_ENTRIES : 0;
-    if (!packing->handle->listing)
+    if (packing->handle->directory->place.kind == PLACE_CONTROL_DIRECTORY)
         return pack_control(packing, after_dots);
+    if (!packing->handle->listing)
+        return pack_own(packing, OWN_NAMES_BEGIN);
     int r = request_may_wait(packing->request, &packing->handle->directory->place);
     if (r == 0)
         r = pack_listing(packing, after_dots);

@@ -16,9 +16,11 @@ static int compare_keys(const struct own_file *a, const struct own_file *b)
 RB_GENERATE_INTERNAL(own_files, own_file, by_key, compare_keys, static __attribute__((unused)));
 
 void own_names_init(struct own_names *names, const struct directory *directory,
-                    struct listing *listing, struct writers *writers, struct scratch *scratch)
+                    struct address scratch_directory, struct listing *listing,
+                    struct writers *writers, struct scratch *scratch)
 {
     *names = (struct own_names){.directory = *directory,
+                                .scratch_directory = scratch_directory,
                                 .listing = listing,
                                 .writers = writers,
                                 .scratch = scratch,
@@ -150,8 +152,8 @@ static int find_next_scratch(struct own_names *names)
     struct bytes after =
         names->before_is_scratch ? buffer_bytes(&names->before) : BYTES_LITERAL("");
     names->next_is_scratch = true;
-    return scratch_next(names->scratch, scratch_directory(&names->directory), after, &names->next,
-                        &names->next_number);
+    return scratch_next(names->scratch, names->scratch_directory, after, &names->next,
+                        &names->next_attributes);
 }
 
 /* Finds the name behind `before`: 1. 0: there is none. */
@@ -161,11 +163,9 @@ static int find_next(struct own_names *names)
     int r = 0;
     buffer_clear(&names->next);
     names->next_is_scratch = false;
-    if (!names->listing)
-        return 0;
     if (!is_partition)
         return listing_next_local(names->listing, buffer_bytes(&names->before), &names->next);
-    if (names->writers && !names->before_is_scratch)
+    if (names->listing && names->writers && !names->before_is_scratch)
         r = find_next_file(names);
     return r == 0 && names->scratch ? find_next_scratch(names) : r;
 }
@@ -207,8 +207,10 @@ int own_names_next(struct own_names *names, uint64_t cookie, struct own_name *re
         return r;
     struct bytes position = buffer_bytes(&names->next);
     if (names->next_is_scratch)
-        *ret = (struct own_name){
-            .name = position, .number = names->next_number, .cookie = names->last + 1};
+        *ret = (struct own_name){.name = position,
+                                 .number = names->next_attributes.number,
+                                 .is_directory = names->next_attributes.is_directory,
+                                 .cookie = names->last + 1};
     else if (names->directory.kind == DIRECTORY_ENTITIES)
         *ret = (struct own_name){
             .kind = NAME_ENTITY, .key = position_row_key(position), .cookie = names->last + 1};

@@ -30,29 +30,32 @@ RB_HEAD(own_files, own_file);
 
 struct own_names { /* in its owner's memory; private */
     struct directory directory;
-    struct listing *listing;    /* NULL: there are no names */
+    struct address scratch_directory;
+    struct listing *listing;    /* NULL: there are none of the account */
     struct writers *writers;    /* NULL: there are no new files */
     struct scratch *scratch;    /* NULL: there are no scratch files */
     uint64_t last;              /* the cookie behind which a name was last asked for */
     struct buffer before, next; /* of that name, and of the one returned: range.lo, or the name of a
                                  * scratch file */
     bool before_is_scratch, next_is_scratch;
-    uint64_t next_number;
+    struct scratch_attributes next_attributes;
     struct own_files files; /* that were new when the listing began */
     size_t files_count;
     bool is_listed; /* the listing has shown an entry, or its end, since it began */
 };
 struct own_name {
-    struct bytes name;   /* of a scratch file; else empty */
-    uint64_t number;     /* its st_ino */
+    struct bytes name; /* of a scratch file; else empty */
+    uint64_t number;   /* its st_ino */
+    bool is_directory;
     enum name_kind kind; /* of others: how the key becomes a name */
     struct bytes key;    /* all are views until the next call */
     uint64_t cookie;
 };
 
-/* All outlive it, and what the directory has views of. */
+/* All outlive it, and what the directories have views of. */
 void own_names_init(struct own_names *names, const struct directory *directory,
-                    struct listing *listing, struct writers *writers, struct scratch *scratch);
+                    struct address scratch_directory, struct listing *listing,
+                    struct writers *writers, struct scratch *scratch);
 void own_names_finish(struct own_names *names);
 /* Before the first entry of the listing is asked for. Called again, the listing begins anew if it
  * has shown anything; else the names that are kept stay. 0 or -ENOMEM. */

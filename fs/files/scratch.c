@@ -152,10 +152,23 @@ static void unref_node_file(struct node_file *file)
 
 static const struct node_file_ops node_file_ops = {ref_node_file, unref_node_file};
 
+/* Is it a partition's, or that of a directory that is there? */
+static bool has_directory_locked(struct scratch *scratch, struct address directory)
+{
+    struct bytes name = position_row_key(directory.position);
+    if (name.size == 0)
+        return true;
+    directory.position.size -= name.size;
+    const struct scratch_file *found = find_locked(scratch, (struct location){directory, name});
+    return found && found->attributes.is_directory;
+}
+
 static int add_locked(struct scratch *scratch, struct scratch_file *file)
 {
     if (find_locked(scratch, file->where))
         return -EEXIST;
+    if (!has_directory_locked(scratch, file->where.directory))
+        return -ENOENT;
     int r = scratch_budget_take(&scratch->budget, SCRATCH_FILE_BYTES);
     if (r < 0)
         return r;
@@ -201,13 +214,13 @@ static struct scratch_file *next_locked(struct scratch *scratch, struct address 
 }
 
 int scratch_next(struct scratch *scratch, struct address directory, struct bytes after,
-                 struct buffer *ret_name, uint64_t *ret_number)
+                 struct buffer *ret_name, struct scratch_attributes *ret)
 {
     enter(scratch);
     const struct scratch_file *file = next_locked(scratch, directory, after);
     int r = file ? buffer_set(ret_name, file->where.name) : 0;
     if (file && r == 0) {
-        *ret_number = file->attributes.number;
+        *ret = file->attributes;
         r = 1;
     }
     leave(scratch);
@@ -255,16 +268,31 @@ static void lose_name_locked(struct scratch_file *file)
     end_locked(file);
 }
 
+/* Of a directory: 0, -ENOTEMPTY or -ENOMEM. */
+static int check_empty_locked(const struct scratch_file *file)
+{
+    struct address directory = file->where.directory;
+    _cleanup_(buffer_finish) struct buffer position;
+    buffer_init(&position, POSITION_MAX_BYTES + NAME_MAX_BYTES);
+    (void)buffer_append(&position, directory.position);
+    if (buffer_append(&position, file->where.name) < 0)
+        return -ENOMEM;
+    directory.position = buffer_bytes(&position);
+    return next_locked(file->scratch, directory, BYTES_LITERAL("")) ? -ENOTEMPTY : 0;
+}
+
 int scratch_unlink(struct scratch_file *file)
 {
     enter(file->scratch);
-    bool was_named = file->is_named;
-    if (was_named)
+    int r = file->is_named ? 0 : -ENOENT;
+    if (r == 0 && file->attributes.is_directory)
+        r = check_empty_locked(file);
+    if (r == 0)
         lose_name_locked(file);
     leave(file->scratch);
-    if (was_named)
+    if (r == 0)
         scratch_file_unref(file);
-    return was_named ? 0 : -ENOENT;
+    return r;
 }
 
 /* Takes *text if the file gets the name. ret_replaced: the file that had it, with a reference. */
@@ -279,6 +307,10 @@ static int rename_locked(struct scratch_file *file, struct location where, char 
         return -EEXIST;
     if (there == file)
         return 0;
+    if (there && there->attributes.is_directory && !file->attributes.is_directory)
+        return -EISDIR;
+    if (!has_directory_locked(scratch, where.directory))
+        return -ENOENT;
     if (there)
         lose_name_locked(there);
     (void)RB_REMOVE(location_map, &scratch->map, file);
@@ -398,6 +430,11 @@ struct node_file *scratch_node_file(struct scratch_file *file)
 struct scratch_file *scratch_of_node_file(struct node_file *file)
 {
     return (struct scratch_file *)file;
+}
+
+bool scratch_file_is_directory(const struct scratch_file *file)
+{
+    return file->attributes.is_directory;
 }
 
 void scratch_file_attributes(struct scratch_file *file, struct scratch_attributes *ret)

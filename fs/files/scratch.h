@@ -7,6 +7,9 @@
  * The directory of a scratch file is its partition, whatever path leads there: the file is in the
  * directories of the partition's row key prefixes, too.
  *
+ * A directory of scratch files is a scratch file, too, without a text. The directory of its files
+ * has its own directory's position with its name behind. There is none in it.
+ *
  * A file ends when it has neither a name nor a handle: then its text is freed, and it counts no
  * more. A node may keep the rest of it for long.
  *
@@ -34,8 +37,9 @@ struct scratch_file; /* one */
 
 struct scratch_attributes {
     uint64_t size, number; /* number: the st_ino */
-    mode_t mode;           /* permission bits */
-    uid_t uid;             /* of the process that made the file */
+    bool is_directory;
+    mode_t mode; /* permission bits */
+    uid_t uid;   /* of the process that made the file */
     gid_t gid;
     int64_t mtime_100ns;
     bool is_named; /* else it has been removed or replaced */
@@ -55,21 +59,21 @@ struct address scratch_directory(const struct directory *directory);
  * referenced. NULL: there is none of the name. */
 struct scratch_file *scratch_find(struct scratch *scratch, struct address directory,
                                   struct bytes name);
-/* A new, empty file with these attributes; size and is_named are not used. -EEXIST; -ENOSPC: beyond
- * the budget; -ENOMEM. */
+/* A new, empty file with these attributes; size and is_named are not used. -EEXIST; -ENOENT: the
+ * directory is gone; -ENOSPC: beyond the budget; -ENOMEM. */
 int scratch_make(struct scratch *scratch, struct address directory, struct bytes name,
                  const struct scratch_attributes *attributes, struct scratch_file **ret);
 /* The first name behind `after` (empty: the first of all), in the order of their bytes: 1. 0: there
  * is none; -ENOMEM or -EFBIG. */
 int scratch_next(struct scratch *scratch, struct address directory, struct bytes after,
-                 struct buffer *ret_name, uint64_t *ret_number);
+                 struct buffer *ret_name, struct scratch_attributes *ret);
 /* Is there a file in the directory of a partition, a prefix or a table, or in one below it? */
 bool scratch_has_below(struct scratch *scratch, const struct directory *directory);
-/* -ENOENT: the file has no name any more. */
+/* -ENOENT: the file has no name any more. Of a directory: -ENOTEMPTY or -ENOMEM. */
 int scratch_unlink(struct scratch_file *file);
 /* A file that has the name is replaced. is_exclusive: -EEXIST in that case. A file that has this
- * very name keeps it. -ENOENT: the file has no name any more; -ENOMEM. On failure nothing has
- * changed. */
+ * very name keeps it. -ENOENT: the file has no name any more, or the directory is gone; -EISDIR: a
+ * directory has the name; -ENOMEM. On failure nothing has changed. */
 int scratch_rename(struct scratch_file *file, struct address directory, struct bytes name,
                    bool is_exclusive);
 /* The files of a directory that the settlement concerns get into the settled one, and replace those
@@ -90,6 +94,7 @@ void scratch_file_unref(struct scratch_file *file);                /* takes NULL
 struct node_file *scratch_node_file(struct scratch_file *file);    /* for fs/tree/inode; borrowed */
 struct scratch_file *scratch_of_node_file(struct node_file *file); /* the reference goes along */
 
+bool scratch_file_is_directory(const struct scratch_file *file); /* it never changes */
 void scratch_file_attributes(struct scratch_file *file, struct scratch_attributes *ret);
 void scratch_file_set_mode(struct scratch_file *file, mode_t mode);
 void scratch_file_set_mtime(struct scratch_file *file, int64_t mtime_100ns);

@@ -8,6 +8,10 @@ static int make_directory(struct change *change, struct fuse_entry_param *ret)
 {
     struct request *request = &change->request;
     int r = child_find_new(request, &change->child, true);
+    if (r == 0 && change->child.place.kind == PLACE_SCRATCH_DIRECTORY)
+        return !request->fs->scratch ? -EROFS
+                                     : scratch_ops_make_directory(request, change->child.parent,
+                                                                  change->child.name, ret);
     if (r < 0)
         return r;
     r = change_prepare(change, &change->child.place);
@@ -53,6 +57,13 @@ static int remove_directory(struct change *change)
 {
     struct request *request = &change->request;
     int r = child_find(request, &change->child);
+    if (r == -ENOENT && request->fs->scratch) {
+        r = scratch_ops_remove_directory(request, change->child.parent, change->child.name);
+        if (r == 0)
+            inode_table_remove_name(request->fs->inodes, change->child.parent->id,
+                                    change->child.name);
+        return r;
+    }
     if (r == 0)
         r = check_no_file_of_mount(change);
     if (r == 0)
@@ -95,6 +106,8 @@ static int unlink_scratch(struct change *change)
         scratch_ops_find(&change->request, &change->child.parent->place, change->child.name);
     if (!file)
         return -ENOENT;
+    if (scratch_file_is_directory(file))
+        return -EISDIR;
     int r = request_may_wait(&change->request, &change->child.parent->place);
     if (r == 0)
         r = rename_scratch_delete_original(&change->request, file);

@@ -74,7 +74,7 @@ void directory_ops_fsyncdir(fuse_req_t req, fuse_ino_t id, int datasync,
     (void)info;
     request_begin(&request, req, "fsync");
     int r = inode ? request_may_wait(&request, &inode->place) : -ESTALE;
-    if (r == 0)
+    if (r == 0 && inode->place.kind == PLACE_DIRECTORY)
         r = sync_directory(&request, &inode->place);
     if (r < 0)
         request_fail(&request, r, inode ? &inode->place : NULL);

@@ -75,7 +75,7 @@ static int find_source(struct renaming *renaming)
         renaming->file =
             scratch_ops_find(request, &change->child.parent->place, change->child.name);
     if (renaming->file)
-        return 0;
+        return scratch_file_is_directory(renaming->file) ? -EXDEV : 0;
     return r == 0 && request->fs->writers && change->child.place.kind != PLACE_ENTITY ? -EXDEV : r;
 }
 
@@ -274,6 +274,8 @@ static int back_up(struct renaming *renaming)
 static int rename_file(struct renaming *renaming)
 {
     bool becomes_scratch = renaming->to.place.kind == PLACE_SCRATCH;
+    if (!renaming->file && renaming->to.parent->place.kind == PLACE_SCRATCH_DIRECTORY)
+        return -EXDEV; /* no backup: mv copies it there, and deletes it */
     if (renaming->file)
         return becomes_scratch ? rename_scratch(renaming) : store_scratch(renaming);
     return becomes_scratch ? back_up(renaming) : rename_entity(renaming);

@@ -30,8 +30,7 @@ static int complain(struct request *request, int error)
 static struct scratch_file *find_in(const struct file_system *fs, const struct place *directory,
                                     struct bytes name)
 {
-    struct directory partition = place_directory(directory);
-    return scratch_find(fs->scratch, scratch_directory(&partition), name);
+    return scratch_find(fs->scratch, place_scratch_directory(directory), name);
 }
 
 struct scratch_file *scratch_ops_find(struct request *request, const struct place *directory,
@@ -39,7 +38,7 @@ struct scratch_file *scratch_ops_find(struct request *request, const struct plac
 {
     struct file_system *fs = request->fs;
     struct address seen = place_address(directory);
-    if (!fs->scratch || !place_lies_in_partition(directory))
+    if (!fs->scratch || !place_holds_scratch(directory))
         return NULL;
     struct scratch_file *file = find_in(fs, directory, name);
     if (file || !position_is_unsettled(seen.position))
@@ -68,6 +67,16 @@ static struct scratch_file *find_for_open(struct request *request, const struct 
     }
 }
 
+static int enter_directory(struct request *request, const struct inode *parent, struct bytes name,
+                           struct fuse_entry_param *ret)
+{
+    _cleanup_(place_finish) struct place place = {0};
+    int r = place_of_scratch_directory(&parent->place, name, &place);
+    if (r == 0)
+        r = entry_make(request->fs, parent->id, name, &place, NULL, 0, ret);
+    return complain(request, r);
+}
+
 int scratch_ops_look_up(struct request *request, const struct inode *parent, struct bytes name,
                         struct fuse_entry_param *ret)
 {
@@ -76,10 +85,14 @@ int scratch_ops_look_up(struct request *request, const struct inode *parent, str
     _cleanup_(scratch_file_unrefp) struct scratch_file *file =
         find_for_open(request, &parent->place, name);
     bool is_possible =
-        fs->scratch && place_lies_in_partition(&parent->place) && scratch_name_is_possible(name);
+        fs->scratch &&
+        (parent->place.kind == PLACE_SCRATCH_DIRECTORY ||
+         (place_lies_in_partition(&parent->place) && scratch_name_is_possible(name)));
     request->caller.valid_ms = is_possible ? 0 : INT32_MAX;
     if (!file)
         return -ENOENT;
+    if (scratch_file_is_directory(file))
+        return enter_directory(request, parent, name, ret);
     int r = place_of_scratch(&parent->place, &place);
     if (r == 0)
         r = entry_make_scratch(fs, &place, file, ret);
@@ -93,13 +106,26 @@ static void settle_made(struct request *request, const struct place *place)
         (void)settler_settle(&request->fs->settler, &request->caller, place_address(place), NULL);
 }
 
-/* A new file; is_new: false: one that is there. Referenced. */
+/* -EISDIR: it is a directory. */
+static int find_made(struct scratch *scratch, struct address directory, struct bytes name,
+                     struct scratch_file **ret)
+{
+    _cleanup_(scratch_file_unrefp) struct scratch_file *found =
+        scratch_find(scratch, directory, name);
+    if (!found)
+        return -ENOENT;
+    if (scratch_file_is_directory(found))
+        return -EISDIR;
+    *ret = TAKE_PTR(found);
+    return 0;
+}
+
+/* A new file; is_exclusive: false: or one that is there. Referenced. */
 static int make(struct request *request, const struct place *place, struct bytes name, mode_t mode,
                 bool is_exclusive, struct scratch_file **ret)
 {
     struct file_system *fs = request->fs;
-    struct directory partition = place_directory(place);
-    struct address directory = scratch_directory(&partition);
+    struct address directory = place_scratch_directory(place);
     for (;;) {
         const struct scratch_attributes attributes = {.number = account_new_number(fs->account),
                                                       .mode = mode & PERMISSIONS,
@@ -111,9 +137,9 @@ static int make(struct request *request, const struct place *place, struct bytes
             settle_made(request, place);
         if (r != -EEXIST || is_exclusive)
             return complain(request, r);
-        *ret = scratch_find(fs->scratch, directory, name);
-        if (*ret) /* else it was removed meanwhile */
-            return 0;
+        r = find_made(fs->scratch, directory, name, ret);
+        if (r != -ENOENT) /* else it was removed meanwhile */
+            return r;
     }
 }
 
@@ -174,6 +200,34 @@ int scratch_ops_make(struct request *request, struct place *place, struct bytes 
     if (r == 0)
         r = complain(request, entry_make_scratch(request->fs, place, file, ret));
     return r;
+}
+
+int scratch_ops_make_directory(struct request *request, const struct inode *parent,
+                               struct bytes name, struct fuse_entry_param *ret)
+{
+    _cleanup_(place_finish) struct place place = {0};
+    _cleanup_(scratch_file_unrefp) struct scratch_file *file = NULL;
+    int r = place_of_scratch_directory(&parent->place, name, &place);
+    if (r < 0)
+        return complain(request, r);
+    const struct scratch_attributes attributes = {.number = place_number(&place),
+                                                  .is_directory = true};
+    r = scratch_make(request->fs->scratch, place_scratch_directory(&parent->place), name,
+                     &attributes, &file);
+    if (r < 0)
+        return complain(request, r);
+    settle_made(request, &parent->place);
+    return enter_directory(request, parent, name, ret);
+}
+
+int scratch_ops_remove_directory(struct request *request, const struct inode *parent,
+                                 struct bytes name)
+{
+    _cleanup_(scratch_file_unrefp) struct scratch_file *file =
+        scratch_ops_find(request, &parent->place, name);
+    if (!file)
+        return -ENOENT;
+    return scratch_file_is_directory(file) ? complain(request, scratch_unlink(file)) : -ENOTDIR;
 }
 
 int scratch_ops_open(struct request *request, const struct inode *inode,
@@ -251,8 +305,7 @@ int scratch_ops_set_attributes(struct request *request, const struct inode *inod
 int scratch_ops_rename(struct request *request, struct scratch_file *file,
                        const struct place *directory, struct bytes name, bool is_exclusive)
 {
-    struct directory partition = place_directory(directory);
-    int r = scratch_rename(file, scratch_directory(&partition), name, is_exclusive);
+    int r = scratch_rename(file, place_scratch_directory(directory), name, is_exclusive);
     if (r == 0)
         settle_made(request, directory);
     return complain(request, r);
@@ -262,7 +315,6 @@ int scratch_ops_make_backup(struct request *request, const struct place *directo
                             const struct entity *entity, uint64_t number, struct scratch_file **ret)
 {
     struct file_system *fs = request->fs;
-    struct directory partition = place_directory(directory);
     int64_t mtime = page_timestamp(entity->page, entity->row);
     struct stat stat;
     attributes_of_file(&fs->attributes, number, 0, mtime, &stat);
@@ -274,8 +326,8 @@ int scratch_ops_make_backup(struct request *request, const struct place *directo
     (void)snprintf(name, sizeof(name), ".tablefuse-rename-%llu",
                    (unsigned long long)account_new_number(fs->account));
     _cleanup_(scratch_file_unrefp) struct scratch_file *file = NULL;
-    int r = scratch_make(fs->scratch, scratch_directory(&partition), bytes_of(name), &attributes,
-                         &file);
+    int r = scratch_make(fs->scratch, place_scratch_directory(directory), bytes_of(name),
+                         &attributes, &file);
     if (r < 0)
         return complain(request, r);
     r = scratch_file_write(file, page_text(entity->page, entity->row), 0, false, mtime);

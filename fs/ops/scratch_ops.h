@@ -21,6 +21,11 @@ int scratch_ops_create(struct request *request, struct place *place, struct byte
 /* MKNOD: as above, without a handle. */
 int scratch_ops_make(struct request *request, struct place *place, struct bytes name, mode_t mode,
                      struct fuse_entry_param *ret);
+/* MKDIR and RMDIR of a directory of scratch files. */
+int scratch_ops_make_directory(struct request *request, const struct inode *parent,
+                               struct bytes name, struct fuse_entry_param *ret);
+int scratch_ops_remove_directory(struct request *request, const struct inode *parent,
+                                 struct bytes name);
 /* -ESTALE: the file has ended, and the kernel looks the name up again. */
 int scratch_ops_open(struct request *request, const struct inode *inode,
                      struct fuse_file_info *info, struct open_file **ret);

@@ -17,7 +17,9 @@
 #define DOT_RULE                                                                                   \
     "the name of a table, partition or entity does not begin with a dot; a key's own first dot "   \
     "is written #2E"
-#define UTF8_RULE "a name must be UTF-8"
+#define NESTED_RULE "a directory with a temporary name holds files alone"
+#define LENGTH_RULE "a name has at most 255 bytes"
+#define UTF8_RULE   "a name must be UTF-8"
 #define HASH_RULE                                                                                  \
     "# cannot be in a key; in a name it only begins the two hex digits of a byte that cannot be "  \
     "shown, as in #2E for a key's first dot"
@@ -141,28 +143,55 @@ static int check(const struct place *parent, struct bytes name, const struct pla
     return r < 0 ? refuse(ret_reason, r, KEY_RULE) : 0;
 }
 
+static int check_made(int r, const char **ret_reason)
+{
+    return r < 0 ? refuse(ret_reason, -ENOMEM, "out of memory") : 0;
+}
+
+/* Each name is a scratch file's. */
+static int make_in_scratch(const struct place *parent, struct bytes name, bool is_directory,
+                           struct place *ret, const char **ret_reason)
+{
+    if (is_directory)
+        return refuse_name(ret_reason, NESTED_RULE);
+    if (name.size > NAME_MAX_BYTES)
+        return refuse(ret_reason, -ENAMETOOLONG, LENGTH_RULE);
+    return check_made(place_of_scratch(parent, ret), ret_reason);
+}
+
+static int make_scratch_directory(const struct place *parent, struct bytes name, struct place *ret,
+                                  const char **ret_reason)
+{
+    if (name.data[0] != '.')
+        return refuse_name(ret_reason, DIRECTORY_INSIDE);
+    if (name.size > NAME_MAX_BYTES)
+        return refuse(ret_reason, -ENAMETOOLONG, LENGTH_RULE);
+    return check_made(place_of_scratch_directory(parent, name, ret), ret_reason);
+}
+
 int new_place_child(const struct place *parent, struct bytes name, enum new_kind kind,
                     const char *globs, struct place *ret, const char **ret_reason)
 {
     bool is_directory = kind == NEW_DIRECTORY;
     if (parent->kind == PLACE_CONTROL_DIRECTORY)
         return refuse_name(ret_reason, "nothing can be created in .tablefuse");
+    if (parent->kind == PLACE_SCRATCH_DIRECTORY)
+        return make_in_scratch(parent, name, is_directory, ret, ret_reason);
     if (parent->kind != PLACE_DIRECTORY)
         return refuse(ret_reason, -ENOTDIR, "an entity is a file and holds no names");
     if (is_directory && is_in_partition(parent))
-        return refuse_name(ret_reason, DIRECTORY_INSIDE);
+        return make_scratch_directory(parent, name, ret, ret_reason);
     if (!is_directory && !is_in_partition(parent))
         return refuse_name(ret_reason, FILE_OUTSIDE);
     bool is_temporary = kind == NEW_TEMPORARY_FILE && scratch_name_is_possible(name);
     if (!is_directory && (is_temporary || scratch_name_is(name, globs)))
-        return place_of_scratch(parent, ret) == 0 ? 0
-                                                  : refuse(ret_reason, -ENOMEM, "out of memory");
+        return check_made(place_of_scratch(parent, ret), ret_reason);
     _cleanup_(place_finish) struct place child = {0};
     int r = place_child(parent, name, &child);
     if (r == -ENOMEM)
         return refuse(ret_reason, r, "out of memory");
     if (r == -ENAMETOOLONG)
-        return refuse(ret_reason, r, "a name has at most 255 bytes");
+        return refuse(ret_reason, r, LENGTH_RULE);
     if (r == -ENOENT && parent->directory_kind == DIRECTORY_TABLES)
         return refuse_name(ret_reason, TABLE_RULE);
     if (r == -ENOENT)

@@ -7,7 +7,8 @@
  * which are files with names that end in .json, and scratch files (scratch_name.h). A directory of
  * a prefix takes only what begins with the prefix, and scratch files. Example: in T/N+, `mkdir
  * Newton` makes a partition, and `mkdir Xyz` is refused. A cut name makes a child with an unsettled
- * key (client/position.h). */
+ * key (client/position.h). A directory whose name begins with a dot, in a partition, holds scratch
+ * files alone, with any names, as rsync --delay-updates needs it. */
 #include "fs/tree/place.h"
 
 enum new_kind {
@@ -17,9 +18,9 @@ enum new_kind {
 };
 
 /* What `name` would be if it were created in the directory `parent`. globs: of scratch_name_is.
- * 0: an entity, a scratch file, or a directory of a table, a partition, or a prefix of partitions.
- * Otherwise -errno, and ret_reason is a
- * sentence that tells the user the rule (static text):
+ * 0: an entity, a scratch file, or a directory of a table, a partition, a prefix of partitions, or
+ * scratch files. Otherwise -errno, and ret_reason is a sentence that tells the user the rule
+ * (static text):
  * -EINVAL: no such name can be created here;
  * -ENAMETOOLONG: it has more than 255 bytes;
  * -EEXIST: the name is part of the mount, as .tablefuse is; -ENOTDIR; -ENOMEM. */

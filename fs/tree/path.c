@@ -18,6 +18,8 @@ int path_make(struct inode_table *inodes, const struct inode *inode, const struc
 {
     size_t most = 1, n = 0;
     bool is_flat = false;
+    if (inode->place.kind == PLACE_SCRATCH_DIRECTORY) /* the account knows its partition */
+        inode = inode_table_find(inodes, inode->parent);
     for (const struct inode *step = inode; step; step = above(inodes, step))
         most++;
     struct directory *steps = calloc(most, sizeof(*steps));

@@ -133,13 +133,41 @@ bool place_lies_in_partition(const struct place *place)
     return place->kind == PLACE_DIRECTORY && place->directory_kind == DIRECTORY_ENTITIES;
 }
 
-int place_of_scratch(const struct place *directory, struct place *ret)
+bool place_holds_scratch(const struct place *place)
+{
+    return place_lies_in_partition(place) || place->kind == PLACE_SCRATCH_DIRECTORY;
+}
+
+struct address place_scratch_directory(const struct place *place)
+{
+    struct address address = place_address(place);
+    if (place_lies_in_partition(place))
+        address.position.size = position_partition_key(address.position).size + 1;
+    return address;
+}
+
+static int make_scratch(const struct place *directory, enum place_kind kind, struct bytes name,
+                        struct place *ret)
 {
     const struct place seen = snapshot(directory);
-    int r = make_partition(place_table(&seen), position_partition_key(place_range(&seen).lo), ret);
-    if (r == 0)
-        ret->kind = PLACE_SCRATCH;
-    return r;
+    struct address where = place_scratch_directory(&seen);
+    _cleanup_(buffer_finish) struct buffer position;
+    buffer_init(&position, PLACE_MAX_BYTES);
+    (void)buffer_append(&position, where.position);
+    if (buffer_append(&position, name) < 0)
+        return position.error;
+    *ret = (struct place){.kind = kind, .directory_kind = DIRECTORY_ENTITIES};
+    return set_text(ret, where.table, buffer_bytes(&position), BYTES_LITERAL(""));
+}
+
+int place_of_scratch(const struct place *directory, struct place *ret)
+{
+    return make_scratch(directory, PLACE_SCRATCH, BYTES_LITERAL(""), ret);
+}
+
+int place_of_scratch_directory(const struct place *directory, struct bytes name, struct place *ret)
+{
+    return make_scratch(directory, PLACE_SCRATCH_DIRECTORY, name, ret);
 }
 
 static int make_entity(const struct place *partition, struct bytes row_key, struct place *ret)
@@ -362,6 +390,8 @@ static int child(const struct place *parent, struct bytes name, struct place *re
         return -ENAMETOOLONG;
     if (parent->kind == PLACE_CONTROL_DIRECTORY)
         return child_control_file(name, ret);
+    if (parent->kind == PLACE_SCRATCH_DIRECTORY)
+        return -ENOENT; /* its files are no places of the account */
     if (parent->kind != PLACE_DIRECTORY)
         return -ENOTDIR;
     if (name.size > 0 && name.data[0] == '.')

@@ -17,9 +17,10 @@
 enum place_kind {
     PLACE_DIRECTORY,         /* of tables, partitions or entities: place_directory */
     PLACE_ENTITY,            /* place_address */
-    PLACE_SCRATCH,           /* a scratch file: place_directory is its partition's */
+    PLACE_SCRATCH,           /* a scratch file: place_scratch_directory */
     PLACE_CONTROL_DIRECTORY, /* .tablefuse */
     PLACE_CONTROL_FILE,      /* place.control_file */
+    PLACE_SCRATCH_DIRECTORY, /* a directory of scratch files: place_scratch_directory */
 };
 
 enum control_file {
@@ -73,14 +74,21 @@ int place_settle(struct place *place, const struct settlement *settlement);
  * with it. */
 int place_of_prefix(const struct place *parent, struct bytes prefix, struct place *ret);
 
-/* A scratch file in a directory for which place_lies_in_partition is true. 0 or -ENOMEM. */
+/* A scratch file in a directory for which place_holds_scratch is true. 0 or -ENOMEM. */
 int place_of_scratch(const struct place *directory, struct place *ret);
-/* Is it the directory of a partition, or of a prefix of its RowKeys? These have scratch files. */
+/* A directory of scratch files in one for which place_lies_in_partition is true. 0 or -ENOMEM. */
+int place_of_scratch_directory(const struct place *directory, struct bytes name, struct place *ret);
+/* Is it the directory of a partition, or of a prefix of its RowKeys? */
 bool place_lies_in_partition(const struct place *place);
+bool place_holds_scratch(const struct place *place); /* the same, or a directory of scratch files */
 
 /* Views into the place. Of a cut place: the directory whose listing holds the key, if it exists. */
 struct directory place_directory(const struct place *place);
 struct address place_address(const struct place *place);
+/* Where the scratch files of a directory are, or where the directory of a scratch file is
+ * (fs/files/scratch): the position at which the partition begins, and behind it the name of a
+ * directory of scratch files. */
+struct address place_scratch_directory(const struct place *place);
 
 /* The st_ino of a place that is no entity: a hash of what the place stands for. So it is the same
  * for every spelling of a path and in every mount. It lies between PLACE_NUMBER_MIN and twice that.

@@ -46,6 +46,14 @@ def bind(path):
         os.chdir(before)
 
 
+def mkdir_in_mkdir(path, name):
+    os.mkdir(path)
+    try:
+        os.mkdir(os.path.join(path, name))
+    finally:
+        os.rmdir(path)
+
+
 def open_close(path, flags):
     os.close(os.open(path, flags, 0o644))
 
@@ -147,6 +155,11 @@ CASES = {
             "/tab/p",
             "d: a partition holds entities, which are files named ROWKEY.json; no directory can be made in it",
         ),
+    ),
+    "mkdir in a directory of scratch files": (
+        lambda m: mkdir_in_mkdir(f"{m}/tab/p/.d", "e"),
+        "EINVAL",
+        ("mkdir", "/tab/p", "e: a directory with a temporary name holds files alone"),
     ),
     "mkdir in .tablefuse": (
         lambda m: os.mkdir(f"{m}/.tablefuse/d"),

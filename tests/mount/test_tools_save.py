@@ -95,6 +95,7 @@ TOOLS = {
     "jq, mv": Tool("""jq '.Text = "new"' f.json > f.json.tmp && mv f.json.tmp f.json"""),
     "python, os.replace": Tool(f"/usr/bin/python3 -c '{PYTHON}'"),
     "rsync -a": Tool('rsync -a "$DISK/new/" .', status=23),
+    "rsync -a --delay-updates": Tool('rsync -a --delay-updates "$DISK/new/" .', status=23),
     "rsync -a --backup": Tool('rsync -a --backup "$DISK/new/" .', also=("f.json~",), status=23),
     "patch": Tool(
         'sed s/old/new/ f.json | diff -u f.json - > "$DISK/patch"; patch -s f.json "$DISK/patch"', status=2
@@ -161,10 +162,6 @@ UNCHANGED = {
         1,
         "1 out of 1 hunk FAILED -- saving rejects to file f.json.rej",
         also=("f.json.orig", "f.json.rej"),
-    ),
-    # of a failure to make its directory rsync's status tells nothing
-    "rsync -a --delay-updates": Unchanged(
-        'rsync -a --delay-updates "$DISK/new/" .', 0, "Unable to create partial-dir for f.json"
     ),
     # where both files are on a disk that has no clones of files, cp does the same
     "cp --reflink=always": Unchanged(

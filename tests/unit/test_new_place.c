@@ -102,7 +102,7 @@ static void a_temporary_file_with_an_entitys_name_is_an_entity(void **state)
 
 /* Of the partition of `parent`, where a scratch file is made. */
 static void assert_scratch(const char *parent_path, const char *name, enum new_kind kind,
-                           const char *globs, struct bytes lo, struct bytes hi)
+                           const char *globs, struct bytes position)
 {
     struct place parent, child, looked_up;
     const char *reason = NULL;
@@ -112,11 +112,9 @@ static void assert_scratch(const char *parent_path, const char *name, enum new_k
     if (r < 0)
         fail_msg("%s/%s: %d: %s", parent_path, name, r, reason);
     assert_int_equal(child.kind, PLACE_SCRATCH);
-    struct directory directory = place_directory(&child);
-    assert_int_equal(directory.kind, DIRECTORY_ENTITIES);
+    struct address directory = place_scratch_directory(&child);
     assert_string_equal(directory.table, "table");
-    assert_bytes(directory.range.lo, lo);
-    assert_bytes(directory.range.hi, hi);
+    assert_bytes(directory.position, position);
     assert_int_equal(place_child(&parent, bytes_of(name), &looked_up), -ENOENT);
     place_finish(&child);
     place_finish(&parent);
@@ -129,10 +127,10 @@ static void in_partitions_scratch_files_can_be_created(void **state)
     static const char *const names[] = {".r.json.swp", "r.json~", "4913", ".json", "r.tmp"};
     for (size_t i = 0; i < ARRAY_SIZE(parents); i++)
         for (size_t k = 0; k < ARRAY_SIZE(names); k++)
-            assert_scratch(parents[i], names[k], NEW_FILE, NULL, B("p\0"), B("p\1"));
-    assert_scratch("table/#00", "r.part", NEW_FILE, "*.part", B("\0"), B("\1"));
-    assert_scratch("table/p", "r.part", NEW_TEMPORARY_FILE, NULL, B("p\0"), B("p\1"));
-    assert_scratch("table/p/2024+", "r", NEW_TEMPORARY_FILE, NULL, B("p\0"), B("p\1"));
+            assert_scratch(parents[i], names[k], NEW_FILE, NULL, B("p\0"));
+    assert_scratch("table/#00", "r.part", NEW_FILE, "*.part", B("\0"));
+    assert_scratch("table/p", "r.part", NEW_TEMPORARY_FILE, NULL, B("p\0"));
+    assert_scratch("table/p/2024+", "r", NEW_TEMPORARY_FILE, NULL, B("p\0"));
 }
 
 struct refused {
@@ -214,7 +212,6 @@ static void in_a_partition_names_are_refused_with_the_rule(void **state)
         {"table/p", "r.txt", FILE_MADE, -EINVAL, "-o scratch=GLOB"},
         {"table/p", "x+", FILE_MADE, -EINVAL, "ends in .json"},
         {"table/p", "r.json+", FILE_MADE, -EINVAL, "ends in .json"},
-        {"table/p", ".r.json", DIRECTORY_MADE, -EINVAL, "no directory can be made in it"},
         {"table/p", "a?.json", FILE_MADE, -EINVAL, "/ \\ # ?"},
         {"table/p", "a#2Fb.json", FILE_MADE, -EINVAL, "/ \\ # ?"},
         {"table/p", "#41.json", FILE_MADE, -EINVAL, "hex digits"},
@@ -391,11 +388,44 @@ static void without_memory_no_name_is_refused_for_good(void **state)
     }
 }
 
+static void in_partitions_directories_of_scratch_files_can_be_created(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"r.json", ".x", "r+", "a?b", "2024", "r"};
+    struct place parent, made, child;
+    const char *reason = NULL;
+    follow(DIRECTORY_AUTO, "table/p/2024+", &parent);
+    struct bytes name = B(".~tmp~");
+    assert_int_equal(new_place_child(&parent, name, NEW_DIRECTORY, NULL, &made, &reason), 0);
+    assert_int_equal(made.kind, PLACE_SCRATCH_DIRECTORY);
+    assert_true(place_holds_scratch(&made) && !place_lies_in_partition(&made));
+    assert_bytes(place_scratch_directory(&made).position, B("p\0.~tmp~"));
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        name = bytes_of(names[i]);
+        assert_int_equal(place_child(&made, name, &child), -ENOENT);
+        assert_int_equal(new_place_child(&made, name, NEW_FILE, NULL, &child, &reason), 0);
+        assert_int_equal(child.kind, PLACE_SCRATCH);
+        assert_bytes(place_scratch_directory(&child).position, B("p\0.~tmp~"));
+        place_finish(&child);
+        assert_int_equal(new_place_child(&made, name, NEW_DIRECTORY, NULL, &child, &reason),
+                         -EINVAL);
+    }
+    char longest[NAME_MAX_BYTES + 2];
+    memset(longest, '.', NAME_MAX_BYTES + 1);
+    name = (struct bytes){longest, NAME_MAX_BYTES + 1};
+    assert_int_equal(new_place_child(&made, name, NEW_FILE, NULL, &child, &reason), -ENAMETOOLONG);
+    assert_int_equal(new_place_child(&parent, name, NEW_DIRECTORY, NULL, &child, &reason),
+                     -ENAMETOOLONG);
+    place_finish(&made);
+    place_finish(&parent);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tables_partitions_prefixes_and_entities_can_be_created),
         cmocka_unit_test(in_partitions_scratch_files_can_be_created),
+        cmocka_unit_test(in_partitions_directories_of_scratch_files_can_be_created),
         cmocka_unit_test(a_temporary_file_with_an_entitys_name_is_an_entity),
         cmocka_unit_test(directories_are_refused_with_the_rule),
         cmocka_unit_test(in_a_partition_names_are_refused_with_the_rule),

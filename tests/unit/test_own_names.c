@@ -38,7 +38,8 @@ static void begin(struct world *world)
     assert_int_equal(writers_create(&world->setup.clock, &store, &world->writers), 0);
     assert_int_equal(scratch_create(100000, &world->scratch), 0);
     world->listing = open_listing(&world->setup, DIRECTORY);
-    own_names_init(&world->own, DIRECTORY, world->listing, world->writers, world->scratch);
+    own_names_init(&world->own, DIRECTORY, scratch_directory(DIRECTORY), world->listing,
+                   world->writers, world->scratch);
     buffer_init(&world->shown, 1 << 20);
     world->cookie = 0;
 }

@@ -71,13 +71,13 @@ static void assert_found(struct scratch *scratch, struct address directory, cons
 static void assert_listed(struct scratch *scratch, struct address directory, const char *expected)
 {
     struct buffer shown, before, next;
-    uint64_t number = 0;
+    struct scratch_attributes found = {0};
     int r;
     buffer_init(&shown, 1000);
     buffer_init(&before, 255);
     buffer_init(&next, 255);
-    while ((r = scratch_next(scratch, directory, buffer_bytes(&before), &next, &number)) == 1) {
-        assert_true(number > 0);
+    while ((r = scratch_next(scratch, directory, buffer_bytes(&before), &next, &found)) == 1) {
+        assert_true(found.number > 0);
         (void)buffer_append(&shown, buffer_bytes(&next));
         (void)buffer_append_char(&shown, ' ');
         buffer_swap(&before, &next);
@@ -433,7 +433,7 @@ static void use_everything(struct scratch *scratch, int *ret_failures)
     static const struct address entity = {"t", {"p\0f", 3}};
     struct scratch_file *file = NULL;
     struct buffer name, text;
-    uint64_t number;
+    struct scratch_attributes found;
     buffer_init(&name, 255);
     buffer_init(&text, 1000);
     *ret_failures += scratch_make(scratch, p, B("f~"), &none, &file) == -ENOMEM;
@@ -442,7 +442,7 @@ static void use_everything(struct scratch *scratch, int *ret_failures)
         *ret_failures += scratch_file_resize(file, 2, 1) == -ENOMEM;
         *ret_failures += scratch_rename(file, q, B("g~"), false) == -ENOMEM;
         *ret_failures += scratch_file_set_backup(file, entity, B("etag")) == -ENOMEM;
-        *ret_failures += scratch_next(scratch, q, B(""), &name, &number) == -ENOMEM;
+        *ret_failures += scratch_next(scratch, q, B(""), &name, &found) == -ENOMEM;
         *ret_failures += scratch_file_read(file, 0, 9, &text) == -ENOMEM;
         assert_int_equal(scratch_unlink(file), 0);
     }
@@ -518,9 +518,9 @@ static void threads_share_the_files(void **state)
     assert_true(shared.made > 0);
     for (size_t i = 0; i < ARRAY_SIZE(directories); i++) {
         struct buffer name;
-        uint64_t number;
+        struct scratch_attributes found;
         buffer_init(&name, 255);
-        while (scratch_next(shared.scratch, directories[i], B(""), &name, &number) == 1) {
+        while (scratch_next(shared.scratch, directories[i], B(""), &name, &found) == 1) {
             struct scratch_file *file =
                 scratch_find(shared.scratch, directories[i], buffer_bytes(&name));
             assert_int_equal(scratch_unlink(file), 0);
@@ -593,11 +593,39 @@ static void files_of_a_settled_directory_get_into_that_of_the_key(void **state)
     scratch_destroy(scratch);
 }
 
+static void a_directory_holds_files(void **state)
+{
+    (void)state;
+    static const struct scratch_attributes directory = {.number = 7, .is_directory = true};
+    static const struct address inside = {"t", {"p\0.d", 4}};
+    struct scratch *scratch = new_scratch();
+    struct scratch_file *made, *file, *absent;
+    assert_int_equal(scratch_make(scratch, inside, B("x.json"), &none, &absent), -ENOENT);
+    assert_int_equal(scratch_make(scratch, p, B(".d"), &directory, &made), 0);
+    assert_int_equal(scratch_make(scratch, p, B(".d"), &directory, &absent), -EEXIST);
+    file = make(scratch, inside, "x.json");
+    assert_listed(scratch, p, ".d ");
+    assert_listed(scratch, inside, "x.json ");
+    assert_int_equal(scratch_unlink(made), -ENOTEMPTY);
+    assert_int_equal(scratch_rename(file, p, B(".d"), false), -EISDIR);
+    assert_int_equal(scratch_rename(file, p, B("x~"), false), 0);
+    assert_int_equal(scratch_rename(file, inside, B("y"), false), 0);
+    assert_int_equal(scratch_rename(file, p, B("x~"), false), 0);
+    assert_int_equal(scratch_unlink(made), 0);
+    assert_int_equal(scratch_unlink(made), -ENOENT);
+    assert_int_equal(scratch_rename(file, inside, B("y"), false), -ENOENT);
+    assert_listed(scratch, p, "x~ ");
+    scratch_file_close(file);
+    scratch_file_unref(made);
+    scratch_destroy(scratch);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_is_in_the_directory_where_it_was_made),
         cmocka_unit_test(a_directory_that_has_files_below_it),
+        cmocka_unit_test(a_directory_holds_files),
         cmocka_unit_test(a_text_is_written_anywhere),
         cmocka_unit_test(a_text_is_resized),
         cmocka_unit_test(mode_time_and_owner_are_kept),

@@ -227,7 +227,7 @@ void renamed_finish(struct renamed *renamed);
  *   - else it is stored at `to`, and then deleted at `from`, with the ETag of what was copied. If
  *     another client changes it meanwhile, it is copied again. Other clients see both for a moment.
  *     An interrupt does not count between the two. If the second request fails, both exist, and
- *     the reason says so
+ *     the reason says so, as it does of the names if the answer to the first was lost
  *   - `from` and `to` are two spellings of one name: 0 without entities; of EDIT_EXCLUSIVE -EEXIST.
  *     Nothing is sent
  *

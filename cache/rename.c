@@ -81,6 +81,13 @@ static int look(struct move *move, struct address address, struct entity *ret)
     return r == -ENOENT ? 0 : r < 0 ? r : 1;
 }
 
+/* Is the entity what is to be stored at `to`? */
+static bool has_text(const struct move *move, const struct entity *entity)
+{
+    return entity->page &&
+           entity_text_equal(page_text(entity->page, entity->row), buffer_bytes(&move->text));
+}
+
 /* The transaction failed. 0: it was made nevertheless; 1: another client has changed `from`; or the
  * error, of which `to` is the cause. The committer has read what was refused. `there`: what it has
  * read at `to`, which readers do not see under a mask. */
@@ -97,8 +104,7 @@ static int judge(struct move *move, int error, struct entity *there)
     bool has_changed = !has_from || !bytes_equal(etag_of(&from), etag_of(&move->before));
     if (has_changed && !failure->is_ambiguous)
         return 1;
-    bool is_made = has_changed && has_to &&
-                   entity_text_equal(page_text(there->page, there->row), buffer_bytes(&move->text));
+    bool is_made = has_changed && has_to && has_text(move, there);
     if (!is_made)
         return account_lose(move->account, move->caller, move->rename->to, error, move->store.kind);
     move->now = *there;
@@ -141,17 +147,38 @@ static int move_within(struct move *move)
     return r;
 }
 
+/* The answer to the store was lost, and it is not known to be made: tells which names exist.
+ * `there`: what is known of `to`. */
+static void tell_names(struct move *move, const struct entity *there)
+{
+    _cleanup_(entity_finish) struct entity found = {0};
+    struct failure *failure = &move->caller->call.failure;
+    int has_to = there->page ? 1 : look(move, move->rename->to, &found);
+    failure->advice =
+        has_to < 0   ? "it has its old name; whether it is stored under the new one, too, is not "
+                       "known: look there, and delete one of two"
+        : has_to > 0 ? "it has its old name; another text is under the new one"
+                     : "it has its old name alone, unless the request still arrives: look at the "
+                       "new one later";
+}
+
 static int store_there(struct move *move)
 {
-    struct entity now;
+    struct failure *failure = &move->caller->call.failure;
+    _cleanup_(entity_finish) struct entity now = {0};
     int r = committer_write(move->account->write.committer, move->caller, move->rename->to.table,
                             &move->store, 1, &now);
-    if (r < 0) {
-        entity_finish(&now);
-        return account_lose(move->account, move->caller, move->rename->to, r, move->store.kind);
+    bool is_made = r == 0 || (failure->is_ambiguous && has_text(move, &now));
+    if (!is_made) {
+        r = account_lose(move->account, move->caller, move->rename->to, r, move->store.kind);
+        if (failure->is_ambiguous)
+            tell_names(move, &now);
+        return r;
     }
+    *failure = (struct failure){0};
     entity_finish(&move->now);
     move->now = now;
+    now.page = NULL;
     note_stored(move);
     return 0;
 }

@@ -361,6 +361,31 @@ def test_a_failure_that_passes_is_not_seen(mounts, stored, code):
     assert failures(mount) == []
 
 
+@pytest.mark.parametrize("code", ["lost=write:2", "fail=write:2:0:", "lost=delete:1"])
+def test_a_lost_answer_across_partitions_is_not_seen(mounts, stored, code):
+    mount = mounts(faults=code)
+    p, q = mount / "fails/p", mount / "fails/q"
+    fill(p, d=1)
+    run("mv", p / "d.json", q / "d.json")
+    assert at_service(stored, "fails", "q") == {"d": 1} and "d" not in at_service(stored, "fails")
+    assert numbers(q) == {"d": 1} and failures(mount) == []
+    os.unlink(q / "d.json")
+
+
+def test_a_lost_answer_that_stays_lost_is_told(mounts, stored):
+    """The service made the first of the two requests, and is not reached since."""
+    faults = "partition=fresh,lost=write:1,fail=write:2+:0:,fail=get:*:0:,fail=query:2+:0:"
+    mount = mounts("timeout=1", faults=faults)
+    p, fresh = mount / "fails/p", mount / "fails/fresh"
+    fill(p, e=1)
+    os.mkdir(fresh)
+    assert outcome(os.rename, p / "e.json", fresh / "e.json") == "EIO"
+    (failed,) = failures(mount)
+    assert (failed["operation"], failed["path"]) == ("rename", "/fails/p/e.json")
+    assert failed["advice"].startswith("it has its old name; whether it is stored under the new one, too, is not known")
+    assert at_service(stored, "fails", "fresh") == {"e": 1} and at_service(stored, "fails")["e"] == 1
+
+
 def test_a_failure_between_the_two_requests_is_told(mounts, stored):
     mount = mounts(faults="fail=delete:1:403:AuthorizationFailure")
     p, q = mount / "fails/p", mount / "fails/q"

@@ -115,13 +115,15 @@ static void what_a_failure_leaves(void **state)
     static const struct {
         const char *faults;
         const char *requests;
-        const char *a, *z, *advice; /* NULL: not ours */
+        const char *a, *z, *advice; /* how it begins; NULL: not ours */
         bool is_made, is_ambiguous;
     } cases[] = {
         /* the first request */
         {"fail=write:1:403:AuthorizationFailure", "", A_1, NULL, NULL, false, false},
-        {"fail=write:1:0:", "get q/z", A_1, NULL, NULL, false, true},
-        {"lost=write:1", "write q/z, get q/z", A_1, Z_OF("1"), NULL, false, true},
+        {"fail=write:1:0:", "get q/z", A_1, NULL, "it has its old name alone, unless", false, true},
+        {"lost=write:1", "write q/z, get q/z, write p/a", NULL, Z_OF("1"), NULL, true, false},
+        {"lost=write:1,fail=delete:1:403:AuthorizationFailure", "write q/z, get q/z", A_1,
+         Z_OF("1"), BOTH_EXIST, false, false},
         /* the second */
         {"fail=delete:1:403:AuthorizationFailure", "write q/z", A_1, Z_OF("1"), BOTH_EXIST, false,
          false},
@@ -135,12 +137,37 @@ static void what_a_failure_leaves(void **state)
         const struct failure *failure = &setup.caller.call.failure;
         assert_int_equal(r == 0, cases[i].is_made);
         assert_int_equal(failure->is_ambiguous, cases[i].is_ambiguous);
-        assert_int_equal(failure->advice && strcmp(failure->advice, BOTH_EXIST) == 0,
-                         cases[i].advice != NULL);
+        struct bytes told = bytes_of(failure->advice ? failure->advice : "");
+        struct bytes advice = bytes_of(cases[i].advice ? cases[i].advice : "it ");
+        assert_int_equal(bytes_start_with(told, advice), cases[i].advice != NULL);
         assert_requests(&setup, cases[i].requests);
         assert_both(&setup, cases[i].a, Z, cases[i].z);
         tear_down(&setup);
     }
+}
+
+/* Nothing can be read after the answer was lost. */
+static void what_is_not_known_is_told(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up_names(&setup, "lost=write:1,fail=get:*:0:", false);
+    assert_int_equal(rename_to(&setup, A, Z, EDIT_NEW, NULL), -EIO);
+    assert_true(bytes_start_with(bytes_of(setup.caller.call.failure.advice),
+                                 B("it has its old name; whether it is stored under the new one")));
+    tear_down(&setup);
+}
+
+static void what_another_client_stored_is_told(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up_names(&setup, "fail=write:1:0:", true);
+    assert_int_equal(rename_to(&setup, A, Z, EDIT_OVER, NULL), -EIO);
+    assert_string_equal(setup.caller.call.failure.advice,
+                        "it has its old name; another text is under the new one");
+    assert_both(&setup, A_1, Z, Z_OF("9"));
+    tear_down(&setup);
 }
 
 static bool is_cancelled(void *context)
@@ -177,6 +204,8 @@ int main(void)
         cmocka_unit_test(a_name_that_is_taken_is_not_replaced),
         cmocka_unit_test(a_version_that_was_not_read_is_not_replaced),
         cmocka_unit_test(what_a_failure_leaves),
+        cmocka_unit_test(what_is_not_known_is_told),
+        cmocka_unit_test(what_another_client_stored_is_told),
         cmocka_unit_test(an_interrupt_between_the_two_requests_does_not_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_ACCOUNT_H
 #define CACHE_ACCOUNT_H
 /* The account as the mount sees it. fs/ uses cache/ through this header and the headers that it

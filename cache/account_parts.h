@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_ACCOUNT_PARTS_H
 #define CACHE_ACCOUNT_PARTS_H
 /* What the files of the account share: account.c, store.c, append.c, unlink.c, rename.c, mask.c,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_ADDRESS_H
 #define CACHE_ADDRESS_H
 /* The entity or directory that a path stands for, in terms of keys. fs/tree/place makes these

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/account_parts.h"
 #include "client/text/entity_input.h"
 #include "client/text/entity_merge.h"

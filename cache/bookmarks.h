@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_BOOKMARKS_H
 #define CACHE_BOOKMARKS_H
 /* Places that a listing has passed: pairs of a cookie and a position. A listing that seekdir sends

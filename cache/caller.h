@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_CALLER_H
 #define CACHE_CALLER_H
 /* The process that an operation works for, and how long the operation may take. A value on the

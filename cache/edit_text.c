@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/account_parts.h"
 
 /* The text that an edit replaces, or is merged into, as far as that is known without a request. An

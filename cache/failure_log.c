@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/failure_log.h"
 
 #include <pthread.h>

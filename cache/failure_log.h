@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_FAILURE_LOG_H
 #define CACHE_FAILURE_LOG_H
 /* The last 100 failures. It gives the user a readable reason for every errno. With error 0: a note

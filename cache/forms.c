@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/forms.h"
 #include "cache/failure_log.h"
 

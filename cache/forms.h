@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_FORMS_H
 #define CACHE_FORMS_H
 /* What the directories of tables have listed last: partitions or prefixes. When this changes while

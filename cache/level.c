@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/level.h"
 #include "cache/read/read_ahead.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_LEVEL_H
 #define CACHE_LEVEL_H
 /* What a table's or prefix directory shows, for one opendir: its partitions, or the prefixes that

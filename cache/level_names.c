@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/level_names.h"
 
 #define NAMES_MAX_BYTES ((size_t)256 << 20)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_LEVEL_NAMES_H
 #define CACHE_LEVEL_NAMES_H
 /* The names that a level shows, in key order: partitions, and prefixes that several partitions

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/listing.h"
 #include "cache/bookmarks.h"
 #include "cache/level.h"

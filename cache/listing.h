@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_LISTING_H
 #define CACHE_LISTING_H
 /* The names for one opendir: a cursor over what is known of a directory, and what has to be asked

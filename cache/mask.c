@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/account_parts.h"
 
 /* An editor that has read an older version would put its text over a change that it has not seen.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/account_parts.h"
 
 void account_use_path(struct account *account, const struct caller *caller,

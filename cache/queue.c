@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/account_parts.h"
 #include "cache/write/pending_hold.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/backoff.h"
 #include "client/base.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_BACKOFF_H
 #define CLIENT_BACKOFF_H
 /* How long to wait before the next attempt. Pure. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_BASE_H
 #define CLIENT_BASE_H
 /* What every file may use: cleanup attributes, ownership transfer, and bans on unsafe calls, whose

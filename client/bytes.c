@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/bytes.h"
 
 #include <stdarg.h>

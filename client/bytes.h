@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_BYTES_H
 #define CLIENT_BYTES_H
 /* Byte strings: views, which own nothing, and buffers, which grow up to a maximum that is set at

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_CALL_H
 #define CLIENT_CALL_H
 /* The context of one call on the service: its deadline, a way to cancel it, and, afterwards, the

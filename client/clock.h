@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_CLOCK_H
 #define CLIENT_CLOCK_H
 /* The clock that a module gets at its creation; tests give one that they set. Any thread. */

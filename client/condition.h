@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_CONDITION_H
 #define CLIENT_CONDITION_H
 /* Condition variables for threads that check their calls while they wait. Any thread. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/counting_store.h"
 #include "client/text/metrics.h"
 #include "client/text/printable.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_COUNTING_STORE_H
 #define CLIENT_COUNTING_STORE_H
 /* A decorator for any store: counts requests by operation, outcome and the caller's command, which

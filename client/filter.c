@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The comparisons, which are the leaves of the tree, are also in an array, in the order in which an
  * entity has their subjects: keys, Timestamp, then properties by name. So one pass over an entity's
  * text evaluates all of them and ends after the last name in the filter. If the keys alone decide,

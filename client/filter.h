@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_FILTER_H
 #define CLIENT_FILTER_H
 /* The service's $filter: a condition on entities. It is parsed from its text, gives the range of

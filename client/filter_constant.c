@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/filter_constant.h"
 #include "client/text/base64.h"
 #include "client/text/edm_datetime.h"

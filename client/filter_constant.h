@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_FILTER_CONSTANT_H
 #define CLIENT_FILTER_CONSTANT_H
 /* A constant of a $filter, and its comparison with values of entities. Pure.

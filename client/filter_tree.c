@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/filter_tree.h"
 
 struct parser {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_FILTER_TREE_H
 #define CLIENT_FILTER_TREE_H
 /* The parse tree of a $filter, for filter.c; filter.h has the grammar. Pure. */

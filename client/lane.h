@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_LANE_H
 #define CLIENT_LANE_H
 /* Lanes divide what all requests share, by table. So a table whose requests are not answered leaves

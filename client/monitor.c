@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/monitor.h"
 #include "client/condition.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_MONITOR_H
 #define CLIENT_MONITOR_H
 /* A mutex with one condition, for threads that wait and check their calls meanwhile. Any thread. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/page.h"
 
 #include <stdatomic.h>

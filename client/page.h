@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_PAGE_H
 #define CLIENT_PAGE_H
 /* Page: entities in key order, and the range of keys that they cover completely. Immutable,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_POSITION_H
 #define CLIENT_POSITION_H
 /* Position: PartitionKey NUL RowKey, each key in CESU-8, so that memcmp gives the service's order

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/retrying_store.h"
 #include "client/backoff.h"
 #include "client/service_health.h"

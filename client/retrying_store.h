@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_RETRYING_STORE_H
 #define CLIENT_RETRYING_STORE_H
 /* A decorator for any store: repeats a request that failed for a temporary reason, with backoff,

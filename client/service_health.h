@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_SERVICE_HEALTH_H
 #define CLIENT_SERVICE_HEALTH_H
 /* Tracks whether the service answers, so that operations fail at once while it does not.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/table_store.h"
 #include "client/text/unicode.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_TABLE_STORE_H
 #define CLIENT_TABLE_STORE_H
 /* The interface to a table service. Every operation blocks, at most until its call's deadline, may

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/thread.h"
 #include "client/base.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_THREAD_H
 #define CLIENT_THREAD_H
 /* Threads that the program makes for itself. All signals are blocked in them: only the threads of

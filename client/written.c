@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/written.h"
 #include "client/text/entity_compare.h"
 

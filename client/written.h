@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_WRITTEN_H
 #define CLIENT_WRITTEN_H
 /* Finds out whether a change was made when its answer was lost. Example: the second attempt of an

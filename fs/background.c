@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/background.h"
 #include "fs/say.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_BACKGROUND_H
 #define FS_BACKGROUND_H
 /* Forks the daemon into the background. The parent waits until the child reports that it is ready,

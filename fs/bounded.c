@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/bounded.h"
 
 #include <fcntl.h>

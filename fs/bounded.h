@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_BOUNDED_H
 #define FS_BOUNDED_H
 /* Runs a function that may hang, in a child process, for a limited time. A system call on a file

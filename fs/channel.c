@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/channel.h"
 
 #include <linux/fuse.h>

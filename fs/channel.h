@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_CHANNEL_H
 #define FS_CHANNEL_H
 /* The connection to the kernel: its capabilities, its reads and writes, and the loop that serves

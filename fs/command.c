@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/command.h"
 #include "client/base.h"
 #include "fs/mount_source.h"

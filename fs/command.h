@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_COMMAND_H
 #define FS_COMMAND_H
 /* The command line: finds the verb and runs it, or prints help. fs/verb.h says what a verb is. */

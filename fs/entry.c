@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/entry.h"
 
 /* The kernel keeps no partition's name for longer in a writable mount, for two reasons. A process

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_ENTRY_H
 #define FS_ENTRY_H
 /* The entry that LOOKUP and READDIRPLUS answer for a name: its node, its attributes, and how long

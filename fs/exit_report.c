@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/exit_report.h"
 #include "client/base.h"
 #include "client/clock.h"

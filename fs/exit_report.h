@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_EXIT_REPORT_H
 #define FS_EXIT_REPORT_H
 /* Sends the exit code and a message of a mount's process to `tablefuse unmount`, which is not its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_FILE_SYSTEM_H
 #define FS_FILE_SYSTEM_H
 /* The state of a mount: the user data of the FUSE session. fs/verbs/mount fills it before the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_LINE_OUTPUT_H
 #define FS_LINE_OUTPUT_H
 /* Where the lines of an export go: to standard output, or into a file that appears when it is

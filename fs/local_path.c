@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/local_path.h"
 #include "client/base.h"
 #include "fs/bounded.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_LOCAL_PATH_H
 #define FS_LOCAL_PATH_H
 /* The operand of local:, FILE or FILE/TABLE. Looks at the file system, and changes nothing. One

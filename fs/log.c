@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/log.h"
 #include "client/bytes.h"
 #include "client/clock.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_LOG_H
 #define FS_LOG_H
 /* The log: messages for the user of the mount. They go to standard error until the mount is in the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/mount_end.h"
 #include "fs/verb.h"
 

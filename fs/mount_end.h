@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_MOUNT_END_H
 #define FS_MOUNT_END_H
 /* What is done when a mount has ended, because it was unmounted or by a signal: open files are

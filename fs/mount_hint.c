@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/mount_hint.h"
 #include "client/bytes.h"
 #include "fs/options.h"

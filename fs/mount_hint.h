@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_MOUNT_HINT_H
 #define FS_MOUNT_HINT_H
 /* Refuses an option that `tablefuse mount` does not have, and says what it probably means: other

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_MOUNT_SOURCE_H
 #define FS_MOUNT_SOURCE_H
 /* The account that is mounted. Turns SOURCE and the environment into a table store with its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/mount_stats.h"
 #include "client/text/metrics.h"
 

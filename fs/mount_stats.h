@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_MOUNT_STATS_H
 #define FS_MOUNT_STATS_H
 /* The text of .tablefuse/stats: what the parts of a mount count, and what the process uses, in

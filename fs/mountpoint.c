@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/mountpoint.h"
 #include "client/bytes.h"
 #include "fs/bounded.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_MOUNTPOINT_H
 #define FS_MOUNTPOINT_H
 /* Mount points, the mounts at them, and unmounting. For programs with one thread, because some

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/near_name.h"
 
 #define NAME_SIZE 32 /* a longer word counts as near to no name */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_NEAR_NAME_H
 #define FS_NEAR_NAME_H
 /* Finds the name that a mistyped word means, for the hint "do you mean ...?". Pure. Holds views of

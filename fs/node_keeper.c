@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/node_keeper.h"
 #include "client/thread.h"
 #include "fs/channel.h"

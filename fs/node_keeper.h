@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_NODE_KEEPER_H
 #define FS_NODE_KEEPER_H
 /* Holds the number of nodes near the limit of the inode table, and gives the memory of forgotten

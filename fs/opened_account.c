@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/opened_account.h"
 #include "fs/say.h"
 #include "fs/verb.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_OPENED_ACCOUNT_H
 #define FS_OPENED_ACCOUNT_H
 /* The account that a command uses without a mount: its options, its source, and the signals that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_OPTIONS_H
 #define FS_OPTIONS_H
 /* The options of `tablefuse mount -o`. Parsing has no effect but messages on standard error. One

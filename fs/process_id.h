@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_PROCESS_ID_H
 #define FS_PROCESS_ID_H
 /* Finds the process that sent a FUSE request. FUSE reports the id of a thread; the process is its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/progress.h"
 #include "client/text/printable.h"
 #include "client/position.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_PROGRESS_H
 #define FS_PROGRESS_H
 /* What a long command says on standard error: at a terminal one line that is written anew, else a

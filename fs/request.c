@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/request.h"
 #include "client/text/unicode.h"
 #include "fs/session.h"

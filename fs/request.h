@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_REQUEST_H
 #define FS_REQUEST_H
 /* One FUSE request that may need the service. Holds the process that sent it, its deadline and its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/say.h"
 #include "client/text/printable.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_SAY_H
 #define FS_SAY_H
 /* Messages on standard error and standard output. They may hold text of others, which is made

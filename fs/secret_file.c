@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/secret_file.h"
 
 #include <fcntl.h>

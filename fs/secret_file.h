@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_SECRET_FILE_H
 #define FS_SECRET_FILE_H
 /* Reads a secret from the file that a variable names, as docker and Kubernetes hand them out. Any

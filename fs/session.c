@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/session.h"
 #include "fs/channel.h"
 #include "fs/node_keeper.h"

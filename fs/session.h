@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_SESSION_H
 #define FS_SESSION_H
 /* The FUSE session: mounts, serves requests with its own threads, and unmounts. Its functions are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/verb.h"
 #include "client/base.h"
 #include "fs/say.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_VERB_H
 #define FS_VERB_H
 /* The verbs of the command line: `tablefuse VERB ...`. Each has a file of its own in fs/verbs; the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* All rows of a directory, for the commands that read whole tables. */
 #include "cache/account_parts.h"
 

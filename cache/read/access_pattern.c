@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/read/access_pattern.h"
 
 #define PROBE_ROWS   3   /* behind the row that is needed */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_READ_ACCESS_PATTERN_H
 #define CACHE_READ_ACCESS_PATTERN_H
 /* How the entities of one table are opened by name: at random, in key order, or here and there in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/read/by_name.h"
 #include "cache/read/access_pattern.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_READ_BY_NAME_H
 #define CACHE_READ_BY_NAME_H
 /* Read-ahead for entities that are opened by name, without a listing: `xargs cat`, `tar -T`, `rsync

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_READ_DELAYS_H
 #define CACHE_READ_DELAYS_H
 /* Why the requests of a table wait for their repetition. A caller that waits behind such a request

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/read/fanout.h"
 
 struct count { /* of a level's first rows */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_READ_FANOUT_H
 #define CACHE_READ_FANOUT_H
 /* The fanout of a level: up to so many partitions it lists, of more it lists the prefixes. A number

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/read/fetcher.h"
 #include "cache/read/delays.h"
 #include "cache/read/freshness.h"

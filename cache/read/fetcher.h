@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_READ_FETCHER_H
 #define CACHE_READ_FETCHER_H
 /* Brings pages into the range cache: one flight for what several callers miss at once. Any thread;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/read/freshness.h"
 
 #include <bsd/sys/tree.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_READ_FRESHNESS_H
 #define CACHE_READ_FRESHNESS_H
 /* How old an answer may be, and how long the kernel may keep it.

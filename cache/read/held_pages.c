@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/read/held_pages.h"
 
 void held_pages_init(struct held_pages *held)

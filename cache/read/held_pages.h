@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_READ_HELD_PAGES_H
 #define CACHE_READ_HELD_PAGES_H
 /* The pages that a traversal has read and not visited yet, in key order. The range cache does not

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/read/overlay.h"
 
 #include <assert.h>

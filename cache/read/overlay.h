@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_READ_OVERLAY_H
 #define CACHE_READ_OVERLAY_H
 /* What this mount sees of an account: what the range cache knows, with the changes that pending has

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/read/owned_range.h"
 
 #define MAX_BYTES ((size_t)16 << 10)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_READ_OWNED_RANGE_H
 #define CACHE_READ_OWNED_RANGE_H
 /* A range of a table with its own copy of the table's name and the bounds. It is set or not set.

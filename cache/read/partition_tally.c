@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/read/partition_tally.h"
 
 void partition_tally_init(struct partition_tally *tally)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_READ_PARTITION_TALLY_H
 #define CACHE_READ_PARTITION_TALLY_H
 /* Counts rows that come in key order, and the partitions that they belong to. One thread at a time.

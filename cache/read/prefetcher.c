@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/read/prefetcher.h"
 #include "cache/read/held_pages.h"
 #include "cache/read/scan_answer.h"

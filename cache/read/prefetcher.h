@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_READ_PREFETCHER_H
 #define CACHE_READ_PREFETCHER_H
 /* A scan that runs ahead of its consumer. Workers send its requests; the consumer takes the items

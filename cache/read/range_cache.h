@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_READ_RANGE_CACHE_H
 #define CACHE_READ_RANGE_CACHE_H
 /* What was read from the service, and what we changed there. For each table it has two ordered maps

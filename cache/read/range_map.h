@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_READ_RANGE_MAP_H
 #define CACHE_READ_RANGE_MAP_H
 /* What is known of one table: two ordered maps of pieces, one of pages with texts and one of pages

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/read/read_ahead.h"
 #include "cache/read/by_name.h"
 #include "cache/read/rows_first.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_READ_READ_AHEAD_H
 #define CACHE_READ_READ_AHEAD_H
 /* The only place that decides what is read before it is asked for. Lookups, listings and levels

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/read/read_kind.h"
 
 int read_kind_create_scan(enum read_kind kind, struct range range, const struct scan_limits *limits,

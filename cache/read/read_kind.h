@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_READ_READ_KIND_H
 #define CACHE_READ_READ_KIND_H
 /* What a prefetcher reads, and the scan that reads it. Pure. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/read/request_slot.h"
 
 /* When the last attempt began. */

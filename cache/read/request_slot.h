@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_READ_REQUEST_SLOT_H
 #define CACHE_READ_REQUEST_SLOT_H
 /* The room that one request of a scan takes: in the request window, and in the worker pool if a

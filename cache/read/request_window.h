@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_READ_REQUEST_WINDOW_H
 #define CACHE_READ_REQUEST_WINDOW_H
 /* The congestion window of the account: how many requests all its scans together may have in

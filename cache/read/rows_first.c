@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/read/rows_first.h"
 
 #define TRAVERSED_BYTES   ((size_t)16 << 20) /* what is visited within seconds */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_READ_ROWS_FIRST_H
 #define CACHE_READ_ROWS_FIRST_H
 /* Reads the rows of a directory of partitions before its names are sought, where that costs no

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/read/scan_answer.h"
 
 static struct question known_of(const struct scan_question *question, bool keys_suffice)

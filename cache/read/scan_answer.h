@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_READ_SCAN_ANSWER_H
 #define CACHE_READ_SCAN_ANSWER_H
 /* Answers one request of a prefetcher's scan: with a page that is known, because a listing or

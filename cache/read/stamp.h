@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_READ_STAMP_H
 #define CACHE_READ_STAMP_H
 /* When a request was sent to the service: the time, and the order among all requests and changes of

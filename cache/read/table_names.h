@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_READ_TABLE_NAMES_H
 #define CACHE_READ_TABLE_NAMES_H
 /* The names in a service's list of tables that no path can have. Such a table is left out, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/read/table_page.h"
 
 static int compare_names(const void *a, const void *b)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_READ_TABLE_PAGE_H
 #define CACHE_READ_TABLE_PAGE_H
 /* Pages whose rows are tables: what the range cache holds for the account itself (table NULL). The

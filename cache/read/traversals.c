@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/read/traversals.h"
 #include "client/monitor.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_READ_TRAVERSALS_H
 #define CACHE_READ_TRAVERSALS_H
 /* The prefetchers of processes that traverse a table, as `find`, `grep -r` and `tar` do: for each

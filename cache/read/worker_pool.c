@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/read/worker_pool.h"
 #include "client/thread.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_READ_WORKER_POOL_H
 #define CACHE_READ_WORKER_POOL_H
 /* Threads that send the requests of scans. No caller waits for one of these requests alone. A

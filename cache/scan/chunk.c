@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/scan/chunk.h"
 
 #define BUFFERS 7

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_SCAN_CHUNK_H
 #define CACHE_SCAN_CHUNK_H
 /* Chunk: a piece of a scanned range that is read page after page, and the pages of it that wait to

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A key is read byte by byte, and each byte gets its share of the interval of the beginning before
  * it, as in arithmetic coding. The shares come from counts by context:
  * - keys of one length (ids, counters, times): the context is the index of the byte;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_SCAN_KEY_MODEL_H
 #define CACHE_SCAN_KEY_MODEL_H
 /* Key model: learns from sorted keys how keys go on, and maps every key, also an unseen one, to a

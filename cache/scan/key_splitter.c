@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/scan/key_splitter.h"
 #include "client/text/unicode.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_SCAN_KEY_SPLITTER_H
 #define CACHE_SCAN_KEY_SPLITTER_H
 /* Key splitter: cuts the open gaps of a partition map, so that free slots have something to ask.

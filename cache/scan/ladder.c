@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/scan/ladder.h"
 #include "client/position.h"
 #include "client/text/unicode.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_SCAN_LADDER_H
 #define CACHE_SCAN_LADDER_H
 /* Ladder: cuts a range where its keys may stop to share a long beginning. Pure; one thread.

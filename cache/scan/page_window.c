@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/scan/page_window.h"
 
 /* Without them "single", 1,000,000, 32 slots, window of 128 pages: 1,018/51 -> 1,065/96. */

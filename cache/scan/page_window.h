@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_SCAN_PAGE_WINDOW_H
 #define CACHE_SCAN_PAGE_WINDOW_H
 /* Page window: how many pages of a scan may wait to be taken or be in flight. The limit is in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/scan/partition_map.h"
 
 #include <assert.h>

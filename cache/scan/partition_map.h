@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_SCAN_PARTITION_MAP_H
 #define CACHE_SCAN_PARTITION_MAP_H
 /* Partition map: the partition keys of a range that were found, and the gaps between them that are

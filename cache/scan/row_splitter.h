@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_SCAN_ROW_SPLITTER_H
 #define CACHE_SCAN_ROW_SPLITTER_H
 /* Row splitter: estimates from the pages seen how much of a chunk is left, and where to split it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/scan/scan.h"
 
 bool scan_ask(struct scan *scan, int idle, struct scan_request *ret)

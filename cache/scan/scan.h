@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_SCAN_SCAN_H
 #define CACHE_SCAN_SCAN_H
 /* Scan: turns one question ("all rows of this range") into queries, so that several can be sent at

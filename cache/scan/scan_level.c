@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Both scans of keys: the partitions of a range, and what a level shows.
  *
  * A page shows some partitions, and rows of the last one. The next question is for the partitions

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* All rows of a range, in key order, by adaptive range splitting. The range is a list of chunks;
  * each is read page after page. While slots are free, a chunk is split where the key model expects
  * the pieces to be equal, and the new pieces are asked for. These are guesses, but no row is lost

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/scan/speculation.h"
 
 /* Each constant names a figure that gets worse without it, or with another value: a shape of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_SCAN_SPECULATION_H
 #define CACHE_SCAN_SPECULATION_H
 /* Speculation: what the guesses of a scan of rows have cost, and so how coarse the next ones are.

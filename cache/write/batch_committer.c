@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/write/batch_committer.h"
 #include "cache/write/reconcile.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_WRITE_BATCH_COMMITTER_H
 #define CACHE_WRITE_BATCH_COMMITTER_H
 /* Sends a batch of queued changes, and repairs it where it is refused. A batch is all or nothing,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/write/commit_threads.h"
 #include "client/thread.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_WRITE_COMMIT_THREADS_H
 #define CACHE_WRITE_COMMIT_THREADS_H
 /* The threads that send what is queued: each takes a batch from pending, commits it, and takes the

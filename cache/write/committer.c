@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/write/committer.h"
 #include "cache/read/table_page.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_WRITE_COMMITTER_H
 #define CACHE_WRITE_COMMITTER_H
 /* Sends changes to the service, and puts what came of it into the range cache. A change is sent in

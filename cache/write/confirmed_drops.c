@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/write/confirmed_drops.h"
 #include "client/text/table_name.h"
 

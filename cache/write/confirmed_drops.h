@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_WRITE_CONFIRMED_DROPS_H
 #define CACHE_WRITE_CONFIRMED_DROPS_H
 /* Remembers which process may drop which table with all that is in it. `tablefuse drop` asks the

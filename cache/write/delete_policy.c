@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/write/delete_policy.h"
 #include "cache/read/owned_range.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_WRITE_DELETE_POLICY_H
 #define CACHE_WRITE_DELETE_POLICY_H
 /* Decides what an unlink does:

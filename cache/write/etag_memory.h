@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_WRITE_ETAG_MEMORY_H
 #define CACHE_WRITE_ETAG_MEMORY_H
 /* A bounded memory of versions: for each entity one ETag. The entity that was not used for longest

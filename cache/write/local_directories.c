@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/write/local_directories.h"
 
 #include <bsd/sys/tree.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_WRITE_LOCAL_DIRECTORIES_H
 #define CACHE_WRITE_LOCAL_DIRECTORIES_H
 /* Local directories: directories below a table that exist in this mount although no entity is in

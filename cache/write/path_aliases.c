@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/write/path_aliases.h"
 
 #include <bsd/sys/tree.h>

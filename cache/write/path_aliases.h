@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_WRITE_PATH_ALIASES_H
 #define CACHE_WRITE_PATH_ALIASES_H
 /* Remembers by which paths each process has used a partition. A partition has many paths: T/Newt,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/write/pending_parts.h"
 
 #include <assert.h>

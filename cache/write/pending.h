@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_WRITE_PENDING_H
 #define CACHE_WRITE_PENDING_H
 /* Claims on positions, queued changes, and masks. Pending knows which entities are being changed,

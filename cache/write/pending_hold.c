@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/write/pending_parts.h"
 
 static struct hold *find_locked(const struct queue *queue, uint64_t process)

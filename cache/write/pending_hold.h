@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_WRITE_PENDING_HOLD_H
 #define CACHE_WRITE_PENDING_HOLD_H
 /* Holds: queued changes that are not sent for the time being. While a process seems to delete a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/write/pending_parts.h"
 
 /* Comes off the time at which a partition is ready. What a drain waits for is so ready before what

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_WRITE_PENDING_PARTS_H
 #define CACHE_WRITE_PENDING_PARTS_H
 /* What the files of pending share. Private to them. Everything here is guarded by the monitor. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_WRITE_PENDING_QUEUE_H
 #define CACHE_WRITE_PENDING_QUEUE_H
 /* The queue of pending: changes that no caller waits for, and that are sent in batches. A caller

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/write/pending_parts.h"
 
 #define RECORDS_AT_ONCE 1000 /* before other threads get in: a quarter of a millisecond */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_WRITE_PENDING_TABLE_H
 #define CACHE_WRITE_PENDING_TABLE_H
 /* What pending knows of a whole table: asked before the table is dropped, and told afterwards. A

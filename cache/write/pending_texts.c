@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/write/pending_texts.h"
 #include "cache/write/pending_parts.h"
 

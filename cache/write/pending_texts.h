@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_WRITE_PENDING_TEXTS_H
 #define CACHE_WRITE_PENDING_TEXTS_H
 /* Goes along the texts that are queued, one at a time, in the order of tables and positions. What

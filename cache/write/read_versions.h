@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_WRITE_READ_VERSIONS_H
 #define CACHE_WRITE_READ_VERSIONS_H
 /* Remembers which version (ETag) of an entity each process last read or stored. A later write of

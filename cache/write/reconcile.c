@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/write/reconcile.h"
 #include "client/text/entity_compare.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_WRITE_RECONCILE_H
 #define CACHE_WRITE_RECONCILE_H
 /* A batch was refused because of a row, and the rows were read: what becomes of one of its writes?

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/write/table_drop.h"
 
 struct look {

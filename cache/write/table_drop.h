@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_WRITE_TABLE_DROP_H
 #define CACHE_WRITE_TABLE_DROP_H
 /* rmdir of a table: may the table be dropped? All its keys and ETags are read and compared with the

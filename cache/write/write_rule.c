@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/write/write_rule.h"
 
 static struct write_rule replace(const struct write_facts *facts, struct bytes etag)

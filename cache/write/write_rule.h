@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_WRITE_WRITE_RULE_H
 #define CACHE_WRITE_WRITE_RULE_H
 /* Chooses the write, and its precondition, with which a text is stored. Pure; any thread.

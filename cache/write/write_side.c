@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/write/write_side.h"
 #include "cache/write/pending_hold.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CACHE_WRITE_WRITE_SIDE_H
 #define CACHE_WRITE_WRITE_SIDE_H
 /* The modules that changes need, and the claims of one change at a time. In its owner's memory,

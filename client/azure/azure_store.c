@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/azure/azure_store.h"
 #include "client/azure/batch.h"
 #include "client/azure/entity_answer.h"

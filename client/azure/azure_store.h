@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_AZURE_AZURE_STORE_H
 #define CLIENT_AZURE_AZURE_STORE_H
 /* The Table service over REST. Any thread. One request for each operation, signed when it is sent;

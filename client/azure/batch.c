@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/azure/batch.h"
 #include "client/azure/etag.h"
 #include "client/azure/http_header.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_AZURE_BATCH_H
 #define CLIENT_AZURE_BATCH_H
 /* An entity group transaction: writes to one partition, made all or none, as the multipart body of

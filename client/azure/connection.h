@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_AZURE_CONNECTION_H
 #define CLIENT_AZURE_CONNECTION_H
 /* Turns SOURCE and the environment into an endpoint and a credential. Pure, any thread: the caller

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/azure/connection_string.h"
 #include "client/azure/pasted.h"
 

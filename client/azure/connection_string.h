@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_AZURE_CONNECTION_STRING_H
 #define CLIENT_AZURE_CONNECTION_STRING_H
 /* Splits a connection string. Pure, any thread.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_AZURE_CREDENTIAL_H
 #define CLIENT_AZURE_CREDENTIAL_H
 /* The credential of an account: a Shared Key, which signs each request, or a SAS token, which is

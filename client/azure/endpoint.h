@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_AZURE_ENDPOINT_H
 #define CLIENT_AZURE_ENDPOINT_H
 /* The endpoint of an account's tables: its URL, checked and split. Pure, any thread.

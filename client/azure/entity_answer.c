@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/azure/entity_answer.h"
 #include "client/azure/service_error.h"
 #include "client/text/entity_text.h"

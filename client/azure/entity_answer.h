@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_AZURE_ENTITY_ANSWER_H
 #define CLIENT_AZURE_ENTITY_ANSWER_H
 /* Turns JSON bodies with entities into rows of a page. Pure, one thread.

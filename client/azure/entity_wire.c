@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/azure/entity_wire.h"
 #include "client/position.h"
 #include "client/text/entity_lines.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_AZURE_ENTITY_WIRE_H
 #define CLIENT_AZURE_ENTITY_WIRE_H
 /* The JSON of an entity as it is sent: the inverse of entity_text.h. Pure, any thread.

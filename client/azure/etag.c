@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/azure/etag.h"
 #include "client/azure/http_header.h"
 #include "client/text/edm_datetime.h"

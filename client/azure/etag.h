@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_AZURE_ETAG_H
 #define CLIENT_AZURE_ETAG_H
 /* The ETag of a version that was just written. It is opaque, except that Azure and Azurite make it

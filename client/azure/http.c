@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/azure/http.h"
 #include "client/azure/http_header.h"
 #include "client/azure/url.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_AZURE_HTTP_H
 #define CLIENT_AZURE_HTTP_H
 /* HTTP exchanges over kept connections: HTTP/1.1, verified TLS 1.2 or newer, no redirects. Any

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_AZURE_HTTP_DATE_H
 #define CLIENT_AZURE_HTTP_DATE_H
 /* The date of HTTP headers, in every locale. In ticks since 1970 (client/clock.h), for the years

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_AZURE_HTTP_HEADER_H
 #define CLIENT_AZURE_HTTP_HEADER_H
 /* Header lines of HTTP and of MIME parts, as received: "Name: value", each ending in CRLF or LF.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/azure/pasted.h"
 
 static const struct bytes byte_order_mark = {"\xEF\xBB\xBF", 3};

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_AZURE_PASTED_H
 #define CLIENT_AZURE_PASTED_H
 /* Text that users paste from portals, files of Windows and shells. Pure, any thread. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_AZURE_REFUSAL_H
 #define CLIENT_AZURE_REFUSAL_H
 /* Why a service refused the credential of a request, and what the user can do: a key and a SAS

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_AZURE_REQUEST_URL_H
 #define CLIENT_AZURE_REQUEST_URL_H
 /* Paths and query strings of requests, percent-encoded as they are signed and sent: all bytes but

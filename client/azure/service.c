@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/azure/service.h"
 #include "client/azure/http_date.h"
 #include "client/azure/http_header.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_AZURE_SERVICE_H
 #define CLIENT_AZURE_SERVICE_H
 /* Sends one request to an account's tables: adds the URL, a request id, the date and the signature.

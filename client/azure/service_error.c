@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/azure/service_error.h"
 #include "client/azure/http_date.h"
 #include "client/clock.h"

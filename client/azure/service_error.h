@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_AZURE_SERVICE_ERROR_H
 #define CLIENT_AZURE_SERVICE_ERROR_H
 /* Turns an answer of the service that is not a success into the reason of a failure. Pure, any

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/azure/table_answer.h"
 #include "client/text/small_json.h"
 

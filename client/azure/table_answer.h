@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_AZURE_TABLE_ANSWER_H
 #define CLIENT_AZURE_TABLE_ANSWER_H
 /* The service's list of tables: {"value":[{"TableName":"..."}, ...]}. Pure, any thread. */

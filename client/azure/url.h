@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_AZURE_URL_H
 #define CLIENT_AZURE_URL_H
 /* Splits a URL with libcurl's own parser, so that what is checked is what libcurl connects to.

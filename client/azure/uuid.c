@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/azure/uuid.h"
 
 #include <openssl/rand.h>

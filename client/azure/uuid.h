@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_AZURE_UUID_H
 #define CLIENT_AZURE_UUID_H
 /* Random UUIDs (version 4), for ids of requests and boundaries of batches. Any thread. */

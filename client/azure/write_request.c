@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/azure/write_request.h"
 #include "client/azure/entity_wire.h"
 #include "client/azure/http_header.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_AZURE_WRITE_REQUEST_H
 #define CLIENT_AZURE_WRITE_REQUEST_H
 /* The method, path, headers and body of one write, sent alone or as a part of a batch. A replace or

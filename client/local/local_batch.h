@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_LOCAL_LOCAL_BATCH_H
 #define CLIENT_LOCAL_LOCAL_BATCH_H
 /* Writes entities by the service's rules; a batch is written all or none. Any thread. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_LOCAL_LOCAL_CHECK_H
 #define CLIENT_LOCAL_LOCAL_CHECK_H
 /* Checks the whole file of an account: SQLite's own check of its structure; of each row of a table

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/local/local_checksum.h"
 #include "client/local/local_text.h"
 #include "client/text/timestamp_etag.h"

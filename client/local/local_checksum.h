@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_LOCAL_LOCAL_CHECKSUM_H
 #define CLIENT_LOCAL_LOCAL_CHECKSUM_H
 /* The checksum that each row of an account's file carries: CRC-32 over its other columns, each in a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_LOCAL_LOCAL_CONNECTION_H
 #define CLIENT_LOCAL_LOCAL_CONNECTION_H
 /* One connection to an account's file, opened and checked, with its prepared statements. Used by

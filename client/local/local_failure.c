@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/local/local_failure.h"
 #include "client/position.h"
 #include "client/text/table_name.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_LOCAL_LOCAL_FAILURE_H
 #define CLIENT_LOCAL_LOCAL_FAILURE_H
 /* The reasons of failures: those of the service, with its codes and texts, and those that only a

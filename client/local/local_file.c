@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/local/local_file.h"
 #include "client/bytes.h"
 #include "client/local/local_schema.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_LOCAL_LOCAL_FILE_H
 #define CLIENT_LOCAL_LOCAL_FILE_H
 /* Finds and creates an account's file without opening it: closing it would release the locks that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/local/local_files.h"
 
 #include <stdatomic.h>

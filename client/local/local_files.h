@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_LOCAL_LOCAL_FILES_H
 #define CLIENT_LOCAL_LOCAL_FILES_H
 /* The account's file with the -wal and -shm beside it, as they were when it was opened. If one of

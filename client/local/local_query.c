@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/local/local_query.h"
 #include "client/filter.h"
 #include "client/text/timestamp_etag.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_LOCAL_LOCAL_QUERY_H
 #define CLIENT_LOCAL_LOCAL_QUERY_H
 /* Reads entities, within a transaction, so that each function reads one version of the file. As in

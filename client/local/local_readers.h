@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_LOCAL_LOCAL_READERS_H
 #define CLIENT_LOCAL_LOCAL_READERS_H
 /* A pool of connections for reading threads. All are opened at creation: a later open could find

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_LOCAL_LOCAL_ROWS_H
 #define CLIENT_LOCAL_LOCAL_ROWS_H
 /* Reads tables and entities from an account's file, and answers only what it has checked. Each row

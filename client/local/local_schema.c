@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/local/local_schema.h"
 #include "client/local/local_failure.h"
 

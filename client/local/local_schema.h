@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_LOCAL_LOCAL_SCHEMA_H
 #define CLIENT_LOCAL_LOCAL_SCHEMA_H
 /* The tables of SQLite that are in an account's file, in format 2:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/local/local_store.h"
 #include "client/local/local_batch.h"
 #include "client/local/local_failure.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_LOCAL_LOCAL_STORE_H
 #define CLIENT_LOCAL_LOCAL_STORE_H
 /* A table store in one SQLite file: an account without a service, with the service's rules. Many

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/local/local_tables.h"
 #include "client/local/local_failure.h"
 #include "client/local/local_query.h"

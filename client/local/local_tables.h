@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_LOCAL_LOCAL_TABLES_H
 #define CLIENT_LOCAL_LOCAL_TABLES_H
 /* The tables of an account. A name has 3 to 63 letters and digits, begins with a letter, and is not

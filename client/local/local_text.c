@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/local/local_text.h"
 #include "client/position.h"
 #include "client/text/entity_lines.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_LOCAL_LOCAL_TEXT_H
 #define CLIENT_LOCAL_LOCAL_TEXT_H
 /* The text that is stored: with both keys, which the text of a write may lack. Pure. */

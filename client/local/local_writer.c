@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/local/local_writer.h"
 #include "client/text/timestamp_etag.h"
 #include "client/local/local_checksum.h"

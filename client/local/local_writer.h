@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_LOCAL_LOCAL_WRITER_H
 #define CLIENT_LOCAL_LOCAL_WRITER_H
 /* Makes changes in the account's file. Changes that wait share one transaction, each in a

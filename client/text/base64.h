@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_TEXT_BASE64_H
 #define CLIENT_TEXT_BASE64_H
 /* Decoding of base64 as the service writes it: the alphabet with + and /, padded with = to groups

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/text/decimal.h"
 
 #define MAX_EXPONENT       999999999

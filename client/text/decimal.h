@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_TEXT_DECIMAL_H
 #define CLIENT_TEXT_DECIMAL_H
 /* Decimal numbers as text. Nothing is rounded: all digits stay, but zeros that mean nothing go, and

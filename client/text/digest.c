@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/text/digest.h"
 
 #include <openssl/evp.h>

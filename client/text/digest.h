@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_TEXT_DIGEST_H
 #define CLIENT_TEXT_DIGEST_H
 /* SHA-256, for the file names of keys that are too long for one. Pure. */

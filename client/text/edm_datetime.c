@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/text/edm_datetime.h"
 #include "client/clock.h"
 

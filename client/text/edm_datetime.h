@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_TEXT_EDM_DATETIME_H
 #define CLIENT_TEXT_EDM_DATETIME_H
 /* Times of the service: its DateTimes, Timestamps, and the times in ETags and SAS tokens. Ticks of

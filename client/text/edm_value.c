@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/text/edm_value.h"
 #include "client/text/base64.h"
 #include "client/text/decimal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_TEXT_EDM_VALUE_H
 #define CLIENT_TEXT_EDM_VALUE_H
 /* The values of properties: eight EDM types as the service's JSON has them, and the canonical form

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/text/entity_check.h"
 #include "client/position.h"
 #include "client/text/base64.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_TEXT_ENTITY_CHECK_H
 #define CLIENT_TEXT_ENTITY_CHECK_H
 /* Checks an entity against the service's limits, with the service's error codes. Pure.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_TEXT_ENTITY_COMPARE_H
 #define CLIENT_TEXT_ENTITY_COMPARE_H
 /* Compares canonical texts, to find out whether a service has stored what was sent. Doubles are

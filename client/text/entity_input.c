@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/text/entity_input.h"
 #include "client/position.h"
 #include "client/text/entity_lines.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_TEXT_ENTITY_INPUT_H
 #define CLIENT_TEXT_ENTITY_INPUT_H
 /* Makes the canonical text of an entity from the JSON that a user wrote. The counterpart of

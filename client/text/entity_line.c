@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/text/entity_line.h"
 #include "client/position.h"
 #include "client/text/edm_datetime.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_TEXT_ENTITY_LINE_H
 #define CLIENT_TEXT_ENTITY_LINE_H
 /* An entity as one line of JSON, for files of whole tables. Pure.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_TEXT_ENTITY_LINES_H
 #define CLIENT_TEXT_ENTITY_LINES_H
 /* Reads a canonical text (entity_text.h) property by property, and builds one from properties.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_TEXT_ENTITY_MEMBERS_H
 #define CLIENT_TEXT_ENTITY_MEMBERS_H
 /* The members of an entity's JSON: they are read in any order, and then sorted by name. What

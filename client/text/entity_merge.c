@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/text/entity_merge.h"
 #include "client/text/entity_lines.h"
 

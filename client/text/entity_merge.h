@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_TEXT_ENTITY_MERGE_H
 #define CLIENT_TEXT_ENTITY_MERGE_H
 /* Merges two texts of an entity: named properties are replaced, others stay. Pure. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/text/entity_select.h"
 #include "client/text/entity_lines.h"
 #include "client/text/json_string.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_TEXT_ENTITY_SELECT_H
 #define CLIENT_TEXT_ENTITY_SELECT_H
 /* The service's $select: the properties of an entity that a query asks for. Both keys always stay,

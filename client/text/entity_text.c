@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/text/entity_text.h"
 #include "client/text/edm_datetime.h"
 #include "client/text/entity_lines.h"

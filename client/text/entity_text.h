@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_TEXT_ENTITY_TEXT_H
 #define CLIENT_TEXT_ENTITY_TEXT_H
 /* The canonical text of an entity, made from the service's JSON: pretty-printed JSON, one property

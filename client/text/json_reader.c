@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/text/json_reader.h"
 
 #include <endian.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_TEXT_JSON_READER_H
 #define CLIENT_TEXT_JSON_READER_H
 /* Reads JSON tokens (RFC 8259, strict) from a text that may arrive in pieces. A byte order mark at

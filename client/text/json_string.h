@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_TEXT_JSON_STRING_H
 #define CLIENT_TEXT_JSON_STRING_H
 /* The text between the quotes of a JSON string: read with any escapes, written in one canonical

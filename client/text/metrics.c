@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/text/metrics.h"
 
 int metrics_append_head(struct buffer *ret, const char *metric, const char *type, const char *help)

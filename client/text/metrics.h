@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_TEXT_METRICS_H
 #define CLIENT_TEXT_METRICS_H
 /* Counters as text, in Prometheus's exposition format. Pure. */

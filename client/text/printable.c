@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/text/printable.h"
 #include "client/text/unicode.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_TEXT_PRINTABLE_H
 #define CLIENT_TEXT_PRINTABLE_H
 /* Text of others as it may be shown: of the service, of a certificate, the name of a process or a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_TEXT_SMALL_JSON_H
 #define CLIENT_TEXT_SMALL_JSON_H
 /* Reads with cJSON what the service answers in JSON and is no entity: errors, lists of tables. A

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_TEXT_TABLE_NAME_H
 #define CLIENT_TEXT_TABLE_NAME_H
 /* The rules of table names. A name that fits one of them needs no escapes in a file name or in a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/text/timestamp_etag.h"
 #include "client/text/edm_datetime.h"
 

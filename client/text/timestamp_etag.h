@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_TEXT_TIMESTAMP_ETAG_H
 #define CLIENT_TEXT_TIMESTAMP_ETAG_H
 /* The ETag that local accounts, as Azure and Azurite, make from an entity's Timestamp:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/text/unicode.h"
 
 /* Adds the bits of n continuation bytes to those of the first byte; false: one is missing. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_TEXT_UNICODE_H
 #define CLIENT_TEXT_UNICODE_H
 /* Characters in UTF-8, CESU-8 and UTF-16. Keys are CESU-8 inside the program (each UTF-16 unit is

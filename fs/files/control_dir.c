@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/files/control_dir.h"
 #include "client/text/printable.h"
 #include "fs/process_id.h"

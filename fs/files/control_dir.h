@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_FILES_CONTROL_DIR_H
 #define FS_FILES_CONTROL_DIR_H
 /* `.tablefuse/`: files with the state of the mount. The text of a file is made when its name is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/files/control_text.h"
 
 #include <stdatomic.h>

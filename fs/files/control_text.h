@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_FILES_CONTROL_TEXT_H
 #define FS_FILES_CONTROL_TEXT_H
 /* The text of a file of `.tablefuse/`, as it was made for a LOOKUP. It never changes: the kernel

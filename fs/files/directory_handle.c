@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/files/directory_handle.h"
 #include "fs/entry.h"
 #include "fs/files/own_names.h"

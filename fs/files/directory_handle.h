@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_FILES_DIRECTORY_HANDLE_H
 #define FS_FILES_DIRECTORY_HANDLE_H
 /* An open directory: fills the kernel's buffers from a listing. Opening sends no request; the first

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/files/draft.h"
 
 #define EMPTY_OBJECT "{}"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_FILES_DRAFT_H
 #define FS_FILES_DRAFT_H
 /* A text that is being written: a state machine. Each event moves the draft to its next state and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/files/locks.h"
 
 #include <bsd/sys/tree.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_FILES_LOCKS_H
 #define FS_FILES_LOCKS_H
 /* flock and fcntl locks, between the processes that use this mount. A lock belongs to an entity or

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/files/lost_and_found.h"
 #include "fs/files/control_dir.h"
 #include "fs/files/lost_name.h"

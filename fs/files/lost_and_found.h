@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_FILES_LOST_AND_FOUND_H
 #define FS_FILES_LOST_AND_FOUND_H
 /* Texts that the service did not take. Each is written to disk at once, as a file of its own in the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/files/lost_name.h"
 #include "client/text/unicode.h"
 #include "fs/tree/names.h"

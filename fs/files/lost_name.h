@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_FILES_LOST_NAME_H
 #define FS_FILES_LOST_NAME_H
 /* Names of files in lost+found: the time and, behind it, the tail, which all texts of one entity or

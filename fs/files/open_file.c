@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/files/open_file.h"
 
 int open_file_create_entity(const struct entity *entity, struct open_file **ret)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_FILES_OPEN_FILE_H
 #define FS_FILES_OPEN_FILE_H
 /* An open file, which info->fh points to. There are four sorts:

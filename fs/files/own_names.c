@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/files/own_names.h"
 
 struct own_file { /* a file that was new when the listing began */

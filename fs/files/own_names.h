@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_FILES_OWN_NAMES_H
 #define FS_FILES_OWN_NAMES_H
 /* The names of an open directory that the service does not have: local directories, new files that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/files/queued_texts.h"
 #include "client/text/entity_line.h"
 

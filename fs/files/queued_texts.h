@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_FILES_QUEUED_TEXTS_H
 #define FS_FILES_QUEUED_TEXTS_H
 /* The texts that are still queued when a mount ends, in lost+found. The service may not answer, and

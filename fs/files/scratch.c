@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/files/scratch.h"
 #include "fs/files/scratch_text.h"
 #include "fs/tree/scratch_name.h"

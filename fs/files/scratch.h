@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_FILES_SCRATCH_H
 #define FS_FILES_SCRATCH_H
 /* Scratch files: local files in the directories of partitions, with temporary names

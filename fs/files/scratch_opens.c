@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/files/scratch_opens.h"
 
 #include <pthread.h>

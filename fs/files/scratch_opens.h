@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_FILES_SCRATCH_OPENS_H
 #define FS_FILES_SCRATCH_OPENS_H
 /* Opens of scratch files that were answered ESTALE and are not yet repeated. It keeps a promise: a

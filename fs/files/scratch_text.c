@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/files/scratch_text.h"
 
 #define GROWTH_PART 4 /* a text that grows gets 1/4 of its size as spare room */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_FILES_SCRATCH_TEXT_H
 #define FS_FILES_SCRATCH_TEXT_H
 /* The text of a scratch file: bytes in memory, within a budget that the texts of a mount share.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/files/settler.h"
 #include "client/text/entity_check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_FILES_SETTLER_H
 #define FS_FILES_SETTLER_H
 /* Finds the keys of new files and directories that were made by the cut name of a long key.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/files/text_sink.h"
 #include "fs/files/control_dir.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_FILES_TEXT_SINK_H
 #define FS_FILES_TEXT_SINK_H
 /* Where the texts of writers go: into the account; and what it did not take when the last handle

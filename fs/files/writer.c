@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/files/writer_parts.h"
 
 #define ETAG_MAX_BYTES ((size_t)64 << 10)

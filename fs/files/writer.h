@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_FILES_WRITER_H
 #define FS_FILES_WRITER_H
 /* An entity that is open for writing: a draft, the name it is stored under, and its handles. A

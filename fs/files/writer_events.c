@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/text/entity_input.h"
 #include "fs/files/writer_parts.h"
 

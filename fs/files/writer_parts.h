@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_FILES_WRITER_PARTS_H
 #define FS_FILES_WRITER_PARTS_H
 /* What the three files of a writer share: the fields of a writer and of the map of all writers.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/files/writer_parts.h"
 
 #include <assert.h>

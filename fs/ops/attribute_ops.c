@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/ops/attribute_ops.h"
 #include "fs/entry.h"
 #include "fs/files/open_file.h"

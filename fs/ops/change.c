@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/ops/change.h"
 #include "fs/ops/cut_name.h"
 #include "fs/tree/new_place.h"

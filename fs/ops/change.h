@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_OPS_CHANGE_H
 #define FS_OPS_CHANGE_H
 /* A request that changes a name in a directory, for the handlers that do so (change_ops,

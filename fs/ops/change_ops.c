@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/ops/change_ops.h"
 #include "fs/entry.h"
 #include "fs/ops/change.h"

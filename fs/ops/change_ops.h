@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_OPS_CHANGE_OPS_H
 #define FS_OPS_CHANGE_OPS_H
 /* The handlers of MKDIR, RMDIR and UNLINK, of MKNOD of a regular file, and of what no table

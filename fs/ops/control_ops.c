@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/ops/control_ops.h"
 #include "client/text/table_name.h"
 #include "fs/entry.h"

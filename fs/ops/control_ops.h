@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_OPS_CONTROL_OPS_H
 #define FS_OPS_CONTROL_OPS_H
 /* What LOOKUP, OPEN and WRITE do on the files of `.tablefuse/`. Any thread. */

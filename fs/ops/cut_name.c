@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/ops/cut_name.h"
 
 /* Is the place that of a new file, or of a local directory, whose key is not known yet? */

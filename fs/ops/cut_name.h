@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_OPS_CUT_NAME_H
 #define FS_OPS_CUT_NAME_H
 /* The short name of a key that is too long for a file name (fs/tree/names). */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_OPS_DIRECTORY_OPS_H
 #define FS_OPS_DIRECTORY_OPS_H
 /* The handlers of OPENDIR, READDIR, READDIRPLUS, FSYNCDIR and RELEASEDIR. */

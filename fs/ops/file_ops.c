@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/ops/file_ops.h"
 #include "fs/ops/control_ops.h"
 #include "fs/ops/lock_ops.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_OPS_FILE_OPS_H
 #define FS_OPS_FILE_OPS_H
 /* The handlers of READ, WRITE, FLUSH, FSYNC and RELEASE, on files that fs/ops/open_ops has opened.

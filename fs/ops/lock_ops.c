@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/ops/lock_ops.h"
 
 #include <fcntl.h>

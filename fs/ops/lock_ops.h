@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_OPS_LOCK_OPS_H
 #define FS_OPS_LOCK_OPS_H
 /* The handlers of flock and fcntl locks (fs/files/locks). Any thread; none waits: a caller that is

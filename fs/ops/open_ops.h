@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_OPS_OPEN_OPS_H
 #define FS_OPS_OPEN_OPS_H
 /* The handlers of OPEN and CREATE. What is open then is in fs/ops/file_ops. Any thread. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/ops/open_writer.h"
 
 #include <fcntl.h>

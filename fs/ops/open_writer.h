@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_OPS_OPEN_WRITER_H
 #define FS_OPS_OPEN_WRITER_H
 /* Which writer an open for writing gets. The nodes are those of fs/tree/inode. */

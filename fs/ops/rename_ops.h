@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_OPS_RENAME_OPS_H
 #define FS_OPS_RENAME_OPS_H
 /* The handler of RENAME. The kernel locks both directories while it runs (fs/ops/change_ops.h).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/ops/rename_scratch.h"
 #include "fs/files/draft.h"
 #include "fs/ops/lock_ops.h"

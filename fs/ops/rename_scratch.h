@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_OPS_RENAME_SCRATCH_H
 #define FS_OPS_RENAME_SCRATCH_H
 /* Renames between scratch files and entities: how editors, `sed -i` and rsync save.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/ops/scratch_ops.h"
 #include "fs/entry.h"
 #include "fs/tree/new_place.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_OPS_SCRATCH_OPS_H
 #define FS_OPS_SCRATCH_OPS_H
 /* What the handlers of fs/ops do with scratch files (fs/files/scratch). None of this sends a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/ops/used_path.h"
 #include "fs/tree/path.h"
 

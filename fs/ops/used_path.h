@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_OPS_USED_PATH_H
 #define FS_OPS_USED_PATH_H
 /* Tells the account by which path the caller uses a partition (account_use_path). */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/tree/attributes.h"
 #include "client/clock.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_TREE_ATTRIBUTES_H
 #define FS_TREE_ATTRIBUTES_H
 /* The attributes that stat answers. Size and times come from the entity, owner and mode from the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/tree/failed_lookups.h"
 
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_TREE_FAILED_LOOKUPS_H
 #define FS_TREE_FAILED_LOOKUPS_H
 /* Lookups that failed. When the kernel has a node for a name and its LOOKUP fails, the kernel sends

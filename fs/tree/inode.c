@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/tree/inode.h"
 #include "fs/tree/node.h"
 #include "fs/tree/renamed_numbers.h"

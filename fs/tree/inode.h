@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_TREE_INODE_H
 #define FS_TREE_INODE_H
 /* The nodes that the kernel knows. A node id is a 64-bit counter and is never used again.

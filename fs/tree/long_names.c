@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/tree/long_names.h"
 
 #include <bsd/sys/tree.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_TREE_LONG_NAMES_H
 #define FS_TREE_LONG_NAMES_H
 /* Which long keys the cut names stand for that this mount has given out, in whatever table. A cut

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/tree/names.h"
 #include "client/position.h"
 #include "client/text/digest.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_TREE_NAMES_H
 #define FS_TREE_NAMES_H
 /* Converts between keys or prefixes of keys and file names. Pure; keys and names are hostile input.

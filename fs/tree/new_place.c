@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/tree/new_place.h"
 #include "client/text/entity_check.h"
 #include "client/text/table_name.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_TREE_NEW_PLACE_H
 #define FS_TREE_NEW_PLACE_H
 /* Which names can be created, and what each would be. place_child says what a name stands for when

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/tree/node.h"
 #include "client/text/timestamp_etag.h"
 

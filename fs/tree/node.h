@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_TREE_NODE_H
 #define FS_TREE_NODE_H
 /* One node of the inode table (fs/tree/inode.h). Private to the table, which owns its nodes and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/tree/path.h"
 
 /* Is it a table's own directory, or the account's? */

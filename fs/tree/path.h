@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_TREE_PATH_H
 #define FS_TREE_PATH_H
 /* The path by which a directory was reached, in terms of keys: an argument of every change of a

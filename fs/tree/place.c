@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/tree/place.h"
 #include "client/text/table_name.h"
 

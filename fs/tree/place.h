@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_TREE_PLACE_H
 #define FS_TREE_PLACE_H
 /* What a node stands for. Places are made from names: only here does a path become keys, and only

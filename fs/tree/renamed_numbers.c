@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/tree/renamed_numbers.h"
 
 struct renamed_number {

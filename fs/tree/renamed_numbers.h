@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_TREE_RENAMED_NUMBERS_H
 #define FS_TREE_RENAMED_NUMBERS_H
 /* The st_ino of files that were renamed. The kernel keeps the node of the old name under the new

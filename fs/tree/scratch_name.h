@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_TREE_SCRATCH_NAME_H
 #define FS_TREE_SCRATCH_NAME_H
 /* Which files of a partition's directory are scratch files (fs/files/scratch): those with the

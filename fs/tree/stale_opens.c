@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/tree/stale_opens.h"
 
 #include <bsd/sys/tree.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FS_TREE_STALE_OPENS_H
 #define FS_TREE_STALE_OPENS_H
 /* Opens that were answered ESTALE and are not yet repeated. It keeps a promise: a thread is

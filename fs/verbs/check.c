@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* `tablefuse check`: reads an account's file from begin to end and tells what is damaged. */
 #include "client/base.h"
 #include "client/local/local_check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* `tablefuse count` and `tablefuse tables`: what is in an account, in a few lines. */
 #include "fs/opened_account.h"
 #include "fs/progress.h"

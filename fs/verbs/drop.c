@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* `tablefuse drop`: drops a table of a mount with all its entities, after its name was typed. A
  * child process confirms the drop and removes the table's directory (bounded.h), because the mount
  * may hang. */

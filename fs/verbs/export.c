@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* `tablefuse export`: writes a table, one entity a line. */
 #include "client/text/entity_line.h"
 #include "fs/line_output.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* `tablefuse mount`: creates the parts of the program and connects them. */
 #include "cache/account.h"
 #include "fs/background.h"

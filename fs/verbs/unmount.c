@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/base.h"
 #include "client/clock.h"
 #include "fs/exit_report.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Loading a local account in batches of 100, and reading it in pages of 1,000 rows, beside bare
  * SQLite writing the same bytes in the same transactions and copying the same pages, in one run:
  * load_bench DIRECTORY [ROWS]. Prints both rates and their ratio; the first is to be at least half

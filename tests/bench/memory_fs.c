@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the file system is measured against: the same files, read from an account once and served
  * from memory, with the same agreement with the kernel, timeouts, threads and page cache, and
  * nothing between the kernel and the bytes. `memory_fs SOURCE DIR` stays in the foreground and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "tests/bench/memory_tree.h"
 #include "fs/tree/names.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_BENCH_MEMORY_TREE_H
 #define TESTS_BENCH_MEMORY_TREE_H
 /* An account, read once, as a tree in memory: tables, partitions and entities under the names that

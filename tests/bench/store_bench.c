@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Reads or changes a table of a local account through the stores of tablefuse-faulty (latency as
  * TABLEFUSE_FAULTS says): store_bench FILE TABLE serial|published|upsert|delete
  *

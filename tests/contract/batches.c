@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "tests/contract/contract.h"
 
 #define MAX_WRITES 101

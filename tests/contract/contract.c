@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "tests/contract/contract.h"
 #include "tests/stores/source.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_CONTRACT_CONTRACT_H
 #define TESTS_CONTRACT_CONTRACT_H
 /* One contract for every table store: these tests run unchanged against a local account and against

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "tests/contract/contract.h"
 
 static void insert(const char *table, const char *partition_key, const char *row_key,

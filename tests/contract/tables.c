@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "tests/contract/contract.h"
 
 static struct bytes list_names(const char *only, struct table_names *names)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_FUZZ_FUZZ_H
 #define TESTS_FUZZ_FUZZ_H
 /* What a fuzz target defines: libFuzzer calls it, or run_files.c. A broken invariant aborts. */

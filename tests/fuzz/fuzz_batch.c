@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Whatever answers a batch: either there is a result for each write, or a failure that says what is
  * known. The first byte chooses how many writes there were. If it is below 128, the rest of the
  * first line is the Content-Type, and the body follows. Else the body is put together: each byte

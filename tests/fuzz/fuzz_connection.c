@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Lines: SOURCE, connection string, account, key, SAS token, SAS URL, "1" if http is allowed. What
  * is accepted is a sane endpoint; what is refused is one line. */
 #include "client/azure/connection.h"

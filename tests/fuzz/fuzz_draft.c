@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A draft under any events says what a model says that reads the whole text anew at every event.
  * The first byte tells how the draft begins. Each byte behind it is an event. A write also takes
  * the bytes that follow it: each chooses a word of JSON. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Two entities in JSON and a list of names, NUL between them: what is merged and selected of their
  * canonical texts is canonical, too, and holds what it should. */
 #include "client/text/entity_check.h"

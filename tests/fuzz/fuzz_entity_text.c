@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* An entity's canonical text, read as a service's answer, gives itself; and an answer that holds
  * the entity, the same. One that has no text has a reason, and is a bad row. */
 #include "client/azure/entity_answer.h"

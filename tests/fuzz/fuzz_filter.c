@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A filter is refused with a place in its text, or its range holds every entity that it matches,
  * parentheses change nothing, and `not` turns it around. */
 #include "client/filter.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Reading a text in pieces gives the tokens of reading it whole, and an error as early as can
  * be; strings survive being spelled anew. */
 #include "client/text/json_reader.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Whatever a body holds, the failure is made of terminated lines without signatures. What is not
  * printable in them is replaced where they leave the program. The first byte chooses the status,
  * the rest of the first line is x-ms-error-code. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Whatever a list of tables holds: a list of one name has no other names than the list of all, and
  * cJSON reads each JSON text that the program's own reader, which is strict, reads without what
  * cJSON cannot do. The first line is the name that is looked for, the rest is the body. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Runs a fuzz target over files, and over the files in directories: `fuzz_NAME PATH...`. */
 #include "tests/fuzz/fuzz.h"
 

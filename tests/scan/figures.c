@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Prints what a scan of each key shape costs, requests / round trips, beside the model's figures
  * (prefix_scanner.md 5.3) where it has some: figures [ROWS [SHAPE...]]. With the million rows that
  * those are for, a ! stands behind what misses its mark, and the status says so: without a window a

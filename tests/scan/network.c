@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "tests/scan/network.h"
 
 #define SLOTS_MAX    1024

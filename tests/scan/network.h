@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_SCAN_NETWORK_H
 #define TESTS_SCAN_NETWORK_H
 /* A simulated network for scan engines: drives any engine to its end over a table in memory,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "tests/scan/published_scan.h"
 #include "client/text/unicode.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_SCAN_PUBLISHED_SCAN_H
 #define TESTS_SCAN_PUBLISHED_SCAN_H
 /* The published prefix scan, the reference that the engines are compared with: what stands in "The

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "tests/scan/rows.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_SCAN_ROWS_H
 #define TESTS_SCAN_ROWS_H
 /* The rows of a simulated table: sorted positions, nothing else, so that a million are cheap. Out

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "tests/scan/shapes.h"
 #include "client/clock.h"
 #include "client/text/unicode.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_SCAN_SHAPES_H
 #define TESTS_SCAN_SHAPES_H
 /* The key shapes that scan engines are measured with: what real tables look like. The same rows for

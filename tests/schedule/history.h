@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_SCHEDULE_HISTORY_H
 #define TESTS_SCHEDULE_HISTORY_H
 /* The changes that the threads of a test made, with their results, and the values that a reader may

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "tests/schedule/schedule.h"
 #include "client/bytes.h"
 

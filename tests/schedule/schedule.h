@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_SCHEDULE_SCHEDULE_H
 #define TESTS_SCHEDULE_SCHEDULE_H
 /* Runs threads one at a time, in an order that a seed picks. The same seed gives the same order, so

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Changes and readers of one account in every order: schedule_account [SEED [COUNT]].
  *
  * Threads store a few entities, in every way, touch and delete them; others look them up and list

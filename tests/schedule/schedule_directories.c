@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tables and local directories of one account in every order: schedule_directories [SEED [COUNT]].
  *
  * Threads make and remove two tables, and a partition and a prefix directory of a third; others

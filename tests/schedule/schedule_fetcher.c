@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Flights in every order: schedule_fetcher [SEED [COUNT]].
  *
  * Threads fetch ranges of one partition from a service that is slow, fails now and then, and whose

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Claims and masks in every order: schedule_pending [SEED [COUNT]].
  *
  * Threads claim up to three positions of one of two tables, some of them both tables, change what

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Pending's queue in every order: schedule_queue [SEED [COUNT]].
  *
  * Threads claim rows of two partitions, and queue a change or release the claim; others take the

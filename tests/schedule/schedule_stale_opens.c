@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Repeated opens in every order: schedule_stale_opens [SEED [COUNT]].
  *
  * Each thread is answered ESTALE, looks the name up once or twice, and opens it: it finds the text

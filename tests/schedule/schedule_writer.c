@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Writers in every order: schedule_writer [SEED [COUNT]].
  *
  * Threads create, open, write, unlink and close two names. A writer stores one text at a time, and

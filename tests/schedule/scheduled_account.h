@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_SCHEDULE_SCHEDULED_ACCOUNT_H
 #define TESTS_SCHEDULE_SCHEDULED_ACCOUNT_H
 /* An account over a store in memory, for threads that change it and others that read it. Requests

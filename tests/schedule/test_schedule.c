@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The scheduler itself: its orders, its time, and what it reports. */
 #include "client/condition.h"
 #include "client/clock.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* An allocator that fails at random, for LD_PRELOAD. TABLEFUSE_FAIL_ALLOC names a file of 8 bytes,
  * which is mapped: the first 4 say how many of 1,000,000 allocations fail (0: none, so a program
  * starts well, and is switched over while it runs), the other 4 count the failures. The sequence of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "tests/stores/faulty_store.h"
 #include "client/azure/service_error.h"
 #include "tests/stores/kill_switch.h"

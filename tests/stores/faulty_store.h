@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_STORES_FAULTY_STORE_H
 #define TESTS_STORES_FAULTY_STORE_H
 /* A decorator for tests: it delays, refuses or loses requests by rules. Any thread. The rules are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "tests/stores/gate_store.h"
 
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_STORES_GATE_STORE_H
 #define TESTS_STORES_GATE_STORE_H
 /* A decorator for tests with threads: each request waits at a gate until its number (from 1) is let

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "tests/stores/hooked_store.h"
 
 struct hooked_store {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_STORES_HOOKED_STORE_H
 #define TESTS_STORES_HOOKED_STORE_H
 /* A decorator for tests, which calls the test around each request, in the thread that sends it and

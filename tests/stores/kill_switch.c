@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "tests/stores/kill_switch.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_STORES_KILL_SWITCH_H
 #define TESTS_STORES_KILL_SWITCH_H
 /* Kills the process at a point that the test chooses, as `kill -9` does. TABLEFUSE_KILL names a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The linker puts these between the session and its channel (--wrap), so that the process can end
  * at each request of the kernel. */
 #include "fs/channel.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* tablefuse over a service on a bad day: the rules are in the environment, TABLEFUSE_FAULTS. */
 #include "fs/command.h"
 #include "tests/stores/faulty_store.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "tests/stores/memory_store.h"
 #include "client/text/entity_merge.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_STORES_MEMORY_STORE_H
 #define TESTS_STORES_MEMORY_STORE_H
 /* A store for unit tests: tables in memory, answered by the rules of the seam, and a diary of what

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A library to be preloaded: the FUSE protocol of the kernel looks older than libfuse accepts. */
 #include <linux/fuse.h>
 #include <stddef.h>

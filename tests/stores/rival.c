@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "tests/stores/rival.h"
 
 #define DEADLINE_MS 10000

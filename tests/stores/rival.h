@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_STORES_RIVAL_H
 #define TESTS_STORES_RIVAL_H
 /* Another client, which comes between a request and the service. For tests. Any thread. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "tests/stores/source.h"
 #include "client/azure/azure_store.h"
 #include "client/azure/http.h"

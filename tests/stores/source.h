@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_STORES_SOURCE_H
 #define TESTS_STORES_SOURCE_H
 /* A store by its name, for test programs: `local:FILE`, or what `tablefuse mount` takes as SOURCE,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_UNIT_ACCOUNT_FIXTURE_H
 #define TESTS_UNIT_ACCOUNT_FIXTURE_H
 /* What the tests of the account and its listings share: an account over a store in memory, a clock

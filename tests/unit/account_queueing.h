@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_UNIT_ACCOUNT_QUEUEING_H
 #define TESTS_UNIT_ACCOUNT_QUEUEING_H
 /* What the tests of an account with a queue share. The clock stands still: what is queued is sent

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_UNIT_ACCOUNT_RENAMING_H
 #define TESTS_UNIT_ACCOUNT_RENAMING_H
 /* What the tests of renames and of masks share: row a, another row that a rename goes to, and

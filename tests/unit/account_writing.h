@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_UNIT_ACCOUNT_WRITING_H
 #define TESTS_UNIT_ACCOUNT_WRITING_H
 /* What the tests of the account's changes share. The entities are in partition p of table t. */

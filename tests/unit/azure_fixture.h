@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_UNIT_AZURE_FIXTURE_H
 #define TESTS_UNIT_AZURE_FIXTURE_H
 /* An azure_store over a loopback server, at a fixed time. For tests. */

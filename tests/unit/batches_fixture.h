@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_UNIT_BATCHES_FIXTURE_H
 #define TESTS_UNIT_BATCHES_FIXTURE_H
 /* What the tests of the batch committer share: a committer over a store in memory, batches of rows

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_UNIT_DRAFT_FIXTURE_H
 #define TESTS_UNIT_DRAFT_FIXTURE_H
 /* What the tests of drafts share: events that check that -EINVAL comes with a problem, and nothing

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_UNIT_FAILING_CJSON_H
 #define TESTS_UNIT_FAILING_CJSON_H
 /* cJSON's allocations fail on the commands of failing_memory.h, too. */

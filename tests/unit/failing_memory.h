@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_UNIT_FAILING_MEMORY_H
 #define TESTS_UNIT_FAILING_MEMORY_H
 /* Allocations that fail on command. For tests that are linked with calloc and realloc wrapped

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_UNIT_FETCHER_FIXTURE_H
 #define TESTS_UNIT_FETCHER_FIXTURE_H
 /* What the tests of the reader share: what they fetch, what is known afterwards, and threads that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_UNIT_FETCHING_H
 #define TESTS_UNIT_FETCHING_H
 /* What the tests of reading share: a reader over a store behind a gate, and a clock that threads

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_UNIT_FRESHNESS_FIXTURE_H
 #define TESTS_UNIT_FRESHNESS_FIXTURE_H
 /* What the tests of freshness share: its clock, some directories, and short forms of the calls. The

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_UNIT_HOLDING_H
 #define TESTS_UNIT_HOLDING_H
 /* What the tests of held changes share. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_UNIT_HTTP_FIXTURE_H
 #define TESTS_UNIT_HTTP_FIXTURE_H
 /* An http that talks to a server with canned answers. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_UNIT_LOCAL_ACCOUNT_H
 #define TESTS_UNIT_LOCAL_ACCOUNT_H
 /* What the tests of client/local share: an account's file in a folder of its own, and short ways to

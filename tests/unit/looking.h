@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_UNIT_LOOKING_H
 #define TESTS_UNIT_LOOKING_H
 /* What the tests of table_drop share: rows over a store behind a gate, the deletes that are queued,

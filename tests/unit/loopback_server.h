@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_UNIT_LOOPBACK_SERVER_H
 #define TESTS_UNIT_LOOPBACK_SERVER_H
 /* A server on a free loopback port that gives canned answers, one after the other, the last for

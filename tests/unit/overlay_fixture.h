@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_UNIT_OVERLAY_FIXTURE_H
 #define TESTS_UNIT_OVERLAY_FIXTURE_H
 /* What the tests of the overlay share: an overlay over a reader, and its questions. */

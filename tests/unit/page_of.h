@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_UNIT_PAGE_OF_H
 #define TESTS_UNIT_PAGE_OF_H
 /* Pages for tests, and questions answered in a line of text. Positions are short words. */

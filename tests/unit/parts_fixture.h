@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_UNIT_PARTS_FIXTURE_H
 #define TESTS_UNIT_PARTS_FIXTURE_H
 /* What the tests of an account's parts share: its parts, wired as the account does it, over a store

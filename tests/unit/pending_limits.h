@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_UNIT_PENDING_LIMITS_H
 #define TESTS_UNIT_PENDING_LIMITS_H
 /* For tests to which the limits of the queue do not matter. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_UNIT_PREFETCHING_H
 #define TESTS_UNIT_PREFETCHING_H
 /* What the tests of prefetchers and traversals share: all that a prefetcher needs, over a store

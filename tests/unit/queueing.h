@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_UNIT_QUEUEING_H
 #define TESTS_UNIT_QUEUEING_H
 /* What the tests of pending's queue share: a clock that the test turns, changes that are queued,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_UNIT_RANGE_CACHE_FIXTURE_H
 #define TESTS_UNIT_RANGE_CACHE_FIXTURE_H
 /* A range cache whose invariants are checked after each step, and its answers as lines of text. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_UNIT_RANGE_CHECK_H
 #define TESTS_UNIT_RANGE_CHECK_H
 /* The invariants of range maps, and of a range cache with all its maps. Looks at every piece. */

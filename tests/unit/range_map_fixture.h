@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_UNIT_RANGE_MAP_FIXTURE_H
 #define TESTS_UNIT_RANGE_MAP_FIXTURE_H
 /* A range map whose invariants are checked after each put, and its pieces as a line of text. */

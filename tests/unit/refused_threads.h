@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_UNIT_REFUSED_THREADS_H
 #define TESTS_UNIT_REFUSED_THREADS_H
 /* For tests that run while no thread can be created. A test that fails before allow_threads leaves

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_UNIT_RETRYING_FIXTURE_H
 #define TESTS_UNIT_RETRYING_FIXTURE_H
 /* A retrying store over a faulty one over one in memory. Time passes only in sleeps. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How much a miss fetches, for entities that are opened by name in different orders. */
 #include "cache/read/access_pattern.h"
 #include "tests/unit/unit.h"

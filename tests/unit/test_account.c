@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is looked up: how long it is known, and what a listing told of it. */
 #include "tests/unit/account_fixture.h"
 

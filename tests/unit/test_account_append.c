@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Appended texts: each is merged into what is stored. */
 #include "tests/unit/account_writing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Threads change a few names, or many, directly and through writers, while every third answer to a
  * write is lost. Over a store in memory and over a file. At the end each entity must be the result
  * of a change that no acknowledged change followed, and the account's cache must agree. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A table that is dropped with all that is in it, because the process has confirmed that. */
 #include "tests/unit/account_queueing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Making and removing tables, and directories that exist in this mount alone. */
 #include "tests/unit/account_writing.h"
 

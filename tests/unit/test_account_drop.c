@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A process that deletes a whole table: what is held, what drops the table, and what keeps it. */
 #include "cache/account_parts.h"
 #include "cache/write/pending_queue.h"

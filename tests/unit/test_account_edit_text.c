@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is stored of a text over what is known to be there, and what is told of it. */
 #include "tests/unit/account_queueing.h"
 

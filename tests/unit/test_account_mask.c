@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* An editor's backup: the entity is hidden here, and what takes its place is one request. */
 #include "tests/unit/account_renaming.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Without memory a question fails with a reason, shows nothing wrong, and can be asked again. */
 #include "tests/unit/account_fixture.h"
 #include "tests/unit/failing_memory.h"

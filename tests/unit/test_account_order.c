@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Files that are opened by name in key order, by programs that list nothing (xargs cat, tar -T,
  * rsync --files-from, git add): they cost about one request for 1,000 rows, however many processes
  * open them. In another order each costs one request at most. */

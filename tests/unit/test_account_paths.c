@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Deletes by a process that has used the partition by another path: cache/write/path_aliases.h. */
 #include "tests/unit/account_writing.h"
 

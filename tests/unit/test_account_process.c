@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What an answer depends on beside its age: the process that asks. What a process listed serves it
  * longer than other processes. And what is opened by name costs one request a miss. */
 #include "tests/unit/account_fixture.h"

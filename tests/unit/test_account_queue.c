@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Deletes that are queued: which ones, what is seen of them, and what ends them. */
 #include "tests/unit/account_queueing.h"
 #include "cache/write/pending_queue.h"

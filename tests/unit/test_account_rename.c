@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A rename in one partition: one transaction, whatever other clients do and whichever answer is
  * lost. */
 #include "tests/unit/account_renaming.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A rename to another partition: it is stored there, and then deleted. Whichever request fails, the
  * entity is somewhere. */
 #include "tests/unit/account_renaming.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A text from empty: what is sent, what is refused, and what is known afterwards. */
 #include "tests/unit/account_writing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "tests/unit/account_writing.h"
 
 static int unlink_row(struct setup *setup, struct bytes position, struct bytes etag)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Processes that go through a whole table, as find and grep -r do: they list a directory, then each
  * in it, and look everything up. However small or large its partitions are, that costs about one
  * request for 1,000 rows. */

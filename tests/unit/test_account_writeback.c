@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Texts that are queued: with -o writeback. */
 #include "tests/unit/account_queueing.h"
 

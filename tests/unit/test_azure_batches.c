@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* azure_store's batches, alone and under retries: what is sent, and what becomes of the answers. */
 #include "client/retrying_store.h"
 #include "tests/unit/azure_fixture.h"

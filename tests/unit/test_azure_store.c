@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "tests/unit/azure_fixture.h"
 
 #define P(literal) BYTES_LITERAL(literal)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* azure_store's changes: what is sent, and what becomes of the answers. */
 #include "tests/unit/azure_fixture.h"
 

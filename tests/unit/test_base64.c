@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/text/base64.h"
 #include "tests/unit/unit.h"
 

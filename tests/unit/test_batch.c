@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/azure/batch.h"
 #include "tests/unit/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A batch that is refused is repaired: what becomes of each change, and how many requests it takes.
  */
 #include "tests/unit/failing_memory.h"

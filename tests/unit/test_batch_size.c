@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What table_store_write_size says of writes, against the body that they become. */
 #include "client/azure/batch.h"
 #include "client/text/unicode.h"

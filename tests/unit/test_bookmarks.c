@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/bookmarks.h"
 #include "tests/unit/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a miss of an entity that is opened by name requests, and how its failures end. */
 #include "cache/read/by_name.h"
 #include "tests/unit/prefetching.h"

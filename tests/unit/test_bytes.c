@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "tests/unit/unit.h"
 
 static void compare_orders_by_bytes_then_length(void **state)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The states of a chunk, and a chunk whose waiting pages were dropped: it goes on from their first
  * row like any other chunk. The invariants hold after each step. */
 #include "cache/scan/chunk.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The threads of the queue over a store behind a gate: how many there are, what they send while the
  * service is away and after it, and their end. */
 #include "cache/write/commit_threads.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a change leaves in the range cache, however it ends. */
 #include "cache/write/committer.h"
 #include "tests/unit/failing_memory.h"

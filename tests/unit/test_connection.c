@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/azure/connection.h"
 
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/files/control_dir.h"
 #include "tests/unit/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/counting_store.h"
 #include "tests/stores/faulty_store.h"
 #include "tests/stores/memory_store.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/azure/credential.h"
 
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/text/decimal.h"
 #include "tests/unit/unit.h"
 

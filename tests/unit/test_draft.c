@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The table of fs/files/draft.h: what each event makes of a draft. */
 #include "tests/unit/draft_fixture.h"
 

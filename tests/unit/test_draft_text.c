@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Texts of drafts: in pieces, undone, appended, in place, too long. */
 #include "tests/unit/draft_fixture.h"
 #include "tests/unit/failing_memory.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/text/edm_value.h"
 #include "tests/unit/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/azure/endpoint.h"
 #include "client/text/table_name.h"
 

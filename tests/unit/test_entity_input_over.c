@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a user writes over an entity that is there: which types are kept, and what is told. */
 #include "client/text/entity_input.h"
 #include "tests/unit/unit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/text/entity_line.h"
 #include "tests/unit/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/text/entity_select.h"
 #include "tests/unit/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/text/entity_members.h"
 #include "client/text/entity_text.h"
 #include "tests/unit/unit.h"

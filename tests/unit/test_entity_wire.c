@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/azure/entity_wire.h"
 #include "client/azure/entity_answer.h"
 #include "tests/unit/unit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/azure/etag.h"
 #include "client/text/timestamp_etag.h"
 #include "tests/unit/unit.h"

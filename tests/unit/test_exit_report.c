@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The exit code and message that a mount's process sends to the connections that wait for it. */
 #include "fs/exit_report.h"
 #include "tests/unit/unit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/failure_log.h"
 #include "tests/unit/failing_memory.h"
 #include "tests/unit/unit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the directory of a level lists: partitions or prefixes. It depends on the rows alone. */
 #include "cache/read/fanout.h"
 #include "tests/scan/rows.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the stores of tests do to batches: other clients between two requests, and partitions that
  * take no more. */
 #include "tests/unit/retrying_fixture.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/backoff.h"
 #include "tests/unit/fetcher_fixture.h"
 

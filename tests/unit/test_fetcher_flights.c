@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/read/table_page.h"
 #include "tests/unit/fetcher_fixture.h"
 

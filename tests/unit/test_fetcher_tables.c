@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "tests/unit/fetcher_fixture.h"
 
 static void add_tables(struct fetching *fetching)

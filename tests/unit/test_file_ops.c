@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Open files of writers, as FUSE's handlers end them. */
 #include "fs/ops/file_ops.h"
 #include "tests/unit/writer_fixture.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Notes of tables whose directories list something else than before. */
 #include "cache/failure_log.h"
 #include "cache/forms.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How old an answer a process may get, which directory it leaves, and how many processes are
  * remembered. */
 #include "tests/unit/freshness_fixture.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which processes traverse a table, and which ask for one name again and again. */
 #include "tests/unit/freshness_fixture.h"
 

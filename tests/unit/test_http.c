@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "tests/unit/http_fixture.h"
 
 static void expect_body(struct fixture *fixture, const char *expected)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Connections that are not made, TLS, and proxies. */
 #include "tests/unit/http_fixture.h"
 

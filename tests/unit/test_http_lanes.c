@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What many exchanges at once share: handles, of which one lane has a part. */
 #include "tests/unit/http_fixture.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/tree/inode.h"
 #include "fs/tree/renamed_numbers.h"
 #include "tests/unit/threads.h"

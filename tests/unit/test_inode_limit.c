@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The limit on nodes: when there are too many, and which ones the kernel is asked to forget. */
 #include "fs/tree/inode.h"
 #include "tests/unit/page_of.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/text/json_string.h"
 #include "client/text/unicode.h"
 #include "tests/unit/unit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/level.h"
 #include "tests/unit/parts_fixture.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/level_names.h"
 #include "tests/unit/failing_memory.h"
 #include "tests/unit/unit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/line_output.h"
 #include "tests/unit/unit.h"
 

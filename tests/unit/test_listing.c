@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A listing by itself: pages, places, failures, and how long its entries hold. */
 #include "tests/unit/account_fixture.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Listings that pages are read ahead for. What they show is the same as without; only the requests
  * differ. */
 #include "tests/unit/account_fixture.h"

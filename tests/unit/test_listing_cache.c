@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Listings and what is kept of what they read: shared pages, keys alone of what is too long, and
  * what it costs to list a directory first and to open its files later. */
 #include "tests/unit/account_fixture.h"

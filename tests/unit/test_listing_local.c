@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a directory shows behind its listing: local directories, but those that were listed. */
 #include "tests/unit/account_writing.h"
 

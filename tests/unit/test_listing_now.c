@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Listings that may not wait: entries in the cache are returned, for others they return -EAGAIN. */
 #include "tests/unit/account_fixture.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Listings go back and forth over what is kept, what has left and what is too old, and every entry
  * is where it was. */
 #include "tests/unit/account_fixture.h"

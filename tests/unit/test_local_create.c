@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* An account that cannot be made leaves no file behind, and no other file is removed. */
 #include "client/local/local_file.h"
 #include "tests/unit/local_account.h"

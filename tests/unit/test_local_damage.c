@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* An account's file is damaged at random: bytes are changed, sectors zeroed, pages swapped or
  * written to a wrong place. Every answer is then either exactly right or -EIO: no text is changed,
  * no listing is short, nothing is absent. It stays so when tables are created, written to and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/local/local_schema.h"
 #include "tests/unit/local_account.h"
 

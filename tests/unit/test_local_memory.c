@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Without memory an account in a file answers -ENOMEM: nothing is absent or damaged, no page is
  * short or begins at the wrong row. */
 #include "tests/unit/failing_memory.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is read from an account's file is checked: each kind of damage that SQLite itself accepts is
  * -EIO with a reason that names where it is, and `local_check_run` tells it. */
 #include "client/local/local_check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A file whose schema is not an account's is refused before SQLite prepares a statement that names
  * anything in it: by a mount, with and without `create`, as it is, and by a check. */
 #include "client/local/local_check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "tests/unit/local_account.h"
 
 static int create(struct table_store *store, const char *table, struct call *call)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Accounts in format 1, which has no checksums, are upgraded when they are opened. */
 #include "client/local/local_check.h"
 #include "client/local/local_file.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/local/local_writer.h"
 #include "tests/unit/local_account.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Lines of the log, and what becomes of them while nobody reads it. */
 #include "fs/log.h"
 #include "tests/unit/unit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/tree/long_names.h"
 #include "tests/unit/failing_memory.h"
 #include "tests/unit/threads.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/files/lost_and_found.h"
 #include "tests/unit/failing_memory.h"
 #include "tests/unit/threads.h"

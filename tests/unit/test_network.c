@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The simulated network itself, driven by the jumps: what it counts, and that it is as unpleasant
  * as it was asked to be. */
 #include "tests/scan/network.h"

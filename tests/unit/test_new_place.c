@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/call.h"
 #include "client/text/entity_check.h"
 #include "fs/tree/new_place.h"

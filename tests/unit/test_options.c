@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #define FUSE_USE_VERSION 312
 #include "fs/options.h"
 #include "fs/verb.h"

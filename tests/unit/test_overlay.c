@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "tests/unit/failing_memory.h"
 #include "tests/unit/overlay_fixture.h"
 #include "tests/unit/range_check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The one look at what is known: it sends nothing. */
 #include "tests/unit/failing_memory.h"
 #include "tests/unit/overlay_fixture.h"

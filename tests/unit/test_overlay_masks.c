@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What pending masks is seen by no question: random pages and masks against an array; and what is
  * fetched beside masks. */
 #include "tests/unit/failing_memory.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is queued is seen as if it were made: random pages, texts and deletes against an array. A
  * change may settle between the two looks of a question, and while its request is under way. */
 #include "tests/unit/overlay_fixture.h"

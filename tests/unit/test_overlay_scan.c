@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What scans ask of an overlay: what is known already, and answers made of it. */
 #include "tests/unit/overlay_fixture.h"
 

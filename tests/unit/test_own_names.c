@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* New files in a listing: each name once, also if the file is stored while the listing runs. */
 #include "fs/files/own_names.h"
 #include "tests/unit/account_writing.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Random questions, answers, splits and cuts: the map's invariants hold after each step, and in the
  * end the keys are exactly those of the table that were not cut out. */
 #include "cache/scan/partition_map.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/azure/pasted.h"
 
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The directories of a path, by the nodes that the kernel has looked up. */
 #include "fs/tree/path.h"
 #include "tests/unit/failing_memory.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Drains: what they make due, what they wait for, which failure they tell; and the end of all. */
 #include "tests/unit/pending_limits.h"
 #include "tests/unit/queueing.h"

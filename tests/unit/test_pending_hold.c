@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Held changes: what makes a partition held, what is sent of it, and when its hold ends. */
 #include "tests/unit/failing_memory.h"
 #include "tests/unit/holding.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Held changes, and the limits of the queue. */
 #include "tests/unit/holding.h"
 

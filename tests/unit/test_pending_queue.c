@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Changes on their way through the queue: their states, when a batch is due, and what is in it. */
 #include "tests/unit/failing_memory.h"
 #include "tests/unit/pending_limits.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Back-pressure: which change waits for room in the queue, and what it does not wait for. */
 #include "tests/unit/pending_limits.h"
 #include "tests/unit/queueing.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What pending knows of a table: watches, rows with a queued delete, and a table that was dropped.
  */
 #include "tests/unit/pending_limits.h"

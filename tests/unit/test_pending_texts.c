@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Going along what is queued, as the end of a mount does. */
 #include "cache/write/pending_texts.h"
 #include "tests/unit/queueing.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/text/unicode.h"
 #include "fs/tree/place.h"
 #include "tests/unit/unit.h"

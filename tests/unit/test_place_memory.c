@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Without memory no name is said to be absent. */
 #include "fs/tree/place.h"
 #include "tests/unit/failing_memory.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/tree/place.h"
 #include "tests/unit/unit.h"
 

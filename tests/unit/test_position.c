@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/position.h"
 #include "client/text/unicode.h"
 #include "tests/unit/unit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which items a prefetcher hands out, what it asks for, and how it tells failures. */
 #include "tests/unit/prefetching.h"
 

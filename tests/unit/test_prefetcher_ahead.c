@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How far a prefetcher runs ahead of its consumer, and how a consumer goes to a position. With
  * parallelism 1 nothing is guessed, and requests are counted exactly. */
 #include "tests/unit/prefetching.h"

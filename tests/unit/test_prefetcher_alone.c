@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Prefetchers where no thread can be made: their consumers send by themselves. */
 #include "tests/unit/refused_threads.h"
 #include "tests/unit/prefetching.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Prefetchers of a table that the service does not answer, beside one of another table. */
 #include "tests/unit/prefetching.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/process_id.h"
 #include "tests/unit/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The published cases, read from the file of the reference, and its worked example query for
  * query. */
 #include "tests/scan/published_scan.h"

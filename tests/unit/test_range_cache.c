@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/read/range_cache.h"
 #include "tests/unit/range_cache_fixture.h"
 

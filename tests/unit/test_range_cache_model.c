@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The range cache against a model without pieces: each position by itself, and every
  * page that was ever put. */
 #include "tests/unit/range_check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Threads that share a range cache: each sees what it wrote. */
 #include "tests/unit/range_check.h"
 

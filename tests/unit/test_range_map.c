@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "tests/unit/range_map_fixture.h"
 
 #include "tests/unit/failing_memory.h"

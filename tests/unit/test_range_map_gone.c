@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Deleted rows in a range map. */
 #include "tests/unit/range_map_fixture.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/write/read_versions.h"
 #include "tests/unit/failing_memory.h"
 #include "tests/unit/threads.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/request.h"
 #include "tests/unit/account_fixture.h"
 

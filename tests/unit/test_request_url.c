@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/azure/request_url.h"
 
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Batches whose answer was lost: whether they were made is found out by reading, with as few
  * requests as the rows stand together. */
 #include "tests/unit/retrying_fixture.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Pages without rows that go on. */
 #include "client/backoff.h"
 #include "tests/unit/retrying_fixture.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Attempts, and outages. */
 #include "tests/unit/retrying_fixture.h"
 

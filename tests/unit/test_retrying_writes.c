@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Changes whose answer was lost: repeated where that is safe, else reported as ambiguous. */
 #include "tests/unit/retrying_fixture.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Where the rows of partitions are read before their names are sought. With parallelism 1 nothing
  * is guessed. */
 #include "cache/read/rows_first.h"

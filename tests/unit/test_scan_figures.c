@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a scan of each key shape costs, with 200,000 rows: at most these requests and round trips.
  * tests/scan/figures.c compares the costs of a million with those of the model. */
 #include "tests/scan/network.h"

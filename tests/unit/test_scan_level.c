@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "tests/scan/network.h"
 #include "tests/scan/shapes.h"
 #include "tests/unit/unit.h"

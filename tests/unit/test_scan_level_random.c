@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Random tables against what a level shows by its definition; distinct partitions beside it. */
 #include "client/text/unicode.h"
 #include "tests/scan/network.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Random tables, ranges and services: whatever happens, every row comes once and in order. */
 #include "client/text/unicode.h"
 #include "tests/scan/network.h"

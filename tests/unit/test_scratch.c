@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Scratch files, as the handlers use them. */
 #include "fs/files/scratch.h"
 #include "tests/unit/failing_memory.h"

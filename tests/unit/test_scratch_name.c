@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/tree/scratch_name.h"
 #include "tests/unit/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Repeated opens of scratch files that other processes remove and replace. */
 #include "fs/files/scratch_opens.h"
 #include "tests/unit/failing_memory.h"

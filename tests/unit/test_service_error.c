@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/azure/service_error.h"
 #include "tests/unit/failing_cjson.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/service_health.h"
 #include "tests/unit/threads.h"
 

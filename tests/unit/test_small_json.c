@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/text/small_json.h"
 #include "client/thread.h"
 #include "tests/unit/failing_cjson.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fs/tree/stale_opens.h"
 
 #include "tests/unit/failing_memory.h"

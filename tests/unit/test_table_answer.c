@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/azure/table_answer.h"
 #include "tests/unit/failing_cjson.h"
 #include "tests/unit/unit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* May a table be dropped? Its rows over a store behind a gate, or of a local account; the deletes
  * that are queued. */
 #include "tests/unit/local_account.h"

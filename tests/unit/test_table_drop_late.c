@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A look at a table that does not come to its end: it fails, takes too long, or is interrupted. */
 #include "tests/unit/looking.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/read/table_names.h"
 #include "client/text/table_name.h"
 #include "tests/unit/unit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Where a traversal begins, goes on and ends, and how many there are. */
 #include "tests/unit/traversing.h"
 

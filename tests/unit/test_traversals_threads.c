@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Threads in traversals: of one process, of several, and those that wait. */
 #include "tests/unit/traversing.h"
 

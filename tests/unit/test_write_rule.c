@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/write/write_rule.h"
 #include "tests/unit/unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Claims of entities and of their table. */
 #include "cache/write/write_side.h"
 #include "tests/unit/fetching.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "tests/unit/failing_memory.h"
 #include "tests/unit/threads.h"
 #include "tests/unit/writer_fixture.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_UNIT_THREADS_H
 #define TESTS_UNIT_THREADS_H
 /* Runs a function in several threads at once. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_UNIT_TRAVERSING_H
 #define TESTS_UNIT_TRAVERSING_H
 /* What the tests of traversals share: traversals over prefetchers over a store behind a gate. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TESTS_UNIT_WRITER_FIXTURE_H
 #define TESTS_UNIT_WRITER_FIXTURE_H
 /* Writers that store into a sink. It records the last store, and returns the error that the test

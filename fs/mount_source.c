@@ -17,6 +17,11 @@
 #define NAME_MS     2500  /* the maximum after the host's name was not found */
 #define QUESTION_MS 10000 /* the maximum for the first request with its retries */
 
+/* Of the answers in flight: half of the cache. Less would make large answers wait for each other in
+ * a small cache: a page of the service has up to 4 MiB. */
+#define ANSWERS_PART      2
+#define ANSWERS_MIN_BYTES ((size_t)16 << 20)
+
 struct mount_source {
     struct connection connection;    /* to a service */
     char *local_path;                /* of an account in a file; NULL: it is a service */
@@ -162,8 +167,10 @@ static int open_service(struct mount_source *source, const struct mount_source_o
     int code = find_certificates(source, options->ca_cert);
     if (code != 0)
         return code;
-    const struct azure_store_options azure = {.connection = &source->connection,
-                                              .ca_file = source->ca_file};
+    const struct azure_store_options azure = {
+        .connection = &source->connection,
+        .ca_file = source->ca_file,
+        .answers_max_bytes = MAX(options->cache_bytes / ANSWERS_PART, ANSWERS_MIN_BYTES)};
     r = http_global_init();
     if (r == 0)
         r = azure_store_create(&azure, &clock_system, &source->store);

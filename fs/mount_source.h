@@ -25,6 +25,7 @@ struct mount_source_options {
     const char *ca_cert;    /* a file; NULL: SSL_CERT_FILE names it, or the system's certificates */
     const char *mountpoint; /* absolute; the file of an account must not be below it; NULL: none */
     int64_t timeout_ms;     /* of an operation */
+    size_t cache_bytes;     /* answers in flight may have a part of it */
     struct log *log;        /* gets a line when the service goes down, and when it is back */
     bool allows_http;       /* the option allow_http */
     bool may_create;        /* a missing file of an account is created */

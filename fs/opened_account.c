@@ -116,6 +116,7 @@ static int open_source(struct opened_account *opened, const char *name, bool nee
                                                  .table = opened->options.table,
                                                  .ca_cert = opened->options.ca_cert,
                                                  .timeout_ms = opened->options.timeout_ms,
+                                                 .cache_bytes = COMMAND_CACHE_BYTES,
                                                  .log = opened->log,
                                                  .is_as_is = is_as_is,
                                                  .allows_http = opened->options.allows_http};

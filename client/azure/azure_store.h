@@ -12,6 +12,7 @@
 struct azure_store_options {
     const struct connection *connection; /* outlives the store, which uses its credential */
     const char *ca_file;                 /* certificates to trust; NULL: the system's. Copied. */
+    size_t answers_max_bytes;            /* of all answers in flight */
 };
 
 int azure_store_create(const struct azure_store_options *options, const struct clock *clock,

@@ -21,7 +21,9 @@ struct exchange {
     CURL *easy;
     CURLM *multi;
     struct http_answer answer;
-    bool is_head_complete; /* the empty line after the headers was received */
+    struct answer_wait wait; /* for room in the budget */
+    bool is_paused;          /* until there is room */
+    bool is_head_complete;   /* the empty line after the headers was received */
     int sends;
     char error[CURL_ERROR_SIZE];
     struct exchange *next;
@@ -30,6 +32,7 @@ struct exchange {
 struct http {
     struct http_options options;
     const struct clock *clock;
+    struct answer_budget budget;
     struct monitor monitor;
     /* guarded by the monitor: */
     struct exchange *idle;    /* a stack: the most recently used connection first */
@@ -53,8 +56,13 @@ DEFINE_CLEANUP(struct curl_slist *, curl_slist_free_all);
 static size_t take_body(char *data, size_t size, size_t count, void *context)
 {
     struct exchange *exchange = context;
+    struct http_answer *answer = &exchange->answer;
     size_t n = size * count;
-    return buffer_append(&exchange->answer.body, (struct bytes){data, n}) < 0 ? 0 : n;
+    exchange->is_paused = !answer_budget_take(answer->budget, &exchange->wait, n);
+    if (exchange->is_paused)
+        return CURL_WRITEFUNC_PAUSE;
+    answer->charged += n;
+    return buffer_append(&answer->body, (struct bytes){data, n}) < 0 ? 0 : n;
 }
 
 /* A status line begins a new answer: "100 Continue" precedes the real one. */
@@ -123,9 +131,11 @@ static bool set_callbacks(struct exchange *exchange)
 }
 
 /* Resets it for the next exchange; the answer was moved out before. */
-static void exchange_reset(struct exchange *exchange, const struct http *http)
+static void exchange_reset(struct exchange *exchange, struct http *http)
 {
-    exchange->answer = (struct http_answer){0};
+    answer_budget_stop(&http->budget, &exchange->wait);
+    exchange->is_paused = false;
+    exchange->answer = (struct http_answer){.budget = &http->budget};
     buffer_init(&exchange->answer.headers, HEADERS_MAX_BYTES);
     buffer_init(&exchange->answer.body, http->options.body_max_bytes);
     exchange->is_head_complete = false;
@@ -133,7 +143,7 @@ static void exchange_reset(struct exchange *exchange, const struct http *http)
     exchange->error[0] = '\0';
 }
 
-static int exchange_create(const struct http *http, struct exchange **ret)
+static int exchange_create(struct http *http, struct exchange **ret)
 {
     _cleanup_(exchange_destroyp) struct exchange *exchange = calloc(1, sizeof(*exchange));
     if (!exchange)
@@ -260,12 +270,26 @@ static int check_time(const struct http *http, const struct exchange *exchange, 
     return -EHOSTUNREACH;
 }
 
+/* Waits for the next event. A pause for want of room is not the service's: that time does not count
+ * for the attempt. */
+static void wait_for_event(const struct http *http, const struct exchange *exchange,
+                           int64_t *end_ms)
+{
+    int64_t began_ms = clock_now_ms(http->clock);
+    bool was_paused = exchange->is_paused;
+    (void)curl_multi_poll(exchange->multi, NULL, 0, CONDITION_WAIT_MS, NULL);
+    if (was_paused)
+        *end_ms += clock_now_ms(http->clock) - began_ms;
+    if (was_paused)
+        (void)curl_easy_pause(exchange->easy, CURLPAUSE_CONT); /* asks again */
+}
+
 /* Runs until the transfer ends, the call is cancelled, or the time is over. */
 static int drive(const struct http *http, const struct exchange *exchange, const char *url,
                  struct call *call, CURLcode *ret_code)
 {
     CURLM *multi = exchange->multi;
-    int64_t end_ms = MIN(call->deadline_ms, clock_now_ms(http->clock) + http->options.attempt_ms);
+    int64_t attempt_end_ms = clock_now_ms(http->clock) + http->options.attempt_ms;
     int running = 1, left;
     for (;;) {
         CURLMcode code = curl_multi_perform(multi, &running);
@@ -275,10 +299,10 @@ static int drive(const struct http *http, const struct exchange *exchange, const
             return fail_retryable(call, -EIO, false, "libcurl failed to run the request");
         if (running == 0)
             break;
-        int r = check_time(http, exchange, url, call, end_ms);
+        int r = check_time(http, exchange, url, call, MIN(call->deadline_ms, attempt_end_ms));
         if (r < 0)
             return r;
-        (void)curl_multi_poll(multi, NULL, 0, CONDITION_WAIT_MS, NULL);
+        wait_for_event(http, exchange, &attempt_end_ms);
     }
     const CURLMsg *message = curl_multi_info_read(multi, &left);
     *ret_code = message ? message->data.result : CURLE_FAILED_INIT;
@@ -546,6 +570,9 @@ void http_answer_finish(struct http_answer *answer)
 {
     buffer_finish(&answer->headers);
     buffer_finish(&answer->body);
+    if (answer->budget)
+        answer_budget_give_back(answer->budget, answer->charged);
+    answer->charged = 0;
 }
 
 int http_global_init(void)
@@ -559,7 +586,9 @@ int http_create(const struct http_options *options, const struct clock *clock, s
     struct http *http = calloc(1, sizeof(*http) + ca_size);
     if (!http)
         return -ENOMEM;
-    int r = monitor_init(&http->monitor);
+    int r = answer_budget_init(&http->budget, options->answers_max_bytes);
+    if (r == 0 && (r = monitor_init(&http->monitor)) < 0)
+        answer_budget_finish(&http->budget);
     if (r < 0) {
         free(http);
         return r;
@@ -584,5 +613,6 @@ void http_destroy(struct http *http)
         exchange_destroy(exchange);
     }
     monitor_finish(&http->monitor);
+    answer_budget_finish(&http->budget);
     free(http);
 }

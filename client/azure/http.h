@@ -4,6 +4,7 @@
 /* HTTP exchanges over kept connections: HTTP/1.1, verified TLS 1.2 or newer, no redirects. Any
  * thread, each with one exchange at a time. Create it after the last fork and after
  * http_global_init. */
+#include "client/azure/answer_budget.h"
 #include "client/bytes.h"
 #include "client/call.h"
 #include "client/lane.h"
@@ -19,6 +20,9 @@ struct http_options {
     int64_t connect_ms;    /* to make a new connection, with its TLS handshake */
     int64_t attempt_ms;    /* for the whole exchange */
     size_t body_max_bytes; /* of the answer; -EFBIG if it is longer */
+    /* Of the bodies of all answers that are not finished yet. Where there is no room, receiving
+     * pauses: answer_budget.h. */
+    size_t answers_max_bytes;
 };
 
 struct http_request {
@@ -31,7 +35,9 @@ struct http_request {
 
 struct http_answer {
     int status;
-    struct buffer headers, body; /* headers: lines as received */
+    struct buffer headers, body;  /* headers: lines as received */
+    struct answer_budget *budget; /* in which the body is charged; NULL: in none */
+    size_t charged;
     /* libcurl sends a request again when a kept connection turns out to be dead. True if it began
      * to send more than once: a change that is refused now may have been made the first time. */
     bool was_resent;
@@ -42,7 +48,8 @@ int http_global_init(void);
 
 struct http;
 int http_create(const struct http_options *options, const struct clock *clock, struct http **ret);
-void http_destroy(struct http *http); /* takes NULL; no exchange is in flight */
+/* Takes NULL; no exchange is in flight, and each answer is finished. */
+void http_destroy(struct http *http);
 
 /* Waits for a free handle, then for the answer until the call's deadline or for attempt_ms,
  * whichever ends first. Checks every 50 ms whether the call is cancelled. Any status is a success

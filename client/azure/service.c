@@ -249,7 +249,7 @@ int64_t service_utc_100ns(const struct service *service)
 }
 
 int service_create(const struct connection *connection, const char *ca_file,
-                   const struct clock *clock, struct service **ret)
+                   size_t answers_max_bytes, const struct clock *clock, struct service **ret)
 {
     const struct endpoint *endpoint = &connection->endpoint;
     const struct http_options options = {
@@ -258,6 +258,7 @@ int service_create(const struct connection *connection, const char *ca_file,
         .connect_ms = CONNECT_MS,
         .attempt_ms = ATTEMPT_MS,
         .body_max_bytes = ANSWER_MAX_BYTES,
+        .answers_max_bytes = answers_max_bytes,
     };
     _cleanup_(freep) struct service *service = calloc(1, sizeof(*service));
     if (!service)

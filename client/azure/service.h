@@ -13,7 +13,7 @@ struct service;
 
 /* `connection` outlives it. `ca_file`: certificates to trust; NULL: the system's. Copied. */
 int service_create(const struct connection *connection, const char *ca_file,
-                   const struct clock *clock, struct service **ret);
+                   size_t answers_max_bytes, const struct clock *clock, struct service **ret);
 void service_destroy(struct service *service);          /* takes NULL */
 const char *service_url(const struct service *service); /* scheme://host[:port][/account] */
 int64_t service_utc_100ns(const struct service *service);

@@ -363,6 +363,7 @@ static int mount_and_serve(struct mount_command *command, store_decorator *decor
                                                  .allows_http = command->options.allows_http,
                                                  .may_create = command->options.may_create,
                                                  .timeout_ms = command->options.timeout_ms,
+                                                 .cache_bytes = command->options.cache_bytes,
                                                  .log = command->fs.log};
     int code = mount_source_open(&options, decorate, &command->source);
     if (code == 0 && add_name(command) < 0)

@@ -19,8 +19,10 @@ struct fixture {
     char url[200];
 };
 
-static const struct http_options options = {
-    .connect_ms = 2000, .attempt_ms = 20000, .body_max_bytes = BODY_MAX};
+static const struct http_options options = {.connect_ms = 2000,
+                                            .attempt_ms = 20000,
+                                            .body_max_bytes = BODY_MAX,
+                                            .answers_max_bytes = 10 * BODY_MAX};
 
 static inline void begin_with(struct fixture *fixture, const struct canned *answers, size_t count,
                               const struct http_options *http_options)

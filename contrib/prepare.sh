@@ -14,7 +14,6 @@ mount_packages=(python3-pytest python3-pytest-timeout python3-pytest-xdist pytho
 clang_packages=(clang llvm libclang-rt-14-dev)
 
 emulator=build/emulator # npm installs the table service and its SDK here
-promtool=build/promtool
 azurite=$emulator/node_modules/azurite/dist/src/table/main.js
 
 fail() # MESSAGE
@@ -78,20 +77,6 @@ install_emulator()
     npm ci --prefix "$emulator" --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null ||
         fail 'npm ci failed; check the network connection'
     cp contrib/emulator/package-lock.json "$emulator/installed-lock.json"
-}
-
-# Prometheus's package has promtool, and a server that would be started when it is installed: only the program is taken.
-install_promtool()
-{
-    [ -x "$promtool" ] && return
-    echo "Installing promtool into build"
-    mkdir -p build/prometheus
-    (cd build/prometheus && apt-get download -qq prometheus >/dev/null 2>&1) ||
-        { as_root apt-get update -qq && (cd build/prometheus && apt-get download -qq prometheus >/dev/null 2>&1); } ||
-        fail 'apt-get could not download prometheus; check the network connection'
-    dpkg-deb --fsys-tarfile build/prometheus/prometheus_*.deb | tar -xO ./usr/bin/promtool >"$promtool.new" ||
-        fail 'the package prometheus has no promtool'
-    chmod +x "$promtool.new" && mv "$promtool.new" "$promtool" && rm -r build/prometheus
 }
 
 configure() # DIRECTORY MESON-OPTION...

@@ -31,7 +31,6 @@ FAILING_MALLOC = pathlib.Path(TABLEFUSE).parent / "tests/libfailing_malloc.so"
 # a library that makes the kernel's FUSE too old for libfuse
 OLD_KERNEL = FAILING_MALLOC.with_name("libold_kernel.so")
 # checks metrics
-PROMTOOL = os.environ.get("TABLEFUSE_PROMTOOL", str(ROOT / "build/promtool"))
 MODULES = os.environ.get("TABLEFUSE_EMULATOR", str(ROOT / "build/emulator/node_modules"))
 
 ACCOUNT = "devstoreaccount1"

@@ -60,8 +60,9 @@ def test_rclone_copy(flat, directory, stored):
         assert stored(TABLE) == {**THERE, **NEW}
 
 
-def test_rclone_sync(flat, directory, stored):
+def test_rclone_sync(mount, flat, directory, stored):
     rclone("sync", *IGNORING, directory, flat)
+    mount.send_queued()  # its deletes
     assert stored(TABLE) == NEW
 
 

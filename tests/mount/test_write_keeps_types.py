@@ -9,7 +9,7 @@ import pytest
 from expected import entity_text
 from harness import BOTH_SERVICES, environment
 from other_client import comparable, typed
-from writing import failures, fails_at, write
+from writing import fails_at, reports, write
 
 pytestmark = [
     pytest.mark.sanitized,
@@ -123,7 +123,7 @@ def test_what_is_appended_keeps_the_types_that_are_there(mounts, stored, way):
             assert bash('printf "%s" "$1" >> "$2"', text, f"{row}.json", cwd=directory) == (0, ""), text
         assert counted.asked() == {"write": 1}, "nothing is asked for in addition"
         assert_is(mount, stored, "appended", row, {**ALL, **changed})
-    assert failures(mount) == []
+    assert reports(mount) == []
 
 
 def test_what_is_appended_alone_has_the_types_of_its_values(mount, stored):
@@ -179,7 +179,7 @@ def test_a_rename_that_leaves_the_type_behind_is_refused(mounts, stored, way, to
     done = bash(script, cwd=mount / "renamed/p")
     assert done[0] == status and says in done[1], done
     assert_is(mount, stored, "renamed", "f", RENAMED)
-    told = [f["reason"].split(": ", 1)[1] for f in failures(mount) if f["error"] != "OK"]
+    told = [f["reason"].split(": ", 1)[1] for f in reports(mount) if f["error"] != "OK"]
     assert told and set(told) == {LEFT_BEHIND}, told
 
 
@@ -222,7 +222,7 @@ def test_in_a_new_file_it_is_dropped_and_told(mounts, stored, way):
     text = '{"Amount@odata.type": "Edm.Int64",\n "Total": 5}'
     assert bash("printf %s \"$1\" > new-$2.json", text, way[-1], cwd=mount / "renamed/p") == (0, "")
     assert_is(mount, stored, "renamed", f"new-{way[-1]}", {"Total": ("Int32", 5)})
-    assert [(f["operation"], f["error"], f["reason"], f["command"]) for f in failures(mount)] == [
+    assert [(f["operation"], f["error"], f["reason"], f["command"]) for f in reports(mount)] == [
         ("write", "OK", f"line 1, column 2: {DROPPED}", "bash")
     ]
     assert "tablefuse_failures_total 0\n" in mount.control("stats")
@@ -247,7 +247,7 @@ def test_a_key_in_an_edited_text_is_told_once_a_program(mounts, stored, tmp_path
     for row in "abc":
         (tmp_path / f"{row}.json").write_text('{"PartitionKey": "q", "N": 3}')
     assert bash('cp "$1"/*.json .', str(tmp_path), cwd=directory) == (0, "")
-    lines = [(f["path"], f["command"]) for f in failures(mount)]
+    lines = [(f["path"], f["command"]) for f in reports(mount)]
     assert lines == [("/told/p/a.json", "mv"), ("/told/p/a.json", "cp")]
     for row in "abc":
         assert_is(mount, stored, "told", row, {"N": ("Int32", 3)})
@@ -258,7 +258,7 @@ def test_a_copy_tells_nothing(mount, stored):
     shutil.copytree(mount / "told/p", mount / "told/copy")
     assert stored("told")["copy", "d"] == stored("told")["p", "d"]
     assert bash("cp -r copy/. p", cwd=mount / "told")[0] == 0
-    assert [f["command"] for f in failures(mount)] == ["cp"], "an entity of that name was there"
+    assert [f["command"] for f in reports(mount)] == ["cp"], "an entity of that name was there"
 
 
 def test_the_notes_of_many_files_are_counted(mounts):

@@ -50,8 +50,13 @@ def write(path, text, flags=CREATE):
 
 
 def failures(mount, before=""):
-    """The lines of .tablefuse/errors, each as a dictionary. before: the text of the file when its lines do not count; one in
-    which an equal failure was counted since then does."""
+    """The lines of .tablefuse/errors that tell of failures, each as a dictionary. before: the text of the file when its
+    lines do not count; one in which an equal failure was counted since then does."""
+    return [line for line in reports(mount, before) if line["error"] != "OK"]
+
+
+def reports(mount, before=""):
+    """The same with its notes, which tell of no failure."""
     lines = mount.control("errors").splitlines()
     found = [_FAILURE.fullmatch(line) for line in lines if line not in before.splitlines()]
     assert all(found), lines
@@ -76,7 +81,7 @@ def whole_lost_texts(mount):
 
 def fails_at(mount, path):
     """["EINVAL why", ...] of one path, without repetitions."""
-    lines = [f"{f['error']} {f['reason']}" for f in failures(mount) if f["path"] == path]
+    lines = [f"{f['error']} {f['reason']}" for f in reports(mount) if f["path"] == path]
     return list(dict.fromkeys(lines))
 
 

@@ -17,8 +17,8 @@ struct ending {
 };
 
 /* Logs a sentence, and appends it to the words. */
-__attribute__((format(printf, 2, 3))) static void say(struct ending *ending, const char *format,
-                                                      ...)
+__attribute__((format(printf, 2, 3))) static void tell(struct ending *ending, const char *format,
+                                                       ...)
 {
     size_t size = strlen(ending->words);
     const char *separator = size > 0 && size + 2 < EXIT_REPORT_MAX_BYTES ? "; " : "";
@@ -39,11 +39,11 @@ static void tell_deletes(struct ending *ending, uint64_t count)
                             BYTES_LITERAL("queued-deletes"), buffer_bytes(&fs->texts.abandoned));
     const char *what = count == 1 ? "queued delete was" : "queued deletes were";
     if (r < 0)
-        say(ending, "%llu %s perhaps not made, and their names could not be kept: %s",
-            (unsigned long long)count, what, strerrordesc_np(-r));
+        tell(ending, "%llu %s perhaps not made, and their names could not be kept: %s",
+             (unsigned long long)count, what, strerrordesc_np(-r));
     else
-        say(ending, "%llu %s perhaps not made -- see *-queued-deletes in %s",
-            (unsigned long long)count, what, ending->place);
+        tell(ending, "%llu %s perhaps not made -- see *-queued-deletes in %s",
+             (unsigned long long)count, what, ending->place);
 }
 
 /* The service may not answer, and the process may be killed before the time is over. So the texts
@@ -93,11 +93,11 @@ static int send_queued(struct ending *ending)
     if (ending->waits && left + untold == 0)
         log_message(fs->log, "all queued changes were made");
     if (untold > 0)
-        say(ending, "%zu queued %s failed -- see the log, and %s", untold,
-            untold == 1 ? "change has" : "changes have", ending->place);
+        tell(ending, "%zu queued %s failed -- see the log, and %s", untold,
+             untold == 1 ? "change has" : "changes have", ending->place);
     if (texts > 0)
-        say(ending, "%llu queued %s perhaps not stored -- see %s", (unsigned long long)texts,
-            texts == 1 ? "text was" : "texts were", ending->place);
+        tell(ending, "%llu queued %s perhaps not stored -- see %s", (unsigned long long)texts,
+             texts == 1 ? "text was" : "texts were", ending->place);
     if (deletes > 0)
         tell_deletes(ending, deletes);
     return left + untold > 0 ? EXIT_ABANDONED : 0;
@@ -114,9 +114,9 @@ static int release_all(struct ending *ending)
     uint64_t count = fs->texts.reported_losses;
     if (count == 0)
         return sent;
-    say(ending, "%llu %s could not be stored when %s closed -- see the log, and %s",
-        (unsigned long long)count, count == 1 ? "file" : "files",
-        count == 1 ? "it was" : "they were", ending->place);
+    tell(ending, "%llu %s could not be stored when %s closed -- see the log, and %s",
+         (unsigned long long)count, count == 1 ? "file" : "files",
+         count == 1 ? "it was" : "they were", ending->place);
     return EXIT_ABANDONED;
 }
 
@@ -143,8 +143,8 @@ static int keep_scratch_files(struct ending *ending)
                     scratch_files(ending->kept), ending->place);
     if (ending->lost == 0)
         return 0;
-    say(ending, "%llu %s could not be kept in %s: %s", (unsigned long long)ending->lost,
-        scratch_files(ending->lost), ending->place, strerrordesc_np(-ending->error));
+    tell(ending, "%llu %s could not be kept in %s: %s", (unsigned long long)ending->lost,
+         scratch_files(ending->lost), ending->place, strerrordesc_np(-ending->error));
     return EXIT_ABANDONED;
 }
 

@@ -320,7 +320,7 @@ int mount_source_prepare(const char *name, bool is_read_only, bool *ret_is_as_is
         return 0;
     if (is_read_only) {
         *ret_is_as_is = true;
-        say_as_is(name, "it is in an older format, and mounted with ro", "");
+        say_as_is(name, "it is in an older format, and only read", "");
         return 0;
     }
     say("tablefuse: %s: upgrading the file to the format with checksums; 10,000,000 "

@@ -111,7 +111,7 @@ static int open_source(struct opened_account *opened, const char *name, bool nee
                        store_decorator *decorate)
 {
     bool is_as_is = false;
-    int code = mount_source_prepare(name, false, &is_as_is);
+    int code = mount_source_prepare(name, true, &is_as_is); /* a reader changes no file */
     const struct mount_source_options options = {.name = name,
                                                  .table = opened->options.table,
                                                  .ca_cert = opened->options.ca_cert,

@@ -32,6 +32,7 @@ struct item {
     int64_t at_100ns;
     struct bytes tail, text;
     bool is_of_entity; /* it gets a reason; else it is a scratch file's */
+    bool is_limited;   /* to LOST_AND_FOUND_MAX_OF_ENTITY texts */
 };
 
 static void closep(const int *descriptor)
@@ -354,7 +355,7 @@ static int look_for_equal(int directory, const struct item *item, struct buffer 
     }
     if (stream)
         (void)closedir(stream);
-    bool is_full = item->is_of_entity && others >= LOST_AND_FOUND_MAX_OF_ENTITY;
+    bool is_full = item->is_limited && others >= LOST_AND_FOUND_MAX_OF_ENTITY;
     return found == 0 && is_full ? LOST_AND_FOUND_FULL : found;
 }
 
@@ -447,7 +448,7 @@ static int put_text(struct lost_and_found *lost, int directory, const struct ite
 }
 
 int lost_and_found_put(struct lost_and_found *lost, const struct failure_record *record,
-                       struct bytes text, struct buffer *ret_path)
+                       struct bytes text, bool is_limited, struct buffer *ret_path)
 {
     _cleanup_(buffer_finish) struct buffer tail, name;
     buffer_init(&tail, NAME_MAX);
@@ -456,7 +457,7 @@ int lost_and_found_put(struct lost_and_found *lost, const struct failure_record 
                                     (struct address){record->table, record->position});
     if (r < 0)
         return r;
-    const struct item item = {record->at_100ns, buffer_bytes(&tail), text, true};
+    const struct item item = {record->at_100ns, buffer_bytes(&tail), text, true, is_limited};
     _cleanup_(closep) int directory = open_directory(lost->place);
     r = directory < 0 ? directory : put_text(lost, directory, &item, &name);
     if (r < 0 || r == LOST_AND_FOUND_FULL)
@@ -486,7 +487,7 @@ int lost_and_found_keep(struct lost_and_found *lost, int64_t at_100ns, struct ad
     int r = lost_name_append_scratch(&tail, lost->account, directory, name);
     if (r < 0)
         return r;
-    const struct item item = {at_100ns, buffer_bytes(&tail), text, false};
+    const struct item item = {at_100ns, buffer_bytes(&tail), text, false, false};
     _cleanup_(closep) int opened = open_directory(lost->place);
     r = opened < 0 ? opened : put_text(lost, opened, &item, &file);
     return MIN(r, 0);

@@ -53,13 +53,14 @@ int lost_and_found_create(const struct state_places *places, const char *mountpo
 void lost_and_found_destroy(struct lost_and_found *lost); /* takes NULL */
 #define LOST_AND_FOUND_MAX_OF_ENTITY 16
 #define LOST_AND_FOUND_FULL          2
-/* 0: the text is on the disk; the path of its file, or of an earlier one with an equal text, is
- * appended to ret_path, which has room for PATH_MAX bytes. The reason may be missing, when the disk
- * is full. Else no part of the text was kept:
- * LOST_AND_FOUND_FULL: there are as many of the entity already.
- * -errno: it could not be written. */
+/* is_limited: the user knows of it, because a call has failed; then not more than
+ * LOST_AND_FOUND_MAX_OF_ENTITY texts of an entity are kept. A text whose store had been
+ * acknowledged is always kept. 0: the text is on the disk; the path of its file, or of an earlier
+ * one with an equal text, is appended to ret_path, which has room for PATH_MAX bytes. The reason
+ * may be missing, when the disk is full. Else no part of the text was kept: LOST_AND_FOUND_FULL:
+ * there are as many of the entity already. -errno: it could not be written. */
 int lost_and_found_put(struct lost_and_found *lost, const struct failure_record *record,
-                       struct bytes text, struct buffer *ret_path);
+                       struct bytes text, bool is_limited, struct buffer *ret_path);
 /* The text of a scratch file, at the end of a mount. It gets no reason, and is not counted; there
  * may be any number of a name. Its name has the file's name, as far as there is room:
  * 20261122T100000.000Z-ACCOUNT-orders-p-notes.tmp. With table NULL a text of the mount:

@@ -46,7 +46,10 @@ int lost_name_append_entity(struct buffer *tail, const char *account, struct add
     if (address.table)
         (void)buffer_append_format(tail, "-%s", address.table);
     if (address.table && address.position.size > 0) {
-        append_key(tail, position_partition_key(address.position));
+        struct bytes partition_key = position_partition_key(address.position);
+        append_key(tail, partition_key);
+        if (partition_key.size > 0 && memchr(partition_key.data, '-', partition_key.size))
+            (void)buffer_append_char(tail, '#');
         append_key(tail, position_row_key(address.position));
     }
     return buffer_append_string(tail, ".json");

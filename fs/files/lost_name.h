@@ -9,8 +9,8 @@
  *   20261122T100000.000Z-ACCOUNT-TABLE-PARTITION-SCRATCH-FILE
  *
  * ACCOUNT is the first bytes of its name, with `_` for `-`. A long key is cut as in the tree, but
- * earlier, and keeps its digits: so two keys do not share a name. Two entities of a table may, if
- * their keys have a `-`: p-q and r, p and q-r. */
+ * earlier, and keeps its digits; a PartitionKey that has a `-` ends with `#`, which no name of a
+ * key does (p-q and r: `p-q#-r`, p and q-r: `p-q-r`). So two entities do not share a tail. */
 #include "cache/address.h"
 
 #include <time.h>

@@ -164,6 +164,8 @@ static int find_next(struct own_names *names)
     int r = 0;
     buffer_clear(&names->next);
     names->next_is_scratch = false;
+    if (!is_partition && !names->listing) /* .tablefuse */
+        return 0;
     if (!is_partition)
         return listing_next_local(names->listing, buffer_bytes(&names->before), &names->next);
     if (names->listing && names->writers && !names->before_is_scratch)

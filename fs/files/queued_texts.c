@@ -2,6 +2,7 @@
 #include "fs/files/queued_texts.h"
 #include "client/text/entity_line.h"
 
+#include <stdatomic.h>
 #include <limits.h>
 #include <unistd.h>
 
@@ -45,9 +46,23 @@ void queued_texts_finish(struct queued_texts *texts)
     forget(&texts->files);
 }
 
+void queued_texts_hold(struct queued_texts *texts)
+{
+    atomic_store(&texts->is_held, true);
+}
+
+/* The files of before, whose texts are all in other files, or stored. */
+static void end_files(struct queued_texts *texts)
+{
+    if (atomic_load(&texts->is_held))
+        forget(&texts->files);
+    else
+        remove_files(texts->lost, &texts->files);
+}
+
 void queued_texts_remove(struct queued_texts *texts)
 {
-    remove_files(texts->lost, &texts->files);
+    end_files(texts);
 }
 
 static int begin_file(struct keeping *keeping, const char *table)
@@ -127,7 +142,7 @@ int queued_texts_keep(struct queued_texts *texts, struct account *account, size_
         remove_files(texts->lost, &keeping.files);
         return r;
     }
-    remove_files(texts->lost, &texts->files);
+    end_files(texts);
     texts->files = keeping.files;
     *ret = keeping.count;
     return 0;

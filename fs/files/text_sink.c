@@ -47,14 +47,18 @@ static void add_to_message(struct failure *failure, int error)
                        "; the text could not be kept on this machine: %s", strerrordesc_np(-error));
 }
 
-/* Keeps the text, if there is one, and adds the record to the failures. */
-static void lose(struct text_sink *sink, struct failure_record *record, struct bytes text)
+/* Keeps the text, if there is one, and adds the record to the failures. is_told: the user knows of
+ * it by a call that has failed. */
+static void lose(struct text_sink *sink, struct failure_record *record, struct bytes text,
+                 bool is_told)
 {
     _cleanup_(buffer_finish) struct buffer path;
     buffer_init(&path, PATH_MAX + 1);
-    int r = text.size > 0 ? lost_and_found_put(sink->lost, record, text, &path) : 0;
+    int r = text.size > 0 ? lost_and_found_put(sink->lost, record, text, is_told, &path) : 0;
     if (r != 0)
         add_to_message(&record->failure, r);
+    if (r < 0)
+        queued_texts_hold(&sink->queued); /* it may be in a file of theirs */
     record->kept_in = path.size > 0 ? buffer_string(&path) : NULL;
     failure_log_add(account_failures(sink->account), record);
 }
@@ -72,7 +76,7 @@ static void give_up(void *context, struct caller *caller, const struct writer_lo
     bool is_reported = !loss->is_told || sink->is_ending(sink->ending_context);
     if ((loss->text.size > 0 || loss->is_new) && is_reported)
         sink->reported_losses++;
-    lose(sink, &record, loss->text);
+    lose(sink, &record, loss->text, loss->is_told);
 }
 
 void text_sink_finish(struct text_sink *sink)
@@ -96,7 +100,7 @@ static void abandon_text(struct text_sink *sink, struct failure_record *record, 
     buffer_init(&path, PATH_MAX + 1);
     sink->abandoned_texts++;
     if (queued_texts_append_path(&sink->queued, record, &path) <= 0) {
-        lose(sink, record, text);
+        lose(sink, record, text, false);
         return;
     }
     record->is_one_of_many = true;
@@ -118,7 +122,7 @@ void text_sink_lose_change(void *context, const struct lost_change *lost)
     else if (lost->is_abandoned)
         abandon_text(sink, &record, lost->text);
     else
-        lose(sink, &record, lost->text);
+        lose(sink, &record, lost->text, false);
 }
 
 struct writer_store text_sink_store(struct text_sink *sink)

@@ -103,7 +103,8 @@ void attribute_ops_setattr(fuse_req_t req, fuse_ino_t id, struct stat *stat, int
     const struct inode *inode = inode_table_find(request.fs->inodes, id);
     used_path_note(&request, inode);
     int r = inode ? set_attributes(&request, inode, to_set, handle_of(info), stat) : -ENOENT;
-    if (r == -ESTALE || (r < 0 && is_left_to_release(&request, inode)))
+    bool is_own = r == -ESTALE || r == -EBUSY || r == -EROFS; /* not that of a text */
+    if (r == -ESTALE || (r < 0 && !is_own && is_left_to_release(&request, inode)))
         reply_error(req, r);
     else if (r < 0)
         request_fail(&request, r, inode ? &inode->place : NULL);

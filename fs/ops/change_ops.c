@@ -144,10 +144,11 @@ static int unlink_file(struct change *change)
     if (r < 0)
         return r;
     r = unlink_held(change, held);
+    if (r == 0) /* while nobody can make the name anew */
+        locks_move(fs->locks, place_address(&change->child.place), (struct address){0});
     writers_let_go(held, r == 0);
     if (r < 0)
         return r;
-    locks_move(fs->locks, place_address(&change->child.place), (struct address){0});
     writers_note_removed(fs->writers, place_address(&change->child.place));
     inode_table_remove_name(fs->inodes, change->child.parent->id, change->child.name);
     return 0;

@@ -47,11 +47,13 @@ static int write_row(struct export *export, const struct page *page, size_t row)
 {
     struct buffer *lines = line_output_buffer(export->output);
     struct bytes position = page_position(page, row);
-    const struct entity_line line = {
-        .text = export->keys_only ? (struct bytes){0} : page_text(page, row),
-        .position = position,
-        .etag = export->keys_only || export->has_etag ? page_etag(page, row) : (struct bytes){0},
-        .timestamp = export->has_timestamp ? page_timestamp(page, row) : 0};
+    struct entity_line line = {.position = position};
+    if (!export->keys_only)
+        line.text = page_text(page, row);
+    if (export->keys_only || export->has_etag)
+        line.etag = page_etag(page, row);
+    if (export->has_timestamp)
+        line.timestamp = page_timestamp(page, row);
     size_t begin = lines->size;
     if (!page_is_bad(page, row)) {
         int r = entity_line_append(lines, &line);
@@ -122,30 +124,54 @@ static bool has_form(const struct export *export, struct bytes line)
            !!bytes_find(line, BYTES_LITERAL(",\"Timestamp\":\"")) == export->has_timestamp;
 }
 
-/* Sets the begin of the range behind the last line of the earlier export. 0 or an exit code. */
-static int skip_written(const struct export *export, struct directory *directory,
-                        struct buffer *ret_behind)
+static int refuse_partial(const struct export *export)
+{
+    say("tablefuse: %s.partial is of another export: its last line does not belong to this one -- "
+        "remove it, or leave out --resume\n",
+        export->file);
+    return EXIT_CONFIGURATION;
+}
+
+/* Is the last line of an export with the same options, in the directory? Then ret is its position.
+ * 1, 0, -ENOMEM. */
+static int read_last(const struct export *export, struct range range, struct buffer *ret)
 {
     struct bytes last = line_output_last(export->output);
-    _cleanup_(buffer_finish) struct buffer partition_key, row_key, position;
+    _cleanup_(buffer_finish) struct buffer partition_key, row_key;
     struct caller caller = {0};
     buffer_init(&partition_key, POSITION_MAX_BYTES);
     buffer_init(&row_key, POSITION_MAX_BYTES);
-    buffer_init(&position, POSITION_MAX_BYTES);
     int r = account_read_keys(&caller, last, EDIT_NEW, &partition_key, &row_key);
     if (r == 0)
-        r = position_append(&position, buffer_bytes(&partition_key), buffer_bytes(&row_key));
-    if (r == 0)
-        r = position_append_behind(ret_behind, buffer_bytes(&position));
-    if (r == -ENOMEM)
+        r = position_append(ret, buffer_bytes(&partition_key), buffer_bytes(&row_key));
+    if (r < 0)
+        return r == -ENOMEM ? r : 0;
+    return has_form(export, last) && range_holds(range, buffer_bytes(ret));
+}
+
+/* Sets the begin of the range behind the last line of the earlier export, whose entity must be in
+ * the table: it may be another table's. 0 or an exit code. */
+static int skip_written(struct export *export, struct directory *directory,
+                        struct buffer *ret_behind)
+{
+    _cleanup_(buffer_finish) struct buffer position;
+    _cleanup_(entity_finish) struct entity there = {0};
+    struct caller caller = opened_account_caller(&export->opened);
+    buffer_init(&position, POSITION_MAX_BYTES);
+    int r = read_last(export, directory->range, &position);
+    if (r < 0)
         return complain_output(export, r);
-    if (r < 0 || !has_form(export, last) ||
-        !range_holds(directory->range, buffer_bytes(&position))) {
-        say("tablefuse: %s.partial is of another export: its last line does not belong "
-            "to this one -- remove it, or leave out --resume\n",
-            export->file);
-        return EXIT_CONFIGURATION;
-    }
+    if (r == 0)
+        return refuse_partial(export);
+    r = account_find(export->opened.account, &caller,
+                     (struct address){directory->table, buffer_bytes(&position)}, &there);
+    if (r == -ENOENT) /* the table is there: it was asked for */
+        return refuse_partial(export);
+    if (r < 0)
+        return opened_account_complain(&export->opened, &caller.call.failure);
+    r = position_append_behind(ret_behind, buffer_bytes(&position));
+    if (r < 0)
+        return complain_output(export, r);
     directory->range.lo = buffer_bytes(ret_behind);
     return 0;
 }

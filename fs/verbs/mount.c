@@ -215,8 +215,8 @@ static void destroy_all(struct mount_command *command)
     scratch_opens_destroy(fs->scratch_opens);
     scratch_destroy(fs->scratch);
     writers_destroy(fs->writers);
+    account_destroy(fs->account); /* what it abandons goes to lost+found */
     lost_and_found_destroy(fs->lost);
-    account_destroy(fs->account);
     text_sink_finish(&fs->texts);
     mount_source_close(command->source);
 }

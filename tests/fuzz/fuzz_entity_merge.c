@@ -19,7 +19,7 @@ static bool make_text(struct entity_text *text, struct bytes json, struct buffer
     json_reader_feed(&reader, json, true);
     buffer_clear(ret);
     return json_reader_next(&reader, &token) == JSON_OBJECT_BEGIN &&
-           entity_text_from_service(text, &reader, ret, &facts) == 0;
+           entity_text_from_service(text, &reader, ret, &facts) == 0 && !facts.problem;
 }
 
 static struct bytes take_part(struct bytes *rest)

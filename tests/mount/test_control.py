@@ -8,6 +8,7 @@ import shutil
 
 import pytest
 
+from directory_stream import DirectoryStream
 from harness import LocalAccount, run, wait_until
 
 pytestmark = pytest.mark.sanitized
@@ -152,3 +153,16 @@ def test_an_error_is_seen_at_once(mount, control):
         assert after.startswith(before) and after.count(b"\n") == before.count(b"\n") + 1
         assert kept.read() == b""
     assert b"\ntablefuse_failures_total 2\n" in (control / "stats").read_bytes()
+
+
+def test_any_place_of_a_directory_is_safe(mount, control):
+    """Another user may seek there, too, in every kind of directory."""
+    (mount / "Places/p/.dir").mkdir(parents=True)
+    (mount / "Places/p/r.json").write_text('{"N": 1}')
+    kinds = (".tablefuse", ".", "Places", "Places/.flat", "Places/p", "Places/p/.dir")
+    for place in (1, 2, 1 << 31, 1 << 32, 1 << 61, (1 << 62) - 1, 1 << 62, (1 << 62) + 1, (1 << 63) - 1):
+        for kind in kinds:
+            with DirectoryStream(mount / kind) as stream:
+                stream.seek(place)
+                list(stream)
+    assert os.listdir(mount / "Places/p") and (mount / ".tablefuse/version").read_text()

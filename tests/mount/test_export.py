@@ -239,6 +239,13 @@ def test_another_exports_file_is_not_resumed(account, tmp_path, line):
     assert (tmp_path / "file.partial").read_text() == f"{line}\n"
 
 
+def test_an_export_of_another_table_is_not_resumed(account, tmp_path):
+    account.fill("other", "ticks", "50")
+    (tmp_path / "file.partial").write_text("".join(export(account, "dates").splitlines(keepends=True)[:10]))
+    again = refused(account, "export", "--output", tmp_path / "file", "--resume", source(account, "other"))
+    assert again[0] == CONFIGURATION and "of another export" in again[1]
+
+
 def test_an_export_in_another_form_is_not_resumed(account, tmp_path):
     (tmp_path / "file.partial").write_text(export(account, "dates", "2015-01-01"))
     for flag in ("--keys", "--etag", "--timestamp"):
@@ -313,7 +320,7 @@ def test_sources_and_options(account, scratch):
     assert code == NOT_FOUND and "has no table nothing" in says
     account.write("empty", [])
     assert count(account, "empty") == "entities 0\npartitions 0\n" and export(account, "empty") == ""
-    assert tablefuse(account, "tables", account.source).stdout.split() == ["dates", "empty"]
+    assert {"dates", "empty"} <= set(tablefuse(account, "tables", account.source).stdout.split())
     assert export(account, "dates", "-o", "parallelism=1") == export(account, "dates")
 
 
@@ -337,16 +344,3 @@ def test_progress_at_a_terminal(account):
     lines = [line.removesuffix("\x1b[K") for line in shown if line]
     assert lines and all(re.fullmatch(r"[\d,]+ rows, [\d,]+/s, [\d.]+ .?B, 0:\d\d  20\S+", line) for line in lines)
     assert max(map(len, lines)) < 80
-
-
-def test_memory_does_not_grow_with_the_table(account):
-    def most_kib(rows):
-        process = start(account, "--quiet", source(account, f"t{rows}"), stdout=subprocess.DEVNULL, faults="latency=1")
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        assert process.returncode == 0
-        return usage.ru_maxrss
-
-    account.fill("t20000", "single", "20000")
-    account.fill("t200000", "single", "200000")
-    assert most_kib(200_000) < most_kib(20_000) + (100 << 10)

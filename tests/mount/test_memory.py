@@ -3,10 +3,11 @@ import os
 import pathlib
 import platform
 import re
+import subprocess
 
 import pytest
 
-from harness import LocalAccount, run, wait_until
+from harness import TABLEFUSE, LocalAccount, environment, run, wait_until
 
 ENTITIES = 1_000_000
 NODES = 20_000
@@ -63,3 +64,17 @@ def test_what_the_kernel_lets_go_is_forgotten(mounts):
     mount.make_kernel_forget()
     wait_until(lambda: mount.stats().total("tablefuse_inodes") < 10, what="forgetting")
     assert sum(entry.stat().st_size > 0 for entry in os.scandir(mount / "nodes/all")) == NODES
+
+
+def test_an_export_does_not_grow_with_its_table(service):
+    def most_kib(rows):
+        command = [TABLEFUSE, "export", "--quiet", f"{service.source}/export{rows}"]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment())
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        assert process.returncode == 0
+        return usage.ru_maxrss
+
+    service.fill("export20000", "single", "20000")
+    service.fill("export300000", "single", "300000")
+    assert most_kib(300_000) < most_kib(20_000) + (100 << 10)

@@ -235,7 +235,7 @@ static void random_ranges_are_those_of_a_model(void **state)
     static const int types[] = {F_RDLCK, F_WRLCK, F_UNLCK};
     struct locks *locks = new_locks();
     struct locked_file *file = open_file(locks, "a");
-    struct model model;
+    struct model model = {0};
     uint64_t seed = 7;
     for (size_t i = 0; i < sizeof(model.types) / sizeof(int); i++)
         ((int *)model.types)[i] = F_UNLCK;

@@ -158,7 +158,7 @@ static void assert_put(struct lost_and_found *lost, const char *table, struct by
     struct buffer path;
     char expected[PATH_MAX + 512];
     buffer_init(&path, PATH_MAX);
-    assert_int_equal(lost_and_found_put(lost, &record, text, &path), 0);
+    assert_int_equal(lost_and_found_put(lost, &record, text, true, &path), 0);
     (void)snprintf(expected, sizeof(expected), "%s/state" LOST "/%s", top, name);
     assert_bytes(buffer_bytes(&path), bytes_of(expected));
     assert_file(expected, text);
@@ -190,7 +190,7 @@ static void of_an_entity_there_are_few_texts(void **state)
     struct lost_and_found *lost = new_lost(), *other = new_lost(); /* another mount's */
     struct failure_record record = record_of("t", B("p\0r"));
     struct buffer path;
-    char name[100];
+    char name[100] = "";
     buffer_init(&path, PATH_MAX);
     for (int i = 0; i < LOST_AND_FOUND_MAX_OF_ENTITY; i++) {
         struct bytes text = {name, (size_t)snprintf(name, sizeof(name), "{%d", i)};
@@ -198,15 +198,19 @@ static void of_an_entity_there_are_few_texts(void **state)
         (void)snprintf(expected, sizeof(expected), "20261122T100000.%dZ-acc-t-p-r.json", 123 + i);
         assert_put(i % 2 == 0 ? lost : other, "t", B("p\0r"), text, expected);
     }
-    assert_int_equal(lost_and_found_put(lost, &record, B("{99"), &path), LOST_AND_FOUND_FULL);
+    assert_int_equal(lost_and_found_put(lost, &record, B("{99"), true, &path), LOST_AND_FOUND_FULL);
     assert_int_equal(path.size, 0);
     assert_put(lost, "t", B("p\0r"), B("{7"), "20261122T100000.130Z-acc-t-p-r.json"); /* again */
-    assert_int_equal(count_files("state" LOST), 2 * LOST_AND_FOUND_MAX_OF_ENTITY);
+    /* its store was acknowledged: it is kept all the same */
+    assert_int_equal(lost_and_found_put(lost, &record, B("{99"), false, &path), 0);
+    assert_int_equal(count_files("state" LOST), 2 * LOST_AND_FOUND_MAX_OF_ENTITY + 2);
     /* others, whose names look alike */
+    assert_put(lost, "t", B("p-q\0r"), B("{7"), "20261122T100000.123Z-acc-t-p-q#-r.json");
+    assert_put(lost, "t", B("p\0q-r"), B("{7"), "20261122T100000.123Z-acc-t-p-q-r.json");
     assert_put(lost, "t", B("p\0rr"), B("{7"), "20261122T100000.123Z-acc-t-p-rr.json");
     assert_put(lost, "t", B("pp\0r"), B("{7"), "20261122T100000.123Z-acc-t-pp-r.json");
     assert_put(lost, "tt", B("p\0r"), B("{7"), "20261122T100000.123Z-acc-tt-p-r.json");
-    assert_int_equal(lost_and_found_count(lost), 12);
+    assert_int_equal(lost_and_found_count(lost), 15);
     /* a text without a reason may be incomplete */
     assert_put(lost, "t", B("q\0r"), B("{7"), "20261122T100000.123Z-acc-t-q-r.json");
     assert_int_equal(unlink("state" LOST "/20261122T100000.123Z-acc-t-q-r.json.reason"), 0);
@@ -241,9 +245,9 @@ static void what_is_new_of_an_account_is_told_once(void **state)
     assert_told(lost, AT + TICKS_PER_SEC, 2);
     assert_told(lost, AT + 2 * TICKS_PER_SEC, 0);
     record.at_100ns = AT + 3 * TICKS_PER_SEC;
-    assert_int_equal(lost_and_found_put(lost, &record, B("y"), &why), 0);
+    assert_int_equal(lost_and_found_put(lost, &record, B("y"), true, &why), 0);
     record.at_100ns = AT + 3 * TICKS_PER_SEC;
-    assert_int_equal(lost_and_found_put(other, &record, B("y"), &why), 0);
+    assert_int_equal(lost_and_found_put(other, &record, B("y"), true, &why), 0);
     assert_int_equal(
         lost_and_found_keep(lost, record.at_100ns, (struct address){0}, B("queued"), B("z")), 0);
     assert_told(lost, AT + 4 * TICKS_PER_SEC, 2);
@@ -473,12 +477,12 @@ static void no_other_user_redirects_a_text(void **state)
     struct failure_record record = record_of("t", B("p\0r"));
     struct buffer path;
     buffer_init(&path, PATH_MAX);
-    assert_int_equal(lost_and_found_put(lost, &record, B("x"), &path), -EPERM);
+    assert_int_equal(lost_and_found_put(lost, &record, B("x"), true, &path), -EPERM);
     assert_int_equal(unlink("state" LOST), 0);
     if (geteuid() == 0) {
         assert_int_equal(mkdir("state" LOST, 0777), 0);
         assert_int_equal(chown("state" LOST, NOBODY, NOBODY), 0);
-        assert_int_equal(lost_and_found_put(lost, &record, B("x"), &path), -EPERM);
+        assert_int_equal(lost_and_found_put(lost, &record, B("x"), true, &path), -EPERM);
         assert_int_equal(rmdir("state" LOST), 0);
     }
     assert_int_equal(path.size, 0);
@@ -588,11 +592,11 @@ static void no_part_of_a_text_is_left_on_a_full_disk(void **state)
     limit.rlim_max = before.rlim_max;
     (void)signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-    int r = lost_and_found_put(lost, &record, (struct bytes){text, sizeof(text)}, &path);
+    int r = lost_and_found_put(lost, &record, (struct bytes){text, sizeof(text)}, true, &path);
     /* a text that still fits is kept, without the reason that does not */
     limit.rlim_cur = 10;
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-    int small = lost_and_found_put(lost, &record, B("{}"), &path);
+    int small = lost_and_found_put(lost, &record, B("{}"), true, &path);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     assert_int_equal(r, -EFBIG);
     assert_int_equal(small, 0);
@@ -619,7 +623,7 @@ static void without_memory_there_is_a_file_or_an_error(void **state)
         allocations_until_failure = n;
         char name[20];
         struct bytes text = {name, (size_t)snprintf(name, sizeof(name), "{%ld", n)};
-        int r = lost_and_found_put(lost, &record, text, &path);
+        int r = lost_and_found_put(lost, &record, text, true, &path);
         is_reached = allocations_until_failure == 0;
         allocations_until_failure = 0;
         assert_true(r == 0 || (r == -ENOMEM && is_reached));
@@ -648,9 +652,9 @@ static void names_are_synced(void **state)
     struct buffer path;
     buffer_init(&path, PATH_MAX);
     directory_error = EIO;
-    int r = lost_and_found_put(lost, &record, B("y"), &path);
+    int r = lost_and_found_put(lost, &record, B("y"), true, &path);
     directory_error = EINVAL; /* a file system without it */
-    int without = lost_and_found_put(lost, &record, B("y"), &path);
+    int without = lost_and_found_put(lost, &record, B("y"), true, &path);
     directory_error = 0;
     assert_int_equal(r, -EIO);
     assert_int_equal(without, 0);
@@ -673,7 +677,7 @@ static void *put_again_and_again(void *lost)
         struct failure_record record = record_of("t", (struct bytes){position, (size_t)size});
         struct buffer path;
         buffer_init(&path, PATH_MAX);
-        int r = lost_and_found_put(lost, &record, (struct bytes){text, (size_t)n}, &path);
+        int r = lost_and_found_put(lost, &record, (struct bytes){text, (size_t)n}, true, &path);
         assert_true(r == 0 || r == LOST_AND_FOUND_FULL);
         if (r == 0)
             assert_file(buffer_string(&path), (struct bytes){text, (size_t)n});

@@ -18,8 +18,8 @@ static const struct verb *const verbs[] = {&verb_mount,  &verb_unmount, &verb_dr
 static const char exit_codes[] =
     "Exit codes: 0 success, 1 wrong usage, 2 wrong configuration, 3 credentials refused, "
     "4 network or TLS\n"
-    "failed, 5 not found, 7 the account's file is damaged, 32 mounting, unmounting or dropping "
-    "failed.\n";
+    "failed, 5 not found, 7 the account's file is damaged, 32 mounting, unmounting, dropping or "
+    "writing\nthe output failed.\n";
 
 /* `umount` is accepted, because the system's own command has this name. */
 static const struct verb *find_verb(const char *name)
@@ -194,8 +194,10 @@ static int check_arguments(const struct verb *verb, int argc, char **argv)
  * messages would be written there. Each function that opens one relies on this. */
 static bool open_standard_descriptors(void)
 {
+    /* what is written to a standard output that is closed fails: an empty export is none */
+    static const int flags[] = {O_RDWR, O_RDONLY, O_RDWR};
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", flags[fd]) != fd)
             return false;
     return true;
 }

@@ -156,7 +156,7 @@ static size_t portion(const struct line_output *output, struct bytes rest)
     return stop ? (size_t)(stop - rest.data) + 1 : PIPE_BUF;
 }
 
-static int flush(struct line_output *output)
+int line_output_flush(struct line_output *output)
 {
     struct bytes rest = buffer_bytes(&output->lines);
     while (rest.size > 0) {
@@ -176,7 +176,7 @@ int line_output_written(struct line_output *output)
 {
     if (output->lines.error < 0)
         return output->lines.error;
-    return output->lines.size < FLUSH_BYTES ? 0 : flush(output);
+    return output->lines.size < FLUSH_BYTES ? 0 : line_output_flush(output);
 }
 
 /* The name in the directory outlives a crash, too. */
@@ -193,7 +193,7 @@ static int sync_directory(const char *file)
 
 int line_output_finish(struct line_output *output)
 {
-    int r = flush(output);
+    int r = line_output_flush(output);
     if (r < 0 || !output->file)
         return r;
     if (fsync(output->fd) < 0 || rename(output->partial, output->file) < 0)

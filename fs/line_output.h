@@ -27,7 +27,9 @@ struct bytes line_output_last(const struct line_output *output);
 struct buffer *line_output_buffer(struct line_output *output);
 /* -EPIPE: its reader has ended. */
 int line_output_written(struct line_output *output);
-/* Writes what is left; of a file: it is whole, and has its name. */
+/* Writes what is left. */
+int line_output_flush(struct line_output *output);
+/* The same; of a file: it is whole, and has its name. */
 int line_output_finish(struct line_output *output);
 
 DEFINE_CLEANUP(struct line_output *, line_output_close);

@@ -429,7 +429,7 @@ static int complain_local(const struct mount_source *source, const struct failur
     bool is_no_table = failure->error == -ENOENT && source->table[0];
     say("tablefuse: %s%s%s%s%s%s%s\n", LOCAL_SOURCE, source->local_path,
         is_no_table ? " has no table " : ": ", is_no_table ? source->table : failure->message,
-        is_no_table ? " -- mount it without a table to see what it has" : "",
+        is_no_table ? " -- `tablefuse tables` shows those that it has" : "",
         !is_no_table && failure->advice ? " -- " : "",
         !is_no_table && failure->advice ? failure->advice : "");
     return (int)exit_code_of_local(failure);
@@ -494,11 +494,14 @@ static int ask(struct mount_source *source, struct call *call)
     return r;
 }
 
-int mount_source_ask(struct mount_source *source)
+int mount_source_ask(struct mount_source *source, bool (*is_cancelled)(void *context),
+                     void *context)
 {
     int64_t wait_ms = MIN(source->timeout_ms, QUESTION_MS);
     struct naming naming = {.observer.waits = waits_for_name};
     struct call call = {.deadline_ms = clock_now_ms(&clock_system) + wait_ms,
+                        .is_cancelled = is_cancelled,
+                        .context = context,
                         .observer = &naming.observer,
                         .command = "mount"};
     naming.call = &call;

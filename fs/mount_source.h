@@ -52,7 +52,9 @@ void mount_source_close(struct mount_source *source); /* takes NULL */
 
 /* Sends one request to check the endpoint, the credential, and the table if one is given. Blocks up
  * to 10 s, or timeout_ms if that is less. An exit code. */
-int mount_source_ask(struct mount_source *source);
+/* is_cancelled: as of struct call; NULL: it cannot be cancelled. */
+int mount_source_ask(struct mount_source *source, bool (*is_cancelled)(void *context),
+                     void *context);
 
 /* The table whose directory is the root. NULL: the root is the account. */
 const char *mount_source_table(const struct mount_source *source);

@@ -128,7 +128,8 @@ static int open_source(struct opened_account *opened, const char *name, bool nee
         return complain_memory();
     if (needs_table && !mount_source_table(opened->source))
         return verb_refuse(opened->verb, "SOURCE names no table: write SOURCE/TABLE");
-    return mount_source_ask(opened->source);
+    code = mount_source_ask(opened->source, is_cancelled, opened);
+    return opened->is_interrupted ? OPENED_ACCOUNT_INTERRUPTED : code;
 }
 
 int opened_account_open(struct opened_account *opened, const char *name, bool needs_table,

@@ -43,9 +43,11 @@ int verb_point_to_help(const struct verb *verb)
 
 int verb_refuse_option(const struct verb *verb, int returned, char **argv)
 {
+    const char *word = verb_printable(argv[optind - 1]);
+    bool is_letter = optopt > ' '; /* else a long option has it as its number, or nothing has */
     if (returned == ':')
-        return verb_refuse(verb, "option -%c needs a value", optopt);
-    if (optopt != 0)
-        return verb_refuse(verb, "unknown option -%c", optopt);
-    return verb_refuse(verb, "unknown option %s", verb_printable(argv[optind - 1]));
+        return is_letter ? verb_refuse(verb, "option -%c needs a value", optopt)
+                         : verb_refuse(verb, "option %s needs a value", word);
+    return is_letter ? verb_refuse(verb, "unknown option -%c", optopt)
+                     : verb_refuse(verb, "unknown option %s", word);
 }

@@ -189,6 +189,8 @@ static int finish(struct export *export, int r, const struct failure *failure)
                     line_output_last(export->output).size == 0;
     if (r == 0 && !is_empty)
         export->output_error = r = line_output_finish(export->output);
+    else if (r < 0 && export->output_error == 0) /* what has come until then counts */
+        export->output_error = line_output_flush(export->output) == -EPIPE ? -EPIPE : 0;
     if (export->output_error == -EPIPE && !export->file)
         end_by_sigpipe();
     if (r == 0 && is_empty) {
@@ -280,6 +282,8 @@ static int parse(struct export *export, const struct verb *verb, int argc, char 
     if (argc > optind + 2)
         return verb_refuse(verb, "unexpected operand %s behind SOURCE/TABLE and DIRECTORY",
                            verb_printable(argv[optind + 2]));
+    if (export->file && !export->file[0])
+        return verb_refuse(verb, "--output needs the name of a file");
     if (export->resumes && !export->file)
         return verb_refuse(verb, "--resume needs --output FILE");
     export->source = argv[optind];

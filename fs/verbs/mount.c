@@ -373,7 +373,7 @@ static int mount_and_serve(struct mount_command *command, store_decorator *decor
     if (code == 0 && session_create(&command->fs, &command->args) < 0)
         code = verb_point_to_help(&verb_mount);
     if (code == 0)
-        code = mount_source_ask(command->source);
+        code = mount_source_ask(command->source, NULL, NULL);
     return code != 0 ? code : serve(command);
 }
 

@@ -6,6 +6,7 @@ import pty
 import random
 import re
 import signal
+import socket
 import subprocess
 import time
 
@@ -268,6 +269,28 @@ def test_outputs_that_fail(account, tmp_path):
     ):
         code, says = refused(account, "export", "--output", file, source(account, "dates"))
         assert (code, says) == (MOUNTING, f"tablefuse: cannot write {file}: {why}\n")
+
+
+def test_a_service_that_is_silent_from_the_begin(account):
+    """A signal ends the command at its first request, too."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/acct"
+        for arguments in (["count", f"{url}/dates"], ["export", f"{url}/dates"], ["tables", url]):
+            process = subprocess.Popen(
+                [TABLEFUSE, *arguments], env=environment(AZURE_STORAGE_KEY="c2VjcmV0"), stderr=subprocess.DEVNULL
+            )
+            silent.settimeout(COMMAND_SEC)
+            connection, _ = silent.accept()
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=EXIT_SEC) == INTERRUPTED
+            connection.close()
+
+
+def test_standard_output_that_is_closed(account):
+    for arguments in (["export", source(account, "dates")], ["count", source(account, "dates")], ["tables", account.source]):
+        done = run("bash", "-c", '"$@" >&-', "bash", TABLEFUSE, *arguments, check=False)
+        assert done.returncode == MOUNTING
+        assert done.stderr.endswith("tablefuse: cannot write the output: Bad file descriptor\n")
 
 
 def test_a_reader_that_ends_early(account):

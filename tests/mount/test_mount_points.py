@@ -95,7 +95,7 @@ def test_the_user_may_name_the_mount(mounts):
 
 # --- FILE/TABLE
 
-NO_TABLE = "local:{file} has no table nosuch -- mount it without a table to see what it has"
+NO_TABLE = "local:{file} has no table nosuch -- `tablefuse tables` shows those that it has"
 
 
 @pytest.mark.parametrize("slash", ["/", "//"])

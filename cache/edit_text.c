@@ -23,7 +23,7 @@ int account_make_text_over(struct caller *caller, const struct entity_input_over
                            struct buffer *ret, struct text_notes *ret_notes)
 {
     _cleanup_(entity_input_destroyp) struct entity_input *input = NULL;
-    struct entity_input_ignored ignored;
+    struct entity_input_ignored ignored = {0};
     struct entity_input_refusal refusal = {0};
     int r = entity_input_create(&input);
     if (r == 0)

@@ -82,7 +82,7 @@ static int parse(struct opened_account *opened, const struct verb *verb, int arg
     for (int option; (option = getopt_long(argc, argv, ":o:", long_options, NULL)) != -1;) {
         if (option == '?' || option == ':')
             return verb_refuse_option(verb, option, argv);
-        if (option == 'q')
+        if (option == 'q' && ret_is_quiet)
             *ret_is_quiet = true;
         int code = option == 'o' ? opened_account_add_options(opened, optarg) : 0;
         if (code != 0)

@@ -267,7 +267,7 @@ def test_an_older_file_is_not_changed_with_ro(mounts, account):
     make_format_1(account, 300)
     before = account.read_bytes()
     mount, said = mount_older(mounts, account, "ro")
-    why = "it is in an older format, and mounted with ro"
+    why = "it is in an older format, and only read"
     assert said == f"tablefuse: local:{account}: {why}, {AS_IS}\n"
     assert len(os.listdir(mount / "tab/p")) == 300
     mount.unmount()

@@ -34,6 +34,9 @@ WALKING = {
 # How often a walk may read a table that is larger than the cache. `dates` has fewer than 4,096 days of few rows, so its
 # directory lists them: their names are read before the first is visited.
 PARTITIONS = {"dates": 2.1, "small": 1.35}
+# ls sorts nothing and opens a directory after the other: on a busy machine more of what was read ahead is evicted before it
+# comes there (42 to 117 requests for 30,000 rows).
+LISTED_TWICE = 3.5
 
 
 @pytest.fixture(scope="module")
@@ -83,10 +86,11 @@ def test_a_table_larger_than_the_cache_is_hardly_read_twice(mounts, tool, shape)
     began = time.monotonic()
     with mount.counting() as counted:
         assert int(run_in(mount / shape, WALKING[tool])) == PARTITIONS_ROWS
-    if time.monotonic() - began > LISTING_KEPT_SEC:
-        pytest.skip("the machine is too slow: what was listed is asked for again by then")
-    assert counted.requests("get") == 0
-    assert counted.requests() <= PARTITIONS[shape] * PARTITIONS_ROWS / PAGE_ROWS + LARGE_DIRECTORY
+    # what was listed is asked for again after a while, on a slow machine
+    times = 1 + (time.monotonic() - began) // LISTING_KEPT_SEC
+    read = LISTED_TWICE if tool == "ls -fR" else PARTITIONS[shape]
+    assert counted.requests("get") < times
+    assert counted.requests() <= times * read * PARTITIONS_ROWS / PAGE_ROWS + LARGE_DIRECTORY
 
 
 def test_it_is_read_whole(mounts):

@@ -17,7 +17,7 @@ HUGE, HUGE_ROWS = 40, 3000  # partitions, rows of each
 SHAPES = ["guid", "customer", "package", "single", "ten", "ticks", "dates", "skew", "long"]
 # requests of a level beside one for each child; of a walk beside its pages: lookups, and guesses before much is
 # known. Nothing here is larger than a quarter of the cache; a second reading of 20,000 rows would be 20 more.
-LEVEL, BESIDE = 16, 10
+LEVEL, BESIDE = 20, 10
 # beside the pages: those cut short, where ranges are divided by guesses; package ids share their beginnings
 WASTE = {"package": 1.6, "skew": 1.25, "dates": 1.25, "ten": 1.25}
 

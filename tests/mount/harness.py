@@ -49,6 +49,11 @@ COMMAND_SEC = 120
 MOUNT_SEC = 120  # the program's own limit is 30
 EXIT_SEC = 45  # less than the 60 s for which an operation waits for the service
 
+# what `unmount` says of a mount that another mount namespace has
+GOES_ON = (
+    "tablefuse: unmounted; the process of the mount goes on for others: a bind mount, or another mount namespace\n"
+)
+
 PR_SET_PDEATHSIG = 1
 TCP_LISTEN = "0A"  # in /proc/net/tcp
 libc = ctypes.CDLL(None, use_errno=True)
@@ -520,8 +525,12 @@ class Mount:
         self.let_end()
         signal.pidfd_send_signal(self._daemon, number)
 
-    def unmount(self, *flags, check=True):
-        return run(TABLEFUSE, "unmount", *flags, self.point, check=check)
+    def unmount(self, *flags, check=True, of_others=False):
+        """of_others: that another mount namespace has it is told. Else it is the one of another test, for a moment."""
+        done = run(TABLEFUSE, "unmount", *flags, self.point, check=check)
+        if not of_others:
+            done.stderr = done.stderr.replace(GOES_ON, "")
+        return done
 
     def finish(self):
         """Checks, after any events, that nothing is mounted, no daemon runs, and there is no report."""

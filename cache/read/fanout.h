@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CACHE_READ_FANOUT_H
 #define CACHE_READ_FANOUT_H
-/* The fanout of a level: up to so many partitions it lists, of more it lists the prefixes. A number
- * that the user has set; or by the level's first rows: 4,096 where the first 1,000 rows belong to
- * at least 64 partitions, else 512. Then 4,096 partitions are some 64 pages at most, unless later
- * ones have far more rows, and a table of days with few rows shows days. A table that grows at its
- * end keeps its fanout.
+/* The fanout of a level is the greatest number of partitions that its directory lists one by one. A
+ * level with more partitions lists their prefixes. The user may set the fanout. Otherwise the
+ * level's first rows decide: it is 4,096 if the first 1,000 rows belong to at least 64 partitions,
+ * and 512 if not. With 4,096, all partitions together have about 64 pages at most, unless later
+ * partitions have far more rows. Example: a table of days with few rows lists its days. A table
+ * that grows at its end keeps its fanout.
  *
  * The rows alone decide: not the pages in which they come, nor what is known of them already. */
 #include "cache/read/overlay.h"

@@ -4,7 +4,8 @@
 /* How many bytes the answers in flight may have in all. An answer is charged as it grows. Where
  * there is no room, it waits; the one that has waited longest may go on beyond the limit, so that
  * the answers end one after the other. So the bytes are at most the limit and one answer. Any
- * thread; one leaf mutex. It never blocks: who waits asks again. */
+ * thread; one leaf mutex. No function blocks: the caller of a waiting answer calls
+ * answer_budget_take again. */
 #include "client/base.h"
 
 #include <pthread.h>

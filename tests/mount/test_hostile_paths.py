@@ -187,7 +187,8 @@ def run_as_other(script, *arguments):
         yield process.stdout.readline().strip(), process
 
 
-# argv: a directory, a number. So many threads look names up in it. Prints those that are turned away.
+# argv: a directory and a number of threads, each of which looks a name up in it. Prints the number of each that
+# fails with EBUSY.
 LOOK_UP = """
 import errno, os, sys, threading
 threading.stack_size(1 << 16)

@@ -166,15 +166,15 @@ def test_root_makes_nothing_in_the_home_of_another_user(script):
     """As behind `sudo -E`, with links to root's own directory in that home."""
     done = script(
         f"""
-        mkdir "$WORK/home" "$WORK/root" "$WORK/root/state"
+        mkdir "$WORK/home" "$WORK/roots" "$WORK/roots/state"
         chown {USER} "$WORK/home"
-        as {USER} ln -s "$WORK/root/state" "$WORK/home/state"
-        as {USER} ln -s "$WORK/root" "$WORK/home/.local"
-        awk -F: -v OFS=: -v home="$WORK/root" '$1 == "root" {{ $6 = home }} {{ print }}' /etc/passwd > "$WORK/passwd"
+        as {USER} ln -s "$WORK/roots/state" "$WORK/home/state"
+        as {USER} ln -s "$WORK/roots" "$WORK/home/.local"
+        awk -F: -v OFS=: -v home="$WORK/roots" '$1 == "root" {{ $6 = home }} {{ print }}' /etc/passwd > "$WORK/passwd"
         mount --bind "$WORK/passwd" /etc/passwd
         HOME="$WORK/home" XDG_STATE_HOME="$WORK/home/state" "$WORK/tablefuse" mount "$WORK/mnt"
         "$WORK/tablefuse" unmount "$WORK/mnt"
-        cd "$WORK/root" && find . -name lost+found
+        cd "$WORK/roots" && find . -name lost+found
         find "$WORK/home" -type d -newer "$WORK/passwd" | grep -v home$ || :
     """
     )

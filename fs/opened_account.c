@@ -3,6 +3,7 @@
 #include "fs/say.h"
 #include "fs/verb.h"
 
+#include <getopt.h>
 #include <malloc.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -54,6 +55,19 @@ int opened_account_add_options(struct opened_account *opened, const char *text)
                     fuse_opt_add_arg(&opened->args, "-o") == 0 &&
                     fuse_opt_add_arg(&opened->args, text) == 0;
     return is_added ? 0 : complain_memory();
+}
+
+int opened_account_take_operands(const struct opened_account *opened, int argc, char **argv,
+                                 const char **ret_source, const char **ret_path)
+{
+    if (argc == optind)
+        return verb_refuse(opened->verb, "no SOURCE/TABLE to %s", opened->verb->name);
+    if (argc > optind + 2)
+        return verb_refuse(opened->verb, "unexpected operand %s behind SOURCE/TABLE and DIRECTORY",
+                           verb_printable(argv[optind + 2]));
+    *ret_source = argv[optind];
+    *ret_path = argc > optind + 1 ? argv[optind + 1] : "";
+    return 0;
 }
 
 static void end_signals(sigset_t *ret)

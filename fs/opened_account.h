@@ -33,6 +33,11 @@ void opened_account_finish(struct opened_account *opened);
 /* The text of one -o. Only the options that the help of this command names are taken. */
 int opened_account_add_options(struct opened_account *opened, const char *text);
 
+/* The operands SOURCE/TABLE [DIRECTORY], from argv[optind] on. *ret_path: "" without DIRECTORY. 0,
+ * or a usage error of the verb. */
+int opened_account_take_operands(const struct opened_account *opened, int argc, char **argv,
+                                 const char **ret_source, const char **ret_path);
+
 /* Opens `name`, a SOURCE; NULL: what the environment names. It must name a table if needs_table.
  * Asks the service once. An exit code.
  *

@@ -94,16 +94,9 @@ static int parse(struct opened_account *opened, const struct verb *verb, int arg
 static int parse_count(struct count *count, const struct verb *verb, int argc, char **argv)
 {
     int code = parse(&count->opened, verb, argc, argv, &count->is_quiet);
-    if (code != 0)
-        return code;
-    if (argc == optind)
-        return verb_refuse(verb, "no SOURCE/TABLE to count");
-    if (argc > optind + 2)
-        return verb_refuse(verb, "unexpected operand %s behind SOURCE/TABLE and DIRECTORY",
-                           verb_printable(argv[optind + 2]));
-    count->source = argv[optind];
-    count->path = argc > optind + 1 ? argv[optind + 1] : "";
-    return 0;
+    return code != 0 ? code
+                     : opened_account_take_operands(&count->opened, argc, argv, &count->source,
+                                                    &count->path);
 }
 
 static int run_count(const struct verb *verb, int argc, char **argv, store_decorator *decorate)

@@ -277,18 +277,12 @@ static int parse(struct export *export, const struct verb *verb, int argc, char 
         if (code != 0)
             return code;
     }
-    if (argc == optind)
-        return verb_refuse(verb, "no SOURCE/TABLE to export");
-    if (argc > optind + 2)
-        return verb_refuse(verb, "unexpected operand %s behind SOURCE/TABLE and DIRECTORY",
-                           verb_printable(argv[optind + 2]));
     if (export->file && !export->file[0])
         return verb_refuse(verb, "--output needs the name of a file");
     if (export->resumes && !export->file)
         return verb_refuse(verb, "--resume needs --output FILE");
-    export->source = argv[optind];
-    export->path = argc > optind + 1 ? argv[optind + 1] : "";
-    return 0;
+    return opened_account_take_operands(&export->opened, argc, argv, &export->source,
+                                        &export->path);
 }
 
 static int run_export(const struct verb *verb, int argc, char **argv, store_decorator *decorate)

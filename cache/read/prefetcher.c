@@ -17,12 +17,15 @@
 #define AHEAD_LEAST_PART 8
 #define NAMES_PART       4  /* the same of partitions: their pages wait in the cache */
 #define ANSWERS_A_GUESS  16 /* of a traversal's names: most of them are known by the rows */
+/* A failure that is older tells nothing about the service of now: the consumer asks again. */
+#define FAILURE_KEPT_MS 1000
 
 /* | state    | sends                               | left by                                  |
  * | RUNS     | as far ahead as it may              | a failure of what is waited for: FAILED; |
  * |          |                                     | of another: CAUTIOUS                     |
  * | CAUTIOUS | only what the consumer waits for    | an answer: RUNS; a failure of it: FAILED |
- * | FAILED   | nothing                             | the consumer takes the failure: CAUTIOUS | */
+ * | FAILED   | nothing                             | the consumer takes the failure, or comes |
+ * |          |                                     | after FAILURE_KEPT_MS: CAUTIOUS          | */
 enum state { RUNS, CAUTIOUS, FAILED };
 
 struct prefetcher {
@@ -42,6 +45,7 @@ struct prefetcher {
     /* guarded by monitor */
     enum state state;
     struct failure failure; /* of FAILED */
+    int64_t failed_ms;
     struct scan *scan;
     size_t in_flight;       /* requests */
     size_t delayed;         /* of them, those that have given up their slot */
@@ -282,13 +286,19 @@ static void note_failure_locked(struct prefetcher *prefetcher, const struct fail
         return;
     prefetcher->failure = *failure;
     prefetcher->failure.error = r;
+    prefetcher->failed_ms = clock_now_ms(prefetcher->source.clock);
+}
+
+static void forget_failure_locked(struct prefetcher *prefetcher)
+{
+    prefetcher->failure.error = 0;
+    prefetcher->state = CAUTIOUS;
 }
 
 /* Tells the scan the answer, or where r < 0 the failure. */
 static void tell(struct prefetcher *prefetcher, const struct job *job, int r, struct answer *answer,
                  const struct seen *seen, struct call *call)
 {
-    bool is_waited_for = job->is_waited_for;
     /* an empty page that goes on is none */
     bool is_progress = r == 0 && (page_rows(answer->page) > 0 || !answer->next);
     monitor_enter(&prefetcher->monitor);
@@ -299,10 +309,9 @@ static void tell(struct prefetcher *prefetcher, const struct job *job, int r, st
         scan_give_back(prefetcher->scan, job->request.id);
     } else if ((r = scan_tell(prefetcher->scan, job->request.id, answer)) < 0) {
         (void)call_fail(call, r, "no memory for an answer");
-        is_waited_for = true; /* wherever it is */
     }
     if (r < 0)
-        note_failure_locked(prefetcher, &call->failure, r, is_waited_for);
+        note_failure_locked(prefetcher, &call->failure, r, job->is_waited_for);
     else if (prefetcher->state == CAUTIOUS)
         prefetcher->state = RUNS;
     prefetcher->in_flight--;
@@ -405,6 +414,16 @@ static bool pump(struct prefetcher *prefetcher, const struct caller *consumer)
     return is_sent;
 }
 
+static void forget_old_failure(struct prefetcher *prefetcher)
+{
+    int64_t now_ms = clock_now_ms(prefetcher->source.clock);
+    monitor_enter(&prefetcher->monitor);
+    if (prefetcher->state == FAILED && now_ms - prefetcher->failed_ms > FAILURE_KEPT_MS)
+        forget_failure_locked(prefetcher);
+    check_locked(prefetcher);
+    monitor_leave(&prefetcher->monitor);
+}
+
 enum look { LOOK_ITEM, LOOK_END, LOOK_FAILED, LOOK_WAIT, LOOK_STUCK };
 
 static enum look look(struct prefetcher *prefetcher, bool may_wait, struct scan_item *ret,
@@ -420,8 +439,7 @@ static enum look look(struct prefetcher *prefetcher, bool may_wait, struct scan_
     } else if (prefetcher->state == FAILED) {
         look = LOOK_FAILED;
         *ret_failure = prefetcher->failure;
-        prefetcher->failure.error = 0;
-        prefetcher->state = CAUTIOUS;
+        forget_failure_locked(prefetcher);
     } else if (prefetcher->jobs > 0) {
         look = LOOK_WAIT;
     } else {
@@ -467,6 +485,7 @@ int prefetcher_next(struct prefetcher *prefetcher, struct caller *caller, bool m
     struct failure failure;
     size_t answered = prefetcher->answered;
     int r = 0;
+    forget_old_failure(prefetcher);
     while (r == 0) {
         enum look seen = look(prefetcher, may_wait, ret, &failure);
         bool is_lacking = seen == LOOK_WAIT || seen == LOOK_STUCK;

@@ -170,6 +170,34 @@ static void a_failure_is_told_in_its_place(void **state)
     prefetching_tear_down(&setup);
 }
 
+/* The failure of a request that was sent ahead is not told to a consumer that comes much later: the
+ * service may answer again. */
+static void a_failure_grows_old(void **state)
+{
+    (void)state;
+    struct prefetching setup;
+    struct taken taken;
+    taken_init(&taken);
+    prefetching_set_up(&setup, 1, (struct fetching_options){0});
+    fetching_add_rows(&setup.fetching, "p", 4500);
+    setup.fetching.memory->fault = fail_from_fourth;
+    struct prefetcher *prefetcher = open_rows(&setup);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(take_rows(&setup, prefetcher, &taken), 1);
+    assert_int_equal(prefetching_asked(&setup), 4); /* the fourth has failed */
+    setup.fetching.now_ms += 1001;
+    assert_int_equal(take_rows(&setup, prefetcher, &taken), -EIO);
+    assert_int_equal(prefetching_asked(&setup), 5); /* it was sent once more */
+    assert_int_equal(take_rows(&setup, prefetcher, &taken), -EIO);
+    setup.fetching.memory->fault = NULL;
+    while (take_rows(&setup, prefetcher, &taken) == 1)
+        continue;
+    assert_int_equal(taken.rows, 4500);
+    prefetcher_leave(prefetcher);
+    buffer_finish(&taken.last);
+    prefetching_tear_down(&setup);
+}
+
 static int fail_some(struct memory_store *self, size_t number, struct call *call)
 {
     (void)self;
@@ -462,6 +490,7 @@ int main(void)
         cmocka_unit_test(rows_that_are_known_tell_names),
         cmocka_unit_test(a_level_takes_older_answers),
         cmocka_unit_test(a_failure_is_told_in_its_place),
+        cmocka_unit_test(a_failure_grows_old),
         cmocka_unit_test(with_many_failures_nothing_is_lost),
         cmocka_unit_test(each_call_tells_a_failure_that_lasts),
         cmocka_unit_test(a_consumer_that_is_interrupted_may_come_back),

@@ -206,6 +206,8 @@ int opened_account_find(struct opened_account *opened, const char *path, struct 
 
 int opened_account_complain(const struct opened_account *opened, const struct failure *failure)
 {
+    if (opened->is_interrupted)
+        return OPENED_ACCOUNT_INTERRUPTED;
     return mount_source_complain(opened->source, failure);
 }
 

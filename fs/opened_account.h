@@ -54,7 +54,7 @@ bool opened_account_is_interrupted(struct opened_account *opened);
  * exist. The caller finishes ret. An exit code. */
 int opened_account_find(struct opened_account *opened, const char *path, struct place *ret);
 
-/* Tells the failure in one line. An exit code. */
+/* Tells the failure in one line; nothing after a signal. An exit code. */
 int opened_account_complain(const struct opened_account *opened, const struct failure *failure);
 /* The requests that were sent. */
 uint64_t opened_account_requests(const struct opened_account *opened);

@@ -200,10 +200,9 @@ static int finish(struct export *export, int r, const struct failure *failure)
     tell_counts(export);
     if (r == 0)
         return export->left_out > 0 ? EXIT_ABANDONED : 0;
-    int code = OPENED_ACCOUNT_INTERRUPTED;
-    if (!opened_account_is_interrupted(&export->opened))
-        code = export->output_error < 0 ? complain_output(export, r)
-                                        : opened_account_complain(&export->opened, failure);
+    bool is_output = export->output_error < 0 && !opened_account_is_interrupted(&export->opened);
+    int code =
+        is_output ? complain_output(export, r) : opened_account_complain(&export->opened, failure);
     tell_partial(export);
     return code;
 }

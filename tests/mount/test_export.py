@@ -1,5 +1,6 @@
 """`tablefuse export`, `count` and `tables`: whole tables as lines, without a mount."""
 import contextlib
+import fcntl
 import json
 import os
 import pty
@@ -212,6 +213,28 @@ def test_an_interrupted_export_is_resumed(account, tmp_path):
             assert whole.startswith(partial.read_bytes())
     tablefuse(account, "export", "--output", file, "--resume", source(account, "dates"))
     assert file.read_bytes() == whole and not partial.exists()
+
+
+def is_locked(path):
+    with open(path) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def test_an_interrupt_while_it_looks_for_the_last_entity(account, tmp_path):
+    """The one request between the check of the file and the first line."""
+    first = export(account, "dates").splitlines(keepends=True)[0]
+    partial = tmp_path / "file.partial"
+    partial.write_text(first)
+    arguments = ("--output", tmp_path / "file", "--resume", source(account, "dates"))
+    process = start(account, *arguments, faults="hang=query:2", stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: is_locked(partial))
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=EXIT_SEC)[1] == "" and process.returncode == INTERRUPTED
+    assert partial.read_text() == first
 
 
 def test_a_file_appears_when_it_is_whole(account, tmp_path):

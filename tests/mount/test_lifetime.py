@@ -180,10 +180,10 @@ IN_CONTAINER = ("unshare", "--pid", "--fork", "--kill-child")
 
 
 def test_a_limit_of_addresses_is_named(mounts, service):
-    """The limit below which libfuse has no buffer depends on the machine."""
+    """The limit below which libfuse has no buffer, of 1 MiB, depends on the machine."""
     env = environment(AZURE_STORAGE_CONNECTION_STRING=service.connection_string())
     said = ""
-    for kib in range(30000, 90000, 2000):
+    for kib in range(30000, 90000, 400):
         mount = mounts.prepare()
         limited = ["sh", "-c", f'ulimit -v {kib}; exec "$0" "$@"', TABLEFUSE, "mount", "-f", mount.point]
         process = subprocess.Popen(limited, stderr=subprocess.PIPE, text=True, env=env)

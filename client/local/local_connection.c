@@ -214,6 +214,12 @@ void local_connection_fold(struct local_connection *connection)
                                     NULL);
 }
 
+bool local_connection_fold_in_place(struct local_connection *connection)
+{
+    return sqlite3_wal_checkpoint_v2(connection->database, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL,
+                                     NULL) == SQLITE_OK;
+}
+
 int local_connection_fail_damaged(struct local_connection *connection, const char *table,
                                   struct bytes position, const char *what)
 {

@@ -92,6 +92,8 @@ int local_connection_fail_damaged(struct local_connection *connection, const cha
                                   struct bytes position, const char *what);
 /* Copies the WAL into the file as far as readers allow, so that the file alone has the account. */
 void local_connection_fold(struct local_connection *connection);
+/* The same without waiting for other processes; the WAL keeps its size. False: that failed. */
+bool local_connection_fold_in_place(struct local_connection *connection);
 
 /* For what is done once with a file. Runs SQL without rows, or steps a query to its first row, for
  * the caller to finalize; SQLITE_BUSY is waited out. */

@@ -166,9 +166,8 @@ static int make_parts(struct local_writer *writer, struct group *group, struct c
     return r == 0 ? commit(connection, call) : r;
 }
 
-/* In an open transaction. Afterwards each change of the group has its result, or all share one
- * failure and nothing was changed. */
-static int make_group(struct local_writer *writer, struct group *group, struct call *call)
+/* In an open transaction, which has ended afterwards. */
+static int try_group(struct local_writer *writer, struct group *group, struct call *call)
 {
     local_connection_serve(writer->connection, call);
     int r = make_parts(writer, group, call);
@@ -176,6 +175,31 @@ static int make_group(struct local_writer *writer, struct group *group, struct c
     if (local_connection_is_in_transaction(writer->connection))
         (void)local_connection_run(writer->connection, LOCAL_ROLLBACK);
     return r;
+}
+
+/* On a full disk, once more: the WAL is written from its beginning again if all of it can be copied
+ * into the file. */
+static int try_group_in_folded_wal(struct local_writer *writer, struct group *group,
+                                   struct call *call)
+{
+    bool is_ambiguous = call->failure.is_ambiguous;
+    if (!local_connection_fold_in_place(writer->connection))
+        return -ENOSPC;
+    local_connection_serve(writer->connection, call);
+    int r = local_connection_run(writer->connection, LOCAL_BEGIN);
+    local_connection_serve(writer->connection, NULL);
+    if (r == 0)
+        r = try_group(writer, group, call);
+    call->failure.is_ambiguous |= is_ambiguous;
+    return r;
+}
+
+/* In an open transaction. Afterwards each change of the group has its result, or all share one
+ * failure and nothing was changed. */
+static int make_group(struct local_writer *writer, struct group *group, struct call *call)
+{
+    int r = try_group(writer, group, call);
+    return r == -ENOSPC ? try_group_in_folded_wal(writer, group, call) : r;
 }
 
 /* Functions from here on run inside the monitor. */

@@ -1,5 +1,6 @@
 """Accounts in one file: `tablefuse mount local:FILE`. No server, the same tree."""
 import errno
+import json
 import os
 import pathlib
 import signal
@@ -256,6 +257,27 @@ def test_an_empty_file_that_does_not_become_an_account_stays(mounts, small):
     failed = mounts.prepare().start(f"local:{directory}/account", "create", env={}, check=False)
     assert failed.returncode == CONFIGURATION
     assert "account" in os.listdir(directory)
+
+
+@pytest.mark.sanitized
+def test_files_can_be_deleted_on_a_full_disk(small, mounts):
+    """The WAL has changed pages of the file, and can be folded."""
+    account = small("8M") / "account"
+    fill(account, "tab", "single", 300)
+    mount = mounts(source=f"local:{account}", env={})
+    files = sorted((mount / "tab/all").iterdir())
+    for file in files:
+        file.write_text(json.dumps({"Changed": "a"}))
+    with (account.parent / "full").open("wb", buffering=0) as full, pytest.raises(OSError) as error:
+        while True:
+            full.write(bytes(4096))
+    assert error.value.errno == errno.ENOSPC
+    run("rm", *files)
+    assert os.listdir(mount / "tab/all") == []
+    mount.unmount()
+    (account.parent / "full").unlink()
+    again = mounts(source=f"local:{account}", env={})
+    assert os.listdir(again / "tab") == []
 
 
 def test_a_relative_file(mounts, scratch, account):

@@ -46,7 +46,7 @@ static int add(struct local_change *change, struct local_transaction *transactio
     int r = execute(transaction->connection, LOCAL_CREATE_TABLE, adder->table);
     if (adder->breaks && adder->made == 1) {
         (void)execute(transaction->connection, LOCAL_ROLLBACK, "");
-        return call_fail(change->call, -ENOSPC, "broken");
+        return call_fail(change->call, -EIO, "broken");
     }
     return r == 0 && adder->error < 0 ? call_fail(change->call, adder->error, "refused") : r;
 }
@@ -158,7 +158,7 @@ static void one_that_breaks_by_itself_fails(void **state)
     struct adder adder = {.breaks = true}, next = {0};
     start_adder(&adder, writer, "aaa");
     assert_int_equal(pthread_join(adder.thread, NULL), 0);
-    assert_int_equal(adder.result, -ENOSPC);
+    assert_int_equal(adder.result, -EIO);
     assert_string_equal(adder.call.failure.message, "broken");
     start_adder(&next, writer, "bbb");
     assert_int_equal(pthread_join(next.thread, NULL), 0);

@@ -364,6 +364,8 @@ int account_append_metrics(struct account *account, struct buffer *ret)
         {"tablefuse_queued", "gauge", "Changes that are queued.", changes.queued},
         {"tablefuse_queued_bytes", "gauge", "Memory of the changes that are queued.",
          changes.queued_bytes},
+        {"tablefuse_open_text_bytes", "gauge", "Texts of files that are open for writing.",
+         changes.reserved},
     };
     int r = 0;
     for (size_t i = 0; i < ARRAY_SIZE(metrics); i++)

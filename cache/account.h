@@ -41,7 +41,7 @@ struct account_options {
     bool is_read_only;         /* every change is -EROFS before anything else */
     bool overwrites_conflicts; /* a store never has a precondition: the last writer wins */
     bool is_write_back;        /* texts are queued, too: account_store */
-    size_t pending_bytes;      /* the maximum of what is queued */
+    size_t pending_bytes;      /* the maximum of what is queued, and of account_reserve */
     int64_t timeout_ms;        /* of a request of the queue, with its repetitions */
     bool never_drops_rows;  /* a table is dropped only when it is empty, or if that is confirmed */
     lost_change_sink *lost; /* may be NULL */
@@ -79,6 +79,13 @@ uint64_t account_number(struct account *account, const struct entity *entity);
 uint64_t account_new_number(struct account *account);
 /* Creates a listing of the directory. Sends nothing. The caller closes it. 0 or -errno. */
 int account_list(struct account *account, const struct directory *directory, struct listing **ret);
+
+/* Room in memory for the text of a file that is open for writing, within pending_bytes:
+ * cache/write/pending_room.h. A text of `own` bytes gets `more`: 0; or -ENOSPC, -EINTR, -ETIMEDOUT
+ * and others with the reason. It waits as a change that is queued does. */
+int account_reserve(struct account *account, struct caller *caller, size_t own, size_t more);
+/* It needs `after` bytes in place of `before`. Never waits. */
+void account_set_reserved(struct account *account, size_t before, size_t after);
 
 /* Changes. Each blocks up to the call's deadline, or longer for the answer to what was sent: a
  * change is not cancelled once it is sent. Afterwards account_find and listings that begin then

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/account_parts.h"
 #include "cache/write/pending_hold.h"
+#include "cache/write/pending_room.h"
 
 /* What does not fit into a batch with others takes all of its body. */
 static size_t request_bytes(struct table_store *store, const char *table, const struct write *write)
@@ -53,6 +54,16 @@ int account_queue_text(struct account *account, struct caller *caller, const cha
     if (r == 0)
         *ret = (struct entity){TAKE_PTR(page), 0};
     return r;
+}
+
+int account_reserve(struct account *account, struct caller *caller, size_t own, size_t more)
+{
+    return pending_reserve(account->write.pending, own, more, &caller->call);
+}
+
+void account_set_reserved(struct account *account, size_t before, size_t after)
+{
+    pending_set_reserved(account->write.pending, before, after);
 }
 
 void account_begin_operation(struct account *account, struct caller *caller)

@@ -393,7 +393,8 @@ void pending_stats(struct pending *pending, struct pending_stats *ret)
                                   .waiting = pending->waiting,
                                   .masks = pending->masks,
                                   .queued = pending->queued,
-                                  .queued_bytes = pending->queue.bytes};
+                                  .queued_bytes = pending->queue.bytes,
+                                  .reserved = pending->reserved};
     monitor_leave(&pending->monitor);
 }
 

@@ -41,7 +41,7 @@
 #define PENDING_TABLES_MAX     1000 /* the service lists a dropped table for a minute or so */
 
 struct pending_limits {
-    size_t max_bytes;    /* of the queue's memory */
+    size_t max_bytes;    /* of the queue's memory, and of the texts of pending_room.h */
     size_t batch_writes; /* of one batch; at most PENDING_BATCH_MAX count */
     size_t batch_bytes;  /* of its body */
 };
@@ -101,6 +101,7 @@ bool pending_unmask_version(struct pending *pending, const char *table, struct b
 struct pending_stats {
     size_t claims, waiting, masks; /* waiting: callers that wait for a position or for room */
     size_t queued, queued_bytes;   /* changes */
+    size_t reserved;               /* bytes of texts that are not queued */
 };
 void pending_stats(struct pending *pending, struct pending_stats *ret);
 /* For tests: are the counts and the order right, and is every record in use? */

@@ -150,7 +150,7 @@ bool pending_has_room_to_hold(struct pending *pending)
 {
     size_t max_bytes = pending->limits.max_bytes;
     monitor_enter(&pending->monitor);
-    bool has_room = pending->queue.bytes < max_bytes - max_bytes / 8;
+    bool has_room = pending->queue.bytes + pending->reserved < max_bytes - max_bytes / 8;
     monitor_leave(&pending->monitor);
     return has_room;
 }

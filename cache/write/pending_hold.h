@@ -54,7 +54,8 @@
 bool pending_has_holds(const struct pending *pending);
 /* Has the process a hold in the table? While there is no hold, without the lock. */
 bool pending_holds(struct pending *pending, uint64_t process, const char *table);
-/* Is less than 7/8 of max_bytes used? The rest is for changes that are not held. */
+/* Is less than 7/8 of max_bytes used? The rest is for changes that are not held, and for texts that
+ * are being written (pending_room.h). */
 bool pending_has_room_to_hold(struct pending *pending);
 /* Does the process go on with what its changes are held for? Called inside the monitor: it takes no
  * lock but a leaf. */

@@ -137,6 +137,7 @@ struct pending {
     struct record_list tables; /* that are masked; the one that was masked first is first */
     size_t table_count;
     size_t waiting;
+    size_t reserved; /* bytes of texts that are not queued: pending_room.h */
     struct queue queue;
     LIST_HEAD(, table_watch) watches;
 };
@@ -160,6 +161,8 @@ int pending_check_locked(struct pending *pending, struct call *call, const char 
 void queue_init(struct queue *queue);
 /* A waiting change ends without having been sent. */
 void queue_end_unsent_locked(struct pending *pending, struct queued *queued);
+/* A caller waits for bytes: everything is due, unless a batch is ready. */
+void queue_hurry_for_bytes_locked(struct pending *pending);
 /* bytes: of all queued changes, added up. */
 bool queue_is_consistent_locked(struct pending *pending, size_t bytes);
 
@@ -209,6 +212,9 @@ void hold_end_all_locked(struct pending *pending);
 int64_t hold_wait_ms(const struct pending *pending, int64_t wait_ms);
 bool holds_are_consistent_locked(const struct queue *queue);
 bool hold_is_consistent_locked(const struct queue *queue, const struct partition *partition);
+
+/* Of pending_room.c: */
+size_t room_for_queue_locked(const struct pending *pending); /* bytes that the queue may have */
 
 /* Of pending_drain.c: */
 void queue_finish(struct queue *queue);

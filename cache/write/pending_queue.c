@@ -23,7 +23,7 @@ static bool has_room_for_bytes_locked(struct pending *pending, struct address pa
     size_t bytes = pending->queue.bytes + bytes_of_change(partition.table, change);
     if (!queue_find_partition_locked(pending, partition))
         bytes += partition_bytes(partition);
-    return pending->queued == 0 || bytes <= pending->limits.max_bytes;
+    return pending->queued == 0 || bytes <= room_for_queue_locked(pending);
 }
 
 /* partition NULL: the change makes a new one. */
@@ -47,14 +47,19 @@ static bool is_ready(const struct pending *pending, const struct partition *part
     return partition && partition->ready_ms <= clock_now_ms(pending->clock);
 }
 
+void queue_hurry_for_bytes_locked(struct pending *pending)
+{
+    if (!is_ready(pending, queue_first_ready_locked(pending)))
+        queue_make_due_locked(pending, NULL, RANGE_ALL);
+}
+
 /* What is queued may be less than a batch each. While a batch is ready there is no hurry: there may
  * be as many partitions as changes. */
 static void hurry_for_room_locked(struct pending *pending, struct address partition,
                                   const struct queued_change *change)
 {
     if (!has_room_for_bytes_locked(pending, partition, change)) {
-        if (!is_ready(pending, queue_first_ready_locked(pending)))
-            queue_make_due_locked(pending, NULL, RANGE_ALL);
+        queue_hurry_for_bytes_locked(pending);
     } else if (!queue_find_partition_locked(pending, partition)) { /* what is held needs no place */
         if (!is_ready(pending, queue_first_unheld_locked(pending)))
             queue_make_unheld_due_locked(pending);

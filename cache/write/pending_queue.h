@@ -39,7 +39,8 @@
  *
  * BACK-PRESSURE. pending_queue waits for room:
  *
- *   of the whole queue        max_bytes, for changes and partitions
+ *   of the whole queue        max_bytes, for changes and partitions, less what the texts of open
+ *                             files take (pending_room.h)
  *   of the change's           PENDING_PARTITION_MAX waiting changes, unless it is held or has been
  *     partition
  *   of partitions             PENDING_PARTITIONS_MAX that were never held, if its own is new

@@ -33,6 +33,18 @@ static int touch(void *context, struct caller *caller, struct address address, s
     return account_touch(sink->account, caller, address, known, ret);
 }
 
+static int reserve(void *context, struct caller *caller, size_t own, size_t more)
+{
+    const struct text_sink *sink = context;
+    return account_reserve(sink->account, caller, own, more);
+}
+
+static void set_reserved(void *context, size_t before, size_t after)
+{
+    const struct text_sink *sink = context;
+    account_set_reserved(sink->account, before, after);
+}
+
 /* Adds to the message of a failure, as far as there is room, why its text was not kept. */
 static void add_to_message(struct failure *failure, int error)
 {
@@ -127,5 +139,5 @@ void text_sink_lose_change(void *context, const struct lost_change *lost)
 
 struct writer_store text_sink_store(struct text_sink *sink)
 {
-    return (struct writer_store){store, touch, give_up, settle, sink};
+    return (struct writer_store){store, touch, give_up, settle, sink, reserve, set_reserved};
 }

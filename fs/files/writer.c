@@ -4,6 +4,30 @@
 #define ETAG_MAX_BYTES ((size_t)64 << 10)
 #define ETAG_ROOM      128
 
+int writer_reserve(struct writer *writer, struct caller *caller, size_t size)
+{
+    const struct writer_store *store = &writer->writers->store;
+    size_t needed = MIN(size, DRAFT_MAX_BYTES) + writer->doubtful.size;
+    if (needed <= writer->reserved || !store->reserve)
+        return 0;
+    size_t more = needed - writer->reserved;
+    int r = store->reserve(store->context, caller, writer->reserved, more);
+    if (r == 0)
+        writer->reserved += more;
+    return r;
+}
+
+/* With nothing to give back it may be called after the end of `writers`: by a node. */
+void writer_fit_reserved(struct writer *writer)
+{
+    const struct writer_store *store = &writer->writers->store;
+    size_t needed = writer->draft.text.size + writer->doubtful.size;
+    if (needed == writer->reserved || !store->set_reserved)
+        return;
+    store->set_reserved(store->context, writer->reserved, needed);
+    writer->reserved = needed;
+}
+
 struct writer *writer_ref(struct writer *writer)
 {
     writer->references++;
@@ -15,11 +39,12 @@ void writer_unref(struct writer *writer)
     if (!writer || --writer->references > 0)
         return;
     draft_finish(&writer->draft);
+    buffer_finish(&writer->doubtful);
+    writer_fit_reserved(writer);
     buffer_finish(&writer->snapshot);
     buffer_finish(&writer->last_stored);
     writer_name_unref(writer->name);
     writer_name_unref(writer->event_name);
-    buffer_finish(&writer->doubtful);
     free(writer);
 }
 
@@ -51,18 +76,22 @@ static void add_handle_locked(struct writer *writer, struct writer_handle *handl
     LIST_INSERT_HEAD(&writer->handles, handle, of_writer);
 }
 
-static int init_draft(struct writer *writer, const struct writer_begin *begin)
+static int init_draft(struct writer *writer, const struct writer_begin *begin,
+                      struct caller *caller)
 {
     struct bytes stored = {0}, nothing = {0};
     bool is_appended = begin->begin == EDIT_APPENDED && !begin->is_truncated;
     if (begin->snapshot.page && !begin->is_truncated)
         stored = page_text(begin->snapshot.page, begin->snapshot.row);
+    int r = is_appended ? 0 : writer_reserve(writer, caller, stored.size);
+    if (r < 0)
+        return r;
     return draft_init(&writer->draft, begin->is_new, is_appended, is_appended ? stored.size : 0,
                       is_appended ? nothing : stored);
 }
 
 static int writer_create(struct writers *writers, const struct writer_begin *begin,
-                         struct writer **ret)
+                         struct caller *caller, struct writer **ret)
 {
     struct writer *writer = calloc(1, sizeof(*writer));
     if (!writer)
@@ -84,7 +113,7 @@ static int writer_create(struct writers *writers, const struct writer_begin *beg
     buffer_init(&writer->snapshot, ETAG_MAX_BYTES);
     buffer_init(&writer->last_stored, ETAG_MAX_BYTES);
     buffer_init(&writer->doubtful, DRAFT_MAX_BYTES);
-    int r = init_draft(writer, begin);
+    int r = init_draft(writer, begin, caller);
     if (r == 0)
         r = buffer_ensure(&writer->last_stored, ETAG_ROOM);
     if (r == 0 && begin->snapshot.page)
@@ -98,17 +127,17 @@ static int writer_create(struct writers *writers, const struct writer_begin *beg
     return 0;
 }
 
-int writers_open(struct writers *writers, const struct writer_begin *begin, uint64_t process,
+int writers_open(struct writers *writers, const struct writer_begin *begin, struct caller *caller,
                  struct writer_handle **ret)
 {
     struct writer *writer;
     struct writer_handle *handle = calloc(1, sizeof(*handle));
-    int r = handle ? writer_create(writers, begin, &writer) : -ENOMEM;
+    int r = handle ? writer_create(writers, begin, caller, &writer) : -ENOMEM;
     if (r < 0) {
         free(handle);
         return r;
     }
-    handle->opener = process;
+    handle->opener = caller->process;
     monitor_enter(&writers->monitor);
     writer->is_replacement = begin->is_new && writers_was_removed_locked(writers, begin->address);
     if (begin->is_new && writers_find_new_locked(writers, begin->address))

@@ -80,6 +80,11 @@ struct writer_store {
      * by writers_settle among others; or -errno with the reason in caller->call. */
     int (*settle)(void *context, struct caller *caller, const struct writer_text *text);
     void *context;
+    /* Room in memory for `more` bytes of a text that has `own`: 0; or -ENOSPC and others with the
+     * reason in caller->call. It may wait. NULL: there is no limit. */
+    int (*reserve)(void *context, struct caller *caller, size_t own, size_t more);
+    /* A text needs `after` bytes in place of `before`. Does not wait. NULL as above. */
+    void (*set_reserved)(void *context, size_t before, size_t after);
 };
 
 struct writer;
@@ -104,9 +109,10 @@ struct writer_handle { /* one open; in info->fh. Only writer.c changes it */
     uint64_t opener; /* process */
     LIST_ENTRY(writer_handle) of_writer;
 };
-/* Begins a writer with its first handle. -ENOMEM, -EFBIG (the stored text is too long to change);
- * -EEXIST: there is a NEW writer of the name, which writers_find_new answers. */
-int writers_open(struct writers *writers, const struct writer_begin *begin, uint64_t process,
+/* Begins a writer with its first handle, which is the caller's process's. -ENOMEM, -EFBIG (the
+ * stored text is too long to change); -EEXIST: there is a NEW writer of the name, which
+ * writers_find_new answers; or, with the reason in caller->call, no room for the stored text. */
+int writers_open(struct writers *writers, const struct writer_begin *begin, struct caller *caller,
                  struct writer_handle **ret);
 /* Is the entity open for writing? */
 bool writers_is_open(struct writers *writers, struct address address);

@@ -43,8 +43,10 @@ static void end_event(struct writer *writer)
         writer->size = draft_size(&writer->draft);
     if (LIST_EMPTY(&writer->handles)) {
         draft_finish(&writer->draft);
+        buffer_finish(&writer->doubtful);
         writer->has_no_text = true;
     }
+    writer_fit_reserved(writer);
     monitor_tell(&writers->monitor);
     monitor_leave(&writers->monitor);
 }
@@ -368,9 +370,40 @@ static void tell_untold(struct writer *writer, struct caller *caller)
     writer->untold = (struct failure){0};
 }
 
-static int handle_event(struct writer *writer, struct caller *caller, const struct event *event)
+/* How long the event makes the draft's text. */
+static size_t size_after(const struct draft *draft, const struct event *event)
+{
+    size_t size = draft->text.size;
+    uint64_t end = size;
+    if (event->what == EVENT_RESIZE)
+        end = event->size;
+    else if (event->what == EVENT_WRITE && (draft->is_appended || event->offset == WRITER_AT_END))
+        end = size + event->bytes.size;
+    else if (event->what == EVENT_WRITE)
+        end = MIN(event->offset, DRAFT_MAX_BYTES) + event->bytes.size;
+    return MAX(size, MIN(end, DRAFT_MAX_BYTES));
+}
+
+/* Tells the draft, and performs its action. ret_is_refused: a flush, fsync or touch, for the text.
+ */
+static int perform_event(struct writer *writer, struct caller *caller, const struct event *event,
+                         bool *ret_is_refused)
 {
     struct draft_problem problem = {0};
+    int r = writer_reserve(writer, caller, size_after(&writer->draft, event));
+    if (r < 0) {
+        if (event->what == EVENT_WRITE)
+            draft_missed_write(&writer->draft);
+        return r;
+    }
+    r = tell_draft(&writer->draft, event, &problem);
+    *ret_is_refused = event->what != EVENT_WRITE && event->what != EVENT_RESIZE && r == -EINVAL;
+    return *ret_is_refused ? refuse_flush(writer, caller, &problem)
+                           : perform(writer, caller, r, &problem);
+}
+
+static int handle_event(struct writer *writer, struct caller *caller, const struct event *event)
+{
     int r = begin_event(writer, &caller->call);
     if (r < 0) {
         if (event->what == EVENT_WRITE)
@@ -379,10 +412,9 @@ static int handle_event(struct writer *writer, struct caller *caller, const stru
         return r;
     }
     int refused = writer->refused.error;
-    r = tell_draft(&writer->draft, event, &problem);
     bool is_left = event->what == EVENT_SYNC || event->what == EVENT_TOUCH;
-    bool is_refused = (is_left || event->what == EVENT_FLUSH) && r == -EINVAL;
-    r = is_refused ? refuse_flush(writer, caller, &problem) : perform(writer, caller, r, &problem);
+    bool is_refused = false;
+    r = perform_event(writer, caller, event, &is_refused);
     note_result(writer, event, r, &caller->call.failure);
     if (r < 0)
         note_told(writer);

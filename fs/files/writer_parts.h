@@ -40,6 +40,7 @@ struct writer {
     struct draft draft;
     struct buffer snapshot, last_stored; /* ETags */
     bool may_be_stored;                  /* a text whose store's answer was lost for good */
+    size_t reserved;                     /* room in memory, for the draft's text and `doubtful` */
     struct buffer doubtful; /* that text; empty: none, or there was no memory to keep it */
     bool was_queued;        /* the doubtful text was queued, and may be stored by now */
     /* Of the last store or write that was refused; error 0: none since the last store that
@@ -92,6 +93,10 @@ static inline struct address writer_event_address(const struct writer *writer)
 {
     return writer->event_name->address;
 }
+/* The draft's text gets this long, at most. 0; or -errno with the reason in caller->call. */
+int writer_reserve(struct writer *writer, struct caller *caller, size_t size);
+/* As much room as the texts take. */
+void writer_fit_reserved(struct writer *writer);
 /* Into the map, and out of it. */
 void writers_add_locked(struct writers *writers, struct writer *writer);
 void writers_remove_locked(struct writers *writers, struct writer *writer);

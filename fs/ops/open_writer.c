@@ -89,9 +89,9 @@ static int begin(struct request *request, const struct inode *inode, int flags,
                                        .is_truncated = is_truncated,
                                        .snapshot = stored,
                                        .inode_number = inode->number};
-    r = writers_open(request->fs->writers, &begin, request->caller.process, ret);
+    r = writers_open(request->fs->writers, &begin, &request->caller, ret);
     if (r < 0)
-        return complain(request, r);
+        return r == -EFBIG || r == -ENOMEM ? complain(request, r) : r; /* else it has its reason */
     if (!is_truncated && (flags & O_ACCMODE) == O_RDWR)
         account_opened(request->fs->account, &request->caller, begin.address, &stored);
     return 0;
@@ -188,7 +188,7 @@ int open_writer_new(struct request *request, struct address address, int flags,
                                        .is_provisional = is_provisional(flags),
                                        .inode_number = account_new_number(request->fs->account)};
     for (;;) {
-        int r = writers_open(writers, &begin, request->caller.process, ret);
+        int r = writers_open(writers, &begin, &request->caller, ret);
         if (r == -EEXIST && is_exclusive)
             return call_fail(&request->caller.call, r,
                              "the file was created, and is not stored yet");

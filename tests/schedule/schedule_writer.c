@@ -87,7 +87,8 @@ static struct writer_handle *open_name(struct test *test, struct address address
     struct writer_begin begin = {
         .address = address, .begin = is_new ? EDIT_NEW : EDIT_OVER, .is_new = is_new};
     struct writer_handle *handle = NULL;
-    int r = writers_open(test->writers, &begin, 0, &handle);
+    struct caller caller = {0};
+    int r = writers_open(test->writers, &begin, &caller, &handle);
     SCHEDULE_CHECK(r == 0 || (r == -EEXIST && is_new));
     if (r == 0)
         return handle;
@@ -167,7 +168,8 @@ static void *write_again_and_again(void *context)
 static void body(void *context)
 {
     struct test *test = context;
-    struct writer_store writer_store = {store, touch, give_up, NULL, test};
+    const struct writer_store writer_store = {
+        .store = store, .touch = touch, .give_up = give_up, .context = test};
     SCHEDULE_CHECK(writers_create(&clock_system, &writer_store, &test->writers) == 0);
     for (int i = 0; i < THREADS; i++)
         SCHEDULE_CHECK(pthread_create(&test->threads[i], NULL, write_again_and_again, test) == 0);

@@ -4,6 +4,7 @@
 /* What the tests of pending's queue share: a clock that the test turns, changes that are queued,
  * and batches that the test takes and ends as a service might. Partitions and rows of table T. */
 #include "cache/write/pending_parts.h"
+#include "cache/write/pending_room.h"
 #include "tests/unit/unit.h"
 
 #include <pthread.h>
@@ -49,6 +50,7 @@ static inline void queueing_tear_down(struct queueing *queueing)
     assert_int_equal(stats.waiting, 0);
     assert_int_equal(stats.queued, 0);
     assert_int_equal(stats.queued_bytes, 0);
+    assert_int_equal(stats.reserved, 0);
     assert_int_equal(pending_partitions(queueing->pending), 0);
     pending_destroy(queueing->pending);
 }
@@ -194,15 +196,16 @@ static inline void send_due(struct queueing *queueing, struct write_batch *batch
     }
 }
 
-struct other { /* a thread that claims, queues, or drains */
+struct other { /* a thread that claims, queues, drains, or reserves room */
     pthread_t thread;
     struct queueing *queueing;
-    enum { OTHER_CLAIMS, OTHER_QUEUES, OTHER_DRAINS } what;
+    enum { OTHER_CLAIMS, OTHER_QUEUES, OTHER_DRAINS, OTHER_RESERVES } what;
     struct bytes position;       /* of a claim */
     struct queued_change change; /* that is queued; its position is claimed */
     const char *table;           /* of a drain */
     struct range range;
     int64_t patience_ms;
+    size_t more; /* bytes to reserve */
     struct call call;
     int r;
     _Atomic int checks; /* of its call, since it waits */
@@ -237,6 +240,9 @@ static inline void *run_other(void *context)
         break;
     case OTHER_DRAINS:
         self->r = drain_and_tell(pending, self->table, self->range, self->patience_ms, &self->call);
+        break;
+    case OTHER_RESERVES:
+        self->r = pending_reserve(pending, 0, self->more, &self->call);
         break;
     }
     self->is_done = true;

@@ -136,7 +136,7 @@ static int write_value(struct worker *worker, struct op *op, struct caller *call
     struct writer_begin begin = {.address = name_of(world, op->name), .is_truncated = true};
     begin.is_new = account_find(world->account, caller, begin.address, &begin.snapshot) == -ENOENT;
     begin.begin = begin.is_new ? EDIT_NEW : EDIT_OVER;
-    int r = writers_open(world->writers, &begin, caller->process, &handle);
+    int r = writers_open(world->writers, &begin, caller, &handle);
     entity_finish(&begin.snapshot);
     if (r < 0) {
         assert_int_equal(r, -EEXIST);

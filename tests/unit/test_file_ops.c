@@ -22,7 +22,8 @@ static void a_dropped_file_does_not_ask_for_interrupts(void **state)
 {
     (void)state;
     struct sink sink = new_sink();
-    struct writer_store store = {sink_store, sink_touch, give_up_uninterrupted, NULL, &sink};
+    struct writer_store store = store_of(&sink);
+    store.give_up = give_up_uninterrupted;
     assert_int_equal(writers_create(&clock_system, &store, &sink.writers), 0);
     struct writer_handle *first = open_new(&sink, name_a), *second;
     struct open_file *file;

@@ -60,7 +60,8 @@ static struct writer_handle *open_new(struct world *world, struct bytes position
     struct writer_begin new_file = {
         .address = address_of(position), .begin = EDIT_NEW, .is_new = true};
     struct writer_handle *handle;
-    assert_int_equal(writers_open(world->writers, &new_file, 1, &handle), 0);
+    struct caller *caller = caller_of(&world->setup);
+    assert_int_equal(writers_open(world->writers, &new_file, caller, &handle), 0);
     return handle;
 }
 

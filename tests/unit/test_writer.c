@@ -602,7 +602,7 @@ static void the_wait_of_a_close_does_not_count(void **state)
     struct sink sink = new_sink();
     int64_t now_ms = 0;
     struct clock clock = {.monotonic_ms = jumping_ms, .context = &now_ms};
-    struct writer_store store = {sink_store, sink_touch, sink_give_up, NULL, &sink};
+    struct writer_store store = store_of(&sink);
     assert_int_equal(writers_create(&clock, &store, &sink.writers), 0);
     struct caller caller = {.call = {.deadline_ms = 60000}};
     writer_close_handle(open_new(&sink, name_a), &caller);

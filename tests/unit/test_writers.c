@@ -12,14 +12,14 @@ static void handles_of_a_new_file_share_its_text(void **state)
     begin_writers(&sink);
     struct writer_handle *first = open_new(&sink, name_a), *second, *none = NULL;
     struct writer_begin again = {.address = name_a, .begin = EDIT_EXCLUSIVE, .is_new = true};
-    assert_int_equal(writers_open(sink.writers, &again, CHILD, &none), -EEXIST);
+    struct caller caller = caller_of(CHILD);
+    assert_int_equal(writers_open(sink.writers, &again, &caller, &none), -EEXIST);
     struct writer *writer = writers_find_new(sink.writers, name_a);
     assert_ptr_equal(writer, first->writer);
     assert_int_equal(writer_open_handle(writer, CHILD, &second), 0);
     write_at(first, "{\"a\": ", 0, 0, NULL);
     close_handle(first);
     assert_int_equal(sink.stores + sink.given_up, 0);
-    struct caller caller = caller_of(CHILD);
     struct buffer text;
     buffer_init(&text, 100);
     assert_int_equal(writer_read(second, &caller, 1, 3, &text), 0);
@@ -406,10 +406,11 @@ static void without_memory_no_writer_begins(void **state)
     struct entity snapshot = entity_of(50);
     struct writer_begin begin = {.address = name_a, .begin = EDIT_CHANGED, .snapshot = snapshot};
     struct writer_handle *handle = NULL;
+    struct caller caller = caller_of(OPENER);
     bool is_reached = true;
     for (long n = 1; is_reached; n++) {
         allocations_until_failure = n;
-        int r = writers_open(sink.writers, &begin, OPENER, &handle);
+        int r = writers_open(sink.writers, &begin, &caller, &handle);
         is_reached = allocations_until_failure == 0;
         allocations_until_failure = 0;
         assert_int_equal(r, is_reached ? -ENOMEM : 0);
@@ -427,7 +428,7 @@ static void *write_again_and_again(void *context)
     for (int i = 0; i < 500; i++) {
         struct caller caller = caller_of(OPENER);
         struct writer_handle *handle = NULL;
-        if (writers_open(sink->writers, &begin, OPENER, &handle) == -EEXIST) {
+        if (writers_open(sink->writers, &begin, &caller, &handle) == -EEXIST) {
             struct writer *writer = writers_find_new(sink->writers, name_a);
             if (writer)
                 (void)writer_open_handle(writer, OPENER, &handle);

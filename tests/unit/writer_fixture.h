@@ -33,6 +33,8 @@ struct sink {
     _Atomic bool is_closed, is_inside; /* a gate */
     bool is_new_given_up, is_told_given_up;
     bool is_shared; /* by threads: nothing is remembered */
+    _Atomic size_t reserved;
+    size_t room; /* for texts; 0: no limit */
 };
 
 static inline void copy_text(char *ret, size_t size, struct bytes text)
@@ -120,14 +122,37 @@ static inline void sink_give_up(void *context, struct caller *caller,
     (void)snprintf(sink->reason, sizeof(sink->reason), "%s", caller->call.failure.message);
 }
 
+static inline int sink_reserve(void *context, struct caller *caller, size_t own, size_t more)
+{
+    struct sink *sink = context;
+    assert_true(own <= sink->reserved);
+    if (sink->room > 0 && sink->reserved + more > sink->room)
+        return call_fail(&caller->call, -ENOSPC, "no room");
+    sink->reserved += more;
+    return 0;
+}
+
+static inline void sink_set_reserved(void *context, size_t before, size_t after)
+{
+    struct sink *sink = context;
+    assert_true(before <= sink->reserved);
+    sink->reserved += after - before;
+}
+
 static inline struct sink new_sink(void)
 {
     return (struct sink){0};
 }
 
+static inline struct writer_store store_of(struct sink *sink)
+{
+    return (struct writer_store){sink_store, sink_touch,   sink_give_up,     sink_settle,
+                                 sink,       sink_reserve, sink_set_reserved};
+}
+
 static inline void begin_writers(struct sink *sink)
 {
-    struct writer_store store = {sink_store, sink_touch, sink_give_up, sink_settle, sink};
+    struct writer_store store = store_of(sink);
     assert_int_equal(writers_create(&clock_system, &store, &sink->writers), 0);
 }
 
@@ -139,7 +164,8 @@ static inline struct caller caller_of(uint64_t process)
 static inline struct writer_handle *open_writer(struct sink *sink, const struct writer_begin *begin)
 {
     struct writer_handle *handle;
-    assert_int_equal(writers_open(sink->writers, begin, OPENER, &handle), 0);
+    struct caller caller = caller_of(OPENER);
+    assert_int_equal(writers_open(sink->writers, begin, &caller, &handle), 0);
     return handle;
 }
 

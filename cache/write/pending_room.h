@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CACHE_WRITE_PENDING_ROOM_H
+#define CACHE_WRITE_PENDING_ROOM_H
+/* Room for texts that are not queued yet: those of files that are open for writing. They take it
+ * from the same max_bytes as what is queued (pending_queue.h), so both together have one limit.
+ *
+ *   a text gets longer   it waits while the queue and all texts are over max_bytes, as a change
+ *                        does: what is queued is due then. While it waits it counts already, so
+ *                        that changes which come later do not take its room
+ *   a change is queued   texts count for it up to 7/8 of max_bytes: an eighth is always for what is
+ *                        queued. So nobody's deletes wait for the end of another's editor
+ *   a delete is held     only while both are below 7/8 (pending_has_room_to_hold)
+ *
+ * A text waits for what is queued, and never for another text: where the texts alone are over
+ * max_bytes, it is refused. A single text has room for any length, as an empty queue has for any
+ * change. At the end of a file its room is given back; the change that it has queued has its own by
+ * then.
+ *
+ * Threads and ownership: as in pending.h. Sizes in bytes. */
+#include "cache/write/pending.h"
+
+/* A text that has `own` bytes of room already gets `more`. 0; -ENOSPC: the texts fill it; -EINTR,
+ * -ETIMEDOUT: no room in time; or why the service does not answer. */
+int pending_reserve(struct pending *pending, size_t own, size_t more, struct call *call);
+/* A text that has `before` bytes of room needs `after` instead: less, or what it cannot do without.
+ * Never waits. */
+void pending_set_reserved(struct pending *pending, size_t before, size_t after);
+
+#endif

@@ -65,13 +65,38 @@ static void wipe_secrets(struct connection_environment *environment)
     }
 }
 
+#define FILE_END      "_FILE"
+#define VARIABLE_SIZE 64
+
+/* What NAME_FILE has; NULL: it is not set. */
+static const char *get_file_variable(const char *name, char ret_variable[VARIABLE_SIZE])
+{
+    (void)snprintf(ret_variable, VARIABLE_SIZE, "%s" FILE_END, name);
+    return getenv(ret_variable);
+}
+
+/* A message about what a file has names the variable of the file. */
+static void name_file_variables(struct failure *failure)
+{
+    char variable[VARIABLE_SIZE], rest[sizeof(failure->message)];
+    for (size_t i = 0; i < ARRAY_SIZE(secrets); i++) {
+        const char *path = get_file_variable(secrets[i].name, variable);
+        char *found = path && path[0] ? strstr(failure->message, secrets[i].name) : NULL;
+        if (!found)
+            continue;
+        char *end = found + strlen(secrets[i].name);
+        (void)snprintf(rest, sizeof(rest), "%s", end);
+        (void)snprintf(end, sizeof(failure->message) - (size_t)(end - failure->message),
+                       FILE_END "%s", rest);
+    }
+}
+
 /* Copies the variable `name`, or reads the file that the variable NAME_FILE names. Neither: NULL.
  */
 static int take_secret(const char *name, struct call *call, char **ret)
 {
-    char file_variable[64];
-    (void)snprintf(file_variable, sizeof(file_variable), "%s_FILE", name);
-    const char *value = getenv(name), *path = getenv(file_variable);
+    char file_variable[VARIABLE_SIZE];
+    const char *value = getenv(name), *path = get_file_variable(name, file_variable);
     if (path && path[0] && value && value[0])
         return call_fail(call, -EINVAL, "%s and %s are both set: unset one of them", name,
                          file_variable);
@@ -111,8 +136,11 @@ static int connect_service(struct mount_source *source, const struct mount_sourc
     struct connection_environment environment = {.account = getenv("AZURE_STORAGE_ACCOUNT"),
                                                  .allows_http = options->allows_http};
     int r = take_secrets(&environment, call);
-    if (r == 0)
+    if (r == 0) {
         r = connection_init(&source->connection, options->name, &environment, call);
+        if (r < 0)
+            name_file_variables(&call->failure);
+    }
     wipe_secrets(&environment);
     if (r == 0)
         memcpy(source->table, source->connection.endpoint.table, sizeof(source->table));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/secret_file.h"
+#include "client/bytes.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -31,6 +32,13 @@ static ssize_t read_all(int file, char *text, size_t size)
     return (ssize_t)done;
 }
 
+/* Blanks, line ends, and perhaps a byte order mark: what a user does not see. */
+static bool is_blank(struct bytes text)
+{
+    struct bytes rest = bytes_trim(text);
+    return rest.size == 0 || bytes_equal(rest, BYTES_LITERAL("\xEF\xBB\xBF"));
+}
+
 /* text has room for one byte more than a secret may have, and a NUL. */
 static int read_text(int file, const char *variable, char *text, struct call *call)
 {
@@ -50,7 +58,7 @@ static int read_text(int file, const char *variable, char *text, struct call *ca
     if (size > 0 && text[size - 1] == '\r')
         size--;
     text[size] = '\0';
-    if (size == 0)
+    if (is_blank((struct bytes){text, size}))
         return fail(call, variable, -EINVAL, "is empty");
     return strlen(text) == size ? 0
                                 : fail(call, variable, -EINVAL, "has a NUL byte: it is no text");

@@ -9,8 +9,8 @@
 
 /* The file's text on the heap, without a line end at its end; the caller wipes it. A message names
  * the variable alone, neither the path, which may be the secret by mistake, nor anything of the
- * content. -EINVAL: not a regular file, empty, too large, or it has a NUL; -ENOMEM; an errno of
- * open or read. */
+ * content. -EINVAL: not a regular file, nothing but blanks, too large, or it has a NUL; -ENOMEM; an
+ * errno of open or read. */
 int secret_file_read(const char *variable, const char *path, struct call *call, char **ret);
 
 /* Overwrites the text and frees it. */

@@ -310,6 +310,8 @@ FILES = [
     (lambda path: path.symlink_to(path), "cannot be read: Too many levels of symbolic links"),
     (lambda path: path.write_text(""), "is empty"),
     (lambda path: path.write_text("\n"), "is empty"),
+    (lambda path: path.write_text(" \n\n\t\r\n"), "is empty"),
+    (lambda path: path.write_bytes(b"\xef\xbb\xbf\r\n"), "is empty"),
     (lambda path: path.write_text(KEY * 1000), "is larger than 64 KiB"),
     (lambda path: path.write_text(f"{KEY}\0"), "has a NUL byte: it is no text"),
 ]
@@ -324,6 +326,29 @@ def test_a_file_that_has_no_secret(mounts, service, make, reason, tmp_path):
         failed = mounts.prepare().start(service.endpoint, env={variable: str(path)}, check=False)
         assert failed.returncode == CONFIGURATION
         assert failed.stderr == f"tablefuse: the file that {variable} names {reason}\n"
+
+
+WRONG = {
+    "KEY": ("not base64", "{} is not the base64 of an account key: was it cut?"),
+    "SAS_TOKEN": (KEY, "{} looks like an account key: put it into AZURE_STORAGE_KEY"),
+    "SAS_URL": ("here", "{} "),
+    "CONNECTION_STRING": ("AccountName=myaccount", "{} "),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_secret_in_a_file_names_the_variable_of_the_file(mounts, name, tmp_path):
+    text, begin = WRONG[name]
+    source = ["myaccount"] if name in ("KEY", "SAS_TOKEN") else []
+    for is_quoted in False, True:
+        env = in_file({f"AZURE_STORAGE_{name}": f'"{text}"' if is_quoted else text}, tmp_path)
+        failed = mounts.prepare().start(*source, env=env, check=False)
+        assert failed.returncode == CONFIGURATION
+        variable = f"AZURE_STORAGE_{name}_FILE"
+        expected = "{} begins or ends with a quotation mark: remove it" if is_quoted else begin
+        assert failed.stderr.startswith("tablefuse: " + expected.format(variable)), failed.stderr
+        (tmp_path / "real").unlink()
+        (tmp_path / "secret").unlink()
 
 
 def test_a_secret_in_place_of_its_file(mounts, service):

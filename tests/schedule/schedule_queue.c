@@ -4,13 +4,15 @@
  * Threads claim rows of two partitions, and queue a change or release the claim; others take the
  * batches, and end each change as a service might: it is made, it fails, it is sent again, or the
  * service does not answer. Others drain. The queue has room for few changes, and a batch for two.
- * Two processes hold changes, go on or not, and end their holds; one of them has two threads.
+ * Two processes hold changes, go on or not, and end their holds; one of them has two threads. Two
+ * threads write texts, which take their room beside the queue.
  *
  * No row is claimed and queued at once, or in two batches; at most two batches of a partition are
  * out; what is acknowledged ends exactly once; a drain returns when everything has ended that was
  * acknowledged before it; what is held is sent without a call when its time has come. In some of
  * the runs the end comes at once, and the rest is abandoned. */
 #include "cache/write/pending_hold.h"
+#include "cache/write/pending_room.h"
 #include "tests/schedule/schedule.h"
 
 #include <pthread.h>
@@ -18,6 +20,7 @@
 #define CHANGERS  3
 #define HOLDERS   3
 #define TAKERS    3
+#define WRITERS   2
 #define ROUNDS    4
 #define ROWS      4
 #define BATCH     2
@@ -127,6 +130,26 @@ static void *hold_again_and_again(void *context)
         if (schedule_random(4) == 0)
             pending_end_hold(test.pending, process, schedule_random(2) ? "T" : NULL);
         SCHEDULE_CHECK(pending_is_consistent(test.pending));
+    }
+    return NULL;
+}
+
+/* A text gets longer twice, and ends. It waits for the queue, and for no other text. */
+static void *write_again_and_again(void *context)
+{
+    (void)context;
+    for (int i = 0; i < ROUNDS; i++) {
+        size_t size = 0;
+        for (int piece = 0; piece < 2; piece++) {
+            size_t more = 1 + schedule_random(MAX_BYTES / 2);
+            struct call call = new_call();
+            int r = pending_reserve(test.pending, size, more, &call);
+            SCHEDULE_CHECK(r == 0 || r == -ENOSPC || call.failure.is_unanswered);
+            size += r == 0 ? more : 0;
+            schedule_step();
+        }
+        SCHEDULE_CHECK(pending_is_consistent(test.pending));
+        pending_set_reserved(test.pending, size, 0);
     }
     return NULL;
 }
@@ -247,6 +270,7 @@ static void check_end(void)
     pending_stats(test.pending, &stats);
     SCHEDULE_CHECK(stats.claims == 0 && stats.waiting == 0 && stats.queued == 0);
     SCHEDULE_CHECK(stats.queued_bytes == 0 && pending_partitions(test.pending) == 0);
+    SCHEDULE_CHECK(stats.reserved == 0);
     SCHEDULE_CHECK(pending_is_consistent(test.pending));
     for (size_t row = 0; row < ROWS; row++)
         SCHEDULE_CHECK(test.rows[row].acknowledged == test.rows[row].ended);
@@ -269,7 +293,7 @@ static void body(void *context)
     static const uint64_t processes[HOLDERS] = {1, 1, 2};
     enum ending ending = *(enum ending *)context;
     struct pending_limits limits = {MAX_BYTES, BATCH, SIZE_MAX};
-    pthread_t changers[CHANGERS], holders[HOLDERS], takers[TAKERS], drainer;
+    pthread_t changers[CHANGERS], holders[HOLDERS], takers[TAKERS], writers[WRITERS], drainer;
     SCHEDULE_CHECK(pending_create(&limits, &clock_system, &test.pending) == 0);
     pending_ask_holder(test.pending, goes_on, NULL);
     int count = 1 + (int)schedule_random(TAKERS);
@@ -281,9 +305,11 @@ static void body(void *context)
         SCHEDULE_CHECK(
             pthread_create(&holders[i], NULL, hold_again_and_again, (void *)&processes[i]) == 0);
     start(&drainer, 1, drain_again_and_again);
+    start(writers, WRITERS, write_again_and_again);
     join(changers, CHANGERS);
     join(holders, HOLDERS);
     join(&drainer, 1);
+    join(writers, WRITERS);
     if (ending == END_BY_ITSELF)
         wait_for_holds();
     end_all(ending == END_AT_ONCE);

@@ -103,14 +103,27 @@ static int send_queued(struct ending *ending)
     return left + untold > 0 ? EXIT_ABANDONED : 0;
 }
 
-/* The kernel drops RELEASEs at the end of a mount: what is still open is released now. */
+static void keep_open(void *context, struct address address, struct bytes text)
+{
+    const struct ending *ending = context;
+    struct file_system *fs = ending->fs;
+    int r = queued_texts_keep_open(&fs->texts.queued, address, text);
+    if (r < 0)
+        log_message(fs->log, "the text of an open file could not be kept in %s meanwhile: %s",
+                    ending->place, strerrordesc_np(-r));
+}
+
+/* The kernel drops RELEASEs at the end of a mount: what is still open is released now. Until it is
+ * stored, or given up, it is in lost+found: the process may be killed meanwhile. */
 static int release_all(struct ending *ending)
 {
     struct file_system *fs = ending->fs;
     struct caller caller = {.call = {.deadline_ms = clock_now_ms(fs->clock) + fs->timeout_ms},
                             .patience_ms = fs->timeout_ms};
+    writers_for_each_unstored(fs->writers, keep_open, ending);
     writers_release_all(fs->writers, &caller);
     int sent = send_queued(ending);
+    queued_texts_remove_open(&fs->texts.queued);
     uint64_t count = fs->texts.reported_losses;
     if (count == 0)
         return sent;

@@ -493,13 +493,15 @@ int lost_and_found_keep(struct lost_and_found *lost, int64_t at_100ns, struct ad
     return MIN(r, 0);
 }
 
-int lost_and_found_begin_queued(struct lost_and_found *lost, int64_t at_100ns, const char *table,
-                                char ret_name[NAME_MAX + 1])
+int lost_and_found_begin(struct lost_and_found *lost, int64_t at_100ns, struct address address,
+                         char ret_name[NAME_MAX + 1])
 {
     _cleanup_(buffer_finish) struct buffer tail, name;
     buffer_init(&tail, NAME_MAX);
     buffer_init(&name, NAME_MAX + 1);
-    int r = buffer_append_format(&tail, "-%s-%s-queued.ndjson", lost->account, table);
+    int r = address.position.data
+                ? lost_name_append_entity(&tail, lost->account, address)
+                : buffer_append_format(&tail, "-%s-%s-queued.ndjson", lost->account, address.table);
     if (r < 0)
         return r;
     const struct item item = {.at_100ns = at_100ns, .tail = buffer_bytes(&tail)};

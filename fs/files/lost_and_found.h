@@ -13,7 +13,8 @@
  * equal text is not kept again (but where several mounts lose one at the same moment).
  *
  * There is no copy in memory and no second place. Nothing here is ever removed, because the files
- * are the user's; but for the texts that were queued at the end of a mount, when they are stored.
+ * are the user's; but for texts that were queued, or open, at the end of a mount, when they are
+ * stored or have another file.
  *
  * Files have mode 0600, directories that are made here mode 0700. `tablefuse` and `lost+found` must
  * belong to the process, and are never reached through a symbolic link; `lost+found` must have mode
@@ -68,11 +69,12 @@ int lost_and_found_put(struct lost_and_found *lost, const struct failure_record 
  * kept. */
 int lost_and_found_keep(struct lost_and_found *lost, int64_t at_100ns, struct address directory,
                         struct bytes name, struct bytes text);
-/* A file of lines, which the caller writes: the texts of a table that are queued at the end of a
- * mount (queued_texts.h). Answers its descriptor, or -errno. lost_and_found_write: 0 or -errno.
- * lost_and_found_end closes it: 0, and all of it is on the disk; or -errno. */
-int lost_and_found_begin_queued(struct lost_and_found *lost, int64_t at_100ns, const char *table,
-                                char ret_name[NAME_MAX + 1]);
+/* A file that the caller writes, for the time in which a mount ends (queued_texts.h): of lines, the
+ * texts of a table that are queued; with a position, the text of an entity's open file. Answers its
+ * descriptor, or -errno. lost_and_found_write: 0 or -errno. lost_and_found_end closes it: 0, and
+ * all of it is on the disk; or -errno. */
+int lost_and_found_begin(struct lost_and_found *lost, int64_t at_100ns, struct address address,
+                         char ret_name[NAME_MAX + 1]);
 int lost_and_found_write(int file, struct bytes text);
 int lost_and_found_end(struct lost_and_found *lost, int file);
 void lost_and_found_put_reason(struct lost_and_found *lost, const char *name,

@@ -44,6 +44,7 @@ static void remove_files(struct lost_and_found *lost, struct queued_files *files
 void queued_texts_finish(struct queued_texts *texts)
 {
     forget(&texts->files);
+    forget(&texts->open_files);
 }
 
 void queued_texts_hold(struct queued_texts *texts)
@@ -51,18 +52,43 @@ void queued_texts_hold(struct queued_texts *texts)
     atomic_store(&texts->is_held, true);
 }
 
-/* The files of before, whose texts are all in other files, or stored. */
-static void end_files(struct queued_texts *texts)
+/* Files whose texts are all in other files, or stored. */
+static void end_files(const struct queued_texts *texts, struct queued_files *files)
 {
     if (atomic_load(&texts->is_held))
-        forget(&texts->files);
+        forget(files);
     else
-        remove_files(texts->lost, &texts->files);
+        remove_files(texts->lost, files);
 }
 
 void queued_texts_remove(struct queued_texts *texts)
 {
-    end_files(texts);
+    end_files(texts, &texts->files);
+}
+
+int queued_texts_keep_open(struct queued_texts *texts, struct address address, struct bytes text)
+{
+    struct queued_file *file = calloc(1, sizeof(*file));
+    if (!file)
+        return -ENOMEM;
+    int opened =
+        lost_and_found_begin(texts->lost, clock_utc_100ns(texts->clock), address, file->name);
+    int r = opened < 0 ? opened : lost_and_found_write(opened, text);
+    int ended = opened < 0 ? 0 : lost_and_found_end(texts->lost, opened);
+    if (r == 0)
+        r = ended;
+    if (r < 0 && opened >= 0)
+        lost_and_found_remove(texts->lost, file->name);
+    if (r < 0)
+        free(file);
+    else
+        SLIST_INSERT_HEAD(&texts->open_files, file, entry);
+    return r;
+}
+
+void queued_texts_remove_open(struct queued_texts *texts)
+{
+    end_files(texts, &texts->open_files);
 }
 
 static int begin_file(struct keeping *keeping, const char *table)
@@ -71,8 +97,8 @@ static int begin_file(struct keeping *keeping, const char *table)
     struct queued_file *file = calloc(1, sizeof(*file));
     if (!file)
         return -ENOMEM;
-    int opened =
-        lost_and_found_begin_queued(texts->lost, clock_utc_100ns(texts->clock), table, file->name);
+    int opened = lost_and_found_begin(texts->lost, clock_utc_100ns(texts->clock),
+                                      (struct address){table, {0}}, file->name);
     if (opened < 0) {
         free(file);
         return opened;
@@ -142,7 +168,7 @@ int queued_texts_keep(struct queued_texts *texts, struct account *account, size_
         remove_files(texts->lost, &keeping.files);
         return r;
     }
-    end_files(texts);
+    end_files(texts, &texts->files);
     texts->files = keeping.files;
     *ret = keeping.count;
     return 0;

@@ -25,9 +25,10 @@ SLIST_HEAD(queued_files, queued_file);
 struct queued_texts { /* zeros with a place and a clock: no file */
     struct lost_and_found *lost;
     const struct clock *clock;
-    struct queued_files files; /* private to queued_texts.c; one of a table */
-    bool is_complete;          /* likewise: the last queued_texts_keep has succeeded */
-    _Atomic bool is_held;      /* likewise */
+    struct queued_files files;      /* private to queued_texts.c; one of a table */
+    struct queued_files open_files; /* likewise; one of a text */
+    bool is_complete;               /* likewise: the last queued_texts_keep has succeeded */
+    _Atomic bool is_held;           /* likewise */
 };
 void queued_texts_finish(struct queued_texts *texts); /* the files stay */
 
@@ -39,6 +40,11 @@ int queued_texts_keep(struct queued_texts *texts, struct account *account, size_
 void queued_texts_hold(struct queued_texts *texts);
 /* Removes the files: nothing is queued any more, and what was refused has a file of its own. */
 void queued_texts_remove(struct queued_texts *texts);
+
+/* The same for the text of a file that is open at the end of the mount, before it is sent: it has a
+ * file of its own, with the name of any lost text. 0 or -errno: no file is there. */
+int queued_texts_keep_open(struct queued_texts *texts, struct address address, struct bytes text);
+void queued_texts_remove_open(struct queued_texts *texts);
 
 /* Appends the path of the file in which all queued texts of the table are: 1; 0: there is none; or
  * -errno. The first record about a text of it becomes the file's reason. */

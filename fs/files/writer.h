@@ -148,6 +148,12 @@ void writers_let_go_renamed(struct held_writers *from, struct held_writers *to,
 /* The writers and holds that the settlement concerns have the settled address from then on, also
  * writers that are busy. 0 or -ENOMEM: then some have not. */
 int writers_settle(struct writers *writers, const struct settlement *settlement);
+/* At unmount, when no event is under way: each text that a program has written, and that is neither
+ * stored nor given up. */
+void writers_for_each_unstored(struct writers *writers,
+                               void (*visit)(void *context, struct address address,
+                                             struct bytes text),
+                               void *context);
 /* At unmount, when no event is under way: flushes and closes each handle, as its process would.
  * After each the deadline is put off again, as long as the service answers. */
 void writers_release_all(struct writers *writers, struct caller *caller);

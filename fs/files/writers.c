@@ -223,6 +223,20 @@ int writers_settle(struct writers *writers, const struct settlement *settlement)
     return r;
 }
 
+void writers_for_each_unstored(struct writers *writers,
+                               void (*visit)(void *context, struct address address,
+                                             struct bytes text),
+                               void *context)
+{
+    struct writer *writer;
+    RB_FOREACH(writer, writer_map, &writers->map)
+    {
+        struct bytes text = draft_unstored(&writer->draft);
+        if (writer->state != WRITER_DETACHED && !writer->is_kept && text.size > 0)
+            visit(context, writer->address, text);
+    }
+}
+
 void writers_release_all(struct writers *writers, struct caller *caller)
 {
     const struct failure *failure = &caller->call.failure;

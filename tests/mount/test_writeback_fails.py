@@ -292,7 +292,7 @@ def test_what_is_not_stored_at_the_end_is_kept_and_reported(mounts, service, out
 
 
 @contextlib.contextmanager
-def silent_service(mounts, service, tmp_path):
+def silent_service(mounts, service, tmp_path, options="writeback,ttl=600"):
     """Yields a mount in the foreground, its process, its log, and the file `gate`: while that exists, the service does
     not answer a change."""
     gate, log = tmp_path / "gate", tmp_path / "log"
@@ -302,7 +302,7 @@ def silent_service(mounts, service, tmp_path):
     faults = f"hold=write:{gate},hold=batch:{gate},hold=delete:{gate}"
     with open(log, "wb") as file:
         daemon = subprocess.Popen(
-            [FAULTY, "mount", "-f", "-o", "writeback,ttl=600", *source, mount.point],
+            [FAULTY, "mount", "-f", "-o", options, *source, mount.point],
             stderr=file,
             env=environment(TABLEFUSE_FAULTS=faults, **service.credentials, **mount.variables()),
         )
@@ -379,6 +379,43 @@ def test_what_is_refused_at_the_end_has_a_file_of_its_own(mounts, service, tmp_p
     texts = {name.split("-p-")[-1]: text for name, text in mount.lost_texts().items() if not name.endswith(".reason")}
     assert list(texts) == ["others.json"] and '"By": "me"' in texts["others.json"].decode()
     assert rows(stored, "ended")["mine"] == {"By": "me"} and rows(stored, "ended")["others"] == {"By": "another"}
+
+
+@on_both
+@pytest.mark.parametrize("how", ["killed", "stored"])
+def test_the_text_of_an_open_file_is_kept_before_it_is_sent(mounts, service, tmp_path, stored, how):
+    """Without -o writeback, too. A half text is given up, and has one file."""
+    with silent_service(mounts, service, tmp_path, LONG) as (mount, daemon, _, gate):
+        gate.unlink()
+        names = [f"open-{how}-{number}" for number in range(3)]
+        write_many(mount, "ended", names)
+        files = [os.open(mount / f"ended/p/{name}.json", os.O_RDWR) for name in names]
+        for file in files:
+            assert os.pwrite(file, b'{"Changed": 1}'.ljust(os.fstat(file).st_size), 0) > 0
+        files.append(os.open(mount / f"ended/p/half-{how}.json", CREATE))
+        write_all(files[-1], '{"Half": ')
+        gate.touch()
+        mount.let_end()
+        daemon.send_signal(signal.SIGTERM)
+        wait_until(gate.with_name("gate.held").exists, what="the first text that is sent")
+        if how == "killed":
+            daemon.send_signal(signal.SIGKILL)
+        else:
+            gate.unlink()
+    for file in files:
+        assert outcome(os.close, file) == "ENOTCONN"
+    lost = {name.split("-p-")[1]: text for name, text in mount.lost_texts().items()}
+    expected = {f"half-{how}.json": b'{"Half": '}
+    if how == "killed":
+        for name in names:
+            assert json.loads(lost.pop(f"{name}.json")) == {"Changed": 1}
+        assert {row: text["Name"] for row, text in rows(stored, "ended").items() if row in names} == dict(zip(names, names))
+    else:
+        assert lost.pop(f"half-{how}.json.reason").count(b"EINVAL") == 1
+        assert [rows(stored, "ended")[name] for name in names] == [{"Changed": 1}] * 3
+        assert daemon.returncode == ABANDONED
+    lost.pop(f"half-{how}.json.reason", None)  # it may have been given up before the first one was sent
+    assert lost == expected
 
 
 # argv: directory. Prints the number of texts that fsync has acknowledged.

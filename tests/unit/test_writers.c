@@ -309,6 +309,56 @@ static void a_listing_shows_new_files_in_order(void **state)
     writers_destroy(sink.writers);
 }
 
+struct visited {
+    int count;
+    char text[64], row[2];
+};
+
+static void note_visited(void *context, struct address address, struct bytes text)
+{
+    struct visited *visited = context;
+    visited->count++;
+    copy_text(visited->text, sizeof(visited->text), text);
+    copy_text(visited->row, sizeof(visited->row), position_row_key(address.position));
+}
+
+static struct visited unstored_of(struct sink *sink)
+{
+    struct visited visited = {0};
+    writers_for_each_unstored(sink->writers, note_visited, &visited);
+    return visited;
+}
+
+static void texts_that_are_not_stored_are_visited(void **state)
+{
+    (void)state;
+    struct sink sink = new_sink();
+    begin_writers(&sink);
+    struct writer_handle *a = open_new(&sink, name_a), *b = open_new(&sink, name_b);
+    write_at(a, "{\"a\": 1}\n", 0, 0, NULL);
+    assert_int_equal(unstored_of(&sink).count, 0); /* stored, and blank */
+    write_at(a, "2", 6, 0, NULL);
+    struct visited visited = unstored_of(&sink);
+    assert_int_equal(visited.count, 1);
+    assert_string_equal(visited.text, "{\"a\": 2}\n");
+    assert_string_equal(visited.row, "a");
+    write_at(b, "{\"half\"", 0, 0, NULL);
+    assert_int_equal(unstored_of(&sink).count, 2);
+    struct held_writers *held;
+    assert_int_equal(
+        writers_hold(sink.writers, name_b, &(struct call){.deadline_ms = INT64_MAX}, &held), 0);
+    writers_let_go(held, true);
+    assert_int_equal(unstored_of(&sink).count, 1); /* the other is removed */
+    sink.error = -ESTALE;
+    assert_int_equal(flush_as(a, OPENER), -ESTALE);
+    assert_int_equal(unstored_of(&sink).count, 1); /* it is given up by the release */
+    close_handle(a);
+    close_handle(b);
+    assert_int_equal(sink.given_up, 1);
+    assert_int_equal(unstored_of(&sink).count, 0);
+    writers_destroy(sink.writers);
+}
+
 static void at_unmount_every_handle_is_released(void **state)
 {
     (void)state;
@@ -584,6 +634,7 @@ int main(void)
         cmocka_unit_test(a_missed_write_leaves_no_empty_entity),
         cmocka_unit_test(unlink_waits_for_a_store),
         cmocka_unit_test(a_listing_shows_new_files_in_order),
+        cmocka_unit_test(texts_that_are_not_stored_are_visited),
         cmocka_unit_test(at_unmount_every_handle_is_released),
         cmocka_unit_test(at_unmount_a_text_that_was_changed_in_place_is_stored),
         cmocka_unit_test(at_unmount_time_runs_out_without_answers_alone),

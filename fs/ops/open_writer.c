@@ -80,6 +80,8 @@ static int begin(struct request *request, const struct inode *inode, int flags,
         is_truncated ? find_stored(request, inode, &stored) : find_version(request, inode, &stored);
     if (r == 0 && needs_text(flags))
         r = account_check_readable(&request->caller, &stored);
+    if (r == 0 && !is_truncated) /* for room for the text */
+        r = request_may_wait(request, &inode->place);
     if (r < 0)
         return r;
     const struct writer_begin begin = {.address = place_address(&inode->place),

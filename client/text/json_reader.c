@@ -45,6 +45,12 @@ void json_reader_feed(struct json_reader *reader, struct bytes text, bool is_who
     reader->is_whole = is_whole;
 }
 
+void json_reader_drop(struct json_reader *reader, size_t n)
+{
+    reader->at -= n;
+    reader->token_begin -= MIN(n, reader->token_begin);
+}
+
 void json_reader_reject(struct json_reader *reader, const char *problem)
 {
     if (reader->problem)
@@ -121,12 +127,12 @@ static bool is_behind_comma(const struct json_reader *reader)
     return reader->expected == (is_in_object(reader) ? EXPECT_NAME : EXPECT_VALUE);
 }
 
-/* Only blanks stand behind the comma. */
+/* Only blanks stand behind the comma, which may have been dropped. */
 static enum json_kind fail_at_comma(struct json_reader *reader)
 {
     do
         reader->at--;
-    while (reader->text.data[reader->at] != ',');
+    while (reader->at > 0 && reader->text.data[reader->at] != ',');
     return fail(reader, "a trailing comma");
 }
 

@@ -62,6 +62,9 @@ void json_reader_init_object(struct json_reader *reader);
  * caller's and must not change while tokens are read. `is_whole`: nothing will follow, so
  * JSON_ERROR replaces JSON_NEED_MORE. */
 void json_reader_feed(struct json_reader *reader, struct bytes text, bool is_whole);
+/* The first n bytes of the text will not be fed again; three at least of those that were read stay.
+ * Of a token that begins in them the view is cut. */
+void json_reader_drop(struct json_reader *reader, size_t n);
 /* ret is set if a token was read: JSON_OBJECT_BEGIN and above. */
 enum json_kind json_reader_next(struct json_reader *reader, struct json_token *ret);
 /* Skips the next value, with all that an object or array contains. Returns its last token's kind.

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT */
+#include "client/text/object_stream.h"
+#include "client/text/json_reader.h"
+
+#define READ_BYTES ((size_t)256 << 10)
+/* of a text that is longer than an object may be: what json_reader_drop needs */
+#define KEPT_BYTES ((size_t)3)
+
+enum array_state {
+    NO_ARRAY,
+    BEHIND_BRACKET, /* a value or ] */
+    BEHIND_COMMA,   /* a value */
+    BEHIND_VALUE,   /* a comma or ] */
+};
+
+enum doing { SEEKING_VALUE, READING_VALUE, SEEKING_LINE, HAVING_FAILED };
+
+struct object_stream {
+    struct buffer input;
+    uint64_t dropped;  /* bytes of the input that `input` has no more */
+    size_t begin;      /* of the value, or of what is skipped */
+    size_t at;         /* read so far */
+    size_t fed;        /* of a value: where the text begins that its reader knows */
+    size_t line_begin; /* is_line_begin: of this line */
+    size_t marked;     /* `line` and `column` are of this byte */
+    uint64_t line, column;
+    struct stream_object found; /* place and refusal of the value */
+    struct json_reader reader;
+    enum array_state array;
+    enum doing doing;
+    bool is_line_begin; /* only blanks, [ and , stand between line_begin and `at` */
+    bool is_ended;
+};
+
+int object_stream_create(struct object_stream **ret_stream)
+{
+    struct object_stream *stream = calloc(1, sizeof(*stream));
+    if (!stream)
+        return -ENOMEM;
+    buffer_init(&stream->input, OBJECT_STREAM_OBJECT_MAX + 4 * READ_BYTES);
+    stream->line = stream->column = 1;
+    *ret_stream = stream;
+    return 0;
+}
+
+void object_stream_destroy(struct object_stream *stream)
+{
+    if (!stream)
+        return;
+    buffer_finish(&stream->input);
+    free(stream);
+}
+
+static struct bytes part(const struct object_stream *stream, size_t begin, size_t end)
+{
+    return bytes_skip(bytes_first(buffer_bytes(&stream->input), end), begin);
+}
+
+/* Moves the mark to `offset`, which is not before it. */
+static void mark(struct object_stream *stream, size_t offset)
+{
+    struct bytes text = part(stream, stream->marked, offset);
+    const char *found;
+    while (text.size > 0 && (found = memchr(text.data, '\n', text.size))) {
+        text = bytes_skip(text, (size_t)(found - text.data) + 1);
+        stream->line++;
+        stream->column = 1;
+    }
+    for (size_t i = 0; i < text.size; i++)
+        stream->column += ((unsigned char)text.data[i] & 0xC0) != 0x80;
+    stream->marked = offset;
+}
+
+static void note(struct object_stream *stream, size_t offset, const char *refusal)
+{
+    mark(stream, offset);
+    stream->found =
+        (struct stream_object){.line = stream->line, .column = stream->column, .refusal = refusal};
+}
+
+/* Removes the bytes from `begin` to `end`; offsets that are not before `end` still fit. */
+static void drop(struct object_stream *stream, size_t begin, size_t end)
+{
+    struct buffer *input = &stream->input;
+    mark(stream, MAX(end, stream->marked));
+    memmove(input->data + begin, input->data + end, input->size - end);
+    size_t n = end - begin;
+    input->size -= n;
+    stream->dropped += n;
+    stream->at -= n;
+    stream->marked -= n;
+    stream->fed -= MIN(n, stream->fed);
+    stream->line_begin -= MIN(n, stream->line_begin);
+}
+
+/* Room */
+
+int object_stream_room(struct object_stream *stream, char **ret_data, size_t *ret_size)
+{
+    struct buffer *input = &stream->input;
+    bool has_value = stream->doing == READING_VALUE || stream->doing == SEEKING_LINE;
+    size_t unused = has_value ? stream->begin : stream->at;
+    if (unused > 0) {
+        drop(stream, 0, unused);
+        stream->begin = 0;
+    }
+    size_t room = MIN(READ_BYTES, input->max - input->size);
+    int r = buffer_ensure(input, input->size + room);
+    *ret_data = r < 0 ? NULL : input->data + input->size;
+    *ret_size = r < 0 ? 0 : room;
+    return r;
+}
+
+void object_stream_add(struct object_stream *stream, size_t size)
+{
+    stream->input.size += size;
+}
+
+void object_stream_end(struct object_stream *stream)
+{
+    stream->is_ended = true;
+}
+
+/* Of a long text that is refused, what was read of it behind its maximum is forgotten. `kept`: from
+ * there on it is still needed. */
+static void cut(struct object_stream *stream, size_t kept)
+{
+    size_t most = stream->begin + OBJECT_STREAM_OBJECT_MAX;
+    if (kept > most)
+        drop(stream, most, kept);
+}
+
+/* What is refused or an object ends here. */
+static int take(struct object_stream *stream, size_t end, struct stream_object *ret)
+{
+    struct bytes text = part(stream, stream->begin, end);
+    text.size = MIN(text.size, OBJECT_STREAM_OBJECT_MAX);
+    *ret = stream->found;
+    ret->text = ret->refusal ? bytes_trim(text) : text;
+    ret->end_offset = stream->dropped + end;
+    stream->begin = stream->at = end;
+    stream->doing = SEEKING_VALUE;
+    if (stream->array)
+        stream->array = BEHIND_VALUE;
+    return 1;
+}
+
+/* Seeking a line */
+
+static bool may_precede(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '[' || c == ',';
+}
+
+/* 1: an object's line was found, or the input ended; 0: more input is needed. */
+static int seek_line(struct object_stream *stream, struct stream_object *ret)
+{
+    const struct buffer *input = &stream->input;
+    while (stream->at < input->size) {
+        char c = input->data[stream->at];
+        if (stream->is_line_begin && c == '{')
+            return take(stream, stream->line_begin, ret);
+        if (stream->is_line_begin && may_precede(c)) {
+            stream->at++;
+            continue;
+        }
+        const char *found = memchr(input->data + stream->at, '\n', input->size - stream->at);
+        stream->is_line_begin = found != NULL;
+        stream->at = found ? (size_t)(found - input->data) + 1 : input->size;
+        stream->line_begin = stream->at;
+    }
+    if (stream->is_ended)
+        return take(stream, input->size, ret);
+    if (stream->is_line_begin && stream->at - stream->line_begin > READ_BYTES)
+        stream->is_line_begin = false; /* no line that a program wrote */
+    cut(stream, stream->is_line_begin ? stream->line_begin : stream->at);
+    return 0;
+}
+
+/* The byte at `wrong` is no JSON. Where an object is not closed, that is the next object's `{`:
+ * then its line is the next one. */
+static int refuse(struct object_stream *stream, size_t wrong, const char *problem,
+                  struct stream_object *ret)
+{
+    note(stream, wrong, problem);
+    if (stream->array) {
+        *ret = stream->found;
+        ret->end_offset = stream->dropped + wrong;
+        stream->doing = HAVING_FAILED;
+        return -EBADMSG;
+    }
+    const char *data = stream->input.data;
+    size_t line_begin = wrong, least = MAX(stream->begin, stream->fed);
+    while (line_begin > least && may_precede(data[line_begin - 1]))
+        line_begin--;
+    stream->is_line_begin = line_begin > least && data[line_begin - 1] == '\n';
+    if (stream->is_line_begin) {
+        stream->line_begin = stream->marked = line_begin;
+        stream->column = 1;
+    }
+    stream->at = wrong;
+    stream->doing = SEEKING_LINE;
+    return seek_line(stream, ret);
+}
+
+/* Values */
+
+static const char *refusal_of(const struct object_stream *stream, size_t size)
+{
+    if (stream->input.data[stream->begin] != '{')
+        return "not a JSON object";
+    return size > OBJECT_STREAM_OBJECT_MAX ? "an object of more than 8 MiB" : NULL;
+}
+
+/* An object can be too long before its end is there: then what was read of it goes. */
+static int need_more(struct object_stream *stream)
+{
+    stream->at = stream->input.size;
+    size_t kept = stream->at - MIN(KEPT_BYTES, stream->at);
+    if (kept <= stream->begin + OBJECT_STREAM_OBJECT_MAX)
+        return 0;
+    if (!stream->found.refusal)
+        stream->found.refusal = refusal_of(stream, SIZE_MAX);
+    json_reader_drop(&stream->reader, kept - stream->fed);
+    stream->fed = kept;
+    cut(stream, kept);
+    return 0;
+}
+
+/* Reads on in the value. */
+static int read_value(struct object_stream *stream, struct stream_object *ret)
+{
+    static const char cut_off[] = "the input ends in the middle of it";
+    struct json_reader *reader = &stream->reader;
+    struct json_token token;
+    enum json_kind kind;
+    json_reader_feed(reader, bytes_skip(buffer_bytes(&stream->input), stream->fed),
+                     stream->is_ended);
+    do
+        kind = json_reader_next(reader, &token);
+    while (kind >= JSON_OBJECT_BEGIN && json_reader_depth(reader) > 0);
+    if (kind == JSON_NEED_MORE)
+        return need_more(stream);
+    size_t end = stream->fed + json_reader_offset(reader);
+    if (kind == JSON_ERROR) {
+        bool is_cut_off = stream->is_ended && end == stream->input.size;
+        return refuse(stream, end, is_cut_off ? cut_off : json_reader_problem(reader), ret);
+    }
+    if (!stream->found.refusal)
+        stream->found.refusal = refusal_of(stream, end - stream->begin);
+    return take(stream, end, ret);
+}
+
+/* Before a value: true: the character was taken. */
+static bool take_separator(struct object_stream *stream, char c)
+{
+    switch (stream->array) {
+    case NO_ARRAY:
+        if (c == '[')
+            stream->array = BEHIND_BRACKET;
+        return c == '[' || c == ',';
+    case BEHIND_BRACKET:
+        if (c == ']')
+            stream->array = NO_ARRAY;
+        return c == ']';
+    case BEHIND_VALUE:
+        if (c == ',' || c == ']')
+            stream->array = c == ',' ? BEHIND_COMMA : NO_ARRAY;
+        return c == ',' || c == ']';
+    case BEHIND_COMMA:
+    default:
+        return false;
+    }
+}
+
+/* 1: a byte order mark was skipped; 0: none is there; -EAGAIN: it may become one. */
+static int skip_mark(struct object_stream *stream)
+{
+    static const struct bytes whole = BYTES_LITERAL(JSON_BYTE_ORDER_MARK);
+    struct bytes text = bytes_skip(buffer_bytes(&stream->input), stream->at);
+    if (text.data[0] != whole.data[0] ||
+        !bytes_start_with(whole, bytes_first(text, MIN(text.size, whole.size))))
+        return 0;
+    if (text.size < whole.size)
+        return stream->is_ended ? 0 : -EAGAIN;
+    mark(stream, stream->at);
+    stream->marked = stream->at += whole.size; /* no column is of it */
+    return 1;
+}
+
+/* Goes on to the next value. 1: it begins at `at`; 0: no more input. */
+static int seek_value(struct object_stream *stream)
+{
+    const struct buffer *input = &stream->input;
+    for (;;) {
+        stream->at += json_count_blanks(bytes_skip(buffer_bytes(input), stream->at));
+        if (stream->at == input->size)
+            return 0;
+        int r = skip_mark(stream);
+        if (r < 0)
+            return 0;
+        if (r == 0 && !take_separator(stream, input->data[stream->at]))
+            return 1;
+        stream->at += r == 0;
+    }
+}
+
+static int begin_value(struct object_stream *stream, struct stream_object *ret)
+{
+    if (seek_value(stream) == 0) {
+        stream->begin = stream->at;
+        if (stream->is_ended && stream->array)
+            return refuse(stream, stream->at, "the input ends inside an array", ret);
+        return 0;
+    }
+    stream->begin = stream->fed = stream->at;
+    note(stream, stream->at, NULL);
+    if (stream->array == BEHIND_VALUE)
+        return refuse(stream, stream->at, "a comma must come here", ret);
+    if (stream->array == BEHIND_COMMA && stream->input.data[stream->at] == ']')
+        return refuse(stream, stream->at, "a bracket behind a comma", ret);
+    json_reader_init(&stream->reader);
+    stream->doing = READING_VALUE;
+    return read_value(stream, ret);
+}
+
+int object_stream_next(struct object_stream *stream, struct stream_object *ret_object)
+{
+    switch (stream->doing) {
+    case SEEKING_VALUE:
+        return begin_value(stream, ret_object);
+    case READING_VALUE:
+        return read_value(stream, ret_object);
+    case SEEKING_LINE:
+        return seek_line(stream, ret_object);
+    case HAVING_FAILED:
+    default:
+        *ret_object = stream->found;
+        return -EBADMSG;
+    }
+}

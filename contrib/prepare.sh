@@ -5,7 +5,7 @@
 # The packages that meson.build needs, those for using a mount, those for any part of the check, for mount tests, and
 # for clang's sanitizers.
 build_packages=(gcc libc6-dev meson ninja-build pkg-config libfuse3-dev libcurl4-openssl-dev
-    libssl-dev libcjson-dev libsqlite3-dev libdeflate-dev libcmocka-dev libbsd-dev)
+    libssl-dev libcjson-dev libsqlite3-dev libdeflate-dev libcsv-dev libcmocka-dev libbsd-dev)
 use_packages=(fuse3 jq grep findutils ca-certificates)
 check_packages=(python3 procps util-linux mount)
 mount_packages=(python3-pytest python3-pytest-timeout python3-pytest-xdist python3-hypothesis openssl

@@ -24,6 +24,11 @@ static enum edm_type type_of_annotation(struct bytes annotation)
     return EDM_OTHER;
 }
 
+struct bytes edm_type_name(enum edm_type type)
+{
+    return type_names[type];
+}
+
 enum edm_type edm_type_meant(struct bytes annotation)
 {
     size_t prefix = strlen("Edm.");

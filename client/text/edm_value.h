@@ -37,6 +37,9 @@ struct edm_value edm_value_of(const struct json_token *token, struct bytes annot
  * EDM_OTHER: it is near to none. */
 enum edm_type edm_type_meant(struct bytes annotation);
 
+/* "Edm.Int64" of EDM_INT64; not of EDM_OTHER. */
+struct bytes edm_type_name(enum edm_type type);
+
 #define EDM_NAME_MAX_UNITS 255 /* UTF-16 units */
 /* The length in bytes of the property name at the begin of `text`, which is UTF-8. Of ASCII it has
  * letters, digits and underscores, the first character not a digit. Characters beyond ASCII are

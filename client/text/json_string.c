@@ -106,6 +106,21 @@ int json_string_append_of_cesu8(struct buffer *ret, struct bytes cesu8)
     return ret->error;
 }
 
+int json_string_append_of_utf8(struct buffer *ret, struct bytes utf8)
+{
+    for (size_t begin = 0, i = 0;; i++) {
+        bool is_end = i == utf8.size;
+        unsigned char c = is_end ? 0 : (unsigned char)utf8.data[i];
+        if (c >= 0x20 && c != '"' && c != '\\')
+            continue;
+        (void)buffer_append(ret, bytes_skip(bytes_first(utf8, i), begin));
+        if (is_end)
+            return ret->error;
+        (void)append_canonical(ret, c);
+        begin = i + 1;
+    }
+}
+
 int json_string_compare(struct bytes a, struct bytes b)
 {
     for (;;) {

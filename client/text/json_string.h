@@ -21,6 +21,9 @@ int json_string_append_canonical(struct buffer *ret, struct bytes raw);
 /* The same from CESU-8, which is not escaped. -EILSEQ: it is not well-formed. */
 int json_string_append_of_cesu8(struct buffer *ret, struct bytes cesu8);
 
+/* The same from UTF-8, which is not escaped. Bytes that are not UTF-8 are copied. */
+int json_string_append_of_utf8(struct buffer *ret, struct bytes utf8);
+
 /* By code points, which is the order of UTF-8, whatever escapes the two use. */
 int json_string_compare(struct bytes a, struct bytes b);
 bool json_string_is(struct bytes raw, const char *expected); /* expected: in ASCII */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/text/object_stream.h"
 #include "client/text/json_reader.h"
+#include "client/text/text_input.h"
 
-#define READ_BYTES ((size_t)256 << 10)
 /* of a text that is longer than an object may be: what json_reader_drop needs */
 #define KEPT_BYTES ((size_t)3)
 
@@ -16,20 +16,16 @@ enum array_state {
 enum doing { SEEKING_VALUE, READING_VALUE, SEEKING_LINE, HAVING_FAILED };
 
 struct object_stream {
-    struct buffer input;
-    uint64_t dropped;  /* bytes of the input that `input` has no more */
-    size_t begin;      /* of the value, or of what is skipped */
-    size_t at;         /* read so far */
-    size_t fed;        /* of a value: where the text begins that its reader knows */
-    size_t line_begin; /* is_line_begin: of this line */
-    size_t marked;     /* `line` and `column` are of this byte */
-    uint64_t line, column;
+    struct text_input input;
+    size_t begin;               /* of the value, or of what is skipped */
+    size_t at;                  /* read so far */
+    size_t fed;                 /* of a value: where the text begins that its reader knows */
+    size_t line_begin;          /* is_line_begin: of this line */
     struct stream_object found; /* place and refusal of the value */
     struct json_reader reader;
     enum array_state array;
     enum doing doing;
     bool is_line_begin; /* only blanks, [ and , stand between line_begin and `at` */
-    bool is_ended;
 };
 
 int object_stream_create(struct object_stream **ret_stream)
@@ -37,8 +33,7 @@ int object_stream_create(struct object_stream **ret_stream)
     struct object_stream *stream = calloc(1, sizeof(*stream));
     if (!stream)
         return -ENOMEM;
-    buffer_init(&stream->input, OBJECT_STREAM_OBJECT_MAX + 4 * READ_BYTES);
-    stream->line = stream->column = 1;
+    text_input_init(&stream->input, OBJECT_STREAM_OBJECT_MAX + 4 * TEXT_INPUT_READ_BYTES);
     *ret_stream = stream;
     return 0;
 }
@@ -47,78 +42,42 @@ void object_stream_destroy(struct object_stream *stream)
 {
     if (!stream)
         return;
-    buffer_finish(&stream->input);
+    text_input_finish(&stream->input);
     free(stream);
-}
-
-static struct bytes part(const struct object_stream *stream, size_t begin, size_t end)
-{
-    return bytes_skip(bytes_first(buffer_bytes(&stream->input), end), begin);
-}
-
-/* Moves the mark to `offset`, which is not before it. */
-static void mark(struct object_stream *stream, size_t offset)
-{
-    struct bytes text = part(stream, stream->marked, offset);
-    const char *found;
-    while (text.size > 0 && (found = memchr(text.data, '\n', text.size))) {
-        text = bytes_skip(text, (size_t)(found - text.data) + 1);
-        stream->line++;
-        stream->column = 1;
-    }
-    for (size_t i = 0; i < text.size; i++)
-        stream->column += ((unsigned char)text.data[i] & 0xC0) != 0x80;
-    stream->marked = offset;
 }
 
 static void note(struct object_stream *stream, size_t offset, const char *refusal)
 {
-    mark(stream, offset);
-    stream->found =
-        (struct stream_object){.line = stream->line, .column = stream->column, .refusal = refusal};
+    text_input_mark(&stream->input, offset);
+    stream->found = (struct stream_object){
+        .line = stream->input.line, .column = stream->input.column, .refusal = refusal};
 }
 
-/* Removes the bytes from `begin` to `end`; offsets that are not before `end` still fit. */
+/* Removes the bytes from `begin` to `end`, which is not behind `at`. */
 static void drop(struct object_stream *stream, size_t begin, size_t end)
 {
-    struct buffer *input = &stream->input;
-    mark(stream, MAX(end, stream->marked));
-    memmove(input->data + begin, input->data + end, input->size - end);
-    size_t n = end - begin;
-    input->size -= n;
-    stream->dropped += n;
+    size_t n = text_input_drop(&stream->input, begin, end);
     stream->at -= n;
-    stream->marked -= n;
     stream->fed -= MIN(n, stream->fed);
     stream->line_begin -= MIN(n, stream->line_begin);
 }
 
-/* Room */
-
 int object_stream_room(struct object_stream *stream, char **ret_data, size_t *ret_size)
 {
-    struct buffer *input = &stream->input;
     bool has_value = stream->doing == READING_VALUE || stream->doing == SEEKING_LINE;
-    size_t unused = has_value ? stream->begin : stream->at;
-    if (unused > 0) {
-        drop(stream, 0, unused);
-        stream->begin = 0;
-    }
-    size_t room = MIN(READ_BYTES, input->max - input->size);
-    int r = buffer_ensure(input, input->size + room);
-    *ret_data = r < 0 ? NULL : input->data + input->size;
-    *ret_size = r < 0 ? 0 : room;
-    return r;
+    drop(stream, 0, has_value ? stream->begin : stream->at);
+    stream->begin = 0;
+    return text_input_room(&stream->input, ret_data, ret_size);
 }
 
 void object_stream_add(struct object_stream *stream, size_t size)
 {
-    stream->input.size += size;
+    stream->input.text.size += size;
 }
 
 void object_stream_end(struct object_stream *stream)
 {
-    stream->is_ended = true;
+    stream->input.is_ended = true;
 }
 
 /* Of a long text that is refused, what was read of it behind its maximum is forgotten. `kept`: from
@@ -133,11 +92,11 @@ static void cut(struct object_stream *stream, size_t kept)
 /* What is refused or an object ends here. */
 static int take(struct object_stream *stream, size_t end, struct stream_object *ret)
 {
-    struct bytes text = part(stream, stream->begin, end);
+    struct bytes text = text_input_part(&stream->input, stream->begin, end);
     text.size = MIN(text.size, OBJECT_STREAM_OBJECT_MAX);
     *ret = stream->found;
     ret->text = ret->refusal ? bytes_trim(text) : text;
-    ret->end_offset = stream->dropped + end;
+    ret->end_offset = stream->input.dropped + end;
     stream->begin = stream->at = end;
     stream->doing = SEEKING_VALUE;
     if (stream->array)
@@ -155,7 +114,7 @@ static bool may_precede(char c)
 /* 1: an object's line was found, or the input ended; 0: more input is needed. */
 static int seek_line(struct object_stream *stream, struct stream_object *ret)
 {
-    const struct buffer *input = &stream->input;
+    const struct buffer *input = &stream->input.text;
     while (stream->at < input->size) {
         char c = input->data[stream->at];
         if (stream->is_line_begin && c == '{')
@@ -169,9 +128,9 @@ static int seek_line(struct object_stream *stream, struct stream_object *ret)
         stream->at = found ? (size_t)(found - input->data) + 1 : input->size;
         stream->line_begin = stream->at;
     }
-    if (stream->is_ended)
+    if (stream->input.is_ended)
         return take(stream, input->size, ret);
-    if (stream->is_line_begin && stream->at - stream->line_begin > READ_BYTES)
+    if (stream->is_line_begin && stream->at - stream->line_begin > TEXT_INPUT_READ_BYTES)
         stream->is_line_begin = false; /* no line that a program wrote */
     cut(stream, stream->is_line_begin ? stream->line_begin : stream->at);
     return 0;
@@ -185,18 +144,18 @@ static int refuse(struct object_stream *stream, size_t wrong, const char *proble
     note(stream, wrong, problem);
     if (stream->array) {
         *ret = stream->found;
-        ret->end_offset = stream->dropped + wrong;
+        ret->end_offset = stream->input.dropped + wrong;
         stream->doing = HAVING_FAILED;
         return -EBADMSG;
     }
-    const char *data = stream->input.data;
+    const char *data = stream->input.text.data;
     size_t line_begin = wrong, least = MAX(stream->begin, stream->fed);
     while (line_begin > least && may_precede(data[line_begin - 1]))
         line_begin--;
     stream->is_line_begin = line_begin > least && data[line_begin - 1] == '\n';
     if (stream->is_line_begin) {
-        stream->line_begin = stream->marked = line_begin;
-        stream->column = 1;
+        stream->line_begin = stream->input.marked = line_begin;
+        stream->input.column = 1;
     }
     stream->at = wrong;
     stream->doing = SEEKING_LINE;
@@ -207,7 +166,7 @@ static int refuse(struct object_stream *stream, size_t wrong, const char *proble
 
 static const char *refusal_of(const struct object_stream *stream, size_t size)
 {
-    if (stream->input.data[stream->begin] != '{')
+    if (stream->input.text.data[stream->begin] != '{')
         return "not a JSON object";
     return size > OBJECT_STREAM_OBJECT_MAX ? "an object of more than 8 MiB" : NULL;
 }
@@ -215,7 +174,7 @@ static const char *refusal_of(const struct object_stream *stream, size_t size)
 /* An object can be too long before its end is there: then what was read of it goes. */
 static int need_more(struct object_stream *stream)
 {
-    stream->at = stream->input.size;
+    stream->at = stream->input.text.size;
     size_t kept = stream->at - MIN(KEPT_BYTES, stream->at);
     if (kept <= stream->begin + OBJECT_STREAM_OBJECT_MAX)
         return 0;
@@ -234,8 +193,7 @@ static int read_value(struct object_stream *stream, struct stream_object *ret)
     struct json_reader *reader = &stream->reader;
     struct json_token token;
     enum json_kind kind;
-    json_reader_feed(reader, bytes_skip(buffer_bytes(&stream->input), stream->fed),
-                     stream->is_ended);
+    json_reader_feed(reader, text_input_rest(&stream->input, stream->fed), stream->input.is_ended);
     do
         kind = json_reader_next(reader, &token);
     while (kind >= JSON_OBJECT_BEGIN && json_reader_depth(reader) > 0);
@@ -243,7 +201,7 @@ static int read_value(struct object_stream *stream, struct stream_object *ret)
         return need_more(stream);
     size_t end = stream->fed + json_reader_offset(reader);
     if (kind == JSON_ERROR) {
-        bool is_cut_off = stream->is_ended && end == stream->input.size;
+        bool is_cut_off = stream->input.is_ended && end == stream->input.text.size;
         return refuse(stream, end, is_cut_off ? cut_off : json_reader_problem(reader), ret);
     }
     if (!stream->found.refusal)
@@ -277,23 +235,23 @@ static bool take_separator(struct object_stream *stream, char c)
 static int skip_mark(struct object_stream *stream)
 {
     static const struct bytes whole = BYTES_LITERAL(JSON_BYTE_ORDER_MARK);
-    struct bytes text = bytes_skip(buffer_bytes(&stream->input), stream->at);
+    struct bytes text = text_input_rest(&stream->input, stream->at);
     if (text.data[0] != whole.data[0] ||
         !bytes_start_with(whole, bytes_first(text, MIN(text.size, whole.size))))
         return 0;
     if (text.size < whole.size)
-        return stream->is_ended ? 0 : -EAGAIN;
-    mark(stream, stream->at);
-    stream->marked = stream->at += whole.size; /* no column is of it */
+        return stream->input.is_ended ? 0 : -EAGAIN;
+    text_input_mark(&stream->input, stream->at);
+    stream->input.marked = stream->at += whole.size; /* no column is of it */
     return 1;
 }
 
 /* Goes on to the next value. 1: it begins at `at`; 0: no more input. */
 static int seek_value(struct object_stream *stream)
 {
-    const struct buffer *input = &stream->input;
+    const struct buffer *input = &stream->input.text;
     for (;;) {
-        stream->at += json_count_blanks(bytes_skip(buffer_bytes(input), stream->at));
+        stream->at += json_count_blanks(text_input_rest(&stream->input, stream->at));
         if (stream->at == input->size)
             return 0;
         int r = skip_mark(stream);
@@ -309,7 +267,7 @@ static int begin_value(struct object_stream *stream, struct stream_object *ret)
 {
     if (seek_value(stream) == 0) {
         stream->begin = stream->at;
-        if (stream->is_ended && stream->array)
+        if (stream->input.is_ended && stream->array)
             return refuse(stream, stream->at, "the input ends inside an array", ret);
         return 0;
     }
@@ -317,7 +275,7 @@ static int begin_value(struct object_stream *stream, struct stream_object *ret)
     note(stream, stream->at, NULL);
     if (stream->array == BEHIND_VALUE)
         return refuse(stream, stream->at, "a comma must come here", ret);
-    if (stream->array == BEHIND_COMMA && stream->input.data[stream->at] == ']')
+    if (stream->array == BEHIND_COMMA && stream->input.text.data[stream->at] == ']')
         return refuse(stream, stream->at, "a bracket behind a comma", ret);
     json_reader_init(&stream->reader);
     stream->doing = READING_VALUE;

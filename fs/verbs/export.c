@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* `tablefuse export`: writes a table, one entity a line. */
-#include "client/text/entity_line.h"
-#include "fs/line_output.h"
+#include "client/text/csv_rows.h"
+#include "fs/csv_output.h"
 #include "fs/opened_account.h"
 #include "fs/progress.h"
 #include "fs/say.h"
@@ -16,9 +16,13 @@ struct export
 {
     struct opened_account opened;
     const char *source, *path, *file; /* path "": the table; file NULL: standard output */
-    bool keys_only, has_etag, has_timestamp, resumes, is_quiet;
+    bool keys_only, has_etag, has_timestamp, resumes, is_quiet, is_csv;
+    const char *columns; /* of CSV; NULL: those that the entities have */
+    char delimiter;      /* of CSV; 0: a comma */
     struct line_output *output;
-    int output_error; /* of the output; 0: none */
+    struct csv_writer *writer; /* of CSV, until the output takes it */
+    struct csv_output *csv;    /* NULL: JSON is written */
+    int output_error;          /* of the output; 0: none */
     struct progress progress;
     struct progress_counts counts;
     uint64_t left_out; /* bad rows */
@@ -30,7 +34,7 @@ static bool is_interrupted(void *context)
     return opened_account_is_interrupted(&export->opened);
 }
 
-static void tell_left_out(const struct export *export, struct bytes position)
+static void tell_left_out(const struct export *export, struct bytes position, const char *why)
 {
     _cleanup_(buffer_finish) struct buffer line;
     const struct entity_line keys = {.position = position};
@@ -39,35 +43,44 @@ static void tell_left_out(const struct export *export, struct bytes position)
     if (export->left_out == SHOWN_LEFT_OUT + 1)
         say("tablefuse: more entities are left out, and not named\n");
     else if (export->left_out <= SHOWN_LEFT_OUT && entity_line_append(&line, &keys) == 0)
-        say("tablefuse: left out, because it cannot be understood: %.*s\n", (int)line.size - 1,
-            line.data);
+        say("tablefuse: left out, because %s: %.*s\n", why, (int)line.size - 1, line.data);
+}
+
+/* -EPROTO, -EILSEQ: not this row, and nothing of it is written. */
+static int write_line(struct export *export, const struct entity_line *line, size_t *ret_size)
+{
+    if (export->csv)
+        return csv_output_write(export->csv, line, ret_size);
+    struct buffer *lines = line_output_buffer(export->output);
+    size_t begin = lines->size;
+    int r = entity_line_append(lines, line);
+    if (r < 0) {
+        lines->size = begin;
+        return r;
+    }
+    *ret_size = lines->size - begin;
+    return line_output_written(export->output);
 }
 
 static int write_row(struct export *export, const struct page *page, size_t row)
 {
-    struct buffer *lines = line_output_buffer(export->output);
     struct bytes position = page_position(page, row);
     struct entity_line line = {.position = position};
+    size_t size = 0;
     if (!export->keys_only)
         line.text = page_text(page, row);
     if (export->keys_only || export->has_etag)
         line.etag = page_etag(page, row);
     if (export->has_timestamp)
         line.timestamp = page_timestamp(page, row);
-    size_t begin = lines->size;
-    if (!page_is_bad(page, row)) {
-        int r = entity_line_append(lines, &line);
-        if (r == 0) {
-            export->counts.rows++;
-            export->counts.bytes += lines->size - begin;
-            return line_output_written(export->output);
-        }
-        if (r != -EPROTO)
-            return r;
-        lines->size = begin;
-    }
+    int r = page_is_bad(page, row) ? -EPROTO : write_line(export, &line, &size);
+    export->counts.rows += size > 0;
+    export->counts.bytes += size;
+    if (r != -EPROTO && r != -EILSEQ)
+        return r;
     export->left_out++;
-    tell_left_out(export, position);
+    tell_left_out(export, position,
+                  r == -EPROTO ? "it cannot be understood" : "CSV cannot hold half a surrogate");
     return 0;
 }
 
@@ -86,7 +99,15 @@ static int write_rows(void *context, const struct run *rows)
 
 static int complain_output(const struct export *export, int error)
 {
+    if (export->csv && csv_output_is_waiting_failed(export->csv)) {
+        say("tablefuse: cannot keep the rows in %s until all columns are known: %s -- name the "
+            "columns by --columns, or set TMPDIR\n",
+            csv_output_waiting_in(export->csv), strerror(-error));
+        return EXIT_MOUNTING;
+    }
     const char *why = error == -EBUSY     ? "another process writes FILE.partial"
+                      : error == -E2BIG   ? "too many columns -- name some by --columns, or "
+                                            "write JSON"
                       : error == -ENOTSUP ? "it is no regular file -- write to standard output"
                                           : strerror(-error);
     say("tablefuse: cannot write %s: %s\n", export->file ? export->file : "the output", why);
@@ -108,7 +129,7 @@ static void tell_counts(const struct export *export)
 
 static void tell_partial(const struct export *export)
 {
-    if (export->file)
+    if (export->file && !export->csv)
         say("tablefuse: what was written is in %s.partial -- --resume goes on\n", export->file);
 }
 
@@ -187,6 +208,8 @@ static int finish(struct export *export, int r, const struct failure *failure)
 {
     bool is_empty = r == 0 && export->path[0] && export->counts.rows + export->left_out == 0 &&
                     line_output_last(export->output).size == 0;
+    if (r == 0 && !is_empty && export->csv)
+        export->output_error = r = csv_output_finish(export->csv, is_interrupted, export);
     if (r == 0 && !is_empty)
         export->output_error = r = line_output_finish(export->output);
     else if (r < 0 && export->output_error == 0) /* what has come until then counts */
@@ -207,6 +230,13 @@ static int finish(struct export *export, int r, const struct failure *failure)
     return code;
 }
 
+static int open_csv(struct export *export)
+{
+    int r = csv_output_create(TAKE_PTR(export->writer), export->columns != NULL, export->output,
+                              export->file, &export->csv);
+    return r < 0 ? complain_output(export, r) : 0;
+}
+
 static int write_table(struct export *export)
 {
     _cleanup_(place_finish) struct place place = {0};
@@ -220,7 +250,9 @@ static int write_table(struct export *export)
         line_output_open(export->file, export->resumes, is_interrupted, export, &export->output);
     if (r < 0)
         return complain_output(export, r);
-    if (line_output_last(export->output).size > 0)
+    if (export->writer)
+        code = open_csv(export);
+    else if (line_output_last(export->output).size > 0)
         code = skip_written(export, &directory, &behind);
     if (code != 0)
         return code;
@@ -232,7 +264,24 @@ static int write_table(struct export *export)
     return finish(export, r, &caller.call.failure);
 }
 
-enum { KEYS = 1, ETAG, TIMESTAMP, OUTPUT, RESUME, QUIET };
+enum { KEYS = 1, ETAG, TIMESTAMP, OUTPUT, RESUME, QUIET, FORMAT, COLUMNS, DELIMITER };
+
+static int take_format(struct export *export, const char *name)
+{
+    export->is_csv = strcmp(name, "csv") == 0;
+    if (export->is_csv || strcmp(name, "json") == 0)
+        return 0;
+    return verb_refuse(export->opened.verb, "--format=%s: expected json or csv",
+                       verb_printable(name));
+}
+
+static int take_delimiter(struct export *export, const char *text)
+{
+    if (csv_delimiter_parse(text, &export->delimiter))
+        return 0;
+    return verb_refuse(export->opened.verb, "--delimiter=%s: expected , ; | or tab",
+                       verb_printable(text));
+}
 
 static int take_option(struct export *export, int option)
 {
@@ -255,20 +304,56 @@ static int take_option(struct export *export, int option)
     case QUIET:
         export->is_quiet = true;
         return 0;
+    case FORMAT:
+        return take_format(export, optarg);
+    case COLUMNS:
+        export->columns = optarg;
+        return 0;
+    case DELIMITER:
+        return take_delimiter(export, optarg);
     default:
         return opened_account_add_options(&export->opened, optarg);
     }
 }
 
+static int prepare_csv(struct export *export)
+{
+    const struct verb *verb = export->opened.verb;
+    const struct csv_writer_options options = {.columns = export->columns,
+                                               .delimiter = export->delimiter,
+                                               .keys_only = export->keys_only,
+                                               .has_etag = export->has_etag,
+                                               .has_timestamp = export->has_timestamp};
+    if (!export->is_csv && (export->columns || export->delimiter))
+        return verb_refuse(verb, "--columns and --delimiter need --format=csv");
+    if (!export->is_csv)
+        return 0;
+    if (export->resumes) {
+        say("tablefuse: export: --resume cannot go on with CSV -- leave it out, or write JSON\n");
+        return EXIT_CONFIGURATION;
+    }
+    int r = csv_writer_create(&options, &export->writer);
+    return r == -ENOMEM ? complain_output(export, r)
+           : r < 0      ? verb_refuse(verb,
+                                      "--columns=%s: expected different names of properties, for "
+                                           "example Name,Count",
+                                      verb_printable(export->columns))
+                        : 0;
+}
+
 static int parse(struct export *export, const struct verb *verb, int argc, char **argv)
 {
-    static const struct option long_options[] = {{.name = "keys", .val = KEYS},
-                                                 {.name = "etag", .val = ETAG},
-                                                 {.name = "timestamp", .val = TIMESTAMP},
-                                                 {.name = "output", .has_arg = 1, .val = OUTPUT},
-                                                 {.name = "resume", .val = RESUME},
-                                                 {.name = "quiet", .val = QUIET},
-                                                 {0}};
+    static const struct option long_options[] = {
+        {.name = "keys", .val = KEYS},
+        {.name = "etag", .val = ETAG},
+        {.name = "timestamp", .val = TIMESTAMP},
+        {.name = "output", .has_arg = 1, .val = OUTPUT},
+        {.name = "resume", .val = RESUME},
+        {.name = "quiet", .val = QUIET},
+        {.name = "format", .has_arg = 1, .val = FORMAT},
+        {.name = "columns", .has_arg = 1, .val = COLUMNS},
+        {.name = "delimiter", .has_arg = 1, .val = DELIMITER},
+        {0}};
     for (int option; (option = getopt_long(argc, argv, ":o:", long_options, NULL)) != -1;) {
         if (option == '?' || option == ':')
             return verb_refuse_option(verb, option, argv);
@@ -280,8 +365,10 @@ static int parse(struct export *export, const struct verb *verb, int argc, char 
         return verb_refuse(verb, "--output needs the name of a file");
     if (export->resumes && !export->file)
         return verb_refuse(verb, "--resume needs --output FILE");
-    return opened_account_take_operands(&export->opened, argc, argv, &export->source,
-                                        &export->path);
+    int code = prepare_csv(export);
+    return code != 0 ? code
+                     : opened_account_take_operands(&export->opened, argc, argv, &export->source,
+                                                    &export->path);
 }
 
 static int run_export(const struct verb *verb, int argc, char **argv, store_decorator *decorate)
@@ -293,6 +380,8 @@ static int run_export(const struct verb *verb, int argc, char **argv, store_deco
         code = opened_account_open(&export.opened, export.source, true, decorate);
     if (code == 0)
         code = write_table(&export);
+    csv_writer_destroy(export.writer);
+    csv_output_destroy(export.csv);
     line_output_close(export.output);
     opened_account_finish(&export.opened);
     return code;
@@ -310,9 +399,14 @@ const struct verb verb_export = {
             "  --etag, --timestamp  with the entity's odata.etag, its Timestamp\n"
             "  --output FILE      FILE appears when it is whole; --resume goes on with an "
             "interrupted one\n"
+            "  --format csv       with types, as of Storage Explorer; --columns A,B of these "
+            "properties alone,\n"
+            "                     without waiting in a file until all columns are known; "
+            "--delimiter ;\n"
             "  --quiet            no progress and no counts on standard error\n"
             "  -o OPTION          table, timeout, parallelism, ca_cert, allow_http, as of mount\n"
-            "Exit code 6: an entity cannot be understood, and was left out; 130: interrupted.\n",
+            "Exit code 6: an entity cannot be understood or written, and was left out; 130: "
+            "interrupted.\n",
     .has_help_apart = true,
     .run = run_export,
 };

@@ -100,13 +100,12 @@ struct edit { /* a text to be stored */
     struct bytes text;        /* as the user wrote it: one JSON object; appended: one or several */
     struct bytes snapshot;    /* ETag of the version that was opened; counts for EDIT_CHANGED */
     struct bytes last_stored; /* ETag of the version that this edit stored before; empty: none */
+    /* The same of a text that was queued; NULL: none. -ESTALE: it was refused. */
+    const struct later_etag *queued;
     /* Of an earlier store of this edit whose answer was lost for good; data NULL: none. It may be
      * what is there now. Then it is this edit's own version: the same text counts as stored, and
      * another one replaces it. The same text by another client cannot be told apart. */
     struct bytes doubtful;
-    /* The doubtful text was queued. It must be what is there now, unless the entity is masked: else
-     * another client has changed it, or it was refused. */
-    bool was_queued;
     /* The text is {} because a new file was never written. If the entity is masked, it is not
      * replaced by that: it is shown again, and counts as stored. */
     bool is_blank;
@@ -129,18 +128,18 @@ struct edit { /* a text to be stored */
  * ret has no ETag. It is seen as if it were stored. What fails later is told to the sink, and after
  * -ESTALE the next store of the process overwrites, too. These are stored at once: what is
  * appended, an entity that is masked, {} of a blank file, and an edit that has stored before
- * (last_stored, doubtful). So the caller of a text that was queued hands it over as doubtful the
- * next time, with was_queued. */
+ * (last_stored, queued, doubtful). So the caller of a text that was queued hands over what learns
+ * its ETag (page_later_etag) the next time. */
 int account_store(struct account *account, struct caller *caller, const struct edit *edit,
                   struct entity *ret);
 /* Moves the Timestamp of the service and nothing else: the text is stored again, or that of the
  * version which is there by then. ret: the entity as it is afterwards; the caller finishes it.
- * `known`: the ETag of the version that the caller knows; empty: any. If another version was
- * touched, ret has no page, because a store over it must not count as one over the known version.
- * -ENOENT: there is no entity. -EINVAL and others: its text would be refused if it were written;
- * -EIO: it cannot be read. Then nothing was sent. */
+ * `known`: the ETag of the version that the caller knows, or `queued` learns it; neither: any. If
+ * another version was touched, ret has no page, because a store over it must not count as one over
+ * the known version. -ENOENT: there is no entity. -EINVAL and others: its text would be refused if
+ * it were written; -EIO: it cannot be read. Then nothing was sent. */
 int account_touch(struct account *account, struct caller *caller, struct address address,
-                  struct bytes known, struct entity *ret);
+                  struct bytes known, const struct later_etag *queued, struct entity *ret);
 /* The process opens this version for reading: a text that it stores over it later replaces this
  * version alone. */
 void account_opened(struct account *account, const struct caller *caller, struct address address,

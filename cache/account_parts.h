@@ -65,12 +65,16 @@ int account_refuse_text(struct call *call, int error, const struct entity_input_
 struct known_versions {
     struct buffer read;   /* which the process has read */
     struct buffer masked; /* which this mount masks */
+    bool has_read_lost; /* it has read a queued text, in whose place is another client's version */
 };
 void account_known_init(struct known_versions *known);
 void account_known_finish(struct known_versions *known);
-/* 0 or -ENOMEM with the reason. */
+/* The position is claimed. 0 or -ENOMEM with the reason. */
 int account_known(struct account *account, struct caller *caller, struct address address,
                   struct known_versions *ret);
+/* 0; -ESTALE: has_read_lost, and it counts. */
+int account_check_read(struct account *account, struct caller *caller, struct address address,
+                       const struct known_versions *known);
 /* The write of a text, by write_rule.h. The position is claimed. It is a view of the edit, the text
  * and what is known. Without a mask the edit is none that appends. */
 struct write account_choose_write(const struct account *account, const struct edit *edit,

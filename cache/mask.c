@@ -9,6 +9,8 @@ static int check_read(struct account *account, struct caller *caller, struct add
     _cleanup_(account_known_finish) struct known_versions known;
     account_known_init(&known);
     int r = account_known(account, caller, address, &known);
+    if (r == 0)
+        r = account_check_read(account, caller, address, &known);
     if (r < 0 || known.read.size == 0 || account->options.overwrites_conflicts ||
         bytes_equal(buffer_bytes(&known.read), page_etag(entity->page, entity->row)))
         return r;

@@ -45,9 +45,9 @@ int account_queue_text(struct account *account, struct caller *caller, const cha
                        const struct write *write, struct entity *ret)
 {
     _cleanup_(page_unrefp) struct page *page = NULL;
-    /* readers see it until the text is stored; it has no ETag yet */
-    int r = page_create_row(write->position, write->text, (struct bytes){0},
-                            clock_utc_100ns(account->read.clock), &page);
+    /* readers see it until the text is stored, and may keep it longer */
+    int r = page_create_queued(write->position, write->text, clock_utc_100ns(account->read.clock),
+                               &page);
     if (r < 0)
         return call_fail(&caller->call, r, "out of memory");
     r = queue(account, caller, table, write, &(struct entity){page, 0}, false);
@@ -131,7 +131,8 @@ int account_sync_entity(struct account *account, struct caller *caller, struct a
 
 /* These are called by the threads of the queue. */
 
-/* A process that had read the entity has read this version, as after a store at once. */
+/* What has read the text, or has written it, learns its version. The process that has written it,
+ * and had read the entity, has read this version, as after a store at once. */
 void account_note_stored(void *context, struct address address, const struct batched *change,
                          const struct entity *now)
 {
@@ -139,6 +140,8 @@ void account_note_stored(void *context, struct address address, const struct bat
     struct read_versions *versions = account->write.versions;
     _cleanup_(buffer_finish) struct buffer before;
     buffer_init(&before, PENDING_ETAG_MAX_BYTES);
+    if (now->page)
+        later_etag_learn(page_later_etag(change->text.page), page_etag(now->page, now->row));
     if (read_versions_find(versions, change->process, address, &before) <= 0)
         return;
     if (now->page)
@@ -150,6 +153,7 @@ void account_note_stored(void *context, struct address address, const struct bat
 static void tell_lost(struct account *account, struct address address, const struct batched *change,
                       bool is_abandoned)
 {
+    bool is_others = change->failure.error == -ESTALE || change->failure.error == -EEXIST;
     const struct lost_change lost = {.address = address,
                                      .is_delete = !change->text.page,
                                      .is_abandoned = is_abandoned,
@@ -157,6 +161,8 @@ static void tell_lost(struct account *account, struct address address, const str
                                                  ? page_text(change->text.page, change->text.row)
                                                  : (struct bytes){0},
                                      .failure = &change->failure};
+    if (is_others && change->text.page)
+        later_etag_lose(page_later_etag(change->text.page));
     if (change->failure.error == -ESTALE) /* the next store of the process overwrites */
         read_versions_forget(account->write.versions, change->process, address);
     if (account->options.lost)

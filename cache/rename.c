@@ -58,6 +58,8 @@ static int prepare(struct move *move)
         r = set_before(move, &before);
     if (r == 0)
         r = account_known(account, move->caller, rename->to, &move->known);
+    if (r == 0 && rename->begin == EDIT_OVER)
+        r = account_check_read(account, move->caller, rename->to, &move->known);
     move->store = account_choose_write(account, &edit, buffer_bytes(&move->text), &move->known);
     return r;
 }

@@ -93,6 +93,7 @@ int account_lose(struct account *account, struct caller *caller, struct address 
 
 void account_known_init(struct known_versions *known)
 {
+    known->has_read_lost = false;
     buffer_init(&known->read, PENDING_ETAG_MAX_BYTES);
     buffer_init(&known->masked, PENDING_ETAG_MAX_BYTES);
 }
@@ -107,7 +108,8 @@ int account_known(struct account *account, struct caller *caller, struct address
                   struct known_versions *ret)
 {
     int r = read_versions_find(account->write.versions, caller->process, address, &ret->read);
-    if (r >= 0)
+    ret->has_read_lost = r == -ESTALE;
+    if (r >= 0 || ret->has_read_lost)
         r = pending_masked(account->write.pending, address.table, address.position, &ret->masked);
     return r < 0 ? call_fail(&caller->call, r, "out of memory") : 0;
 }
@@ -130,20 +132,25 @@ struct write account_choose_write(const struct account *account, const struct ed
                           .text = text};
 }
 
-/* Finds the version of the text that this edit had queued; ret stays empty where none counts. The
- * claim has waited for its end. */
-static int find_queued(struct account *account, struct caller *caller, const struct edit *edit,
-                       const struct known_versions *known, struct buffer *ret)
+int account_check_read(struct account *account, struct caller *caller, struct address address,
+                       const struct known_versions *known)
 {
-    if (!edit->was_queued || known->masked.size > 0 || account->options.overwrites_conflicts)
+    if (!known->has_read_lost || known->masked.size > 0 || account->options.overwrites_conflicts)
         return 0;
-    _cleanup_(entity_finish) struct entity now = {0};
-    int r = account_find(account, caller, edit->address, &now);
-    if (r < 0 && r != -ENOENT)
-        return r;
-    caller->call.failure = (struct failure){0};
-    if (is_own_version(caller, edit, &now))
-        return buffer_set(ret, page_etag(now.page, now.row));
+    (void)call_fail(&caller->call, -ESTALE, "the text that was read is not there");
+    return account_lose(account, caller, address, -ESTALE, WRITE_REPLACE);
+}
+
+/* Was the queued text refused that the edit is to replace? Then nothing is sent. 0 or -ESTALE. */
+static int check_queued(struct account *account, struct caller *caller, const struct edit *edit,
+                        const struct known_versions *known)
+{
+    bool has_stored = edit->last_stored.size > 0 || edit->queued;
+    if (edit->begin == EDIT_OVER && !has_stored)
+        return account_check_read(account, caller, edit->address, known);
+    if (edit->begin == EDIT_APPENDED || !edit->queued || known->masked.size > 0 ||
+        account->options.overwrites_conflicts || later_etag_get(edit->queued).size > 0)
+        return 0;
     (void)call_fail(&caller->call, -ESTALE, "the text that was queued before is not there");
     return account_lose(account, caller, edit->address, -ESTALE, WRITE_REPLACE);
 }
@@ -152,16 +159,11 @@ static int store_alone(struct account *account, struct caller *caller, const str
                        struct bytes text, const struct known_versions *known, struct entity *ret)
 {
     _cleanup_(entity_finish) struct entity now = {0};
-    _cleanup_(buffer_finish) struct buffer queued;
-    buffer_init(&queued, PENDING_ETAG_MAX_BYTES);
     struct edit own = *edit;
-    int r = find_queued(account, caller, edit, known, &queued);
-    if (r < 0)
-        return r;
-    if (queued.size > 0)
-        own.last_stored = buffer_bytes(&queued);
+    if (edit->queued && known->masked.size == 0)
+        own.last_stored = later_etag_get(edit->queued);
     struct write write = account_choose_write(account, &own, text, known);
-    r = committer_write(account->write.committer, caller, edit->address.table, &write, 1, &now);
+    int r = committer_write(account->write.committer, caller, edit->address.table, &write, 1, &now);
     if ((r == -ESTALE || r == -EEXIST) && is_own_version(caller, edit, &now))
         r = write_over_own(account, caller, edit, &write, &now);
     if (r < 0)
@@ -194,8 +196,8 @@ static bool may_be_queued(struct account *account, const struct edit *edit, stru
                           const struct known_versions *known, struct write *ret)
 {
     if (!account->options.is_write_back || edit->begin == EDIT_APPENDED || edit->is_blank ||
-        edit->doubtful.data || edit->last_stored.size > 0 || known->masked.size > 0 ||
-        !account_may_queue(account))
+        edit->doubtful.data || edit->last_stored.size > 0 || edit->queued ||
+        known->masked.size > 0 || !account_may_queue(account))
         return false;
     *ret = account_choose_write(account, edit, text, known);
     return !is_unexpected(account, edit->address, ret);
@@ -235,6 +237,9 @@ static int store_claimed(struct account *account, struct caller *caller, const s
         r = show_again(account, caller, edit, &known, ret);
     if (r != 0)
         return MIN(r, 0);
+    r = check_queued(account, caller, edit, &known);
+    if (r < 0)
+        return r;
     struct write write;
     if (may_be_queued(account, edit, text, &known, &write)) {
         r = account_queue_text(account, caller, edit->address.table, &write, ret);
@@ -324,7 +329,7 @@ void account_note_replaced(struct account *account, const struct caller *caller,
 }
 
 static int touch_claimed(struct account *account, struct caller *caller, struct address address,
-                         struct bytes known, struct entity *ret)
+                         const struct bytes *known, struct entity *ret)
 {
     _cleanup_(entity_finish) struct entity before = {0};
     _cleanup_(entity_finish) struct entity now = {0};
@@ -340,7 +345,7 @@ static int touch_claimed(struct account *account, struct caller *caller, struct 
     r = account_write_over(account, caller, address.table, write, &now);
     if (r < 0)
         return r;
-    bool is_known = known.size == 0 || (r == 0 && bytes_equal(known, etag));
+    bool is_known = !known || (r == 0 && bytes_equal(*known, etag));
     if (r == 0)
         account_note_replaced(account, caller, address, etag, &now);
     *ret = (struct entity){0};
@@ -352,22 +357,29 @@ static int touch_claimed(struct account *account, struct caller *caller, struct 
 }
 
 int account_touch(struct account *account, struct caller *caller, struct address address,
-                  struct bytes known, struct entity *ret)
+                  struct bytes known, const struct later_etag *queued, struct entity *ret)
 {
     int r = account_may_change(account, caller);
     if (r == 0)
         r = write_side_claim(&account->write, address, &caller->call);
     if (r < 0)
         return r;
-    r = touch_claimed(account, caller, address, known, ret);
+    bool is_any = known.size == 0 && !queued;
+    if (queued)
+        known = later_etag_get(queued);
+    r = touch_claimed(account, caller, address, is_any ? NULL : &known, ret);
     write_side_release(&account->write, address);
     return r;
 }
 
-/* What is queued has no version yet. The one that was read before does not count any more. */
 void account_opened(struct account *account, const struct caller *caller, struct address address,
                     const struct entity *entity)
 {
-    read_versions_note(account->write.versions, caller->process, address,
-                       page_etag(entity->page, entity->row));
+    struct read_versions *versions = account->write.versions;
+    struct later_etag *later = page_later_etag(entity->page);
+    if (later)
+        read_versions_note_later(versions, caller->process, address, later);
+    else
+        read_versions_note(versions, caller->process, address,
+                           page_etag(entity->page, entity->row));
 }

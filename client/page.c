@@ -15,7 +15,8 @@ struct page {
     _Atomic size_t references;
     _Atomic uint64_t first_number; /* 0: no block taken yet */
     size_t rows, data_size;
-    size_t lo_size, hi_size; /* the range's ends follow the rows' data */
+    size_t lo_size, hi_size;  /* the range's ends follow the rows' data */
+    struct later_etag *later; /* of the one row; NULL: its ETag is known */
     bool is_keys_only;
     struct row index[]; /* then data_size bytes, lo, hi */
 };
@@ -38,8 +39,10 @@ struct page *page_ref(struct page *page)
 
 void page_unref(struct page *page)
 {
-    if (page && atomic_fetch_sub_explicit(&page->references, 1, memory_order_acq_rel) == 1)
-        free(page);
+    if (!page || atomic_fetch_sub_explicit(&page->references, 1, memory_order_acq_rel) > 1)
+        return;
+    later_etag_unref(page->later);
+    free(page);
 }
 
 bool page_is_shared(const struct page *page)
@@ -87,6 +90,11 @@ struct bytes page_text(const struct page *page, size_t row)
 struct bytes page_etag(const struct page *page, size_t row)
 {
     return slice(page, page->index[row].etag, page->index[row].end);
+}
+
+struct later_etag *page_later_etag(const struct page *page)
+{
+    return page->later;
 }
 
 int64_t page_timestamp(const struct page *page, size_t row)
@@ -277,9 +285,11 @@ int entity_copy(const struct entity *entity, struct entity *ret)
     if (r == 0)
         r = page_builder_finish(builder, (struct range){position, position},
                                 page_is_keys_only(page), &ret->page);
-    if (r == 0)
-        ret->row = 0;
-    return r;
+    if (r < 0)
+        return r;
+    ret->row = 0;
+    ret->page->later = page->later ? later_etag_ref(page->later) : NULL;
+    return 0;
 }
 
 int page_create_row(struct bytes position, struct bytes text, struct bytes etag, int64_t timestamp,
@@ -297,6 +307,18 @@ int page_create_row(struct bytes position, struct bytes text, struct bytes etag,
         r = position_append_behind(&behind, position);
     struct range covered = {position, buffer_bytes(&behind)};
     return r < 0 ? r : page_builder_finish(builder, covered, false, ret);
+}
+
+int page_create_queued(struct bytes position, struct bytes text, int64_t timestamp,
+                       struct page **ret)
+{
+    struct later_etag *later = later_etag_create();
+    int r = later ? page_create_row(position, text, (struct bytes){0}, timestamp, ret) : -ENOMEM;
+    if (r < 0)
+        later_etag_unref(later);
+    else
+        (*ret)->later = later;
+    return r;
 }
 
 int page_create_empty(struct range covered, struct page **ret)

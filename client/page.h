@@ -9,6 +9,7 @@
  * A bad row is an entity that the service answered and that cannot be understood. Its text is the
  * service's JSON, which is never canonical and equals no text: the entity can be listed, deleted
  * and replaced, but not read, merged or copied. Only client/azure makes such rows. */
+#include "client/later_etag.h"
 #include "client/position.h"
 
 #define PAGE_MAX_BYTES ((size_t)64 << 20) /* of a page's data: offsets have 32 bits */
@@ -35,6 +36,8 @@ bool page_is_keys_only(const struct page *page);  /* its texts are empty */
 struct bytes page_position(const struct page *page, size_t row);
 struct bytes page_text(const struct page *page, size_t row);
 struct bytes page_etag(const struct page *page, size_t row);
+/* Of page_create_queued, where page_etag stays empty: what learns the row's ETag. Else NULL. */
+struct later_etag *page_later_etag(const struct page *page);
 int64_t page_timestamp(const struct page *page, size_t row); /* 100 ns since 1970 */
 bool page_is_bad(const struct page *page, size_t row);
 size_t page_seek(const struct page *page, struct bytes position); /* first row at or after it */
@@ -54,6 +57,9 @@ void run_finish(struct run *run); /* likewise */
 /* A page of one row, which covers no other. -ENOMEM, -EFBIG. */
 int page_create_row(struct bytes position, struct bytes text, struct bytes etag, int64_t timestamp,
                     struct page **ret);
+/* The same of a text that is queued: its ETag is not known yet. */
+int page_create_queued(struct bytes position, struct bytes text, int64_t timestamp,
+                       struct page **ret);
 /* A page without rows: the range is known to be empty. -ENOMEM. */
 int page_create_empty(struct range covered, struct page **ret);
 

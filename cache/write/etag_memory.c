@@ -6,6 +6,7 @@ struct remembered {
     TAILQ_ENTRY(remembered) by_use;
     struct address address;
     struct bytes etag;
+    struct later_etag *later; /* NULL: `etag` is known */
     int64_t until_ms;
     size_t bytes;
     char text[]; /* table, NUL, position, ETag */
@@ -32,6 +33,7 @@ static void drop(struct etag_memory *memory, struct remembered *remembered)
     TAILQ_REMOVE(&memory->by_use, remembered, by_use);
     memory->count--;
     memory->bytes -= remembered->bytes;
+    later_etag_unref(remembered->later);
     free(remembered);
 }
 
@@ -55,19 +57,22 @@ static struct remembered *create(struct address address, struct bytes etag)
     if (!remembered)
         return NULL;
     remembered->address = address_copy(address, remembered->text);
-    memcpy(remembered->text + size, etag.data, etag.size);
+    if (etag.size > 0)
+        memcpy(remembered->text + size, etag.data, etag.size);
     remembered->etag = (struct bytes){remembered->text + size, etag.size};
     remembered->bytes = bytes;
     return remembered;
 }
 
-void etag_memory_note(struct etag_memory *memory, struct address address, struct bytes etag,
-                      int64_t until_ms)
+/* later: NULL: the ETag is known. */
+static void note(struct etag_memory *memory, struct address address, struct bytes etag,
+                 struct later_etag *later, int64_t until_ms)
 {
     etag_memory_forget(memory, address);
     struct remembered *remembered = create(address, etag);
     if (!remembered)
         return;
+    remembered->later = later ? later_etag_ref(later) : NULL;
     remembered->until_ms = until_ms;
     (void)RB_INSERT(remembered_tree, &memory->by_address, remembered);
     TAILQ_INSERT_HEAD(&memory->by_use, remembered, by_use);
@@ -78,14 +83,42 @@ void etag_memory_note(struct etag_memory *memory, struct address address, struct
         drop(memory, TAILQ_LAST(&memory->by_use, remembered_list));
 }
 
-struct bytes etag_memory_find(struct etag_memory *memory, struct address address, int64_t now_ms)
+void etag_memory_note(struct etag_memory *memory, struct address address, struct bytes etag,
+                      int64_t until_ms)
+{
+    note(memory, address, etag, NULL, until_ms);
+}
+
+void etag_memory_note_later(struct etag_memory *memory, struct address address,
+                            struct later_etag *later, int64_t until_ms)
+{
+    note(memory, address, (struct bytes){0}, later, until_ms);
+}
+
+/* What still counts; NULL: nothing. */
+static struct remembered *use(struct etag_memory *memory, struct address address, int64_t now_ms)
 {
     struct remembered *found = find(memory, address);
     if (!found || now_ms >= found->until_ms)
-        return (struct bytes){0};
+        return NULL;
     TAILQ_REMOVE(&memory->by_use, found, by_use);
     TAILQ_INSERT_HEAD(&memory->by_use, found, by_use);
-    return found->etag;
+    return found;
+}
+
+struct bytes etag_memory_find(struct etag_memory *memory, struct address address, int64_t now_ms)
+{
+    const struct remembered *found = use(memory, address, now_ms);
+    if (!found)
+        return (struct bytes){0};
+    return found->later ? later_etag_get(found->later) : found->etag;
+}
+
+struct later_etag *etag_memory_find_later(struct etag_memory *memory, struct address address,
+                                          int64_t now_ms)
+{
+    const struct remembered *found = use(memory, address, now_ms);
+    return found ? found->later : NULL;
 }
 
 void etag_memory_forget(struct etag_memory *memory, struct address address)

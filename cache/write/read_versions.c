@@ -113,11 +113,12 @@ static void forget_locked(struct read_versions *versions, struct reader *reader,
         drop_reader_locked(versions, reader);
 }
 
+/* later: NULL: the ETag is known. */
 static void note_locked(struct read_versions *versions, uint64_t number, struct address address,
-                        struct bytes etag)
+                        struct bytes etag, struct later_etag *later)
 {
     struct reader *reader = find_reader_locked(versions, number);
-    if (etag.size == 0) {
+    if (etag.size == 0 && !later) {
         forget_locked(versions, reader, address);
         return;
     }
@@ -126,7 +127,10 @@ static void note_locked(struct read_versions *versions, uint64_t number, struct 
     if (!reader)
         return;
     versions->bytes -= reader->versions.bytes;
-    etag_memory_note(&reader->versions, address, etag, INT64_MAX);
+    if (later)
+        etag_memory_note_later(&reader->versions, address, later, INT64_MAX);
+    else
+        etag_memory_note(&reader->versions, address, etag, INT64_MAX);
     versions->bytes += reader->versions.bytes;
     if (reader->versions.count == 0) /* no memory */
         drop_reader_locked(versions, reader);
@@ -137,41 +141,65 @@ static void note_locked(struct read_versions *versions, uint64_t number, struct 
 
 /* The oldest version stays. */
 static void note_unseen_locked(struct read_versions *versions, struct address address,
-                               struct bytes etag)
+                               struct bytes etag, struct later_etag *later)
 {
-    int64_t now_ms = clock_now_ms(versions->clock);
-    if (etag.size > 0 && etag_memory_find(&versions->unseen, address, now_ms).size == 0)
-        etag_memory_note(&versions->unseen, address, etag, now_ms + READ_VERSIONS_UNSEEN_MS);
+    struct etag_memory *unseen = &versions->unseen;
+    int64_t now_ms = clock_now_ms(versions->clock), until_ms = now_ms + READ_VERSIONS_UNSEEN_MS;
+    if (etag_memory_find(unseen, address, now_ms).size > 0 ||
+        etag_memory_find_later(unseen, address, now_ms))
+        return;
+    if (later)
+        etag_memory_note_later(unseen, address, later, until_ms);
+    else if (etag.size > 0)
+        etag_memory_note(unseen, address, etag, until_ms);
+}
+
+static void note(struct read_versions *versions, uint64_t process, struct address address,
+                 struct bytes etag, struct later_etag *later)
+{
+    (void)pthread_mutex_lock(&versions->lock);
+    if (process == 0)
+        note_unseen_locked(versions, address, etag, later);
+    else
+        note_locked(versions, process, address, etag, later);
+    (void)pthread_mutex_unlock(&versions->lock);
 }
 
 void read_versions_note(struct read_versions *versions, uint64_t process, struct address address,
                         struct bytes etag)
 {
-    (void)pthread_mutex_lock(&versions->lock);
-    if (process == 0)
-        note_unseen_locked(versions, address, etag);
-    else
-        note_locked(versions, process, address, etag);
-    (void)pthread_mutex_unlock(&versions->lock);
+    note(versions, process, address, etag, NULL);
 }
 
-static struct bytes find_locked(struct read_versions *versions, uint64_t process,
-                                struct address address)
+void read_versions_note_later(struct read_versions *versions, uint64_t process,
+                              struct address address, struct later_etag *later)
 {
-    if (process == 0)
-        return etag_memory_find(&versions->unseen, address, clock_now_ms(versions->clock));
-    struct reader *reader = find_reader_locked(versions, process);
-    return reader ? etag_memory_find(&reader->versions, address, 0) : (struct bytes){0};
+    note(versions, process, address, (struct bytes){0}, later);
+}
+
+static int find_locked(struct read_versions *versions, uint64_t process, struct address address,
+                       struct buffer *ret)
+{
+    struct reader *reader = process == 0 ? NULL : find_reader_locked(versions, process);
+    struct etag_memory *memory = reader ? &reader->versions : &versions->unseen;
+    int64_t now_ms = clock_now_ms(versions->clock);
+    buffer_clear(ret);
+    if (process != 0 && !reader)
+        return 0;
+    const struct later_etag *later = etag_memory_find_later(memory, address, now_ms);
+    if (later && later_etag_is_lost(later))
+        return -ESTALE;
+    int r = buffer_append(ret, etag_memory_find(memory, address, now_ms));
+    return r < 0 ? r : ret->size > 0;
 }
 
 int read_versions_find(struct read_versions *versions, uint64_t process, struct address address,
                        struct buffer *ret)
 {
     (void)pthread_mutex_lock(&versions->lock);
-    struct bytes etag = find_locked(versions, process, address);
-    int r = buffer_set(ret, etag);
+    int r = find_locked(versions, process, address, ret);
     (void)pthread_mutex_unlock(&versions->lock);
-    return r < 0 ? r : ret->size > 0;
+    return r;
 }
 
 void read_versions_forget(struct read_versions *versions, uint64_t process, struct address address)
@@ -184,12 +212,21 @@ void read_versions_forget(struct read_versions *versions, uint64_t process, stru
     (void)pthread_mutex_unlock(&versions->lock);
 }
 
+/* But not a queued text that this may be the store of. */
+static void forget_unseen_locked(struct read_versions *versions, struct address address)
+{
+    int64_t now_ms = clock_now_ms(versions->clock);
+    const struct later_etag *later = etag_memory_find_later(&versions->unseen, address, now_ms);
+    if (!later || later_etag_get(later).size > 0)
+        etag_memory_forget(&versions->unseen, address);
+}
+
 void read_versions_note_stored(struct read_versions *versions, struct address address,
                                struct bytes etag)
 {
     (void)pthread_mutex_lock(&versions->lock);
     etag_memory_note(&versions->stored, address, etag, INT64_MAX);
-    etag_memory_forget(&versions->unseen, address);
+    forget_unseen_locked(versions, address);
     (void)pthread_mutex_unlock(&versions->lock);
 }
 

@@ -9,11 +9,13 @@
  * evicts only its own entities: a `grep -r` never evicts what an editor has open. With very long
  * keys it may evict the process that was idle for longest. If a pair was evicted, the
  * process is treated as one that never read the entity: it overwrites. A version without an ETag is
- * not remembered, nor one that there is no memory for.
+ * not remembered, nor one that there is no memory for. Of a queued text the ETag is learned when it
+ * is stored.
  *
  * Process 0 is all processes that cannot be seen. Which of them has read an entity is not known. So
  * of an entity it has the oldest version that one of them read, until this mount stores the entity,
- * a conflict was reported, or READ_VERSIONS_UNSEEN_MS have passed. Its limit is
+ * a conflict was reported, or READ_VERSIONS_UNSEEN_MS have passed. Of a text that was read while it
+ * was queued, its own store does not count. Its limit is
  * READ_VERSIONS_UNSEEN_MAX_BYTES, about 40,000 entities. A conflict may be reported to a process
  * that has read the present version, after another one has read an older one.
  *
@@ -31,6 +33,7 @@
  * read_versions_find answers R, and write_rule chooses Replace with If-Match R. */
 #include "cache/address.h"
 #include "client/clock.h"
+#include "client/later_etag.h"
 
 #define READ_VERSIONS_PROCESSES        1024 /* the least recently used is evicted */
 #define READ_VERSIONS_EACH             32
@@ -46,7 +49,11 @@ void read_versions_destroy(struct read_versions *versions); /* takes NULL */
 /* Replaces what was noted of the entity, but for process 0. An empty ETag forgets it. */
 void read_versions_note(struct read_versions *versions, uint64_t process, struct address address,
                         struct bytes etag);
-/* The ETag is put into ret, which is cleared first: 1. 0: no version is known. -ENOMEM. */
+/* The same of a queued text. */
+void read_versions_note_later(struct read_versions *versions, uint64_t process,
+                              struct address address, struct later_etag *later);
+/* The ETag is put into ret, which is cleared first: 1. 0: no version is known. -ENOMEM. -ESTALE:
+ * what the process has read was queued, and was refused because of another client's version. */
 int read_versions_find(struct read_versions *versions, uint64_t process, struct address address,
                        struct buffer *ret);
 void read_versions_forget(struct read_versions *versions, uint64_t process, struct address address);

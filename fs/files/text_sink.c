@@ -21,16 +21,16 @@ static int store(void *context, struct caller *caller, const struct writer_text 
                               .snapshot = text->snapshot,
                               .last_stored = text->last_stored,
                               .doubtful = text->doubtful,
-                              .was_queued = text->was_queued,
+                              .queued = text->queued,
                               .is_blank = text->is_blank};
     return account_store(sink->account, caller, &edit, ret);
 }
 
 static int touch(void *context, struct caller *caller, struct address address, struct bytes known,
-                 struct entity *ret)
+                 const struct later_etag *queued, struct entity *ret)
 {
     const struct text_sink *sink = context;
-    return account_touch(sink->account, caller, address, known, ret);
+    return account_touch(sink->account, caller, address, known, queued, ret);
 }
 
 static int reserve(void *context, struct caller *caller, size_t own, size_t more)

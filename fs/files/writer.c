@@ -45,6 +45,7 @@ void writer_unref(struct writer *writer)
     buffer_finish(&writer->last_stored);
     writer_name_unref(writer->name);
     writer_name_unref(writer->event_name);
+    later_etag_unref(writer->queued);
     free(writer);
 }
 

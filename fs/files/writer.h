@@ -45,8 +45,8 @@ struct writer_text { /* to be stored; all fields are views */
     /* The text of the writer's last store whose answer was lost for good; data NULL: none. It may
      * be stored. */
     struct bytes doubtful;
-    bool was_queued; /* the doubtful text */
-    bool is_blank;   /* {} of a new file that was never written */
+    const struct later_etag *queued; /* of the text that was queued last; NULL: none */
+    bool is_blank;                   /* {} of a new file that was never written */
 };
 
 struct writer_loss { /* what could not be stored; all fields are views */
@@ -69,10 +69,11 @@ struct writer_store {
      * in caller->call. */
     int (*store)(void *context, struct caller *caller, const struct writer_text *text,
                  struct entity *ret);
-    /* Moves the Timestamp of the entity and nothing else; as store. `known`: the ETag of the
-     * version that the writer knows. If it is another one that was touched, ret has no page. */
+    /* Moves the Timestamp of the entity and nothing else; as store. `known`, or `queued`: the ETag
+     * of the version that the writer knows. If it is another one that was touched, ret has no page.
+     */
     int (*touch)(void *context, struct caller *caller, struct address address, struct bytes known,
-                 struct entity *ret);
+                 const struct later_etag *queued, struct entity *ret);
     /* Is not called at a release if every write was refused. Of a write that failed behind others
      * nothing is in caller->call: the release tells of it, here, perhaps without a text. */
     void (*give_up)(void *context, struct caller *caller, const struct writer_loss *loss);

@@ -76,8 +76,8 @@ static bool is_detached(struct writer *writer)
     return is_detached;
 }
 
-/* A text that is queued has no ETag yet: it may be stored by the next time. */
-static void note_stored(struct writer *writer, struct entity *entity, struct bytes text)
+/* Of a text that is queued the writer learns the ETag when it is stored. */
+static void note_stored(struct writer *writer, struct entity *entity)
 {
     struct writers *writers = writer->writers;
     int64_t timestamp = entity->page ? page_timestamp(entity->page, entity->row) : 0;
@@ -89,9 +89,9 @@ static void note_stored(struct writer *writer, struct entity *entity, struct byt
     }
     writer->may_be_stored = false;
     buffer_finish(&writer->doubtful);
-    writer->was_queued = entity->page && page_etag(entity->page, entity->row).size == 0;
-    if (writer->was_queued)
-        (void)buffer_set(&writer->doubtful, text);
+    later_etag_unref(TAKE_PTR(writer->queued));
+    if (entity->page && page_later_etag(entity->page))
+        writer->queued = later_etag_ref(page_later_etag(entity->page));
     entity_finish(entity);
     writer->refused = (struct failure){0};
     monitor_enter(&writers->monitor);
@@ -137,7 +137,6 @@ static void note_refused(struct writer *writer, struct caller *caller, int error
     const struct writer_store *sink = &writer->writers->store;
     if (caller->call.failure.is_ambiguous) {
         writer->may_be_stored = true;
-        writer->was_queued = false;
         buffer_finish(&writer->doubtful);
         (void)buffer_set(&writer->doubtful, text);
     }
@@ -181,7 +180,7 @@ static int store(struct writer *writer, struct caller *caller, bool is_told)
                                .snapshot = buffer_bytes(&writer->snapshot),
                                .last_stored = buffer_bytes(&writer->last_stored),
                                .doubtful = buffer_bytes(&writer->doubtful),
-                               .was_queued = writer->was_queued && writer->doubtful.data,
+                               .queued = writer->queued,
                                .is_blank =
                                    writer->draft.is_new && writer->draft.state == DRAFT_BLANK};
     int r = 0;
@@ -199,7 +198,7 @@ static int store(struct writer *writer, struct caller *caller, bool is_told)
         draft_was_refused(&writer->draft);
         return r;
     }
-    note_stored(writer, &entity, text.text);
+    note_stored(writer, &entity);
     draft_was_stored(&writer->draft);
     return 0;
 }
@@ -212,9 +211,9 @@ static int touch(struct writer *writer, struct caller *caller)
         buffer_bytes(writer->last_stored.size > 0 ? &writer->last_stored : &writer->snapshot);
     int r = is_detached(writer) ? 0
                                 : store->touch(store->context, caller, writer_event_address(writer),
-                                               known, &entity);
+                                               known, writer->queued, &entity);
     if (r == 0 && entity.page) /* else another client has changed it: the next store tells */
-        note_stored(writer, &entity, (struct bytes){0});
+        note_stored(writer, &entity);
     return r;
 }
 

@@ -379,10 +379,12 @@ static void note_renamed(struct writer *writer, const struct entity *before,
                          const struct entity *after)
 {
     bool is_new = writer->state == WRITER_NEW;
-    bool has_stored = is_new || writer->last_stored.size > 0;
+    bool has_stored = is_new || writer->last_stored.size > 0 || writer->queued;
     struct buffer *known = has_stored ? &writer->last_stored : &writer->snapshot;
-    if (!is_new && !bytes_equal(buffer_bytes(known), page_etag(before->page, before->row)))
+    struct bytes etag = writer->queued ? later_etag_get(writer->queued) : buffer_bytes(known);
+    if (!is_new && !bytes_equal(etag, page_etag(before->page, before->row)))
         return;
+    later_etag_unref(TAKE_PTR(writer->queued));
     (void)buffer_set(known, page_etag(after->page, after->row));
     writer->may_be_stored = false;
     buffer_finish(&writer->doubtful);

@@ -57,7 +57,7 @@ static int touch(struct request *request, const struct inode *inode, struct stat
     if (inode_is_renamed(inode))
         return -ESTALE;
     int r = account_touch(fs->account, &request->caller, place_address(&inode->place),
-                          BYTES_LITERAL(""), &entity);
+                          BYTES_LITERAL(""), NULL, &entity);
     if (r == 0)
         attributes_of_file(&fs->attributes, inode->number, inode->size,
                            version_of_entity(&entity).timestamp, stat);

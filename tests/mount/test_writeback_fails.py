@@ -585,6 +585,22 @@ def test_a_queued_text_that_was_read_is_no_conflict(mounts, stored):
 
 
 @on_both
+@pytest.mark.parametrize("other_text", ["another", "me"], ids=["other", "equal"])
+def test_what_was_read_while_it_was_queued_is_a_version(mounts, stored, other_text):
+    """Another client stores over it, perhaps the same properties: the process that has read it replaces that no more."""
+    mount, other = mounts("writeback", LONG), mounts("ttl=0")
+    path = f"shared/p/version-{other_text}.json"
+    assert write(mount / path, '{"By": "me"}') == ""
+    assert '"By": "me"' in (mount / path).read_text()
+    mount.send_queued()
+    assert write(other / path, f'{{"By": "{other_text}"}}') == ""
+    assert write(mount / path, '{"By": "me again"}') == ""
+    assert outcome(mount.send_queued) == "ESTALE"
+    assert rows(stored, "shared")[f"version-{other_text}"] == {"By": other_text}
+    kept(mount, 1)
+
+
+@on_both
 def test_a_change_in_place_replaces_the_version_that_was_opened(mounts, stored):
     """Also if that was queued when it was opened."""
     mount, other = mounts("writeback", LONG), mounts("ttl=0")

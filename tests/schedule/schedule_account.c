@@ -118,7 +118,7 @@ static void touch_row(size_t row)
     struct entity entity = {0};
     struct caller caller = new_caller();
     unsigned begun = history_now(&test.history);
-    int r = account_touch(test.account, &caller, rows[row], (struct bytes){0}, &entity);
+    int r = account_touch(test.account, &caller, rows[row], (struct bytes){0}, NULL, &entity);
     unsigned ended = history_now(&test.history);
     SCHEDULE_CHECK(r == 0 || r == -ENOENT || (test.loses && caller.call.failure.is_ambiguous) ||
                    (r == -EIO && test.stalls));

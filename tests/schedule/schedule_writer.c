@@ -52,8 +52,9 @@ static int store(void *context, struct caller *caller, const struct writer_text 
 }
 
 static int touch(void *context, struct caller *caller, struct address address, struct bytes known,
-                 struct entity *ret)
+                 const struct later_etag *queued, struct entity *ret)
 {
+    (void)queued;
     (void)caller;
     (void)known;
     (void)ret;

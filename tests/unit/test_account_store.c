@@ -318,7 +318,8 @@ static void a_text_is_stored_over_one_whose_answer_was_lost(void **state)
 static void touch(struct setup *setup, struct bytes position, int error, const char *etag)
 {
     struct entity entity = {0};
-    int r = account_touch(setup->account, caller_of(setup), address_of(position), B(""), &entity);
+    int r =
+        account_touch(setup->account, caller_of(setup), address_of(position), B(""), NULL, &entity);
     assert_int_equal(r, error);
     if (r == 0)
         assert_bytes(page_etag(entity.page, entity.row), bytes_of(etag));
@@ -371,7 +372,7 @@ static void a_touch_of_a_version_that_is_not_known_hands_out_none(void **state)
         if (cases[i].is_changed)
             another_stores(&setup, X, TEXT_OF("x", "\"other\""));
         assert_int_equal(account_touch(setup.account, caller_of(&setup), address_of(X),
-                                       bytes_of(cases[i].known), &entity),
+                                       bytes_of(cases[i].known), NULL, &entity),
                          0);
         assert_int_equal(entity.page != NULL, cases[i].is_handed_out);
         entity_finish(&entity);

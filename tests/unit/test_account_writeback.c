@@ -130,28 +130,139 @@ static void what_is_appended_waits_and_is_stored_at_once(void **state)
     tear_down_queue(&setup);
 }
 
+/* Queues a new text of x. What learns its ETag. */
+static struct later_etag *queue_x(struct setup *setup)
+{
+    const struct edit edit = {.address = address_of(X), .begin = EDIT_NEW, .text = bytes_of(ONE)};
+    struct entity entity = {0};
+    assert_int_equal(account_store(setup->account, caller_of(setup), &edit, &entity), 0);
+    assert_bytes(page_etag(entity.page, entity.row), B(""));
+    struct later_etag *later = later_etag_ref(page_later_etag(entity.page));
+    assert_bytes(later_etag_get(later), B(""));
+    entity_finish(&entity);
+    return later;
+}
+
 static void what_goes_on_with_a_store_is_stored_at_once(void **state)
 {
     (void)state;
     struct setup setup;
     char etag[32];
     set_up_writeback(&setup);
-    struct edit edit = {.address = address_of(X), .begin = EDIT_NEW, .text = bytes_of(ONE)};
-    assert_int_equal(store(&setup, &edit, etag), 0);
-    assert_string_equal(etag, ""); /* it is queued */
-    edit.doubtful = edit.text;     /* as the caller of a queued text does */
-    edit.text = bytes_of(TWO);
+    _cleanup_(later_etag_unrefp) struct later_etag *queued = queue_x(&setup);
+    struct edit edit = {
+        .address = address_of(X), .begin = EDIT_NEW, .text = bytes_of(TWO), .queued = queued};
     assert_int_equal(store(&setup, &edit, etag), 0);
     assert_string_not_equal(etag, "");
     assert_int_equal(metric(&setup, "tablefuse_queued"), 0);
     assert_found(&setup, X, TEXT_OF("x", "2"));
-    edit.doubtful = (struct bytes){0};
+    edit.queued = NULL;
     edit.last_stored = bytes_of(etag);
     edit.text = bytes_of(ONE);
     assert_int_equal(store(&setup, &edit, NULL), 0);
     assert_int_equal(metric(&setup, "tablefuse_queued"), 0);
     assert_found(&setup, X, TEXT_OF("x", "1"));
     tear_down_queue(&setup);
+}
+
+/* The version counts, not the text. */
+static void a_queued_text_is_not_taken_for_an_equal_one(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up_writeback(&setup);
+    _cleanup_(later_etag_unrefp) struct later_etag *queued = queue_x(&setup);
+    assert_int_equal(sync_all(&setup), 0);
+    another_stores(&setup, X, TEXT_OF("x", "1"));
+    struct edit edit = {
+        .address = address_of(X), .begin = EDIT_NEW, .text = bytes_of(TWO), .queued = queued};
+    assert_int_equal(store(&setup, &edit, NULL), -ESTALE);
+    assert_found(&setup, X, TEXT_OF("x", "1"));
+    tear_down_queue(&setup);
+}
+
+/* A touch adopts no other client's version, either. */
+static void a_queued_text_is_touched_as_its_version(void **state)
+{
+    (void)state;
+    struct setup setup;
+    for (int is_changed = 0; is_changed <= 1; is_changed++) {
+        set_up_writeback(&setup);
+        _cleanup_(later_etag_unrefp) struct later_etag *queued = queue_x(&setup);
+        struct entity entity = {0};
+        assert_int_equal(sync_all(&setup), 0);
+        if (is_changed)
+            another_stores(&setup, X, TEXT_OF("x", "3"));
+        assert_int_equal(
+            account_touch(setup.account, caller_of(&setup), address_of(X), B(""), queued, &entity),
+            0);
+        assert_int_equal(entity.page == NULL, is_changed);
+        entity_finish(&entity);
+        tear_down_queue(&setup);
+    }
+}
+
+static int replace_x(struct setup *setup, bool is_renamed)
+{
+    if (is_renamed)
+        return rename_to(setup, P_ROW("y"), X, EDIT_OVER, NULL);
+    return store_text(setup, EDIT_OVER, X, TWO);
+}
+
+/* By a process that has read it while it was queued, or by one of those that cannot be seen. */
+static void what_was_read_while_queued_has_its_version(void **state)
+{
+    (void)state;
+    struct setup setup;
+    for (int i = 0; i < 8; i++) {
+        bool is_unseen = i & 1, is_renamed = i & 2, is_read_late = i & 4;
+        set_up_writeback(&setup);
+        another_stores(&setup, P_ROW("y"), TEXT_OF("y", "5"));
+        later_etag_unref(queue_x(&setup));
+        struct entity queued = {0};
+        setup.process = is_unseen ? NO_PROCESS : RM;
+        assert_int_equal(account_find(setup.account, caller_of(&setup), address_of(X), &queued), 0);
+        if (is_read_late)
+            assert_int_equal(sync_all(&setup), 0);
+        account_opened(setup.account, &setup.caller, address_of(X), &queued);
+        entity_finish(&queued);
+        assert_int_equal(sync_all(&setup), 0);
+        another_stores(&setup, X, TEXT_OF("x", "3"));
+        int r = replace_x(&setup, is_renamed);
+        if (r == 0) /* it is queued */
+            r = sync_all(&setup);
+        assert_int_equal(r, -ESTALE);
+        assert_lost(is_renamed ? "" : "write t p/x ESTALE;");
+        assert_found(&setup, X, TEXT_OF("x", "3"));
+        tear_down_queue(&setup);
+    }
+}
+
+/* Another client was first: the text that was read is nowhere. A process that has read it is told
+ * once. */
+static void what_was_read_and_then_refused_is_not_replaced(void **state)
+{
+    (void)state;
+    struct setup setup;
+    for (int is_renamed = 0; is_renamed <= 1; is_renamed++) {
+        set_up_writeback(&setup);
+        another_stores(&setup, P_ROW("y"), TEXT_OF("y", "5"));
+        assert_int_equal(list(&setup, ROWS_OF("p"), false), 1);
+        another_stores(&setup, X, TEXT_OF("x", "3"));
+        assert_int_equal(store_text(&setup, EDIT_EXCLUSIVE, X, ONE), 0);
+        setup.process = RM;
+        open_row(&setup, X);
+        assert_int_equal(sync_all(&setup), -EEXIST);
+        assert_lost("write t p/x EEXIST;");
+        memory_store_forget_diary(setup.memory);
+        assert_int_equal(replace_x(&setup, is_renamed), -ESTALE);
+        assert_requests(&setup, "");
+        assert_found(&setup, X, TEXT_OF("x", "3"));
+        assert_int_equal(store_text(&setup, EDIT_OVER, X, TWO), 0);
+        assert_int_equal(sync_all(&setup), 0);
+        assert_found(&setup, X, TEXT_OF("x", "2"));
+        tear_down_queue(&setup);
+    }
 }
 
 static void a_rename_waits_for_both_names(void **state)
@@ -246,6 +357,10 @@ int main(void)
         cmocka_unit_test(a_second_text_waits_for_the_first),
         cmocka_unit_test(what_is_appended_waits_and_is_stored_at_once),
         cmocka_unit_test(what_goes_on_with_a_store_is_stored_at_once),
+        cmocka_unit_test(a_queued_text_is_not_taken_for_an_equal_one),
+        cmocka_unit_test(a_queued_text_is_touched_as_its_version),
+        cmocka_unit_test(what_was_read_while_queued_has_its_version),
+        cmocka_unit_test(what_was_read_and_then_refused_is_not_replaced),
         cmocka_unit_test(a_rename_waits_for_both_names),
         cmocka_unit_test(a_queued_text_is_stored_and_then_deleted),
         cmocka_unit_test(a_version_that_was_not_read_stays),

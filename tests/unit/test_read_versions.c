@@ -144,6 +144,33 @@ static void of_unseen_processes_the_oldest_version_counts(void **state)
     read_versions_destroy(versions);
 }
 
+/* By a process, or by one that cannot be seen. */
+static void a_queued_text_has_its_version_later(void **state)
+{
+    (void)state;
+    for (uint64_t process = 0; process <= VIM; process += VIM) {
+        struct read_versions *versions = new_versions();
+        struct later_etag *later = later_etag_create(), *refused = later_etag_create();
+        struct buffer etag = {.max = 100};
+        read_versions_note_later(versions, process, entity("f"), later);
+        read_versions_note_later(versions, process, entity("g"), refused);
+        assert_version(versions, process, "f", "");
+        read_versions_note_stored(versions, entity("f"), B("own"));
+        later_etag_learn(later, B("own"));
+        later_etag_lose(refused);
+        later_etag_unref(later);
+        later_etag_unref(refused);
+        assert_version(versions, process, "f", "own");
+        assert_int_equal(read_versions_find(versions, process, entity("g"), &etag), -ESTALE);
+        read_versions_forget(versions, process, entity("g"));
+        assert_version(versions, process, "g", "");
+        read_versions_note_stored(versions, entity("f"), B("next"));
+        assert_version(versions, process, "f", process == 0 ? "" : "own");
+        read_versions_destroy(versions);
+        buffer_finish(&etag);
+    }
+}
+
 static void a_process_evicts_its_own_longest_unused_entity(void **state)
 {
     (void)state;
@@ -295,6 +322,7 @@ int main(void)
         cmocka_unit_test(entities_of_other_tables_and_partitions_are_others),
         cmocka_unit_test(a_version_is_forgotten_for_its_process_alone),
         cmocka_unit_test(of_unseen_processes_the_oldest_version_counts),
+        cmocka_unit_test(a_queued_text_has_its_version_later),
         cmocka_unit_test(a_process_evicts_its_own_longest_unused_entity),
         cmocka_unit_test(the_longest_unused_process_is_evicted),
         cmocka_unit_test(memory_is_bounded),

@@ -97,10 +97,12 @@ static inline int sink_settle(void *context, struct caller *caller, const struct
 }
 
 static inline int sink_touch(void *context, struct caller *caller, struct address address,
-                             struct bytes known, struct entity *ret)
+                             struct bytes known, const struct later_etag *queued,
+                             struct entity *ret)
 {
     struct sink *sink = context;
     (void)caller;
+    (void)queued;
     assert_bytes(address.position, name_a.position);
     sink->touches++;
     copy_text(sink->known, sizeof(sink->known), known);

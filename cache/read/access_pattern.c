@@ -139,6 +139,28 @@ void access_pattern_failed(struct access_pattern *pattern, struct bytes position
                                          .asked_ms = now_ms});
 }
 
+void access_pattern_absent(struct access_pattern *pattern, struct bytes position, int64_t now_ms)
+{
+    const struct absence absence = {hash_partition(position), now_ms};
+    size_t i = 0;
+    while (i < ACCESS_PATTERN_ABSENT - 1 && pattern->absent[i].partition != absence.partition)
+        i++;
+    memmove(&pattern->absent[1], &pattern->absent[0], i * sizeof(absence));
+    pattern->absent[0] = absence;
+}
+
+bool access_pattern_is_absent(const struct access_pattern *pattern, struct bytes position,
+                              int64_t within_ms, int64_t now_ms)
+{
+    uint64_t partition = hash_partition(position);
+    for (size_t i = 0; i < ACCESS_PATTERN_ABSENT; i++) {
+        const struct absence *absence = &pattern->absent[i];
+        if (absence->partition == partition)
+            return absence->at_ms > 0 && now_ms - absence->at_ms < within_ms;
+    }
+    return false;
+}
+
 /* The fetch that brought the row; NULL: none that is remembered. */
 static const struct row_fetch *find(const struct access_pattern *pattern, uint64_t number)
 {

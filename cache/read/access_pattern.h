@@ -27,6 +27,8 @@
  * then each 2nd, 4th, up to each 64th: random readers pay little for it, and a reader that begins
  * to go in order is noticed. After 3 s without a fetch all begins anew.
  *
+ * It also remembers the partitions in which names were absent lately: programs create files there.
+ *
  * Pure; no lock; time is an argument, monotonic. */
 #include "client/position.h"
 #include "client/table_store.h"
@@ -34,6 +36,7 @@
 /* Fetches that are remembered, for at most 3 s. Parallel readers miss all at once: with fewer
  * fetches than readers, those that have not been used yet would hide the good ones. */
 #define ACCESS_PATTERN_FETCHES 16
+#define ACCESS_PATTERN_ABSENT  16 /* partitions in which a name was absent last */
 #define ACCESS_PATTERN_POSITION_BYTES                                                              \
     256 /* of the last miss; longer ones are compared up to here */
 
@@ -53,6 +56,10 @@ struct access_pattern { /* in its owner's memory, zeroed; private */
     char last[ACCESS_PATTERN_POSITION_BYTES]; /* position of the last miss */
     size_t last_size;
     int ascents; /* misses in a row that lay behind the one before */
+    struct absence {
+        uint64_t partition;          /* its hash */
+        int64_t at_ms;               /* when a name was absent there last */
+    } absent[ACCESS_PATTERN_ABSENT]; /* the last one first; at_ms 0: none */
 };
 
 /* A lookup has missed at the position: how many rows to fetch behind those that it needs, at most
@@ -64,6 +71,11 @@ void access_pattern_fetched(struct access_pattern *pattern, struct bytes positio
                             size_t needed, size_t rows, size_t bytes, int64_t now_ms);
 /* A fetch ahead failed: it was worth nothing. */
 void access_pattern_failed(struct access_pattern *pattern, struct bytes position, int64_t now_ms);
+/* The row at the position was looked up, and is absent. */
+void access_pattern_absent(struct access_pattern *pattern, struct bytes position, int64_t now_ms);
+/* Was a row of this partition absent less than `within_ms` ago? */
+bool access_pattern_is_absent(const struct access_pattern *pattern, struct bytes position,
+                              int64_t within_ms, int64_t now_ms);
 /* The row of this number was looked up. The second time changes nothing. */
 void access_pattern_used(struct access_pattern *pattern, uint64_t number);
 /* Was the row looked up? False where its fetch is not remembered. */

@@ -93,6 +93,24 @@ void by_name_used(struct by_name *by_name, const char *table, const struct run *
     (void)pthread_mutex_unlock(&by_name->lock);
 }
 
+void by_name_absent(struct by_name *by_name, const char *table, struct bytes position)
+{
+    int64_t now_ms = clock_now_ms(by_name->source.clock);
+    (void)pthread_mutex_lock(&by_name->lock);
+    access_pattern_absent(find_locked(by_name, table), position, now_ms);
+    (void)pthread_mutex_unlock(&by_name->lock);
+}
+
+static bool was_absent(struct by_name *by_name, const struct question *question)
+{
+    int64_t now_ms = clock_now_ms(by_name->source.clock);
+    (void)pthread_mutex_lock(&by_name->lock);
+    bool is_absent = access_pattern_is_absent(find_locked(by_name, question->table),
+                                              question->range.lo, by_name->source.ttl_ms, now_ms);
+    (void)pthread_mutex_unlock(&by_name->lock);
+    return is_absent;
+}
+
 static bool was_used(struct by_name *by_name, const char *table, struct page *page, size_t row)
 {
     uint64_t number = page_number(page, row, by_name->source.numbers);
@@ -179,6 +197,19 @@ int by_name_fetch_partition(struct by_name *by_name, struct caller *caller,
     return 0;
 }
 
+/* The first row from the name on. */
+static int fetch_gap(struct by_name *by_name, struct caller *caller,
+                     const struct question *question, struct page **ret_page)
+{
+    bool is_own = false;
+    _cleanup_(buffer_finish) struct buffer end;
+    buffer_init(&end, POSITION_MAX_BYTES);
+    if (position_append_behind(&end, position_partition_key(question->range.lo)) < 0)
+        return call_fail(&caller->call, -ENOMEM, "out of memory");
+    struct range range = {question->range.lo, buffer_bytes(&end)};
+    return caller_forgive(caller, fetch(by_name, caller, question, range, 1, ret_page, &is_own));
+}
+
 int by_name_fetch_entity(struct by_name *by_name, struct caller *caller,
                          const struct question *question, struct page **ret_page)
 {
@@ -191,7 +222,7 @@ int by_name_fetch_entity(struct by_name *by_name, struct caller *caller,
     _cleanup_(buffer_finish) struct buffer end;
     buffer_init(&end, POSITION_MAX_BYTES);
     if (rows == 0)
-        return 0;
+        return was_absent(by_name, question) ? fetch_gap(by_name, caller, question, ret_page) : 0;
     size_t most_again = MAX(MIN(rows, (size_t)TABLE_STORE_PAGE_ROWS) / AGAIN_PART, 1);
     if (!follows_begin(by_name, question, range.lo, most_again, &before)) {
         r = position_append_behind(&end, key); /* the row, and those behind it in its partition */

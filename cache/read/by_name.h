@@ -13,6 +13,11 @@
  * most an eighth of what is read ahead is fetched twice. How many rows lie before is taken from
  * pages of any age: it is a hint.
  *
+ * A program that creates files looks each name up first, and the kernel locks the directory while
+ * it does. So where a name of the partition was absent less than ttl ago, a miss that reads nothing
+ * ahead asks for the first row from its name on. It is the row that is needed, or the end of a gap:
+ * all names in between are absent, too. The first absent name is asked for alone.
+ *
  * Any thread; one leaf mutex; blocks for the request that it sends or joins. */
 #include "cache/read/overlay.h"
 
@@ -26,6 +31,7 @@ struct by_name_source { /* outlives it */
     const struct clock *clock;
     _Atomic uint64_t *numbers; /* of inodes: what page_number counts */
     size_t max_bytes;          /* that one miss may fetch ahead */
+    int64_t ttl_ms;            /* of an answer */
 };
 int by_name_create(const struct by_name_source *source, struct by_name **ret);
 void by_name_destroy(struct by_name *by_name); /* takes NULL */
@@ -38,6 +44,8 @@ int by_name_fetch_entity(struct by_name *by_name, struct caller *caller,
 /* The same for the first row of the partition that begins at question->range.lo. */
 int by_name_fetch_partition(struct by_name *by_name, struct caller *caller,
                             const struct question *question, struct page **ret_page);
+/* The row at the position was looked up, and is absent. */
+void by_name_absent(struct by_name *by_name, const char *table, struct bytes position);
 /* The row was looked up. */
 void by_name_used(struct by_name *by_name, const char *table, const struct run *run);
 

@@ -30,7 +30,8 @@ static int create_parts(struct read_ahead *read_ahead)
                                      .overlay = source->overlay,
                                      .clock = source->clock,
                                      .numbers = source->numbers,
-                                     .max_bytes = source->cache_bytes / NAME_PART};
+                                     .max_bytes = source->cache_bytes / NAME_PART,
+                                     .ttl_ms = source->ttl_ms};
     int r = request_window_create(source->parallelism, &read_ahead->window);
     if (r == 0)
         r = worker_pool_create(source->parallelism, &read_ahead->workers);
@@ -121,6 +122,8 @@ int read_ahead_entity(struct read_ahead *read_ahead, struct caller *caller,
     r = answer(read_ahead, caller, question, &alone, known, r, ret);
     if (r == 1)
         by_name_used(read_ahead->by_name, question->table, &ret->run);
+    else if (r == 0)
+        by_name_absent(read_ahead->by_name, question->table, question->range.lo);
     if (r >= 0 && is_in_order)
         pass_rows_before(read_ahead, question);
     return r;

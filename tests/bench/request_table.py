@@ -75,6 +75,9 @@ class Workload:
 COUNT_TEXTS = "grep -c '^}$'"  # the last line of each entity's text
 COUNT_COPIES = "find $OUT/copy -type f | wc -l"
 GIT = "git --git-dir=$OUT/git --work-tree=. -c core.looseCompression=0"
+# eight processes, in a partition that is new in each run
+CREATE = """mkdir new-${OUT##*/}; cd new-${OUT##*/}
+    xargs -P8 -n125 sh -c 'for f; do echo "{}" > $f || exit 255; done' sh < $LIST; ls | wc -l"""
 # one process, which pauses after each file
 SLOW_READER = """while read -r f; do
     mapfile -t < "$f"; [ "${MAPFILE[-1]}" = "}" ] && echo; sleep 0.02
@@ -204,6 +207,10 @@ WORKLOADS = (
         latency_ms=BRIEF_MS,
         rows=FEW_ROWS,
     ),
+    # a tool that creates files: each name is looked up first
+    Workload(
+        {"xargs -P8 create": CREATE}, list="new", sees="list", shapes=("single",), rows=FEW_ROWS
+    ),
     # and in other orders
     Workload(
         {"xargs cat backwards": f"xargs cat < $LIST | {COUNT_TEXTS}"},
@@ -280,6 +287,10 @@ class Lists:
 
     def random(self):
         return random.Random(2).sample(self.all(), 200)
+
+    def new(self):
+        """Names of files that are not there."""
+        return [entity_name(f"{i:04}") for i in range(1000)]
 
     def shown(self):
         """The first 3,000 as another mount shows them: through the directories of prefixes."""

@@ -209,6 +209,27 @@ static void after_3_s_a_fetch_says_nothing(void **state)
     free(table);
 }
 
+static void a_partition_of_absent_names_is_remembered(void **state)
+{
+    (void)state;
+    static struct access_pattern pattern;
+    char key[] = "a\0row";
+    struct bytes position = {key, sizeof(key) - 1};
+    assert_false(access_pattern_is_absent(&pattern, position, 1000, 1));
+    for (; key[0] < 'a' + 16; key[0]++)
+        access_pattern_absent(&pattern, position, 100 + key[0]);
+    key[0] = 'a';
+    assert_true(access_pattern_is_absent(&pattern, B("a\0other"), 1000, 100 + 'a' + 999));
+    assert_false(access_pattern_is_absent(&pattern, position, 1000, 100 + 'a' + 1000));
+    assert_false(access_pattern_is_absent(&pattern, B("z\0row"), 1000, 200));
+    access_pattern_absent(&pattern, position, 300); /* b is the oldest now */
+    access_pattern_absent(&pattern, B("z\0row"), 300);
+    assert_true(access_pattern_is_absent(&pattern, position, 1000, 300));
+    assert_false(access_pattern_is_absent(&pattern, B("b\0row"), 1000, 300));
+    assert_true(access_pattern_is_absent(&pattern, B("c\0row"), 1000, 300));
+    assert_true(access_pattern_is_absent(&pattern, B("z\0row"), 1000, 300));
+}
+
 static void a_miss_fetches_at_most_max_bytes(void **state)
 {
     (void)state;
@@ -364,6 +385,7 @@ int main(void)
         cmocka_unit_test(each_partition_has_its_readers),
         cmocka_unit_test(large_rows_are_forgotten_with_their_fetch),
         cmocka_unit_test(after_3_s_a_fetch_says_nothing),
+        cmocka_unit_test(a_partition_of_absent_names_is_remembered),
         cmocka_unit_test(a_miss_fetches_at_most_max_bytes),
         cmocka_unit_test(only_rows_ahead_count_and_once),
         cmocka_unit_test(a_fetch_counts_each_of_a_page_of_rows),

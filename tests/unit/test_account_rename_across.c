@@ -152,7 +152,7 @@ static void what_is_not_known_is_told(void **state)
 {
     (void)state;
     struct setup setup;
-    set_up_names(&setup, "lost=write:1,fail=get:*:0:", false);
+    set_up_names(&setup, "lost=write:1,fail=get:*:0:,fail=query:3:0:", false);
     assert_int_equal(rename_to(&setup, A, Z, EDIT_NEW, NULL), -EIO);
     assert_true(bytes_start_with(bytes_of(setup.caller.call.failure.advice),
                                  B("it has its old name; whether it is stored under the new one")));

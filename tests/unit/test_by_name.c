@@ -24,7 +24,8 @@ static void set_up(struct setup *setup)
                                     .overlay = setup->overlay,
                                     .clock = &setup->fetching.clock,
                                     .numbers = &setup->numbers,
-                                    .max_bytes = (size_t)8 << 20};
+                                    .max_bytes = (size_t)8 << 20,
+                                    .ttl_ms = TTL_MS};
     assert_int_equal(by_name_create(&source, &setup->by_name), 0);
 }
 
@@ -90,6 +91,8 @@ static struct opened open_at(struct setup *setup, const char *table, struct byte
     opened.failure = caller.call.failure;
     if (known == KNOWN_ROWS)
         by_name_used(setup->by_name, table, &seen.run);
+    else if (known == KNOWN_EMPTY)
+        by_name_absent(setup->by_name, table, position);
     run_finish(&seen.run);
     page_unref(page);
     buffer_finish(&until);
@@ -281,6 +284,51 @@ static void random_rows_are_left_to_the_caller(void **state)
     tear_down(&setup);
 }
 
+/* The next three misses are no probes. */
+static void set_up_random(struct setup *setup)
+{
+    set_up_rows(setup, 2, 900);
+    assert_true(opens(setup, ROW("p0000", "00100")));
+    assert_true(opens(setup, ROW("p0000", "00200")));
+    assert_false(opens(setup, ROW("p0000", "00250")));
+    assert_true(opens(setup, ROW("p0000", "00300")));
+    assert_int_equal(asked(setup), 3);
+}
+
+/* Absent names are known up to the next row, and behind the last one up to the partition's end. */
+static void where_a_name_was_absent_the_gap_is_asked_for(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up_random(&setup);
+    by_name_absent(setup.by_name, "t", ROW("p0000", "00300x")); /* it was got */
+    assert_true(opens(&setup, ROW("p0000", "00400x1")));
+    assert_fetch(&setup, 4, ROW("p0000", "00400x1"), B("p0000\x01"), 1);
+    assert_true(opens(&setup, ROW("p0000", "00400x2")));
+    assert_true(opens(&setup, ROW("p0000", "00401")));
+    assert_true(opens(&setup, ROW("p0000", "z")));
+    assert_fetch(&setup, 5, ROW("p0000", "z"), B("p0000\x01"), 1);
+    assert_true(opens(&setup, ROW("p0000", "zz")));
+    assert_int_equal(asked(&setup), 5);
+    assert_true(opens(&setup, ROW("p0000", "00500"))); /* a row, in one request, too */
+    assert_fetch(&setup, 6, ROW("p0000", "00500"), B("p0000\x01"), 1);
+    tear_down(&setup);
+}
+
+static void elsewhere_and_later_it_is_not(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up_random(&setup);
+    by_name_absent(setup.by_name, "t", ROW("p0000", "00300x"));
+    assert_false(opens(&setup, ROW("p0001", "00300x")));
+    assert_int_equal(asked(&setup), 3);
+    setup.fetching.now_ms += TTL_MS;
+    assert_false(opens(&setup, ROW("p0000", "00400x")));
+    assert_int_equal(asked(&setup), 3);
+    tear_down(&setup);
+}
+
 static void no_such_row_is_known_afterwards(void **state)
 {
     (void)state;
@@ -404,6 +452,19 @@ static int no_table(struct memory_store *self, size_t number, struct call *call)
     return call_fail(call, -ENOENT, "no such table");
 }
 
+/* A refusal may be that of the row behind. */
+static void a_gap_that_is_refused_is_left_to_the_caller(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up_random(&setup);
+    by_name_absent(setup.by_name, "t", ROW("p0000", "00300x"));
+    setup.fetching.memory->fault = refuse;
+    assert_false(opens(&setup, ROW("p0000", "00400x")));
+    assert_int_equal(asked(&setup), 4);
+    tear_down(&setup);
+}
+
 static void no_such_table_costs_one_request(void **state)
 {
     (void)state;
@@ -431,11 +492,14 @@ int main(void)
         cmocka_unit_test(the_first_unknown_row_begins_again),
         cmocka_unit_test(far_from_the_begin_it_goes_on_inside),
         cmocka_unit_test(random_rows_are_left_to_the_caller),
+        cmocka_unit_test(where_a_name_was_absent_the_gap_is_asked_for),
+        cmocka_unit_test(elsewhere_and_later_it_is_not),
         cmocka_unit_test(no_such_row_is_known_afterwards),
         cmocka_unit_test(a_caller_joins_a_flight_of_another),
         cmocka_unit_test(a_caller_that_joined_in_vain_asks_by_itself),
         cmocka_unit_test(a_refusal_across_a_border_is_forgiven),
         cmocka_unit_test(a_refusal_inside_the_partition_is_forgiven),
+        cmocka_unit_test(a_gap_that_is_refused_is_left_to_the_caller),
         cmocka_unit_test(no_such_table_costs_one_request),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,8 +43,8 @@ struct account_options {
     bool is_write_back;        /* texts are queued, too: account_store */
     size_t pending_bytes;      /* the maximum of what is queued, and of account_reserve */
     int64_t timeout_ms;        /* of a request of the queue, with its repetitions */
-    bool never_drops_rows;  /* a table is dropped only when it is empty, or if that is confirmed */
-    lost_change_sink *lost; /* may be NULL */
+    bool never_drops_rows;     /* a table is removed only when it is empty */
+    lost_change_sink *lost;    /* may be NULL */
     void *lost_context;
     no_room_sink *no_room; /* may be NULL */
     void *no_room_context;
@@ -306,20 +306,17 @@ int account_read_keys(struct caller *caller, struct bytes text, enum edit_begin 
  * creates it again, or until its rows can be read again because another client has created it
  * (overlay.h).
  *
- * A table whose drop the process has confirmed (account_confirm_drop) is dropped with all that is
- * in it, and none of this is asked: one request. What is queued in it ends as made, texts
- * too: it goes with the table.
- *
  * A partition or prefix is no local directory any more. What a lookup has just found is not
  * requested again. The directories of the path that contain it become local, so that they can be
  * removed next. */
 int account_remove_directory(struct account *account, struct caller *caller,
                              const struct directory_path *path);
-/* The process confirms that it drops the table with all that is in it: its next
- * account_remove_directory of the table does so (cache/write/confirmed_drops.h). -ENOENT: there is
- * no such table; the service is asked before that is said, however young the mount's own "no" is.
- * -EPERM: the process is not known. */
-int account_confirm_drop(struct account *account, struct caller *caller, const char *table);
+/* Drops the table with all that is in it by one Delete Table, whatever the process has listed. What
+ * is queued in the table ends as made, texts too: it goes with the table. 0 or -errno. */
+int account_drop_table(struct account *account, struct caller *caller, const char *table);
+/* Is there such a table? A "no" is the service's answer to this call, however young the mount's own
+ * is. 0, -ENOENT or -errno. */
+int account_find_table_now(struct account *account, struct caller *caller, const char *table);
 
 /* Whole tables. All rows of the directory, or of a part of it that begins at any row, go to the
  * sink in key order, the bad ones too. Everything is requested after the call has begun, and

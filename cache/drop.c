@@ -181,58 +181,39 @@ static int remove_table(struct removal *removal)
     return account_explain_not_empty(removal->account, removal->caller, removal->directory, r);
 }
 
-/* `tablefuse drop`: without a look. A queued text goes with the table, as a stored one does. */
-static int drop_confirmed(struct account *account, struct caller *caller, const char *table)
+/* If the table is there, the deletes that are held in it are sent. */
+static void end_hold(struct account *account, const struct caller *caller, const char *table)
 {
-    int r = write_side_claim_table(&account->write, table, &caller->call);
-    if (r < 0)
-        return r;
-    r = drop_claimed(account, caller, table);
-    if (r == 0)
-        pending_forget_all(account->write.pending, table);
-    write_side_release_table(&account->write, table);
-    return r;
-}
-
-static int remove_unconfirmed(struct account *account, struct caller *caller,
-                              const struct directory *directory)
-{
-    struct removal removal = {.account = account, .caller = caller, .directory = directory};
-    if (caller->end_ms == 0)
-        caller->end_ms = caller->call.deadline_ms;
-    int r = check_was_named(account, caller);
-    return r < 0 ? r : remove_table(&removal);
+    pending_end_hold(account->write.pending, caller->process, table);
+    delete_policy_end_table(account->write.policy, caller->process, table);
 }
 
 int account_remove_table(struct account *account, struct caller *caller,
                          const struct directory *directory)
 {
-    struct write_side *write = &account->write;
-    bool is_confirmed = confirmed_drops_take(write->drops, caller->process, directory->table,
-                                             clock_now_ms(account->read.clock));
-    int r = is_confirmed ? drop_confirmed(account, caller, directory->table)
-                         : remove_unconfirmed(account, caller, directory);
-    /* if the table is there, its deletes are sent */
-    pending_end_hold(write->pending, caller->process, directory->table);
-    delete_policy_end_table(write->policy, caller->process, directory->table);
+    struct removal removal = {.account = account, .caller = caller, .directory = directory};
+    if (caller->end_ms == 0)
+        caller->end_ms = caller->call.deadline_ms;
+    int r = check_was_named(account, caller);
+    if (r == 0)
+        r = remove_table(&removal);
+    end_hold(account, caller, directory->table);
     return r;
 }
 
-int account_confirm_drop(struct account *account, struct caller *caller, const char *table)
+/* Without a look. A queued text goes with the table, as a stored one does. */
+int account_drop_table(struct account *account, struct caller *caller, const char *table)
 {
+    struct write_side *write = &account->write;
     int r = account_may_change(account, caller);
     if (r == 0)
-        r = account_find_table_now(account, caller, table);
-    if (r == -ENOENT) {
-        (void)call_fail(&caller->call, r, "there is no such table: %s", table);
-        caller->call.failure.advice = "write the name as ls shows it";
-    }
+        r = write_side_claim_table(write, table, &caller->call);
     if (r < 0)
         return r;
-    if (confirmed_drops_add(account->write.drops, caller->process, table,
-                            clock_now_ms(account->read.clock)))
-        return 0;
-    (void)call_fail(&caller->call, -EPERM, "the process that asks for it is not known");
-    caller->call.failure.advice = "ask where the mount's process runs, not in a container";
-    return -EPERM;
+    r = drop_claimed(account, caller, table);
+    if (r == 0)
+        pending_forget_all(write->pending, table);
+    write_side_release_table(write, table);
+    end_hold(account, caller, table);
+    return r;
 }

@@ -45,10 +45,13 @@ static void attributes_of(const struct file_system *fs, const struct inode *inod
     switch (inode->place.kind) {
     case PLACE_DIRECTORY:
     case PLACE_CONTROL_DIRECTORY:
+    case PLACE_DROP_DIRECTORY:
+    case PLACE_DROPPED_TABLE:
     case PLACE_SCRATCH_DIRECTORY:
         attributes_of_directory(&fs->attributes, inode->number, ret);
         return;
     case PLACE_ENTITY:
+    case PLACE_CONTROL_FILE:
         if (inode_kind(inode) == NODE_WRITER) {
             attributes_of_writer(fs, inode, ret);
             return;
@@ -57,14 +60,6 @@ static void attributes_of(const struct file_system *fs, const struct inode *inod
         return;
     case PLACE_SCRATCH:
         attributes_of_scratch(fs, inode, ret);
-        return;
-    case PLACE_CONTROL_FILE:
-        if (inode_kind(inode) == NODE_CONTROL) {
-            attributes_of_file(&fs->attributes, inode->number, inode->size, inode->timestamp, ret);
-            return;
-        }
-        attributes_of_file(&fs->attributes, inode->number, 0, clock_utc_100ns(fs->clock), ret);
-        ret->st_mode &= S_IFMT | S_IWUSR; /* of `drop`: for the owner alone */
         return;
     }
 }
@@ -78,8 +73,7 @@ void entry_attributes(const struct file_system *fs, const struct inode *inode, s
 
 double entry_attributes_sec(const struct inode *inode)
 {
-    bool may_change = inode->place.kind == PLACE_CONTROL_FILE || inode_kind(inode) != NODE_VERSION;
-    return may_change ? 0 : ATTRIBUTES_VALID_SEC;
+    return inode_kind(inode) == NODE_VERSION ? ATTRIBUTES_VALID_SEC : 0;
 }
 
 void entry_of(const struct file_system *fs, const struct inode *inode, int64_t valid_ms,

@@ -183,7 +183,10 @@ static void locate(const struct place *place, struct failure_record *record)
         record->is_prefix = !is_partition && lo.size > 0;
     } else if (place->kind == PLACE_CONTROL_DIRECTORY) { /* its path reads as that of a table */
         record->table = CONTROL_DIRECTORY_NAME;
-    } else if (place->kind == PLACE_CONTROL_FILE) { /* and as that of a partition */
+    } else if (place->kind == PLACE_DROPPED_TABLE) { /* and as that of a partition */
+        record->table = CONTROL_DIRECTORY_NAME "/drop";
+        record->position = bytes_of(place_directory(place).table);
+    } else {
         record->table = CONTROL_DIRECTORY_NAME;
         record->position = bytes_of(control_file_names[place->control_file]);
     }

@@ -39,12 +39,11 @@ int write_side_init(struct write_side *side, const struct committer_source *sour
         r = local_directories_create(source->orders, &side->local);
     if (r == 0)
         r = path_aliases_create(source->clock, &side->aliases);
-    return r < 0 ? r : confirmed_drops_create(&side->drops);
+    return r;
 }
 
 void write_side_finish(struct write_side *side)
 {
-    confirmed_drops_destroy(side->drops);
     path_aliases_destroy(side->aliases);
     local_directories_destroy(side->local);
     commit_threads_destroy(side->threads);

@@ -4,7 +4,6 @@
 /* The modules that changes need, and the claims of one change at a time. In its owner's memory,
  * which is the account's. Any thread; no lock of its own. */
 #include "cache/write/commit_threads.h"
-#include "cache/write/confirmed_drops.h"
 #include "cache/write/delete_policy.h"
 #include "cache/write/local_directories.h"
 #include "cache/write/path_aliases.h"
@@ -19,7 +18,6 @@ struct write_side {
     struct local_directories *local;
     struct read_versions *versions;
     struct path_aliases *aliases;
-    struct confirmed_drops *drops;
 };
 
 /* queued: without its committer, which is made here. pending_bytes: the maximum of the queue. 0 or

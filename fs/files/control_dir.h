@@ -2,8 +2,7 @@
 #ifndef FS_FILES_CONTROL_DIR_H
 #define FS_FILES_CONTROL_DIR_H
 /* `.tablefuse/`: files with the state of the mount. The text of a file is made when its name is
- * looked up, without a request to the service. The file `drop` has none: it is only written
- * (fs/ops/control_ops). Any thread; a leaf mutex. */
+ * looked up, without a request to the service. Any thread; a leaf mutex. */
 #include "cache/failure_log.h"
 #include "fs/files/control_text.h"
 
@@ -12,8 +11,8 @@ typedef int control_stats(void *context, struct buffer *ret);
 
 #define CONTROL_MAX_BYTES ((size_t)4 << 20)
 
-/* Why the others are not written. */
-#define CONTROL_IS_READ "the files of .tablefuse are only read, but for `drop`"
+/* Why they are not written. */
+#define CONTROL_IS_READ "the files of .tablefuse are only read"
 
 struct control_dir;
 /* config: the text of the file `config`, without secrets; copied. exit_socket: the name of
@@ -22,7 +21,7 @@ struct control_dir;
 int control_dir_create(struct failure_log *failures, const char *config, const char *exit_socket,
                        control_stats *stats, void *stats_context, struct control_dir **ret);
 void control_dir_destroy(struct control_dir *control); /* takes NULL */
-/* The present text of a file that has one, referenced. The name of the exit report's socket is for
+/* The present text of a file, referenced. The name of the exit report's socket is for
  * callers of the process's own user and root: for_owner. While it is the same as the last time, so
  * is *ret: then stat and open of an idle mount's file show the same node. 0, -ENOMEM, or -EFBIG: it
  * is longer than CONTROL_MAX_BYTES. */

@@ -316,7 +316,8 @@ static int pack_control(struct packing *packing, uint64_t cookie)
         int r = place_child(&packing->handle->directory->place, bytes_of(name), &place);
         if (r < 0)
             return r;
-        pack_plain(packing, name, S_IFREG, place_number(&place), next);
+        pack_plain(packing, name, place.kind == PLACE_CONTROL_FILE ? S_IFREG : S_IFDIR,
+                   place_number(&place), next);
         place_finish(&place);
     }
     return 0;

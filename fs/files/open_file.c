@@ -15,16 +15,6 @@ int open_file_create_entity(const struct entity *entity, struct open_file **ret)
     return 0;
 }
 
-int open_file_create_drop(struct open_file **ret)
-{
-    struct open_file *file = calloc(1, sizeof(*file));
-    if (!file)
-        return -ENOMEM;
-    file->is_drop = true;
-    *ret = file;
-    return 0;
-}
-
 int open_file_create_control(struct control_text *control, struct open_file **ret)
 {
     struct open_file *file = calloc(1, sizeof(*file));

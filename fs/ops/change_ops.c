@@ -54,6 +54,27 @@ static int check_no_file_of_mount(struct change *change)
     return position.error < 0 ? change_lack_memory(&change->request) : 0;
 }
 
+/* rmdir in `.tablefuse/drop`. The kernel does not know that the root's directory goes with it. */
+static int drop_table(struct change *change)
+{
+    struct request *request = &change->request;
+    const char *table = place_directory(&change->child.place).table;
+    int r = request_may_wait(request, &change->child.place);
+    if (r == 0)
+        r = account_drop_table(request->fs->account, &request->caller, table);
+    if (r == 0)
+        inode_table_remove_name(request->fs->inodes, FUSE_ROOT_ID, bytes_of(table));
+    return r;
+}
+
+static int remove_account_directory(struct change *change)
+{
+    struct request *request = &change->request;
+    int r = change_prepare(change, &change->child.place);
+    return r < 0 ? r
+                 : account_remove_directory(request->fs->account, &request->caller, &change->path);
+}
+
 static int remove_directory(struct change *change)
 {
     struct request *request = &change->request;
@@ -68,9 +89,8 @@ static int remove_directory(struct change *change)
     if (r == 0)
         r = check_no_file_of_mount(change);
     if (r == 0)
-        r = change_prepare(change, &change->child.place);
-    if (r == 0)
-        r = account_remove_directory(request->fs->account, &request->caller, &change->path);
+        r = change->child.place.kind == PLACE_DROPPED_TABLE ? drop_table(change)
+                                                            : remove_account_directory(change);
     if (r == 0)
         inode_table_remove_name(request->fs->inodes, change->child.parent->id, change->child.name);
     return r;

@@ -9,11 +9,11 @@ static struct directory_handle *handle_of(const struct fuse_file_info *info)
 }
 
 /* A request is begun for a failure alone: OPENDIR costs nothing. */
-static void refuse_open(fuse_req_t req, const struct inode *inode, int error)
+static void refuse_open(fuse_req_t req, const struct inode *inode, int error, const char *reason)
 {
     struct request request;
     request_begin(&request, req, "opendir");
-    (void)call_fail(&request.caller.call, error, "out of memory");
+    (void)call_fail(&request.caller.call, error, "%s", reason);
     request_fail(&request, error, &inode->place);
     request_end(&request);
 }
@@ -27,9 +27,13 @@ void directory_ops_opendir(fuse_req_t req, fuse_ino_t id, struct fuse_file_info 
         reply_error(req, -ESTALE);
         return;
     }
+    if (inode->place.kind == PLACE_DROPPED_TABLE) { /* mv and rm must not take it for empty */
+        refuse_open(req, inode, -EACCES, "this name is for rmdir, which drops the table");
+        return;
+    }
     int r = directory_handle_create(fs, inode, &handle);
     if (r < 0) {
-        refuse_open(req, inode, r);
+        refuse_open(req, inode, r, "out of memory");
         return;
     }
     info->fh = (uintptr_t)handle;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/ops/file_ops.h"
-#include "fs/ops/control_ops.h"
 #include "fs/ops/lock_ops.h"
 #include "fs/ops/scratch_ops.h"
 
@@ -81,10 +80,6 @@ void file_ops_write(fuse_req_t req, fuse_ino_t id, const char *data, size_t size
     struct writer_handle *handle = file->writer;
     if (file->scratch) {
         scratch_ops_write(req, id, file->scratch, (struct bytes){data, size}, info, offset);
-        return;
-    }
-    if (file->is_drop) {
-        control_ops_drop(req, (struct bytes){data, size});
         return;
     }
     int r = begin(&request, req, id, "write", &inode);

@@ -8,6 +8,18 @@
 
 #define CONTROL_VALID_MS 1000 /* how long the kernel may keep the names `.tablefuse` and `drop` */
 
+/* The name of a table in `.tablefuse/drop`. The kernel keeps no answer about it. */
+static int find_to_drop(struct request *request, const char *table)
+{
+    struct file_system *fs = request->fs;
+    if (place_directory(&inode_table_find(fs->inodes, FUSE_ROOT_ID)->place).table)
+        return call_fail(&request->caller.call, -EINVAL,
+                         "the root of this mount is a table: mount the account to drop it");
+    int r = account_find_table_now(fs->account, &request->caller, table);
+    request->caller.valid_ms = 0;
+    return r;
+}
+
 /* Asks the account whether the place exists. *ret is set if it is an entity. 0 or -errno. */
 static int find(struct request *request, const struct inode *parent, struct bytes name,
                 struct place *place, struct entity *ret)
@@ -20,6 +32,8 @@ static int find(struct request *request, const struct inode *parent, struct byte
     int r = request_may_wait(request, place);
     if (r < 0)
         return r;
+    if (place->kind == PLACE_DROPPED_TABLE)
+        return find_to_drop(request, place_directory(place).table);
     if (place->is_cut)
         return cut_name_settle(request, parent, name, place, ret);
     if (place->kind == PLACE_ENTITY)
@@ -125,7 +139,7 @@ static int look_up(struct request *request, const struct inode *parent, struct b
                    ? request_refuse_name(request, name, r, "a name has at most 255 bytes")
                    : r;
     }
-    if (r == 0 && place->kind == PLACE_CONTROL_FILE && place->control_file != CONTROL_DROP)
+    if (r == 0 && place->kind == PLACE_CONTROL_FILE)
         return control_ops_look_up(request, parent, name, place, ret);
     if (r == 0 && place->is_cut)
         r = cut_name_find_known(request, parent, name, place);

@@ -11,7 +11,7 @@
  * A text that is being written has a node of its own. One name may have several nodes at a time,
  * and all have the same st_ino, so that stat of a stored entity and fstat of its writer agree.
  *
- *   - NODE_VERSION: made by LOOKUP and READDIRPLUS; as above. Directories and `.tablefuse/drop`,
+ *   - NODE_VERSION: made by LOOKUP and READDIRPLUS; as above. Directories
  *     which have no version, are of this kind, too. It never becomes a node of another kind
  *   - NODE_WRITER: made by CREATE, and by the LOOKUPs that follow an OPEN for writing that was
  *     answered ESTALE (fs/tree/stale_opens), for that opener alone. Its text is its writer's

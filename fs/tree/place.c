@@ -355,12 +355,23 @@ static int child_control_file(struct bytes name, struct place *ret)
 {
     for (size_t i = 0; i < CONTROL_FILES; i++) {
         if (bytes_equal(name, bytes_of(control_file_names[i]))) {
-            *ret = (struct place){
-                .kind = PLACE_CONTROL_FILE, .control_file = (enum control_file)i, .is_given = true};
+            *ret = (struct place){.kind =
+                                      i == CONTROL_DROP ? PLACE_DROP_DIRECTORY : PLACE_CONTROL_FILE,
+                                  .control_file = (enum control_file)i,
+                                  .layout = DIRECTORY_FLAT, /* of the tables in it */
+                                  .is_given = true};
             return 0;
         }
     }
     return -ENOENT;
+}
+
+static int child_dropped(const struct place *drop, struct bytes name, struct place *ret)
+{
+    int r = child_table(drop, name, ret);
+    if (r == 0)
+        ret->kind = PLACE_DROPPED_TABLE;
+    return r;
 }
 
 /* Is it the directory of a table or of a prefix? `.flat` itself has no `.flat`. */
@@ -391,8 +402,10 @@ static int child(const struct place *parent, struct bytes name, struct place *re
         return -ENAMETOOLONG;
     if (parent->kind == PLACE_CONTROL_DIRECTORY)
         return child_control_file(name, ret);
-    if (parent->kind == PLACE_SCRATCH_DIRECTORY)
-        return -ENOENT; /* its files are no places of the account */
+    if (parent->kind == PLACE_DROP_DIRECTORY)
+        return child_dropped(parent, name, ret);
+    if (parent->kind == PLACE_SCRATCH_DIRECTORY || parent->kind == PLACE_DROPPED_TABLE)
+        return -ENOENT; /* nothing in it is a place of the account */
     if (parent->kind != PLACE_DIRECTORY)
         return -ENOTDIR;
     if (name.size > 0 && name.data[0] == '.')

@@ -21,6 +21,8 @@ enum place_kind {
     PLACE_SCRATCH,           /* a scratch file: place_scratch_directory */
     PLACE_CONTROL_DIRECTORY, /* .tablefuse */
     PLACE_CONTROL_FILE,      /* place.control_file */
+    PLACE_DROP_DIRECTORY,    /* .tablefuse/drop */
+    PLACE_DROPPED_TABLE, /* a table's name in it, whose rmdir drops the table: place_directory */
     PLACE_SCRATCH_DIRECTORY, /* a directory of scratch files: place_scratch_directory */
 };
 
@@ -29,7 +31,7 @@ enum control_file {
     CONTROL_ERRORS,
     CONTROL_VERSION,
     CONTROL_CONFIG,
-    CONTROL_DROP, /* the only one that is written */
+    CONTROL_DROP, /* a directory: PLACE_DROP_DIRECTORY */
     CONTROL_FILES
 };
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* `tablefuse drop`: drops a table of a mount with all its entities, after its name was typed. A
- * child process confirms the drop and removes the table's directory (bounded.h), because the mount
- * may hang. */
+ * child process does it (bounded.h), because the mount may hang. */
 #include "client/base.h"
 #include "client/clock.h"
 #include "fs/bounded.h"
@@ -12,11 +11,13 @@
 
 #include <fcntl.h>
 #include <getopt.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#define LINE_BYTES   4096 /* of .tablefuse/errors; a longer one is cut */
-#define CONFIG_BYTES ((size_t)64 << 10)
-#define TIME_BYTES   sizeof("2026-11-22T10:00:00.000Z") /* with the NUL */
+#define LINE_BYTES     4096 /* of .tablefuse/errors; a longer one is cut */
+#define CONFIG_BYTES   ((size_t)64 << 10)
+#define DROP_DIRECTORY "/.tablefuse/drop/"
+#define TIME_BYTES     sizeof("2026-11-22T10:00:00.000Z") /* with the NUL */
 
 static const char advice_no_terminal[] =
     " -- without a terminal, use --yes, or give the name on standard input";
@@ -139,37 +140,32 @@ static size_t answer_facts(const void *mount, void *ret)
     return sizeof(*facts);
 }
 
-/* The mount asks the service for the table. 0 or -errno; -EINVAL: no table has such a name. */
-static int confirm(const struct target *target)
+/* The name whose rmdir drops the table. 0 or -ENOMEM. */
+static int drop_path(const struct target *target, char **ret)
 {
-    _cleanup_(freep) char *file = NULL;
-    if (asprintf(&file, "%s/.tablefuse/drop", target->mount) < 0)
-        return -ENOMEM;
-    int fd = open(file, O_WRONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -errno;
-    int r = write(fd, target->table, strlen(target->table)) < 0 ? -errno : 0;
-    (void)close(fd);
-    return r;
+    return asprintf(ret, "%s" DROP_DIRECTORY "%s", target->mount, target->table) < 0 ? -ENOMEM : 0;
 }
 
-static size_t answer_confirm(const void *target, void *ret)
+/* The mount asks the service for the table. 0 or -errno. */
+static size_t answer_exists(const void *target, void *ret)
 {
-    *(int *)ret = confirm(target);
+    _cleanup_(freep) char *path = NULL;
+    struct stat status;
+    int r = drop_path(target, &path);
+    *(int *)ret = r == 0 && stat(path, &status) < 0 ? -errno : r;
     return sizeof(int);
 }
 
-/* The mount's "no such table" may be older than the table. What this confirms ends with the child
- * process that confirms it. 0 or an exit code. */
+/* The mount's "no such table" may be older than the table. 0 or an exit code. */
 static int check_absent(const struct target *target, int64_t limit_ms)
 {
     int error = 0;
-    int r = bounded_ask(answer_confirm, target, limit_ms, &error, sizeof(error));
+    int r = bounded_ask(answer_exists, target, limit_ms, &error, sizeof(error));
     if (r == -ETIMEDOUT)
         return refuse_silent(target, "the process of the mount", limit_ms, "");
     if (r == 0)
         r = error;
-    if (r == -ENOENT || r == -EINVAL)
+    if (r == -ENOENT || r == -ENAMETOOLONG)
         return refuse(target, EXIT_NOT_FOUND, "there is no such table", NULL);
     return r < 0 ? refuse_error(target, r) : 0;
 }
@@ -238,16 +234,13 @@ static void format_time(int64_t at_100ns, char *ret)
 /* Is it a line about this drop, which began then? */
 static bool is_reason(const char *line, const char *began, const struct target *target)
 {
-    static const char confirming[] = "drop /: ", removing[] = "rmdir /";
     if (strlen(line) <= TIME_BYTES || strncmp(line, began, TIME_BYTES - 1) < 0)
         return false;
-    const char *rest = line + TIME_BYTES;
-    if (strncmp(rest, confirming, strlen(confirming)) == 0)
-        return true;
+    const char *path = strchr(line + TIME_BYTES, ' '); /* behind the operation */
     size_t size = strlen(target->table);
-    return strncmp(rest, removing, strlen(removing)) == 0 &&
-           strncmp(rest + strlen(removing), target->table, size) == 0 &&
-           strncmp(rest + strlen(removing) + size, ": ", 2) == 0;
+    return path && strncmp(path + 1, DROP_DIRECTORY, strlen(DROP_DIRECTORY)) == 0 &&
+           strncmp(path + 1 + strlen(DROP_DIRECTORY), target->table, size) == 0 &&
+           strncmp(path + 1 + strlen(DROP_DIRECTORY) + size, ": ", 2) == 0;
 }
 
 /* The last line of .tablefuse/errors about this drop. */
@@ -268,23 +261,16 @@ static void find_reason(const struct target *target, const char *began, char *re
         (void)fclose(errors);
 }
 
-/* 0 or -errno. */
-static int confirm_and_remove(const struct target *target)
-{
-    int r = confirm(target);
-    if (r == 0 && rmdir(target->path) < 0)
-        r = -errno;
-    return r;
-}
-
 static size_t answer_drop(const void *context, void *ret)
 {
     const struct target *target = context;
     struct drop_answer *answer = ret;
+    _cleanup_(freep) char *path = NULL;
     char began[TIME_BYTES];
-    *answer = (struct drop_answer){0};
+    *answer = (struct drop_answer){.error = drop_path(target, &path)};
     format_time(clock_utc_100ns(&clock_system), began);
-    answer->error = confirm_and_remove(target);
+    if (answer->error == 0 && rmdir(path) < 0)
+        answer->error = -errno;
     if (answer->error < 0)
         find_reason(target, began, answer->reason);
     return sizeof(*answer);

@@ -35,7 +35,7 @@ def control(mount):
 
 def fail(control):
     with pytest.raises(PermissionError):
-        os.open(control / "drop", os.O_RDONLY)
+        os.rmdir(control / "drop")
 
 
 def steady(text):

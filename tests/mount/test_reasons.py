@@ -22,7 +22,7 @@ SHOWN = "n" * 60 + "..."
 NO_LINKS = "the service has no symbolic or hard links"
 NO_DEVICES = "the service has no devices, pipes or sockets"
 PART_OF_MOUNT = "the name is part of the mount"
-ONLY_READ = "the files of .tablefuse are only read, but for `drop`"
+ONLY_READ = "the files of .tablefuse are only read"
 OF_A_KEY = "a key cannot have any of / \\ # ? nor control characters"
 OF_A_FILE = "a file is an entity, and entities are in partitions: TABLE/PARTITION/ROWKEY.json"
 OF_A_TABLE = "the name of a table is a letter and then 2 to 62 letters and digits"
@@ -68,10 +68,6 @@ def opened(path, flags, *calls):
         last(file)
     finally:
         os.close(file)
-
-
-def drop(root, table):
-    opened(f"{root}/.tablefuse/drop", os.O_WRONLY, lambda file: os.write(file, table))
 
 
 def rename_new(root):
@@ -176,6 +172,16 @@ CASES = {
         "EPERM",
         ("rmdir", "/.tablefuse", f".tablefuse: {PART_OF_MOUNT}"),
     ),
+    "rmdir drop": (
+        lambda m: os.rmdir(f"{m}/.tablefuse/drop"),
+        "EPERM",
+        ("rmdir", "/.tablefuse/drop", f"drop: {PART_OF_MOUNT}"),
+    ),
+    "list table in drop": (
+        lambda m: os.listdir(f"{m}/.tablefuse/drop/tab"),
+        "EACCES",
+        ("opendir", "/.tablefuse/drop/tab", "this name is for rmdir, which drops the table"),
+    ),
     "rmdir .flat": (lambda m: os.rmdir(f"{m}/tab/.flat"), "EPERM", ("rmdir", "/tab", f".flat: {PART_OF_MOUNT}")),
     # UNLINK
     "unlink absent": (lambda m: os.unlink(f"{m}/tab/p/absent.json"), "ENOENT", None),
@@ -256,17 +262,6 @@ CASES = {
         lambda m: open_close(f"{m}/{CONTROL}", os.O_WRONLY),
         "EROFS",
         ("open", f"/{CONTROL}", ONLY_READ),
-    ),
-    "read drop": (
-        lambda m: open_close(f"{m}/.tablefuse/drop", os.O_RDONLY),
-        "EACCES",
-        ("open", "/.tablefuse/drop", "the file `drop` is only written: the name of a table"),
-    ),
-    "write drop": (lambda m: drop(m, b"a/b"), "EINVAL", ("drop", "/", "a/b: no table has such a name")),
-    "write absent to drop": (
-        lambda m: drop(m, b"absent"),
-        "ENOENT",
-        ("drop", "/", "there is no such table: absent"),
     ),
     "read appended": (
         lambda m: opened(f"{m}/tab/p/r.json", os.O_RDWR | os.O_APPEND, lambda file: os.read(file, 1)),

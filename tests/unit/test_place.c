@@ -459,6 +459,8 @@ static void what_is_there_without_a_question(void **state)
         {"", false, false},
         {".tablefuse", true, false},
         {".tablefuse/stats", true, false},
+        {".tablefuse/drop", true, false},
+        {".tablefuse/drop/table", false, true},
         {"table", false, true},
         {"table/.flat", true, true},
         {"table/N+", false, false},
@@ -476,6 +478,22 @@ static void what_is_there_without_a_question(void **state)
         assert_int_equal(directory_is_table(&directory), cases[i].is_table);
         place_finish(&place);
     }
+}
+
+static void a_table_in_the_directory_drop(void **state)
+{
+    (void)state;
+    struct place drop, table, none;
+    assert_int_equal(follow(DIRECTORY_AUTO, ".tablefuse/drop", &drop), 0);
+    assert_int_equal(drop.kind, PLACE_DROP_DIRECTORY);
+    child(&drop, "packages", 0, &table);
+    assert_int_equal(table.kind, PLACE_DROPPED_TABLE);
+    assert_string_equal(place_directory(&table).table, "packages");
+    child(&table, "p", -ENOENT, &none);
+    child(&drop, "a b", -ENOENT, &none);
+    child(&drop, ".flat", -ENOENT, &none);
+    place_finish(&table);
+    place_finish(&drop);
 }
 
 static void assert_listed_prefix(const char *directory, struct bytes prefix, int expected)
@@ -669,6 +687,7 @@ int main(void)
         cmocka_unit_test(paths_become_keys),
         cmocka_unit_test(names_that_are_never_there),
         cmocka_unit_test(the_control_directory_is_at_the_root_even_of_a_table),
+        cmocka_unit_test(a_table_in_the_directory_drop),
         cmocka_unit_test(a_cut_name_is_a_range_until_its_key_is_found),
         cmocka_unit_test(a_level_has_prefixes_and_keys),
         cmocka_unit_test(a_prefix_ends_behind_all_that_starts_so),

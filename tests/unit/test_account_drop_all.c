@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A table that is dropped with all that is in it, because the process has confirmed that. */
+/* A table that is dropped with all that is in it, without a look. */
 #include "tests/unit/account_queueing.h"
 
 #define OTHER 8 /* a process */
@@ -11,9 +11,9 @@ static void set_up_table(struct setup *setup, struct setup_options options)
     memory_store_add_table(setup->memory, "t");
 }
 
-static int confirm(struct setup *setup, const char *table)
+static int drop(struct setup *setup, const char *table)
 {
-    int r = account_confirm_drop(setup->account, caller_of(setup), table);
+    int r = account_drop_table(setup->account, caller_of(setup), table);
     assert_int_equal(setup->caller.call.failure.error, r);
     return r;
 }
@@ -26,7 +26,7 @@ static int remove_table(struct setup *setup)
     return r;
 }
 
-static void a_confirmed_drop_is_one_request(void **state)
+static void a_drop_is_one_request(void **state)
 {
     (void)state;
     struct setup setup;
@@ -39,9 +39,8 @@ static void a_confirmed_drop_is_one_request(void **state)
                      0);
     memory_store_forget_diary(setup.memory);
     assert_int_equal(remove_table(&setup), -EPERM);
-    assert_int_equal(confirm(&setup, "t"), 0);
     assert_request_count(&setup, 0);
-    assert_int_equal(remove_table(&setup), 0);
+    assert_int_equal(drop(&setup, "t"), 0);
     assert_requests(&setup, "change of tables");
     memory_store_add_table(setup.memory, "t");
     assert_table_found(&setup, "t", -ENOENT);
@@ -50,37 +49,15 @@ static void a_confirmed_drop_is_one_request(void **state)
     tear_down_queue(&setup);
 }
 
-static void it_is_of_one_process_and_one_table(void **state)
+static void an_unknown_process_may_drop(void **state)
 {
     (void)state;
     struct setup setup;
     set_up_table(&setup, (struct setup_options){0});
     add_rows(&setup, "p", 3);
-    setup.process = RM;
-    memory_store_add_table(setup.memory, "other");
-    assert_int_equal(confirm(&setup, "other"), 0);
-    assert_int_equal(remove_table(&setup), -ENOTEMPTY);
-    setup.process = OTHER;
-    assert_int_equal(confirm(&setup, "t"), 0);
-    setup.process = RM;
-    assert_int_equal(remove_table(&setup), -ENOTEMPTY);
-    setup.process = OTHER;
-    memory_store_forget_diary(setup.memory);
-    assert_int_equal(remove_table(&setup), 0);
+    setup.process = NO_PROCESS;
+    assert_int_equal(drop(&setup, "t"), 0);
     assert_requests(&setup, "change of tables");
-    tear_down_queue(&setup);
-}
-
-static void it_ends_after_30_s(void **state)
-{
-    (void)state;
-    struct setup setup;
-    set_up_table(&setup, (struct setup_options){0});
-    add_rows(&setup, "p", 3);
-    setup.process = RM;
-    assert_int_equal(confirm(&setup, "t"), 0);
-    setup.now_ms += 30000;
-    assert_int_equal(remove_table(&setup), -ENOTEMPTY);
     tear_down_queue(&setup);
 }
 
@@ -96,8 +73,7 @@ static void deletes_that_are_queued_go_with_the_table(void **state)
     assert_int_equal(metric(&setup, "tablefuse_queued"), 7);
     assert_requests(&setup, "write p/00000");
     setup.process = OTHER;
-    assert_int_equal(confirm(&setup, "t"), 0);
-    assert_int_equal(remove_table(&setup), 0);
+    assert_int_equal(drop(&setup, "t"), 0);
     assert_requests(&setup, "change of tables");
     assert_int_equal(metric(&setup, "tablefuse_queued"), 0);
     assert_int_equal(sync_all(&setup), 0);
@@ -112,12 +88,11 @@ static void texts_that_are_queued_go_with_the_table(void **state)
     set_up_table(&setup, (struct setup_options){.is_write_back = true});
     setup.process = RM;
     assert_int_equal(store_text(&setup, EDIT_NEW, P_ROW("r"), "{}"), 0);
-    assert_int_equal(confirm(&setup, "t"), 0);
-    assert_int_equal(remove_table(&setup), 0);
+    assert_int_equal(drop(&setup, "t"), 0);
     assert_int_equal(metric(&setup, "tablefuse_queued"), 0);
     assert_int_equal(sync_all(&setup), 0);
     assert_lost("");
-    assert_requests(&setup, "tables, change of tables");
+    assert_requests(&setup, "change of tables");
     tear_down_queue(&setup);
 }
 
@@ -129,35 +104,21 @@ static void a_drop_that_fails_leaves_what_is_queued(void **state)
                                                 .faults = "fail=delete_table:1:403:X"});
     setup.process = RM;
     assert_int_equal(store_text(&setup, EDIT_NEW, P_ROW("r"), "{\"a\": 1}"), 0);
-    assert_int_equal(confirm(&setup, "t"), 0);
-    assert_int_equal(remove_table(&setup), -EACCES);
+    assert_int_equal(drop(&setup, "t"), -EACCES);
     assert_int_equal(metric(&setup, "tablefuse_queued"), 1);
     assert_int_equal(sync_all(&setup), 0);
     assert_found(&setup, P_ROW("r"), TEXT_OF("r", "1"));
     tear_down_queue(&setup);
 }
 
-static void an_unknown_process_confirms_nothing(void **state)
-{
-    (void)state;
-    struct setup setup;
-    set_up_table(&setup, (struct setup_options){0});
-    setup.process = NO_PROCESS;
-    assert_int_equal(confirm(&setup, "t"), -EPERM);
-    assert_string_equal(setup.caller.call.failure.message,
-                        "the process that asks for it is not known");
-    assert_string_equal(setup.caller.call.failure.advice,
-                        "ask where the mount's process runs, not in a container");
-    tear_down_queue(&setup);
-}
-
-static void nothing_is_confirmed_in_a_read_only_mount(void **state)
+static void nothing_is_dropped_in_a_read_only_mount(void **state)
 {
     (void)state;
     struct setup setup;
     set_up_table(&setup, (struct setup_options){.is_read_only = true});
     setup.process = RM;
-    assert_int_equal(confirm(&setup, "t"), -EROFS);
+    assert_int_equal(drop(&setup, "t"), -EROFS);
+    assert_request_count(&setup, 0);
     tear_down_queue(&setup);
 }
 
@@ -167,10 +128,14 @@ static void a_table_that_is_gone(void **state)
     struct setup setup;
     set_up_table(&setup, (struct setup_options){0});
     setup.process = RM;
-    assert_int_equal(confirm(&setup, "t"), 0);
     memory_store_remove_table(setup.memory, "t");
-    assert_int_equal(remove_table(&setup), -ENOENT);
+    assert_int_equal(drop(&setup, "t"), -ENOENT);
     tear_down_queue(&setup);
+}
+
+static int find_now(struct setup *setup, const char *table)
+{
+    return account_find_table_now(setup->account, caller_of(setup), table);
 }
 
 static void a_table_that_is_not_there(void **state)
@@ -183,14 +148,13 @@ static void a_table_that_is_not_there(void **state)
     assert_int_equal(setup.caller.valid_ms, 0);
     assert_table_found(&setup, "t", 0);
     memory_store_forget_diary(setup.memory);
-    assert_int_equal(confirm(&setup, "t"), 0);
+    assert_int_equal(find_now(&setup, "t"), 0);
     assert_request_count(&setup, 0); /* it is known to be there */
-    assert_int_equal(confirm(&setup, "new"), -ENOENT);
-    assert_string_equal(setup.caller.call.failure.message, "there is no such table: new");
+    assert_int_equal(find_now(&setup, "new"), -ENOENT);
     memory_store_add_table(setup.memory, "new");
     assert_table_found(&setup, "new", -ENOENT); /* which is young enough */
     memory_store_forget_diary(setup.memory);
-    assert_int_equal(confirm(&setup, "new"), 0); /* but the service is asked */
+    assert_int_equal(find_now(&setup, "new"), 0); /* but the service is asked */
     assert_request_count(&setup, 1);
     assert_table_found(&setup, "new", 0);
     assert_request_count(&setup, 0);
@@ -200,14 +164,12 @@ static void a_table_that_is_not_there(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_confirmed_drop_is_one_request),
-        cmocka_unit_test(it_is_of_one_process_and_one_table),
-        cmocka_unit_test(it_ends_after_30_s),
+        cmocka_unit_test(a_drop_is_one_request),
+        cmocka_unit_test(an_unknown_process_may_drop),
         cmocka_unit_test(deletes_that_are_queued_go_with_the_table),
         cmocka_unit_test(texts_that_are_queued_go_with_the_table),
         cmocka_unit_test(a_drop_that_fails_leaves_what_is_queued),
-        cmocka_unit_test(an_unknown_process_confirms_nothing),
-        cmocka_unit_test(nothing_is_confirmed_in_a_read_only_mount),
+        cmocka_unit_test(nothing_is_dropped_in_a_read_only_mount),
         cmocka_unit_test(a_table_that_is_gone),
         cmocka_unit_test(a_table_that_is_not_there),
     };

@@ -14,7 +14,6 @@ struct caller_burst {
 struct caller {
     struct call call;
     uint64_t process; /* struct process.number of fs/process_id.h; 0: not known */
-    uint64_t job;     /* struct process.job */
     struct caller_burst burst;
     int64_t patience_ms; /* after each answered page the deadline is this far away again */
     int64_t end_ms;      /* the deadline is never put off beyond it; 0: no end */

@@ -91,19 +91,18 @@ static const char *find_field(const char *after_command, int field)
     return after_command;
 }
 
-/* Parses a stat file: "ID (command) S ...". The process group is field 5, the start time field 22.
+/* Parses a stat file: "ID (command) S ...". The start time is field 22.
  * A command may hold any characters, for example ") 1 2 3", so the last parenthesis is its end. */
 static bool parse_stat(char *stat, struct process *ret)
 {
     const char *command = strchr(stat, '(');
     char *end = strrchr(stat, ')');
-    const char *job = find_field(end, 5), *started = find_field(end, 22);
-    if (!command || !job || !started)
+    const char *started = find_field(end, 22);
+    if (!command || !started)
         return false;
     *end = '\0';
     (void)snprintf(ret->command, sizeof(ret->command), "%.*s", PROCESS_COMMAND_SIZE - 1,
                    command + 1);
-    ret->job = strtoull(job, NULL, 10);
     ret->number = strtoull(started, NULL, 10) << PROCESS_GROUP_BITS;
     return true;
 }

@@ -26,7 +26,6 @@ struct process {
      * of another pid namespace, and for RELEASE), or /proc does not show it. */
     bool is_unseen;
     char command[PROCESS_COMMAND_SIZE]; /* its name; "" if number is 0 */
-    uint64_t job; /* the id of its process group: a shell makes one for each command line */
 };
 
 struct process_ids;

@@ -52,7 +52,6 @@ static void begin_call(struct request *request)
                                  .context = request,
                                  .command = request->process.command},
                         .process = request->process.number,
-                        .job = request->process.job,
                         .patience_ms = fs->timeout_ms};
     account_begin_operation(fs->account, &request->caller);
 }

@@ -5,48 +5,52 @@
 #include <pthread.h>
 #include <sys/queue.h>
 
-#define PATH_ALIASES_REPLACED 16
-
-struct use { /* of a partition, by one path */
-    uint64_t path;
-    uint64_t burst; /* of the job; 0: there was no such use */
-};
+#define REFUSED_TABLES 8
 
 struct pair { /* a process and a partition */
-    RB_ENTRY(pair) by_key;
-    TAILQ_ENTRY(pair) by_use;
-    uint64_t process, partition;
-    struct use uses[2]; /* of different paths, the last one first */
+    RB_ENTRY(pair) by_partition;
+    SLIST_ENTRY(pair) older;
+    uint64_t partition;
+    uint64_t paths[2]; /* the last one first; 0: none */
 };
 
 static int compare_pairs(const struct pair *a, const struct pair *b)
 {
-    int order = (a->process > b->process) - (a->process < b->process);
-    return order != 0 ? order : (a->partition > b->partition) - (a->partition < b->partition);
+    return (a->partition > b->partition) - (a->partition < b->partition);
 }
 
 RB_HEAD(pair_tree, pair);
-TAILQ_HEAD(pair_list, pair);
-RB_GENERATE_INTERNAL(pair_tree, pair, by_key, compare_pairs, static __attribute__((unused)));
+SLIST_HEAD(pair_list, pair);
+RB_GENERATE_INTERNAL(pair_tree, pair, by_partition, compare_pairs, static __attribute__((unused)));
 
-struct job {
-    uint64_t number, burst; /* burst 0: no job */
+struct user { /* a process */
+    RB_ENTRY(user) by_number;
+    TAILQ_ENTRY(user) by_use;
+    uint64_t number;
     int64_t used_ms;
+    struct pair_tree partitions;
+    struct pair_list youngest;
+    bool has_lost;                    /* a pair is not remembered any more, or was not added */
+    uint64_t refused[REFUSED_TABLES]; /* the last ones in which it was refused */
+    size_t refused_next;
 };
+
+static int compare_users(const struct user *a, const struct user *b)
+{
+    return (a->number > b->number) - (a->number < b->number);
+}
+
+RB_HEAD(user_tree, user);
+TAILQ_HEAD(user_list, user);
+RB_GENERATE_INTERNAL(user_tree, user, by_number, compare_users, static __attribute__((unused)));
 
 struct path_aliases {
     const struct clock *clock;
     pthread_mutex_t lock;
     /* guarded by lock */
-    struct pair_tree keys;
-    struct pair_list by_use; /* the last used first */
-    size_t count;
-    uint64_t bursts; /* the last one that began */
-    uint64_t random;
-    uint64_t replaced[PATH_ALIASES_REPLACED]; /* processes of which pairs were replaced */
-    size_t replaced_next;
-    struct job jobs[PATH_ALIASES_JOBS];
-    struct pair pairs[PATH_ALIASES_SIZE]; /* the first `count` are in use */
+    struct user_tree numbers;
+    struct user_list by_use; /* the last used first */
+    size_t count;            /* of users and pairs */
 };
 
 int path_aliases_create(const struct clock *clock, struct path_aliases **ret)
@@ -62,10 +66,29 @@ int path_aliases_create(const struct clock *clock, struct path_aliases **ret)
     return 0;
 }
 
+/* Takes its youngest pair; the user itself when it has none. */
+static void lose_youngest_locked(struct path_aliases *aliases, struct user *user)
+{
+    struct pair *pair = SLIST_FIRST(&user->youngest);
+    user->has_lost = true;
+    aliases->count--;
+    if (pair) {
+        SLIST_REMOVE_HEAD(&user->youngest, older);
+        (void)RB_REMOVE(pair_tree, &user->partitions, pair);
+        free(pair);
+        return;
+    }
+    (void)RB_REMOVE(user_tree, &aliases->numbers, user);
+    TAILQ_REMOVE(&aliases->by_use, user, by_use);
+    free(user);
+}
+
 void path_aliases_destroy(struct path_aliases *aliases)
 {
     if (!aliases)
         return;
+    while (!TAILQ_EMPTY(&aliases->by_use))
+        lose_youngest_locked(aliases, TAILQ_FIRST(&aliases->by_use));
     (void)pthread_mutex_destroy(&aliases->lock);
     free(aliases);
 }
@@ -97,90 +120,65 @@ static bool find_way(const struct directory_path *path, struct way *ret)
     return true;
 }
 
-/* The present burst of the job, which goes on. */
-static uint64_t use_job_locked(struct path_aliases *aliases, uint64_t number)
+/* Counts as a use by the process. NULL: nothing is remembered of it; or, if it is to be added,
+ * there is no memory. */
+static struct user *find_user_locked(struct path_aliases *aliases, uint64_t number, bool is_added)
 {
     int64_t now_ms = clock_now_ms(aliases->clock);
-    struct job *job = aliases->jobs;
-    for (struct job *it = job; it < aliases->jobs + PATH_ALIASES_JOBS; it++) {
-        if (it->burst > 0 && it->number == number) {
-            job = it;
-            break;
-        }
-        if (it->burst == 0 || (job->burst > 0 && it->used_ms < job->used_ms))
-            job = it;
+    struct user *last, key = {.number = number};
+    while ((last = TAILQ_LAST(&aliases->by_use, user_list)) &&
+           now_ms - last->used_ms > PATH_ALIASES_REST_MS)
+        lose_youngest_locked(aliases, last);
+    struct user *user = RB_FIND(user_tree, &aliases->numbers, &key);
+    if (user) {
+        TAILQ_REMOVE(&aliases->by_use, user, by_use);
+    } else if (is_added && (user = calloc(1, sizeof(*user)))) {
+        user->number = number;
+        (void)RB_INSERT(user_tree, &aliases->numbers, user);
+        aliases->count++;
     }
-    if (job->burst == 0 || job->number != number || now_ms - job->used_ms > PATH_ALIASES_REST_MS)
-        *job = (struct job){.number = number, .burst = ++aliases->bursts};
-    job->used_ms = now_ms;
-    return job->burst;
+    if (!user)
+        return NULL;
+    user->used_ms = now_ms;
+    TAILQ_INSERT_HEAD(&aliases->by_use, user, by_use);
+    return user;
 }
 
-/* NULL: not remembered. It counts as used. */
-static struct pair *find_locked(struct path_aliases *aliases, uint64_t process, uint64_t partition)
+static struct pair *find_pair(struct user *user, uint64_t partition)
 {
-    struct pair key = {.process = process, .partition = partition};
-    struct pair *pair = RB_FIND(pair_tree, &aliases->keys, &key);
-    if (pair) {
-        TAILQ_REMOVE(&aliases->by_use, pair, by_use);
-        TAILQ_INSERT_HEAD(&aliases->by_use, pair, by_use);
+    return RB_FIND(pair_tree, &user->partitions, &(struct pair){.partition = partition});
+}
+
+/* NULL: it is not remembered. */
+static struct pair *add_pair_locked(struct path_aliases *aliases, struct user *user,
+                                    uint64_t partition)
+{
+    struct user *last;
+    while (aliases->count >= PATH_ALIASES_SIZE &&
+           (last = TAILQ_LAST(&aliases->by_use, user_list)) != user)
+        lose_youngest_locked(aliases, last);
+    struct pair *pair = aliases->count < PATH_ALIASES_SIZE ? calloc(1, sizeof(*pair)) : NULL;
+    if (!pair) {
+        user->has_lost = true;
+        return NULL;
     }
+    pair->partition = partition;
+    (void)RB_INSERT(pair_tree, &user->partitions, pair);
+    SLIST_INSERT_HEAD(&user->youngest, pair, older);
+    aliases->count++;
     return pair;
 }
 
-/* xorshift */
-static uint64_t next_random(uint64_t *state)
+static void note_locked(struct path_aliases *aliases, uint64_t process, const struct way *way)
 {
-    uint64_t x = *state + 1;
-    x ^= x << 13;
-    x ^= x >> 7;
-    x ^= x << 17;
-    return *state = x;
-}
-
-static bool has_replaced_locked(const struct path_aliases *aliases, uint64_t process)
-{
-    for (size_t i = 0; i < PATH_ALIASES_REPLACED; i++)
-        if (aliases->replaced[i] == process)
-            return true;
-    return false;
-}
-
-/* A process deletes in the order in which it has used the partitions. Were always its oldest pair
- * replaced, each would be gone when its turn comes. */
-static struct pair *take_used_locked(struct path_aliases *aliases, uint64_t process)
-{
-    struct pair *pair = TAILQ_LAST(&aliases->by_use, pair_list);
-    if (pair->process == process) {
-        pair = &aliases->pairs[next_random(&aliases->random) % PATH_ALIASES_SIZE];
-        if (!has_replaced_locked(aliases, process))
-            aliases->replaced[aliases->replaced_next++ % PATH_ALIASES_REPLACED] = process;
-    }
-    (void)RB_REMOVE(pair_tree, &aliases->keys, pair);
-    TAILQ_REMOVE(&aliases->by_use, pair, by_use);
-    return pair;
-}
-
-static struct pair *enter_locked(struct path_aliases *aliases, uint64_t process, uint64_t partition)
-{
-    struct pair *pair = find_locked(aliases, process, partition);
-    if (pair)
-        return pair;
-    pair = aliases->count < PATH_ALIASES_SIZE ? &aliases->pairs[aliases->count++]
-                                              : take_used_locked(aliases, process);
-    *pair = (struct pair){.process = process, .partition = partition};
-    (void)RB_INSERT(pair_tree, &aliases->keys, pair);
-    TAILQ_INSERT_HEAD(&aliases->by_use, pair, by_use);
-    return pair;
-}
-
-static void note_locked(struct path_aliases *aliases, uint64_t process, uint64_t partition,
-                        struct use use)
-{
-    struct pair *pair = enter_locked(aliases, process, partition);
-    if (pair->uses[0].path != use.path)
-        pair->uses[1] = pair->uses[0];
-    pair->uses[0] = use;
+    struct user *user = find_user_locked(aliases, process, true);
+    struct pair *pair = user ? find_pair(user, way->partition) : NULL;
+    if (user && !pair)
+        pair = add_pair_locked(aliases, user, way->partition);
+    if (!pair || pair->paths[0] == way->path)
+        return;
+    pair->paths[1] = pair->paths[0];
+    pair->paths[0] = way->path;
 }
 
 void path_aliases_note(struct path_aliases *aliases, const struct caller *caller,
@@ -190,32 +188,37 @@ void path_aliases_note(struct path_aliases *aliases, const struct caller *caller
     if (caller->process == 0 || !find_way(path, &way))
         return;
     (void)pthread_mutex_lock(&aliases->lock);
-    struct use use = {way.path, use_job_locked(aliases, caller->job)};
-    note_locked(aliases, caller->process, way.partition, use);
+    note_locked(aliases, caller->process, &way);
     (void)pthread_mutex_unlock(&aliases->lock);
 }
 
 /* Of the two last paths one is another, if there was any. */
-static bool has_other(const struct pair *pair, struct use use)
+static bool has_other(const struct pair *pair, uint64_t path)
 {
-    for (size_t i = 0; pair && i < ARRAY_SIZE(pair->uses); i++)
-        if (pair->uses[i].burst == use.burst && pair->uses[i].path != use.path)
+    for (size_t i = 0; i < ARRAY_SIZE(pair->paths); i++)
+        if (pair->paths[i] != 0 && pair->paths[i] != path)
             return true;
     return false;
 }
 
-/* That a process was refused in a table is kept as a use of a partition that no key gives: the
- * table's hash. It counts where pairs of the process were replaced. */
-static bool differ_locked(struct path_aliases *aliases, uint64_t process, const struct way *way,
-                          struct use use)
+static bool is_refused(const struct user *user, uint64_t table)
 {
-    const struct use refused = {.path = ~use.path, .burst = use.burst};
-    if (has_other(find_locked(aliases, process, way->partition), use)) {
-        note_locked(aliases, process, way->table, refused);
-        return true;
-    }
-    return has_replaced_locked(aliases, process) &&
-           has_other(find_locked(aliases, process, way->table), use);
+    for (size_t i = 0; i < REFUSED_TABLES; i++)
+        if (user->refused[i] == table)
+            return true;
+    return false;
+}
+
+static bool differ_locked(struct path_aliases *aliases, uint64_t process, const struct way *way)
+{
+    struct user *user = find_user_locked(aliases, process, false);
+    const struct pair *pair = user ? find_pair(user, way->partition) : NULL;
+    bool was_refused = user && is_refused(user, way->table);
+    if (!pair || !has_other(pair, way->path))
+        return was_refused && user->has_lost;
+    if (!was_refused)
+        user->refused[user->refused_next++ % REFUSED_TABLES] = way->table;
+    return true;
 }
 
 bool path_aliases_differ(struct path_aliases *aliases, const struct caller *caller,
@@ -225,8 +228,7 @@ bool path_aliases_differ(struct path_aliases *aliases, const struct caller *call
     if (caller->process == 0 || path->is_flat || !find_way(path, &way))
         return false;
     (void)pthread_mutex_lock(&aliases->lock);
-    struct use use = {way.path, use_job_locked(aliases, caller->job)};
-    bool do_differ = differ_locked(aliases, caller->process, &way, use);
+    bool do_differ = differ_locked(aliases, caller->process, &way);
     (void)pthread_mutex_unlock(&aliases->lock);
     return do_differ;
 }

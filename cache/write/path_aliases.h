@@ -17,24 +17,24 @@
  *   - to use is to look up, to make, to list, to open, to create, to rename into, to set the times
  *   - to delete is to unlink an entity, or to rename it out of the partition. A directory that is
  *     removed has none. A delete below T/.flat is never refused: names there never change
- *   - what a process has used is forgotten when its job (process group) has used nothing for
- *     PATH_ALIASES_REST_MS. It is the job's time, because the process of rsync that deletes waits
- *     for the one that stores.
+ *   - what a process has used is forgotten PATH_ALIASES_REST_MS after it has used any path: the
+ *     process of rsync that deletes may wait for long for the one that stores.
  *
- * Bounded: PATH_ALIASES_SIZE pairs of a process and a partition, the two last paths of each, and
- * PATH_ALIASES_JOBS jobs; 7 MiB at most. The pair that was not used for longest is replaced, but of
- * a process that has all the oldest ones any pair. So a tree with more partitions is noticed at one
- * of the first that it deletes in. From then on all deletes of that process in the table are
- * refused; until then deletes in pairs that were replaced are not. Process 0 is never remembered.
- * Keys are kept as hashes of 64 bits: a collision can refuse a delete, or fail to refuse one.
+ * Bounded: PATH_ALIASES_SIZE records in all, one of each process, and one of each pair of a process
+ * and a partition with its two last paths; 9 MiB at most. If there are more, the process that has
+ * used nothing for longest loses its youngest pair. Of one process that has all of them the first
+ * ones stay, and no new one is added: processes delete in the order in which they have used the
+ * partitions, so one with more partitions is noticed where it begins to delete. From then on all
+ * its deletes in the table are refused. If there is no memory, a use is not remembered. Process 0
+ * never is. Keys are kept as hashes of 64 bits: a collision can refuse a delete, or fail to refuse
+ * one.
  *
  * Any thread; one leaf mutex; never blocks. */
 #include "cache/address.h"
 #include "cache/caller.h"
 
 #define PATH_ALIASES_SIZE    65536
-#define PATH_ALIASES_JOBS    256
-#define PATH_ALIASES_REST_MS 300000 /* longer than a change of a name may take */
+#define PATH_ALIASES_REST_MS 3600000
 
 struct path_aliases;
 /* The clock outlives it. 0 or -ENOMEM. */

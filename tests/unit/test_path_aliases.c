@@ -53,24 +53,23 @@ static struct directory_path *path_of(struct path *path, const char *table, cons
     return &path->path;
 }
 
-static void use_as(struct setup *setup, uint64_t process, uint64_t job, const char *prefixes,
-                   const char *key)
+static void use_as(struct setup *setup, uint64_t process, const char *prefixes, const char *key)
 {
     struct path path;
-    const struct caller caller = {.process = process, .job = job};
+    const struct caller caller = {.process = process};
     path_aliases_note(setup->aliases, &caller, path_of(&path, "t", prefixes, key));
 }
 
 static void use(struct setup *setup, const char *prefixes, const char *key)
 {
-    use_as(setup, RSYNC, 1, prefixes, key);
+    use_as(setup, RSYNC, prefixes, key);
 }
 
 static bool differs_as(struct setup *setup, uint64_t process, const char *table,
                        const char *prefixes, const char *key)
 {
     struct path path;
-    const struct caller caller = {.process = process, .job = 1};
+    const struct caller caller = {.process = process};
     return path_aliases_differ(setup->aliases, &caller, path_of(&path, table, prefixes, key));
 }
 
@@ -129,10 +128,10 @@ static void processes_are_kept_apart(void **state)
     struct setup setup;
     set_up(&setup);
     use(&setup, "", "Newt");
-    use_as(&setup, FIND, 1, "N+", "Newt");
+    use_as(&setup, FIND, "N+", "Newt");
     assert_false(differs_as(&setup, FIND, "t", "N+", "Newt"));
     assert_true(differs_as(&setup, RSYNC, "t", "N+", "Newt"));
-    use_as(&setup, 0, 1, "", "Newt");
+    use_as(&setup, 0, "", "Newt");
     assert_false(differs_as(&setup, 0, "t", "N+", "Newt"));
     tear_down(&setup);
 }
@@ -142,7 +141,7 @@ static void a_prefix_of_row_keys_is_in_its_partition(void **state)
     (void)state;
     struct setup setup;
     struct path path;
-    const struct caller caller = {.process = RSYNC, .job = 1};
+    const struct caller caller = {.process = RSYNC};
     const struct directory below[] = {
         {DIRECTORY_ENTITIES, "t", {B("Newt\0001"), B("Newt\0002")}},
         {DIRECTORY_ENTITIES, "t", {B("Newt\0"), B("Newt" POSITION_AFTER)}},
@@ -168,7 +167,7 @@ static void below_flat_nothing_differs(void **state)
     (void)state;
     struct setup setup;
     struct path path;
-    const struct caller caller = {.process = RSYNC, .job = 1};
+    const struct caller caller = {.process = RSYNC};
     set_up(&setup);
     use(&setup, "N+", "Newt");
     struct directory_path *flat = path_of(&path, "t", "", "Newt");
@@ -179,7 +178,7 @@ static void below_flat_nothing_differs(void **state)
     tear_down(&setup);
 }
 
-static void a_job_that_rests_is_forgotten(void **state)
+static void a_process_that_rests_is_forgotten(void **state)
 {
     (void)state;
     struct setup setup;
@@ -188,11 +187,11 @@ static void a_job_that_rests_is_forgotten(void **state)
     setup.now_ms += PATH_ALIASES_REST_MS;
     assert_true(differs(&setup, "N+", "Newt")); /* it has not rested, and goes on */
     setup.now_ms += PATH_ALIASES_REST_MS;
-    use_as(&setup, FIND, 1, "", "else"); /* of the same job */
+    use(&setup, "", "else");
     setup.now_ms += PATH_ALIASES_REST_MS;
     assert_true(differs(&setup, "N+", "Newt"));
     setup.now_ms += 1;
-    use_as(&setup, FIND, 2, "", "else"); /* of another one */
+    use_as(&setup, FIND, "", "else");
     setup.now_ms += PATH_ALIASES_REST_MS;
     assert_false(differs(&setup, "N+", "Newt"));
     use(&setup, "N+", "Newt");
@@ -201,34 +200,12 @@ static void a_job_that_rests_is_forgotten(void **state)
     tear_down(&setup);
 }
 
-static void the_job_that_rests_longest_is_replaced(void **state)
-{
-    (void)state;
-    struct setup setup;
-    set_up(&setup);
-    use(&setup, "", "Newt");
-    for (uint64_t job = 2; job <= PATH_ALIASES_JOBS; job++) {
-        setup.now_ms++;
-        use_as(&setup, FIND, job, "", "else");
-    }
-    assert_true(differs(&setup, "N+", "Newt"));
-    setup.now_ms++;
-    use_as(&setup, FIND, PATH_ALIASES_JOBS + 1, "", "else"); /* in place of 2 */
-    assert_true(differs(&setup, "N+", "Newt"));
-    for (uint64_t job = 2; job <= PATH_ALIASES_JOBS; job++) {
-        setup.now_ms++;
-        use_as(&setup, FIND, job, "", "else");
-    }
-    assert_true(differs_as(&setup, RSYNC, "t", "N+", "Newt"));
-    tear_down(&setup);
-}
-
 static void use_many(struct setup *setup, uint64_t process, const char *prefixes, int count)
 {
     char key[16];
     for (int i = 0; i < count; i++) {
         (void)snprintf(key, sizeof(key), "%06d", i);
-        use_as(setup, process, 1, prefixes, key);
+        use_as(setup, process, prefixes, key);
     }
 }
 
@@ -238,7 +215,7 @@ static int count_deletes(struct setup *setup, const char *prefixes, int count)
     int deletes = 0;
     for (int i = 0; i < count; i++) {
         (void)snprintf(key, sizeof(key), "%06d", i);
-        use_as(setup, RSYNC, 1, prefixes, key);
+        use_as(setup, RSYNC, prefixes, key);
         deletes += !differs(setup, prefixes, key);
     }
     return deletes;
@@ -249,24 +226,77 @@ static void all_pairs_are_remembered(void **state)
     (void)state;
     struct setup setup;
     set_up(&setup);
-    use_many(&setup, FIND, "", PATH_ALIASES_SIZE);      /* the oldest, which are replaced */
-    use_many(&setup, RSYNC, "", PATH_ALIASES_SIZE - 1); /* and one that it was refused */
-    assert_int_equal(count_deletes(&setup, "N+", PATH_ALIASES_SIZE - 1), 0);
+    use_many(&setup, FIND, "", PATH_ALIASES_SIZE); /* those that are lost */
+    use_many(&setup, RSYNC, "", PATH_ALIASES_SIZE);
+    assert_int_equal(count_deletes(&setup, "N+", PATH_ALIASES_SIZE), 0);
+    assert_false(differs_as(&setup, FIND, "t", "N+", "000000"));
     tear_down(&setup);
 }
 
-/* Half of the pairs are replaced. */
-static void too_many_are_noticed_early(void **state)
+/* Its first pairs are remembered. It deletes in the same order. */
+static void too_many_are_noticed_at_once(void **state)
 {
     (void)state;
     struct setup setup;
     set_up(&setup);
-    use_many(&setup, RSYNC, "", 2 * PATH_ALIASES_SIZE);
-    assert_in_range(count_deletes(&setup, "N+", 2 * PATH_ALIASES_SIZE), 0, 20);
+    use_many(&setup, RSYNC, "", 100000);
+    assert_int_equal(count_deletes(&setup, "N+", 100000), 0);
     assert_true(differs(&setup, "N+", "never used"));
     assert_false(differs_as(&setup, RSYNC, "s", "N+", "000000"));
     assert_false(differs_as(&setup, FIND, "t", "N+", "000000"));
     setup.now_ms += PATH_ALIASES_REST_MS + 1;
+    assert_false(differs(&setup, "N+", "never used"));
+    tear_down(&setup);
+}
+
+static void of_two_processes_the_first_pairs_stay(void **state)
+{
+    (void)state;
+    struct setup setup;
+    char key[16];
+    set_up(&setup);
+    for (int i = 0; i < 100000; i++) {
+        (void)snprintf(key, sizeof(key), "%06d", i);
+        use_as(&setup, FIND, "", key);
+        use(&setup, "", key);
+    }
+    assert_true(differs_as(&setup, FIND, "t", "N+", "000000"));
+    assert_int_equal(count_deletes(&setup, "N+", 100000), 0);
+    tear_down(&setup);
+}
+
+/* A process that ends is not told. Each has one pair. */
+static void the_oldest_process_is_forgotten(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up(&setup);
+    use(&setup, "", "Newt");
+    for (uint64_t other = 0; other < PATH_ALIASES_SIZE / 2 - 1; other++)
+        use_as(&setup, 1000 + other, "", "Newt");
+    assert_true(differs(&setup, "N+", "Newt"));
+    use_as(&setup, FIND, "", "Newt"); /* in place of the first other */
+    assert_true(differs(&setup, "N+", "Newt"));
+    assert_false(differs_as(&setup, 1000, "t", "N+", "Newt"));
+    assert_true(differs_as(&setup, 1001, "t", "N+", "Newt"));
+    tear_down(&setup);
+}
+
+static void a_process_is_refused_in_each_of_its_last_tables(void **state)
+{
+    (void)state;
+    struct setup setup;
+    struct path path;
+    const struct caller caller = {.process = RSYNC};
+    static const char *const tables[] = {"t1", "t2", "t3"};
+    set_up(&setup);
+    for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
+        path_aliases_note(setup.aliases, &caller, path_of(&path, tables[i], "", "Newt"));
+    use_many(&setup, RSYNC, "", PATH_ALIASES_SIZE);
+    for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
+        assert_true(differs_as(&setup, RSYNC, tables[i], "N+", "Newt"));
+    for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
+        assert_true(differs_as(&setup, RSYNC, tables[i], "N+", "never used"));
     assert_false(differs(&setup, "N+", "never used"));
     tear_down(&setup);
 }
@@ -323,6 +353,15 @@ static void without_memory_there_is_none(void **state)
     allocations_until_failure = 1;
     assert_int_equal(path_aliases_create(&setup.clock, &setup.aliases), -ENOMEM);
     path_aliases_destroy(NULL);
+    set_up(&setup);
+    for (int until = 1; until <= 2; until++) { /* that of the process, and that of its pair */
+        allocations_until_failure = until;
+        use(&setup, "", "Newt");
+        assert_false(differs(&setup, "N+", "Newt"));
+    }
+    use(&setup, "", "Newt");
+    assert_true(differs(&setup, "N+", "Newt"));
+    tear_down(&setup);
 }
 
 int main(void)
@@ -334,10 +373,12 @@ int main(void)
         cmocka_unit_test(processes_are_kept_apart),
         cmocka_unit_test(a_prefix_of_row_keys_is_in_its_partition),
         cmocka_unit_test(below_flat_nothing_differs),
-        cmocka_unit_test(a_job_that_rests_is_forgotten),
-        cmocka_unit_test(the_job_that_rests_longest_is_replaced),
+        cmocka_unit_test(a_process_that_rests_is_forgotten),
         cmocka_unit_test(all_pairs_are_remembered),
-        cmocka_unit_test(too_many_are_noticed_early),
+        cmocka_unit_test(too_many_are_noticed_at_once),
+        cmocka_unit_test(of_two_processes_the_first_pairs_stay),
+        cmocka_unit_test(the_oldest_process_is_forgotten),
+        cmocka_unit_test(a_process_is_refused_in_each_of_its_last_tables),
         cmocka_unit_test(a_process_of_one_path_is_never_refused),
         cmocka_unit_test(another_delete_of_a_small_tree_is_made),
         cmocka_unit_test(threads_use_it_at_once),

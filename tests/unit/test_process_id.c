@@ -53,7 +53,6 @@ static struct process find_flusher(struct setup *setup, pid_t thread, uint64_t o
 static void assert_unknown(struct process process)
 {
     assert_int_equal(process.number, 0);
-    assert_int_equal(process.job, 0);
     assert_string_equal(process.command, "");
 }
 
@@ -89,7 +88,6 @@ static void a_thread_is_known_by_its_process(void **state)
     struct setup *setup = *state;
     struct process own = find(setup, getpid());
     assert_string_equal(own.command, "test_process_id");
-    assert_int_equal(own.job, getpgrp());
     assert_int_equal(own.number & ((1 << PROCESS_GROUP_BITS) - 1), getpid());
     pthread_t thread;
     void *found;
@@ -97,7 +95,6 @@ static void a_thread_is_known_by_its_process(void **state)
     assert_int_equal(pthread_join(thread, &found), 0);
     assert_string_equal(((struct process *)found)->command, own.command);
     assert_int_equal(((struct process *)found)->number, own.number);
-    assert_int_equal(((struct process *)found)->job, own.job);
 }
 
 static uint64_t ticks_since_boot(void)
@@ -117,7 +114,6 @@ static void a_number_holds_when_the_process_was_started(void **state)
     uint64_t started = found.number >> PROCESS_GROUP_BITS;
     assert_in_range(started, before - 1, ticks_since_boot() + 1);
     assert_int_equal(found.number & ((1 << PROCESS_GROUP_BITS) - 1), child);
-    assert_int_equal(found.job, getpgid(child));
     end_child(child);
 }
 

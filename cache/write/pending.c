@@ -397,39 +397,3 @@ void pending_stats(struct pending *pending, struct pending_stats *ret)
                                   .reserved = pending->reserved};
     monitor_leave(&pending->monitor);
 }
-
-static bool is_consistent_locked(struct pending *pending)
-{
-    size_t claims = 0, queued = 0, bytes = 0, masks = 0, tables = 0, waiting = 0;
-    struct record *record, *before = NULL;
-    for (record = RB_MIN(record_tree, &pending->records); record;
-         record = RB_NEXT(record_tree, &pending->records, record)) {
-        struct waiter *waiter;
-        bool is_used = record->state != FREE || record->mask;
-        bool is_queued = record->state == WAITING || record->state == SENDING;
-        bool has_waiters = !TAILQ_EMPTY(&record->waiters);
-        if (!is_used || (has_waiters && record->state == FREE) ||
-            is_queued != (record->queued != NULL) || (before && compare_keys(before, record) >= 0))
-            return false;
-        TAILQ_FOREACH(waiter, &record->waiters, entry)
-        waiting += !waiter->has_claim;
-        claims += record->state == CLAIMED;
-        queued += is_queued;
-        bytes += record->queued ? record->queued->bytes : 0;
-        masks += record->mask != NULL;
-        tables += record->mask && is_table(record);
-        before = record;
-    }
-    /* a caller that was handed a position counts as waiting until its thread runs */
-    return claims == pending->claims && queued == pending->queued && masks == pending->masks &&
-           tables == pending->table_count && waiting <= pending->waiting &&
-           queue_is_consistent_locked(pending, bytes);
-}
-
-bool pending_is_consistent(struct pending *pending)
-{
-    monitor_enter(&pending->monitor);
-    bool is_consistent = is_consistent_locked(pending);
-    monitor_leave(&pending->monitor);
-    return is_consistent;
-}

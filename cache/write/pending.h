@@ -104,8 +104,6 @@ struct pending_stats {
     size_t reserved;               /* bytes of texts that are not queued */
 };
 void pending_stats(struct pending *pending, struct pending_stats *ret);
-/* For tests: are the counts and the order right, and is every record in use? */
-bool pending_is_consistent(struct pending *pending);
 
 DEFINE_CLEANUP(struct pending *, pending_destroy);
 

@@ -173,34 +173,3 @@ void pending_end_hold(struct pending *pending, uint64_t process, const char *tab
         end_locked(pending, hold);
     monitor_leave(&pending->monitor);
 }
-
-bool holds_are_consistent_locked(const struct queue *queue)
-{
-    size_t count = 0;
-    struct hold *hold;
-    TAILQ_FOREACH(hold, &queue->holds, entry)
-    {
-        count++;
-        if (find_locked(queue, hold->process) != hold)
-            return false;
-    }
-    return count == queue->hold_count && count <= PENDING_HOLDS_MAX &&
-           (count == 0 || !queue->is_closed);
-}
-
-bool hold_is_consistent_locked(const struct queue *queue, const struct partition *partition)
-{
-    if (!partition->hold)
-        return true;
-    struct hold *hold;
-    TAILQ_FOREACH(hold, &queue->holds, entry)
-    if (hold == partition->hold)
-        break;
-    if (!hold || !partition->was_held || strcmp(hold->table, partition->address.table) != 0)
-        return false;
-    struct queued *queued;
-    TAILQ_FOREACH(queued, &partition->waiting, in_partition)
-    if (queued->process != hold->process)
-        return false;
-    return true;
-}

@@ -28,9 +28,9 @@ static bool is_full(const struct pending *pending, const struct partition *parti
            partition->request_bytes >= pending->limits.batch_bytes;
 }
 
-/* INT64_MAX: not before something else changes. Partitions that are ready take turns: each goes
- * behind those that were ready before its last batch was taken. */
-static int64_t ready_ms_of(const struct pending *pending, const struct partition *partition)
+/* Partitions that are ready take turns: each goes behind those that were ready before its last
+ * batch was taken. */
+int64_t partition_ready_ms(const struct pending *pending, const struct partition *partition)
 {
     const struct queued *first = TAILQ_FIRST(&partition->waiting);
     int64_t ready_ms = partition->taken_ms;
@@ -62,7 +62,7 @@ static struct ready_tree *ready_tree_of(struct queue *queue, const struct partit
 void queue_update_locked(struct pending *pending, struct partition *partition)
 {
     struct queue *queue = &pending->queue;
-    int64_t ready_ms = ready_ms_of(pending, partition);
+    int64_t ready_ms = partition_ready_ms(pending, partition);
     if (ready_ms < partition->ready_ms)
         monitor_tell(&pending->monitor);
     if (partition->ready_ms != INT64_MAX)
@@ -269,44 +269,4 @@ struct partition *queue_first_ready_locked(struct pending *pending)
     if (last->ready_ms <= clock_now_ms(pending->clock))
         return choose(queue, unheld, held);
     return last == held ? unheld : held;
-}
-
-static bool partition_is_consistent(const struct pending *pending,
-                                    const struct partition *partition)
-{
-    size_t count = 0, request_bytes = 0;
-    const struct queued *queued, *before = NULL;
-    TAILQ_FOREACH(queued, &partition->waiting, in_partition)
-    {
-        if ((before && !goes_before(before, queued)) || queued->partition != partition ||
-            queued->record->state != WAITING)
-            return false;
-        before = queued;
-        count++;
-        request_bytes += queued->request_bytes;
-    }
-    return count == partition->count && request_bytes == partition->request_bytes &&
-           (count > 0 || partition->out > 0) && partition->out >= 0 &&
-           partition->out <= PENDING_BATCHES_OUT &&
-           partition->ready_ms == ready_ms_of(pending, partition) &&
-           hold_is_consistent_locked(&pending->queue, partition);
-}
-
-bool partitions_are_consistent_locked(struct pending *pending, size_t changes_bytes)
-{
-    struct queue *queue = &pending->queue;
-    size_t partitions = 0, once_held = 0, bytes = changes_bytes;
-    int out = 0;
-    struct partition *partition;
-    RB_FOREACH(partition, partition_tree, &queue->partitions)
-    {
-        if (!partition_is_consistent(pending, partition))
-            return false;
-        partitions++;
-        once_held += partition->was_held;
-        bytes += partition_bytes(partition->address);
-        out += partition->out;
-    }
-    return partitions == queue->partition_count && bytes == queue->bytes && out == queue->out &&
-           once_held == queue->once_held;
 }

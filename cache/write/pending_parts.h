@@ -163,13 +163,13 @@ void queue_init(struct queue *queue);
 void queue_end_unsent_locked(struct pending *pending, struct queued *queued);
 /* A caller waits for bytes: everything is due, unless a batch is ready. */
 void queue_hurry_for_bytes_locked(struct pending *pending);
-/* bytes: of all queued changes, added up. */
-bool queue_is_consistent_locked(struct pending *pending, size_t bytes);
 
 /* Of pending_partition.c: */
 struct address partition_address(const char *table, struct bytes position);
 /* Of max_bytes. */
 size_t partition_bytes(struct address address);
+/* When its next batch is ready, as it stands now. INT64_MAX: not before something else changes. */
+int64_t partition_ready_ms(const struct pending *pending, const struct partition *partition);
 /* NULL: there is none. */
 struct partition *queue_find_partition_locked(struct pending *pending, struct address address);
 /* NULL: out of memory. It has no change yet. */
@@ -197,8 +197,6 @@ void queue_make_unheld_due_locked(struct pending *pending); /* everything that w
 void queue_try_again_locked(struct pending *pending);
 /* Has a change with this number, or a lower one, not ended? */
 bool queue_has_older_locked(struct pending *pending, uint64_t number);
-/* changes_bytes: of all queued changes, added up. */
-bool partitions_are_consistent_locked(struct pending *pending, size_t changes_bytes);
 
 /* Of pending_hold.c: */
 void hold_finish(struct queue *queue);
@@ -210,8 +208,6 @@ void hold_end_due_locked(struct pending *pending);
 void hold_end_all_locked(struct pending *pending);
 /* How long pending_take waits that would wait for wait_ms; below 0: without a limit. */
 int64_t hold_wait_ms(const struct pending *pending, int64_t wait_ms);
-bool holds_are_consistent_locked(const struct queue *queue);
-bool hold_is_consistent_locked(const struct queue *queue, const struct partition *partition);
 
 /* Of pending_room.c: */
 size_t room_for_queue_locked(const struct pending *pending); /* bytes that the queue may have */

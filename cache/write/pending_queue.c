@@ -357,14 +357,3 @@ void pending_abandon(struct pending *pending, pending_visitor *visit, void *cont
         monitor_leave(&pending->monitor);
     }
 }
-
-bool queue_is_consistent_locked(struct pending *pending, size_t bytes)
-{
-    const struct queue *queue = &pending->queue;
-    size_t failures = 0;
-    struct kept_failure *kept;
-    TAILQ_FOREACH(kept, &queue->failures, entry)
-    failures++;
-    return failures == queue->failure_count && partitions_are_consistent_locked(pending, bytes) &&
-           holds_are_consistent_locked(queue);
-}

@@ -12,6 +12,7 @@
  * returns when everything has ended that was acknowledged before it. */
 #include "cache/write/pending_parts.h"
 #include "tests/schedule/schedule.h"
+#include "tests/stores/pending_check.h"
 
 #include <pthread.h>
 

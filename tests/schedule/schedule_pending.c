@@ -7,6 +7,7 @@
  * pass: then no thread was left waiting for a wakeup that was lost. */
 #include "cache/write/pending.h"
 #include "tests/schedule/schedule.h"
+#include "tests/stores/pending_check.h"
 #include "tests/unit/pending_limits.h"
 
 #include <pthread.h>

@@ -14,6 +14,7 @@
 #include "cache/write/pending_hold.h"
 #include "cache/write/pending_room.h"
 #include "tests/schedule/schedule.h"
+#include "tests/stores/pending_check.h"
 
 #include <pthread.h>
 

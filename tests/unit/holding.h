@@ -2,6 +2,7 @@
 #ifndef TESTS_UNIT_HOLDING_H
 #define TESTS_UNIT_HOLDING_H
 /* What the tests of held changes share. */
+#include "tests/stores/pending_check.h"
 #include "tests/unit/pending_limits.h"
 #include "tests/unit/queueing.h"
 

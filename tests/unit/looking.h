@@ -5,6 +5,7 @@
  * and a look. */
 #include "cache/write/pending_queue.h"
 #include "cache/write/table_drop.h"
+#include "tests/stores/pending_check.h"
 #include "tests/unit/parts_fixture.h"
 
 #define LOOK_MS INT64_C(30000) /* from now: the end of a look */

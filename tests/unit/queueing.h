@@ -5,6 +5,7 @@
  * and batches that the test takes and ends as a service might. Partitions and rows of table T. */
 #include "cache/write/pending_parts.h"
 #include "cache/write/pending_room.h"
+#include "tests/stores/pending_check.h"
 #include "tests/unit/unit.h"
 
 #include <pthread.h>

@@ -2,6 +2,7 @@
 /* The threads of the queue over a store behind a gate: how many there are, what they send while the
  * service is away and after it, and their end. */
 #include "cache/write/commit_threads.h"
+#include "tests/stores/pending_check.h"
 #include "tests/unit/batches_fixture.h"
 #include "tests/unit/refused_threads.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/write/pending.h"
+#include "tests/stores/pending_check.h"
 #include "tests/unit/failing_memory.h"
 #include "tests/unit/unit.h"
 #include "tests/unit/pending_limits.h"

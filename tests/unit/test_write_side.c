@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Claims of entities and of their table. */
 #include "cache/write/write_side.h"
+#include "tests/stores/pending_check.h"
 #include "tests/unit/fetching.h"
 
 #define ROW ((struct address){"t", B("p\0r")})

@@ -50,19 +50,14 @@ static int send_merged(struct account *account, struct caller *caller, struct ad
     int r = make_over(caller, address.position, over, before, &made);
     if (r < 0)
         return r;
-    struct write_facts facts = {.begin = EDIT_APPENDED};
-    if (before->page)
-        facts.snapshot = page_etag(before->page, before->row);
-    struct write_rule rule = write_rule_choose(&facts);
-    struct write write = {.kind = rule.kind,
-                          .position = address.position,
-                          .if_match = rule.if_match,
-                          .text = buffer_bytes(&made)};
-    if (rule.kind == WRITE_MERGE) {
+    struct write write = {
+        .kind = WRITE_INSERT, .position = address.position, .text = buffer_bytes(&made)};
+    if (before->page) {
         r = merge(caller, address.position, write.text, before, &merged);
         if (r < 0)
             return r;
         write.kind = WRITE_REPLACE;
+        write.if_match = page_etag(before->page, before->row);
         write.text = buffer_bytes(&merged);
     }
     return committer_write(account->write.committer, caller, address.table, &write, 1, ret_now);

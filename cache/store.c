@@ -123,8 +123,6 @@ struct write account_choose_write(const struct account *account, const struct ed
                                 .read = buffer_bytes(&known->read),
                                 .masked = buffer_bytes(&known->masked),
                                 .overwrites_conflicts = account->options.overwrites_conflicts};
-    if (edit->begin == EDIT_APPENDED) /* to nothing that this mount shows */
-        facts.last_stored = (struct bytes){0};
     struct write_rule rule = write_rule_choose(&facts);
     return (struct write){.kind = rule.kind,
                           .position = edit->address.position,

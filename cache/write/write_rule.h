@@ -8,20 +8,16 @@
  *     EDIT_EXCLUSIVE        Insert             -                   -                 Replace B
  *     EDIT_OVER             upsert             Replace R           -                 Replace B
  *     EDIT_CHANGED          Replace *          -                   Replace S         -
- *     EDIT_APPENDED         Insert, (2)        -                   Merge S, (1)      Replace B
+ *     EDIT_APPENDED         Insert             -                   -                 Replace B
  *     stored before         Replace, If-Match the version that was stored last
- *     the same, appended    Merge, If-Match the version that was stored last, (1)
  *
  *   - upsert: WRITE_UPSERT_REPLACE, without a precondition
- *   - Replace X, Merge X: with If-Match X; Replace *: of any version, but the entity must exist
+ *   - Replace X: with If-Match X; Replace *: of any version, but the entity must exist
  *   - a cell `-` does not count: the row's rule is that of the cells that do. Of two that count the
  *     one farther right decides, and "stored before" decides over all
- *   - (1) on 412 the entity is read, merged, and sent again. cache/append.c merges by itself, and
- *     sends a Replace of the same version by the merged text
- *   - (2) on 409 the same: an append never replaces what others see. If the entity of a Merge is
- *     gone (404): Insert, as of a new name, so the facts are then those of a new name
  *   - a masked version is one that this mount does not show: appending begins a new text there.
- * What was opened before the mask goes on instead: cache/store.c ends the mask, and merges
+ *     What was opened before the mask goes on instead: cache/store.c ends the mask, and merges
+ *   - what is appended where nothing is masked is stored by cache/append.c
  *
  * With conflict=overwrite every Replace becomes an upsert.
  *
@@ -46,7 +42,6 @@ struct write_facts { /* ETags; empty: none */
 struct write_rule {
     enum write_kind kind;
     struct bytes if_match; /* a view of one of the facts, or static; empty: none */
-    bool is_repeated;      /* on -ESTALE or -EEXIST: read, merge and send again */
 };
 struct write_rule write_rule_choose(const struct write_facts *facts);
 

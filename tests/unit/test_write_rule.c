@@ -14,21 +14,21 @@ static struct write_facts facts_of(enum edit_begin begin, unsigned known)
                                 .last_stored = bytes_of(known & LAST_STORED ? "L" : "")};
 }
 
-/* As the table: "insert", "upsert", "replace X", "merge X"; with + if it is repeated. */
+/* As the table: "insert", "upsert", "replace X". */
 static void assert_rule(const struct write_facts *facts, const char *expected)
 {
     static const char *const names[] = {
         [WRITE_INSERT] = "insert",
         [WRITE_REPLACE] = "replace ",
-        [WRITE_MERGE] = "merge ",
+        [WRITE_MERGE] = "merge",
         [WRITE_UPSERT_REPLACE] = "upsert",
         [WRITE_UPSERT_MERGE] = "upsert merge",
         [WRITE_DELETE] = "delete",
     };
     struct write_rule rule = write_rule_choose(facts);
     char shown[40];
-    (void)snprintf(shown, sizeof(shown), "%s%.*s%s", names[rule.kind], (int)rule.if_match.size,
-                   rule.if_match.size > 0 ? rule.if_match.data : "", rule.is_repeated ? "+" : "");
+    (void)snprintf(shown, sizeof(shown), "%s%.*s", names[rule.kind], (int)rule.if_match.size,
+                   rule.if_match.size > 0 ? rule.if_match.data : "");
     assert_string_equal(shown, expected);
 }
 
@@ -42,7 +42,7 @@ static const char *const rules[][8] = {
                    "replace B", "replace B"},
     [EDIT_CHANGED] = {"replace *", "replace *", "replace S", "replace S", "replace *", "replace *",
                       "replace S", "replace S"},
-    [EDIT_APPENDED] = {"insert+", "insert+", "merge S+", "merge S+", "replace B", "replace B",
+    [EDIT_APPENDED] = {"insert", "insert", "insert", "insert", "replace B", "replace B",
                        "replace B", "replace B"},
 };
 
@@ -52,10 +52,7 @@ static void every_cell_of_the_table_is_so(void **state)
     for (enum edit_begin begin = EDIT_NEW; begin <= EDIT_APPENDED; begin++) {
         for (unsigned known = 0; known < ALL_FACTS; known++) {
             struct write_facts facts = facts_of(begin, known);
-            bool is_appended = begin == EDIT_APPENDED;
-            assert_rule(&facts, !(known & LAST_STORED) ? rules[begin][known]
-                                : is_appended          ? "merge L+"
-                                                       : "replace L");
+            assert_rule(&facts, known & LAST_STORED ? "replace L" : rules[begin][known]);
         }
     }
 }
@@ -73,7 +70,6 @@ static void with_conflict_overwrite_every_replace_is_an_upsert(void **state)
             bool is_replace = careful.kind == WRITE_REPLACE;
             assert_int_equal(rule.kind, is_replace ? WRITE_UPSERT_REPLACE : careful.kind);
             assert_bytes(rule.if_match, is_replace ? B("") : careful.if_match);
-            assert_int_equal(rule.is_repeated, careful.is_repeated);
         }
     }
 }
@@ -87,8 +83,7 @@ static void a_precondition_is_there_where_it_is_needed(void **state)
             struct write_facts facts = facts_of(begin, known % ALL_FACTS);
             facts.overwrites_conflicts = known >= ALL_FACTS;
             struct write_rule rule = write_rule_choose(&facts);
-            bool has_one = rule.kind == WRITE_REPLACE || rule.kind == WRITE_MERGE;
-            assert_int_equal(rule.if_match.size > 0, has_one);
+            assert_int_equal(rule.if_match.size > 0, rule.kind == WRITE_REPLACE);
         }
     }
 }

@@ -249,16 +249,6 @@ bool pending_is_changing(struct pending *pending, const char *table, struct byte
     return is_changing;
 }
 
-bool pending_is_changing_in(struct pending *pending, const char *table)
-{
-    monitor_enter(&pending->monitor);
-    struct record *record = pending_seek_locked(pending, table, (struct bytes){0});
-    while (record && record->state == FREE)
-        record = pending_after_locked(record);
-    monitor_leave(&pending->monitor);
-    return record != NULL;
-}
-
 bool pending_has_overlay(const struct pending *pending)
 {
     return pending->masks > 0 || pending->queued > 0;

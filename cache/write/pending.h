@@ -66,8 +66,6 @@ void pending_release(struct pending *pending, const char *table, const struct by
 /* Is the position claimed, or a change of it queued? Of another thread's change this may end at any
  * moment. While there is none at all, it is answered without the lock. */
 bool pending_is_changing(struct pending *pending, const char *table, struct bytes position);
-/* Any position of the table? */
-bool pending_is_changing_in(struct pending *pending, const char *table);
 
 /* Is anything masked or queued? Without the lock. */
 bool pending_has_overlay(const struct pending *pending);

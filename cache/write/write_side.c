@@ -123,8 +123,3 @@ void write_side_release(struct write_side *side, struct address address)
 {
     pending_release(side->pending, address.table, &address.position, 1);
 }
-
-bool write_side_is_changing(struct write_side *side, const char *table)
-{
-    return pending_is_changing_in(side->pending, table);
-}

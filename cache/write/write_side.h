@@ -37,9 +37,8 @@ int write_side_claim_both(struct write_side *side, struct address a, struct addr
 void write_side_release(struct write_side *side, struct address address);
 
 /* Claims a table for its creation or its drop: until the release no change of an entity in it
- * begins. One that has begun before goes on: write_side_is_changing. */
+ * begins. One that has begun before goes on. */
 int write_side_claim_table(struct write_side *side, const char *table, struct call *call);
-bool write_side_is_changing(struct write_side *side, const char *table);
 void write_side_release_table(struct write_side *side, const char *table);
 
 #endif

@@ -138,3 +138,13 @@ bool pending_is_consistent(struct pending *pending)
     monitor_leave(&pending->monitor);
     return answer;
 }
+
+bool pending_is_changing_in(struct pending *pending, const char *table)
+{
+    monitor_enter(&pending->monitor);
+    struct record *record = pending_seek_locked(pending, table, (struct bytes){0});
+    while (record && record->state == FREE)
+        record = pending_after_locked(record);
+    monitor_leave(&pending->monitor);
+    return record != NULL;
+}

@@ -6,5 +6,7 @@
 
 /* Are the counts and the order right, and is every record in use? */
 bool pending_is_consistent(struct pending *pending);
+/* Is a position of the table claimed or queued? */
+bool pending_is_changing_in(struct pending *pending, const char *table);
 
 #endif

@@ -59,17 +59,18 @@ static void a_change_waits_while_its_table_is_claimed(void **state)
     while (waiting(&setup) == 0)
         (void)usleep(500);
     assert_false(atomic_load(&setup.has_claim));
-    assert_false(write_side_is_changing(&setup.side, "t")); /* it waits without the position */
+    assert_false(
+        pending_is_changing_in(setup.side.pending, "t")); /* it waits without the position */
     struct address other = {"other", ROW.position};
     assert_int_equal(write_side_claim(&setup.side, other, &caller.call), 0);
-    assert_false(write_side_is_changing(&setup.side, "t"));
-    assert_true(write_side_is_changing(&setup.side, "other"));
+    assert_false(pending_is_changing_in(setup.side.pending, "t"));
+    assert_true(pending_is_changing_in(setup.side.pending, "other"));
     write_side_release(&setup.side, other);
     write_side_release_table(&setup.side, "t");
     (void)pthread_join(thread, NULL);
-    assert_true(write_side_is_changing(&setup.side, "t"));
+    assert_true(pending_is_changing_in(setup.side.pending, "t"));
     write_side_release(&setup.side, ROW);
-    assert_false(write_side_is_changing(&setup.side, "t"));
+    assert_false(pending_is_changing_in(setup.side.pending, "t"));
     assert_true(pending_is_consistent(setup.side.pending));
     tear_down(&setup);
 }
@@ -83,7 +84,7 @@ static void a_change_that_waits_in_vain_has_no_claim(void **state)
     assert_int_equal(write_side_claim_table(&setup.side, "t", &caller.call), 0);
     caller.call.deadline_ms = setup.fetching.now_ms;
     assert_int_equal(write_side_claim(&setup.side, ROW, &caller.call), -ETIMEDOUT);
-    assert_false(write_side_is_changing(&setup.side, "t"));
+    assert_false(pending_is_changing_in(setup.side.pending, "t"));
     write_side_release_table(&setup.side, "t");
     tear_down(&setup);
 }
@@ -119,7 +120,7 @@ static void a_table_and_its_entities_exclude_each_other(void **state)
     for (int i = 0; i < TURNS; i++) {
         struct caller caller = fetching_caller(&setup.fetching);
         assert_int_equal(write_side_claim_table(&setup.side, "t", &caller.call), 0);
-        if (!write_side_is_changing(&setup.side, "t")) {
+        if (!pending_is_changing_in(setup.side.pending, "t")) {
             tables_at_work++;
             assert_int_equal(rows_at_work, 0);
             tables_at_work--;
@@ -176,11 +177,11 @@ static void both_or_none_is_claimed(void **state)
     assert_int_equal(write_side_claim(&setup.side, ROW, &caller.call), 0);
     caller.call.deadline_ms = setup.fetching.now_ms;
     assert_int_equal(write_side_claim_both(&setup.side, ROW, first, &caller.call), -ETIMEDOUT);
-    assert_false(write_side_is_changing(&setup.side, "a"));
+    assert_false(pending_is_changing_in(setup.side.pending, "a"));
     write_side_release(&setup.side, ROW);
     assert_int_equal(write_side_claim_table(&setup.side, "t", &caller.call), 0);
     assert_int_equal(write_side_claim_both(&setup.side, first, ROW, &caller.call), -ETIMEDOUT);
-    assert_false(write_side_is_changing(&setup.side, "a"));
+    assert_false(pending_is_changing_in(setup.side.pending, "a"));
     write_side_release_table(&setup.side, "t");
     assert_int_equal(write_side_claim_both(&setup.side, first, ROW, &caller.call), 0);
     write_side_release(&setup.side, ROW);

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/bulk/groups.h"
+
+#include <assert.h>
+#include <sys/queue.h>
+
+#define BUCKETS      ((size_t)1 << 16)
+#define MALLOC_BYTES 16 /* which an allocation takes beside its size */
+
+struct row {
+    struct grouped grouped; /* first */
+    STAILQ_ENTRY(row) next;
+    uint64_t hash; /* of the position */
+    size_t request_bytes, memory_bytes;
+    char data[]; /* position, ETag, text */
+};
+
+struct group {
+    TAILQ_ENTRY(group) next;
+    STAILQ_HEAD(, row) rows;
+    size_t n, request_bytes, memory_bytes;
+};
+
+/* A partition is in the table while it has a group, or a batch out. */
+struct partition {
+    LIST_ENTRY(partition) hashed;
+    TAILQ_ENTRY(partition) ranked;
+    TAILQ_HEAD(group_queue, group) groups;
+    size_t rank; /* of the list that it is in; 0: in none */
+    bool is_out;
+    uint64_t hash;
+    size_t key_size;
+    char key[];
+};
+
+#define RANK_READY (GROUPS_BATCH_MAX + 1)
+
+struct groups {
+    struct groups_limits limits;
+    size_t rows, bytes, out_bytes;
+    /* Partitions that have a group and nothing out: by the rows of their first group, or
+     * RANK_READY. */
+    TAILQ_HEAD(ranked, partition) ranks[RANK_READY + 1];
+    LIST_HEAD(hashed, partition) table[BUCKETS];
+};
+
+int groups_create(const struct groups_limits *limits, struct groups **ret)
+{
+    struct groups *groups = calloc(1, sizeof(*groups));
+    if (!groups)
+        return -ENOMEM;
+    assert(limits->batch_rows > 0 && limits->batch_rows <= GROUPS_BATCH_MAX);
+    groups->limits = *limits;
+    for (size_t i = 0; i <= RANK_READY; i++)
+        TAILQ_INIT(&groups->ranks[i]);
+    *ret = groups;
+    return 0;
+}
+
+static size_t partition_bytes(const struct partition *partition)
+{
+    return sizeof(*partition) + partition->key_size + MALLOC_BYTES;
+}
+
+static void free_group(struct group *group)
+{
+    for (struct row *row; (row = STAILQ_FIRST(&group->rows));) {
+        STAILQ_REMOVE_HEAD(&group->rows, next);
+        free(row);
+    }
+    free(group);
+}
+
+void groups_destroy(struct groups *groups)
+{
+    if (!groups)
+        return;
+    for (size_t i = 0; i < BUCKETS; i++) {
+        for (struct partition *partition; (partition = LIST_FIRST(&groups->table[i]));) {
+            assert(!partition->is_out);
+            LIST_REMOVE(partition, hashed);
+            for (struct group *group; (group = TAILQ_FIRST(&partition->groups));) {
+                TAILQ_REMOVE(&partition->groups, group, next);
+                free_group(group);
+            }
+            free(partition);
+        }
+    }
+    free(groups);
+}
+
+size_t groups_waiting(const struct groups *groups)
+{
+    return groups->rows;
+}
+
+static bool is_ready(const struct groups *groups, const struct group *group)
+{
+    return TAILQ_NEXT(group, next) || group->n == groups->limits.batch_rows ||
+           group->request_bytes >= groups->limits.batch_bytes;
+}
+
+static void rank(struct groups *groups, struct partition *partition)
+{
+    const struct group *first = partition->is_out ? NULL : TAILQ_FIRST(&partition->groups);
+    size_t wanted = !first ? 0 : is_ready(groups, first) ? RANK_READY : first->n;
+    if (wanted == partition->rank)
+        return;
+    if (partition->rank > 0)
+        TAILQ_REMOVE(&groups->ranks[partition->rank], partition, ranked);
+    partition->rank = wanted;
+    if (wanted > 0)
+        TAILQ_INSERT_TAIL(&groups->ranks[wanted], partition, ranked);
+}
+
+static struct hashed *bucket_of(struct groups *groups, uint64_t hash)
+{
+    return &groups->table[(hash ^ hash >> 32) % BUCKETS];
+}
+
+/* NULL: there is none. */
+static struct partition *find(struct groups *groups, struct bytes key, uint64_t hash)
+{
+    struct partition *partition;
+    LIST_FOREACH(partition, bucket_of(groups, hash), hashed)
+    {
+        if (partition->hash == hash &&
+            bytes_equal((struct bytes){partition->key, partition->key_size}, key))
+            return partition;
+    }
+    return NULL;
+}
+
+static struct partition *create_partition(struct groups *groups, struct bytes key, uint64_t hash)
+{
+    struct partition *partition = calloc(1, sizeof(*partition) + key.size);
+    if (!partition)
+        return NULL;
+    TAILQ_INIT(&partition->groups);
+    partition->hash = hash;
+    partition->key_size = key.size;
+    if (key.size > 0)
+        memcpy(partition->key, key.data, key.size);
+    LIST_INSERT_HEAD(bucket_of(groups, hash), partition, hashed);
+    groups->bytes += partition_bytes(partition);
+    return partition;
+}
+
+static void forget_idle(struct groups *groups, struct partition *partition)
+{
+    if (partition->is_out || !TAILQ_EMPTY(&partition->groups))
+        return;
+    LIST_REMOVE(partition, hashed);
+    groups->bytes -= partition_bytes(partition);
+    free(partition);
+}
+
+static struct bytes copy(char **at, struct bytes bytes)
+{
+    char *data = *at;
+    if (bytes.size > 0)
+        memcpy(data, bytes.data, bytes.size);
+    *at += bytes.size;
+    return (struct bytes){data, bytes.size};
+}
+
+static size_t row_bytes(const struct write *write)
+{
+    return sizeof(struct row) + write->position.size + write->if_match.size + write->text.size +
+           MALLOC_BYTES;
+}
+
+static struct row *create_row(const struct write *write, size_t request_bytes, uint64_t line)
+{
+    size_t size = row_bytes(write);
+    struct row *row = malloc(size - MALLOC_BYTES);
+    if (!row)
+        return NULL;
+    char *at = row->data;
+    *row = (struct row){.grouped = {.write = {.kind = write->kind}, .line = line, .objects = 1},
+                        .hash = bytes_hash(BYTES_HASH_START, write->position),
+                        .request_bytes = request_bytes,
+                        .memory_bytes = size};
+    row->grouped.write.position = copy(&at, write->position);
+    row->grouped.write.if_match = copy(&at, write->if_match);
+    row->grouped.write.text = copy(&at, write->text);
+    return row;
+}
+
+static void insert(struct groups *groups, struct group *group, struct row *row)
+{
+    STAILQ_INSERT_TAIL(&group->rows, row, next);
+    group->n++;
+    group->request_bytes += row->request_bytes;
+    group->memory_bytes += row->memory_bytes;
+    groups->rows++;
+    groups->bytes += row->memory_bytes;
+}
+
+static void remove_row(struct groups *groups, struct group *group, struct row *row)
+{
+    STAILQ_REMOVE(&group->rows, row, row, next);
+    group->n--;
+    group->request_bytes -= row->request_bytes;
+    group->memory_bytes -= row->memory_bytes;
+    groups->rows--;
+    groups->bytes -= row->memory_bytes;
+}
+
+static struct row *find_row(const struct group *group, const struct row *like)
+{
+    struct row *row;
+    STAILQ_FOREACH(row, &group->rows, next)
+    {
+        if (row->hash == like->hash &&
+            bytes_equal(row->grouped.write.position, like->grouped.write.position))
+            return row;
+    }
+    return NULL;
+}
+
+/* Does it leave nothing of what the earlier one makes, whatever is there? */
+static bool takes_place(const struct row *row, const struct row *earlier)
+{
+    return row->grouped.write.kind == WRITE_UPSERT_REPLACE &&
+           earlier->grouped.write.kind == WRITE_UPSERT_REPLACE;
+}
+
+/* Puts the row into the group if it belongs there. */
+static bool join(struct groups *groups, struct group *group, struct row *row)
+{
+    struct row *same = find_row(group, row);
+    size_t rows = group->n - !!same;
+    size_t bytes = group->request_bytes - (same ? same->request_bytes : 0);
+    if ((same && !takes_place(row, same)) || rows == groups->limits.batch_rows ||
+        (rows > 0 && bytes + row->request_bytes > groups->limits.batch_bytes))
+        return false;
+    if (same) {
+        row->grouped.objects += same->grouped.objects;
+        remove_row(groups, group, same);
+        free(same);
+    }
+    insert(groups, group, row);
+    return true;
+}
+
+static int place(struct groups *groups, struct partition *partition, struct row *row)
+{
+    struct group *last = TAILQ_LAST(&partition->groups, group_queue);
+    if (last && join(groups, last, row))
+        return 0;
+    struct group *group = calloc(1, sizeof(*group));
+    if (!group)
+        return -ENOMEM;
+    STAILQ_INIT(&group->rows);
+    group->memory_bytes = sizeof(*group) + MALLOC_BYTES;
+    groups->bytes += group->memory_bytes;
+    TAILQ_INSERT_TAIL(&partition->groups, group, next);
+    insert(groups, group, row);
+    return 0;
+}
+
+int groups_add(struct groups *groups, const struct write *write, size_t request_bytes,
+               uint64_t line)
+{
+    if (groups->rows > 0 && groups->bytes + row_bytes(write) > groups->limits.max_bytes)
+        return -EAGAIN;
+    _cleanup_(freep) struct row *row = create_row(write, request_bytes, line);
+    if (!row)
+        return -ENOMEM;
+    struct bytes key = position_partition_key(row->grouped.write.position);
+    uint64_t hash = bytes_hash(BYTES_HASH_START, key);
+    struct partition *partition = find(groups, key, hash);
+    if (!partition)
+        partition = create_partition(groups, key, hash);
+    if (!partition)
+        return -ENOMEM;
+    int r = place(groups, partition, row);
+    if (r == 0) {
+        row = NULL;
+        rank(groups, partition);
+    } else {
+        forget_idle(groups, partition);
+    }
+    return r;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+    const struct grouped *const *left = a, *const *right = b;
+    return bytes_compare((*left)->write.position, (*right)->write.position);
+}
+
+static struct partition *choose(struct groups *groups, bool takes_any)
+{
+    size_t least = takes_any ? 1 : RANK_READY;
+    struct partition *partition = NULL;
+    for (size_t i = RANK_READY; !partition && i >= least; i--)
+        partition = TAILQ_FIRST(&groups->ranks[i]);
+    return partition;
+}
+
+bool groups_take(struct groups *groups, bool takes_any, struct groups_batch *ret)
+{
+    struct partition *partition = choose(groups, takes_any);
+    struct group *group = partition ? TAILQ_FIRST(&partition->groups) : NULL;
+    if (!group || (groups->out_bytes > 0 &&
+                   groups->out_bytes + group->memory_bytes > groups->limits.max_out_bytes))
+        return false;
+    TAILQ_REMOVE(&partition->groups, group, next);
+    partition->is_out = true;
+    rank(groups, partition);
+    *ret = (struct groups_batch){.partition = partition, .bytes = group->memory_bytes};
+    struct row *row;
+    STAILQ_FOREACH(row, &group->rows, next)
+    ret->changes[ret->n++] = &row->grouped;
+    qsort(ret->changes, ret->n, sizeof(ret->changes[0]), compare_rows);
+    groups->rows -= ret->n;
+    groups->bytes -= group->memory_bytes;
+    groups->out_bytes += group->memory_bytes;
+    free(group);
+    return true;
+}
+
+void groups_end(struct groups *groups, struct groups_batch *batch)
+{
+    struct partition *partition = batch->partition;
+    groups->out_bytes -= batch->bytes;
+    for (size_t i = 0; i < batch->n; i++)
+        free((void *)batch->changes[i]); /* the row that it begins */
+    batch->n = 0;
+    partition->is_out = false;
+    rank(groups, partition);
+    forget_idle(groups, partition);
+}

@@ -2,7 +2,8 @@
 #include "cache/write/batch_committer.h"
 #include "cache/write/reconcile.h"
 
-#define REPAIRS_MAX 20 /* of one batch, while other clients keep changing its rows */
+/* Of one batch, that ended no change: while other clients keep changing its rows. */
+#define REPAIRS_MAX 20
 
 struct commit { /* of one batch */
     const struct batch_committer *source;
@@ -10,6 +11,8 @@ struct commit { /* of one batch */
     struct caller caller;
     int64_t asked_ms; /* when the last request was sent: what its answer shows may be as old */
     int repairs;
+    size_t ended; /* changes */
+    size_t gets;  /* of the next repair; 0: it reads a page */
 };
 
 struct part { /* indices of changes of the batch that are to be sent, in ascending order */
@@ -23,7 +26,8 @@ static void end_made(struct commit *commit, size_t i, const struct entity *now)
     struct write_batch *batch = commit->batch;
     struct batched *change = &batch->changes[i];
     change->end = BATCH_MADE;
-    if (change->text.page)
+    commit->ended++;
+    if (change->text.page && source->stored)
         source->stored(source->context, (struct address){batch->table, batch->writes[i].position},
                        change, now);
 }
@@ -35,8 +39,10 @@ static void end_failed(struct commit *commit, size_t i, const struct failure *fa
     struct batched *change = &batch->changes[i];
     change->end = BATCH_FAILED;
     change->failure = *failure;
-    source->failed(source->context, (struct address){batch->table, batch->writes[i].position},
-                   change);
+    commit->ended++;
+    if (source->failed)
+        source->failed(source->context, (struct address){batch->table, batch->writes[i].position},
+                       change);
 }
 
 static void begin_call(struct commit *commit)
@@ -139,14 +145,14 @@ static void end_stored(struct commit *commit, size_t i, const struct entity *fou
 }
 
 /* Ends the changes of the part that the page covers, which was asked for last. Those that the rows
- * allow are left. */
-static void reconcile_part(struct commit *commit, const struct part *part, size_t first,
-                           struct page *page)
+ * allow are left. Answers the first one that it does not cover. */
+static size_t reconcile_part(struct commit *commit, const struct part *part, size_t first,
+                             struct page *page)
 {
     struct write_batch *batch = commit->batch;
     struct bytes gone[PENDING_BATCH_MAX];
-    size_t gone_count = 0;
-    for (size_t k = first; k < part->n; k++) {
+    size_t gone_count = 0, k = first;
+    for (; k < part->n; k++) {
         size_t i = part->index[k];
         const struct write *write = &batch->writes[i];
         if (!range_holds(page_range(page), write->position))
@@ -171,6 +177,7 @@ static void reconcile_part(struct commit *commit, const struct part *part, size_
     }
     committer_note_gone(commit->source->committer, batch->table, gone, gone_count,
                         commit->asked_ms);
+    return k;
 }
 
 /* Is it a delete, k, of a row that is gone? That needs no read. */
@@ -188,21 +195,42 @@ static bool end_gone(struct commit *commit, const struct part *part, size_t k,
     return true;
 }
 
-/* Reads the rows from the refused one, k, to the last. 0, or -errno as the failure of the part. */
-static int repair(struct commit *commit, struct part *part, size_t k)
+/* Reads the rows from change k to change `last`, as many as come in one page, and ends what they
+ * end. ret_next: the first change that the page does not cover. */
+static int read_rows(struct commit *commit, struct part *part, size_t k, size_t last,
+                     size_t *ret_next)
 {
     const struct write_batch *batch = commit->batch;
     _cleanup_(page_unrefp) struct page *page = NULL;
     _cleanup_(buffer_finish) struct buffer behind;
     buffer_init(&behind, POSITION_MAX_BYTES);
-    int r = position_append_behind(&behind, batch->writes[part->index[part->n - 1]].position);
+    int r = position_append_behind(&behind, batch->writes[part->index[last]].position);
     if (r < 0)
         return call_fail(&commit->caller.call, r, "out of memory");
     struct range range = {batch->writes[part->index[k]].position, buffer_bytes(&behind)};
     begin_call(commit);
-    r = committer_read(commit->source->committer, &commit->caller, batch->table, range, &page);
+    r = committer_read(commit->source->committer, &commit->caller, batch->table, range,
+                       k == last ? 1 : TABLE_STORE_PAGE_ROWS, &page);
     if (r == 0)
-        reconcile_part(commit, part, k, page);
+        *ret_next = reconcile_part(commit, part, k, page);
+    return r;
+}
+
+/* Reads the refused row, k, and those behind it. 0, or -errno as the failure of the part. */
+static int repair(struct commit *commit, struct part *part, size_t k)
+{
+    size_t ended = commit->ended, next;
+    int r = 0;
+    if (commit->gets == 0) {
+        r = read_rows(commit, part, k, part->n - 1, &next);
+        commit->gets = r == 0 && 2 * (next - k) < part->n - k;
+    } else {
+        size_t end = MIN(k + commit->gets, part->n);
+        for (size_t i = k; r == 0 && i < end; i++)
+            r = read_rows(commit, part, i, i, &next);
+        commit->gets *= 2;
+    }
+    commit->repairs += commit->ended == ended;
     return r;
 }
 
@@ -221,7 +249,6 @@ static bool handle_refusal(struct commit *commit, struct part *part)
     if ((part->n == 1 || (names_row && !is_repaired)) && end_gone(commit, part, k, &failure))
         return true;
     if (is_repaired) {
-        commit->repairs++;
         if (repair(commit, part, k) == 0)
             return true;
         failure = commit->caller.call.failure;
@@ -268,13 +295,12 @@ static void commit_part(struct commit *commit, struct part *part)
 }
 
 void batch_commit(const struct batch_committer *committer, struct write_batch *batch,
-                  bool (*is_cancelled)(void *context), void *context)
+                  struct call *call)
 {
-    struct commit commit = {.source = committer,
-                            .batch = batch,
-                            .caller = {.call = {.is_cancelled = is_cancelled, .context = context}}};
+    struct commit commit = {.source = committer, .batch = batch, .caller = {.call = *call}};
     struct part part = {.n = batch->n};
     for (size_t i = 0; i < part.n; i++)
         part.index[i] = i;
     commit_part(&commit, &part);
+    *call = commit.caller.call;
 }

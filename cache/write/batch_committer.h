@@ -5,7 +5,10 @@
  * so one change that cannot be made keeps the others from being made. After a refusal:
  *
  *   404, 409, 412: a row is not     the rows are read once, from the refused one to the last; each
- *   as the change expects it        change ends by what is there (reconcile.h), or is sent again
+ *   as the change expects it        change ends by what is there (reconcile.h), or is sent again.
+ *                                   Where a page has less than half of the rows, because others
+ *                                   stand between them, each later read is a get: of one row, then
+ *                                   of the next 2, 4, ...
  *   the table does not exist, or    the deletes are made; the texts have failed
  *   is being deleted
  *   another one, names a row        that change has failed; the others are sent again
@@ -23,7 +26,8 @@ struct batch_committer { /* all of it outlives the users */
     struct committer *committer;
     const struct clock *clock;
     int64_t patience_ms; /* for a request with its repetitions */
-    /* A text is stored: the row as it is now; without a page there was no memory for it. */
+    /* The next two may be NULL. A text is stored: the row as it is now; without a page there was no
+     * memory for it. */
     void (*stored)(void *context, struct address address, const struct batched *change,
                    const struct entity *now);
     /* The change has failed, for the reason in change->failure. */
@@ -32,8 +36,9 @@ struct batch_committer { /* all of it outlives the users */
 };
 
 /* Afterwards each change of the batch has its end, and `again` is set where that is BATCH_AGAIN.
- * is_cancelled: asked with `context` while it waits for the service; then the rest is AGAIN. */
+ * All requests are sent by the call, each with its own deadline; when it is cancelled, the rest is
+ * AGAIN. */
 void batch_commit(const struct batch_committer *committer, struct write_batch *batch,
-                  bool (*is_cancelled)(void *context), void *context);
+                  struct call *call);
 
 #endif

@@ -42,7 +42,8 @@ static void *work(void *context)
     struct work *work = context;
     struct commit_threads *threads = work->threads;
     while (pending_take(threads->pending, &work->batch)) {
-        batch_commit(&threads->committer, &work->batch, is_stopped, threads);
+        struct call call = {.is_cancelled = is_stopped, .context = threads};
+        batch_commit(&threads->committer, &work->batch, &call);
         pending_end(threads->pending, &work->batch);
     }
     free(work);

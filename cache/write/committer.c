@@ -103,12 +103,11 @@ static void put(struct committer *committer, struct place place, struct page *pa
 }
 
 int committer_read(struct committer *committer, struct caller *caller, const char *table,
-                   struct range range, struct page **ret)
+                   struct range range, int top, struct page **ret)
 {
     const struct committer_source *source = &committer->source;
     struct stamp since = stamp_from_now(source->orders, clock_now_ms(source->clock));
-    struct fetch fetch = {
-        .table = table, .range = range, .top = TABLE_STORE_PAGE_ROWS, .is_alone = true};
+    struct fetch fetch = {.table = table, .range = range, .top = top, .is_alone = true};
     bool is_own;
     return fetcher_fetch(source->fetcher, caller, &fetch, since, ret, &is_own);
 }

@@ -62,10 +62,10 @@ int committer_write(struct committer *committer, struct caller *caller, const ch
 int committer_write_batch(struct committer *committer, struct call *call, const char *table,
                           const struct write *writes, const struct entity *shown, size_t n,
                           struct entity *ret);
-/* Reads the rows of the range as they are now, from its begin on, as many as come in one page. The
- * range cache has them afterwards. */
+/* Reads the rows of the range as they are now, from its begin on, as many as come in one page, at
+ * most `top`: of one row by a get, with top 1. The range cache has them afterwards. */
 int committer_read(struct committer *committer, struct caller *caller, const char *table,
-                   struct range range, struct page **ret);
+                   struct range range, int top, struct page **ret);
 /* A batch has stored the row, and its answer was lost: `found` is the row as it was read since,
  * asked for at asked_ms. The range cache gets it as a change, because a query that was sent before
  * the batch may still bring the old row. shown, ret: as of committer_write_batch. */

@@ -4,8 +4,17 @@
 
 static bool is_own_text(const struct write *write, bool is_doubtful, const struct entity *found)
 {
-    return is_doubtful && write->kind != WRITE_MERGE &&
-           entity_text_equal(page_text(found->page, found->row), write->text);
+    struct bytes text = page_text(found->page, found->row);
+    if (!is_doubtful)
+        return false;
+    return write->kind == WRITE_MERGE ? entity_text_includes(text, write->text)
+                                      : entity_text_equal(text, write->text);
+}
+
+static bool fits(const struct write *write, const struct entity *found)
+{
+    return bytes_equal(write->if_match, BYTES_LITERAL("*")) ||
+           bytes_equal(write->if_match, page_etag(found->page, found->row));
 }
 
 static enum reconciled reconcile_absent(const struct write *write)
@@ -28,7 +37,7 @@ enum reconciled reconcile(const struct write *write, bool is_doubtful, const str
 {
     if (!found->page)
         return reconcile_absent(write);
-    bool is_version = bytes_equal(page_etag(found->page, found->row), write->if_match);
+    bool is_version = fits(write, found);
     switch (write->kind) {
     case WRITE_DELETE:
         return is_version ? RECONCILED_SEND : RECONCILED_LOST;

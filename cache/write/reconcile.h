@@ -10,6 +10,8 @@
  *   replace, merge         GONE     SEND                      LOST; doubtful and its text: MADE
  *   upsert                 SEND     -                         SEND
  *
+ * An if_match of * fits every version. The text of a merge is there if all its properties are.
+ *
  *   SEND     its precondition holds: send it again
  *   MADE     it is as the write would make it
  *   LOST     -ESTALE. A delete that meets another version leaves it: no user saw that one

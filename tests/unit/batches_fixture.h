@@ -128,7 +128,8 @@ static inline bool is_setup_cancelled(void *context)
 static inline void commit(struct setup *setup)
 {
     setup->batch.again = (struct failure){0};
-    batch_commit(&setup->source, &setup->batch, is_setup_cancelled, setup);
+    struct call call = {.is_cancelled = is_setup_cancelled, .context = setup};
+    batch_commit(&setup->source, &setup->batch, &call);
 }
 
 /* As pending does with what is put back. */
@@ -176,7 +177,9 @@ static inline void assert_requests(struct setup *setup, const char *expected)
         if (entry->what == ASKED_WRITE)
             (void)buffer_append_format(&line, "W%zu", entry->writes);
         else
-            (void)buffer_append_string(&line, entry->what == ASKED_QUERY ? "Q" : "?");
+            (void)buffer_append_string(&line, entry->what == ASKED_QUERY ? "Q"
+                                              : entry->what == ASKED_GET ? "G"
+                                                                         : "?");
     }
     assert_string_equal(buffer_string(&line), expected);
     buffer_finish(&line);

@@ -35,7 +35,7 @@ static const struct cell cells[] = {
     {WRITE_DELETE, MADE, SEND, LOST, LOST, SEND, LOST, LOST},
     {WRITE_INSERT, SEND, EXISTS, EXISTS, EXISTS, EXISTS, EXISTS, MADE},
     {WRITE_REPLACE, GONE, SEND, LOST, LOST, SEND, LOST, MADE},
-    {WRITE_MERGE, GONE, SEND, LOST, LOST, SEND, LOST, LOST},
+    {WRITE_MERGE, GONE, SEND, LOST, LOST, SEND, LOST, MADE},
     {WRITE_UPSERT_REPLACE, SEND, SEND, SEND, SEND, SEND, SEND, SEND},
     {WRITE_UPSERT_MERGE, SEND, SEND, SEND, SEND, SEND, SEND, SEND},
 };
@@ -81,11 +81,42 @@ static void a_bad_row_is_another_version(void **state)
     }
 }
 
+static void a_star_fits_every_version(void **state)
+{
+    (void)state;
+    static const enum write_kind kinds[] = {WRITE_DELETE, WRITE_REPLACE, WRITE_MERGE};
+    for (size_t i = 0; i < 2 * ARRAY_SIZE(kinds); i++) {
+        struct write write = {
+            .kind = kinds[i / 2], .position = ROW, .if_match = B("*"), .text = B(OWN)};
+        struct entity found = {found_row(i % 2 ? OWN : OTHER, "any"), 0};
+        assert_int_equal(reconcile(&write, i % 2, &found), SEND);
+        entity_finish(&found);
+    }
+}
+
+/* What another client has added does not count; what it has changed does. */
+static void a_merge_is_made_if_its_properties_are_there(void **state)
+{
+    (void)state;
+    static const char both[] =
+        "{\n  \"PartitionKey\": \"p\",\n  \"RowKey\": \"r\",\n  \"a\": 1,\n  \"b\": 2\n}\n";
+    struct write write = {
+        .kind = WRITE_MERGE, .position = ROW, .if_match = B("old"), .text = B(OWN)};
+    struct entity found = {found_row(both, "new"), 0};
+    assert_int_equal(reconcile(&write, true, &found), MADE);
+    assert_int_equal(reconcile(&write, false, &found), LOST);
+    write.kind = WRITE_REPLACE;
+    assert_int_equal(reconcile(&write, true, &found), LOST);
+    entity_finish(&found);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_cell),
         cmocka_unit_test(a_bad_row_is_another_version),
+        cmocka_unit_test(a_star_fits_every_version),
+        cmocka_unit_test(a_merge_is_made_if_its_properties_are_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

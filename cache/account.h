@@ -7,6 +7,8 @@
  * Any thread. A function with a caller may block for requests, up to caller->call.deadline_ms,
  * which each answered page puts off, up to caller->end_ms. It answers 0 or -errno, and the reason
  * of a failure is in caller->call.failure. */
+#include "cache/bulk/import.h"
+#include "cache/bulk/judge.h"
 #include "cache/failure_log.h"
 #include "cache/listing.h"
 #include "cache/write/pending_texts.h"
@@ -330,6 +332,11 @@ typedef int rows_sink(void *context, const struct run *rows);
 int account_export(struct account *account, struct caller *caller,
                    const struct directory *directory, bool keys_only, rows_sink *sink,
                    void *context);
+
+/* Begins an import into the table. Sends nothing. `refused` is called by import_step, on its
+ * thread. The caller destroys it before the account. 0 or -ENOMEM. */
+int account_import(struct account *account, const char *table, import_refused *refused,
+                   void *context, struct import **ret);
 
 struct failure_log *account_failures(struct account *account);
 

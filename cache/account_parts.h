@@ -100,6 +100,8 @@ int account_write_over(struct account *account, struct caller *caller, const cha
 /* May changes be queued now? Not while the service does not answer: a change that is sent at once
  * tells its caller. */
 bool account_may_queue(struct account *account);
+/* How many bytes the write takes of a batch: all of them, if it does not go with others. */
+size_t account_request_bytes(struct account *account, const char *table, const struct write *write);
 /* Queues the change. The position is claimed, and after 0 it is not the caller's any more. */
 int account_queue_delete(struct account *account, struct caller *caller, struct address address,
                          struct bytes etag, bool is_held);

@@ -3,9 +3,9 @@
 #include "cache/write/pending_hold.h"
 #include "cache/write/pending_room.h"
 
-/* What does not fit into a batch with others takes all of its body. */
-static size_t request_bytes(struct table_store *store, const char *table, const struct write *write)
+size_t account_request_bytes(struct account *account, const char *table, const struct write *write)
 {
+    struct table_store *store = account->store;
     return table_store_goes_alone(write) ? table_store_limits(store)->batch_bytes
                                          : table_store_write_size(store, table, write);
 }
@@ -22,7 +22,7 @@ static int queue(struct account *account, struct caller *caller, const char *tab
     struct write_side *side = &account->write;
     struct queued_change change = {.write = *write,
                                    .text = *text,
-                                   .request_bytes = request_bytes(account->store, table, write),
+                                   .request_bytes = account_request_bytes(account, table, write),
                                    .process = caller->process,
                                    .is_held = is_held};
     int r = commit_threads_wake(side->threads);

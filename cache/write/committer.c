@@ -116,7 +116,7 @@ void committer_note_gone(struct committer *committer, const char *table,
                          const struct bytes *positions, size_t n, int64_t known_ms)
 {
     const struct committer_source *source = &committer->source;
-    if (n > 0)
+    if (n > 0 && source->cache)
         (void)range_cache_put_gone(source->cache, table, positions, n, source->orders, known_ms);
 }
 
@@ -213,6 +213,8 @@ void committer_note_stored(struct committer *committer, const char *table,
     _cleanup_(page_unrefp) struct page *page = NULL;
     struct bytes position = page_position(found->page, found->row);
     *ret = (struct entity){0};
+    if (!committer->source.cache)
+        return;
     note_stored(committer, (struct place){table, position}, page_etag(found->page, found->row));
     if (page_create_row(position, page_text(found->page, found->row),
                         page_etag(found->page, found->row), page_timestamp(found->page, found->row),
@@ -300,7 +302,7 @@ int committer_write_batch(struct committer *committer, struct call *call, const 
     for (size_t i = 0; i < n; i++)
         ret[i] = (struct entity){0};
     int r = table_store_write(committer->source.store, table, writes, n, call, results);
-    if (r == 0)
+    if (r == 0 && committer->source.cache)
         keep_batch(committer, table, writes, shown, n, results, ret);
     return r;
 }

@@ -29,7 +29,7 @@
 
 struct committer_source { /* outlives the committer */
     struct table_store *store;
-    struct range_cache *cache;
+    struct range_cache *cache; /* NULL: nothing is kept of what is sent; for batches alone */
     struct fetcher *fetcher;
     struct read_versions *versions; /* which gets each version that is stored; NULL: nothing does */
     const struct clock *clock;

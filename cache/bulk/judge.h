@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CACHE_BULK_JUDGE_H
+#define CACHE_BULK_JUDGE_H
+/* What an import makes of one JSON object: a write, or a refusal. Sends nothing. One thread.
+ *
+ *     mode \ the object    without odata.etag             with odata.etag
+ *     replace              upsert that replaces           replace of that version
+ *     merge                upsert that merges             merge into that version
+ *     insert               insert                         refused: it would change no version
+ *     delete               refused; any_version: delete   delete of that version
+ *
+ * A delete reads the keys and the ETag alone. replace and insert refuse a line of keys alone
+ * (entity_line.h): it would remove all properties. What entity_input.h refuses is refused. */
+#include "client/table_store.h"
+#include "client/text/entity_input.h"
+
+enum import_mode { IMPORT_REPLACE, IMPORT_MERGE, IMPORT_INSERT, IMPORT_DELETE };
+
+struct judge_options {
+    enum import_mode mode;
+    bool any_version;           /* of a delete */
+    struct bytes partition_key; /* in CESU-8; counts for every object; data NULL: not given */
+};
+
+struct judge;
+/* partition_key outlives it. 0 or -ENOMEM. */
+int judge_create(const struct judge_options *options, struct judge **ret);
+void judge_destroy(struct judge *judge); /* takes NULL */
+/* ret: views that are valid until the next call, as those of the refusals. ret_ignored: what does
+ * not count in an object that is taken; without a reason: nothing. 0; -ENOMEM; else refused. */
+int judge_object(struct judge *judge, struct bytes text, struct write *ret,
+                 struct entity_input_refusal *ret_ignored,
+                 struct entity_input_refusal *ret_refusal);
+
+DEFINE_CLEANUP(struct judge *, judge_destroy);
+
+#endif

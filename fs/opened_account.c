@@ -58,13 +58,14 @@ int opened_account_add_options(struct opened_account *opened, const char *text)
 }
 
 int opened_account_take_operands(const struct opened_account *opened, int argc, char **argv,
-                                 const char **ret_source, const char **ret_path)
+                                 const char *path_name, const char **ret_source,
+                                 const char **ret_path)
 {
     if (argc == optind)
         return verb_refuse(opened->verb, "no SOURCE/TABLE to %s", opened->verb->name);
     if (argc > optind + 2)
-        return verb_refuse(opened->verb, "unexpected operand %s behind SOURCE/TABLE and DIRECTORY",
-                           verb_printable(argv[optind + 2]));
+        return verb_refuse(opened->verb, "unexpected operand %s behind SOURCE/TABLE and %s",
+                           verb_printable(argv[optind + 2]), path_name);
     *ret_source = argv[optind];
     *ret_path = argc > optind + 1 ? argv[optind + 1] : "";
     return 0;
@@ -121,52 +122,96 @@ static void ignore_failure(void *context, const struct failure_record *record)
     (void)record;
 }
 
-static int open_source(struct opened_account *opened, const char *name, bool needs_table,
-                       store_decorator *decorate)
+/* What the command needs of its source. */
+struct use {
+    const char *name;
+    bool needs_table, changes, creates;
+    store_decorator *decorate;
+};
+
+static int check_table(struct opened_account *opened, const struct use *use)
+{
+    if (log_rename(opened->log, mount_source_name(opened->source)) < 0)
+        return complain_memory();
+    if (use->needs_table && !mount_source_table(opened->source))
+        return verb_refuse(opened->verb, "SOURCE names no table: write SOURCE/TABLE");
+    if (use->changes && mount_source_is_read_only(opened->source)) {
+        say("tablefuse: %s: the file cannot be written to\n", mount_source_name(opened->source));
+        return EXIT_CONFIGURATION;
+    }
+    int code = use->creates ? 0 : mount_source_ask(opened->source, is_cancelled, opened);
+    return opened->is_interrupted ? OPENED_ACCOUNT_INTERRUPTED : code;
+}
+
+static int open_source(struct opened_account *opened, const struct use *use)
 {
     bool is_as_is = false;
-    int code = mount_source_prepare(name, true, &is_as_is); /* a reader changes no file */
-    const struct mount_source_options options = {.name = name,
+    int code = mount_source_prepare(use->name, !use->changes, &is_as_is);
+    const struct mount_source_options options = {.name = use->name,
                                                  .table = opened->options.table,
                                                  .ca_cert = opened->options.ca_cert,
                                                  .timeout_ms = opened->options.timeout_ms,
                                                  .cache_bytes = COMMAND_CACHE_BYTES,
                                                  .log = opened->log,
+                                                 .may_create = use->creates,
                                                  .is_as_is = is_as_is,
                                                  .allows_http = opened->options.allows_http};
     if (code == 0)
-        code = mount_source_open(&options, decorate, &opened->source);
-    if (code != 0)
-        return code;
-    if (log_rename(opened->log, mount_source_name(opened->source)) < 0)
-        return complain_memory();
-    if (needs_table && !mount_source_table(opened->source))
-        return verb_refuse(opened->verb, "SOURCE names no table: write SOURCE/TABLE");
-    code = mount_source_ask(opened->source, is_cancelled, opened);
-    return opened->is_interrupted ? OPENED_ACCOUNT_INTERRUPTED : code;
+        code = mount_source_open(&options, use->decorate, &opened->source);
+    return code != 0 ? code : check_table(opened, use);
 }
 
-int opened_account_open(struct opened_account *opened, const char *name, bool needs_table,
-                        store_decorator *decorate)
+static int create_table(struct opened_account *opened)
+{
+    const struct directory table = directory_of_table(mount_source_table(opened->source));
+    const struct directory_path path = {.steps = &table, .n = 1};
+    struct caller caller = opened_account_caller(opened);
+    int r = account_make_directory(opened->account, &caller, &path);
+    if (r == 0 || r == -EEXIST)
+        return 0;
+    return opened->is_interrupted ? OPENED_ACCOUNT_INTERRUPTED
+                                  : opened_account_complain(opened, &caller.call.failure);
+}
+
+static int open_account(struct opened_account *opened, const struct use *use)
 {
     prepare_process();
     if (options_parse(opened->verb, &opened->args, 0, 0, 0, &opened->options) < 0)
         return EXIT_USAGE;
     if (log_create(opened->verb->name, &opened->log) < 0)
         return complain_memory();
-    int code = open_source(opened, name, needs_table, decorate);
+    int code = open_source(opened, use);
     if (code != 0)
         return code;
     const struct account_options options = {.ttl_ms = opened->options.ttl_ms,
                                             .cache_bytes = COMMAND_CACHE_BYTES,
                                             .parallelism = opened->options.parallelism,
                                             .fanout = opened->options.fanout,
-                                            .is_read_only = true,
+                                            .is_read_only = !use->changes,
                                             .pending_bytes = OPTIONS_MIN_PENDING_BYTES,
                                             .timeout_ms = opened->options.timeout_ms};
     int r = account_create(mount_source_take_store(opened->source), &clock_system, &options,
                            ignore_failure, NULL, &opened->account);
-    return r < 0 ? complain_memory() : 0;
+    if (r < 0)
+        return complain_memory();
+    return use->creates ? create_table(opened) : 0;
+}
+
+int opened_account_open(struct opened_account *opened, const char *name, bool needs_table,
+                        store_decorator *decorate)
+{
+    return open_account(
+        opened, &(struct use){.name = name, .needs_table = needs_table, .decorate = decorate});
+}
+
+int opened_account_open_to_change(struct opened_account *opened, const char *name, bool creates,
+                                  store_decorator *decorate)
+{
+    return open_account(opened, &(struct use){.name = name,
+                                              .needs_table = true,
+                                              .changes = true,
+                                              .creates = creates,
+                                              .decorate = decorate});
 }
 
 /* One step of a path. 0 or -errno. */
@@ -195,7 +240,8 @@ static int refuse_path(const char *path, int error)
 int opened_account_find(struct opened_account *opened, const char *path, struct place *ret)
 {
     struct bytes rest = bytes_of(path);
-    int r = place_root(mount_source_table(opened->source), DIRECTORY_AUTO, ret);
+    const char *table = opened->source ? mount_source_table(opened->source) : "table";
+    int r = place_root(table, DIRECTORY_AUTO, ret);
     while (r == 0 && rest.size > 0) {
         struct bytes name = bytes_take_until(&rest, '/');
         if (name.size > 0 && !bytes_equal(name, BYTES_LITERAL(".")))

@@ -33,10 +33,11 @@ void opened_account_finish(struct opened_account *opened);
 /* The text of one -o. Only the options that the help of this command names are taken. */
 int opened_account_add_options(struct opened_account *opened, const char *text);
 
-/* The operands SOURCE/TABLE [DIRECTORY], from argv[optind] on. *ret_path: "" without DIRECTORY. 0,
- * or a usage error of the verb. */
+/* The operands SOURCE/TABLE [DIRECTORY], from argv[optind] on. *ret_path: "" without DIRECTORY,
+ * which `path_name` calls so. 0, or a usage error of the verb. */
 int opened_account_take_operands(const struct opened_account *opened, int argc, char **argv,
-                                 const char **ret_source, const char **ret_path);
+                                 const char *path_name, const char **ret_source,
+                                 const char **ret_path);
 
 /* Opens `name`, a SOURCE; NULL: what the environment names. It must name a table if needs_table.
  * Asks the service once. An exit code.
@@ -45,13 +46,17 @@ int opened_account_take_operands(const struct opened_account *opened, int argc, 
  * opened_account_caller, and a second one ends the process as usual. */
 int opened_account_open(struct opened_account *opened, const char *name, bool needs_table,
                         store_decorator *decorate);
+/* The same for a command that changes the table. creates: a table that is missing is made, and so
+ * is a file of an account. */
+int opened_account_open_to_change(struct opened_account *opened, const char *name, bool creates,
+                                  store_decorator *decorate);
 /* For the account's functions. They fail after the option `timeout` without progress, and with
  * -EINTR after a signal. */
 struct caller opened_account_caller(struct opened_account *opened);
 bool opened_account_is_interrupted(struct opened_account *opened);
 
 /* The directory at `path` below the account's table: "zlib", "zlib/1.+"; "": the table. It may not
- * exist. The caller finishes ret. An exit code. */
+ * exist. The account need not be open. The caller finishes ret. An exit code. */
 int opened_account_find(struct opened_account *opened, const char *path, struct place *ret);
 
 /* Tells the failure in one line; nothing after a signal. An exit code. */

@@ -59,21 +59,45 @@ static const char *shown_key(struct bytes position, struct buffer *ret)
     return text ? text : "";
 }
 
+/* ", 45 %, 1:10 left", and that the service throttles. */
+static const char *shown_rest(const struct progress_counts *counts, double seconds, char *ret,
+                              size_t size)
+{
+    const char *throttled = counts->is_throttled ? ", throttled" : "";
+    double share = (double)counts->bytes / (double)MAX(counts->all_bytes, 1);
+    if (counts->all_bytes == 0 || counts->bytes == 0 || share > 1) {
+        (void)snprintf(ret, size, "%s", throttled);
+        return ret;
+    }
+    int left = (int)(seconds / share - seconds);
+    (void)snprintf(ret, size, ", %d %%, %d:%02d left%s", (int)(share * 100), left / 60, left % 60,
+                   throttled);
+    return ret;
+}
+
+bool progress_is_due(const struct progress *progress)
+{
+    return !progress->is_quiet && clock_now_ms(progress->clock) >= progress->next_ms;
+}
+
 void progress_show(struct progress *progress, const struct progress_counts *counts)
 {
-    int64_t now_ms = clock_now_ms(progress->clock);
-    if (progress->is_quiet || now_ms < progress->next_ms)
+    if (!progress_is_due(progress))
         return;
-    progress->next_ms = now_ms + (progress->is_terminal ? TERMINAL_MS : LOG_MS);
+    progress->next_ms =
+        clock_now_ms(progress->clock) + (progress->is_terminal ? TERMINAL_MS : LOG_MS);
     double seconds = progress_elapsed_sec(progress);
     char rows[PROGRESS_NUMBER_SIZE], rate[PROGRESS_NUMBER_SIZE], bytes[PROGRESS_BYTES_SIZE];
+    char rest[64];
     _cleanup_(buffer_finish) struct buffer key;
     buffer_init(&key, (size_t)2 * KEY_BYTES);
-    (void)fprintf(stderr, "%s%s rows, %s/s, %s, %d:%02d  %s%s",
+    (void)fprintf(stderr, "%s%s rows, %s/s, %s, %d:%02d%s%s%s%s",
                   progress->is_terminal ? "\r" : "tablefuse: ", progress_number(counts->rows, rows),
                   progress_number((uint64_t)((double)counts->rows / MAX(seconds, 0.001)), rate),
                   progress_bytes(counts->bytes, bytes), (int)seconds / 60, (int)seconds % 60,
-                  shown_key(counts->position, &key), progress->is_terminal ? "\033[K" : "\n");
+                  shown_rest(counts, seconds, rest, sizeof(rest)),
+                  counts->position.size > 0 ? "  " : "", shown_key(counts->position, &key),
+                  progress->is_terminal ? "\033[K" : "\n");
 }
 
 void progress_clear(const struct progress *progress)

@@ -15,9 +15,12 @@ struct progress {
 struct progress_counts {
     uint64_t rows, bytes;
     struct bytes position; /* of the last row; empty: not shown */
+    uint64_t all_bytes;    /* of the input: its share and the time left are shown; 0: not known */
+    bool is_throttled;
 };
 
 void progress_init(struct progress *ret, const struct clock *clock, bool is_quiet);
+bool progress_is_due(const struct progress *progress);
 /* Writes a line if it is time for one. */
 void progress_show(struct progress *progress, const struct progress_counts *counts);
 /* Removes the line from the terminal. Also before another message. */

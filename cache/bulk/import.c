@@ -26,7 +26,7 @@ struct import {
     struct request_window *window;
     struct groups *groups;
     struct import_counts counts;
-    uint64_t shrunk; /* of the window, at the last import_counts */
+    uint64_t shrunk; /* of the window, at the last import_is_throttled */
     struct failure failure;
     struct job jobs[IMPORT_REQUESTS_MAX];
     struct job_queue unused;
@@ -309,15 +309,20 @@ int import_add(struct import *import, const struct write *write, uint64_t line)
     return r;
 }
 
-struct import_counts import_counts(struct import *import)
+struct import_counts import_counts(const struct import *import)
+{
+    struct import_counts counts = import->counts;
+    counts.waiting = groups_waiting(import->groups);
+    return counts;
+}
+
+bool import_is_throttled(struct import *import)
 {
     struct request_window_stats window;
     request_window_stats(import->window, &window);
-    struct import_counts counts = import->counts;
-    counts.waiting = groups_waiting(import->groups);
-    counts.is_throttled = window.shrunk > import->shrunk;
+    bool is_throttled = window.shrunk > import->shrunk;
     import->shrunk = window.shrunk;
-    return counts;
+    return is_throttled;
 }
 
 const struct failure *import_failure(const struct import *import)

@@ -46,9 +46,9 @@ struct import_counts { /* of objects */
     uint64_t stored;
     uint64_t refused; /* by the service */
     size_t waiting, out;
-    bool is_throttled; /* the service asked to slow down since the last call */
 };
-struct import_counts import_counts(struct import *import);
+struct import_counts import_counts(const struct import *import);
+bool import_is_throttled(struct import *import); /* did it have to slow down since the last call? */
 /* Why the import has ended early: the failure is one of the whole table, or the service does not
  * answer. NULL: it has not. Nothing more is sent then. */
 const struct failure *import_failure(const struct import *import);

@@ -95,8 +95,8 @@ static int parse_count(struct count *count, const struct verb *verb, int argc, c
 {
     int code = parse(&count->opened, verb, argc, argv, &count->is_quiet);
     return code != 0 ? code
-                     : opened_account_take_operands(&count->opened, argc, argv, &count->source,
-                                                    &count->path);
+                     : opened_account_take_operands(&count->opened, argc, argv, "DIRECTORY",
+                                                    &count->source, &count->path);
 }
 
 static int run_count(const struct verb *verb, int argc, char **argv, store_decorator *decorate)

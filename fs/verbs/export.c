@@ -367,8 +367,8 @@ static int parse(struct export *export, const struct verb *verb, int argc, char 
         return verb_refuse(verb, "--resume needs --output FILE");
     int code = prepare_csv(export);
     return code != 0 ? code
-                     : opened_account_take_operands(&export->opened, argc, argv, &export->source,
-                                                    &export->path);
+                     : opened_account_take_operands(&export->opened, argc, argv, "DIRECTORY",
+                                                    &export->source, &export->path);
 }
 
 static int run_export(const struct verb *verb, int argc, char **argv, store_decorator *decorate)

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/object_input.h"
+
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct object_input {
+    int fd;
+    uint64_t size;
+    bool is_ended;
+    struct object_stream *stream;
+};
+
+int object_input_create(int fd, struct object_input **ret)
+{
+    struct stat status;
+    if (fstat(fd, &status) < 0)
+        return -errno;
+    if (S_ISDIR(status.st_mode))
+        return -EISDIR;
+    struct object_input *input = calloc(1, sizeof(*input));
+    if (!input)
+        return -ENOMEM;
+    input->fd = fd;
+    off_t at = S_ISREG(status.st_mode) ? lseek(fd, 0, SEEK_CUR) : -1;
+    input->size = at >= 0 && at < status.st_size ? (uint64_t)(status.st_size - at) : 0;
+    int r = object_stream_create(&input->stream);
+    if (r < 0)
+        object_input_destroy(input);
+    else
+        *ret = input;
+    return r;
+}
+
+void object_input_destroy(struct object_input *input)
+{
+    if (!input)
+        return;
+    object_stream_destroy(input->stream);
+    free(input);
+}
+
+uint64_t object_input_size(const struct object_input *input)
+{
+    return input->size;
+}
+
+/* Reads more, or notes the end. 0; -EAGAIN: nothing has come. */
+static int read_more(struct object_input *input)
+{
+    struct pollfd poll_fd = {.fd = input->fd, .events = POLLIN};
+    char *room;
+    size_t size;
+    int r = poll(&poll_fd, 1, OBJECT_INPUT_POLL_MS);
+    if (r <= 0)
+        return r == 0 || errno == EINTR ? -EAGAIN : -errno;
+    r = object_stream_room(input->stream, &room, &size);
+    if (r < 0)
+        return r;
+    ssize_t n = read(input->fd, room, size);
+    if (n < 0)
+        return errno == EINTR ? -EAGAIN : -errno;
+    object_stream_add(input->stream, (size_t)n);
+    input->is_ended = n == 0;
+    if (n == 0)
+        object_stream_end(input->stream);
+    return 0;
+}
+
+int object_input_next(struct object_input *input, struct stream_object *ret)
+{
+    int r;
+    while ((r = object_stream_next(input->stream, ret)) == 0 && !input->is_ended) {
+        r = read_more(input);
+        if (r < 0)
+            return r;
+    }
+    return r;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/refused.h"
+#include "client/text/entity_line.h"
+#include "fs/say.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LINE_MAX_BYTES ((size_t)8 << 20)
+
+static bool is_same_file(const char *file, int fd)
+{
+    struct stat a, b;
+    return stat(file, &a) == 0 && fstat(fd, &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino && S_ISREG(a.st_mode);
+}
+
+int refused_open(struct refused *ret, const char *file, int input_fd,
+                 const struct progress *progress)
+{
+    *ret = (struct refused){.fd = -1, .progress = progress};
+    if (!file)
+        return 0;
+    if (is_same_file(file, input_fd))
+        return -EEXIST;
+    ret->fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    return ret->fd < 0 ? -errno : 0;
+}
+
+int refused_close(struct refused *refused)
+{
+    int fd = refused->fd;
+    refused->fd = -1;
+    if (fd >= 0 && close(fd) < 0 && refused->error == 0)
+        refused->error = -errno;
+    return refused->error;
+}
+
+static void keep(struct refused *refused, struct bytes text)
+{
+    while (text.size > 0 && refused->fd >= 0 && refused->error == 0) {
+        ssize_t n = write(refused->fd, text.data, text.size);
+        if (n < 0 && errno != EINTR)
+            refused->error = -errno;
+        text = bytes_skip(text, n > 0 ? (size_t)n : 0);
+    }
+}
+
+static bool may_show(struct refused *refused)
+{
+    refused->shown++;
+    if (refused->shown <= REFUSED_SHOWN)
+        progress_clear(refused->progress);
+    if (refused->shown == REFUSED_SHOWN)
+        say("tablefuse: what follows is not shown\n");
+    return refused->shown < REFUSED_SHOWN;
+}
+
+/* The place in the object becomes one in the input. */
+static void show(struct refused *refused, const struct stream_object *object,
+                 const struct entity_input_refusal *refusal, const char *behind)
+{
+    struct buffer line = {.max = ENTITY_INPUT_MAX_LINE + 1};
+    struct entity_input_refusal placed = *refusal;
+    size_t row = MAX(refusal->line, 1), column = MAX(refusal->column, 1);
+    placed.line = (size_t)object->line + row - 1;
+    placed.column = row == 1 ? (size_t)object->column + column - 1 : column;
+    if (may_show(refused) && entity_input_refusal_append(&line, &placed) == 0)
+        say("tablefuse: %s%s\n", buffer_string(&line), behind);
+    buffer_finish(&line);
+}
+
+void refused_note_text(struct refused *refused, const struct stream_object *object,
+                       const struct entity_input_refusal *refusal)
+{
+    show(refused, object, refusal, "");
+    keep(refused, object->text);
+    keep(refused, BYTES_LITERAL("\n"));
+}
+
+void refused_note_ignored(struct refused *refused, const struct stream_object *object,
+                          const struct entity_input_refusal *ignored)
+{
+    show(refused, object, ignored, " (the entity is stored)");
+}
+
+void refused_note_change(struct refused *refused, const struct grouped *change,
+                         const struct failure *failure)
+{
+    struct buffer line = {.max = LINE_MAX_BYTES};
+    const struct write *write = &change->write;
+    const struct entity_line keys = {
+        .text = write->text, .position = write->position, .etag = write->if_match};
+    if (may_show(refused))
+        say("tablefuse: line %" PRIu64 ": %s%s%s\n", change->line, failure->code,
+            failure->code[0] ? ": " : "",
+            failure->error == -EEXIST ? "it exists, with another text" : failure->message);
+    int r = refused->fd >= 0 ? entity_line_append(&line, &keys) : 0;
+    if (r == 0)
+        keep(refused, buffer_bytes(&line));
+    else if (refused->error == 0)
+        refused->error = r;
+    buffer_finish(&line);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FS_REFUSED_H
+#define FS_REFUSED_H
+/* What an import does not store: the objects go to a file, for another import, and the reasons of
+ * the first REFUSED_SHOWN to standard error. One thread. */
+#include "cache/account.h"
+#include "client/text/object_stream.h"
+#include "fs/progress.h"
+
+#define REFUSED_SHOWN 100
+
+struct refused {
+    int fd;                          /* of the file; -1: none */
+    const struct progress *progress; /* which a message interrupts */
+    uint64_t shown;
+    int error; /* of the file: an object could not be written; 0 or -errno */
+};
+
+/* file NULL: none. It is emptied; -EEXIST: it is the file `input_fd` reads. 0 or -errno. */
+int refused_open(struct refused *ret, const char *file, int input_fd,
+                 const struct progress *progress);
+/* 0, or -errno: the file is not whole. */
+int refused_close(struct refused *refused);
+
+/* What is no object goes to the file as it was. */
+void refused_note_text(struct refused *refused, const struct stream_object *object,
+                       const struct entity_input_refusal *refusal);
+/* The service has refused it: as `export` writes it. */
+void refused_note_change(struct refused *refused, const struct grouped *change,
+                         const struct failure *failure);
+/* A part of an object that is stored does not count. */
+void refused_note_ignored(struct refused *refused, const struct stream_object *object,
+                          const struct entity_input_refusal *ignored);
+
+#endif

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: MIT */
+/* `tablefuse import`: stores, merges or deletes the entities that standard input names. */
+#include "fs/object_input.h"
+#include "fs/opened_account.h"
+#include "fs/progress.h"
+#include "fs/refused.h"
+#include "fs/say.h"
+#include "fs/verb.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <unistd.h>
+
+#define HOPELESS   100  /* refused, and none stored: it is a wrong file */
+#define SILENCE_MS 1000 /* of the input: then what waits is sent */
+#define LOOK_EVERY 256  /* objects, between two looks at the clock and for signals */
+#define WAIT_MS    50
+
+struct import_command {
+    struct opened_account opened;
+    const char *source, *path, *refused_file; /* path "": keys are in the objects */
+    struct judge_options judged;
+    bool creates, is_dry_run, is_quiet;
+    struct judge *judge;
+    struct import *import; /* NULL: nothing is sent */
+    struct object_input *input;
+    struct refused refused;
+    struct progress progress;
+    uint64_t read, accepted, input_bytes; /* objects; bytes up to the last object's end */
+    int64_t silent_ms;
+};
+
+static bool is_interrupted(struct import_command *command)
+{
+    return opened_account_is_interrupted(&command->opened);
+}
+
+static struct import_counts counts_of(const struct import_command *command)
+{
+    return command->import ? import_counts(command->import)
+                           : (struct import_counts){.stored = command->accepted};
+}
+
+static void show(struct import_command *command)
+{
+    if (!progress_is_due(&command->progress))
+        return;
+    const struct progress_counts counts = {.rows = command->read,
+                                           .bytes = command->input_bytes,
+                                           .all_bytes = object_input_size(command->input),
+                                           .is_throttled = command->import &&
+                                                           import_is_throttled(command->import)};
+    progress_show(&command->progress, &counts);
+}
+
+static void note_refused(void *context, const struct grouped *change, const struct failure *failure)
+{
+    struct import_command *command = context;
+    refused_note_change(&command->refused, change, failure);
+}
+
+/* Nothing was stored, and many objects were refused. What is out may yet be stored. */
+static bool is_hopeless(const struct import_command *command)
+{
+    struct import_counts counts = counts_of(command);
+    uint64_t judged = command->read - command->accepted;
+    return counts.stored == 0 &&
+           (counts.refused >= HOPELESS || (command->accepted == 0 && judged >= HOPELESS));
+}
+
+static bool has_failed(const struct import_command *command)
+{
+    return command->refused.error < 0 || (command->import && import_failure(command->import)) ||
+           is_hopeless(command);
+}
+
+/* Has it to end early? */
+static bool must_end(struct import_command *command)
+{
+    return is_interrupted(command) || has_failed(command);
+}
+
+/* Waits for room. 0; -ECANCELED: must_end; -ENOMEM. */
+static int add(struct import_command *command, const struct write *write, uint64_t line)
+{
+    int r;
+    while ((r = import_add(command->import, write, line)) == -EAGAIN) {
+        (void)import_step(command->import, IMPORT_ROOM, WAIT_MS);
+        show(command);
+        if (must_end(command))
+            return -ECANCELED;
+    }
+    return r == 0 || r == -ENOMEM ? r : -ECANCELED;
+}
+
+static int take_object(struct import_command *command, const struct stream_object *object)
+{
+    struct entity_input_refusal ignored = {0};
+    struct entity_input_refusal refusal = {
+        .refusal = {.error = -EINVAL, .reason = object->refusal}};
+    struct write write;
+    command->read++;
+    command->input_bytes = object->end_offset;
+    int r = object->refusal
+                ? -EINVAL
+                : judge_object(command->judge, object->text, &write, &ignored, &refusal);
+    if (r == -ENOMEM)
+        return r;
+    if (r < 0) {
+        refused_note_text(&command->refused, object, &refusal);
+        return 0;
+    }
+    if (ignored.refusal.reason)
+        refused_note_ignored(&command->refused, object, &ignored);
+    r = command->import ? add(command, &write, object->line) : 0;
+    command->accepted += r == 0;
+    return r;
+}
+
+/* Nothing has come. */
+static void idle(struct import_command *command)
+{
+    command->silent_ms += OBJECT_INPUT_POLL_MS;
+    if (command->import)
+        (void)import_step(command->import,
+                          command->silent_ms >= SILENCE_MS ? IMPORT_ALL : IMPORT_READY, 0);
+}
+
+/* 0: everything was read; -ECANCELED: must_end; as of object_input_next. ret: of -EBADMSG. */
+static int read_objects(struct import_command *command, struct stream_object *ret)
+{
+    for (;;) {
+        int r = object_input_next(command->input, ret);
+        if (r == -EAGAIN) {
+            idle(command);
+        } else if (r <= 0) {
+            return r;
+        } else {
+            command->silent_ms = 0;
+            r = take_object(command, ret);
+            if (r < 0)
+                return r;
+        }
+        bool is_time = r == -EAGAIN || command->read % LOOK_EVERY == 0;
+        if (is_time)
+            show(command);
+        if (is_time ? must_end(command) : has_failed(command))
+            return -ECANCELED;
+    }
+}
+
+/* Sends what waits, if all was read, and waits for what is out. */
+static void finish(struct import_command *command, bool sends_rest)
+{
+    enum import_sending sending = sends_rest ? IMPORT_ALL : IMPORT_NOTHING;
+    while (command->import && import_step(command->import, sending, WAIT_MS)) {
+        show(command);
+        if (must_end(command))
+            sending = IMPORT_NOTHING;
+    }
+}
+
+static void tell_counts(struct import_command *command)
+{
+    char read[PROGRESS_NUMBER_SIZE], stored[PROGRESS_NUMBER_SIZE], refused[PROGRESS_NUMBER_SIZE];
+    char left[PROGRESS_NUMBER_SIZE], requests[PROGRESS_NUMBER_SIZE];
+    struct import_counts counts = counts_of(command);
+    uint64_t refused_count = command->read - command->accepted + counts.refused;
+    uint64_t left_count = command->accepted - counts.stored - counts.refused;
+    const char *made = command->judged.mode == IMPORT_DELETE ? "deleted" : "stored";
+    progress_clear(&command->progress);
+    if (command->is_quiet)
+        return;
+    say("tablefuse: %s objects read, %s %s%s, %s refused, %s%s%s requests, %.1f s\n",
+        progress_number(command->read, read), progress_number(counts.stored, stored),
+        command->is_dry_run ? "would be " : "", made, progress_number(refused_count, refused),
+        left_count > 0 ? progress_number(left_count, left) : "",
+        left_count > 0 ? " not sent or not answered, " : "",
+        progress_number(command->import ? opened_account_requests(&command->opened) : 0, requests),
+        progress_elapsed_sec(&command->progress));
+}
+
+static int complain_input(int error, const struct stream_object *object)
+{
+    if (error != -EBADMSG) {
+        say("tablefuse: cannot read standard input: %s\n", strerror(-error));
+        return EXIT_MOUNTING;
+    }
+    say("tablefuse: line %" PRIu64 ", column %" PRIu64 ": %s -- what follows is not read\n",
+        object->line, object->column, object->refusal);
+    return EXIT_ABANDONED;
+}
+
+static int complain_refused(const struct import_command *command, int error)
+{
+    say("tablefuse: cannot write %s: %s\n", command->refused_file,
+        error == -EEXIST ? "standard input is read from it" : strerror(-error));
+    return EXIT_MOUNTING;
+}
+
+/* Why it has ended, in a line. r: of read_objects. */
+static int explain(struct import_command *command, int r, const struct stream_object *object)
+{
+    const struct failure *failure = command->import ? import_failure(command->import) : NULL;
+    int file_error = refused_close(&command->refused);
+    if (is_interrupted(command))
+        return OPENED_ACCOUNT_INTERRUPTED;
+    if (failure)
+        return opened_account_complain(&command->opened, failure);
+    if (file_error < 0)
+        return complain_refused(command, file_error);
+    if (r < 0 && r != -ECANCELED)
+        return complain_input(r, object);
+    if (r == -ECANCELED && is_hopeless(command))
+        say("tablefuse: %d objects were refused and none was stored, so the rest is not read -- is "
+            "it the right input?\n",
+            HOPELESS);
+    return command->read - command->accepted + counts_of(command).refused > 0 ? EXIT_ABANDONED : 0;
+}
+
+static int import_objects(struct import_command *command)
+{
+    struct stream_object object = {0};
+    int r = read_objects(command, &object);
+    finish(command, r == 0 || r == -EBADMSG);
+    tell_counts(command);
+    return explain(command, r, &object);
+}
+
+/* The key that counts for all objects. */
+static int find_partition(struct import_command *command, struct place *ret)
+{
+    if (!command->path[0])
+        return 0;
+    int code = opened_account_find(&command->opened, command->path, ret);
+    if (code != 0)
+        return code;
+    struct directory directory = place_directory(ret);
+    bool is_partition =
+        directory.kind == DIRECTORY_ENTITIES && position_row_key(directory.range.lo).size == 0;
+    if (!is_partition) {
+        say("tablefuse: %s: it is no partition\n", command->path);
+        return EXIT_NOT_FOUND;
+    }
+    command->judged.partition_key = position_partition_key(directory.range.lo);
+    return 0;
+}
+
+static int complain_memory(void)
+{
+    say("tablefuse: out of memory -- free some memory and try again\n");
+    return EXIT_MOUNTING;
+}
+
+static int begin(struct import_command *command, store_decorator *decorate)
+{
+    progress_init(&command->progress, &clock_system, command->is_quiet);
+    int r = object_input_create(STDIN_FILENO, &command->input);
+    if (r < 0)
+        return complain_input(r, NULL);
+    r = refused_open(&command->refused, command->refused_file, STDIN_FILENO, &command->progress);
+    if (r < 0)
+        return complain_refused(command, r);
+    int code = command->is_dry_run
+                   ? 0
+                   : opened_account_open_to_change(&command->opened, command->source,
+                                                   command->creates, decorate);
+    if (code != 0)
+        return code;
+    r = judge_create(&command->judged, &command->judge);
+    if (r == 0 && !command->is_dry_run)
+        r = account_import(command->opened.account, mount_source_table(command->opened.source),
+                           note_refused, command, &command->import);
+    return r < 0 ? complain_memory() : 0;
+}
+
+enum { MODE = 1, CREATE, REFUSED, DRY_RUN, ANY_VERSION, QUIET };
+
+static int take_mode(struct import_command *command, const struct verb *verb)
+{
+    static const char *const modes[] = {[IMPORT_REPLACE] = "replace",
+                                        [IMPORT_MERGE] = "merge",
+                                        [IMPORT_INSERT] = "insert",
+                                        [IMPORT_DELETE] = "delete"};
+    for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
+        if (strcmp(optarg, modes[i]) != 0)
+            continue;
+        command->judged.mode = (enum import_mode)i;
+        return 0;
+    }
+    return verb_refuse(verb, "--mode=%s: expected replace, merge, insert or delete",
+                       verb_printable(optarg));
+}
+
+static int take_option(struct import_command *command, const struct verb *verb, int option)
+{
+    switch (option) {
+    case MODE:
+        return take_mode(command, verb);
+    case CREATE:
+        command->creates = true;
+        return 0;
+    case REFUSED:
+        command->refused_file = optarg;
+        return 0;
+    case DRY_RUN:
+        command->is_dry_run = true;
+        return 0;
+    case ANY_VERSION:
+        command->judged.any_version = true;
+        return 0;
+    case QUIET:
+        command->is_quiet = true;
+        return 0;
+    default:
+        return opened_account_add_options(&command->opened, optarg);
+    }
+}
+
+static int parse(struct import_command *command, const struct verb *verb, int argc, char **argv)
+{
+    static const struct option long_options[] = {{.name = "mode", .has_arg = 1, .val = MODE},
+                                                 {.name = "create", .val = CREATE},
+                                                 {.name = "refused", .has_arg = 1, .val = REFUSED},
+                                                 {.name = "dry-run", .val = DRY_RUN},
+                                                 {.name = "any-version", .val = ANY_VERSION},
+                                                 {.name = "quiet", .val = QUIET},
+                                                 {0}};
+    for (int option; (option = getopt_long(argc, argv, ":o:", long_options, NULL)) != -1;) {
+        if (option == '?' || option == ':')
+            return verb_refuse_option(verb, option, argv);
+        int code = take_option(command, verb, option);
+        if (code != 0)
+            return code;
+    }
+    if (command->refused_file && !command->refused_file[0])
+        return verb_refuse(verb, "--refused needs the name of a file");
+    if (command->judged.any_version && command->judged.mode != IMPORT_DELETE)
+        return verb_refuse(verb, "--any-version needs --mode=delete");
+    return opened_account_take_operands(&command->opened, argc, argv, "PARTITION", &command->source,
+                                        &command->path);
+}
+
+static int run_import(const struct verb *verb, int argc, char **argv, store_decorator *decorate)
+{
+    _cleanup_(place_finish) struct place partition = {0};
+    struct import_command command = {.refused = {.fd = -1}};
+    opened_account_init(&command.opened, verb);
+    int code = parse(&command, verb, argc, argv);
+    if (code == 0)
+        code = find_partition(&command, &partition);
+    if (code == 0)
+        code = begin(&command, decorate);
+    if (code == 0)
+        code = import_objects(&command);
+    (void)refused_close(&command.refused);
+    import_destroy(command.import);
+    judge_destroy(command.judge);
+    object_input_destroy(command.input);
+    opened_account_finish(&command.opened);
+    return code;
+}
+
+const struct verb verb_import = {
+    .name = "import",
+    .usage = "[OPTION...] SOURCE/TABLE [PARTITION]",
+    .purpose = "Stores the entities that standard input names: JSON objects, as `export` writes.",
+    .help =
+        "Needs no mount. With PARTITION, its key counts for all objects. An object with odata.etag "
+        "changes\n"
+        "that version only. After a crash or a failure the same command can be run again.\n"
+        "  --mode=replace     the default: what is there is replaced\n"
+        "  --mode=merge       properties that an object does not name stay\n"
+        "  --mode=insert      what is there stays; the object is refused unless it is the same\n"
+        "  --mode=delete      an object needs odata.etag; with --any-version it does not\n"
+        "  --create           a table that is missing is made\n"
+        "  --refused=FILE     gets the objects that are refused\n"
+        "  --dry-run          reads and judges all, and sends nothing\n"
+        "  --quiet            no progress and no counts on standard error\n"
+        "  -o OPTION          as of export\n"
+        "Exit code 6: an object was refused; 130: interrupted.\n",
+    .has_help_apart = true,
+    .run = run_import,
+};

@@ -72,6 +72,22 @@ int local_path_resolve(const char *given, char **ret_path, char **ret_table)
     return r;
 }
 
+int local_path_resolve_new(const char *given, char **ret_path, char **ret_table)
+{
+    int r = local_path_resolve(given, ret_path, ret_table);
+    const char *slash = strrchr(given, '/');
+    if (r != -ENOENT || !slash || slash == given || !slash[1])
+        return r;
+    _cleanup_(freep) char *file = strndup(given, (size_t)(slash - given));
+    _cleanup_(freep) char *table = strdup(slash + 1);
+    if (!file || !table)
+        return -ENOMEM;
+    r = resolve(file, ret_path);
+    if (r == 0)
+        *ret_table = TAKE_PTR(table);
+    return r;
+}
+
 /* A stopped file system may answer about a file from the kernel's memory. It opens none. */
 static size_t answer_at_all(const void *given, void *ret)
 {

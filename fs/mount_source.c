@@ -212,10 +212,12 @@ static bool is_below(const char *path, const char *directory)
 }
 
 /* Sets the path, and the table that follows it in FILE/TABLE. */
-static int resolve_local(struct mount_source *source, const char *name)
+static int resolve_local(struct mount_source *source, const char *name, bool creates_table)
 {
     _cleanup_(freep) char *table = NULL;
-    int r = local_path_resolve(name + strlen(LOCAL_SOURCE), &source->local_path, &table);
+    const char *given = name + strlen(LOCAL_SOURCE);
+    int r = creates_table ? local_path_resolve_new(given, &source->local_path, &table)
+                          : local_path_resolve(given, &source->local_path, &table);
     if (r == -ENOTDIR)
         return complain(name, "a file is followed by more than /TABLE", EXIT_CONFIGURATION);
     if (r == -ENOENT)
@@ -249,7 +251,7 @@ static int open_local(struct mount_source *source, const struct mount_source_opt
 {
     struct call call = {.deadline_ms = clock_now_ms(&clock_system) + QUESTION_MS};
     blank_secrets();
-    int code = resolve_local(source, options->name);
+    int code = resolve_local(source, options->name, options->creates_table);
     if (code != 0)
         return code;
     int r = set_table(source, options->table, &call);

@@ -29,6 +29,7 @@ struct mount_source_options {
     struct log *log;        /* gets a line when the service goes down, and when it is back */
     bool allows_http;       /* the option allow_http */
     bool may_create;        /* a missing file of an account is created */
+    bool creates_table;     /* in SOURCE, FILE/TABLE, neither need exist; with may_create */
     bool is_as_is;          /* a file of an account is opened without changing it */
 };
 

@@ -154,6 +154,7 @@ static int open_source(struct opened_account *opened, const struct use *use)
                                                  .cache_bytes = COMMAND_CACHE_BYTES,
                                                  .log = opened->log,
                                                  .may_create = use->creates,
+                                                 .creates_table = use->creates,
                                                  .is_as_is = is_as_is,
                                                  .allows_http = opened->options.allows_http};
     if (code == 0)

@@ -1,0 +1,323 @@
+"""`tablefuse import`: objects on standard input become entities, without a mount."""
+import json
+import os
+import pty
+import random
+import re
+import subprocess
+
+import pytest
+
+import samples
+from expected import entities_of, utf16_order
+from harness import ABANDONED, BOTH_SERVICES, COMMAND_SEC, EXIT_SEC, MOUNTING, NOT_FOUND, TABLEFUSE, USAGE
+from harness import LocalAccount, run
+from importing import command, imported, lines_of, row, rows_of
+from test_export import export, refused, source, tablefuse, untyped
+
+pytestmark = pytest.mark.sanitized
+
+
+@pytest.fixture(scope="module")
+def account(scratch):
+    """An account in a file, whatever the service of the test is."""
+    local = LocalAccount(scratch / "other")
+    local.fill("first", "single", "1")
+    yield local
+    local.stop()
+
+
+def sorted_rows(rows):
+    return sorted(rows, key=lambda each: (utf16_order(each["PartitionKey"]), utf16_order(each["RowKey"])))
+
+
+@pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)
+def test_an_export_of_an_import_is_the_same(service, stored):
+    service.fill("dates", "dates", "2500")
+    text = export(service, "dates")
+    assert imported(service, "copy", text, "--create").counts == (0, 2500, 2500, 0)
+    assert export(service, "copy") == text
+    assert untyped(stored("copy")) == untyped(entities_of(text.splitlines(keepends=True)))
+    etags = export(service, "copy", "--etag")
+    assert imported(service, "copy", etags).counts == (0, 2500, 2500, 0)  # replaces these versions
+    assert export(service, "copy") == text
+    assert imported(service, "copy", etags).counts == (0, 2500, 2500, 0)  # which have their texts already
+
+
+def test_all_types_and_awkward_keys(service, sdk, account):
+    rows = [{"partitionKey": key, "rowKey": key, "N": 1} for key in samples.KEYS]
+    sdk.create_table("awkward", [*rows, {"partitionKey": "types", "rowKey": "r", **samples.ALL_TYPES}])
+    text = export(service, "awkward")
+    n = len(rows) + 1
+    assert imported(service, "again", text, "--create").counts == (0, n, n, 0)
+    assert export(service, "again") == text
+    assert sdk.read("again") == [{**each, **new} for each, new in zip(sdk.read("awkward"), versions(sdk, "again"))]
+    assert imported(account, "awkward", text, "--create").counts == (0, n, n, 0)
+    assert imported(service, "back", export(account, "awkward"), "--create").counts == (0, n, n, 0)
+    assert untyped(entities_of(sdk.read_texts("back"))) == untyped(entities_of(sdk.read_texts("awkward")))
+
+
+def versions(sdk, table):
+    return [{name: each[name] for name in ("etag", "timestamp") if name in each} for each in sdk.read(table)]
+
+
+@pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)
+def test_modes(service):
+    first = [row("p", "a", A=1, B="x"), row("p", "b", A=2)]
+    assert imported(service, "modes", first, "--create").counts == (0, 2, 2, 0)
+    assert imported(service, "modes", [row("p", "a", A=3)], "--mode=merge").counts == (0, 1, 1, 0)
+    assert rows_of(service, "modes") == [row("p", "a", A=3, B="x"), row("p", "b", A=2)]
+    assert imported(service, "modes", [row("p", "a", C=True)]).counts == (0, 1, 1, 0)
+    assert rows_of(service, "modes") == [row("p", "a", C=True), row("p", "b", A=2)]
+    some = [row("p", "a", C=True), row("p", "b", A=5), row("p", "c", A=6)]
+    done = imported(service, "modes", some, "--mode=insert")
+    assert done.counts == (ABANDONED, 3, 2, 1)
+    assert done.lines == ["line 2: it exists, with another text"]
+    assert rows_of(service, "modes") == [row("p", "a", C=True), row("p", "b", A=2), row("p", "c", A=6)]
+    keys = export(service, "modes", "--keys").splitlines()
+    assert imported(service, "modes", [row("p", "b", A=7)]).counts == (0, 1, 1, 0)
+    done = imported(service, "modes", "\n".join(keys), "--mode=delete")
+    assert done.counts == (ABANDONED, 3, 2, 1)
+    assert done.lines == ["line 2: another client has changed the entity since it was shown: it is not deleted"]
+    assert rows_of(service, "modes") == [row("p", "b", A=7)]
+    assert imported(service, "modes", "\n".join(keys), "--mode=delete", "--any-version").counts[0] == ABANDONED
+    assert imported(service, "modes", [row("p", "b")], "--mode=delete").counts == (ABANDONED, 1, 0, 1)
+    for _ in range(2):  # the second time there is nothing
+        assert imported(service, "modes", [row("p", "b")], "--mode=delete", "--any-version").counts == (0, 1, 1, 0)
+    assert rows_of(service, "modes") == []
+
+
+@pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)
+def test_versions(service):
+    """A change of a version that is there no more is refused; the same text counts as stored."""
+    assert imported(service, "versions", [row("p", str(n), A=n) for n in range(3)], "--create").code == 0
+    old = [json.loads(line) for line in export(service, "versions", "--etag").splitlines()]
+    assert imported(service, "versions", [row("p", "1", A=7, B=8)]).code == 0
+    assert imported(service, "versions", [row("p", "2")], "--mode=delete", "--any-version").code == 0
+    for mode in ("replace", "merge"):
+        done = imported(service, "versions", [each | {"A": 9} for each in old], f"--mode={mode}")
+        assert done.lines == [
+            "line 2: another client has changed the entity since it was read",
+            "line 3: another client has deleted the entity",
+        ]
+        assert done.stored == 1 if mode == "replace" else 1
+    assert rows_of(service, "versions") == [row("p", "0", A=9), row("p", "1", A=7, B=8)]
+    assert imported(service, "versions", [old[1] | {"A": 7}], "--mode=merge").counts == (0, 1, 1, 0)
+    done = imported(service, "versions", [old[0]], "--mode=insert")
+    assert done.lines == ["line 1, column 1: odata.etag names a version, and insert changes none"]
+
+
+def test_a_partition_counts_for_all(service, account):
+    for where in (account, service):
+        rows = [row("other", "a", A=1), {"RowKey": "b"}]
+        assert imported(where, "partition", rows, "--create", partition="#2Ehere").counts == (0, 2, 2, 0)
+        assert rows_of(where, "partition") == [row(".here", "a", A=1), row(".here", "b")]
+    for path in ("Ne+", "p/a+", "p/r.json", ".tablefuse"):
+        done = imported(account, "partition", rows, partition=path)
+        assert done.code == NOT_FOUND and done.lines[0].startswith(f"{path}: it is ")
+
+
+def test_forms_of_input(account):
+    """One object on each line or over several, in arrays, behind a byte order mark, with CRLF."""
+    rows = [row("p", str(n), A=n) for n in range(5)]
+    indented = "".join(json.dumps(each, indent=2) + "\n" for each in rows)
+    forms = [
+        lines_of(rows),
+        lines_of(rows).rstrip(),
+        indented,
+        json.dumps(rows),
+        json.dumps(rows, indent=1) + json.dumps(rows[:2]),
+        " ".join(map(json.dumps, rows)),
+        "\ufeff" + lines_of(rows),
+        indented.replace("\n", "\r\n"),
+    ]
+    for n, text in enumerate(forms):
+        done = imported(account, f"form{n}", text, "--create")
+        assert (done.code, done.refused) == (0, 0), done
+        assert rows_of(account, f"form{n}") == rows
+    assert imported(account, "empty", "", "--create").counts == (0, 0, 0, 0)
+
+
+def test_bad_objects_are_refused_and_kept(account, tmp_path):
+    good = [row("p", str(n), A=n) for n in range(4)]
+    bad = [
+        ('{"PartitionKey": "p"}', "line 2, column 1: no RowKey that is a string"),
+        ('{"RowKey": "r", "PartitionKey": 5}', "line 3, column 1: no PartitionKey that is a string"),
+        ('{"PartitionKey": "p", "RowKey": "r", "N": [1]}', "line 4, column 43: an object or array as a property's value: [1]}"),
+        (
+            '{"PartitionKey": "p", "RowKey": "r", "N@odata.type": "Edm.Int32",\n "N": 3000000000}',
+            "line 6, column 7: N: not a number from -2147483648 to 2147483647: 3000000000",
+        ),
+        ('{"PartitionKey": "p", "RowKey": "a/b"}', None),
+        ('{"PartitionKey": "p", "RowKey": "r", "odata.select": true}', None),
+        ('{"PartitionKey": "p", "RowKey": "r", "odata.etag": "x\\r\\nHost: y"}', "line 9, column 1: odata.etag is no ETag"),
+        ("17", "line 10, column 1: not a JSON object"),
+        ('{"PartitionKey": "p", "RowKey"', None),
+    ]
+    text = lines_of([good[0]])
+    text += "".join(f"{each}\n" for each, _ in bad[:4])
+    text += "".join(f"{each}\n" for each, _ in bad[4:]) + lines_of(good[1:])
+    file = tmp_path / "refused"
+    done = imported(account, "bad", text, "--create", f"--refused={file}")
+    assert done.counts == (ABANDONED, 13, 4, 9), done
+    assert rows_of(account, "bad") == good
+    assert file.read_text() == "".join(f"{each}\n" for each, _ in bad)
+    for line, (_, expected) in zip(done.lines, bad):
+        assert expected is None or line == expected
+        assert re.match(r"line \d+, column \d+: ", line)
+    assert imported(account, "bad", text, "--dry-run", f"--refused={file}").counts == (ABANDONED, 13, 4, 9)
+    assert file.read_text() == "".join(f"{each}\n" for each, _ in bad)
+    with open(file, "rb") as given:
+        done = imported(account, "bad", given, f"--refused={file}")
+    assert done.lines == [f"cannot write {file}: standard input is read from it"] and file.stat().st_size > 0
+
+
+def test_what_the_service_refuses_is_kept(service, tmp_path):
+    """The file can be imported again, when the cause is gone."""
+    rows = [row("p", str(n), A=n, **{"B@odata.type": "Edm.Int64", "B": str(n)}) for n in range(300)]
+    assert imported(service, "kept", rows[::30], "--create").code == 0
+    theirs = [each | {"A": -1} for each in rows]
+    file = tmp_path / "refused"
+    done = imported(service, "kept", theirs, "--mode=insert", f"--refused={file}")
+    assert done.counts == (ABANDONED, 300, 290, 10)
+    assert sorted(done.lines) == sorted(f"line {n + 1}: it exists, with another text" for n in range(0, 300, 30))
+    assert sorted_rows(map(json.loads, file.read_text().splitlines())) == sorted_rows(theirs[::30])
+    assert imported(service, "kept", file.read_text()).counts == (0, 10, 10, 0)
+    assert sorted_rows(rows_of(service, "kept")) == sorted_rows(theirs)
+
+
+def test_a_wrong_file_ends_the_import(account):
+    done = imported(account, "wrong", "".join(f"{n},a,b\n" for n in range(10000)), "--create")
+    assert (done.code, done.stored) == (ABANDONED, 0)
+    done = imported(account, "wrong", "".join(f"{n}\n" for n in range(10000)), "--create")
+    assert done.counts == (ABANDONED, 100, 0, 100)
+    assert done.lines[-1] == (
+        "100 objects were refused and none was stored, so the rest is not read -- is it the right input?"
+    )
+    rows = [row("p", "first")] + [f"{n}\n" for n in range(200)] + [row("p", "last")]
+    assert imported(account, "wrong", rows).counts == (ABANDONED, 202, 2, 200)  # it is a right one
+    broken = imported(account, "wrong", json.dumps([row("p", "a"), row("p", "b")])[:-3] + " x}]")
+    assert (broken.code, broken.stored) == (ABANDONED, 1)
+    assert re.fullmatch(r"line 1, column \d+: .* -- what follows is not read", broken.lines[-1])
+
+
+def test_notes(account):
+    rows = [row("p", "r", **{"A@odata.type": "Edm.Int64"})]
+    done = imported(account, "notes", rows, "--create")
+    assert done.counts == (0, 1, 1, 0)
+    assert done.lines == [
+        "line 1, column 38: A@odata.type: a type without its property is dropped (the entity is stored)"
+    ]
+
+
+def test_the_later_object_counts(service, account):
+    """One key many times, in random order, in each mode."""
+    chance = random.Random(7)
+    for where, times in ((account, 3000), (service, 600)):
+        for mode in ("replace", "merge"):
+            rows = [
+                row("p", str(chance.randrange(7)), **{f"M{chance.randrange(3)}": n, "last": n}) for n in range(times)
+            ]
+            expected = {}
+            for each in rows:
+                before = expected.get(each["RowKey"], {}) if mode == "merge" else {}
+                expected[each["RowKey"]] = {**before, **each}
+            table = f"later{mode}"
+            assert imported(where, table, rows, "--create", f"--mode={mode}").counts == (0, times, times, 0)
+            assert sorted_rows(rows_of(where, table)) == sorted_rows(expected.values())
+
+
+def test_requests(account, tmp_path):
+    """Input that is sorted by partition: a request for 100 rows; in random order as few as memory allows."""
+    chance = random.Random(3)
+    rows = [row(f"p{n // 150:03}", f"{n % 150:03}", A=n) for n in range(6000)]
+    for table, wanted in (("inorder", 80), ("random", 80)):
+        file = tmp_path / table
+        file.write_text(lines_of(rows if table == "inorder" else chance.sample(rows, len(rows))))
+        with open(file, "rb") as given:
+            done = imported(account, table, given, "--create")
+        assert done.counts == (0, 6000, 6000, 0)
+        assert wanted <= done.requests <= wanted + 20
+        assert rows_of(account, table) == rows
+
+
+def test_memory_does_not_grow(account, tmp_path):
+    """100,000 partitions of one row each, and rows of nearly 1 MiB."""
+    many, large = tmp_path / "many", tmp_path / "large"
+    many.write_text("".join(f'{{"PartitionKey":"{n * 7919 % 100000}","RowKey":"","A":"{"x" * 700}"}}\n' for n in range(100000)))
+    members = {f"A{n}": "x" * 32000 for n in range(15)}
+    large.write_text(lines_of(row(str(n % 3), str(n), **members) for n in range(150)))
+    is_sanitized = any(map(os.environ.get, ("ASAN_OPTIONS", "TSAN_OPTIONS")))
+    limit = "unlimited" if is_sanitized else 180 << 10  # kB
+    for file, arguments in ((many, ["--dry-run"]), (many, []), (large, [])):
+        words, env, where = command(account, f"table{file.name}", "--quiet", "--create", *arguments)
+        limited = ["bash", "-c", f'ulimit -d {limit} && exec "$@"', "bash", *words, where]
+        with open(file, "rb") as given:
+            done = subprocess.run(limited, env=env, stdin=given, stderr=subprocess.PIPE, timeout=COMMAND_SEC, check=False)
+        assert (done.returncode, done.stderr) == (0, b"")
+    assert len(rows_of(account, "tablelarge")) == 150
+    assert tablefuse(account, "count", source(account, "tablemany")).stdout == "entities 100000\npartitions 100000\n"
+
+
+def test_inputs_that_fail(account, tmp_path):
+    words, env, where = command(account, "first")
+    with open(os.devnull, "rb") as empty:
+        assert imported(account, "first", empty).counts == (0, 0, 0, 0)
+    directory = os.open(tmp_path, os.O_RDONLY)
+    done = subprocess.run([*words, where], env=env, stdin=directory, capture_output=True, text=True, check=False)
+    os.close(directory)
+    assert (done.returncode, done.stderr) == (MOUNTING, "tablefuse: cannot read standard input: Is a directory\n")
+    full = imported(account, "first", "17\n" * 50, "--refused=/dev/full")
+    assert full.code == MOUNTING and full.lines[-1] == "cannot write /dev/full: No space left on device"
+    missing = imported(account, "first", "17\n", f"--refused={tmp_path}/no/file")
+    assert missing.code == MOUNTING and "No such file or directory" in missing.lines[-1]
+
+
+def test_sources_and_options(account, scratch, tmp_path):
+    where = source(account, "first")
+    for arguments, says in (
+        (["import"], "import: no SOURCE/TABLE to import"),
+        (["import", "--mode=upsert", where], "import: --mode=upsert: expected replace, merge, insert or delete"),
+        (["import", "--any-version", where], "import: --any-version needs --mode=delete"),
+        (["import", where, "a", "b"], "import: unexpected operand b behind SOURCE/TABLE and PARTITION"),
+        (["import", "--refused=", where], "import: --refused needs the name of a file"),
+        (["import", account.source], "import: SOURCE names no table: write SOURCE/TABLE"),
+    ):
+        code, lines = refused(account, *arguments)
+        assert (code, lines.splitlines()[0]) == (USAGE, f"tablefuse: {says}")
+    done = imported(account, "nothing", [row("p", "r")])
+    assert done.code == NOT_FOUND and "has no table nothing" in done.says
+    made = tmp_path / "made"
+    for where in (f"local:{made}/fresh", f"local:{made}/second"):
+        done = run("bash", "-c", f"echo '{lines_of([row('p', 'r')])[:-1]}' | {TABLEFUSE} import --create {where}")
+        assert "1 stored" in done.stderr
+    assert tablefuse(account, "tables", f"local:{made}").stdout == "fresh\nsecond\n"
+    done = run(TABLEFUSE, "import", f"local:{tmp_path}/other/T", check=False)
+    assert done.returncode == NOT_FOUND and os.listdir(tmp_path) == ["made"]
+
+
+def test_progress_at_a_terminal(account, tmp_path):
+    """One line that is written anew, narrower than 80 columns, with the share and the time left."""
+    file = tmp_path / "rows"
+    file.write_text(lines_of(row(str(n), "r", A="x" * 1000) for n in range(120000)))
+    words, env, where = command(account, "shown", "--create", faults="latency=2")
+    primary, secondary = pty.openpty()
+    try:
+        with open(file, "rb") as given:
+            process = subprocess.Popen([*words, where], env=env, stdin=given, stderr=secondary)
+        os.close(secondary)
+        says = b""
+        try:
+            while chunk := os.read(primary, 4096):
+                says += chunk
+        except OSError:  # the end of a terminal
+            pass
+        assert process.wait(timeout=EXIT_SEC) == 0
+    finally:
+        os.close(primary)
+    *shown, last = says.decode().replace("\r\n", "\n").split("\r")
+    assert last.startswith("\x1b[Ktablefuse: 120,000 objects read, 120,000 stored, 0 refused, ")
+    lines = [line.removesuffix("\x1b[K") for line in shown if line]
+    assert lines and max(map(len, lines)) < 80
+    form = re.compile(r"[\d,]+ rows, [\d,]+/s, [\d.]+ .?B, \d+:\d\d(, \d+ %, \d+:\d\d left)?(, throttled)?")
+    assert all(map(form.fullmatch, lines)), lines

@@ -65,15 +65,17 @@ static int read_position(struct judge *judge, struct entity_input_refusal *ret_r
 /* It becomes a part of a request's header. */
 static bool is_etag(struct bytes etag)
 {
+    static const struct bytes weak = BYTES_LITERAL("W/");
     if (bytes_equal(etag, BYTES_LITERAL("*")))
         return true;
-    if (!bytes_start_with(etag, BYTES_LITERAL("W/\"")) &&
-        !bytes_start_with(etag, BYTES_LITERAL("\"")))
+    if (etag.size > ETAG_MAX_BYTES)
         return false;
+    if (bytes_start_with(etag, weak))
+        etag = bytes_skip(etag, weak.size);
     for (size_t i = 0; i < etag.size; i++)
         if (etag.data[i] <= ' ' || etag.data[i] > '~')
             return false;
-    return etag.size > 2 && etag.size <= ETAG_MAX_BYTES && etag.data[etag.size - 1] == '"';
+    return etag.size > 1 && etag.data[0] == '"' && etag.data[etag.size - 1] == '"';
 }
 
 static int choose(const struct judge *judge, struct write *ret,

@@ -51,14 +51,27 @@ def test_all_types_and_awkward_keys(service, sdk, account):
     n = len(rows) + 1
     assert imported(service, "again", text, "--create").counts == (0, n, n, 0)
     assert export(service, "again") == text
-    assert sdk.read("again") == [{**each, **new} for each, new in zip(sdk.read("awkward"), versions(sdk, "again"))]
+    assert meanings(sdk, "again") == meanings(sdk, "awkward")
     assert imported(account, "awkward", text, "--create").counts == (0, n, n, 0)
     assert imported(service, "back", export(account, "awkward"), "--create").counts == (0, n, n, 0)
-    assert untyped(entities_of(sdk.read_texts("back"))) == untyped(entities_of(sdk.read_texts("awkward")))
+    assert meanings(sdk, "back") == meanings(sdk, "awkward")
 
 
-def versions(sdk, table):
-    return [{name: each[name] for name in ("etag", "timestamp") if name in each} for each in sdk.read(table)]
+def meaning(value):
+    """Of what the SDK answers, whose spelling is the writer's."""
+    if not isinstance(value, dict):
+        return value
+    kind, text = value["type"], value["value"]
+    if kind == "DateTime":
+        return kind, re.sub(r"\.?0*Z$", "", text) if "." in text else text[:-1]
+    return kind, float(text) if kind == "Double" else text.lower() if kind == "Guid" else text
+
+
+def meanings(sdk, table):
+    def members_of(entity):
+        return {name: str(meaning(value)) for name, value in entity.items() if name not in ("etag", "timestamp")}
+
+    return [members_of(entity) for entity in sdk.read(table)]
 
 
 @pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)
@@ -146,7 +159,7 @@ def test_bad_objects_are_refused_and_kept(account, tmp_path):
         ('{"PartitionKey": "p", "RowKey": "r", "N": [1]}', "line 4, column 43: an object or array as a property's value: [1]}"),
         (
             '{"PartitionKey": "p", "RowKey": "r", "N@odata.type": "Edm.Int32",\n "N": 3000000000}',
-            "line 6, column 7: N: not a number from -2147483648 to 2147483647: 3000000000",
+            "line 6, column 7: N: no integer of 32 bits: 3000000000",
         ),
         ('{"PartitionKey": "p", "RowKey": "a/b"}', None),
         ('{"PartitionKey": "p", "RowKey": "r", "odata.select": true}', None),

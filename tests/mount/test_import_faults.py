@@ -1,0 +1,189 @@
+"""`tablefuse import` where the service, other clients or the machine fail: counts are exact, and nothing is lost."""
+import json
+import random
+import signal
+import subprocess
+import time
+
+import pytest
+
+from harness import ABANDONED, CONFIGURATION, EXIT_SEC, NOT_FOUND, LocalAccount, wait_until
+from importing import Done, command, imported, lines_of, row, rows_of
+from test_export import export
+
+pytestmark = pytest.mark.sanitized
+
+INTERRUPTED = 130
+PARTITIONS, ROWS = 40, 60
+
+
+@pytest.fixture(scope="module")
+def account(scratch):
+    local = LocalAccount(scratch / "account")
+    local.fill("first", "single", "1")
+    yield local
+    local.stop()
+
+
+def many(value=0):
+    return [row(f"p{p:02}", f"{n:03}", A=value + n, B="x" * 100) for p in range(PARTITIONS) for n in range(ROWS)]
+
+
+N = PARTITIONS * ROWS
+LOST = "lost=batch:/3"
+BURSTS = "fail=batch:/4:503:ServerBusy,fail=batch:5:503:ServerBusy,fail=batch:6:503:ServerBusy,fail=batch:7:500:InternalError"
+
+
+@pytest.mark.parametrize(
+    "mode, faults",
+    [
+        ("replace", LOST),
+        ("merge", f"{LOST},{BURSTS}"),
+        ("insert", f"{LOST},{BURSTS}"),
+        ("insert", "fail=batch:/3:0:,short=7,empty=1"),
+        ("replace", "throttle=100:20"),
+    ],
+)
+def test_answers_that_are_lost_or_late(account, mode, faults):
+    table = f"late{mode}{len(faults)}"
+    assert imported(account, table, many(), "--create", f"--mode={mode}", faults=faults).counts == (0, N, N, 0)
+    assert rows_of(account, table) == many()
+    keys = export(account, table, "--keys")
+    assert imported(account, table, keys, "--mode=delete", faults=faults).counts == (0, N, N, 0)
+    assert rows_of(account, table) == []
+
+
+def test_answers_that_are_lost_in_random_order(account):
+    chance = random.Random(5)
+    rows = [row(f"p{chance.randrange(9)}", str(chance.randrange(50)), A=n) for n in range(3000)]
+    assert imported(account, "mixed", rows, "--create", faults=f"{LOST},{BURSTS}").counts == (0, 3000, 3000, 0)
+    last = {(each["PartitionKey"], each["RowKey"]): each for each in rows}
+    assert rows_of(account, "mixed") == [last[key] for key in sorted(last)]
+
+
+def test_rows_that_change_meanwhile(account, tmp_path):
+    assert imported(account, "rivals", many(), "--create").code == 0
+    given = [json.loads(line) | {"A": -1} for line in export(account, "rivals", "--etag").splitlines()]
+    file = tmp_path / "refused"
+    done = imported(
+        account, "rivals", given, f"--refused={file}", faults="changed=batch:/10:7,gone=batch:/8:9,only=rivals"
+    )
+    refused = [json.loads(line) for line in file.read_text().splitlines()]
+    assert done.code == ABANDONED and done.refused == len(refused) == len(done.lines) > 0
+    assert done.stored == N - done.refused
+    keys = {(each["PartitionKey"], each["RowKey"]) for each in refused}
+    now = {(each["PartitionKey"], each["RowKey"]): each for each in rows_of(account, "rivals")}
+    for each in given:
+        key = each["PartitionKey"], each["RowKey"]
+        assert (key in keys) == (key not in now or now[key]["A"] != -1)
+
+
+def test_inserts_among_others(account):
+    """Every 30th row of a table is there already, with this text or another one."""
+    between = [row("p", f"{n:05}", A=0) for n in range(3000)]
+    mine = [row("p", f"{n:05}", A=1) for n in range(0, 3000, 30)]
+    mine[::2] = [each | {"A": 0} for each in mine[::2]]
+    assert imported(account, "sparse", between, "--create").code == 0
+    assert imported(account, "sparse", mine, "--mode=insert", faults="short=10,empty=1").counts == (ABANDONED, 100, 50, 50)
+    assert rows_of(account, "sparse") == between
+
+
+def test_a_table_that_is_dropped(account):
+    done = imported(account, "dropped", many(), "--create", faults="dropped=batch:3,only=dropped,latency=5")
+    assert done.code == NOT_FOUND and "has no table dropped" in done.lines[-1]
+    assert done.read > 0 and done.stored + done.left == done.read and done.refused == 0
+
+
+def test_a_credential_that_is_refused(account):
+    done = imported(account, "refused", many(), "--create", faults="fail=batch:*:403:AuthorizationFailure")
+    assert (done.code, done.stored, done.refused) == (CONFIGURATION, 0, 0)
+    assert done.requests < 25 and len(done.lines) == 1
+
+
+def test_a_service_that_stays_away(account, tmp_path):
+    down = tmp_path / "down"
+    words, env, where = command(account, "away", "--create", "-o", "timeout=2", faults=f"latency=20,down={down}")
+    process = subprocess.Popen([*words, where], env=env, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    down_after(process, account, down)
+    done = Done(process.wait(timeout=EXIT_SEC), process.stderr.read().decode())
+    assert done.code == CONFIGURATION and done.lines[-1].endswith(": the connection was refused") and done.left > 0
+    assert done.stored + done.left == done.read
+    assert len(rows_of(account, "away")) >= done.stored
+    down.unlink()
+    assert imported(account, "away", many()).counts == (0, N, N, 0)
+    assert rows_of(account, "away") == many()
+
+
+def down_after(process, account, down):
+    """The service goes when a part of the rows is stored; the others are written afterwards."""
+    process.stdin.write(lines_of(many()[: N // 2]).encode())
+    process.stdin.flush()
+    wait_until(lambda: len(rows_of_if_there(account, "away")) > 0)
+    down.touch()
+    process.stdin.write(lines_of(many()[N // 2 :]).encode())
+    process.stdin.close()
+
+
+def rows_of_if_there(account, table):
+    try:
+        return rows_of(account, table)
+    except AssertionError:
+        return []
+
+
+def test_a_service_that_comes_back(account, tmp_path):
+    down = tmp_path / "down"
+    words, env, where = command(account, "away", "--mode=merge", faults=f"latency=20,down={down}")
+    process = subprocess.Popen([*words, where], env=env, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    down_after(process, account, down)
+    time.sleep(1)
+    down.unlink()
+    done = Done(process.wait(timeout=EXIT_SEC), process.stderr.read().decode())
+    assert done.counts == (0, N, N, 0)
+    assert rows_of(account, "away") == many()
+
+
+@pytest.mark.parametrize("mode", ["replace", "merge", "insert"])
+def test_killed_and_run_again(account, tmp_path, mode):
+    """Killed at any moment, the same command again makes the same table."""
+    table, chance = f"killed{mode}", random.Random(mode)
+    file = tmp_path / "rows"
+    file.write_text(lines_of(many()))
+    for n in range(6):
+        words, env, where = command(account, table, "--create", f"--mode={mode}", faults=f"latency=20,{LOST}")
+        with open(file, "rb") as given:
+            process = subprocess.Popen([*words, where], env=env, stdin=given, stderr=subprocess.DEVNULL)
+        time.sleep(chance.uniform(0.05, 0.6))
+        process.kill()
+        process.wait(timeout=EXIT_SEC)
+        stored = rows_of_if_there(account, table)
+        assert all(each in many() for each in stored)
+    assert imported(account, table, file.read_text(), "--create", f"--mode={mode}").counts == (0, N, N, 0)
+    assert rows_of(account, table) == many()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt(account, number):
+    """It reads no more, waits for what is out, and counts."""
+    table = f"interrupted{number}"
+    words, env, where = command(account, table, "--create", faults="latency=50")
+    process = subprocess.Popen([*words, where], env=env, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdin.write(lines_of(many()).encode())
+    process.stdin.flush()
+    wait_until(lambda: len(rows_of_if_there(account, table)) > 0)
+    process.send_signal(number)
+    done = Done(process.wait(timeout=EXIT_SEC), process.stderr.read().decode())
+    process.stdin.close()
+    assert (done.code, done.refused, done.lines) == (INTERRUPTED, 0, [])
+    assert len(rows_of(account, table)) == done.stored > 0 and done.stored + done.left == done.read
+
+
+def test_input_that_pauses_is_stored(account):
+    """What waits is sent when nothing comes for a second."""
+    words, env, where = command(account, "pauses", "--create")
+    process = subprocess.Popen([*words, where], env=env, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdin.write(lines_of(many()[:5]).encode())
+    process.stdin.flush()
+    wait_until(lambda: len(rows_of_if_there(account, "pauses")) == 5)
+    process.stdin.close()
+    assert Done(process.wait(timeout=EXIT_SEC), process.stderr.read().decode()).counts == (0, 5, 5, 0)

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/bulk/judge.h"
+#include "tests/unit/unit.h"
+
+#define KEYS   "\"PartitionKey\":\"p\",\"RowKey\":\"r\""
+#define PLAIN  "{" KEYS ",\"A\":1}"
+#define ETAG   "{" KEYS ",\"odata.etag\":\"W/\\\"1\\\"\",\"A\":1}"
+#define ANY    "{" KEYS ",\"odata.etag\":\"*\",\"A\":1}"
+#define SELECT "{" KEYS ",\"odata.etag\":\"W/\\\"1\\\"\",\"odata.select\":true}"
+#define TEXT   "{\n  \"PartitionKey\": \"p\",\n  \"RowKey\": \"r\",\n  \"A\": 1\n}\n"
+#define NONE   "{\n  \"PartitionKey\": \"p\",\n  \"RowKey\": \"r\"\n}\n"
+
+enum { REFUSED = -1 };
+
+struct judge_case {
+    enum import_mode mode;
+    const char *object;
+    int kind; /* enum write_kind, or REFUSED */
+    const char *if_match, *text;
+};
+
+static int judge(const struct judge_options *options, const char *object, struct write *ret,
+                 struct buffer *copies, struct entity_input_refusal *ret_refusal)
+{
+    _cleanup_(judge_destroyp) struct judge *judge = NULL;
+    struct entity_input_refusal ignored;
+    assert_int_equal(judge_create(options, &judge), 0);
+    int r = judge_object(judge, bytes_of(object), ret, &ignored, ret_refusal);
+    if (r < 0)
+        return r;
+    buffer_clear(copies);
+    assert_non_null(buffer_reserve(copies, 4096));
+    struct bytes *views[] = {&ret->position, &ret->if_match, &ret->text};
+    for (size_t i = 0; i < ARRAY_SIZE(views); i++) {
+        size_t begin = copies->size;
+        assert_int_equal(buffer_append(copies, *views[i]), 0);
+        *views[i] = (struct bytes){copies->data + begin, views[i]->size};
+    }
+    return 0;
+}
+
+static void every_mode(void **state)
+{
+    (void)state;
+    static const struct judge_case cases[] = {
+        {IMPORT_REPLACE, PLAIN, WRITE_UPSERT_REPLACE, "", TEXT},
+        {IMPORT_REPLACE, ETAG, WRITE_REPLACE, "W/\"1\"", TEXT},
+        {IMPORT_REPLACE, ANY, WRITE_REPLACE, "*", TEXT},
+        {IMPORT_REPLACE, SELECT, REFUSED, "", ""},
+        {IMPORT_MERGE, PLAIN, WRITE_UPSERT_MERGE, "", TEXT},
+        {IMPORT_MERGE, ETAG, WRITE_MERGE, "W/\"1\"", TEXT},
+        {IMPORT_MERGE, SELECT, WRITE_MERGE, "W/\"1\"", NONE},
+        {IMPORT_INSERT, PLAIN, WRITE_INSERT, "", TEXT},
+        {IMPORT_INSERT, ETAG, REFUSED, "", ""},
+        {IMPORT_INSERT, SELECT, REFUSED, "", ""},
+        {IMPORT_DELETE, PLAIN, REFUSED, "", ""},
+        {IMPORT_DELETE, ETAG, WRITE_DELETE, "W/\"1\"", ""},
+        {IMPORT_DELETE, SELECT, WRITE_DELETE, "W/\"1\"", ""},
+    };
+    struct buffer copies = {.max = 1 << 20};
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        const struct judge_options options = {.mode = cases[i].mode};
+        struct entity_input_refusal refusal = {0};
+        struct write write;
+        int r = judge(&options, cases[i].object, &write, &copies, &refusal);
+        assert_int_equal(r, cases[i].kind == REFUSED ? -EINVAL : 0);
+        if (r < 0) {
+            assert_non_null(refusal.refusal.reason);
+            continue;
+        }
+        assert_int_equal(write.kind, cases[i].kind);
+        assert_bytes(write.position, B("p\0r"));
+        assert_bytes(write.if_match, bytes_of(cases[i].if_match));
+        assert_bytes(write.text, bytes_of(cases[i].text));
+    }
+    buffer_finish(&copies);
+}
+
+static void a_delete_of_any_version(void **state)
+{
+    (void)state;
+    const struct judge_options options = {.mode = IMPORT_DELETE, .any_version = true};
+    struct buffer copies = {.max = 1 << 20};
+    struct entity_input_refusal refusal;
+    struct write write;
+    assert_int_equal(judge(&options, PLAIN, &write, &copies, &refusal), 0);
+    assert_bytes(write.if_match, B("*"));
+    assert_int_equal(judge(&options, ETAG, &write, &copies, &refusal), 0);
+    assert_bytes(write.if_match, B("W/\"1\""));
+    buffer_finish(&copies);
+}
+
+static void a_partition_counts_for_all(void **state)
+{
+    (void)state;
+    struct judge_options options = {.partition_key = B("q")};
+    struct buffer copies = {.max = 1 << 20};
+    struct entity_input_refusal refusal;
+    struct write write;
+    assert_int_equal(judge(&options, PLAIN, &write, &copies, &refusal), 0);
+    assert_bytes(write.position, B("q\0r"));
+    options.partition_key = B("");
+    assert_int_equal(judge(&options, "{\"RowKey\":\"\"}", &write, &copies, &refusal), 0);
+    assert_bytes(write.position, B("\0"));
+    buffer_finish(&copies);
+}
+
+static void what_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *object, *reason;
+    } cases[] = {
+        {"{\"RowKey\":\"r\"}", "no PartitionKey that is a string"},
+        {"{\"PartitionKey\":\"p\",\"RowKey\":1}", "no RowKey that is a string"},
+        {"{\"PartitionKey\":\"p\",\"RowKey\":\"a\\u0000\"}", "a key with the character U+0000"},
+        {"{" KEYS ",\"odata.etag\":5}", "odata.etag is no ETag"},
+        {"{" KEYS ",\"odata.etag\":\"\"}", "odata.etag is no ETag"},
+        {"{" KEYS ",\"odata.etag\":\"W/\\\"a\\r\\nHost: b\\\"\"}", "odata.etag is no ETag"},
+        {"{" KEYS ",\"odata.etag\":\"W/\\\"\"}", "odata.etag is no ETag"},
+        {"{" KEYS ",\"odata.etag\":\"1\"}", "odata.etag is no ETag"},
+        {"{" KEYS ",\"A\":[1]}", "an object or array as a property's value"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        const struct judge_options options = {.mode = IMPORT_REPLACE};
+        struct entity_input_refusal refusal = {0};
+        struct write write;
+        assert_int_equal(judge(&options, cases[i].object, &write, NULL, &refusal), -EINVAL);
+        assert_string_equal(refusal.refusal.reason, cases[i].reason);
+        assert_int_equal(refusal.line, 1);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_mode),
+        cmocka_unit_test(a_delete_of_any_version),
+        cmocka_unit_test(a_partition_counts_for_all),
+        cmocka_unit_test(what_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -19,7 +19,7 @@
 #include "client/table_store.h"
 
 #define GROUPS_BATCH_MAX 100
-#define GROUPS_BYTES     ((size_t)48 << 20) /* of what waits in an import; see constants.md */
+#define GROUPS_BYTES     ((size_t)40 << 20) /* of what waits in an import; see constants.md */
 
 struct groups;
 struct groups_limits {

@@ -260,7 +260,7 @@ static void random_order_fills_batches(void **state)
         batches++;
     }
     size_t left = groups_waiting(groups);
-    assert_in_range(left, 35000, GROUPS_BYTES / sizeof(text));
+    assert_in_range(left, 28000, GROUPS_BYTES / sizeof(text));
     assert_in_range(batches, 1, (rows - (int)left) / 4);
     for (; groups_take(groups, true, &batch); left -= batch.n, groups_end(groups, &batch))
         assert_in_range(batch.n, 1, GROUPS_BATCH_MAX);

@@ -7,7 +7,8 @@
 #include <assert.h>
 #include <sys/queue.h>
 
-#define OUT_BYTES ((size_t)32 << 20) /* of what is out */
+#define OUT_BYTES    ((size_t)32 << 20) /* of what is out */
+#define THROTTLED_MS 2000               /* so long it is told */
 
 struct job { /* one batch */
     STAILQ_ENTRY(job) next;
@@ -26,13 +27,13 @@ struct import {
     struct request_window *window;
     struct groups *groups;
     struct import_counts counts;
-    uint64_t shrunk; /* of the window, at the last import_is_throttled */
     struct failure failure;
     struct job jobs[IMPORT_REQUESTS_MAX];
     struct job_queue unused;
     int used, threads_made; /* used: jobs */
     pthread_t threads[IMPORT_REQUESTS_MAX];
     atomic_bool is_stopped;
+    _Atomic int64_t throttled_ms; /* when the service asked to slow down */
     pthread_mutex_t lock;
     pthread_cond_t is_work, has_ended;
     /* guarded by lock */
@@ -67,10 +68,26 @@ static void end_job(struct import *import, struct job *job)
     (void)pthread_mutex_unlock(&import->lock);
 }
 
+struct watch {
+    struct call_observer observer; /* first */
+    struct import *import;
+};
+
+static void note_wait(struct call_observer *observer, const struct failure *reason)
+{
+    struct import *import = ((struct watch *)observer)->import;
+    if (reason->http_status == 503 || reason->http_status == 429)
+        import->throttled_ms = clock_now_ms(import->account->read.clock);
+}
+
 /* The batch takes one place in the window, also for the requests that repair it. */
 static void commit(struct import *import, struct job *job)
 {
-    struct call call = {.is_cancelled = is_given_up, .context = import, .command = "import"};
+    struct watch watch = {.observer.waits = note_wait, .import = import};
+    struct call call = {.is_cancelled = is_given_up,
+                        .context = import,
+                        .observer = &watch.observer,
+                        .command = "import"};
     struct request_slot slot = {.window = import->window, .lane = lane_of_table(import->table)};
     request_slot_begin(&slot, &call, import->account->read.clock, NULL, NULL);
     batch_commit(&import->batches, &job->batch, &call);
@@ -122,6 +139,7 @@ int account_import(struct account *account, const char *table, import_refused *r
     import->account = account;
     import->refused = refused;
     import->context = context;
+    import->throttled_ms = INT64_MIN / 2;
     STAILQ_INIT(&import->unused);
     STAILQ_INIT(&import->todo);
     STAILQ_INIT(&import->ended);
@@ -318,11 +336,7 @@ struct import_counts import_counts(const struct import *import)
 
 bool import_is_throttled(struct import *import)
 {
-    struct request_window_stats window;
-    request_window_stats(import->window, &window);
-    bool is_throttled = window.shrunk > import->shrunk;
-    import->shrunk = window.shrunk;
-    return is_throttled;
+    return clock_now_ms(import->account->read.clock) - import->throttled_ms < THROTTLED_MS;
 }
 
 const struct failure *import_failure(const struct import *import)

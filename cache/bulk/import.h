@@ -48,7 +48,7 @@ struct import_counts { /* of objects */
     size_t waiting, out;
 };
 struct import_counts import_counts(const struct import *import);
-bool import_is_throttled(struct import *import); /* did it have to slow down since the last call? */
+bool import_is_throttled(struct import *import); /* did the service ask to slow down lately? */
 /* Why the import has ended early: the failure is one of the whole table, or the service does not
  * answer. NULL: it has not. Nothing more is sent then. */
 const struct failure *import_failure(const struct import *import);

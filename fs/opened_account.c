@@ -15,11 +15,6 @@
 /* The options of a mount that a command without one has a use for. */
 static const char *const taken[] = {"table", "ca_cert", "timeout", "parallelism", "allow_http"};
 
-void opened_account_init(struct opened_account *ret, const struct verb *verb)
-{
-    *ret = (struct opened_account){.verb = verb, .args = FUSE_ARGS_INIT(0, NULL)};
-}
-
 void opened_account_finish(struct opened_account *opened)
 {
     account_destroy(TAKE_PTR(opened->account));
@@ -88,6 +83,12 @@ static void prepare_process(void)
     (void)signal(SIGPIPE, SIG_IGN);  /* of a connection; of the output it is raised again */
     (void)prctl(PR_SET_DUMPABLE, 0); /* a core dump or a debugger would show the key */
     (void)mallopt(M_MMAP_THRESHOLD, 128 << 10); /* freed pages go back to the system */
+}
+
+void opened_account_init(struct opened_account *ret, const struct verb *verb)
+{
+    prepare_process();
+    *ret = (struct opened_account){.verb = verb, .args = FUSE_ARGS_INIT(0, NULL)};
 }
 
 bool opened_account_is_interrupted(struct opened_account *opened)
@@ -176,7 +177,6 @@ static int create_table(struct opened_account *opened)
 
 static int open_account(struct opened_account *opened, const struct use *use)
 {
-    prepare_process();
     if (options_parse(opened->verb, &opened->args, 0, 0, 0, &opened->options) < 0)
         return EXIT_USAGE;
     if (log_create(opened->verb->name, &opened->log) < 0)

@@ -27,7 +27,9 @@ struct opened_account {
     bool is_interrupted;
 };
 
-/* The caller finishes ret, also if another function has failed. */
+/* The caller finishes ret, also if another function has failed. From now on SIGINT, SIGTERM and
+ * SIGHUP are blocked: the first one interrupts the calls of opened_account_caller, and a second one
+ * ends the process as usual. */
 void opened_account_init(struct opened_account *ret, const struct verb *verb);
 void opened_account_finish(struct opened_account *opened);
 /* The text of one -o. Only the options that the help of this command names are taken. */
@@ -40,10 +42,7 @@ int opened_account_take_operands(const struct opened_account *opened, int argc, 
                                  const char **ret_path);
 
 /* Opens `name`, a SOURCE; NULL: what the environment names. It must name a table if needs_table.
- * Asks the service once. An exit code.
- *
- * From now on SIGINT, SIGTERM and SIGHUP are blocked: the first one interrupts the calls of
- * opened_account_caller, and a second one ends the process as usual. */
+ * Asks the service once. An exit code. */
 int opened_account_open(struct opened_account *opened, const char *name, bool needs_table,
                         store_decorator *decorate);
 /* The same for a command that changes the table. creates: a table that is missing is made, and so

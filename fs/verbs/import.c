@@ -114,6 +114,7 @@ static int take_object(struct import_command *command, const struct stream_objec
         refused_note_ignored(&command->refused, object, &ignored);
     r = command->import ? add(command, &write, object->line) : 0;
     command->accepted += r == 0;
+    command->read -= r < 0; /* it is neither stored nor refused */
     return r;
 }
 
@@ -258,15 +259,15 @@ static int begin(struct import_command *command, store_decorator *decorate)
     int r = object_input_create(STDIN_FILENO, &command->input);
     if (r < 0)
         return complain_input(r, NULL);
-    r = refused_open(&command->refused, command->refused_file, STDIN_FILENO, &command->progress);
-    if (r < 0)
-        return complain_refused(command, r);
     int code = command->is_dry_run
                    ? 0
                    : opened_account_open_to_change(&command->opened, command->source,
                                                    command->creates, decorate);
     if (code != 0)
         return code;
+    r = refused_open(&command->refused, command->refused_file, STDIN_FILENO, &command->progress);
+    if (r < 0)
+        return complain_refused(command, r);
     r = judge_create(&command->judged, &command->judge);
     if (r == 0 && !command->is_dry_run)
         r = account_import(command->opened.account, mount_source_table(command->opened.source),

@@ -1,6 +1,7 @@
 """`tablefuse import` where the service, other clients or the machine fail: counts are exact, and nothing is lost."""
 import json
 import random
+import re
 import signal
 import subprocess
 import time
@@ -51,6 +52,16 @@ def test_answers_that_are_lost_or_late(account, mode, faults):
     keys = export(account, table, "--keys")
     assert imported(account, table, keys, "--mode=delete", faults=faults).counts == (0, N, N, 0)
     assert rows_of(account, table) == []
+
+
+def test_lost_answers_of_azurite(service):
+    rows = [row(f"p{n // 60}", f"{n % 60:03}", A=n) for n in range(600)]
+    for mode in ("insert", "merge", "replace"):
+        assert imported(service, "lost", rows, "--create", f"--mode={mode}", faults=LOST).counts == (0, 600, 600, 0)
+        assert rows_of(service, "lost") == rows
+    keys = export(service, "lost", "--keys")
+    assert imported(service, "lost", keys, "--mode=delete", faults=LOST).counts == (0, 600, 600, 0)
+    assert rows_of(service, "lost") == []
 
 
 def test_answers_that_are_lost_in_random_order(account):
@@ -159,6 +170,24 @@ def test_killed_and_run_again(account, tmp_path, mode):
         assert {json.dumps(each) for each in rows_of_if_there(account, table)} <= {json.dumps(each) for each in many()}
     assert imported(account, table, file.read_text(), "--create", f"--mode={mode}").counts == (0, N, N, 0)
     assert rows_of(account, table) == many()
+
+
+def test_an_interrupt_while_nothing_is_sent(account):
+    words, env, where = command(account, "dry", "--dry-run")
+    process = subprocess.Popen([*words, where], env=env, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdin.write(lines_of(many()).encode())
+    process.stdin.flush()
+    wait_until(lambda: blocks_interrupts(process.pid))
+    process.send_signal(signal.SIGINT)
+    done = Done(process.wait(timeout=EXIT_SEC), process.stderr.read().decode())
+    process.stdin.close()
+    assert done.code == INTERRUPTED and done.stored == done.read
+
+
+def blocks_interrupts(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as status:
+        blocked = re.search(r"SigBlk:\s*(\w+)", status.read())[1]
+    return bool(int(blocked, 16) >> (signal.SIGINT - 1) & 1)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -41,16 +41,20 @@ static struct import_counts counts_of(const struct import_command *command)
                            : (struct import_counts){.stored = command->accepted};
 }
 
+/* What waits or is out is not done; it counts as as large as the others. */
 static void show(struct import_command *command)
 {
     if (!progress_is_due(&command->progress))
         return;
-    const struct progress_counts counts = {.rows = command->read,
-                                           .bytes = command->input_bytes,
-                                           .all_bytes = object_input_size(command->input),
-                                           .is_throttled = command->import &&
-                                                           import_is_throttled(command->import)};
-    progress_show(&command->progress, &counts);
+    struct import_counts counts = counts_of(command);
+    uint64_t undone = command->accepted - counts.stored - counts.refused;
+    double done = (double)(command->read - undone) / (double)MAX(command->read, 1);
+    const struct progress_counts shown = {.rows = command->read - undone,
+                                          .bytes = (uint64_t)(done * (double)command->input_bytes),
+                                          .all_bytes = object_input_size(command->input),
+                                          .is_throttled = command->import &&
+                                                          import_is_throttled(command->import)};
+    progress_show(&command->progress, &shown);
 }
 
 static void note_refused(void *context, const struct grouped *change, const struct failure *failure)

@@ -9,7 +9,7 @@
 
 struct row {
     struct grouped grouped; /* first */
-    STAILQ_ENTRY(row) next;
+    TAILQ_ENTRY(row) next;
     uint64_t hash; /* of the position */
     size_t request_bytes, memory_bytes;
     char data[]; /* position, ETag, text */
@@ -17,7 +17,7 @@ struct row {
 
 struct group {
     TAILQ_ENTRY(group) next;
-    STAILQ_HEAD(, row) rows;
+    TAILQ_HEAD(row_queue, row) rows;
     size_t n, request_bytes, memory_bytes;
 };
 
@@ -64,28 +64,31 @@ static size_t partition_bytes(const struct partition *partition)
 
 static void free_group(struct group *group)
 {
-    for (struct row *row; (row = STAILQ_FIRST(&group->rows));) {
-        STAILQ_REMOVE_HEAD(&group->rows, next);
+    for (struct row *row; (row = TAILQ_FIRST(&group->rows));) {
+        TAILQ_REMOVE(&group->rows, row, next);
         free(row);
     }
     free(group);
+}
+
+static void free_partition(struct partition *partition)
+{
+    assert(!partition->is_out);
+    LIST_REMOVE(partition, hashed);
+    for (struct group *group; (group = TAILQ_FIRST(&partition->groups));) {
+        TAILQ_REMOVE(&partition->groups, group, next);
+        free_group(group);
+    }
+    free(partition);
 }
 
 void groups_destroy(struct groups *groups)
 {
     if (!groups)
         return;
-    for (size_t i = 0; i < BUCKETS; i++) {
-        for (struct partition *partition; (partition = LIST_FIRST(&groups->table[i]));) {
-            assert(!partition->is_out);
-            LIST_REMOVE(partition, hashed);
-            for (struct group *group; (group = TAILQ_FIRST(&partition->groups));) {
-                TAILQ_REMOVE(&partition->groups, group, next);
-                free_group(group);
-            }
-            free(partition);
-        }
-    }
+    for (size_t i = 0; i < BUCKETS; i++)
+        while (!LIST_EMPTY(&groups->table[i]))
+            free_partition(LIST_FIRST(&groups->table[i]));
     free(groups);
 }
 
@@ -121,14 +124,11 @@ static struct hashed *bucket_of(struct groups *groups, uint64_t hash)
 /* NULL: there is none. */
 static struct partition *find(struct groups *groups, struct bytes key, uint64_t hash)
 {
-    struct partition *partition;
-    LIST_FOREACH(partition, bucket_of(groups, hash), hashed)
-    {
-        if (partition->hash == hash &&
-            bytes_equal((struct bytes){partition->key, partition->key_size}, key))
-            return partition;
-    }
-    return NULL;
+    struct partition *partition = LIST_FIRST(bucket_of(groups, hash));
+    while (partition && (partition->hash != hash ||
+                         !bytes_equal((struct bytes){partition->key, partition->key_size}, key)))
+        partition = LIST_NEXT(partition, hashed);
+    return partition;
 }
 
 static struct partition *create_partition(struct groups *groups, struct bytes key, uint64_t hash)
@@ -189,7 +189,7 @@ static struct row *create_row(const struct write *write, size_t request_bytes, u
 
 static void insert(struct groups *groups, struct group *group, struct row *row)
 {
-    STAILQ_INSERT_TAIL(&group->rows, row, next);
+    TAILQ_INSERT_TAIL(&group->rows, row, next);
     group->n++;
     group->request_bytes += row->request_bytes;
     group->memory_bytes += row->memory_bytes;
@@ -199,7 +199,7 @@ static void insert(struct groups *groups, struct group *group, struct row *row)
 
 static void remove_row(struct groups *groups, struct group *group, struct row *row)
 {
-    STAILQ_REMOVE(&group->rows, row, row, next);
+    TAILQ_REMOVE(&group->rows, row, next);
     group->n--;
     group->request_bytes -= row->request_bytes;
     group->memory_bytes -= row->memory_bytes;
@@ -209,14 +209,11 @@ static void remove_row(struct groups *groups, struct group *group, struct row *r
 
 static struct row *find_row(const struct group *group, const struct row *like)
 {
-    struct row *row;
-    STAILQ_FOREACH(row, &group->rows, next)
-    {
-        if (row->hash == like->hash &&
-            bytes_equal(row->grouped.write.position, like->grouped.write.position))
-            return row;
-    }
-    return NULL;
+    struct bytes position = like->grouped.write.position;
+    struct row *row = TAILQ_FIRST(&group->rows);
+    while (row && (row->hash != like->hash || !bytes_equal(row->grouped.write.position, position)))
+        row = TAILQ_NEXT(row, next);
+    return row;
 }
 
 /* Does it leave nothing of what the earlier one makes, whatever is there? */
@@ -252,7 +249,7 @@ static int place(struct groups *groups, struct partition *partition, struct row 
     struct group *group = calloc(1, sizeof(*group));
     if (!group)
         return -ENOMEM;
-    STAILQ_INIT(&group->rows);
+    TAILQ_INIT(&group->rows);
     group->memory_bytes = sizeof(*group) + MALLOC_BYTES;
     groups->bytes += group->memory_bytes;
     TAILQ_INSERT_TAIL(&partition->groups, group, next);
@@ -311,10 +308,9 @@ bool groups_take(struct groups *groups, bool takes_any, struct groups_batch *ret
     partition->is_out = true;
     rank(groups, partition);
     *ret = (struct groups_batch){.partition = partition, .bytes = group->memory_bytes};
-    struct row *row;
-    STAILQ_FOREACH(row, &group->rows, next)
-    ret->changes[ret->n++] = &row->grouped;
-    qsort(ret->changes, ret->n, sizeof(ret->changes[0]), compare_rows);
+    for (const struct row *row = TAILQ_FIRST(&group->rows); row; row = TAILQ_NEXT(row, next))
+        ret->changes[ret->n++] = &row->grouped;
+    qsort(ret->changes, ret->n, sizeof(struct grouped *), compare_rows);
     groups->rows -= ret->n;
     groups->bytes -= group->memory_bytes;
     groups->out_bytes += group->memory_bytes;

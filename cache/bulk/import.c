@@ -167,6 +167,14 @@ static void end_batch(struct import *import, struct job *job)
     STAILQ_INSERT_TAIL(&import->unused, job, next);
 }
 
+static void drop_jobs(struct import *import, struct job_queue *queue)
+{
+    for (struct job *job; (job = STAILQ_FIRST(queue));) {
+        STAILQ_REMOVE_HEAD(queue, next);
+        end_batch(import, job);
+    }
+}
+
 void import_destroy(struct import *import)
 {
     if (!import)
@@ -177,11 +185,8 @@ void import_destroy(struct import *import)
     (void)pthread_mutex_unlock(&import->lock);
     for (int i = 0; i < import->threads_made; i++)
         (void)pthread_join(import->threads[i], NULL);
-    STAILQ_CONCAT(&import->ended, &import->todo);
-    for (struct job *job; (job = STAILQ_FIRST(&import->ended));) {
-        STAILQ_REMOVE_HEAD(&import->ended, next);
-        end_batch(import, job);
-    }
+    drop_jobs(import, &import->ended);
+    drop_jobs(import, &import->todo);
     committer_destroy(import->committer);
     request_window_destroy(import->window);
     groups_destroy(import->groups);
@@ -229,20 +234,26 @@ static void settle(struct import *import, struct job *job)
     end_batch(import, job);
 }
 
-/* Did an answer come? */
-static bool take_answers(struct import *import, int64_t max_wait_ms)
+/* NULL: no answer has come. */
+static struct job *take_ended(struct import *import, int64_t max_wait_ms)
 {
-    struct job_queue ended = STAILQ_HEAD_INITIALIZER(ended);
     (void)pthread_mutex_lock(&import->lock);
     if (max_wait_ms > 0 && STAILQ_EMPTY(&import->ended))
         condition_wait_for(&import->has_ended, &import->lock, max_wait_ms);
-    STAILQ_CONCAT(&ended, &import->ended);
+    struct job *job = STAILQ_FIRST(&import->ended);
+    if (job)
+        STAILQ_REMOVE_HEAD(&import->ended, next);
     (void)pthread_mutex_unlock(&import->lock);
-    bool has_come = !STAILQ_EMPTY(&ended);
-    for (struct job *job; (job = STAILQ_FIRST(&ended));) {
-        STAILQ_REMOVE_HEAD(&ended, next);
+    return job;
+}
+
+/* Did an answer come? */
+static bool take_answers(struct import *import, int64_t max_wait_ms)
+{
+    struct job *job = take_ended(import, max_wait_ms);
+    bool has_come = job != NULL;
+    for (; job; job = take_ended(import, 0))
         settle(import, job);
-    }
     return has_come;
 }
 

@@ -219,7 +219,7 @@ static int read_rows(struct commit *commit, struct part *part, size_t k, size_t 
 /* Reads the refused row, k, and those behind it. 0, or -errno as the failure of the part. */
 static int repair(struct commit *commit, struct part *part, size_t k)
 {
-    size_t ended = commit->ended, next;
+    size_t ended = commit->ended, next = k;
     int r = 0;
     if (commit->gets == 0) {
         r = read_rows(commit, part, k, part->n - 1, &next);

@@ -185,12 +185,14 @@ static void tell_counts(struct import_command *command)
         progress_elapsed_sec(&command->progress));
 }
 
-static int complain_input(int error, const struct stream_object *object)
+static int complain_input(int error)
 {
-    if (error != -EBADMSG) {
-        say("tablefuse: cannot read standard input: %s\n", strerror(-error));
-        return EXIT_MOUNTING;
-    }
+    say("tablefuse: cannot read standard input: %s\n", strerror(-error));
+    return EXIT_MOUNTING;
+}
+
+static int complain_syntax(const struct stream_object *object)
+{
     say("tablefuse: line %" PRIu64 ", column %" PRIu64 ": %s -- what follows is not read\n",
         object->line, object->column, object->refusal);
     return EXIT_ABANDONED;
@@ -214,8 +216,10 @@ static int explain(struct import_command *command, int r, const struct stream_ob
         return opened_account_complain(&command->opened, failure);
     if (file_error < 0)
         return complain_refused(command, file_error);
+    if (r == -EBADMSG)
+        return complain_syntax(object);
     if (r < 0 && r != -ECANCELED)
-        return complain_input(r, object);
+        return complain_input(r);
     if (r == -ECANCELED && is_hopeless(command))
         say("tablefuse: %d objects were refused and none was stored, so the rest is not read -- is "
             "it the right input?\n",
@@ -262,7 +266,7 @@ static int begin(struct import_command *command, store_decorator *decorate)
     progress_init(&command->progress, &clock_system, command->is_quiet);
     int r = object_input_create(STDIN_FILENO, &command->input);
     if (r < 0)
-        return complain_input(r, NULL);
+        return complain_input(r);
     int code = command->is_dry_run
                    ? 0
                    : opened_account_open_to_change(&command->opened, command->source,

@@ -14,8 +14,8 @@ enum { REFUSED = -1 };
 
 struct judge_case {
     enum import_mode mode;
-    const char *object;
     int kind; /* enum write_kind, or REFUSED */
+    const char *object;
     const char *if_match, *text;
 };
 
@@ -43,19 +43,19 @@ static void every_mode(void **state)
 {
     (void)state;
     static const struct judge_case cases[] = {
-        {IMPORT_REPLACE, PLAIN, WRITE_UPSERT_REPLACE, "", TEXT},
-        {IMPORT_REPLACE, ETAG, WRITE_REPLACE, "W/\"1\"", TEXT},
-        {IMPORT_REPLACE, ANY, WRITE_REPLACE, "*", TEXT},
-        {IMPORT_REPLACE, SELECT, REFUSED, "", ""},
-        {IMPORT_MERGE, PLAIN, WRITE_UPSERT_MERGE, "", TEXT},
-        {IMPORT_MERGE, ETAG, WRITE_MERGE, "W/\"1\"", TEXT},
-        {IMPORT_MERGE, SELECT, WRITE_MERGE, "W/\"1\"", NONE},
-        {IMPORT_INSERT, PLAIN, WRITE_INSERT, "", TEXT},
-        {IMPORT_INSERT, ETAG, REFUSED, "", ""},
-        {IMPORT_INSERT, SELECT, REFUSED, "", ""},
-        {IMPORT_DELETE, PLAIN, REFUSED, "", ""},
-        {IMPORT_DELETE, ETAG, WRITE_DELETE, "W/\"1\"", ""},
-        {IMPORT_DELETE, SELECT, WRITE_DELETE, "W/\"1\"", ""},
+        {IMPORT_REPLACE, WRITE_UPSERT_REPLACE, PLAIN, "", TEXT},
+        {IMPORT_REPLACE, WRITE_REPLACE, ETAG, "W/\"1\"", TEXT},
+        {IMPORT_REPLACE, WRITE_REPLACE, ANY, "*", TEXT},
+        {IMPORT_REPLACE, REFUSED, SELECT, "", ""},
+        {IMPORT_MERGE, WRITE_UPSERT_MERGE, PLAIN, "", TEXT},
+        {IMPORT_MERGE, WRITE_MERGE, ETAG, "W/\"1\"", TEXT},
+        {IMPORT_MERGE, WRITE_MERGE, SELECT, "W/\"1\"", NONE},
+        {IMPORT_INSERT, WRITE_INSERT, PLAIN, "", TEXT},
+        {IMPORT_INSERT, REFUSED, ETAG, "", ""},
+        {IMPORT_INSERT, REFUSED, SELECT, "", ""},
+        {IMPORT_DELETE, REFUSED, PLAIN, "", ""},
+        {IMPORT_DELETE, WRITE_DELETE, ETAG, "W/\"1\"", ""},
+        {IMPORT_DELETE, WRITE_DELETE, SELECT, "W/\"1\"", ""},
     };
     struct buffer copies = {.max = 1 << 20};
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

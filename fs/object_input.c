@@ -9,10 +9,11 @@ struct object_input {
     int fd;
     uint64_t size;
     bool is_ended;
-    struct object_stream *stream;
+    struct object_stream *stream; /* NULL: it is CSV */
+    struct csv_rows *rows;        /* NULL: it is JSON */
 };
 
-int object_input_create(int fd, struct object_input **ret)
+int object_input_create(int fd, const struct csv_rows_options *csv, struct object_input **ret)
 {
     struct stat status;
     if (fstat(fd, &status) < 0)
@@ -25,7 +26,7 @@ int object_input_create(int fd, struct object_input **ret)
     input->fd = fd;
     off_t at = S_ISREG(status.st_mode) ? lseek(fd, 0, SEEK_CUR) : -1;
     input->size = at >= 0 && at < status.st_size ? (uint64_t)(status.st_size - at) : 0;
-    int r = object_stream_create(&input->stream);
+    int r = csv ? csv_rows_create(csv, &input->rows) : object_stream_create(&input->stream);
     if (r < 0)
         object_input_destroy(input);
     else
@@ -38,12 +39,33 @@ void object_input_destroy(struct object_input *input)
     if (!input)
         return;
     object_stream_destroy(input->stream);
+    csv_rows_destroy(input->rows);
     free(input);
 }
 
 uint64_t object_input_size(const struct object_input *input)
 {
     return input->size;
+}
+
+/* 0 bytes are the end. */
+static void take_json(struct object_stream *stream, size_t size)
+{
+    object_stream_add(stream, size);
+    if (size == 0)
+        object_stream_end(stream);
+}
+
+static void take_csv(struct csv_rows *rows, size_t size)
+{
+    csv_rows_add(rows, size);
+    if (size == 0)
+        csv_rows_end(rows);
+}
+
+static int next(struct object_input *input, struct stream_object *ret)
+{
+    return input->rows ? csv_rows_next(input->rows, ret) : object_stream_next(input->stream, ret);
 }
 
 /* Reads more, or notes the end. 0; -EAGAIN: nothing has come. */
@@ -55,23 +77,25 @@ static int read_more(struct object_input *input)
     int r = poll(&poll_fd, 1, OBJECT_INPUT_POLL_MS);
     if (r <= 0)
         return r == 0 || errno == EINTR ? -EAGAIN : -errno;
-    r = object_stream_room(input->stream, &room, &size);
+    r = input->rows ? csv_rows_room(input->rows, &room, &size)
+                    : object_stream_room(input->stream, &room, &size);
     if (r < 0)
         return r;
     ssize_t n = read(input->fd, room, size);
     if (n < 0)
         return errno == EINTR ? -EAGAIN : -errno;
-    object_stream_add(input->stream, (size_t)n);
     input->is_ended = n == 0;
-    if (n == 0)
-        object_stream_end(input->stream);
+    if (input->rows)
+        take_csv(input->rows, (size_t)n);
+    else
+        take_json(input->stream, (size_t)n);
     return 0;
 }
 
 int object_input_next(struct object_input *input, struct stream_object *ret)
 {
     int r;
-    while ((r = object_stream_next(input->stream, ret)) == 0 && !input->is_ended) {
+    while ((r = next(input, ret)) == 0 && !input->is_ended) {
         r = read_more(input);
         if (r < 0)
             return r;

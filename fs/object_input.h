@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef FS_OBJECT_INPUT_H
 #define FS_OBJECT_INPUT_H
-/* The objects that an import reads from a file descriptor. One thread. */
-#include "client/text/object_stream.h"
+/* The objects that an import reads from a file descriptor, as JSON or CSV. One thread. */
+#include "client/text/csv_rows.h"
 
 #define OBJECT_INPUT_POLL_MS 50
 
 struct object_input;
-/* The descriptor stays the caller's. -EISDIR; -errno: it cannot be read. */
-int object_input_create(int fd, struct object_input **ret);
+/* csv NULL: it is JSON. The descriptor stays the caller's. -EISDIR; -errno: it cannot be read. */
+int object_input_create(int fd, const struct csv_rows_options *csv, struct object_input **ret);
 void object_input_destroy(struct object_input *input); /* takes NULL */
 /* 1: ret is the next object, or what is none, as of object_stream_next; 0: the end; -EAGAIN:
  * nothing has come for OBJECT_INPUT_POLL_MS; -EBADMSG as there; -errno: it cannot be read. */

@@ -58,7 +58,7 @@ static bool may_show(struct refused *refused)
     return refused->shown < REFUSED_SHOWN;
 }
 
-/* The place in the object becomes one in the input. */
+/* The place in the object becomes one in the input; of a row of CSV it is a line. */
 static void show(struct refused *refused, const struct stream_object *object,
                  const struct entity_input_refusal *refusal, const char *behind)
 {
@@ -67,6 +67,8 @@ static void show(struct refused *refused, const struct stream_object *object,
     size_t row = MAX(refusal->line, 1), column = MAX(refusal->column, 1);
     placed.line = (size_t)object->line + row - 1;
     placed.column = row == 1 ? (size_t)object->column + column - 1 : column;
+    if (object->column == 0)
+        placed.column = 0;
     if (may_show(refused) && entity_input_refusal_append(&line, &placed) == 0)
         say("tablefuse: %s%s\n", buffer_string(&line), behind);
     buffer_finish(&line);

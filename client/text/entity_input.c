@@ -587,7 +587,11 @@ static void append_shown(struct buffer *ret, struct bytes text)
 int entity_input_refusal_append(struct buffer *ret, const struct entity_input_refusal *refusal)
 {
     if (refusal->line > 0)
-        (void)buffer_append_format(ret, "line %zu, column %zu: ", refusal->line, refusal->column);
+        (void)buffer_append_format(ret, "line %zu", refusal->line);
+    if (refusal->line > 0 && refusal->column > 0)
+        (void)buffer_append_format(ret, ", column %zu", refusal->column);
+    if (refusal->line > 0)
+        (void)buffer_append(ret, BYTES_LITERAL(": "));
     if (refusal->refusal.name.data) {
         append_shown(ret, refusal->refusal.name);
         (void)buffer_append(ret, BYTES_LITERAL(": "));

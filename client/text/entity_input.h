@@ -34,7 +34,7 @@
 enum entity_input_kind { INPUT_WHOLE, INPUT_MERGE };
 
 struct entity_input_refusal {
-    size_t line, column; /* from 1, in characters; 0: no place in particular */
+    size_t line, column; /* from 1, in characters; 0: no place, or column, in particular */
     struct entity_refusal refusal;
     struct bytes value; /* what is refused, as it stands in the text; empty: no one value */
 };

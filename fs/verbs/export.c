@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* `tablefuse export`: writes a table, one entity a line. */
-#include "client/text/csv_rows.h"
+#include "fs/csv_options.h"
 #include "fs/csv_output.h"
 #include "fs/opened_account.h"
 #include "fs/progress.h"
@@ -16,9 +16,9 @@ struct export
 {
     struct opened_account opened;
     const char *source, *path, *file; /* path "": the table; file NULL: standard output */
-    bool keys_only, has_etag, has_timestamp, resumes, is_quiet, is_csv;
+    bool keys_only, has_etag, has_timestamp, resumes, is_quiet;
+    struct csv_options format;
     const char *columns; /* of CSV; NULL: those that the entities have */
-    char delimiter;      /* of CSV; 0: a comma */
     struct line_output *output;
     struct csv_writer *writer; /* of CSV, until the output takes it */
     struct csv_output *csv;    /* NULL: JSON is written */
@@ -266,23 +266,6 @@ static int write_table(struct export *export)
 
 enum { KEYS = 1, ETAG, TIMESTAMP, OUTPUT, RESUME, QUIET, FORMAT, COLUMNS, DELIMITER };
 
-static int take_format(struct export *export, const char *name)
-{
-    export->is_csv = strcmp(name, "csv") == 0;
-    if (export->is_csv || strcmp(name, "json") == 0)
-        return 0;
-    return verb_refuse(export->opened.verb, "--format=%s: expected json or csv",
-                       verb_printable(name));
-}
-
-static int take_delimiter(struct export *export, const char *text)
-{
-    if (csv_delimiter_parse(text, &export->delimiter))
-        return 0;
-    return verb_refuse(export->opened.verb, "--delimiter=%s: expected , ; | or tab",
-                       verb_printable(text));
-}
-
 static int take_option(struct export *export, int option)
 {
     switch (option) {
@@ -305,12 +288,12 @@ static int take_option(struct export *export, int option)
         export->is_quiet = true;
         return 0;
     case FORMAT:
-        return take_format(export, optarg);
+        return csv_options_take_format(&export->format, export->opened.verb, optarg);
     case COLUMNS:
         export->columns = optarg;
         return 0;
     case DELIMITER:
-        return take_delimiter(export, optarg);
+        return csv_options_take_delimiter(&export->format, export->opened.verb, optarg);
     default:
         return opened_account_add_options(&export->opened, optarg);
     }
@@ -320,13 +303,13 @@ static int prepare_csv(struct export *export)
 {
     const struct verb *verb = export->opened.verb;
     const struct csv_writer_options options = {.columns = export->columns,
-                                               .delimiter = export->delimiter,
+                                               .delimiter = export->format.delimiter,
                                                .keys_only = export->keys_only,
                                                .has_etag = export->has_etag,
                                                .has_timestamp = export->has_timestamp};
-    if (!export->is_csv && (export->columns || export->delimiter))
+    if (!export->format.is_csv && (export->columns || export->format.delimiter))
         return verb_refuse(verb, "--columns and --delimiter need --format=csv");
-    if (!export->is_csv)
+    if (!export->format.is_csv)
         return 0;
     if (export->resumes) {
         say("tablefuse: export: --resume cannot go on with CSV -- leave it out, or write JSON\n");

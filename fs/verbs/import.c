@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* `tablefuse import`: stores, merges or deletes the entities that standard input names. */
+#include "fs/csv_options.h"
 #include "fs/object_input.h"
 #include "fs/opened_account.h"
 #include "fs/progress.h"
@@ -20,7 +21,8 @@ struct import_command {
     struct opened_account opened;
     const char *source, *path, *refused_file; /* path "": keys are in the objects */
     struct judge_options judged;
-    bool creates, is_dry_run, is_quiet;
+    bool creates, is_dry_run, is_quiet, infers;
+    struct csv_options format;
     struct judge *judge;
     struct import *import; /* NULL: nothing is sent */
     struct object_input *input;
@@ -264,7 +266,9 @@ static int complain_memory(void)
 static int begin(struct import_command *command, store_decorator *decorate)
 {
     progress_init(&command->progress, &clock_system, command->is_quiet);
-    int r = object_input_create(STDIN_FILENO, &command->input);
+    const struct csv_rows_options csv = {command->format.delimiter, command->infers};
+    int r =
+        object_input_create(STDIN_FILENO, command->format.is_csv ? &csv : NULL, &command->input);
     if (r < 0)
         return complain_input(r);
     int code = command->is_dry_run
@@ -283,7 +287,7 @@ static int begin(struct import_command *command, store_decorator *decorate)
     return r < 0 ? complain_memory() : 0;
 }
 
-enum { MODE = 1, CREATE, REFUSED, DRY_RUN, ANY_VERSION, QUIET };
+enum { MODE = 1, CREATE, REFUSED, DRY_RUN, ANY_VERSION, QUIET, FORMAT, DELIMITER, INFER };
 
 static int take_mode(struct import_command *command, const struct verb *verb)
 {
@@ -321,6 +325,13 @@ static int take_option(struct import_command *command, const struct verb *verb, 
     case QUIET:
         command->is_quiet = true;
         return 0;
+    case FORMAT:
+        return csv_options_take_format(&command->format, verb, optarg);
+    case DELIMITER:
+        return csv_options_take_delimiter(&command->format, verb, optarg);
+    case INFER:
+        command->infers = true;
+        return 0;
     default:
         return opened_account_add_options(&command->opened, optarg);
     }
@@ -328,13 +339,17 @@ static int take_option(struct import_command *command, const struct verb *verb, 
 
 static int parse(struct import_command *command, const struct verb *verb, int argc, char **argv)
 {
-    static const struct option long_options[] = {{.name = "mode", .has_arg = 1, .val = MODE},
-                                                 {.name = "create", .val = CREATE},
-                                                 {.name = "refused", .has_arg = 1, .val = REFUSED},
-                                                 {.name = "dry-run", .val = DRY_RUN},
-                                                 {.name = "any-version", .val = ANY_VERSION},
-                                                 {.name = "quiet", .val = QUIET},
-                                                 {0}};
+    static const struct option long_options[] = {
+        {.name = "mode", .has_arg = 1, .val = MODE},
+        {.name = "create", .val = CREATE},
+        {.name = "refused", .has_arg = 1, .val = REFUSED},
+        {.name = "dry-run", .val = DRY_RUN},
+        {.name = "any-version", .val = ANY_VERSION},
+        {.name = "quiet", .val = QUIET},
+        {.name = "format", .has_arg = 1, .val = FORMAT},
+        {.name = "delimiter", .has_arg = 1, .val = DELIMITER},
+        {.name = "infer", .val = INFER},
+        {0}};
     for (int option; (option = getopt_long(argc, argv, ":o:", long_options, NULL)) != -1;) {
         if (option == '?' || option == ':')
             return verb_refuse_option(verb, option, argv);
@@ -346,6 +361,8 @@ static int parse(struct import_command *command, const struct verb *verb, int ar
         return verb_refuse(verb, "--refused needs the name of a file");
     if (command->judged.any_version && command->judged.mode != IMPORT_DELETE)
         return verb_refuse(verb, "--any-version needs --mode=delete");
+    if (!command->format.is_csv && (command->format.delimiter || command->infers))
+        return verb_refuse(verb, "--delimiter and --infer need --format=csv");
     return opened_account_take_operands(&command->opened, argc, argv, "PARTITION", &command->source,
                                         &command->path);
 }
@@ -385,6 +402,10 @@ const struct verb verb_import = {
         "  --create           a table that is missing is made\n"
         "  --refused=FILE     gets the objects that are refused\n"
         "  --dry-run          reads and judges all, and sends nothing\n"
+        "  --format=csv       with --delimiter, as of export; --infer: if no types are there, "
+        "values "
+        "are what\n"
+        "                     they look like, else Strings\n"
         "  --quiet            no progress and no counts on standard error\n"
         "  -o OPTION          as of export\n"
         "Exit code 6: an object was refused; 130: interrupted.\n",

@@ -288,12 +288,6 @@ static int prove_table(struct search *search)
     return r < 0 ? call_fail(&caller->call, r, "out of memory") : 0;
 }
 
-static bool has_row(const struct page *page, struct bytes position)
-{
-    size_t row = page_seek(page, position);
-    return row < page_rows(page) && bytes_equal(page_position(page, row), position);
-}
-
 static int fetch_rest(struct search *search)
 {
     const struct on_miss *on_miss = search->on_miss;
@@ -323,20 +317,6 @@ static int fetch_rest(struct search *search)
     return 0;
 }
 
-/* If the service does not list the table that is asked for, it has deleted it: no mask is needed.
- */
-static int fetch_tables(struct search *search)
-{
-    struct pending *pending = search->overlay->pending;
-    struct bytes name = search->rest.range.lo;
-    _cleanup_(buffer_finish) struct buffer drop = {.max = PENDING_ETAG_MAX_BYTES};
-    int masked = pending_masked(pending, NULL, name, &drop);
-    int r = fetch_rest(search);
-    if (r == 0 && masked > 0 && search->is_own && !has_row(search->page, name))
-        (void)pending_unmask_version(pending, NULL, name, buffer_bytes(&drop));
-    return r;
-}
-
 int overlay_next(struct overlay *overlay, struct caller *caller, const struct question *question,
                  const struct on_miss *on_miss, struct seen *ret)
 {
@@ -350,9 +330,7 @@ int overlay_next(struct overlay *overlay, struct caller *caller, const struct qu
     int r;
     while ((r = find_known(&search)) == KNOWN_NOT) {
         advance(&search);
-        r = search.is_unproven  ? prove_table(&search)
-            : search.rest.table ? fetch_rest(&search)
-                                : fetch_tables(&search);
+        r = search.is_unproven ? prove_table(&search) : fetch_rest(&search);
         if (r < 0)
             return r;
     }

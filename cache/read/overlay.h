@@ -9,8 +9,9 @@
  * A table that this mount has dropped is masked, because the service may list it for a while. That
  * it is listed proves nothing then, but a read of it does: the service answers none while it
  * deletes the table. So a listed table that is masked is not known, and is read. If the read is
- * answered, another client has created the table again, and the mask ends. It ends, too, when the
- * service is asked for the name and does not list it. */
+ * answered, another client has created the table again, and the mask ends. That it is not listed
+ * ends no mask: a list that was asked for later may have been answered before, and still have the
+ * table. */
 #include "cache/read/fetcher.h"
 #include "cache/write/pending.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What pending masks is seen by no question: random pages and masks against an array; and what is
  * fetched beside masks. */
+#include "cache/read/table_page.h"
 #include "tests/unit/failing_memory.h"
 #include "tests/unit/overlay_fixture.h"
 
@@ -333,6 +334,50 @@ static void a_page_that_is_older_than_a_change_does_not_answer(void **state)
     tear_down(&setup);
 }
 
+/* While a look for the table is under way, the answer to a list of all tables arrives, which has
+ * the table. Then the table's deletion ends. */
+static int list_tables_meanwhile(struct memory_store *self, size_t number, struct call *call)
+{
+    struct fetching *fetching = &changed->fetching;
+    _cleanup_(page_unrefp) struct page *all = NULL;
+    (void)call;
+    if (number > 1)
+        return 0;
+    assert_int_equal(table_page_of_all(buffer_bytes(&self->leaving), &all), 0);
+    assert_int_equal(page_rows(all), 1);
+    assert_int_equal(range_cache_put(fetching->cache, NULL, all,
+                                     stamp_take(&fetching->orders, fetching->now_ms)),
+                     0);
+    memory_store_end_drops(self);
+    return 0;
+}
+
+/* The list was asked for later, so it stays known in place of the answer to the look. */
+static void a_dropped_table_is_not_seen_in_a_list_from_before_its_end(void **state)
+{
+    (void)state;
+    struct setup setup;
+    struct seen seen;
+    struct call call = {0};
+    struct on_miss on_miss = {.top = 1};
+    set_up(&setup);
+    struct memory_store *memory = setup.fetching.memory;
+    memory->checks_tables = memory->drops_slowly = true;
+    memory_store_add_table(memory, "t");
+    assert_int_equal(table_store_delete_table(&memory->store, "t", &call), 0);
+    assert_int_equal(pending_mask(setup.fetching.pending, NULL, B("t"), B("drop")), 0);
+    memory_store_forget_diary(memory);
+    changed = &setup;
+    memory->fault = list_tables_meanwhile;
+    struct question question = question_of(&setup, (struct range){B("t"), B("t\x01")});
+    question.table = NULL;
+    assert_int_equal(count(&setup, &question, &on_miss, &seen), 0);
+    assert_int_equal(asked(&setup), 2); /* the look, and a read of the listed table */
+    assert_int_equal(count(&setup, &question, &on_miss, &seen), 0);
+    assert_int_equal(asked(&setup), 2);
+    tear_down(&setup);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -343,6 +388,7 @@ int main(void)
         cmocka_unit_test(without_memory_a_look_beside_masks_fails),
         cmocka_unit_test(a_row_is_masked_or_new_but_never_old),
         cmocka_unit_test(a_page_that_is_older_than_a_change_does_not_answer),
+        cmocka_unit_test(a_dropped_table_is_not_seen_in_a_list_from_before_its_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from expected import entities_of
-from harness import EXIT_SEC, Azurite, LocalAccount, Mount, Sdk, environment
+from harness import EXIT_SEC, Azurite, LocalAccount, Mount, Sdk, environment, run
 
 # A test that hangs in the file system cannot be interrupted. The watchdog frees it before pytest-timeout acts.
 WATCHDOG_BEFORE_SEC = 15
@@ -172,6 +172,23 @@ def out():
     memory = os.environ.get("TABLEFUSE_MEMORY", "/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if os.path.isdir(memory) else None) as directory:
         yield pathlib.Path(directory)
+
+
+@pytest.fixture
+def small(scratch):
+    """A file system in memory, of the size that is asked for."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount a file system")
+    directory = scratch / "small"
+    directory.mkdir()
+
+    def mount_it(size):
+        run("mount", "-t", "tmpfs", "-o", f"size={size}", "none", directory)
+        return directory
+
+    yield mount_it
+    run("umount", directory)
+    directory.rmdir()
 
 
 @pytest.fixture

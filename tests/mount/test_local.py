@@ -222,23 +222,6 @@ def test_no_such_directory(mounts, scratch):
         )
 
 
-@pytest.fixture
-def small(scratch):
-    """A file system in memory, of the size that is asked for."""
-    if os.geteuid() != 0:
-        pytest.skip("only root can mount a file system")
-    directory = scratch / "small"
-    directory.mkdir()
-
-    def mount_it(size):
-        run("mount", "-t", "tmpfs", "-o", f"size={size}", "none", directory)
-        return directory
-
-    yield mount_it
-    run("umount", directory)
-    directory.rmdir()
-
-
 @pytest.mark.parametrize("pages", range(1, 8))
 def test_an_account_that_does_not_fit_is_not_left_half_made(mounts, small, pages):
     directory = small(f"{4 * pages}K")

@@ -15,3 +15,9 @@ def test_changes_reach_every_entity(tmp_path):
     build = pathlib.Path(TABLEFUSE).parent
     bench, options = ROOT / "tests/bench/changes.py", ("--rows", "40", "--latency", "0")
     run(sys.executable, "-B", bench, *options, "--build", build, "--work", tmp_path, timeout=570)
+
+
+def test_whole_tables_are_moved(tmp_path):
+    build = pathlib.Path(TABLEFUSE).parent
+    bench, options = ROOT / "tests/bench/bulk.py", ("--rows", "300", "--local-rows", "2500", "--latency", "0,1")
+    run(sys.executable, "-B", bench, *options, "--build", build, "--work", tmp_path, timeout=570)

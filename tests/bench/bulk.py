@@ -1,0 +1,185 @@
+#!/usr/bin/python3
+"""export, count and import of a whole table, beside @azure/data-tables and serial paging.
+
+The SDK uses the same Azurite, serial paging the same account in a file. Latency by decorators. The seconds of tablefuse are
+those of its process, those of the SDK are without the start of Node and the making of a table. A wrong number of entities
+fails the run, a time does not."""
+import argparse
+import dataclasses
+import json
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import sides
+import harness
+from harness import Azurite, LocalAccount, environment, run
+from sides import Build
+from walks import end_by_signal, machine
+
+EXPORT, COUNT, IMPORT = OPERATIONS = ("export", "count", "import")
+LOCAL, AZURITE, SDK, SERIAL = ("local", "Azurite", "SDK", "serial")
+BESIDE = {AZURITE: SDK, LOCAL: SERIAL}
+SDK_PROGRAM = pathlib.Path(__file__).with_name("bulk_sdk.js")
+
+
+@dataclasses.dataclass
+class Figures:
+    operation: str
+    side: str
+    latency_ms: int
+    rows: int  # that it has read or stored
+    requests: int  # None: it does not say
+    seconds: float
+
+    @property
+    def rate(self):
+        return self.rows / self.seconds if self.seconds else 0
+
+
+def number_of(what, said):
+    """Of the last line: `5,000 entities, 1.2 MB, 12 requests, 0.3 s`."""
+    return int(re.search(rf"([\d,]+) {what}", said.splitlines()[-1])[1].replace(",", ""))
+
+
+class Bench:
+    """A run of everything."""
+
+    def __init__(self, arguments, work):
+        self.build, self.work = Build(arguments.build), pathlib.Path(work)
+        self.results, self.wrong = [], []
+        self._rows, self._local_rows = arguments.rows, arguments.local_rows
+        self._shape, self._limit_sec = arguments.shape, arguments.limit
+        self._copies = 0
+
+    def _note(self, figures):
+        self.results.append(figures)
+        expected = self._local_rows if figures.side in (LOCAL, SERIAL) else self._rows
+        if figures.rows != expected:
+            self.wrong.append(f"{figures}: not {expected} entities")
+        print(figures, file=sys.stderr, flush=True)
+
+    def _new_table(self):
+        self._copies += 1
+        return f"copy{self._copies}"
+
+    def _tablefuse(self, service, latency_ms, *words, stdin=subprocess.DEVNULL, output=subprocess.PIPE):
+        """Seconds, and what it says."""
+        begin = time.monotonic()
+        done = subprocess.run(
+            [self.build.faulty if latency_ms else self.build.tablefuse, *words],
+            stdin=stdin,
+            stdout=output,
+            stderr=subprocess.PIPE,
+            env=environment(**service.credentials, TABLEFUSE_FAULTS=sides.faults(latency_ms)),
+            timeout=self._limit_sec,
+            check=False,
+        )
+        seconds = time.monotonic() - begin
+        assert done.returncode == 0, f"{words} ended with {done.returncode}:\n{done.stderr.decode()}"
+        return seconds, (done.stdout or done.stderr).decode()
+
+    def measure(self, service, side, latency_ms):
+        account = service.source or service.endpoint
+        saved, new_table = self.work / f"{side}.jsonl", self._new_table()
+
+        def note(operation, seconds, rows, requests=None):
+            self._note(Figures(operation, side, latency_ms, rows, requests, seconds))
+
+        with open(saved, "wb") as output:
+            seconds, said = self._tablefuse(service, latency_ms, EXPORT, f"{account}/bulk", output=output)
+        note(EXPORT, seconds, number_of("entities", said), number_of("requests", said))
+        seconds, said = self._tablefuse(service, latency_ms, COUNT, f"{account}/bulk")
+        note(COUNT, seconds, int(said.split()[1]))  # entities N
+        with open(saved, "rb") as stdin:
+            words = (IMPORT, "--create", f"{account}/{new_table}")
+            seconds, said = self._tablefuse(service, latency_ms, *words, stdin=stdin)
+        note(IMPORT, seconds, number_of("stored", said), number_of("requests", said))
+
+    def measure_sdk(self, service, latency_ms):
+        sdk_environment = environment(
+            NODE_PATH=harness.MODULES,
+            SDK_ENDPOINT=service.endpoint,
+            SDK_ACCOUNT=service.account,
+            SDK_KEY=service.key,
+            SDK_LATENCY_MS=str(latency_ms),
+        )
+        for operation, words in ((EXPORT, ("list", "bulk")), (IMPORT, ("load", "bulk", self._new_table()))):
+            done = run("node", SDK_PROGRAM, *words, env=sdk_environment, timeout=self._limit_sec)
+            self._note(Figures(operation, SDK, latency_ms, **json.loads(done.stdout)))
+
+    def measure_serial(self, local, latency_ms):
+        """One page after the other through the same store."""
+        counts = sides.use_store(self.build, local.file, "bulk", SERIAL, latency_ms, self._limit_sec)
+        assert counts, f"not finished in {self._limit_sec} s"
+        seconds = counts.total("bench_milliseconds") / 1000
+        self._note(Figures(EXPORT, SERIAL, latency_ms, counts.total("bench_rows"), counts.requests(), seconds))
+
+    def run(self, latencies):
+        local, azurite = LocalAccount(self.work / "account"), Azurite(self.work)
+        try:
+            local.fill("bulk", self._shape, self._local_rows)
+            azurite.fill("bulk", self._shape, self._rows)
+            for latency_ms in latencies:
+                self.measure(local, LOCAL, latency_ms)
+                self.measure_serial(local, latency_ms)
+                self.measure(azurite, AZURITE, latency_ms)
+                self.measure_sdk(azurite, latency_ms)
+        finally:
+            azurite.stop()
+            local.stop()
+
+    def beside(self, figures):
+        """How many times the rate of the SDK, or of serial paging, which have no other way to count; "": there is none."""
+        operation = figures.operation.replace(COUNT, EXPORT)
+        wanted = (operation, BESIDE.get(figures.side), figures.latency_ms)
+        for other in self.results:
+            if (other.operation, other.side, other.latency_ms) == wanted and other.seconds:
+                return f"{figures.rate / other.rate:.2f}"
+        return ""
+
+
+_COLUMNS = "{:<9}{:<9}{:>3}{:>10}{:>10}{:>9}{:>12}{:>8}"
+
+
+def text_table(bench):
+    lines = [machine(), "", _COLUMNS.format("", "on", "ms", "entities", "requests", "seconds", "entities/s", "ratio")]
+    for operation in OPERATIONS:
+        for figures in (each for each in bench.results if each.operation == operation):
+            rate, seconds = f"{figures.rate:,.0f}", f"{figures.seconds:.2f}"
+            counts = (figures.latency_ms, f"{figures.rows:,}", f"{figures.requests:,}" if figures.requests else "")
+            lines.append(_COLUMNS.format(operation, figures.side, *counts, seconds, rate, bench.beside(figures)))
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def options():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--build", default="build", help="the build directory (build)")
+    parser.add_argument("--work", help="for all files: a file system in memory (TMPDIR)")
+    parser.add_argument("--rows", type=int, default=20_000, help="entities in Azurite (20000)")
+    parser.add_argument("--local-rows", type=int, default=200_000, help="entities in the file (200000)")
+    parser.add_argument("--shape", default="ten", help="of the keys, as of tests/fixture (ten)")
+    parser.add_argument(
+        "--latency", type=lambda text: [int(word) for word in text.split(",")], default=[0, 20], help="ms (0,20)"
+    )
+    parser.add_argument("--limit", type=int, default=200, help="seconds of one run (200)")
+    return parser.parse_args()
+
+
+def main():
+    arguments = options()
+    signal.signal(signal.SIGTERM, end_by_signal)
+    with tempfile.TemporaryDirectory(prefix="tablefuse-bench-", dir=arguments.work) as work:
+        bench = Bench(arguments, work)
+        bench.run(arguments.latency)
+    print(text_table(bench))
+    print(*bench.wrong, sep="\n", end="", file=sys.stderr)
+    return 1 if bench.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

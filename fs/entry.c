@@ -43,9 +43,12 @@ static void attributes_of_scratch(const struct file_system *fs, const struct ino
 static void attributes_of(const struct file_system *fs, const struct inode *inode, struct stat *ret)
 {
     switch (inode->place.kind) {
+    case PLACE_DROP_DIRECTORY: /* only the owner drops tables */
+        attributes_of_directory(&fs->attributes, inode->number, ret);
+        ret->st_mode &= S_IFMT | S_IRWXU;
+        return;
     case PLACE_DIRECTORY:
     case PLACE_CONTROL_DIRECTORY:
-    case PLACE_DROP_DIRECTORY:
     case PLACE_DROPPED_TABLE:
     case PLACE_SCRATCH_DIRECTORY:
         attributes_of_directory(&fs->attributes, inode->number, ret);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/request.h"
+#include "client/text/table_name.h"
 #include "client/text/unicode.h"
 #include "fs/session.h"
 
@@ -162,8 +163,11 @@ static bool is_ordinary(const struct request *request, int error)
     return error == -EEXIST || error == -EXDEV;
 }
 
-/* Sets the parts of the record from which its path is made. */
-static void locate(const struct place *place, struct failure_record *record)
+#define DROPPED_NAME_SIZE (TABLE_NAME_SIZE + sizeof(DROPPED_SUFFIX) - 1)
+
+/* Sets the parts of the record from which its path is made: views into the place and the name. */
+static void locate(const struct place *place, char name[DROPPED_NAME_SIZE],
+                   struct failure_record *record)
 {
     if (place->kind == PLACE_ENTITY) {
         struct address address = place_address(place);
@@ -184,7 +188,8 @@ static void locate(const struct place *place, struct failure_record *record)
         record->table = CONTROL_DIRECTORY_NAME;
     } else if (place->kind == PLACE_DROPPED_TABLE) { /* and as that of a partition */
         record->table = CONTROL_DIRECTORY_NAME "/drop";
-        record->position = bytes_of(place_directory(place).table);
+        (void)snprintf(name, DROPPED_NAME_SIZE, "%s" DROPPED_SUFFIX, place_directory(place).table);
+        record->position = bytes_of(name);
     } else {
         record->table = CONTROL_DIRECTORY_NAME;
         record->position = bytes_of(control_file_names[place->control_file]);
@@ -195,6 +200,7 @@ void request_note(struct request *request, int error, const struct place *place)
 {
     if (is_ordinary(request, error))
         return;
+    char name[DROPPED_NAME_SIZE];
     struct failure_record record = {.at_100ns = clock_utc_100ns(request->fs->clock),
                                     .operation = request->operation,
                                     .command = request->process.command,
@@ -204,7 +210,7 @@ void request_note(struct request *request, int error, const struct place *place)
         (void)snprintf(record.failure.message, sizeof(record.failure.message), "%s",
                        strerrordesc_np(-error));
     if (place)
-        locate(place, &record);
+        locate(place, name, &record);
     record.is_one_of_many = request->is_one_of_many && record.table;
     failure_log_add(account_failures(request->fs->account), &record);
 }

@@ -27,7 +27,7 @@ void directory_ops_opendir(fuse_req_t req, fuse_ino_t id, struct fuse_file_info 
         reply_error(req, -ESTALE);
         return;
     }
-    if (inode->place.kind == PLACE_DROPPED_TABLE) { /* mv and rm must not take it for empty */
+    if (inode->place.kind == PLACE_DROPPED_TABLE) { /* mv must not take it for empty */
         refuse_open(req, inode, -EACCES, "this name is for rmdir, which drops the table");
         return;
     }

@@ -80,12 +80,25 @@ static int find_source(struct renaming *renaming)
     return r == 0 && request->fs->writers && change->child.place.kind != PLACE_ENTITY ? -EXDEV : r;
 }
 
+/* No directory is renamed. After EXDEV, mv removes the destination and copies the source. */
+static int refuse_directory(struct renaming *renaming)
+{
+    struct change *change = &renaming->change;
+    bool is_of_control = place_is_of_control(&change->child.parent->place) ||
+                         place_is_of_control(&renaming->to.parent->place);
+    return is_of_control ? request_refuse_name(&change->request, change->child.name, -EPERM,
+                                               "no directory is moved into .tablefuse or out of it")
+                         : -EXDEV;
+}
+
 static int find_names(struct renaming *renaming)
 {
     struct change *change = &renaming->change;
     if (!renaming->to.parent)
         return -ESTALE;
     int r = find_source(renaming);
+    if (r == -EXDEV)
+        r = refuse_directory(renaming);
     if (r == 0 && !change->request.fs->writers)
         r = -EROFS;
     if (r == 0)

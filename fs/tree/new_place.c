@@ -174,8 +174,7 @@ int new_place_child(const struct place *parent, struct bytes name, enum new_kind
                     const char *globs, struct place *ret, const char **ret_reason)
 {
     bool is_directory = kind == NEW_DIRECTORY;
-    if (parent->kind == PLACE_CONTROL_DIRECTORY || parent->kind == PLACE_DROP_DIRECTORY ||
-        parent->kind == PLACE_DROPPED_TABLE)
+    if (place_is_of_control(parent))
         return refuse_name(ret_reason, "nothing can be created in .tablefuse");
     if (parent->kind == PLACE_SCRATCH_DIRECTORY)
         return make_in_scratch(parent, name, is_directory, ret, ret_reason);

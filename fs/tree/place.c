@@ -139,6 +139,12 @@ bool place_holds_scratch(const struct place *place)
     return place_lies_in_partition(place) || place->kind == PLACE_SCRATCH_DIRECTORY;
 }
 
+bool place_is_of_control(const struct place *place)
+{
+    return place->kind == PLACE_CONTROL_DIRECTORY || place->kind == PLACE_DROP_DIRECTORY ||
+           place->kind == PLACE_DROPPED_TABLE;
+}
+
 struct address place_scratch_directory(const struct place *place)
 {
     struct address address = place_address(place);
@@ -368,7 +374,10 @@ static int child_control_file(struct bytes name, struct place *ret)
 
 static int child_dropped(const struct place *drop, struct bytes name, struct place *ret)
 {
-    int r = child_table(drop, name, ret);
+    const struct bytes suffix = BYTES_LITERAL(DROPPED_SUFFIX);
+    if (!bytes_end_with(name, suffix))
+        return -ENOENT;
+    int r = child_table(drop, bytes_first(name, name.size - suffix.size), ret);
     if (r == 0)
         ret->kind = PLACE_DROPPED_TABLE;
     return r;

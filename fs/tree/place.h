@@ -22,7 +22,7 @@ enum place_kind {
     PLACE_CONTROL_DIRECTORY, /* .tablefuse */
     PLACE_CONTROL_FILE,      /* place.control_file */
     PLACE_DROP_DIRECTORY,    /* .tablefuse/drop */
-    PLACE_DROPPED_TABLE, /* a table's name in it, whose rmdir drops the table: place_directory */
+    PLACE_DROPPED_TABLE,     /* TABLE! in it, whose rmdir drops the table: place_directory */
     PLACE_SCRATCH_DIRECTORY, /* a directory of scratch files: place_scratch_directory */
 };
 
@@ -37,6 +37,9 @@ enum control_file {
 
 #define CONTROL_DIRECTORY_NAME ".tablefuse"
 extern const char *const control_file_names[CONTROL_FILES];
+/* Ends each name in `drop`. Programs remove a destination that is a directory before they move one
+ * of its name there: what is removed by chance must not be a table, so no table has such a name. */
+#define DROPPED_SUFFIX "!"
 
 struct place {
     enum place_kind kind : 8;
@@ -84,6 +87,8 @@ int place_of_scratch_directory(const struct place *directory, struct bytes name,
 /* Is it the directory of a partition, or of a prefix of its RowKeys? */
 bool place_lies_in_partition(const struct place *place);
 bool place_holds_scratch(const struct place *place); /* the same, or a directory of scratch files */
+/* Is it .tablefuse, or a directory in it? */
+bool place_is_of_control(const struct place *place);
 
 /* Views into the place. Of a cut place: the directory whose listing holds the key, if it exists. */
 struct directory place_directory(const struct place *place);

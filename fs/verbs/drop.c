@@ -7,6 +7,7 @@
 #include "fs/mountpoint.h"
 #include "fs/options.h"
 #include "fs/say.h"
+#include "fs/tree/place.h"
 #include "fs/verb.h"
 
 #include <fcntl.h>
@@ -16,7 +17,7 @@
 
 #define LINE_BYTES     4096 /* of .tablefuse/errors; a longer one is cut */
 #define CONFIG_BYTES   ((size_t)64 << 10)
-#define DROP_DIRECTORY "/.tablefuse/drop/"
+#define DROP_DIRECTORY "/" CONTROL_DIRECTORY_NAME "/drop/"
 #define TIME_BYTES     sizeof("2026-11-22T10:00:00.000Z") /* with the NUL */
 
 static const char advice_no_terminal[] =
@@ -143,7 +144,8 @@ static size_t answer_facts(const void *mount, void *ret)
 /* The name whose rmdir drops the table. 0 or -ENOMEM. */
 static int drop_path(const struct target *target, char **ret)
 {
-    return asprintf(ret, "%s" DROP_DIRECTORY "%s", target->mount, target->table) < 0 ? -ENOMEM : 0;
+    int size = asprintf(ret, "%s" DROP_DIRECTORY "%s" DROPPED_SUFFIX, target->mount, target->table);
+    return size < 0 ? -ENOMEM : 0;
 }
 
 /* The mount asks the service for the table. 0 or -errno. */
@@ -240,7 +242,8 @@ static bool is_reason(const char *line, const char *began, const struct target *
     size_t size = strlen(target->table);
     return path && strncmp(path + 1, DROP_DIRECTORY, strlen(DROP_DIRECTORY)) == 0 &&
            strncmp(path + 1 + strlen(DROP_DIRECTORY), target->table, size) == 0 &&
-           strncmp(path + 1 + strlen(DROP_DIRECTORY) + size, ": ", 2) == 0;
+           strncmp(path + 1 + strlen(DROP_DIRECTORY) + size, DROPPED_SUFFIX ": ",
+                   sizeof(DROPPED_SUFFIX ": ") - 1) == 0;
 }
 
 /* The last line of .tablefuse/errors about this drop. */

@@ -242,7 +242,7 @@ def test_in_a_read_only_mount(mounts, tables, stored):
     mount = mounts("ro")
     given = mount / "kept"
     assert drop("--yes", given) == (MOUNTING, f"tablefuse: cannot drop {given}: the mount is read-only\n")
-    assert outcome(os.rmdir, mount / ".tablefuse/drop/kept") == "EROFS"
+    assert outcome(os.rmdir, mount / ".tablefuse/drop/kept!") == "EROFS"
     assert sorted(stored("kept")) == ROWS
 
 
@@ -304,7 +304,7 @@ def test_a_refusal_of_the_service(mounts, tables, doomed, stored, status, code, 
     assert (result, first) == (MOUNTING, f"tablefuse: cannot drop {given}: {os.strerror(error)}")
     (failed,) = failures(mount)
     assert mount.control("errors") == second + "\n"
-    assert (failed["operation"], failed["path"], failed["code"]) == ("rmdir", f"/.tablefuse/drop/{name}", code)
+    assert (failed["operation"], failed["path"], failed["code"]) == ("rmdir", f"/.tablefuse/drop/{name}!", code)
     assert sorted(stored(name)) == ROWS
     assert drop("--yes", given) == (0, "")
 
@@ -428,11 +428,11 @@ def test_queued_deletes_of_a_dropped_table_do_not_fail(mounts, tables, make_tabl
 
 
 def test_the_directory(mount):
-    """It shows nothing, and stays."""
+    """It shows nothing, and stays. Only the owner can drop tables in it."""
     directory = mount / ".tablefuse/drop"
     shown, root = os.stat(directory), os.stat(mount.point)
-    assert (shown.st_mode, shown.st_uid, shown.st_gid) == (root.st_mode, root.st_uid, root.st_gid)
-    os.stat(directory / "kept")
+    assert (shown.st_mode, shown.st_uid, shown.st_gid) == (stat.S_IFDIR | 0o700, root.st_uid, root.st_gid)
+    os.stat(directory / "kept!")
     assert os.listdir(directory) == []
     assert outcome(os.rmdir, directory) == "EPERM"
     assert outcome(os.mkdir, directory / "new") == "EINVAL"
@@ -442,7 +442,7 @@ def test_the_directory(mount):
 
 def test_a_table_in_it_is_no_empty_directory(mount, stored, tmp_path):
     """mv to another file system copies what a directory shows, and removes it then."""
-    table = mount / ".tablefuse/drop/kept"
+    table = mount / ".tablefuse/drop/kept!"
     assert stat.S_ISDIR(os.stat(table).st_mode)
     assert outcome(os.listdir, table) == "EACCES"
     assert outcome(os.stat, table / "p0") == "ENOENT"
@@ -455,29 +455,57 @@ def test_a_table_in_it_is_no_empty_directory(mount, stored, tmp_path):
     }
 
 
-@pytest.mark.parametrize("name", ["a b", "k" * 64, ".flat", "KEPT", "absent"])
+@pytest.mark.parametrize("how", ["mv of the table", "mv of an empty directory", "rm -r", "rmdir", "rename"])
+def test_no_table_is_dropped_by_chance(mount, stored, tmp_path, how):
+    """mv removes a directory of the destination's name before it copies to what is another file system for it."""
+    directory = mount / ".tablefuse/drop"
+    (tmp_path / "empty").mkdir()
+    command = {
+        "mv of the table": ["mv", mount / "kept", directory],
+        "mv of an empty directory": ["mv", "-T", tmp_path / "empty", directory / "kept"],
+        "rm -r": ["rm", "-r", directory / "kept"],
+        "rmdir": ["rmdir", directory / "kept"],
+        "rename": ["python3", "-c", "import os, sys; os.rename(*sys.argv[1:])", mount / "kept", directory / "kept"],
+    }[how]
+    with mount.counting() as counted:
+        done = run(*command, check=False)
+    assert done.returncode == 1 and "delete_table" not in counted.asked()
+    assert sorted(stored("kept")) == ROWS and "kept" in listed(mount.point)
+
+
+def test_a_rename_there_is_refused(mount, stored):
+    """EPERM, and not EXDEV: mv does not go on to copy. Of what is no directory the reason says more."""
+    for source, target in (("kept", ".tablefuse/drop/kept"), (".tablefuse/drop/kept!", "kept/p0/new")):
+        assert outcome(os.rename, mount / source, mount / target) == "EPERM"
+    assert [(line["operation"], line["reason"]) for line in failures(mount)] == [
+        ("rename", f"{name}: no directory is moved into .tablefuse or out of it") for name in ("kept", "kept!")
+    ]
+    assert sorted(stored("kept")) == ROWS
+
+
+@pytest.mark.parametrize("name", ["a b!", "k" * 64 + "!", ".flat", "KEPT!", "absent!", "kept", "kept!!", "!"])
 def test_the_name_of_no_table(mount, name):
     """The service is asked for each that a table may have: by then it may have the table."""
     file = mount / ".tablefuse/drop" / name
     with mount.counting() as counted:
         for _ in range(2):
             assert outcome(os.rmdir, file) == "ENOENT"
-    assert counted.asked() == ({"list_tables": 2} if name in ("KEPT", "absent") else {})
+    assert counted.asked() == ({"list_tables": 2} if name in ("KEPT!", "absent!") else {})
     assert failures(mount) == []
 
 
 def test_the_name_of_a_table_that_is_known(mount):
     os.stat(mount / "kept")
     with mount.counting() as counted:
-        os.stat(mount / ".tablefuse/drop/kept")
+        os.stat(mount / ".tablefuse/drop/kept!")
     assert counted.requests() == 0
 
 
 def test_the_directory_of_a_mount_of_a_table(mounts, tables):
     mount = mounts("table=kept")
-    assert outcome(os.rmdir, mount / ".tablefuse/drop/kept") == "EINVAL"
+    assert outcome(os.rmdir, mount / ".tablefuse/drop/kept!") == "EINVAL"
     (failed,) = failures(mount)
-    assert (failed["operation"], failed["path"]) == ("lookup", "/.tablefuse/drop/kept")
+    assert (failed["operation"], failed["path"]) == ("lookup", "/.tablefuse/drop/kept!")
     assert failed["reason"] == "the root of this mount is a table: mount the account to drop it"
 
 
@@ -488,7 +516,7 @@ def test_rmdir_drops_whatever_the_process_has_listed(mount, doomed, stored):
     assert outcome(os.rmdir, mount / name) == "EPERM"
     assert sorted(stored(name)) == ROWS
     with mount.counting() as counted:
-        os.rmdir(mount / ".tablefuse/drop" / name)
+        os.rmdir(mount / f".tablefuse/drop/{name}!")
     assert sent(counted) == {"delete_table": 1}
     os.mkdir(mount / name)
     assert outcome(os.rmdir, mount / name) == "EPERM"
@@ -500,9 +528,9 @@ def test_the_name_is_gone_after_ttl(mounts, tables, doomed):
     name = doomed()
     mount = mounts()
     os.stat(mount / name)
-    os.rmdir(mount / ".tablefuse/drop" / name)
+    os.rmdir(mount / f".tablefuse/drop/{name}!")
     assert name not in listed(mount.point)
-    assert outcome(os.rmdir, mount / ".tablefuse/drop" / name) == "ENOENT"
+    assert outcome(os.rmdir, mount / f".tablefuse/drop/{name}!") == "ENOENT"
     wait_until(lambda: outcome(os.stat, mount / name) == "ENOENT", what="the end of ttl")
 
 

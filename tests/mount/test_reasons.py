@@ -178,9 +178,9 @@ CASES = {
         ("rmdir", "/.tablefuse/drop", f"drop: {PART_OF_MOUNT}"),
     ),
     "list table in drop": (
-        lambda m: os.listdir(f"{m}/.tablefuse/drop/tab"),
+        lambda m: os.listdir(f"{m}/.tablefuse/drop/tab!"),
         "EACCES",
-        ("opendir", "/.tablefuse/drop/tab", "this name is for rmdir, which drops the table"),
+        ("opendir", "/.tablefuse/drop/tab!", "this name is for rmdir, which drops the table"),
     ),
     "rmdir .flat": (lambda m: os.rmdir(f"{m}/tab/.flat"), "EPERM", ("rmdir", "/tab", f".flat: {PART_OF_MOUNT}")),
     # UNLINK

@@ -460,7 +460,7 @@ static void what_is_there_without_a_question(void **state)
         {".tablefuse", true, false},
         {".tablefuse/stats", true, false},
         {".tablefuse/drop", true, false},
-        {".tablefuse/drop/table", false, true},
+        {".tablefuse/drop/table!", false, true},
         {"table", false, true},
         {"table/.flat", true, true},
         {"table/N+", false, false},
@@ -486,11 +486,14 @@ static void a_table_in_the_directory_drop(void **state)
     struct place drop, table, none;
     assert_int_equal(follow(DIRECTORY_AUTO, ".tablefuse/drop", &drop), 0);
     assert_int_equal(drop.kind, PLACE_DROP_DIRECTORY);
-    child(&drop, "packages", 0, &table);
+    child(&drop, "packages!", 0, &table);
     assert_int_equal(table.kind, PLACE_DROPPED_TABLE);
     assert_string_equal(place_directory(&table).table, "packages");
     child(&table, "p", -ENOENT, &none);
-    child(&drop, "a b", -ENOENT, &none);
+    child(&drop, "packages", -ENOENT, &none);
+    child(&drop, "packages!!", -ENOENT, &none);
+    child(&drop, "!", -ENOENT, &none);
+    child(&drop, "a b!", -ENOENT, &none);
     child(&drop, ".flat", -ENOENT, &none);
     place_finish(&table);
     place_finish(&drop);

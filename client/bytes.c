@@ -144,6 +144,17 @@ int buffer_ensure(struct buffer *buffer, size_t size)
     return r;
 }
 
+void buffer_shrink(struct buffer *buffer)
+{
+    if (buffer->size + 1 >= buffer->capacity)
+        return;
+    char *data = realloc(buffer->data, buffer->size + 1);
+    if (!data)
+        return; /* it stays as it is */
+    buffer->data = data;
+    buffer->capacity = buffer->size + 1;
+}
+
 int buffer_set(struct buffer *buffer, struct bytes bytes)
 {
     int r = buffer_ensure(buffer, bytes.size);

@@ -88,6 +88,8 @@ char *buffer_reserve(struct buffer *buffer, size_t n);
 /* Afterwards content of `size` bytes fits without an error. On failure the content stays. No
  * error sticks, not even an earlier one. */
 int buffer_ensure(struct buffer *buffer, size_t size);
+/* Frees what the content does not need: an empty buffer of 8 MiB may keep 8 MiB. */
+void buffer_shrink(struct buffer *buffer);
 /* Replaces the content; otherwise like buffer_ensure. */
 int buffer_set(struct buffer *buffer, struct bytes bytes);
 void buffer_swap(struct buffer *a, struct buffer *b);

@@ -130,6 +130,13 @@ static int append(struct draft *draft, struct bytes bytes, struct draft_problem 
     return is_complete ? DRAFT_STORE : DRAFT_NOTHING;
 }
 
+/* The room of a text is counted by its size. No problem is told with views of the text. */
+static void shorten(struct draft *draft, size_t size)
+{
+    draft->text.size = size;
+    buffer_shrink(&draft->text);
+}
+
 /* Makes the text this long, with zeros. There is room. */
 static void lengthen(struct draft *draft, size_t size)
 {
@@ -166,8 +173,8 @@ static bool is_in_order(const struct draft *draft)
 static void forget_merged(struct draft *draft)
 {
     size_t merged = draft->reading.at;
-    draft->text.size -= merged;
-    memmove(draft->text.data, draft->text.data + merged, draft->text.size);
+    memmove(draft->text.data, draft->text.data + merged, draft->text.size - merged);
+    shorten(draft, draft->text.size - merged);
     draft->base_size += merged;
     draft->stored_size = 0;
     draft->reading.at = 0;
@@ -218,7 +225,7 @@ static void begin_anew(struct draft *draft)
     draft->base_size = 0;
     draft->stored_size = 0;
     draft->reading = (struct draft_reading){0};
-    buffer_clear(&draft->text);
+    shorten(draft, 0);
 }
 
 int draft_resize(struct draft *draft, uint64_t size, struct draft_problem *ret_problem)
@@ -235,8 +242,10 @@ int draft_resize(struct draft *draft, uint64_t size, struct draft_problem *ret_p
     int r = ensure(draft, size, 0);
     if (r < 0)
         return r;
-    lengthen(draft, (size_t)size);
-    draft->text.size = (size_t)size;
+    if (size < draft->text.size)
+        shorten(draft, (size_t)size);
+    else
+        lengthen(draft, (size_t)size);
     become_loose(draft);
     return DRAFT_NOTHING;
 }

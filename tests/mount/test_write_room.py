@@ -78,6 +78,20 @@ def test_the_texts_of_open_files_have_a_limit(mounts, descriptors, stored):
     wait_until(lambda: open_bytes(mount) == 0)
 
 
+@pytest.mark.parametrize("size", [0, 100])
+def test_texts_that_were_shortened_take_no_memory(mounts, descriptors, size):
+    mount = mounts("pending_size=8M")
+    part = PART.ljust(6 * MIB).encode()
+    for number in range(60):
+        descriptors.append(os.open(mount / f"full/p/short{size}-{number:03}.json", CREATE, 0o644))
+        assert os.pwrite(descriptors[-1], part, 0) == len(part)
+        os.ftruncate(descriptors[-1], size)
+    assert open_bytes(mount) == 60 * size
+    assert mount.stats().total("process_resident_memory_bytes") < 100 * MIB
+    while descriptors:  # a part of an object cannot be stored
+        assert outcome(os.close, descriptors.pop()) == ("EINVAL" if size else "")
+
+
 def test_a_stored_text_that_is_opened_takes_room_and_one_that_is_read_takes_none(mounts, descriptors):
     mount = mounts("pending_size=64K")
     path = mount / "full/p/long.json"

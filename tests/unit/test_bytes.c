@@ -65,6 +65,27 @@ static void a_buffer_keeps_to_its_maximum_and_its_error_sticks(void **state)
     buffer_finish(&buffer);
 }
 
+static void a_buffer_that_shrinks_keeps_its_content(void **state)
+{
+    (void)state;
+    struct buffer buffer;
+    buffer_init(&buffer, 1000);
+    buffer_shrink(&buffer); /* nothing */
+    assert_int_equal(buffer_ensure(&buffer, 900), 0);
+    assert_int_equal(buffer_append(&buffer, B("abc")), 0);
+    buffer_shrink(&buffer);
+    assert_int_equal(buffer.capacity, 4);
+    assert_string_equal(buffer_string(&buffer), "abc");
+    buffer_shrink(&buffer);
+    assert_int_equal(buffer_append(&buffer, B("de")), 0);
+    assert_string_equal(buffer_string(&buffer), "abcde");
+    buffer_clear(&buffer);
+    buffer_shrink(&buffer);
+    assert_int_equal(buffer.capacity, 1);
+    assert_string_equal(buffer_string(&buffer), "");
+    buffer_finish(&buffer);
+}
+
 static void trim_and_find(void **state)
 {
     (void)state;
@@ -163,6 +184,7 @@ int main(void)
         cmocka_unit_test(compare_orders_by_bytes_then_length),
         cmocka_unit_test(parse_unsigned_takes_digits_alone),
         cmocka_unit_test(a_buffer_keeps_to_its_maximum_and_its_error_sticks),
+        cmocka_unit_test(a_buffer_that_shrinks_keeps_its_content),
         cmocka_unit_test(trim_and_find),
         cmocka_unit_test(hexadecimal_digits_have_values),
         cmocka_unit_test(text_has_a_form),

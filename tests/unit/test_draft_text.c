@@ -204,6 +204,20 @@ static void a_write_is_taken_whole_or_not_at_all(void **state)
     draft_finish(&draft);
 }
 
+static void a_text_that_was_shortened_takes_no_more_memory(void **state)
+{
+    (void)state;
+    struct draft draft;
+    init_draft(&draft, false, false, "{\"a\": 1}\n");
+    for (int size = 0; size < 20; size += 5) {
+        assert_int_equal(resize(&draft, DRAFT_MAX_BYTES), DRAFT_NOTHING);
+        assert_int_equal(resize(&draft, (uint64_t)size), DRAFT_NOTHING);
+        assert_int_equal(draft.text.size, size);
+        assert_int_equal(draft.text.capacity, size + 1);
+    }
+    draft_finish(&draft);
+}
+
 /* An edit in place passes through mixtures of old and new. */
 static void a_loose_text_is_judged_as_a_whole(void **state)
 {
@@ -377,6 +391,7 @@ int main(void)
         cmocka_unit_test(many_blanks_are_no_text),
         cmocka_unit_test(several_objects_of_one_write_are_stored_at_once),
         cmocka_unit_test(a_write_is_taken_whole_or_not_at_all),
+        cmocka_unit_test(a_text_that_was_shortened_takes_no_more_memory),
         cmocka_unit_test(a_loose_text_is_judged_as_a_whole),
         cmocka_unit_test(no_text_exceeds_the_maximum),
         cmocka_unit_test(what_is_merged_does_not_count_for_the_maximum),

@@ -10,8 +10,7 @@ size_t room_for_queue_locked(const struct pending *pending)
 
 static bool has_room_locked(const struct pending *pending)
 {
-    return pending->queued == 0 ||
-           pending->queue.bytes + pending->reserved <= pending->limits.max_bytes;
+    return pending->queued == 0 || pending->queue.bytes <= room_for_queue_locked(pending);
 }
 
 static int wait_locked(struct pending *pending, struct call *call)

@@ -2,13 +2,15 @@
 #ifndef CACHE_WRITE_PENDING_ROOM_H
 #define CACHE_WRITE_PENDING_ROOM_H
 /* Room for texts that are not queued yet: those of files that are open for writing. They take it
- * from the same max_bytes as what is queued (pending_queue.h), so both together have one limit.
+ * from the same max_bytes as what is queued (pending_queue.h). Both together take max_bytes, or 9/8
+ * of it where the texts alone take more than 7/8.
  *
- *   a text gets longer   it waits while the queue and all texts are over max_bytes, as a change
- *                        does: what is queued is due then. While it waits it counts already, so
- *                        that changes which come later do not take its room
- *   a change is queued   texts count for it up to 7/8 of max_bytes: an eighth is always for what is
- *                        queued. So nobody's deletes wait for the end of another's editor
+ *   a text gets longer   it waits while the queue is over its room, as a change does: what is
+ *                        queued is due then. While it waits it counts already, so that changes
+ *                        which come later do not take its room
+ *   a change is queued   its room is what the texts leave of max_bytes, and at least an eighth:
+ *                        deletes never wait until a file is closed. A text does not wait for that
+ *                        eighth, which a long `rm -r` fills again and again
  *   a delete is held     only while both are below 7/8 (pending_has_room_to_hold)
  *
  * A text waits for what is queued, and never for another text: where the texts alone are over

@@ -150,6 +150,25 @@ static void an_eighth_is_for_changes(void **state)
     end_all(&queueing);
 }
 
+/* `rm -r` fills it again after each batch. */
+static void a_text_does_not_wait_for_the_eighth(void **state)
+{
+    (void)state;
+    struct queueing queueing;
+    struct other writer = {.what = OTHER_RESERVES, .more = MAX_BYTES / 8};
+    set_up(&queueing);
+    assert_int_equal(reserve(&queueing, 0, MAX_BYTES * 13 / 16), 0);
+    fill_queue(&queueing, MAX_BYTES / 8 - 1000, false);
+    size_t queued = stats_of(&queueing).queued_bytes;
+    assert_in_range(queued, MAX_BYTES / 16, MAX_BYTES / 8);
+    start(&queueing, &writer);
+    assert_int_equal(result_of(&writer), 0);
+    assert_int_equal(stats_of(&queueing).queued_bytes, queued);
+    give_back(&queueing, MAX_BYTES * 13 / 16);
+    give_back(&queueing, MAX_BYTES / 8);
+    end_all(&queueing);
+}
+
 /* Else changes that come later could take its room again and again. */
 static void a_text_that_waits_counts_already(void **state)
 {
@@ -214,6 +233,7 @@ int main(void)
         cmocka_unit_test(held_deletes_make_room),
         cmocka_unit_test(texts_leave_less_room_to_hold),
         cmocka_unit_test(an_eighth_is_for_changes),
+        cmocka_unit_test(a_text_does_not_wait_for_the_eighth),
         cmocka_unit_test(a_text_that_waits_counts_already),
         cmocka_unit_test(a_text_that_waits_may_fail),
     };

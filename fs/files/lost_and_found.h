@@ -55,11 +55,12 @@ void lost_and_found_destroy(struct lost_and_found *lost); /* takes NULL */
 #define LOST_AND_FOUND_MAX_OF_ENTITY 16
 #define LOST_AND_FOUND_FULL          2
 /* is_limited: the user knows of it, because a call has failed; then not more than
- * LOST_AND_FOUND_MAX_OF_ENTITY texts of an entity are kept. A text whose store had been
- * acknowledged is always kept. 0: the text is on the disk; the path of its file, or of an earlier
- * one with an equal text, is appended to ret_path, which has room for PATH_MAX bytes. The reason
- * may be missing, when the disk is full. Else no part of the text was kept: LOST_AND_FOUND_FULL:
- * there are as many of the entity already. -errno: it could not be written. */
+ * LOST_AND_FOUND_MAX_OF_ENTITY texts of an entity are kept. Always kept are a text whose store had
+ * been acknowledged, and one that is lost at the end of the mount. 0: the text is on the disk; the
+ * path of its file, or of an earlier one with an equal text, is appended to ret_path, which has
+ * room for PATH_MAX bytes. The reason may be missing, when the disk is full. Else no part of the
+ * text was kept: LOST_AND_FOUND_FULL: there are as many of the entity already. -errno: it could not
+ * be written. */
 int lost_and_found_put(struct lost_and_found *lost, const struct failure_record *record,
                        struct bytes text, bool is_limited, struct buffer *ret_path);
 /* The text of a scratch file, at the end of a mount. It gets no reason, and is not counted; there

@@ -85,10 +85,11 @@ static void give_up(void *context, struct caller *caller, const struct writer_lo
                                     .position = loss->address.position,
                                     .failure = caller->call.failure};
     record.failure.error = loss->error;
-    bool is_reported = !loss->is_told || sink->is_ending(sink->ending_context);
-    if ((loss->text.size > 0 || loss->is_new) && is_reported)
+    /* At the end of the mount no call fails that a program has made. */
+    bool is_told = loss->is_told && !sink->is_ending(sink->ending_context);
+    if ((loss->text.size > 0 || loss->is_new) && !is_told)
         sink->reported_losses++;
-    lose(sink, &record, loss->text, loss->is_told);
+    lose(sink, &record, loss->text, is_told);
 }
 
 void text_sink_finish(struct text_sink *sink)

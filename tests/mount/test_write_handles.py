@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from harness import ABANDONED, BOTH_SERVICES, EXIT_SEC, run
+from harness import ABANDONED, BOTH_SERVICES, EXIT_SEC, run, wait_until
 from writing import (
     CREATE,
     EXCLUSIVE,
@@ -256,6 +256,26 @@ def test_a_file_that_is_open_at_unmount(mounts, service, of, text, how):
     assert kept == ([lost] if lost else [])
     for name in texts:
         assert name.removesuffix(".reason").endswith(f"-left-p-{row}.json")
+
+
+@pytest.mark.parametrize("before", [15, 16])
+def test_the_text_of_an_open_file_is_kept_beside_the_limit_of_its_entity(mounts, service, before):
+    """Until it is given up it has a file already, which is removed then."""
+    mount = mounts.prepare()
+    process = begin_foreground(mount, service)
+    path = mount / f"left/p/limit{before}.json"
+    for number in range(before):
+        file = os.open(path, CREATE)
+        write_all(file, f'{{"N": {number}')
+        assert outcome(os.close, file) == "EINVAL"
+        wait_until(lambda n=number: len(mount.lost_texts()) == 2 * n + 2, what="the release")
+    file = os.open(path, CREATE)
+    write_all(file, '{"Last": ')
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=EXIT_SEC) == ABANDONED
+    assert outcome(os.close, file) == "ENOTCONN"
+    kept = [text for name, text in mount.lost_texts().items() if not name.endswith(".reason")]
+    assert len(kept) == before + 1 and kept.count(b'{"Last": ') == 1
 
 
 def test_a_truncated_file_that_is_open_at_unmount_is_no_loss(mounts, service, of):

@@ -11,6 +11,7 @@ struct ending {
     struct file_system *fs;
     char *words;
     const char *place;   /* of lost+found */
+    uint64_t open;       /* texts of open files that are in lost+found meanwhile */
     uint64_t kept, lost; /* scratch files */
     int error;           /* of one that was lost */
     bool waits;          /* for the service; that was logged */
@@ -105,12 +106,25 @@ static int send_queued(struct ending *ending)
 
 static void keep_open(void *context, struct address address, struct bytes text)
 {
-    const struct ending *ending = context;
+    struct ending *ending = context;
     struct file_system *fs = ending->fs;
     int r = queued_texts_keep_open(&fs->texts.queued, address, text);
     if (r < 0)
         log_message(fs->log, "the text of an open file could not be kept in %s meanwhile: %s",
                     ending->place, strerrordesc_np(-r));
+    else
+        ending->open++;
+}
+
+/* A disk may be slow: the service's time begins afterwards. */
+static void keep_all_open(struct ending *ending)
+{
+    writers_for_each_unstored(ending->fs->writers, keep_open, ending);
+    if (ending->open > 0)
+        log_message(ending->fs->log, "until %s stored, %llu %s in %s",
+                    ending->open == 1 ? "it is" : "they are", (unsigned long long)ending->open,
+                    ending->open == 1 ? "text of an open file is" : "texts of open files are",
+                    ending->place);
 }
 
 /* The kernel drops RELEASEs at the end of a mount: what is still open is released now. Until it is
@@ -118,9 +132,9 @@ static void keep_open(void *context, struct address address, struct bytes text)
 static int release_all(struct ending *ending)
 {
     struct file_system *fs = ending->fs;
+    keep_all_open(ending);
     struct caller caller = {.call = {.deadline_ms = clock_now_ms(fs->clock) + fs->timeout_ms},
                             .patience_ms = fs->timeout_ms};
-    writers_for_each_unstored(fs->writers, keep_open, ending);
     writers_release_all(fs->writers, &caller);
     int sent = send_queued(ending);
     queued_texts_remove_open(&fs->texts.queued);

@@ -385,7 +385,7 @@ def test_what_is_refused_at_the_end_has_a_file_of_its_own(mounts, service, tmp_p
 @pytest.mark.parametrize("how", ["killed", "stored"])
 def test_the_text_of_an_open_file_is_kept_before_it_is_sent(mounts, service, tmp_path, stored, how):
     """Without -o writeback, too. A half text is given up, and has one file."""
-    with silent_service(mounts, service, tmp_path, LONG) as (mount, daemon, _, gate):
+    with silent_service(mounts, service, tmp_path, LONG) as (mount, daemon, log, gate):
         gate.unlink()
         names = [f"open-{how}-{number}" for number in range(3)]
         write_many(mount, "ended", names)
@@ -398,6 +398,7 @@ def test_the_text_of_an_open_file_is_kept_before_it_is_sent(mounts, service, tmp
         mount.let_end()
         daemon.send_signal(signal.SIGTERM)
         wait_until(gate.with_name("gate.held").exists, what="the first text that is sent")
+        assert re.search("Z tablefuse: .*: until they are stored, 4 texts of open files are in /", log.read_text())
         if how == "killed":
             daemon.send_signal(signal.SIGKILL)
         else:

@@ -17,6 +17,7 @@
  * still there when it comes to visit it; and it runs ahead only as far as there is room beside it.
  *
  * A failure is returned when everything before it was taken; the next call tries again from there.
+ * One that is older than a second is not returned: its request is sent again.
  * A failure farther ahead (of a throttled partition, say) is not returned: it ends reading ahead
  * until the next answer, and its request is sent again when the consumer needs it.
  *

@@ -14,8 +14,8 @@
  *
  * Process 0 is all processes that cannot be seen. Which of them has read an entity is not known. So
  * of an entity it has the oldest version that one of them read, until this mount stores the entity,
- * a conflict was reported, or READ_VERSIONS_UNSEEN_MS have passed. Of a text that was read while it
- * was queued, its own store does not count. Its limit is
+ * a conflict was reported, or READ_VERSIONS_UNSEEN_MS have passed. If what was read is a text that
+ * was still queued, the store of that text is not such a store. Its limit is
  * READ_VERSIONS_UNSEEN_MAX_BYTES, about 40,000 entities. A conflict may be reported to a process
  * that has read the present version, after another one has read an older one.
  *

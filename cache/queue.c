@@ -140,8 +140,8 @@ void account_note_stored(void *context, struct address address, const struct bat
     struct read_versions *versions = account->write.versions;
     _cleanup_(buffer_finish) struct buffer before;
     buffer_init(&before, PENDING_ETAG_MAX_BYTES);
-    if (now->page)
-        later_etag_learn(page_later_etag(change->text.page), page_etag(now->page, now->row));
+    later_etag_learn(page_later_etag(change->text.page),
+                     now->page ? page_etag(now->page, now->row) : (struct bytes){0});
     if (read_versions_find(versions, change->process, address, &before) <= 0)
         return;
     if (now->page)
@@ -153,7 +153,6 @@ void account_note_stored(void *context, struct address address, const struct bat
 static void tell_lost(struct account *account, struct address address, const struct batched *change,
                       bool is_abandoned)
 {
-    bool is_others = change->failure.error == -ESTALE || change->failure.error == -EEXIST;
     const struct lost_change lost = {.address = address,
                                      .is_delete = !change->text.page,
                                      .is_abandoned = is_abandoned,
@@ -161,7 +160,7 @@ static void tell_lost(struct account *account, struct address address, const str
                                                  ? page_text(change->text.page, change->text.row)
                                                  : (struct bytes){0},
                                      .failure = &change->failure};
-    if (is_others && change->text.page)
+    if (change->text.page)
         later_etag_lose(page_later_etag(change->text.page));
     if (change->failure.error == -ESTALE) /* the next store of the process overwrites */
         read_versions_forget(account->write.versions, change->process, address);

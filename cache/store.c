@@ -130,13 +130,25 @@ struct write account_choose_write(const struct account *account, const struct ed
                           .text = text};
 }
 
+/* What was queued may have been refused for any reason, or without memory its version is not known.
+ */
+static int lose_queued(struct account *account, struct caller *caller, struct address address,
+                       const char *reason)
+{
+    (void)call_fail(&caller->call, -ESTALE, "%s", reason);
+    int r = account_lose(account, caller, address, -ESTALE, WRITE_REPLACE);
+    caller->call.failure.advice =
+        "read the entity again, or write it again to replace what is there";
+    return r;
+}
+
 int account_check_read(struct account *account, struct caller *caller, struct address address,
                        const struct known_versions *known)
 {
     if (!known->has_read_lost || known->masked.size > 0 || account->options.overwrites_conflicts)
         return 0;
-    (void)call_fail(&caller->call, -ESTALE, "the text that was read is not there");
-    return account_lose(account, caller, address, -ESTALE, WRITE_REPLACE);
+    return lose_queued(account, caller, address,
+                       "the text that was read was queued, and is not known to be stored");
 }
 
 /* Was the queued text refused that the edit is to replace? Then nothing is sent. 0 or -ESTALE. */
@@ -149,8 +161,8 @@ static int check_queued(struct account *account, struct caller *caller, const st
     if (edit->begin == EDIT_APPENDED || !edit->queued || known->masked.size > 0 ||
         account->options.overwrites_conflicts || later_etag_get(edit->queued).size > 0)
         return 0;
-    (void)call_fail(&caller->call, -ESTALE, "the text that was queued before is not there");
-    return account_lose(account, caller, edit->address, -ESTALE, WRITE_REPLACE);
+    return lose_queued(account, caller, edit->address,
+                       "the text that was queued before is not known to be stored");
 }
 
 static int store_alone(struct account *account, struct caller *caller, const struct edit *edit,

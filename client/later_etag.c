@@ -35,8 +35,10 @@ void later_etag_unref(struct later_etag *later)
 void later_etag_learn(struct later_etag *later, struct bytes etag)
 {
     char *text = etag.size > 0 ? malloc(etag.size) : NULL;
-    if (!text)
+    if (!text) {
+        later_etag_lose(later);
         return;
+    }
     memcpy(text, etag.data, etag.size);
     later->size = etag.size;
     later->text = text;

@@ -11,12 +11,13 @@ struct later_etag *later_etag_create(void); /* NULL: no memory */
 struct later_etag *later_etag_ref(struct later_etag *later);
 void later_etag_unref(struct later_etag *later); /* takes NULL */
 
-/* The text is stored as this version. Called once at most. Without memory it stays unknown. */
+/* The text is stored as this version. Called once at most. Empty, or without memory: it is lost. */
 void later_etag_learn(struct later_etag *later, struct bytes etag);
-/* The text was refused, because another client's version is there. */
+/* The ETag will never be known: the text was refused, or there was no memory. What would replace
+ * the text is refused once, with -ESTALE: another client's version may be there. */
 void later_etag_lose(struct later_etag *later);
-/* Empty: it is not known: the text is still queued, or was refused. A view, while the reference is
- * held. */
+/* Empty: it is not known: the text is still queued, or the ETag is lost. A view, while the
+ * reference is held. */
 struct bytes later_etag_get(const struct later_etag *later);
 bool later_etag_is_lost(const struct later_etag *later);
 

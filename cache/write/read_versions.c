@@ -212,12 +212,12 @@ void read_versions_forget(struct read_versions *versions, uint64_t process, stru
     (void)pthread_mutex_unlock(&versions->lock);
 }
 
-/* But not a queued text that this may be the store of. */
+/* But not a queued text that this may be the store of. One that is lost was not stored. */
 static void forget_unseen_locked(struct read_versions *versions, struct address address)
 {
     int64_t now_ms = clock_now_ms(versions->clock);
     const struct later_etag *later = etag_memory_find_later(&versions->unseen, address, now_ms);
-    if (!later || later_etag_get(later).size > 0)
+    if (!later || later_etag_get(later).size > 0 || later_etag_is_lost(later))
         etag_memory_forget(&versions->unseen, address);
 }
 

@@ -14,8 +14,8 @@
  *
  * Process 0 is all processes that cannot be seen. Which of them has read an entity is not known. So
  * of an entity it has the oldest version that one of them read, until this mount stores the entity,
- * a conflict was reported, or READ_VERSIONS_UNSEEN_MS have passed. If what was read is a text that
- * was still queued, the store of that text is not such a store. Its limit is
+ * a conflict was reported, or READ_VERSIONS_UNSEEN_MS have passed. If one of them has read a text
+ * that was queued, the store of that text does not end the entry. Its limit is
  * READ_VERSIONS_UNSEEN_MAX_BYTES, about 40,000 entities. A conflict may be reported to a process
  * that has read the present version, after another one has read an older one.
  *
@@ -53,7 +53,7 @@ void read_versions_note(struct read_versions *versions, uint64_t process, struct
 void read_versions_note_later(struct read_versions *versions, uint64_t process,
                               struct address address, struct later_etag *later);
 /* The ETag is put into ret, which is cleared first: 1. 0: no version is known. -ENOMEM. -ESTALE:
- * what the process has read was queued, and was refused because of another client's version. */
+ * what the process has read was queued, and its ETag is lost (later_etag.h). */
 int read_versions_find(struct read_versions *versions, uint64_t process, struct address address,
                        struct buffer *ret);
 void read_versions_forget(struct read_versions *versions, uint64_t process, struct address address);

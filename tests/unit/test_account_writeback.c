@@ -265,6 +265,40 @@ static void what_was_read_and_then_refused_is_not_replaced(void **state)
     }
 }
 
+static int deny(struct memory_store *store, size_t number, struct call *call)
+{
+    (void)store;
+    (void)number;
+    return call_fail(call, -EACCES, "not authorized");
+}
+
+/* Whatever the reason was, the text is not stored, and another client's version may be there. */
+static void what_was_read_and_then_denied_is_not_replaced(void **state)
+{
+    (void)state;
+    struct setup setup;
+    for (int i = 0; i < 4; i++) {
+        bool is_unseen = i & 1, is_renamed = i & 2;
+        set_up_writeback(&setup);
+        another_stores(&setup, P_ROW("y"), TEXT_OF("y", "5"));
+        later_etag_unref(queue_x(&setup));
+        setup.process = is_unseen ? NO_PROCESS : RM;
+        open_row(&setup, X);
+        setup.memory->fault = deny;
+        assert_int_equal(sync_all(&setup), -EACCES);
+        setup.memory->fault = NULL;
+        assert_lost("write t p/x EACCES;");
+        another_stores(&setup, X, TEXT_OF("x", "3"));
+        memory_store_forget_diary(setup.memory);
+        assert_int_equal(replace_x(&setup, is_renamed), -ESTALE);
+        assert_non_null(setup.caller.call.failure.advice);
+        assert_null(strstr(setup.caller.call.failure.advice, "another client"));
+        assert_requests(&setup, is_renamed ? "rows [p/y p+) 4" : "");
+        assert_found(&setup, X, TEXT_OF("x", "3"));
+        tear_down_queue(&setup);
+    }
+}
+
 static void a_rename_waits_for_both_names(void **state)
 {
     (void)state;
@@ -361,6 +395,7 @@ int main(void)
         cmocka_unit_test(a_queued_text_is_touched_as_its_version),
         cmocka_unit_test(what_was_read_while_queued_has_its_version),
         cmocka_unit_test(what_was_read_and_then_refused_is_not_replaced),
+        cmocka_unit_test(what_was_read_and_then_denied_is_not_replaced),
         cmocka_unit_test(a_rename_waits_for_both_names),
         cmocka_unit_test(a_queued_text_is_stored_and_then_deleted),
         cmocka_unit_test(a_version_that_was_not_read_stays),

@@ -171,6 +171,30 @@ static void a_queued_text_has_its_version_later(void **state)
     }
 }
 
+/* Stored without memory for its version, or refused; what this mount stores then ends it. */
+static void a_lost_version_is_told_or_replaced(void **state)
+{
+    (void)state;
+    for (int is_stored = 0; is_stored <= 1; is_stored++) {
+        struct read_versions *versions = new_versions();
+        struct later_etag *later = later_etag_create();
+        struct buffer etag = {.max = 100};
+        read_versions_note_later(versions, 0, entity("f"), later);
+        later_etag_learn(later, B(""));
+        later_etag_unref(later);
+        assert_int_equal(read_versions_find(versions, 0, entity("f"), &etag), -ESTALE);
+        if (is_stored)
+            read_versions_note_stored(versions, entity("f"), B("next"));
+        else
+            read_versions_forget(versions, 0, entity("f"));
+        assert_version(versions, 0, "f", "");
+        note(versions, 0, "f", "next");
+        assert_version(versions, 0, "f", "next");
+        read_versions_destroy(versions);
+        buffer_finish(&etag);
+    }
+}
+
 static void a_process_evicts_its_own_longest_unused_entity(void **state)
 {
     (void)state;
@@ -323,6 +347,7 @@ int main(void)
         cmocka_unit_test(a_version_is_forgotten_for_its_process_alone),
         cmocka_unit_test(of_unseen_processes_the_oldest_version_counts),
         cmocka_unit_test(a_queued_text_has_its_version_later),
+        cmocka_unit_test(a_lost_version_is_told_or_replaced),
         cmocka_unit_test(a_process_evicts_its_own_longest_unused_entity),
         cmocka_unit_test(the_longest_unused_process_is_evicted),
         cmocka_unit_test(memory_is_bounded),

@@ -207,7 +207,8 @@ static int fetch_gap(struct by_name *by_name, struct caller *caller,
     if (position_append_behind(&end, position_partition_key(question->range.lo)) < 0)
         return call_fail(&caller->call, -ENOMEM, "out of memory");
     struct range range = {question->range.lo, buffer_bytes(&end)};
-    return caller_forgive(caller, fetch(by_name, caller, question, range, 1, ret_page, &is_own));
+    int r = fetch(by_name, caller, question, range, 1, ret_page, &is_own);
+    return r == -ENOENT ? r : caller_forgive(caller, r); /* the table is gone */
 }
 
 int by_name_fetch_entity(struct by_name *by_name, struct caller *caller,

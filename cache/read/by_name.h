@@ -16,7 +16,9 @@
  * A program that creates files looks each name up first, and the kernel locks the directory while
  * it does. So where a name of the partition was absent less than ttl ago, a miss that reads nothing
  * ahead asks for the first row from its name on. It is the row that is needed, or the end of a gap:
- * all names in between are absent, too. The first absent name is asked for alone.
+ * all names in between are absent, too. The first absent name is asked for alone. The price: for
+ * ttl each such miss of the partition is a query, even of a row that is there, and that of an
+ * absent name brings the text of the next row, of up to 1 MiB.
  *
  * Any thread; one leaf mutex; blocks for the request that it sends or joins. */
 #include "cache/read/overlay.h"

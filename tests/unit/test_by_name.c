@@ -479,6 +479,18 @@ static void no_such_table_costs_one_request(void **state)
     }
 }
 
+static void no_such_table_behind_an_absent_name_costs_one(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up_random(&setup);
+    by_name_absent(setup.by_name, "t", ROW("p0000", "00300x"));
+    setup.fetching.memory->fault = no_table;
+    assert_int_equal(open_at(&setup, "t", ROW("p0000", "00400x"), false).r, -ENOENT);
+    assert_int_equal(asked(&setup), 4);
+    tear_down(&setup);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -501,6 +513,7 @@ int main(void)
         cmocka_unit_test(a_refusal_inside_the_partition_is_forgiven),
         cmocka_unit_test(a_gap_that_is_refused_is_left_to_the_caller),
         cmocka_unit_test(no_such_table_costs_one_request),
+        cmocka_unit_test(no_such_table_behind_an_absent_name_costs_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@
 struct column {
     size_t name_begin, name_end;   /* in `names` */
     size_t value_begin, value_end; /* in `values`: of this row; the same: an empty value */
-    struct bytes type;             /* of this row; empty: the entity has no such property */
+    struct bytes type; /* of this row, in canonical form; empty: the entity has no such property */
 };
 
 struct csv_writer {
@@ -172,8 +172,11 @@ static bool is_blank(char c)
 
 static bool needs_quotes(const struct csv_writer *writer, struct bytes value)
 {
+    static const struct bytes mark = BYTES_LITERAL(JSON_BYTE_ORDER_MARK);
     if (value.size == 0)
         return false;
+    if (bytes_start_with(value, mark)) /* no mark is at the begin of a row then */
+        return true;
     for (size_t i = 0; i < value.size; i++) {
         char c = value.data[i];
         if (c == writer->delimiter || c == '"' || c == '\r' || c == '\n')
@@ -204,11 +207,13 @@ static int append_string(struct csv_writer *writer, struct bytes raw, struct buf
     return r < 0 ? r : append_value(writer, buffer_bytes(&writer->value), ret);
 }
 
+/* An empty one would make the property look absent: it is read as String, as without a type. */
 static struct bytes type_of(const struct edm_value *value)
 {
     static const struct bytes prefix = BYTES_LITERAL("Edm.");
-    struct bytes name = value->type == EDM_OTHER ? value->annotation : edm_type_name(value->type);
-    return bytes_start_with(name, prefix) ? bytes_skip(name, prefix.size) : name;
+    bool is_unknown = value->type == EDM_OTHER && value->annotation.size > 0;
+    enum edm_type type = value->type == EDM_OTHER ? EDM_STRING : value->type;
+    return is_unknown ? value->annotation : bytes_skip(edm_type_name(type), prefix.size);
 }
 
 /* Notes the value of a property for its column. */
@@ -298,15 +303,15 @@ int csv_writer_append_row(struct csv_writer *writer, const struct entity_line *l
     if (r < 0)
         return r;
     (void)append_extras(writer, line, ret);
-    for (size_t i = 0; i < writer->count; i++) {
+    for (size_t i = 0; r == 0 && i < writer->count; i++) {
         const struct column *column = &writer->columns[i];
         struct bytes values = bytes_first(buffer_bytes(&writer->values), column->value_end);
         (void)buffer_append_char(ret, writer->delimiter);
         (void)buffer_append(ret, bytes_skip(values, column->value_begin));
         (void)buffer_append_char(ret, writer->delimiter);
-        (void)append_value(writer, column->type, ret);
+        r = append_string(writer, column->type, ret);
     }
-    return ret->error;
+    return r < 0 ? r : ret->error;
 }
 
 int csv_writer_append_end(const struct csv_writer *writer, size_t columns, struct buffer *ret)
@@ -316,7 +321,16 @@ int csv_writer_append_end(const struct csv_writer *writer, size_t columns, struc
     return buffer_append_char(ret, '\n');
 }
 
-int csv_writer_append_header(const struct csv_writer *writer, struct buffer *ret)
+static void append_name(struct csv_writer *writer, struct bytes name, const char *suffix,
+                        struct buffer *ret)
+{
+    buffer_clear(&writer->value);
+    (void)json_string_append_utf8(&writer->value, name);
+    (void)buffer_append_string(&writer->value, suffix);
+    (void)append_value(writer, buffer_bytes(&writer->value), ret);
+}
+
+int csv_writer_append_header(struct csv_writer *writer, struct buffer *ret)
 {
     char delimiter = writer->delimiter;
     (void)buffer_append_format(ret, "PartitionKey%cRowKey", delimiter);
@@ -329,10 +343,11 @@ int csv_writer_append_header(const struct csv_writer *writer, struct buffer *ret
     for (size_t i = 0; i < writer->count; i++) {
         struct bytes name = name_of(writer, i);
         (void)buffer_append_char(ret, delimiter);
-        (void)json_string_append_utf8(ret, name);
+        append_name(writer, name, "", ret);
         (void)buffer_append_char(ret, delimiter);
-        (void)json_string_append_utf8(ret, name);
-        (void)buffer_append_string(ret, CSV_TYPE_SUFFIX);
+        append_name(writer, name, CSV_TYPE_SUFFIX, ret);
+        if (writer->value.error < 0)
+            return writer->value.error;
     }
     return buffer_append_char(ret, '\n');
 }

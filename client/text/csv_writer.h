@@ -12,8 +12,8 @@
  * last entity is known, unless the columns are named. A row that was written earlier has fewer
  * values: csv_writer_append_end appends the missing ones, which are empty.
  *
- * Lines end in LF. In quotes stand values with a delimiter, a quote, a line end, or a blank at
- * their begin or end. */
+ * Lines end in LF. In quotes stand values and names with a delimiter, a quote, a line end, a blank
+ * at their begin or end, or a byte order mark at their begin. */
 #include "client/text/entity_line.h"
 
 struct csv_writer;
@@ -39,7 +39,7 @@ size_t csv_writer_columns(const struct csv_writer *writer);
 /* Appends what a row lacks that was written with so many columns, and its line end. */
 int csv_writer_append_end(const struct csv_writer *writer, size_t columns, struct buffer *ret);
 /* The row with the names of the columns so far, and its line end. */
-int csv_writer_append_header(const struct csv_writer *writer, struct buffer *ret);
+int csv_writer_append_header(struct csv_writer *writer, struct buffer *ret);
 
 DEFINE_CLEANUP(struct csv_writer *, csv_writer_destroy);
 

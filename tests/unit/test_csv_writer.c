@@ -101,6 +101,7 @@ static void values_are_quoted_where_they_must(void **state)
         {"a\\nb", "\"a\nb\""},
         {"a\\r", "\"a\r\""},
         {" a", "\" a\""},
+        {"\xEF\xBB\xBF", "\"\xEF\xBB\xBF\""},
         {"a\\t", "\"a\t\""},
         {"\\u0001\\\\", "\1\\"},
     };
@@ -114,6 +115,20 @@ static void values_are_quoted_where_they_must(void **state)
         const struct entity_line line = {.text = buffer_bytes(&text)};
         assert_csv(&plain, &line, 1, buffer_string(&expected));
     }
+}
+
+/* Not that a service has such names and types. */
+static void names_and_types_are_quoted_too(void **state)
+{
+    (void)state;
+    const struct entity_line lines[] = {
+        {.text = B(KEYS ",\n  \"a,b@odata.type\": \"Edm.\\\"x\\\\\",\n  \"a,b\": \"1\"\n}\n")},
+        {.text = B(KEYS ",\n  \"c\\nd@odata.type\": \"\",\n  \"c\\nd\": \"\"\n}\n")},
+    };
+    assert_csv(&plain, lines, ARRAY_SIZE(lines),
+               "PartitionKey,RowKey,\"a,b\",\"a,b@type\",\"c\nd\",\"c\nd@type\"\n"
+               "p,r,1,\"Edm.\"\"x\\\",,\n"
+               "p,r,,,,String\n");
 }
 
 /* Each type, and the awkward values of each, are the same when they are read again. */
@@ -184,6 +199,7 @@ static void what_csv_cannot_hold(void **state)
     } cases[] = {
         {{.text = B(KEYS ",\n  \"A\": \"\\ud83d\"\n}\n")}, -EILSEQ},
         {{.text = B(KEYS ",\n  \"\\ud83d\": 1\n}\n")}, -EILSEQ},
+        {{.text = B(KEYS ",\n  \"A@odata.type\": \"\\ud83d\",\n  \"A\": \"\"\n}\n")}, -EILSEQ},
         {{.text = B("{\n  \"PartitionKey\": \"\\ude00\",\n  \"RowKey\": \"r\"\n}\n")}, -EILSEQ},
         {{.position = B("\xed\xa0\xbd\0")}, -EILSEQ},
         {{.position = B("\xff\0")}, -EPROTO},
@@ -253,6 +269,7 @@ int main(void)
         cmocka_unit_test(columns_come_with_the_rows),
         cmocka_unit_test(what_is_no_property),
         cmocka_unit_test(values_are_quoted_where_they_must),
+        cmocka_unit_test(names_and_types_are_quoted_too),
         cmocka_unit_test(there_and_back),
         cmocka_unit_test(what_csv_cannot_hold),
         cmocka_unit_test(too_many_columns),

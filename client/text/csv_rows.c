@@ -426,10 +426,10 @@ static int take_whole_row(struct csv_rows *rows, struct stream_object *ret)
 /* The text up to a line end, with it, so that it ends one row at most. */
 static struct bytes next_line(struct bytes rest)
 {
-    const char *end = memchr(rest.data, '\n', rest.size);
-    struct bytes line = bytes_first(rest, end ? (size_t)(end - rest.data) + 1 : rest.size);
-    end = memchr(line.data, '\r', line.size);
-    return end ? bytes_first(line, (size_t)(end - line.data) + 1) : line;
+    size_t size = 0;
+    while (size < rest.size && !is_line_end(rest.data[size]))
+        size++;
+    return bytes_first(rest, MIN(size + 1, rest.size));
 }
 
 /* The row is refused; the next one begins in the next line. */
@@ -494,15 +494,20 @@ static int read_end(struct csv_rows *rows, struct stream_object *ret)
     return rows->is_row_whole ? take_whole_row(rows, ret) : 0;
 }
 
-/* True: more input is needed to tell. */
+/* At the begin of a row: a file that was appended to another one may have a mark, too. True: more
+ * input is needed to tell. */
 static bool skip_mark(struct csv_rows *rows)
 {
     static const struct bytes mark = BYTES_LITERAL(JSON_BYTE_ORDER_MARK);
     struct bytes rest = text_input_rest(&rows->input, rows->at);
-    if (rows->input.dropped + rows->at > 0)
+    if (rows->is_row_begun)
         return false;
-    if (bytes_start_with(rest, mark))
-        rows->at = rows->begin = rows->input.marked = mark.size;
+    if (bytes_start_with(rest, mark)) {
+        text_input_mark(&rows->input, rows->at);
+        rows->at += mark.size;
+        rows->begin = rows->input.marked = rows->at; /* it is no character of the line */
+        return false;
+    }
     return !rows->input.is_ended && bytes_start_with(mark, rest);
 }
 
@@ -513,11 +518,9 @@ int csv_rows_next(struct csv_rows *rows, struct stream_object *ret_object)
         *ret_object = rows->found;
         return -EBADMSG;
     }
-    if (skip_mark(rows))
-        return 0;
     if (rows->doing == SEEKING_LINE)
         r = seek_line(rows, ret_object);
-    while (r == 0 && rows->at < rows->input.text.size)
+    while (r == 0 && rows->at < rows->input.text.size && !skip_mark(rows))
         r = read_line(rows, next_line(text_input_rest(&rows->input, rows->at)), ret_object);
     if (r == 0 && rows->input.is_ended)
         r = read_end(rows, ret_object);

@@ -117,6 +117,16 @@ static const struct {
     {B("PartitionKey,RowKey,odata.etag,odata.select\np,r,\"W/\"\"1\"\"\",true\np,r,,\n"),
      "2 {" KEYS ",\"odata.etag\":\"W/\\\"1\\\"\",\"odata.select\":true}\n3 {" KEYS "}\n"},
     {B("PartitionKey,RowKey\np,r\nPartitionKey,RowKey\np,r\n"), "2 {" KEYS "}\n4 {" KEYS "}\n"},
+    /* two files, each with a mark; one in quotes is part of a value */
+    {B("\xEF\xBB\xBFPartitionKey,RowKey\np,r\n\xEF\xBB\xBFPartitionKey,RowKey\np,r\n"),
+     "2 {" KEYS "}\n4 {" KEYS "}\n"},
+    {B("PartitionKey,RowKey\np,r\n\n\xEF\xBB\xBF\"PartitionKey\",RowKey\r\n\xEF\xBB\xBFp,r\n"
+       "\xEF\xBB\xBF\n\xEF\xBB\xBFp,x\"\n\xEF\xBB"),
+     "2 {" KEYS "}\n5 {" KEYS "}\n"
+     "7:4 !a quote where none can be, or text behind one: p,x\"\n"
+     "8:1 !another number of values than of columns: \xEF\xBB\n"},
+    {B("PartitionKey,RowKey\n\"\xEF\xBB\xBFp\",r\n"),
+     "2 {\"PartitionKey\":\"\xEF\xBB\xBFp\",\"RowKey\":\"r\"}\n"},
     {B("A,B\n1,2\n"), "1:1 !!no column RowKey in the first row\n"},
     {B("RowKey,\"A\n"), "1:1 !!the input ends before a quote of this row is closed\n"},
     /* refused */

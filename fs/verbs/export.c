@@ -129,8 +129,10 @@ static void tell_counts(const struct export *export)
 
 static void tell_partial(const struct export *export)
 {
-    if (export->file && !export->csv)
-        say("tablefuse: what was written is in %s.partial -- --resume goes on\n", export->file);
+    if (export->file)
+        say(export->csv ? "tablefuse: %s.partial is not whole -- remove it, or export again\n"
+                        : "tablefuse: what was written is in %s.partial -- --resume goes on\n",
+            export->file);
 }
 
 /* Was the line written by an export with the same options? */
@@ -316,12 +318,13 @@ static int prepare_csv(struct export *export)
         return EXIT_CONFIGURATION;
     }
     int r = csv_writer_create(&options, &export->writer);
-    return r == -ENOMEM ? complain_output(export, r)
-           : r < 0      ? verb_refuse(verb,
-                                      "--columns=%s: expected different names of properties, for "
-                                           "example Name,Count",
-                                      verb_printable(export->columns))
-                        : 0;
+    return r == -ENOMEM  ? complain_output(export, r)
+           : r == -E2BIG ? verb_refuse(verb, "--columns: too many names for CSV")
+           : r < 0       ? verb_refuse(verb,
+                                       "--columns=%s: expected different names of properties, for "
+                                             "example Name,Count",
+                                       verb_printable(export->columns))
+                         : 0;
 }
 
 static int parse(struct export *export, const struct verb *verb, int argc, char **argv)

@@ -170,7 +170,8 @@ def test_rows_wait_in_a_file_without_a_name(account, tmp_path):
     assert set(os.listdir(tmp_path)) == {"file", "file.partial"}
     process.send_signal(signal.SIGINT)
     says = process.communicate(timeout=EXIT_SEC)[1]
-    assert process.returncode == INTERRUPTED and file.read_text() == "earlier\n" and "resume" not in says
+    assert process.returncode == INTERRUPTED and file.read_text() == "earlier\n"
+    assert says.endswith(f"tablefuse: {file}.partial is not whole -- remove it, or export again\n")
     tablefuse(account, "export", "--format=csv", "--output", file, source(account, "dates"))
     assert file.read_text() == exported(account, "dates") and os.listdir(tmp_path) == ["file"]
 
@@ -207,6 +208,7 @@ def test_options(account, tmp_path):
         (["--format=csv", "--delimiter=ab"], "--delimiter=ab: expected , ; | or tab"),
         (["--format=csv", '--delimiter="'], '--delimiter=": expected , ; | or tab'),
         (["--format=csv", "--delimiter="], "--delimiter=: expected , ; | or tab"),
+        (["--format=csv", "--columns=" + ",".join(f"N{i}" for i in range(2046))], "--columns: too many names for CSV"),
         *(
             (
                 ["--format=csv", f"--columns={names}"],

@@ -18,7 +18,7 @@ int judge_create(const struct judge_options *options, struct judge **ret)
         return -ENOMEM;
     judge->options = *options;
     entity_names_init(&judge->names);
-    buffer_init(&judge->position, 2 * POSITION_MAX_BYTES);
+    buffer_init(&judge->position, 2 * POSITION_MAX_BYTES + 1); /* two keys of entity_names.h */
     buffer_init(&judge->text, ENTITY_INPUT_MAX_BYTES);
     int r = entity_input_create(&judge->input);
     if (r == 0)
@@ -59,6 +59,8 @@ static int read_position(struct judge *judge, struct entity_input_refusal *ret_r
         partition_key = buffer_bytes(&names->partition_key);
     buffer_clear(&judge->position);
     int r = position_append(&judge->position, partition_key, buffer_bytes(&names->row_key));
+    if (r == -EFBIG)
+        return refuse("keys that are too long", ret_refusal);
     return r == -EPROTO ? refuse("a key with the character U+0000", ret_refusal) : r;
 }
 

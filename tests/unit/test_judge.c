@@ -131,6 +131,24 @@ static void what_is_refused(void **state)
     }
 }
 
+/* As long as entity_names.h reads them, with and without a key that is given. */
+static void the_longest_keys_are_refused(void **state)
+{
+    (void)state;
+    static char object[(2 * POSITION_MAX_BYTES) + 64], key[POSITION_MAX_BYTES + 1];
+    memset(key, 'k', POSITION_MAX_BYTES);
+    (void)snprintf(object, sizeof(object), "{\"PartitionKey\":\"%s\",\"RowKey\":\"%s\"}", key, key);
+    for (int i = 0; i < 2; i++) {
+        struct judge_options options = {.mode = IMPORT_REPLACE};
+        if (i == 1)
+            options.partition_key = B("p");
+        struct entity_input_refusal refusal = {0};
+        struct write write;
+        assert_true(judge(&options, object, &write, NULL, &refusal) < 0);
+        assert_non_null(refusal.refusal.reason);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -138,6 +156,7 @@ int main(void)
         cmocka_unit_test(a_delete_of_any_version),
         cmocka_unit_test(a_partition_counts_for_all),
         cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(the_longest_keys_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

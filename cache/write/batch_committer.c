@@ -216,7 +216,8 @@ static int read_rows(struct commit *commit, struct part *part, size_t k, size_t 
     return r;
 }
 
-/* Reads the refused row, k, and those behind it. 0, or -errno as the failure of the part. */
+/* Reads the refused row, k, and those behind it. 0: the rest is to be sent again. -errno as the
+ * failure of the part, of which no change has ended: k is still to be sent. */
 static int repair(struct commit *commit, struct part *part, size_t k)
 {
     size_t ended = commit->ended, next = k;
@@ -231,7 +232,8 @@ static int repair(struct commit *commit, struct part *part, size_t k)
         commit->gets *= 2;
     }
     commit->repairs += commit->ended == ended;
-    return r;
+    /* a get that fails behind others that have ended something: the next refusal reads again */
+    return commit->ended > ended ? 0 : r;
 }
 
 /* Ends some changes of the part. True: the rest can be sent again as it is. False: it is to be

@@ -446,6 +446,31 @@ static void sparse_rows_are_got_one_by_one(void **state)
     }
 }
 
+static int fail_seventh(struct memory_store *memory, size_t number, struct call *call)
+{
+    (void)memory;
+    return number == 7 ? call_fail(call, -EINVAL, "bad") : 0;
+}
+
+/* The get before it has ended a change already: each change ends once, for its own reason. */
+static void a_get_that_fails_behind_another_one_ends_nothing(void **state)
+{
+    (void)state;
+    set_up(&setup, (struct fetching_options){0});
+    setup.fetching.memory->max_rows = 10;
+    for (int row = 0; row < 72; row++)
+        another_client(&setup, WRITE_UPSERT_REPLACE, row, "other");
+    for (int row = 0; row < 8; row++)
+        add_write(&setup, 9 * row, WRITE_INSERT, "{\n}\n");
+    setup.fetching.memory->fault = fail_seventh;
+    commit(&setup);
+    assert_told(&setup, "0 EEXIST;9 EEXIST;18 EEXIST;27 EEXIST;36 EEXIST;45 EEXIST;54 EEXIST;"
+                        "63 EEXIST;");
+    assert_int_equal(count_ends(&setup, BATCH_FAILED), 8);
+    assert_requests(&setup, "W8 Q W6 G W5 G G W4 G G G G");
+    tear_down(&setup);
+}
+
 static struct setup *racing;
 
 /* Before each batch another client deletes one row more, from the last to the first. */
@@ -588,6 +613,7 @@ int main(void)
         cmocka_unit_test(what_has_ended_is_not_sent_again),
         cmocka_unit_test(a_cancelled_batch_stays),
         cmocka_unit_test(sparse_rows_are_got_one_by_one),
+        cmocka_unit_test(a_get_that_fails_behind_another_one_ends_nothing),
         cmocka_unit_test(a_row_that_is_gone_is_never_a_failure),
         cmocka_unit_test(what_is_gone_is_as_old_as_the_request),
         cmocka_unit_test(without_memory_nothing_is_lost),

@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <unistd.h>
 
-#define HOPELESS   100  /* refused, and none stored: it is a wrong file */
+#define HOPELESS   100  /* refused before one is stored: it is a wrong file */
 #define SILENCE_MS 1000 /* of the input: then what waits is sent */
 #define LOOK_EVERY 256  /* objects, between two looks at the clock and for signals */
 #define WAIT_MS    50
@@ -29,6 +29,8 @@ struct import_command {
     struct refused refused;
     struct progress progress;
     uint64_t read, accepted, input_bytes; /* objects; bytes up to the last object's end */
+    uint64_t wrong; /* objects that the service refuses, whatever the table has */
+    bool is_hopeless;
     int64_t silent_ms;
 };
 
@@ -62,28 +64,32 @@ static void show(struct import_command *command)
 static void note_refused(void *context, const struct grouped *change, const struct failure *failure)
 {
     struct import_command *command = context;
+    bool is_of_row = failure->error == -EEXIST || failure->error == -ESTALE;
+    if (!is_of_row) /* what is there already is no sign of a wrong file */
+        command->wrong += change->objects;
     refused_note_change(&command->refused, change, failure);
 }
 
-/* Nothing was stored, and many objects were refused. What is out may yet be stored. */
-static bool is_hopeless(const struct import_command *command)
+/* Nothing was stored, and many objects were refused. What is out may yet be stored: so the decision
+ * is made once. */
+static bool is_hopeless(struct import_command *command)
 {
-    struct import_counts counts = counts_of(command);
     uint64_t judged = command->read - command->accepted;
-    return counts.stored == 0 &&
-           (counts.refused >= HOPELESS || (command->accepted == 0 && judged >= HOPELESS));
+    if (counts_of(command).stored == 0 &&
+        (command->wrong >= HOPELESS || (command->accepted == 0 && judged >= HOPELESS)))
+        command->is_hopeless = true;
+    return command->is_hopeless;
 }
 
 static bool has_failed(const struct import_command *command)
 {
-    return command->refused.error < 0 || (command->import && import_failure(command->import)) ||
-           is_hopeless(command);
+    return command->refused.error < 0 || (command->import && import_failure(command->import));
 }
 
-/* Has it to end early? */
+/* Has reading to end early? */
 static bool must_end(struct import_command *command)
 {
-    return is_interrupted(command) || has_failed(command);
+    return is_interrupted(command) || has_failed(command) || is_hopeless(command);
 }
 
 /* Waits for room. 0; -ECANCELED: must_end; -ENOMEM. */
@@ -151,7 +157,7 @@ static int read_objects(struct import_command *command, struct stream_object *re
         bool is_time = r == -EAGAIN || command->read % LOOK_EVERY == 0;
         if (is_time)
             show(command);
-        if (is_time ? must_end(command) : has_failed(command))
+        if (is_time ? must_end(command) : has_failed(command) || is_hopeless(command))
             return -ECANCELED;
     }
 }
@@ -162,7 +168,7 @@ static void finish(struct import_command *command, bool sends_rest)
     enum import_sending sending = sends_rest ? IMPORT_ALL : IMPORT_NOTHING;
     while (command->import && import_step(command->import, sending, WAIT_MS)) {
         show(command);
-        if (must_end(command))
+        if (is_interrupted(command) || has_failed(command))
             sending = IMPORT_NOTHING;
     }
 }
@@ -222,9 +228,9 @@ static int explain(struct import_command *command, int r, const struct stream_ob
         return complain_syntax(object);
     if (r < 0 && r != -ECANCELED)
         return complain_input(r);
-    if (r == -ECANCELED && is_hopeless(command))
-        say("tablefuse: %d objects were refused and none was stored, so the rest is not read -- is "
-            "it the right input?\n",
+    if (command->is_hopeless)
+        say("tablefuse: %d objects were refused before one was stored, so the rest is not read -- "
+            "is it the right input?\n",
             HOPELESS);
     return command->read - command->accepted + counts_of(command).refused > 0 ? EXIT_ABANDONED : 0;
 }

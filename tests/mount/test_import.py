@@ -205,13 +205,33 @@ def test_a_wrong_file_ends_the_import(account):
     done = imported(account, "wrong", "".join(f"{n}\n" for n in range(10000)), "--create")
     assert done.counts == (ABANDONED, 100, 0, 100)
     assert done.lines[-1] == (
-        "100 objects were refused and none was stored, so the rest is not read -- is it the right input?"
+        "100 objects were refused before one was stored, so the rest is not read -- is it the right input?"
     )
     rows = [row("p", "first")] + [f"{n}\n" for n in range(200)] + [row("p", "last")]
     assert imported(account, "wrong", rows).counts == (ABANDONED, 202, 2, 200)  # it is a right one
     broken = imported(account, "wrong", json.dumps([row("p", "a"), row("p", "b")])[:-3] + " x}]")
     assert (broken.code, broken.stored) == (ABANDONED, 1)
     assert re.fullmatch(r"line 1, column \d+: .* -- what follows is not read", broken.lines[-1])
+
+
+def test_many_rows_that_are_there_do_not_end_the_import(account):
+    """It can be run again, also where each batch that is answered first has a row with another text."""
+    first = [row(f"p{p:03}", str(n), A=-1) for p in range(20) for n in range(5)]
+    assert imported(account, "there", first, "--create").code == 0
+    rows = [row(f"p{p:03}", str(n), A=n) for p in range(20) for n in range(5)]
+    rows += [row(f"q{n // 5:03}", str(n), A=n) for n in range(2000)]
+    for stored in (2000, 2000):  # the second time all 2,000 are there
+        assert imported(account, "there", rows, "--mode=insert").counts == (ABANDONED, 2100, stored, 100)
+    text = "".join(f"{n}\n" for n in range(99)) + lines_of(rows[:100])
+    assert imported(account, "there", text, "--mode=insert").counts == (ABANDONED, 199, 0, 199)
+
+
+def test_a_wrong_file_that_the_service_refuses(account):
+    """Also where all of it was read before the first answer: then all of it is sent."""
+    faults = "fail=batch:*:400:InvalidInput,fail=write:*:400:InvalidInput"
+    rows = [row(f"p{n}", "r", A=n) for n in range(300)]
+    done = imported(account, "refusing", rows, "--create", faults=faults)
+    assert done.counts == (ABANDONED, 300, 0, 300) and done.left == 0
 
 
 def test_notes(account):

@@ -10,23 +10,16 @@
 
 #define LINE_MAX_BYTES ((size_t)8 << 20)
 
-static bool is_same_file(const char *file, int fd)
+int refused_open(struct refused *ret, const char *file, const struct progress *progress)
 {
-    struct stat a, b;
-    return stat(file, &a) == 0 && fstat(fd, &b) == 0 && a.st_dev == b.st_dev &&
-           a.st_ino == b.st_ino && S_ISREG(a.st_mode);
-}
-
-int refused_open(struct refused *ret, const char *file, int input_fd,
-                 const struct progress *progress)
-{
+    struct stat status;
     *ret = (struct refused){.fd = -1, .progress = progress};
     if (!file)
         return 0;
-    if (is_same_file(file, input_fd))
-        return -EEXIST;
-    ret->fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    return ret->fd < 0 ? -errno : 0;
+    ret->fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (ret->fd < 0 || fstat(ret->fd, &status) < 0)
+        return -errno;
+    return S_ISREG(status.st_mode) && status.st_size > 0 ? -EEXIST : 0;
 }
 
 int refused_close(struct refused *refused)

@@ -16,9 +16,9 @@ struct refused {
     int error; /* of the file: an object could not be written; 0 or -errno */
 };
 
-/* file NULL: none. It is emptied; -EEXIST: it is the file `input_fd` reads. 0 or -errno. */
-int refused_open(struct refused *ret, const char *file, int input_fd,
-                 const struct progress *progress);
+/* file NULL: none. What it has already is never touched: it may be the input, or the account.
+ * -EEXIST: it is not empty. 0 or -errno. */
+int refused_open(struct refused *ret, const char *file, const struct progress *progress);
 /* 0, or -errno: the file is not whole. */
 int refused_close(struct refused *refused);
 

@@ -209,7 +209,7 @@ static int complain_syntax(const struct stream_object *object)
 static int complain_refused(const struct import_command *command, int error)
 {
     say("tablefuse: cannot write %s: %s\n", command->refused_file,
-        error == -EEXIST ? "standard input is read from it" : strerror(-error));
+        error == -EEXIST ? "it is not empty: remove it or name another one" : strerror(-error));
     return EXIT_MOUNTING;
 }
 
@@ -283,7 +283,7 @@ static int begin(struct import_command *command, store_decorator *decorate)
                                                    command->creates, decorate);
     if (code != 0)
         return code;
-    r = refused_open(&command->refused, command->refused_file, STDIN_FILENO, &command->progress);
+    r = refused_open(&command->refused, command->refused_file, &command->progress);
     if (r < 0)
         return complain_refused(command, r);
     r = judge_create(&command->judged, &command->judge);

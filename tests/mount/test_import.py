@@ -178,11 +178,24 @@ def test_bad_objects_are_refused_and_kept(account, tmp_path):
     for line, (_, expected) in zip(done.lines, bad):
         assert expected is None or line == expected
         assert re.match(r"line \d+, column \d+: ", line)
-    assert imported(account, "bad", text, "--dry-run", f"--refused={file}").counts == (ABANDONED, 13, 4, 9)
-    assert file.read_text() == "".join(f"{each}\n" for each, _ in bad)
-    with open(file, "rb") as given:
-        done = imported(account, "bad", given, f"--refused={file}")
-    assert done.lines == [f"cannot write {file}: standard input is read from it"] and file.stat().st_size > 0
+    again = tmp_path / "again"
+    again.touch()
+    assert imported(account, "bad", text, "--dry-run", f"--refused={again}").counts == (ABANDONED, 13, 4, 9)
+    assert again.read_text() == file.read_text()
+
+
+def test_a_file_for_refused_objects_is_never_emptied(account, tmp_path):
+    """It may be the input, also in a pipe, or the account."""
+    file, made = tmp_path / "refused", tmp_path / "made"
+    file.write_text("17\n")
+    done = run("bash", "-c", f"echo '{lines_of([row('p', 'r')])[:-1]}' | {TABLEFUSE} import --create local:{made}/first")
+    before = made.read_bytes()
+    for name, where in ((file, source(account, "first")), (made, f"local:{made}/first")):
+        words = f"cat {file} | {TABLEFUSE} import --refused={name} {where}"
+        done = run("bash", "-c", words, check=False)
+        assert done.stderr == f"tablefuse: cannot write {name}: it is not empty: remove it or name another one\n"
+        assert done.returncode == MOUNTING
+    assert (file.read_text(), made.read_bytes()) == ("17\n", before)
 
 
 def test_what_the_service_refuses_is_kept(service, tmp_path):

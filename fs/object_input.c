@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define READS_MAX 64 /* of one call: up to 16 MiB */
+
 struct object_input {
     int fd;
     uint64_t size;
@@ -95,7 +97,9 @@ static int read_more(struct object_input *input)
 int object_input_next(struct object_input *input, struct stream_object *ret)
 {
     int r;
-    while ((r = next(input, ret)) == 0 && !input->is_ended) {
+    for (int reads = 0; (r = next(input, ret)) == 0 && !input->is_ended; reads++) {
+        if (reads == READS_MAX)
+            return -EAGAIN;
         r = read_more(input);
         if (r < 0)
             return r;

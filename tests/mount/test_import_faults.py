@@ -184,6 +184,17 @@ def test_an_interrupt_while_nothing_is_sent(account):
     assert done.code == INTERRUPTED and done.stored == done.read
 
 
+@pytest.mark.parametrize("words", ["cat /dev/zero", "yes ,"])
+def test_an_interrupt_of_input_without_objects(account, words):
+    with subprocess.Popen(["sh", "-c", f"exec {words}"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as given:
+        arguments, env, where = command(account, "endless", "--quiet", "--dry-run")
+        process = subprocess.Popen([*arguments, where], env=env, stdin=given.stdout, stderr=subprocess.DEVNULL)
+        given.stdout.close()
+        wait_until(lambda: blocks_interrupts(process.pid))
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=EXIT_SEC) == INTERRUPTED
+
+
 def blocks_interrupts(pid):
     with open(f"/proc/{pid}/status", encoding="ascii") as status:
         blocked = re.search(r"SigBlk:\s*(\w+)", status.read())[1]

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/bulk/judge.h"
+#include "client/text/entity_check.h"
 #include "client/text/entity_names.h"
 
 #define ETAG_MAX_BYTES 127 /* of struct write_result */
@@ -47,6 +48,16 @@ static int refuse(const char *reason, struct entity_input_refusal *ret)
     return -EINVAL;
 }
 
+static int check_keys(struct bytes position, struct entity_input_refusal *ret)
+{
+    struct entity_total total;
+    struct entity_refusal refusal;
+    int r = entity_check_keys(position, &total, &refusal);
+    if (r < 0)
+        *ret = (struct entity_input_refusal){.line = 1, .column = 1, .refusal = refusal};
+    return r;
+}
+
 static int read_position(struct judge *judge, struct entity_input_refusal *ret_refusal)
 {
     struct entity_names *names = &judge->names;
@@ -59,9 +70,9 @@ static int read_position(struct judge *judge, struct entity_input_refusal *ret_r
         partition_key = buffer_bytes(&names->partition_key);
     buffer_clear(&judge->position);
     int r = position_append(&judge->position, partition_key, buffer_bytes(&names->row_key));
-    if (r == -EFBIG)
-        return refuse("keys that are too long", ret_refusal);
-    return r == -EPROTO ? refuse("a key with the character U+0000", ret_refusal) : r;
+    if (r == -EPROTO)
+        return refuse("a key with the character U+0000", ret_refusal);
+    return r < 0 ? r : check_keys(buffer_bytes(&judge->position), ret_refusal);
 }
 
 /* It becomes a part of a request's header. */
@@ -114,6 +125,8 @@ int judge_object(struct judge *judge, struct bytes text, struct write *ret,
     struct entity_input_ignored ignored = {0};
     struct write write = {0};
     int r = entity_names_read(text, &judge->names);
+    if (r == -EINVAL)
+        return refuse(judge->names.refusal, ret_refusal);
     if (r == 0)
         r = read_position(judge, ret_refusal);
     if (r == 0)

@@ -9,8 +9,10 @@
  *     insert               insert                         refused: it would change no version
  *     delete               refused; any_version: delete   delete of that version
  *
- * A delete reads the keys and the ETag alone. replace and insert refuse a line of keys alone
- * (entity_line.h): it would remove all properties. What entity_input.h refuses is refused. */
+ * The ETag "*" stands for any version that is there. A delete reads the keys and the ETag alone.
+ * replace and insert refuse a line of keys alone (entity_line.h): it would remove all properties.
+ * What entity_names.h and entity_input.h refuse is refused, of a delete what entity_check.h says of
+ * keys. */
 #include "client/table_store.h"
 #include "client/text/entity_input.h"
 

@@ -22,36 +22,61 @@ void entity_names_finish(struct entity_names *names)
     buffer_finish(&names->etag);
 }
 
-static int take_string(const struct json_token *value, bool *ret_is_there, struct buffer *ret)
+enum { PARTITION_KEY, ROW_KEY, ETAG, SELECT, NAMES };
+
+static int refuse(struct entity_names *names, const char *reason)
 {
-    buffer_clear(ret);
-    *ret_is_there = value->kind == JSON_STRING;
-    int r = *ret_is_there ? json_string_append_cesu8(ret, value->text) : 0;
-    *ret_is_there = *ret_is_there && r == 0;
-    if (r < 0)
-        buffer_clear(ret);
-    return r == -ENOMEM ? r : 0;
+    names->refusal = reason;
+    return -EINVAL;
 }
 
-static int take(struct bytes name, const struct json_token *value, struct entity_names *ret)
+/* Appends nothing if it is no string. */
+static int take_string(const struct json_token *value, struct entity_names *names,
+                       struct buffer *ret)
 {
-    bool is_string;
-    if (bytes_equal(name, BYTES_LITERAL("PartitionKey")))
-        return take_string(value, &ret->has_partition_key, &ret->partition_key);
-    if (bytes_equal(name, BYTES_LITERAL("RowKey")))
-        return take_string(value, &ret->has_row_key, &ret->row_key);
-    if (bytes_equal(name, BYTES_LITERAL("odata.etag"))) {
+    if (value->kind != JSON_STRING)
+        return 0;
+    int r = json_string_append_cesu8(ret, value->text);
+    return r == 0 || r == -ENOMEM ? r : refuse(names, "a key or an ETag of more than 64 KiB");
+}
+
+static int take(struct bytes name, const struct json_token *value, bool is_there[NAMES],
+                struct entity_names *ret)
+{
+    static const struct bytes names[NAMES] = {
+        [PARTITION_KEY] = BYTES_LITERAL("PartitionKey"),
+        [ROW_KEY] = BYTES_LITERAL("RowKey"),
+        [ETAG] = BYTES_LITERAL("odata.etag"),
+        [SELECT] = BYTES_LITERAL(ENTITY_LINE_SELECT),
+    };
+    size_t i = 0;
+    while (i < NAMES && !bytes_equal(name, names[i]))
+        i++;
+    if (i < NAMES && is_there[i])
+        return refuse(ret, "a key, odata.etag or odata.select is there twice");
+    if (i < NAMES)
+        is_there[i] = true;
+    switch (i) {
+    case PARTITION_KEY:
+        ret->has_partition_key = value->kind == JSON_STRING;
+        return take_string(value, ret, &ret->partition_key);
+    case ROW_KEY:
+        ret->has_row_key = value->kind == JSON_STRING;
+        return take_string(value, ret, &ret->row_key);
+    case ETAG:
         ret->has_etag = value->kind != JSON_NULL;
-        return take_string(value, &is_string, &ret->etag);
-    }
-    if (bytes_equal(name, BYTES_LITERAL(ENTITY_LINE_SELECT)))
+        return take_string(value, ret, &ret->etag);
+    case SELECT:
         ret->is_select = value->kind == JSON_TRUE;
-    return 0;
+        return 0;
+    default:
+        return 0;
+    }
 }
 
 /* One member, whose name was read. `scratch`: for a name with escapes. */
 static int read_member(struct json_reader *reader, const struct json_token *token,
-                       struct buffer *scratch, struct entity_names *ret)
+                       struct buffer *scratch, bool is_there[NAMES], struct entity_names *ret)
 {
     static const struct bytes odata = BYTES_LITERAL("odata.");
     struct bytes name = token->text;
@@ -69,11 +94,11 @@ static int read_member(struct json_reader *reader, const struct json_token *toke
     enum json_kind kind = json_reader_next(reader, &value);
     size_t depth = json_reader_depth(reader);
     if (kind != JSON_OBJECT_BEGIN && kind != JSON_ARRAY_BEGIN)
-        return kind == JSON_ERROR ? 0 : take(name, &value, ret);
+        return kind == JSON_ERROR ? 0 : take(name, &value, is_there, ret);
     do /* a nested value */
         kind = json_reader_next(reader, &(struct json_token){0});
     while (kind >= JSON_OBJECT_BEGIN && json_reader_depth(reader) >= depth);
-    return take(name, &value, ret);
+    return take(name, &value, is_there, ret);
 }
 
 int entity_names_read(struct bytes text, struct entity_names *ret)
@@ -83,12 +108,17 @@ int entity_names_read(struct bytes text, struct entity_names *ret)
     struct json_token token;
     buffer_init(&scratch, NAME_BYTES);
     ret->has_partition_key = ret->has_row_key = ret->has_etag = ret->is_select = false;
+    buffer_clear(&ret->partition_key);
+    buffer_clear(&ret->row_key);
+    buffer_clear(&ret->etag);
     json_reader_init_object(&reader);
     json_reader_feed(&reader, text, true);
-    if (json_reader_next(&reader, &token) != JSON_OBJECT_BEGIN)
-        return 0;
+    bool is_there[NAMES] = {false};
     int r = 0;
-    while (r == 0 && json_reader_next(&reader, &token) == JSON_NAME)
-        r = read_member(&reader, &token, &scratch, ret);
-    return r;
+    enum json_kind kind = json_reader_next(&reader, &token); /* of the object's begin */
+    while (r == 0 && kind != JSON_ERROR && (kind = json_reader_next(&reader, &token)) == JSON_NAME)
+        r = read_member(&reader, &token, &scratch, is_there, ret);
+    if (r == 0 && kind == JSON_OBJECT_END)
+        kind = json_reader_next(&reader, &token);
+    return r < 0 || kind == JSON_END ? r : refuse(ret, json_reader_problem(&reader));
 }

@@ -8,6 +8,7 @@
 #define ANY    "{" KEYS ",\"odata.etag\":\"*\",\"A\":1}"
 #define SELECT "{" KEYS ",\"odata.etag\":\"W/\\\"1\\\"\",\"odata.select\":true}"
 #define TEXT   "{\n  \"PartitionKey\": \"p\",\n  \"RowKey\": \"r\",\n  \"A\": 1\n}\n"
+#define TWICE  "a key, odata.etag or odata.select is there twice"
 #define NONE   "{\n  \"PartitionKey\": \"p\",\n  \"RowKey\": \"r\"\n}\n"
 
 enum { REFUSED = -1 };
@@ -119,6 +120,8 @@ static void what_is_refused(void **state)
         {"{" KEYS ",\"odata.etag\":\"W/\\\"a\\r\\nHost: b\\\"\"}", "odata.etag is no ETag"},
         {"{" KEYS ",\"odata.etag\":\"W/\\\"\"}", "odata.etag is no ETag"},
         {"{" KEYS ",\"odata.etag\":\"1\"}", "odata.etag is no ETag"},
+        {"{" KEYS ",\"odata.etag\":\"W/\\\"1\\\"\",\"odata.etag\":null}", TWICE},
+        {"{" KEYS ",\"RowKey\":\"s\"}", TWICE},
         {"{" KEYS ",\"A\":[1]}", "an object or array as a property's value"},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -128,6 +131,30 @@ static void what_is_refused(void **state)
         assert_int_equal(judge(&options, cases[i].object, &write, NULL, &refusal), -EINVAL);
         assert_string_equal(refusal.refusal.reason, cases[i].reason);
         assert_int_equal(refusal.line, 1);
+    }
+}
+
+static void a_delete_is_judged(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *object, *reason;
+    } cases[] = {
+        {"{\"PartitionKey\":\"p\",\"RowKey\":\"a/b\"}",
+         "a key with one of / \\ # ? or a control character"},
+        {"{\"PartitionKey\":\"a?b\",\"RowKey\":\"\"}",
+         "a key with one of / \\ # ? or a control character"},
+        {"{" KEYS ",\"A\":\"\xff\",\"odata.etag\":\"W/\\\"1\\\"\"}", "not UTF-8"},
+        {"{" KEYS ",\"RowKey\":\"s\"}", TWICE},
+        {"{" KEYS ",\"odata.etag\":null,\"odata.etag\":\"*\"}", TWICE},
+        {"{" KEYS ",\"odata.etag\":\"1\"}", "odata.etag is no ETag"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        const struct judge_options options = {.mode = IMPORT_DELETE, .any_version = true};
+        struct entity_input_refusal refusal = {0};
+        struct write write;
+        assert_true(judge(&options, cases[i].object, &write, NULL, &refusal) < 0);
+        assert_string_equal(refusal.refusal.reason, cases[i].reason);
     }
 }
 
@@ -156,6 +183,7 @@ int main(void)
         cmocka_unit_test(a_delete_of_any_version),
         cmocka_unit_test(a_partition_counts_for_all),
         cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(a_delete_is_judged),
         cmocka_unit_test(the_longest_keys_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

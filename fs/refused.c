@@ -41,19 +41,21 @@ static void keep(struct refused *refused, struct bytes text)
     }
 }
 
-static bool may_show(struct refused *refused)
+/* count: of the refused objects or of the notes. */
+static bool may_show(const struct refused *refused, uint64_t *count)
 {
-    refused->shown++;
-    if (refused->shown <= REFUSED_SHOWN)
+    ++*count;
+    if (*count <= REFUSED_SHOWN + 1)
         progress_clear(refused->progress);
-    if (refused->shown == REFUSED_SHOWN)
-        say("tablefuse: what follows is not shown\n");
-    return refused->shown < REFUSED_SHOWN;
+    if (*count == REFUSED_SHOWN + 1)
+        say("tablefuse: more %s are not shown\n",
+            count == &refused->noted ? "notes" : "refused objects");
+    return *count <= REFUSED_SHOWN;
 }
 
 /* The place in the object becomes one in the input; of a row of CSV it is a line. */
-static void show(struct refused *refused, const struct stream_object *object,
-                 const struct entity_input_refusal *refusal, const char *behind)
+static void show(struct refused *refused, uint64_t *count, const struct stream_object *object,
+                 const struct entity_input_refusal *refusal)
 {
     struct buffer line = {.max = ENTITY_INPUT_MAX_LINE + 1};
     struct entity_input_refusal placed = *refusal;
@@ -62,15 +64,16 @@ static void show(struct refused *refused, const struct stream_object *object,
     placed.column = row == 1 ? (size_t)object->column + column - 1 : column;
     if (object->column == 0)
         placed.column = 0;
-    if (may_show(refused) && entity_input_refusal_append(&line, &placed) == 0)
-        say("tablefuse: %s%s\n", buffer_string(&line), behind);
+    if (may_show(refused, count) && entity_input_refusal_append(&line, &placed) == 0)
+        say("tablefuse: %s%s\n", buffer_string(&line),
+            count == &refused->noted ? " (the entity is taken)" : "");
     buffer_finish(&line);
 }
 
 void refused_note_text(struct refused *refused, const struct stream_object *object,
                        const struct entity_input_refusal *refusal)
 {
-    show(refused, object, refusal, "");
+    show(refused, &refused->refused, object, refusal);
     keep(refused, object->text);
     keep(refused, BYTES_LITERAL("\n"));
 }
@@ -78,7 +81,7 @@ void refused_note_text(struct refused *refused, const struct stream_object *obje
 void refused_note_ignored(struct refused *refused, const struct stream_object *object,
                           const struct entity_input_refusal *ignored)
 {
-    show(refused, object, ignored, " (the entity is stored)");
+    show(refused, &refused->noted, object, ignored);
 }
 
 void refused_note_change(struct refused *refused, const struct grouped *change,
@@ -88,7 +91,7 @@ void refused_note_change(struct refused *refused, const struct grouped *change,
     const struct write *write = &change->write;
     const struct entity_line keys = {
         .text = write->text, .position = write->position, .etag = write->if_match};
-    if (may_show(refused))
+    if (may_show(refused, &refused->refused))
         say("tablefuse: line %" PRIu64 ": %s%s%s\n", change->line, failure->code,
             failure->code[0] ? ": " : "",
             failure->error == -EEXIST ? "it exists, with another text" : failure->message);

@@ -2,7 +2,7 @@
 #ifndef FS_REFUSED_H
 #define FS_REFUSED_H
 /* What an import does not store: the objects go to a file, for another import, and the reasons of
- * the first REFUSED_SHOWN to standard error. One thread. */
+ * the first REFUSED_SHOWN to standard error; the same of notes. One thread. */
 #include "cache/account.h"
 #include "client/text/object_stream.h"
 #include "fs/progress.h"
@@ -12,8 +12,8 @@
 struct refused {
     int fd;                          /* of the file; -1: none */
     const struct progress *progress; /* which a message interrupts */
-    uint64_t shown;
-    int error; /* of the file: an object could not be written; 0 or -errno */
+    uint64_t refused, noted;         /* reasons and notes */
+    int error;                       /* of the file: an object could not be written; 0 or -errno */
 };
 
 /* file NULL: none. What it has already is never touched: it may be the input, or the account.
@@ -28,7 +28,7 @@ void refused_note_text(struct refused *refused, const struct stream_object *obje
 /* The service has refused it: as `export` writes it. */
 void refused_note_change(struct refused *refused, const struct grouped *change,
                          const struct failure *failure);
-/* A part of an object that is stored does not count. */
+/* A part of an object that is taken does not count. */
 void refused_note_ignored(struct refused *refused, const struct stream_object *object,
                           const struct entity_input_refusal *ignored);
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define HOPELESS   100  /* refused before one is stored: it is a wrong file */
-#define SILENCE_MS 1000 /* of the input: then what waits is sent */
+#define SILENCE_MS 1000 /* of the input, in all: then what waits is sent */
 #define LOOK_EVERY 256  /* objects, between two looks at the clock and for signals */
 #define WAIT_MS    50
 
@@ -116,8 +116,10 @@ static int take_object(struct import_command *command, const struct stream_objec
     int r = object->refusal
                 ? -EINVAL
                 : judge_object(command->judge, object->text, &write, &ignored, &refusal);
-    if (r == -ENOMEM)
+    if (r == -ENOMEM) {
+        command->read--;
         return r;
+    }
     if (r < 0) {
         refused_note_text(&command->refused, object, &refusal);
         return 0;
@@ -130,13 +132,16 @@ static int take_object(struct import_command *command, const struct stream_objec
     return r;
 }
 
-/* Nothing has come. */
+/* Nothing has come. Pauses add up, so that a slow input that never pauses for long is sent, too. */
 static void idle(struct import_command *command)
 {
     command->silent_ms += OBJECT_INPUT_POLL_MS;
-    if (command->import)
-        (void)import_step(command->import,
-                          command->silent_ms >= SILENCE_MS ? IMPORT_ALL : IMPORT_READY, 0);
+    if (!command->import)
+        return;
+    (void)import_step(command->import, command->silent_ms >= SILENCE_MS ? IMPORT_ALL : IMPORT_READY,
+                      0);
+    if (counts_of(command).waiting == 0)
+        command->silent_ms = 0;
 }
 
 /* 0: everything was read; -ECANCELED: must_end; as of object_input_next. ret: of -EBADMSG. */
@@ -149,7 +154,6 @@ static int read_objects(struct import_command *command, struct stream_object *re
         } else if (r <= 0) {
             return r;
         } else {
-            command->silent_ms = 0;
             r = take_object(command, ret);
             if (r < 0)
                 return r;
@@ -193,6 +197,12 @@ static void tell_counts(struct import_command *command)
         progress_elapsed_sec(&command->progress));
 }
 
+static int complain_memory(void)
+{
+    say("tablefuse: out of memory -- free some memory and try again\n");
+    return EXIT_MOUNTING;
+}
+
 static int complain_input(int error)
 {
     say("tablefuse: cannot read standard input: %s\n", strerror(-error));
@@ -218,14 +228,17 @@ static int explain(struct import_command *command, int r, const struct stream_ob
 {
     const struct failure *failure = command->import ? import_failure(command->import) : NULL;
     int file_error = refused_close(&command->refused);
+    int file_code = file_error < 0 ? complain_refused(command, file_error) : 0;
     if (is_interrupted(command))
         return OPENED_ACCOUNT_INTERRUPTED;
     if (failure)
         return opened_account_complain(&command->opened, failure);
-    if (file_error < 0)
-        return complain_refused(command, file_error);
+    if (file_code != 0)
+        return file_code;
     if (r == -EBADMSG)
         return complain_syntax(object);
+    if (r == -ENOMEM)
+        return complain_memory();
     if (r < 0 && r != -ECANCELED)
         return complain_input(r);
     if (command->is_hopeless)
@@ -261,12 +274,6 @@ static int find_partition(struct import_command *command, struct place *ret)
     }
     command->judged.partition_key = position_partition_key(directory.range.lo);
     return 0;
-}
-
-static int complain_memory(void)
-{
-    say("tablefuse: out of memory -- free some memory and try again\n");
-    return EXIT_MOUNTING;
 }
 
 static int begin(struct import_command *command, store_decorator *decorate)

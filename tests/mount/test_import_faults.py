@@ -217,6 +217,21 @@ def test_an_interrupt(account, number):
     assert len(rows_of(account, table)) == done.stored > 0 and done.stored + done.left == done.read
 
 
+def test_input_that_is_slow_is_stored(account):
+    """Its pauses are shorter than a second, and add up."""
+    words, env, where = command(account, "slow", "--create")
+    process = subprocess.Popen([*words, where], env=env, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    for each in many()[:600]:
+        process.stdin.write(lines_of([each]).encode())
+        process.stdin.flush()
+        time.sleep(0.1)
+        if rows_of_if_there(account, "slow"):
+            break
+    assert rows_of_if_there(account, "slow")
+    process.stdin.close()
+    assert Done(process.wait(timeout=EXIT_SEC), process.stderr.read().decode()).code == 0
+
+
 def test_input_that_pauses_is_stored(account):
     """What waits is sent when nothing comes for a second."""
     words, env, where = command(account, "pauses", "--create")

@@ -9,7 +9,7 @@
  *   - if the last one has its limit of rows or bytes
  *   - if its row is in the last one already, so that the later of two changes of one row is made
  *     last. A WRITE_UPSERT_REPLACE takes the place of another one instead: that one would be
- *     overwritten
+ *     overwritten. It is not sent then, also if the service refuses the later one
  *
  * The groups of a partition are taken in their order, one at a time: the next one after
  * groups_end. A group that can get no more rows is ready, and taken at once. If there is no room

@@ -2,8 +2,9 @@
 #ifndef CACHE_BULK_IMPORT_H
 #define CACHE_BULK_IMPORT_H
 /* Many changes of one table, sent in batches (groups.h), up to IMPORT_REQUESTS_MAX at a time:
- * account_import of cache/account.h begins one. Nothing of it goes through the cache, and no other
- * change of the table may be made through this account meanwhile.
+ * account_import of cache/account.h begins one. What it sends does not go through the cache; what
+ * it reads to repair a batch does. No other change of the table may be made through this account
+ * meanwhile.
  *
  * One thread uses it. It has threads of its own that send requests; they start when there are
  * batches for them. import_step does the rest of the work, so it is called often:
@@ -16,7 +17,8 @@
  *     counts = import_counts(import);
  *
  * What is there already counts as made: an insert that finds its own text, a change of a version
- * that has changed to its own text since. So an import can be run again after a crash. */
+ * that has changed to its own text since. So an import can be run again after a crash. A delete in
+ * a table that is not there any more is made, too. */
 #include "cache/bulk/groups.h"
 
 #define IMPORT_REQUESTS_MAX 16
@@ -42,10 +44,10 @@ enum import_sending {
  * might send waits. */
 bool import_step(struct import *import, enum import_sending sending, int64_t max_wait_ms);
 
-struct import_counts { /* of objects */
-    uint64_t stored;
-    uint64_t refused; /* by the service */
-    size_t waiting, out;
+struct import_counts {
+    uint64_t stored;     /* objects */
+    uint64_t refused;    /* objects, by the service */
+    size_t waiting, out; /* changes: one may stand for several objects */
 };
 struct import_counts import_counts(const struct import *import);
 bool import_is_throttled(struct import *import); /* did the service ask to slow down lately? */

@@ -16,7 +16,8 @@
  * - another JSON value, and an object over OBJECT_STREAM_OBJECT_MAX: behind its own end;
  * - what is not JSON: at the next line whose first character other than a blank, `[` or `,` is `{`.
  * What is not JSON inside an array at the top ends the stream: its objects cannot be told apart
- * from what they contain.
+ * from what they contain. So does an object there that nests deeper than JSON_MAX_DEPTH, which is
+ * not JSON for the reader.
  *
  * Memory: twice OBJECT_STREAM_OBJECT_MAX at most. */
 #include "client/bytes.h"

@@ -101,12 +101,16 @@ static int sweep(struct local_connection *connection, int64_t rows)
 }
 
 /* Damage in dropped rows must not prevent changes: such rows are kept. -errno: SQLite has rolled
- * back the whole transaction. */
+ * back the whole transaction, and the savepoint with it. */
 static int try_to_sweep(struct local_connection *connection, int64_t rows)
 {
     int r = local_connection_run(connection, LOCAL_BEGIN_PART);
-    if (r == 0 && sweep(connection, rows) < 0 && local_connection_is_in_transaction(connection))
-        r = local_connection_run(connection, LOCAL_UNDO_PART);
+    if (r < 0)
+        return r;
+    r = sweep(connection, rows);
+    if (r < 0 && !local_connection_is_in_transaction(connection))
+        return r;
+    r = r < 0 ? local_connection_run(connection, LOCAL_UNDO_PART) : 0;
     return r < 0 ? r : local_connection_run(connection, LOCAL_KEEP_PART);
 }
 

@@ -13,15 +13,25 @@
 static const char long_value[] = "\"A\": \"a value that makes the row long enough to fill pages: "
                                  "a value that makes the row long enough to fill pages\"";
 
-/* 0; 77: this user may not mount. */
-static int enter_small_disk(const char *path)
+static int mount_disk(const char *path, unsigned long flags, const char *size)
 {
     char folder[4200];
     (void)snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(path, '/') - path), path);
+    return mount("none", folder, "tmpfs", flags, size);
+}
+
+/* 0; 77: this user may not mount. */
+static int enter_disk(const char *path, const char *size)
+{
     return unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-                   mount("none", folder, "tmpfs", 0, "size=4m") < 0
+                   mount_disk(path, 0, size) < 0
                ? 77
                : 0;
+}
+
+static int enter_small_disk(const char *path)
+{
+    return enter_disk(path, "size=4m");
 }
 
 static int write_batch(struct table_store *store, enum write_kind kind, int first,
@@ -139,6 +149,51 @@ static int delete_what_the_file_has_no_room_for(const char *path)
     return count_again(path) == 0 ? 0 : 5;
 }
 
+/* One entity after the other, until there is no room. */
+static int write_until_full(struct table_store *store, struct call *call)
+{
+    static char value[20000];
+    (void)snprintf(value, sizeof(value), "\"A\": \"%0*d\"", (int)sizeof(value) - 10, 0);
+    for (int i = 0, r = 0;; i++) {
+        char key[16];
+        struct write_result result;
+        (void)snprintf(key, sizeof(key), "%06d", i);
+        struct row_write row = make_write(WRITE_INSERT, "p", key, value, "");
+        *call = some_call();
+        r = table_store_write(store, "items", &row.write, 1, call, &result);
+        row_write_finish(&row);
+        if (r < 0)
+            return r;
+    }
+}
+
+/* Sweeping the rows of the dropped table changes more pages than SQLite keeps in memory. */
+static int drop_a_table(const char *path)
+{
+    struct call call;
+    struct table_store *store;
+    int r = enter_disk(path, "size=12m");
+    if (r != 0)
+        return r;
+    if (!(store = open_table(path)) || write_until_full(store, &call) != -ENOSPC)
+        return 1;
+    int rows = count_all(store);
+    fill_up(path);
+    call = some_call();
+    r = table_store_delete_table(store, "items", &call);
+    if (r != -ENOSPC || call.failure.error != r || !call.failure.message[0] ||
+        !call.failure.advice || call.failure.is_ambiguous)
+        return 2;
+    if (count_all(store) != rows)
+        return 3;
+    call = some_call();
+    if (mount_disk(path, MS_REMOUNT, "size=48m") < 0 ||
+        table_store_delete_table(store, "items", &call) < 0)
+        return 4;
+    table_store_destroy(store);
+    return count_again(path) == 0 ? 0 : 5; /* of a new table of that name */
+}
+
 static void run(int (*child)(const char *path), void **state)
 {
     int r = wait_for_child(start_child(child, *state));
@@ -162,12 +217,18 @@ static void new_pages_in_the_wal_make_none(void **state)
     run(delete_what_the_file_has_no_room_for, state);
 }
 
+static void a_drop_that_finds_no_room_says_so(void **state)
+{
+    run(drop_a_table, state);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         WITH_FOLDER(changed_pages_in_the_wal_make_room_for_deletes),
         WITH_FOLDER(they_make_room_for_texts_of_the_same_length),
         WITH_FOLDER(new_pages_in_the_wal_make_none),
+        WITH_FOLDER(a_drop_that_finds_no_room_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

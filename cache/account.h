@@ -111,6 +111,10 @@ struct edit { /* a text to be stored */
     /* The text is {} because a new file was never written. If the entity is masked, it is not
      * replaced by that: it is shown again, and counts as stored. */
     bool is_blank;
+    /* The edit's own text was read. If not, and if neither the process has read an older version
+     * nor begin is EDIT_CHANGED, the edit replaces also what this mount stored after last_stored.
+     */
+    bool was_read;
 };
 /* Stores the text with the precondition of write_rule.h. ret: the entity as it is afterwards, with
  * its canonical text; the caller finishes it. A process that had read the entity counts as one that

@@ -165,15 +165,37 @@ static int check_queued(struct account *account, struct caller *caller, const st
                        "the text that was queued before is not known to be stored");
 }
 
+/* What this mount has stored after the edit's last store is no other client's change: the last one
+ * wins, unless the program has read an older version. 0 or -ENOMEM. */
+static int follow_own_stores(struct account *account, struct caller *caller, struct edit *edit,
+                             const struct known_versions *known, struct buffer *stored)
+{
+    if (edit->last_stored.size == 0 || edit->was_read || edit->begin == EDIT_CHANGED ||
+        known->has_read_lost)
+        return 0;
+    int r = read_versions_find_stored(account->write.versions, edit->address, stored);
+    if (r < 0)
+        return call_fail(&caller->call, r, "out of memory");
+    struct bytes latest = buffer_bytes(stored);
+    if (r > 0 && (known->read.size == 0 || bytes_equal(buffer_bytes(&known->read), latest)))
+        edit->last_stored = latest;
+    return 0;
+}
+
 static int store_alone(struct account *account, struct caller *caller, const struct edit *edit,
                        struct bytes text, const struct known_versions *known, struct entity *ret)
 {
     _cleanup_(entity_finish) struct entity now = {0};
+    _cleanup_(buffer_finish) struct buffer stored;
     struct edit own = *edit;
+    buffer_init(&stored, PENDING_ETAG_MAX_BYTES);
     if (edit->queued && known->masked.size == 0)
         own.last_stored = later_etag_get(edit->queued);
+    int r = follow_own_stores(account, caller, &own, known, &stored);
+    if (r < 0)
+        return r;
     struct write write = account_choose_write(account, &own, text, known);
-    int r = committer_write(account->write.committer, caller, edit->address.table, &write, 1, &now);
+    r = committer_write(account->write.committer, caller, edit->address.table, &write, 1, &now);
     if ((r == -ESTALE || r == -EEXIST) && is_own_version(caller, edit, &now))
         r = write_over_own(account, caller, edit, &write, &now);
     if (r < 0)

@@ -9,7 +9,8 @@
  *     EDIT_OVER             upsert             Replace R           -                 Replace B
  *     EDIT_CHANGED          Replace *          -                   Replace S         -
  *     EDIT_APPENDED         Insert             -                   -                 Replace B
- *     stored before         Replace, If-Match the version that was stored last
+ *     stored before         Replace, If-Match the version that was stored last, by the edit, or by
+ *                           this mount since (cache/store.c)
  *
  *   - upsert: WRITE_UPSERT_REPLACE, without a precondition
  *   - Replace X: with If-Match X; Replace *: of any version, but the entity must exist

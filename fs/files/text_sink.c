@@ -22,7 +22,8 @@ static int store(void *context, struct caller *caller, const struct writer_text 
                               .last_stored = text->last_stored,
                               .doubtful = text->doubtful,
                               .queued = text->queued,
-                              .is_blank = text->is_blank};
+                              .is_blank = text->is_blank,
+                              .was_read = text->was_read};
     return account_store(sink->account, caller, &edit, ret);
 }
 

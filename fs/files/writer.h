@@ -4,8 +4,9 @@
 /* An entity that is open for writing: a draft, the name it is stored under, and its handles. A
  * writer belongs to a node, not to a handle. All handles of one node write one text, as on a local
  * disk: dup'ed ones, and all handles of a new file that is not stored yet. Two opens of a stored
- * entity have two nodes and two writers; the writer that stores second fails with -ESTALE, because
- * its ETag is outdated.
+ * entity have two nodes and two writers; of two that began with the stored text, the one that
+ * stores second fails with -ESTALE, because its ETag is outdated. One that began empty, and that
+ * was not read, replaces what this mount has stored since.
  *
  *   writer      stored under   what a LOOKUP of its name shows   becomes
  *   NEW         its name       the writer                        OPEN when it is stored
@@ -47,6 +48,7 @@ struct writer_text { /* to be stored; all fields are views */
     struct bytes doubtful;
     const struct later_etag *queued; /* of the text that was queued last; NULL: none */
     bool is_blank;                   /* {} of a new file that was never written */
+    bool was_read;                   /* by a handle */
 };
 
 struct writer_loss { /* what could not be stored; all fields are views */

@@ -182,7 +182,8 @@ static int store(struct writer *writer, struct caller *caller, bool is_told)
                                .doubtful = buffer_bytes(&writer->doubtful),
                                .queued = writer->queued,
                                .is_blank =
-                                   writer->draft.is_new && writer->draft.state == DRAFT_BLANK};
+                                   writer->draft.is_new && writer->draft.state == DRAFT_BLANK,
+                               .was_read = writer->was_read};
     int r = 0;
     if (!is_detached(writer))
         r = has_lost(writer) ? -ESTALE : settle(writer, caller, &text);
@@ -472,6 +473,7 @@ int writer_read(struct writer_handle *handle, struct caller *caller, uint64_t of
     if (r < 0)
         return r;
     struct bytes text = buffer_bytes(&writer->draft.text);
+    writer->was_read |= writer->draft.base_size == 0;
     if (writer->draft.base_size > 0)
         r = call_fail(&caller->call, -EBADF, "a file that is open for appending cannot be read");
     else if (offset < text.size)

@@ -50,6 +50,7 @@ struct writer {
     /* Of the last call whose failure is left to the release: why, and its name; error 0: none. */
     struct failure untold;
     const char *untold_call;
+    bool was_read;       /* by a handle: it may hold what the entity was */
     bool is_replacement; /* new, and the entity of its name was removed before */
     /* guarded by the monitor; while the writer is busy, the state stays, and so does the name, but
      * for a settlement */

@@ -92,6 +92,7 @@ class Entity:
         self.members = None  # nothing
         self.version = 0
         self.read = None
+        self.own = None  # the version that this mount stored last
         self.new = None  # the Text that is shown although it is not stored
         self.texts = []  # that are open
 
@@ -144,6 +145,7 @@ class Text:
         self.stored_size = 0
         self.snapshot = entity.version if begin == CHANGED else None
         self.last_stored = None
+        self.was_read = False  # by a handle
         self.has_failed = False  # a write, since the text was last empty
         self.refused = None  # why the last store or write was
         self.is_kept = self.is_detached = False
@@ -161,11 +163,14 @@ class Text:
             begin = NEW if self.is_new else OVER
         if begin == APPENDED:
             entity.merge(merged_members_of(text))
+            entity.own = entity.version
             return
         members = members_of(text)
         if begin == NEW and self.state == BLANK:
             begin = EXCLUSIVE
         version = self.last_stored
+        if version is not None and begin != CHANGED and not self.was_read and entity.read in (None, entity.own):
+            version = entity.own  # the last one wins
         if version is None:
             version = {CHANGED: self.snapshot, OVER: entity.read}.get(begin)
         if version is not None:
@@ -174,6 +179,7 @@ class Text:
             raise Refused("EEXIST")
         else:
             entity.put(members)
+        entity.own = entity.version
         if entity.read is not None or begin == CHANGED:
             entity.note_read()
 

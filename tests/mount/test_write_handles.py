@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import threading
 
 import pytest
@@ -94,6 +95,33 @@ def test_a_new_file_is_open_twice_and_has_one_text(mount, of):
     os.close(first)
     os.close(second)
     assert json.loads(path.read_text())["A"] == 1
+
+
+def test_of_three_that_write_a_new_file_the_last_one_wins(mount, of):
+    """Two share its text; the third opens what the first has stored. No program has read it."""
+    path = mount / "one/p/three.json"
+    last = os.open(path, CREATE)
+    first = os.open(path, CREATE)
+    write_all(first, '{"N": 1}')
+    os.close(first)
+    assert write(path, '{"N": 3}') == ""
+    assert of("one", "three") == {"N": 3}
+    write_all(last, '{"N": 2}')
+    assert outcome(os.close, last) == ""
+    assert of("one", "three") == {"N": 2}
+    assert json.loads(path.read_text())["N"] == 2
+
+
+def test_a_new_file_that_was_read_does_not_replace_another_programs_text(mount, of):
+    """What it has read is older."""
+    path = mount / "one/p/reads.json"
+    file = os.open(path, os.O_RDWR | os.O_CREAT)
+    write_all(file, '{"N": 1}')
+    assert os.pread(file, 100, 0) == b'{"N": 1}'
+    run(sys.executable, "-c", "import sys; open(sys.argv[1], 'w').write('{\"N\": 3}')", path)
+    os.pwrite(file, b'{"N": 2}', 0)
+    assert outcome(os.close, file) == "ESTALE"
+    assert of("one", "reads") == {"N": 3}
 
 
 # O_TRUNC

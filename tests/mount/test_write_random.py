@@ -78,6 +78,10 @@ class Handle:
         """The mount does not have the text that is appended to."""
         return self.text is not None and self.text.base > 0
 
+    def note_read(self):
+        if self.text is not None:
+            self.text.was_read = True
+
     def size(self):
         return os.fstat(self.twin).st_size
 
@@ -135,6 +139,7 @@ class Episode:
             assert os.fstat(each.file).st_size == each.size()
             assert os.lseek(each.file, 0, os.SEEK_CUR) == each.position()
             if each.can_read and not each.is_unreadable():
+                each.note_read()
                 assert os.pread(each.file, each.size() + 1, 0) == each.content()
 
     def check_stored(self):
@@ -295,6 +300,8 @@ class Episode:
         if handle.can_read and handle.is_unreadable():
             assert told(call, handle.file, *arguments) == ("EBADF", None)
         else:
+            if handle.can_read:
+                handle.note_read()
             assert told(call, handle.file, *arguments) == told(call, handle.twin, *arguments)
         return f"{call.__name__} {arguments}"
 
@@ -393,6 +400,8 @@ class Episode:
     def map(self, handle):
         size = handle.size()
         if size > 0 and not (handle.can_read and handle.is_unreadable()):
+            if handle.can_read:
+                handle.note_read()
             assert told(map_and_scribble, handle.file, size) == told(map_and_scribble, handle.twin, size)
         expected = "ENODEV" if handle.is_writer and handle.can_read else "EACCES"
         assert outcome(map_shared, handle.file, 1) == expected

@@ -159,6 +159,7 @@ class Writer:
         self.is_provisional, self.is_detached = is_provisional, False
         self.last_stored = self.refused = None
         self.may_be_stored = self.is_kept = False
+        self.was_read = False  # by a handle
         self.handles = set()
 
     @property
@@ -193,6 +194,7 @@ class Model:
         self.new = {}  # key: the writer of a file that is not stored yet
         self.handles = {}  # number: handle
         self.read = {}  # (actor, key): the version that the process knows
+        self.own = {}  # key: the version that this mount stored last
         self.lost = []  # the texts in lost+found
         self.fault = None
         self._versions = itertools.count(1)
@@ -301,10 +303,13 @@ class Model:
         if begin == APPENDED:
             version = self._put(key, {**(there.properties if there else {}), **new})
             self._befall(True)
+            self.own[key] = version
             if there and known == there.version:
                 self.read[actor, key] = version
             return version
-        wanted = writer.last_stored
+        wanted, own = writer.last_stored, self.own.get(key)
+        if wanted is not None and begin != CHANGED and not writer.was_read and own and known in (None, own):
+            wanted = own  # the last one wins
         if wanted is None:
             wanted = writer.snapshot if begin == CHANGED else known if begin == OVER else None
         is_same = writer.may_be_stored and there is not None and there.properties == new
@@ -314,6 +319,7 @@ class Model:
             raise Failed("EEXIST")
         version = self._put(key, new)
         self._befall(True)
+        self.own[key] = version
         if known is not None or begin == CHANGED:
             self.read[actor, key] = version
         return version
@@ -395,6 +401,7 @@ class Model:
             return handle.text
         if handle.writer.draft.base_size > 0:
             raise Failed("EBADF")
+        handle.writer.was_read = True
         return handle.writer.draft.text
 
     def size(self, number):
@@ -476,6 +483,7 @@ class Model:
         self._befall(False)
         now = self._put(key, there.properties)
         self._befall(True)
+        self.own[key] = now
         if self.read.get((actor, key)) == there.version:
             self.read[actor, key] = now
         return there.version, now
@@ -502,8 +510,9 @@ class Model:
         if self.shown(key) is not None:
             raise Failed("EEXIST")
         self._befall(False)
-        self._put(key, {})
+        version = self._put(key, {})
         self._befall(True)
+        self.own[key] = version
 
     def unlink(self, actor, key, is_known=True):
         """is_known: of a new file, that another client has stored an entity of its name. That depends on what was read

@@ -251,8 +251,74 @@ static void what_was_stored_before_is_replaced(void **state)
     edit.last_stored = bytes_of(etag);
     edit.text = B("{\"a\": 2}");
     assert_int_equal(store(&setup, &edit, NULL), 0);
-    assert_int_equal(store(&setup, &edit, NULL), -ESTALE); /* the version before */
-    assert_found(&setup, X, TEXT_OF("x", "2"));
+    another_stores(&setup, X, "other");
+    assert_int_equal(store(&setup, &edit, NULL), -ESTALE);
+    assert_found(&setup, X, "other");
+    tear_down(&setup);
+}
+
+enum reading { READS_NOTHING, READS_BEFORE, READS_AFTER, READS_ITS_TEXT };
+
+/* An edit has stored a text, and then another one of this mount. */
+static int store_after_another(struct setup *setup, enum edit_begin begin, enum reading reading)
+{
+    char etag[32];
+    struct edit edit = {.address = address_of(X), .begin = begin, .text = B("{\"a\": 1}")};
+    if (begin == EDIT_CHANGED)
+        another_stores(setup, X, "first");
+    setup->process = 7;
+    assert_int_equal(store(setup, &edit, etag), 0);
+    if (reading == READS_BEFORE)
+        open_row(setup, X);
+    setup->process = 8;
+    assert_int_equal(store_text(setup, EDIT_OVER, X, "{\"a\": 2}"), 0);
+    setup->process = 7;
+    if (reading == READS_AFTER)
+        open_row(setup, X);
+    edit.was_read = reading == READS_ITS_TEXT;
+    edit.last_stored = bytes_of(etag);
+    edit.text = B("{\"a\": 3}");
+    return store(setup, &edit, NULL);
+}
+
+static void a_store_of_this_mount_is_no_other_clients_change(void **state)
+{
+    (void)state;
+    static const struct {
+        enum edit_begin begin;
+        enum reading reading;
+        int result;
+    } cases[] = {
+        {EDIT_NEW, READS_NOTHING, 0},           {EDIT_EXCLUSIVE, READS_NOTHING, 0},
+        {EDIT_OVER, READS_NOTHING, 0},          {EDIT_OVER, READS_AFTER, 0},
+        {EDIT_OVER, READS_BEFORE, -ESTALE},     {EDIT_NEW, READS_BEFORE, -ESTALE},
+        {EDIT_NEW, READS_ITS_TEXT, -ESTALE},    {EDIT_OVER, READS_ITS_TEXT, -ESTALE},
+        {EDIT_CHANGED, READS_NOTHING, -ESTALE},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct setup setup;
+        set_up(&setup, (struct setup_options){0});
+        assert_int_equal(store_after_another(&setup, cases[i].begin, cases[i].reading),
+                         cases[i].result);
+        assert_found(&setup, X, cases[i].result == 0 ? TEXT_OF("x", "3") : TEXT_OF("x", "2"));
+        tear_down(&setup);
+    }
+}
+
+/* What another client stored after that is not overwritten. */
+static void behind_another_client_it_does_not_count(void **state)
+{
+    (void)state;
+    struct setup setup;
+    char etag[32];
+    set_up(&setup, (struct setup_options){0});
+    struct edit edit = {.address = address_of(X), .begin = EDIT_NEW, .text = B("{\"a\": 1}")};
+    assert_int_equal(store(&setup, &edit, etag), 0);
+    assert_int_equal(store_text(&setup, EDIT_OVER, X, "{\"a\": 2}"), 0);
+    another_stores(&setup, X, "other");
+    edit.last_stored = bytes_of(etag);
+    assert_int_equal(store(&setup, &edit, NULL), -ESTALE);
+    assert_found(&setup, X, "other");
     tear_down(&setup);
 }
 
@@ -487,6 +553,8 @@ int main(void)
         cmocka_unit_test(conflicts_may_be_overwritten),
         cmocka_unit_test(an_entity_that_is_gone_has_lost_too),
         cmocka_unit_test(what_was_stored_before_is_replaced),
+        cmocka_unit_test(a_store_of_this_mount_is_no_other_clients_change),
+        cmocka_unit_test(behind_another_client_it_does_not_count),
         cmocka_unit_test(a_text_whose_answer_was_lost_is_recognized),
         cmocka_unit_test(a_text_is_stored_over_one_whose_answer_was_lost),
         cmocka_unit_test(a_touch_stores_the_text_that_is_there),

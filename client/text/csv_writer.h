@@ -34,9 +34,10 @@ void csv_writer_destroy(struct csv_writer *writer); /* takes NULL */
  * -EFBIG: of ret. Then ret holds a part of it. */
 int csv_writer_append_row(struct csv_writer *writer, const struct entity_line *line,
                           struct buffer *ret);
-/* The columns of properties that the row has which was written last. */
+/* The number of property columns in the row that was written last. */
 size_t csv_writer_columns(const struct csv_writer *writer);
-/* Appends what a row lacks that was written with so many columns, and its line end. */
+/* Ends a row that was written with `columns` property columns: appends an empty value for each
+ * column that was found since, and the line end. */
 int csv_writer_append_end(const struct csv_writer *writer, size_t columns, struct buffer *ret);
 /* The row with the names of the columns so far, and its line end. */
 int csv_writer_append_header(struct csv_writer *writer, struct buffer *ret);

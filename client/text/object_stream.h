@@ -41,8 +41,9 @@ int object_stream_create(struct object_stream **ret_stream); /* 0, -ENOMEM */
 void object_stream_destroy(struct object_stream *stream);    /* takes NULL */
 /* Room to read() into. *ret_size is not 0 after object_stream_next returned 0. 0, -ENOMEM. */
 int object_stream_room(struct object_stream *stream, char **ret_data, size_t *ret_size);
-void object_stream_add(struct object_stream *stream, size_t size); /* so much was read there */
-void object_stream_end(struct object_stream *stream);              /* no more input comes */
+/* The caller has put `size` bytes of input into that room. */
+void object_stream_add(struct object_stream *stream, size_t size);
+void object_stream_end(struct object_stream *stream); /* no more input comes */
 /* 1: *ret_object is set; 0: more input is needed, or the end after object_stream_end(). -EBADMSG:
  * what is in an array is not JSON, or the input ends in it; refusal, line and column are set, and
  * every further call returns this. */

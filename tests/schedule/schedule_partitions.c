@@ -4,8 +4,8 @@
  *
  * Almost all places are taken by changes that are not due. Threads queue changes in new partitions,
  * and wait for places; some claim what is queued already. A process holds changes, which need no
- * place. Others take the batches. One drains. Where every batch is made at once, nobody waits for
- * a change to become old: no time passes. Else batches are sent again, and time passes at any
+ * place. Others take the batches. One drains. Where every batch is made at once, no thread waits
+ * for a change to become old: no time passes. Else batches are sent again, and time passes at any
  * moment.
  *
  * There are never more partitions than places; what is acknowledged ends exactly once; a drain

@@ -21,7 +21,7 @@ static void give_back(struct queueing *queueing, size_t bytes)
     pending_set_reserved(queueing->pending, bytes, 0);
 }
 
-/* Deletes until so many bytes are queued at least. */
+/* Queues deletes until at least `bytes` bytes are queued. */
 static void fill_queue(struct queueing *queueing, size_t bytes, bool is_held)
 {
     char position[64];

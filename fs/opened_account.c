@@ -24,12 +24,6 @@ void opened_account_finish(struct opened_account *opened)
     log_destroy(opened->log);
 }
 
-static int complain_memory(void)
-{
-    say("tablefuse: out of memory -- free some memory and try again\n");
-    return EXIT_MOUNTING;
-}
-
 static bool is_taken(struct bytes name)
 {
     for (size_t i = 0; i < ARRAY_SIZE(taken); i++)
@@ -49,7 +43,7 @@ int opened_account_add_options(struct opened_account *opened, const char *text)
     bool is_added = (opened->args.argc > 0 || fuse_opt_add_arg(&opened->args, "tablefuse") == 0) &&
                     fuse_opt_add_arg(&opened->args, "-o") == 0 &&
                     fuse_opt_add_arg(&opened->args, text) == 0;
-    return is_added ? 0 : complain_memory();
+    return is_added ? 0 : verb_complain_memory();
 }
 
 int opened_account_take_operands(const struct opened_account *opened, int argc, char **argv,
@@ -133,7 +127,7 @@ struct use {
 static int check_table(struct opened_account *opened, const struct use *use)
 {
     if (log_rename(opened->log, mount_source_name(opened->source)) < 0)
-        return complain_memory();
+        return verb_complain_memory();
     if (use->needs_table && !mount_source_table(opened->source))
         return verb_refuse(opened->verb, "SOURCE names no table: write SOURCE/TABLE");
     if (use->changes && mount_source_is_read_only(opened->source)) {
@@ -180,7 +174,7 @@ static int open_account(struct opened_account *opened, const struct use *use)
     if (options_parse(opened->verb, &opened->args, 0, 0, 0, &opened->options) < 0)
         return EXIT_USAGE;
     if (log_create(opened->verb->name, &opened->log) < 0)
-        return complain_memory();
+        return verb_complain_memory();
     int code = open_source(opened, use);
     if (code != 0)
         return code;
@@ -194,7 +188,7 @@ static int open_account(struct opened_account *opened, const struct use *use)
     int r = account_create(mount_source_take_store(opened->source), &clock_system, &options,
                            ignore_failure, NULL, &opened->account);
     if (r < 0)
-        return complain_memory();
+        return verb_complain_memory();
     return use->creates ? create_table(opened) : 0;
 }
 

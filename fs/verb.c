@@ -51,3 +51,9 @@ int verb_refuse_option(const struct verb *verb, int returned, char **argv)
     return is_letter ? verb_refuse(verb, "unknown option -%c", optopt)
                      : verb_refuse(verb, "unknown option %s", word);
 }
+
+int verb_complain_memory(void)
+{
+    say("tablefuse: out of memory -- free some memory and try again\n");
+    return EXIT_MOUNTING;
+}

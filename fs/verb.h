@@ -40,4 +40,7 @@ int verb_refuse_option(const struct verb *verb, int returned, char **argv);
 /* The second line alone: the cause was written already. verb as above. EXIT_USAGE. */
 int verb_point_to_help(const struct verb *verb);
 
+/* Says that memory is out. EXIT_MOUNTING. */
+int verb_complain_memory(void);
+
 #endif

@@ -197,12 +197,6 @@ static void tell_counts(struct import_command *command)
         progress_elapsed_sec(&command->progress));
 }
 
-static int complain_memory(void)
-{
-    say("tablefuse: out of memory -- free some memory and try again\n");
-    return EXIT_MOUNTING;
-}
-
 static int complain_input(int error)
 {
     say("tablefuse: cannot read standard input: %s\n", strerror(-error));
@@ -238,7 +232,7 @@ static int explain(struct import_command *command, int r, const struct stream_ob
     if (r == -EBADMSG)
         return complain_syntax(object);
     if (r == -ENOMEM)
-        return complain_memory();
+        return verb_complain_memory();
     if (r < 0 && r != -ECANCELED)
         return complain_input(r);
     if (command->is_hopeless)
@@ -297,7 +291,7 @@ static int begin(struct import_command *command, store_decorator *decorate)
     if (r == 0 && !command->is_dry_run)
         r = account_import(command->opened.account, mount_source_table(command->opened.source),
                            note_refused, command, &command->import);
-    return r < 0 ? complain_memory() : 0;
+    return r < 0 ? verb_complain_memory() : 0;
 }
 
 enum { MODE = 1, CREATE, REFUSED, DRY_RUN, ANY_VERSION, QUIET, FORMAT, DELIMITER, INFER };

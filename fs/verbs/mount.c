@@ -221,12 +221,6 @@ static void destroy_all(struct mount_command *command)
     mount_source_close(command->source);
 }
 
-static int complain_memory(void)
-{
-    say("tablefuse: out of memory -- free some memory and try again\n");
-    return EXIT_MOUNTING;
-}
-
 /* Names the mount for findmnt and df. mount(8) knows a mount of its fstab by the source that stands
  * there, letter by letter. The name is put first, so that the user's own fsname= holds. 0 or
  * -ENOMEM. */
@@ -296,7 +290,7 @@ static int find_lost_and_found(struct mount_command *command)
     }
     const char *text = buffer_string(&why);
     if (!text || why.size == 0)
-        return complain_memory();
+        return verb_complain_memory();
     say("tablefuse: %s\n", text);
     return EXIT_CONFIGURATION;
 }
@@ -311,7 +305,7 @@ static int prepare_writing(struct mount_command *command)
     if (!is_asked_for)
         say("tablefuse: warning: the mount is read-only, because %s cannot be changed\n",
             command->source_name);
-    return fuse_opt_add_arg(&command->args, "-oro") < 0 ? complain_memory() : 0;
+    return fuse_opt_add_arg(&command->args, "-oro") < 0 ? verb_complain_memory() : 0;
 }
 
 /* Words for `unmount`; libfuse or the session has written its own message. */
@@ -338,7 +332,7 @@ static int serve(struct mount_command *command)
 {
     (void)exit_report_offer(&command->exit_report);
     if (create_file_system(command) < 0 || log_start(command->fs.log) < 0)
-        return complain_memory();
+        return verb_complain_memory();
     int r = session_run(&command->fs, &command->place);
     command->has_served = true;
     int code = mount_end(&command->fs, command->last_words);
@@ -351,7 +345,7 @@ static int mount_and_serve(struct mount_command *command, store_decorator *decor
     (void)prctl(PR_SET_DUMPABLE, 0); /* a core dump or a debugger would show the key */
     ignore_signals();
     if (log_create(command->place.path, &command->fs.log) < 0)
-        return complain_memory();
+        return verb_complain_memory();
     /* Pages are allocated and freed by the megabyte. With this threshold malloc maps them, so that
      * freeing returns their memory to the system from every thread. */
     (void)mallopt(M_MMAP_THRESHOLD, 128 << 10);
@@ -367,7 +361,7 @@ static int mount_and_serve(struct mount_command *command, store_decorator *decor
                                                  .log = command->fs.log};
     int code = mount_source_open(&options, decorate, &command->source);
     if (code == 0 && add_name(command) < 0)
-        code = complain_memory();
+        code = verb_complain_memory();
     if (code == 0)
         code = prepare_writing(command);
     if (code == 0 && session_create(&command->fs, &command->args) < 0)
@@ -473,7 +467,7 @@ static int take_flag(struct mount_command *command, int option)
         *(command->is_of_mount8 ? &command->is_fake : &command->is_foreground) = true;
     else if (option == 'o' && (fuse_opt_add_arg(&command->args, "-o") < 0 ||
                                fuse_opt_add_arg(&command->args, optarg) < 0))
-        return complain_memory();
+        return verb_complain_memory();
     return 0;
 }
 
@@ -521,7 +515,7 @@ static int run(const struct verb *verb, int argc, char **argv, store_decorator *
                                     .args = FUSE_ARGS_INIT(0, NULL)};
     const char *directory = NULL;
     int code = fuse_opt_add_arg(&command.args, "tablefuse") < 0
-                   ? complain_memory()
+                   ? verb_complain_memory()
                    : parse_mount(verb, argc, argv, &command, &directory);
     if (code == 0)
         code = prepare_mountpoint(&command, directory);

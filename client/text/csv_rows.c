@@ -496,19 +496,17 @@ static int read_end(struct csv_rows *rows, struct stream_object *ret)
 
 /* At the begin of a row: a file that was appended to another one may have a mark, too. True: more
  * input is needed to tell. */
-static bool skip_mark(struct csv_rows *rows)
+static bool skip_marks(struct csv_rows *rows)
 {
     static const struct bytes mark = BYTES_LITERAL(JSON_BYTE_ORDER_MARK);
-    struct bytes rest = text_input_rest(&rows->input, rows->at);
     if (rows->is_row_begun)
         return false;
-    if (bytes_start_with(rest, mark)) {
+    while (bytes_start_with(text_input_rest(&rows->input, rows->at), mark)) {
         text_input_mark(&rows->input, rows->at);
         rows->at += mark.size;
         rows->begin = rows->input.marked = rows->at; /* it is no character of the line */
-        return false;
     }
-    return !rows->input.is_ended && bytes_start_with(mark, rest);
+    return !rows->input.is_ended && bytes_start_with(mark, text_input_rest(&rows->input, rows->at));
 }
 
 int csv_rows_next(struct csv_rows *rows, struct stream_object *ret_object)
@@ -520,7 +518,7 @@ int csv_rows_next(struct csv_rows *rows, struct stream_object *ret_object)
     }
     if (rows->doing == SEEKING_LINE)
         r = seek_line(rows, ret_object);
-    while (r == 0 && rows->at < rows->input.text.size && !skip_mark(rows))
+    while (r == 0 && !skip_marks(rows) && rows->at < rows->input.text.size)
         r = read_line(rows, next_line(text_input_rest(&rows->input, rows->at)), ret_object);
     if (r == 0 && rows->input.is_ended)
         r = read_end(rows, ret_object);

@@ -125,6 +125,9 @@ static const struct {
      "2 {" KEYS "}\n5 {" KEYS "}\n"
      "7:4 !a quote where none can be, or text behind one: p,x\"\n"
      "8:1 !another number of values than of columns: \xEF\xBB\n"},
+    /* marks one behind another, and one before a line end, where a portion may end, too */
+    {B("\xEF\xBB\xBF\xEF\xBB\xBFPartitionKey,RowKey\np,r\r\xEF\xBB\xBF\np,r\n\xEF\xBB\xBF"),
+     "2 {" KEYS "}\n3 {" KEYS "}\n"},
     {B("PartitionKey,RowKey\n\"\xEF\xBB\xBFp\",r\n"),
      "2 {\"PartitionKey\":\"\xEF\xBB\xBFp\",\"RowKey\":\"r\"}\n"},
     {B("A,B\n1,2\n"), "1:1 !!no column RowKey in the first row\n"},

@@ -53,6 +53,16 @@ static int append_stats(void *context, struct buffer *ret)
     return mount_stats_append(command->source, &command->fs, ret);
 }
 
+/* A mount that is read-only has none. */
+static int append_lost_and_found(const struct lost_and_found *lost, struct buffer *ret)
+{
+    _cleanup_(buffer_finish) struct buffer path;
+    buffer_init(&path, PATH_MAX);
+    if (lost && lost_and_found_append_path(lost, &path) < 0)
+        return -ENOMEM;
+    return control_append_setting(ret, "lost_and_found ", lost ? buffer_string(&path) : NULL);
+}
+
 static int describe_configuration(const struct mount_command *command, struct buffer *ret)
 {
     const struct options *options = &command->options;
@@ -75,7 +85,8 @@ static int describe_configuration(const struct mount_command *command, struct bu
         options->overwrites_conflicts ? "overwrite" : "refuse",
         options->is_write_back ? "yes" : "no", options->pending_bytes,
         options->never_drops_rows ? "no" : "yes");
-    return control_append_setting(ret, "scratch ", options->scratch_globs);
+    (void)control_append_setting(ret, "scratch ", options->scratch_globs);
+    return append_lost_and_found(command->fs.lost, ret);
 }
 
 static void log_no_room(void *context, const char *table)

@@ -427,6 +427,7 @@ def test_control_files(mount):
     assert ACCOUNT in config and KEY not in config
     assert {"ttl 1.000", "timeout 60.000", "cache_size 67108864"} <= set(config.splitlines())
     assert {"layout auto", "fanout auto", "parallelism 8", "max_nodes 1000000", "table_drop yes"} <= set(config.splitlines())
+    assert f"lost_and_found {mount.state}/tablefuse/lost+found" in config.splitlines()
     for name in ("stats", "errors", "version", "config"):
         assert run("cat", mount / ".tablefuse" / name).stdout is not None
         assert os.stat(mount / ".tablefuse" / name).st_size == len(mount.control(name))

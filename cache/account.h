@@ -102,7 +102,8 @@ struct edit { /* a text to be stored */
     struct bytes text;        /* as the user wrote it: one JSON object; appended: one or several */
     struct bytes snapshot;    /* ETag of the version that was opened; counts for EDIT_CHANGED */
     struct bytes last_stored; /* ETag of the version that this edit stored before; empty: none */
-    /* The same of a text that was queued; NULL: none. -ESTALE: it was refused. */
+    /* The same of a text that was queued, by this edit or before it was opened; NULL: none.
+     * -ESTALE: it was refused. */
     const struct later_etag *queued;
     /* Of an earlier store of this edit whose answer was lost for good; data NULL: none. It may be
      * what is there now. Then it is this edit's own version: the same text counts as stored, and

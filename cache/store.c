@@ -255,7 +255,8 @@ static int show_again(struct account *account, struct caller *caller, const stru
  * text: what it appends is merged into the entity, which is shown again. */
 static bool goes_on_appending(const struct edit *edit)
 {
-    return edit->begin == EDIT_APPENDED && (edit->snapshot.size > 0 || edit->last_stored.size > 0);
+    return edit->begin == EDIT_APPENDED &&
+           (edit->snapshot.size > 0 || edit->last_stored.size > 0 || edit->queued);
 }
 
 /* Is the claim the queue's afterwards? Then ret_is_queued. */

@@ -91,6 +91,17 @@ static int init_draft(struct writer *writer, const struct writer_begin *begin,
                       is_appended ? nothing : stored);
 }
 
+/* The version that is opened. Of a text that is queued the ETag is learned later; an edit that
+ * replaces whatever is there does not need it. */
+static int keep_version(struct writer *writer, const struct writer_begin *begin)
+{
+    const struct page *page = begin->snapshot.page;
+    struct later_etag *later = page_later_etag(page);
+    if (later && begin->begin != EDIT_OVER)
+        writer->queued = later_etag_ref(later);
+    return buffer_set(&writer->snapshot, page_etag(page, begin->snapshot.row));
+}
+
 static int writer_create(struct writers *writers, const struct writer_begin *begin,
                          struct caller *caller, struct writer **ret)
 {
@@ -118,7 +129,7 @@ static int writer_create(struct writers *writers, const struct writer_begin *beg
     if (r == 0)
         r = buffer_ensure(&writer->last_stored, ETAG_ROOM);
     if (r == 0 && begin->snapshot.page)
-        r = buffer_set(&writer->snapshot, page_etag(begin->snapshot.page, begin->snapshot.row));
+        r = keep_version(writer, begin);
     if (r < 0) {
         writer_unref(writer);
         return r;

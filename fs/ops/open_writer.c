@@ -49,7 +49,8 @@ static int find_stored(struct request *request, const struct inode *inode, struc
                  : account_find(fs->account, &request->caller, place_address(&inode->place), ret);
 }
 
-/* The same, with an ETag. A text that is queued has none yet: it is sent first. */
+/* The same, with an ETag. A text that is queued has none yet: it is sent first. Where another one
+ * was queued meanwhile, the writer learns its ETag later. */
 static int find_version(struct request *request, const struct inode *inode, struct entity *ret)
 {
     struct account *account = request->fs->account;

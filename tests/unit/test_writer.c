@@ -590,6 +590,38 @@ static void each_open_of_a_stored_entity_has_its_own_text(void **state)
     writers_destroy(sink.writers);
 }
 
+/* Another process queued it while an earlier one was sent for the open. */
+static void a_text_that_is_queued_is_not_replaced_blindly(void **state)
+{
+    (void)state;
+    static const enum edit_begin begins[] = {EDIT_CHANGED, EDIT_APPENDED, EDIT_OVER};
+    struct entity queued = {0};
+    assert_int_equal(page_create_queued(B("p\0a"), B("{\"old\": 1}"), 1, &queued.page), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(begins); i++) {
+        struct sink sink = new_sink();
+        begin_writers(&sink);
+        bool is_over = begins[i] == EDIT_OVER;
+        struct writer_handle *handle =
+            open_writer(&sink, &(struct writer_begin){.address = name_a,
+                                                      .begin = begins[i],
+                                                      .is_truncated = is_over,
+                                                      .snapshot = queued});
+        write_at(handle, "{\"b\": 123}", 0, 0, NULL);
+        assert_int_equal(flush_as(handle, OPENER), 0);
+        assert_int_equal(sink.stores, 1);
+        assert_string_equal(sink.snapshot, "");
+        assert_int_equal(sink.has_queued, !is_over);
+        write_at(handle, "{\"c\": 123}", 0, 0, NULL);
+        assert_int_equal(flush_as(handle, OPENER), 0);
+        assert_int_equal(sink.stores, 2);
+        assert_false(sink.has_queued); /* the first store is the version now */
+        assert_string_equal(sink.last_stored, "e1");
+        close_handle(handle);
+        writers_destroy(sink.writers);
+    }
+    entity_finish(&queued);
+}
+
 static int64_t jumping_ms(void *now_ms)
 {
     return *(int64_t *)now_ms += 100000;
@@ -633,6 +665,7 @@ int main(void)
         cmocka_unit_test(a_dropped_handle_loses_no_text),
         cmocka_unit_test(the_wait_of_a_close_does_not_count),
         cmocka_unit_test(each_open_of_a_stored_entity_has_its_own_text),
+        cmocka_unit_test(a_text_that_is_queued_is_not_replaced_blindly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,6 +25,7 @@ struct sink {
     char position[2]; /* its row's key: "a" or "b" */
     char text[256], snapshot[32], last_stored[32], known[32], lost[256];
     bool is_changed_by_another; /* what is touched */
+    bool has_queued;            /* the last store goes on with a text that was queued */
     enum edit_begin begin;
     char doubtful[256];
     int64_t deadline_ms;
@@ -73,6 +74,7 @@ static inline int sink_store(void *context, struct caller *caller, const struct 
     copy_text(sink->snapshot, sizeof(sink->snapshot), text->snapshot);
     copy_text(sink->last_stored, sizeof(sink->last_stored), text->last_stored);
     sink->begin = text->begin;
+    sink->has_queued = text->queued;
     copy_text(sink->doubtful, sizeof(sink->doubtful), text->doubtful);
     sink->deadline_ms = caller->call.deadline_ms;
     sink->process = caller->process;

@@ -48,7 +48,6 @@ struct prefetcher {
     int64_t failed_ms;
     struct scan *scan;
     size_t in_flight;       /* requests */
-    size_t delayed;         /* of them, those that have given up their slot */
     size_t jobs;            /* that may send more; in_flight at least */
     double taken, wanted;   /* pages, since the begin */
     int64_t asked_ms;       /* of the oldest answer */
@@ -64,8 +63,7 @@ struct job { /* one request on its way */
     struct scan_request request;
     struct request_slot slot;
     bool is_waited_for;            /* by the consumer: it is the first, or the only one */
-    bool is_delayed;               /* and counted as such */
-    bool is_for_consumer;          /* to perform: what is delayed may fill the lane of the pool */
+    bool is_for_consumer;          /* to perform: what is ahead may fill the pool's lane */
     const struct caller *consumer; /* performs it by itself; NULL: a worker does */
 };
 
@@ -74,7 +72,6 @@ static void check_locked(const struct prefetcher *prefetcher)
 {
     assert((prefetcher->state == FAILED) == (prefetcher->failure.error < 0));
     assert(prefetcher->jobs >= prefetcher->in_flight);
-    assert(prefetcher->in_flight >= prefetcher->delayed);
     assert(!(prefetcher->state == FAILED && prefetcher->is_awaited));
 }
 
@@ -150,22 +147,10 @@ static bool is_left(const struct prefetcher *prefetcher)
     return atomic_load(&prefetcher->is_left) || atomic_load(prefetcher->source.is_closing);
 }
 
-/* A consumer that waits sees it at its next look. */
-static void note_delay(struct job *job)
-{
-    struct prefetcher *prefetcher = job->prefetcher;
-    monitor_enter(&prefetcher->monitor);
-    job->is_delayed = true;
-    prefetcher->delayed++;
-    monitor_leave(&prefetcher->monitor);
-}
-
 /* Of a job, again and again: the consumer has left, or performs it and is interrupted. */
 static bool is_given_up(void *context)
 {
-    struct job *job = context;
-    if (request_slot_look(&job->slot) && !job->is_delayed)
-        note_delay(job);
+    const struct job *job = context;
     return is_left(job->prefetcher) || (job->consumer && call_is_cancelled(&job->consumer->call));
 }
 
@@ -198,14 +183,10 @@ static bool may_run_ahead_locked(const struct prefetcher *prefetcher, bool has_r
             ahead_locked(prefetcher) < most_ahead_locked(prefetcher));
 }
 
-static bool may_send_locked(const struct prefetcher *prefetcher, bool has_room,
-                            const struct caller *consumer)
+static bool may_send_locked(const struct prefetcher *prefetcher, bool has_room)
 {
-    if (is_left(prefetcher) || prefetcher->state == FAILED)
-        return false;
-    size_t delayed = consumer ? prefetcher->delayed : 0;
-    bool is_stuck = prefetcher->is_awaited && prefetcher->in_flight == delayed;
-    return is_stuck || may_run_ahead_locked(prefetcher, has_room);
+    return !is_left(prefetcher) && prefetcher->state != FAILED &&
+           (prefetcher->is_awaited || may_run_ahead_locked(prefetcher, has_room));
 }
 
 /* What waits to be taken or is in flight has room beside what is held. */
@@ -218,9 +199,9 @@ static size_t window_bytes_locked(const struct prefetcher *prefetcher)
 }
 
 /* The scan's next request. One that is only guessed is not sent where something is in flight, and
- * there is no room for guesses or enough ahead. What a consumer waits for is sent at once if all
- * that is in flight is delayed, also where the request window has no room: so no prefetcher starves
- * another, and guesses that are throttled or hang do not hold up what lies before them. */
+ * there is no room for guesses or enough ahead. What a consumer waits for is sent at once, also
+ * where the request window has no room: so no prefetcher starves another, and guesses that are
+ * throttled or hang do not hold up what lies before them. */
 static bool ask_locked(struct prefetcher *prefetcher, bool has_room, int room,
                        struct scan_request *ret)
 {
@@ -251,13 +232,13 @@ static struct job *next_job(struct prefetcher *prefetcher, const struct caller *
     bool has_room = request_window_enter(window, lane), is_got;
     struct job *job = calloc(1, sizeof(*job));
     monitor_enter(&prefetcher->monitor);
-    is_got = job && may_send_locked(prefetcher, has_room, consumer) &&
+    is_got = job && may_send_locked(prefetcher, has_room) &&
              ask_locked(prefetcher, has_room, room, &job->request);
     if (is_got) {
         bool is_only = prefetcher->is_awaited && prefetcher->in_flight == 0;
         job->is_waited_for = job->request.is_head || is_only;
         job->is_for_consumer =
-            consumer && prefetcher->in_flight > 0 && prefetcher->in_flight == prefetcher->delayed;
+            consumer && !has_room && job->request.is_head && prefetcher->in_flight > 0;
         prefetcher->in_flight++;
         prefetcher->jobs++;
         job->prefetcher = prefetcher;
@@ -315,7 +296,6 @@ static void tell(struct prefetcher *prefetcher, const struct job *job, int r, st
     else if (prefetcher->state == CAUTIOUS)
         prefetcher->state = RUNS;
     prefetcher->in_flight--;
-    prefetcher->delayed -= job->is_delayed;
     prefetcher->answered += r >= 0 && is_progress;
     check_locked(prefetcher);
     monitor_tell(&prefetcher->monitor);
@@ -346,8 +326,7 @@ static void perform(struct job *job)
                                            .request = &job->request};
     _cleanup_(answer_finish) struct answer answer = {0};
     struct seen seen = {.asked_ms = began_ms};
-    request_slot_begin(&job->slot, &caller.call, source->clock, source->workers,
-                       job->consumer ? NULL : &job->task);
+    request_slot_begin(&job->slot, &caller.call, source->clock);
     int r = scan_answer(source->overlay, source->fetcher, &caller, &question, &answer, &seen);
     bool is_good = r == 0 && seen.was_fetched && page_rows(answer.page) > 0;
     tell(prefetcher, job, r, &answer, &seen, &caller.call);

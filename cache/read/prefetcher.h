@@ -29,6 +29,7 @@
 #include "cache/read/overlay.h"
 #include "cache/read/read_kind.h"
 #include "cache/read/request_slot.h"
+#include "cache/read/worker_pool.h"
 #include "cache/scan/scan.h"
 
 #define PREFETCHER_COMMAND_SIZE 16

@@ -7,16 +7,6 @@ static int64_t sent_ms(const struct request_slot *slot)
     return MAX(slot->began_ms, slot->call->sent_ms);
 }
 
-static void delay(struct request_slot *slot)
-{
-    if (slot->is_delayed)
-        return;
-    slot->is_delayed = true;
-    request_window_delay(slot->window, slot->lane);
-    if (slot->task)
-        worker_pool_give_slot(slot->workers, slot->task);
-}
-
 /* Judged by the first attempt that failed: the window is halved before the request ends. */
 static void note_wait(struct call_observer *observer, const struct failure *reason)
 {
@@ -25,27 +15,15 @@ static void note_wait(struct call_observer *observer, const struct failure *reas
     if (!slot->is_judged)
         request_window_throttled(slot->window, sent_ms(slot), clock_now_ms(slot->clock));
     slot->is_judged = true;
-    delay(slot);
 }
 
-void request_slot_begin(struct request_slot *slot, struct call *call, const struct clock *clock,
-                        struct worker_pool *workers, const struct worker_task *task)
+void request_slot_begin(struct request_slot *slot, struct call *call, const struct clock *clock)
 {
     slot->observer = (struct call_observer){.waits = note_wait, .outer = call->observer};
     slot->call = call;
-    slot->workers = workers;
-    slot->task = task;
     slot->clock = clock;
     slot->began_ms = clock_now_ms(clock);
     call->observer = &slot->observer;
-    request_window_begin(slot->window, slot->lane);
-}
-
-bool request_slot_look(struct request_slot *slot)
-{
-    if (clock_now_ms(slot->clock) - slot->began_ms > REQUEST_SLOT_SILENT_MS)
-        delay(slot);
-    return slot->is_delayed;
 }
 
 static enum request_end judge(const struct request_slot *slot, int r, bool is_good)
@@ -63,8 +41,5 @@ void request_slot_end(struct request_slot *slot, struct call *call, int r, bool 
     enum request_end end = judge(slot, r, is_good);
     int64_t now_ms = clock_now_ms(slot->clock);
     call->observer = slot->observer.outer;
-    if (slot->is_delayed)
-        request_window_leave_late(slot->window, slot->lane, end, sent_ms(slot), now_ms);
-    else
-        request_window_leave(slot->window, end, sent_ms(slot), now_ms);
+    request_window_leave(slot->window, slot->lane, end, sent_ms(slot), now_ms);
 }

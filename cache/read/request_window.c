@@ -19,18 +19,13 @@ struct latency {
     int64_t noted_ms;
 };
 
-struct lane {
-    int queued;  /* requests, which in_flight counts, too */
-    int delayed; /* beside in_flight */
-};
-
 struct request_window {
     int max;
     pthread_mutex_t lock;
     /* guarded by lock */
-    int size, largest, in_flight; /* 1 <= size <= largest <= max; largest: the greatest size */
-    int aside;                    /* of in_flight: queued in lanes with delayed requests */
-    struct lane lanes[LANES];
+    int size, largest; /* 1 <= size <= largest <= max; largest: the greatest size */
+    int in_flight;     /* of all lanes */
+    int in_lane[LANES];
     int64_t fell_ms;
     uint64_t shrunk;
     struct latency latency;
@@ -64,27 +59,19 @@ void request_window_destroy(struct request_window *window)
     free(window);
 }
 
-static int aside_of(const struct lane *lane)
+static void count_locked(struct request_window *window, unsigned lane, int n)
 {
-    return lane->delayed > 0 ? lane->queued : 0;
-}
-
-static void count_locked(struct request_window *window, unsigned lane, int queued, int delayed)
-{
-    struct lane *counted = &window->lanes[lane];
-    window->aside -= aside_of(counted);
-    counted->queued += queued;
-    counted->delayed += delayed;
-    window->aside += aside_of(counted);
-    assert(counted->queued >= 0 && counted->delayed >= 0 && window->aside <= window->in_flight);
+    window->in_flight += n;
+    window->in_lane[lane] += n;
+    assert(window->in_lane[lane] >= 0 && window->in_lane[lane] <= window->in_flight);
 }
 
 static int idle_locked(const struct request_window *window, unsigned lane, bool is_speculative)
 {
     bool is_low = window->size == 1 || window->size < window->largest;
     int room = is_speculative && is_low ? window->size / 2 : window->size;
-    const struct lane *own = &window->lanes[lane];
-    return MAX(room - (window->in_flight - window->aside) - aside_of(own) - own->delayed, 0);
+    int idle = room - window->in_lane[lane];
+    return MAX(MIN(idle, REQUEST_WINDOW_TABLES * window->max - window->in_flight), 0);
 }
 
 int request_window_idle(struct request_window *window, unsigned lane, bool is_speculative)
@@ -95,18 +82,12 @@ int request_window_idle(struct request_window *window, unsigned lane, bool is_sp
     return idle;
 }
 
-static void enter_locked(struct request_window *window, unsigned lane)
-{
-    window->in_flight++;
-    count_locked(window, lane, 1, 0);
-}
-
 bool request_window_enter(struct request_window *window, unsigned lane)
 {
     (void)pthread_mutex_lock(&window->lock);
     bool has_room = idle_locked(window, lane, false) > 0;
     if (has_room)
-        enter_locked(window, lane);
+        count_locked(window, lane, 1);
     (void)pthread_mutex_unlock(&window->lock);
     return has_room;
 }
@@ -114,22 +95,14 @@ bool request_window_enter(struct request_window *window, unsigned lane)
 void request_window_enter_anyway(struct request_window *window, unsigned lane)
 {
     (void)pthread_mutex_lock(&window->lock);
-    enter_locked(window, lane);
+    count_locked(window, lane, 1);
     (void)pthread_mutex_unlock(&window->lock);
 }
 
 void request_window_give_back(struct request_window *window, unsigned lane)
 {
     (void)pthread_mutex_lock(&window->lock);
-    count_locked(window, lane, -1, 0);
-    window->in_flight--;
-    (void)pthread_mutex_unlock(&window->lock);
-}
-
-void request_window_begin(struct request_window *window, unsigned lane)
-{
-    (void)pthread_mutex_lock(&window->lock);
-    count_locked(window, lane, -1, 0);
+    count_locked(window, lane, -1);
     (void)pthread_mutex_unlock(&window->lock);
 }
 
@@ -182,20 +155,12 @@ static void judge_locked(struct request_window *window, enum request_end end, in
         grow_locked(window);
 }
 
-void request_window_leave(struct request_window *window, enum request_end end, int64_t sent_ms,
-                          int64_t ended_ms)
+void request_window_leave(struct request_window *window, unsigned lane, enum request_end end,
+                          int64_t sent_ms, int64_t ended_ms)
 {
     (void)pthread_mutex_lock(&window->lock);
-    window->in_flight--;
+    count_locked(window, lane, -1);
     judge_locked(window, end, sent_ms, ended_ms);
-    (void)pthread_mutex_unlock(&window->lock);
-}
-
-void request_window_delay(struct request_window *window, unsigned lane)
-{
-    (void)pthread_mutex_lock(&window->lock);
-    window->in_flight--;
-    count_locked(window, lane, 0, 1);
     (void)pthread_mutex_unlock(&window->lock);
 }
 
@@ -206,21 +171,10 @@ void request_window_throttled(struct request_window *window, int64_t sent_ms, in
     (void)pthread_mutex_unlock(&window->lock);
 }
 
-void request_window_leave_late(struct request_window *window, unsigned lane, enum request_end end,
-                               int64_t sent_ms, int64_t ended_ms)
-{
-    (void)pthread_mutex_lock(&window->lock);
-    count_locked(window, lane, 0, -1);
-    judge_locked(window, end, sent_ms, ended_ms);
-    (void)pthread_mutex_unlock(&window->lock);
-}
-
 void request_window_stats(struct request_window *window, struct request_window_stats *ret)
 {
     (void)pthread_mutex_lock(&window->lock);
     *ret = (struct request_window_stats){
         .size = window->size, .in_flight = window->in_flight, .shrunk = window->shrunk};
-    for (size_t i = 0; i < LANES; i++)
-        ret->delayed += window->lanes[i].delayed;
     (void)pthread_mutex_unlock(&window->lock);
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CACHE_READ_REQUEST_WINDOW_H
 #define CACHE_READ_REQUEST_WINDOW_H
-/* The congestion window of the account: how many requests all its scans together may have in
- * flight. It starts at 2. Each good page adds one, up to the maximum. It is halved when the service
- * throttles, or when pages take twice as long as before, but at most once in a round trip.
- *
- * A request is delayed when it waits for its repetition, or for an answer for a long time. Then it
- * leaves its room to the other lanes, and counts for its own lane alone. So do the requests of its
- * lane that are queued for a worker: they wait for the delayed ones.
+/* The congestion window of the account: how many requests the scans of one table may have in
+ * flight. So a table whose requests are not answered takes no room of another one; all tables
+ * together may have REQUEST_WINDOW_TABLES times the maximum. The window starts at 2. Each good page
+ * adds one, up to the maximum. It is halved when the service throttles, or when pages take twice as
+ * long as before, but at most once in a round trip.
  *
  * Thread-safety: any thread; one leaf mutex; never waits. Time is an argument (monotonic). */
 #include "client/lane.h"
+
+#define REQUEST_WINDOW_TABLES 4
 
 struct request_window;
 int request_window_create(int max, struct request_window **ret); /* -EINVAL: max < 1; -ENOMEM */
@@ -20,15 +20,13 @@ void request_window_destroy(struct request_window *window);      /* takes NULL *
  * first: while the window is smaller than it once was, they are allowed only as long as the
  * requests in flight take no more than half of it. A window of one has no room for them. */
 int request_window_idle(struct request_window *window, unsigned lane, bool is_speculative);
-/* Counts a request that is queued, speculative or not (for a speculative one the caller has asked
+/* Counts a request, speculative or not (for a speculative one the caller has asked
  * request_window_idle before). False: there is no room, and nothing is counted. */
 bool request_window_enter(struct request_window *window, unsigned lane);
-/* Counts a queued request that cannot wait for room. */
+/* Counts a request that cannot wait for room. */
 void request_window_enter_anyway(struct request_window *window, unsigned lane);
-/* A queued request is not sent: it is no longer counted. */
+/* A request is not sent: it is no longer counted. */
 void request_window_give_back(struct request_window *window, unsigned lane);
-/* A queued request is about to be sent. */
-void request_window_begin(struct request_window *window, unsigned lane);
 
 enum request_end {
     REQUEST_GOOD,      /* a page of normal size: its latency counts */
@@ -37,22 +35,16 @@ enum request_end {
 };
 /* A request that was sent has ended. A request that was sent before the window was halved last says
  * nothing about the present window: it changes nothing. */
-void request_window_leave(struct request_window *window, enum request_end end, int64_t sent_ms,
-                          int64_t ended_ms);
-
-/* A request that was sent is delayed. */
-void request_window_delay(struct request_window *window, unsigned lane);
+void request_window_leave(struct request_window *window, unsigned lane, enum request_end end,
+                          int64_t sent_ms, int64_t ended_ms);
 /* The first attempt of a request has failed. The window is halved now, as for REQUEST_THROTTLED,
  * and not when the request ends: its end is then REQUEST_OTHER. */
 void request_window_throttled(struct request_window *window, int64_t sent_ms, int64_t now_ms);
-/* The same as request_window_leave for a request that was delayed. */
-void request_window_leave_late(struct request_window *window, unsigned lane, enum request_end end,
-                               int64_t sent_ms, int64_t ended_ms);
 
 struct request_window_stats {
-    int size, in_flight; /* with the queued ones; may exceed size: request_window_enter_anyway */
-    int delayed;         /* requests, which in_flight does not count */
-    uint64_t shrunk;     /* how often it was halved; a window of one counts, too, and stays */
+    int size;
+    int in_flight;   /* of all tables */
+    uint64_t shrunk; /* how often it was halved; a window of one counts, too, and stays */
 };
 void request_window_stats(struct request_window *window, struct request_window_stats *ret);
 

@@ -4,8 +4,6 @@
 
 #include <pthread.h>
 
-#define THREADS_A_SLOT 4
-
 struct worker_pool {
     int slots, max_threads;
     pthread_mutex_t lock;
@@ -14,10 +12,9 @@ struct worker_pool {
     /* guarded by lock */
     struct worker_task *first, **end; /* end: where the next task is linked */
     int queued;
-    int working;      /* tasks that run and have a slot */
-    int waiting;      /* tasks that run without one */
-    int lanes[LANES]; /* of the waiting ones */
-    int idle;         /* threads that wait; a thread that was woken counts until it runs */
+    int running;        /* tasks */
+    int in_lane[LANES]; /* of them */
+    int idle;           /* threads that wait; a thread that was woken counts until it runs */
     int threads_made;
     bool is_ending;
     pthread_t threads[]; /* threads_made of max_threads */
@@ -27,7 +24,7 @@ int worker_pool_create(int slots, struct worker_pool **ret)
 {
     if (slots < 1)
         return -EINVAL;
-    int max_threads = slots * THREADS_A_SLOT;
+    int max_threads = slots * WORKER_POOL_LANES;
     _cleanup_(freep) struct worker_pool *pool =
         calloc(1, sizeof(*pool) + (size_t)max_threads * sizeof(pool->threads[0]));
     if (!pool)
@@ -80,9 +77,7 @@ static struct worker_task **find_task_locked(struct worker_pool *pool)
     struct worker_task **link = &pool->first;
     if (pool->is_ending)
         return *link ? link : NULL;
-    if (pool->working == pool->slots)
-        return NULL;
-    while (*link && pool->working + pool->lanes[(*link)->lane] >= pool->slots)
+    while (*link && pool->in_lane[(*link)->lane] >= pool->slots)
         link = &(*link)->next;
     return *link ? link : NULL;
 }
@@ -99,23 +94,14 @@ static struct worker_task *unlink_locked(struct worker_pool *pool, struct worker
 
 static void *work(void *context);
 
-/* A thread that is no longer needed for a waiting task takes the next one by itself, so more
- * threads than slots beside the waiting ones are of no use. */
-static bool lacks_thread_locked(const struct worker_pool *pool)
-{
-    return pool->idle < MIN(pool->queued, pool->slots - pool->working) &&
-           pool->threads_made - pool->waiting < pool->slots &&
-           pool->threads_made < pool->max_threads;
-}
-
-/* A task was queued, or a slot given: adds a thread for the next task, if one may start and the
- * idle ones do not suffice. If that fails, the existing threads do the work. While the pool ends,
- * the submitter is one of the threads, and takes the task itself later. */
+/* A task was queued: adds a thread for it, if it may start and the idle ones do not suffice. If
+ * that fails, the existing threads do the work. While the pool ends, the submitter is one of the
+ * threads, and takes the task itself later. */
 static void employ_locked(struct worker_pool *pool)
 {
     if (!find_task_locked(pool) || pool->is_ending)
         return;
-    if (lacks_thread_locked(pool) &&
+    if (pool->idle < pool->queued && pool->threads_made < pool->max_threads &&
         thread_create(&pool->threads[pool->threads_made], work, pool) == 0)
         pool->threads_made++;
     (void)pthread_cond_signal(&pool->is_work);
@@ -133,21 +119,17 @@ static struct worker_task *take_task_locked(struct worker_pool *pool)
     if (!link)
         return NULL;
     struct worker_task *task = unlink_locked(pool, link);
-    pool->working++;
+    pool->running++;
+    pool->in_lane[task->lane]++;
     if (find_task_locked(pool)) /* another thread takes the next one */
         (void)pthread_cond_signal(&pool->is_work);
     return task;
 }
 
-/* A task of the lane has ended, with its slot or without. */
-static void end_task_locked(struct worker_pool *pool, unsigned lane, bool has_slot)
+static void end_task_locked(struct worker_pool *pool, unsigned lane)
 {
-    if (has_slot) {
-        pool->working--;
-    } else {
-        pool->waiting--;
-        pool->lanes[lane]--;
-    }
+    pool->running--;
+    pool->in_lane[lane]--;
     (void)pthread_cond_broadcast(&pool->is_done);
 }
 
@@ -159,12 +141,10 @@ static void *work(void *context)
     (void)pthread_mutex_lock(&pool->lock);
     while ((task = take_task_locked(pool))) {
         unsigned lane = task->lane;
-        bool has_slot = true; /* guarded by the lock */
-        task->has_slot = &has_slot;
         (void)pthread_mutex_unlock(&pool->lock);
         task->run(task);
         (void)pthread_mutex_lock(&pool->lock);
-        end_task_locked(pool, lane, has_slot);
+        end_task_locked(pool, lane);
     }
     (void)pthread_mutex_unlock(&pool->lock);
     return NULL;
@@ -182,23 +162,10 @@ int worker_pool_submit(struct worker_pool *pool, struct worker_task *task)
     return is_taken ? 0 : -EAGAIN;
 }
 
-void worker_pool_give_slot(struct worker_pool *pool, const struct worker_task *task)
-{
-    (void)pthread_mutex_lock(&pool->lock);
-    if (*task->has_slot) {
-        *task->has_slot = false;
-        pool->working--;
-        pool->waiting++;
-        pool->lanes[task->lane]++;
-        employ_locked(pool);
-    }
-    (void)pthread_mutex_unlock(&pool->lock);
-}
-
 void worker_pool_wait_idle(struct worker_pool *pool)
 {
     (void)pthread_mutex_lock(&pool->lock);
-    while (pool->queued > 0 || pool->working + pool->waiting > 0)
+    while (pool->queued > 0 || pool->running > 0)
         (void)pthread_cond_wait(&pool->is_done, &pool->lock);
     (void)pthread_mutex_unlock(&pool->lock);
 }

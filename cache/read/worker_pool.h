@@ -5,10 +5,8 @@
  * worker takes a task, runs it, and takes the next one. A task never waits for the consumer of its
  * result, so a full pool always makes progress.
  *
- * A running task takes a slot. One that waits for long, because the service throttles its table or
- * does not answer, gives its slot to the other lanes (worker_pool_give_slot): it still counts for
- * its own lane, so that a table never has more tasks running than there are slots, whatever befalls
- * them.
+ * A lane has `slots`: so many of its tasks run at once. Tables that do not answer therefore take
+ * nothing from others, as long as there are fewer than WORKER_POOL_LANES of them.
  *
  * Only reading uses the pool. A caller that changes an entity sends the change in its own thread,
  * so a scan never delays it.
@@ -20,9 +18,10 @@
  * Thread-safety: any thread. One mutex, which is not held while a task runs. */
 #include "client/lane.h"
 
+#define WORKER_POOL_LANES 4
+
 struct worker_pool;
-/* There are at most 4 threads a slot: three lanes whose tasks all wait for long leave every slot to
- * the others. slots: at least 1. -EINVAL, -ENOMEM. */
+/* There are at most WORKER_POOL_LANES threads a slot. slots: at least 1. -EINVAL, -ENOMEM. */
 int worker_pool_create(int slots, struct worker_pool **ret);
 /* Takes NULL. Waits until every submitted task has run, also those that tasks submit meanwhile. The
  * owners cancel their tasks first, so that this is quick, and slots do not count any more. From
@@ -32,15 +31,12 @@ void worker_pool_destroy(struct worker_pool *pool);
 struct worker_task { /* memory of the submitter, until it runs: `run` may free it */
     void (*run)(struct worker_task *task);
     unsigned lane;
-    bool *has_slot;           /* private to the pool */
-    struct worker_task *next; /* likewise */
+    struct worker_task *next; /* private to the pool */
 };
 /* Queues the task and returns at once. Tasks of one lane start in the order of submission; those of
  * another lane may overtake them. Each runs exactly once. 0, or -EAGAIN: the pool has no thread and
  * could not create one. Then the task does not run. */
 int worker_pool_submit(struct worker_pool *pool, struct worker_task *task);
-/* Called by the task while it runs, any number of times: it waits for long. */
-void worker_pool_give_slot(struct worker_pool *pool, const struct worker_task *task);
 /* Returns when no task is queued or runs; tasks that a task has submitted before it ended count.
  * For tests: another thread may submit again at once. Must not be called by a task. */
 void worker_pool_wait_idle(struct worker_pool *pool);

@@ -60,7 +60,8 @@ MOST_RUNS, REPEATS = 5, 60
 @dataclasses.dataclass
 class Workload:
     """What runs on one mount. A command runs in the directory of the table, reads paths from $LIST and writes below
-    $OUT. The last line that it prints is how many entities it has seen: a tool that fails costs little."""
+    $OUT. $BESIDE has the names of the tables `beside` it. The last line that it prints is how many entities it has seen:
+    a tool that fails costs little."""
 
     steps: dict  # {row of the table: shell command}, one after the other
     list: str = ""  # the paths in $LIST: a method of Lists
@@ -70,6 +71,7 @@ class Workload:
     latency_ms: int = LATENCY_MS
     counts_kib: bool = False  # one more row: what was brought, because a wrong guess costs bytes
     rows: int = 0  # of its tables; 0: as SHAPES says
+    beside: tuple = ()  # more tables in the account: their shapes
 
 
 COUNT_TEXTS = "grep -c '^}$'"  # the last line of each entity's text
@@ -96,6 +98,16 @@ WORKLOADS = (
     Workload(
         {"grep -r twice at once": "grep -rh RowKey . > $OUT/1 & grep -rh RowKey . | wc -l; wait"},
         sees="all",
+    ),
+    # each table has a request window of its own
+    Workload(
+        {
+            "grep -r of 4 tables": "for t in $BESIDE; do grep -rh RowKey ../$t > $OUT/$t & done"
+            "; grep -rh RowKey . | wc -l; wait"
+        },
+        sees="all",
+        shapes=("single",),
+        beside=("ten", "guid", "dates"),
     ),
     # a table that is larger than the cache
     Workload(
@@ -330,6 +342,7 @@ class Bench:
         rows = workload.rows or SHAPES[shape]
         table = self._table(shape, rows)
         file, paths = self._list(table, workload.list) if workload.list else ("", 0)
+        beside = [self._table(other, SHAPES[other]) for other in workload.beside]
         seen = {"all": rows, "list": paths}.get(workload.sees)
         counts = {}
         with sides.mount_point(self._work) as mount:
@@ -339,7 +352,13 @@ class Bench:
                 faults=sides.faults(workload.latency_ms),
             )
             with tempfile.TemporaryDirectory(dir=self._work) as out:
-                env = environment(LIST=str(file), OUT=out, GIT_CONFIG_GLOBAL="/dev/null", HOME=out)
+                env = environment(
+                    LIST=str(file),
+                    OUT=out,
+                    BESIDE=" ".join(beside),
+                    GIT_CONFIG_GLOBAL="/dev/null",
+                    HOME=out,
+                )
                 for row, command in workload.steps.items():
                     with mount.counting() as counted:
                         self._run(row, command, mount / table, env, seen)

@@ -430,9 +430,10 @@ static void a_full_window_starves_no_consumer(void **state)
 {
     (void)state;
     struct prefetching setup;
+    unsigned lane = lane_of_table("t");
     prefetching_set_up(&setup, 2, (struct fetching_options){0});
     fetching_add_rows(&setup.fetching, "p", 3500);
-    while (request_window_enter(setup.window, 0)) /* other prefetchers send all the time */
+    while (request_window_enter(setup.window, lane)) /* other prefetchers send all the time */
         continue;
     struct prefetcher *prefetcher = open_rows(&setup);
     assert_int_equal(take_all_rows(&setup, prefetcher), 3500);
@@ -440,7 +441,7 @@ static void a_full_window_starves_no_consumer(void **state)
     prefetcher_leave(prefetcher);
     assert_names(&setup, open_partitions(&setup), "p ");
     for (int i = 0; i < 2; i++)
-        request_window_give_back(setup.window, 0);
+        request_window_give_back(setup.window, lane);
     prefetching_tear_down(&setup);
 }
 

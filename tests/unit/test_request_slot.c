@@ -18,20 +18,18 @@ static void begin(struct fixture *f, int max)
     assert_int_equal(request_window_create(max, &f->window), 0);
     for (int i = 0; i < 2; i++) {
         assert_true(request_window_enter(f->window, 7));
-        request_window_begin(f->window, 7);
-        request_window_leave(f->window, REQUEST_GOOD, 0, 20);
+        request_window_leave(f->window, 7, REQUEST_GOOD, 0, 20);
     }
     assert_true(request_window_enter(f->window, 7));
     f->slot = (struct request_slot){.window = f->window, .lane = 7};
-    request_slot_begin(&f->slot, &f->call, &f->clock, NULL, NULL);
+    request_slot_begin(&f->slot, &f->call, &f->clock);
 }
 
-static void assert_window(struct fixture *f, int in_flight, int delayed, int size)
+static void assert_window(struct fixture *f, int in_flight, int size)
 {
     struct request_window_stats stats;
     request_window_stats(f->window, &stats);
     assert_int_equal(stats.in_flight, in_flight);
-    assert_int_equal(stats.delayed, delayed);
     assert_int_equal(stats.size, size);
 }
 
@@ -41,18 +39,16 @@ static void end(struct fixture *f, bool is_good, int size)
     f->call.failure.is_retryable = !is_good;
     request_slot_end(&f->slot, &f->call, is_good ? 0 : -EBUSY, is_good);
     assert_null(f->call.observer);
-    assert_window(f, 0, 0, size);
+    assert_window(f, 0, size);
     request_window_destroy(f->window);
 }
 
-static void a_request_that_is_answered_is_not_delayed(void **state)
+static void what_is_throttled_halves_the_window_at_its_end(void **state)
 {
     (void)state;
     struct fixture f;
     begin(&f, 4);
-    f.now_ms += REQUEST_SLOT_SILENT_MS;
-    request_slot_look(&f.slot);
-    assert_window(&f, 1, 0, 4);
+    assert_window(&f, 1, 4);
     end(&f, false, 2);
 }
 
@@ -64,49 +60,18 @@ static void a_good_page_makes_the_window_larger(void **state)
     end(&f, true, 5);
 }
 
-/* A request without an answer for so long that it is delayed. */
-static void begin_silent(struct fixture *f)
-{
-    begin(f, 4);
-    f->now_ms += REQUEST_SLOT_SILENT_MS + 1;
-    request_slot_look(&f->slot);
-    assert_window(f, 0, 1, 4);
-}
-
-static void one_that_is_not_answered_for_long_is_delayed(void **state)
-{
-    (void)state;
-    struct fixture f;
-    begin_silent(&f);
-    request_slot_look(&f.slot);
-    assert_window(&f, 0, 1, 4);
-    end(&f, false, 2); /* its result counts at its end */
-}
-
-static void one_that_waits_for_its_repetition_is_delayed_at_once(void **state)
+/* The window learns that it is throttled before the request ends. */
+static void what_waits_for_its_repetition_halves_it_at_once(void **state)
 {
     (void)state;
     struct fixture f;
     begin(&f, 4);
     call_waits(&f.call);
-    assert_window(&f, 0, 1, 2);
-    call_waits(&f.call);
-    f.now_ms += REQUEST_SLOT_SILENT_MS + 1;
-    request_slot_look(&f.slot);
-    assert_window(&f, 0, 1, 2);
-    end(&f, false, 2); /* the window was halved for it once */
-}
-
-/* The window learns that it is throttled before the request ends. */
-static void one_that_waits_after_a_silence_is_judged_at_once(void **state)
-{
-    (void)state;
-    struct fixture f;
-    begin_silent(&f);
-    call_waits(&f.call);
-    assert_window(&f, 0, 1, 2);
+    assert_window(&f, 1, 2);
     f.call.repeats = 1;
-    end(&f, true, 2);
+    call_waits(&f.call);
+    assert_window(&f, 1, 2);
+    end(&f, true, 2); /* the window was halved for it once */
 }
 
 struct counting_observer {
@@ -130,7 +95,7 @@ static void other_observers_are_told_too(void **state)
     f.call.failure.error = -EBUSY;
     call_waits(&f.call);
     assert_int_equal(inner.waits, 1);
-    assert_window(&f, 0, 1, 2);
+    assert_window(&f, 1, 2);
     f.call.observer = inner.observer.outer;
     end(&f, true, 2);
 }
@@ -138,11 +103,9 @@ static void other_observers_are_told_too(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_request_that_is_answered_is_not_delayed),
+        cmocka_unit_test(what_is_throttled_halves_the_window_at_its_end),
         cmocka_unit_test(a_good_page_makes_the_window_larger),
-        cmocka_unit_test(one_that_is_not_answered_for_long_is_delayed),
-        cmocka_unit_test(one_that_waits_for_its_repetition_is_delayed_at_once),
-        cmocka_unit_test(one_that_waits_after_a_silence_is_judged_at_once),
+        cmocka_unit_test(what_waits_for_its_repetition_halves_it_at_once),
         cmocka_unit_test(other_observers_are_told_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

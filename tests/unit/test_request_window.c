@@ -25,19 +25,10 @@ static struct request_window_stats stats_of(struct request_window *window)
     return stats;
 }
 
-/* True: it had room, and is sent at once. */
-static bool begin(struct request_window *window, unsigned lane)
-{
-    bool has_room = request_window_enter(window, lane);
-    if (has_room)
-        request_window_begin(window, lane);
-    return has_room;
-}
-
 static void play_event(struct request_window *window, const struct event *event)
 {
-    assert_true(begin(window, 0));
-    request_window_leave(window, event->end, event->sent_ms, event->ended_ms);
+    assert_true(request_window_enter(window, 0));
+    request_window_leave(window, 0, event->end, event->sent_ms, event->ended_ms);
     assert_int_equal(stats_of(window).in_flight, 0);
 }
 
@@ -231,7 +222,7 @@ static void what_was_usual_before_a_long_rest_is_forgotten(void **state)
 static void fill(struct request_window *window, int n)
 {
     for (int i = 0; i < n; i++)
-        assert_true(begin(window, 0));
+        assert_true(request_window_enter(window, 0));
 }
 
 static void assert_idle(struct request_window *window, int idle, int speculative)
@@ -245,75 +236,62 @@ static void what_is_in_flight_takes_room(void **state)
     (void)state;
     _cleanup_(request_window_destroyp) struct request_window *window = new_window(8);
     assert_idle(window, 2, 2);
-    assert_true(begin(window, 0));
+    assert_true(request_window_enter(window, 0));
     assert_idle(window, 1, 1);
-    assert_true(begin(window, 0));
+    assert_true(request_window_enter(window, 0));
     assert_idle(window, 0, 0);
-    assert_false(begin(window, 0));
+    assert_false(request_window_enter(window, 0));
     assert_int_equal(stats_of(window).in_flight, 2);
-    request_window_leave(window, REQUEST_GOOD, 0, 20);
+    request_window_leave(window, 0, REQUEST_GOOD, 0, 20);
     assert_idle(window, 2, 2);
-    request_window_leave(window, REQUEST_OTHER, 0, 20);
+    request_window_leave(window, 0, REQUEST_OTHER, 0, 20);
     assert_idle(window, 3, 3);
 }
 
-static void a_delayed_request_takes_room_of_its_lane_alone(void **state)
+static void each_lane_has_a_window(void **state)
 {
     (void)state;
     int64_t now = 0;
     _cleanup_(request_window_destroyp) struct request_window *window = new_window(8);
     play_pages(window, 6, 20, &now);
     fill(window, 8);
-    assert_int_equal(request_window_idle(window, 1, false), 0);
-    for (int i = 0; i < 8; i++)
-        request_window_delay(window, 0);
-    assert_int_equal(stats_of(window).in_flight, 0);
-    assert_int_equal(stats_of(window).delayed, 8);
-    assert_int_equal(stats_of(window).size, 8); /* delayed requests alone do not change it */
     assert_idle(window, 0, 0);
     assert_int_equal(request_window_idle(window, 1, true), 8);
-    assert_false(begin(window, 0));
-    assert_true(begin(window, 1));
-    request_window_leave_late(window, 0, REQUEST_OTHER, now, now + 3000);
-    assert_idle(window, 0, 0); /* the other lane's counts here */
-    request_window_leave(window, REQUEST_OTHER, now, now);
+    assert_true(request_window_enter(window, 1));
+    assert_int_equal(stats_of(window).in_flight, 9);
+    request_window_leave(window, 0, REQUEST_OTHER, now, now + 3000);
     assert_idle(window, 1, 1);
-    for (int i = 0; i < 7; i++)
-        request_window_leave_late(window, 0, REQUEST_OTHER, now, now + 3000);
-    assert_idle(window, 8, 8);
-    assert_int_equal(stats_of(window).delayed, 0);
+    assert_int_equal(request_window_idle(window, 1, true), 7);
+    request_window_give_back(window, 1);
+    assert_int_equal(request_window_idle(window, 1, true), 8);
+    assert_int_equal(stats_of(window).in_flight, 7);
 }
 
-/* They wait behind the delayed ones of their lane for a worker. */
-static void a_queued_request_counts_as_the_delayed_ones_of_its_lane(void **state)
+static void all_lanes_have_four_windows_of_the_greatest_size(void **state)
+{
+    (void)state;
+    _cleanup_(request_window_destroyp) struct request_window *window = new_window(2);
+    for (unsigned lane = 0; lane < 8; lane++)
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(request_window_enter(window, lane), lane < 4);
+    assert_int_equal(stats_of(window).in_flight, 8);
+    request_window_leave(window, 0, REQUEST_OTHER, 0, 20);
+    assert_int_equal(request_window_idle(window, 7, false), 1);
+}
+
+static void what_cannot_wait_counts_too(void **state)
 {
     (void)state;
     _cleanup_(request_window_destroyp) struct request_window *window = new_window(8);
-    fill(window, 2);
     for (int i = 0; i < 5; i++)
         request_window_enter_anyway(window, 0);
-    assert_int_equal(stats_of(window).in_flight, 7);
-    assert_int_equal(request_window_idle(window, 1, false), 0);
-    request_window_delay(window, 0);
-    assert_int_equal(stats_of(window).in_flight, 6);
-    assert_int_equal(request_window_idle(window, 1, false), 1); /* one is under way */
-    request_window_delay(window, 0);
-    assert_int_equal(request_window_idle(window, 1, false), 2);
     assert_idle(window, 0, 0);
-    request_window_begin(window, 0);
-    assert_int_equal(request_window_idle(window, 1, false), 1);
-    request_window_give_back(window, 0);
-    assert_int_equal(stats_of(window).in_flight, 4);
-    request_window_leave_late(window, 0, REQUEST_OTHER, 0, 3000);
-    assert_int_equal(request_window_idle(window, 1, false), 1);
-    request_window_leave_late(window, 0, REQUEST_OTHER, 0, 3000); /* no longer sick */
-    assert_int_equal(request_window_idle(window, 1, false), 0);
     for (int i = 0; i < 3; i++)
         request_window_give_back(window, 0);
+    assert_idle(window, 0, 0);
+    request_window_give_back(window, 0);
     assert_idle(window, 1, 1);
-    request_window_leave(window, REQUEST_OTHER, 0, 3000);
-    assert_idle(window, 2, 2);
-    assert_int_equal(stats_of(window).in_flight, 0);
+    assert_int_equal(stats_of(window).in_flight, 1);
 }
 
 static void a_window_shrinks_when_the_repetition_begins_to_wait(void **state)
@@ -323,15 +301,13 @@ static void a_window_shrinks_when_the_repetition_begins_to_wait(void **state)
     _cleanup_(request_window_destroyp) struct request_window *window = new_window(8);
     play_pages(window, 6, 20, &now);
     fill(window, 2);
-    request_window_delay(window, 0);
     request_window_throttled(window, now, now + 10);
     assert_int_equal(stats_of(window).size, 4);
-    request_window_delay(window, 0);
     request_window_throttled(window, now, now + 11); /* of the same round trip */
     assert_int_equal(stats_of(window).size, 4);
-    request_window_leave_late(window, 0, REQUEST_GOOD, now + 20, now + 40);
+    request_window_leave(window, 0, REQUEST_GOOD, now + 20, now + 40);
     assert_int_equal(stats_of(window).size, 5); /* its result counts as any other's */
-    request_window_leave_late(window, 0, REQUEST_OTHER, now + 20, now + 40);
+    request_window_leave(window, 0, REQUEST_OTHER, now + 20, now + 40);
     assert_int_equal(stats_of(window).size, 5);
     assert_int_equal(stats_of(window).shrunk, 1);
 }
@@ -341,7 +317,7 @@ static void a_window_of_one_has_no_room_for_speculation(void **state)
     (void)state;
     _cleanup_(request_window_destroyp) struct request_window *window = new_window(1);
     assert_idle(window, 1, 0);
-    assert_true(begin(window, 0));
+    assert_true(request_window_enter(window, 0));
     assert_idle(window, 0, 0);
 }
 
@@ -352,18 +328,18 @@ static void more_may_be_in_flight_after_a_fall(void **state)
     _cleanup_(request_window_destroyp) struct request_window *window = new_window(8);
     play_pages(window, 6, 20, &now);
     fill(window, 8);
-    request_window_leave(window, REQUEST_THROTTLED, now, now + 20);
+    request_window_leave(window, 0, REQUEST_THROTTLED, now, now + 20);
     assert_int_equal(stats_of(window).size, 4);
     for (int in_flight = 7; in_flight > 4; in_flight--) {
         assert_int_equal(stats_of(window).in_flight, in_flight);
         assert_idle(window, 0, 0);
-        assert_false(begin(window, 0));
-        request_window_leave(window, REQUEST_OTHER, now, now + 21);
+        assert_false(request_window_enter(window, 0));
+        request_window_leave(window, 0, REQUEST_OTHER, now, now + 21);
     }
     assert_idle(window, 0, 0);
-    request_window_leave(window, REQUEST_OTHER, now, now + 21);
+    request_window_leave(window, 0, REQUEST_OTHER, now, now + 21);
     assert_idle(window, 1, 0);
-    request_window_leave(window, REQUEST_OTHER, now, now + 21);
+    request_window_leave(window, 0, REQUEST_OTHER, now, now + 21);
     assert_idle(window, 2, 0);
 }
 
@@ -384,7 +360,7 @@ static void speculation_stops_first_and_comes_back_last(void **state)
     assert_idle(window, 3, 1);
     fill(window, 1); /* whatever is in flight counts against the half */
     assert_idle(window, 2, 0);
-    request_window_leave(window, REQUEST_OTHER, now, now);
+    request_window_leave(window, 0, REQUEST_OTHER, now, now);
     play_pages(window, 1, 20, &now);
     assert_idle(window, 4, 2);
     play_pages(window, 1, 20, &now);
@@ -396,11 +372,12 @@ static void *enter_and_leave(void *context)
     struct request_window *window = context;
     int most = 0;
     for (int64_t i = 0; i < 2000; i++) {
-        if (!begin(window, 0))
+        if (!request_window_enter(window, 0))
             continue;
         most = MAX(most, stats_of(window).in_flight);
         most = MAX(most, request_window_idle(window, 0, true));
-        request_window_leave(window, i % 500 == 499 ? REQUEST_THROTTLED : REQUEST_GOOD, i, i + 1);
+        request_window_leave(window, 0, i % 500 == 499 ? REQUEST_THROTTLED : REQUEST_GOOD, i,
+                             i + 1);
     }
     return (void *)(intptr_t)most;
 }
@@ -436,8 +413,9 @@ int main(void)
         cmocka_unit_test(a_service_that_became_faster_is_held_to_it),
         cmocka_unit_test(what_was_usual_before_a_long_rest_is_forgotten),
         cmocka_unit_test(what_is_in_flight_takes_room),
-        cmocka_unit_test(a_delayed_request_takes_room_of_its_lane_alone),
-        cmocka_unit_test(a_queued_request_counts_as_the_delayed_ones_of_its_lane),
+        cmocka_unit_test(each_lane_has_a_window),
+        cmocka_unit_test(all_lanes_have_four_windows_of_the_greatest_size),
+        cmocka_unit_test(what_cannot_wait_counts_too),
         cmocka_unit_test(a_window_shrinks_when_the_repetition_begins_to_wait),
         cmocka_unit_test(a_window_of_one_has_no_room_for_speculation),
         cmocka_unit_test(more_may_be_in_flight_after_a_fall),

@@ -13,7 +13,6 @@
 struct counted {
     struct worker_task task; /* first: run gets it */
     struct tally *tally;
-    struct worker_pool *gives_slot_to; /* first of all; NULL: it keeps its slot */
     atomic_int runs;
 };
 
@@ -33,8 +32,6 @@ static void run_counted(struct worker_task *task)
 {
     struct counted *self = (struct counted *)task;
     struct tally *tally = self->tally;
-    for (int i = 0; self->gives_slot_to && i < 2; i++) /* the second time changes nothing */
-        worker_pool_give_slot(self->gives_slot_to, task);
     raise_to(&tally->most, atomic_fetch_add(&tally->running, 1) + 1);
     (void)sem_post(&tally->begun);
     if (tally->gate)
@@ -65,13 +62,19 @@ static void tally_init(struct tally *tally, sem_t *gate)
         (void)sem_init(gate, 0, 0);
 }
 
+static void submit_lane(struct worker_pool *pool, struct counted *tasks, size_t n, unsigned lane,
+                        struct tally *tally)
+{
+    for (size_t i = 0; i < n; i++) {
+        tasks[i] = (struct counted){.task = {.run = run_counted, .lane = lane}, .tally = tally};
+        assert_int_equal(worker_pool_submit(pool, &tasks[i].task), 0);
+    }
+}
+
 static void submit_all(struct worker_pool *pool, struct counted *tasks, size_t n,
                        struct tally *tally)
 {
-    for (size_t i = 0; i < n; i++) {
-        tasks[i] = (struct counted){.task = {.run = run_counted}, .tally = tally};
-        assert_int_equal(worker_pool_submit(pool, &tasks[i].task), 0);
-    }
+    submit_lane(pool, tasks, n, 0, tally);
 }
 
 static void assert_each_ran_once(const struct counted *tasks, size_t n)
@@ -398,67 +401,33 @@ static void workers_have_names_and_no_signals(void **state)
     }
 }
 
-/* n tasks of a lane that give their slots. */
-static void submit_waiting(struct worker_pool *pool, struct counted *tasks, size_t n, unsigned lane,
-                           struct tally *tally)
-{
-    for (size_t i = 0; i < n; i++) {
-        tasks[i] = (struct counted){
-            .task = {.run = run_counted, .lane = lane}, .tally = tally, .gives_slot_to = pool};
-        assert_int_equal(worker_pool_submit(pool, &tasks[i].task), 0);
-    }
-}
-
-/* Of 20 tasks of one lane that wait for long as many run as there are slots; another lane's have
- * every slot all the same. */
-static void a_lane_that_waits_leaves_the_slots_to_others(void **state)
+/* Of 20 tasks of one lane that hang as many run as there are slots; another lane has as many. */
+static void a_lane_that_hangs_takes_nothing_from_others(void **state)
 {
     (void)state;
-    struct tally waiting, others;
+    struct tally hanging, others;
     struct counted tasks[20], well[20];
     sem_t gate, other_gate;
-    tally_init(&waiting, &gate);
+    tally_init(&hanging, &gate);
     tally_init(&others, &other_gate);
     struct worker_pool *pool = new_pool(8);
-    submit_waiting(pool, tasks, ARRAY_SIZE(tasks), 1, &waiting);
-    wait_for(&waiting.begun, 8);
-    submit_all(pool, well, ARRAY_SIZE(well), &others); /* behind 12 of the lane that waits */
+    submit_lane(pool, tasks, ARRAY_SIZE(tasks), 1, &hanging);
+    wait_for(&hanging.begun, 8);
+    submit_all(pool, well, ARRAY_SIZE(well), &others); /* behind 12 of the lane that hangs */
     wait_for(&others.begun, 8);
-    assert_int_equal(waiting.running, 8);
+    assert_int_equal(hanging.running, 8);
     open_gate(&other_gate, ARRAY_SIZE(well));
     wait_for(&others.begun, ARRAY_SIZE(well) - 8);
     open_gate(&gate, ARRAY_SIZE(tasks));
     worker_pool_destroy(pool);
     assert_each_ran_once(tasks, ARRAY_SIZE(tasks));
     assert_each_ran_once(well, ARRAY_SIZE(well));
+    assert_int_equal(hanging.most, 8);
     assert_int_equal(others.most, 8);
 }
 
-static void a_slot_that_was_given_is_no_more_than_one(void **state)
-{
-    (void)state;
-    struct tally waiting, others;
-    struct counted task, well[3];
-    sem_t gate, other_gate;
-    tally_init(&waiting, &gate);
-    tally_init(&others, &other_gate);
-    struct worker_pool *pool = new_pool(1);
-    submit_waiting(pool, &task, 1, 1, &waiting);
-    wait_for(&waiting.begun, 1);
-    submit_all(pool, well, 3, &others);
-    wait_for(&others.begun, 1);
-    open_gate(&gate, 1); /* it ends, and brings no slot back */
-    while (waiting.done == 0)
-        (void)usleep(500);
-    open_gate(&other_gate, 3);
-    wait_for(&others.begun, 2); /* at the end of a pool slots do not count */
-    worker_pool_destroy(pool);
-    assert_each_ran_once(well, 3);
-    assert_int_equal(others.most, 1);
-}
-
-/* Threads are bounded: of many lanes that all wait, some wait for a thread. */
-static void many_lanes_that_wait_have_four_threads_a_slot(void **state)
+/* Threads are bounded: of many lanes that all hang, some wait for a thread. */
+static void many_lanes_have_four_threads_a_slot(void **state)
 {
     (void)state;
     struct tally tally;
@@ -468,7 +437,7 @@ static void many_lanes_that_wait_have_four_threads_a_slot(void **state)
     wait_for_no_scan_worker();
     struct worker_pool *pool = new_pool(2);
     for (unsigned lane = 0; lane < 6; lane++)
-        submit_waiting(pool, &tasks[(size_t)2 * lane], 2, lane, &tally);
+        submit_lane(pool, &tasks[(size_t)2 * lane], 2, lane, &tally);
     wait_for(&tally.begun, 8);
     assert_int_equal(count_threads(true), 8);
     open_gate(&gate, ARRAY_SIZE(tasks));
@@ -567,9 +536,8 @@ int main(void)
         cmocka_unit_test(what_tasks_submit_in_the_end_is_run),
         cmocka_unit_test(any_thread_may_submit),
         cmocka_unit_test(workers_have_names_and_no_signals),
-        cmocka_unit_test(a_lane_that_waits_leaves_the_slots_to_others),
-        cmocka_unit_test(a_slot_that_was_given_is_no_more_than_one),
-        cmocka_unit_test(many_lanes_that_wait_have_four_threads_a_slot),
+        cmocka_unit_test(a_lane_that_hangs_takes_nothing_from_others),
+        cmocka_unit_test(many_lanes_have_four_threads_a_slot),
         cmocka_unit_test(a_task_without_a_thread_is_refused),
         cmocka_unit_test(the_threads_that_are_there_must_do),
     };

@@ -9,6 +9,7 @@
  * of a failure is in caller->call.failure. */
 #include "cache/bulk/import.h"
 #include "cache/bulk/judge.h"
+#include "cache/bulk/row_stream.h"
 #include "cache/failure_log.h"
 #include "cache/listing.h"
 #include "cache/write/pending_texts.h"
@@ -337,6 +338,10 @@ typedef int rows_sink(void *context, const struct run *rows);
 int account_export(struct account *account, struct caller *caller,
                    const struct directory *directory, bool keys_only, rows_sink *sink,
                    void *context);
+/* The same rows for a caller that takes the pages by itself. Sends nothing; the caller closes ret
+ * before the account is destroyed. 0 or -errno. */
+int account_stream_rows(struct account *account, struct caller *caller,
+                        const struct directory *directory, bool keys_only, struct row_stream **ret);
 
 /* Begins an import into the table. Sends nothing. `refused` is called by import_step, on its
  * thread. The caller destroys it before the account. 0 or -ENOMEM. */

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CACHE_BULK_ROW_STREAM_H
+#define CACHE_BULK_ROW_STREAM_H
+/* All rows of a directory in key order, page by page: account_stream_rows of cache/account.h begins
+ * one. It reads ahead while its caller is elsewhere. One thread uses it. */
+#include "cache/caller.h"
+#include "client/page.h"
+
+struct row_stream;
+
+/* 1: the next rows, which the caller finishes; 0: the end; -errno with the reason in caller. The
+ * time between two calls costs the caller no deadline. */
+int row_stream_next(struct row_stream *stream, struct caller *caller, struct run *ret);
+/* Takes NULL. What is in flight is cancelled. */
+void row_stream_close(struct row_stream *stream);
+
+DEFINE_CLEANUP(struct row_stream *, row_stream_close);
+
+#endif

@@ -351,6 +351,41 @@ static int connect_by_source(struct connection *ret, struct bytes source,
     return connect_by_variables(ret, variables, call);
 }
 
+/* Does the environment name the account of the source? */
+static int is_owner(struct bytes source, const struct variables *variables, struct call *call,
+                    bool *ret)
+{
+    _cleanup_(connection_finish) struct connection wanted = {0}, named = {0};
+    bool has_string = variables->connection_string.size > 0;
+    bool has_url = has_string || variables->sas_url.size > 0;
+    int r = parse_source(&wanted, source, call);
+    if (r == 0 && has_string)
+        r = connect_by_string(&named, variables->connection_string, call);
+    else if (r == 0 && has_url)
+        r = connect_by_sas_url(&named, variables, call);
+    else if (r == 0 && variables->account.size == 0 &&
+             variables->key.size + variables->sas_token.size > 0)
+        r = call_fail(call, -EINVAL,
+                      "with two services set AZURE_STORAGE_ACCOUNT, too: it names the account of "
+                      "the credential");
+    if (r < 0)
+        return r;
+    *ret = bytes_equal(has_url ? bytes_of(named.endpoint.account) : variables->account,
+                       bytes_of(wanted.endpoint.account)) &&
+           (!has_url || !is_url(source) || strcmp(named.endpoint.url, wanted.endpoint.url) == 0);
+    return 0;
+}
+
+/* What is another account's does not count. */
+static int keep_own(struct bytes source, struct variables *variables, struct call *call)
+{
+    bool is_own = false;
+    int r = is_owner(source, variables, call, &is_own);
+    if (r == 0 && !is_own)
+        *variables = (struct variables){.sas_url_name = SAS_URL};
+    return r;
+}
+
 static int check_account(const struct connection *connection, const struct variables *variables,
                          bool has_source, struct call *call)
 {
@@ -401,6 +436,8 @@ static int choose_connection(struct connection *ret, struct bytes source,
         return r < 0 ? r : endpoint_set_table(&ret->endpoint, table, call);
     }
     int r = read_variables(environment, call, &variables);
+    if (r == 0 && environment->is_shared && source.size > 0)
+        r = keep_own(source, &variables, call);
     if (r < 0)
         return r;
     if (source.size > 0)

@@ -14,6 +14,7 @@ struct connection_environment {    /* the caller's strings; NULL or "": not set 
     const char *sas_token;         /* AZURE_STORAGE_SAS_TOKEN */
     const char *sas_url;           /* AZURE_STORAGE_SAS_URL */
     bool allows_http;              /* the option allow_http */
+    bool is_shared;                /* `source` is one of two services: see connection_init */
 };
 
 struct connection {
@@ -33,6 +34,9 @@ struct connection {
  * A SAS URL (ENDPOINT[/TABLE]?TOKEN, as portals show it) may also stand in `sas_token`. Its table
  * is the one in its path or in tn= of its token; names of tables may differ in case, then that of
  * `source` counts, then that of the path. Blanks and line ends around a value are cut off.
+ *
+ * is_shared: the environment must name its account by itself, so that no credential goes to both
+ * services. If that is another account than `source`, or at another URL, it does not count.
  *
  * The account of the emulator has the published key if a URL names it and no credential is set.
  * http is refused, unless it is to loopback, to that account with that key, or allowed. -EINVAL,

@@ -278,3 +278,36 @@ int endpoint_parse_at(struct endpoint *ret, const char *what, struct bytes url, 
     parts.segments[parts.segment_count++] = bytes_of(account);
     return set_endpoint(ret, what, &parts, (struct bytes){0}, call);
 }
+
+#define SECONDARY "-secondary"
+
+/* Where SECONDARY stands in the URL; NULL: nowhere. */
+static const char *find_secondary(const struct endpoint *endpoint)
+{
+    char name[ENDPOINT_ACCOUNT_SIZE + sizeof(SECONDARY)];
+    (void)snprintf(name, sizeof(name), "%s" SECONDARY, endpoint->account);
+    const char *found = strstr(endpoint->url, name);
+    return found ? found + strlen(endpoint->account) : NULL;
+}
+
+bool endpoint_is_secondary(const struct endpoint *endpoint)
+{
+    return find_secondary(endpoint) != NULL;
+}
+
+/* The URL of the primary location, without http:// or https://. */
+static void write_primary(const struct endpoint *endpoint, char ret[ENDPOINT_URL_SIZE])
+{
+    const char *host = strstr(endpoint->url, "://"), *secondary = find_secondary(endpoint);
+    size_t size = secondary ? (size_t)(secondary - host) : strlen(host);
+    (void)snprintf(ret, ENDPOINT_URL_SIZE, "%.*s%s", (int)size, host,
+                   secondary ? secondary + strlen(SECONDARY) : "");
+}
+
+bool endpoint_is_same_account(const struct endpoint *a, const struct endpoint *b)
+{
+    char first[ENDPOINT_URL_SIZE], second[ENDPOINT_URL_SIZE];
+    write_primary(a, first);
+    write_primary(b, second);
+    return strcmp(first, second) == 0;
+}

@@ -34,6 +34,11 @@ int endpoint_parse(struct endpoint *ret, const char *what, struct bytes url, str
 int endpoint_parse_at(struct endpoint *ret, const char *what, struct bytes url, const char *port,
                       const char *account, struct call *call);
 
+/* Is it the account's secondary location, whose name is that of the account and -secondary? */
+bool endpoint_is_secondary(const struct endpoint *endpoint);
+/* Are they one account at one place? Its secondary location is the same account. */
+bool endpoint_is_same_account(const struct endpoint *a, const struct endpoint *b);
+
 /* Sets the table: "" or "TABLE", perhaps with a slash at the end. -EINVAL, the reason in call. */
 int endpoint_set_table(struct endpoint *endpoint, struct bytes table, struct call *call);
 

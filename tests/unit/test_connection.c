@@ -546,11 +546,77 @@ static void other_sources_and_environments_are_refused(void **state)
     }
 }
 
+/* Of two services a credential is for the one whose account is named with it. */
+static void a_shared_environment_is_for_its_account(void **state)
+{
+    (void)state;
+    static const char owner[] = "with two services set AZURE_STORAGE_ACCOUNT, too: it names the "
+                                "account of the credential";
+    static const char *const string = "AccountName=acct;AccountKey=" KEY;
+    static const struct {
+        const char *source;
+        struct connection_environment environment;
+        const char *credential, *message; /* one of them */
+    } cases[] = {
+        {"acct/tab", {.account = "acct", .key = KEY}, KEY_TEXT "acct", NULL},
+        {"acct/tab", {.account = "acct", .sas_token = SAS}, SAS_TEXT, NULL},
+        {"acct/tab", {.key = KEY}, NULL, owner},
+        {"acct/tab", {.sas_token = SAS}, NULL, owner},
+        {"http://localhost:1/devstoreaccount1", {.key = KEY}, NULL, owner},
+        {"http://localhost:1/devstoreaccount1",
+         {.account = "acct", .key = KEY},
+         KEY_TEXT "devstoreaccount1",
+         NULL},
+        {"http://localhost:1/devstoreaccount1", {0}, KEY_TEXT "devstoreaccount1", NULL},
+        {"http://localhost:1/devstoreaccount1",
+         {.connection_string = string},
+         KEY_TEXT "devstoreaccount1",
+         NULL},
+        {"acct", {.connection_string = string}, KEY_TEXT "acct", NULL},
+        {"https://acct.table.core.windows.net",
+         {.connection_string = string},
+         KEY_TEXT "acct",
+         NULL},
+        {"acct",
+         {.sas_url = "https://acct.table.core.windows.net/Tab1?" TABLE_SAS},
+         TABLE_TEXT,
+         NULL},
+        {"other",
+         {.account = "acct", .key = KEY},
+         NULL,
+         "no credential for account 'other': set AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN, "
+         "AZURE_STORAGE_SAS_URL or AZURE_STORAGE_CONNECTION_STRING"},
+        /* the same account at another host gets no SAS of a URL */
+        {"https://acct.example.com/acct",
+         {.sas_url = "https://acct.table.core.windows.net/Tab1?" TABLE_SAS},
+         NULL,
+         "no credential for account 'acct': set AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN, "
+         "AZURE_STORAGE_SAS_URL or AZURE_STORAGE_CONNECTION_STRING"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        _cleanup_(connection_finish) struct connection connection = {0};
+        _cleanup_(buffer_finish) struct buffer text;
+        struct connection_environment environment = cases[i].environment;
+        struct call call = {0};
+        buffer_init(&text, 1000);
+        environment.is_shared = true;
+        int r = connection_init(&connection, cases[i].source, &environment, &call);
+        assert_int_equal(r, cases[i].message ? -EINVAL : 0);
+        if (cases[i].message) {
+            assert_string_equal(call.failure.message, cases[i].message);
+            continue;
+        }
+        assert_int_equal(credential_append_description(connection.credential, &text), 0);
+        assert_string_equal(buffer_string(&text), cases[i].credential);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sources_and_environments_make_connections),
         cmocka_unit_test(other_sources_and_environments_are_refused),
+        cmocka_unit_test(a_shared_environment_is_for_its_account),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -237,6 +237,39 @@ static void endpoints_of_other_services_are_named(void **state)
     }
 }
 
+static void an_account_has_two_locations(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *a, *b;
+        bool is_same, is_secondary; /* is a secondary? */
+    } cases[] = {
+        {"https://acct.table.core.windows.net", "https://acct.table.core.windows.net/tab", true,
+         false},
+        {"https://acct-secondary.table.core.windows.net/tab", "https://acct.table.core.windows.net",
+         true, true},
+        {"http://acct.table.core.windows.net:443", "https://acct.table.core.windows.net:443", false,
+         false}, /* another port */
+        {"http://127.0.0.1:1/acct-secondary", "http://127.0.0.1:1/acct", true, true},
+        {"http://127.0.0.1:1/acct", "http://127.0.0.1:2/acct", false, false},
+        {"http://127.0.0.1:1/acct", "http://127.0.0.1:1/acct2", false, false},
+        {"https://acct.table.core.windows.net", "https://acct.table.core.chinacloudapi.cn", false,
+         false},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct endpoint a, b;
+        struct call call = {0};
+        assert_int_equal(endpoint_parse(&a, "A", bytes_of(cases[i].a), (struct bytes){0}, &call),
+                         0);
+        assert_int_equal(endpoint_parse(&b, "B", bytes_of(cases[i].b), (struct bytes){0}, &call),
+                         0);
+        assert_int_equal(endpoint_is_same_account(&a, &b), cases[i].is_same);
+        assert_int_equal(endpoint_is_same_account(&b, &a), cases[i].is_same);
+        assert_int_equal(endpoint_is_secondary(&a), cases[i].is_secondary);
+        assert_false(endpoint_is_secondary(&b));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -245,6 +278,7 @@ int main(void)
         cmocka_unit_test(a_long_host_is_refused),
         cmocka_unit_test(names_are_checked),
         cmocka_unit_test(endpoints_of_other_services_are_named),
+        cmocka_unit_test(an_account_has_two_locations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

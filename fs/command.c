@@ -11,15 +11,15 @@
 
 static const struct verb verb_help, verb_version;
 
-static const struct verb *const verbs[] = {&verb_mount,   &verb_unmount, &verb_drop,   &verb_export,
-                                           &verb_import,  &verb_count,   &verb_tables, &verb_check,
-                                           &verb_version, &verb_help};
+static const struct verb *const verbs[] = {&verb_mount,  &verb_unmount, &verb_drop, &verb_export,
+                                           &verb_import, &verb_count,   &verb_diff, &verb_tables,
+                                           &verb_check,  &verb_version, &verb_help};
 
 static const char exit_codes[] =
     "Exit codes: 0 success, 1 wrong usage, 2 wrong configuration, 3 credentials refused, "
     "4 network or TLS\n"
-    "failed, 5 not found, 7 the account's file is damaged, 32 mounting, unmounting, dropping or "
-    "writing\nthe output failed.\n";
+    "failed, 5 not found, 7 the account's file is damaged, 32 mounting, dropping or writing the "
+    "output.\n";
 
 /* `umount` is accepted, because the system's own command has this name. */
 static const struct verb *find_verb(const char *name)
@@ -93,11 +93,11 @@ static int print_help(const struct verb *only)
         (void)fputs(verbs[i]->help, stdout);
     }
     if (!only)
-        (void)fputs("`tablefuse help export`, `help count` and `help tables` explain these.\n",
-                    stdout);
-    if (!only || only->help[0])
+        (void)fputs("`tablefuse help export`, `help diff` and so on explain the others.\n", stdout);
+    if (only && only->help[0])
         (void)fputc('\n', stdout);
-    (void)fputs(exit_codes, stdout);
+    if (!only || only->usage_code == 0) /* else the help has them */
+        (void)fputs(exit_codes, stdout);
     return finish_output();
 }
 

@@ -5,6 +5,7 @@
 #include <libgen.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -199,4 +200,10 @@ int line_output_finish(struct line_output *output)
     if (fsync(output->fd) < 0 || rename(output->partial, output->file) < 0)
         return -errno;
     return sync_directory(output->file);
+}
+
+void line_output_end_by_sigpipe(void)
+{
+    (void)signal(SIGPIPE, SIG_DFL);
+    (void)raise(SIGPIPE);
 }

@@ -32,6 +32,9 @@ int line_output_flush(struct line_output *output);
 /* The same; of a file: it is whole, and has its name. */
 int line_output_finish(struct line_output *output);
 
+/* The process ends by SIGPIPE, as `cat` does when its reader has ended. */
+void line_output_end_by_sigpipe(void);
+
 DEFINE_CLEANUP(struct line_output *, line_output_close);
 
 #endif

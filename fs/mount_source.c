@@ -12,6 +12,7 @@
 #include "fs/secret_file.h"
 
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define NAME_MS     2500  /* the maximum after the host's name was not found */
@@ -46,9 +47,7 @@ static const struct {
     {"AZURE_STORAGE_SAS_URL", offsetof(struct connection_environment, sas_url)},
 };
 
-/* Overwrites the values, so that /proc/PID/environ shows no secret. An account in a file uses none,
- * and they are overwritten all the same. */
-static void blank_secrets(void)
+void mount_source_blank_environment(void)
 {
     for (size_t i = 0; i < ARRAY_SIZE(secrets); i++) {
         char *value = getenv(secrets[i].name);
@@ -113,7 +112,6 @@ static int take_secrets(struct connection_environment *ret, struct call *call)
     int r = 0;
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(secrets); i++)
         r = take_secret(secrets[i].name, call, (char **)((char *)ret + secrets[i].offset));
-    blank_secrets();
     return r;
 }
 
@@ -134,8 +132,13 @@ static int connect_service(struct mount_source *source, const struct mount_sourc
                            struct call *call)
 {
     struct connection_environment environment = {.account = getenv("AZURE_STORAGE_ACCOUNT"),
-                                                 .allows_http = options->allows_http};
-    int r = take_secrets(&environment, call);
+                                                 .allows_http = options->allows_http,
+                                                 .is_shared = options->environment ==
+                                                              MOUNT_ENVIRONMENT_SHARED};
+    bool is_foreign = options->environment == MOUNT_ENVIRONMENT_FOREIGN;
+    int r = is_foreign ? 0 : take_secrets(&environment, call);
+    if (options->environment == MOUNT_ENVIRONMENT_ONE)
+        mount_source_blank_environment();
     if (r == 0) {
         r = connection_init(&source->connection, options->name, &environment, call);
         if (r < 0)
@@ -250,7 +253,8 @@ static int complain_opening(const char *name, const struct failure *failure)
 static int open_local(struct mount_source *source, const struct mount_source_options *options)
 {
     struct call call = {.deadline_ms = clock_now_ms(&clock_system) + QUESTION_MS};
-    blank_secrets();
+    if (options->environment == MOUNT_ENVIRONMENT_ONE) /* it uses none */
+        mount_source_blank_environment();
     int code = resolve_local(source, options->name, options->creates_table);
     if (code != 0)
         return code;
@@ -318,6 +322,12 @@ static int decorate_store(struct mount_source *source, const struct mount_source
 bool mount_source_is_local(const char *name)
 {
     return name && strncmp(name, LOCAL_SOURCE, strlen(LOCAL_SOURCE)) == 0;
+}
+
+bool mount_source_is_emulator(const char *name)
+{
+    struct bytes rest = bytes_trim(bytes_of(name ? name : ""));
+    return bytes_equal(bytes_take_until(&rest, '/'), BYTES_LITERAL("emulator"));
 }
 
 bool mount_source_holds_sas(const char *argument)
@@ -437,6 +447,36 @@ const char *mount_source_account(const struct mount_source *source)
     const char *path = source->local_path;
     const char *slash = path ? strrchr(path, '/') : NULL;
     return slash ? slash + 1 : path ? path : source->connection.endpoint.account;
+}
+
+const char *mount_source_part(const struct mount_source *source)
+{
+    static const char *const limits[] = {"spk", "srk", "epk", "erk"};
+    struct bytes value;
+    if (source->local_path)
+        return NULL;
+    if (endpoint_is_secondary(&source->connection.endpoint))
+        return "it is the secondary location, which follows the primary one later";
+    for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
+        if (credential_parameter(source->connection.credential, limits[i], &value))
+            return "its SAS is for a range of keys (spk, srk, epk, erk)";
+    return NULL;
+}
+
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat first, second;
+    return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev &&
+           first.st_ino == second.st_ino;
+}
+
+bool mount_source_is_same_table(const struct mount_source *a, const struct mount_source *b)
+{
+    if (!a->local_path != !b->local_path || strcasecmp(a->table, b->table) != 0)
+        return false;
+    return a->local_path
+               ? is_same_file(a->local_path, b->local_path)
+               : endpoint_is_same_account(&a->connection.endpoint, &b->connection.endpoint);
 }
 
 struct table_store *mount_source_take_store(struct mount_source *source)

@@ -19,6 +19,13 @@
     "the file system that it lies in does not answer -- if that is a tablefuse mount, use "        \
     "unmount -z there first"
 
+/* What the credentials in the environment are for. */
+enum mount_environment {
+    MOUNT_ENVIRONMENT_ONE,     /* this source; they are overwritten then */
+    MOUNT_ENVIRONMENT_SHARED,  /* this one of two services, if they name its account */
+    MOUNT_ENVIRONMENT_FOREIGN, /* another source: they are not read */
+};
+
 struct mount_source_options {
     const char *name;       /* SOURCE; NULL: the environment names the account */
     const char *table;      /* -o table=; NULL: not given */
@@ -27,10 +34,11 @@ struct mount_source_options {
     int64_t timeout_ms;     /* of an operation */
     size_t cache_bytes;     /* answers in flight may have a part of it */
     struct log *log;        /* gets a line when the service goes down, and when it is back */
-    bool allows_http;       /* the option allow_http */
-    bool may_create;        /* a missing file of an account is created */
-    bool creates_table;     /* in SOURCE, FILE/TABLE, neither need exist; with may_create */
-    bool is_as_is;          /* a file of an account is opened without changing it */
+    enum mount_environment environment;
+    bool allows_http;   /* the option allow_http */
+    bool may_create;    /* a missing file of an account is created */
+    bool creates_table; /* in SOURCE, FILE/TABLE, neither need exist; with may_create */
+    bool is_as_is;      /* a file of an account is opened without changing it */
 };
 
 /* To be called first, by a process that forks later. If SOURCE is a file in an older format, says
@@ -45,6 +53,11 @@ bool mount_source_is_local(const char *name); /* is it local:FILE? NULL is not *
 /* May it hold a SAS token? It is a URL with a query, or has the parameter `sig`:
  * local:x?sv=..&sig=.. Such an argument is refused. */
 bool mount_source_holds_sas(const char *argument);
+/* Is it the emulator by its short name, which takes no credential? NULL is not. */
+bool mount_source_is_emulator(const char *name);
+/* Overwrites the credentials in the environment, so that /proc/PID/environ shows no secret. For a
+ * process that opens more than one source, after the last one. */
+void mount_source_blank_environment(void);
 /* Reads the credentials from the environment and overwrites them there. Sends nothing. An exit
  * code. */
 int mount_source_open(const struct mount_source_options *options, store_decorator *decorate,
@@ -66,6 +79,11 @@ bool mount_source_is_read_only(const struct mount_source *source);
 const char *mount_source_name(const struct mount_source *source);
 /* Of the account alone, not of a table: its name, or that of its file without the directories. */
 const char *mount_source_account(const struct mount_source *source);
+/* Why the source may show a part of a table as if it were all; NULL: it shows all. */
+const char *mount_source_part(const struct mount_source *source);
+/* Do both have the same table of one account or file? Two names of one account's host are not
+ * found out. */
+bool mount_source_is_same_table(const struct mount_source *a, const struct mount_source *b);
 /* Gives the outermost store to the caller, which destroys it before it closes the source. */
 struct table_store *mount_source_take_store(struct mount_source *source);
 /* Tells the failure of a call on the store in one line. An exit code. */

@@ -36,7 +36,7 @@ int opened_account_add_options(struct opened_account *opened, const char *text)
 {
     for (struct bytes rest = bytes_of(text); rest.size > 0;) {
         struct bytes value = bytes_take_until(&rest, ','), name = bytes_take_until(&value, '=');
-        if (!is_taken(name))
+        if (!is_taken(name) || (opened->is_of_two && bytes_equal(name, BYTES_LITERAL("table"))))
             return verb_refuse(opened->verb, "option %.*s is not for this command", (int)name.size,
                                name.data);
     }
@@ -88,6 +88,8 @@ void opened_account_init(struct opened_account *ret, const struct verb *verb)
 bool opened_account_is_interrupted(struct opened_account *opened)
 {
     sigset_t signals;
+    if (opened->first)
+        return opened->is_interrupted = opened_account_is_interrupted(opened->first);
     end_signals(&signals);
     if (!opened->is_interrupted && sigtimedwait(&signals, NULL, &(struct timespec){0}) > 0) {
         opened->is_interrupted = true;
@@ -134,6 +136,10 @@ static int check_table(struct opened_account *opened, const struct use *use)
         say("tablefuse: %s: the file cannot be written to\n", mount_source_name(opened->source));
         return EXIT_CONFIGURATION;
     }
+    const char *part = use->needs_table && !use->changes ? mount_source_part(opened->source) : NULL;
+    if (part)
+        say("tablefuse: %s: %s: a part of the table may be missing here\n",
+            mount_source_name(opened->source), part);
     int code = use->creates ? 0 : mount_source_ask(opened->source, is_cancelled, opened);
     return opened->is_interrupted ? OPENED_ACCOUNT_INTERRUPTED : code;
 }
@@ -151,6 +157,7 @@ static int open_source(struct opened_account *opened, const struct use *use)
                                                  .may_create = use->creates,
                                                  .creates_table = use->creates,
                                                  .is_as_is = is_as_is,
+                                                 .environment = opened->environment,
                                                  .allows_http = opened->options.allows_http};
     if (code == 0)
         code = mount_source_open(&options, use->decorate, &opened->source);
@@ -172,7 +179,7 @@ static int create_table(struct opened_account *opened)
 static int open_account(struct opened_account *opened, const struct use *use)
 {
     if (options_parse(opened->verb, &opened->args, 0, 0, 0, &opened->options) < 0)
-        return EXIT_USAGE;
+        return verb_usage_code(opened->verb);
     if (log_create(opened->verb->name, &opened->log) < 0)
         return verb_complain_memory();
     int code = open_source(opened, use);

@@ -38,7 +38,12 @@ int verb_refuse(const struct verb *verb, const char *cause, ...)
 int verb_point_to_help(const struct verb *verb)
 {
     say("try `tablefuse %s%s--help`\n", verb ? verb->name : "", verb ? " " : "");
-    return EXIT_USAGE;
+    return verb_usage_code(verb);
+}
+
+int verb_usage_code(const struct verb *verb)
+{
+    return verb && verb->usage_code != 0 ? verb->usage_code : EXIT_USAGE;
 }
 
 int verb_refuse_option(const struct verb *verb, int returned, char **argv)

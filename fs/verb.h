@@ -13,12 +13,13 @@ struct verb { /* static text; the lines of `help` end in a newline, the others h
     const char *purpose; /* one sentence */
     const char *help;    /* its options and operands, aligned; "": it has none to explain */
     bool has_help_apart; /* `tablefuse help` leaves its help out: `tablefuse help VERB` shows it */
+    int usage_code;      /* the exit code of wrong usage; 0: EXIT_USAGE */
     /* argv[0] is the verb. `-h` and `--help` were answered before. An exit code. */
     int (*run)(const struct verb *verb, int argc, char **argv, store_decorator *decorate);
 };
 
-extern const struct verb verb_mount, verb_unmount, verb_drop, verb_check, verb_count, verb_export,
-    verb_import, verb_tables;
+extern const struct verb verb_mount, verb_unmount, verb_drop, verb_check, verb_count, verb_diff,
+    verb_export, verb_import, verb_tables;
 
 /* `mount` as mount(8) and mount.fuse3 call it: PROGRAM SOURCE DIR [-fnsv] [-t TYPE] [-o OPTIONS].
  * An exit code. */
@@ -31,14 +32,16 @@ const char *verb_printable(const char *word);
  * with its last `=`. The file system is asked, so it must be one that answers. */
 const char *verb_printable_path(const char *word);
 /* A usage error: writes the cause, and in a second line where help is. verb NULL: it is not one of
- * a verb. EXIT_USAGE. */
+ * a verb. verb_usage_code. */
 int verb_refuse(const struct verb *verb, const char *cause, ...)
     __attribute__((format(printf, 2, 3)));
 /* A usage error for what getopt_long has returned: ':' (the option lacks its value) or '?' (there
  * is no such option). The verb's option string begins with ':'. */
 int verb_refuse_option(const struct verb *verb, int returned, char **argv);
-/* The second line alone: the cause was written already. verb as above. EXIT_USAGE. */
+/* The second line alone: the cause was written already. verb as above. verb_usage_code. */
 int verb_point_to_help(const struct verb *verb);
+
+int verb_usage_code(const struct verb *verb); /* NULL: EXIT_USAGE */
 
 /* Says that memory is out. EXIT_MOUNTING. */
 int verb_complain_memory(void);

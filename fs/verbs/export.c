@@ -8,7 +8,6 @@
 #include "fs/verb.h"
 
 #include <getopt.h>
-#include <signal.h>
 
 #define SHOWN_LEFT_OUT 100
 
@@ -199,13 +198,6 @@ static int skip_written(struct export *export, struct directory *directory,
     return 0;
 }
 
-/* As `cat` ends when its reader has ended. */
-static void end_by_sigpipe(void)
-{
-    (void)signal(SIGPIPE, SIG_DFL);
-    (void)raise(SIGPIPE);
-}
-
 static int finish(struct export *export, int r, const struct failure *failure)
 {
     bool is_empty = r == 0 && export->path[0] && export->counts.rows + export->left_out == 0 &&
@@ -217,7 +209,7 @@ static int finish(struct export *export, int r, const struct failure *failure)
     else if (r < 0 && export->output_error == 0) /* what has come until then counts */
         export->output_error = line_output_flush(export->output) == -EPIPE ? -EPIPE : 0;
     if (export->output_error == -EPIPE && !export->file)
-        end_by_sigpipe();
+        line_output_end_by_sigpipe();
     if (r == 0 && is_empty) {
         say("tablefuse: %s: no entity is in it\n", export->path);
         return EXIT_NOT_FOUND;

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/table_pair.h"
+#include "fs/say.h"
+#include "fs/verb.h"
+
+#include <getopt.h>
+
+void table_pair_init(struct table_pair *ret, const struct verb *verb)
+{
+    *ret = (struct table_pair){0};
+    for (int side = 0; side < COMPARE_SIDES; side++) {
+        opened_account_init(&ret->sides[side], verb);
+        ret->sides[side].is_of_two = true;
+    }
+    ret->sides[COMPARE_TO].first = &ret->sides[COMPARE_FROM];
+}
+
+void table_pair_finish(struct table_pair *pair)
+{
+    comparison_destroy(TAKE_PTR(pair->comparison));
+    for (int side = 0; side < COMPARE_SIDES; side++) {
+        place_finish(&pair->places[side]);
+        opened_account_finish(&pair->sides[side]);
+    }
+}
+
+int table_pair_add_options(struct table_pair *pair, const char *text)
+{
+    int code = opened_account_add_options(&pair->sides[COMPARE_FROM], text);
+    return code != 0 ? code : opened_account_add_options(&pair->sides[COMPARE_TO], text);
+}
+
+int table_pair_take_operands(struct table_pair *pair, int argc, char **argv)
+{
+    const struct verb *verb = pair->sides[COMPARE_FROM].verb;
+    if (argc < optind + 2)
+        return verb_refuse(verb, argc == optind ? "no FROM/TABLE and TO/TABLE"
+                                                : "no TO/TABLE behind FROM/TABLE");
+    if (argc > optind + 3)
+        return verb_refuse(verb, "unexpected operand %s behind FROM/TABLE, TO/TABLE and DIRECTORY",
+                           verb_printable(argv[optind + 3]));
+    pair->sources[COMPARE_FROM] = argv[optind];
+    pair->sources[COMPARE_TO] = argv[optind + 1];
+    pair->path = argc > optind + 2 ? argv[optind + 2] : "";
+    return 0;
+}
+
+static bool is_service(const char *source)
+{
+    return !mount_source_is_local(source) && !mount_source_is_emulator(source);
+}
+
+static void share_environment(struct table_pair *pair)
+{
+    bool are_both =
+        is_service(pair->sources[COMPARE_FROM]) && is_service(pair->sources[COMPARE_TO]);
+    for (int side = 0; side < COMPARE_SIDES; side++)
+        pair->sides[side].environment = are_both ? MOUNT_ENVIRONMENT_SHARED
+                                        : is_service(pair->sources[side])
+                                            ? MOUNT_ENVIRONMENT_ONE
+                                            : MOUNT_ENVIRONMENT_FOREIGN;
+}
+
+static int open_sides(struct table_pair *pair, bool changes, bool creates,
+                      store_decorator *decorate)
+{
+    share_environment(pair);
+    int code = opened_account_open(&pair->sides[COMPARE_FROM], pair->sources[COMPARE_FROM], true,
+                                   decorate);
+    if (code == 0)
+        code = changes ? opened_account_open_to_change(&pair->sides[COMPARE_TO],
+                                                       pair->sources[COMPARE_TO], creates, decorate)
+                       : opened_account_open(&pair->sides[COMPARE_TO], pair->sources[COMPARE_TO],
+                                             true, decorate);
+    mount_source_blank_environment();
+    return code;
+}
+
+static int refuse_one(const struct table_pair *pair)
+{
+    say("tablefuse: %s and %s are the same table\n",
+        mount_source_name(pair->sides[COMPARE_FROM].source),
+        mount_source_name(pair->sides[COMPARE_TO].source));
+    return EXIT_CONFIGURATION;
+}
+
+int table_pair_open(struct table_pair *pair, bool changes, bool creates, store_decorator *decorate)
+{
+    struct compared_table tables[COMPARE_SIDES];
+    int code = open_sides(pair, changes, creates, decorate);
+    for (int side = 0; code == 0 && side < COMPARE_SIDES; side++) {
+        struct opened_account *opened = &pair->sides[side];
+        code = opened_account_find(opened, pair->path, &pair->places[side]);
+        if (code != 0)
+            return code;
+        pair->callers[side] = opened_account_caller(opened);
+        tables[side] = (struct compared_table){opened->account, &pair->callers[side],
+                                               place_directory(&pair->places[side])};
+    }
+    if (code != 0)
+        return code;
+    if (mount_source_is_same_table(pair->sides[COMPARE_FROM].source,
+                                   pair->sides[COMPARE_TO].source))
+        return refuse_one(pair);
+    bool may_be_one = !mount_source_is_local(pair->sources[COMPARE_FROM]) &&
+                      !mount_source_is_local(pair->sources[COMPARE_TO]);
+    return comparison_create(tables, may_be_one, &pair->comparison) < 0 ? verb_complain_memory()
+                                                                        : 0;
+}
+
+int table_pair_complain(struct table_pair *pair, int r)
+{
+    if (table_pair_is_interrupted(pair))
+        return OPENED_ACCOUNT_INTERRUPTED;
+    if (r == -ENOTUNIQ)
+        return refuse_one(pair);
+    enum compare_side side = comparison_failed(pair->comparison);
+    return opened_account_complain(&pair->sides[side], &pair->callers[side].call.failure);
+}
+
+bool table_pair_is_interrupted(struct table_pair *pair)
+{
+    return opened_account_is_interrupted(&pair->sides[COMPARE_FROM]);
+}
+
+uint64_t table_pair_requests(const struct table_pair *pair)
+{
+    return opened_account_requests(&pair->sides[COMPARE_FROM]) +
+           opened_account_requests(&pair->sides[COMPARE_TO]);
+}
+
+int table_pair_append_path(struct bytes position, struct buffer *ret)
+{
+    int r = names_encode(position_partition_key(position), NAME_PARTITION, ret);
+    if (r == 0)
+        r = buffer_append_char(ret, '/');
+    return r == 0 ? names_encode(position_row_key(position), NAME_ENTITY, ret) : r;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FS_TABLE_PAIR_H
+#define FS_TABLE_PAIR_H
+/* The two tables of a command that compares them, FROM/TABLE TO/TABLE [DIRECTORY], opened without a
+ * mount. One thread. Functions that answer an exit code answer 0, or a code of fs/command.h after
+ * one line on standard error.
+ *
+ * One of two accounts may take the credentials of the environment, if the other one is local:FILE
+ * or the emulator. Of two services it is for those whose account it names. */
+#include "cache/bulk/comparison.h"
+#include "fs/opened_account.h"
+
+struct table_pair {
+    struct opened_account sides[COMPARE_SIDES];
+    const char *sources[COMPARE_SIDES], *path; /* path "": the tables */
+    struct place places[COMPARE_SIDES];        /* of the path */
+    struct caller callers[COMPARE_SIDES];
+    struct comparison *comparison;
+};
+
+/* The caller finishes ret, also if another function has failed. Signals: as opened_account_init. */
+void table_pair_init(struct table_pair *ret, const struct verb *verb);
+void table_pair_finish(struct table_pair *pair);
+int table_pair_add_options(struct table_pair *pair, const char *text);        /* of one -o */
+int table_pair_take_operands(struct table_pair *pair, int argc, char **argv); /* from optind on */
+
+/* Opens both and begins the comparison. TO is opened to be changed; creates: and made. One table on
+ * both sides is refused, if it is seen that they are one. An exit code. */
+int table_pair_open(struct table_pair *pair, bool changes, bool creates, store_decorator *decorate);
+/* Tells why comparison_next has failed, r. An exit code. */
+int table_pair_complain(struct table_pair *pair, int r);
+bool table_pair_is_interrupted(struct table_pair *pair);
+uint64_t table_pair_requests(const struct table_pair *pair);
+
+/* Appends the path of the entity below the table, as the tree spells it: zlib/1.3.1.json. As
+ * names_encode. */
+int table_pair_append_path(struct bytes position, struct buffer *ret);
+
+#endif

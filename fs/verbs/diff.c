@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/* `tablefuse diff`: what two tables do not have in common. */
+#include "fs/difference_output.h"
+#include "fs/say.h"
+#include "fs/table_pair.h"
+#include "fs/verb.h"
+
+#include <getopt.h>
+
+#define DIFFERENT  1    /* exit code, as of diff(1) */
+#define SHOW_EVERY 1024 /* pairs, between two looks at the clock */
+
+struct diff {
+    struct table_pair tables;
+    bool is_quiet;
+    struct difference_output differences;
+    struct progress progress;
+    int output_error; /* 0: none */
+};
+
+static bool is_interrupted(void *context)
+{
+    return table_pair_is_interrupted(&((struct diff *)context)->tables);
+}
+
+static uint64_t read_of(const struct diff *diff, enum compare_side side)
+{
+    return comparison_read(diff->tables.comparison, side);
+}
+
+static void show(struct diff *diff, struct bytes position)
+{
+    const struct progress_counts counts = {
+        .rows = read_of(diff, COMPARE_FROM) + read_of(diff, COMPARE_TO), .position = position};
+    progress_show(&diff->progress, &counts);
+}
+
+/* 0 or -errno; of the output, output_error is the same. */
+static int compare_tables(struct diff *diff)
+{
+    struct pair pair;
+    int r;
+    for (uint64_t n = 1; (r = comparison_next(diff->tables.comparison, &pair)) > 0; n++) {
+        diff->output_error = r = difference_output_take(&diff->differences, &pair);
+        if (r < 0)
+            return r;
+        if (n % SHOW_EVERY == 0)
+            show(diff, pair.position);
+    }
+    int flushed = line_output_flush(diff->differences.output); /* what has come until then counts */
+    if (r == 0 || flushed == -EPIPE)
+        diff->output_error = r = flushed;
+    return r;
+}
+
+static void tell_counts(const struct diff *diff)
+{
+    const uint64_t *counts = diff->differences.counts;
+    char from[PROGRESS_NUMBER_SIZE], to[PROGRESS_NUMBER_SIZE], added[PROGRESS_NUMBER_SIZE];
+    char removed[PROGRESS_NUMBER_SIZE], changed[PROGRESS_NUMBER_SIZE];
+    char requests[PROGRESS_NUMBER_SIZE];
+    progress_clear(&diff->progress);
+    if (diff->is_quiet)
+        return;
+    say("tablefuse: %s and %s entities read, %s only in FROM, %s only in TO, %s different, "
+        "%s requests, %.1f s\n",
+        progress_number(read_of(diff, COMPARE_FROM), from),
+        progress_number(read_of(diff, COMPARE_TO), to),
+        progress_number(counts[PAIR_ONLY_FROM], added),
+        progress_number(counts[PAIR_ONLY_TO], removed),
+        progress_number(counts[PAIR_DIFFERENT], changed),
+        progress_number(table_pair_requests(&diff->tables), requests),
+        progress_elapsed_sec(&diff->progress));
+}
+
+static int finish(struct diff *diff, int r)
+{
+    const char *path = diff->tables.path;
+    if (diff->output_error == -EPIPE)
+        line_output_end_by_sigpipe();
+    if (r == 0 && path[0] && read_of(diff, COMPARE_FROM) + read_of(diff, COMPARE_TO) == 0) {
+        say("tablefuse: %s: no entity is in it on either side\n", path);
+        return EXIT_NOT_FOUND;
+    }
+    tell_counts(diff);
+    if (diff->output_error < 0 && !is_interrupted(diff)) {
+        say("tablefuse: cannot write the output: %s\n", strerror(-r));
+        return EXIT_MOUNTING;
+    }
+    if (r < 0)
+        return table_pair_complain(&diff->tables, r);
+    if (diff->differences.counts[PAIR_UNREADABLE] > 0)
+        return EXIT_ABANDONED;
+    return difference_output_found(&diff->differences) > 0 ? DIFFERENT : 0;
+}
+
+static int write_differences(struct diff *diff)
+{
+    int r = line_output_open(NULL, false, is_interrupted, diff, &diff->differences.output);
+    if (r < 0)
+        return verb_complain_memory();
+    progress_init(&diff->progress, &clock_system, diff->is_quiet);
+    diff->differences.progress = &diff->progress;
+    r = compare_tables(diff);
+    return finish(diff, r);
+}
+
+enum { JSON = 1, QUIET };
+
+static int parse(struct diff *diff, const struct verb *verb, int argc, char **argv)
+{
+    static const struct option long_options[] = {
+        {.name = "json", .val = JSON}, {.name = "quiet", .val = QUIET}, {0}};
+    for (int option; (option = getopt_long(argc, argv, ":o:", long_options, NULL)) != -1;) {
+        if (option == '?' || option == ':')
+            return verb_refuse_option(verb, option, argv);
+        diff->differences.is_json |= option == JSON;
+        diff->is_quiet |= option == QUIET;
+        int code = option == 'o' ? table_pair_add_options(&diff->tables, optarg) : 0;
+        if (code != 0)
+            return code;
+    }
+    return table_pair_take_operands(&diff->tables, argc, argv);
+}
+
+static int run_diff(const struct verb *verb, int argc, char **argv, store_decorator *decorate)
+{
+    struct diff diff = {0};
+    table_pair_init(&diff.tables, verb);
+    int code = parse(&diff, verb, argc, argv);
+    if (code == 0)
+        code = table_pair_open(&diff.tables, false, false, decorate);
+    if (code == 0)
+        code = write_differences(&diff);
+    line_output_close(diff.differences.output);
+    table_pair_finish(&diff.tables);
+    return code;
+}
+
+const struct verb verb_diff = {
+    .name = "diff",
+    .usage = "[OPTION...] FROM/TABLE TO/TABLE [DIRECTORY]",
+    .purpose = "Prints what two tables do not have in common, one entity on each line.",
+    .help =
+        "Needs no mount. A line has + (only FROM has the entity), - (only TO) or ~ (they differ), "
+        "and the\n"
+        "path of its file. Keys, properties, types and values count, Timestamp and ETag do not.\n"
+        "It is no snapshot: each entity is one version, of different moments.\n"
+        "  --json             both entities in place of the path: {\"from\":{...},\"to\":null}\n"
+        "  --quiet            no progress and no counts on standard error\n"
+        "  -o OPTION          timeout, parallelism, ca_cert, allow_http, as of mount, for both\n"
+        "The credential in the environment is for one of two accounts, and the other one is "
+        "local:FILE or\n"
+        "the emulator; of two services it is for those whose account it names.\n"
+        "Exit codes: 0 equal, 1 different, 2 wrong usage or configuration, 3 to 7 and 32 as of "
+        "mount (6: an\n"
+        "entity cannot be understood), 130 interrupted.\n",
+    .has_help_apart = true,
+    .usage_code = EXIT_CONFIGURATION,
+    .run = run_diff,
+};

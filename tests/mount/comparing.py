@@ -1,0 +1,60 @@
+"""What the tests of `tablefuse diff` and `tablefuse sync` share."""
+import re
+
+from expected import partition_name
+from harness import FAULTY, TABLEFUSE, environment, run
+from test_export import source
+
+FOUND = re.compile(
+    r"tablefuse: ([\d,]+) and ([\d,]+) entities read, ([\d,]+) only in FROM, ([\d,]+) only in TO, ([\d,]+) different, "
+    r"([\d,]+) requests, [\d.]+ s"
+)
+
+
+def numbers_of(match):
+    return [int((number or "0").replace(",", "")) for number in match.groups()]
+
+
+class Compared:
+    """A comparison that has ended: its exit code, the lines of both outputs, and the counts."""
+
+    def __init__(self, done):
+        self.code, self.lines = done.returncode, done.stdout.splitlines()
+        self.says = [line.removeprefix("tablefuse: ") for line in done.stderr.splitlines()]
+        found = FOUND.fullmatch(done.stderr.splitlines()[-1]) if done.stderr else None
+        self.read, self.found, self.requests = None, None, None
+        if found:
+            numbers = numbers_of(found)
+            self.read, self.found, self.requests = tuple(numbers[:2]), tuple(numbers[2:5]), numbers[5]
+            self.says.pop()
+
+    def __repr__(self):
+        return f"exit code {self.code}: {self.lines} {self.says} {self.read} {self.found}"
+
+
+def credentials_of(services):
+    """Of the one that needs some. Of two the last one counts."""
+    return {name: value for each in services for name, value in each.credentials.items()}
+
+
+def operands(begin, end):
+    """Each is (service, table)."""
+    return [source(*begin), source(*end)]
+
+
+def compared(begin, end, *arguments, faults=None, credentials=None, path=None):
+    extra = {"TABLEFUSE_FAULTS": faults} if faults else {}
+    env = credentials_of((begin[0], end[0])) if credentials is None else credentials
+    words = [FAULTY if faults else TABLEFUSE, "diff", *arguments, *operands(begin, end), *([path] if path else [])]
+    return Compared(run(*words, check=False, env=environment(**env, **extra)))
+
+
+def is_equal(begin, end, **options):
+    done = compared(begin, end, **options)
+    assert done.code == 0 and done.lines == [] and done.found == (0, 0, 0), done
+    return True
+
+
+def path_of(key):
+    """Of keys without characters that the tree escapes."""
+    return f"{partition_name(key[0])}/{key[1]}.json"

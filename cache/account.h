@@ -10,6 +10,7 @@
 #include "cache/bulk/import.h"
 #include "cache/bulk/judge.h"
 #include "cache/bulk/row_stream.h"
+#include "cache/bulk/sync.h"
 #include "cache/failure_log.h"
 #include "cache/listing.h"
 #include "cache/write/pending_texts.h"

@@ -11,9 +11,9 @@
 
 static const struct verb verb_help, verb_version;
 
-static const struct verb *const verbs[] = {&verb_mount,  &verb_unmount, &verb_drop, &verb_export,
-                                           &verb_import, &verb_count,   &verb_diff, &verb_tables,
-                                           &verb_check,  &verb_version, &verb_help};
+static const struct verb *const verbs[] = {&verb_mount,  &verb_unmount, &verb_drop,    &verb_export,
+                                           &verb_import, &verb_count,   &verb_diff,    &verb_sync,
+                                           &verb_tables, &verb_check,   &verb_version, &verb_help};
 
 static const char exit_codes[] =
     "Exit codes: 0 success, 1 wrong usage, 2 wrong configuration, 3 credentials refused, "

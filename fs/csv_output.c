@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/csv_output.h"
+#include "fs/unlinked_file.h"
 
-#include <fcntl.h>
 #include <libgen.h>
 #include <unistd.h>
 
@@ -50,26 +50,10 @@ static int fail_waiting(struct csv_output *csv, int error)
     return -error;
 }
 
-/* A name that is in the directory for a moment, where the file system has no files without one. */
-static int open_unlinked(const char *directory)
-{
-    _cleanup_(freep) char *name = NULL;
-    if (asprintf(&name, "%s/tablefuse-XXXXXX", directory) < 0) {
-        name = NULL;
-        errno = ENOMEM;
-        return -1;
-    }
-    int fd = mkostemp(name, O_CLOEXEC);
-    if (fd >= 0)
-        (void)unlink(name);
-    return fd;
-}
-
 static char *directory_of(const char *file)
 {
-    const char *other = getenv("TMPDIR");
     if (!file)
-        return strdup(other && other[0] ? other : "/var/tmp");
+        return strdup(unlinked_file_directory());
     _cleanup_(freep) char *copy = strdup(file);
     return copy ? strdup(dirname(copy)) : NULL;
 }
@@ -79,10 +63,11 @@ static int open_waiting(struct csv_output *csv, const char *file)
     csv->directory = directory_of(file);
     if (!csv->directory)
         return -ENOMEM;
-    csv->fd = open(csv->directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (csv->fd < 0)
-        csv->fd = open_unlinked(csv->directory);
-    return csv->fd < 0 ? fail_waiting(csv, errno) : 0;
+    int fd = unlinked_file_open(csv->directory);
+    if (fd < 0)
+        return fail_waiting(csv, -fd);
+    csv->fd = fd;
+    return 0;
 }
 
 int csv_output_create(struct csv_writer *writer, bool has_columns, struct line_output *output,

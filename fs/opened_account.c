@@ -126,6 +126,17 @@ struct use {
     store_decorator *decorate;
 };
 
+static int check_part(const struct opened_account *opened, const struct use *use)
+{
+    const char *part = use->needs_table && !use->changes ? mount_source_part(opened->source) : NULL;
+    if (!part)
+        return 0;
+    say("tablefuse: %s: %s: %s\n", mount_source_name(opened->source), part,
+        opened->needs_all ? "what it does not show would be deleted"
+                          : "a part of the table may be missing here");
+    return opened->needs_all ? EXIT_CONFIGURATION : 0;
+}
+
 static int check_table(struct opened_account *opened, const struct use *use)
 {
     if (log_rename(opened->log, mount_source_name(opened->source)) < 0)
@@ -136,11 +147,10 @@ static int check_table(struct opened_account *opened, const struct use *use)
         say("tablefuse: %s: the file cannot be written to\n", mount_source_name(opened->source));
         return EXIT_CONFIGURATION;
     }
-    const char *part = use->needs_table && !use->changes ? mount_source_part(opened->source) : NULL;
-    if (part)
-        say("tablefuse: %s: %s: a part of the table may be missing here\n",
-            mount_source_name(opened->source), part);
-    int code = use->creates ? 0 : mount_source_ask(opened->source, is_cancelled, opened);
+    int code = check_part(opened, use);
+    if (code != 0)
+        return code;
+    code = use->creates ? 0 : mount_source_ask(opened->source, is_cancelled, opened);
     return opened->is_interrupted ? OPENED_ACCOUNT_INTERRUPTED : code;
 }
 

@@ -61,17 +61,17 @@ static void share_environment(struct table_pair *pair)
                                             : MOUNT_ENVIRONMENT_FOREIGN;
 }
 
-static int open_sides(struct table_pair *pair, bool changes, bool creates,
+static int open_sides(struct table_pair *pair, const struct table_pair_use *use,
                       store_decorator *decorate)
 {
+    struct opened_account *from = &pair->sides[COMPARE_FROM], *to = &pair->sides[COMPARE_TO];
     share_environment(pair);
-    int code = opened_account_open(&pair->sides[COMPARE_FROM], pair->sources[COMPARE_FROM], true,
-                                   decorate);
-    if (code == 0)
-        code = changes ? opened_account_open_to_change(&pair->sides[COMPARE_TO],
-                                                       pair->sources[COMPARE_TO], creates, decorate)
-                       : opened_account_open(&pair->sides[COMPARE_TO], pair->sources[COMPARE_TO],
-                                             true, decorate);
+    from->needs_all = use->needs_all;
+    int code = opened_account_open(from, pair->sources[COMPARE_FROM], true, decorate);
+    if (code == 0 && use->changes)
+        code = opened_account_open_to_change(to, pair->sources[COMPARE_TO], use->creates, decorate);
+    else if (code == 0)
+        code = opened_account_open(to, pair->sources[COMPARE_TO], true, decorate);
     mount_source_blank_environment();
     return code;
 }
@@ -84,38 +84,53 @@ static int refuse_one(const struct table_pair *pair)
     return EXIT_CONFIGURATION;
 }
 
-int table_pair_open(struct table_pair *pair, bool changes, bool creates, store_decorator *decorate)
+struct compared_table table_pair_table(struct table_pair *pair, enum compare_side side)
+{
+    return (struct compared_table){pair->sides[side].account, &pair->callers[side],
+                                   place_directory(&pair->places[side])};
+}
+
+static int begin(struct table_pair *pair)
 {
     struct compared_table tables[COMPARE_SIDES];
-    int code = open_sides(pair, changes, creates, decorate);
-    for (int side = 0; code == 0 && side < COMPARE_SIDES; side++) {
-        struct opened_account *opened = &pair->sides[side];
-        code = opened_account_find(opened, pair->path, &pair->places[side]);
+    bool may_be_one = true;
+    for (int side = 0; side < COMPARE_SIDES; side++) {
+        int code = opened_account_find(&pair->sides[side], pair->path, &pair->places[side]);
         if (code != 0)
             return code;
-        pair->callers[side] = opened_account_caller(opened);
-        tables[side] = (struct compared_table){opened->account, &pair->callers[side],
-                                               place_directory(&pair->places[side])};
+        pair->callers[side] = opened_account_caller(&pair->sides[side]);
+        tables[side] = table_pair_table(pair, (enum compare_side)side);
+        may_be_one = may_be_one && !mount_source_is_local(pair->sources[side]);
     }
-    if (code != 0)
-        return code;
-    if (mount_source_is_same_table(pair->sides[COMPARE_FROM].source,
-                                   pair->sides[COMPARE_TO].source))
-        return refuse_one(pair);
-    bool may_be_one = !mount_source_is_local(pair->sources[COMPARE_FROM]) &&
-                      !mount_source_is_local(pair->sources[COMPARE_TO]);
     return comparison_create(tables, may_be_one, &pair->comparison) < 0 ? verb_complain_memory()
                                                                         : 0;
 }
 
-int table_pair_complain(struct table_pair *pair, int r)
+int table_pair_open(struct table_pair *pair, const struct table_pair_use *use,
+                    store_decorator *decorate)
+{
+    int code = open_sides(pair, use, decorate);
+    if (code != 0)
+        return code;
+    return mount_source_is_same_table(pair->sides[COMPARE_FROM].source,
+                                      pair->sides[COMPARE_TO].source)
+               ? refuse_one(pair)
+               : begin(pair);
+}
+
+int table_pair_complain_of(struct table_pair *pair, enum compare_side side,
+                           const struct failure *failure)
 {
     if (table_pair_is_interrupted(pair))
         return OPENED_ACCOUNT_INTERRUPTED;
-    if (r == -ENOTUNIQ)
-        return refuse_one(pair);
+    return opened_account_complain(&pair->sides[side], failure);
+}
+
+int table_pair_complain(struct table_pair *pair, int r)
+{
     enum compare_side side = comparison_failed(pair->comparison);
-    return opened_account_complain(&pair->sides[side], &pair->callers[side].call.failure);
+    return r == -ENOTUNIQ ? refuse_one(pair)
+                          : table_pair_complain_of(pair, side, &pair->callers[side].call.failure);
 }
 
 bool table_pair_is_interrupted(struct table_pair *pair)

@@ -24,11 +24,21 @@ void table_pair_finish(struct table_pair *pair);
 int table_pair_add_options(struct table_pair *pair, const char *text);        /* of one -o */
 int table_pair_take_operands(struct table_pair *pair, int argc, char **argv); /* from optind on */
 
-/* Opens both and begins the comparison. TO is opened to be changed; creates: and made. One table on
- * both sides is refused, if it is seen that they are one. An exit code. */
-int table_pair_open(struct table_pair *pair, bool changes, bool creates, store_decorator *decorate);
+struct table_pair_use {
+    bool changes;   /* TO */
+    bool creates;   /* it, if it is missing; with changes */
+    bool needs_all; /* of FROM: a source that may show a part (mount_source_part) is refused */
+};
+/* Opens both and begins the comparison. One table on both sides is refused, if it is seen that they
+ * are one. An exit code. */
+int table_pair_open(struct table_pair *pair, const struct table_pair_use *use,
+                    store_decorator *decorate);
+struct compared_table table_pair_table(struct table_pair *pair, enum compare_side side);
 /* Tells why comparison_next has failed, r. An exit code. */
 int table_pair_complain(struct table_pair *pair, int r);
+/* Tells the failure of one side. An exit code. */
+int table_pair_complain_of(struct table_pair *pair, enum compare_side side,
+                           const struct failure *failure);
 bool table_pair_is_interrupted(struct table_pair *pair);
 uint64_t table_pair_requests(const struct table_pair *pair);
 

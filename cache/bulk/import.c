@@ -221,6 +221,7 @@ static void settle(struct import *import, struct job *job)
         const struct batched *batched = &job->batch.changes[i];
         if (batched->end == BATCH_MADE) {
             import->counts.stored += change->objects;
+            import->counts.made[change->write.kind] += change->objects;
         } else if (batched->end == BATCH_AGAIN) {
             fail(import, &job->batch.again);
         } else if (is_of_table(&batched->failure)) {

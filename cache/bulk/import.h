@@ -45,9 +45,10 @@ enum import_sending {
 bool import_step(struct import *import, enum import_sending sending, int64_t max_wait_ms);
 
 struct import_counts {
-    uint64_t stored;     /* objects */
-    uint64_t refused;    /* objects, by the service */
-    size_t waiting, out; /* changes: one may stand for several objects */
+    uint64_t stored;                 /* objects */
+    uint64_t made[WRITE_DELETE + 1]; /* the same by the kind of their write */
+    uint64_t refused;                /* objects, by the service */
+    size_t waiting, out;             /* changes: one may stand for several objects */
 };
 struct import_counts import_counts(const struct import *import);
 bool import_is_throttled(struct import *import); /* did the service ask to slow down lately? */

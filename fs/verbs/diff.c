@@ -129,7 +129,7 @@ static int run_diff(const struct verb *verb, int argc, char **argv, store_decora
     table_pair_init(&diff.tables, verb);
     int code = parse(&diff, verb, argc, argv);
     if (code == 0)
-        code = table_pair_open(&diff.tables, false, false, decorate);
+        code = table_pair_open(&diff.tables, &(struct table_pair_use){0}, decorate);
     if (code == 0)
         code = write_differences(&diff);
     line_output_close(diff.differences.output);

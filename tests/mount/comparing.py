@@ -58,3 +58,38 @@ def is_equal(begin, end, **options):
 def path_of(key):
     """Of keys without characters that the tree escapes."""
     return f"{partition_name(key[0])}/{key[1]}.json"
+
+
+SYNCED = re.compile(
+    r"tablefuse: ([\d,]+) and ([\d,]+) entities read, ([\d,]+) (?:would be )?inserted, ([\d,]+) (?:would be )?replaced, "
+    r"([\d,]+) (?:would be )?deleted, ([\d,]+) conflicts, ([\d,]+) refused, ([\d,]+) requests, [\d.]+ s"
+)
+
+
+class Synced:
+    """A sync that has ended: its exit code, the lines of both outputs, and the counts."""
+
+    def __init__(self, code, out, says):
+        self.code, self.lines, self.text = code, out.splitlines(), says
+        found = [SYNCED.fullmatch(line) for line in says.splitlines()]
+        self.says = [line.removeprefix("tablefuse: ") for line, is_counts in zip(says.splitlines(), found) if not is_counts]
+        numbers = numbers_of(next(filter(None, found))) if any(found) else [None] * 8
+        self.read, self.made = tuple(numbers[:2]), tuple(numbers[2:5])  # inserted, replaced, deleted
+        self.conflicts, self.refused, self.requests = numbers[5:]
+
+    def __repr__(self):
+        return f"exit code {self.code}: {self.lines} {self.text}"
+
+
+def sync_command(begin, end, *arguments, faults=None, path=None, **variables):
+    """Words and environment, for the faulty program if it needs that."""
+    extra = {"TABLEFUSE_FAULTS": faults} if faults else {}
+    program = FAULTY if faults or variables else TABLEFUSE
+    words = [program, "sync", *arguments, *operands(begin, end), *([path] if path else [])]
+    return list(map(str, words)), environment(**credentials_of((begin[0], end[0])), **extra, **variables)
+
+
+def synced(begin, end, *arguments, **options):
+    words, env = sync_command(begin, end, *arguments, **options)
+    done = run(*words, check=False, env=env)
+    return Synced(done.returncode, done.stdout, done.stderr)

@@ -255,7 +255,7 @@ def test_a_part_of_a_table_is_told(service, account):
         assert compared(*tables, credentials=env).says[0].endswith(note)
 
 
-def test_usage(account):
+def test_usage(account, copy):
     """Exit code 1 says that tables differ, so wrong usage is 2."""
     where = source(account, "dates")
     for arguments, says in (
@@ -272,8 +272,8 @@ def test_usage(account):
         assert done.returncode == CONFIGURATION and done.stdout == ""
         assert says is None or done.stderr.splitlines()[0] == f"tablefuse: diff: {says}"
         assert done.stderr.splitlines()[-1] == "try `tablefuse diff --help`"
-    done = compared((account, "dates"), (account, "dates"), path=".tablefuse")
-    assert done.code == NOT_FOUND
+    done = compared((account, "dates"), (copy, "dates"), path=".tablefuse")
+    assert (done.code, done.says) == (NOT_FOUND, [".tablefuse: it is not a directory"])
 
 
 def test_outputs_that_fail(account, copy):

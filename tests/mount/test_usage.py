@@ -14,7 +14,7 @@ IN_PS = "a SAS as an argument can be read in `ps`: put it into AZURE_STORAGE_SAS
 TTL = "expected seconds, at most 86400, for example 0.5"
 SIZE = "expected bytes, at most 64G, for example 64M"
 UMASK = "expected an octal number, for example 022"
-VERBS = ["mount", "unmount", "drop", "export", "import", "count", "diff", "tables", "check", "version", "help"]
+VERBS = ["mount", "unmount", "drop", "export", "import", "count", "diff", "sync", "tables", "check", "version", "help"]
 
 
 def refused(*arguments):

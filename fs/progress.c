@@ -91,10 +91,11 @@ void progress_show(struct progress *progress, const struct progress_counts *coun
     char rest[64];
     _cleanup_(buffer_finish) struct buffer key;
     buffer_init(&key, (size_t)2 * KEY_BYTES);
-    (void)fprintf(stderr, "%s%s rows, %s/s, %s, %d:%02d%s%s%s%s",
+    (void)fprintf(stderr, "%s%s rows, %s/s, %s%s%d:%02d%s%s%s%s",
                   progress->is_terminal ? "\r" : "tablefuse: ", progress_number(counts->rows, rows),
                   progress_number((uint64_t)((double)counts->rows / MAX(seconds, 0.001)), rate),
-                  progress_bytes(counts->bytes, bytes), (int)seconds / 60, (int)seconds % 60,
+                  counts->bytes > 0 ? progress_bytes(counts->bytes, bytes) : "",
+                  counts->bytes > 0 ? ", " : "", (int)seconds / 60, (int)seconds % 60,
                   shown_rest(counts, seconds, rest, sizeof(rest)),
                   counts->position.size > 0 ? "  " : "", shown_key(counts->position, &key),
                   progress->is_terminal ? "\033[K" : "\n");

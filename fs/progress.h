@@ -13,7 +13,7 @@ struct progress {
 };
 
 struct progress_counts {
-    uint64_t rows, bytes;
+    uint64_t rows, bytes;  /* bytes 0: not shown */
     struct bytes position; /* of the last row; empty: not shown */
     uint64_t all_bytes;    /* of the input: its share and the time left are shown; 0: not known */
     bool is_throttled;

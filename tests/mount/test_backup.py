@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from comparing import compared
 from harness import ABANDONED, BOTH_SERVICES, EXIT_SEC, MOUNTING, NOT_FOUND, ROOT, TABLEFUSE, USAGE
 from harness import environment, run, wait_until
 from importing import imported, row, rows_of
@@ -86,6 +87,7 @@ def test_a_table_is_restored_as_it_was(service, stored, program, to):
         assert backup(service, bin_directory, "--restore", file, source(service, "restored")) == again
     assert untyped(stored("restored")) == untyped(before)
     assert export(service, "restored") == text
+    assert compared((service, "large"), (service, "restored")).lines == ["+ new/r.json"]
     code, said = backup(service, bin_directory, "--restore", file, source(service, "large"))
     assert (code, said.count("something else")) == (DIFFERS, 1)  # and nothing that is there has changed
     assert row("new", "r", A=1) in rows_of(service, "large")

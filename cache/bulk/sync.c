@@ -241,6 +241,11 @@ static int take_again(struct sync *sync, struct bytes position)
     const struct pair pair = {.kind = compare_rows(row_of(&from), row_of(&to)),
                               .position = position,
                               .sides = {row_of(&from), row_of(&to)}};
+    if (pair.kind == PAIR_UNREADABLE) {
+        struct call call = {0};
+        (void)call_fail(&call, -EIO, "it has changed meanwhile, and cannot be understood");
+        refuse(sync, position, &call.failure);
+    }
     return is_given_up(sync) ? -ECANCELED : sync_take(sync, &pair);
 }
 

@@ -9,6 +9,7 @@
 enum form { NONE, ONE, ONE_AGAIN, TWO, MORE, NO_TEXT, OTHER_NO_TEXT, BAD, FORMS };
 
 static const char *const texts[FORMS] = {
+    [NONE] = "",
     [ONE] = "{\n  \"A@odata.type\": \"Edm.Double\",\n  \"A\": 1.0\n}\n",
     [ONE_AGAIN] = "{\n  \"A@odata.type\": \"Edm.Double\",\n  \"A\": 1E+0\n}\n",
     [TWO] = "{\n  \"A\": 2\n}\n",

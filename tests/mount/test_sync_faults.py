@@ -13,8 +13,6 @@ from importing import imported, row, rows_of
 from kill_switch import REQUESTS, KillSwitch
 from test_diff import key_of, table_of
 
-pytestmark = pytest.mark.sanitized
-
 INTERRUPTED = 130
 N = 600
 
@@ -53,6 +51,7 @@ def sorted_rows(rows):
 LOST = "lost=batch:/3,lost=write:/4,lost=delete:/5"
 
 
+@pytest.mark.sanitized
 @pytest.mark.parametrize(
     "faults",
     [
@@ -81,6 +80,7 @@ def test_lost_answers_of_azurite(service, account):
     assert is_equal(begin, end)
 
 
+@pytest.mark.sanitized
 def test_rows_of_to_that_change_meanwhile(account, other):
     """They are read and compared again."""
     begin = table_of(account, "steady", many())
@@ -151,6 +151,7 @@ def test_a_from_that_fails_at_each_request_deletes_nothing_that_it_has(account, 
     assert n > 8 and is_equal(begin, end) and left == set(map(key_of, rows))
 
 
+@pytest.mark.sanitized
 def test_a_to_that_fails(account, other):
     begin = table_of(account, "good", many())
     end = table_of(other, "refusing", changed_table(many(), random.Random(2)))
@@ -208,12 +209,13 @@ def test_killed_at_random(account, other):
     assert sorted_rows(rows_of(*end)) == sorted_rows(many(2000))
 
 
+@pytest.mark.sanitized
 def test_an_interrupt(account, other):
     """It reads no more, waits for what is out, counts, and deletes nothing."""
     begin = table_of(account, "stopped", many(3000))
     for number in (signal.SIGINT, signal.SIGTERM):
         end = table_of(other, f"stopped{number}", [row("z", f"{n:03}") for n in range(10)])
-        words, env = sync_command(begin, end, "--delete", faults="latency=40,short=200")
+        words, env = sync_command(begin, end, "--delete", faults="short=200,hang=query:10,only=stopped")
         process = subprocess.Popen(words, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         wait_until(lambda: len(rows_of(*end)) > 10)
         process.send_signal(number)

@@ -118,6 +118,16 @@ int table_pair_open(struct table_pair *pair, const struct table_pair_use *use,
                : begin(pair);
 }
 
+int table_pair_check_found(const struct table_pair *pair)
+{
+    uint64_t read = comparison_read(pair->comparison, COMPARE_FROM) +
+                    comparison_read(pair->comparison, COMPARE_TO);
+    if (!pair->path[0] || read > 0)
+        return 0;
+    say("tablefuse: %s: no entity is in it on either side\n", pair->path);
+    return EXIT_NOT_FOUND;
+}
+
 int table_pair_complain_of(struct table_pair *pair, enum compare_side side,
                            const struct failure *failure)
 {

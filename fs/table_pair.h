@@ -34,6 +34,10 @@ struct table_pair_use {
 int table_pair_open(struct table_pair *pair, const struct table_pair_use *use,
                     store_decorator *decorate);
 struct compared_table table_pair_table(struct table_pair *pair, enum compare_side side);
+/* After both were read: with a DIRECTORY that neither has, EXIT_NOT_FOUND, because it may be
+ * mistyped.
+ */
+int table_pair_check_found(const struct table_pair *pair);
 /* Tells why comparison_next has failed, r. An exit code. */
 int table_pair_complain(struct table_pair *pair, int r);
 /* Tells the failure of one side. An exit code. */

@@ -75,13 +75,11 @@ static void tell_counts(const struct diff *diff)
 
 static int finish(struct diff *diff, int r)
 {
-    const char *path = diff->tables.path;
     if (diff->output_error == -EPIPE)
         line_output_end_by_sigpipe();
-    if (r == 0 && path[0] && read_of(diff, COMPARE_FROM) + read_of(diff, COMPARE_TO) == 0) {
-        say("tablefuse: %s: no entity is in it on either side\n", path);
-        return EXIT_NOT_FOUND;
-    }
+    int code = r == 0 ? table_pair_check_found(&diff->tables) : 0;
+    if (code != 0)
+        return code;
     tell_counts(diff);
     if (diff->output_error < 0 && !is_interrupted(diff)) {
         say("tablefuse: cannot write the output: %s\n", strerror(-r));

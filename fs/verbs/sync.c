@@ -173,7 +173,10 @@ static int make_equal(struct sync_command *command)
         line_output_end_by_sigpipe();
     if (r == 0 && command->sync)
         r = sync_finish(command->sync);
+    progress_clear(&command->progress);
     if (r == 0)
+        guard = table_pair_check_found(&command->tables);
+    if (r == 0 && guard == 0)
         guard = check_deletes(command);
     if (r == 0 && guard == 0 && command->sync && command->waiting)
         r = sync_delete(command->sync);

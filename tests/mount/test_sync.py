@@ -203,7 +203,8 @@ def test_a_row_that_cannot_be_read(service, sdk, account):
         done = run(*words, f"{url}/spoiled", source(*end), check=False, env=env)
         assert done.returncode == ABANDONED and rows_of(*end) == [row("p", "bad", N=7), row("p", "good", N=1)]
         assert done.stderr.startswith("tablefuse: p/bad.json: it cannot be compared, because it cannot be understood\n")
-        assert synced((account, "clear"), (service, "spoiled"), path="other").code == 0
+        done = synced((account, "clear"), (service, "spoiled"), path="other")
+        assert (done.code, done.says) == (NOT_FOUND, ["other: no entity is in it on either side"])
         empty = table_of(account, "hollow", [row("p", "good", N=1)])
         done = run(*words, source(*empty), f"{url}/spoiled", check=False, env=env)
         assert done.returncode == ABANDONED and len(sdk.read("spoiled")) == 2

@@ -32,8 +32,8 @@ struct lost_change {
 /* Called by a thread of the queue, outside every lock, before a drain tells the failure. */
 typedef void lost_change_sink(void *context, const struct lost_change *lost);
 
-/* The queue has no room to hold more deletes of the table. The account sends the deletes that it
- * has held. Called once for each hold that ends so, by any thread. */
+/* The queue has no room to hold more deletes of the table (pending_hold.h). Called once for each
+ * hold that ends so, by any thread. */
 typedef void no_room_sink(void *context, const char *table);
 
 struct account_options {
@@ -167,20 +167,14 @@ void account_use_path(struct account *account, const struct caller *caller,
  * etag the entity was not stored when it was shown: the version that is there by now is deleted at
  * once; -ENOENT: there is none.
  *
- * Or the delete is queued (delete_policy.h), and sent in a batch: 0. Then another version that is
- * there stays, because no user saw it; but what this mount stored before counts as shown. What
- * fails is told to the sink, the next drain tells it, and the entity is seen again.
+ * Or the delete is queued (delete_policy.h), and sent in a batch later: 0. Then another version
+ * that is there stays, because no user saw it; but what this mount stored before counts as shown.
+ * What fails is told to the sink, the next drain tells it, and the entity is seen again.
  *
  * The directories of `path`, by which it was reached, become local directories below their table:
  * so they are still there when it was the last entity in them. */
 int account_unlink(struct account *account, struct caller *caller, struct address address,
                    struct bytes etag, const struct directory_path *path);
-
-/* Around each operation of the process. While a process goes on with the deletion of a whole table,
- * its deletes are held: see account_remove_directory. Takes no lock for a process that does not
- * delete. */
-void account_begin_operation(struct account *account, struct caller *caller);
-void account_end_operation(struct account *account, const struct caller *caller);
 
 /* Sends what is queued in the range, and waits: 0; the errno and reason of a change there that
  * failed and was not told by then; -EINTR, -ETIMEDOUT; or why the service does not answer: then it
@@ -296,9 +290,10 @@ int account_read_keys(struct caller *caller, struct bytes text, enum edit_begin 
  *
  * What is queued in the table is not sent first. The function looks at the table: it asks the
  * service for all keys and ETags. The table is dropped if a delete of each row, in that very
- * version, is queued. So `rm -r TABLE` is one Delete Table. For that, the deletes of a process are
- * held in the queue while it deletes one directory of a table after the other (delete_policy.h), up
- * to a second after its last operation, and as far as the queue has room.
+ * version, is queued. So `rm -r TABLE` is one Delete Table. For that, the queued deletes of a
+ * process that has listed the table's directory, and may drop the table, are held in the queue: up
+ * to 5 s after the last of them, a minute in all, and as far as the queue has room
+ * (pending_hold.h).
  *
  *   the look finds                        then
  *   a delete of each row                  the table is dropped

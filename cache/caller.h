@@ -5,16 +5,9 @@
  * handler's stack, filled by fs/request; one thread. */
 #include "client/call.h"
 
-/* Of account_begin_operation, for account_end_operation, whatever the process is by then. */
-struct caller_burst {
-    uint64_t process;
-    uint64_t number; /* which delete_policy_end compares; 0: nothing has begun */
-};
-
 struct caller {
     struct call call;
-    uint64_t process; /* struct process.number of fs/process_id.h; 0: not known */
-    struct caller_burst burst;
+    uint64_t process;    /* struct process.number of fs/process_id.h; 0: not known */
     int64_t patience_ms; /* after each answered page the deadline is this far away again */
     int64_t end_ms;      /* the deadline is never put off beyond it; 0: no end */
     int64_t valid_ms;    /* out: how long the kernel may keep the answer, also -ENOENT */

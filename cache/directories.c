@@ -153,8 +153,6 @@ int account_drain_below(struct account *account, struct caller *caller,
                         const struct directory *directory)
 {
     int r = account_drain(account, caller, directory->table, directory->range);
-    delete_policy_active(account->write.policy, caller->process,
-                         clock_now_ms(account->read.clock));    /* a short wait is no rest */
     if (r == -ETIMEDOUT && !caller->call.failure.is_unanswered) /* the service works */
         caller->call.failure.error = r = -EBUSY;
     return r;
@@ -181,13 +179,14 @@ static bool is_left_to_parent(struct account *account, const struct caller *call
     return freshness_has_listed(account->read.freshness, caller->process, &path->steps[1]);
 }
 
-/* As account_find_rows. While the process holds deletes in the table, what is known suffices if the
+/* As account_find_rows. If deletes of the process are held there, what is known suffices if the
  * rmdir of the directory above comes: that asks for each row. Else a directory whose rows are all
  * held, and which is larger than what is known, would be read anew. */
 static int find_rows(struct account *account, struct caller *caller,
                      const struct directory *directory, bool is_left)
 {
-    if (!is_left || !pending_holds(account->write.pending, caller->process, directory->table))
+    if (!is_left ||
+        !pending_holds(account->write.pending, caller->process, directory->table, directory->range))
         return account_find_rows(account, caller, directory);
     int r = account_knows_rows(account, caller, directory);
     if (r < 0)
@@ -218,11 +217,8 @@ static int remove_local(struct account *account, struct caller *caller,
     r = account_check_no_local(account, caller, directory);
     if (r == 0)
         r = account_keep_path(account, caller, path, 1);
-    if (r == 0) {
+    if (r == 0)
         local_directories_remove(local, directory);
-        delete_policy_removed(account->write.policy, caller->process, directory->table,
-                              directory->range, clock_now_ms(account->read.clock));
-    }
     return r;
 }
 

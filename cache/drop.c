@@ -104,11 +104,8 @@ static int drop_if_unused(struct removal *removal)
     return r;
 }
 
-/* What the process holds is sent with all that is queued in the table. */
 static int send_queued(struct removal *removal)
 {
-    pending_end_hold(removal->account->write.pending, removal->caller->process,
-                     removal->directory->table);
     return account_drain_below(removal->account, removal->caller, removal->directory);
 }
 
@@ -181,23 +178,18 @@ static int remove_table(struct removal *removal)
     return account_explain_not_empty(removal->account, removal->caller, removal->directory, r);
 }
 
-/* If the table is there, the deletes that are held in it are sent. */
-static void end_hold(struct account *account, const struct caller *caller, const char *table)
-{
-    pending_end_hold(account->write.pending, caller->process, table);
-    delete_policy_end_table(account->write.policy, caller->process, table);
-}
-
 int account_remove_table(struct account *account, struct caller *caller,
                          const struct directory *directory)
 {
     struct removal removal = {.account = account, .caller = caller, .directory = directory};
+    struct pending *pending = account->write.pending;
     if (caller->end_ms == 0)
         caller->end_ms = caller->call.deadline_ms;
+    pending_end_hold_at(pending, directory->table, caller->end_ms);
     int r = check_was_named(account, caller);
     if (r == 0)
         r = remove_table(&removal);
-    end_hold(account, caller, directory->table);
+    pending_end_hold_at(pending, directory->table, 0); /* if it is there, its deletes are sent */
     return r;
 }
 
@@ -214,6 +206,5 @@ int account_drop_table(struct account *account, struct caller *caller, const cha
     if (r == 0)
         pending_forget_all(write->pending, table);
     write_side_release_table(write, table);
-    end_hold(account, caller, table);
     return r;
 }

@@ -35,10 +35,7 @@ int account_queue_delete(struct account *account, struct caller *caller, struct 
                          struct bytes etag, bool is_held)
 {
     struct write write = {.kind = WRITE_DELETE, .position = address.position, .if_match = etag};
-    int r = queue(account, caller, address.table, &write, &(struct entity){0}, is_held);
-    delete_policy_active(account->write.policy, caller->process,
-                         clock_now_ms(account->read.clock)); /* to wait for room is no rest */
-    return r;
+    return queue(account, caller, address.table, &write, &(struct entity){0}, is_held);
 }
 
 int account_queue_text(struct account *account, struct caller *caller, const char *table,
@@ -64,21 +61,6 @@ int account_reserve(struct account *account, struct caller *caller, size_t own, 
 void account_set_reserved(struct account *account, size_t before, size_t after)
 {
     pending_set_reserved(account->write.pending, before, after);
-}
-
-void account_begin_operation(struct account *account, struct caller *caller)
-{
-    caller->burst.process = caller->process;
-    caller->burst.number = delete_policy_begin(account->write.policy, caller->process,
-                                               clock_now_ms(account->read.clock));
-}
-
-void account_end_operation(struct account *account, const struct caller *caller)
-{
-    if (caller->burst.number == 0)
-        return;
-    delete_policy_end(account->write.policy, caller->burst.process, caller->burst.number,
-                      clock_now_ms(account->read.clock));
 }
 
 /* A failure has been told: the process's next delete is sent at once. */

@@ -69,7 +69,7 @@ static int delete_now(struct account *account, struct caller *caller, struct add
     return r;
 }
 
-/* Does the process seem to delete the whole table, and may it drop it? */
+/* Does the process perhaps delete the whole table, and may it drop it? */
 static bool may_drop(struct account *account, const struct caller *caller, const char *table)
 {
     struct freshness *freshness = account->read.freshness;
@@ -85,25 +85,27 @@ static void tell_no_room(const struct account *account, const char *table)
         account->options.no_room(account->options.no_room_context, table);
 }
 
-static enum delete_decision decide(struct account *account, const struct caller *caller,
-                                   struct address address, const struct directory *directory)
+/* Is the delete, which is queued, held in case that the process removes the table? */
+static bool may_hold(struct account *account, const struct caller *caller, const char *table)
 {
-    struct write_side *write = &account->write;
+    bool has_ended;
+    if (!may_drop(account, caller, table))
+        return false;
+    bool may_hold = pending_may_hold(account->write.pending, table, &has_ended);
+    if (has_ended)
+        tell_no_room(account, table);
+    return may_hold;
+}
+
+static enum delete_decision decide(struct account *account, const struct caller *caller,
+                                   const struct directory *directory)
+{
     if (!account_may_queue(account))
         return DELETE_NOW;
-    bool has_left, has_room = pending_has_room_to_hold(write->pending);
-    bool is_whole = may_drop(account, caller, address.table);
-    struct delete_facts facts = {
-        .address = address,
-        .has_listed = freshness_has_listed(account->read.freshness, caller->process, directory),
-        .may_hold = is_whole && has_room};
-    enum delete_decision decision = delete_policy_unlink(
-        write->policy, caller->process, &facts, clock_now_ms(account->read.clock), &has_left);
-    if (has_left)
-        pending_end_hold(write->pending, caller->process, NULL);
-    if (has_left && is_whole && !has_room)
-        tell_no_room(account, address.table);
-    return decision;
+    return delete_policy_unlink(
+        account->write.policy, caller->process,
+        freshness_has_listed(account->read.freshness, caller->process, directory),
+        clock_now_ms(account->read.clock));
 }
 
 /* The claim is released, unless it has passed to the queue. */
@@ -111,9 +113,9 @@ static int delete_or_queue(struct account *account, struct caller *caller, struc
                            struct bytes etag, enum delete_decision decision)
 {
     struct write_side *write = &account->write;
-    int r = decision == DELETE_NOW
-                ? delete_now(account, caller, address, etag)
-                : account_queue_delete(account, caller, address, etag, decision == DELETE_HELD);
+    int r = decision == DELETE_NOW ? delete_now(account, caller, address, etag)
+                                   : account_queue_delete(account, caller, address, etag,
+                                                          may_hold(account, caller, address.table));
     if (r == 0)
         read_versions_forget(write->versions, caller->process, address);
     if (r < 0 || decision == DELETE_NOW)
@@ -155,8 +157,7 @@ int account_unlink(struct account *account, struct caller *caller, struct addres
         r = pending_masked(write->pending, address.table, address.position, &masked);
     if (r == 0)
         return delete_or_queue(account, caller, address, etag,
-                               was_shown ? decide(account, caller, address, &path->steps[0])
-                                         : DELETE_NOW);
+                               was_shown ? decide(account, caller, &path->steps[0]) : DELETE_NOW);
     if (r > 0)
         r = account_delete_beside_mask(account, caller, address, buffer_bytes(&masked));
     r = end_delete(caller, r);

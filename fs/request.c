@@ -54,7 +54,6 @@ static void begin_call(struct request *request)
                                  .command = request->process.command},
                         .process = request->process.number,
                         .patience_ms = fs->timeout_ms};
-    account_begin_operation(fs->account, &request->caller);
 }
 
 void request_begin(struct request *request, fuse_req_t req, const char *operation)
@@ -137,7 +136,6 @@ int request_may_wait(struct request *request, const struct place *place)
 
 void request_end(struct request *request)
 {
-    account_end_operation(request->fs->account, &request->caller);
     for (size_t i = 0; i < ARRAY_SIZE(request->counted) && request->counted[i]; i++)
         atomic_fetch_sub(request->counted[i], 1);
 }

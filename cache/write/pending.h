@@ -30,7 +30,7 @@
  * what is queued, which has a limit of its own. A record takes 100 bytes beside its key, and a mask
  * or a queued change of it 90 at most beside its ETag. How many entities there are does not matter.
  *
- * Thread-safety: any thread; one mutex with one condition, a leaf but for pending_goes_on; no I/O.
+ * Thread-safety: any thread; one mutex with one condition, a leaf; no I/O.
  * Ownership: table names, positions and ETags are copied.
  * Errors: 0 or -errno; a function that takes a call leaves the reason in call->failure. */
 #include "cache/address.h"

@@ -12,8 +12,7 @@ static void drop_failure(struct queue *queue, struct kept_failure *failure)
 
 void queue_finish(struct queue *queue)
 {
-    assert(queue->partition_count == 0 && queue->once_held == 0);
-    hold_finish(queue);
+    assert(queue->partition_count == 0 && queue->once_held == 0 && queue->hold_count == 0);
     while (!TAILQ_EMPTY(&queue->failures))
         drop_failure(queue, TAILQ_FIRST(&queue->failures));
 }

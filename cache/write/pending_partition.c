@@ -40,10 +40,10 @@ int64_t partition_ready_ms(const struct pending *pending, const struct partition
         ready_ms -= 2 * WAITED_FOR_MS;
     else if (pending->queue.is_closed || first->number <= partition->due_number)
         ready_ms -= WAITED_FOR_MS;
-    else if (partition->hold)
+    else if (partition->is_held)
         return INT64_MAX;
     else if (!is_full(pending, partition))
-        ready_ms = MAX(ready_ms, first->due_ms);
+        ready_ms = MAX(ready_ms, first->queued_ms + PENDING_REST_MS);
     return partition->not_before_ms > 0 ? MAX(ready_ms, partition->not_before_ms) : ready_ms;
 }
 
@@ -75,6 +75,7 @@ void queue_update_locked(struct pending *pending, struct partition *partition)
         queue->partition_count--;
         queue->once_held -= partition->was_held;
         queue->bytes -= partition_bytes(partition->address);
+        hold_note_end_locked(pending, partition->address.table);
         free(partition);
     }
 }

@@ -42,7 +42,7 @@ struct queued { /* the change of a record */
     struct record *record;
     struct partition *partition;
     uint64_t number; /* of all that were ever queued */
-    int64_t due_ms;
+    int64_t queued_ms;
     struct entity text;
     uint64_t process;
     uint32_t bytes, request_bytes;
@@ -63,21 +63,22 @@ struct partition { /* that has a queued change */
     struct queued_list sending; /* in any order */
     size_t count;               /* of `waiting` */
     size_t request_bytes;       /* of `waiting` */
-    struct hold *hold;          /* all of `waiting` belongs to it; NULL: not held */
     uint64_t due_number;        /* what is queued with this number or below is due */
     int64_t not_before_ms;      /* of the next attempt */
     int64_t taken_ms;           /* when the last batch was taken */
     int64_t ready_ms;           /* of the next batch; INT64_MAX: none, and not in the tree */
     int out;                    /* batches */
     int failed_in_a_row;        /* attempts at which the service was not available */
+    bool is_held;               /* all of `waiting` is: pending_hold.h */
     bool was_held;              /* it is held, or has been */
     char text[];                /* table, NUL, PartitionKey */
 };
 
-struct hold {
+struct hold { /* of a table, while changes of it are queued */
     TAILQ_ENTRY(hold) entry;
-    uint64_t process;
-    int64_t last_queued_ms;
+    int64_t began_ms;
+    int64_t end_ms; /* it ends then */
+    bool is_full;   /* it has ended because the room was full, and no other begins */
     char table[];
 };
 
@@ -112,11 +113,9 @@ struct queue {
     _Atomic size_t partition_count; /* changes inside the monitor */
     size_t bytes;                   /* of changes and partitions */
     uint64_t last_number;
-    struct hold_list holds;    /* the oldest first */
-    _Atomic size_t hold_count; /* changes inside the monitor */
-    size_t once_held;          /* partitions that are held, or have been (was_held) */
-    pending_goes_on *goes_on;  /* NULL: no process does */
-    void *goes_on_context;
+    struct hold_list holds;
+    _Atomic size_t hold_count;     /* changes inside the monitor */
+    size_t once_held;              /* partitions that are held, or have been (was_held) */
     struct kept_failures failures; /* the oldest first */
     size_t failure_count;
     LIST_HEAD(, drain) drains; /* that wait */
@@ -199,15 +198,14 @@ void queue_try_again_locked(struct pending *pending);
 bool queue_has_older_locked(struct pending *pending, uint64_t number);
 
 /* Of pending_hold.c: */
-void hold_finish(struct queue *queue);
 /* The change is about to be queued in the partition: is the partition held then? The caller updates
  * the partition afterwards. */
 void hold_change_locked(struct pending *pending, struct partition *partition,
                         const struct queued_change *change);
-void hold_end_due_locked(struct pending *pending);
-void hold_end_all_locked(struct pending *pending);
-/* How long pending_take waits that would wait for wait_ms; below 0: without a limit. */
-int64_t hold_wait_ms(const struct pending *pending, int64_t wait_ms);
+/* Ends the holds whose time has come. When does the next one end? INT64_MAX: there is none. */
+int64_t hold_end_due_locked(struct pending *pending);
+/* A partition of the table is not used any more. */
+void hold_note_end_locked(struct pending *pending, const char *table);
 
 /* Of pending_room.c: */
 size_t room_for_queue_locked(const struct pending *pending); /* bytes that the queue may have */

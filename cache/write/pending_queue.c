@@ -125,7 +125,7 @@ static int queue_locked(struct pending *pending, const char *table,
     queued->record = record;
     queued->partition = partition;
     queued->number = ++queue->last_number;
-    queued->due_ms = clock_now_ms(pending->clock) + PENDING_REST_MS;
+    queued->queued_ms = clock_now_ms(pending->clock);
     queued->bytes = (uint32_t)bytes;
     queue->bytes += bytes;
     pending->queued++;
@@ -171,7 +171,7 @@ static void put_into_batch(struct write_batch *batch, struct queued *queued)
 /* Is the change sent with those before it? What is held stays, unless it is due. */
 static bool may_go(const struct partition *partition, const struct queued *queued)
 {
-    return !partition->hold || queued->is_hurried || queued->number <= partition->due_number;
+    return !partition->is_held || queued->is_hurried || queued->number <= partition->due_number;
 }
 
 /* The first changes, as many as fit; at least one. */
@@ -210,15 +210,16 @@ bool pending_take(struct pending *pending, struct write_batch *ret)
     bool has_batch = false;
     monitor_enter(&pending->monitor);
     while (!queue->is_stopped) {
-        hold_end_due_locked(pending);
+        int64_t now_ms = clock_now_ms(pending->clock), wake_ms = hold_end_due_locked(pending);
         struct partition *first = queue_first_ready_locked(pending);
-        int64_t wait_ms = first ? first->ready_ms - clock_now_ms(pending->clock) : -1;
-        has_batch = first && wait_ms <= 0;
+        if (first)
+            wake_ms = MIN(wake_ms, first->ready_ms);
+        has_batch = first && first->ready_ms <= now_ms;
         if (has_batch)
             take_locked(pending, first, ret);
         if (has_batch || (queue->is_closed && pending->queued == 0))
             break;
-        monitor_wait_for(&pending->monitor, hold_wait_ms(pending, wait_ms));
+        monitor_wait_for(&pending->monitor, wake_ms == INT64_MAX ? -1 : MAX(wake_ms - now_ms, 0));
     }
     monitor_leave(&pending->monitor);
     return has_batch;
@@ -290,7 +291,6 @@ void pending_close(struct pending *pending)
     struct queue *queue = &pending->queue;
     monitor_enter(&pending->monitor);
     queue->is_closed = true;
-    hold_end_all_locked(pending);
     queue_try_again_locked(pending);
     queue_make_due_locked(pending, NULL, RANGE_ALL);
     monitor_tell(&pending->monitor);

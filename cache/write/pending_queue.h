@@ -77,7 +77,7 @@ struct queued_change {
     struct entity text;   /* one row, which readers see; referenced. No page: a delete */
     size_t request_bytes; /* which the write takes of a batch's body */
     uint64_t process;     /* handed back with the change */
-    bool is_held;         /* it joins the hold of the process in the table */
+    bool is_held;         /* a delete that joins the hold of the table */
 };
 /* The caller has claimed the position, and does not release it after 0: the change has it then.
  * Blocks for room. -ENOMEM; -EINTR, -ETIMEDOUT: no room in time; or why the service does not

@@ -11,7 +11,7 @@
  *   a change is queued   its room is what the texts leave of max_bytes, and at least an eighth:
  *                        deletes never wait until a file is closed. A text does not wait for that
  *                        eighth, which a long `rm -r` fills again and again
- *   a delete is held     only while both are below 7/8 (pending_has_room_to_hold)
+ *   a delete is held     only while both are below 7/8 (pending_may_hold)
  *
  * A text waits for what is queued, and never for another text: where the texts alone are over
  * max_bytes, it is refused. A single text has room for any length, as an empty queue has for any

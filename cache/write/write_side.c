@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/write/write_side.h"
-#include "cache/write/pending_hold.h"
-
-static bool goes_on(void *context, uint64_t process, int64_t now_ms)
-{
-    return delete_policy_holds(context, process, now_ms);
-}
 
 static int create_queue(struct write_side *side, const struct committer_source *source,
                         const struct batch_committer *queued, size_t pending_bytes)
@@ -21,8 +15,6 @@ static int create_queue(struct write_side *side, const struct committer_source *
     if (r == 0)
         r = committer_create(&with_versions, &side->committer);
     committer.committer = side->committer;
-    if (r == 0)
-        pending_ask_holder(side->pending, goes_on, side->policy);
     return r < 0 ? r : commit_threads_create(side->pending, &committer, &side->threads);
 }
 

@@ -93,8 +93,8 @@ static void log_no_room(void *context, const char *table)
 {
     log_message(
         context,
-        "the deletes of all of /%s fill the queue, and are sent in batches -- `tablefuse drop "
-        "DIR/%s` drops the table at once",
+        "deletes in /%s fill the queue, and are sent in batches -- to delete the whole table, "
+        "`tablefuse drop DIR/%s` is one request",
         table, table);
 }
 

@@ -8,7 +8,8 @@ from writing import failures
 
 BATCH = 100  # changes of one request
 FIRST = 16  # deletes that are sent at once, for a process that has not listed the directory
-PAUSE_SEC = 1.0  # a change waits so long for others, and a process that pauses so long begins anew
+PAUSE_SEC = 1.0  # a change waits so long for others
+REST_SEC = 5.0  # a process that deletes nothing for so long begins anew, and what was held in its table is sent
 
 
 class Deleting:

@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from deleting import PAUSE_SEC
+from deleting import REST_SEC
 from harness import COMMAND_SEC, FAULTY, run, wait_until
-from kill_switch import OPERATIONS, REQUESTS, KillSwitch
+from kill_switch import OPERATIONS, REQUESTS, RMDIR, UNLINK, KillSwitch
 
 pytestmark = pytest.mark.parametrize("service", ["local"], indirect=True, scope="module")
 
@@ -90,7 +90,7 @@ def test_the_daemon_is_killed_at_each_request(mounts, service, make_table, store
         switch.arm(REQUESTS, index, number)
         began = time.monotonic()
         is_removed = remove(mount / table)
-        has_paused = time.monotonic() - began >= PAUSE_SEC
+        has_paused = time.monotonic() - began >= REST_SEC
         assert mount.has_ended(0 if is_removed else COMMAND_SEC) != is_removed
         with contextlib.suppress(Exception):
             mount.unmount("-z")
@@ -105,3 +105,31 @@ def test_the_daemon_is_killed_at_each_request(mounts, service, make_table, store
             run("rm", "-r", mounts("ttl=0") / table)
             assert table not in tables(service)
     assert was_whole and was_gone == (point == "answer")
+
+
+@pytest.mark.parametrize("point", ["operation", "reply"])
+def test_the_daemon_is_killed_at_each_delete(mounts, service, make_table, stored, tmp_path, point):
+    """No delete is made but the first one, until the table is dropped."""
+    switch = KillSwitch(tmp_path / "switch")
+    few = [(p, f"{r}") for p in PARTITIONS for r in range(3)]
+    operations = len(few) + len(PARTITIONS) + 1
+    for number in range(1, operations + 1):
+        table = f"{point}{number}"
+        make_table(table, few)
+        mount = mounts.prepare()
+        switch.arm(OPERATIONS)
+        mount.start(service.source, "ttl=600", program=FAULTY, env=switch.environment)
+        mount.let_end()
+        switch.arm({UNLINK, RMDIR}, ["operation", "reply"].index(point), number)
+        began = time.monotonic()
+        assert not remove(mount / table) and mount.has_ended()
+        has_paused = time.monotonic() - began >= REST_SEC
+        with contextlib.suppress(Exception):
+            mount.unmount("-z")
+        is_gone = table not in tables(service)
+        assert is_gone == (number == operations and point == "reply")
+        if not is_gone:
+            deleted = set(few) - stored(table).keys()
+            assert has_paused or deleted == ({few[0]} if number > 1 or point == "reply" else set())
+            run("rm", "-r", mounts("ttl=0") / table)
+            assert table not in tables(service)

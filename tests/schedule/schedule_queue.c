@@ -4,8 +4,8 @@
  * Threads claim rows of two partitions, and queue a change or release the claim; others take the
  * batches, and end each change as a service might: it is made, it fails, it is sent again, or the
  * service does not answer. Others drain. The queue has room for few changes, and a batch for two.
- * Two processes hold changes, go on or not, and end their holds; one of them has two threads. Two
- * threads write texts, which take their room beside the queue.
+ * Three threads hold changes, and keep or end the hold. Two threads write texts, which take their
+ * room beside the queue.
  *
  * No row is claimed and queued at once, or in two batches; at most two batches of a partition are
  * out; what is acknowledged ends exactly once; a drain returns when everything has ended that was
@@ -113,12 +113,23 @@ static void *change_again_and_again(void *context)
     return NULL;
 }
 
-/* Most often it does: then nothing but the maximum, or a call, ends its hold. */
-static bool goes_on(void *context, uint64_t process, int64_t now_ms)
+/* What the rmdir of the table does, and a delete without room. */
+static void use_hold(void)
 {
-    (void)context;
-    SCHEDULE_CHECK(process > 0 && now_ms <= clock_now_ms(&clock_system));
-    return schedule_random(100) > 0;
+    bool has_ended;
+    switch (schedule_random(8)) {
+    case 0:
+        pending_end_hold_at(test.pending, "T", clock_now_ms(&clock_system) + 30000);
+        break;
+    case 1:
+        pending_end_hold_at(test.pending, "T", 0);
+        break;
+    case 2:
+        (void)pending_may_hold(test.pending, "T", &has_ended);
+        break;
+    default:
+        break;
+    }
 }
 
 static void *hold_again_and_again(void *context)
@@ -128,8 +139,7 @@ static void *hold_again_and_again(void *context)
         if (schedule_random(3) == 0)
             clock_system.sleep_ms(NULL, (int64_t)schedule_random(1500));
         change(process);
-        if (schedule_random(4) == 0)
-            pending_end_hold(test.pending, process, schedule_random(2) ? "T" : NULL);
+        use_hold();
         SCHEDULE_CHECK(pending_is_consistent(test.pending));
     }
     return NULL;
@@ -296,7 +306,6 @@ static void body(void *context)
     struct pending_limits limits = {MAX_BYTES, BATCH, SIZE_MAX};
     pthread_t changers[CHANGERS], holders[HOLDERS], takers[TAKERS], writers[WRITERS], drainer;
     SCHEDULE_CHECK(pending_create(&limits, &clock_system, &test.pending) == 0);
-    pending_ask_holder(test.pending, goes_on, NULL);
     int count = 1 + (int)schedule_random(TAKERS);
     for (int i = 0; i < count; i++)
         SCHEDULE_CHECK(pthread_create(&takers[i], NULL, take_again_and_again, &test.batches[i]) ==

@@ -22,39 +22,34 @@ static bool goes_before(const struct queued *a, const struct queued *b)
     return a->is_hurried != b->is_hurried ? a->is_hurried : a->number < b->number;
 }
 
-static bool hold_is_consistent(const struct queue *queue, const struct partition *partition)
+static const struct hold *find_hold(const struct queue *queue, const char *table)
 {
-    if (!partition->hold)
-        return true;
-    struct hold *hold;
+    const struct hold *hold;
     TAILQ_FOREACH(hold, &queue->holds, entry)
-    if (hold == partition->hold)
-        break;
-    if (!hold || !partition->was_held || strcmp(hold->table, partition->address.table) != 0)
-        return false;
-    struct queued *queued;
-    TAILQ_FOREACH(queued, &partition->waiting, in_partition)
-    if (queued->process != hold->process)
-        return false;
-    return true;
+    if (strcmp(hold->table, table) == 0)
+        return hold;
+    return NULL;
 }
 
-/* A process has one. */
-static bool holds_are_consistent(const struct queue *queue)
+static bool hold_is_consistent(const struct queue *queue, const struct partition *partition)
+{
+    const struct hold *hold = find_hold(queue, partition->address.table);
+    return !partition->is_held || (partition->was_held && hold && !hold->is_full);
+}
+
+/* A table has one, while something of it is queued. */
+static bool holds_are_consistent(struct pending *pending)
 {
     size_t count = 0;
-    struct hold *hold, *earlier;
-    TAILQ_FOREACH(hold, &queue->holds, entry)
+    const struct hold *hold;
+    TAILQ_FOREACH(hold, &pending->queue.holds, entry)
     {
         count++;
-        TAILQ_FOREACH(earlier, &queue->holds, entry)
-        if (earlier->process == hold->process)
-            break;
-        if (earlier != hold)
+        if (find_hold(&pending->queue, hold->table) != hold ||
+            !queue_first_partition_locked(pending, hold->table))
             return false;
     }
-    return count == queue->hold_count && count <= PENDING_HOLDS_MAX &&
-           (count == 0 || !queue->is_closed);
+    return count == pending->queue.hold_count && count <= PENDING_HOLDS_MAX;
 }
 
 static bool partition_is_consistent(const struct pending *pending,
@@ -99,7 +94,7 @@ static bool queue_is_consistent(struct pending *pending, size_t bytes)
     failures++;
     return partitions == queue->partition_count && bytes == queue->bytes && out == queue->out &&
            once_held == queue->once_held && failures == queue->failure_count &&
-           holds_are_consistent(queue);
+           holds_are_consistent(pending);
 }
 
 static bool is_consistent(struct pending *pending)

@@ -35,9 +35,15 @@ static inline void hold_deletes(struct queueing *queueing, uint64_t process, con
 static inline void look_at_holds(struct queueing *queueing)
 {
     monitor_enter(&queueing->pending->monitor);
-    hold_end_due_locked(queueing->pending);
+    (void)hold_end_due_locked(queueing->pending);
     monitor_leave(&queueing->pending->monitor);
     assert_true(pending_is_consistent(queueing->pending));
+}
+
+static inline void end_hold(struct queueing *queueing, const char *table)
+{
+    pending_end_hold_at(queueing->pending, table, queueing->now_ms);
+    look_at_holds(queueing);
 }
 
 static inline size_t holds_of(struct queueing *queueing)
@@ -55,12 +61,12 @@ static inline void send_one(struct queueing *queueing, const char *partition, co
     end_made(queueing, batches);
 }
 
-/* Ends the holds, and sends everything. */
+/* Sends everything. */
 static inline void finish(struct queueing *queueing)
 {
     pending_close(queueing->pending);
-    assert_int_equal(holds_of(queueing), 0);
     send_due(queueing, batches);
+    assert_int_equal(holds_of(queueing), 0);
     queueing_tear_down(queueing);
 }
 

@@ -1,89 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A process that deletes a whole table: what is held, what drops the table, and what keeps it. */
-#include "cache/account_parts.h"
-#include "cache/write/pending_queue.h"
+#include "cache/write/pending_hold.h"
 #include "cache/write/pending_table.h"
-#include "tests/unit/account_queueing.h"
-
-#define FIND 8 /* a process */
-#define ROWS 6 /* of each partition */
-
-static const char *const partitions[] = {"p", "q"};
-
-static void set_up_rows(struct setup *setup, struct setup_options options)
-{
-    set_up_queue(setup, options);
-    setup->memory->checks_tables = true;
-    memory_store_add_table(setup->memory, "t");
-    for (size_t i = 0; i < ARRAY_SIZE(partitions); i++)
-        add_rows(setup, partitions[i], ROWS);
-}
-
-static void begin_rm_of_table(struct setup *setup, size_t n)
-{
-    setup->process = RM;
-    assert_int_equal(list(setup, PARTITIONS_OF("t"), false), n);
-}
-
-static void set_up_table(struct setup *setup, struct setup_options options)
-{
-    set_up_rows(setup, options);
-    begin_rm_of_table(setup, ARRAY_SIZE(partitions));
-}
-
-static struct directory rows_of(const char *partition)
-{
-    if (strcmp(partition, "p") == 0)
-        return *ROWS_OF("p");
-    if (strcmp(partition, "x") == 0)
-        return *ROWS_OF("x");
-    return strcmp(partition, "q") == 0 ? *ROWS_OF("q") : *ROWS_OF("r");
-}
-
-static int remove_at(struct setup *setup, const struct directory_path *path)
-{
-    int r = account_remove_directory(setup->account, caller_of(setup), path);
-    assert_int_equal(setup->caller.call.failure.error, r);
-    return r;
-}
-
-static int remove_table(struct setup *setup)
-{
-    return remove_at(setup, PATH_OF(*PARTITIONS_OF("t")));
-}
-
-static void remove_row(struct setup *setup, const char *partition, int row)
-{
-    char position[16];
-    int size = snprintf(position, sizeof(position), "%s%c%05d", partition, '\0', row);
-    assert_int_equal(account_unlink(setup->account, caller_of(setup),
-                                    address_of((struct bytes){position, (size_t)size}), B("etag"),
-                                    PATH_OF(rows_of(partition), *PARTITIONS_OF("t"))),
-                     0);
-}
-
-/* As rm does it, up to the rmdir of the partition. */
-static void remove_rows(struct setup *setup, const char *partition, int n)
-{
-    const struct directory rows = rows_of(partition);
-    assert_int_equal(list(setup, &rows, false), ROWS);
-    for (int row = 0; row < n; row++)
-        remove_row(setup, partition, row);
-}
-
-static void remove_partition(struct setup *setup, const char *partition)
-{
-    remove_rows(setup, partition, ROWS);
-    assert_int_equal(remove_at(setup, PATH_OF(rows_of(partition), *PARTITIONS_OF("t"))), 0);
-}
-
-static void remove_partitions(struct setup *setup)
-{
-    for (size_t i = 0; i < ARRAY_SIZE(partitions); i++)
-        remove_partition(setup, partitions[i]);
-    assert_int_equal(metric(setup, "tablefuse_queued"), 2 * ROWS - 1);
-    memory_store_forget_diary(setup->memory);
-}
+#include "tests/unit/dropping.h"
 
 static void a_whole_table_is_dropped_by_one_request(void **state)
 {
@@ -197,8 +116,7 @@ static void what_another_client_changes_stays(void **state)
     tear_down_queue(&setup);
 }
 
-/* What it deletes afterwards is queued, and each full batch would be sent. */
-static void a_partition_that_stays_ends_the_hold(void **state)
+static void a_partition_that_stays_keeps_the_table(void **state)
 {
     (void)state;
     struct setup setup;
@@ -270,14 +188,16 @@ static void a_queue_without_room_ends_the_hold(void **state)
 {
     (void)state;
     struct setup setup;
+    struct setup_options options = {.no_room = count_no_room};
     no_room_calls = 0;
-    set_up_table(&setup, (struct setup_options){.pending_bytes = 1000, .no_room = count_no_room});
-    remove_partition(&setup, "p");
-    remove_partition(&setup, "q");
-    assert_int_equal(no_room_calls, 1);
-    assert_int_equal(remove_table(&setup), 0);
-    assert_int_equal(sync_all(&setup), 0); /* a batch may have been out */
-    tear_down_queue(&setup);
+    for (int calls = 0; calls < 2; calls++) {
+        set_up_table(&setup, options);
+        remove_partitions(&setup);
+        assert_int_equal(no_room_calls, calls);
+        options.pending_bytes = metric(&setup, "tablefuse_queued_bytes");
+        assert_int_equal(remove_table(&setup), 0);
+        tear_down_queue(&setup);
+    }
 }
 
 static struct setup *waiting;
@@ -360,81 +280,24 @@ static void a_table_with_a_local_directory_waits_for_no_delete(void **state)
     tear_down_queue(&setup);
 }
 
-/* A second process deletes partition r, and its deletes are not held. They are sent when a second
- * has passed. A hold of the first process that ends then, too, ends before that. */
-static void wait_for_rest(struct setup *setup)
-{
-    setup->process = FIND;
-    remove_rows(setup, "r", ROWS);
-    setup->now_ms += PENDING_REST_MS;
-    while (metric(setup, "tablefuse_queued") > 2 * ROWS - 1)
-        clock_system.sleep_ms(NULL, 1);
-    assert_int_equal(remove_at(setup, PATH_OF(rows_of("r"), *PARTITIONS_OF("t"))), 0);
-    setup->process = RM;
-    assert_int_equal(metric(setup, "tablefuse_queued"), 2 * ROWS - 1);
-    memory_store_forget_diary(setup->memory);
-}
-
-/* As the look of one thread takes long, while another thread looks something up. */
-static void an_operation_that_runs_keeps_the_hold(void **state)
-{
-    (void)state;
-    struct setup setup;
-    set_up_rows(&setup, (struct setup_options){0});
-    add_rows(&setup, "r", ROWS);
-    begin_rm_of_table(&setup, ARRAY_SIZE(partitions) + 1);
-    remove_partitions(&setup);
-    struct caller longer = *caller_of(&setup), shorter = *caller_of(&setup);
-    account_begin_operation(setup.account, &longer);
-    account_begin_operation(setup.account, &shorter);
-    account_end_operation(setup.account, &shorter);
-    wait_for_rest(&setup);
-    account_end_operation(setup.account, &longer);
-    assert_int_equal(remove_table(&setup), 0);
-    assert_requests(&setup, "keys [ ~) 1000, change of tables");
-    tear_down_queue(&setup);
-}
-
-/* As the end of a writer works for the process that opened the file. */
-static void an_operation_ends_for_the_process_that_it_began_for(void **state)
-{
-    (void)state;
-    struct setup setup;
-    set_up_table(&setup, (struct setup_options){0});
-    remove_rows(&setup, "p", 2);
-    struct delete_policy *policy = setup.account->write.policy;
-    struct caller caller = *caller_of(&setup);
-    account_begin_operation(setup.account, &caller);
-    caller.process = FIND;
-    assert_true(delete_policy_holds(policy, RM, setup.now_ms + DELETE_POLICY_REST_MS));
-    account_end_operation(setup.account, &caller);
-    assert_false(delete_policy_holds(policy, RM, setup.now_ms + DELETE_POLICY_REST_MS));
-    assert_int_equal(sync_all(&setup), 0);
-    tear_down_queue(&setup);
-}
-
-/* What the process deletes in t is held; the process FIND deletes in u. */
+/* The process FIND may drop the table, too, and has deleted nothing. */
 static void a_hold_of_another_process_hides_no_row(void **state)
 {
     (void)state;
     struct setup setup;
     set_up_table(&setup, (struct setup_options){.is_ttl_0 = true});
     remove_rows(&setup, "p", ROWS);
-    struct caller holder = *caller_of(&setup);
-    account_begin_operation(setup.account, &holder);
+    pending_end_hold_at(setup.account->write.pending, "t", setup.now_ms + 60000);
     setup.process = FIND;
-    memory_store_add_table(setup.memory, "u");
-    struct directory x = rows_of("x");
-    x.table = "u";
-    assert_int_equal(list(&setup, PARTITIONS_OF("u"), false), ARRAY_SIZE(partitions));
-    const struct directory_path *path = PATH_OF(x, *PARTITIONS_OF("u"));
+    assert_int_equal(list(&setup, PARTITIONS_OF("t"), false), 1);
+    const struct directory_path *path = PATH_OF(rows_of("x"), *PARTITIONS_OF("t"));
     assert_int_equal(account_make_directory(setup.account, caller_of(&setup), path), 0);
     another_stores(&setup, (struct bytes)BYTES_LITERAL("x\0new"), "other");
     memory_store_forget_diary(setup.memory);
     setup.now_ms += 30000; /* what is known is out of date */
     assert_int_equal(remove_at(&setup, path), -ENOTEMPTY);
     assert_request_count(&setup, 1);
-    account_end_operation(setup.account, &holder);
+    assert_int_equal(metric(&setup, "tablefuse_queued"), ROWS - 1);
     assert_int_equal(sync_all(&setup), 0);
     tear_down_queue(&setup);
 }
@@ -461,41 +324,6 @@ static void the_end_of_a_partition_asks_nothing(void **state)
     tear_down_queue(&setup);
 }
 
-/* What is queued then is no first delete, which is sent at once. */
-static void to_wait_for_room_is_no_rest(void **state)
-{
-    (void)state;
-    struct setup setup;
-    set_up_rows(&setup, (struct setup_options){.pending_bytes = 1000});
-    begin_rm(&setup, ROWS);
-    struct directory_path path = *PATH;
-    waiting = &setup;
-    assert_int_equal(unlink_row(&setup, 0), 0);
-    gate_store_let(setup.gate, 0);
-    int row = 1, r = 0;
-    for (; r == 0 && row < ROWS; row++) {
-        char position[16];
-        int size = snprintf(position, sizeof(position), "p%c%05d", '\0', row);
-        struct caller caller = *caller_of(&setup);
-        caller.call.deadline_ms = setup.now_ms + 5000;
-        caller.call.is_cancelled = let_a_second_pass;
-        account_begin_operation(setup.account, &caller);
-        r = account_unlink(setup.account, &caller,
-                           address_of((struct bytes){position, (size_t)size}), B("etag"), &path);
-        account_end_operation(setup.account, &caller);
-    }
-    assert_int_equal(r, -ETIMEDOUT);
-    gate_store_let(setup.gate, GATE_OPEN);
-    struct caller caller = *caller_of(&setup);
-    account_begin_operation(setup.account, &caller); /* before the queue is empty: no rest */
-    assert_int_equal(sync_all(&setup), 0);
-    assert_int_equal(unlink_row(&setup, ROWS - 1), 0);
-    account_end_operation(setup.account, &caller);
-    assert_int_equal(metric(&setup, "tablefuse_queued"), 1);
-    assert_int_equal(sync_all(&setup), 0);
-    tear_down_queue(&setup);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -505,18 +333,15 @@ int main(void)
         cmocka_unit_test(deletes_that_end_during_the_look_are_no_rows),
         cmocka_unit_test(what_another_client_adds_stays),
         cmocka_unit_test(what_another_client_changes_stays),
-        cmocka_unit_test(a_partition_that_stays_ends_the_hold),
+        cmocka_unit_test(a_partition_that_stays_keeps_the_table),
         cmocka_unit_test(a_drop_that_is_refused),
         cmocka_unit_test(a_table_is_never_dropped_with_rows),
         cmocka_unit_test(a_process_that_has_listed_the_account_drops_no_table),
         cmocka_unit_test(a_queue_without_room_ends_the_hold),
-        cmocka_unit_test(an_operation_that_runs_keeps_the_hold),
         cmocka_unit_test(the_removal_of_a_table_ends_in_time),
         cmocka_unit_test(a_table_with_a_local_directory_waits_for_no_delete),
-        cmocka_unit_test(an_operation_ends_for_the_process_that_it_began_for),
         cmocka_unit_test(a_hold_of_another_process_hides_no_row),
         cmocka_unit_test(the_end_of_a_partition_asks_nothing),
-        cmocka_unit_test(to_wait_for_room_is_no_rest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

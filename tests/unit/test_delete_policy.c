@@ -15,22 +15,10 @@ static struct delete_policy *new_policy(void)
     return policy;
 }
 
-/* Nothing is held here: see test_delete_hold. */
-static enum delete_decision unlink_one(struct delete_policy *policy, uint64_t process,
-                                       bool has_listed, int64_t now_ms)
-{
-    const struct delete_facts facts = {.address = {"T", B("p\0r")}, .has_listed = has_listed};
-    bool has_left = true;
-    enum delete_decision decision =
-        delete_policy_unlink(policy, process, &facts, now_ms, &has_left);
-    assert_false(has_left);
-    return decision;
-}
-
 static void assert_unlink(struct delete_policy *policy, uint64_t process, bool has_listed,
                           int64_t now_ms, enum delete_decision expected)
 {
-    assert_int_equal(unlink_one(policy, process, has_listed, now_ms), expected);
+    assert_int_equal(delete_policy_unlink(policy, process, has_listed, now_ms), expected);
 }
 
 /* Deletes that are sent at once, each with its answer. */
@@ -168,7 +156,6 @@ static void process_0_is_not_remembered(void **state)
     (void)state;
     struct delete_policy *policy = new_policy();
     send_some(policy, 0, 1000, true, 0);
-    delete_policy_active(policy, 0, 0);
     assert_unlink(policy, 0, true, 0, DELETE_NOW);
     for (uint64_t process = 1; process <= DELETE_POLICY_PROCESSES; process++)
         fill(policy, process, 0);
@@ -187,9 +174,8 @@ static void the_65th_process_takes_the_place_of_the_longest_unused(void **state)
         fill(policy, process, 0);
     assert_unlink(policy, 1, true, 0, DELETE_QUEUED); /* each of these is a use */
     delete_policy_answered(policy, 2, true, 0);
-    delete_policy_active(policy, 3, 0);
+    delete_policy_answered(policy, 3, true, 0);
     delete_policy_answered(policy, last + 1, true, 0); /* no unlink: not remembered */
-    delete_policy_active(policy, last + 1, 0);
     for (uint64_t process = 5; process <= last; process++)
         assert_unlink(policy, process, false, 0, DELETE_QUEUED);
     assert_begins(policy, last + 1, 0);
@@ -213,18 +199,15 @@ static void a_burst_ends_with_a_rest(void **state)
     delete_policy_destroy(policy);
 }
 
-static void answers_and_listing_are_no_rest(void **state)
+static void answers_are_no_rest(void **state)
 {
     (void)state;
     struct delete_policy *policy = new_policy();
     fill(policy, RM, 0);
-    delete_policy_active(policy, RM, REST - 1);
-    delete_policy_answered(policy, RM, true, 2 * REST - 2);
-    delete_policy_active(policy, RM, 3 * REST - 3);
-    assert_unlink(policy, RM, false, 4 * REST - 4, DELETE_QUEUED);
-    delete_policy_active(policy, FIND, 4 * REST - 4); /* another's, which is not remembered */
-    delete_policy_active(policy, RM, 5 * REST - 4);   /* too late */
-    assert_begins(policy, RM, 5 * REST - 3);
+    delete_policy_answered(policy, RM, true, REST - 1);
+    assert_unlink(policy, RM, false, 2 * REST - 2, DELETE_QUEUED);
+    delete_policy_answered(policy, FIND, true, 2 * REST - 2); /* which is not remembered */
+    assert_begins(policy, RM, 3 * REST - 2);
     delete_policy_destroy(policy);
 }
 
@@ -252,7 +235,6 @@ static void times_may_come_in_any_order(void **state)
     fill(policy, RM, 5000);
     assert_unlink(policy, RM, false, 4000, DELETE_QUEUED);
     delete_policy_answered(policy, RM, true, 3000);
-    delete_policy_active(policy, RM, 2000);
     assert_unlink(policy, RM, false, 5000 + REST - 1, DELETE_QUEUED);
     delete_policy_destroy(policy);
 }
@@ -300,7 +282,7 @@ static void without_memory_there_is_none(void **state)
 
 /* A model that keeps every event and decides by reading them backwards. */
 
-enum { UNLINK_NOW, UNLINK_QUEUED, DELETED, FAILED, ACTIVE };
+enum { UNLINK_NOW, UNLINK_QUEUED, DELETED, FAILED };
 
 struct event {
     int kind;
@@ -390,10 +372,8 @@ static enum delete_decision model_unlink(struct model *model, uint64_t process, 
 
 static void model_event(struct model *model, int kind, uint64_t process, int64_t now_ms)
 {
-    int last = last_use(model, process);
-    if (last < 0 || (kind == ACTIVE && now_ms - latest_ms(model, last) >= REST))
-        return;
-    model_add(model, kind, process, now_ms, false);
+    if (last_use(model, process) >= 0)
+        model_add(model, kind, process, now_ms, false);
 }
 
 static unsigned next_random(uint64_t *seed)
@@ -406,18 +386,15 @@ static unsigned next_random(uint64_t *seed)
 static void step(struct delete_policy *policy, struct model *model, uint64_t *seed, int64_t now_ms)
 {
     uint64_t process = next_random(seed) % (next_random(seed) % 2 ? 100 : 4);
-    unsigned kind = next_random(seed) % 16;
+    unsigned kind = next_random(seed) % 15;
     if (kind < 9) {
         bool has_listed = kind < 3;
         assert_unlink(policy, process, has_listed, now_ms,
                       model_unlink(model, process, has_listed, now_ms));
-    } else if (kind < 15) {
+    } else {
         bool is_deleted = next_random(seed) % 30 != 0;
         delete_policy_answered(policy, process, is_deleted, now_ms);
         model_event(model, is_deleted ? DELETED : FAILED, process, now_ms);
-    } else {
-        delete_policy_active(policy, process, now_ms);
-        model_event(model, ACTIVE, process, now_ms);
     }
 }
 
@@ -454,11 +431,10 @@ static void *delete_all(void *argument)
         enum delete_decision own = i < FIRST ? DELETE_NOW : DELETE_QUEUED;
         assert_unlink(self->policy, self->process, false, 0, own);
         delete_policy_answered(self->policy, self->process, true, 0);
-        if (unlink_one(self->policy, RM, false, 0) == DELETE_NOW) {
+        if (delete_policy_unlink(self->policy, RM, false, 0) == DELETE_NOW) {
             self->sent++;
             delete_policy_answered(self->policy, RM, true, 0);
         }
-        delete_policy_active(self->policy, RM, 0);
     }
     return NULL;
 }
@@ -491,7 +467,7 @@ int main(void)
         cmocka_unit_test(process_0_is_not_remembered),
         cmocka_unit_test(the_65th_process_takes_the_place_of_the_longest_unused),
         cmocka_unit_test(a_burst_ends_with_a_rest),
-        cmocka_unit_test(answers_and_listing_are_no_rest),
+        cmocka_unit_test(answers_are_no_rest),
         cmocka_unit_test(a_slow_answer_is_no_rest),
         cmocka_unit_test(times_may_come_in_any_order),
         cmocka_unit_test(unlinks_without_an_answer_count),

@@ -28,6 +28,15 @@ static void finish_drain(struct queueing *queueing, struct other *drainer)
     queueing_tear_down(queueing);
 }
 
+static bool may_hold(struct queueing *queueing, const char *table, bool has_ended)
+{
+    bool answer;
+    bool may = pending_may_hold(queueing->pending, table, &answer);
+    assert_int_equal(answer, has_ended);
+    assert_true(pending_is_consistent(queueing->pending));
+    return may;
+}
+
 static void held_changes_have_no_limit_of_a_partition(void **state)
 {
     (void)state;
@@ -37,12 +46,13 @@ static void held_changes_have_no_limit_of_a_partition(void **state)
     queue_deletes(&queueing, "p", 0, PENDING_PARTITION_MAX);
     hold_deletes(&queueing, MINE, "p", PENDING_PARTITION_MAX, 1); /* though it is not held */
     hold_deletes(&queueing, MINE, "q", 0, 2 * PENDING_PARTITION_MAX);
-    pending_end_hold(queueing.pending, MINE, "T");
+    end_hold(&queueing, "T");
     queue_deletes(&queueing, "q", 2 * PENDING_PARTITION_MAX, 1); /* it has been held */
     finish(&queueing);
     queueing_set_up(&queueing, no_limits);
     hold_deletes(&queueing, MINE, "p", 0, 1);
-    pending_end_hold(queueing.pending, MINE, "T");
+    end_hold(&queueing, "T");
+    queueing.now_ms = PENDING_REST_MS;
     send_due(&queueing, batches);
     queue_deletes(&queueing, "p", 0, PENDING_PARTITION_MAX); /* it has been empty since */
     struct other queuer = queuer_of(&queueing, "p", PENDING_PARTITION_MAX, position);
@@ -143,13 +153,46 @@ static void an_eighth_of_the_room_is_kept_for_others(void **state)
     limits.max_bytes = bytes_of_deletes(2) / 7 * 8 + 8;
     queueing_set_up(&queueing, limits);
     hold_deletes(&queueing, MINE, "p", 1, 2);
-    assert_true(pending_has_room_to_hold(queueing.pending));
+    assert_true(may_hold(&queueing, "T", false));
     finish(&queueing);
     limits.max_bytes = bytes_of_deletes(2) / 7 * 8;
     queueing_set_up(&queueing, limits);
-    assert_true(pending_has_room_to_hold(queueing.pending));
+    assert_true(may_hold(&queueing, "T", false));
     hold_deletes(&queueing, MINE, "p", 1, 2);
-    assert_false(pending_has_room_to_hold(queueing.pending));
+    assert_false(may_hold(&queueing, "U", false)); /* nothing is held there that could end */
+    assert_int_equal(due_ms(&queueing), NEVER);
+    assert_false(may_hold(&queueing, "T", true));
+    assert_false(may_hold(&queueing, "T", false)); /* it is told once */
+    assert_int_equal(due_ms(&queueing), PENDING_REST_MS);
+    finish(&queueing);
+}
+
+/* Until nothing of the table is queued. */
+static void a_table_whose_deletes_have_filled_the_room_holds_none(void **state)
+{
+    (void)state;
+    struct queueing queueing;
+    struct pending_limits limits = no_limits;
+    limits.max_bytes = bytes_of_deletes(20) / 7 * 8;
+    queueing_set_up(&queueing, limits);
+    hold_deletes(&queueing, MINE, "p", 1, 20);
+    assert_false(may_hold(&queueing, "T", true));
+    end_hold(&queueing, "T"); /* it has ended */
+    pending_end_hold_at(queueing.pending, "T", 10000);
+    queueing.now_ms = PENDING_REST_MS - 1;
+    queue_deletes(&queueing, "q", 1, 1);
+    queueing.now_ms++;
+    take_of(&queueing, "p");
+    assert_true(may_hold(&queueing, "U", false));
+    assert_false(may_hold(&queueing, "T", false)); /* there is room, and q is queued */
+    hold_deletes(&queueing, MINE, "r", 1, 1);      /* a thread that had asked before */
+    assert_int_equal(due_ms(&queueing), 2 * PENDING_REST_MS - 1);
+    queueing.now_ms += PENDING_REST_MS;
+    send_due(&queueing, batches);
+    assert_int_equal(holds_of(&queueing), 0);
+    assert_true(may_hold(&queueing, "T", false));
+    hold_deletes(&queueing, MINE, "p", 5, 1);
+    assert_int_equal(due_ms(&queueing), NEVER);
     finish(&queueing);
 }
 
@@ -170,8 +213,8 @@ static size_t hold_many(int rows)
     pending_stats(queueing.pending, &stats);
     assert_int_equal(stats.queued, MANY);
     assert_int_equal(due_ms(&queueing), NEVER);
-    pending_end_hold(queueing.pending, MINE, "T");
-    assert_int_equal(due_ms(&queueing), AT_ONCE);
+    end_hold(&queueing, "T");
+    assert_int_equal(due_ms(&queueing), rows < PENDING_BATCH_MAX ? PENDING_REST_MS : AT_ONCE);
     assert_int_equal(stats_of(&queueing).queued, MANY);
     pending_close(queueing.pending);
     while (pending_take(queueing.pending, batches)) {
@@ -204,6 +247,7 @@ int main(void)
         cmocka_unit_test(held_changes_have_no_limit_of_partitions),
         cmocka_unit_test(who_needs_room_sends_what_is_held),
         cmocka_unit_test(an_eighth_of_the_room_is_kept_for_others),
+        cmocka_unit_test(a_table_whose_deletes_have_filled_the_room_holds_none),
         cmocka_unit_test(a_held_delete_takes_so_many_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

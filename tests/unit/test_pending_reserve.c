@@ -83,6 +83,12 @@ static void a_text_waits_for_what_is_queued(void **state)
     end_all(&queueing);
 }
 
+static bool has_room_to_hold(struct queueing *queueing)
+{
+    bool has_ended;
+    return pending_may_hold(queueing->pending, "U", &has_ended);
+}
+
 /* 1/8 is left by `rm -r`. A longer text waits for the deletes, which are sent then. */
 static void held_deletes_make_room(void **state)
 {
@@ -91,7 +97,7 @@ static void held_deletes_make_room(void **state)
     struct other writer = {.what = OTHER_RESERVES, .more = MAX_BYTES / 4};
     char position[64];
     set_up(&queueing);
-    for (int i = 0; pending_has_room_to_hold(queueing.pending); i++)
+    for (int i = 0; has_room_to_hold(&queueing); i++)
         queue_one(&queueing, "T", MINE, position_of("p", i, position), true);
     assert_int_equal(due_ms(&queueing), NEVER);
     assert_int_equal(reserve(&queueing, 0, MAX_BYTES / 16), 0);
@@ -104,7 +110,7 @@ static void held_deletes_make_room(void **state)
         (void)sched_yield();
     }
     assert_int_equal(result_of(&writer), 0);
-    assert_true(pending_has_room_to_hold(queueing.pending));
+    assert_true(has_room_to_hold(&queueing));
     give_back(&queueing, MAX_BYTES / 16);
     give_back(&queueing, MAX_BYTES / 4);
     end_all(&queueing);
@@ -117,11 +123,11 @@ static void texts_leave_less_room_to_hold(void **state)
     set_up(&queueing);
     assert_int_equal(reserve(&queueing, 0, MAX_BYTES / 2), 0);
     fill_queue(&queueing, MAX_BYTES / 4, true);
-    assert_true(pending_has_room_to_hold(queueing.pending));
+    assert_true(has_room_to_hold(&queueing));
     fill_queue(&queueing, MAX_BYTES / 4 + MAX_BYTES / 8, true);
-    assert_false(pending_has_room_to_hold(queueing.pending));
+    assert_false(has_room_to_hold(&queueing));
     give_back(&queueing, MAX_BYTES / 2);
-    assert_true(pending_has_room_to_hold(queueing.pending));
+    assert_true(has_room_to_hold(&queueing));
     end_all(&queueing);
 }
 

@@ -252,7 +252,6 @@ static void deletes_of_a_dropped_table_are_forgotten(void **state)
     queueing_tear_down(&queueing);
 }
 
-/* The hold stays until its end, and holds nothing. */
 static void held_deletes_are_forgotten(void **state)
 {
     (void)state;
@@ -269,7 +268,7 @@ static void held_deletes_are_forgotten(void **state)
     assert_int_equal(stats_of(&queueing).queued, 0);
     assert_int_equal(pending_partitions(queueing.pending), 0);
     queue_deletes(&queueing, "p", 0, 1); /* in a new table of that name */
-    pending_end_hold(queueing.pending, 7, "T");
+    pending_end_hold_at(queueing.pending, "T", 0);
     assert_int_equal(due_ms(&queueing), PENDING_REST_MS);
     send_rest(&queueing);
     queueing_tear_down(&queueing);

@@ -10,8 +10,8 @@
  * -ENOENT, -EACCES... of the file's directory; -ENOTDIR: more than a TABLE follows a file. */
 int local_path_resolve(const char *given, char **ret_path, char **ret_table);
 
-/* The same where a FILE that does not exist will be made: if its directory is missing, the last
- * part of `given` is the TABLE. */
+/* The same for FILE/TABLE where FILE may not exist: if its directory is missing, the last part of
+ * `given` is the TABLE. */
 int local_path_resolve_new(const char *given, char **ret_path, char **ret_table);
 
 /* Does the file system of FILE answer within limit_ms? A child process asks,

@@ -168,6 +168,12 @@ static int set_table(struct mount_source *source, const char *table, struct call
     return 0;
 }
 
+static bool lacks_table(const struct mount_source *source,
+                        const struct mount_source_options *options)
+{
+    return options->needs_table && !source->table[0];
+}
+
 /* Finds the file of trusted certificates, which only https needs: the option's, or else that of
  * SSL_CERT_FILE. An exit code. */
 static int find_certificates(struct mount_source *source, const char *option)
@@ -195,6 +201,8 @@ static int open_service(struct mount_source *source, const struct mount_source_o
                         EXIT_CONFIGURATION);
     if (r < 0)
         return complain_failure("", &call.failure, EXIT_CONFIGURATION);
+    if (lacks_table(source, options))
+        return EXIT_USAGE;
     int code = find_certificates(source, options->ca_cert);
     if (code != 0)
         return code;
@@ -215,12 +223,13 @@ static bool is_below(const char *path, const char *directory)
 }
 
 /* Sets the path, and the table that follows it in FILE/TABLE. */
-static int resolve_local(struct mount_source *source, const char *name, bool creates_table)
+static int resolve_local(struct mount_source *source, const struct mount_source_options *options)
 {
     _cleanup_(freep) char *table = NULL;
-    const char *given = name + strlen(LOCAL_SOURCE);
-    int r = creates_table ? local_path_resolve_new(given, &source->local_path, &table)
-                          : local_path_resolve(given, &source->local_path, &table);
+    const char *name = options->name, *given = name + strlen(LOCAL_SOURCE);
+    bool has_table = options->needs_table && !options->table;
+    int r = has_table ? local_path_resolve_new(given, &source->local_path, &table)
+                      : local_path_resolve(given, &source->local_path, &table);
     if (r == -ENOTDIR)
         return complain(name, "a file is followed by more than /TABLE", EXIT_CONFIGURATION);
     if (r == -ENOENT)
@@ -255,12 +264,14 @@ static int open_local(struct mount_source *source, const struct mount_source_opt
     struct call call = {.deadline_ms = clock_now_ms(&clock_system) + QUESTION_MS};
     if (options->environment == MOUNT_ENVIRONMENT_ONE) /* it uses none */
         mount_source_blank_environment();
-    int code = resolve_local(source, options->name, options->creates_table);
+    int code = resolve_local(source, options);
     if (code != 0)
         return code;
     int r = set_table(source, options->table, &call);
     if (r < 0)
         return complain_failure("", &call.failure, EXIT_CONFIGURATION);
+    if (lacks_table(source, options))
+        return EXIT_USAGE;
     if (options->mountpoint && is_below(source->local_path, options->mountpoint))
         return complain(options->name,
                         "the file lies inside its own mount point -- choose another file or "

@@ -35,10 +35,10 @@ struct mount_source_options {
     size_t cache_bytes;     /* answers in flight may have a part of it */
     struct log *log;        /* gets a line when the service goes down, and when it is back */
     enum mount_environment environment;
-    bool allows_http;   /* the option allow_http */
-    bool may_create;    /* a missing file of an account is created */
-    bool creates_table; /* in SOURCE, FILE/TABLE, neither need exist; with may_create */
-    bool is_as_is;      /* a file of an account is opened without changing it */
+    bool allows_http; /* the option allow_http */
+    bool may_create;  /* a missing file of an account is created */
+    bool needs_table; /* without one: EXIT_USAGE, and the caller tells it; FILE need not exist */
+    bool is_as_is;    /* a file of an account is opened without changing it */
 };
 
 /* To be called first, by a process that forks later. If SOURCE is a file in an older format, says

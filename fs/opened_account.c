@@ -57,6 +57,8 @@ int opened_account_take_operands(const struct opened_account *opened, int argc, 
                            verb_printable(argv[optind + 2]), path_name);
     *ret_source = argv[optind];
     *ret_path = argc > optind + 1 ? argv[optind + 1] : "";
+    if (argc > optind + 1 && !argv[optind + 1][0])
+        return verb_refuse(opened->verb, "%s is empty: the empty key is spelled #00", path_name);
     return 0;
 }
 
@@ -141,8 +143,6 @@ static int check_table(struct opened_account *opened, const struct use *use)
 {
     if (log_rename(opened->log, mount_source_name(opened->source)) < 0)
         return verb_complain_memory();
-    if (use->needs_table && !mount_source_table(opened->source))
-        return verb_refuse(opened->verb, "SOURCE names no table: write SOURCE/TABLE");
     if (use->changes && mount_source_is_read_only(opened->source)) {
         say("tablefuse: %s: the file cannot be written to\n", mount_source_name(opened->source));
         return EXIT_CONFIGURATION;
@@ -165,12 +165,14 @@ static int open_source(struct opened_account *opened, const struct use *use)
                                                  .cache_bytes = COMMAND_CACHE_BYTES,
                                                  .log = opened->log,
                                                  .may_create = use->creates,
-                                                 .creates_table = use->creates,
+                                                 .needs_table = use->needs_table,
                                                  .is_as_is = is_as_is,
                                                  .environment = opened->environment,
                                                  .allows_http = opened->options.allows_http};
     if (code == 0)
         code = mount_source_open(&options, use->decorate, &opened->source);
+    if (code == EXIT_USAGE)
+        return verb_refuse(opened->verb, "SOURCE names no table: write SOURCE/TABLE");
     return code != 0 ? code : check_table(opened, use);
 }
 

@@ -16,7 +16,7 @@
 #define SQLITE_LOCKS_SIZE 512
 
 static const char advice_create[] =
-    "check the name; to make a new, empty account there, mount with -o create, without ro";
+    "check the name; mount -o create (without ro) and import --create make a new account there";
 
 static int fail(struct call *call, int error)
 {

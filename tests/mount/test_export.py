@@ -354,6 +354,7 @@ def test_sources_and_options(account, scratch):
     for arguments, says in (
         (["export"], "export: no SOURCE/TABLE to export"),
         (["export", account.source], "export: SOURCE names no table: write SOURCE/TABLE"),
+        (["export", where, ""], "export: DIRECTORY is empty: the empty key is spelled #00"),
         (["export", where, "a", "b"], "export: unexpected operand b behind SOURCE/TABLE and DIRECTORY"),
         (["export", "--resume", where], "export: --resume needs --output FILE"),
         (["export", "-o", "timeout=5,ttl=1", where], "export: option ttl is not for this command"),
@@ -364,6 +365,9 @@ def test_sources_and_options(account, scratch):
     ):
         code, lines = refused(account, *arguments)
         assert (code, lines.splitlines()[0]) == (USAGE, f"tablefuse: {says}")
+    for verb in ("export", "count"):
+        code, says = refused(account, verb, f"{account.source}.none/table")
+        assert code == NOT_FOUND and says.startswith(f"tablefuse: {account.source}.none/table: No such file or directory -- ")
     code, says = refused(account, "count", source(account, "nothing"))
     assert code == NOT_FOUND and "has no table nothing" in says
     account.write("empty", [])

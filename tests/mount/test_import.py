@@ -334,9 +334,14 @@ def test_sources_and_options(account, scratch, tmp_path):
         (["import", where, "a", "b"], "import: unexpected operand b behind SOURCE/TABLE and PARTITION"),
         (["import", "--refused=", where], "import: --refused needs the name of a file"),
         (["import", account.source], "import: SOURCE names no table: write SOURCE/TABLE"),
+        (["import", "--create", f"local:{tmp_path}/none"], "import: SOURCE names no table: write SOURCE/TABLE"),
+        (["import", "--create", f"local:{tmp_path}/none/t", ""], "import: PARTITION is empty: the empty key is spelled #00"),
     ):
         code, lines = refused(account, *arguments)
         assert (code, lines.splitlines()[0]) == (USAGE, f"tablefuse: {says}")
+    assert os.listdir(tmp_path) == []
+    done = imported(account, "empty", [row("p", "r")], "--create", partition="#00")
+    assert (done.code, rows_of(account, "empty")) == (0, [row("", "r")])
     done = imported(account, "nothing", [row("p", "r")])
     assert done.code == NOT_FOUND and "has no table nothing" in done.says
     made = tmp_path / "made"
@@ -344,8 +349,10 @@ def test_sources_and_options(account, scratch, tmp_path):
         done = run("bash", "-c", f"echo '{lines_of([row('p', 'r')])[:-1]}' | {TABLEFUSE} import --create {where}")
         assert "1 stored" in done.stderr
     assert tablefuse(account, "tables", f"local:{made}").stdout == "fresh\nsecond\n"
-    done = run(TABLEFUSE, "import", f"local:{tmp_path}/other/T", check=False)
-    assert done.returncode == NOT_FOUND and os.listdir(tmp_path) == ["made"]
+    for name, says in (("other/table", "No such file or directory -- check the name; "), ("other/file/table", "the directory of ")):
+        done = run(TABLEFUSE, "import", f"local:{tmp_path}/{name}", check=False)
+        assert done.returncode == NOT_FOUND and os.listdir(tmp_path) == ["made"]
+        assert done.stderr.startswith(f"tablefuse: local:{tmp_path}/{name}: {says}")
 
 
 def test_progress_at_a_terminal(account, tmp_path):

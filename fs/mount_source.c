@@ -248,9 +248,17 @@ static int resolve_local(struct mount_source *source, const struct mount_source_
 
 static enum command_exit exit_code_of_local(const struct failure *failure)
 {
-    return failure->error == -ENOENT ? EXIT_NOT_FOUND
-           : failure->error == -EIO  ? EXIT_DAMAGED
-                                     : EXIT_CONFIGURATION;
+    switch (-failure->error) {
+    case ENOENT:
+        return EXIT_NOT_FOUND;
+    case EIO:
+        return EXIT_DAMAGED;
+    case ENOSPC:
+    case EDQUOT:
+        return EXIT_MOUNTING;
+    default:
+        return EXIT_CONFIGURATION;
+    }
 }
 
 /* What a local store could not be created for. */

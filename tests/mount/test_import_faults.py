@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from harness import ABANDONED, CONFIGURATION, EXIT_SEC, NOT_FOUND, LocalAccount, wait_until
+from harness import ABANDONED, CONFIGURATION, EXIT_SEC, MOUNTING, NOT_FOUND, LocalAccount, run, wait_until
 from importing import Done, command, imported, lines_of, row, rows_of
 from test_export import export
 
@@ -109,6 +109,26 @@ def test_a_credential_that_is_refused(account):
     done = imported(account, "refused", many(), "--create", faults="fail=batch:*:403:AuthorizationFailure")
     assert (done.code, done.stored, done.refused) == (CONFIGURATION, 0, 0)
     assert done.requests < 25 and len(done.lines) == 1
+
+
+def test_a_full_disk(small):
+    """Nothing is lost: with more room, the same command stores the rest."""
+    directory = small("3M")
+    where = LocalAccount(directory / "account")
+    rows = [each | {"C": "x" * 2000} for each in many()]
+    for arguments in (["--create"], []):
+        done = imported(where, "full", rows, *arguments)
+        assert (done.code, done.refused) == (MOUNTING, 0) and done.stored + done.left == done.read
+        assert done.lines[-1].endswith("-- make room on the file system that holds the account's file")
+    assert 0 < len(rows_of(where, "full")) < N
+    run("mount", "-o", "remount,size=64M", directory)
+    assert imported(where, "full", rows).counts == (0, N, N, 0)
+    assert rows_of(where, "full") == rows
+
+
+def test_a_disk_without_room_for_an_account(small):
+    done = imported(LocalAccount(small("8K") / "account"), "full", many(), "--create")
+    assert (done.code, done.read) == (MOUNTING, None) and done.lines[-1].endswith("the account's file")
 
 
 def test_a_service_that_stays_away(account, tmp_path):

@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from harness import CONFIGURATION, FIXTURE, NOT_FOUND, LocalAccount, environment, run, wait_until
+from harness import FIXTURE, MOUNTING, NOT_FOUND, LocalAccount, environment, run, wait_until
 from harness import fill as fill_account
 
 
@@ -227,7 +227,7 @@ def test_an_account_that_does_not_fit_is_not_left_half_made(mounts, small, pages
     directory = small(f"{4 * pages}K")
     mount = mounts.prepare()
     failed = mount.start(f"local:{directory}/account", "create", env={}, check=False)
-    assert failed.returncode == CONFIGURATION
+    assert failed.returncode == MOUNTING
     (line,) = failed.stderr.splitlines()
     assert line.startswith(f"tablefuse: local:{directory}/account: ")
     assert line.endswith(" -- make room on the file system that holds the account's file")
@@ -238,7 +238,7 @@ def test_an_empty_file_that_does_not_become_an_account_stays(mounts, small):
     directory = small("8K")
     (directory / "account").touch()
     failed = mounts.prepare().start(f"local:{directory}/account", "create", env={}, check=False)
-    assert failed.returncode == CONFIGURATION
+    assert failed.returncode == MOUNTING
     assert "account" in os.listdir(directory)
 
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/object_input.h"
+#include "client/clock.h"
 
 #include <poll.h>
 #include <sys/stat.h>
@@ -10,6 +11,7 @@
 struct object_input {
     int fd;
     uint64_t size;
+    int64_t waited_ms;
     bool is_ended;
     struct object_stream *stream; /* NULL: it is CSV */
     struct csv_rows *rows;        /* NULL: it is JSON */
@@ -50,6 +52,22 @@ uint64_t object_input_size(const struct object_input *input)
     return input->size;
 }
 
+int64_t object_input_waited_ms(const struct object_input *input)
+{
+    return input->waited_ms;
+}
+
+/* 1: there is input, or its end; 0: nothing has come; -errno. */
+static int wait_for_input(struct object_input *input)
+{
+    struct pollfd poll_fd = {.fd = input->fd, .events = POLLIN};
+    int64_t began_ms = clock_now_ms(&clock_system);
+    int r = poll(&poll_fd, 1, OBJECT_INPUT_POLL_MS);
+    r = r >= 0 ? r : errno == EINTR ? 0 : -errno;
+    input->waited_ms += clock_now_ms(&clock_system) - began_ms;
+    return r;
+}
+
 /* 0 bytes are the end. */
 static void take_json(struct object_stream *stream, size_t size)
 {
@@ -73,12 +91,11 @@ static int next(struct object_input *input, struct stream_object *ret)
 /* Reads more, or notes the end. 0; -EAGAIN: nothing has come. */
 static int read_more(struct object_input *input)
 {
-    struct pollfd poll_fd = {.fd = input->fd, .events = POLLIN};
     char *room;
     size_t size;
-    int r = poll(&poll_fd, 1, OBJECT_INPUT_POLL_MS);
+    int r = wait_for_input(input);
     if (r <= 0)
-        return r == 0 || errno == EINTR ? -EAGAIN : -errno;
+        return r == 0 ? -EAGAIN : r;
     r = input->rows ? csv_rows_room(input->rows, &room, &size)
                     : object_stream_room(input->stream, &room, &size);
     if (r < 0)

@@ -14,6 +14,8 @@ void object_input_destroy(struct object_input *input); /* takes NULL */
  * nothing has come for OBJECT_INPUT_POLL_MS, or no object in many reads: look for signals, and call
  * again; -EBADMSG as there; -errno: it cannot be read. */
 int object_input_next(struct object_input *input, struct stream_object *ret);
+/* How long it has waited for input until now, in ms. */
+int64_t object_input_waited_ms(const struct object_input *input);
 /* Of a regular file the bytes from where reading has begun to its end; else 0. */
 uint64_t object_input_size(const struct object_input *input);
 

@@ -13,8 +13,9 @@
 #include <unistd.h>
 
 #define HOPELESS   100  /* refused before one is stored: it is a wrong file */
-#define SILENCE_MS 1000 /* of the input, in all: then what waits is sent */
+#define SLOW_MS    1000 /* so long the input lets it wait, in all: then what waits is sent */
 #define LOOK_EVERY 256  /* objects, between two looks at the clock and for signals */
+#define LOOK_MS    50   /* and of waiting for input */
 #define WAIT_MS    50
 
 struct import_command {
@@ -31,7 +32,7 @@ struct import_command {
     uint64_t read, accepted, input_bytes; /* objects; bytes up to the last object's end */
     uint64_t wrong; /* objects that the service refuses, whatever the table has */
     bool is_hopeless;
-    int64_t silent_ms;
+    int64_t looked_ms, sent_ms; /* of object_input_waited_ms: at the last look; when all was sent */
 };
 
 static bool is_interrupted(struct import_command *command)
@@ -132,16 +133,27 @@ static int take_object(struct import_command *command, const struct stream_objec
     return r;
 }
 
-/* Nothing has come. Pauses add up, so that a slow input that never pauses for long is sent, too. */
-static void idle(struct import_command *command)
+/* Is it time to look at the clock and for signals, after an object, or after none has come? */
+static bool is_time_to_look(struct import_command *command, bool has_come)
 {
-    command->silent_ms += OBJECT_INPUT_POLL_MS;
+    int64_t waited_ms = object_input_waited_ms(command->input);
+    if (has_come && command->read % LOOK_EVERY != 0 && waited_ms - command->looked_ms < LOOK_MS)
+        return false;
+    command->looked_ms = waited_ms;
+    return true;
+}
+
+/* Input that is slower than the service is sent about once a second, in batches of what has come.
+ * Of a fast one all waits that may still find others of its partition. The time that the input lets
+ * this wait tells them apart. */
+static void send_slow_input(struct import_command *command)
+{
     if (!command->import)
         return;
-    (void)import_step(command->import, command->silent_ms >= SILENCE_MS ? IMPORT_ALL : IMPORT_READY,
-                      0);
+    bool is_slow = command->looked_ms - command->sent_ms >= SLOW_MS;
+    (void)import_step(command->import, is_slow ? IMPORT_ALL : IMPORT_READY, 0);
     if (counts_of(command).waiting == 0)
-        command->silent_ms = 0;
+        command->sent_ms = command->looked_ms;
 }
 
 /* 0: everything was read; -ECANCELED: must_end; as of object_input_next. ret: of -EBADMSG. */
@@ -149,18 +161,17 @@ static int read_objects(struct import_command *command, struct stream_object *re
 {
     for (;;) {
         int r = object_input_next(command->input, ret);
-        if (r == -EAGAIN) {
-            idle(command);
-        } else if (r <= 0) {
+        if (r <= 0 && r != -EAGAIN)
             return r;
-        } else {
-            r = take_object(command, ret);
-            if (r < 0)
-                return r;
-        }
-        bool is_time = r == -EAGAIN || command->read % LOOK_EVERY == 0;
-        if (is_time)
+        bool has_come = r > 0;
+        r = has_come ? take_object(command, ret) : 0;
+        if (r < 0)
+            return r;
+        bool is_time = is_time_to_look(command, has_come);
+        if (is_time) {
+            send_slow_input(command);
             show(command);
+        }
         if (is_time ? must_end(command) : has_failed(command) || is_hopeless(command))
             return -ECANCELED;
     }

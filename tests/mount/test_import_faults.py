@@ -4,6 +4,7 @@ import random
 import re
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -250,6 +251,26 @@ def test_input_that_is_slow_is_stored(account):
     assert rows_of_if_there(account, "slow")
     process.stdin.close()
     assert Done(process.wait(timeout=EXIT_SEC), process.stderr.read().decode()).code == 0
+
+
+STEADY = """
+import sys, time
+for n in range(6000):
+    print('{"PartitionKey":"p%s","RowKey":"r"}' % n, flush=True)
+    time.sleep(0.01)
+"""
+
+
+def test_input_that_is_slow_and_steady_is_stored(account):
+    """It never pauses for as long as one look at it takes."""
+    words, env, where = command(account, "steady", "--create")
+    with subprocess.Popen([sys.executable, "-c", STEADY], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as given:
+        with subprocess.Popen([*words, where], env=env, stdin=given.stdout, stderr=subprocess.PIPE) as process:
+            given.stdout.close()
+            wait_until(lambda: rows_of_if_there(account, "steady"))
+            assert given.poll() is None
+            process.send_signal(signal.SIGINT)  # is noticed, too
+            assert process.wait(timeout=EXIT_SEC) == INTERRUPTED
 
 
 def test_input_that_pauses_is_stored(account):

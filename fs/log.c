@@ -18,6 +18,7 @@
 
 struct log {
     char *mountpoint;
+    const char *line_start; /* of standard error */
     _Atomic bool is_syslog;
     _Atomic int64_t period; /* number of the current period of LOG_PAUSE_MS */
     _Atomic int lines;      /* about failures, in this period */
@@ -40,6 +41,7 @@ int log_create(const char *mountpoint, struct log **ret)
         return -ENOMEM;
     }
     log->mountpoint = copy;
+    log->line_start = "";
     buffer_init(&log->waiting, LOG_WAITING_MAX_BYTES);
     buffer_init(&log->taken, LOG_WAITING_MAX_BYTES);
     *ret = log;
@@ -65,6 +67,12 @@ bool log_has_room(struct log *log, int64_t now_ms)
     if (line == LOG_LINES)
         log_message(log, "more failures are not logged here -- see .tablefuse/errors in the mount");
     return line < LOG_LINES;
+}
+
+void log_over_progress(struct log *log)
+{
+    if (isatty(STDERR_FILENO))
+        log->line_start = "\r\033[K";
 }
 
 void log_to_syslog(struct log *log)
@@ -112,6 +120,7 @@ static void write_line(const struct log *log, char *line)
         return;
     }
     line[size] = '\n';
+    write_stderr(bytes_of(log->line_start));
     write_stderr((struct bytes){line, size + 1});
 }
 

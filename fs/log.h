@@ -38,6 +38,9 @@ int log_start(struct log *log);
 #define LOG_PAUSE_MS 10000
 bool log_has_room(struct log *log, int64_t now_ms);
 
+/* Of a command that shows its progress: at a terminal a message takes the place of the line that is
+ * there, as progress_clear does. Before the first message. */
+void log_over_progress(struct log *log);
 /* From now on messages go to syslog. */
 void log_to_syslog(struct log *log);
 /* Writes one line, which is made printable (client/text/printable.h). */

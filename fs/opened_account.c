@@ -194,6 +194,7 @@ static int open_account(struct opened_account *opened, const struct use *use)
         return verb_usage_code(opened->verb);
     if (log_create(opened->verb->name, &opened->log) < 0)
         return verb_complain_memory();
+    log_over_progress(opened->log);
     int code = open_source(opened, use);
     if (code != 0)
         return code;

@@ -355,11 +355,7 @@ def test_sources_and_options(account, scratch, tmp_path):
         assert done.stderr.startswith(f"tablefuse: local:{tmp_path}/{name}: {says}")
 
 
-def test_progress_at_a_terminal(account, tmp_path):
-    """One line that is written anew, narrower than 80 columns, with the share and the time left."""
-    file = tmp_path / "rows"
-    file.write_text(lines_of(row(str(n), "r", A="x" * 1000) for n in range(120000)))
-    words, env, where = command(account, "shown", "--create", faults="latency=2")
+def at_terminal(file, words, env, where):
     primary, secondary = pty.openpty()
     try:
         with open(file, "rb") as given:
@@ -371,10 +367,34 @@ def test_progress_at_a_terminal(account, tmp_path):
                 says += chunk
         except OSError:  # the end of a terminal
             pass
-        assert process.wait(timeout=EXIT_SEC) == 0
+        return process.wait(timeout=EXIT_SEC), says.decode().replace("\r\n", "\n")
     finally:
         os.close(primary)
-    *shown, last = says.decode().replace("\r\n", "\n").split("\r")
+
+
+def test_messages_at_a_terminal(account, tmp_path):
+    """Each takes the place of the line that shows the progress."""
+    file = tmp_path / "rows"
+    file.write_text("17\n" + lines_of(row(str(n), "r") for n in range(100)))
+    code, says = at_terminal(file, *command(account, "first", "-o", "timeout=2", faults="fail=batch:*:0:,fail=write:*:0:"))
+    assert code != 0 and "\r1 rows, " in says
+    seen = [line.split("\r\x1b[K")[-1] for line in says.split("\n")[:-1]]
+    forms = [
+        "tablefuse: line 1, column 1: not a JSON object",
+        r"20\S+Z tablefuse: \S+: the service is down, .*: the connection was reset",
+        r"tablefuse: 101 objects read, 0 stored, 1 refused, 100 not sent or not answered, \d+ requests, .*",
+        "tablefuse: .*: the connection was reset",
+    ]
+    assert len(seen) == len(forms) and all(map(re.fullmatch, forms, seen)), seen
+
+
+def test_progress_at_a_terminal(account, tmp_path):
+    """One line that is written anew, narrower than 80 columns, with the share and the time left."""
+    file = tmp_path / "rows"
+    file.write_text(lines_of(row(str(n), "r", A="x" * 1000) for n in range(120000)))
+    code, says = at_terminal(file, *command(account, "shown", "--create", faults="latency=2"))
+    *shown, last = says.split("\r")
+    assert code == 0
     assert last.startswith("\x1b[Ktablefuse: 120,000 objects read, 120,000 stored, 0 refused, ")
     lines = [line.removesuffix("\x1b[K") for line in shown if line]
     assert lines and max(map(len, lines)) < 80

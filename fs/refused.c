@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/refused.h"
 #include "client/text/entity_line.h"
+#include "client/text/json_string.h"
 #include "fs/say.h"
 
 #include <fcntl.h>
@@ -10,10 +11,11 @@
 
 #define LINE_MAX_BYTES ((size_t)8 << 20)
 
-int refused_open(struct refused *ret, const char *file, const struct progress *progress)
+int refused_open(struct refused *ret, const char *file, bool is_csv,
+                 const struct progress *progress)
 {
     struct stat status;
-    *ret = (struct refused){.fd = -1, .progress = progress};
+    *ret = (struct refused){.fd = -1, .is_csv = is_csv, .progress = progress};
     if (!file)
         return 0;
     ret->fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
@@ -39,6 +41,18 @@ static void keep(struct refused *refused, struct bytes text)
             refused->error = -errno;
         text = bytes_skip(text, n > 0 ? (size_t)n : 0);
     }
+}
+
+/* So that the file has one format. */
+static void keep_string(struct refused *refused, struct bytes text)
+{
+    struct buffer line = {.max = 6 * LINE_MAX_BYTES}; /* \u0001 */
+    if (buffer_append_char(&line, '"') == 0 && json_string_append_of_utf8(&line, text) == 0 &&
+        buffer_append(&line, BYTES_LITERAL("\"\n")) == 0)
+        keep(refused, buffer_bytes(&line));
+    else if (refused->error == 0)
+        refused->error = line.error;
+    buffer_finish(&line);
 }
 
 /* count: of the refused objects or of the notes. */
@@ -74,6 +88,10 @@ void refused_note_text(struct refused *refused, const struct stream_object *obje
                        const struct entity_input_refusal *refusal)
 {
     show(refused, &refused->refused, object, refusal);
+    if (refused->is_csv && object->refusal) {
+        keep_string(refused, object->text);
+        return;
+    }
     keep(refused, object->text);
     keep(refused, BYTES_LITERAL("\n"));
 }

@@ -11,6 +11,7 @@
 
 struct refused {
     int fd;                          /* of the file; -1: none */
+    bool is_csv;                     /* the input */
     const struct progress *progress; /* which a message interrupts */
     uint64_t refused, noted;         /* reasons and notes */
     int error;                       /* of the file: an object could not be written; 0 or -errno */
@@ -18,11 +19,12 @@ struct refused {
 
 /* file NULL: none. What it has already is never touched: it may be the input, or the account.
  * -EEXIST: it is not empty. 0 or -errno. */
-int refused_open(struct refused *ret, const char *file, const struct progress *progress);
+int refused_open(struct refused *ret, const char *file, bool is_csv,
+                 const struct progress *progress);
 /* 0, or -errno: the file is not whole. */
 int refused_close(struct refused *refused);
 
-/* What is no object goes to the file as it was. */
+/* It goes to the file as it was; of CSV as JSON: what is no row is a string there. */
 void refused_note_text(struct refused *refused, const struct stream_object *object,
                        const struct entity_input_refusal *refusal);
 /* The service has refused it: as `export` writes it. */

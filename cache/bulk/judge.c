@@ -107,9 +107,8 @@ static int choose(const struct judge *judge, struct write *ret,
         return refuse("odata.etag is no ETag", ret_refusal);
     if (names->has_etag && mode == IMPORT_INSERT)
         return refuse("odata.etag names a version, and insert changes none", ret_refusal);
-    if (names->is_select && (mode == IMPORT_REPLACE || mode == IMPORT_INSERT))
-        return refuse("a line of keys alone (odata.select): it would remove all properties",
-                      ret_refusal);
+    if (names->is_select && mode != IMPORT_DELETE)
+        return refuse("a line of keys alone (odata.select), which only delete takes", ret_refusal);
     if (names->has_etag)
         ret->if_match = buffer_bytes(&names->etag);
     else if (mode == IMPORT_DELETE && judge->options.any_version)

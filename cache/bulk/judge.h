@@ -10,7 +10,8 @@
  *     delete               refused; any_version: delete   delete of that version
  *
  * The ETag "*" stands for any version that is there. A delete reads the keys and the ETag alone.
- * replace and insert refuse a line of keys alone (entity_line.h): it would remove all properties.
+ * Nothing else takes a line of keys alone (entity_line.h): replace and insert would remove all
+ * properties, and merge would change nothing but the version.
  * What entity_names.h and entity_input.h refuse is refused, of a delete what entity_check.h says of
  * keys. */
 #include "client/table_store.h"

@@ -185,6 +185,16 @@ static int take_member(struct job *job, struct json_reader *reader,
     }
 }
 
+/* The value of a member that does not count may be anything. */
+static int read_nested(struct json_reader *reader, const struct entity_member *member)
+{
+    enum entity_member_role role = entity_member_role_of(member->name);
+    if (role != ENTITY_MEMBER_PROPERTY && role != ENTITY_MEMBER_ANNOTATION)
+        return json_reader_skip_rest(reader) < JSON_OBJECT_BEGIN ? -EPROTO : 0;
+    json_reader_reject(reader, ENTITY_NESTED_PROBLEM);
+    return -EPROTO;
+}
+
 static int read_object(struct job *job, struct json_reader *reader, uint32_t object)
 {
     struct json_token token;
@@ -193,12 +203,10 @@ static int read_object(struct job *job, struct json_reader *reader, uint32_t obj
     if (json_reader_next(reader, &token) == JSON_ERROR)
         return -EPROTO;
     while ((r = entity_members_read(&job->input->members, reader, &member)) > 0) {
-        if (entity_member_is_nested(member)) {
-            json_reader_reject(reader, ENTITY_NESTED_PROBLEM);
-            return -EPROTO;
-        }
         member->object = object;
-        r = take_member(job, reader, member);
+        r = entity_member_is_nested(member) ? read_nested(reader, member) : 0;
+        if (r == 0)
+            r = take_member(job, reader, member);
         if (r < 0)
             return r;
     }

@@ -4,8 +4,8 @@
 /* Makes the canonical text of an entity from the JSON that a user wrote. The counterpart of
  * entity_text.h: a canonical text becomes itself. Pure; an object is used by one thread.
  *
- * - PartitionKey, RowKey, Timestamp and odata.* members are ignored: the path is the key. Where it
- *   is not, entity_input_read_keys reads them.
+ * - PartitionKey, RowKey, Timestamp and odata.* members are ignored, whatever their values are: the
+ *   path is the key. Where it is not, entity_input_read_keys reads them.
  * - The annotation decides the type. An Int64 or Double may be given as a number or a string.
  * - Without an annotation, an integer that does not fit Int32 is an Int64, and a number with a
  *   point or an exponent is a Double.

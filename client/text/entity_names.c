@@ -92,12 +92,10 @@ static int read_member(struct json_reader *reader, const struct json_token *toke
         return 0;
     }
     enum json_kind kind = json_reader_next(reader, &value);
-    size_t depth = json_reader_depth(reader);
-    if (kind != JSON_OBJECT_BEGIN && kind != JSON_ARRAY_BEGIN)
-        return kind == JSON_ERROR ? 0 : take(name, &value, is_there, ret);
-    do /* a nested value */
-        kind = json_reader_next(reader, &(struct json_token){0});
-    while (kind >= JSON_OBJECT_BEGIN && json_reader_depth(reader) >= depth);
+    if (kind == JSON_ERROR)
+        return 0;
+    if (kind == JSON_OBJECT_BEGIN || kind == JSON_ARRAY_BEGIN)
+        (void)json_reader_skip_rest(reader);
     return take(name, &value, is_there, ret);
 }
 

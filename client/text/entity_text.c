@@ -153,15 +153,9 @@ static int take_member(struct entity_text *text, struct json_reader *reader,
     }
 }
 
-/* Behind the first bracket of a nested value. */
 static int skip_nested(struct json_reader *reader)
 {
-    struct json_token token;
-    size_t depth = json_reader_depth(reader) - 1;
-    while (json_reader_depth(reader) > depth)
-        if (json_reader_next(reader, &token) < JSON_OBJECT_BEGIN)
-            return -EPROTO;
-    return 0;
+    return json_reader_skip_rest(reader) < JSON_OBJECT_BEGIN ? -EPROTO : 0;
 }
 
 static bool is_key(struct bytes name)

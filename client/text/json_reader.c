@@ -490,13 +490,21 @@ enum json_kind json_reader_next(struct json_reader *reader, struct json_token *r
     return kind;
 }
 
-enum json_kind json_reader_skip(struct json_reader *reader)
+enum json_kind json_reader_skip_rest(struct json_reader *reader)
 {
     struct json_token token;
     enum json_kind kind;
     uint8_t depth = reader->depth;
     do
         kind = json_reader_next(reader, &token);
-    while (kind >= JSON_OBJECT_BEGIN && reader->depth > depth);
+    while (kind >= JSON_OBJECT_BEGIN && reader->depth >= depth);
     return kind;
+}
+
+enum json_kind json_reader_skip(struct json_reader *reader)
+{
+    struct json_token token;
+    enum json_kind kind = json_reader_next(reader, &token);
+    bool is_nested = kind == JSON_OBJECT_BEGIN || kind == JSON_ARRAY_BEGIN;
+    return is_nested ? json_reader_skip_rest(reader) : kind;
 }

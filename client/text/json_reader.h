@@ -67,6 +67,9 @@ void json_reader_feed(struct json_reader *reader, struct bytes text, bool is_who
 void json_reader_drop(struct json_reader *reader, size_t n);
 /* ret is set if a token was read: JSON_OBJECT_BEGIN and above. */
 enum json_kind json_reader_next(struct json_reader *reader, struct json_token *ret);
+/* Skips the rest of the object or array whose begin was read last. Returns its last token's kind.
+ */
+enum json_kind json_reader_skip_rest(struct json_reader *reader);
 /* Skips the next value, with all that an object or array contains. Returns its last token's kind.
  * For whole texts. */
 enum json_kind json_reader_skip(struct json_reader *reader);

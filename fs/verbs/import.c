@@ -295,7 +295,8 @@ static int begin(struct import_command *command, store_decorator *decorate)
                                                    command->creates, decorate);
     if (code != 0)
         return code;
-    r = refused_open(&command->refused, command->refused_file, &command->progress);
+    r = refused_open(&command->refused, command->refused_file, command->format.is_csv,
+                     &command->progress);
     if (r < 0)
         return complain_refused(command, r);
     r = judge_create(&command->judged, &command->judge);

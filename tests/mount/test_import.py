@@ -101,6 +101,18 @@ def test_modes(service):
 
 
 @pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)
+def test_lines_of_keys_are_for_delete_alone(service):
+    """A merge would change nothing but the version. An object without properties makes an entity that is missing."""
+    assert imported(service, "keys", [row("p", "a", A=1)], "--create").code == 0
+    etags, keys = export(service, "keys", "--etag"), export(service, "keys", "--keys")
+    for mode in ("replace", "merge", "insert"):
+        assert imported(service, "keys", keys, f"--mode={mode}").counts == (ABANDONED, 1, 0, 1)
+    assert export(service, "keys", "--etag") == etags
+    assert imported(service, "keys", [row("p", "b")], "--mode=merge").counts == (0, 1, 1, 0)
+    assert rows_of(service, "keys") == [row("p", "a", A=1), row("p", "b")]
+
+
+@pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)
 def test_versions(service):
     """A change of a version that is there no more is refused; the same text counts as stored."""
     assert imported(service, "versions", [row("p", str(n), A=n) for n in range(3)], "--create").code == 0

@@ -91,11 +91,13 @@ def test_refused_rows(account, tmp_path):
     ]
     assert (tmp_path / "refused").read_text().splitlines() == [
         '{"PartitionKey":"p","RowKey":"1","A@odata.type":"Edm.Int32","A":"x"}',
-        'p,2,5" disk,String',
-        "p,3",
+        r'"p,2,5\" disk,String"',
+        '"p,3"',
         '{"PartitionKey":"p/q","RowKey":"5","A@odata.type":"Edm.String","A":"ok"}',
-        'p,6,"open,String',
+        r'"p,6,\"open,String"',
     ]
+    again = imported(account, "refused", (tmp_path / "refused").read_text())
+    assert again.counts == (ABANDONED, 5, 0, 5) and again.lines[1] == "line 2, column 1: not a JSON object"
     assert rows_of(account, "refused") == [row("p", "4", A="ok")]
 
 

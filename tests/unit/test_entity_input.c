@@ -62,6 +62,8 @@ static void the_path_is_the_key(void **state)
     assert_becomes("\"PartitionKey\":\"x\",\"RowKey\":\"y\",\"Timestamp\":\"z\"", "");
     assert_becomes("\"PartitionKey\":5,\"RowKey\":null,\"Timestamp\":true,\"odata.etag\":1", "");
     assert_becomes("\"RowKey\":1,\"RowKey\":2,\"RowKey@odata.type\":\"Edm.Foo\"", "");
+    assert_becomes("\"Timestamp\":{\"a\":[{}]},\"odata.etag\":[[]],\"odata.x\":{},\"RowKey\":[]",
+                   "");
     assert_becomes("\"odata.metadata\":\"m\",\"odata.\":1,\"odata.x@odata.type\":5", "");
     assert_becomes("\"\\u0050artitionKey\":1,\"o\\u0064ata.x\":2", "");
     assert_becomes("\"timestamp\":1,\"odata\":2", PLAIN("odata", "2") PLAIN("timestamp", "1"));

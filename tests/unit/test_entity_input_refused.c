@@ -101,8 +101,7 @@ static void nothing_is_nested(void **state)
                  "line 1, column 6: an object or array as a property's value: {}}");
     assert_input(B("{\n  \"a\": 1,\n  \"x\": [\n  1]}"),
                  "line 3, column 8: an object or array as a property's value: [");
-    assert_input(B("{\"odata.x\":[]}"),
-                 "line 1, column 12: an object or array as a property's value: []}");
+    assert_input(B("{\"odata.x\":[{]}"), "line 1, column 14: a bracket that closes nothing: ]}");
     assert_input(B("{\"x@odata.type\":5}"),
                  "line 1, column 17: an annotation that is not a string: 5}");
 }

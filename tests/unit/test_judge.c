@@ -50,7 +50,8 @@ static void every_mode(void **state)
         {IMPORT_REPLACE, REFUSED, SELECT, "", ""},
         {IMPORT_MERGE, WRITE_UPSERT_MERGE, PLAIN, "", TEXT},
         {IMPORT_MERGE, WRITE_MERGE, ETAG, "W/\"1\"", TEXT},
-        {IMPORT_MERGE, WRITE_MERGE, SELECT, "W/\"1\"", NONE},
+        {IMPORT_MERGE, WRITE_UPSERT_MERGE, "{" KEYS "}", "", NONE}, /* makes a missing entity */
+        {IMPORT_MERGE, REFUSED, SELECT, "", ""},
         {IMPORT_INSERT, WRITE_INSERT, PLAIN, "", TEXT},
         {IMPORT_INSERT, REFUSED, ETAG, "", ""},
         {IMPORT_INSERT, REFUSED, SELECT, "", ""},
@@ -116,6 +117,7 @@ static void what_is_refused(void **state)
         {"{\"PartitionKey\":\"p\",\"RowKey\":1}", "no RowKey that is a string"},
         {"{\"PartitionKey\":\"p\",\"RowKey\":\"a\\u0000\"}", "a key with the character U+0000"},
         {"{" KEYS ",\"odata.etag\":5}", "odata.etag is no ETag"},
+        {"{" KEYS ",\"odata.etag\":{\"a\":[]}}", "odata.etag is no ETag"},
         {"{" KEYS ",\"odata.etag\":\"\"}", "odata.etag is no ETag"},
         {"{" KEYS ",\"odata.etag\":\"W/\\\"a\\r\\nHost: b\\\"\"}", "odata.etag is no ETag"},
         {"{" KEYS ",\"odata.etag\":\"W/\\\"\"}", "odata.etag is no ETag"},

@@ -2,15 +2,15 @@
 #include "cache/bulk/groups.h"
 
 #include <assert.h>
+#include <bsd/sys/tree.h>
 #include <sys/queue.h>
 
-#define BUCKETS      ((size_t)1 << 16)
 #define MALLOC_BYTES 16 /* which an allocation takes beside its size */
 
 struct row {
     struct grouped grouped; /* first */
     TAILQ_ENTRY(row) next;
-    uint64_t hash; /* of the position */
+    uint64_t hash; /* of the position; only makes a search among the rows of a group faster */
     size_t request_bytes, memory_bytes;
     char data[]; /* position, ETag, text */
 };
@@ -21,17 +21,26 @@ struct group {
     size_t n, request_bytes, memory_bytes;
 };
 
-/* A partition is in the table while it has a group, or a batch out. */
+/* A partition is in the tree while it has a group, or a batch out. */
 struct partition {
-    LIST_ENTRY(partition) hashed;
+    RB_ENTRY(partition) by_key;
     TAILQ_ENTRY(partition) ranked;
     TAILQ_HEAD(group_queue, group) groups;
     size_t rank; /* of the list that it is in; 0: in none */
     bool is_out;
-    uint64_t hash;
-    size_t key_size;
-    char key[];
+    struct bytes key; /* a view of data, or of what is looked for */
+    char data[];
 };
+
+/* A hash would need a secret, for the keys are anybody's. */
+static int compare_keys(const struct partition *a, const struct partition *b)
+{
+    return bytes_compare(a->key, b->key);
+}
+
+RB_HEAD(partition_tree, partition);
+RB_GENERATE_INTERNAL(partition_tree, partition, by_key, compare_keys,
+                     static __attribute__((unused)));
 
 #define RANK_READY (GROUPS_BATCH_MAX + 1)
 
@@ -41,7 +50,7 @@ struct groups {
     /* Partitions that have a group and nothing out: by the rows of their first group, or
      * RANK_READY. */
     TAILQ_HEAD(ranked, partition) ranks[RANK_READY + 1];
-    LIST_HEAD(hashed, partition) table[BUCKETS];
+    struct partition_tree partitions;
 };
 
 int groups_create(const struct groups_limits *limits, struct groups **ret)
@@ -59,7 +68,7 @@ int groups_create(const struct groups_limits *limits, struct groups **ret)
 
 static size_t partition_bytes(const struct partition *partition)
 {
-    return sizeof(*partition) + partition->key_size + MALLOC_BYTES;
+    return sizeof(*partition) + partition->key.size + MALLOC_BYTES;
 }
 
 static void free_group(struct group *group)
@@ -74,7 +83,6 @@ static void free_group(struct group *group)
 static void free_partition(struct partition *partition)
 {
     assert(!partition->is_out);
-    LIST_REMOVE(partition, hashed);
     for (struct group *group; (group = TAILQ_FIRST(&partition->groups));) {
         TAILQ_REMOVE(&partition->groups, group, next);
         free_group(group);
@@ -86,9 +94,10 @@ void groups_destroy(struct groups *groups)
 {
     if (!groups)
         return;
-    for (size_t i = 0; i < BUCKETS; i++)
-        while (!LIST_EMPTY(&groups->table[i]))
-            free_partition(LIST_FIRST(&groups->table[i]));
+    for (struct partition *partition; (partition = RB_ROOT(&groups->partitions));) {
+        (void)RB_REMOVE(partition_tree, &groups->partitions, partition);
+        free_partition(partition);
+    }
     free(groups);
 }
 
@@ -116,32 +125,16 @@ static void rank(struct groups *groups, struct partition *partition)
         TAILQ_INSERT_TAIL(&groups->ranks[wanted], partition, ranked);
 }
 
-static struct hashed *bucket_of(struct groups *groups, uint64_t hash)
-{
-    return &groups->table[(hash ^ hash >> 32) % BUCKETS];
-}
-
-/* NULL: there is none. */
-static struct partition *find(struct groups *groups, struct bytes key, uint64_t hash)
-{
-    struct partition *partition = LIST_FIRST(bucket_of(groups, hash));
-    while (partition && (partition->hash != hash ||
-                         !bytes_equal((struct bytes){partition->key, partition->key_size}, key)))
-        partition = LIST_NEXT(partition, hashed);
-    return partition;
-}
-
-static struct partition *create_partition(struct groups *groups, struct bytes key, uint64_t hash)
+static struct partition *create_partition(struct groups *groups, struct bytes key)
 {
     struct partition *partition = calloc(1, sizeof(*partition) + key.size);
     if (!partition)
         return NULL;
     TAILQ_INIT(&partition->groups);
-    partition->hash = hash;
-    partition->key_size = key.size;
+    partition->key = (struct bytes){partition->data, key.size};
     if (key.size > 0)
-        memcpy(partition->key, key.data, key.size);
-    LIST_INSERT_HEAD(bucket_of(groups, hash), partition, hashed);
+        memcpy(partition->data, key.data, key.size);
+    (void)RB_INSERT(partition_tree, &groups->partitions, partition);
     groups->bytes += partition_bytes(partition);
     return partition;
 }
@@ -150,7 +143,7 @@ static void forget_idle(struct groups *groups, struct partition *partition)
 {
     if (partition->is_out || !TAILQ_EMPTY(&partition->groups))
         return;
-    LIST_REMOVE(partition, hashed);
+    (void)RB_REMOVE(partition_tree, &groups->partitions, partition);
     groups->bytes -= partition_bytes(partition);
     free(partition);
 }
@@ -265,11 +258,10 @@ int groups_add(struct groups *groups, const struct write *write, size_t request_
     _cleanup_(freep) struct row *row = create_row(write, request_bytes, line);
     if (!row)
         return -ENOMEM;
-    struct bytes key = position_partition_key(row->grouped.write.position);
-    uint64_t hash = bytes_hash(BYTES_HASH_START, key);
-    struct partition *partition = find(groups, key, hash);
+    struct partition wanted = {.key = position_partition_key(row->grouped.write.position)};
+    struct partition *partition = RB_FIND(partition_tree, &groups->partitions, &wanted);
     if (!partition)
-        partition = create_partition(groups, key, hash);
+        partition = create_partition(groups, wanted.key);
     if (!partition)
         return -ENOMEM;
     int r = place(groups, partition, row);

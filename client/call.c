@@ -5,7 +5,7 @@
 
 const char call_advice_late[] =
     "check the network, and whether the service works; where answers take "
-    "longer, mount with -o timeout=SECONDS";
+    "longer, give a longer -o timeout=SECONDS";
 
 int call_fail(struct call *call, int error, const char *format, ...)
 {
@@ -19,8 +19,8 @@ int call_fail(struct call *call, int error, const char *format, ...)
 
 int call_fail_no_descriptor(struct call *call)
 {
-    (void)call_fail(call, -ENFILE, "the process of the mount has no file descriptor left");
-    call->failure.advice = "mount with a higher limit of open files";
+    (void)call_fail(call, -ENFILE, "the process has no file descriptor left");
+    call->failure.advice = "start it with a higher limit of open files";
     return -ENFILE;
 }
 

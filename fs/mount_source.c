@@ -197,7 +197,7 @@ static int open_service(struct mount_source *source, const struct mount_source_o
     if (r == 0)
         r = set_table(source, options->table, &call);
     if (r < 0 && options->name && access(options->name, F_OK) == 0)
-        return complain(options->name, "to mount the account in a file, write local:FILE",
+        return complain(options->name, "an account in a file is written as local:FILE",
                         EXIT_CONFIGURATION);
     if (r < 0)
         return complain_failure("", &call.failure, EXIT_CONFIGURATION);

@@ -109,7 +109,7 @@ static int compose_endpoint(struct connection *ret, const char *what, struct byt
     if (equals_ignoring_case(account, EMULATOR_ACCOUNT) &&
         equals_ignoring_case(suffix, DEFAULT_SUFFIX))
         return call_fail(call, -EINVAL,
-                         EMULATOR_ACCOUNT " is the emulator's account: mount `emulator`, or name "
+                         EMULATOR_ACCOUNT " is the emulator's account: write `emulator`, or name "
                                           "its URL as SOURCE or TableEndpoint, such as "
                                           "http://127.0.0.1:10002/" EMULATOR_ACCOUNT);
     _cleanup_(buffer_finish) struct buffer url;

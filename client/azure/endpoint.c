@@ -159,7 +159,7 @@ static int check_host(const struct parts *parts, const char *what, struct call *
     if (strstr(parts->host, ".table.cosmos.") || strstr(parts->host, ".table.cosmosdb."))
         return call_fail(call, -EINVAL,
                          "%s is a Cosmos DB endpoint: it does not order its results by key, "
-                         "which a mount needs",
+                         "which tablefuse needs",
                          what);
     return check_service(parts, what, call);
 }

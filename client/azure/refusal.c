@@ -17,13 +17,13 @@ static const char advice_key_or_firewall[] =
 static const char advice_clock[] =
     "this machine's clock differs from the service's by more than 5 minutes: set it";
 static const char advice_expired[] =
-    "the SAS token has expired: the time in se= is over; make a new token and mount again with it";
+    "the SAS token has expired: the time in se= is over; make a new token and start again with it";
 static const char advice_early[] =
     "the SAS token is not valid yet: the time in st= is to come; wait, or make a new token";
 static const char advice_service[] =
     "the SAS token is not for tables: make one with t in ss=, or one of the table itself";
 static const char advice_tables[] =
-    "a table's own SAS token cannot list, create or delete tables: mount SOURCE/TABLE, or make an "
+    "a table's own SAS token cannot list, create or delete tables: write SOURCE/TABLE, or make an "
     "account SAS";
 static const char advice_other_table[] = "the SAS token is for another table, the one in tn=";
 static const char advice_types[] = "the SAS token lacks resource types: make one with srt=sco";
@@ -31,7 +31,7 @@ static const char advice_policy[] =
     "the stored access policy that si= of the SAS token names does not allow this, or has ended";
 static const char advice_signature[] = "the SAS token's signature is wrong: its text was cut or "
                                        "changed, or the key that signed it was "
-                                       "replaced; make a new token and mount again with it";
+                                       "replaced; make a new token and start again with it";
 static const char advice_signature_or_firewall[] =
     "the SAS token's signature is wrong (its text was cut or changed, or the key that signed it "
     "was "
@@ -42,7 +42,7 @@ static const struct {
     const char *advice;
 } permissions[] = {
     {'r', "the SAS token lacks r in sp=, which reading entities needs"},
-    {'l', "the SAS token lacks l in sp=, which listing tables needs: make a new one, or mount "
+    {'l', "the SAS token lacks l in sp=, which listing tables needs: make a new one, or write "
           "SOURCE/TABLE"},
     {'a', "the SAS token lacks a in sp=, which adding entities needs"},
     {'u', "the SAS token lacks u in sp=, which changing entities needs"},

@@ -60,7 +60,7 @@ int local_refuse_input(struct call *call, int error, const char *code, const cha
 }
 
 static const char advice_busy[] =
-    "another program writes to it, or many read: try again, or mount with -o timeout=SECONDS";
+    "another program writes to it, or many read: try again, or give a longer -o timeout=SECONDS";
 
 int local_check_call(struct call *call, const struct clock *clock)
 {

@@ -32,7 +32,7 @@ static int check_owner(const struct stat *status, struct call *call)
         return 0;
     (void)call_fail(call, -EPERM,
                     is_own ? "every user may write to the file" : "the file is another user's");
-    call->failure.advice = "if it is the right file, mount it without -o create";
+    call->failure.advice = "if it is the right file, leave out the option that creates one";
     return -EPERM;
 }
 

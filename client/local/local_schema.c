@@ -224,7 +224,7 @@ static int change_format(struct local_connection *connection, int format)
 static int refuse_empty(struct call *call)
 {
     (void)call_fail(call, -EINVAL, "an empty file, not an account");
-    call->failure.advice = "to make it an empty account, mount with -o create";
+    call->failure.advice = "mount -o create and import --create make it an account";
     return -EINVAL;
 }
 

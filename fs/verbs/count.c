@@ -152,7 +152,9 @@ const struct verb verb_count = {
     .name = "count",
     .usage = "[OPTION...] SOURCE/TABLE [DIRECTORY]",
     .purpose = "Prints how many entities and partitions a table has, or a directory in it.",
-    .help = "  --quiet, -o OPTION  as of export\n",
+    .help = "DIRECTORY is spelled as in a mount: zlib, zlib/1.+.\n"
+            "  --quiet            no progress on standard error\n"
+            "  -o OPTION          as of export\n",
     .has_help_apart = true,
     .run = run_count,
 };

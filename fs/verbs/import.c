@@ -415,19 +415,18 @@ const struct verb verb_import = {
         "changes\n"
         "that version only. After a crash or a failure the same command can be run again.\n"
         "  --mode=replace     the default: what is there is replaced\n"
-        "  --mode=merge       properties that an object does not name stay\n"
+        "  --mode=merge       properties that an object does not name stay; null is refused\n"
         "  --mode=insert      what is there stays; the object is refused unless it is the same\n"
         "  --mode=delete      an object needs odata.etag; with --any-version it does not\n"
-        "  --create           a table that is missing is made\n"
-        "  --refused=FILE     gets the objects that are refused\n"
-        "  --dry-run          reads and judges all, and sends nothing\n"
+        "  --create           a table that is missing is made, and so is the file of local:FILE\n"
+        "  --refused=FILE     gets the objects that are refused, as JSON\n"
+        "  --dry-run          reads and judges all, and sends nothing: the table may be missing\n"
         "  --format=csv       with --delimiter, as of export; --infer: if no types are there, "
-        "values "
-        "are what\n"
-        "                     they look like, else Strings\n"
+        "values\n"
+        "                     are what they look like, else Strings\n"
         "  --quiet            no progress and no counts on standard error\n"
         "  -o OPTION          as of export\n"
-        "Exit code 6: an object was refused; 130: interrupted.\n",
+        "Exit code 6: an object was refused; 100 before one is stored end it. 130: interrupted.\n",
     .has_help_apart = true,
     .run = run_import,
 };

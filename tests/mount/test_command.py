@@ -251,7 +251,7 @@ def test_a_token_that_is_refused(mounts, service, key, fields, table, code, advi
 def test_a_tables_own_token_lists_no_tables(mounts, service):
     env = {"AZURE_STORAGE_SAS_TOKEN": table_sas(ACCOUNT, KEY, "table")}
     message = refusal(mounts, source=service.endpoint, env=env, expected=REFUSED)
-    assert "a table's own SAS token cannot list, create or delete tables: mount SOURCE/TABLE" in message
+    assert "a table's own SAS token cannot list, create or delete tables: write SOURCE/TABLE" in message
     message = refusal(mounts, source=service.endpoint + "/Mixed", env=env, expected=REFUSED)
     assert "the SAS token is for another table, the one in tn=" in message
     assert os.listdir(mounts(source=service.endpoint + "/table", env=env).point) == ["p"]
@@ -317,7 +317,7 @@ def test_a_file_without_local(mounts, tmp_path):
         expected=CONFIGURATION,
     )
     assert message == (
-        f"tablefuse: {tmp_path}/account.tf: to mount the account in a file, write local:FILE\n"
+        f"tablefuse: {tmp_path}/account.tf: an account in a file is written as local:FILE\n"
     )
 
 

@@ -303,7 +303,7 @@ ENDPOINT_ADVICE = (
         (
             {"is_silent": True},
             r"ETIMEDOUT: no answer from ADDRESS in time \[stat\]",
-            "check the network, and whether the service works; where answers take longer, mount with -o timeout=SECONDS",
+            "check the network, and whether the service works; where answers take longer, give a longer -o timeout=SECONDS",
         ),
         (
             {"page": b"{", "status": 200, "is_cut": True},

@@ -282,7 +282,7 @@ static void sources_and_environments_make_connections(void **state)
 #define AT_STAKE ": over http:// others on the network can read and change the data"
 #define WITH_SAS AT_STAKE ", and take the SAS token"
 #define EMULATORS                                                                                  \
-    "devstoreaccount1 is the emulator's account: mount `emulator`, or name its URL as SOURCE or "  \
+    "devstoreaccount1 is the emulator's account: write `emulator`, or name its URL as SOURCE or "  \
     "TableEndpoint, such as http://127.0.0.1:10002/devstoreaccount1"
 #define URL "https://acct.table.core.windows.net/"
 
@@ -383,7 +383,7 @@ static const struct {
     {NULL,
      {.connection_string = "AccountName=acct;AccountKey=" KEY
                            ";TableEndpoint=https://acct.table.cosmos.azure.com:443/"},
-     "TableEndpoint is a Cosmos DB endpoint: it does not order its results by key, which a mount "
+     "TableEndpoint is a Cosmos DB endpoint: it does not order its results by key, which tablefuse "
      "needs"},
     {NULL,
      {.connection_string = "AccountName=acct;AccountKey=" KEY

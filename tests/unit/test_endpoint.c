@@ -142,9 +142,9 @@ static const struct {
     {"https://abcd.table.core.windows.net", "acct",
      "SOURCE is of account 'abcd', but AccountName is 'acct'"},
     {"https://acct.Table.Cosmos.azure.com:443/", "",
-     "SOURCE is a Cosmos DB endpoint: it does not order its results by key, which a mount needs"},
+     "SOURCE is a Cosmos DB endpoint: it does not order its results by key, which tablefuse needs"},
     {"https://acct.table.cosmosdb.azure.com", "",
-     "SOURCE is a Cosmos DB endpoint: it does not order its results by key, which a mount needs"},
+     "SOURCE is a Cosmos DB endpoint: it does not order its results by key, which tablefuse needs"},
 };
 
 static void other_endpoints_are_refused_without_repeating_them(void **state)

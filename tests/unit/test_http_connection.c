@@ -210,8 +210,7 @@ static void without_a_descriptor_the_reason_is_that(void **state)
         int r = get(&f);
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
         assert_int_equal(r, -ENFILE);
-        assert_string_equal(f.call.failure.message,
-                            "the process of the mount has no file descriptor left");
+        assert_string_equal(f.call.failure.message, "the process has no file descriptor left");
         assert_true(f.call.failure.is_retryable); /* another request may end */
         assert_false(f.call.failure.is_unanswered);
     }

@@ -419,7 +419,7 @@ static void a_call_that_ends_ends_the_reading(void **state)
     assert_int_equal(count_rows(store, query, NULL, &call), -ETIMEDOUT);
     assert_string_equal(call.failure.message, "the account's file was busy for too long");
     assert_string_equal(call.failure.advice, "another program writes to it, or many read: try "
-                                             "again, or mount with -o timeout=SECONDS");
+                                             "again, or give a longer -o timeout=SECONDS");
     struct row_write row = make_write(WRITE_DELETE, "p", "r", "", "*");
     struct write_result result;
     assert_int_equal(table_store_write(store, "items", &row.write, 1, &call, &result), -ETIMEDOUT);

@@ -67,7 +67,7 @@ static const struct {
     {"ss=t&srt=co&sp=rl", NULL, "l", "AuthorizationFailure", "or the account's firewall"},
     /* permissions */
     {"ss=t&srt=sco&sp=l", "t1x", "r", "AuthorizationPermissionMismatch", "lacks r in sp="},
-    {"ss=t&srt=sco&sp=r", NULL, "l", "AuthorizationPermissionMismatch", "mount SOURCE/TABLE"},
+    {"ss=t&srt=sco&sp=r", NULL, "l", "AuthorizationPermissionMismatch", "write SOURCE/TABLE"},
     {"ss=t&srt=sco&sp=rl", "t1x", "a", "AuthorizationPermissionMismatch", "lacks a in sp="},
     {"ss=t&srt=sco&sp=rla", "t1x", "au", "AuthorizationPermissionMismatch", "lacks u in sp="},
     {"ss=t&srt=sco&sp=rlu", "t1x", "au", "AuthorizationPermissionMismatch", "lacks a in sp="},

@@ -1,4 +1,5 @@
 """`tablefuse import` where the service, other clients or the machine fail: counts are exact, and nothing is lost."""
+import itertools
 import json
 import random
 import re
@@ -11,6 +12,7 @@ import pytest
 
 from harness import ABANDONED, CONFIGURATION, EXIT_SEC, MOUNTING, NOT_FOUND, LocalAccount, run, wait_until
 from importing import Done, command, imported, lines_of, row, rows_of
+from kill_switch import REQUESTS, KillSwitch
 from test_export import export
 
 pytestmark = pytest.mark.sanitized
@@ -191,6 +193,42 @@ def test_killed_and_run_again(account, tmp_path, mode):
         assert {json.dumps(each) for each in rows_of_if_there(account, table)} <= {json.dumps(each) for each in many()}
     assert imported(account, table, file.read_text(), "--create", f"--mode={mode}").counts == (0, N, N, 0)
     assert rows_of(account, table) == many()
+
+
+FEW = [row(f"p{p}", str(n), A=n) for p in range(4) for n in range(3)]
+
+
+def begin_table(where, table, mode):
+    """What an import of this mode finds. Its input, and the rows that it leaves."""
+    if mode == "insert":
+        return lines_of(FEW), FEW
+    assert imported(where, table, FEW, "--create").code == 0
+    if mode == "delete":
+        return export(where, table, "--keys"), []
+    return export(where, table, "--etag").replace('"A":', '"A":-1,"B":'), [each | {"B": each["A"], "A": -1} for each in FEW]
+
+
+MODES = ["insert", "replace", "merge", "delete"]
+EACH = [("local", mode) for mode in MODES] + [("azurite", mode) for mode in MODES[:2]]
+
+
+@pytest.mark.parametrize("point", ["request", "answer"])
+@pytest.mark.parametrize("service, mode", EACH, indirect=["service"])
+def test_killed_at_each_request(service, tmp_path, mode, point):
+    """Before it is sent, or before its answer is read. Then the same command makes the same table."""
+    switch = KillSwitch(tmp_path / "switch")
+    for limit in itertools.count(1):
+        table = f"each{mode}{point}{limit}"
+        given, expected = begin_table(service, table, mode)
+        switch.arm(REQUESTS, {"request": 2, "answer": 3}[point], limit)
+        words = f"--mode={mode}", "--create"
+        done = imported(service, table, given, *words, faults="latency=0", credentials=switch.environment)
+        if done.code == 0:
+            break
+        assert done.code == -signal.SIGKILL
+        assert imported(service, table, given, *words).counts == (0, len(FEW), len(FEW), 0)
+        assert rows_of(service, table) == expected
+    assert limit > 5 and rows_of(service, table) == expected  # the table, and a batch for each partition
 
 
 def test_an_interrupt_while_nothing_is_sent(account):

@@ -118,12 +118,12 @@ static int choose(const struct judge *judge, struct write *ret,
     return 0;
 }
 
-int judge_object(struct judge *judge, struct bytes text, struct write *ret,
+int judge_object(struct judge *judge, const struct stream_object *object, struct write *ret,
                  struct entity_input_refusal *ret_ignored, struct entity_input_refusal *ret_refusal)
 {
     struct entity_input_ignored ignored = {0};
     struct write write = {0};
-    int r = entity_names_read(text, &judge->names);
+    int r = entity_names_read(object->text, &judge->names);
     if (r == -EINVAL)
         return refuse(judge->names.refusal, ret_refusal);
     if (r == 0)
@@ -136,7 +136,8 @@ int judge_object(struct judge *judge, struct bytes text, struct write *ret,
     if (write.kind != WRITE_DELETE) {
         const struct entity_input_over over = {
             .position = write.position,
-            .text = text,
+            .text = object->text,
+            .left_out = object->is_of_items ? BYTES_LITERAL("etag") : (struct bytes){NULL, 0},
             .kind = judge->options.mode == IMPORT_MERGE ? INPUT_MERGE : INPUT_WHOLE};
         buffer_clear(&judge->text);
         r = entity_input_append_over(judge->input, &over, &judge->text, &ignored, ret_refusal);

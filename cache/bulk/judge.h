@@ -16,6 +16,7 @@
  * keys. */
 #include "client/table_store.h"
 #include "client/text/entity_input.h"
+#include "client/text/object_stream.h"
 
 enum import_mode { IMPORT_REPLACE, IMPORT_MERGE, IMPORT_INSERT, IMPORT_DELETE };
 
@@ -29,9 +30,10 @@ struct judge;
 /* partition_key outlives it. 0 or -ENOMEM. */
 int judge_create(const struct judge_options *options, struct judge **ret);
 void judge_destroy(struct judge *judge); /* takes NULL */
-/* ret: views that are valid until the next call, as those of the refusals. ret_ignored: what does
- * not count in an object that is taken; without a reason: nothing. 0; -ENOMEM; else refused. */
-int judge_object(struct judge *judge, struct bytes text, struct write *ret,
+/* object: no refusal. ret: views that are valid until the next call, as those of the refusals.
+ * ret_ignored: what does not count in an object that is taken; without a reason: nothing. 0;
+ * -ENOMEM; else refused. */
+int judge_object(struct judge *judge, const struct stream_object *object, struct write *ret,
                  struct entity_input_refusal *ret_ignored,
                  struct entity_input_refusal *ret_refusal);
 

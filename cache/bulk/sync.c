@@ -168,7 +168,8 @@ static int make_write(struct sync *sync, const struct pair *pair, struct write *
     const struct pair_row *from = &pair->sides[COMPARE_FROM], *to = &pair->sides[COMPARE_TO];
     struct entity_input_refusal ignored = {0}, refusal = {0};
     struct call call = {0};
-    int r = judge_object(sync->judge, page_text(from->page, from->row), ret, &ignored, &refusal);
+    const struct stream_object given = {.text = page_text(from->page, from->row)};
+    int r = judge_object(sync->judge, &given, ret, &ignored, &refusal);
     if (r == -ENOMEM)
         return fail_memory(sync);
     if (r < 0) {

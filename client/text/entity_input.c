@@ -17,6 +17,7 @@ struct entity_input {
 struct job { /* one call of entity_input_append_over */
     struct entity_input *input;
     struct bytes position, text;
+    struct bytes left_out;
     enum entity_input_kind kind;
     bool has_stored; /* what is there is known; the next three are of it */
     struct entity_lines lines;
@@ -161,11 +162,18 @@ static int take_key(struct buffer *ret, const struct entity_member *member)
     return r == -ENOMEM ? r : 0;
 }
 
+static enum entity_member_role role_of(const struct job *job, const struct entity_member *member)
+{
+    return job->left_out.data && bytes_equal(member->name, job->left_out)
+               ? ENTITY_MEMBER_METADATA
+               : entity_member_role_of(member->name);
+}
+
 static int take_member(struct job *job, struct json_reader *reader,
                        const struct entity_member *member)
 {
     struct entity_members *members = &job->input->members;
-    switch (entity_member_role_of(member->name)) {
+    switch (role_of(job, member)) {
     case ENTITY_MEMBER_PROPERTY:
         return entity_members_keep(members);
     case ENTITY_MEMBER_ANNOTATION:
@@ -186,9 +194,10 @@ static int take_member(struct job *job, struct json_reader *reader,
 }
 
 /* The value of a member that does not count may be anything. */
-static int read_nested(struct json_reader *reader, const struct entity_member *member)
+static int read_nested(const struct job *job, struct json_reader *reader,
+                       const struct entity_member *member)
 {
-    enum entity_member_role role = entity_member_role_of(member->name);
+    enum entity_member_role role = role_of(job, member);
     if (role != ENTITY_MEMBER_PROPERTY && role != ENTITY_MEMBER_ANNOTATION)
         return json_reader_skip_rest(reader) < JSON_OBJECT_BEGIN ? -EPROTO : 0;
     json_reader_reject(reader, ENTITY_NESTED_PROBLEM);
@@ -204,7 +213,7 @@ static int read_object(struct job *job, struct json_reader *reader, uint32_t obj
         return -EPROTO;
     while ((r = entity_members_read(&job->input->members, reader, &member)) > 0) {
         member->object = object;
-        r = entity_member_is_nested(member) ? read_nested(reader, member) : 0;
+        r = entity_member_is_nested(member) ? read_nested(job, reader, member) : 0;
         if (r == 0)
             r = take_member(job, reader, member);
         if (r < 0)
@@ -504,6 +513,7 @@ int entity_input_append_over(struct entity_input *input, const struct entity_inp
     struct job job = {.input = input,
                       .position = over->position,
                       .text = over->text,
+                      .left_out = over->left_out,
                       .kind = over->kind,
                       .has_stored = over->stored.data != NULL,
                       .ret = ret,

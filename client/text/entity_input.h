@@ -53,8 +53,9 @@ struct entity_input_ignored {
 struct entity_input_over { /* a text, and what it is stored over */
     struct bytes position, text;
     enum entity_input_kind kind;
-    struct bytes stored; /* the canonical text that it replaces, or is merged into; data NULL:
-                            nothing is there, or it is not known */
+    struct bytes stored;   /* the canonical text that it replaces, or is merged into; data NULL:
+                              nothing is there, or it is not known */
+    struct bytes left_out; /* a name that is no property here; data NULL: none */
 };
 
 /* Appends the canonical text of the entity at `position`, whose keys it has; ret's maximum leaves

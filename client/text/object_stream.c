@@ -15,6 +15,10 @@ enum array_state {
 
 enum doing { SEEKING_VALUE, READING_VALUE, SEEKING_LINE, HAVING_FAILED };
 
+enum list { NO_LIST, LIST_VALUE, LIST_ITEMS }; /* by its name */
+
+#define GO_ON 2 /* of a step: nothing was found, and there is more to read */
+
 struct object_stream {
     struct text_input input;
     size_t begin;               /* of the value, or of what is skipped */
@@ -23,6 +27,11 @@ struct object_stream {
     size_t line_begin;          /* is_line_begin: of this line */
     struct stream_object found; /* place and refusal of the value */
     struct json_reader reader;
+    enum list named;           /* in the object that is read: the member whose name came last */
+    bool has_key;              /* in it, so far */
+    enum list list;            /* the array is a list in an object; around it: */
+    struct json_reader around; /* what has read the object up to the list */
+    bool is_behind_list;       /* the rest of such an object is read */
     enum array_state array;
     enum doing doing;
     bool is_line_begin; /* only blanks, [ and , stand between line_begin and `at` */
@@ -49,8 +58,10 @@ void object_stream_destroy(struct object_stream *stream)
 static void note(struct object_stream *stream, size_t offset, const char *refusal)
 {
     text_input_mark(&stream->input, offset);
-    stream->found = (struct stream_object){
-        .line = stream->input.line, .column = stream->input.column, .refusal = refusal};
+    stream->found = (struct stream_object){.line = stream->input.line,
+                                           .column = stream->input.column,
+                                           .refusal = refusal,
+                                           .is_of_items = stream->list == LIST_ITEMS};
 }
 
 /* Removes the bytes from `begin` to `end`, which is not behind `at`. */
@@ -142,6 +153,7 @@ static int refuse(struct object_stream *stream, size_t wrong, const char *proble
                   struct stream_object *ret)
 {
     note(stream, wrong, problem);
+    stream->is_behind_list = false;
     if (stream->array) {
         *ret = stream->found;
         ret->end_offset = stream->input.dropped + wrong;
@@ -186,6 +198,62 @@ static int need_more(struct object_stream *stream)
     return 0;
 }
 
+static enum list list_of(struct bytes name)
+{
+    return bytes_equal(name, BYTES_LITERAL("value"))   ? LIST_VALUE
+           : bytes_equal(name, BYTES_LITERAL("items")) ? LIST_ITEMS
+                                                       : NO_LIST;
+}
+
+/* Is this token of an object at the top the begin of its list? */
+static bool begins_list(struct object_stream *stream, const struct json_token *token)
+{
+    size_t depth = json_reader_depth(&stream->reader);
+    if (stream->array || depth > 2)
+        return false;
+    bool is_name = token->kind == JSON_NAME && depth == 1;
+    enum list list = token->kind == JSON_ARRAY_BEGIN ? stream->named : NO_LIST;
+    stream->has_key |= is_name && (bytes_equal(token->text, BYTES_LITERAL("PartitionKey")) ||
+                                   bytes_equal(token->text, BYTES_LITERAL("RowKey")));
+    stream->named = is_name ? list_of(token->text) : NO_LIST;
+    stream->list = stream->has_key ? NO_LIST : list;
+    return stream->list != NO_LIST;
+}
+
+/* Its objects are read as those of an array at the top. */
+static int enter_list(struct object_stream *stream)
+{
+    size_t read = json_reader_offset(&stream->reader);
+    stream->around = stream->reader;
+    json_reader_drop(&stream->around, read);
+    stream->begin = stream->at = stream->fed + read;
+    stream->is_behind_list = false;
+    stream->array = BEHIND_BRACKET;
+    stream->doing = SEEKING_VALUE;
+    return GO_ON;
+}
+
+/* At the bracket that closes the list: the reader of the object goes on. */
+static int leave_list(struct object_stream *stream)
+{
+    stream->reader = stream->around;
+    stream->begin = stream->fed = stream->at;
+    stream->list = NO_LIST;
+    stream->array = NO_ARRAY;
+    stream->is_behind_list = true;
+    stream->doing = READING_VALUE;
+    note(stream, stream->at, NULL);
+    return GO_ON;
+}
+
+static int end_object_around(struct object_stream *stream, size_t end)
+{
+    stream->begin = stream->at = end;
+    stream->is_behind_list = false;
+    stream->doing = SEEKING_VALUE;
+    return GO_ON;
+}
+
 /* Reads on in the value. */
 static int read_value(struct object_stream *stream, struct stream_object *ret)
 {
@@ -194,9 +262,11 @@ static int read_value(struct object_stream *stream, struct stream_object *ret)
     struct json_token token;
     enum json_kind kind;
     json_reader_feed(reader, text_input_rest(&stream->input, stream->fed), stream->input.is_ended);
-    do
+    do {
         kind = json_reader_next(reader, &token);
-    while (kind >= JSON_OBJECT_BEGIN && json_reader_depth(reader) > 0);
+        if (kind >= JSON_OBJECT_BEGIN && begins_list(stream, &token))
+            return enter_list(stream);
+    } while (kind >= JSON_OBJECT_BEGIN && json_reader_depth(reader) > 0);
     if (kind == JSON_NEED_MORE)
         return need_more(stream);
     size_t end = stream->fed + json_reader_offset(reader);
@@ -204,6 +274,8 @@ static int read_value(struct object_stream *stream, struct stream_object *ret)
         bool is_cut_off = stream->input.is_ended && end == stream->input.text.size;
         return refuse(stream, end, is_cut_off ? cut_off : json_reader_problem(reader), ret);
     }
+    if (stream->is_behind_list)
+        return end_object_around(stream, end);
     if (!stream->found.refusal)
         stream->found.refusal = refusal_of(stream, end - stream->begin);
     return take(stream, end, ret);
@@ -212,6 +284,8 @@ static int read_value(struct object_stream *stream, struct stream_object *ret)
 /* Before a value: true: the character was taken. */
 static bool take_separator(struct object_stream *stream, char c)
 {
+    if (c == ']' && stream->list)
+        return false;
     switch (stream->array) {
     case NO_ARRAY:
         if (c == '[')
@@ -271,18 +345,23 @@ static int begin_value(struct object_stream *stream, struct stream_object *ret)
             return refuse(stream, stream->at, "the input ends inside an array", ret);
         return 0;
     }
+    bool is_bracket = stream->input.text.data[stream->at] == ']';
+    if (is_bracket && stream->list && stream->array != BEHIND_COMMA)
+        return leave_list(stream);
     stream->begin = stream->fed = stream->at;
     note(stream, stream->at, NULL);
     if (stream->array == BEHIND_VALUE)
         return refuse(stream, stream->at, "a comma must come here", ret);
-    if (stream->array == BEHIND_COMMA && stream->input.text.data[stream->at] == ']')
+    if (stream->array == BEHIND_COMMA && is_bracket)
         return refuse(stream, stream->at, "a bracket behind a comma", ret);
     json_reader_init(&stream->reader);
+    stream->named = NO_LIST;
+    stream->has_key = false;
     stream->doing = READING_VALUE;
     return read_value(stream, ret);
 }
 
-int object_stream_next(struct object_stream *stream, struct stream_object *ret_object)
+static int next(struct object_stream *stream, struct stream_object *ret_object)
 {
     switch (stream->doing) {
     case SEEKING_VALUE:
@@ -296,4 +375,13 @@ int object_stream_next(struct object_stream *stream, struct stream_object *ret_o
         *ret_object = stream->found;
         return -EBADMSG;
     }
+}
+
+int object_stream_next(struct object_stream *stream, struct stream_object *ret_object)
+{
+    int r;
+    do
+        r = next(stream, ret_object);
+    while (r == GO_ON);
+    return r;
 }

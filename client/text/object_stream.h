@@ -8,14 +8,20 @@
  *     while ((r = object_stream_next(stream, &object)) > 0) ...
  *
  * Objects stand on a line each, over several lines, or several on a line; commas between them do
- * not matter. An array at the top is read as its objects. A byte order mark before an object or
- * array is skipped, for texts of several editors may follow each other. An object's text is JSON
+ * not matter. An array at the top is read as its objects, and so is the list in what a table
+ * service answers or `az storage entity query` prints: an array that is called `value` or `items`
+ * in an object at the top that has no key before it. What stands around the list is left out:
+ *
+ *     {"odata.metadata":"...","value":[{...},{...}]}    {"items":[{...},{...}],"nextMarker":{}}
+ *
+ * A byte order mark before an object or array is skipped, for texts of several editors may follow
+ * each other. An object's text is JSON
  * (RFC 8259, strict, UTF-8); what its members are is not looked at.
  *
  * What is no object is refused, and reading goes on:
  * - another JSON value, and an object over OBJECT_STREAM_OBJECT_MAX: behind its own end;
  * - what is not JSON: at the next line whose first character other than a blank, `[` or `,` is `{`.
- * What is not JSON inside an array at the top ends the stream: its objects cannot be told apart
+ * What is not JSON inside such an array ends the stream: its objects cannot be told apart
  * from what they contain. So does an object there that nests deeper than JSON_MAX_DEPTH, which is
  * not JSON for the reader.
  *
@@ -35,6 +41,7 @@ struct stream_object {
     uint64_t line, column;
     uint64_t end_offset; /* the bytes of the input before the object's end, with it */
     const char *refusal; /* NULL: a whole object; else a static text: why it is none */
+    bool is_of_items;    /* in a list of this name: its member `etag` is no property */
 };
 
 int object_stream_create(struct object_stream **ret_stream); /* 0, -ENOMEM */

@@ -114,9 +114,8 @@ static int take_object(struct import_command *command, const struct stream_objec
     struct write write;
     command->read++;
     command->input_bytes = object->end_offset;
-    int r = object->refusal
-                ? -EINVAL
-                : judge_object(command->judge, object->text, &write, &ignored, &refusal);
+    int r = object->refusal ? -EINVAL
+                            : judge_object(command->judge, object, &write, &ignored, &refusal);
     if (r == -ENOMEM) {
         command->read--;
         return r;

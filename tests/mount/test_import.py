@@ -156,6 +156,9 @@ def test_forms_of_input(account):
         "\ufeff" + lines_of(rows),
         indented.replace("\n", "\r\n"),
     ]
+    answer = {"odata.metadata": "http://host/$metadata#form", "value": rows}
+    listed = [{"Timestamp": "2024-01-02T03:04:05Z", "etag": 'W/"1"', **each} for each in rows]
+    forms += [json.dumps(answer), json.dumps({"items": listed, "nextMarker": {"nextpartitionkey": "q"}}, indent=2)]
     for n, text in enumerate(forms):
         done = imported(account, f"form{n}", text, "--create")
         assert (done.code, done.refused) == (0, 0), done

@@ -20,13 +20,14 @@ struct judge_case {
     const char *if_match, *text;
 };
 
-static int judge(const struct judge_options *options, const char *object, struct write *ret,
-                 struct buffer *copies, struct entity_input_refusal *ret_refusal)
+static int judge_given(const struct judge_options *options, const struct stream_object *given,
+                       struct write *ret, struct buffer *copies,
+                       struct entity_input_refusal *ret_refusal)
 {
     _cleanup_(judge_destroyp) struct judge *judge = NULL;
     struct entity_input_refusal ignored;
     assert_int_equal(judge_create(options, &judge), 0);
-    int r = judge_object(judge, bytes_of(object), ret, &ignored, ret_refusal);
+    int r = judge_object(judge, given, ret, &ignored, ret_refusal);
     if (r < 0)
         return r;
     buffer_clear(copies);
@@ -38,6 +39,31 @@ static int judge(const struct judge_options *options, const char *object, struct
         *views[i] = (struct bytes){copies->data + begin, views[i]->size};
     }
     return 0;
+}
+
+static int judge(const struct judge_options *options, const char *object, struct write *ret,
+                 struct buffer *copies, struct entity_input_refusal *ret_refusal)
+{
+    const struct stream_object given = {.text = bytes_of(object)};
+    return judge_given(options, &given, ret, copies, ret_refusal);
+}
+
+static void an_etag_of_items_is_no_property(void **state)
+{
+    (void)state;
+    const struct judge_options options = {.mode = IMPORT_REPLACE};
+    struct stream_object given = {.text = B("{" KEYS ",\"etag\":\"W/1\",\"A\":1}"),
+                                  .is_of_items = true};
+    struct buffer copies = {.max = 1 << 20};
+    struct entity_input_refusal refusal;
+    struct write write;
+    assert_int_equal(judge_given(&options, &given, &write, &copies, &refusal), 0);
+    assert_int_equal(write.kind, WRITE_UPSERT_REPLACE);
+    assert_bytes(write.text, B(TEXT));
+    given.is_of_items = false;
+    assert_int_equal(judge_given(&options, &given, &write, &copies, &refusal), 0);
+    assert_non_null(bytes_find(write.text, B("\"etag\": \"W/1\"")));
+    buffer_finish(&copies);
 }
 
 static void every_mode(void **state)
@@ -181,6 +207,7 @@ static void the_longest_keys_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_etag_of_items_is_no_property),
         cmocka_unit_test(every_mode),
         cmocka_unit_test(a_delete_of_any_version),
         cmocka_unit_test(a_partition_counts_for_all),

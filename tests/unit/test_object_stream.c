@@ -22,6 +22,8 @@ static int show_found(struct object_stream *stream, struct buffer *ret)
             break;
         }
         assert_int_equal(r, 1);
+        if (object.is_of_items)
+            (void)buffer_append_string(ret, "(item) ");
         if (object.refusal)
             (void)buffer_append_format(ret, "!%s: ", object.refusal);
         (void)buffer_append(ret, object.text);
@@ -113,6 +115,35 @@ static const struct {
      "1:1 {}\n1:4 !the input ends in the middle of it: \xEF\xBB\n"},
     {"the end in an array", B("[{},\n"), "1:2 {}\n2:1 !!the input ends inside an array\n"},
     {"the end in an object of an array", B("[{"), "1:3 !!the input ends in the middle of it\n"},
+
+    {"what a service answers", B("{\"odata.metadata\":\"m\",\"value\":[{\"a\":1},\n{}]}\n{}"),
+     "1:32 {\"a\":1}\n2:1 {}\n3:1 {}\n"},
+    {"what az prints", B("{\n \"items\": [\n  {\n }\n ],\n \"nextMarker\": {\"a\": [1]}\n}\n{}"),
+     "3:3 (item) {\n }\n8:1 {}\n"},
+    {"a list without objects", B("{\"value\":[]}{\"items\" : [ ] }{}"), "1:29 {}\n"},
+    {"several answers, and two lists in one",
+     B("{\"value\":[{}]}{\"items\":[{}],\"value\":[{}]}[{}]"),
+     "1:11 {}\n1:25 (item) {}\n1:38 {}\n1:43 {}\n"},
+    {"an array in a list is none", B("{\"value\":[[{}],5,{}]}"),
+     "1:11 !" NO_OBJECT ": [{}]\n1:16 !" NO_OBJECT ": 5\n1:18 {}\n"},
+    {"no list: an entity's",
+     B("{\"RowKey\":\"\",\"value\":[{}]}{\"PartitionKey\":1,\"items\":[{}]}"),
+     "1:1 {\"RowKey\":\"\",\"value\":[{}]}\n1:27 {\"PartitionKey\":1,\"items\":[{}]}\n"},
+    {"no list: another value, a deeper one, another name",
+     B("{\"value\":{\"items\":[{}]}}{\"items\":\"[\",\"a\":[{}]}{\"a\":{\"value\":[{}]},\"Value\":["
+       "]}"),
+     "1:1 {\"value\":{\"items\":[{}]}}\n1:25 {\"items\":\"[\",\"a\":[{}]}\n"
+     "1:47 {\"a\":{\"value\":[{}]},\"Value\":[]}\n"},
+    {"no list: in an array", B("[{\"value\":[{}]}]"), "1:2 {\"value\":[{}]}\n"},
+    {"junk behind a list", B("{\"value\":[{}],5}\n{}"),
+     "1:11 {}\n1:15 !a property name must come here: ],5}\n2:1 {}\n"},
+    {"a comma behind a list", B("{\"value\":[{}],}\n{}"),
+     "1:11 {}\n1:14 !a trailing comma: ],}\n2:1 {}\n"},
+    {"the end behind a list", B("{\"value\":[{}]\n"),
+     "1:11 {}\n2:1 !the input ends in the middle of it: ]\n"},
+    {"the end in a list", B("{\"value\":[{},"), "1:11 {}\n1:14 !!the input ends inside an array\n"},
+    {"a comma at the end of a list", B("{\"items\":[{},]}"),
+     "1:11 (item) {}\n1:14 !!a bracket behind a comma\n"},
 
     {"junk in an array", B("[{},\n x,{}]\n{}"), "1:2 {}\n2:2 !!no JSON value begins so\n"},
     {"no comma", B("[{} {}]"), "1:2 {}\n1:5 !!a comma must come here\n"},
@@ -224,6 +255,12 @@ static const struct {
      "1:1..20971522 not a JSON object\n"
      "1:20971523..20971524 whole\n",
      20 * MEBIBYTE, 'x'},
+    {"a list", "{\"value\":[{}", "{}]}{}", "1:11..12 whole\n1:20971533 !!a comma must come here\n",
+     20 * MEBIBYTE, ' '},
+    {"much before a list", "{\"a\":\"", "\",\"value\":[{}]}{}",
+     "1:20971538..20971539 whole\n1:20971542..20971543 whole\n", 20 * MEBIBYTE, 'x'},
+    {"much behind a list", "{\"value\":[{}],\"a\":\"", "\"}{}",
+     "1:11..12 whole\n1:20971542..20971543 whole\n", 20 * MEBIBYTE, 'x'},
     {"blanks between", "{}", "{}",
      "1:1..2 whole\n"
      "20971521:1..20971524 whole\n",

@@ -38,7 +38,7 @@ struct csv_rows {
     struct buffer object;
     enum doing doing;
     char delimiter;
-    bool infers, has_types, has_row_key;
+    bool infers, needs_no_partition_key, has_types;
     bool is_row_begun, is_row_whole;
     bool has_no_memory; /* in a callback */
 };
@@ -79,6 +79,7 @@ int csv_rows_create(const struct csv_rows_options *options, struct csv_rows **re
     if (!rows->delimiter)
         rows->delimiter = ',';
     rows->infers = options->infers;
+    rows->needs_no_partition_key = options->needs_no_partition_key;
     text_input_init(&rows->input, CSV_ROWS_ROW_MAX + 4 * TEXT_INPUT_READ_BYTES);
     buffer_init(&rows->header.text, rows->input.text.max);
     buffer_init(&rows->row.text, rows->input.text.max);
@@ -193,10 +194,12 @@ static int compare_names(const void *a, const void *b)
     return bytes_compare(left->name, right->name);
 }
 
+static const struct bytes partition_key = BYTES_LITERAL("PartitionKey");
+static const struct bytes row_key = BYTES_LITERAL("RowKey");
+
 static enum column_kind kind_of(struct bytes name)
 {
-    if (bytes_equal(name, BYTES_LITERAL("PartitionKey")) ||
-        bytes_equal(name, BYTES_LITERAL("RowKey")))
+    if (bytes_equal(name, partition_key) || bytes_equal(name, row_key))
         return COLUMN_KEY;
     if (bytes_equal(name, BYTES_LITERAL("Timestamp")))
         return COLUMN_TIMESTAMP;
@@ -232,12 +235,30 @@ static int name_columns(struct csv_rows *rows)
         rows->columns[i] =
             (struct column){.name = name, .kind = kind_of(name), .type_column = NO_TYPE};
         sorted[i] = (struct named){name, &rows->columns[i]};
-        rows->has_row_key |= bytes_equal(name, BYTES_LITERAL("RowKey"));
     }
     qsort(sorted, n, sizeof(*sorted), compare_names);
     for (size_t i = 0; i < n; i++)
         join_type(rows, sorted, &rows->columns[i]);
     return 0;
+}
+
+/* Is there a column with this name? Else the first one with it in another case becomes it. */
+static bool find_key(struct csv_rows *rows, struct bytes key)
+{
+    struct column *found = NULL;
+    for (size_t i = rows->header.count; i-- > 0;) {
+        struct column *column = &rows->columns[i];
+        if (bytes_equal(column->name, key))
+            return true;
+        if (column->name.size == key.size &&
+            strncasecmp(column->name.data, key.data, key.size) == 0)
+            found = column;
+    }
+    if (found) {
+        found->kind = COLUMN_KEY;
+        found->name = key;
+    }
+    return found != NULL;
 }
 
 /* The first row. */
@@ -251,8 +272,10 @@ static int take_header(struct csv_rows *rows, struct stream_object *ret)
     int r = name_columns(rows);
     if (r < 0)
         return r;
-    if (!rows->has_row_key)
+    if (!find_key(rows, row_key))
         return fail(rows, rows->begin, "no column RowKey in the first row", ret);
+    if (!find_key(rows, partition_key) && !rows->needs_no_partition_key)
+        return fail(rows, rows->begin, "no column PartitionKey in the first row", ret);
     skip_row(rows);
     return 0;
 }

@@ -10,7 +10,8 @@
  * becomes {"PartitionKey":"1","RowKey":"a","Count@odata.type":"Edm.Int32","Count":2,
  * "Note@odata.type":"Edm.String","Note":"say \"hi\", you"}.
  *
- * - The first row names the columns; a row that repeats it, as of a second file, is skipped.
+ * - The first row names the columns; a row that repeats it, as of a second file, is skipped. If no
+ *   column is called PartitionKey or RowKey, the first one counts that is so in another case.
  * - X@type is the type of X in each row, as Azure Storage Explorer writes it: String, Int32, Int64,
  *   Double, Boolean, DateTime, Guid, Binary. An empty type is the one that the column had last,
  *   else String. Without any such column every value is a String, or what it looks like.
@@ -35,6 +36,8 @@ bool csv_delimiter_parse(const char *text, char *ret);
 struct csv_rows_options {
     char delimiter; /* 0: a comma */
     bool infers;    /* without types: numbers, true, false and times are what they look like */
+    bool needs_no_partition_key; /* else a first row without PartitionKey fails, as one without
+                                    RowKey does */
 };
 
 int csv_rows_create(const struct csv_rows_options *options, struct csv_rows **ret); /* -ENOMEM */
@@ -45,7 +48,7 @@ int csv_rows_room(struct csv_rows *rows, char **ret_data, size_t *ret_size);
 void csv_rows_add(struct csv_rows *rows, size_t size);
 void csv_rows_end(struct csv_rows *rows);
 /* The same, except: a column is only of a refusal, else 0; the text of what is refused is the row.
- * -EBADMSG: no RowKey among the columns, too many of them, or a row of more than
+ * -EBADMSG: no PartitionKey or RowKey among the columns, too many of them, or a row of more than
  * CSV_ROWS_ROW_MAX. */
 int csv_rows_next(struct csv_rows *rows, struct stream_object *ret_object);
 

@@ -283,7 +283,10 @@ static int find_partition(struct import_command *command, struct place *ret)
 static int begin(struct import_command *command, store_decorator *decorate)
 {
     progress_init(&command->progress, &clock_system, command->is_quiet);
-    const struct csv_rows_options csv = {command->format.delimiter, command->infers};
+    const struct csv_rows_options csv = {.delimiter = command->format.delimiter,
+                                         .infers = command->infers,
+                                         .needs_no_partition_key =
+                                             command->judged.partition_key.data};
     int r =
         object_input_create(STDIN_FILENO, command->format.is_csv ? &csv : NULL, &command->input);
     if (r < 0)

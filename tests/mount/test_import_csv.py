@@ -101,9 +101,20 @@ def test_refused_rows(account, tmp_path):
     assert rows_of(account, "refused") == [row("p", "4", A="ok")]
 
 
+def test_keys_in_any_case(account):
+    """As people write them, and Storage Explorer takes them."""
+    done = imported(account, "cases", "rowkey,Partitionkey,A\n1,p,x\n", "--format=csv", "--create")
+    assert (done.code, rows_of(account, "cases")) == (0, [row("p", "1", A="x")])
+    done = imported(account, "cases", "ROWKEY,A\n1,y\n", "--format=csv", partition="q")
+    assert (done.code, rows_of(account, "cases")) == (0, [row("p", "1", A="x"), row("q", "1", A="y")])
+    text = export(account, "cases", "--format=csv")
+    assert text.startswith("PartitionKey,RowKey,A,")
+
+
 def test_no_csv(account):
     for text, says in (
         ("A,B\n1,2\n", "line 1, column 1: no column RowKey in the first row"),
+        ("A,ROWKEY\n1,2\n", "line 1, column 1: no column PartitionKey in the first row"),
         ('{"RowKey":"r"}\n', "line 1, column 2: a quote where none can be, or text behind one"),
         (
             'PartitionKey,RowKey\np,"' + "x" * (9 << 20),

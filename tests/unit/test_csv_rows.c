@@ -131,6 +131,13 @@ static const struct {
     {B("PartitionKey,RowKey\n\"\xEF\xBB\xBFp\",r\n"),
      "2 {\"PartitionKey\":\"\xEF\xBB\xBFp\",\"RowKey\":\"r\"}\n"},
     {B("A,B\n1,2\n"), "1:1 !!no column RowKey in the first row\n"},
+    {B("A,RowKey\n1,2\n"), "1:1 !!no column PartitionKey in the first row\n"},
+    {B("ROWKEY,Partitionkey\nr,p\nROWKEY,Partitionkey\n"),
+     "2 {\"RowKey\":\"r\",\"PartitionKey\":\"p\"}\n"},
+    {B("Rowkey,PartitionKey,RowKey,rowkey@type\n1,p,r,\n"),
+     "2 {\"Rowkey@odata.type\":\"Edm.String\",\"Rowkey\":\"1\"," KEYS "}\n"},
+    {B("partitionKey,rowKey,rowKey@type,PARTITIONKEY\np,r,String,5\n"),
+     "2 {" KEYS ",\"PARTITIONKEY@odata.type\":\"Edm.String\",\"PARTITIONKEY\":\"5\"}\n"},
     {B("RowKey,\"A\n"), "1:1 !!the input ends before a quote of this row is closed\n"},
     /* refused */
     {B("PartitionKey,RowKey\np\np,r\np,r,x\r\n"),
@@ -187,7 +194,8 @@ static void values_without_types_are_what_they_look_like(void **state)
         (void)buffer_append_format(&input, "PartitionKey;RowKey;A\np;r;%s\n", looks[i].value);
         (void)buffer_append_format(&expected, "2 {" KEYS ",\"A@odata.type\":\"%s\",\"A\":%s}\n",
                                    looks[i].type, looks[i].json);
-        assert_shown(buffer_bytes(&input), &(struct csv_rows_options){';', true},
+        assert_shown(buffer_bytes(&input),
+                     &(struct csv_rows_options){.delimiter = ';', .infers = true},
                      buffer_string(&expected));
     }
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/csv_output.h"
+#include "fs/file_io.h"
 #include "fs/unlinked_file.h"
 
 #include <libgen.h>
@@ -104,12 +105,9 @@ static int write_now(struct csv_output *csv, const struct entity_line *line, siz
 
 static int write_rows(struct csv_output *csv)
 {
-    for (struct bytes rest = buffer_bytes(&csv->rows); rest.size > 0;) {
-        ssize_t n = write(csv->fd, rest.data, rest.size);
-        if (n < 0 && errno != EINTR)
-            return fail_waiting(csv, errno);
-        rest = bytes_skip(rest, n > 0 ? (size_t)n : 0);
-    }
+    int r = file_write_all(csv->fd, buffer_bytes(&csv->rows));
+    if (r < 0)
+        return fail_waiting(csv, -r);
     buffer_clear(&csv->rows);
     return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/line_output.h"
+#include "fs/file_io.h"
 
 #include <fcntl.h>
 #include <libgen.h>
@@ -181,13 +182,13 @@ int line_output_written(struct line_output *output)
 }
 
 /* The name in the directory outlives a crash, too. */
-static int sync_directory(const char *file)
+static int sync_directory_of(const char *file)
 {
     _cleanup_(freep) char *copy = strdup(file);
-    int fd = copy ? open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    int fd = copy ? open(dirname(copy), O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
     if (fd < 0)
         return copy ? -errno : -ENOMEM;
-    int r = fsync(fd) < 0 && errno != EINVAL ? -errno : 0;
+    int r = file_sync_directory(fd);
     (void)close(fd);
     return r;
 }
@@ -199,7 +200,7 @@ int line_output_finish(struct line_output *output)
         return r;
     if (fsync(output->fd) < 0 || rename(output->partial, output->file) < 0)
         return -errno;
-    return sync_directory(output->file);
+    return sync_directory_of(output->file);
 }
 
 void line_output_end_by_sigpipe(void)

@@ -2,6 +2,7 @@
 #include "fs/refused.h"
 #include "client/text/entity_line.h"
 #include "client/text/json_string.h"
+#include "fs/file_io.h"
 #include "fs/say.h"
 
 #include <fcntl.h>
@@ -35,12 +36,8 @@ int refused_close(struct refused *refused)
 
 static void keep(struct refused *refused, struct bytes text)
 {
-    while (text.size > 0 && refused->fd >= 0 && refused->error == 0) {
-        ssize_t n = write(refused->fd, text.data, text.size);
-        if (n < 0 && errno != EINTR)
-            refused->error = -errno;
-        text = bytes_skip(text, n > 0 ? (size_t)n : 0);
-    }
+    if (refused->fd >= 0 && refused->error == 0)
+        refused->error = file_write_all(refused->fd, text);
 }
 
 /* So that the file has one format. */

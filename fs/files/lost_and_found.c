@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/files/lost_and_found.h"
+#include "fs/file_io.h"
 #include "fs/files/control_dir.h"
 #include "fs/files/lost_name.h"
 
@@ -41,16 +42,6 @@ static void closep(const int *descriptor)
         (void)close(*descriptor);
 }
 
-/* Without it a power cut may take the name of a new file, though its content is on the disk. A
- * directory that cannot be read, or whose file system has no such call, is not synced. */
-static int sync_directory(int directory)
-{
-    _cleanup_(closep) int opened = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (opened < 0)
-        return errno == EACCES ? 0 : -errno;
-    return fsync(opened) == 0 || errno == EINVAL ? 0 : -errno;
-}
-
 /* 0 or -errno; -EPERM: it is another user's. */
 static int check_owner(int directory)
 {
@@ -64,7 +55,7 @@ static int check_owner(int directory)
  * user's, or no directory. */
 static int open_own_directory(int above, const char *name)
 {
-    int r = mkdirat(above, name, 0700) == 0 ? sync_directory(above) : -errno;
+    int r = mkdirat(above, name, 0700) == 0 ? file_sync_directory(above) : -errno;
     if (r < 0 && r != -EEXIST)
         return r;
     int directory = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -112,7 +103,7 @@ static int make_directory(const char *path)
         return errno == EEXIST ? 0 : -errno;
     _cleanup_(closep) int made = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     _cleanup_(closep) int above = made < 0 ? made : openat(made, "..", O_PATH | O_CLOEXEC);
-    return above < 0 ? -errno : sync_directory(above);
+    return above < 0 ? -errno : file_sync_directory(above);
 }
 
 /* Makes the directories of the path that are absent, but for its first `given` bytes. -ELOOP: one
@@ -383,18 +374,6 @@ static int create_file(int directory, const struct item *item, struct buffer *na
     return r;
 }
 
-int lost_and_found_write(int file, struct bytes text)
-{
-    while (text.size > 0) {
-        ssize_t n = write(file, text.data, text.size);
-        if (n >= 0)
-            text = bytes_skip(text, (size_t)n);
-        else if (errno != EINTR)
-            return -errno;
-    }
-    return 0;
-}
-
 static int sync_and_close(int file)
 {
     int r = fsync(file) < 0 ? -errno : 0;
@@ -406,7 +385,7 @@ static int sync_and_close(int file)
 /* Writes the text to the disk and closes the file. */
 static int write_and_close(int file, struct bytes text)
 {
-    int r = lost_and_found_write(file, text);
+    int r = file_write_all(file, text);
     int ended = sync_and_close(file);
     return r < 0 ? r : ended;
 }
@@ -441,7 +420,7 @@ static int put_text(struct lost_and_found *lost, int directory, const struct ite
         return r != 0 ? r : file;
     r = write_and_close(file, item->text);
     if (r == 0)
-        r = sync_directory(directory);
+        r = file_sync_directory(directory);
     if (r < 0)
         (void)unlinkat(directory, name->data, 0);
     return r;
@@ -516,7 +495,7 @@ int lost_and_found_end(struct lost_and_found *lost, int file)
 {
     int r = sync_and_close(file);
     _cleanup_(closep) int directory = open_directory(lost->place);
-    int synced = directory < 0 ? directory : sync_directory(directory);
+    int synced = directory < 0 ? directory : file_sync_directory(directory);
     return r < 0 ? r : synced;
 }
 

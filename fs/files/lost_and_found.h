@@ -72,11 +72,10 @@ int lost_and_found_keep(struct lost_and_found *lost, int64_t at_100ns, struct ad
                         struct bytes name, struct bytes text);
 /* A file that the caller writes, for the time in which a mount ends (queued_texts.h): of lines, the
  * texts of a table that are queued; with a position, the text of an entity's open file. Answers its
- * descriptor, or -errno. lost_and_found_write: 0 or -errno. lost_and_found_end closes it: 0, and
- * all of it is on the disk; or -errno. */
+ * descriptor, or -errno. lost_and_found_end closes it: 0, and all of it is on the disk; or -errno.
+ */
 int lost_and_found_begin(struct lost_and_found *lost, int64_t at_100ns, struct address address,
                          char ret_name[NAME_MAX + 1]);
-int lost_and_found_write(int file, struct bytes text);
 int lost_and_found_end(struct lost_and_found *lost, int file);
 void lost_and_found_put_reason(struct lost_and_found *lost, const char *name,
                                const struct failure_record *record);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/files/queued_texts.h"
 #include "client/text/entity_line.h"
+#include "fs/file_io.h"
 
 #include <stdatomic.h>
 #include <limits.h>
@@ -73,7 +74,7 @@ int queued_texts_keep_open(struct queued_texts *texts, struct address address, s
         return -ENOMEM;
     int opened =
         lost_and_found_begin(texts->lost, clock_utc_100ns(texts->clock), address, file->name);
-    int r = opened < 0 ? opened : lost_and_found_write(opened, text);
+    int r = opened < 0 ? opened : file_write_all(opened, text);
     int ended = opened < 0 ? 0 : lost_and_found_end(texts->lost, opened);
     if (r == 0)
         r = ended;
@@ -111,7 +112,7 @@ static int begin_file(struct keeping *keeping, const char *table)
 
 static int write_lines(struct keeping *keeping)
 {
-    int r = lost_and_found_write(keeping->opened, buffer_bytes(&keeping->lines));
+    int r = file_write_all(keeping->opened, buffer_bytes(&keeping->lines));
     buffer_clear(&keeping->lines);
     return r;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/object_input.h"
 #include "client/clock.h"
+#include "client/text/object_stream.h"
 
 #include <poll.h>
 #include <sys/stat.h>
@@ -13,8 +14,7 @@ struct object_input {
     uint64_t size;
     int64_t waited_ms;
     bool is_ended;
-    struct object_stream *stream; /* NULL: it is CSV */
-    struct csv_rows *rows;        /* NULL: it is JSON */
+    struct object_source *source;
 };
 
 int object_input_create(int fd, const struct csv_rows_options *csv, struct object_input **ret)
@@ -30,7 +30,7 @@ int object_input_create(int fd, const struct csv_rows_options *csv, struct objec
     input->fd = fd;
     off_t at = S_ISREG(status.st_mode) ? lseek(fd, 0, SEEK_CUR) : -1;
     input->size = at >= 0 && at < status.st_size ? (uint64_t)(status.st_size - at) : 0;
-    int r = csv ? csv_rows_create(csv, &input->rows) : object_stream_create(&input->stream);
+    int r = csv ? csv_rows_create(csv, &input->source) : object_stream_create(&input->source);
     if (r < 0)
         object_input_destroy(input);
     else
@@ -42,8 +42,7 @@ void object_input_destroy(struct object_input *input)
 {
     if (!input)
         return;
-    object_stream_destroy(input->stream);
-    csv_rows_destroy(input->rows);
+    object_source_destroy(input->source);
     free(input);
 }
 
@@ -68,26 +67,6 @@ static int wait_for_input(struct object_input *input)
     return r;
 }
 
-/* 0 bytes are the end. */
-static void take_json(struct object_stream *stream, size_t size)
-{
-    object_stream_add(stream, size);
-    if (size == 0)
-        object_stream_end(stream);
-}
-
-static void take_csv(struct csv_rows *rows, size_t size)
-{
-    csv_rows_add(rows, size);
-    if (size == 0)
-        csv_rows_end(rows);
-}
-
-static int next(struct object_input *input, struct stream_object *ret)
-{
-    return input->rows ? csv_rows_next(input->rows, ret) : object_stream_next(input->stream, ret);
-}
-
 /* Reads more, or notes the end. 0; -EAGAIN: nothing has come. */
 static int read_more(struct object_input *input)
 {
@@ -96,25 +75,22 @@ static int read_more(struct object_input *input)
     int r = wait_for_input(input);
     if (r <= 0)
         return r == 0 ? -EAGAIN : r;
-    r = input->rows ? csv_rows_room(input->rows, &room, &size)
-                    : object_stream_room(input->stream, &room, &size);
+    r = object_source_room(input->source, &room, &size);
     if (r < 0)
         return r;
     ssize_t n = read(input->fd, room, size);
     if (n < 0)
         return errno == EINTR ? -EAGAIN : -errno;
     input->is_ended = n == 0;
-    if (input->rows)
-        take_csv(input->rows, (size_t)n);
-    else
-        take_json(input->stream, (size_t)n);
+    object_source_add(input->source, (size_t)n);
     return 0;
 }
 
 int object_input_next(struct object_input *input, struct stream_object *ret)
 {
     int r;
-    for (int reads = 0; (r = next(input, ret)) == 0 && !input->is_ended; reads++) {
+    for (int reads = 0; (r = object_source_next(input->source, ret)) == 0 && !input->is_ended;
+         reads++) {
         if (reads == READS_MAX)
             return -EAGAIN;
         r = read_more(input);

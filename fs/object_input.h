@@ -10,7 +10,7 @@ struct object_input;
 /* csv NULL: it is JSON. The descriptor stays the caller's. -EISDIR; -errno: it cannot be read. */
 int object_input_create(int fd, const struct csv_rows_options *csv, struct object_input **ret);
 void object_input_destroy(struct object_input *input); /* takes NULL */
-/* 1: ret is the next object, or what is none, as of object_stream_next; 0: the end; -EAGAIN:
+/* 1: ret is the next object, or what is none, as of object_source_next; 0: the end; -EAGAIN:
  * nothing has come for OBJECT_INPUT_POLL_MS, or no object in many reads: look for signals, and call
  * again; -EBADMSG as there; -errno: it cannot be read. */
 int object_input_next(struct object_input *input, struct stream_object *ret);

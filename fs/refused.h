@@ -4,7 +4,7 @@
 /* What an import does not store: the objects go to a file, for another import, and the reasons of
  * the first REFUSED_SHOWN to standard error; the same of notes. One thread. */
 #include "cache/account.h"
-#include "client/text/object_stream.h"
+#include "client/text/object_source.h"
 #include "fs/progress.h"
 
 #define REFUSED_SHOWN 100

@@ -16,7 +16,7 @@
  * keys. */
 #include "client/table_store.h"
 #include "client/text/entity_input.h"
-#include "client/text/object_stream.h"
+#include "client/text/object_source.h"
 
 enum import_mode { IMPORT_REPLACE, IMPORT_MERGE, IMPORT_INSERT, IMPORT_DELETE };
 

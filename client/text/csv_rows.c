@@ -4,7 +4,6 @@
 #include "client/text/edm_value.h"
 #include "client/text/entity_lines.h"
 #include "client/text/json_string.h"
-#include "client/text/text_input.h"
 
 #include <csv.h>
 
@@ -29,9 +28,9 @@ struct fields { /* of a row */
 enum doing { READING_ROWS, SEEKING_LINE, HAVING_FAILED };
 
 struct csv_rows {
-    struct text_input input;
-    size_t begin, at;           /* the row's begin; read so far */
-    struct stream_object found; /* place and refusal of a row */
+    struct object_source source; /* first */
+    size_t begin, at;            /* the row's begin; read so far */
+    struct stream_object found;  /* place and refusal of a row */
     struct csv_parser parser;
     struct fields header, row;
     struct column *columns;
@@ -70,58 +69,6 @@ static int begin_parsing(struct csv_rows *rows)
     return 0;
 }
 
-int csv_rows_create(const struct csv_rows_options *options, struct csv_rows **ret)
-{
-    struct csv_rows *rows = calloc(1, sizeof(*rows));
-    if (!rows)
-        return -ENOMEM;
-    rows->delimiter = options->delimiter;
-    if (!rows->delimiter)
-        rows->delimiter = ',';
-    rows->infers = options->infers;
-    rows->needs_no_partition_key = options->needs_no_partition_key;
-    text_input_init(&rows->input, CSV_ROWS_ROW_MAX + 4 * TEXT_INPUT_READ_BYTES);
-    buffer_init(&rows->header.text, rows->input.text.max);
-    buffer_init(&rows->row.text, rows->input.text.max);
-    buffer_init(&rows->object, OBJECT_STREAM_OBJECT_MAX);
-    int r = begin_parsing(rows);
-    if (r < 0)
-        csv_rows_destroy(rows);
-    else
-        *ret = rows;
-    return r;
-}
-
-void csv_rows_destroy(struct csv_rows *rows)
-{
-    if (!rows)
-        return;
-    csv_free(&rows->parser);
-    text_input_finish(&rows->input);
-    buffer_finish(&rows->header.text);
-    buffer_finish(&rows->row.text);
-    buffer_finish(&rows->object);
-    free(rows->columns);
-    free(rows);
-}
-
-int csv_rows_room(struct csv_rows *rows, char **ret_data, size_t *ret_size)
-{
-    rows->at -= text_input_drop(&rows->input, 0, rows->begin);
-    rows->begin = 0;
-    return text_input_room(&rows->input, ret_data, ret_size);
-}
-
-void csv_rows_add(struct csv_rows *rows, size_t size)
-{
-    rows->input.text.size += size;
-}
-
-void csv_rows_end(struct csv_rows *rows)
-{
-    rows->input.is_ended = true;
-}
-
 static struct bytes field_at(const struct fields *fields, size_t i)
 {
     size_t begin = i > 0 ? fields->ends[i - 1] : 0;
@@ -141,9 +88,9 @@ static void skip_row(struct csv_rows *rows)
 
 static void note(struct csv_rows *rows, size_t offset, const char *refusal)
 {
-    text_input_mark(&rows->input, offset);
+    text_input_mark(&rows->source.input, offset);
     rows->found = (struct stream_object){
-        .line = rows->input.line, .column = rows->input.column, .refusal = refusal};
+        .line = rows->source.input.line, .column = rows->source.input.column, .refusal = refusal};
 }
 
 /* The row ends at `at`; `text` is what to give for it. */
@@ -151,7 +98,7 @@ static int take(struct csv_rows *rows, struct bytes text, struct stream_object *
 {
     *ret = rows->found;
     ret->text = text;
-    ret->end_offset = rows->input.dropped + rows->at;
+    ret->end_offset = rows->source.input.dropped + rows->at;
     skip_row(rows);
     return 1;
 }
@@ -164,7 +111,7 @@ static bool is_line_end(char c)
 /* The row as it was, without its line end. */
 static int take_refused(struct csv_rows *rows, struct stream_object *ret)
 {
-    struct bytes text = text_input_part(&rows->input, rows->begin, rows->at);
+    struct bytes text = text_input_part(&rows->source.input, rows->begin, rows->at);
     while (text.size > 0 && is_line_end(text.data[text.size - 1]))
         text.size--;
     text.size = MIN(text.size, CSV_ROWS_ROW_MAX);
@@ -176,7 +123,7 @@ static int fail(struct csv_rows *rows, size_t offset, const char *problem,
 {
     note(rows, offset, problem);
     *ret = rows->found;
-    ret->end_offset = rows->input.dropped + offset;
+    ret->end_offset = rows->source.input.dropped + offset;
     rows->doing = HAVING_FAILED;
     return -EBADMSG;
 }
@@ -458,17 +405,17 @@ static struct bytes next_line(struct bytes rest)
 /* The row is refused; the next one begins in the next line. */
 static int seek_line(struct csv_rows *rows, struct stream_object *ret)
 {
-    struct bytes rest = text_input_rest(&rows->input, rows->at);
+    struct bytes rest = text_input_rest(&rows->source.input, rows->at);
     struct bytes line = rest.size > 0 ? next_line(rest) : rest;
     bool is_whole = line.size > 0 && is_line_end(line.data[line.size - 1]);
     rows->at += line.size;
-    if (is_whole || rows->input.is_ended) {
+    if (is_whole || rows->source.input.is_ended) {
         rows->doing = READING_ROWS;
         return take_refused(rows, ret);
     }
     size_t most = rows->begin + CSV_ROWS_ROW_MAX;
     if (rows->at > most)
-        rows->at -= text_input_drop(&rows->input, most, rows->at);
+        rows->at -= text_input_drop(&rows->source.input, most, rows->at);
     return 0;
 }
 
@@ -524,16 +471,18 @@ static bool skip_marks(struct csv_rows *rows)
     static const struct bytes mark = BYTES_LITERAL(JSON_BYTE_ORDER_MARK);
     if (rows->is_row_begun)
         return false;
-    while (bytes_start_with(text_input_rest(&rows->input, rows->at), mark)) {
-        text_input_mark(&rows->input, rows->at);
+    while (bytes_start_with(text_input_rest(&rows->source.input, rows->at), mark)) {
+        text_input_mark(&rows->source.input, rows->at);
         rows->at += mark.size;
-        rows->begin = rows->input.marked = rows->at; /* it is no character of the line */
+        rows->begin = rows->source.input.marked = rows->at; /* it is no character of the line */
     }
-    return !rows->input.is_ended && bytes_start_with(mark, text_input_rest(&rows->input, rows->at));
+    return !rows->source.input.is_ended &&
+           bytes_start_with(mark, text_input_rest(&rows->source.input, rows->at));
 }
 
-int csv_rows_next(struct csv_rows *rows, struct stream_object *ret_object)
+static int next_row(struct object_source *source, struct stream_object *ret_object)
 {
+    struct csv_rows *rows = (struct csv_rows *)source;
     int r = 0;
     if (rows->doing == HAVING_FAILED) {
         *ret_object = rows->found;
@@ -541,9 +490,52 @@ int csv_rows_next(struct csv_rows *rows, struct stream_object *ret_object)
     }
     if (rows->doing == SEEKING_LINE)
         r = seek_line(rows, ret_object);
-    while (r == 0 && !skip_marks(rows) && rows->at < rows->input.text.size)
-        r = read_line(rows, next_line(text_input_rest(&rows->input, rows->at)), ret_object);
-    if (r == 0 && rows->input.is_ended)
+    while (r == 0 && !skip_marks(rows) && rows->at < rows->source.input.text.size)
+        r = read_line(rows, next_line(text_input_rest(&rows->source.input, rows->at)), ret_object);
+    if (r == 0 && rows->source.input.is_ended)
         r = read_end(rows, ret_object);
+    return r;
+}
+
+static void drop_read(struct object_source *source)
+{
+    struct csv_rows *rows = (struct csv_rows *)source;
+    rows->at -= text_input_drop(&source->input, 0, rows->begin);
+    rows->begin = 0;
+}
+
+static void destroy(struct object_source *source)
+{
+    struct csv_rows *rows = (struct csv_rows *)source;
+    csv_free(&rows->parser);
+    buffer_finish(&rows->header.text);
+    buffer_finish(&rows->row.text);
+    buffer_finish(&rows->object);
+    free(rows->columns);
+    free(rows);
+}
+
+int csv_rows_create(const struct csv_rows_options *options, struct object_source **ret)
+{
+    static const struct object_source_ops ops = {
+        .destroy = destroy, .drop = drop_read, .next = next_row};
+    struct csv_rows *rows = calloc(1, sizeof(*rows));
+    if (!rows)
+        return -ENOMEM;
+    rows->source.ops = &ops;
+    rows->delimiter = options->delimiter;
+    if (!rows->delimiter)
+        rows->delimiter = ',';
+    rows->infers = options->infers;
+    rows->needs_no_partition_key = options->needs_no_partition_key;
+    text_input_init(&rows->source.input, CSV_ROWS_ROW_MAX + 4 * TEXT_INPUT_READ_BYTES);
+    buffer_init(&rows->header.text, rows->source.input.text.max);
+    buffer_init(&rows->row.text, rows->source.input.text.max);
+    buffer_init(&rows->object, OBJECT_SOURCE_OBJECT_MAX);
+    int r = begin_parsing(rows);
+    if (r < 0)
+        object_source_destroy(&rows->source);
+    else
+        *ret = &rows->source;
     return r;
 }

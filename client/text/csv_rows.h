@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_TEXT_CSV_ROWS_H
 #define CLIENT_TEXT_CSV_ROWS_H
-/* Reads CSV (RFC 4180) as entities: each row becomes the JSON object that entity_input.h takes. It
- * is used as an object_stream, and gives what that gives. Pure, one thread.
+/* Reads CSV (RFC 4180) as entities: each row becomes the JSON object that entity_input.h takes.
  *
  *     PartitionKey,RowKey,Count,Count@type,Note,Note@type
  *     1,a,2,Int32,"say ""hi"", you",String
@@ -22,13 +21,11 @@
  * Refused, and reading goes on in the next line: a quote inside a value without quotes, text behind
  * a value's last quote, another number of values than columns. Whether a value is one of its type
  * is not looked at. */
-#include "client/text/object_stream.h"
+#include "client/text/object_source.h"
 
 #define CSV_ROWS_ROW_MAX    ((size_t)8 << 20)
 #define CSV_ROWS_COLUMN_MAX ((size_t)4096) /* with those of types */
 #define CSV_TYPE_SUFFIX     "@type"        /* follows the name of the property */
-
-struct csv_rows;
 
 /* One of `,`, `;`, `|` and a tab, which is also called `tab`. */
 bool csv_delimiter_parse(const char *text, char *ret);
@@ -40,18 +37,9 @@ struct csv_rows_options {
                                     RowKey does */
 };
 
-int csv_rows_create(const struct csv_rows_options *options, struct csv_rows **ret); /* -ENOMEM */
-void csv_rows_destroy(struct csv_rows *rows);                                       /* takes NULL */
-
-/* As of object_stream.h. */
-int csv_rows_room(struct csv_rows *rows, char **ret_data, size_t *ret_size);
-void csv_rows_add(struct csv_rows *rows, size_t size);
-void csv_rows_end(struct csv_rows *rows);
-/* The same, except: a column is only of a refusal, else 0; the text of what is refused is the row.
- * -EBADMSG: no PartitionKey or RowKey among the columns, too many of them, or a row of more than
- * CSV_ROWS_ROW_MAX. */
-int csv_rows_next(struct csv_rows *rows, struct stream_object *ret_object);
-
-DEFINE_CLEANUP(struct csv_rows *, csv_rows_destroy);
+/* What is refused has a column, an object none. The text of what is refused is the row. -EBADMSG of
+ * the source: no PartitionKey or RowKey among the columns, too many of them, or a row of more than
+ * CSV_ROWS_ROW_MAX. 0, -ENOMEM. */
+int csv_rows_create(const struct csv_rows_options *options, struct object_source **ret);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/text/object_stream.h"
 #include "client/text/json_reader.h"
-#include "client/text/text_input.h"
 
 /* of a text that is longer than an object may be: what json_reader_drop needs */
 #define KEPT_BYTES ((size_t)3)
@@ -20,12 +19,12 @@ enum list { NO_LIST, LIST_VALUE, LIST_ITEMS }; /* by its name */
 #define GO_ON 2 /* of a step: nothing was found, and there is more to read */
 
 struct object_stream {
-    struct text_input input;
-    size_t begin;               /* of the value, or of what is skipped */
-    size_t at;                  /* read so far */
-    size_t fed;                 /* of a value: where the text begins that its reader knows */
-    size_t line_begin;          /* is_line_begin: of this line */
-    struct stream_object found; /* place and refusal of the value */
+    struct object_source source; /* first */
+    size_t begin;                /* of the value, or of what is skipped */
+    size_t at;                   /* read so far */
+    size_t fed;                  /* of a value: where the text begins that its reader knows */
+    size_t line_begin;           /* is_line_begin: of this line */
+    struct stream_object found;  /* place and refusal of the value */
     struct json_reader reader;
     enum list named;           /* in the object that is read: the member whose name came last */
     bool has_key;              /* in it, so far */
@@ -37,29 +36,11 @@ struct object_stream {
     bool is_line_begin; /* only blanks, [ and , stand between line_begin and `at` */
 };
 
-int object_stream_create(struct object_stream **ret_stream)
-{
-    struct object_stream *stream = calloc(1, sizeof(*stream));
-    if (!stream)
-        return -ENOMEM;
-    text_input_init(&stream->input, OBJECT_STREAM_OBJECT_MAX + 4 * TEXT_INPUT_READ_BYTES);
-    *ret_stream = stream;
-    return 0;
-}
-
-void object_stream_destroy(struct object_stream *stream)
-{
-    if (!stream)
-        return;
-    text_input_finish(&stream->input);
-    free(stream);
-}
-
 static void note(struct object_stream *stream, size_t offset, const char *refusal)
 {
-    text_input_mark(&stream->input, offset);
-    stream->found = (struct stream_object){.line = stream->input.line,
-                                           .column = stream->input.column,
+    text_input_mark(&stream->source.input, offset);
+    stream->found = (struct stream_object){.line = stream->source.input.line,
+                                           .column = stream->source.input.column,
                                            .refusal = refusal,
                                            .is_of_items = stream->list == LIST_ITEMS};
 }
@@ -67,35 +48,25 @@ static void note(struct object_stream *stream, size_t offset, const char *refusa
 /* Removes the bytes from `begin` to `end`, which is not behind `at`. */
 static void drop(struct object_stream *stream, size_t begin, size_t end)
 {
-    size_t n = text_input_drop(&stream->input, begin, end);
+    size_t n = text_input_drop(&stream->source.input, begin, end);
     stream->at -= n;
     stream->fed -= MIN(n, stream->fed);
     stream->line_begin -= MIN(n, stream->line_begin);
 }
 
-int object_stream_room(struct object_stream *stream, char **ret_data, size_t *ret_size)
+static void drop_read(struct object_source *source)
 {
+    struct object_stream *stream = (struct object_stream *)source;
     bool has_value = stream->doing == READING_VALUE || stream->doing == SEEKING_LINE;
     drop(stream, 0, has_value ? stream->begin : stream->at);
     stream->begin = 0;
-    return text_input_room(&stream->input, ret_data, ret_size);
-}
-
-void object_stream_add(struct object_stream *stream, size_t size)
-{
-    stream->input.text.size += size;
-}
-
-void object_stream_end(struct object_stream *stream)
-{
-    stream->input.is_ended = true;
 }
 
 /* Of a long text that is refused, what was read of it behind its maximum is forgotten. `kept`: from
  * there on it is still needed. */
 static void cut(struct object_stream *stream, size_t kept)
 {
-    size_t most = stream->begin + OBJECT_STREAM_OBJECT_MAX;
+    size_t most = stream->begin + OBJECT_SOURCE_OBJECT_MAX;
     if (kept > most)
         drop(stream, most, kept);
 }
@@ -103,11 +74,11 @@ static void cut(struct object_stream *stream, size_t kept)
 /* What is refused or an object ends here. */
 static int take(struct object_stream *stream, size_t end, struct stream_object *ret)
 {
-    struct bytes text = text_input_part(&stream->input, stream->begin, end);
-    text.size = MIN(text.size, OBJECT_STREAM_OBJECT_MAX);
+    struct bytes text = text_input_part(&stream->source.input, stream->begin, end);
+    text.size = MIN(text.size, OBJECT_SOURCE_OBJECT_MAX);
     *ret = stream->found;
     ret->text = ret->refusal ? bytes_trim(text) : text;
-    ret->end_offset = stream->input.dropped + end;
+    ret->end_offset = stream->source.input.dropped + end;
     stream->begin = stream->at = end;
     stream->doing = SEEKING_VALUE;
     if (stream->array)
@@ -125,7 +96,7 @@ static bool may_precede(char c)
 /* 1: an object's line was found, or the input ended; 0: more input is needed. */
 static int seek_line(struct object_stream *stream, struct stream_object *ret)
 {
-    const struct buffer *input = &stream->input.text;
+    const struct buffer *input = &stream->source.input.text;
     while (stream->at < input->size) {
         char c = input->data[stream->at];
         if (stream->is_line_begin && c == '{')
@@ -139,7 +110,7 @@ static int seek_line(struct object_stream *stream, struct stream_object *ret)
         stream->at = found ? (size_t)(found - input->data) + 1 : input->size;
         stream->line_begin = stream->at;
     }
-    if (stream->input.is_ended)
+    if (stream->source.input.is_ended)
         return take(stream, input->size, ret);
     if (stream->is_line_begin && stream->at - stream->line_begin > TEXT_INPUT_READ_BYTES)
         stream->is_line_begin = false; /* no line that a program wrote */
@@ -156,18 +127,18 @@ static int refuse(struct object_stream *stream, size_t wrong, const char *proble
     stream->is_behind_list = false;
     if (stream->array) {
         *ret = stream->found;
-        ret->end_offset = stream->input.dropped + wrong;
+        ret->end_offset = stream->source.input.dropped + wrong;
         stream->doing = HAVING_FAILED;
         return -EBADMSG;
     }
-    const char *data = stream->input.text.data;
+    const char *data = stream->source.input.text.data;
     size_t line_begin = wrong, least = MAX(stream->begin, stream->fed);
     while (line_begin > least && may_precede(data[line_begin - 1]))
         line_begin--;
     stream->is_line_begin = line_begin > least && data[line_begin - 1] == '\n';
     if (stream->is_line_begin) {
-        stream->line_begin = stream->input.marked = line_begin;
-        stream->input.column = 1;
+        stream->line_begin = stream->source.input.marked = line_begin;
+        stream->source.input.column = 1;
     }
     stream->at = wrong;
     stream->doing = SEEKING_LINE;
@@ -178,17 +149,17 @@ static int refuse(struct object_stream *stream, size_t wrong, const char *proble
 
 static const char *refusal_of(const struct object_stream *stream, size_t size)
 {
-    if (stream->input.text.data[stream->begin] != '{')
+    if (stream->source.input.text.data[stream->begin] != '{')
         return "not a JSON object";
-    return size > OBJECT_STREAM_OBJECT_MAX ? "an object of more than 8 MiB" : NULL;
+    return size > OBJECT_SOURCE_OBJECT_MAX ? "an object of more than 8 MiB" : NULL;
 }
 
 /* An object can be too long before its end is there: then what was read of it goes. */
 static int need_more(struct object_stream *stream)
 {
-    stream->at = stream->input.text.size;
+    stream->at = stream->source.input.text.size;
     size_t kept = stream->at - MIN(KEPT_BYTES, stream->at);
-    if (kept <= stream->begin + OBJECT_STREAM_OBJECT_MAX)
+    if (kept <= stream->begin + OBJECT_SOURCE_OBJECT_MAX)
         return 0;
     if (!stream->found.refusal)
         stream->found.refusal = refusal_of(stream, SIZE_MAX);
@@ -261,7 +232,8 @@ static int read_value(struct object_stream *stream, struct stream_object *ret)
     struct json_reader *reader = &stream->reader;
     struct json_token token;
     enum json_kind kind;
-    json_reader_feed(reader, text_input_rest(&stream->input, stream->fed), stream->input.is_ended);
+    json_reader_feed(reader, text_input_rest(&stream->source.input, stream->fed),
+                     stream->source.input.is_ended);
     do {
         kind = json_reader_next(reader, &token);
         if (kind >= JSON_OBJECT_BEGIN && begins_list(stream, &token))
@@ -271,7 +243,7 @@ static int read_value(struct object_stream *stream, struct stream_object *ret)
         return need_more(stream);
     size_t end = stream->fed + json_reader_offset(reader);
     if (kind == JSON_ERROR) {
-        bool is_cut_off = stream->input.is_ended && end == stream->input.text.size;
+        bool is_cut_off = stream->source.input.is_ended && end == stream->source.input.text.size;
         return refuse(stream, end, is_cut_off ? cut_off : json_reader_problem(reader), ret);
     }
     if (stream->is_behind_list)
@@ -309,23 +281,23 @@ static bool take_separator(struct object_stream *stream, char c)
 static int skip_mark(struct object_stream *stream)
 {
     static const struct bytes whole = BYTES_LITERAL(JSON_BYTE_ORDER_MARK);
-    struct bytes text = text_input_rest(&stream->input, stream->at);
+    struct bytes text = text_input_rest(&stream->source.input, stream->at);
     if (text.data[0] != whole.data[0] ||
         !bytes_start_with(whole, bytes_first(text, MIN(text.size, whole.size))))
         return 0;
     if (text.size < whole.size)
-        return stream->input.is_ended ? 0 : -EAGAIN;
-    text_input_mark(&stream->input, stream->at);
-    stream->input.marked = stream->at += whole.size; /* no column is of it */
+        return stream->source.input.is_ended ? 0 : -EAGAIN;
+    text_input_mark(&stream->source.input, stream->at);
+    stream->source.input.marked = stream->at += whole.size; /* no column is of it */
     return 1;
 }
 
 /* Goes on to the next value. 1: it begins at `at`; 0: no more input. */
 static int seek_value(struct object_stream *stream)
 {
-    const struct buffer *input = &stream->input.text;
+    const struct buffer *input = &stream->source.input.text;
     for (;;) {
-        stream->at += json_count_blanks(text_input_rest(&stream->input, stream->at));
+        stream->at += json_count_blanks(text_input_rest(&stream->source.input, stream->at));
         if (stream->at == input->size)
             return 0;
         int r = skip_mark(stream);
@@ -341,11 +313,11 @@ static int begin_value(struct object_stream *stream, struct stream_object *ret)
 {
     if (seek_value(stream) == 0) {
         stream->begin = stream->at;
-        if (stream->input.is_ended && stream->array)
+        if (stream->source.input.is_ended && stream->array)
             return refuse(stream, stream->at, "the input ends inside an array", ret);
         return 0;
     }
-    bool is_bracket = stream->input.text.data[stream->at] == ']';
+    bool is_bracket = stream->source.input.text.data[stream->at] == ']';
     if (is_bracket && stream->list && stream->array != BEHIND_COMMA)
         return leave_list(stream);
     stream->begin = stream->fed = stream->at;
@@ -377,11 +349,29 @@ static int next(struct object_stream *stream, struct stream_object *ret_object)
     }
 }
 
-int object_stream_next(struct object_stream *stream, struct stream_object *ret_object)
+static int next_object(struct object_source *source, struct stream_object *ret_object)
 {
     int r;
     do
-        r = next(stream, ret_object);
+        r = next((struct object_stream *)source, ret_object);
     while (r == GO_ON);
     return r;
+}
+
+static void destroy(struct object_source *source)
+{
+    free(source);
+}
+
+int object_stream_create(struct object_source **ret)
+{
+    static const struct object_source_ops ops = {
+        .destroy = destroy, .drop = drop_read, .next = next_object};
+    struct object_stream *stream = calloc(1, sizeof(*stream));
+    if (!stream)
+        return -ENOMEM;
+    stream->source.ops = &ops;
+    text_input_init(&stream->source.input, OBJECT_SOURCE_OBJECT_MAX + 4 * TEXT_INPUT_READ_BYTES);
+    *ret = &stream->source;
+    return 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_TEXT_TEXT_INPUT_H
 #define CLIENT_TEXT_TEXT_INPUT_H
-/* The part of a byte stream that is being read, with lines and columns: what object_stream.h and
- * csv_rows.h have in common. Offsets are into `text`. Pure, one thread. */
+/* The part of a byte stream that is being read, with lines and columns: the base of
+ * object_source.h. Offsets are into `text`. Pure, one thread. */
 #include "client/bytes.h"
 
 #define TEXT_INPUT_READ_BYTES ((size_t)256 << 10) /* at once */

@@ -6,44 +6,26 @@
 #include "client/text/csv_writer.h"
 #include "client/text/entity_input.h"
 #include "client/text/json_reader.h"
+#include "tests/feed.h"
 #include "tests/fuzz/fuzz.h"
 
 #define MAX_INPUT 4096
 #define MAX_SHOWN ((size_t)16 << 20)
 
-typedef void row_taker(const struct stream_object *row, void *context);
-
-/* Feeds the input at most `step` bytes at once. The last answer of csv_rows_next. */
+/* Feeds the input at most `step` bytes at once. The last answer of object_source_next. */
 static int read_rows(struct bytes input, const struct csv_rows_options *options, size_t step,
-                     row_taker *take, void *context)
+                     feed_taker *take, void *context)
 {
-    struct csv_rows *rows;
-    struct stream_object row;
-    int r = 0;
+    struct object_source *rows;
     INVARIANT(csv_rows_create(options, &rows) == 0);
-    for (bool is_ended = false; r == 0 && !is_ended;) {
-        char *data;
-        size_t size;
-        INVARIANT(csv_rows_room(rows, &data, &size) == 0 && size > 0);
-        size = MIN(MIN(size, step), input.size);
-        is_ended = size == 0;
-        if (is_ended)
-            csv_rows_end(rows);
-        else
-            memcpy(data, input.data, size);
-        csv_rows_add(rows, size);
-        input = bytes_skip(input, size);
-        while ((r = csv_rows_next(rows, &row)) > 0)
-            take(&row, context);
-        if (r < 0)
-            take(&row, context);
-    }
-    csv_rows_destroy(rows);
+    int r = feed(rows, input, step, take, context);
+    object_source_destroy(rows);
     return r;
 }
 
-static void show(const struct stream_object *row, void *context)
+static void show(void *context, const struct stream_object *row, int r)
 {
+    (void)r;
     struct buffer *shown = context;
     (void)buffer_append_format(shown, "\n%llu:%llu..%llu %s\n", (unsigned long long)row->line,
                                (unsigned long long)row->column, (unsigned long long)row->end_offset,
@@ -72,8 +54,9 @@ static bool make_entity(struct bytes object, struct buffer *ret_position, struct
     return r == 0;
 }
 
-static void compare(const struct stream_object *row, void *context)
+static void compare(void *context, const struct stream_object *row, int r)
 {
+    (void)r;
     const struct buffer *expected = context;
     struct buffer position, text;
     buffer_init(&position, POSITION_MAX_BYTES);
@@ -106,8 +89,9 @@ static void write_and_read(struct buffer *text)
     buffer_finish(&csv);
 }
 
-static void check_row(const struct stream_object *row, void *context)
+static void check_row(void *context, const struct stream_object *row, int r)
 {
+    (void)r;
     struct buffer position, text;
     (void)context;
     if (row->refusal)

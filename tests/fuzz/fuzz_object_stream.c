@@ -3,6 +3,7 @@
  * refusal is a JSON object, and stands where it is said to stand. */
 #include "client/text/json_reader.h"
 #include "client/text/object_stream.h"
+#include "tests/feed.h"
 #include "tests/fuzz/fuzz.h"
 
 #define MAX_FOUND 4096
@@ -38,41 +39,31 @@ static struct finding place_of(struct bytes input, const struct stream_object *o
                             .refusal = object->refusal};
 }
 
-static void take_found(struct object_stream *stream, struct bytes input, struct findings *ret)
+struct search {
+    struct bytes input;
+    struct findings *ret;
+};
+
+static void note(void *context, const struct stream_object *object, int r)
 {
-    struct stream_object object;
-    while ((ret->end = object_stream_next(stream, &object)) > 0) {
-        INVARIANT(ret->count < MAX_FOUND);
-        ret->list[ret->count++] = place_of(input, &object);
-    }
-    if (ret->end < 0)
-        ret->list[ret->count++] = (struct finding){.end_offset = object.end_offset,
-                                                   .line = object.line,
-                                                   .column = object.column,
-                                                   .refusal = object.refusal};
+    const struct search *search = context;
+    struct findings *ret = search->ret;
+    INVARIANT(ret->count < MAX_FOUND);
+    ret->list[ret->count++] = r > 0 ? place_of(search->input, object)
+                                    : (struct finding){.end_offset = object->end_offset,
+                                                       .line = object->line,
+                                                       .column = object->column,
+                                                       .refusal = object->refusal};
 }
 
 static void find(struct bytes input, size_t step, struct findings *ret)
 {
-    struct object_stream *stream;
-    struct bytes rest = input;
-    char *data;
-    size_t size;
-    INVARIANT(object_stream_create(&stream) == 0);
+    struct object_source *stream;
+    struct search search = {input, ret};
     ret->count = 0;
-    ret->end = 0;
-    while (rest.size > 0 && ret->end == 0) {
-        INVARIANT(object_stream_room(stream, &data, &size) == 0 && size > 0);
-        size = MIN(MIN(size, step), rest.size);
-        memcpy(data, rest.data, size);
-        object_stream_add(stream, size);
-        rest = bytes_skip(rest, size);
-        take_found(stream, input, ret);
-    }
-    object_stream_end(stream);
-    if (ret->end == 0)
-        take_found(stream, input, ret);
-    object_stream_destroy(stream);
+    INVARIANT(object_stream_create(&stream) == 0);
+    ret->end = feed(stream, input, step, note, &search);
+    object_source_destroy(stream);
 }
 
 /* Between two texts stand blanks, separators and byte order marks, and what is around a list. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/text/csv_rows.h"
+#include "tests/feed.h"
 #include "tests/unit/unit.h"
 
 #define MEBIBYTE ((size_t)1 << 20)
@@ -8,48 +9,29 @@
 /* What is read, a line each: LINE OBJECT, LINE:COLUMN !REASON: TEXT, and at last LINE:COLUMN
  * !!REASON if it has failed. */
 
-static void show_row(const struct stream_object *row, int r, struct buffer *ret)
+static void show_row(void *context, const struct stream_object *row, int r)
 {
-    (void)buffer_append_format(ret, "%llu", (unsigned long long)row->line);
+    struct buffer *shown = context;
+    (void)buffer_append_format(shown, "%llu", (unsigned long long)row->line);
     if (row->column > 0)
-        (void)buffer_append_format(ret, ":%llu", (unsigned long long)row->column);
+        (void)buffer_append_format(shown, ":%llu", (unsigned long long)row->column);
     if (row->refusal)
-        (void)buffer_append_format(ret, r < 0 ? " !!%s" : " !%s:", row->refusal);
-    (void)buffer_append_string(ret, r < 0 ? "" : " ");
-    (void)buffer_append(ret, row->text);
-    (void)buffer_append_char(ret, '\n');
+        (void)buffer_append_format(shown, r < 0 ? " !!%s" : " !%s:", row->refusal);
+    (void)buffer_append_string(shown, r < 0 ? "" : " ");
+    (void)buffer_append(shown, row->text);
+    (void)buffer_append_char(shown, '\n');
 }
 
 /* Feeds at most `step` bytes at once. */
 static void show(struct bytes input, const struct csv_rows_options *options, size_t step,
                  struct buffer *ret)
 {
-    _cleanup_(csv_rows_destroyp) struct csv_rows *rows = NULL;
-    struct stream_object row = {.end_offset = 0};
-    size_t all = input.size;
-    int r = 0;
+    _cleanup_(object_source_destroyp) struct object_source *rows = NULL;
+    struct stream_object row;
     assert_int_equal(csv_rows_create(options, &rows), 0);
-    for (bool is_ended = false; r == 0 && !is_ended;) {
-        char *data;
-        size_t size;
-        assert_int_equal(csv_rows_room(rows, &data, &size), 0);
-        assert_true(size > 0);
-        size = MIN(MIN(size, step), input.size);
-        is_ended = size == 0;
-        if (is_ended)
-            csv_rows_end(rows);
-        else
-            memcpy(data, input.data, size);
-        csv_rows_add(rows, size);
-        input = bytes_skip(input, size);
-        while ((r = csv_rows_next(rows, &row)) > 0)
-            show_row(&row, r, ret);
-        assert_true(row.end_offset <= all - input.size);
-        if (r < 0)
-            show_row(&row, r, ret);
-    }
+    int r = feed(rows, input, step, show_row, ret);
     assert_true(r == 0 || r == -EBADMSG);
-    assert_int_equal(csv_rows_next(rows, &row), r); /* it stays so */
+    assert_int_equal(object_source_next(rows, &row), r); /* it stays so */
 }
 
 static void assert_shown(struct bytes input, const struct csv_rows_options *options,

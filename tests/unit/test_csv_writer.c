@@ -162,19 +162,19 @@ static void there_and_back(void **state)
     const struct csv_writer_options options = {.has_timestamp = true, .delimiter = '\t'};
     write_csv(&options, lines, ARRAY_SIZE(texts), &csv);
 
-    _cleanup_(csv_rows_destroyp) struct csv_rows *rows = NULL;
+    _cleanup_(object_source_destroyp) struct object_source *rows = NULL;
     struct entity_input *input;
     struct stream_object row;
     char *data;
     size_t size, n = 0;
     assert_int_equal(csv_rows_create(&(struct csv_rows_options){.delimiter = '\t'}, &rows), 0);
     assert_int_equal(entity_input_create(&input), 0);
-    assert_int_equal(csv_rows_room(rows, &data, &size), 0);
+    assert_int_equal(object_source_room(rows, &data, &size), 0);
     assert_true(size >= csv.size);
     memcpy(data, csv.data, csv.size);
-    csv_rows_add(rows, csv.size);
-    csv_rows_end(rows);
-    for (; csv_rows_next(rows, &row) > 0; n++) {
+    object_source_add(rows, csv.size);
+    object_source_add(rows, 0);
+    for (; object_source_next(rows, &row) > 0; n++) {
         struct bytes position = n == 0 ? B("\0 \xC3\xA9 ,\"") : B("p\0r");
         _cleanup_(buffer_finish) struct buffer text;
         struct entity_input_refusal refusal;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/text/object_stream.h"
+#include "tests/feed.h"
 #include "tests/unit/unit.h"
 
 #define MARK      "\xEF\xBB\xBF"
@@ -9,51 +10,33 @@
 /* What a stream finds, a line each: LINE:COLUMN OBJECT, LINE:COLUMN !REASON: TEXT, and at last
  * LINE:COLUMN !!REASON if the stream has failed. */
 
-static int show_found(struct object_stream *stream, struct buffer *ret)
+static void show_object(void *context, const struct stream_object *object, int r)
 {
-    struct stream_object object;
-    int r;
-    while ((r = object_stream_next(stream, &object)) != 0) {
-        (void)buffer_append_format(ret, "%llu:%llu ", (unsigned long long)object.line,
-                                   (unsigned long long)object.column);
-        if (r < 0) {
-            assert_int_equal(r, -EBADMSG);
-            (void)buffer_append_format(ret, "!!%s\n", object.refusal);
-            break;
-        }
-        assert_int_equal(r, 1);
-        if (object.is_of_items)
-            (void)buffer_append_string(ret, "(item) ");
-        if (object.refusal)
-            (void)buffer_append_format(ret, "!%s: ", object.refusal);
-        (void)buffer_append(ret, object.text);
-        (void)buffer_append_char(ret, '\n');
+    struct buffer *shown = context;
+    (void)buffer_append_format(shown, "%llu:%llu ", (unsigned long long)object->line,
+                               (unsigned long long)object->column);
+    if (r < 0) {
+        assert_int_equal(r, -EBADMSG);
+        (void)buffer_append_format(shown, "!!%s\n", object->refusal);
+        return;
     }
-    return r;
+    assert_int_equal(r, 1);
+    if (object->is_of_items)
+        (void)buffer_append_string(shown, "(item) ");
+    if (object->refusal)
+        (void)buffer_append_format(shown, "!%s: ", object->refusal);
+    (void)buffer_append(shown, object->text);
+    (void)buffer_append_char(shown, '\n');
 }
 
 /* Feeds at most `step` bytes at once. */
 static void show(struct bytes input, size_t step, struct buffer *ret)
 {
-    _cleanup_(object_stream_destroyp) struct object_stream *stream = NULL;
-    assert_int_equal(object_stream_create(&stream), 0);
-    int r = 0;
-    while (r == 0 && input.size > 0) {
-        char *data;
-        size_t size;
-        assert_int_equal(object_stream_room(stream, &data, &size), 0);
-        assert_true(size > 0);
-        size = MIN(MIN(size, step), input.size);
-        memcpy(data, input.data, size);
-        object_stream_add(stream, size);
-        input = bytes_skip(input, size);
-        r = show_found(stream, ret);
-    }
-    object_stream_end(stream);
-    if (r == 0)
-        r = show_found(stream, ret);
+    _cleanup_(object_source_destroyp) struct object_source *stream = NULL;
     struct stream_object object;
-    assert_int_equal(object_stream_next(stream, &object), r); /* it stays so */
+    assert_int_equal(object_stream_create(&stream), 0);
+    int r = feed(stream, input, step, show_object, ret);
+    assert_int_equal(object_source_next(stream, &object), r); /* it stays so */
 }
 
 static const struct {
@@ -176,45 +159,22 @@ static void append_filler(struct buffer *input, size_t size, char c)
 }
 
 struct found { /* without the texts, which are long */
-    char list[1000];
+    struct buffer list;
     size_t longest; /* text */
 };
 
-static void find(struct bytes input, struct found *ret)
+static void note_object(void *context, const struct stream_object *object, int r)
 {
-    _cleanup_(object_stream_destroyp) struct object_stream *stream = NULL;
-    struct stream_object object;
-    struct buffer list;
-    int r = 0;
-    assert_int_equal(object_stream_create(&stream), 0);
-    buffer_init(&list, sizeof(ret->list));
-    *ret = (struct found){0};
-    for (bool is_ended = false; r == 0 && !is_ended;) {
-        char *data;
-        size_t size;
-        assert_int_equal(object_stream_room(stream, &data, &size), 0);
-        size = MIN(size, input.size);
-        is_ended = size == 0;
-        if (is_ended)
-            object_stream_end(stream);
-        else
-            memcpy(data, input.data, size);
-        object_stream_add(stream, size);
-        input = bytes_skip(input, size);
-        while ((r = object_stream_next(stream, &object)) > 0) {
-            (void)buffer_append_format(
-                &list, "%llu:%llu..%llu %s\n", (unsigned long long)object.line,
-                (unsigned long long)object.column, (unsigned long long)object.end_offset,
-                object.refusal ? object.refusal : "whole");
-            ret->longest = MAX(ret->longest, object.text.size);
-        }
-        if (r < 0)
-            (void)buffer_append_format(&list, "%llu:%llu !!%s\n", (unsigned long long)object.line,
-                                       (unsigned long long)object.column, object.refusal);
+    struct found *found = context;
+    unsigned long long line = object->line, column = object->column;
+    if (r < 0) {
+        (void)buffer_append_format(&found->list, "%llu:%llu !!%s\n", line, column, object->refusal);
+        return;
     }
-    assert_int_equal(list.error, 0);
-    (void)memcpy(ret->list, list.data, list.size);
-    buffer_finish(&list);
+    (void)buffer_append_format(&found->list, "%llu:%llu..%llu %s\n", line, column,
+                               (unsigned long long)object->end_offset,
+                               object->refusal ? object->refusal : "whole");
+    found->longest = MAX(found->longest, object->text.size);
 }
 
 static const struct {
@@ -284,16 +244,19 @@ static const struct {
 static void what_is_too_long_takes_little_memory(void **state)
 {
     (void)state;
-    static struct found found;
     for (size_t i = 0; i < ARRAY_SIZE(longs); i++) {
+        _cleanup_(object_source_destroyp) struct object_source *stream = NULL;
         _cleanup_(buffer_finish) struct buffer input;
+        struct found found = {.list.max = 1000};
         buffer_init(&input, 64 * MEBIBYTE);
         (void)buffer_append_string(&input, longs[i].before);
         append_filler(&input, longs[i].size, longs[i].filler);
         assert_int_equal(buffer_append_string(&input, longs[i].behind), 0);
-        find(buffer_bytes(&input), &found);
-        assert_string_equal(found.list, longs[i].expected);
-        assert_true(found.longest <= OBJECT_STREAM_OBJECT_MAX);
+        assert_int_equal(object_stream_create(&stream), 0);
+        (void)feed(stream, buffer_bytes(&input), SIZE_MAX, note_object, &found);
+        assert_string_equal(buffer_string(&found.list), longs[i].expected);
+        assert_true(found.longest <= OBJECT_SOURCE_OBJECT_MAX);
+        buffer_finish(&found.list);
     }
 }
 

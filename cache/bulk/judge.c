@@ -126,6 +126,7 @@ int judge_object(struct judge *judge, const struct stream_object *object, struct
     int r = entity_names_read(object->text, &judge->names);
     if (r == -EINVAL)
         return refuse(judge->names.refusal, ret_refusal);
+    judge->names.has_etag &= !object->is_listed;
     if (r == 0)
         r = read_position(judge, ret_refusal);
     if (r == 0)

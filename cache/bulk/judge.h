@@ -9,11 +9,11 @@
  *     insert               insert                         refused: it would change no version
  *     delete               refused; any_version: delete   delete of that version
  *
- * The ETag "*" stands for any version that is there. A delete reads the keys and the ETag alone.
- * Nothing else takes a line of keys alone (entity_line.h): replace and insert would remove all
- * properties, and merge would change nothing but the version.
- * What entity_names.h and entity_input.h refuse is refused, of a delete what entity_check.h says of
- * keys. */
+ * In a list that a service answered, odata.etag does not count: it would let the list be imported
+ * into no other table. The ETag "*" stands for any version that is there. A delete reads the keys
+ * and the ETag alone. Nothing else takes a line of keys alone (entity_line.h): replace and insert
+ * would remove all properties, and merge would change nothing but the version. What entity_names.h
+ * and entity_input.h refuse is refused, of a delete what entity_check.h says of keys. */
 #include "client/table_store.h"
 #include "client/text/entity_input.h"
 #include "client/text/object_source.h"

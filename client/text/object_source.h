@@ -20,6 +20,7 @@ struct stream_object {
     uint64_t line, column;
     uint64_t end_offset; /* the bytes of the input before the object's end, with it */
     const char *refusal; /* NULL: a whole object; else a static text: why it is none */
+    bool is_listed;      /* in a list that a service answered: its ETag is of another table */
     bool is_of_items;    /* in a list of this name: its member `etag` is no property */
 };
 

@@ -42,6 +42,7 @@ static void note(struct object_stream *stream, size_t offset, const char *refusa
     stream->found = (struct stream_object){.line = stream->source.input.line,
                                            .column = stream->source.input.column,
                                            .refusal = refusal,
+                                           .is_listed = stream->list != NO_LIST,
                                            .is_of_items = stream->list == LIST_ITEMS};
 }
 

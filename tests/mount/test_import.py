@@ -156,7 +156,7 @@ def test_forms_of_input(account):
         "\ufeff" + lines_of(rows),
         indented.replace("\n", "\r\n"),
     ]
-    answer = {"odata.metadata": "http://host/$metadata#form", "value": rows}
+    answer = {"odata.metadata": "http://host/$metadata#form", "value": [{"odata.etag": 'W/"1"', **each} for each in rows]}
     listed = [{"Timestamp": "2024-01-02T03:04:05Z", "etag": 'W/"1"', **each} for each in rows]
     forms += [json.dumps(answer), json.dumps({"items": listed, "nextMarker": {"nextpartitionkey": "q"}}, indent=2)]
     for n, text in enumerate(forms):

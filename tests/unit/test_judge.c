@@ -48,6 +48,22 @@ static int judge(const struct judge_options *options, const char *object, struct
     return judge_given(options, &given, ret, copies, ret_refusal);
 }
 
+static void an_etag_in_a_list_does_not_count(void **state)
+{
+    (void)state;
+    struct judge_options options = {.mode = IMPORT_REPLACE};
+    const struct stream_object given = {.text = B(ETAG), .is_listed = true};
+    struct buffer copies = {.max = 1 << 20};
+    struct entity_input_refusal refusal;
+    struct write write;
+    assert_int_equal(judge_given(&options, &given, &write, &copies, &refusal), 0);
+    assert_int_equal(write.kind, WRITE_UPSERT_REPLACE);
+    assert_bytes(write.text, B(TEXT));
+    options.mode = IMPORT_DELETE;
+    assert_int_equal(judge_given(&options, &given, &write, &copies, &refusal), -EINVAL);
+    buffer_finish(&copies);
+}
+
 static void an_etag_of_items_is_no_property(void **state)
 {
     (void)state;
@@ -207,6 +223,7 @@ static void the_longest_keys_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_etag_in_a_list_does_not_count),
         cmocka_unit_test(an_etag_of_items_is_no_property),
         cmocka_unit_test(every_mode),
         cmocka_unit_test(a_delete_of_any_version),

@@ -13,7 +13,7 @@
 #define TABLES       3
 #define FILE_MAX     ((size_t)4 << 20)
 
-static int how_often = 100; /* for each of the three ways below */
+static int how_often = TRIALS(100); /* for each of the three ways below */
 static uint64_t seed = 1;
 
 static uint64_t next_random(void) /* splitmix64 */

@@ -7,7 +7,7 @@
 
 #define ROWS      12
 #define POSITIONS (2 * ROWS) /* row i stands at 2 i; 2 i + 1 is what lies behind it */
-#define WORLDS    3000
+#define WORLDS    TRIALS(3000)
 #define QUESTIONS 20
 #define PARTITION ((struct range){B("p\0"), B("p\x01")})
 #define ROW(key)  ((struct range){B("p\0" key), B("p\0" key "\x01")})

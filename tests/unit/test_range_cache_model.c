@@ -10,8 +10,8 @@
 #define POSITIONS (2 * ROWS) /* row i stands at 2 i; 2 i + 1 is what lies behind it */
 #define STEPS     120
 #define TABLES    2
-#define WORLDS    2000 /* of each kind */
-#define MOST_GONE 4    /* rows that are deleted at once */
+#define WORLDS    TRIALS(2000) /* of each kind */
+#define MOST_GONE 4            /* rows that are deleted at once */
 
 struct model_page {
     struct stamp stamp;

@@ -303,7 +303,7 @@ static void random_tables_show_exactly_their_level(void **state)
     (void)state;
     static struct trial trial;
     static struct names keys, expected;
-    for (uint64_t seed = 1; seed <= 3000; seed++) {
+    for (uint64_t seed = 1; seed <= TRIALS(3000); seed++) {
         struct network_figures figures;
         trial_init(&trial, seed, legal, ARRAY_SIZE(legal));
         int r = trial_run(&trial, &figures);
@@ -362,7 +362,7 @@ static void what_changes_meanwhile_disturbs_nothing_else(void **state)
     (void)state;
     static struct trial trial;
     static struct names untouched, ever;
-    for (uint64_t seed = 1; seed <= 3000; seed++) {
+    for (uint64_t seed = 1; seed <= TRIALS(3000); seed++) {
         struct network_figures figures;
         trial_init(&trial, seed, legal, ARRAY_SIZE(legal));
         trial.network.change = change_rows;
@@ -390,7 +390,7 @@ static void random_keys_against_the_rules_are_shown_once(void **state)
     (void)state;
     static struct trial trial;
     static struct names keys;
-    for (uint64_t seed = 1; seed <= 1000; seed++) {
+    for (uint64_t seed = 1; seed <= TRIALS(1000); seed++) {
         struct network_figures figures;
         trial_init(&trial, seed, forbidden, ARRAY_SIZE(forbidden));
         int r = trial_run(&trial, &figures);

@@ -193,14 +193,14 @@ static void scan_once(uint64_t seed, bool changes)
 static void every_row_comes_once_and_in_order(void **state)
 {
     (void)state;
-    for (uint64_t seed = 0; seed < 3000; seed++)
+    for (uint64_t seed = 0; seed < TRIALS(3000); seed++)
         scan_once(seed * 1000003, false);
 }
 
 static void also_while_rows_come_and_go(void **state)
 {
     (void)state;
-    for (uint64_t seed = 0; seed < 1500; seed++)
+    for (uint64_t seed = 0; seed < TRIALS(1500); seed++)
         scan_once(seed * 1000033, true);
 }
 

@@ -13,6 +13,10 @@
 
 #define B(literal) BYTES_LITERAL(literal)
 
+/* How many random trials a test makes. Under a sanitizer they take many times as long, and a part
+ * of them runs the same code: TRIAL_SHARE is 1 without one (meson.build). */
+#define TRIALS(n) ((n) / TRIAL_SHARE)
+
 #define assert_bytes(actual, ...) assert_bytes_at((actual), (__VA_ARGS__), __FILE__, __LINE__)
 
 static inline void assert_bytes_at(struct bytes actual, struct bytes expected, const char *file,

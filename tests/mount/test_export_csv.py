@@ -132,7 +132,7 @@ def test_what_csv_cannot_hold_is_left_out(mounts, account):
 
 
 def test_too_many_columns(service, sdk):
-    sdk.create_table("wide", [{"partitionKey": "p", "rowKey": f"{i:05}", f"N{i}": i} for i in range(2050)])
+    sdk.fill_table("wide", [{"partitionKey": "p", "rowKey": f"{i:05}", f"N{i}": i} for i in range(2050)])
     code, says = refused(service, "export", "--format=csv", source(service, "wide"))
     assert code == MOUNTING
     assert says.endswith("tablefuse: cannot write the output: too many columns -- name some by --columns, or write JSON\n")

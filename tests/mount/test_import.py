@@ -406,11 +406,11 @@ def test_messages_at_a_terminal(account, tmp_path):
 def test_progress_at_a_terminal(account, tmp_path):
     """One line that is written anew, narrower than 80 columns, with the share and the time left."""
     file = tmp_path / "rows"
-    file.write_text(lines_of(row(str(n), "r", A="x" * 1000) for n in range(120000)))
-    code, says = at_terminal(file, *command(account, "shown", "--create", faults="latency=2"))
+    file.write_text(lines_of(row(str(n), "r", A="x" * 1000) for n in range(5000)))
+    code, says = at_terminal(file, *command(account, "shown", "--create", faults="latency=20"))
     *shown, last = says.split("\r")
     assert code == 0
-    assert last.startswith("\x1b[Ktablefuse: 120,000 objects read, 120,000 stored, 0 refused, ")
+    assert last.startswith("\x1b[Ktablefuse: 5,000 objects read, 5,000 stored, 0 refused, ")
     lines = [line.removesuffix("\x1b[K") for line in shown if line]
     assert lines and max(map(len, lines)) < 80
     form = re.compile(r"[\d,]+ rows, [\d,]+/s, [\d.]+ .?B, \d+:\d\d(, \d+ %, \d+:\d\d left)?(, throttled)?")

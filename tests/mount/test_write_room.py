@@ -124,9 +124,9 @@ def test_a_long_text_waits_for_the_queue(mounts, begin, gate, stored):
     assert failures(mount) == []
 
 
-def test_rm_beside_an_editor(mounts, begin, make_table, stored):
+def test_rm_beside_an_editor(mounts, begin, fill, stored):
     """Deletes that are held for a dropped table leave room, and are sent where that is too small."""
-    make_table("removed", [(p, f"{number:04}") for p in "pqrstuvwxy" for number in range(100)])
+    fill("removed", [(p, f"{number:04}") for p in "pqrstuvwxy" for number in range(100)])
     mount = mounts("ttl=600", "pending_size=160K")
     process = begin("rm", "-r", mount / "removed")
     written = {}

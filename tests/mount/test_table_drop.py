@@ -135,8 +135,8 @@ def test_a_table_of_few_rows(mount, mounts, fill, count):
 
 
 def test_many_partitions(mount, mounts, fill):
-    """More than the queue takes of deletes that are not held."""
-    fill("many", [(f"{p:05}", "r") for p in range(3000)])
+    """More than the queue takes of deletes that are not held: PENDING_PARTITIONS_MAX."""
+    fill("many", [(f"{p:05}", "r") for p in range(2100)])
     with Dropping(mount):
         run("rm", "-r", mount / "many/.flat", check=False)  # its name cannot be removed: it is a part of the mount
         run("rm", "-r", mount / "many")

@@ -13,7 +13,7 @@ from harness import LocalAccount, environment, run, wait_until
 pytestmark = pytest.mark.sanitized
 
 LIMIT = 1000
-ENTITIES = 20_000
+ENTITIES = 10_000
 OPTIONS = (f"max_nodes={LIMIT}", "ttl=600")
 PRUNES = tuple(map(int, re.findall(r"\d+", platform.release())[:2])) >= (6, 18)
 needs_prune = pytest.mark.skipif(not PRUNES, reason="only Linux 6.18 forgets when it is asked to")

@@ -30,8 +30,7 @@ static int create_parts(struct account *account)
                                          .cache = read->cache,
                                          .fetcher = read->fetcher,
                                          .clock = read->clock,
-                                         .orders = &account->orders,
-                                         .numbers = &account->numbers};
+                                         .orders = &account->orders};
     struct batch_committer queued = {.clock = read->clock,
                                      .patience_ms = account->options.timeout_ms,
                                      .stored = account_note_stored,
@@ -66,12 +65,10 @@ int account_create(struct table_store *store, const struct clock *clock,
     account->store = store;
     account->options = *options;
     account->read = (struct read_ahead_source){.clock = clock,
-                                               .numbers = &account->numbers,
                                                .ttl_ms = options->ttl_ms,
                                                .cache_bytes = options->cache_bytes,
                                                .parallelism = options->parallelism,
                                                .fanout = options->fanout};
-    atomic_init(&account->numbers, 2);
     int r = failure_log_create(sink, sink_context, &account->failures);
     if (r == 0)
         r = create_parts(account);
@@ -306,16 +303,6 @@ int account_find_directory(struct account *account, struct caller *caller,
         return r;
     caller->call.failure = (struct failure){0};
     return 0;
-}
-
-uint64_t account_number(struct account *account, const struct entity *entity)
-{
-    return page_number(entity->page, entity->row, &account->numbers);
-}
-
-uint64_t account_new_number(struct account *account)
-{
-    return atomic_fetch_add(&account->numbers, 1);
 }
 
 int account_list(struct account *account, const struct directory *directory, struct listing **ret)

@@ -76,11 +76,6 @@ int account_knows(struct account *account, struct address address);
  * -ENOENT; sets caller->valid_ms for both. */
 int account_find_directory(struct account *account, struct caller *caller,
                            const struct directory *directory);
-/* The st_ino of an entity: the number that a listing shows for it. It stays the same as long as the
- * cache holds the entity's page. */
-uint64_t account_number(struct account *account, const struct entity *entity);
-/* The st_ino of an entity that is not stored yet. */
-uint64_t account_new_number(struct account *account);
 /* Creates a listing of the directory. Sends nothing. The caller closes it. 0 or -errno. */
 int account_list(struct account *account, const struct directory *directory, struct listing **ret);
 

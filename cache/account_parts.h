@@ -21,8 +21,7 @@ struct account {
     struct forms *forms;
     struct listing_source listings;
     struct write_side write;
-    _Atomic uint64_t orders;  /* of stamps */
-    _Atomic uint64_t numbers; /* the next inode number; 1 is the root's */
+    _Atomic uint64_t orders; /* of stamps */
     /* Processes that were told that a key in a text does not count, and 1 more. */
     _Atomic uint64_t told_keys[TOLD_KEYS];
 };

@@ -348,8 +348,8 @@ static int seek(struct listing *listing, const struct caller *caller, uint64_t c
 }
 
 /* cp -r visits a directory in the order of d_ino; find, grep -r, rm -r and du (fts) do so in one of
- * more than 10,000 names. In that of st_ino, hashes of partitions, they would read at random:
- * measured, with 4 times the requests and with 100 times. */
+ * more than 10,000 names. In that of st_ino, hashes, they would read at random: measured, with 4
+ * times the requests and with 100 times. */
 static uint64_t order_number(uint64_t cookie)
 {
     return (uint64_t)1 << 63 | cookie;
@@ -373,7 +373,6 @@ static void describe(struct listing *listing, size_t i, struct listing_entry *re
     if (listing->directory.kind != DIRECTORY_ENTITIES)
         return;
     ret->key = position_row_key(position);
-    ret->number = page_number(page, row, listing->source->read->numbers);
     if (!page_is_keys_only(page))
         ret->entity = (struct entity){page, row};
 }

@@ -25,8 +25,8 @@ struct listing_entry {
     struct entity entity; /* of LISTING_ENTITY: whole, borrowed until the next call; no page: only
                              its name is known */
     uint64_t cookie; /* grows from 1; names the place behind this entry for the listing's life */
-    /* For d_ino; grows along the listing. Of an entity its st_ino; of a partition or prefix a
-     * number that tells the order alone, above every st_ino; of a table 0: its st_ino will do. */
+    /* For d_ino; grows along the listing. It tells the order alone, above every st_ino; of a table
+     * 0: its st_ino will do. */
     uint64_t number;
     /* How long the kernel may keep the entry as it is shown here. A listing shows the text of an
      * entity as it was read; 0 if another caller got a younger answer meanwhile. */

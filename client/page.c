@@ -146,12 +146,6 @@ uint64_t page_number(struct page *page, size_t row, _Atomic uint64_t *counter)
     return first + row;
 }
 
-void page_keep_number(struct page *page, size_t row, uint64_t number)
-{
-    uint64_t none = 0;
-    (void)atomic_compare_exchange_strong(&page->first_number, &none, number - row);
-}
-
 void entity_finish(struct entity *entity)
 {
     page_unref(TAKE_PTR(entity->page));

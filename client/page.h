@@ -43,11 +43,9 @@ bool page_is_bad(const struct page *page, size_t row);
 size_t page_seek(const struct page *page, struct bytes position); /* first row at or after it */
 /* The first row of [row + 1, end) that is not in the partition of `row`; `end` if there is none. */
 size_t page_next_partition(const struct page *page, size_t row, size_t end);
-/* The row's inode number. The first call for a page takes a block of numbers, one for each row,
- * from the atomic counter; numbers ascend with rows. */
+/* A number of the row that no other row has. The first call for a page takes a block of numbers,
+ * one for each row, from the atomic counter; numbers ascend with rows. */
 uint64_t page_number(struct page *page, size_t row, _Atomic uint64_t *counter);
-/* Gives the row this number, unless the page has numbers already. */
-void page_keep_number(struct page *page, size_t row, uint64_t number);
 
 void entity_finish(struct entity *entity); /* drops its reference; takes an empty one */
 /* Copies the entity to a page of its own, so that keeping it does not keep other rows. -ENOMEM. */

@@ -21,7 +21,7 @@ static void attributes_of_writer(const struct file_system *fs, const struct inod
         timestamp = writer_timestamp(writer);
         writer_unref(writer);
     }
-    attributes_of_file(&fs->attributes, inode->number, size,
+    attributes_of_file(&fs->attributes, inode_table_number(fs->inodes, inode), size,
                        timestamp != 0 ? timestamp : inode->timestamp, ret);
 }
 
@@ -59,7 +59,8 @@ static void attributes_of(const struct file_system *fs, const struct inode *inod
             attributes_of_writer(fs, inode, ret);
             return;
         }
-        attributes_of_file(&fs->attributes, inode->number, inode->size, inode->timestamp, ret);
+        attributes_of_file(&fs->attributes, inode_table_number(fs->inodes, inode), inode->size,
+                           inode->timestamp, ret);
         return;
     case PLACE_SCRATCH:
         attributes_of_scratch(fs, inode, ret);
@@ -76,7 +77,7 @@ void entry_attributes(const struct file_system *fs, const struct inode *inode, s
 
 double entry_attributes_sec(const struct inode *inode)
 {
-    return inode_kind(inode) == NODE_VERSION ? ATTRIBUTES_VALID_SEC : 0;
+    return inode_kind(inode) == NODE_VERSION && !inode_is_renamed(inode) ? ATTRIBUTES_VALID_SEC : 0;
 }
 
 void entry_of(const struct file_system *fs, const struct inode *inode, int64_t valid_ms,
@@ -107,9 +108,7 @@ int entry_make(struct file_system *fs, uint64_t parent, struct bytes name, struc
         version = version_of_entity(entity);
     if (entity && is_written(fs, parent, name, place))
         valid_ms = 0;
-    uint64_t number = entity ? account_number(fs->account, entity) : place_number(place);
-    const struct inode *inode =
-        inode_table_enter(fs->inodes, parent, name, place, &version, number);
+    const struct inode *inode = inode_table_enter(fs->inodes, parent, name, place, &version);
     if (!inode)
         return -ENOMEM;
     entry_of(fs, inode, valid_ms, ret);
@@ -120,9 +119,8 @@ int entry_make_writer(struct file_system *fs, uint64_t parent, struct bytes name
                       struct place *place, struct writer *writer, struct fuse_entry_param *ret)
 {
     const struct version version = {.timestamp = clock_utc_100ns(fs->clock)};
-    const struct inode *inode =
-        inode_table_enter_own(fs->inodes, parent, name, place, &version,
-                              writer_inode_number(writer), NODE_WRITER, writer_node_file(writer));
+    const struct inode *inode = inode_table_enter_own(fs->inodes, parent, name, place, &version, 0,
+                                                      NODE_WRITER, writer_node_file(writer));
     if (!inode)
         return -ENOMEM;
     entry_of(fs, inode, 0, ret);
@@ -152,9 +150,8 @@ void entry_rename_scratch(struct file_system *fs, struct scratch_file *file, uin
 {
     struct scratch_attributes attributes;
     scratch_file_attributes(file, &attributes);
-    inode_table_rename_name(fs->inodes, 0, node_name(&attributes.number), parent, name);
-    /* a backup may have no node: the kernel has the entity's under its name */
-    inode_table_set_number(fs->inodes, parent, name, attributes.number);
+    (void)inode_table_rename_name(fs->inodes, 0, node_name(&attributes.number), parent, name,
+                                  attributes.number);
 }
 
 int entry_make_scratch(struct file_system *fs, struct place *place, struct scratch_file *file,

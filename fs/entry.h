@@ -21,7 +21,7 @@ int entry_make_control(struct file_system *fs, uint64_t parent, struct bytes nam
 /* The same for a scratch file. */
 int entry_make_scratch(struct file_system *fs, struct place *place, struct scratch_file *file,
                        struct fuse_entry_param *ret);
-/* The scratch file has become the entity of that name, which keeps its st_ino. */
+/* The scratch file has become the entity of that name, which has the st_ino of its address. */
 void entry_rename_scratch(struct file_system *fs, struct scratch_file *file, uint64_t parent,
                           struct bytes name);
 /* The entry of a node. */
@@ -29,9 +29,9 @@ void entry_of(const struct file_system *fs, const struct inode *inode, int64_t v
               struct fuse_entry_param *ret);
 void entry_attributes(const struct file_system *fs, const struct inode *inode, struct stat *ret);
 /* How long the kernel may keep the attributes, in seconds: those of a writer or a scratch file not
- * at all. Any other
- * node is one version, so its attributes do not change. The kernel sees a newer version when the
- * time of the name is over: it looks the name up again and gets another node. */
+ * at all, nor those of a node that was renamed. Any other node is one version, so its attributes do
+ * not change. The kernel sees a newer version when the time of the name is over: it looks the name
+ * up again and gets another node. */
 double entry_attributes_sec(const struct inode *inode);
 
 #endif

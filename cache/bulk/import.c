@@ -117,8 +117,7 @@ static int create_sender(struct import *import)
     const struct committer_source source = {.store = account->store,
                                             .fetcher = account->read.fetcher,
                                             .clock = account->read.clock,
-                                            .orders = &import->account->orders,
-                                            .numbers = &import->account->numbers};
+                                            .orders = &import->account->orders};
     int r = groups_create(&groups, &import->groups);
     if (r == 0)
         r = request_window_create(IMPORT_REQUESTS_MAX, &import->window);

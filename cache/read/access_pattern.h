@@ -42,7 +42,7 @@
 
 struct access_pattern { /* in its owner's memory, zeroed; private */
     struct row_fetch {
-        uint64_t first;     /* inode number of its first row, see page_number; 0: no fetch */
+        uint64_t first;     /* of its first row the page_number; 0: no fetch */
         uint64_t partition; /* hash of the partition of the miss */
         size_t needed;      /* rows at its begin that the miss itself needed */
         size_t rows, worth;

@@ -3,6 +3,7 @@
 #include "cache/read/access_pattern.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #define TABLES     64 /* whose patterns are kept */
 #define TABLE_NAME 64 /* a table's name has at most 63 characters */
@@ -18,6 +19,7 @@ struct by_name {
         struct access_pattern pattern;
     } tables[TABLES];
     uint64_t uses;
+    _Atomic uint64_t numbers; /* of rows: the next one */
 };
 
 int by_name_create(const struct by_name_source *source, struct by_name **ret)
@@ -28,6 +30,7 @@ int by_name_create(const struct by_name_source *source, struct by_name **ret)
         return -ENOMEM;
     }
     by_name->source = *source;
+    atomic_init(&by_name->numbers, 1);
     *ret = by_name;
     return 0;
 }
@@ -78,7 +81,7 @@ static void note_fetched(struct by_name *by_name, const struct question *questio
     int64_t now_ms = clock_now_ms(by_name->source.clock);
     if (rows == 0)
         return;
-    uint64_t first = page_number(page, 0, by_name->source.numbers);
+    uint64_t first = page_number(page, 0, &by_name->numbers);
     (void)pthread_mutex_lock(&by_name->lock);
     access_pattern_fetched(find_locked(by_name, question->table), question->range.lo, first, needed,
                            rows, page_bytes(page), now_ms);
@@ -87,7 +90,7 @@ static void note_fetched(struct by_name *by_name, const struct question *questio
 
 void by_name_used(struct by_name *by_name, const char *table, const struct run *run)
 {
-    uint64_t number = page_number(run->page, run->begin, by_name->source.numbers);
+    uint64_t number = page_number(run->page, run->begin, &by_name->numbers);
     (void)pthread_mutex_lock(&by_name->lock);
     access_pattern_used(find_locked(by_name, table), number);
     (void)pthread_mutex_unlock(&by_name->lock);
@@ -113,7 +116,7 @@ static bool was_absent(struct by_name *by_name, const struct question *question)
 
 static bool was_used(struct by_name *by_name, const char *table, struct page *page, size_t row)
 {
-    uint64_t number = page_number(page, row, by_name->source.numbers);
+    uint64_t number = page_number(page, row, &by_name->numbers);
     (void)pthread_mutex_lock(&by_name->lock);
     bool was_used = access_pattern_was_used(find_locked(by_name, table), number);
     (void)pthread_mutex_unlock(&by_name->lock);

@@ -31,9 +31,8 @@ struct by_name_source { /* outlives it */
     struct fetcher *fetcher;
     struct overlay *overlay;
     const struct clock *clock;
-    _Atomic uint64_t *numbers; /* of inodes: what page_number counts */
-    size_t max_bytes;          /* that one miss may fetch ahead */
-    int64_t ttl_ms;            /* of an answer */
+    size_t max_bytes; /* that one miss may fetch ahead */
+    int64_t ttl_ms;   /* of an answer */
 };
 int by_name_create(const struct by_name_source *source, struct by_name **ret);
 void by_name_destroy(struct by_name *by_name); /* takes NULL */

@@ -29,7 +29,6 @@ static int create_parts(struct read_ahead *read_ahead)
     struct by_name_source by_name = {.fetcher = source->fetcher,
                                      .overlay = source->overlay,
                                      .clock = source->clock,
-                                     .numbers = source->numbers,
                                      .max_bytes = source->cache_bytes / NAME_PART,
                                      .ttl_ms = source->ttl_ms};
     int r = request_window_create(source->parallelism, &read_ahead->window);

@@ -27,7 +27,6 @@ struct read_ahead_source { /* outlives it */
     struct overlay *overlay;
     struct freshness *freshness;
     const struct clock *clock;
-    _Atomic uint64_t *numbers; /* of inodes */
     int64_t ttl_ms;
     size_t cache_bytes;
     int parallelism; /* requests of prefetchers at once, of one table; of all four times as many */

@@ -58,14 +58,12 @@ static int send(struct commit *commit, const struct part *part)
 {
     struct write_batch *batch = commit->batch;
     struct write writes[PENDING_BATCH_MAX];
-    struct entity shown[PENDING_BATCH_MAX], now[PENDING_BATCH_MAX];
-    for (size_t i = 0; i < part->n; i++) {
+    struct entity now[PENDING_BATCH_MAX];
+    for (size_t i = 0; i < part->n; i++)
         writes[i] = batch->writes[part->index[i]];
-        shown[i] = batch->changes[part->index[i]].text;
-    }
     begin_call(commit);
     int r = committer_write_batch(commit->source->committer, &commit->caller.call, batch->table,
-                                  writes, shown, part->n, now);
+                                  writes, part->n, now);
     for (size_t i = 0; r == 0 && i < part->n; i++) {
         end_made(commit, part->index[i], &now[i]);
         entity_finish(&now[i]);
@@ -139,8 +137,7 @@ static void end_stored(struct commit *commit, size_t i, const struct entity *fou
 {
     struct write_batch *batch = commit->batch;
     _cleanup_(entity_finish) struct entity now;
-    committer_note_stored(commit->source->committer, batch->table, found, &batch->changes[i].text,
-                          commit->asked_ms, &now);
+    committer_note_stored(commit->source->committer, batch->table, found, commit->asked_ms, &now);
     end_made(commit, i, &now);
 }
 

@@ -169,13 +169,6 @@ static int perform(struct committer *committer, struct caller *caller, struct ch
     return r;
 }
 
-/* The row keeps the number that it had while it was queued. Before readers see the page. */
-static void keep_number(struct committer *committer, struct page *page, const struct entity *shown)
-{
-    if (page && shown && shown->page)
-        page_keep_number(page, 0, page_number(shown->page, shown->row, committer->source.numbers));
-}
-
 static void note_stored(struct committer *committer, struct place place, struct bytes etag)
 {
     if (committer->source.versions)
@@ -183,10 +176,8 @@ static void note_stored(struct committer *committer, struct place place, struct 
                                   (struct address){place.table, place.position}, etag);
 }
 
-/* shown: what readers saw of the row until now; NULL, or without a page: nothing. */
 static int keep_row(struct committer *committer, const char *table, const struct write *write,
-                    const struct write_result *result, const struct entity *shown,
-                    struct entity *ret)
+                    const struct write_result *result, struct entity *ret)
 {
     _cleanup_(page_unrefp) struct page *page = NULL;
     struct place place = {table, write->position};
@@ -200,15 +191,13 @@ static int keep_row(struct committer *committer, const char *table, const struct
         drop(committer, table);
         return r;
     }
-    keep_number(committer, page, shown);
     put(committer, place, page, clock_now_ms(committer->source.clock));
     ret->page = TAKE_PTR(page);
     return 0;
 }
 
 void committer_note_stored(struct committer *committer, const char *table,
-                           const struct entity *found, const struct entity *shown, int64_t asked_ms,
-                           struct entity *ret)
+                           const struct entity *found, int64_t asked_ms, struct entity *ret)
 {
     _cleanup_(page_unrefp) struct page *page = NULL;
     struct bytes position = page_position(found->page, found->row);
@@ -222,7 +211,6 @@ void committer_note_stored(struct committer *committer, const char *table,
         drop(committer, table);
         return;
     }
-    keep_number(committer, page, shown);
     put(committer, (struct place){table, position}, page, asked_ms);
     ret->page = TAKE_PTR(page);
 }
@@ -232,8 +220,8 @@ static int keep_rows(struct committer *committer, struct caller *caller,
 {
     int r = 0;
     for (size_t i = 0; i < change->n; i++) {
-        int kept = keep_row(committer, change->table, &change->writes[i], &change->results[i], NULL,
-                            &ret[i]);
+        int kept =
+            keep_row(committer, change->table, &change->writes[i], &change->results[i], &ret[i]);
         r = MIN(r, kept); /* MIN evaluates its arguments twice */
     }
     if (r == 0)
@@ -279,8 +267,7 @@ int committer_write(struct committer *committer, struct caller *caller, const ch
 
 /* The rows that were deleted go into the range cache together: so they become one page. */
 static void keep_batch(struct committer *committer, const char *table, const struct write *writes,
-                       const struct entity *shown, size_t n, const struct write_result *results,
-                       struct entity *ret)
+                       size_t n, const struct write_result *results, struct entity *ret)
 {
     struct bytes gone[PENDING_BATCH_MAX];
     size_t gone_count = 0;
@@ -288,14 +275,13 @@ static void keep_batch(struct committer *committer, const char *table, const str
         if (writes[i].kind == WRITE_DELETE)
             gone[gone_count++] = writes[i].position;
         else
-            (void)keep_row(committer, table, &writes[i], &results[i], &shown[i], &ret[i]);
+            (void)keep_row(committer, table, &writes[i], &results[i], &ret[i]);
     }
     committer_note_gone(committer, table, gone, gone_count, clock_now_ms(committer->source.clock));
 }
 
 int committer_write_batch(struct committer *committer, struct call *call, const char *table,
-                          const struct write *writes, const struct entity *shown, size_t n,
-                          struct entity *ret)
+                          const struct write *writes, size_t n, struct entity *ret)
 {
     struct write_result results[PENDING_BATCH_MAX] = {0};
     assert(n <= PENDING_BATCH_MAX);
@@ -303,7 +289,7 @@ int committer_write_batch(struct committer *committer, struct call *call, const 
         ret[i] = (struct entity){0};
     int r = table_store_write(committer->source.store, table, writes, n, call, results);
     if (r == 0 && committer->source.cache)
-        keep_batch(committer, table, writes, shown, n, results, ret);
+        keep_batch(committer, table, writes, n, results, ret);
     return r;
 }
 

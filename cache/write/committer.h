@@ -33,8 +33,7 @@ struct committer_source { /* outlives the committer */
     struct fetcher *fetcher;
     struct read_versions *versions; /* which gets each version that is stored; NULL: nothing does */
     const struct clock *clock;
-    _Atomic uint64_t *orders;  /* of stamps */
-    _Atomic uint64_t *numbers; /* the next inode number */
+    _Atomic uint64_t *orders; /* of stamps */
 };
 
 struct committer;
@@ -56,22 +55,19 @@ int committer_write(struct committer *committer, struct caller *caller, const ch
                     const struct write *writes, size_t n, struct entity *ret);
 /* Sends a batch of n <= PENDING_BATCH_MAX writes of one partition in ascending order, made all or
  * none. On success the range cache has them all, and ret the rows of the texts; the caller finishes
- * them. After a failure nothing was read again, and ret has none. `shown`: what readers saw of each
- * text while it was queued: its st_ino is kept. Without memory for a result the range cache drops
- * the table: 0, and no row. The call may be cancelled also after it is sent. */
+ * them. After a failure nothing was read again, and ret has none. Without memory for a result the
+ * range cache drops the table: 0, and no row. The call may be cancelled also after it is sent. */
 int committer_write_batch(struct committer *committer, struct call *call, const char *table,
-                          const struct write *writes, const struct entity *shown, size_t n,
-                          struct entity *ret);
+                          const struct write *writes, size_t n, struct entity *ret);
 /* Reads the rows of the range as they are now, from its begin on, as many as come in one page, at
  * most `top`: of one row by a get, with top 1. The range cache has them afterwards. */
 int committer_read(struct committer *committer, struct caller *caller, const char *table,
                    struct range range, int top, struct page **ret);
 /* A batch has stored the row, and its answer was lost: `found` is the row as it was read since,
  * asked for at asked_ms. The range cache gets it as a change, because a query that was sent before
- * the batch may still bring the old row. shown, ret: as of committer_write_batch. */
+ * the batch may still bring the old row. ret: as of committer_write_batch. */
 void committer_note_stored(struct committer *committer, const char *table,
-                           const struct entity *found, const struct entity *shown, int64_t asked_ms,
-                           struct entity *ret);
+                           const struct entity *found, int64_t asked_ms, struct entity *ret);
 /* The rows are gone: n positions in ascending order. known_ms: when a read that shows it was asked
  * for, or when the service acknowledged the deletes. */
 void committer_note_gone(struct committer *committer, const char *table,

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_TEXT_DIGEST_H
 #define CLIENT_TEXT_DIGEST_H
-/* SHA-256, for the file names of keys that are too long for one. Pure. */
+/* SHA-256, for the file names of keys that are too long for one, and for inode numbers. Pure. */
 #include "client/bytes.h"
 
 #define DIGEST_SIZE 32
 
 int digest_sha256(struct bytes input, unsigned char ret[DIGEST_SIZE]); /* 0 or -ENOMEM */
+/* The first 62 bits of the digest of the parts, one behind the other. */
+uint64_t digest_number(const struct bytes *parts, size_t count);
 
 #endif

@@ -6,7 +6,7 @@
 #include <linux/fuse.h>
 
 #define DOT_ENTRIES  2                   /* cookies of `.` and `..` */
-#define ABOVE_ST_INO ((uint64_t)1 << 63) /* as the numbers of partitions in listing_entry */
+#define ABOVE_ST_INO ((uint64_t)1 << 63) /* as the numbers of listing_entry */
 
 struct directory_handle {
     struct file_system *fs;
@@ -176,22 +176,17 @@ static int make_place(const struct place *parent, const struct listing_entry *li
     return r == -ENOENT ? -EPROTO : r;
 }
 
-/* The d_ino of an entry for which no node is made. The kernel may have a node of the entity with
- * another number than its page has now; then that number is used. */
-static int find_number(const struct packing *packing, const char *name,
-                       const struct listing_entry *listed, uint64_t *ret)
+/* The d_ino of an entry for which no node is made. */
+static int find_number(const struct packing *packing, const struct listing_entry *listed,
+                       uint64_t *ret)
 {
-    const struct inode *directory = packing->handle->directory;
     _cleanup_(place_finish) struct place place = {0};
-    uint64_t number = 0;
-    if (listed->kind == LISTING_ENTITY)
-        number = inode_table_number(packing->handle->fs->inodes, directory->id, bytes_of(name));
-    if (number == 0)
-        number = listed->number;
-    int r = number == 0 ? make_place(&directory->place, listed, &place) : 0;
+    int r = 0;
+    if (listed->number == 0)
+        r = make_place(&packing->handle->directory->place, listed, &place);
     if (r < 0)
         return r;
-    *ret = number != 0 ? number : place_number(&place);
+    *ret = listed->number != 0 ? listed->number : place_number(&place);
     return 0;
 }
 
@@ -202,9 +197,8 @@ static int pack_node(struct packing *packing, const char *name, const struct lis
     int r = make_place(&packing->handle->directory->place, listed, &place);
     if (r < 0)
         return r;
-    return pack_entered(packing, name, &place, is_entity ? &listed->entity : NULL,
-                        is_entity ? 0 : listed->number, listed->valid_ms,
-                        DOT_ENTRIES + listed->cookie);
+    return pack_entered(packing, name, &place, is_entity ? &listed->entity : NULL, listed->number,
+                        listed->valid_ms, DOT_ENTRIES + listed->cookie);
 }
 
 static void note_given_out(struct packing *packing, const char *name,
@@ -236,7 +230,7 @@ static int pack_listed(struct packing *packing, const struct listing_entry *list
     if (makes_node(packing, listed))
         return pack_node(packing, name, listed);
     uint64_t number;
-    r = find_number(packing, name, listed, &number);
+    r = find_number(packing, listed, &number);
     if (r < 0)
         return r;
     pack_plain(packing, name, listed->kind == LISTING_ENTITY ? S_IFREG : S_IFDIR, number,
@@ -273,7 +267,6 @@ static int pack_listing(struct packing *packing, uint64_t cookie)
 /* The kernel looks the name up when it needs more of it. */
 static int pack_own_name(struct packing *packing, const struct own_name *own)
 {
-    const struct directory_handle *handle = packing->handle;
     bool is_scratch = own->name.size > 0;
     bool is_file = is_scratch ? !own->is_directory : own->kind == NAME_ENTITY;
     _cleanup_(buffer_finish) struct buffer buffer;
@@ -283,11 +276,8 @@ static int pack_own_name(struct packing *packing, const struct own_name *own)
     const char *name = r == 0 ? buffer_string(&buffer) : NULL;
     if (!name)
         return r < 0 ? r : -ENOMEM;
-    uint64_t number = own->number;
-    if (is_file && !is_scratch)
-        number = inode_table_number(handle->fs->inodes, handle->directory->id, bytes_of(name));
     pack_plain(packing, name, is_file ? S_IFREG : S_IFDIR,
-               number != 0 ? number : ABOVE_ST_INO | own->cookie, own->cookie);
+               is_scratch ? own->number : ABOVE_ST_INO | own->cookie, own->cookie);
     return 0;
 }
 

@@ -118,7 +118,6 @@ static int writer_create(struct writers *writers, const struct writer_begin *beg
     writer->references = 1;
     writer->begin = begin->begin;
     writer->is_provisional = begin->is_provisional;
-    writer->inode_number = begin->inode_number;
     writer->address = writer->name->address;
     writer->state = begin->is_new ? WRITER_NEW : WRITER_OPEN;
     LIST_INIT(&writer->handles);
@@ -200,11 +199,6 @@ int64_t writer_timestamp(struct writer *writer)
     int64_t timestamp = writer->timestamp;
     monitor_leave(&writer->writers->monitor);
     return timestamp;
-}
-
-uint64_t writer_inode_number(const struct writer *writer)
-{
-    return writer->inode_number;
 }
 
 bool writer_has_ended(struct writer *writer)

@@ -105,7 +105,6 @@ struct writer_begin {
      * cannot create its journal leaves no entity. */
     bool is_provisional;
     struct entity snapshot; /* what is stored; no page: nothing. Only read during the call */
-    uint64_t inode_number;  /* the st_ino, which what is stored keeps */
 };
 struct writer_handle { /* one open; in info->fh. Only writer.c changes it */
     struct writer *writer;
@@ -170,7 +169,6 @@ uint64_t writer_size(struct writer *writer);                /* after the last ev
 int64_t writer_timestamp(struct writer *writer);
 bool writer_is_new(struct writer *writer);
 bool writer_has_ended(struct writer *writer); /* it has no handle, and gets none any more */
-uint64_t writer_inode_number(const struct writer *writer);
 
 /* Another handle. -ESTALE: the last handle was closed meanwhile; -ENOMEM. */
 int writer_open_handle(struct writer *writer, uint64_t process, struct writer_handle **ret);

@@ -83,10 +83,8 @@ static void note_stored(struct writer *writer, struct entity *entity)
     int64_t timestamp = entity->page ? page_timestamp(entity->page, entity->row) : 0;
     /* There is room for every ETag of a known service. Of a longer one, without memory, the older
      * ETag stays, and the next store is refused. */
-    if (entity->page) {
+    if (entity->page)
         (void)buffer_set(&writer->last_stored, page_etag(entity->page, entity->row));
-        page_keep_number(entity->page, entity->row, writer->inode_number);
-    }
     writer->may_be_stored = false;
     buffer_finish(&writer->doubtful);
     later_etag_unref(TAKE_PTR(writer->queued));

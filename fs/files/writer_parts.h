@@ -34,7 +34,6 @@ struct writer {
     enum edit_begin begin;
     bool is_provisional;
     uint64_t number; /* tells the writers of an address apart */
-    uint64_t inode_number;
     /* belong to the event that made it busy */
     struct writer_name *event_name; /* the name's when the event began; it may be settled since */
     struct draft draft;

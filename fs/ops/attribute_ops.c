@@ -16,7 +16,11 @@ void attribute_ops_getattr(fuse_req_t req, fuse_ino_t id, struct fuse_file_info 
     struct file_system *fs = request_fs(req);
     const struct inode *inode = inode_table_find(fs->inodes, id);
     struct stat stat;
-    if (!inode) {
+    /* The kernel may have a renamed file's node under any later name of the file. It looks that
+     * name up then, which tells the number that an OPEN would show. */
+    bool has_other_name =
+        inode && inode_is_renamed(inode) && !inode_table_is_open(fs->inodes, inode->id);
+    if (!inode || has_other_name) {
         reply_error(req, -ESTALE);
         return;
     }
@@ -59,7 +63,7 @@ static int touch(struct request *request, const struct inode *inode, struct stat
     int r = account_touch(fs->account, &request->caller, place_address(&inode->place),
                           BYTES_LITERAL(""), NULL, &entity);
     if (r == 0)
-        attributes_of_file(&fs->attributes, inode->number, inode->size,
+        attributes_of_file(&fs->attributes, inode_table_number(fs->inodes, inode), inode->size,
                            version_of_entity(&entity).timestamp, stat);
     return r;
 }

@@ -87,13 +87,6 @@ int child_find_new(struct request *request, struct child *child, bool is_directo
     return settler_settle_place(&request->fs->settler, &request->caller, &child->place, NULL);
 }
 
-uint64_t child_number(struct request *request, const struct child *child,
-                      const struct entity *entity)
-{
-    uint64_t number = inode_table_number(request->fs->inodes, child->parent->id, child->name);
-    return number != 0 ? number : account_number(request->fs->account, entity);
-}
-
 int change_edit_begin(struct request *request, struct address to, bool is_exclusive, bool is_empty)
 {
     struct call *call = &request->caller.call;

@@ -21,9 +21,6 @@ int child_find(struct request *request, struct child *child);
 /* What the name would stand for if it were created. As new_place_child; the reason is told. It is
  * settled if the name was given out before. */
 int child_find_new(struct request *request, struct child *child, bool is_directory);
-/* The st_ino of the file: that of the name's nodes; if there are none, the entity's. */
-uint64_t child_number(struct request *request, const struct child *child,
-                      const struct entity *entity);
 /* How a whole text is stored at `to`, by what is there now. An enum edit_begin or -errno. -EEXIST:
  * is_exclusive, and there is an entity. -EINVAL: is_empty, and there is one. */
 int change_edit_begin(struct request *request, struct address to, bool is_exclusive, bool is_empty);

@@ -45,18 +45,16 @@ static int find(struct request *request, const struct inode *parent, struct byte
 /* The node for a thread whose OPEN for writing was answered ESTALE (fs/tree/stale_opens). The
  * kernel sends two LOOKUPs, and both get the same node. Takes *place. 0 or -ENOMEM. */
 static int mint(struct request *request, const struct opener *opener, struct place *place,
-                const struct entity *entity, const struct wanted_writer *wanted,
-                struct fuse_entry_param *ret)
+                const struct entity *entity, uint64_t minted, struct fuse_entry_param *ret)
 {
     struct file_system *fs = request->fs;
     struct inode_table *inodes = fs->inodes;
     struct version version = version_of_entity(entity);
-    uint64_t minted = wanted->minted;
     const struct inode *inode =
         minted ? inode_table_enter_again(inodes, minted, opener->parent, opener->name) : NULL;
     if (!inode) {
-        inode = inode_table_enter_own(inodes, opener->parent, opener->name, place, &version,
-                                      wanted->number, NODE_WRITER, NULL);
+        inode = inode_table_enter_own(inodes, opener->parent, opener->name, place, &version, 0,
+                                      NODE_WRITER, NULL);
         if (!inode)
             return -ENOMEM;
         uint64_t id =
@@ -79,9 +77,9 @@ static int enter_entity(struct request *request, const struct opener *opener, st
 {
     struct file_system *fs = request->fs;
     int64_t now_ms = clock_now_ms(fs->clock);
-    struct wanted_writer wanted;
-    int r = stale_opens_is_writer(fs->stale_opens, opener, now_ms, &wanted)
-                ? mint(request, opener, place, entity, &wanted, ret)
+    uint64_t minted;
+    int r = stale_opens_is_writer(fs->stale_opens, opener, now_ms, &minted)
+                ? mint(request, opener, place, entity, minted, ret)
                 : entry_make(fs, opener->parent, opener->name, place, entity,
                              request->caller.valid_ms, ret);
     if (r < 0)
@@ -163,7 +161,7 @@ static bool will_repeat(struct request *request, const struct inode *parent, str
                         int r)
 {
     return r < 0 && request->caller.call.failure.error == r && r != -ENOENT && r != -EINTR &&
-           r != -ENOMEM && inode_table_number(request->fs->inodes, parent->id, name) != 0;
+           r != -ENOMEM && inode_table_has(request->fs->inodes, parent->id, name);
 }
 
 /* As look_up, but if the kernel repeats a LOOKUP that failed, the repetition fails at once

@@ -90,8 +90,7 @@ static int begin(struct request *request, const struct inode *inode, int flags,
                                                 : flags & O_APPEND ? EDIT_APPENDED
                                                                    : EDIT_CHANGED,
                                        .is_truncated = is_truncated,
-                                       .snapshot = stored,
-                                       .inode_number = inode->number};
+                                       .snapshot = stored};
     r = writers_open(request->fs->writers, &begin, &request->caller, ret);
     if (r < 0)
         return r == -EFBIG || r == -ENOMEM ? complain(request, r) : r; /* else it has its reason */
@@ -139,12 +138,12 @@ static int open_entity(struct request *request, const struct inode *inode, int f
     struct stale_opens *stale = request->fs->stale_opens;
     struct opener opener = request_opener(request, inode);
     int64_t now_ms = clock_now_ms(request->fs->clock);
-    struct wanted_writer wanted = {0};
+    uint64_t minted = 0;
     int r = join_new(request, inode, flags, ret);
     if (r != -ESTALE)
         return r;
-    bool wants = stale_opens_is_writer(stale, &opener, now_ms, &wanted);
-    bool is_own = wanted.minted == inode->id || wanted.minted == 0;
+    bool wants = stale_opens_is_writer(stale, &opener, now_ms, &minted);
+    bool is_own = minted == inode->id || minted == 0;
     if (wants && inode_kind(inode) == NODE_WRITER && is_own)
         return share(request, inode, flags, ret);
     /* callers of another pid namespace all have thread id 0: it may be another one that wants */
@@ -152,7 +151,7 @@ static int open_entity(struct request *request, const struct inode *inode, int f
         return begin(request, inode, flags, ret);
     if (inode_is_renamed(inode))
         opener.name = (struct bytes){0};
-    r = stale_opens_wants_writer(stale, &opener, inode->number, now_ms);
+    r = stale_opens_wants_writer(stale, &opener, now_ms);
     return r < 0 ? complain(request, r) : -ESTALE;
 }
 
@@ -188,8 +187,7 @@ int open_writer_new(struct request *request, struct address address, int flags,
                                                 : flags & O_APPEND ? EDIT_APPENDED
                                                                    : EDIT_NEW,
                                        .is_new = true,
-                                       .is_provisional = is_provisional(flags),
-                                       .inode_number = account_new_number(request->fs->account)};
+                                       .is_provisional = is_provisional(flags)};
     for (;;) {
         int r = writers_open(writers, &begin, &request->caller, ret);
         if (r == -EEXIST && is_exclusive)

@@ -172,26 +172,12 @@ static int rename_held(struct renaming *renaming, struct rename *rename, struct 
                      "close it first");
 }
 
-/* The kernel's nodes of the names. */
-static void leave_names(struct renaming *renaming)
+/* The kernel's nodes of the names of an entity. */
+static void leave_entity(struct renaming *renaming, const struct rename *rename)
 {
     const struct child *from = &renaming->change.child, *to = &renaming->to;
-    struct inode_table *inodes = renaming->change.request.fs->inodes;
-    if (renaming->file)
-        entry_rename_scratch(renaming->change.request.fs, renaming->file, to->parent->id, to->name);
-    else
-        inode_table_rename_name(inodes, from->parent->id, from->name, to->parent->id, to->name);
-}
-
-/* Other paths to the entity show its st_ino, too, as long as its page lives. */
-static void keep_number(struct renaming *renaming, const struct renamed *renamed)
-{
-    struct change *change = &renaming->change;
-    const struct entity *after = &renamed->after;
-    if (!after->page) /* nothing is stored */
-        return;
-    uint64_t number = child_number(&change->request, &change->child, &renamed->before);
-    page_keep_number(after->page, after->row, number);
+    inode_table_rename_entity(renaming->change.request.fs->inodes, from->parent->id, from->name,
+                              rename->from, to->parent->id, to->name, rename->to);
 }
 
 /* The names may have got their keys before they were held. */
@@ -228,10 +214,9 @@ static int rename_entity(struct renaming *renaming)
         r = rename_held(renaming, &rename, &renamed);
     if (r == 0) {
         locks_move(change->request.fs->locks, rename.from, rename.to);
-        keep_number(renaming, &renamed);
         writers_let_go_renamed(renaming->held_from, renaming->held_to, &renamed.before,
                                &renamed.after);
-        leave_names(renaming);
+        leave_entity(renaming, &rename);
     } else {
         writers_let_go(renaming->held_from, false);
         writers_let_go(renaming->held_to, false);
@@ -266,22 +251,27 @@ static int store_scratch(struct renaming *renaming)
         r = rename_scratch_to_entity(request, renaming->file, to, renaming->is_exclusive);
     writers_let_go(renaming->held_to, r == 0);
     if (r == 0)
-        leave_names(renaming);
+        entry_rename_scratch(request->fs, renaming->file, renaming->to.parent->id,
+                             renaming->to.name);
     return r;
 }
 
+/* The kernel may keep the entity's node under the backup's name: it forgets the st_ino of it, which
+ * is that of the next file of the entity's name. */
 static int back_up(struct renaming *renaming)
 {
     struct change *change = &renaming->change;
     const struct file_system *fs = change->request.fs;
-    const struct child *from = &change->child;
-    int r = rename_scratch_from_entity(&change->request, from, &change->path, &renaming->to,
-                                       renaming->is_exclusive);
+    const struct child *from = &change->child, *to = &renaming->to;
+    uint64_t number;
+    int r = rename_scratch_from_entity(&change->request, from, &change->path, to,
+                                       renaming->is_exclusive, &number);
     if (r < 0)
         return r;
-    leave_names(renaming);
-    inode_table_set_number(fs->inodes, from->parent->id, from->name,
-                           account_new_number(fs->account));
+    uint64_t kept = inode_table_rename_name(fs->inodes, from->parent->id, from->name,
+                                            to->parent->id, to->name, number);
+    if (kept != 0)
+        (void)fuse_lowlevel_notify_inval_inode(fs->session, kept, -1, 0);
     return 0;
 }
 

@@ -152,14 +152,14 @@ int rename_scratch_to_entity(struct request *request, struct scratch_file *file,
 
 /* What has the name `to` is replaced. */
 static int put_backup(struct request *request, const struct child *from,
-                      const struct entity *entity, const struct child *to, bool is_exclusive)
+                      const struct entity *entity, const struct child *to, bool is_exclusive,
+                      uint64_t number)
 {
     _cleanup_(scratch_file_unrefp) struct scratch_file *file = NULL;
     _cleanup_(scratch_file_unrefp) struct scratch_file *before =
         scratch_ops_find(request, &to->parent->place, to->name);
     if (before && is_exclusive)
         return change_refuse_taken(request);
-    uint64_t number = child_number(request, from, entity);
     int r = scratch_ops_make_backup(request, &to->place, entity, number, &file);
     if (r < 0)
         return r;
@@ -180,7 +180,7 @@ static int put_backup(struct request *request, const struct child *from,
 
 int rename_scratch_from_entity(struct request *request, const struct child *from,
                                const struct directory_path *path, const struct child *to,
-                               bool is_exclusive)
+                               bool is_exclusive, uint64_t *ret_number)
 {
     struct file_system *fs = request->fs;
     struct address address = place_address(&from->place);
@@ -191,7 +191,8 @@ int rename_scratch_from_entity(struct request *request, const struct child *from
                          "the file is not stored yet: write and close it first");
     if (r < 0)
         return r;
-    r = put_backup(request, from, &entity, to, is_exclusive);
+    *ret_number = inode_table_count_number(fs->inodes);
+    r = put_backup(request, from, &entity, to, is_exclusive, *ret_number);
     if (r < 0)
         (void)account_unmask(fs->account, address, page_etag(entity.page, entity.row));
     return r;

@@ -21,11 +21,12 @@ int rename_scratch_settle(struct request *request, struct scratch_file *file, st
  * the name are held. An open file of it cannot be written any more. */
 int rename_scratch_to_entity(struct request *request, struct scratch_file *file, struct address to,
                              bool is_exclusive);
-/* from: of an entity, whose st_ino the backup gets; path: of it. to: a scratch file's name; what
- * has it is replaced. -EBUSY: the file is not stored yet. */
+/* from: of an entity; path: of it. to: a scratch file's name; what has it is replaced. ret_number:
+ * the st_ino of the backup; that of the entity is the next file's of its name. -EBUSY: the file is
+ * not stored yet. */
 int rename_scratch_from_entity(struct request *request, const struct child *from,
                                const struct directory_path *path, const struct child *to,
-                               bool is_exclusive);
+                               bool is_exclusive, uint64_t *ret_number);
 /* Deletes the original, if the file is the backup of one that is still masked. For what removes the
  * file, or puts another one in its place. */
 int rename_scratch_delete_original(struct request *request, struct scratch_file *file);

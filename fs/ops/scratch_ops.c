@@ -128,7 +128,8 @@ static int make(struct request *request, const struct place *place, struct bytes
     struct file_system *fs = request->fs;
     struct address directory = place_scratch_directory(place);
     for (;;) {
-        const struct scratch_attributes attributes = {.number = account_new_number(fs->account),
+        const struct scratch_attributes attributes = {.number =
+                                                          inode_table_count_number(fs->inodes),
                                                       .mode = mode & PERMISSIONS,
                                                       .uid = request->context->uid,
                                                       .gid = request->context->gid,
@@ -324,8 +325,7 @@ int scratch_ops_make_backup(struct request *request, const struct place *directo
                                                   .uid = stat.st_uid,
                                                   .gid = stat.st_gid};
     char name[48];
-    (void)snprintf(name, sizeof(name), ".tablefuse-rename-%llu",
-                   (unsigned long long)account_new_number(fs->account));
+    (void)snprintf(name, sizeof(name), ".tablefuse-rename-%llu", (unsigned long long)number);
     _cleanup_(scratch_file_unrefp) struct scratch_file *file = NULL;
     int r = scratch_make(fs->scratch, place_scratch_directory(directory), bytes_of(name),
                          &attributes, &file);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/tree/inode.h"
 #include "fs/tree/node.h"
-#include "fs/tree/renamed_numbers.h"
+#include "fs/tree/numbers.h"
 
 #include <pthread.h>
 
@@ -43,7 +43,7 @@ struct inode_table {
     struct id_tree ids;
     struct name_tree names;
     struct unsettled_list unsettled;
-    struct renamed_numbers renamed;
+    struct numbers numbers;
     size_t count, own_count; /* own: of another kind than NODE_VERSION */
     uint64_t last_id;
     uint64_t chosen_id;        /* inode_table_choose goes on behind it */
@@ -159,7 +159,6 @@ int inode_table_create(struct place *root, size_t max_nodes, struct inode_table 
     _cleanup_(inode_table_destroyp) struct inode_table *table = calloc(1, sizeof(*table));
     if (!table)
         return -ENOMEM;
-    renamed_numbers_init(&table->renamed);
     table->max_nodes = max_nodes;
     int r = pthread_mutex_init(&table->lock, NULL);
     if (r != 0) {
@@ -167,6 +166,8 @@ int inode_table_create(struct place *root, size_t max_nodes, struct inode_table 
         return -r;
     }
     (void)pthread_cond_init(&table->has_upkeep, NULL); /* never fails without attributes */
+    if (numbers_init(&table->numbers) < 0)
+        return -ENOMEM;
     struct node *node = node_create(0, BYTES_LITERAL(""), root, &(struct version){0}, INODE_ROOT);
     if (!node)
         return -ENOMEM;
@@ -184,7 +185,7 @@ void inode_table_destroy(struct inode_table *table)
         remove_locked(table, node);
         node_destroy(node);
     }
-    renamed_numbers_finish(&table->renamed);
+    numbers_finish(&table->numbers);
     (void)pthread_cond_destroy(&table->has_upkeep);
     (void)pthread_mutex_destroy(&table->lock);
     free(table);
@@ -207,23 +208,6 @@ static const struct node *find_of_file_locked(struct inode_table *table, uint64_
     return node;
 }
 
-/* The st_ino of the file that has the name. 0: it has no node. */
-static uint64_t find_number_locked(struct inode_table *table, uint64_t parent, struct bytes name)
-{
-    const struct node *known = find_of_file_locked(table, parent, name);
-    return known ? known->inode.number : renamed_numbers_find(&table->renamed, parent, name);
-}
-
-/* Adds `made`, with the st_ino that all nodes of its name have. */
-static struct node *add_to_name_locked(struct inode_table *table, struct node *made)
-{
-    uint64_t number = find_number_locked(table, made->inode.parent, node_name(made));
-    if (number != 0)
-        made->inode.number = number;
-    add_locked(table, made);
-    return made;
-}
-
 /* Adds `made`, unless the youngest version's node of its name is of the same version, and has not
  * left the name: then answers that. */
 static struct node *enter_locked(struct inode_table *table, const struct version *version,
@@ -232,7 +216,8 @@ static struct node *enter_locked(struct inode_table *table, const struct version
     struct node *known = find_version_locked(table, made->inode.parent, node_name(made));
     if (known && !has_left(known) && inode_is_version(&known->inode, version))
         return known;
-    return add_to_name_locked(table, made);
+    add_locked(table, made);
+    return made;
 }
 
 /* The same for the node of a file. */
@@ -246,13 +231,14 @@ static struct node *enter_own_locked(struct inode_table *table, struct node *mad
             return known;
         known = RB_NEXT(name_tree, &table->names, known);
     }
-    return add_to_name_locked(table, made);
+    add_locked(table, made);
+    return made;
 }
 
 const struct inode *inode_table_enter(struct inode_table *table, uint64_t parent, struct bytes name,
-                                      struct place *place, const struct version *version,
-                                      uint64_t number)
+                                      struct place *place, const struct version *version)
 {
+    uint64_t number = place->kind == PLACE_ENTITY ? 0 : place_number(place);
     struct node *made = node_create(parent, name, place, version, number);
     if (!made)
         return NULL;
@@ -280,7 +266,7 @@ const struct inode *inode_table_enter_own(struct inode_table *table, uint64_t pa
     if (file)
         file->ops->ref(file);
     (void)pthread_mutex_lock(&table->lock);
-    struct node *node = file ? enter_own_locked(table, made) : add_to_name_locked(table, made);
+    struct node *node = enter_own_locked(table, made);
     node->lookups++;
     node->is_used = true; /* a node without a file waits for its OPEN */
     (void)pthread_mutex_unlock(&table->lock);
@@ -333,12 +319,37 @@ void inode_table_forget(struct inode_table *table, uint64_t id, uint64_t lookups
         node_destroy(node);
 }
 
-uint64_t inode_table_number(struct inode_table *table, uint64_t parent, struct bytes name)
+/* number: the address's own one */
+static uint64_t shown_number(struct inode_table *table, uint64_t own)
 {
     (void)pthread_mutex_lock(&table->lock);
-    uint64_t number = find_number_locked(table, parent, name);
+    uint64_t number = numbers_shown(&table->numbers, own);
     (void)pthread_mutex_unlock(&table->lock);
     return number;
+}
+
+uint64_t inode_table_number(struct inode_table *table, const struct inode *inode)
+{
+    bool has_own =
+        inode->place.kind == PLACE_ENTITY && !inode_is_removed(inode) && !inode_is_renamed(inode);
+    return has_own ? shown_number(table, numbers_hash(place_address(&inode->place)))
+                   : inode->number;
+}
+
+uint64_t inode_table_count_number(struct inode_table *table)
+{
+    (void)pthread_mutex_lock(&table->lock);
+    uint64_t number = numbers_count(&table->numbers);
+    (void)pthread_mutex_unlock(&table->lock);
+    return number;
+}
+
+bool inode_table_has(struct inode_table *table, uint64_t parent, struct bytes name)
+{
+    (void)pthread_mutex_lock(&table->lock);
+    bool has = find_of_file_locked(table, parent, name) != NULL;
+    (void)pthread_mutex_unlock(&table->lock);
+    return has;
 }
 
 int inode_table_named(struct inode_table *table, uint64_t parent, struct bytes name,
@@ -365,43 +376,58 @@ bool inode_table_has_own(struct inode_table *table, uint64_t parent, struct byte
     return has_own;
 }
 
+/* number: the st_ino that nodes of entities have from now on; 0: that of their address as of now.
+ */
 static void leave_name_locked(struct inode_table *table, uint64_t parent, struct bytes name,
-                              enum left left)
+                              enum left left, uint64_t number)
 {
     struct node *node = find_name_locked(table, parent, name);
     for (; node && compare_name(parent, name, node) == 0;
-         node = RB_NEXT(name_tree, &table->names, node))
+         node = RB_NEXT(name_tree, &table->names, node)) {
+        const struct place *place = &node->inode.place;
+        if (!has_left(node) && place->kind == PLACE_ENTITY)
+            node->inode.number =
+                number != 0 ? number
+                            : numbers_shown(&table->numbers, numbers_hash(place_address(place)));
         if (!has_left(node) || (left == LEFT_REPLACED && node->left == LEFT_REMOVED))
             atomic_store(&node->left, (unsigned char)left);
+    }
 }
 
 void inode_table_remove_name(struct inode_table *table, uint64_t parent, struct bytes name)
 {
     (void)pthread_mutex_lock(&table->lock);
-    leave_name_locked(table, parent, name, LEFT_REMOVED);
-    renamed_numbers_drop(&table->renamed, parent, name);
+    leave_name_locked(table, parent, name, LEFT_REMOVED, 0);
     (void)pthread_mutex_unlock(&table->lock);
 }
 
-void inode_table_rename_name(struct inode_table *table, uint64_t parent, struct bytes name,
-                             uint64_t new_parent, struct bytes new_name)
+static uint64_t rename_name_locked(struct inode_table *table, uint64_t parent, struct bytes name,
+                                   uint64_t new_parent, struct bytes new_name, uint64_t number)
 {
-    (void)pthread_mutex_lock(&table->lock);
-    uint64_t number = find_number_locked(table, parent, name);
-    leave_name_locked(table, new_parent, new_name, LEFT_REPLACED);
-    leave_name_locked(table, parent, name, LEFT_RENAMED);
-    renamed_numbers_drop(&table->renamed, parent, name);
-    renamed_numbers_drop(&table->renamed, new_parent, new_name);
-    if (number != 0)
-        renamed_numbers_put(&table->renamed, new_parent, new_name, number);
-    (void)pthread_mutex_unlock(&table->lock);
+    const struct node *kept = find_of_file_locked(table, parent, name);
+    leave_name_locked(table, new_parent, new_name, LEFT_REPLACED, 0);
+    leave_name_locked(table, parent, name, LEFT_RENAMED, number);
+    return kept ? kept->inode.id : 0;
 }
 
-void inode_table_set_number(struct inode_table *table, uint64_t parent, struct bytes name,
-                            uint64_t number)
+uint64_t inode_table_rename_name(struct inode_table *table, uint64_t parent, struct bytes name,
+                                 uint64_t new_parent, struct bytes new_name, uint64_t number)
 {
     (void)pthread_mutex_lock(&table->lock);
-    renamed_numbers_put(&table->renamed, parent, name, number);
+    uint64_t kept = rename_name_locked(table, parent, name, new_parent, new_name, number);
+    (void)pthread_mutex_unlock(&table->lock);
+    return kept;
+}
+
+void inode_table_rename_entity(struct inode_table *table, uint64_t parent, struct bytes name,
+                               struct address address, uint64_t new_parent, struct bytes new_name,
+                               struct address new_address)
+{
+    uint64_t own = numbers_hash(address), new_own = numbers_hash(new_address);
+    (void)pthread_mutex_lock(&table->lock);
+    uint64_t number = numbers_shown(&table->numbers, own);
+    (void)rename_name_locked(table, parent, name, new_parent, new_name, number);
+    numbers_swap(&table->numbers, own, new_own);
     (void)pthread_mutex_unlock(&table->lock);
 }
 
@@ -450,13 +476,18 @@ static struct node *find_after_locked(struct inode_table *table, uint64_t id)
     return RB_NFIND(id_tree, &table->ids, &probe);
 }
 
+/* Is a handle of it open, or has it a file? */
+static bool has_text(const struct node *node)
+{
+    return node->kind == NODE_VERSION ? node->open != NULL : node->file != NULL;
+}
+
 /* May it be chosen? A node that was used gets a second chance. */
 static bool is_idle_locked(struct node *node)
 {
     bool was_used = node->is_used;
     node->is_used = false;
-    bool has_text = node->kind == NODE_VERSION ? node->open != NULL : node->file != NULL;
-    return !was_used && !has_text && node->inode.id != INODE_ROOT;
+    return !was_used && !has_text(node) && node->inode.id != INODE_ROOT;
 }
 
 static size_t choose_some_locked(struct inode_table *table, uint64_t *ret_ids, size_t max)
@@ -548,6 +579,15 @@ void inode_table_closed(struct inode_table *table, uint64_t id)
         last = node_close(node);
     (void)pthread_mutex_unlock(&table->lock);
     open_text_destroy(last);
+}
+
+bool inode_table_is_open(struct inode_table *table, uint64_t id)
+{
+    (void)pthread_mutex_lock(&table->lock);
+    const struct node *node = find_id_locked(table, id);
+    bool is_open = node && has_text(node);
+    (void)pthread_mutex_unlock(&table->lock);
+    return is_open;
 }
 
 bool inode_table_open_text(struct inode_table *table, uint64_t id, struct entity *ret)

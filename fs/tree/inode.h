@@ -9,7 +9,8 @@
  * stands for (parent node, name). Two spellings of a path have two nodes.
  *
  * A text that is being written has a node of its own. One name may have several nodes at a time,
- * and all have the same st_ino, so that stat of a stored entity and fstat of its writer agree.
+ * and all have the st_ino of the entity's address (fs/tree/numbers), so that stat of a stored
+ * entity and fstat of its writer agree.
  *
  *   - NODE_VERSION: made by LOOKUP and READDIRPLUS; as above. Directories
  *     which have no version, are of this kind, too. It never becomes a node of another kind
@@ -52,8 +53,10 @@ struct version version_of_entity(const struct entity *entity); /* a view into it
 /* The fixed fields that handlers read often. There may be millions of nodes: the ETag is kept in a
  * shorter form, which only inode_is_version knows. */
 struct inode {
-    uint64_t id, number; /* node id, st_ino */
-    uint64_t parent;     /* node id */
+    uint64_t id;
+    /* The st_ino. Of an entity it is set when the node leaves its name: see inode_table_number. */
+    uint64_t number;
+    uint64_t parent; /* node id */
     struct place place;
     uint64_t size;     /* of the version */
     int64_t timestamp; /* of the version */
@@ -86,15 +89,13 @@ void inode_table_destroy(struct inode_table *table); /* takes NULL */
 
 /* Answers the youngest NODE_VERSION of `name` in `parent` if it is of this version, and neither
  * removed nor renamed; else a new one. Counts one more lookup of it. Takes *place, which is empty
- * afterwards, also if the node is not new. A new node gets the st_ino of the name's other nodes; if
- * there are none, `number`. NULL: out of memory; *place is not taken. */
+ * afterwards, also if the node is not new. NULL: out of memory; *place is not taken. */
 const struct inode *inode_table_enter(struct inode_table *table, uint64_t parent, struct bytes name,
-                                      struct place *place, const struct version *version,
-                                      uint64_t number);
+                                      struct place *place, const struct version *version);
 /* The same for a node of another kind: answers the node of the name that has this file, else a new
  * one. `version`: what a new node is to show until its file says more; all zero for a new file.
- * `file` is referenced; NULL: a new node without a file, because a LOOKUP mints a writer's node,
- * and its OPEN begins the writer. */
+ * number: the st_ino; 0 for a writer's. `file` is referenced; NULL: a new node without a file,
+ * because a LOOKUP mints a writer's node, and its OPEN begins the writer. */
 const struct inode *inode_table_enter_own(struct inode_table *table, uint64_t parent,
                                           struct bytes name, struct place *place,
                                           const struct version *version, uint64_t number,
@@ -104,8 +105,13 @@ const struct inode *inode_table_enter_again(struct inode_table *table, uint64_t 
                                             struct bytes name);
 const struct inode *inode_table_find(struct inode_table *table, uint64_t id); /* NULL: unknown */
 void inode_table_forget(struct inode_table *table, uint64_t id, uint64_t lookups);
-/* The st_ino of the nodes of the name. 0: there are none. */
-uint64_t inode_table_number(struct inode_table *table, uint64_t parent, struct bytes name);
+/* The st_ino of a node that is known: of an entity that of its address, or once the node has left
+ * its name, what it had or has got then. */
+uint64_t inode_table_number(struct inode_table *table, const struct inode *inode);
+/* A number for a scratch file. */
+uint64_t inode_table_count_number(struct inode_table *table);
+/* Has the name a node that was not renamed or replaced? */
+bool inode_table_has(struct inode_table *table, uint64_t parent, struct bytes name);
 /* Has the name a node of another kind than NODE_VERSION? */
 bool inode_table_has_own(struct inode_table *table, uint64_t parent, struct bytes name);
 /* What the youngest NODE_VERSION of the name is: the entity's position, in which a cut name is
@@ -144,15 +150,16 @@ int inode_table_settle(struct inode_table *table, const struct settlement *settl
 void inode_table_remove_name(struct inode_table *table, uint64_t parent, struct bytes name);
 /* A file of the first name has the second name now; a file that had that was removed. The kernel
  * keeps the nodes of the first name under the second one, until their timeouts end: it opens them
- * there without a LOOKUP. What either name is given to later has other nodes. The file keeps its
- * st_ino under the second name (fs/tree/renamed_numbers). What is made under the first name has
- * another one: otherwise it and the renamed file would look like links of one file. */
-void inode_table_rename_name(struct inode_table *table, uint64_t parent, struct bytes name,
-                             uint64_t new_parent, struct bytes new_name);
-/* The next node of the name gets this st_ino. For a name that has no node of a file: that of an
- * entity which became a backup and may be shown again beside it, or of one that came back. */
-void inode_table_set_number(struct inode_table *table, uint64_t parent, struct bytes name,
-                            uint64_t number);
+ * there without a LOOKUP. What either name is given to later has other nodes. number: the st_ino
+ * under the second name, which a handle of the first one shows, too. Answers the node that the
+ * kernel keeps; 0: none. */
+uint64_t inode_table_rename_name(struct inode_table *table, uint64_t parent, struct bytes name,
+                                 uint64_t new_parent, struct bytes new_name, uint64_t number);
+/* The same of entities: the file keeps its st_ino, and what is made under the first name has
+ * another one. Otherwise it and the renamed file would look like links of one file. */
+void inode_table_rename_entity(struct inode_table *table, uint64_t parent, struct bytes name,
+                               struct address address, uint64_t new_parent, struct bytes new_name,
+                               struct address new_address);
 
 /* The writer, scratch file or text of a node, referenced. NULL: it has none. */
 struct node_file *inode_table_file(struct inode_table *table, uint64_t id);
@@ -168,6 +175,7 @@ void inode_table_drop_file(struct inode_table *table, uint64_t id, struct node_f
  * -ENOMEM: then it does not count as open. */
 int inode_table_opened(struct inode_table *table, uint64_t id, const struct entity *entity);
 void inode_table_closed(struct inode_table *table, uint64_t id);
+bool inode_table_is_open(struct inode_table *table, uint64_t id); /* has it a handle or a file? */
 /* The text, if a handle of the node is open. The caller finishes ret. */
 bool inode_table_open_text(struct inode_table *table, uint64_t id, struct entity *ret);
 

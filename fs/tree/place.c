@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/tree/place.h"
+#include "client/text/digest.h"
 #include "client/text/table_name.h"
 
 #define PLACE_MAX_BYTES ((size_t)256 << 10)
@@ -449,8 +450,6 @@ uint64_t place_number(const struct place *place)
     const uint32_t shape[] = {place->kind,         place->directory_kind, place->is_given,
                               place->control_file, text->table_size,      text->lo_size};
     struct bytes all = {text->bytes, (size_t)text->table_size + text->lo_size + text->hi_size};
-    uint64_t hash =
-        bytes_hash(BYTES_HASH_START, (struct bytes){(const char *)shape, sizeof(shape)});
-    hash = bytes_hash(hash, all);
-    return PLACE_NUMBER_MIN | ((hash ^ hash >> 62) & (PLACE_NUMBER_MIN - 1));
+    const struct bytes parts[] = {{(const char *)shape, sizeof(shape)}, all};
+    return PLACE_NUMBER_MIN | digest_number(parts, ARRAY_SIZE(parts));
 }

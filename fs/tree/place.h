@@ -98,9 +98,9 @@ struct address place_address(const struct place *place);
  * directory of scratch files. */
 struct address place_scratch_directory(const struct place *place);
 
-/* The st_ino of a place that is no entity: a hash of what the place stands for. So it is the same
- * for every spelling of a path and in every mount. It lies between PLACE_NUMBER_MIN and twice that.
- * The root's number and the numbers of entities, which are counted from 2, are below. */
+/* The st_ino of a place that is no entity: of the SHA-256 of what the place stands for. So it is
+ * the same for every spelling of a path and in every mount. It lies between PLACE_NUMBER_MIN and
+ * twice that; the numbers of files are below (fs/tree/numbers.h). */
 #define PLACE_NUMBER_MIN ((uint64_t)1 << 62)
 uint64_t place_number(const struct place *place);
 

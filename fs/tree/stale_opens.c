@@ -13,9 +13,9 @@ struct entry {
     int64_t begun_ms;
     uint64_t node; /* of the text */
     int64_t looked_up_ms;
-    struct entity entity; /* the text; no page: none yet */
-    size_t writers;       /* openers that want a writer: at most 1 unless the thread id is 0 */
-    struct wanted_writer wanted;
+    struct entity entity;   /* the text; no page: none yet */
+    size_t writers;         /* openers that want a writer: at most 1 unless the thread id is 0 */
+    uint64_t minted;        /* the node; 0: none yet */
     uint64_t wanted_parent; /* what is to be written: the last name that was opened */
     size_t wanted_size;
     char wanted_name[NAME_MAX];
@@ -147,7 +147,7 @@ static struct entry *begin_locked(struct stale_opens *stale, const struct opener
     entry->begun_ms = now_ms;
     if (opener->thread != 0) { /* a thread opens one file at a time */
         entry->writers = 0;
-        entry->wanted.minted = 0;
+        entry->minted = 0;
     }
     return entry;
 }
@@ -177,14 +177,12 @@ static bool is_wanted(const struct entry *entry, const struct opener *opener)
            bytes_equal(opener->name, (struct bytes){entry->wanted_name, entry->wanted_size});
 }
 
-int stale_opens_wants_writer(struct stale_opens *stale, const struct opener *opener,
-                             uint64_t number, int64_t now_ms)
+int stale_opens_wants_writer(struct stale_opens *stale, const struct opener *opener, int64_t now_ms)
 {
     (void)pthread_mutex_lock(&stale->lock);
     struct entry *entry = begin_locked(stale, opener, now_ms);
     if (entry) {
         entry->writers++;
-        entry->wanted.number = number;
         keep_wanted(entry, opener);
     }
     (void)pthread_mutex_unlock(&stale->lock);
@@ -192,13 +190,13 @@ int stale_opens_wants_writer(struct stale_opens *stale, const struct opener *ope
 }
 
 bool stale_opens_is_writer(struct stale_opens *stale, const struct opener *opener, int64_t now_ms,
-                           struct wanted_writer *ret)
+                           uint64_t *ret_minted)
 {
     (void)pthread_mutex_lock(&stale->lock);
     const struct entry *entry = find_locked(stale, opener, now_ms);
     bool is_writer = entry && is_wanted(entry, opener);
     if (is_writer)
-        *ret = entry->wanted;
+        *ret_minted = entry->minted;
     (void)pthread_mutex_unlock(&stale->lock);
     return is_writer;
 }
@@ -210,10 +208,10 @@ uint64_t stale_opens_minted(struct stale_opens *stale, const struct opener *open
     (void)pthread_mutex_lock(&stale->lock);
     struct entry *entry = find_locked(stale, opener, now_ms);
     if (entry && is_wanted(entry, opener)) {
-        if (entry->wanted.minted == before)
-            entry->wanted.minted = node;
+        if (entry->minted == before)
+            entry->minted = node;
         keep_wanted(entry, opener);
-        minted = entry->wanted.minted;
+        minted = entry->minted;
     }
     (void)pthread_mutex_unlock(&stale->lock);
     return minted;

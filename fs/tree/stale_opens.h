@@ -16,7 +16,7 @@
  * their own (fs/tree/inode). Until its next OPEN the thread wants a writer: its LOOKUP of an
  * entity's name mints such a node. The kernel sends two LOOKUPs of the same name (measured), and
  * both must answer the same node. In between it forgets every other node of the name, and often the
- * minted one, too: the entry also keeps the st_ino that the name had.
+ * minted one, too.
  *
  * Example: thread 7 opens node 44 for writing. It is answered ESTALE, and wants a writer. Its first
  * LOOKUP of f.json mints node 90; its second LOOKUP answers node 90, too. Its OPEN of node 90
@@ -72,21 +72,17 @@ bool stale_opens_take_text(struct stale_opens *stale, const struct opener *opene
  * those that want a writer stay. */
 void stale_opens_end(struct stale_opens *stale, const struct opener *opener);
 
-/* As stale_opens_begin, for an OPEN for writing: the opener wants a writer. `number`: the st_ino of
- * the node that it opened. An opener without a name has opened a file that was renamed since: the
- * kernel has it under a name that the node does not tell, and looks that one up. Then the first
- * entity that the thread looks up is the one that is wanted. */
+/* As stale_opens_begin, for an OPEN for writing: the opener wants a writer. An opener without a
+ * name has opened a file that was renamed since: the kernel has it under a name that the node does
+ * not tell, and looks that one up. Then the first entity that the thread looks up is the one that
+ * is wanted. */
 int stale_opens_wants_writer(struct stale_opens *stale, const struct opener *opener,
-                             uint64_t number, int64_t now_ms);
-struct wanted_writer {
-    /* The node that was minted; 0: none yet. The kernel may have forgotten it, and it may have
-     * another name: the caller looks. */
-    uint64_t minted;
-    uint64_t number; /* its st_ino */
-};
-/* Does the opener of a LOOKUP or OPEN want a writer of this very name? */
+                             int64_t now_ms);
+/* Does the opener of a LOOKUP or OPEN want a writer of this very name? ret_minted: the node that
+ * was minted; 0: none yet. The kernel may have forgotten it, and it may have another name: the
+ * caller looks. */
 bool stale_opens_is_writer(struct stale_opens *stale, const struct opener *opener, int64_t now_ms,
-                           struct wanted_writer *ret);
+                           uint64_t *ret_minted);
 /* The LOOKUP minted `node`. Returns the node that it is to answer: this one, unless another caller
  * with thread id 0 was first. `before`: what was minted before this LOOKUP. */
 uint64_t stale_opens_minted(struct stale_opens *stale, const struct opener *opener, uint64_t before,

@@ -240,7 +240,7 @@ def test_no_two_nodes_have_one_number(mount):
     for path in ("random1/a+", "random1/a+/aa+", "random1/b+", "random1/b+/b++"):
         if os.path.exists(mount / path):
             os.stat(mount / path)
-    listed = run("find", mount / "random1", "-printf", "%i\n").stdout.split()
+    listed = run("find", mount / "random1", "-exec", "stat", "-c", "%i", "{}", "+").stdout.split()
     assert len(listed) == len(set(listed))
 
 

@@ -59,7 +59,8 @@ def test_a_listing_shows_the_same_with_and_without_nodes(mounts):
             for mount in (few, many)
         ]
         assert shown[0] == shown[1]
-        assert all(os.stat(few / path / name).st_ino == number for name, number, _ in list(shown[0])[:50])
+        for name, _, _ in list(shown[0])[:50]:
+            assert os.stat(few / path / name).st_ino == os.stat(many / path / name).st_ino
 
 
 @needs_prune

@@ -192,9 +192,8 @@ def test_a_renamed_file_keeps_its_inode(mount):
         assert os.lstat(mount / "seen/.flat/inode" / new.name).st_ino == inode
     temporary = names[0].with_suffix(".json.tmp")
     temporary.write_text('{"a": 1}')
-    inode = os.stat(temporary).st_ino
     os.rename(temporary, names[3])
-    assert os.lstat(names[3]).st_ino == inode
+    assert os.lstat(names[3]).st_ino == inode, "that of the address"
     with open(names[3], encoding="utf-8") as file:
         assert os.fstat(file.fileno()).st_ino == inode
 

@@ -180,8 +180,8 @@ UNCHANGED = {
     "cp -p, another name": Unchanged('umask 077; cp -p "$DISK/notes.txt" .', 1, "'./notes.txt': Invalid argument"),
     "install, another name": Unchanged('install -m 600 "$DISK/notes.txt" .', 1, "'./notes.txt': Invalid argument"),
     "tar x, another name": Unchanged('tar xpf "$DISK/notes.tar"', 2, "notes.txt: Cannot open: Invalid argument"),
-    "restic backup": Unchanged(f"{RESTIC} restic -q backup --ignore-inode ."),
-    "borg create": Unchanged(f"{BORG} borg create --files-cache=ctime,size ::{{now:%s.%f}} ."),
+    "restic backup": Unchanged(f"{RESTIC} restic -q backup ."),
+    "borg create": Unchanged(f"{BORG} borg create ::{{now:%s.%f}} ."),
     "git add, commit": Unchanged(
         f"{GIT} git init -q && git add f.json && git commit -qm old && git status --short >&2 && git diff >&2"
     ),

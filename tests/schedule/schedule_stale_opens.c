@@ -78,23 +78,23 @@ static void open_as(struct opening *opening, const struct opener *opener, int nu
 
 static uint64_t minted_for(struct stale_opens *stale, const struct opener *opener)
 {
-    struct wanted_writer wanted = {0};
-    SCHEDULE_CHECK(stale_opens_is_writer(stale, opener, 0, &wanted));
-    return wanted.minted;
+    uint64_t minted = 0;
+    SCHEDULE_CHECK(stale_opens_is_writer(stale, opener, 0, &minted));
+    return minted;
 }
 
 static void write_as(struct opening *opening, const struct opener *opener, uint64_t node)
 {
     struct stale_opens *stale = opening->test->stale;
     bool is_own = opener->thread != 0;
-    SCHEDULE_CHECK(stale_opens_wants_writer(stale, opener, 1, 0) == 0);
+    SCHEDULE_CHECK(stale_opens_wants_writer(stale, opener, 0) == 0);
     uint64_t before = minted_for(stale, opener);
     SCHEDULE_CHECK(before == 0 || !is_own);
     uint64_t minted = before != 0 ? before : stale_opens_minted(stale, opener, 0, node, 0);
     SCHEDULE_CHECK(minted == node || !is_own);
     SCHEDULE_CHECK(minted_for(stale, opener) == minted);
     stale_opens_end_writer(stale, opener);
-    struct wanted_writer left = {0};
+    uint64_t left;
     SCHEDULE_CHECK(!is_own || !stale_opens_is_writer(stale, opener, 0, &left));
 }
 

@@ -54,13 +54,11 @@ static inline void set_up_with(struct setup *setup, struct fetching_options opti
     fetching_set_up(fetching, options);
     if (hooks)
         assert_int_equal(hooked_store_create(fetching->store, hooks, &fetching->store), 0);
-    static _Atomic uint64_t numbers;
     struct committer_source source = {.store = fetching->store,
                                       .cache = fetching->cache,
                                       .fetcher = fetching->fetcher,
                                       .clock = &fetching->clock,
-                                      .orders = &fetching->orders,
-                                      .numbers = &numbers};
+                                      .orders = &fetching->orders};
     assert_int_equal(committer_create(&source, &setup->committer), 0);
     setup->source = (struct batch_committer){.committer = setup->committer,
                                              .clock = &fetching->clock,

@@ -24,7 +24,7 @@ struct parts {
     struct clock clock;
     struct memory_store *memory;
     struct table_store *gate;
-    _Atomic uint64_t orders, numbers;
+    _Atomic uint64_t orders;
     struct range_cache *cache;
     struct fetcher *fetcher;
     struct pending *pending;
@@ -56,7 +56,6 @@ static inline void parts_create_readers(struct parts *parts, const struct parts_
                                              .overlay = parts->overlay,
                                              .freshness = parts->freshness,
                                              .clock = &parts->clock,
-                                             .numbers = &parts->numbers,
                                              .ttl_ms = ttl_ms,
                                              .cache_bytes = cache_bytes,
                                              .parallelism = MAX(options->parallelism, 1),
@@ -67,7 +66,6 @@ static inline void parts_create_readers(struct parts *parts, const struct parts_
 static inline void parts_set_up(struct parts *parts, struct parts_options options)
 {
     *parts = (struct parts){.now_ms = 100000, .memory = memory_store_create()};
-    atomic_init(&parts->numbers, 2);
     parts->clock = turned_clock(&parts->now_ms);
     assert_int_equal(gate_store_create(&parts->memory->store, &parts->clock, &parts->gate), 0);
     parts_create_readers(parts, &options);

@@ -12,16 +12,6 @@ static void set_up_writeback(struct setup *setup)
     memory_store_add_table(setup->memory, "t");
 }
 
-static uint64_t number_of(struct setup *setup, struct bytes position)
-{
-    struct entity entity = {0};
-    assert_int_equal(account_find(setup->account, caller_of(setup), address_of(position), &entity),
-                     0);
-    uint64_t number = account_number(setup->account, &entity);
-    entity_finish(&entity);
-    return number;
-}
-
 static int unlink_x(struct setup *setup, struct bytes etag)
 {
     int r = account_unlink(setup->account, caller_of(setup), address_of(X), etag, PATH);
@@ -39,14 +29,12 @@ static void a_queued_text_is_there(void **state)
     assert_int_equal(store_text(&setup, EDIT_NEW, X, ONE), 0);
     assert_found(&setup, X, TEXT_OF("x", "1"));
     assert_int_equal(setup.caller.valid_ms, 0);
-    uint64_t number = number_of(&setup, X);
     assert_int_equal(list(&setup, ROWS_OF("p"), false), 1);
     assert_partition_found(&setup, "p", 0);
     assert_request_count(&setup, 0);
     assert_int_equal(sync_all(&setup), 0);
     assert_requests(&setup, "write p/x");
     assert_found(&setup, X, TEXT_OF("x", "1"));
-    assert_int_equal(number_of(&setup, X), number);
     assert_int_equal(list(&setup, ROWS_OF("p"), false), 1);
     assert_request_count(&setup, 0);
     tear_down_queue(&setup);

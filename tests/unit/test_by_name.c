@@ -9,13 +9,12 @@
 struct setup {
     struct fetching fetching;
     struct overlay *overlay;
-    _Atomic uint64_t numbers;
     struct by_name *by_name;
 };
 
 static void set_up(struct setup *setup)
 {
-    *setup = (struct setup){.numbers = 1};
+    *setup = (struct setup){0};
     fetching_set_up(&setup->fetching, (struct fetching_options){0});
     assert_int_equal(overlay_create(setup->fetching.cache, setup->fetching.fetcher,
                                     setup->fetching.pending, &setup->overlay),
@@ -23,7 +22,6 @@ static void set_up(struct setup *setup)
     struct by_name_source source = {.fetcher = setup->fetching.fetcher,
                                     .overlay = setup->overlay,
                                     .clock = &setup->fetching.clock,
-                                    .numbers = &setup->numbers,
                                     .max_bytes = (size_t)8 << 20,
                                     .ttl_ms = TTL_MS};
     assert_int_equal(by_name_create(&source, &setup->by_name), 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/tree/inode.h"
-#include "fs/tree/renamed_numbers.h"
+#include "fs/tree/numbers.h"
 #include "tests/unit/threads.h"
 
 #include <stdatomic.h>
@@ -14,33 +14,61 @@ static struct inode_table *new_table(void)
     return table;
 }
 
-static const struct inode *enter(struct inode_table *table, uint64_t parent, const char *name,
-                                 const char *etag, uint64_t number)
+/* The entity (p, name) of the table `table`. */
+static struct place place_of(const char *name)
 {
-    struct place place = {.kind = PLACE_ENTITY};
+    struct place places[4];
+    char file[64];
+    (void)snprintf(file, sizeof(file), "%s.json", name);
+    const char *const names[] = {"table", "p", file};
+    assert_int_equal(place_root(NULL, DIRECTORY_AUTO, &places[0]), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        assert_int_equal(place_child(&places[i], bytes_of(names[i]), &places[i + 1]), 0);
+        place_finish(&places[i]);
+    }
+    return places[ARRAY_SIZE(names)];
+}
+
+static const struct inode *enter(struct inode_table *table, uint64_t parent, const char *name,
+                                 const char *etag)
+{
+    struct place place = place_of(name);
     struct version version = {.etag = bytes_of(etag), .size = strlen(etag)};
-    const struct inode *inode =
-        inode_table_enter(table, parent, bytes_of(name), &place, &version, number);
+    const struct inode *inode = inode_table_enter(table, parent, bytes_of(name), &place, &version);
     place_finish(&place);
     return inode;
+}
+
+/* The number of the address. */
+static uint64_t own_number(const char *name)
+{
+    struct place place = place_of(name);
+    uint64_t number = numbers_hash(place_address(&place));
+    place_finish(&place);
+    return number;
+}
+
+static void assert_number(struct inode_table *table, const struct inode *inode, const char *name)
+{
+    assert_int_equal(inode_table_number(table, inode), own_number(name));
 }
 
 static void a_node_is_one_version(void **state)
 {
     (void)state;
     struct inode_table *table = new_table();
-    const struct inode *first = enter(table, INODE_ROOT, "a", "v1", 100);
-    assert_ptr_equal(enter(table, INODE_ROOT, "a", "v1", 200), first);
-    assert_int_equal(first->number, 100);
+    const struct inode *first = enter(table, INODE_ROOT, "a", "v1");
+    assert_ptr_equal(enter(table, INODE_ROOT, "a", "v1"), first);
+    assert_number(table, first, "a");
     assert_bytes(inode_name(first), B("a"));
-    const struct inode *second = enter(table, INODE_ROOT, "a", "v2", 300);
+    const struct inode *second = enter(table, INODE_ROOT, "a", "v2");
     assert_true(second->id != first->id);
-    assert_int_equal(second->number, 100); /* the same file to tools that compare st_ino */
+    assert_number(table, second, "a"); /* the same file to tools that compare st_ino */
     assert_true(inode_is_version(first, &(struct version){.etag = B("v1"), .size = 2}));
     assert_ptr_equal(inode_table_find(table, first->id), first);
-    assert_int_equal(inode_table_number(table, INODE_ROOT, B("a")), 100);
+    assert_true(inode_table_has(table, INODE_ROOT, B("a")));
     /* the old version comes back (a lost race of two lookups): a node of its own again */
-    const struct inode *third = enter(table, INODE_ROOT, "a", "v1", 400);
+    const struct inode *third = enter(table, INODE_ROOT, "a", "v1");
     assert_true(third->id != first->id && third->id != second->id);
     inode_table_destroy(table);
 }
@@ -57,9 +85,9 @@ static void a_regular_etag_is_a_version_like_any_other(void **state)
                                        {B(one), 8, 1}};
     struct inode_table *table = new_table();
     for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
-        struct place place = {.kind = PLACE_ENTITY};
+        struct place place = place_of("a");
         const struct inode *node =
-            inode_table_enter(table, INODE_ROOT, B("a"), &place, &versions[i], 7);
+            inode_table_enter(table, INODE_ROOT, B("a"), &place, &versions[i]);
         for (size_t j = 0; j < ARRAY_SIZE(versions); j++)
             assert_int_equal(inode_is_version(node, &versions[j]), i == j);
         place_finish(&place);
@@ -72,14 +100,14 @@ static void what_is_forgotten_is_gone_and_ids_are_never_used_again(void **state)
 {
     (void)state;
     struct inode_table *table = new_table();
-    uint64_t id = enter(table, INODE_ROOT, "a", "v1", 100)->id;
-    (void)enter(table, INODE_ROOT, "a", "v1", 100);
+    uint64_t id = enter(table, INODE_ROOT, "a", "v1")->id;
+    (void)enter(table, INODE_ROOT, "a", "v1");
     inode_table_forget(table, id, 1);
     assert_non_null(inode_table_find(table, id));
     inode_table_forget(table, id, 1);
     assert_null(inode_table_find(table, id));
-    assert_int_equal(inode_table_number(table, INODE_ROOT, B("a")), 0);
-    assert_true(enter(table, INODE_ROOT, "a", "v1", 100)->id > id);
+    assert_false(inode_table_has(table, INODE_ROOT, B("a")));
+    assert_true(enter(table, INODE_ROOT, "a", "v1")->id > id);
     assert_int_equal(inode_table_count(table), 2);
     inode_table_forget(table, INODE_ROOT, 1000);
     assert_non_null(inode_table_find(table, INODE_ROOT));
@@ -91,10 +119,10 @@ static void forgetting_an_old_version_leaves_the_name_to_the_new(void **state)
 {
     (void)state;
     struct inode_table *table = new_table();
-    uint64_t old = enter(table, INODE_ROOT, "a", "v1", 100)->id;
-    const struct inode *new = enter(table, INODE_ROOT, "a", "v2", 100);
+    uint64_t old = enter(table, INODE_ROOT, "a", "v1")->id;
+    const struct inode *new = enter(table, INODE_ROOT, "a", "v2");
     inode_table_forget(table, old, 1);
-    assert_ptr_equal(enter(table, INODE_ROOT, "a", "v2", 100), new);
+    assert_ptr_equal(enter(table, INODE_ROOT, "a", "v2"), new);
     inode_table_destroy(table);
 }
 
@@ -102,10 +130,10 @@ static void names_are_per_parent(void **state)
 {
     (void)state;
     struct inode_table *table = new_table();
-    const struct inode *one = enter(table, 1, "a", "", 10), *two = enter(table, 2, "a", "", 20);
+    const struct inode *one = enter(table, 1, "a", ""), *two = enter(table, 2, "a", "");
     assert_true(one != two);
     assert_int_equal(two->parent, 2);
-    assert_ptr_equal(enter(table, 1, "a", "", 30), one);
+    assert_ptr_equal(enter(table, 1, "a", ""), one);
     inode_table_destroy(table);
 }
 
@@ -126,7 +154,7 @@ static void the_text_stays_while_it_is_open(void **state)
     (void)state;
     struct inode_table *table = new_table();
     struct entity entity = {one_row("text"), 0}, found = {0};
-    uint64_t id = enter(table, 1, "a", "v1", 10)->id;
+    uint64_t id = enter(table, 1, "a", "v1")->id;
     assert_false(inode_table_open_text(table, id, &found));
     assert_int_equal(inode_table_opened(table, id, &entity), 0);
     assert_int_equal(inode_table_opened(table, id, &entity), 0);
@@ -159,12 +187,12 @@ static const struct node_file_ops counted_ops = {ref_counted, unref_counted};
 static const struct version nothing;
 
 static const struct inode *enter_own(struct inode_table *table, const char *name,
-                                     struct counted_file *file, uint64_t number)
+                                     struct counted_file *file)
 {
-    struct place place = {.kind = PLACE_ENTITY};
+    struct place place = place_of(name);
     const struct inode *inode =
-        inode_table_enter_own(table, INODE_ROOT, bytes_of(name), &place, &nothing, number,
-                              NODE_WRITER, file ? &file->file : NULL);
+        inode_table_enter_own(table, INODE_ROOT, bytes_of(name), &place, &nothing, 0, NODE_WRITER,
+                              file ? &file->file : NULL);
     assert_non_null(inode);
     return inode;
 }
@@ -174,23 +202,23 @@ static void a_writer_has_a_node_of_its_own(void **state)
     (void)state;
     struct inode_table *table = new_table();
     struct counted_file file = {{&counted_ops}, 1}, other = {{&counted_ops}, 1};
-    const struct inode *version = enter(table, INODE_ROOT, "a", "v1", 100);
-    const struct inode *writer = enter_own(table, "a", &file, 200);
+    const struct inode *version = enter(table, INODE_ROOT, "a", "v1");
+    const struct inode *writer = enter_own(table, "a", &file);
     assert_int_equal(file.references, 2);
     assert_true(writer->id != version->id);
     assert_int_equal(inode_kind(version), NODE_VERSION);
     assert_int_equal(inode_kind(writer), NODE_WRITER);
     assert_bytes(inode_name(writer), B("a"));
-    assert_int_equal(writer->number, 100); /* fstat of the writer and stat of the name agree */
+    assert_number(table, writer, "a"); /* fstat of the writer and stat of the name agree */
     assert_int_equal(writer->size, 0);
     /* others still find their version, and new ones */
-    assert_ptr_equal(enter(table, INODE_ROOT, "a", "v1", 300), version);
-    const struct inode *next = enter(table, INODE_ROOT, "a", "v2", 300);
-    assert_int_equal(next->number, 100);
-    assert_ptr_equal(enter(table, INODE_ROOT, "a", "v2", 300), next);
-    const struct inode *second = enter_own(table, "a", &other, 400);
+    assert_ptr_equal(enter(table, INODE_ROOT, "a", "v1"), version);
+    const struct inode *next = enter(table, INODE_ROOT, "a", "v2");
+    assert_number(table, next, "a");
+    assert_ptr_equal(enter(table, INODE_ROOT, "a", "v2"), next);
+    const struct inode *second = enter_own(table, "a", &other);
     assert_true(second->id != writer->id);
-    assert_ptr_equal(enter(table, INODE_ROOT, "a", "v2", 300), next);
+    assert_ptr_equal(enter(table, INODE_ROOT, "a", "v2"), next);
     assert_int_equal(file.references, 2);
     inode_table_forget(table, writer->id, 1);
     assert_int_equal(file.references, 1);
@@ -204,19 +232,19 @@ static void a_name_has_one_node_of_a_file(void **state)
     (void)state;
     struct inode_table *table = new_table();
     struct counted_file file = {{&counted_ops}, 1}, other = {{&counted_ops}, 1};
-    const struct inode *writer = enter_own(table, "new", &file, 200);
-    (void)enter(table, INODE_ROOT, "new", "v1", 300);
-    (void)enter_own(table, "new", NULL, 400);
-    (void)enter_own(table, "new", &other, 400);
-    (void)enter_own(table, "newer", &file, 400);
+    const struct inode *writer = enter_own(table, "new", &file);
+    (void)enter(table, INODE_ROOT, "new", "v1");
+    (void)enter_own(table, "new", NULL);
+    (void)enter_own(table, "new", &other);
+    (void)enter_own(table, "newer", &file);
     assert_int_equal(file.references, 3);
-    assert_ptr_equal(enter_own(table, "new", &file, 500), writer);
+    assert_ptr_equal(enter_own(table, "new", &file), writer);
     assert_int_equal(file.references, 3);
     uint64_t id = writer->id;
     inode_table_forget(table, id, 1);
     assert_ptr_equal(inode_table_find(table, id), writer);
     inode_table_forget(table, id, 1);
-    assert_true(enter_own(table, "new", &file, 500)->id != id);
+    assert_true(enter_own(table, "new", &file)->id != id);
     inode_table_destroy(table);
     assert_int_equal(file.references, 1);
 }
@@ -226,17 +254,16 @@ static void a_new_file_has_no_version(void **state)
     (void)state;
     struct inode_table *table = new_table();
     struct counted_file file = {{&counted_ops}, 1};
-    const struct inode *writer = enter_own(table, "new", &file, 200);
-    assert_int_equal(writer->number, 200);
-    assert_int_equal(inode_table_number(table, INODE_ROOT, B("new")), 200);
+    const struct inode *writer = enter_own(table, "new", &file);
+    assert_number(table, writer, "new");
     /* a version that is all zero is not taken for the writer's node */
-    const struct inode *stored = enter(table, INODE_ROOT, "new", "", 300);
+    const struct inode *stored = enter(table, INODE_ROOT, "new", "");
     assert_true(stored->id != writer->id);
-    assert_int_equal(stored->number, 200);
+    assert_number(table, stored, "new");
     inode_table_forget(table, stored->id, 1);
-    assert_int_equal(inode_table_number(table, INODE_ROOT, B("new")), 200);
+    assert_true(inode_table_has(table, INODE_ROOT, B("new")));
     inode_table_forget(table, writer->id, 1);
-    assert_int_equal(inode_table_number(table, INODE_ROOT, B("new")), 0);
+    assert_false(inode_table_has(table, INODE_ROOT, B("new")));
     inode_table_destroy(table);
     assert_int_equal(file.references, 1);
 }
@@ -245,7 +272,7 @@ static void two_lookups_answer_one_minted_node(void **state)
 {
     (void)state;
     struct inode_table *table = new_table();
-    const struct inode *minted = enter_own(table, "a", NULL, 200);
+    const struct inode *minted = enter_own(table, "a", NULL);
     assert_ptr_equal(inode_table_enter_again(table, minted->id, INODE_ROOT, B("a")), minted);
     assert_null(inode_table_enter_again(table, minted->id, INODE_ROOT, B("b")));
     assert_null(inode_table_enter_again(table, minted->id, 7, B("a")));
@@ -264,10 +291,10 @@ static void an_ended_file_leaves_its_node(void **state)
     struct counted_file file = {{&counted_ops}, 1}, other = {{&counted_ops}, 1};
     struct inode_table *table = new_table();
     assert_false(inode_table_has_own(table, INODE_ROOT, B("a")));
-    (void)enter(table, INODE_ROOT, "a", "v1", 1);
-    (void)enter_own(table, "b", &other, 1);
+    (void)enter(table, INODE_ROOT, "a", "v1");
+    (void)enter_own(table, "b", &other);
     assert_false(inode_table_has_own(table, INODE_ROOT, B("a")));
-    uint64_t id = enter_own(table, "a", &file, 1)->id;
+    uint64_t id = enter_own(table, "a", &file)->id;
     assert_true(inode_table_has_own(table, INODE_ROOT, B("a")));
     inode_table_drop_file(table, id, &other.file);
     assert_int_equal(file.references, 2);
@@ -276,8 +303,8 @@ static void an_ended_file_leaves_its_node(void **state)
     assert_int_equal(file.references, 1);
     assert_null(inode_table_file(table, id));
     assert_true(inode_table_has_own(table, INODE_ROOT, B("a")));
-    uint64_t first = enter_own(table, "a", NULL, 1)->id; /* two threads each mint one */
-    assert_int_not_equal(enter_own(table, "a", NULL, 1)->id, first);
+    uint64_t first = enter_own(table, "a", NULL)->id; /* two threads each mint one */
+    assert_int_not_equal(enter_own(table, "a", NULL)->id, first);
     inode_table_destroy(table);
 }
 
@@ -286,8 +313,8 @@ static void the_first_open_gives_a_minted_node_its_writer(void **state)
     (void)state;
     struct inode_table *table = new_table();
     struct counted_file first = {{&counted_ops}, 1}, second = {{&counted_ops}, 1};
-    uint64_t version = enter(table, INODE_ROOT, "a", "v1", 100)->id;
-    uint64_t id = enter_own(table, "a", NULL, 200)->id;
+    uint64_t version = enter(table, INODE_ROOT, "a", "v1")->id;
+    uint64_t id = enter_own(table, "a", NULL)->id;
     assert_null(inode_table_file(table, id));
     assert_true(inode_table_set_file(table, id, &first.file));
     assert_false(inode_table_set_file(table, id, &second.file));
@@ -312,7 +339,7 @@ static void a_writers_node_keeps_no_open_text(void **state)
     struct inode_table *table = new_table();
     struct counted_file file = {{&counted_ops}, 1};
     struct entity entity = {one_row("text"), 0}, found = {0};
-    uint64_t id = enter_own(table, "a", &file, 200)->id;
+    uint64_t id = enter_own(table, "a", &file)->id;
     assert_int_equal(inode_table_opened(table, id, &entity), 0);
     assert_false(inode_table_open_text(table, id, &found));
     inode_table_closed(table, id);
@@ -352,13 +379,13 @@ static void a_name_tells_the_position_and_the_etag_that_was_shown(void **state)
     static const struct version versions[] = {{B("odd"), 1, 1}, {B(regular), 1, 1}};
     for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
         assert_int_equal(place_child(&partition, B("r.json"), &place), 0);
-        assert_non_null(inode_table_enter(table, INODE_ROOT, B("r.json"), &place, &versions[i], 7));
+        assert_non_null(inode_table_enter(table, INODE_ROOT, B("r.json"), &place, &versions[i]));
         assert_int_equal(named(table, "r.json", B("p\0r"), versions[i].etag), 1);
     }
     /* a writer's node was shown to no other process */
-    (void)enter_own(table, "r.json", NULL, 8);
+    (void)enter_own(table, "r.json", NULL);
     assert_int_equal(named(table, "r.json", B("p\0r"), B(regular)), 1);
-    (void)enter_own(table, "new.json", NULL, 8);
+    (void)enter_own(table, "new.json", NULL);
     assert_int_equal(named(table, "new.json", B(""), B("")), 0);
     struct buffer small, etag;
     buffer_init(&small, 2);
@@ -384,14 +411,14 @@ static void *open_writers(void *context)
     struct inode_table *table = context;
     struct counted_file file = {{&counted_ops}, 1};
     for (int i = 0; i < 2000; i++) {
-        const struct inode *minted = enter_own(table, "a", NULL, 1);
+        const struct inode *minted = enter_own(table, "a", NULL);
         assert_ptr_equal(inode_table_enter_again(table, minted->id, INODE_ROOT, B("a")), minted);
         assert_true(inode_table_set_file(table, minted->id, &file.file));
         assert_ptr_equal(inode_table_file(table, minted->id), &file.file);
         file.references--;
         (void)named(table, "a", B(""), B("v1"));
         inode_table_forget(table, minted->id, 2);
-        const struct inode *version = enter(table, INODE_ROOT, "a", "v1", 1);
+        const struct inode *version = enter(table, INODE_ROOT, "a", "v1");
         assert_int_equal(inode_kind(version), NODE_VERSION);
         inode_table_forget(table, version->id, 1);
     }
@@ -410,17 +437,18 @@ static void what_is_made_under_a_removed_name_is_another_node(void **state)
 {
     (void)state;
     struct inode_table *table = new_table();
-    const struct inode *first = enter(table, INODE_ROOT, "a", "", 100),
-                       *beside = enter(table, INODE_ROOT, "b", "", 200);
+    const struct inode *first = enter(table, INODE_ROOT, "a", ""),
+                       *beside = enter(table, INODE_ROOT, "b", "");
     assert_false(inode_is_removed(first));
     inode_table_remove_name(table, INODE_ROOT, B("a"));
     inode_table_remove_name(table, INODE_ROOT, B("none"));
     assert_true(inode_is_removed(first));
     assert_false(inode_is_removed(beside));
-    const struct inode *second = enter(table, INODE_ROOT, "a", "", 300);
+    const struct inode *second = enter(table, INODE_ROOT, "a", "");
     assert_true(second->id != first->id);
-    assert_int_equal(second->number, 100);
-    assert_ptr_equal(enter(table, INODE_ROOT, "a", "", 300), second);
+    assert_number(table, first, "a");
+    assert_number(table, second, "a");
+    assert_ptr_equal(enter(table, INODE_ROOT, "a", ""), second);
     assert_true(inode_is_removed(first));
     assert_false(inode_is_removed(second));
     inode_table_remove_name(table, INODE_ROOT, B("a"));
@@ -428,13 +456,22 @@ static void what_is_made_under_a_removed_name_is_another_node(void **state)
     inode_table_destroy(table);
 }
 
+static void rename_entity(struct inode_table *table, const char *from, const char *to)
+{
+    struct place places[] = {place_of(from), place_of(to)};
+    inode_table_rename_entity(table, INODE_ROOT, bytes_of(from), place_address(&places[0]),
+                              INODE_ROOT, bytes_of(to), place_address(&places[1]));
+    place_finish(&places[0]);
+    place_finish(&places[1]);
+}
+
 static void nodes_of_a_renamed_name_are_not_those_of_the_next(void **state)
 {
     (void)state;
     struct inode_table *table = new_table();
-    const struct inode *moved = enter(table, INODE_ROOT, "a", "v1", 100),
-                       *replaced = enter(table, INODE_ROOT, "b", "v2", 200);
-    inode_table_rename_name(table, INODE_ROOT, B("a"), INODE_ROOT, B("b"));
+    const struct inode *moved = enter(table, INODE_ROOT, "a", "v1"),
+                       *replaced = enter(table, INODE_ROOT, "b", "v2");
+    rename_entity(table, "a", "b");
     assert_true(inode_is_renamed(moved));
     assert_false(inode_is_removed(moved));
     assert_true(inode_is_removed(replaced));
@@ -444,17 +481,19 @@ static void nodes_of_a_renamed_name_are_not_those_of_the_next(void **state)
     buffer_init(&position, 1000);
     assert_int_equal(inode_table_named(table, INODE_ROOT, B("a"), &position, &etag), 0);
     assert_int_equal(inode_table_named(table, INODE_ROOT, B("b"), &position, &etag), 0);
-    const struct inode *now = enter(table, INODE_ROOT, "b", "v2", 100),
-                       *next = enter(table, INODE_ROOT, "a", "v1", 300);
+    const struct inode *now = enter(table, INODE_ROOT, "b", "v2"),
+                       *next = enter(table, INODE_ROOT, "a", "v1");
     assert_true(now != replaced && next != moved);
-    assert_int_equal(now->number, 100);
-    assert_int_equal(next->number, 300);
-    assert_ptr_equal(enter(table, INODE_ROOT, "b", "v2", 400), now);
+    assert_number(table, moved, "a");
+    assert_number(table, now, "a");
+    assert_number(table, replaced, "b");
+    assert_number(table, next, "b");
+    assert_ptr_equal(enter(table, INODE_ROOT, "b", "v2"), now);
     assert_int_equal(inode_table_named(table, INODE_ROOT, B("b"), &position, &etag), 1);
-    inode_table_rename_name(table, INODE_ROOT, B("b"), INODE_ROOT, B("none"));
+    rename_entity(table, "b", "none");
     assert_true(inode_is_renamed(now));
     assert_true(inode_is_removed(replaced)); /* as before */
-    assert_int_equal(enter(table, INODE_ROOT, "b", "v3", 500)->number, 500);
+    assert_number(table, enter(table, INODE_ROOT, "b", "v3"), "none");
     buffer_finish(&etag);
     buffer_finish(&position);
     inode_table_destroy(table);
@@ -464,55 +503,48 @@ static void a_renamed_file_keeps_its_number(void **state)
 {
     (void)state;
     struct inode_table *table = new_table();
-    const struct inode *a = enter(table, INODE_ROOT, "a", "v1", 100);
-    (void)enter(table, INODE_ROOT, "b", "v2", 200);
+    const struct inode *a = enter(table, INODE_ROOT, "a", "v1");
+    (void)enter(table, INODE_ROOT, "b", "v2");
     inode_table_remove_name(table, INODE_ROOT, B("b"));
-    inode_table_rename_name(table, INODE_ROOT, B("a"), INODE_ROOT, B("b"));
-    assert_int_equal(inode_table_number(table, INODE_ROOT, B("a")), 0);
-    assert_int_equal(inode_table_number(table, INODE_ROOT, B("b")), 100);
+    rename_entity(table, "a", "b");
+    assert_false(inode_table_has(table, INODE_ROOT, B("a")));
     /* within the timeout: no node of b is made before */
-    inode_table_rename_name(table, INODE_ROOT, B("b"), INODE_ROOT, B("c"));
-    assert_int_equal(inode_table_number(table, INODE_ROOT, B("b")), 0);
-    const struct inode *c = enter(table, INODE_ROOT, "c", "v3", 300);
-    assert_int_equal(c->number, 100);
+    rename_entity(table, "b", "c");
+    assert_number(table, a, "a");
+    const struct inode *c = enter(table, INODE_ROOT, "c", "v3");
+    assert_number(table, c, "a");
     inode_table_forget(table, a->id, 1);
-    assert_int_equal(enter(table, INODE_ROOT, "c", "v4", 400)->number, 100);
-    /* the kernel forgets the old node before it looks the new name up */
-    const struct inode *d = enter(table, INODE_ROOT, "d", "v1", 500);
-    inode_table_rename_name(table, INODE_ROOT, B("d"), INODE_ROOT, B("e"));
-    inode_table_forget(table, d->id, 1);
-    assert_int_equal(inode_table_number(table, INODE_ROOT, B("e")), 500);
-    /* another file gets the name, or it is removed */
-    (void)enter(table, INODE_ROOT, "f", "v1", 600);
-    (void)enter(table, INODE_ROOT, "g", "v1", 700);
-    inode_table_rename_name(table, INODE_ROOT, B("f"), INODE_ROOT, B("h"));
-    inode_table_rename_name(table, INODE_ROOT, B("g"), INODE_ROOT, B("h"));
-    assert_int_equal(inode_table_number(table, INODE_ROOT, B("h")), 700);
-    inode_table_remove_name(table, INODE_ROOT, B("h"));
-    assert_int_equal(inode_table_number(table, INODE_ROOT, B("h")), 0);
-    /* the name that a file had is given a number */
-    inode_table_set_number(table, INODE_ROOT, B("g"), 800);
-    assert_int_equal(enter(table, INODE_ROOT, "g", "v1", 700)->number, 800);
+    assert_number(table, enter(table, INODE_ROOT, "c", "v4"), "a");
+    /* three files have three numbers again */
+    assert_number(table, enter(table, INODE_ROOT, "a", "v5"), "b");
+    assert_number(table, enter(table, INODE_ROOT, "b", "v5"), "c");
+    /* and their own ones, when each has its name again */
+    rename_entity(table, "c", "d");
+    rename_entity(table, "b", "c");
+    rename_entity(table, "a", "b");
+    rename_entity(table, "d", "a");
+    const char *const names[] = {"a", "b", "c", "d"};
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+        assert_number(table, enter(table, INODE_ROOT, names[i], "v6"), names[i]);
     inode_table_destroy(table);
 }
 
-static void the_numbers_of_the_latest_renames_are_kept(void **state)
+/* The kernel keeps the entity's node under the name of the backup. */
+static void a_backup_has_a_number_of_its_own(void **state)
 {
     (void)state;
-    struct renamed_numbers numbers;
-    renamed_numbers_init(&numbers);
-    for (uint64_t i = 1; i <= RENAMED_NUMBERS_MAX + 1; i++)
-        renamed_numbers_put(&numbers, i, B("a"), i * 10);
-    assert_int_equal(numbers.count, RENAMED_NUMBERS_MAX);
-    assert_int_equal(renamed_numbers_find(&numbers, 1, B("a")), 0);
-    assert_int_equal(renamed_numbers_find(&numbers, 2, B("a")), 20);
-    assert_int_equal(renamed_numbers_find(&numbers, 2, B("b")), 0);
-    renamed_numbers_put(&numbers, 2, B("a"), 30);
-    assert_int_equal(renamed_numbers_find(&numbers, 2, B("a")), 30);
-    renamed_numbers_drop(&numbers, 2, B("a"));
-    renamed_numbers_drop(&numbers, 2, B("a"));
-    assert_int_equal(numbers.count, RENAMED_NUMBERS_MAX - 1);
-    renamed_numbers_finish(&numbers);
+    struct inode_table *table = new_table();
+    const struct inode *a = enter(table, INODE_ROOT, "a", "v1");
+    uint64_t number = inode_table_count_number(table);
+    assert_int_equal(number, 2);
+    assert_int_equal(
+        inode_table_rename_name(table, INODE_ROOT, B("a"), INODE_ROOT, B("a~"), number), a->id);
+    assert_int_equal(inode_table_number(table, a), number);
+    assert_number(table, enter(table, INODE_ROOT, "a", "v2"), "a");
+    assert_int_equal(
+        inode_table_rename_name(table, INODE_ROOT, B("none"), INODE_ROOT, B("b"), number), 0);
+    assert_int_equal(inode_table_count_number(table), 3);
+    inode_table_destroy(table);
 }
 
 static void *enter_and_forget(void *table)
@@ -520,7 +552,7 @@ static void *enter_and_forget(void *table)
     for (int i = 0; i < 5000; i++) {
         char name[8];
         (void)snprintf(name, sizeof(name), "%d", i % 50);
-        const struct inode *inode = enter(table, 1, name, i % 3 ? "v1" : "v2", 1);
+        const struct inode *inode = enter(table, 1, name, i % 3 ? "v1" : "v2");
         assert_non_null(inode_table_find(table, inode->id));
         inode_table_forget(table, inode->id, 1);
     }
@@ -537,7 +569,7 @@ static const struct inode *enter_in(struct inode_table *table, const struct inod
                                     const char *name, struct place *place)
 {
     const struct version none = {0};
-    return inode_table_enter(table, parent->id, bytes_of(name), place, &none, 1);
+    return inode_table_enter(table, parent->id, bytes_of(name), place, &none);
 }
 
 /* A directory's node, and that of a file in it: the pointers that handlers have stay. */
@@ -591,7 +623,7 @@ int main(void)
         cmocka_unit_test(what_is_made_under_a_removed_name_is_another_node),
         cmocka_unit_test(nodes_of_a_renamed_name_are_not_those_of_the_next),
         cmocka_unit_test(a_renamed_file_keeps_its_number),
-        cmocka_unit_test(the_numbers_of_the_latest_renames_are_kept),
+        cmocka_unit_test(a_backup_has_a_number_of_its_own),
         cmocka_unit_test(threads_share_the_table),
         cmocka_unit_test(threads_mint_nodes_of_one_name),
         cmocka_unit_test(places_are_settled),

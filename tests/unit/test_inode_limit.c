@@ -16,12 +16,11 @@ static struct inode_table *new_table(void)
 }
 
 static const struct inode *enter(struct inode_table *table, uint64_t parent, const char *name,
-                                 const char *etag, uint64_t number)
+                                 const char *etag)
 {
     struct place place = {.kind = PLACE_ENTITY};
     struct version version = {.etag = bytes_of(etag), .size = strlen(etag)};
-    const struct inode *inode =
-        inode_table_enter(table, parent, bytes_of(name), &place, &version, number);
+    const struct inode *inode = inode_table_enter(table, parent, bytes_of(name), &place, &version);
     place_finish(&place);
     assert_non_null(inode);
     return inode;
@@ -34,7 +33,7 @@ static uint64_t enter_many(struct inode_table *table, unsigned from, unsigned to
     for (; from < to; from++) {
         char name[16];
         (void)snprintf(name, sizeof(name), "%u", from);
-        id = enter(table, INODE_ROOT, name, "v1", from + 1000)->id;
+        id = enter(table, INODE_ROOT, name, "v1")->id;
     }
     return id;
 }
@@ -45,7 +44,7 @@ static void above_half_of_the_limit_the_table_is_half_full(void **state)
     struct inode_table *table = new_table(); /* has the root's node */
     (void)enter_many(table, 1, MAX_NODES / 2);
     assert_false(inode_table_is_half_full(table));
-    uint64_t last = enter(table, INODE_ROOT, "more", "v1", 1)->id;
+    uint64_t last = enter(table, INODE_ROOT, "more", "v1")->id;
     assert_true(inode_table_is_half_full(table));
     inode_table_forget(table, last, 1);
     assert_false(inode_table_is_half_full(table));
@@ -77,7 +76,7 @@ static void much_that_is_forgotten_is_told(void **state)
     struct inode_table *table = new_table();
     struct node_upkeep upkeep;
     for (size_t i = 0; i < 65536; i++)
-        inode_table_forget(table, enter(table, INODE_ROOT, "a", "v1", 1)->id, 1);
+        inode_table_forget(table, enter(table, INODE_ROOT, "a", "v1")->id, 1);
     assert_true(inode_table_wait(table, &upkeep));
     assert_true(upkeep.has_freed_many);
     assert_int_equal(upkeep.excess, 0);
@@ -125,7 +124,7 @@ static void the_nodes_that_were_not_used_for_longest_are_chosen(void **state)
     uint64_t ids[10], first = enter_many(table, 1, 2);
     (void)enter_many(table, 2, 6); /* first + 1 to first + 4 */
     assert_non_null(inode_table_find(table, first));
-    (void)enter(table, INODE_ROOT, "3", "v1", 1); /* a LOOKUP of first + 2 */
+    (void)enter(table, INODE_ROOT, "3", "v1"); /* a LOOKUP of first + 2 */
     assert_int_equal(inode_table_choose(table, ids, 2), 2);
     assert_int_equal(ids[0], first + 1);
     assert_int_equal(ids[1], first + 3);

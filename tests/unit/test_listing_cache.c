@@ -274,7 +274,7 @@ static void texts_are_read_again_when_they_are_wanted(void **state)
     tear_down(&setup);
 }
 
-static void page_numbers_ascend_along_a_listing(void **state)
+static void numbers_ascend_along_a_listing(void **state)
 {
     (void)state;
     struct setup setup;
@@ -282,14 +282,12 @@ static void page_numbers_ascend_along_a_listing(void **state)
     add_rows(&setup, "p", LONG);
     assert_partition_found(&setup, "p", 0); /* the first rows are known already */
     struct listing *listing = open_listing(&setup, ROWS_OF("p"));
-    uint64_t number = 1; /* the root's */
+    uint64_t number = UINT64_C(1) << 63;
     for (uint64_t cookie = 0; cookie < LONG; cookie++) {
         struct listing_entry entry;
         assert_int_equal(next_entry(&setup, listing, cookie, cookie % 3000 < 2500, &entry), 1);
         assert_true(entry.number > number);
         number = entry.number;
-        if (entry.entity.page)
-            assert_int_equal(account_number(setup.account, &entry.entity), number);
     }
     listing_close(listing);
     tear_down(&setup);
@@ -377,7 +375,7 @@ int main(void)
         cmocka_unit_test(with_ttl_0_others_ask_while_a_listing_is_open),
         cmocka_unit_test(a_long_listing_goes_on_with_names_alone),
         cmocka_unit_test(texts_are_read_again_when_they_are_wanted),
-        cmocka_unit_test(page_numbers_ascend_along_a_listing),
+        cmocka_unit_test(numbers_ascend_along_a_listing),
         cmocka_unit_test(what_was_listed_and_left_leaves_first),
         cmocka_unit_test(list_first_and_open_later_costs_the_data_once),
         cmocka_unit_test(list_first_and_open_later_costs_it_twice_where_it_does_not_fit),

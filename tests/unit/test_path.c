@@ -19,8 +19,8 @@ static void set_up(struct setup *setup, const char *table, const char *path)
     while (rest.size > 0) {
         struct bytes name = bytes_take_until(&rest, '/');
         assert_int_equal(place_child(&setup->inode->place, name, &place), 0);
-        setup->inode = inode_table_enter(setup->inodes, setup->inode->id, name, &place,
-                                         &(struct version){0}, 7);
+        setup->inode =
+            inode_table_enter(setup->inodes, setup->inode->id, name, &place, &(struct version){0});
         assert_non_null(setup->inode);
     }
 }

@@ -189,13 +189,13 @@ static void a_shared_text_serves_for_a_moment(void **state)
 /* 0: none is minted yet; UINT64_MAX: it wants no writer */
 static uint64_t minted_for(struct stale_opens *stale, struct opener opener, int64_t now_ms)
 {
-    struct wanted_writer wanted = {0};
-    return stale_opens_is_writer(stale, &opener, now_ms, &wanted) ? wanted.minted : UINT64_MAX;
+    uint64_t minted;
+    return stale_opens_is_writer(stale, &opener, now_ms, &minted) ? minted : UINT64_MAX;
 }
 
 static void wants_writer(struct stale_opens *stale, struct opener opener, int64_t now_ms)
 {
-    assert_int_equal(stale_opens_wants_writer(stale, &opener, 5, now_ms), 0);
+    assert_int_equal(stale_opens_wants_writer(stale, &opener, now_ms), 0);
 }
 
 /* A LOOKUP: returns the node that it answers. */
@@ -238,7 +238,7 @@ static void another_name_gets_no_writer(void **state)
     (void)state;
     struct stale_opens *stale = new_stale();
     struct opener seven = opener(7), other = {7, 1, B("g.json")}, elsewhere = {7, 2, B("f.json")};
-    struct wanted_writer wanted;
+    uint64_t minted;
     wants_writer(stale, seven, 0);
     assert_true(minted_for(stale, other, 1) == UINT64_MAX);
     assert_true(minted_for(stale, elsewhere, 1) == UINT64_MAX);
@@ -246,11 +246,10 @@ static void another_name_gets_no_writer(void **state)
     assert_int_equal(stale_opens_minted(stale, &other, 0, 91, 1), 91);
     assert_int_equal(mint(stale, seven, 90, 2), 90); /* directories are looked up in between */
     assert_int_equal(minted_for(stale, seven, 2), 90);
-    assert_int_equal(stale_opens_wants_writer(stale, &other, 6, 3), 0);
+    assert_int_equal(stale_opens_wants_writer(stale, &other, 3), 0);
     assert_true(minted_for(stale, seven, 3) == UINT64_MAX);
-    assert_true(stale_opens_is_writer(stale, &other, 3, &wanted));
-    assert_int_equal(wanted.minted, 0);
-    assert_int_equal(wanted.number, 6);
+    assert_true(stale_opens_is_writer(stale, &other, 3, &minted));
+    assert_int_equal(minted, 0);
     end_writer(stale, other);
     stale_opens_destroy(stale);
 }
@@ -260,18 +259,18 @@ static void of_a_renamed_file_the_first_name_gets_a_writer(void **state)
 {
     (void)state;
     struct stale_opens *stale = new_stale();
-    struct wanted_writer wanted;
+    uint64_t minted;
     struct opener nameless = {7, 1, {0}}, other = {7, 2, B("g.json")};
     wants_writer(stale, nameless, 0);
-    assert_true(stale_opens_is_writer(stale, &other, 0, &wanted));
-    assert_int_equal(wanted.minted, 0);
+    assert_true(stale_opens_is_writer(stale, &other, 0, &minted));
+    assert_int_equal(minted, 0);
     assert_int_equal(stale_opens_minted(stale, &other, 0, 90, 0), 90);
     struct opener first = opener(7);
-    assert_false(stale_opens_is_writer(stale, &first, 0, &wanted));
-    assert_true(stale_opens_is_writer(stale, &other, 0, &wanted));
-    assert_int_equal(wanted.minted, 90);
+    assert_false(stale_opens_is_writer(stale, &first, 0, &minted));
+    assert_true(stale_opens_is_writer(stale, &other, 0, &minted));
+    assert_int_equal(minted, 90);
     end_writer(stale, other);
-    assert_false(stale_opens_is_writer(stale, &other, 0, &wanted));
+    assert_false(stale_opens_is_writer(stale, &other, 0, &minted));
     stale_opens_destroy(stale);
 }
 
@@ -319,12 +318,11 @@ static void a_node_that_is_gone_is_minted_again(void **state)
     (void)state;
     struct stale_opens *stale = new_stale();
     struct opener seven = opener(7);
-    struct wanted_writer wanted = {0};
+    uint64_t minted = 0;
     wants_writer(stale, seven, 0);
     assert_int_equal(mint(stale, seven, 90, 1), 90);
     assert_int_equal(stale_opens_minted(stale, &seven, 90, 91, 2), 91);
-    assert_true(stale_opens_is_writer(stale, &seven, 2, &wanted));
-    assert_int_equal(wanted.number, 5); /* of the node that it opened */
+    assert_true(stale_opens_is_writer(stale, &seven, 2, &minted));
     assert_int_equal(minted_for(stale, seven, 2), 91);
     end_writer(stale, seven);
     assert_int_equal(stale_opens_minted(stale, &seven, 91, 92, 3), 92); /* it ended meanwhile */
@@ -367,7 +365,7 @@ static void without_memory_there_is_no_entry_or_no_text(void **state)
     begin(stale, opener(7), 0);
     assert_false(has_begun(stale, opener(7), 0));
     allocations_until_failure = 1;
-    assert_int_equal(stale_opens_wants_writer(stale, &(struct opener){.thread = 8}, 5, 0), -ENOMEM);
+    assert_int_equal(stale_opens_wants_writer(stale, &(struct opener){.thread = 8}, 0), -ENOMEM);
     assert_true(minted_for(stale, opener(8), 0) == UINT64_MAX);
     begin(stale, opener(7), 0);
     _cleanup_(entity_finish) struct entity entity = entity_of("text");

@@ -7,39 +7,34 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#define CONFIG_MAX_BYTES ((size_t)64 << 10)
-
 struct control_dir {
     struct failure_log *failures;
-    struct buffer config;
     const char *exit_socket;
-    control_stats *stats;
-    void *stats_context;
+    control_append *config, *stats;
+    void *context;
     pthread_mutex_t lock;
     /* guarded by lock; NULL: none was made */
     struct control_text *last[CONTROL_FILES][2]; /* 1: for_owner */
 };
 
-int control_dir_create(struct failure_log *failures, const char *config, const char *exit_socket,
-                       control_stats *stats, void *stats_context, struct control_dir **ret)
+int control_dir_create(struct failure_log *failures, const char *exit_socket,
+                       control_append *config, control_append *stats, void *context,
+                       struct control_dir **ret)
 {
-    _cleanup_(control_dir_destroyp) struct control_dir *control = calloc(1, sizeof(*control));
+    struct control_dir *control = calloc(1, sizeof(*control));
     if (!control)
         return -ENOMEM;
     int r = pthread_mutex_init(&control->lock, NULL);
     if (r != 0) {
-        free(TAKE_PTR(control));
+        free(control);
         return -r;
     }
     control->failures = failures;
     control->exit_socket = exit_socket;
+    control->config = config;
     control->stats = stats;
-    control->stats_context = stats_context;
-    buffer_init(&control->config, CONFIG_MAX_BYTES);
-    r = buffer_append_string(&control->config, config);
-    if (r < 0)
-        return r;
-    *ret = TAKE_PTR(control);
+    control->context = context;
+    *ret = control;
     return 0;
 }
 
@@ -51,7 +46,6 @@ void control_dir_destroy(struct control_dir *control)
         control_text_unref(control->last[i][false]);
         control_text_unref(control->last[i][true]);
     }
-    buffer_finish(&control->config);
     (void)pthread_mutex_destroy(&control->lock);
     free(control);
 }
@@ -166,7 +160,7 @@ static int append_errors(struct control_dir *control, struct buffer *ret)
 
 static int append_stats(struct control_dir *control, struct buffer *ret)
 {
-    int r = control->stats(control->stats_context, ret);
+    int r = control->stats(control->context, ret);
     if (r < 0)
         return r;
     return buffer_append_format(ret,
@@ -197,7 +191,7 @@ static int append_text(struct control_dir *control, enum control_file file, bool
     case CONTROL_VERSION:
         return append_version(control, for_owner, ret);
     case CONTROL_CONFIG:
-        return buffer_append(ret, buffer_bytes(&control->config));
+        return control->config(control->context, ret);
     case CONTROL_DROP:
     case CONTROL_FILES:
         break;

@@ -6,8 +6,9 @@
 #include "cache/failure_log.h"
 #include "fs/files/control_text.h"
 
-/* Appends the program's counters in Prometheus's text format. 0 or -errno. */
-typedef int control_stats(void *context, struct buffer *ret);
+/* Appends the text of a file: of `stats`, counters in Prometheus's text format; of `config`, the
+ * settings, without secrets. 0 or -errno. */
+typedef int control_append(void *context, struct buffer *ret);
 
 #define CONTROL_MAX_BYTES ((size_t)4 << 20)
 
@@ -15,11 +16,11 @@ typedef int control_stats(void *context, struct buffer *ret);
 #define CONTROL_IS_READ "the files of .tablefuse are only read"
 
 struct control_dir;
-/* config: the text of the file `config`, without secrets; copied. exit_socket: the name of
- * fs/exit_report.h; "": none. This and `failures` must outlive the control directory. 0 or -ENOMEM.
- */
-int control_dir_create(struct failure_log *failures, const char *config, const char *exit_socket,
-                       control_stats *stats, void *stats_context, struct control_dir **ret);
+/* exit_socket: the name of fs/exit_report.h; "": none. This and `failures` must outlive the control
+ * directory. 0 or -ENOMEM. */
+int control_dir_create(struct failure_log *failures, const char *exit_socket,
+                       control_append *config, control_append *stats, void *context,
+                       struct control_dir **ret);
 void control_dir_destroy(struct control_dir *control); /* takes NULL */
 /* The present text of a file, referenced. The name of the exit report's socket is for
  * callers of the process's own user and root: for_owner. While it is the same as the last time, so

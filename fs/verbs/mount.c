@@ -63,8 +63,9 @@ static int append_lost_and_found(const struct lost_and_found *lost, struct buffe
     return control_append_setting(ret, "lost_and_found ", lost ? buffer_string(&path) : NULL);
 }
 
-static int describe_configuration(const struct mount_command *command, struct buffer *ret)
+static int append_configuration(void *context, struct buffer *ret)
 {
+    const struct mount_command *command = context;
     const struct options *options = &command->options;
     char fanout[16] = "auto";
     if (options->fanout > 0)
@@ -114,14 +115,9 @@ static void log_failure(void *context, const struct failure_record *record)
 
 static int create_control(struct mount_command *command)
 {
-    _cleanup_(buffer_finish) struct buffer text;
-    buffer_init(&text, (size_t)16 << 10);
-    (void)describe_configuration(command, &text);
-    const char *config = buffer_string(&text);
-    return config ? control_dir_create(account_failures(command->fs.account), config,
-                                       exit_report_socket(command->exit_report), append_stats,
-                                       command, &command->fs.control)
-                  : -ENOMEM;
+    return control_dir_create(account_failures(command->fs.account),
+                              exit_report_socket(command->exit_report), append_configuration,
+                              append_stats, command, &command->fs.control);
 }
 
 static bool on_ready(void *context)

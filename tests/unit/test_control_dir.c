@@ -113,8 +113,8 @@ static void a_text_is_kept_until_it_changes(void **state)
     struct control_text *first, *again, *changed;
     int number = 1;
     assert_int_equal(failure_log_create(NULL, NULL, &failures), 0);
-    assert_int_equal(control_dir_create(failures, "config\n", "", append_number, &number, &control),
-                     0);
+    assert_int_equal(
+        control_dir_create(failures, "", append_number, append_number, &number, &control), 0);
     assert_int_equal(control_dir_text(control, CONTROL_STATS, false, 7, &first), 0);
     assert_int_equal(control_dir_text(control, CONTROL_STATS, false, 8, &again), 0);
     assert_ptr_equal(again, first);

@@ -104,6 +104,13 @@ void buffer_finish(struct buffer *buffer)
     *buffer = (struct buffer){.max = buffer->max};
 }
 
+void buffer_wipe(struct buffer *buffer)
+{
+    if (buffer->data)
+        explicit_bzero(buffer->data, buffer->capacity);
+    buffer_finish(buffer);
+}
+
 void buffer_clear(struct buffer *buffer)
 {
     buffer->size = 0;

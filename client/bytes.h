@@ -78,6 +78,9 @@ struct buffer {
 
 void buffer_init(struct buffer *buffer, size_t max);
 void buffer_finish(struct buffer *buffer);
+/* As buffer_finish, of a secret: overwrites the memory first. What a buffer left behind when it
+ * grew is not overwritten: see buffer_ensure. */
+void buffer_wipe(struct buffer *buffer);
 void buffer_clear(struct buffer *buffer); /* size and error become 0, the memory stays */
 int buffer_append_growing(struct buffer *buffer, struct bytes bytes); /* for buffer_append only */
 int buffer_append_string(struct buffer *buffer, const char *string);

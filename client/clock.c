@@ -2,12 +2,23 @@
 #include "client/clock.h"
 #include "client/base.h"
 
+static int64_t milliseconds(clockid_t clock)
+{
+    struct timespec now;
+    (void)clock_gettime(clock, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
 static int64_t monotonic_ms(void *context)
 {
     (void)context;
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return milliseconds(CLOCK_MONOTONIC);
+}
+
+static int64_t boottime_ms(void *context)
+{
+    (void)context;
+    return milliseconds(CLOCK_BOOTTIME);
 }
 
 static int64_t utc_100ns(void *context)
@@ -27,3 +38,5 @@ static void sleep_ms(void *context, int64_t ms)
 
 const struct clock clock_system = {
     .monotonic_ms = monotonic_ms, .utc_100ns = utc_100ns, .sleep_ms = sleep_ms};
+const struct clock clock_boottime = {
+    .monotonic_ms = boottime_ms, .utc_100ns = utc_100ns, .sleep_ms = sleep_ms};

@@ -17,6 +17,8 @@ struct clock {
 };
 
 extern const struct clock clock_system;
+/* Its monotonic clock also counts the time in which the machine was suspended. */
+extern const struct clock clock_boottime;
 
 static inline int64_t clock_now_ms(const struct clock *clock)
 {

@@ -2,6 +2,7 @@
 #include "fs/mount_source.h"
 #include "client/azure/azure_store.h"
 #include "client/azure/http.h"
+#include "client/azure/token_request.h"
 #include "client/counting_store.h"
 #include "client/local/local_store.h"
 #include "client/retrying_store.h"
@@ -9,7 +10,7 @@
 #include "fs/files/control_dir.h"
 #include "fs/local_path.h"
 #include "fs/say.h"
-#include "fs/secret_file.h"
+#include "fs/secret_variables.h"
 
 #include <strings.h>
 #include <sys/stat.h>
@@ -29,91 +30,16 @@ struct mount_source {
     char table[ENDPOINT_TABLE_SIZE]; /* "": none */
     char *name;                      /* for findmnt and df */
     char *ca_file;                   /* absolute; NULL: the system's certificates, or none needed */
-    struct table_store *store;       /* the outermost; NULL: taken */
+    const char *auth;                /* the option's text; NULL: no tokens are used */
+    struct token_settings token_settings;
+    struct token_request *token_request;
+    struct token_source *tokens;
+    struct table_store *store; /* the outermost; NULL: taken */
     struct table_store *retrying, *counting;
     struct log *log;
     int64_t timeout_ms;
     bool has_checksums, is_read_only; /* of an account in a file */
 };
-
-/* The variables that are secret. */
-static const struct {
-    const char *name;
-    size_t offset; /* in struct connection_environment */
-} secrets[] = {
-    {"AZURE_STORAGE_CONNECTION_STRING", offsetof(struct connection_environment, connection_string)},
-    {"AZURE_STORAGE_KEY", offsetof(struct connection_environment, key)},
-    {"AZURE_STORAGE_SAS_TOKEN", offsetof(struct connection_environment, sas_token)},
-    {"AZURE_STORAGE_SAS_URL", offsetof(struct connection_environment, sas_url)},
-};
-
-void mount_source_blank_environment(void)
-{
-    for (size_t i = 0; i < ARRAY_SIZE(secrets); i++) {
-        char *value = getenv(secrets[i].name);
-        if (value)
-            explicit_bzero(value, strlen(value));
-    }
-}
-
-static void wipe_secrets(struct connection_environment *environment)
-{
-    for (size_t i = 0; i < ARRAY_SIZE(secrets); i++) {
-        char **copy = (char **)((char *)environment + secrets[i].offset);
-        secret_file_wipe(TAKE_PTR(*copy));
-    }
-}
-
-#define FILE_END      "_FILE"
-#define VARIABLE_SIZE 64
-
-/* What NAME_FILE has; NULL: it is not set. */
-static const char *get_file_variable(const char *name, char ret_variable[VARIABLE_SIZE])
-{
-    (void)snprintf(ret_variable, VARIABLE_SIZE, "%s" FILE_END, name);
-    return getenv(ret_variable);
-}
-
-/* A message about what a file has names the variable of the file. */
-static void name_file_variables(struct failure *failure)
-{
-    char variable[VARIABLE_SIZE], rest[sizeof(failure->message)];
-    for (size_t i = 0; i < ARRAY_SIZE(secrets); i++) {
-        const char *path = get_file_variable(secrets[i].name, variable);
-        char *found = path && path[0] ? strstr(failure->message, secrets[i].name) : NULL;
-        if (!found)
-            continue;
-        char *end = found + strlen(secrets[i].name);
-        (void)snprintf(rest, sizeof(rest), "%s", end);
-        (void)snprintf(end, sizeof(failure->message) - (size_t)(end - failure->message),
-                       FILE_END "%s", rest);
-    }
-}
-
-/* Copies the variable `name`, or reads the file that the variable NAME_FILE names. Neither: NULL.
- */
-static int take_secret(const char *name, struct call *call, char **ret)
-{
-    char file_variable[VARIABLE_SIZE];
-    const char *value = getenv(name), *path = get_file_variable(name, file_variable);
-    if (path && path[0] && value && value[0])
-        return call_fail(call, -EINVAL, "%s and %s are both set: unset one of them", name,
-                         file_variable);
-    if (path && path[0])
-        return secret_file_read(file_variable, path, call, ret);
-    *ret = value ? strdup(value) : NULL;
-    return !value || *ret ? 0 : call_fail(call, -ENOMEM, "out of memory");
-}
-
-/* Copies the secrets and overwrites them in the environment. The caller wipes the copies, after a
- * failure, too. */
-static int take_secrets(struct connection_environment *ret, struct call *call)
-{
-    int r = 0;
-    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(secrets); i++)
-        r = take_secret(secrets[i].name, call, (char **)((char *)ret + secrets[i].offset));
-    return r;
-}
 
 static int complain_failure(const char *what, const struct failure *failure, enum command_exit code)
 {
@@ -131,20 +57,30 @@ static int complain(const char *what, const char *reason, enum command_exit code
 static int connect_service(struct mount_source *source, const struct mount_source_options *options,
                            struct call *call)
 {
-    struct connection_environment environment = {.account = getenv("AZURE_STORAGE_ACCOUNT"),
-                                                 .allows_http = options->allows_http,
-                                                 .is_shared = options->environment ==
-                                                              MOUNT_ENVIRONMENT_SHARED};
+    struct secret_variables secrets = {0};
     bool is_foreign = options->environment == MOUNT_ENVIRONMENT_FOREIGN;
-    int r = is_foreign ? 0 : take_secrets(&environment, call);
+    int r = options->auth
+                ? token_settings_init(&source->token_settings, options->auth, getenv, call)
+                : 0;
+    if (r == 0 && !is_foreign)
+        r = secret_variables_take(&secrets, call);
     if (options->environment == MOUNT_ENVIRONMENT_ONE)
-        mount_source_blank_environment();
+        secret_variables_blank();
     if (r == 0) {
+        const struct connection_environment environment = {
+            .connection_string = secrets.values[SECRET_CONNECTION_STRING],
+            .account = getenv("AZURE_STORAGE_ACCOUNT"),
+            .key = secrets.values[SECRET_KEY],
+            .sas_token = secrets.values[SECRET_SAS_TOKEN],
+            .sas_url = secrets.values[SECRET_SAS_URL],
+            .allows_http = options->allows_http,
+            .is_shared = options->environment == MOUNT_ENVIRONMENT_SHARED,
+            .uses_tokens = options->auth};
         r = connection_init(&source->connection, options->name, &environment, call);
         if (r < 0)
-            name_file_variables(&call->failure);
+            secret_variables_name_files(&call->failure);
     }
-    wipe_secrets(&environment);
+    secret_variables_wipe(&secrets);
     if (r == 0)
         memcpy(source->table, source->connection.endpoint.table, sizeof(source->table));
     return r;
@@ -190,6 +126,18 @@ static int find_certificates(struct mount_source *source, const char *option)
     return EXIT_CONFIGURATION;
 }
 
+/* Begins to ask for a token. 0 or -errno. */
+static int create_tokens(struct mount_source *source, const char *auth)
+{
+    int r = token_request_create(&source->token_settings, source->ca_file, &clock_system,
+                                 &source->token_request);
+    if (r < 0)
+        return r;
+    const struct token_issuer issuer = token_request_issuer(source->token_request);
+    source->auth = auth;
+    return token_source_create(&issuer, &clock_system, &clock_boottime, &source->tokens);
+}
+
 static int open_service(struct mount_source *source, const struct mount_source_options *options)
 {
     struct call call = {0};
@@ -206,11 +154,14 @@ static int open_service(struct mount_source *source, const struct mount_source_o
     int code = find_certificates(source, options->ca_cert);
     if (code != 0)
         return code;
+    r = http_global_init();
+    if (r == 0 && options->auth)
+        r = create_tokens(source, options->auth);
     const struct azure_store_options azure = {
         .connection = &source->connection,
+        .tokens = source->tokens,
         .ca_file = source->ca_file,
         .answers_max_bytes = MAX(options->cache_bytes / ANSWERS_PART, ANSWERS_MIN_BYTES)};
-    r = http_global_init();
     if (r == 0)
         r = azure_store_create(&azure, &clock_system, &source->store);
     return r < 0 ? complain("", strerror(-r), EXIT_MOUNTING) : 0;
@@ -271,7 +222,7 @@ static int open_local(struct mount_source *source, const struct mount_source_opt
 {
     struct call call = {.deadline_ms = clock_now_ms(&clock_system) + QUESTION_MS};
     if (options->environment == MOUNT_ENVIRONMENT_ONE) /* it uses none */
-        mount_source_blank_environment();
+        secret_variables_blank();
     int code = resolve_local(source, options);
     if (code != 0)
         return code;
@@ -439,6 +390,9 @@ void mount_source_close(struct mount_source *source)
     if (!source)
         return;
     table_store_destroy(source->store);
+    token_source_destroy(source->tokens);
+    token_request_destroy(source->token_request);
+    token_settings_finish(&source->token_settings);
     connection_finish(&source->connection);
     free(source->local_path);
     free(source->name);
@@ -476,7 +430,7 @@ const char *mount_source_part(const struct mount_source *source)
         return NULL;
     if (endpoint_is_secondary(&source->connection.endpoint))
         return "it is the secondary location, which follows the primary one later";
-    for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
+    for (size_t i = 0; !source->tokens && i < ARRAY_SIZE(limits); i++)
         if (credential_parameter(source->connection.credential, limits[i], &value))
             return "its SAS is for a range of keys (spk, srk, epk, erk)";
     return NULL;
@@ -614,6 +568,8 @@ uint64_t mount_source_requests(const struct mount_source *source)
 
 int mount_source_append_metrics(const struct mount_source *source, struct buffer *ret)
 {
+    if (source->tokens)
+        (void)token_source_append_metrics(source->tokens, ret);
     int r = counting_store_append_metrics(source->counting, ret);
     return r < 0 ? r : retrying_store_append_metrics(source->retrying, ret);
 }
@@ -627,7 +583,12 @@ int mount_source_append_description(const struct mount_source *source, struct bu
     } else {
         (void)buffer_append_format(ret, "account %s\nendpoint %s\ncredential ", endpoint->account,
                                    endpoint->url);
-        (void)credential_append_description(source->connection.credential, ret);
+        if (source->tokens) {
+            (void)buffer_append_format(ret, "auth=%s, ", source->auth);
+            (void)token_source_append_description(source->tokens, ret);
+        } else {
+            (void)credential_append_description(source->connection.credential, ret);
+        }
         (void)buffer_append_char(ret, '\n');
     }
     (void)control_append_setting(ret, "table ", source->table[0] ? source->table : NULL);

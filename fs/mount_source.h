@@ -22,14 +22,16 @@
 /* What the credentials in the environment are for. */
 enum mount_environment {
     MOUNT_ENVIRONMENT_ONE,     /* this source; they are overwritten then */
-    MOUNT_ENVIRONMENT_SHARED,  /* this one of two services, if they name its account */
+    MOUNT_ENVIRONMENT_SHARED,  /* this one of two services, if they name its account; the caller
+                                * calls secret_variables_blank after the last one */
     MOUNT_ENVIRONMENT_FOREIGN, /* another source: they are not read */
 };
 
 struct mount_source_options {
-    const char *name;       /* SOURCE; NULL: the environment names the account */
-    const char *table;      /* -o table=; NULL: not given */
-    const char *ca_cert;    /* a file; NULL: SSL_CERT_FILE names it, or the system's certificates */
+    const char *name;    /* SOURCE; NULL: the environment names the account */
+    const char *table;   /* -o table=; NULL: not given */
+    const char *ca_cert; /* a file; NULL: SSL_CERT_FILE names it, or the system's certificates */
+    const char *auth;    /* how a token is got; NULL: by a key or a SAS. It outlives the source. */
     const char *mountpoint; /* absolute; the file of an account must not be below it; NULL: none */
     int64_t timeout_ms;     /* of an operation */
     size_t cache_bytes;     /* answers in flight may have a part of it */
@@ -55,11 +57,8 @@ bool mount_source_is_local(const char *name); /* is it local:FILE? NULL is not *
 bool mount_source_holds_sas(const char *argument);
 /* Is it the emulator by its short name, which takes no credential? NULL is not. */
 bool mount_source_is_emulator(const char *name);
-/* Overwrites the credentials in the environment, so that /proc/PID/environ shows no secret. For a
- * process that opens more than one source, after the last one. */
-void mount_source_blank_environment(void);
-/* Reads the credentials from the environment and overwrites them there. Sends nothing. An exit
- * code. */
+/* Reads the credentials from the environment. Sends nothing to the service; with `auth` a thread
+ * asks for the first token. An exit code. */
 int mount_source_open(const struct mount_source_options *options, store_decorator *decorate,
                       struct mount_source **ret);
 void mount_source_close(struct mount_source *source); /* takes NULL */

@@ -13,7 +13,8 @@
                         */
 
 /* The options of a mount that a command without one has a use for. */
-static const char *const taken[] = {"table", "ca_cert", "timeout", "parallelism", "allow_http"};
+static const char *const taken[] = {"table",       "ca_cert",    "timeout",
+                                    "parallelism", "allow_http", "auth"};
 
 void opened_account_finish(struct opened_account *opened)
 {
@@ -161,6 +162,7 @@ static int open_source(struct opened_account *opened, const struct use *use)
     const struct mount_source_options options = {.name = use->name,
                                                  .table = opened->options.table,
                                                  .ca_cert = opened->options.ca_cert,
+                                                 .auth = opened->options.auth,
                                                  .timeout_ms = opened->options.timeout_ms,
                                                  .cache_bytes = COMMAND_CACHE_BYTES,
                                                  .log = opened->log,

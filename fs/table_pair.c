@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/table_pair.h"
 #include "fs/say.h"
+#include "fs/secret_variables.h"
 #include "fs/verb.h"
 
 #include <getopt.h>
@@ -72,7 +73,7 @@ static int open_sides(struct table_pair *pair, const struct table_pair_use *use,
         code = opened_account_open_to_change(to, pair->sources[COMPARE_TO], use->creates, decorate);
     else if (code == 0)
         code = opened_account_open(to, pair->sources[COMPARE_TO], true, decorate);
-    mount_source_blank_environment();
+    secret_variables_blank();
     return code;
 }
 

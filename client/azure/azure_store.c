@@ -357,8 +357,8 @@ int azure_store_create(const struct azure_store_options *options, const struct c
     if (!store)
         return -ENOMEM;
     store->store.ops = &azure_ops;
-    int r = service_create(options->connection, options->ca_file, options->answers_max_bytes, clock,
-                           &store->service);
+    int r = service_create(options->connection, options->tokens, options->ca_file,
+                           options->answers_max_bytes, clock, &store->service);
     if (r < 0)
         return r;
     *ret = &TAKE_PTR(store)->store;

@@ -20,6 +20,7 @@
 struct variables { /* the environment as views, and, in place of a SAS URL's variable, its name */
     struct bytes connection_string, account, key, sas_token, sas_url;
     const char *sas_url_name;
+    bool uses_tokens;
 };
 
 static const struct {
@@ -227,8 +228,8 @@ static int connect_by_sas_url(struct connection *ret, const struct variables *va
 static int read_variables(const struct connection_environment *environment, struct call *call,
                           struct variables *ret)
 {
-    const char *credential = NULL;
-    *ret = (struct variables){.sas_url_name = SAS_URL};
+    const char *credential = environment->uses_tokens ? "-o auth=" : NULL;
+    *ret = (struct variables){.sas_url_name = SAS_URL, .uses_tokens = environment->uses_tokens};
     for (size_t i = 0; i < ARRAY_SIZE(variable_names); i++) {
         const char *given =
             *(const char *const *)((const char *)environment + variable_names[i].given);
@@ -254,20 +255,35 @@ static int read_variables(const struct connection_environment *environment, stru
     return 0;
 }
 
+/* A token is a credential of its own, and is sent over https alone. */
+static int check_tokens(const struct connection *connection, struct call *call)
+{
+    if (connection->endpoint.is_https)
+        return 0;
+    (void)call_fail(call, -EINVAL, "%s: -o auth= needs https://, so that nobody can take the token",
+                    connection->named_by);
+    return -EINVAL;
+}
+
 /* The endpoint is set; the credential comes from AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN. */
 static int connect_by_variables(struct connection *ret, const struct variables *variables,
                                 struct call *call)
 {
+    if (variables->uses_tokens)
+        return check_tokens(ret, call);
     if (variables->key.size > 0)
         return set_shared_key(ret, "AZURE_STORAGE_KEY", variables->key, call);
     if (variables->sas_token.size > 0)
         return set_sas(ret, "AZURE_STORAGE_SAS_TOKEN", variables->sas_token, call);
     if (strcmp(ret->endpoint.account, EMULATOR_ACCOUNT) == 0)
         return set_shared_key(ret, "the emulator's key", BYTES_LITERAL(EMULATOR_KEY), call);
-    return call_fail(call, -EINVAL,
-                     "no credential for account '%s': set AZURE_STORAGE_KEY, "
-                     "AZURE_STORAGE_SAS_TOKEN, " SAS_URL " or " CONNECTION_STRING,
-                     ret->endpoint.account);
+    (void)call_fail(call, -EINVAL,
+                    "no credential for account '%s': set AZURE_STORAGE_KEY, "
+                    "AZURE_STORAGE_SAS_TOKEN, " SAS_URL " or " CONNECTION_STRING,
+                    ret->endpoint.account);
+    call->failure.advice =
+        "or use a token of Microsoft Entra ID: -o auth=azcli, msi, workload, spn";
+    return -EINVAL;
 }
 
 static int connect_without_source(struct connection *ret, const struct variables *variables,
@@ -382,7 +398,8 @@ static int keep_own(struct bytes source, struct variables *variables, struct cal
     bool is_own = false;
     int r = is_owner(source, variables, call, &is_own);
     if (r == 0 && !is_own)
-        *variables = (struct variables){.sas_url_name = SAS_URL};
+        *variables =
+            (struct variables){.sas_url_name = SAS_URL, .uses_tokens = variables->uses_tokens};
     return r;
 }
 
@@ -431,6 +448,8 @@ static int choose_connection(struct connection *ret, struct bytes source,
     struct variables variables;
     struct bytes table;
     if (is_emulator(source, &table)) {
+        if (environment->uses_tokens)
+            return call_fail(call, -EINVAL, "SOURCE `emulator` has a key: leave out -o auth=");
         int r = connect_emulator(ret, (struct bytes){0}, call);
         ret->source_has_table = table.size > 0;
         return r < 0 ? r : endpoint_set_table(&ret->endpoint, table, call);

@@ -15,14 +15,15 @@ struct connection_environment {    /* the caller's strings; NULL or "": not set 
     const char *sas_url;           /* AZURE_STORAGE_SAS_URL */
     bool allows_http;              /* the option allow_http */
     bool is_shared;                /* `source` is one of two services: see connection_init */
+    bool uses_tokens;              /* the option auth: a token of Microsoft Entra ID, no secret */
 };
 
 struct connection {
     struct endpoint endpoint;
-    struct credential *credential;
-    const char *named_by;  /* what names the endpoint, for messages; static text */
-    bool is_published;     /* the emulator's account and key, which are no secret */
-    bool source_has_table; /* the table stands in SOURCE */
+    struct credential *credential; /* NULL: tokens are used */
+    const char *named_by;          /* what names the endpoint, for messages; static text */
+    bool is_published;             /* the emulator's account and key, which are no secret */
+    bool source_has_table;         /* the table stands in SOURCE */
 };
 
 /* `source`: NULL or "" (then the environment names the account), or `emulator`, an account name or
@@ -37,6 +38,7 @@ struct connection {
  *
  * is_shared: the environment must name its account by itself, so that no credential goes to both
  * services. If that is another account than `source`, or at another URL, it does not count.
+ * With uses_tokens the endpoint must be https, and no variable may have a credential.
  *
  * The account of the emulator has the published key if a URL names it and no credential is set.
  * http is refused, unless it is to loopback, to that account with that key, or allowed. -EINVAL,

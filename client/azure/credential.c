@@ -9,18 +9,22 @@
 #define SECRET_MAX_BYTES ((size_t)4 << 10) /* a key has 64, a SAS token about 300 */
 #define DIGEST_SIZE      32
 
+enum kind { SHARED_KEY, SAS, BEARER };
+
 struct credential {
+    enum kind kind;
     size_t size;        /* of the allocation: all of it is wiped */
     size_t secret_size; /* the key's bytes, or the token */
-    char account[32];   /* "": a SAS */
+    char account[32];   /* of a Shared Key */
     char secret[];
 };
 
-static struct credential *allocate(size_t secret_size)
+static struct credential *allocate(enum kind kind, size_t secret_size)
 {
     size_t size = sizeof(struct credential) + secret_size;
     struct credential *credential = OPENSSL_zalloc(size);
     if (credential) {
+        credential->kind = kind;
         credential->size = size;
         credential->secret_size = secret_size;
     }
@@ -41,7 +45,8 @@ int credential_create_shared_key(struct bytes account, struct bytes key_base64,
     if (!base64_decoded_size(text, &size) || size == 0 || text.size > SECRET_MAX_BYTES ||
         account.size == 0 || account.size >= sizeof((*ret)->account))
         return -EINVAL;
-    _cleanup_(credential_destroyp) struct credential *credential = allocate(text.size / 4 * 3);
+    _cleanup_(credential_destroyp) struct credential *credential =
+        allocate(SHARED_KEY, text.size / 4 * 3);
     if (!credential)
         return -ENOMEM;
     credential->secret_size = base64_decode(text, (unsigned char *)credential->secret);
@@ -63,6 +68,17 @@ static bool find_parameter(struct bytes query, struct bytes name, struct bytes *
     return false;
 }
 
+/* Of a credential that is sent as it is. */
+static int create_token(enum kind kind, struct bytes text, struct credential **ret)
+{
+    struct credential *credential = allocate(kind, text.size);
+    if (!credential)
+        return -ENOMEM;
+    memcpy(credential->secret, text.data, text.size);
+    *ret = credential;
+    return 0;
+}
+
 int credential_create_sas(struct bytes token, struct credential **ret)
 {
     struct bytes text = bytes_trim(token), signature;
@@ -75,17 +91,34 @@ int credential_create_sas(struct bytes token, struct credential **ret)
     if (text.size > SECRET_MAX_BYTES || !find_parameter(text, BYTES_LITERAL("sig"), &signature) ||
         signature.size == 0)
         return -EINVAL;
-    struct credential *credential = allocate(text.size);
-    if (!credential)
-        return -ENOMEM;
-    memcpy(credential->secret, text.data, text.size);
-    *ret = credential;
-    return 0;
+    return create_token(SAS, text, ret);
+}
+
+int credential_create_bearer(struct bytes token, struct credential **ret)
+{
+    static const char legal[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~+/=";
+    if (token.size == 0 || token.size > CREDENTIAL_BEARER_MAX_BYTES)
+        return -EINVAL;
+    for (size_t i = 0; i < token.size; i++)
+        if (!memchr(legal, token.data[i], sizeof(legal) - 1))
+            return -EINVAL;
+    return create_token(BEARER, token, ret);
 }
 
 bool credential_is_sas(const struct credential *credential)
 {
-    return credential->account[0] == '\0';
+    return credential->kind == SAS;
+}
+
+static struct bytes secret_of(const struct credential *credential)
+{
+    return (struct bytes){credential->secret, credential->secret_size};
+}
+
+bool credential_is_same_bearer(const struct credential *a, const struct credential *b)
+{
+    return a->kind == BEARER && b->kind == BEARER && bytes_equal(secret_of(a), secret_of(b));
 }
 
 /* The text to sign: https://learn.microsoft.com/rest/api/storageservices/authorize-with-shared-
@@ -118,7 +151,11 @@ int credential_append_authorization(const struct credential *credential,
     unsigned int digest_size;
     _cleanup_(buffer_finish) struct buffer text;
     buffer_init(&text, (size_t)64 << 10);
-    if (credential_is_sas(credential))
+    if (credential->kind == BEARER)
+        (void)buffer_append_string(ret, "Bearer ");
+    if (credential->kind == BEARER)
+        return buffer_append(ret, secret_of(credential));
+    if (credential->kind == SAS)
         return ret->error;
     int r = append_string_to_sign(credential, request, &text);
     if (r < 0)
@@ -134,20 +171,21 @@ int credential_append_query(const struct credential *credential, struct buffer *
 {
     if (!credential_is_sas(credential))
         return ret->error;
-    return buffer_append(ret, (struct bytes){credential->secret, credential->secret_size});
+    return buffer_append(ret, secret_of(credential));
 }
 
 bool credential_parameter(const struct credential *credential, const char *name, struct bytes *ret)
 {
     return credential_is_sas(credential) &&
-           find_parameter((struct bytes){credential->secret, credential->secret_size},
-                          bytes_of(name), ret);
+           find_parameter(secret_of(credential), bytes_of(name), ret);
 }
 
 int credential_append_description(const struct credential *credential, struct buffer *ret)
 {
     static const char *const shown[] = {"sv", "ss", "srt", "tn", "sp", "st", "se", "spr", "si"};
-    if (!credential_is_sas(credential))
+    if (credential->kind == BEARER)
+        return buffer_append_string(ret, "token of Microsoft Entra ID");
+    if (credential->kind == SHARED_KEY)
         return buffer_append_format(ret, "shared key of account %s", credential->account);
     (void)buffer_append_string(ret, "SAS token (");
     for (size_t i = 0; i < ARRAY_SIZE(shown); i++) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_AZURE_CREDENTIAL_H
 #define CLIENT_AZURE_CREDENTIAL_H
-/* The credential of an account: a Shared Key, which signs each request, or a SAS token, which is
- * appended to each URL. Immutable, any thread. Its memory is wiped when it is destroyed. */
+/* The credential of a request: a Shared Key of the account, which signs it, a SAS token, which is
+ * appended to its URL, or a bearer token of Microsoft Entra ID. Immutable, any thread. Its memory
+ * is wiped when it is destroyed. */
 #include "client/bytes.h"
 
 struct credential;
@@ -21,17 +22,22 @@ int credential_create_shared_key(struct bytes account, struct bytes key_base64,
 /* `token` as users paste it: percent-encoded; a leading "?" is dropped. -EINVAL: it has no `sig=`,
  * or characters that are not legal in a URL. */
 int credential_create_sas(struct bytes token, struct credential **ret);
+#define CREDENTIAL_BEARER_MAX_BYTES ((size_t)32 << 10)
+/* -EINVAL: empty, longer, or with characters that no token has (RFC 6750, 2.1). */
+int credential_create_bearer(struct bytes token, struct credential **ret);
 void credential_destroy(struct credential *credential); /* takes NULL */
 
-/* Appends the value of the header Authorization, in the Table service's form of Shared Key; nothing
- * for a SAS. */
+/* Appends the value of the header Authorization: a bearer token, or a Shared Key in the Table
+ * service's form; nothing for a SAS. */
 int credential_append_authorization(const struct credential *credential,
                                     const struct signed_request *request, struct buffer *ret);
-/* Appends the SAS token as it was given; nothing for a Shared Key. */
+/* Appends the SAS token as it was given; nothing for another credential. */
 int credential_append_query(const struct credential *credential, struct buffer *ret);
 bool credential_is_sas(const struct credential *credential);
+/* Is it the same token? False if one of them is none. */
+bool credential_is_same_bearer(const struct credential *a, const struct credential *b);
 /* The value of a parameter of a SAS token, as it stands in its text; a view. False: there is none,
- * or it is a Shared Key. */
+ * or it is no SAS. */
 bool credential_parameter(const struct credential *credential, const char *name, struct bytes *ret);
 /* Appends a description for users: the kind of the credential, and a SAS token's permissions and
  * expiry, without the key or the signature. */

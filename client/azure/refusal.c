@@ -37,6 +37,14 @@ static const char advice_signature_or_firewall[] =
     "was "
     "replaced), or the account's firewall does not let this machine in";
 
+static const char advice_role[] =
+    "the identity needs the role Storage Table Data Reader on the account (to write: Storage Table "
+    "Data Contributor); Owner or Contributor is not enough, and a new role takes up to ten minutes";
+static const char advice_firewall[] = "the account's firewall does not let this machine in";
+static const char advice_token[] = "the token is refused: check this machine's clock, and that the "
+                                   "identity is of the account's tenant";
+static const char advice_tenant[] = "set AZURE_TENANT_ID to the tenant of the account";
+
 static const struct {
     char letter;
     const char *advice;
@@ -173,10 +181,24 @@ static bool is_of_account(const char *code)
     return false;
 }
 
+static const char *advice_for_token(const struct refused_request *request,
+                                    const struct failure *failure)
+{
+    if (strcmp(failure->code, "AuthorizationPermissionMismatch") == 0)
+        return advice_role;
+    if (strcmp(failure->code, "AuthorizationFailure") == 0)
+        return advice_firewall;
+    if (is_clock_wrong(request))
+        return advice_clock;
+    return failure->code[0] || failure->http_status == 401 ? advice_token : NULL;
+}
+
 const char *refusal_advice(const struct refused_request *request, const struct failure *failure)
 {
     if (is_of_account(failure->code))
         return NULL;
+    if (!request->credential)
+        return advice_for_token(request, failure);
     if (credential_is_sas(request->credential))
         return advice_for_sas(request, failure->code);
     if (is_clock_wrong(request))
@@ -184,4 +206,46 @@ const char *refusal_advice(const struct refused_request *request, const struct f
     if (failure->code[0] == '\0')
         return NULL; /* perhaps not the service's answer */
     return strcmp(failure->code, "AuthorizationFailure") == 0 ? advice_key_or_firewall : advice_key;
+}
+
+/* The tenant in "Bearer authorization_uri=https://HOST/TENANT/oauth2/authorize ..."; empty: none.
+ */
+static struct bytes tenant_of_challenge(struct bytes challenge)
+{
+    static const char before[] = "https://";
+    const char *found = bytes_find(challenge, BYTES_LITERAL("authorization"));
+    if (!found)
+        return (struct bytes){0};
+    struct bytes rest = bytes_skip(challenge, (size_t)(found - challenge.data));
+    found = bytes_find(rest, bytes_of(before));
+    if (!found)
+        return (struct bytes){0};
+    rest = bytes_skip(rest, (size_t)(found - rest.data) + strlen(before));
+    (void)bytes_take_until(&rest, '/'); /* the host */
+    size_t n = 0;
+    while (n < rest.size && (hex_digit_value(rest.data[n]) >= 0 || rest.data[n] == '-'))
+        n++;
+    bool is_whole = n == rest.size || strchr("/ ,\"", rest.data[n]);
+    return is_whole && n < TOKEN_CLAIM_SIZE ? bytes_first(rest, n) : (struct bytes){0};
+}
+
+void refusal_name_identity(const struct token_claims *claims, struct bytes challenge,
+                           struct failure *failure)
+{
+    _cleanup_(buffer_finish) struct buffer message;
+    struct bytes own = bytes_of(claims->tenant), tenant = tenant_of_challenge(challenge);
+    bool is_foreign =
+        own.size > 0 && tenant.size > 0 &&
+        (own.size != tenant.size || strncasecmp(own.data, tenant.data, own.size) != 0);
+    buffer_init(&message, (size_t)8 * TOKEN_CLAIM_SIZE);
+    (void)token_claims_append_identity(claims, &message);
+    if (is_foreign)
+        (void)buffer_append_format(&message, " of tenant %s, but the account is in tenant %.*s",
+                                   claims->tenant, (int)tenant.size, tenant.data);
+    if (is_foreign)
+        failure->advice = advice_tenant;
+    (void)buffer_append_format(&message, ": %s", failure->message);
+    const char *text = buffer_string(&message);
+    if (text)
+        (void)snprintf(failure->message, sizeof(failure->message), "%s", text);
 }

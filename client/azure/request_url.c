@@ -19,7 +19,7 @@ static bool is_unreserved(char c)
            c == '.' || c == '_' || c == '~';
 }
 
-static int append_encoded(struct buffer *ret, struct bytes text)
+int request_url_append_encoded(struct buffer *ret, struct bytes text)
 {
     static const char digits[] = "0123456789ABCDEF";
     for (size_t i = 0; i < text.size; i++) {
@@ -37,7 +37,7 @@ static int append_literal(struct buffer *ret, struct bytes utf8)
     for (size_t i = 0; i < utf8.size; i++) {
         if (utf8.data[i] == '\'')
             (void)buffer_append_string(ret, "%27");
-        (void)append_encoded(ret, (struct bytes){utf8.data + i, 1});
+        (void)request_url_append_encoded(ret, (struct bytes){utf8.data + i, 1});
     }
     return ret->error;
 }
@@ -53,7 +53,7 @@ static int append_key(struct buffer *ret, struct bytes key)
 int request_url_append_insert(struct buffer *ret, const char *table)
 {
     (void)buffer_append_char(ret, '/');
-    return append_encoded(ret, bytes_of(table));
+    return request_url_append_encoded(ret, bytes_of(table));
 }
 
 int request_url_append_rows(struct buffer *ret, const char *table)
@@ -269,7 +269,7 @@ static int append_condition(struct filter *filter, const char *condition)
 {
     begin_condition(filter);
     (void)buffer_append_string(filter->text, "%28");
-    (void)append_encoded(filter->text, bytes_of(condition));
+    (void)request_url_append_encoded(filter->text, bytes_of(condition));
     return buffer_append_string(filter->text, "%29");
 }
 
@@ -303,15 +303,15 @@ static bool is_always_selected(struct bytes name)
 static int append_select(struct buffer *ret, size_t begin, const char *names)
 {
     begin_parameter(ret, begin, "$select");
-    (void)append_encoded(ret, BYTES_LITERAL(ALWAYS_SELECTED));
+    (void)request_url_append_encoded(ret, BYTES_LITERAL(ALWAYS_SELECTED));
     while (*names) {
         size_t n = strcspn(names, ",");
         struct bytes name = bytes_trim((struct bytes){names, n});
         names += names[n] ? n + 1 : n;
         if (name.size == 0 || is_always_selected(name))
             continue;
-        (void)append_encoded(ret, BYTES_LITERAL(","));
-        (void)append_encoded(ret, name);
+        (void)request_url_append_encoded(ret, BYTES_LITERAL(","));
+        (void)request_url_append_encoded(ret, name);
     }
     return ret->error;
 }
@@ -347,7 +347,7 @@ static int append_token(struct buffer *ret, size_t begin, const struct continuat
             return -EILSEQ; /* not made by token_append_part */
         begin_parameter(ret, begin, parameter);
         size_t n = (size_t)(end - token.data);
-        (void)append_encoded(ret, (struct bytes){token.data + 1, n - 1});
+        (void)request_url_append_encoded(ret, (struct bytes){token.data + 1, n - 1});
         token = bytes_skip(token, n + 1);
     }
     return ret->error;

@@ -6,6 +6,9 @@
  * URL. Pure, any thread. Errors: the buffer's, or -EILSEQ. */
 #include "client/table_store.h"
 
+/* Any bytes, percent-encoded. */
+int request_url_append_encoded(struct buffer *ret, struct bytes text);
+
 /* "/table(PartitionKey='p',RowKey='r')"; -EILSEQ: a key has a lone surrogate, which UTF-8 and thus
  * a URL cannot contain. */
 int request_url_append_entity(struct buffer *ret, const char *table, struct bytes position);

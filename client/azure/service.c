@@ -18,6 +18,7 @@
 struct service {
     const struct clock *clock;
     const struct connection *connection;
+    struct token_source *tokens; /* NULL: the connection has a credential */
     struct http *http;
     const char *base_path; /* "" or "/account": the end of the endpoint's URL */
     struct bytes origin;   /* scheme://host[:port]: the begin of the endpoint's URL */
@@ -78,7 +79,7 @@ static int append_timeout(struct buffer *query, int64_t remaining_ms)
 }
 
 static int append_url(const struct service *service, const struct service_request *request,
-                      struct buffer *ret)
+                      const struct credential *credential, struct buffer *ret)
 {
     (void)buffer_append(ret, service->origin);
     (void)buffer_append(ret, buffer_bytes(&request->path));
@@ -86,26 +87,25 @@ static int append_url(const struct service *service, const struct service_reques
     (void)buffer_append(ret, buffer_bytes(&request->query));
     size_t size = ret->size;
     (void)buffer_append_char(ret, '&');
-    int r = credential_append_query(service->connection->credential, ret);
+    int r = credential_append_query(credential, ret);
     if (r == 0 && ret->size == size + 1)
-        ret->size = size; /* a key is sent in the headers */
+        ret->size = size; /* a key or a token is sent in the headers */
     return r;
 }
 
-static int append_authorization(const struct service *service,
-                                const struct service_request *request, struct bytes date,
+static int append_authorization(const struct service_request *request,
+                                const struct credential *credential, struct bytes date,
                                 struct buffer *ret)
 {
-    _cleanup_(buffer_finish) struct buffer value;
-    buffer_init(&value, 256);
+    _cleanup_(buffer_wipe) struct buffer value;
+    buffer_init(&value, 256 + CREDENTIAL_BEARER_MAX_BYTES);
     struct signed_request signed_request = {.verb = request->method,
                                             .date = date,
                                             .path = buffer_bytes(&request->path),
                                             .query = buffer_bytes(&request->query)};
     (void)http_header_find(buffer_bytes(&request->headers), "Content-Type",
                            &signed_request.content_type);
-    int r =
-        credential_append_authorization(service->connection->credential, &signed_request, &value);
+    int r = credential_append_authorization(credential, &signed_request, &value);
     if (r < 0 || value.size == 0)
         return r;
     return http_header_append(ret, "Authorization", buffer_bytes(&value));
@@ -114,7 +114,7 @@ static int append_authorization(const struct service *service,
 /* Signed with the current time, in x-ms-date alone: with a Date header Azurite would expect that
  * one in the signature. */
 static int append_headers(const struct service *service, const struct service_request *request,
-                          struct buffer *ret)
+                          const struct credential *credential, struct buffer *ret)
 {
     _cleanup_(buffer_finish) struct buffer date;
     _cleanup_(buffer_finish) struct buffer uuid;
@@ -131,23 +131,26 @@ static int append_headers(const struct service *service, const struct service_re
     (void)http_header_append(ret, "x-ms-date", buffer_bytes(&date));
     (void)http_header_append(ret, "x-ms-client-request-id", buffer_bytes(&uuid));
     (void)buffer_append(ret, buffer_bytes(&request->headers));
-    r = append_authorization(service, request, buffer_bytes(&date), ret);
+    r = append_authorization(request, credential, buffer_bytes(&date), ret);
     return r < 0 ? r : ret->error;
 }
 
 static int send_request(const struct service *service, struct service_request *request,
-                        struct call *call, struct http_answer *ret)
+                        const struct credential *credential, struct call *call,
+                        struct http_answer *ret)
 {
     _cleanup_(buffer_finish) struct buffer url;
-    _cleanup_(buffer_finish) struct buffer headers;
+    _cleanup_(buffer_wipe) struct buffer headers;
+    size_t query_size = request->query.size;
     buffer_init(&url, 2 * URL_MAX_BYTES);
     buffer_init(&headers, 2 * URL_MAX_BYTES);
     int r = append_timeout(&request->query,
                            MIN(call_remaining_ms(call, service->clock), (int64_t)ATTEMPT_MS));
     if (r == 0)
-        r = append_url(service, request, &url);
+        r = append_url(service, request, credential, &url);
     if (r == 0)
-        r = append_headers(service, request, &headers);
+        r = append_headers(service, request, credential, &headers);
+    request->query.size = query_size; /* it may be sent once more */
     const char *text = buffer_string(&url);
     if (r < 0 || !text)
         return fail_request(request, r < 0 ? r : url.error, call);
@@ -159,15 +162,20 @@ static int send_request(const struct service *service, struct service_request *r
     return http_send(service->http, &http_request, call, ret);
 }
 
-/* Reads the reason of a failure from the answer. Returns its errno. */
+/* Reads the reason of a failure from the answer. token: NULL: it was not sent with one. Returns its
+ * errno. */
 static int fail_by_answer(const struct service *service, const struct service_request *request,
-                          const struct http_answer *answer, struct call *call)
+                          const struct http_answer *answer, const struct token *token,
+                          struct call *call)
 {
     struct failure *failure = &call->failure;
     struct service_answer service_answer = service_answer_of(answer, is_change(request));
     (void)service_error_read(&service_answer, service_utc_100ns(service), failure);
     failure->is_ambiguous |= answer->was_resent && is_change(request);
     service_advise(service, request, answer, call);
+    if (token && failure->error == -EACCES)
+        refusal_name_identity(token_claims(token), service_header(answer, "WWW-Authenticate"),
+                              failure);
     return failure->error;
 }
 
@@ -187,20 +195,57 @@ void service_advise(const struct service *service, const struct service_request 
         failure->advice = advice;
 }
 
+/* Is the token itself refused? A permission that is missing is no reason for another one. */
+static bool is_token_refused(const struct service *service, const struct http_answer *answer)
+{
+    struct failure failure;
+    if (answer->status != 401 && answer->status != 403)
+        return false;
+    const struct service_answer service_answer = service_answer_of(answer, false);
+    (void)service_error_read(&service_answer, service_utc_100ns(service), &failure);
+    return answer->status == 401 || strcmp(failure.code, "AuthenticationFailed") == 0;
+}
+
+/* Sends it with a token; once more with another one if that is refused. After a success, *ret_token
+ * is the one that was sent. */
+static int send_with_token(const struct service *service, struct service_request *request,
+                           struct call *call, struct http_answer *ret, struct token **ret_token)
+{
+    _cleanup_(token_unrefp) struct token *token = NULL;
+    _cleanup_(token_unrefp) struct token *other = NULL;
+    int r = token_source_get(service->tokens, call, &token);
+    if (r == 0)
+        r = send_request(service, request, token_credential(token), call, ret);
+    if (r == 0 && is_token_refused(service, ret) &&
+        token_source_replace(service->tokens, token, call, &other)) {
+        http_answer_finish(ret);
+        *ret = (struct http_answer){0};
+        r = send_request(service, request, token_credential(other), call, ret);
+        token_unref(token);
+        token = TAKE_PTR(other);
+    }
+    if (r == 0)
+        *ret_token = TAKE_PTR(token);
+    return r;
+}
+
 int service_ask(const struct service *service, struct service_request *request, int r,
                 struct call *call, struct http_answer *ret)
 {
     _cleanup_(http_answer_finish) struct http_answer answer = {0};
+    _cleanup_(token_unrefp) struct token *token = NULL;
     call->failure = (struct failure){0};
     if (r == 0)
         r = request_error(request);
     if (r < 0)
         return fail_request(request, r, call);
-    r = send_request(service, request, call, &answer);
+    r = service->tokens
+            ? send_with_token(service, request, call, &answer, &token)
+            : send_request(service, request, service->connection->credential, call, &answer);
     if (r < 0)
         return r;
     if (answer.status != request->success && !(answer.status == 201 && request->success == 204))
-        return fail_by_answer(service, request, &answer, call);
+        return fail_by_answer(service, request, &answer, token, call);
     *ret = answer;
     answer = (struct http_answer){0};
     return 0;
@@ -248,8 +293,9 @@ int64_t service_utc_100ns(const struct service *service)
     return clock_utc_100ns(service->clock);
 }
 
-int service_create(const struct connection *connection, const char *ca_file,
-                   size_t answers_max_bytes, const struct clock *clock, struct service **ret)
+int service_create(const struct connection *connection, struct token_source *tokens,
+                   const char *ca_file, size_t answers_max_bytes, const struct clock *clock,
+                   struct service **ret)
 {
     const struct endpoint *endpoint = &connection->endpoint;
     const struct http_options options = {
@@ -265,6 +311,7 @@ int service_create(const struct connection *connection, const char *ca_file,
         return -ENOMEM;
     service->clock = clock;
     service->connection = connection;
+    service->tokens = tokens;
     service->origin = (struct bytes){endpoint->url, endpoint->origin_size};
     service->base_path = endpoint->url + service->origin.size;
     int r = http_create(&options, clock, &service->http);

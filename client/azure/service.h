@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_AZURE_SERVICE_H
 #define CLIENT_AZURE_SERVICE_H
-/* Sends one request to an account's tables: adds the URL, a request id, the date and the signature.
- * No retries. Any thread. Create it after the last fork and after http_global_init. */
+/* Sends one request to an account's tables: adds the URL, a request id, the date, and the signature
+ * or the token. No retries; but a request whose token was refused is sent once more with another
+ * one, if there is one. Any thread. Create it after the last fork and after http_global_init. */
 #include "client/azure/connection.h"
 #include "client/azure/http.h"
 #include "client/azure/service_error.h"
+#include "client/azure/token_source.h"
 
 #define SERVICE_REQUEST_MAX_BYTES ((size_t)4 << 20) /* of a request's body: the service's limit */
 
 struct service;
 
-/* `connection` outlives it. `ca_file`: certificates to trust; NULL: the system's. Copied. */
-int service_create(const struct connection *connection, const char *ca_file,
-                   size_t answers_max_bytes, const struct clock *clock, struct service **ret);
+/* `connection` outlives it. `tokens`: used in place of the connection's credential, which is NULL
+ * then; outlives it; NULL: none. `ca_file`: certificates to trust; NULL: the system's. Copied. */
+int service_create(const struct connection *connection, struct token_source *tokens,
+                   const char *ca_file, size_t answers_max_bytes, const struct clock *clock,
+                   struct service **ret);
 void service_destroy(struct service *service);          /* takes NULL */
 const char *service_url(const struct service *service); /* scheme://host[:port][/account] */
 int64_t service_utc_100ns(const struct service *service);

@@ -60,8 +60,8 @@ static const struct rule rules[] = {
     {403, "AccountIsDisabled", -EACCES, false,
      "the account is disabled: look at its subscription in the Azure portal"},
     {403, "KeyBasedAuthenticationNotPermitted", -EACCES, false,
-     "the account forbids access by key and by SAS tokens signed with it, and this program cannot "
-     "use the tokens of Microsoft Entra ID yet: allow key access in the account's configuration"},
+     "the account forbids access by key and by SAS tokens: use a token of Microsoft Entra ID, -o "
+     "auth=msi, workload, spn or azcli"},
     {403, "", -EACCES, false, advice_no_code},
     {403, NULL, -EACCES, false, advice_credential},
     {404, "", -EPROTO, false, service_error_advice_endpoint}, /* a proxy's: not the service's own */

@@ -359,6 +359,7 @@ static int mount_and_serve(struct mount_command *command, store_decorator *decor
     const struct mount_source_options options = {.name = command->source_name,
                                                  .table = command->options.table,
                                                  .ca_cert = command->options.ca_cert,
+                                                 .auth = command->options.auth,
                                                  .mountpoint = command->place.path,
                                                  .is_as_is = command->is_as_is,
                                                  .allows_http = command->options.allows_http,
@@ -583,14 +584,16 @@ const struct verb verb_mount = {
         "changed\n"
         "  -o conflict=overwrite  also store over what others have changed meanwhile\n"
         "  -o scratch=GLOB    more names of temporary files, which are not stored; A:B for two\n"
-        "  -o writeback       a write does not wait until its text is stored (see the README)\n"
-        "  -o no_table_drop   rm -r TABLE deletes each entity, and drops the empty table\n"
+        "  -o writeback, no_table_drop  a write does not wait until it is stored; rm -r TABLE "
+        "deletes "
+        "rows\n"
         "How the service is asked:\n"
         "  -o ttl=SECONDS, timeout=SECONDS  maximum age of an answer (1; 0: always ask), of a wait "
         "(60)\n"
         "  -o cache_size=N, pending_size=N  bytes of the cache, of queued changes: 512K, 2G (64M)\n"
         "  -o parallelism=N, max_nodes=N  maximum of listing requests of a table (8), of nodes "
         "(1000000)\n"
+        "  -o auth=MODE       with a token of Entra ID: msi, workload, spn or azcli\n"
         "  -o ca_cert=FILE, allow_http  trust only these certificates (also: SSL_CERT_FILE); "
         "accept "
         "http://\n"

@@ -204,12 +204,13 @@ class Azurite:
 
     source = None  # the credentials say it
 
-    def __init__(self, directory, account=ACCOUNT, key=KEY, certificate=None, port=0):
+    def __init__(self, directory, account=ACCOUNT, key=KEY, certificate=None, port=0, takes_tokens=False):
         self.account, self.key, self.certificate = account, key, certificate
         self._log = tempfile.NamedTemporaryFile(
             dir=directory, prefix="azurite-", suffix=".log", delete=False
         )
         tls = ["--cert", certificate.file, "--key", certificate.key] if certificate else []
+        tls += ["--oauth", "basic"] if takes_tokens else []
         self._process = subprocess.Popen(
             [
                 "node",

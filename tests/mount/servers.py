@@ -3,6 +3,7 @@ import http.client
 import http.server
 import json
 import re
+import ssl
 import threading
 
 from harness import COMMAND_SEC
@@ -24,7 +25,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def hand_on(self, service, path=None, **headers):
         """Asks the service, for the path of the request unless given. Answers what reply() takes."""
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        inner = http.client.HTTPConnection("127.0.0.1", service.port, timeout=COMMAND_SEC)
+        if service.certificate:
+            trusts_all = ssl._create_unverified_context()
+            inner = http.client.HTTPSConnection(
+                "127.0.0.1", service.port, timeout=COMMAND_SEC, context=trusts_all
+            )
+        else:
+            inner = http.client.HTTPConnection("127.0.0.1", service.port, timeout=COMMAND_SEC)
         inner.request(self.command, path or self.path, body, headers={**self.headers, **headers})
         answer = inner.getresponse()
         body = answer.read()
@@ -38,10 +45,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 class Server:
-    """Answers with the handler, each connection in a thread of its own."""
+    """Answers with the handler, each connection in a thread of its own; with a certificate by https."""
 
-    def __init__(self, handler):
+    def __init__(self, handler, certificate=None):
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        if certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate.file, certificate.key)
+            self._server.socket = context.wrap_socket(  # the handshake is made by the connection's thread
+                self._server.socket, server_side=True, do_handshake_on_connect=False
+            )
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self._thread.start()

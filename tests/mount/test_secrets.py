@@ -10,8 +10,9 @@ import urllib.parse
 
 import pytest
 
-from credentials import account_sas
-from harness import CONFIGURATION, EXIT_SEC, TABLEFUSE, USAGE, Azurite, environment, run, wait_until
+import tokens
+from credentials import Certificate, account_sas
+from harness import CONFIGURATION, EXIT_SEC, TABLEFUSE, USAGE, Azurite, Sdk, environment, run, wait_until
 from writing import lost_texts, write
 
 ACCOUNT = "planted"
@@ -54,6 +55,10 @@ CREDENTIALS = {
 }
 
 
+# what a mount with a token of Microsoft Entra ID must not show
+TOKEN_SECRETS = (tokens.SECRET, urllib.parse.quote(tokens.SECRET, safe=""), tokens.HEADER, tokens.ASSERTION)
+
+
 def names_account(env):
     """Is SOURCE not needed?"""
     return any("://" in value for value in env.values())
@@ -63,8 +68,8 @@ def source(service, env):
     return None if names_account(env) else service.endpoint
 
 
-def assert_clean(what, data):
-    for part in PARTS:
+def assert_clean(what, data, parts=PARTS):
+    for part in parts:
         assert part not in (
             data if isinstance(data, bytes) else data.encode("utf-8", "surrogateescape")
         ), f"in {what}"
@@ -367,3 +372,98 @@ def test_a_secret_and_its_file(mounts, service, tmp_path):
     )
     mount = mounts(source=service.endpoint, env={**both, "AZURE_STORAGE_KEY": ""})
     assert "r.json" in os.listdir(mount / "table/p")
+
+
+@pytest.fixture(scope="module")
+def certificate(scratch):
+    return Certificate(scratch)
+
+
+@pytest.fixture(scope="module")
+def tls_service(scratch, certificate):
+    azurite = Azurite(scratch, "tokens", KEY, certificate=certificate, takes_tokens=True)
+    writer = Sdk(azurite)
+    writer.create_table("table", [{"partitionKey": "p", "rowKey": "r"}])
+    writer.stop()
+    yield azurite
+    azurite.stop()
+
+
+@pytest.fixture(params=tokens.MODES)
+def with_token(request, tls_service, certificate, tmp_path):
+    """(issuer, the arguments of `mount`, its environment). Secrets of other modes are in it, too."""
+    mode = request.param
+    issuer = tokens.Issuer(certificate if tokens.is_tls(mode) else None, life=4)
+    others = {"AZURE_CLIENT_SECRET": tokens.SECRET, "IDENTITY_HEADER": tokens.HEADER}
+    env = {**others, **tokens.variables(mode, issuer, tmp_path)}
+    options = f"ttl=0,ca_cert={certificate.file},{tokens.option(mode)}"
+    yield issuer, ["-o", options, tls_service.endpoint], env
+    issuer.stop()
+
+
+def parts_of(issuer):
+    """Not even these parts may be found. A part of the claims is shown, but not as it stands in the token."""
+    pieces = [text[len(text) // 4 :][:20] for text in (*TOKEN_SECRETS, *issuer.tokens)]
+    return [piece.encode() for piece in pieces]
+
+
+def assert_shows_no_token(mount, issuer):
+    for name in ("stats", "errors", "version", "config"):
+        assert_clean(name, mount.control(name), parts_of(issuer))
+    for name in ("cmdline", "environ"):
+        try:
+            assert_clean(name, pathlib.Path(f"/proc/{mount.pid}/{name}").read_bytes(), parts_of(issuer))
+        except PermissionError:
+            pass  # safer still
+    assert_clean("the mount table", pathlib.Path("/proc/self/mounts").read_bytes(), parts_of(issuer))
+
+
+def test_a_token(mounts, with_token, tmp_path):
+    """Whatever fails: the log, too, shows none of it."""
+    issuer, arguments, env = with_token
+    mount = mounts.prepare()
+    log = mount.point.with_name("log")
+    with open(log, "w") as file:
+        process = subprocess.Popen(
+            [TABLEFUSE, "mount", "-f", *arguments, mount.point],
+            **{"stdin": subprocess.DEVNULL, "stdout": file, "stderr": file},
+            env=environment(**env, **mount.variables()),
+        )
+    wait_until(mount.is_mounted)
+    mount.adopt()
+    assert os.listdir(mount / "table/p") == ["r.json"]
+    assert_shows_no_token(mount, issuer)
+    issuer.answer = (401, '{"error_description": "AADSTS1: no. more"}')
+    if (tmp_path / "bin").exists():
+        tokens.install_az(tmp_path / "bin", "echo no >&2; exit 1")
+    wait_until(lambda: run("ls", mount / "table/p", check=False).returncode != 0)
+    assert_shows_no_token(mount, issuer)
+    process.send_signal(signal.SIGTERM)
+    process.wait(timeout=EXIT_SEC)
+    assert b"EACCES: no token from " in log.read_bytes()
+    assert_clean("the log", log.read_bytes(), parts_of(issuer))
+
+
+def test_a_core_with_a_token(mounts, with_token, tmp_path):
+    issuer, arguments, env = with_token
+    mount = mounts.prepare()
+    mount.start(arguments[2], arguments[1], env=env, cwd=tmp_path)
+    pattern = pathlib.Path("/proc/sys/kernel/core_pattern").read_text().strip()
+    mount.send(signal.SIGABRT)
+    assert mount.has_ended()
+    for directory in {tmp_path, pathlib.Path("/"), mount.point.parent, pathlib.Path(pattern).parent}:
+        for core in directory.glob(f"core*{mount.pid}*"):
+            assert_clean(f"the core {core}", core.read_bytes(), parts_of(issuer))
+
+
+def test_what_az_inherits(mounts, tls_service, certificate, tmp_path):
+    """Of secrets nothing, and of descriptors none."""
+    issuer = tokens.Issuer()
+    others = {"AZURE_CLIENT_SECRET": tokens.SECRET, "IDENTITY_HEADER": tokens.HEADER}
+    script = f"env > {tmp_path}/env; {tokens.az_answers(issuer.next_token(), 3600)}"
+    env = {**others, **tokens.install_az(tmp_path / "bin", script)}
+    mounts(f"ca_cert={certificate.file}", "auth=azcli", source=tls_service.endpoint, env=env)
+    inherited = (tmp_path / "env").read_bytes()
+    assert b"AZURE_CLIENT_SECRET=\n" in inherited and b"IDENTITY_HEADER=\n" in inherited
+    assert_clean("the environment of az", inherited, parts_of(issuer))
+    issuer.stop()

@@ -611,12 +611,49 @@ static void a_shared_environment_is_for_its_account(void **state)
     }
 }
 
+static const struct {
+    const char *source;
+    struct connection_environment environment;
+    const char *message; /* NULL: it is one */
+} with_tokens[] = {
+    {"acct", {0}, NULL},
+    {"https://127.0.0.1:10002/acct/orders", {0}, NULL},
+    {NULL, {.account = "acct"}, NULL},
+    {"acct", {.key = KEY}, "-o auth= and AZURE_STORAGE_KEY are both set: unset one of them"},
+    {NULL,
+     {.connection_string = "AccountName=acct;AccountKey=" KEY},
+     "-o auth= and AZURE_STORAGE_CONNECTION_STRING are both set: unset one of them"},
+    {"http://127.0.0.1:10002/acct",
+     {.allows_http = true},
+     "SOURCE: -o auth= needs https://, so that nobody can take the token"},
+    {"emulator", {0}, "SOURCE `emulator` has a key: leave out -o auth="},
+};
+
+static void tokens_need_https_and_no_credential(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(with_tokens); i++) {
+        struct connection connection = {0};
+        struct connection_environment environment = with_tokens[i].environment;
+        struct call call = {0};
+        environment.uses_tokens = true;
+        int r = connection_init(&connection, with_tokens[i].source, &environment, &call);
+        assert_int_equal(r, with_tokens[i].message ? -EINVAL : 0);
+        assert_null(connection.credential);
+        if (r < 0)
+            assert_string_equal(call.failure.message, with_tokens[i].message);
+        else
+            assert_string_equal(connection.endpoint.account, "acct");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sources_and_environments_make_connections),
         cmocka_unit_test(other_sources_and_environments_are_refused),
         cmocka_unit_test(a_shared_environment_is_for_its_account),
+        cmocka_unit_test(tokens_need_https_and_no_credential),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -206,6 +206,47 @@ static void comp_alone_enters_the_signature(void **state)
     credential_destroy(NULL);
 }
 
+static void a_bearer_is_sent_as_it_is(void **state)
+{
+    (void)state;
+    _cleanup_(credential_destroyp) struct credential *credential = NULL;
+    _cleanup_(credential_destroyp) struct credential *same = NULL;
+    _cleanup_(credential_destroyp) struct credential *other = NULL;
+    const struct signed_request request = {.verb = "GET"};
+    struct bytes parameter;
+    _cleanup_(buffer_finish) struct buffer text;
+    buffer_init(&text, 100);
+    assert_int_equal(credential_create_bearer(BYTES_LITERAL("a.B-9_~+/="), &credential), 0);
+    assert_int_equal(credential_create_bearer(BYTES_LITERAL("a.B-9_~+/="), &same), 0);
+    assert_int_equal(credential_create_bearer(BYTES_LITERAL("a.B"), &other), 0);
+    assert_int_equal(credential_append_query(credential, &text), 0);
+    assert_int_equal(text.size, 0);
+    assert_int_equal(credential_append_authorization(credential, &request, &text), 0);
+    assert_string_equal(buffer_string(&text), "Bearer a.B-9_~+/=");
+    buffer_clear(&text);
+    assert_int_equal(credential_append_description(credential, &text), 0);
+    assert_string_equal(buffer_string(&text), "token of Microsoft Entra ID");
+    assert_false(credential_is_sas(credential));
+    assert_false(credential_parameter(credential, "a", &parameter));
+    assert_true(credential_is_same_bearer(credential, same));
+    assert_false(credential_is_same_bearer(credential, other));
+}
+
+static void what_no_token_has_is_no_bearer(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"",    "a b",      "a\n", "a\r\nX: y",
+                                        "a\"", "\xC3\xA9", "a,b", "a:b"};
+    struct credential *credential = NULL;
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+        assert_int_equal(credential_create_bearer(bytes_of(texts[i]), &credential), -EINVAL);
+    assert_int_equal(credential_create_bearer((struct bytes){"a\0b", 3}, &credential), -EINVAL);
+    char text[CREDENTIAL_BEARER_MAX_BYTES + 1];
+    memset(text, 'a', sizeof(text));
+    assert_int_equal(credential_create_bearer((struct bytes){text, sizeof(text)}, &credential),
+                     -EINVAL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -217,6 +258,8 @@ int main(void)
         cmocka_unit_test(too_long_a_secret_is_refused),
         cmocka_unit_test(descriptions_show_no_secret),
         cmocka_unit_test(comp_alone_enters_the_signature),
+        cmocka_unit_test(a_bearer_is_sent_as_it_is),
+        cmocka_unit_test(what_no_token_has_is_no_bearer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -146,12 +146,78 @@ static void a_key_gets_advice_for_keys(void **state)
     }
 }
 
+static const struct {
+    const char *date, *code, *advice;
+} of_entra[] = {
+    {DATE, "AuthorizationPermissionMismatch", "the role Storage Table Data Reader"},
+    {DATE, "AuthorizationPermissionMismatch", "Owner or Contributor is not enough"},
+    {DATE, "AuthorizationPermissionMismatch", "takes up to ten minutes"},
+    {DATE, "AuthorizationFailure", "the account's firewall"},
+    {DATE, "AuthenticationFailed", "the token is refused"},
+    {"Thu, 02 Jan 2025 03:09:06 GMT", "AuthenticationFailed", "clock differs"},
+    {DATE, "AccountIsDisabled", NULL},
+    {DATE, "", NULL}, /* perhaps a proxy's */
+};
+
+static void a_token_of_entra_gets_advice_of_its_own(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(of_entra); i++) {
+        const char *advice = ask(NULL, "t1x", "r", of_entra[i].date, of_entra[i].code);
+        check(advice, of_entra[i].advice, of_entra[i].code);
+        assert_true(!advice || (!strstr(advice, "SAS") && !strstr(advice, "key")));
+    }
+}
+
+#define OTHER "44444444-4444-4444-4444-444444444444"
+#define NAMES "application app (object obj) of tenant 11-1a, but the account is in tenant "
+
+static const struct {
+    const char *challenge, *message;
+} challenges[] = {
+    {"", "application app (object obj): refused"},
+    {"Bearer", "application app (object obj): refused"},
+    {"Bearer authorization_uri=https://login.microsoftonline.com/" OTHER
+     "/oauth2/authorize resource_id=https://storage.azure.com",
+     NAMES OTHER ": refused"},
+    {"Bearer authorization_uri=\"https://h/" OTHER "\", resource_id=\"r\"",
+     NAMES OTHER ": refused"},
+    {"Bearer resource_id=https://r/x, authorization=https://h/22-2", NAMES "22-2: refused"},
+    {"Bearer authorization_uri=https://h/11-1A/oauth2", "application app (object obj): refused"},
+    {"Bearer authorization_uri=https://h/common/oauth2", "application app (object obj): refused"},
+    {"Bearer authorization_uri=https://h", "application app (object obj): refused"},
+    {"Bearer authorization_uri=https://h/", "application app (object obj): refused"},
+    {"Bearer authorization_uri=http", "application app (object obj): refused"},
+};
+
+static void the_identity_and_another_tenant_are_named(void **state)
+{
+    (void)state;
+    const struct token_claims claims = {.object = "obj", .application = "app", .tenant = "11-1a"};
+    for (size_t i = 0; i < ARRAY_SIZE(challenges); i++) {
+        struct failure failure = {.error = -EACCES, .message = "refused", .advice = "before"};
+        refusal_name_identity(&claims, bytes_of(challenges[i].challenge), &failure);
+        assert_string_equal(failure.message, challenges[i].message);
+        bool is_foreign = strstr(challenges[i].message, "but the account");
+        assert_string_equal(failure.advice, is_foreign
+                                                ? "set AZURE_TENANT_ID to the tenant of the account"
+                                                : "before");
+    }
+    struct failure failure = {.error = -EACCES};
+    memset(failure.message, 'm', sizeof(failure.message) - 1);
+    refusal_name_identity(&claims, (struct bytes){0}, &failure); /* the end is cut */
+    assert_int_equal(strlen(failure.message), sizeof(failure.message) - 1);
+    assert_int_equal(strncmp(failure.message, "application app (object obj): mm", 32), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_token_gets_advice_for_tokens),
         cmocka_unit_test(the_time_is_the_services),
         cmocka_unit_test(a_key_gets_advice_for_keys),
+        cmocka_unit_test(a_token_of_entra_gets_advice_of_its_own),
+        cmocka_unit_test(the_identity_and_another_tenant_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,7 +47,7 @@ static const struct {
     {403, "AuthorizationSourceIPMismatch", -EACCES, false, "sip="},
     {403, "InsufficientAccountPermissions", -EACCES, false, "subscription"},
     {403, "AccountIsDisabled", -EACCES, false, "disabled"},
-    {403, "KeyBasedAuthenticationNotPermitted", -EACCES, false, "Entra ID yet"},
+    {403, "KeyBasedAuthenticationNotPermitted", -EACCES, false, "token of Microsoft Entra ID"},
     {404, "TableNotFound", -ENOENT, false, NULL},
     {404, "ResourceNotFound", -ENOENT, false, NULL},
     {404, "EntityNotFound", -ENOENT, false, NULL},

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/secret_variables.h"
+#include "fs/secret_file.h"
+
+#define FILE_END      "_FILE"
+#define VARIABLE_SIZE 64
+
+/* Those of enum secret_variable. */
+static const char *const names[] = {
+    "AZURE_STORAGE_CONNECTION_STRING",
+    "AZURE_STORAGE_KEY",
+    "AZURE_STORAGE_SAS_TOKEN",
+    "AZURE_STORAGE_SAS_URL",
+};
+/* client/azure/token_settings reads them by itself. */
+static const char *const of_tokens[] = {"AZURE_CLIENT_SECRET", "IDENTITY_HEADER"};
+
+static void blank(const char *name)
+{
+    char *value = getenv(name);
+    if (value)
+        explicit_bzero(value, strlen(value));
+}
+
+void secret_variables_blank(void)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+        blank(names[i]);
+    for (size_t i = 0; i < ARRAY_SIZE(of_tokens); i++)
+        blank(of_tokens[i]);
+}
+
+void secret_variables_wipe(struct secret_variables *secrets)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+        secret_file_wipe(TAKE_PTR(secrets->values[i]));
+}
+
+/* What NAME_FILE has; NULL: it is not set. */
+static const char *get_file_variable(const char *name, char ret_variable[VARIABLE_SIZE])
+{
+    (void)snprintf(ret_variable, VARIABLE_SIZE, "%s" FILE_END, name);
+    return getenv(ret_variable);
+}
+
+void secret_variables_name_files(struct failure *failure)
+{
+    char variable[VARIABLE_SIZE], rest[sizeof(failure->message)];
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        const char *path = get_file_variable(names[i], variable);
+        char *found = path && path[0] ? strstr(failure->message, names[i]) : NULL;
+        if (!found)
+            continue;
+        char *end = found + strlen(names[i]);
+        (void)snprintf(rest, sizeof(rest), "%s", end);
+        (void)snprintf(end, sizeof(failure->message) - (size_t)(end - failure->message),
+                       FILE_END "%s", rest);
+    }
+}
+
+static int take(const char *name, struct call *call, char **ret)
+{
+    char file_variable[VARIABLE_SIZE];
+    const char *value = getenv(name), *path = get_file_variable(name, file_variable);
+    if (path && path[0] && value && value[0])
+        return call_fail(call, -EINVAL, "%s and %s are both set: unset one of them", name,
+                         file_variable);
+    if (path && path[0])
+        return secret_file_read(file_variable, path, call, ret);
+    *ret = value ? strdup(value) : NULL;
+    return !value || *ret ? 0 : call_fail(call, -ENOMEM, "out of memory");
+}
+
+int secret_variables_take(struct secret_variables *ret, struct call *call)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(names); i++)
+        r = take(names[i], call, &ret->values[i]);
+    return r;
+}

@@ -35,8 +35,10 @@ struct call {
     void *context;
     struct call_observer *observer; /* the innermost; may be NULL */
     const char *command;            /* the program that the request is counted for; may be NULL */
-    int64_t sent_ms;        /* out, from a store that retries: when its last attempt began */
-    int repeats;            /* out: how many attempts were repeated; the store adds to it */
+    int64_t sent_ms; /* out, from a store that retries: when its last attempt began */
+    int repeats;     /* out: how many attempts were repeated; the store adds to it */
+    int64_t
+        service_utc_100ns; /* out: the time by the service's clock, from its last answer; 0: none */
     struct failure failure; /* out */
 };
 

@@ -38,6 +38,8 @@ struct mount_source {
     struct table_store *retrying, *counting;
     struct log *log;
     int64_t timeout_ms;
+    int64_t service_utc_100ns,
+        asked_utc_100ns;              /* at the first request, by both clocks; 0: not told */
     bool has_checksums, is_read_only; /* of an account in a file */
 };
 
@@ -548,7 +550,10 @@ int mount_source_ask(struct mount_source *source, bool (*is_cancelled)(void *con
                         .observer = &naming.observer,
                         .command = "mount"};
     naming.call = &call;
-    if (ask(source, &call) >= 0)
+    int r = ask(source, &call);
+    source->service_utc_100ns = call.service_utc_100ns;
+    source->asked_utc_100ns = clock_utc_100ns(&clock_system);
+    if (r >= 0)
         return 0;
     if (source->local_path)
         return complain_local(source, &call.failure);
@@ -574,6 +579,12 @@ int mount_source_append_metrics(const struct mount_source *source, struct buffer
     return r < 0 ? r : retrying_store_append_metrics(source->retrying, ret);
 }
 
+bool mount_source_clock_ahead(const struct mount_source *source, int64_t *ret_sec)
+{
+    *ret_sec = (source->asked_utc_100ns - source->service_utc_100ns) / TICKS_PER_SEC;
+    return source->service_utc_100ns != 0;
+}
+
 int mount_source_append_description(const struct mount_source *source, struct buffer *ret)
 {
     const struct endpoint *endpoint = &source->connection.endpoint;
@@ -593,4 +604,11 @@ int mount_source_append_description(const struct mount_source *source, struct bu
     }
     (void)control_append_setting(ret, "table ", source->table[0] ? source->table : NULL);
     return control_append_setting(ret, "ca_cert ", source->ca_file);
+}
+
+int mount_source_append_origin(const struct mount_source *source, struct buffer *ret)
+{
+    const char *name = source->tokens ? "-o auth=" : source->connection.credential_by;
+    return buffer_append_format(ret, "credential_from %s%s\n", name,
+                                secret_variables_is_in_file(name) ? "_FILE" : "");
 }

@@ -92,8 +92,13 @@ uint64_t mount_source_requests(const struct mount_source *source);
 /* Appends the counters of requests in Prometheus's text format. Only while the store exists, also
  * when it was taken. 0 or -errno. */
 int mount_source_append_metrics(const struct mount_source *source, struct buffer *ret);
+/* Of an account of a service, after mount_source_ask: how far this machine's clock is ahead of the
+ * service's, in seconds. False: it has not told its time. */
+bool mount_source_clock_ahead(const struct mount_source *source, int64_t *ret_sec);
 /* Appends the account's part of .tablefuse/config, without secrets. 0 or -errno. */
 int mount_source_append_description(const struct mount_source *source, struct buffer *ret);
+/* Of an account of a service: a line with the variable or the option that has the credential. */
+int mount_source_append_origin(const struct mount_source *source, struct buffer *ret);
 
 DEFINE_CLEANUP(struct mount_source *, mount_source_close);
 

@@ -43,6 +43,16 @@ static const char *get_file_variable(const char *name, char ret_variable[VARIABL
     return getenv(ret_variable);
 }
 
+bool secret_variables_is_in_file(const char *name)
+{
+    char variable[VARIABLE_SIZE];
+    const char *path = NULL;
+    for (size_t i = 0; !path && i < ARRAY_SIZE(names); i++)
+        if (strcmp(names[i], name) == 0)
+            path = get_file_variable(name, variable);
+    return path && path[0];
+}
+
 void secret_variables_name_files(struct failure *failure)
 {
     char variable[VARIABLE_SIZE], rest[sizeof(failure->message)];

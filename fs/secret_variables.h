@@ -27,5 +27,7 @@ void secret_variables_wipe(struct secret_variables *secrets);
 void secret_variables_blank(void);
 /* A message about what a file has names the variable of the file. */
 void secret_variables_name_files(struct failure *failure);
+/* Is the value of this variable in the file that NAME_FILE names? */
+bool secret_variables_is_in_file(const char *name);
 
 #endif

@@ -72,6 +72,7 @@ static int set_shared_key(struct connection *ret, const char *what, struct bytes
                           struct call *call)
 {
     const char *account = ret->endpoint.account;
+    ret->credential_by = what;
     ret->is_published =
         strcmp(account, EMULATOR_ACCOUNT) == 0 && bytes_equal(key, BYTES_LITERAL(EMULATOR_KEY));
     int r = credential_create_shared_key(bytes_of(account), key, &ret->credential);
@@ -84,6 +85,7 @@ static int set_shared_key(struct connection *ret, const char *what, struct bytes
 
 static int set_sas(struct connection *ret, const char *what, struct bytes token, struct call *call)
 {
+    ret->credential_by = what;
     int r = credential_create_sas(token, &ret->credential);
     if (r == -EINVAL)
         return call_fail(
@@ -221,6 +223,7 @@ static int connect_by_sas_url(struct connection *ret, const struct variables *va
     int r = set_endpoint(ret, what, url, (struct bytes){0}, call);
     if (r == 0)
         r = set_sas(ret, token_name, token, call);
+    ret->credential_by = what;
     return r < 0 ? r : take_table_of_token(ret, what, call);
 }
 

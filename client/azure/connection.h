@@ -22,6 +22,7 @@ struct connection {
     struct endpoint endpoint;
     struct credential *credential; /* NULL: tokens are used */
     const char *named_by;          /* what names the endpoint, for messages; static text */
+    const char *credential_by;     /* the same for the credential; NULL: tokens are used */
     bool is_published;             /* the emulator's account and key, which are no secret */
     bool source_has_table;         /* the table stands in SOURCE */
 };

@@ -244,6 +244,7 @@ int service_ask(const struct service *service, struct service_request *request, 
             : send_request(service, request, service->connection->credential, call, &answer);
     if (r < 0)
         return r;
+    (void)http_date_parse(service_header(&answer, "Date"), &call->service_utc_100ns);
     if (answer.status != request->success && !(answer.status == 201 && request->success == 204))
         return fail_by_answer(service, request, &answer, token, call);
     *ret = answer;

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* `tablefuse check`: reads an account's file from begin to end and tells what is damaged. */
+/* `tablefuse check`: reads an account's file from begin to end and tells what is damaged; of an
+ * account of a service it tells the settings, and whether the service takes them. */
 #include "client/base.h"
 #include "client/local/local_check.h"
 #include "fs/local_path.h"
-#include "fs/mount_source.h"
+#include "fs/opened_account.h"
 #include "fs/say.h"
 #include "fs/verb.h"
 
 #include <getopt.h>
 
 #define SHOWN_FAULTS 100
+/* The answer takes some time, and the service accepts a clock that differs by 15 minutes. */
+#define CLOCK_RIGHT_SEC 60
 
 static void tell_fault(void *context, const char *line)
 {
@@ -55,29 +58,90 @@ static int check_file(const char *name)
     return r == -ENOENT ? EXIT_NOT_FOUND : EXIT_CONFIGURATION;
 }
 
-static int run_check(const struct verb *verb, int argc, char **argv, store_decorator *decorate)
+static void tell_clock(const struct mount_source *source)
+{
+    int64_t ahead_sec;
+    if (!mount_source_clock_ahead(source, &ahead_sec))
+        return;
+    if (ahead_sec >= -CLOCK_RIGHT_SEC && ahead_sec <= CLOCK_RIGHT_SEC)
+        say_to(stdout, "clock right\n");
+    else
+        say_to(stdout, "clock %" PRId64 " s %s the service's\n",
+               ahead_sec > 0 ? ahead_sec : -ahead_sec, ahead_sec > 0 ? "ahead of" : "behind");
+}
+
+/* The settings are told whether or not the service takes them, if there are any. */
+static int check_service(struct opened_account *opened, const char *name, store_decorator *decorate)
+{
+    _cleanup_(buffer_finish) struct buffer text;
+    buffer_init(&text, (size_t)16 << 10);
+    int code = opened_account_open(opened, name, false, decorate);
+    if (!opened->source)
+        return code;
+    (void)mount_source_append_description(opened->source, &text);
+    if (mount_source_append_origin(opened->source, &text) < 0)
+        return verb_complain_memory();
+    for (struct bytes rest = buffer_bytes(&text); rest.size > 0;) {
+        struct bytes line = bytes_take_until(&rest, '\n');
+        say_to(stdout, "%.*s\n", (int)line.size, line.data);
+    }
+    tell_clock(opened->source);
+    if (fflush(stdout) < 0 || ferror(stdout)) {
+        say("tablefuse: cannot write the output: %s\n", strerror(errno));
+        return EXIT_MOUNTING;
+    }
+    return code;
+}
+
+static int run_for_file(const struct verb *verb, int argc, char **argv)
 {
     static const struct option no_long_options[] = {{0}};
     int option = getopt_long(argc, argv, ":", no_long_options, NULL);
-    (void)decorate;
     if (option != -1)
         return verb_refuse_option(verb, option, argv);
-    if (argc == optind)
-        return verb_refuse(verb, "no local:FILE to check");
     if (argc > optind + 1)
         return verb_refuse(verb, "unexpected operand %s behind local:FILE",
                            verb_printable(argv[optind + 1]));
     const char *name = argv[optind];
-    if (strncmp(name, LOCAL_SOURCE, strlen(LOCAL_SOURCE)) != 0 || !name[strlen(LOCAL_SOURCE)])
+    if (!mount_source_is_local(name) || !name[strlen(LOCAL_SOURCE)])
         return verb_refuse(verb, "%s is not local:FILE", verb_printable(name));
     return check_file(name);
 }
 
+static int run_for_service(const struct verb *verb, int argc, char **argv,
+                           store_decorator *decorate)
+{
+    static const struct option no_long_options[] = {{0}};
+    struct opened_account opened;
+    int code = 0, option;
+    opened_account_init(&opened, verb);
+    while (code == 0 && (option = getopt_long(argc, argv, ":o:", no_long_options, NULL)) != -1)
+        code = option == 'o' ? opened_account_add_options(&opened, optarg)
+                             : verb_refuse_option(verb, option, argv);
+    if (code == 0 && argc > optind + 1)
+        code = verb_refuse(verb, "unexpected operand %s behind SOURCE",
+                           verb_printable(argv[optind + 1]));
+    if (code == 0)
+        code = check_service(&opened, argc > optind ? argv[optind] : NULL, decorate);
+    opened_account_finish(&opened);
+    return code;
+}
+
+static int run_check(const struct verb *verb, int argc, char **argv, store_decorator *decorate)
+{
+    for (int i = 1; i < argc; i++)
+        if (mount_source_is_local(argv[i]))
+            return run_for_file(verb, argc, argv);
+    return run_for_service(verb, argc, argv, decorate);
+}
+
 const struct verb verb_check = {
     .name = "check",
-    .usage = "local:FILE",
-    .purpose =
-        "Reads the whole file of an account and prints one line for each damage, 100 at most.",
-    .help = "",
+    .usage = "[-o OPTION,...] [SOURCE]",
+    .purpose = "Checks the settings and the credential of an account, or each row of local:FILE.",
+    .help = "Of a service it prints the settings, sends one query, and compares the clocks.\n"
+            "Of local:FILE it prints one line for each damage, 100 at most.\n"
+            "  -o OPTION          as of export\n",
+    .has_help_apart = true,
     .run = run_check,
 };

@@ -18,8 +18,8 @@ static const struct verb *const verbs[] = {&verb_mount,  &verb_unmount, &verb_dr
 static const char exit_codes[] =
     "Exit codes: 0 success, 1 wrong usage, 2 wrong configuration, 3 credentials refused, "
     "4 network or TLS\n"
-    "failed, 5 not found, 7 the account's file is damaged, 32 mounting, dropping or writing the "
-    "output.\n";
+    "failed, 5 not found, 7 the account's file is damaged, 32 another "
+    "failure.\n";
 
 /* `umount` is accepted, because the system's own command has this name. */
 static const struct verb *find_verb(const char *name)

@@ -8,7 +8,7 @@
  *     ~ zlib/1.2.1.json     both have it, and their texts differ
  *
  * As JSON, with the lines of entity_line.h, or null: {"from":{...},"to":null} */
-#include "cache/bulk/compare.h"
+#include "cache/account.h"
 #include "fs/line_output.h"
 #include "fs/progress.h"
 

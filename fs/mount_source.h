@@ -57,8 +57,8 @@ bool mount_source_is_local(const char *name); /* is it local:FILE? NULL is not *
 bool mount_source_holds_sas(const char *argument);
 /* Is it the emulator by its short name, which takes no credential? NULL is not. */
 bool mount_source_is_emulator(const char *name);
-/* Reads the credentials from the environment. Sends nothing to the service; with `auth` a thread
- * asks for the first token. An exit code. */
+/* Reads the credentials from the environment, as `environment` says. Sends nothing to the service;
+ * with `auth` a thread asks for the first token. An exit code. */
 int mount_source_open(const struct mount_source_options *options, store_decorator *decorate,
                       struct mount_source **ret);
 void mount_source_close(struct mount_source *source); /* takes NULL */

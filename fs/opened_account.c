@@ -47,6 +47,11 @@ int opened_account_add_options(struct opened_account *opened, const char *text)
     return is_added ? 0 : verb_complain_memory();
 }
 
+int opened_account_refuse_empty(const struct verb *verb, const char *path_name)
+{
+    return verb_refuse(verb, "%s is empty: the empty key is spelled #00", path_name);
+}
+
 int opened_account_take_operands(const struct opened_account *opened, int argc, char **argv,
                                  const char *path_name, const char **ret_source,
                                  const char **ret_path)
@@ -58,9 +63,9 @@ int opened_account_take_operands(const struct opened_account *opened, int argc, 
                            verb_printable(argv[optind + 2]), path_name);
     *ret_source = argv[optind];
     *ret_path = argc > optind + 1 ? argv[optind + 1] : "";
-    if (argc > optind + 1 && !argv[optind + 1][0])
-        return verb_refuse(opened->verb, "%s is empty: the empty key is spelled #00", path_name);
-    return 0;
+    return argc > optind + 1 && !argv[optind + 1][0]
+               ? opened_account_refuse_empty(opened->verb, path_name)
+               : 0;
 }
 
 static void end_signals(sigset_t *ret)

@@ -44,6 +44,8 @@ int opened_account_add_options(struct opened_account *opened, const char *text);
 int opened_account_take_operands(const struct opened_account *opened, int argc, char **argv,
                                  const char *path_name, const char **ret_source,
                                  const char **ret_path);
+/* The operand `path_name` is empty, as of a shell variable that is not set: it would mean all. */
+int opened_account_refuse_empty(const struct verb *verb, const char *path_name);
 
 /* Opens `name`, a SOURCE; NULL: what the environment names. It must name a table if needs_table.
  * Asks the service once. An exit code. */

@@ -43,6 +43,8 @@ int table_pair_take_operands(struct table_pair *pair, int argc, char **argv)
     pair->sources[COMPARE_FROM] = argv[optind];
     pair->sources[COMPARE_TO] = argv[optind + 1];
     pair->path = argc > optind + 2 ? argv[optind + 2] : "";
+    if (argc > optind + 2 && !pair->path[0])
+        return opened_account_refuse_empty(verb, "DIRECTORY");
     return 0;
 }
 
@@ -110,7 +112,10 @@ static int begin(struct table_pair *pair)
 int table_pair_open(struct table_pair *pair, const struct table_pair_use *use,
                     store_decorator *decorate)
 {
-    int code = open_sides(pair, use, decorate);
+    _cleanup_(place_finish) struct place place = {0};
+    int code = opened_account_find(&pair->sides[COMPARE_FROM], pair->path, &place);
+    if (code == 0) /* before TO is made */
+        code = open_sides(pair, use, decorate);
     if (code != 0)
         return code;
     return mount_source_is_same_table(pair->sides[COMPARE_FROM].source,

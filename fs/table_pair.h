@@ -6,8 +6,8 @@
  * one line on standard error.
  *
  * One of two accounts may take the credentials of the environment, if the other one is local:FILE
- * or the emulator. Of two services it is for those whose account it names. */
-#include "cache/bulk/comparison.h"
+ * or the emulator. Of two services, each takes them if they name its account and its host. */
+#include "cache/account.h"
 #include "fs/opened_account.h"
 
 struct table_pair {

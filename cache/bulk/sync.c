@@ -3,9 +3,9 @@
 #include "cache/account_parts.h"
 
 #define WAIT_MS       50
-#define ROUNDS        5 /* of reading again what was changed meanwhile */
-#define AGAIN_BYTES   ((size_t)16 << 20)
-#define CHECK_ROWS    1000 /* that FROM is asked for at once: as a page of its keys */
+#define ROUNDS        5                 /* of reading again what was changed meanwhile */
+#define AGAIN_BYTES   ((size_t)1 << 20) /* some 20,000 rows, read one after the other */
+#define CHECK_ROWS    1000              /* that FROM is asked for at once: as a page of its keys */
 #define CHECK_BYTES   ((size_t)8 << 20)
 #define ROW_MAX_BYTES (2 * POSITION_MAX_BYTES)
 
@@ -25,9 +25,10 @@ struct sync {
 
 static int fail(struct sync *sync, enum compare_side side, int error, const struct failure *failure)
 {
-    if (sync->failure.error == 0)
+    if (sync->failure.error == 0) {
         sync->failure = *failure;
-    sync->failed = side;
+        sync->failed = side;
+    }
     return error;
 }
 
@@ -138,7 +139,7 @@ static int check_import(struct sync *sync)
 static int send(struct sync *sync, const struct write *write)
 {
     int r;
-    while ((r = import_add(sync->import, write, 0)) == -EAGAIN) {
+    while ((r = import_add(sync->import, write, 0)) == -EAGAIN && !import_failure(sync->import)) {
         (void)import_step(sync->import, IMPORT_ROOM, WAIT_MS);
         if (is_given_up(sync))
             return -ECANCELED;
@@ -149,11 +150,13 @@ static int send(struct sync *sync, const struct write *write)
 /* Sends all and waits for the answers. */
 static int drain(struct sync *sync)
 {
-    enum import_sending sending = IMPORT_ALL;
-    while (import_step(sync->import, sending, WAIT_MS))
-        if (sending == IMPORT_ALL && is_given_up(sync))
-            sending = IMPORT_NOTHING;
-    return sending == IMPORT_NOTHING ? -ECANCELED : check_import(sync);
+    bool has_ended = false, is_ended_early = false;
+    while (!has_ended) {
+        is_ended_early = is_ended_early || is_given_up(sync);
+        has_ended =
+            !import_step(sync->import, is_ended_early ? IMPORT_NOTHING : IMPORT_ALL, WAIT_MS);
+    }
+    return is_ended_early ? -ECANCELED : check_import(sync);
 }
 
 void sync_wait(struct sync *sync)
@@ -242,12 +245,15 @@ static int take_again(struct sync *sync, struct bytes position)
     const struct pair pair = {.kind = compare_rows(row_of(&from), row_of(&to)),
                               .position = position,
                               .sides = {row_of(&from), row_of(&to)}};
-    if (pair.kind == PAIR_UNREADABLE) {
-        struct call call = {0};
+    bool is_left = pair.kind == PAIR_ONLY_TO && sync->options.deletes;
+    struct call call = {0};
+    if (pair.kind == PAIR_UNREADABLE)
         (void)call_fail(&call, -EIO, "it has changed meanwhile, and cannot be understood");
+    else if (is_left) /* what is to be deleted waits in key order, and all keys have passed */
+        (void)call_fail(&call, -EAGAIN, "FROM has lost it meanwhile -- run it again");
+    if (call.failure.error < 0)
         refuse(sync, position, &call.failure);
-    }
-    return is_given_up(sync) ? -ECANCELED : sync_take(sync, &pair);
+    return is_given_up(sync) ? -ECANCELED : is_left ? 0 : sync_take(sync, &pair);
 }
 
 static int compare_again(struct sync *sync)
@@ -367,7 +373,9 @@ int sync_delete(struct sync *sync)
         r = ask(sync, check);
         if (r == 0)
             r = delete_checked(sync, check);
+        if (r == 0) /* soon after FROM was asked */
+            r = drain(sync);
     }
     buffer_finish(&check->text);
-    return r < 0 ? r : drain(sync);
+    return r;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CACHE_BULK_VERSION_FILE_H
 #define CACHE_BULK_VERSION_FILE_H
-/* Versions of entities, positions with their ETags, that wait in a file: first all are added, then
- * all are read, in the same order. One thread. */
+/* Versions of entities, positions with their ETags, that wait in a file: first all are added, in
+ * ascending order, then all are read, in the same order. One thread. */
 #include "client/position.h"
 
 struct version_file;

@@ -377,8 +377,11 @@ static int is_owner(struct bytes source, const struct variables *variables, stru
     _cleanup_(connection_finish) struct connection wanted = {0}, named = {0};
     bool has_string = variables->connection_string.size > 0;
     bool has_url = has_string || variables->sas_url.size > 0;
+    struct call ignored = {0}; /* a name that stands for no host owns none */
     int r = parse_source(&wanted, source, call);
-    if (r == 0 && has_string)
+    if (r == 0 && !has_url && is_url(source) && variables->account.size > 0)
+        (void)parse_source(&named, variables->account, &ignored);
+    else if (r == 0 && has_string)
         r = connect_by_string(&named, variables->connection_string, call);
     else if (r == 0 && has_url)
         r = connect_by_sas_url(&named, variables, call);
@@ -391,7 +394,7 @@ static int is_owner(struct bytes source, const struct variables *variables, stru
         return r;
     *ret = bytes_equal(has_url ? bytes_of(named.endpoint.account) : variables->account,
                        bytes_of(wanted.endpoint.account)) &&
-           (!has_url || !is_url(source) || strcmp(named.endpoint.url, wanted.endpoint.url) == 0);
+           (!is_url(source) || strcmp(named.endpoint.url, wanted.endpoint.url) == 0);
     return 0;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* `tablefuse sync`: makes one table equal to another with the fewest writes. */
+#include "cache/account.h"
 #include "fs/difference_output.h"
 #include "fs/say.h"
 #include "fs/table_pair.h"
@@ -95,7 +96,9 @@ static int compare_tables(struct sync_command *command)
 /* What keeps a mistake from deleting a table. An exit code. */
 static int check_deletes(const struct sync_command *command)
 {
-    uint64_t n = command->deletes ? command->differences.counts[PAIR_ONLY_TO] : 0;
+    uint64_t n = command->waiting   ? version_file_count(command->waiting)
+                 : command->deletes ? command->differences.counts[PAIR_ONLY_TO]
+                                    : 0;
     if (n > 0 && read_of(command, COMPARE_FROM) == 0 && !command->deletes_all) {
         say("tablefuse: FROM has no entity here, so nothing is deleted -- --delete=all deletes "
             "what TO "
@@ -149,6 +152,8 @@ static int complain_sync(struct sync_command *command, int r)
 {
     enum compare_side side;
     const struct failure *failure = sync_failure(command->sync, &side);
+    if (r == -ENOMEM)
+        return verb_complain_memory();
     return failure->error < 0 ? table_pair_complain_of(&command->tables, side, failure)
                               : complain_file(r);
 }
@@ -189,6 +194,17 @@ static int make_equal(struct sync_command *command)
     return guard != 0 ? guard : is_left ? EXIT_ABANDONED : 0;
 }
 
+/* Before TO is made. An exit code. */
+static int open_waiting(struct sync_command *command)
+{
+    if (!command->deletes || command->is_dry_run)
+        return 0;
+    int fd = unlinked_file_open(unlinked_file_directory());
+    if (fd < 0)
+        return complain_file(fd);
+    return version_file_create(fd, &command->waiting) < 0 ? verb_complain_memory() : 0;
+}
+
 static int begin(struct sync_command *command)
 {
     command->differences.progress = &command->progress;
@@ -197,13 +213,6 @@ static int begin(struct sync_command *command)
                        0
                    ? verb_complain_memory()
                    : 0;
-    if (command->deletes) {
-        int fd = unlinked_file_open(unlinked_file_directory());
-        if (fd < 0)
-            return complain_file(fd);
-        if (version_file_create(fd, &command->waiting) < 0)
-            return verb_complain_memory();
-    }
     const struct compared_table tables[] = {table_pair_table(&command->tables, COMPARE_FROM),
                                             table_pair_table(&command->tables, COMPARE_TO)};
     const struct sync_options options = {
@@ -274,6 +283,8 @@ static int run_sync(const struct verb *verb, int argc, char **argv, store_decora
                                        .needs_all = command.deletes};
     progress_init(&command.progress, &clock_system, command.is_quiet);
     if (code == 0)
+        code = open_waiting(&command);
+    if (code == 0)
         code = table_pair_open(&command.tables, &use, decorate);
     if (code == 0)
         code = begin(&command);
@@ -297,12 +308,15 @@ const struct verb verb_sync = {
         "entity is one\n"
         "version of FROM, of different moments.\n"
         "  --delete           at the end TO loses what FROM has not; --delete=all: also if FROM is "
-        "empty\n"
+        "empty.\n"
+        "                     Refused where FROM may show a part: a SAS of key ranges, a secondary "
+        "host\n"
         "  --max-delete N     deletes nothing if it would be more than N\n"
-        "  --dry-run          prints what `diff` prints, and the counts, and writes nothing\n"
+        "  --dry-run          prints what `diff` prints, and the counts, and writes nothing; TO "
+        "must exist\n"
         "  --create           a table that is missing in TO is made\n"
         "  --quiet            no progress and no counts on standard error\n"
-        "  -o OPTION          and the credential: as of diff\n"
+        "  -o OPTION          as of diff, which also says what the credential is for\n"
         "Exit code 6: an entity was refused or cannot be understood; 130: interrupted.\n",
     .has_help_apart = true,
     .run = run_sync,

@@ -237,21 +237,22 @@ def second(scratch):
 
 @pytest.mark.sanitized
 def test_two_services(service, second):
-    """The environment is for the one whose account it names; the emulator's account needs none."""
+    """The environment is for the one that it names, with its host; the emulator's account needs none."""
     service.fill("shared", "dates", "1500")
     text = export(service, "shared")
     assert imported(second, "shared", text, "--create").code == 0
     tables = (second, "shared"), (service, "shared")
-    by_name = {"AZURE_STORAGE_ACCOUNT": "second", "AZURE_STORAGE_KEY": KEY}
-    for env in (second.credentials, by_name):
-        assert is_equal(*tables, credentials=env) and is_equal(*reversed(tables), credentials=env)
+    by_host = {"AZURE_STORAGE_CONNECTION_STRING": second.connection_string()}
+    assert is_equal(*tables, credentials=by_host) and is_equal(*reversed(tables), credentials=by_host)
     for env in ({"AZURE_STORAGE_KEY": KEY}, {"AZURE_STORAGE_SAS_TOKEN": "sv=1&sig=secret"}):
         done = compared(*tables, credentials=env)
         assert done.code == CONFIGURATION and done.says == [
             "with two services set AZURE_STORAGE_ACCOUNT, too: it names the account of the credential"
         ]
-    done = compared(*tables, credentials=service.credentials)
-    assert done.code == CONFIGURATION and done.says[0].startswith("no credential for account 'second': set ")
+    by_name = {"AZURE_STORAGE_ACCOUNT": "second", "AZURE_STORAGE_KEY": KEY}  # at core.windows.net
+    for env in (service.credentials, by_name):
+        done = compared(*tables, credentials=env)
+        assert done.code == CONFIGURATION and done.says[0].startswith("no credential for account 'second': set ")
     own = imported(second, "own", text, "--create")
     assert own.code == 0 and is_equal((second, "shared"), (second, "own"))
 

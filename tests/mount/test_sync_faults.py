@@ -241,3 +241,25 @@ def test_other_writers(account, other):
         assert process.returncode in (0, ABANDONED), says
     assert synced(begin, end, "--delete").code == 0
     assert is_equal(begin, end) and rows_of(*begin) == rows_of(*end)
+
+
+def test_a_row_that_from_loses_while_it_is_compared_again(account, other, tmp_path):
+    """The row stays, and is named. What FROM has got meanwhile is not deleted for it."""
+    begin, end, held = (account, "lagging"), (other, "lagging"), tmp_path / "held"
+    for where, rows in (
+        (begin, [row("p", "a", A=1), row("p", "b", A=1)]),
+        (end, [row("p", "a", A=1), row("p", "b", A=-1), row("p", "y", A=1), row("p", "z", A=1)]),
+    ):
+        assert imported(*where, rows, "--create").code == 0
+    held.touch()
+    words, env = sync_command(begin, end, "--delete", faults=f"hold=write:{held}")
+    syncing = subprocess.Popen(words, env=env, stderr=subprocess.PIPE, text=True)
+    wait_until(held.with_name("held.held").exists, what="the replace of b")
+    assert imported(*begin, [row("p", "b")], "--mode=delete", "--any-version").code == 0
+    assert imported(*begin, [row("p", "z", New=1)]).code == 0
+    assert imported(*end, [row("p", "b", Other=1)]).code == 0
+    held.unlink()
+    says = syncing.communicate(timeout=EXIT_SEC)[1]
+    assert syncing.returncode == ABANDONED and "p/b.json: FROM has lost it meanwhile -- run it again" in says
+    assert [key_of(each)[1] for each in rows_of(*end)] == ["a", "b", "z"], "y is deleted"
+    assert synced(begin, end, "--delete").made == (0, 1, 1) and is_equal(begin, end)

@@ -586,7 +586,20 @@ static void a_shared_environment_is_for_its_account(void **state)
          NULL,
          "no credential for account 'other': set AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN, "
          "AZURE_STORAGE_SAS_URL or AZURE_STORAGE_CONNECTION_STRING"},
-        /* the same account at another host gets no SAS of a URL */
+        {"https://acct.table.core.windows.net/Tab1",
+         {.account = "acct", .key = KEY},
+         KEY_TEXT "acct",
+         NULL},
+        {"http://localhost:1/devstoreaccount1",
+         {.account = "devstoreaccount1", .key = KEY},
+         KEY_TEXT "devstoreaccount1",
+         NULL},
+        /* the same account at another host gets neither a key nor a SAS */
+        {"https://acct.example.com/acct",
+         {.account = "acct", .key = KEY},
+         NULL,
+         "no credential for account 'acct': set AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN, "
+         "AZURE_STORAGE_SAS_URL or AZURE_STORAGE_CONNECTION_STRING"},
         {"https://acct.example.com/acct",
          {.sas_url = "https://acct.table.core.windows.net/Tab1?" TABLE_SAS},
          NULL,

@@ -229,6 +229,7 @@ int account_knows_rows(struct account *account, const struct caller *caller,
     struct served served;
     struct question question = ask_first(account, caller, directory, &served);
     struct seen seen = {0};
+    question.since = stamp_since(INT64_MIN);
     int r = overlay_look(account->read.overlay, &question, &seen, NULL);
     run_finish(&seen.run);
     return r < 0 ? r : r == KNOWN_ROWS;
@@ -339,7 +340,8 @@ int account_append_metrics(struct account *account, struct buffer *ret)
         {"tablefuse_flights_total", "counter", "Fetches from the service.", fetcher.flights},
         {"tablefuse_joined_total", "counter", "Fetches that waited for another caller's request.",
          fetcher.joined},
-        {"tablefuse_window_size", "gauge", "Requests of scans that may be in flight at once.",
+        {"tablefuse_window_size", "gauge",
+         "Requests of scans of one table that may be in flight at once.",
          (uint64_t)ahead.window.size},
         {"tablefuse_window_shrunk_total", "counter", "How often the request window was halved.",
          ahead.window.shrunk},

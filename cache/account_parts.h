@@ -166,8 +166,8 @@ int account_delete_beside_mask(struct account *account, struct caller *caller,
 /* Does an entity lie in the directory? As account_find_directory, without local directories. */
 int account_find_rows(struct account *account, struct caller *caller,
                       const struct directory *directory);
-/* Is an entity known to lie in the directory, as of what the process may be shown? Sends nothing.
- * 1, 0, -ENOMEM. */
+/* Is an entity known to lie in the directory, by any answer, however old? Sends nothing. 1, 0,
+ * -ENOMEM. */
 int account_knows_rows(struct account *account, const struct caller *caller,
                        const struct directory *directory);
 

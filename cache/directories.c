@@ -191,7 +191,7 @@ static int find_rows(struct account *account, struct caller *caller,
     int r = account_knows_rows(account, caller, directory);
     if (r < 0)
         return call_fail(&caller->call, r, "out of memory");
-    return r > 0 ? 0 : -ENOENT;
+    return r > 0 ? account_find_rows(account, caller, directory) : -ENOENT; /* it may be old */
 }
 
 static int remove_local(struct account *account, struct caller *caller,

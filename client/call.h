@@ -16,6 +16,7 @@ struct failure {     /* a value: copied, never owned; error 0 when nothing faile
     bool is_unanswered;    /* nothing came: no connection, it broke, or time ran out */
     bool has_begun_answer; /* a part of an answer came; http_status may be 0 */
     bool is_unresolved;    /* the name of the service's host has no address */
+    bool lacks_token;      /* nothing was sent: the one that there was has ended */
     uint32_t outage;       /* > 0: failed at once, because the service is down; its number */
     const char *advice;    /* what the user can do about it: static text, or NULL */
     char code[64], message[256], request_id[40];
@@ -30,16 +31,15 @@ struct call_observer {
 
 struct call {
     int64_t deadline_ms; /* monotonic */
-    bool (*is_cancelled)(
-        void *context); /* may be NULL; called about 20 times a second while waiting */
+    /* may be NULL; called about 20 times a second while waiting */
+    bool (*is_cancelled)(void *context);
     void *context;
     struct call_observer *observer; /* the innermost; may be NULL */
     const char *command;            /* the program that the request is counted for; may be NULL */
-    int64_t sent_ms; /* out, from a store that retries: when its last attempt began */
-    int repeats;     /* out: how many attempts were repeated; the store adds to it */
-    int64_t
-        service_utc_100ns; /* out: the time by the service's clock, from its last answer; 0: none */
-    struct failure failure; /* out */
+    int64_t sent_ms;           /* out, from a store that retries: when its last attempt began */
+    int repeats;               /* out: how many attempts were repeated; the store adds to it */
+    int64_t service_utc_100ns; /* out: the service's clock, from its last answer; 0: none */
+    struct failure failure;    /* out */
 };
 
 /* Records a failure that did not come from an answer of the service. Returns `error`, a negative

@@ -33,11 +33,17 @@ static bool is_taken(struct bytes name)
     return false;
 }
 
+/* Two accounts have two tables, and a token must not go to both. */
+static bool is_of_one(struct bytes name)
+{
+    return bytes_equal(name, BYTES_LITERAL("table")) || bytes_equal(name, BYTES_LITERAL("auth"));
+}
+
 int opened_account_add_options(struct opened_account *opened, const char *text)
 {
     for (struct bytes rest = bytes_of(text); rest.size > 0;) {
         struct bytes value = bytes_take_until(&rest, ','), name = bytes_take_until(&value, '=');
-        if (!is_taken(name) || (opened->is_of_two && bytes_equal(name, BYTES_LITERAL("table"))))
+        if (!is_taken(name) || (opened->is_of_two && is_of_one(name)))
             return verb_refuse(opened->verb, "option %.*s is not for this command", (int)name.size,
                                name.data);
     }
@@ -83,6 +89,7 @@ static void prepare_process(void)
     end_signals(&signals);
     (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
     (void)signal(SIGPIPE, SIG_IGN);  /* of a connection; of the output it is raised again */
+    (void)signal(SIGCHLD, SIG_DFL);  /* else nobody learns how a child has ended */
     (void)prctl(PR_SET_DUMPABLE, 0); /* a core dump or a debugger would show the key */
     (void)mallopt(M_MMAP_THRESHOLD, 128 << 10); /* freed pages go back to the system */
 }

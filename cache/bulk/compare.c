@@ -12,8 +12,7 @@ static struct bytes text_of(struct pair_row row)
 static bool is_readable(struct pair_row row)
 {
     return !row.page ||
-           (!page_is_bad(row.page, row.row) &&
-            (page_is_keys_only(row.page) || entity_text_equal(text_of(row), text_of(row))));
+           (!page_is_bad(row.page, row.row) && entity_text_equal(text_of(row), text_of(row)));
 }
 
 enum pair_kind compare_rows(struct pair_row from, struct pair_row to)

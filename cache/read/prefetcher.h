@@ -11,7 +11,7 @@
  * never more bytes than half of the share of the cache that all prefetchers of rows divide. Fewer
  * pages would not do: a scan splits a large partition into pieces as large as the bytes allow, and
  * the pages of the later pieces wait while the first one is read. The request window
- * (request_window.h) limits what is in flight over all of them.
+ * (request_window.h) limits what all of a table have in flight, but for what a consumer waits for.
  *
  * A traversal holds what its consumer has taken and not passed (held_pages.h). So what it lists is
  * still there when it comes to visit it; and it runs ahead only as far as there is room beside it.
@@ -22,7 +22,7 @@
  * until the next answer, and its request is sent again when the consumer needs it.
  *
  * Without memory for a thread the consumer sends the request that it needs by itself, and nothing
- * is read ahead.
+ * is read ahead. It does so, too, where its own requests ahead leave no room.
  *
  * Any thread, but one consumer at a time; one leaf mutex, under it only scan code runs. Counted by
  * references: the consumer's, and one for each request in flight. */

@@ -25,6 +25,7 @@ struct request_window {
     /* guarded by lock */
     int size, largest; /* 1 <= size <= largest <= max; largest: the greatest size */
     int in_flight;     /* of all lanes */
+    int counted;       /* of them, those that take room of all: of a lane `max` at most */
     int in_lane[LANES];
     int64_t fell_ms;
     uint64_t shrunk;
@@ -61,9 +62,11 @@ void request_window_destroy(struct request_window *window)
 
 static void count_locked(struct request_window *window, unsigned lane, int n)
 {
+    int before = window->in_lane[lane], now = before + n;
+    window->in_lane[lane] = now;
     window->in_flight += n;
-    window->in_lane[lane] += n;
-    assert(window->in_lane[lane] >= 0 && window->in_lane[lane] <= window->in_flight);
+    window->counted += MIN(now, window->max) - MIN(before, window->max);
+    assert(now >= 0 && now <= window->in_flight && window->counted <= window->in_flight);
 }
 
 static int idle_locked(const struct request_window *window, unsigned lane, bool is_speculative)
@@ -71,7 +74,7 @@ static int idle_locked(const struct request_window *window, unsigned lane, bool 
     bool is_low = window->size == 1 || window->size < window->largest;
     int room = is_speculative && is_low ? window->size / 2 : window->size;
     int idle = room - window->in_lane[lane];
-    return MAX(MIN(idle, REQUEST_WINDOW_TABLES * window->max - window->in_flight), 0);
+    return MAX(MIN(idle, REQUEST_WINDOW_TABLES * window->max - window->counted), 0);
 }
 
 int request_window_idle(struct request_window *window, unsigned lane, bool is_speculative)

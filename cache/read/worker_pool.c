@@ -2,6 +2,7 @@
 #include "cache/read/worker_pool.h"
 #include "client/thread.h"
 
+#include <assert.h>
 #include <pthread.h>
 
 struct worker_pool {
@@ -11,10 +12,11 @@ struct worker_pool {
     pthread_cond_t is_done; /* a task has ended */
     /* guarded by lock */
     struct worker_task *first, **end; /* end: where the next task is linked */
-    int queued;
-    int running;        /* tasks */
-    int in_lane[LANES]; /* of them */
-    int idle;           /* threads that wait; a thread that was woken counts until it runs */
+    struct lane {
+        int queued, running;
+    } lanes[LANES];
+    int queued, running; /* tasks of all lanes */
+    int startable;       /* of the queued ones, those whose lane has a slot for them */
     int threads_made;
     bool is_ending;
     pthread_t threads[]; /* threads_made of max_threads */
@@ -24,7 +26,7 @@ int worker_pool_create(int slots, struct worker_pool **ret)
 {
     if (slots < 1)
         return -EINVAL;
-    int max_threads = slots * WORKER_POOL_LANES;
+    int max_threads = slots * WORKER_POOL_TABLES;
     _cleanup_(freep) struct worker_pool *pool =
         calloc(1, sizeof(*pool) + (size_t)max_threads * sizeof(pool->threads[0]));
     if (!pool)
@@ -62,12 +64,23 @@ void worker_pool_destroy(struct worker_pool *pool)
     free(pool);
 }
 
+static void count_locked(struct worker_pool *pool, unsigned lane, int queued, int running)
+{
+    struct lane *counted = &pool->lanes[lane];
+    pool->startable -= MIN(counted->queued, MAX(pool->slots - counted->running, 0));
+    counted->queued += queued;
+    counted->running += running;
+    pool->queued += queued;
+    pool->running += running;
+    pool->startable += MIN(counted->queued, MAX(pool->slots - counted->running, 0));
+}
+
 static void put_task_locked(struct worker_pool *pool, struct worker_task *task)
 {
     task->next = NULL;
     *pool->end = task;
     pool->end = &task->next;
-    pool->queued++;
+    count_locked(pool, task->lane, 1, 0);
 }
 
 /* Where the first task is linked that may start now. NULL: none may. At the end all may: they have
@@ -77,7 +90,7 @@ static struct worker_task **find_task_locked(struct worker_pool *pool)
     struct worker_task **link = &pool->first;
     if (pool->is_ending)
         return *link ? link : NULL;
-    while (*link && pool->in_lane[(*link)->lane] >= pool->slots)
+    while (*link && pool->lanes[(*link)->lane].running >= pool->slots)
         link = &(*link)->next;
     return *link ? link : NULL;
 }
@@ -85,23 +98,25 @@ static struct worker_task **find_task_locked(struct worker_pool *pool)
 static struct worker_task *unlink_locked(struct worker_pool *pool, struct worker_task **link)
 {
     struct worker_task *task = *link;
+    assert(task);
     *link = task->next;
     if (!*link)
         pool->end = link;
-    pool->queued--;
+    count_locked(pool, task->lane, -1, 0);
     return task;
 }
 
 static void *work(void *context);
 
-/* A task was queued: adds a thread for it, if it may start and the idle ones do not suffice. If
+/* A task was queued: adds a thread for it, if it may start and the free ones do not suffice. If
  * that fails, the existing threads do the work. While the pool ends, the submitter is one of the
  * threads, and takes the task itself later. */
 static void employ_locked(struct worker_pool *pool)
 {
     if (!find_task_locked(pool) || pool->is_ending)
         return;
-    if (pool->idle < pool->queued && pool->threads_made < pool->max_threads &&
+    int free_threads = pool->threads_made - pool->running; /* they wait, or are about to */
+    if (free_threads < pool->startable && pool->threads_made < pool->max_threads &&
         thread_create(&pool->threads[pool->threads_made], work, pool) == 0)
         pool->threads_made++;
     (void)pthread_cond_signal(&pool->is_work);
@@ -111,16 +126,12 @@ static void employ_locked(struct worker_pool *pool)
 static struct worker_task *take_task_locked(struct worker_pool *pool)
 {
     struct worker_task **link;
-    while (!(link = find_task_locked(pool)) && !pool->is_ending) {
-        pool->idle++;
+    while (!(link = find_task_locked(pool)) && !pool->is_ending)
         (void)pthread_cond_wait(&pool->is_work, &pool->lock);
-        pool->idle--;
-    }
     if (!link)
         return NULL;
     struct worker_task *task = unlink_locked(pool, link);
-    pool->running++;
-    pool->in_lane[task->lane]++;
+    count_locked(pool, task->lane, 0, 1);
     if (find_task_locked(pool)) /* another thread takes the next one */
         (void)pthread_cond_signal(&pool->is_work);
     return task;
@@ -128,8 +139,7 @@ static struct worker_task *take_task_locked(struct worker_pool *pool)
 
 static void end_task_locked(struct worker_pool *pool, unsigned lane)
 {
-    pool->running--;
-    pool->in_lane[lane]--;
+    count_locked(pool, lane, 0, -1);
     (void)pthread_cond_broadcast(&pool->is_done);
 }
 

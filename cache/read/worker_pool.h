@@ -6,7 +6,7 @@
  * result, so a full pool always makes progress.
  *
  * A lane has `slots`: so many of its tasks run at once. Tables that do not answer therefore take
- * nothing from others, as long as there are fewer than WORKER_POOL_LANES of them.
+ * nothing from others, as long as there are fewer than WORKER_POOL_TABLES of them.
  *
  * Only reading uses the pool. A caller that changes an entity sends the change in its own thread,
  * so a scan never delays it.
@@ -18,10 +18,10 @@
  * Thread-safety: any thread. One mutex, which is not held while a task runs. */
 #include "client/lane.h"
 
-#define WORKER_POOL_LANES 4
+#define WORKER_POOL_TABLES 4
 
 struct worker_pool;
-/* There are at most WORKER_POOL_LANES threads a slot. slots: at least 1. -EINVAL, -ENOMEM. */
+/* There are at most WORKER_POOL_TABLES threads a slot. slots: at least 1. -EINVAL, -ENOMEM. */
 int worker_pool_create(int slots, struct worker_pool **ret);
 /* Takes NULL. Waits until every submitted task has run, also those that tasks submit meanwhile. The
  * owners cancel their tasks first, so that this is quick, and slots do not count any more. From

@@ -112,8 +112,8 @@ static void end_all_failed(struct commit *commit, const struct part *part,
 static bool is_unavailable(const struct failure *failure)
 {
     return failure->is_retryable || failure->is_unanswered || failure->is_ambiguous ||
-           failure->outage > 0 || failure->error == -EINTR || failure->error == -ETIMEDOUT ||
-           failure->error == -ENOMEM;
+           failure->lacks_token || failure->outage > 0 || failure->error == -EINTR ||
+           failure->error == -ETIMEDOUT || failure->error == -ENOMEM;
 }
 
 static void lose(struct commit *commit, size_t i, enum reconciled reconciled)

@@ -142,45 +142,53 @@ static bool has_ended(const struct run *run)
            ended.si_pid != 0;
 }
 
-/* Until there is nothing to read. */
-static int read_ends(struct run *run, struct buffer *ret)
+/* Waits for something to read, and reads it. 1; 0: nothing came; -EFBIG, -ENOMEM. */
+static int read_ends(struct run *run, int max_wait_ms, struct buffer *ret)
 {
     struct pollfd ends[] = {{run->output, POLLIN, 0}, {run->complaint, POLLIN, 0}};
-    int r = 0;
-    while (r == 0 && poll(ends, ARRAY_SIZE(ends), CONDITION_WAIT_MS) > 0) {
-        if (ends[0].revents)
-            r = read_end(&run->output, ret);
-        if (ends[1].revents && read_end(&run->complaint, &run->text) < 0)
-            close_end(&run->complaint); /* the first line was read */
-        ends[0].fd = run->output;
-        ends[1].fd = run->complaint;
-    }
-    return r;
+    if (poll(ends, ARRAY_SIZE(ends), max_wait_ms) <= 0)
+        return 0;
+    int r = ends[0].revents ? read_end(&run->output, ret) : 0;
+    if (ends[1].revents && read_end(&run->complaint, &run->text) < 0)
+        close_end(&run->complaint); /* the first lines were read */
+    return r < 0 ? r : 1;
 }
 
 /* Until the process has ended. A child of it may live on, and hold its ends of the pipes. */
 static int read_all(struct run *run, const struct clock *clock, struct call *call,
                     struct buffer *ret)
 {
-    int r = 0;
-    for (bool is_last = false; r == 0 && !is_last;) {
+    int r = 1;
+    for (bool is_last = false; r > 0 || !is_last;) {
         is_last = has_ended(run);
-        r = read_ends(run, ret);
-        if (r == 0 && !is_last && (r = call_check(call, clock, "it has not answered in time")) < 0)
-            return r;
+        r = read_ends(run, is_last ? 0 : CONDITION_WAIT_MS, ret);
+        if (r == -EFBIG)
+            return call_fail(call, r, "it prints more than %zu bytes", ret->max);
+        if (r < 0)
+            return call_fail(call, r, "out of memory");
+        if ((r > 0 || !is_last) && call_check(call, clock, "it has not answered in time") < 0)
+            return call->failure.error;
     }
-    if (r == -EFBIG)
-        return call_fail(call, r, "it prints more than %zu bytes", ret->max);
-    return r < 0 ? call_fail(call, r, "out of memory") : 0;
+    return 0;
 }
 
-/* Without "ERROR: ". */
+/* The first line of an error, without "ERROR: "; else the first line. */
+static struct bytes find_complaint(const struct run *run)
+{
+    static const struct bytes mark = BYTES_LITERAL("ERROR:");
+    struct bytes first = {0};
+    for (struct bytes rest = buffer_bytes(&run->text); rest.size > 0;) {
+        struct bytes line = bytes_trim(bytes_take_until(&rest, '\n'));
+        if (bytes_start_with(line, mark))
+            return bytes_trim(bytes_skip(line, mark.size));
+        first = first.size > 0 ? first : line;
+    }
+    return first;
+}
+
 static int fail(const struct run *run, struct call *call)
 {
-    struct bytes text = bytes_trim(buffer_bytes(&run->text)), line = bytes_take_until(&text, '\n');
-    if (bytes_start_with(line, BYTES_LITERAL("ERROR:")))
-        line = bytes_skip(line, strlen("ERROR:"));
-    line = bytes_trim(line);
+    struct bytes line = find_complaint(run);
     if (line.size == 0)
         line = BYTES_LITERAL("it has failed and tells no reason");
     (void)call_fail(call, -EACCES, "%.*s", (int)MIN(line.size, (size_t)200), line.data);
@@ -192,10 +200,11 @@ static int fail(const struct run *run, struct call *call)
 static int finish(struct run *run)
 {
     int status = 0;
+    pid_t ended;
     (void)kill(-run->process, SIGKILL);
-    while (waitpid(run->process, &status, 0) < 0 && errno == EINTR)
+    while ((ended = waitpid(run->process, &status, 0)) < 0 && errno == EINTR)
         ;
-    return status;
+    return ended < 0 ? -1 : status;
 }
 
 int azure_cli_ask(const char *tenant, const struct clock *clock, struct call *call,

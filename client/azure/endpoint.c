@@ -6,6 +6,8 @@
 #include <arpa/inet.h>
 #include <strings.h>
 
+#define SECONDARY "-secondary" /* behind the account's name: its other location */
+
 #define SEGMENTS_MAX 2 /* account and table */
 #define HOST_MAX     253
 
@@ -166,7 +168,7 @@ static int check_host(const struct parts *parts, const char *what, struct call *
 
 static struct bytes without_secondary(struct bytes name)
 {
-    struct bytes suffix = BYTES_LITERAL("-secondary");
+    struct bytes suffix = BYTES_LITERAL(SECONDARY);
     return bytes_end_with(name, suffix) ? bytes_first(name, name.size - suffix.size) : name;
 }
 
@@ -279,15 +281,16 @@ int endpoint_parse_at(struct endpoint *ret, const char *what, struct bytes url, 
     return set_endpoint(ret, what, &parts, (struct bytes){0}, call);
 }
 
-#define SECONDARY "-secondary"
-
-/* Where SECONDARY stands in the URL; NULL: nowhere. */
+/* Where SECONDARY stands in the URL, behind the account's name; NULL: nowhere. */
 static const char *find_secondary(const struct endpoint *endpoint)
 {
-    char name[ENDPOINT_ACCOUNT_SIZE + sizeof(SECONDARY)];
-    (void)snprintf(name, sizeof(name), "%s" SECONDARY, endpoint->account);
-    const char *found = strstr(endpoint->url, name);
-    return found ? found + strlen(endpoint->account) : NULL;
+    size_t size = strlen(endpoint->account);
+    const char *at = strstr(endpoint->url, "://") + strlen("://");
+    if (endpoint->url[endpoint->origin_size] == '/')
+        at = endpoint->url + endpoint->origin_size + 1;
+    bool is_there = strncmp(at, endpoint->account, size) == 0 &&
+                    strncmp(at + size, SECONDARY, strlen(SECONDARY)) == 0;
+    return is_there ? at + size : NULL;
 }
 
 bool endpoint_is_secondary(const struct endpoint *endpoint)

@@ -6,7 +6,8 @@
 #include "client/azure/request_url.h"
 #include "client/azure/uuid.h"
 
-#define SERVICE_VERSION "2020-12-06"
+#define HEADERS_MAX_BYTES ((size_t)2 << 10) /* beside the request's own and Authorization */
+#define SERVICE_VERSION   "2020-12-06"
 
 #define CONNECT_MS 10000
 #define ATTEMPT_MS 35000
@@ -148,6 +149,9 @@ static int send_request(const struct service *service, struct service_request *r
                            MIN(call_remaining_ms(call, service->clock), (int64_t)ATTEMPT_MS));
     if (r == 0)
         r = append_url(service, request, credential, &url);
+    if (r == 0 && service->tokens) /* so that it leaves no copies of a token */
+        r = buffer_ensure(&headers,
+                          request->headers.size + HEADERS_MAX_BYTES + CREDENTIAL_BEARER_MAX_BYTES);
     if (r == 0)
         r = append_headers(service, request, credential, &headers);
     request->query.size = query_size; /* it may be sent once more */
@@ -218,9 +222,12 @@ static int send_with_token(const struct service *service, struct service_request
         r = send_request(service, request, token_credential(token), call, ret);
     if (r == 0 && is_token_refused(service, ret) &&
         token_source_replace(service->tokens, token, call, &other)) {
+        bool was_resent = ret->was_resent; /* the change may have been made by an earlier one */
         http_answer_finish(ret);
         *ret = (struct http_answer){0};
         r = send_request(service, request, token_credential(other), call, ret);
+        ret->was_resent |= was_resent;
+        call->failure.is_ambiguous |= r < 0 && was_resent && is_change(request);
         token_unref(token);
         token = TAKE_PTR(other);
     }

@@ -172,6 +172,7 @@ static int read_body(const struct service_answer *answer, struct failure *failur
         copy_line(failure->code, sizeof(failure->code), answer->error_code);
     strike_out(failure->message, "sig=");
     strike_out(failure->message, "SharedKey ");
+    strike_out(failure->message, "Bearer ");
     return r;
 }
 

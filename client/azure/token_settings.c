@@ -51,7 +51,7 @@ static int check_id(const struct reader *reader, const char *name, struct bytes 
     for (size_t i = 0; i < id.size; i++) {
         char c = id.data[i];
         bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        if (!is_letter && !(c >= '0' && c <= '9') && c != '-' && c != '.')
+        if (!is_letter && !(c >= '0' && c <= '9') && (i == 0 || (c != '-' && c != '.')))
             return call_fail(reader->call, -EINVAL, "%s has characters that no id has", name);
     }
     return 0;
@@ -83,7 +83,8 @@ static int append_url(const struct reader *reader, const char *name, const char 
         return call_fail(reader->call, -EINVAL, "%s has a path: leave it out", name);
     (void)snprintf(settings->name, sizeof(settings->name), "%s%s%s", url.host, url.port ? ":" : "",
                    url.port ? url.port : "");
-    (void)buffer_append_format(&settings->url, "%s://%s", url.scheme, settings->name);
+    (void)buffer_append_format(&settings->url, "%s://%s%s%s", url.scheme, url.host,
+                               url.port ? ":" : "", url.port ? url.port : "");
     return keeps_path ? buffer_append_string(&settings->url, url.path) : settings->url.error;
 }
 
@@ -220,7 +221,9 @@ int token_settings_init(struct token_settings *ret, const char *mode, char *(*ge
     buffer_init(&settings.url, TEXT_MAX_BYTES);
     buffer_init(&settings.form, TEXT_MAX_BYTES);
     buffer_init(&settings.headers, TEXT_MAX_BYTES);
-    int r = buffer_ensure(&settings.form, TEXT_MAX_BYTES); /* so that it leaves no copies */
+    int r = buffer_ensure(&settings.form, TEXT_MAX_BYTES); /* so that they leave no copies */
+    if (r == 0)
+        r = buffer_ensure(&settings.headers, TEXT_MAX_BYTES);
     if (r == 0)
         r = modes[i].read(&reader);
     if (r == -EFBIG)

@@ -77,7 +77,7 @@ static void take_token(struct token_source *source, struct token *token,
         source->got_ms = sent_ms;
     }
     source->end_ms = sent_ms + answer->life_ms;
-    source->next_ms = MIN(sent_ms + wait_ms, source->end_ms);
+    source->next_ms = MAX(MIN(sent_ms + wait_ms, source->end_ms), now_of(source) + MIN_WAIT_MS);
     source->failures = 0;
 }
 
@@ -88,12 +88,14 @@ static bool is_ending(void *context)
 }
 
 /* Outside of the monitor. */
-static int ask(struct token_source *source, struct call *call, struct token_answer *ret,
-               struct token **ret_token)
+static int ask(struct token_source *source, struct call *call, int64_t sent_ms,
+               struct token_answer *ret, struct token **ret_token)
 {
     int r = source->issuer.ask(source->issuer.context, call, ret);
     if (r < 0)
         return r;
+    if (now_of(source) - sent_ms >= ret->life_ms)
+        return call_fail(call, -EPROTO, "its token had ended when it came");
     r = token_create(buffer_bytes(&ret->text), ret_token);
     return r < 0 ? call_fail(call, r, "out of memory") : 0;
 }
@@ -111,7 +113,7 @@ static void refresh(struct token_source *source)
     source->is_renewing = false;
     source->asked++;
     monitor_leave(&source->monitor);
-    int r = ask(source, &call, &answer, &token);
+    int r = ask(source, &call, sent_ms, &answer, &token);
     monitor_enter(&source->monitor);
     if (r < 0)
         take_failure(source, &call.failure);
@@ -146,6 +148,7 @@ static int fail(const struct token_source *source, struct call *call)
                     source->issuer.name, failure.message);
     call->failure.advice = failure.advice;
     call->failure.is_retryable = is_first && failure.is_retryable;
+    call->failure.lacks_token = !is_first;
     return call->failure.error;
 }
 

@@ -16,7 +16,7 @@
 #define TOKEN_SOURCE_RENEW_MS   30000 /* between two tokens that are asked for after a refusal */
 #define TOKEN_SOURCE_PAUSE_MS   3000  /* after a failure; doubled after the next one */
 #define TOKEN_SOURCE_PAUSES_MS  60000 /* at most */
-#define TOKEN_SOURCE_REFRESH_MS ((int64_t)12 * 3600 * 1000) /* a token is not used for longer */
+#define TOKEN_SOURCE_REFRESH_MS ((int64_t)12 * 3600 * 1000) /* the next one is asked for then */
 
 struct token_issuer { /* its functions are called by one thread at a time */
     /* 0, or a negative errno with the reason in call->failure. Takes a minute at most. */

@@ -172,12 +172,21 @@ static int rename_held(struct renaming *renaming, struct rename *rename, struct 
                      "close it first");
 }
 
+/* The kernel keeps the attributes of a node that it has under another name now. */
+static void drop_attributes(const struct file_system *fs, uint64_t kept)
+{
+    if (kept != 0)
+        (void)fuse_lowlevel_notify_inval_inode(fs->session, kept, -1, 0);
+}
+
 /* The kernel's nodes of the names of an entity. */
 static void leave_entity(struct renaming *renaming, const struct rename *rename)
 {
+    const struct file_system *fs = renaming->change.request.fs;
     const struct child *from = &renaming->change.child, *to = &renaming->to;
-    inode_table_rename_entity(renaming->change.request.fs->inodes, from->parent->id, from->name,
-                              rename->from, to->parent->id, to->name, rename->to);
+    drop_attributes(fs,
+                    inode_table_rename_entity(fs->inodes, from->parent->id, from->name,
+                                              rename->from, to->parent->id, to->name, rename->to));
 }
 
 /* The names may have got their keys before they were held. */
@@ -268,10 +277,8 @@ static int back_up(struct renaming *renaming)
                                        renaming->is_exclusive, &number);
     if (r < 0)
         return r;
-    uint64_t kept = inode_table_rename_name(fs->inodes, from->parent->id, from->name,
-                                            to->parent->id, to->name, number);
-    if (kept != 0)
-        (void)fuse_lowlevel_notify_inval_inode(fs->session, kept, -1, 0);
+    drop_attributes(fs, inode_table_rename_name(fs->inodes, from->parent->id, from->name,
+                                                to->parent->id, to->name, number));
     return 0;
 }
 

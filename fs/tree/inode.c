@@ -376,8 +376,8 @@ bool inode_table_has_own(struct inode_table *table, uint64_t parent, struct byte
     return has_own;
 }
 
-/* number: the st_ino that nodes of entities have from now on; 0: that of their address as of now.
- */
+/* A file that has no name any more gets a number of its own: the next file of the name has the
+ * address's. number: the st_ino of a renamed one. */
 static void leave_name_locked(struct inode_table *table, uint64_t parent, struct bytes name,
                               enum left left, uint64_t number)
 {
@@ -386,9 +386,7 @@ static void leave_name_locked(struct inode_table *table, uint64_t parent, struct
          node = RB_NEXT(name_tree, &table->names, node)) {
         const struct place *place = &node->inode.place;
         if (!has_left(node) && place->kind == PLACE_ENTITY)
-            node->inode.number =
-                number != 0 ? number
-                            : numbers_shown(&table->numbers, numbers_hash(place_address(place)));
+            node->inode.number = left == LEFT_RENAMED ? number : numbers_count(&table->numbers);
         if (!has_left(node) || (left == LEFT_REPLACED && node->left == LEFT_REMOVED))
             atomic_store(&node->left, (unsigned char)left);
     }
@@ -419,16 +417,17 @@ uint64_t inode_table_rename_name(struct inode_table *table, uint64_t parent, str
     return kept;
 }
 
-void inode_table_rename_entity(struct inode_table *table, uint64_t parent, struct bytes name,
-                               struct address address, uint64_t new_parent, struct bytes new_name,
-                               struct address new_address)
+uint64_t inode_table_rename_entity(struct inode_table *table, uint64_t parent, struct bytes name,
+                                   struct address address, uint64_t new_parent,
+                                   struct bytes new_name, struct address new_address)
 {
     uint64_t own = numbers_hash(address), new_own = numbers_hash(new_address);
     (void)pthread_mutex_lock(&table->lock);
     uint64_t number = numbers_shown(&table->numbers, own);
-    (void)rename_name_locked(table, parent, name, new_parent, new_name, number);
+    uint64_t kept = rename_name_locked(table, parent, name, new_parent, new_name, number);
     numbers_swap(&table->numbers, own, new_own);
     (void)pthread_mutex_unlock(&table->lock);
+    return kept;
 }
 
 size_t inode_table_count(struct inode_table *table)

@@ -25,7 +25,8 @@
  * A node has two sorts of fields:
  *
  *   - fixed: struct inode, its name, its kind, its ETag. They are set before the node enters the
- *     table and never change, but for a place that is settled (inode_table_settle). Handlers read
+ *     table and never change, but for a place that is settled (inode_table_settle), and the number,
+ *     which is set once more before the node leaves its name. Handlers read
  *     them through the pointer, without a lock: struct inode, inode_name, inode_kind,
  *     inode_is_version.
  *   - guarded: the number of lookups; of a version the text that is open, else the writer,
@@ -157,9 +158,9 @@ uint64_t inode_table_rename_name(struct inode_table *table, uint64_t parent, str
                                  uint64_t new_parent, struct bytes new_name, uint64_t number);
 /* The same of entities: the file keeps its st_ino, and what is made under the first name has
  * another one. Otherwise it and the renamed file would look like links of one file. */
-void inode_table_rename_entity(struct inode_table *table, uint64_t parent, struct bytes name,
-                               struct address address, uint64_t new_parent, struct bytes new_name,
-                               struct address new_address);
+uint64_t inode_table_rename_entity(struct inode_table *table, uint64_t parent, struct bytes name,
+                                   struct address address, uint64_t new_parent,
+                                   struct bytes new_name, struct address new_address);
 
 /* The writer, scratch file or text of a node, referenced. NULL: it has none. */
 struct node_file *inode_table_file(struct inode_table *table, uint64_t id);

@@ -22,6 +22,7 @@ STEPS = {
     "sed -i.bak": "sed -i.bak s/1/3/ f.json",
     "backup and back": "mv f.json f.json~; mv f.json~ f.json",
     "backup to another name": "mv f.json f.json~; mv f.json~ g.json; cp c.json f.json",
+    "backup of a renamed file": "cp c.json f.json; mv f.json g.json; mv g.json g.json~; cp c.json g.json",
     "save by rename": "cp c.json f.json.tmp; mv f.json.tmp f.json",
     "again": "mv f.json g.json; mv g.json f.json; mv f.json g.json; mv c.json f.json; cp f.json c.json",
 }
@@ -50,6 +51,18 @@ def test_numbers_are_the_same_in_every_mount(mounts):
     assert numbers == {os.path.relpath(path, again / "."): n for path, n in numbers_below(again / "stable").items()}
 
 
+def test_a_file_that_is_open_without_a_name_has_a_number_of_its_own(mounts, make_table):
+    make_table("open", [("p", "f"), ("p", "g"), ("p", "h")])
+    p = mounts("ttl=600") / "open/p"
+    for script in ("cp h.json f.json.tmp; mv f.json.tmp f.json", "mv f.json g.json; cp h.json f.json", "rm f.json; cp h.json f.json"):
+        files = [os.open(p / name, os.O_RDONLY) for name in ("f.json", "g.json")]
+        run("bash", "-ec", script, cwd=p)
+        numbers = [os.fstat(file).st_ino for file in files if os.fstat(file).st_nlink == 0]
+        assert len(numbers) == 1 and not set(numbers) & {os.stat(p / name).st_ino for name in os.listdir(p)}
+        for file in files:
+            os.close(file)
+
+
 @pytest.mark.sanitized
 @pytest.mark.parametrize("step", STEPS)
 def test_no_two_files_have_one_number(mounts, step):
@@ -58,6 +71,8 @@ def test_no_two_files_have_one_number(mounts, step):
     before = numbers_below(p)
     for _ in range(2):
         run("bash", "-ec", STEPS[step], cwd=p)
+        kept = numbers_below(p)  # by the nodes that the kernel has kept
+        assert len(set(kept.values())) == len(kept), kept
         for name in os.listdir(p):  # as the kernel shows them, and as they are looked up
             run("cp", p / name, mount.point.parent / "copy")
         numbers = numbers_below(p)

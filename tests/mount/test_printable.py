@@ -181,6 +181,7 @@ def test_names_of_files(mounts, scratch):
         assert done.returncode == DAMAGED and output.count(b"\n") == len(output.splitlines())
         assert_shown(output, f'"{SHOWN_NAME}" in its schema')
     for verb in "mount", "unmount", "drop", "check", NAME:
-        failed = told(TABLEFUSE, verb, f"{directory}/{NAME}-absent")
+        absent = f"{directory}/{NAME}-absent"
+        failed = told(TABLEFUSE, verb, f"local:{absent}" if verb == "check" else absent)
         assert failed.returncode != 0
         assert_shown(failed.stderr, SHOWN_NAME)

@@ -447,7 +447,13 @@ def test_a_token(mounts, with_token, tmp_path):
 def test_a_core_with_a_token(mounts, with_token, tmp_path):
     issuer, arguments, env = with_token
     mount = mounts.prepare()
-    mount.start(arguments[2], arguments[1], env=env, cwd=tmp_path)
+    before = resource.getrlimit(resource.RLIMIT_CORE)
+    try:
+        if before[1] == resource.RLIM_INFINITY:
+            resource.setrlimit(resource.RLIMIT_CORE, (before[1], before[1]))
+        mount.start(arguments[2], arguments[1], env=env, cwd=tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_CORE, before)
     pattern = pathlib.Path("/proc/sys/kernel/core_pattern").read_text().strip()
     mount.send(signal.SIGABRT)
     assert mount.has_ended()

@@ -6,7 +6,7 @@ import pytest
 
 from harness import COMMAND_SEC, LocalAccount, run, wait_until
 
-LISTINGS = 24  # three times the requests of listings that may be in flight
+LISTINGS = 40  # five times the requests of a table's listings that may be in flight
 ENTITIES = 3000
 BACKGROUND = 12  # the requests without a waiting caller that the kernel sends at once
 

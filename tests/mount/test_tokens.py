@@ -281,6 +281,27 @@ def test_an_authority_that_is_away(start):
     wait_until(lambda: run("ls", mount / "table/p", check=False).returncode == 0)
 
 
+def test_what_is_queued_outlives_an_authority_that_is_away(start):
+    """What was acknowledged waits for a token, as for the service: it is tried a second later, the authority after three."""
+    mount, issuer = start("spn", "ttl=0", "writeback", life=6)
+    issuer.answer = (503, "busy")
+    made = 0
+    while write(mount / f"table/p/made{made}.json", '{"A": 1}') == "":
+        made += 1
+    issuer.answer = None
+    wait_until(lambda: run("sync", mount / "table/p", check=False).returncode == 0)
+    assert made > 0 and {f"made{n}.json" for n in range(made)} <= set(os.listdir(mount / "table/p"))
+    assert mount.lost_texts() == {}
+    for n in range(made):
+        os.unlink(mount / f"table/p/made{n}.json")
+
+
+@pytest.mark.parametrize("verb, code", [("diff", 2), ("sync", 1)])
+def test_two_accounts_take_no_token(verb, code):
+    done = run(TABLEFUSE, verb, "-o", "auth=azcli", "first/Tab", "second/Tab", check=False)
+    assert done.returncode == code and "option auth is not for this command" in done.stderr
+
+
 def fails(mounts, source, certificate, mode, env, *options):
     failed = mounts.prepare().start(
         source, f"ca_cert={certificate.file}", option(mode), *options, env=env, check=False

@@ -398,7 +398,8 @@ def test_the_text_of_an_open_file_is_kept_before_it_is_sent(mounts, service, tmp
         mount.let_end()
         daemon.send_signal(signal.SIGTERM)
         wait_until(gate.with_name("gate.held").exists, what="the first text that is sent")
-        assert re.search("Z tablefuse: .*: until they are stored, 4 texts of open files are in /", log.read_text())
+        said = "Z tablefuse: .*: until they are stored, 4 texts of open files are in /"
+        wait_until(lambda: re.search(said, log.read_text()), what="the line")
         if how == "killed":
             daemon.send_signal(signal.SIGKILL)
         else:

@@ -36,6 +36,7 @@ ssize_t __wrap_channel_read(int fd, void *buffer, size_t size, void *userdata)
 ssize_t __wrap_channel_write(int fd, struct iovec *iov, int count, bool is_init)
 {
     const struct fuse_out_header *header = iov[0].iov_base;
-    kill_switch_pass(KILL_REPLY, __atomic_load_n(slot_of(header->unique), __ATOMIC_SEQ_CST));
+    if (header->unique != 0) /* else it is a notification */
+        kill_switch_pass(KILL_REPLY, __atomic_load_n(slot_of(header->unique), __ATOMIC_SEQ_CST));
     return __real_channel_write(fd, iov, count, is_init);
 }

@@ -102,7 +102,8 @@ static void nothing_is_held_for_more_than_a_minute(void **state)
     list_rows(&setup, "r");
     memory_store_forget_diary(setup.memory);
     remove_row(&setup, "r", 0);
-    pass(&setup, PENDING_HOLD_MAX_MS - 11 * 4900 - 1200); /* the first delete is not held */
+    pass(&setup,
+         PENDING_HOLD_MAX_MS - 11 * INT64_C(4900) - 1200); /* the first delete is not held */
     remove_row(&setup, "r", 1);
     pass(&setup, 1199);
     assert_int_equal(metric(&setup, "tablefuse_queued"), 2 * ROWS + 1);
@@ -215,7 +216,7 @@ static int answer_late(struct memory_store *memory, size_t number, struct call *
     (void)call;
     (void)memory;
     (void)number;
-    pass(looking, 2 * DELETE_POLICY_REST_MS);
+    pass(looking, INT64_C(2) * DELETE_POLICY_REST_MS);
     return 0;
 }
 

@@ -151,27 +151,11 @@ static void an_end_in_the_middle(void **state)
     compare_finish(&world.compare);
 }
 
-static void keys_alone(void **state)
-{
-    (void)state;
-    struct page *page;
-    _cleanup_(page_builder_destroyp) struct page_builder *builder = NULL;
-    assert_int_equal(page_builder_create(1 << 20, &builder), 0);
-    assert_int_equal(page_builder_end_row(builder, B("a\0b"), B("e"), 1), 0);
-    assert_int_equal(page_builder_finish(builder, RANGE_ALL, true, &page), 0);
-    const struct pair_row row = {page, 0}, none = {0};
-    assert_int_equal(compare_rows(row, row), PAIR_EQUAL);
-    assert_int_equal(compare_rows(row, none), PAIR_ONLY_FROM);
-    assert_int_equal(compare_rows(none, row), PAIR_ONLY_TO);
-    page_unref(page);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_tables_are_compared),
         cmocka_unit_test(an_end_in_the_middle),
-        cmocka_unit_test(keys_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

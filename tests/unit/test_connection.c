@@ -547,80 +547,78 @@ static void other_sources_and_environments_are_refused(void **state)
 }
 
 /* Of two services a credential is for the one whose account is named with it. */
+static const char shared_owner[] = "with two services set AZURE_STORAGE_ACCOUNT, too: it names the "
+                                   "account of the credential";
+#define SHARED_STRING "AccountName=acct;AccountKey=" KEY
+static const struct {
+    const char *source;
+    struct connection_environment environment;
+    const char *credential, *message; /* one of them */
+} shared[] = {
+    {"acct/tab", {.account = "acct", .key = KEY}, KEY_TEXT "acct", NULL},
+    {"acct/tab", {.account = "acct", .sas_token = SAS}, SAS_TEXT, NULL},
+    {"acct/tab", {.key = KEY}, NULL, shared_owner},
+    {"acct/tab", {.sas_token = SAS}, NULL, shared_owner},
+    {"http://localhost:1/devstoreaccount1", {.key = KEY}, NULL, shared_owner},
+    {"http://localhost:1/devstoreaccount1",
+     {.account = "acct", .key = KEY},
+     KEY_TEXT "devstoreaccount1",
+     NULL},
+    {"http://localhost:1/devstoreaccount1", {0}, KEY_TEXT "devstoreaccount1", NULL},
+    {"http://localhost:1/devstoreaccount1",
+     {.connection_string = SHARED_STRING},
+     KEY_TEXT "devstoreaccount1",
+     NULL},
+    {"acct", {.connection_string = SHARED_STRING}, KEY_TEXT "acct", NULL},
+    {"https://acct.table.core.windows.net",
+     {.connection_string = SHARED_STRING},
+     KEY_TEXT "acct",
+     NULL},
+    {"acct", {.sas_url = "https://acct.table.core.windows.net/Tab1?" TABLE_SAS}, TABLE_TEXT, NULL},
+    {"other",
+     {.account = "acct", .key = KEY},
+     NULL,
+     "no credential for account 'other': set AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN, "
+     "AZURE_STORAGE_SAS_URL or AZURE_STORAGE_CONNECTION_STRING"},
+    {"https://acct.table.core.windows.net/Tab1",
+     {.account = "acct", .key = KEY},
+     KEY_TEXT "acct",
+     NULL},
+    {"http://localhost:1/devstoreaccount1",
+     {.account = "devstoreaccount1", .key = KEY},
+     KEY_TEXT "devstoreaccount1",
+     NULL},
+    /* the same account at another host gets neither a key nor a SAS */
+    {"https://acct.example.com/acct",
+     {.account = "acct", .key = KEY},
+     NULL,
+     "no credential for account 'acct': set AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN, "
+     "AZURE_STORAGE_SAS_URL or AZURE_STORAGE_CONNECTION_STRING"},
+    {"https://acct.example.com/acct",
+     {.sas_url = "https://acct.table.core.windows.net/Tab1?" TABLE_SAS},
+     NULL,
+     "no credential for account 'acct': set AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN, "
+     "AZURE_STORAGE_SAS_URL or AZURE_STORAGE_CONNECTION_STRING"},
+};
+
 static void a_shared_environment_is_for_its_account(void **state)
 {
     (void)state;
-    static const char owner[] = "with two services set AZURE_STORAGE_ACCOUNT, too: it names the "
-                                "account of the credential";
-    static const char *const string = "AccountName=acct;AccountKey=" KEY;
-    static const struct {
-        const char *source;
-        struct connection_environment environment;
-        const char *credential, *message; /* one of them */
-    } cases[] = {
-        {"acct/tab", {.account = "acct", .key = KEY}, KEY_TEXT "acct", NULL},
-        {"acct/tab", {.account = "acct", .sas_token = SAS}, SAS_TEXT, NULL},
-        {"acct/tab", {.key = KEY}, NULL, owner},
-        {"acct/tab", {.sas_token = SAS}, NULL, owner},
-        {"http://localhost:1/devstoreaccount1", {.key = KEY}, NULL, owner},
-        {"http://localhost:1/devstoreaccount1",
-         {.account = "acct", .key = KEY},
-         KEY_TEXT "devstoreaccount1",
-         NULL},
-        {"http://localhost:1/devstoreaccount1", {0}, KEY_TEXT "devstoreaccount1", NULL},
-        {"http://localhost:1/devstoreaccount1",
-         {.connection_string = string},
-         KEY_TEXT "devstoreaccount1",
-         NULL},
-        {"acct", {.connection_string = string}, KEY_TEXT "acct", NULL},
-        {"https://acct.table.core.windows.net",
-         {.connection_string = string},
-         KEY_TEXT "acct",
-         NULL},
-        {"acct",
-         {.sas_url = "https://acct.table.core.windows.net/Tab1?" TABLE_SAS},
-         TABLE_TEXT,
-         NULL},
-        {"other",
-         {.account = "acct", .key = KEY},
-         NULL,
-         "no credential for account 'other': set AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN, "
-         "AZURE_STORAGE_SAS_URL or AZURE_STORAGE_CONNECTION_STRING"},
-        {"https://acct.table.core.windows.net/Tab1",
-         {.account = "acct", .key = KEY},
-         KEY_TEXT "acct",
-         NULL},
-        {"http://localhost:1/devstoreaccount1",
-         {.account = "devstoreaccount1", .key = KEY},
-         KEY_TEXT "devstoreaccount1",
-         NULL},
-        /* the same account at another host gets neither a key nor a SAS */
-        {"https://acct.example.com/acct",
-         {.account = "acct", .key = KEY},
-         NULL,
-         "no credential for account 'acct': set AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN, "
-         "AZURE_STORAGE_SAS_URL or AZURE_STORAGE_CONNECTION_STRING"},
-        {"https://acct.example.com/acct",
-         {.sas_url = "https://acct.table.core.windows.net/Tab1?" TABLE_SAS},
-         NULL,
-         "no credential for account 'acct': set AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN, "
-         "AZURE_STORAGE_SAS_URL or AZURE_STORAGE_CONNECTION_STRING"},
-    };
-    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+    for (size_t i = 0; i < ARRAY_SIZE(shared); i++) {
         _cleanup_(connection_finish) struct connection connection = {0};
         _cleanup_(buffer_finish) struct buffer text;
-        struct connection_environment environment = cases[i].environment;
+        struct connection_environment environment = shared[i].environment;
         struct call call = {0};
         buffer_init(&text, 1000);
         environment.is_shared = true;
-        int r = connection_init(&connection, cases[i].source, &environment, &call);
-        assert_int_equal(r, cases[i].message ? -EINVAL : 0);
-        if (cases[i].message) {
-            assert_string_equal(call.failure.message, cases[i].message);
+        int r = connection_init(&connection, shared[i].source, &environment, &call);
+        assert_int_equal(r, shared[i].message ? -EINVAL : 0);
+        if (shared[i].message) {
+            assert_string_equal(call.failure.message, shared[i].message);
             continue;
         }
         assert_int_equal(credential_append_description(connection.credential, &text), 0);
-        assert_string_equal(buffer_string(&text), cases[i].credential);
+        assert_string_equal(buffer_string(&text), shared[i].credential);
     }
 }
 

@@ -251,6 +251,7 @@ static void an_account_has_two_locations(void **state)
         {"http://acct.table.core.windows.net:443", "https://acct.table.core.windows.net:443", false,
          false}, /* another port */
         {"http://127.0.0.1:1/acct-secondary", "http://127.0.0.1:1/acct", true, true},
+        {"http://acct-secondary.corp/acct", "http://acct.corp/acct", false, false},
         {"http://127.0.0.1:1/acct", "http://127.0.0.1:2/acct", false, false},
         {"http://127.0.0.1:1/acct", "http://127.0.0.1:1/acct2", false, false},
         {"https://acct.table.core.windows.net", "https://acct.table.core.chinacloudapi.cn", false,

@@ -283,6 +283,12 @@ static void what_cannot_wait_counts_too(void **state)
 {
     (void)state;
     _cleanup_(request_window_destroyp) struct request_window *window = new_window(8);
+    for (int i = 0; i < 100; i++)
+        request_window_enter_anyway(window, 1);
+    assert_int_equal(stats_of(window).in_flight, 100);
+    assert_idle(window, 2, 2); /* lane 0 has its window all the same */
+    for (int i = 0; i < 100; i++)
+        request_window_give_back(window, 1);
     for (int i = 0; i < 5; i++)
         request_window_enter_anyway(window, 0);
     assert_idle(window, 0, 0);

@@ -147,6 +147,8 @@ static const struct {
      "bad http://x/?a=1&sig=*********&b=2 and sig=******"},
     {"<m:message>'SharedKey acct:SECRET' is wrong</m:message>", "", "",
      "'SharedKey ***********' is wrong"},
+    {"<m:message>Authorization: Bearer eyJ0.SECRET-1 is wrong</m:message>", "", "",
+     "Authorization: Bearer ************* is wrong"},
 };
 
 static void every_form_of_body_is_read(void **state)

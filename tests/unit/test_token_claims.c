@@ -12,11 +12,15 @@ static struct bytes make_token(const char *claims, struct buffer *ret)
     int n = EVP_EncodeBlock(base64, (const unsigned char *)claims, (int)strlen(claims));
     buffer_init(ret, 4000);
     (void)buffer_append_string(ret, "eyJhbGciOiJub25lIn0.");
-    for (int i = 0; i < n; i++)
-        if (base64[i] != '=')
-            (void)buffer_append_char(ret, base64[i] == '+'   ? '-'
-                                          : base64[i] == '/' ? '_'
-                                                             : (char)base64[i]);
+    for (int i = 0; i < n; i++) {
+        char c = (char)base64[i];
+        if (c == '+')
+            c = '-';
+        else if (c == '/')
+            c = '_';
+        if (c != '=')
+            (void)buffer_append_char(ret, c);
+    }
     assert_int_equal(buffer_append_string(ret, ".c2ln"), 0);
     return buffer_bytes(ret);
 }

@@ -299,6 +299,33 @@ static void the_same_token_again_is_not_asked_for_within_a_while(void **state)
     end(&f);
 }
 
+/* Its life is over when it comes: that is a failure, and it is not asked for at once again. */
+static void a_token_that_has_ended_when_it_comes(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct call call;
+    char text[32];
+    begin(&f);
+    f.life_ms = 500;
+    atomic_store(&f.is_held, true);
+    start(&f);
+    while (atomic_load(&f.running) == 0)
+        (void)usleep(1000);
+    pass(500);
+    atomic_store(&f.is_held, false);
+    assert_int_equal(get(&f, &call, text), -EPROTO);
+    assert_string_equal(call.failure.message,
+                        "no token from " NAME ": its token had ended when it came");
+    pass(TOKEN_SOURCE_PAUSE_MS - 1);
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(get(&f, &call, text), -EPROTO);
+        (void)usleep(10000);
+    }
+    assert_int_equal(atomic_load(&f.asked), 1);
+    end(&f);
+}
+
 static void short_and_long_lives_are_bounded(void **state)
 {
     (void)state;
@@ -478,6 +505,7 @@ int main(void)
         cmocka_unit_test(after_a_failure_the_old_one_is_used_to_its_end),
         cmocka_unit_test(the_first_failure_keeps_its_error),
         cmocka_unit_test(the_same_token_again_is_not_asked_for_within_a_while),
+        cmocka_unit_test(a_token_that_has_ended_when_it_comes),
         cmocka_unit_test(short_and_long_lives_are_bounded),
         cmocka_unit_test(a_caller_can_be_cancelled_and_be_late),
         cmocka_unit_test(a_refused_token_is_replaced_once_in_a_while),

@@ -422,7 +422,6 @@ static void a_lane_that_hangs_takes_nothing_from_others(void **state)
     worker_pool_destroy(pool);
     assert_each_ran_once(tasks, ARRAY_SIZE(tasks));
     assert_each_ran_once(well, ARRAY_SIZE(well));
-    assert_int_equal(hanging.most, 8);
     assert_int_equal(others.most, 8);
 }
 

@@ -413,5 +413,5 @@ def test_progress_at_a_terminal(account, tmp_path):
     assert last.startswith("\x1b[Ktablefuse: 5,000 objects read, 5,000 stored, 0 refused, ")
     lines = [line.removesuffix("\x1b[K") for line in shown if line]
     assert lines and max(map(len, lines)) < 80
-    form = re.compile(r"[\d,]+ rows, [\d,]+/s, [\d.]+ .?B, \d+:\d\d(, \d+ %, \d+:\d\d left)?(, throttled)?")
+    form = re.compile(r"[\d,]+ rows, [\d,]+/s(, [\d.]+ .?B)?, \d+:\d\d(, \d+ %, \d+:\d\d left)?(, throttled)?")
     assert all(map(form.fullmatch, lines)), lines

@@ -239,7 +239,6 @@ def test_no_place_for_the_keys(account, other):
     assert run(TABLEFUSE, "sync", source(*begin), source(*end), env=env).returncode == 0
 
 
-@pytest.mark.sanitized
 def test_a_full_disk_keeps_from_deleting(account, other, small):
     disk = small("64K")
     begin = table_of(account, "full", [row("p", "a")])

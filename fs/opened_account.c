@@ -89,7 +89,7 @@ static void prepare_process(void)
     end_signals(&signals);
     (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
     (void)signal(SIGPIPE, SIG_IGN);  /* of a connection; of the output it is raised again */
-    (void)signal(SIGCHLD, SIG_DFL);  /* else nobody learns how a child has ended */
+    (void)signal(SIGCHLD, SIG_DFL);  /* else a child's exit status is lost */
     (void)prctl(PR_SET_DUMPABLE, 0); /* a core dump or a debugger would show the key */
     (void)mallopt(M_MMAP_THRESHOLD, 128 << 10); /* freed pages go back to the system */
 }

@@ -176,7 +176,7 @@ static int make_write(struct sync *sync, const struct pair *pair, struct write *
     if (r == -ENOMEM)
         return fail_memory(sync);
     if (r < 0) {
-        refusal.line = 0; /* of a text that nobody wrote */
+        refusal.line = 0; /* the text comes from FROM, not from a file with lines */
         (void)account_refuse_text(&call, r, &refusal);
         refuse(sync, pair->position, &call.failure);
         return 0;

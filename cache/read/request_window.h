@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CACHE_READ_REQUEST_WINDOW_H
 #define CACHE_READ_REQUEST_WINDOW_H
-/* The congestion window of an account: one size, and each table's scans may have so many requests
- * in flight. So a table whose requests are not answered takes no room of another one; all tables
- * together may have REQUEST_WINDOW_TABLES times the maximum. The window starts at 2. Each good page
+/* The congestion window of an account. Its size is the maximum number of requests that the scans of
+ * one table have in flight. A table whose requests get no answer does not reduce the number of
+ * another table. All tables together have at most REQUEST_WINDOW_TABLES times the maximum size. The
+ * window starts at 2. Each good page
  * adds one, up to the maximum. It is halved when the service throttles, or when pages take twice as
  * long as before, but at most once in a round trip.
  *
@@ -23,8 +24,8 @@ int request_window_idle(struct request_window *window, unsigned lane, bool is_sp
 /* Counts a request, speculative or not (for a speculative one the caller has asked
  * request_window_idle before). False: there is no room, and nothing is counted. */
 bool request_window_enter(struct request_window *window, unsigned lane);
-/* Counts a request that cannot wait for room. Those of a lane beyond the maximum wait for a worker,
- * and take no room of other lanes. */
+/* Counts a request that cannot wait for room. Requests of a lane beyond the maximum wait for a
+ * worker, and do not reduce the room of other lanes. */
 void request_window_enter_anyway(struct request_window *window, unsigned lane);
 /* A request is not sent: it is no longer counted. */
 void request_window_give_back(struct request_window *window, unsigned lane);

@@ -5,8 +5,8 @@
  * worker takes a task, runs it, and takes the next one. A task never waits for the consumer of its
  * result, so a full pool always makes progress.
  *
- * A lane has `slots`: so many of its tasks run at once. Tables that do not answer therefore take
- * nothing from others, as long as there are fewer than WORKER_POOL_TABLES of them.
+ * At most `slots` tasks of a lane run at once. Requests of a table that get no answer do not delay
+ * the tasks of other tables, while fewer than WORKER_POOL_TABLES tables are in that state.
  *
  * Only reading uses the pool. A caller that changes an entity sends the change in its own thread,
  * so a scan never delays it.

@@ -332,7 +332,7 @@ static void ignore_signals(void)
                                   SIGUSR1, SIGUSR2, SIGVTALRM, SIGXFSZ};
     for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
         (void)signal(ignored[i], SIG_IGN);
-    (void)signal(SIGCHLD, SIG_DFL); /* else nobody learns how a child has ended */
+    (void)signal(SIGCHLD, SIG_DFL); /* else a child's exit status is lost */
 }
 
 /* An exit code. */

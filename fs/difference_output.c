@@ -4,8 +4,6 @@
 #include "fs/say.h"
 #include "fs/table_pair.h"
 
-#define PATH_MAX_BYTES (2 * NAME_MAX_BYTES + 2)
-
 /* As a line without its end, or null. */
 static int append_entity(struct buffer *lines, struct pair_row row)
 {
@@ -40,7 +38,7 @@ static void tell_unreadable(const struct difference_output *output, const struct
 {
     _cleanup_(buffer_finish) struct buffer path;
     uint64_t number = output->counts[PAIR_UNREADABLE];
-    buffer_init(&path, PATH_MAX_BYTES);
+    buffer_init(&path, TABLE_PAIR_PATH_MAX_BYTES);
     if (number <= DIFFERENCE_SHOWN + 1)
         progress_clear(output->progress);
     if (number == DIFFERENCE_SHOWN + 1)

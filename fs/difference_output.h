@@ -12,7 +12,8 @@
 #include "fs/line_output.h"
 #include "fs/progress.h"
 
-#define DIFFERENCE_SHOWN 100 /* keys that cannot be compared and are told */
+#define DIFFERENCE_SHOWN          100  /* entities of one kind of trouble that are named */
+#define DIFFERENCE_PROGRESS_EVERY 1024 /* pairs between two calls of progress_show */
 
 struct difference_output {
     struct line_output *output; /* NULL: differences are counted, and not written */

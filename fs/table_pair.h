@@ -46,6 +46,7 @@ int table_pair_complain_of(struct table_pair *pair, enum compare_side side,
 bool table_pair_is_interrupted(struct table_pair *pair);
 uint64_t table_pair_requests(const struct table_pair *pair);
 
+#define TABLE_PAIR_PATH_MAX_BYTES (2 * NAME_MAX_BYTES + 2)
 /* Appends the path of the entity below the table, as the tree spells it: zlib/1.3.1.json. As
  * names_encode. */
 int table_pair_append_path(struct bytes position, struct buffer *ret);

@@ -7,8 +7,7 @@
 
 #include <getopt.h>
 
-#define DIFFERENT  1    /* exit code, as of diff(1) */
-#define SHOW_EVERY 1024 /* pairs, between two looks at the clock */
+#define DIFFERENT 1 /* exit code, as of diff(1) */
 
 struct diff {
     struct table_pair tables;
@@ -44,7 +43,7 @@ static int compare_tables(struct diff *diff)
         diff->output_error = r = difference_output_take(&diff->differences, &pair);
         if (r < 0)
             return r;
-        if (n % SHOW_EVERY == 0)
+        if (n % DIFFERENCE_PROGRESS_EVERY == 0)
             show(diff, pair.position);
     }
     int flushed = line_output_flush(diff->differences.output); /* what has come until then counts */

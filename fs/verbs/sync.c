@@ -10,9 +10,6 @@
 #include <getopt.h>
 #include <inttypes.h>
 
-#define SHOW_EVERY    1024 /* pairs, between two looks at the clock */
-#define REFUSED_SHOWN 100
-
 struct sync_command {
     struct table_pair tables;
     bool deletes, deletes_all, is_dry_run, creates, is_quiet;
@@ -62,12 +59,12 @@ static void tell_refused(void *context, struct bytes position, const struct fail
 {
     struct sync_command *command = context;
     _cleanup_(buffer_finish) struct buffer path;
-    buffer_init(&path, 2 * NAME_MAX_BYTES + 2);
-    if (++command->refused <= REFUSED_SHOWN + 1)
+    buffer_init(&path, TABLE_PAIR_PATH_MAX_BYTES);
+    if (++command->refused <= DIFFERENCE_SHOWN + 1)
         progress_clear(&command->progress);
-    if (command->refused == REFUSED_SHOWN + 1)
+    if (command->refused == DIFFERENCE_SHOWN + 1)
         say("tablefuse: more entities are not written, and not named\n");
-    else if (command->refused <= REFUSED_SHOWN && table_pair_append_path(position, &path) == 0)
+    else if (command->refused <= DIFFERENCE_SHOWN && table_pair_append_path(position, &path) == 0)
         say("tablefuse: %.*s: %s%s%s\n", (int)path.size, path.data, failure->code,
             failure->code[0] ? ": " : "", failure->message);
 }
@@ -83,7 +80,7 @@ static int compare_tables(struct sync_command *command)
             r = sync_take(command->sync, &pair);
         if (r < 0)
             return r;
-        if (n % SHOW_EVERY == 0)
+        if (n % DIFFERENCE_PROGRESS_EVERY == 0)
             show(command, pair.position);
     }
     command->comparison_error = r;

@@ -21,6 +21,15 @@ static void tell_fault(void *context, const char *line)
         say_to(stdout, "%s\n", line);
 }
 
+/* An exit code. */
+static int flush_output(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return 0;
+    say("tablefuse: cannot write the output: %s\n", strerror(errno));
+    return EXIT_MOUNTING;
+}
+
 static int finish(const char *name, const struct local_check_report *report)
 {
     if (report->faults > SHOWN_FAULTS)
@@ -31,11 +40,8 @@ static int finish(const char *name, const struct local_check_report *report)
                                  : "; it is in format 1, without checksums, so changed text "
                                    "is not noticed",
            report->has_checksums || report->faults > 0 ? "" : "; mounting it upgrades it");
-    if (fflush(stdout) < 0 || ferror(stdout)) {
-        say("tablefuse: cannot write the output: %s\n", strerror(errno));
-        return EXIT_MOUNTING;
-    }
-    return report->faults > 0 ? EXIT_DAMAGED : 0;
+    int code = flush_output();
+    return code == 0 && report->faults > 0 ? EXIT_DAMAGED : code;
 }
 
 static int check_file(const char *name)
@@ -86,11 +92,8 @@ static int check_service(struct opened_account *opened, const char *name, store_
         say_to(stdout, "%.*s\n", (int)line.size, line.data);
     }
     tell_clock(opened->source);
-    if (fflush(stdout) < 0 || ferror(stdout)) {
-        say("tablefuse: cannot write the output: %s\n", strerror(errno));
-        return EXIT_MOUNTING;
-    }
-    return code;
+    int flushed = flush_output();
+    return flushed != 0 ? flushed : code;
 }
 
 static int run_for_file(const struct verb *verb, int argc, char **argv)

@@ -1,50 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/tree/inode.h"
 #include "fs/tree/node.h"
+#include "fs/tree/node_index.h"
 #include "fs/tree/numbers.h"
 
 #include <pthread.h>
-
-static int compare_ids(const struct node *a, const struct node *b)
-{
-    return (a->inode.id > b->inode.id) - (a->inode.id < b->inode.id);
-}
-
-static int compare_name(uint64_t parent, struct bytes name, const struct node *node)
-{
-    if (parent != node->inode.parent)
-        return parent < node->inode.parent ? -1 : 1;
-    return bytes_compare(name, node_name(node));
-}
-
-/* Orders the nodes of one name next to each other: versions first, the youngest first. */
-static int compare_names(const struct node *a, const struct node *b)
-{
-    int order = compare_name(a->inode.parent, node_name(a), b);
-    if (order == 0)
-        order = (a->kind != NODE_VERSION) - (b->kind != NODE_VERSION);
-    return order != 0 ? order : compare_ids(b, a);
-}
-
-RB_HEAD(id_tree, node);
-RB_HEAD(name_tree, node);
-LIST_HEAD(unsettled_list, node);
-RB_GENERATE_INTERNAL(id_tree, node, by_id, compare_ids, static __attribute__((unused)))
-RB_GENERATE_INTERNAL(name_tree, node, by_name, compare_names, static __attribute__((unused)))
 
 /* As many nodes as are forgotten before their memory is given back: some 20 MB. */
 #define MANY_NODES 65536
 /* As many nodes as inode_table_choose looks at while it has the lock. */
 #define CHOICE_NODES 1000
 
+LIST_HEAD(unsettled_list, node);
+
 struct inode_table {
     pthread_mutex_t lock;
     /* guarded by lock */
-    struct id_tree ids;
-    struct name_tree names;
+    struct node_index index;
     struct unsettled_list unsettled;
     struct numbers numbers;
-    size_t count, own_count; /* own: of another kind than NODE_VERSION */
     uint64_t last_id;
     uint64_t chosen_id;        /* inode_table_choose goes on behind it */
     size_t entered, forgotten; /* nodes, since inode_table_wait answered them last */
@@ -58,49 +32,10 @@ static bool has_left(const struct node *node)
     return node->left != LEFT_NOT;
 }
 
-static struct node *find_id_locked(struct inode_table *table, uint64_t id)
-{
-    struct node probe = {.inode.id = id};
-    return RB_FIND(id_tree, &table->ids, &probe);
-}
-
-/* The youngest version of the name, else the youngest node. */
-static struct node *find_name_locked(struct inode_table *table, uint64_t parent, struct bytes name)
-{
-    struct node *found = NULL, *node = RB_ROOT(&table->names);
-    while (node) {
-        int order = compare_name(parent, name, node);
-        found = order == 0 ? node : found;
-        node = order <= 0 ? RB_LEFT(node, by_name) : RB_RIGHT(node, by_name);
-    }
-    return found;
-}
-
-static struct node *find_version_locked(struct inode_table *table, uint64_t parent,
-                                        struct bytes name)
-{
-    struct node *node = find_name_locked(table, parent, name);
-    return node && node->kind == NODE_VERSION ? node : NULL;
-}
-
-/* The first of the name's nodes of another kind, which stand behind its versions. */
-static struct node *find_own_locked(struct inode_table *table, uint64_t parent, struct bytes name)
-{
-    struct node *found = NULL, *node = table->own_count > 0 ? RB_ROOT(&table->names) : NULL;
-    while (node) {
-        int order = compare_name(parent, name, node);
-        if (order == 0)
-            order = node->kind == NODE_VERSION ? 1 : 0;
-        found = order == 0 ? node : found;
-        node = order <= 0 ? RB_LEFT(node, by_name) : RB_RIGHT(node, by_name);
-    }
-    return found;
-}
-
 /* The kernel may use all nodes. So it is not asked again before some more were made. */
 static bool has_excess_locked(const struct inode_table *table)
 {
-    return table->count > table->max_nodes && table->entered > table->max_nodes / 16;
+    return table->index.count > table->max_nodes && table->entered > table->max_nodes / 16;
 }
 
 static bool has_freed_many_locked(const struct inode_table *table)
@@ -117,12 +52,9 @@ static void tell_upkeep_locked(struct inode_table *table)
 static void add_locked(struct inode_table *table, struct node *node)
 {
     node->inode.id = ++table->last_id;
-    (void)RB_INSERT(id_tree, &table->ids, node);
-    (void)RB_INSERT(name_tree, &table->names, node);
-    table->count++;
+    node_index_add(&table->index, node);
     table->entered++;
     tell_upkeep_locked(table);
-    table->own_count += node->kind != NODE_VERSION;
     node->is_unsettled = place_is_unsettled(&node->inode.place);
     if (node->is_unsettled)
         LIST_INSERT_HEAD(&table->unsettled, node, of_unsettled);
@@ -130,10 +62,7 @@ static void add_locked(struct inode_table *table, struct node *node)
 
 static void remove_locked(struct inode_table *table, struct node *node)
 {
-    (void)RB_REMOVE(name_tree, &table->names, node);
-    (void)RB_REMOVE(id_tree, &table->ids, node);
-    table->count--;
-    table->own_count -= node->kind != NODE_VERSION;
+    node_index_remove(&table->index, node);
     if (node->is_unsettled)
         LIST_REMOVE(node, of_unsettled);
 }
@@ -181,7 +110,7 @@ void inode_table_destroy(struct inode_table *table)
 {
     if (!table)
         return;
-    for (struct node *node; (node = RB_ROOT(&table->ids)) != NULL;) {
+    for (struct node *node; (node = node_index_after(&table->index, 0)) != NULL;) {
         remove_locked(table, node);
         node_destroy(node);
     }
@@ -191,20 +120,13 @@ void inode_table_destroy(struct inode_table *table)
     free(table);
 }
 
-/* NULL: it is the last of its name. */
-static const struct node *next_of_name(const struct node *node)
-{
-    const struct node *next = RB_NEXT(name_tree, 0, (struct node *)node);
-    return next && compare_name(node->inode.parent, node_name(node), next) == 0 ? next : NULL;
-}
-
 /* The first node of the name that no rename took it from. NULL: there is none. */
 static const struct node *find_of_file_locked(struct inode_table *table, uint64_t parent,
                                               struct bytes name)
 {
-    const struct node *node = find_name_locked(table, parent, name);
+    struct node *node = node_index_find_name(&table->index, parent, name);
     while (node && node->left >= LEFT_REPLACED)
-        node = next_of_name(node);
+        node = node_index_next_of_name(node);
     return node;
 }
 
@@ -213,7 +135,8 @@ static const struct node *find_of_file_locked(struct inode_table *table, uint64_
 static struct node *enter_locked(struct inode_table *table, const struct version *version,
                                  struct node *made)
 {
-    struct node *known = find_version_locked(table, made->inode.parent, node_name(made));
+    struct node *known =
+        node_index_find_version(&table->index, made->inode.parent, node_name(made));
     if (known && !has_left(known) && inode_is_version(&known->inode, version))
         return known;
     add_locked(table, made);
@@ -225,12 +148,10 @@ static struct node *enter_own_locked(struct inode_table *table, struct node *mad
 {
     struct node *known = NULL;
     if (made->file)
-        known = find_own_locked(table, made->inode.parent, node_name(made));
-    while (known && compare_name(made->inode.parent, node_name(made), known) == 0) {
+        known = node_index_find_own(&table->index, made->inode.parent, node_name(made));
+    for (; known; known = node_index_next_of_name(known))
         if (known->file == made->file && !has_left(known))
             return known;
-        known = RB_NEXT(name_tree, &table->names, known);
-    }
     add_locked(table, made);
     return made;
 }
@@ -280,8 +201,8 @@ const struct inode *inode_table_enter_again(struct inode_table *table, uint64_t 
                                             struct bytes name)
 {
     (void)pthread_mutex_lock(&table->lock);
-    struct node *node = find_id_locked(table, id);
-    bool is_found = node && compare_name(parent, name, node) == 0;
+    struct node *node = node_index_find(&table->index, id);
+    bool is_found = node && node_has_name(node, parent, name);
     if (is_found) {
         node->lookups++;
         node->is_used = true;
@@ -293,7 +214,7 @@ const struct inode *inode_table_enter_again(struct inode_table *table, uint64_t 
 const struct inode *inode_table_find(struct inode_table *table, uint64_t id)
 {
     (void)pthread_mutex_lock(&table->lock);
-    struct node *node = find_id_locked(table, id);
+    struct node *node = node_index_find(&table->index, id);
     if (node)
         node->is_used = true;
     (void)pthread_mutex_unlock(&table->lock);
@@ -305,7 +226,7 @@ void inode_table_forget(struct inode_table *table, uint64_t id, uint64_t lookups
     if (id == INODE_ROOT)
         return;
     (void)pthread_mutex_lock(&table->lock);
-    struct node *node = find_id_locked(table, id);
+    struct node *node = node_index_find(&table->index, id);
     if (node)
         node->lookups -= MIN(lookups, node->lookups);
     bool is_gone = node && node->lookups == 0;
@@ -356,7 +277,7 @@ int inode_table_named(struct inode_table *table, uint64_t parent, struct bytes n
                       struct buffer *ret_position, struct buffer *ret_etag)
 {
     (void)pthread_mutex_lock(&table->lock);
-    const struct node *node = find_version_locked(table, parent, name);
+    const struct node *node = node_index_find_version(&table->index, parent, name);
     int r = node && !has_left(node) ? 1 : 0;
     if (r == 1) { /* it may be forgotten as soon as the lock is free */
         int error = node_append_etag(node, ret_etag);
@@ -371,7 +292,7 @@ int inode_table_named(struct inode_table *table, uint64_t parent, struct bytes n
 bool inode_table_has_own(struct inode_table *table, uint64_t parent, struct bytes name)
 {
     (void)pthread_mutex_lock(&table->lock);
-    bool has_own = find_own_locked(table, parent, name) != NULL;
+    bool has_own = node_index_find_own(&table->index, parent, name) != NULL;
     (void)pthread_mutex_unlock(&table->lock);
     return has_own;
 }
@@ -381,9 +302,8 @@ bool inode_table_has_own(struct inode_table *table, uint64_t parent, struct byte
 static void leave_name_locked(struct inode_table *table, uint64_t parent, struct bytes name,
                               enum left left, uint64_t number)
 {
-    struct node *node = find_name_locked(table, parent, name);
-    for (; node && compare_name(parent, name, node) == 0;
-         node = RB_NEXT(name_tree, &table->names, node)) {
+    struct node *node = node_index_find_name(&table->index, parent, name);
+    for (; node; node = node_index_next_of_name(node)) {
         const struct place *place = &node->inode.place;
         if (!has_left(node) && place->kind == PLACE_ENTITY)
             node->inode.number = left == LEFT_RENAMED ? number : numbers_count(&table->numbers);
@@ -433,7 +353,7 @@ uint64_t inode_table_rename_entity(struct inode_table *table, uint64_t parent, s
 size_t inode_table_count(struct inode_table *table)
 {
     (void)pthread_mutex_lock(&table->lock);
-    size_t count = table->count;
+    size_t count = table->index.count;
     (void)pthread_mutex_unlock(&table->lock);
     return count;
 }
@@ -452,7 +372,7 @@ bool inode_table_wait(struct inode_table *table, struct node_upkeep *ret)
     if (ret->has_freed_many)
         table->forgotten = 0;
     if (has_excess_locked(table)) {
-        ret->excess = table->count - table->max_nodes / 2;
+        ret->excess = table->index.count - table->max_nodes / 2;
         table->entered = 0;
     }
     bool is_ended = table->is_waiting_ended;
@@ -466,13 +386,6 @@ void inode_table_end_waiting(struct inode_table *table)
     table->is_waiting_ended = true;
     (void)pthread_cond_signal(&table->has_upkeep);
     (void)pthread_mutex_unlock(&table->lock);
-}
-
-/* The first node behind the id. NULL: there is none. */
-static struct node *find_after_locked(struct inode_table *table, uint64_t id)
-{
-    struct node probe = {.inode.id = id + 1};
-    return RB_NFIND(id_tree, &table->ids, &probe);
 }
 
 /* Is a handle of it open, or has it a file? */
@@ -492,12 +405,12 @@ static bool is_idle_locked(struct node *node)
 static size_t choose_some_locked(struct inode_table *table, uint64_t *ret_ids, size_t max)
 {
     size_t chosen = 0;
-    struct node *node = find_after_locked(table, table->chosen_id);
+    struct node *node = node_index_after(&table->index, table->chosen_id);
     for (size_t looked = 0; looked < CHOICE_NODES && chosen < max && node; looked++) {
         if (is_idle_locked(node))
             ret_ids[chosen++] = node->inode.id;
         table->chosen_id = node->inode.id;
-        node = RB_NEXT(id_tree, &table->ids, node);
+        node = node_index_next(node);
     }
     if (!node)
         table->chosen_id = 0; /* begins anew */
@@ -510,7 +423,7 @@ size_t inode_table_choose(struct inode_table *table, uint64_t *ret_ids, size_t m
     /* twice round the table, so that a node that was used is seen again */
     for (; chosen < max && looked < 2 * count + CHOICE_NODES; looked += CHOICE_NODES) {
         (void)pthread_mutex_lock(&table->lock);
-        count = table->count;
+        count = table->index.count;
         chosen += choose_some_locked(table, ret_ids + chosen, max - chosen);
         (void)pthread_mutex_unlock(&table->lock);
     }
@@ -520,7 +433,7 @@ size_t inode_table_choose(struct inode_table *table, uint64_t *ret_ids, size_t m
 struct node_file *inode_table_file(struct inode_table *table, uint64_t id)
 {
     (void)pthread_mutex_lock(&table->lock);
-    const struct node *node = find_id_locked(table, id);
+    const struct node *node = node_index_find(&table->index, id);
     struct node_file *file = node && node->kind != NODE_VERSION ? node->file : NULL;
     if (file)
         file->ops->ref(file);
@@ -531,7 +444,7 @@ struct node_file *inode_table_file(struct inode_table *table, uint64_t id)
 bool inode_table_set_file(struct inode_table *table, uint64_t id, struct node_file *file)
 {
     (void)pthread_mutex_lock(&table->lock);
-    struct node *node = find_id_locked(table, id);
+    struct node *node = node_index_find(&table->index, id);
     bool is_first = node && node->kind != NODE_VERSION && !node->file;
     if (is_first) {
         file->ops->ref(file);
@@ -544,7 +457,7 @@ bool inode_table_set_file(struct inode_table *table, uint64_t id, struct node_fi
 void inode_table_drop_file(struct inode_table *table, uint64_t id, struct node_file *file)
 {
     (void)pthread_mutex_lock(&table->lock);
-    struct node *node = find_id_locked(table, id);
+    struct node *node = node_index_find(&table->index, id);
     bool is_its = node && node->kind != NODE_VERSION && node->file == file;
     if (is_its)
         node->file = NULL;
@@ -556,7 +469,7 @@ void inode_table_drop_file(struct inode_table *table, uint64_t id, struct node_f
 /* NULL: unknown, or of another kind */
 static struct node *find_id_of_version_locked(struct inode_table *table, uint64_t id)
 {
-    struct node *node = find_id_locked(table, id);
+    struct node *node = node_index_find(&table->index, id);
     return node && node->kind == NODE_VERSION ? node : NULL;
 }
 
@@ -583,7 +496,7 @@ void inode_table_closed(struct inode_table *table, uint64_t id)
 bool inode_table_is_open(struct inode_table *table, uint64_t id)
 {
     (void)pthread_mutex_lock(&table->lock);
-    const struct node *node = find_id_locked(table, id);
+    const struct node *node = node_index_find(&table->index, id);
     bool is_open = node && has_text(node);
     (void)pthread_mutex_unlock(&table->lock);
     return is_open;

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FS_TREE_NODE_INDEX_H
+#define FS_TREE_NODE_INDEX_H
+/* The nodes of the inode table by id and by name. Private to the table, which owns the nodes and
+ * whose lock guards the index. A zeroed one is empty. A name may have several nodes: those of the
+ * kind NODE_VERSION are before the others, and of each the youngest is first. */
+#include "fs/tree/node.h"
+
+RB_HEAD(id_tree, node);
+RB_HEAD(name_tree, node);
+
+struct node_index {
+    struct id_tree ids;
+    struct name_tree names;
+    size_t count, own_count; /* own: of another kind than NODE_VERSION */
+};
+
+void node_index_add(struct node_index *index, struct node *node);
+void node_index_remove(struct node_index *index, struct node *node);
+bool node_has_name(const struct node *node, uint64_t parent, struct bytes name);
+/* Each answers NULL if there is none. */
+struct node *node_index_find(struct node_index *index, uint64_t id);
+struct node *node_index_after(struct node_index *index, uint64_t id); /* the next id */
+struct node *node_index_next(struct node *node);                      /* the next id */
+/* The first node of the name; and the next one. */
+struct node *node_index_find_name(struct node_index *index, uint64_t parent, struct bytes name);
+struct node *node_index_next_of_name(struct node *node);
+/* The first NODE_VERSION of the name, and the first of another kind. */
+struct node *node_index_find_version(struct node_index *index, uint64_t parent, struct bytes name);
+struct node *node_index_find_own(struct node_index *index, uint64_t parent, struct bytes name);
+
+#endif

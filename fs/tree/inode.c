@@ -32,10 +32,12 @@ static bool has_left(const struct node *node)
     return node->left != LEFT_NOT;
 }
 
-/* The kernel may use all nodes. So it is not asked again before some more were made. */
+/* Below the limit, because nodes are made while the kernel forgets. It may use all of them: so it
+ * is not asked again before some more were made. */
 static bool has_excess_locked(const struct inode_table *table)
 {
-    return table->index.count > table->max_nodes && table->entered > table->max_nodes / 16;
+    size_t max = table->max_nodes;
+    return table->index.count > max - max / 8 && table->entered > max / 16;
 }
 
 static bool has_freed_many_locked(const struct inode_table *table)

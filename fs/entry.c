@@ -87,9 +87,9 @@ void entry_of(const struct file_system *fs, const struct inode *inode, int64_t v
         valid_ms = MIN(valid_ms, PARTITION_VALID_MS);
     bool may_be_kept = inode_kind(inode) == NODE_VERSION;
     *ret = (struct fuse_entry_param){.ino = inode->id,
-                                     .attr_timeout = entry_attributes_sec(inode),
                                      .entry_timeout = may_be_kept ? (double)valid_ms / 1000 : 0};
     entry_attributes(fs, inode, &ret->attr);
+    ret->attr_timeout = entry_attributes_sec(inode); /* after a rename they may not be kept */
 }
 
 /* Is the entity open for writing, or about to be? */

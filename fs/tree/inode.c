@@ -242,21 +242,16 @@ void inode_table_forget(struct inode_table *table, uint64_t id, uint64_t lookups
         node_destroy(node);
 }
 
-/* number: the address's own one */
-static uint64_t shown_number(struct inode_table *table, uint64_t own)
-{
-    (void)pthread_mutex_lock(&table->lock);
-    uint64_t number = numbers_shown(&table->numbers, own);
-    (void)pthread_mutex_unlock(&table->lock);
-    return number;
-}
-
 uint64_t inode_table_number(struct inode_table *table, const struct inode *inode)
 {
-    bool has_own =
-        inode->place.kind == PLACE_ENTITY && !inode_is_removed(inode) && !inode_is_renamed(inode);
-    return has_own ? shown_number(table, numbers_hash(place_address(&inode->place)))
-                   : inode->number;
+    const struct node *node = (const struct node *)inode;
+    if (inode->place.kind != PLACE_ENTITY)
+        return inode->number;
+    uint64_t own = numbers_hash(place_address(&inode->place));
+    (void)pthread_mutex_lock(&table->lock);
+    uint64_t number = has_left(node) ? inode->number : numbers_shown(&table->numbers, own);
+    (void)pthread_mutex_unlock(&table->lock);
+    return number;
 }
 
 uint64_t inode_table_count_number(struct inode_table *table)

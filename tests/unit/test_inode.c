@@ -571,6 +571,40 @@ static void threads_share_the_table(void **state)
     share_a_table(enter_and_forget);
 }
 
+struct numbered {
+    struct inode_table *table;
+    const struct inode *inode;
+    uint64_t number;
+};
+
+/* NULL: it is the same until the rename has ended. */
+static void *ask_number(void *context)
+{
+    const struct numbered *numbered = context;
+    while (!inode_is_renamed(numbered->inode))
+        if (inode_table_number(numbered->table, numbered->inode) != numbered->number)
+            return context;
+    return NULL;
+}
+
+static void a_number_does_not_change_while_the_file_is_renamed(void **state)
+{
+    (void)state;
+    struct inode_table *table = new_table();
+    for (int i = 0; i < 2000; i++) {
+        const char *from = i % 2 ? "b" : "a", *to = i % 2 ? "a" : "b";
+        struct numbered numbered = {table, enter(table, INODE_ROOT, from, "v1"), 0};
+        numbered.number = inode_table_number(table, numbered.inode);
+        pthread_t thread;
+        void *differs;
+        assert_int_equal(pthread_create(&thread, NULL, ask_number, &numbered), 0);
+        rename_entity(table, from, to);
+        assert_int_equal(pthread_join(thread, &differs), 0);
+        assert_null(differs);
+    }
+    inode_table_destroy(table);
+}
+
 static const struct inode *enter_in(struct inode_table *table, const struct inode *parent,
                                     const char *name, struct place *place)
 {
@@ -630,6 +664,7 @@ int main(void)
         cmocka_unit_test(nodes_of_a_renamed_name_are_not_those_of_the_next),
         cmocka_unit_test(a_renamed_file_keeps_its_number),
         cmocka_unit_test(a_backup_has_a_number_of_its_own),
+        cmocka_unit_test(a_number_does_not_change_while_the_file_is_renamed),
         cmocka_unit_test(threads_share_the_table),
         cmocka_unit_test(threads_mint_nodes_of_one_name),
         cmocka_unit_test(places_are_settled),

@@ -292,7 +292,7 @@ int account_find_directory(struct account *account, struct caller *caller,
     struct local_directories *local = account->write.local;
     /* Its rows may all be held deletes, and more than the cache has room for: a look for one that
      * is left would read all of them. */
-    if (directory->table && pending_has_holds(account->write.pending) &&
+    if (directory->table && pending_has_hold(account->write.pending, directory->table) &&
         local_directories_has(local, directory)) {
         caller->valid_ms = 0;
         return 0;

@@ -293,8 +293,8 @@ int account_read_keys(struct caller *caller, struct bytes text, enum edit_begin 
  *   the look finds                        then
  *   a delete of each row                  the table is dropped
  *   another row                           -ENOTEMPTY at once, and what is held is sent afterwards
- *   that, but a change has begun, or a    what is queued is sent, and the table is looked at once
- *     delete has ended, meanwhile         more
+ *   that, but a change has begun, or a    the table is looked at once more; after that what is
+ *     delete has ended, meanwhile         queued is sent, and it is looked at again
  *   too many rows for its time            -EBUSY, and what is held is sent
  *   that the service does not answer      -ETIMEDOUT, and what is held is sent
  *

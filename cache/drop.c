@@ -153,18 +153,28 @@ static int leave_in_use(struct removal *removal)
     return account_explain_not_empty(removal->account, caller, removal->directory, -ENOTEMPTY);
 }
 
+/* A row whose delete has ended during the look looked used. What is held ends no delete: a second
+ * look shows whether it is all that is in the table. */
+static int drop_beside_batches(struct removal *removal)
+{
+    int r = drop_if_empty(removal);
+    if (r != -ENOTEMPTY || removal->is_in_use || !has_queued(removal))
+        return r;
+    removal->caller->call.failure = (struct failure){0};
+    return drop_if_empty(removal);
+}
+
 static int remove_table(struct removal *removal)
 {
     int r = removal->account->options.never_drops_rows ? send_queued(removal) : 0;
     bool had_queued = has_queued(removal);
     if (r == 0)
-        r = drop_if_empty(removal);
+        r = drop_beside_batches(removal);
     if (r != -ENOTEMPTY)
         return r;
     if (removal->is_in_use)
         return leave_in_use(removal);
-    /* A row whose delete has ended meanwhile looked used, and what is queued may be all that is in
-     * the table: of a second process that deletes it, too. */
+    /* What is queued may be all that is in the table: of a second process that deletes it, too. */
     had_queued |= has_queued(removal);
     int sent = send_queued(removal);
     if (sent < 0)
@@ -185,11 +195,11 @@ int account_remove_table(struct account *account, struct caller *caller,
     struct pending *pending = account->write.pending;
     if (caller->end_ms == 0)
         caller->end_ms = caller->call.deadline_ms;
-    pending_end_hold_at(pending, directory->table, caller->end_ms);
+    pending_hold_again(pending, directory->table, caller->end_ms);
     int r = check_was_named(account, caller);
     if (r == 0)
         r = remove_table(&removal);
-    pending_end_hold_at(pending, directory->table, 0); /* if it is there, its deletes are sent */
+    pending_end_hold(pending, directory->table); /* if it is there, its deletes are sent */
     return r;
 }
 

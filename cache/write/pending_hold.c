@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/write/pending_parts.h"
 
+#define PARTITIONS_AT_ONCE 4000 /* before other threads get in: some milliseconds */
+
 /* NULL: the table has none. */
 static struct hold *find_locked(const struct queue *queue, const char *table)
 {
@@ -18,13 +20,25 @@ static void free_locked(struct queue *queue, struct hold *hold)
     free(hold);
 }
 
-static void release_locked(struct pending *pending, const struct hold *hold)
+/* Of the partitions that have been held. They are in use, so they stay. True: there are more. */
+static bool set_some_held_locked(struct pending *pending, const char *table, bool is_held)
 {
-    struct partition *partition = queue_first_partition_locked(pending, hold->table);
+    size_t n = 0;
+    struct partition *partition = queue_first_partition_locked(pending, table);
     for (; partition; partition = queue_next_partition_locked(partition)) {
-        partition->is_held = false;
-        queue_update_locked(pending, partition); /* it is in use, so it stays */
+        if (!partition->was_held || partition->is_held == is_held)
+            continue;
+        if (n++ == PARTITIONS_AT_ONCE)
+            return true;
+        partition->is_held = is_held;
+        queue_update_locked(pending, partition);
     }
+    return false;
+}
+
+static bool has_place_locked(const struct queue *queue)
+{
+    return queue->hold_count < PENDING_HOLDS_MAX;
 }
 
 /* NULL: it cannot be held. */
@@ -32,7 +46,7 @@ static struct hold *begin_locked(struct pending *pending, const char *table)
 {
     struct queue *queue = &pending->queue;
     size_t table_size = strlen(table) + 1;
-    if (queue->hold_count >= PENDING_HOLDS_MAX)
+    if (!has_place_locked(queue))
         return NULL;
     struct hold *hold = calloc(1, sizeof(*hold) + table_size);
     if (!hold)
@@ -83,8 +97,10 @@ int64_t hold_end_due_locked(struct pending *pending)
             next_ms = MIN(next_ms, hold->end_ms);
             continue;
         }
-        release_locked(pending, hold);
-        free_locked(&pending->queue, hold);
+        if (set_some_held_locked(pending, hold->table, false))
+            next_ms = now_ms;
+        else
+            free_locked(&pending->queue, hold);
     }
     return next_ms;
 }
@@ -96,14 +112,19 @@ void hold_note_end_locked(struct pending *pending, const char *table)
         free_locked(&pending->queue, hold);
 }
 
-bool pending_has_holds(const struct pending *pending)
+bool pending_has_hold(struct pending *pending, const char *table)
 {
-    return pending->queue.hold_count > 0;
+    if (pending->queue.hold_count == 0)
+        return false;
+    monitor_enter(&pending->monitor);
+    bool has_hold = find_locked(&pending->queue, table);
+    monitor_leave(&pending->monitor);
+    return has_hold;
 }
 
 bool pending_holds(struct pending *pending, uint64_t process, const char *table, struct range range)
 {
-    if (!pending_has_holds(pending))
+    if (pending->queue.hold_count == 0)
         return false;
     monitor_enter(&pending->monitor);
     const struct record *record = pending_seek_locked(pending, table, range.lo);
@@ -114,29 +135,62 @@ bool pending_holds(struct pending *pending, uint64_t process, const char *table,
     return holds;
 }
 
-bool pending_may_hold(struct pending *pending, const char *table, bool *ret_has_ended)
+static void release_all(struct pending *pending, const char *table)
 {
-    size_t max_bytes = pending->limits.max_bytes;
-    monitor_enter(&pending->monitor);
-    struct hold *hold = find_locked(&pending->queue, table);
-    bool has_room = pending->queue.bytes + pending->reserved < max_bytes - max_bytes / 8;
-    bool was_full = hold && hold->is_full;
-    *ret_has_ended = hold && !was_full && !has_room;
-    if (*ret_has_ended) {
-        hold->is_full = true;
-        release_locked(pending, hold);
+    for (bool is_more = true; is_more;) {
+        monitor_enter(&pending->monitor);
+        is_more = set_some_held_locked(pending, table, false);
+        monitor_leave(&pending->monitor);
     }
-    monitor_leave(&pending->monitor);
-    return has_room && !was_full;
 }
 
-void pending_end_hold_at(struct pending *pending, const char *table, int64_t end_ms)
+bool pending_may_hold(struct pending *pending, const char *table, bool *ret_has_ended)
+{
+    struct queue *queue = &pending->queue;
+    size_t max_bytes = pending->limits.max_bytes;
+    monitor_enter(&pending->monitor);
+    struct hold *hold = find_locked(queue, table);
+    bool has_room = queue->bytes + pending->reserved < max_bytes - max_bytes / 8;
+    bool may_hold = has_room && (hold ? !hold->is_full : has_place_locked(queue));
+    *ret_has_ended = hold && !hold->is_full && !has_room;
+    if (*ret_has_ended)
+        hold->is_full = true;
+    monitor_leave(&pending->monitor);
+    if (*ret_has_ended)
+        release_all(pending, table);
+    return may_hold;
+}
+
+/* True: there are more partitions. */
+static bool hold_some_again_locked(struct pending *pending, const char *table, int64_t end_ms)
+{
+    struct hold *hold = find_locked(&pending->queue, table);
+    if (!hold && queue_first_partition_locked(pending, table))
+        hold = begin_locked(pending, table);
+    if (!hold)
+        return false;
+    hold->is_full = false;
+    hold->end_ms = end_ms;
+    monitor_tell(&pending->monitor); /* it may be earlier */
+    return set_some_held_locked(pending, table, true);
+}
+
+void pending_hold_again(struct pending *pending, const char *table, int64_t end_ms)
+{
+    for (bool is_more = true; is_more;) {
+        monitor_enter(&pending->monitor);
+        is_more = hold_some_again_locked(pending, table, end_ms);
+        monitor_leave(&pending->monitor);
+    }
+}
+
+void pending_end_hold(struct pending *pending, const char *table)
 {
     monitor_enter(&pending->monitor);
     struct hold *hold = find_locked(&pending->queue, table);
     if (hold) {
-        hold->end_ms = end_ms;
-        monitor_tell(&pending->monitor); /* it may be earlier */
+        hold->end_ms = clock_now_ms(pending->clock);
+        monitor_tell(&pending->monitor);
     }
     monitor_leave(&pending->monitor);
 }

@@ -8,13 +8,16 @@
  * A table has one hold. It begins with its first held delete, and it has an end:
  *
  *   DELETE_POLICY_REST_MS after the last held delete, but at the latest PENDING_HOLD_MAX_MS after
- *     its begin; or when pending_end_hold_at says
+ *     its begin; or by pending_end_hold
  *   when the room is 7/8 full (pending_may_hold). Then no delete of the table is held until nothing
- *     of it is queued
+ *     of it is queued, or its rmdir comes
  *
  * Then what it has held is sent as every other change that is so old. That is behind what a caller
  * waits for: there may be a hundred thousand batches. A thread in pending_take ends the hold. There
  * are at most PENDING_HOLDS_MAX; beyond that, and without memory, a delete is queued as not held.
+ *
+ * During the rmdir of the table, what it has held and what is left of that is held again
+ * (pending_hold_again): the rmdir compares it with the rows, and perhaps drops the table.
  *
  * HELD IS A PROPERTY OF A PARTITION OF THE QUEUE: all changes that wait there are held.
  *
@@ -47,17 +50,20 @@
 #define PENDING_HOLDS_MAX   64
 #define PENDING_HOLD_MAX_MS INT64_C(60000)
 
-/* Has any table a hold? Without the lock. */
-bool pending_has_holds(const struct pending *pending);
+/* Has the table a hold? While there is none at all, without the lock. */
+bool pending_has_hold(struct pending *pending, const char *table);
 /* Is the first change in the range a held delete of the process? While there is no hold, without
  * the lock. */
 bool pending_holds(struct pending *pending, uint64_t process, const char *table,
                    struct range range);
-/* May deletes of the table be held? Not while 7/8 of max_bytes are used: the rest is for changes
- * that are not held, and for texts that are being written (pending_room.h). ret_has_ended: the
- * table's hold has just ended for that reason. */
+/* May deletes of the table be held? Not while other tables have PENDING_HOLDS_MAX holds, and not
+ * while 7/8 of max_bytes are used: the rest is for changes that are not held, and for texts that
+ * are being written (pending_room.h). ret_has_ended: the table's hold has just ended for that
+ * reason. */
 bool pending_may_hold(struct pending *pending, const char *table, bool *ret_has_ended);
-/* The hold of the table, if it has one, ends then, and not before; or later, if more is held. */
-void pending_end_hold_at(struct pending *pending, const char *table, int64_t end_ms);
+/* What is queued in the partitions that have been held is held again until then, or until
+ * pending_end_hold. What is sent goes on. */
+void pending_hold_again(struct pending *pending, const char *table, int64_t end_ms);
+void pending_end_hold(struct pending *pending, const char *table);
 
 #endif

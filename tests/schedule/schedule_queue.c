@@ -119,10 +119,10 @@ static void use_hold(void)
     bool has_ended;
     switch (schedule_random(8)) {
     case 0:
-        pending_end_hold_at(test.pending, "T", clock_now_ms(&clock_system) + 30000);
+        pending_hold_again(test.pending, "T", clock_now_ms(&clock_system) + 30000);
         break;
     case 1:
-        pending_end_hold_at(test.pending, "T", 0);
+        pending_end_hold(test.pending, "T");
         break;
     case 2:
         (void)pending_may_hold(test.pending, "T", &has_ended);
@@ -173,9 +173,9 @@ static void wait_for_holds(void)
     do {
         clock_system.sleep_ms(NULL, 1000);
         pending_stats(test.pending, &stats);
-    } while ((stats.queued > 0 || pending_has_holds(test.pending)) &&
+    } while ((stats.queued > 0 || pending_has_hold(test.pending, "T")) &&
              clock_now_ms(&clock_system) < until_ms);
-    SCHEDULE_CHECK(stats.queued == 0 && !pending_has_holds(test.pending));
+    SCHEDULE_CHECK(stats.queued == 0 && !pending_has_hold(test.pending, "T"));
 }
 
 static void begin_batch(const struct write_batch *batch)

@@ -34,7 +34,7 @@ static const struct hold *find_hold(const struct queue *queue, const char *table
 static bool hold_is_consistent(const struct queue *queue, const struct partition *partition)
 {
     const struct hold *hold = find_hold(queue, partition->address.table);
-    return !partition->is_held || (partition->was_held && hold && !hold->is_full);
+    return !partition->is_held || (partition->was_held && hold);
 }
 
 /* A table has one, while something of it is queued. */

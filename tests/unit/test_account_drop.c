@@ -287,7 +287,7 @@ static void a_hold_of_another_process_hides_no_row(void **state)
     struct setup setup;
     set_up_table(&setup, (struct setup_options){.is_ttl_0 = true});
     remove_rows(&setup, "p", ROWS);
-    pending_end_hold_at(setup.account->write.pending, "t", setup.now_ms + 60000);
+    pending_hold_again(setup.account->write.pending, "t", setup.now_ms + 60000);
     setup.process = FIND;
     assert_int_equal(list(&setup, PARTITIONS_OF("t"), false), 1);
     const struct directory_path *path = PATH_OF(rows_of("x"), *PARTITIONS_OF("t"));
@@ -298,6 +298,27 @@ static void a_hold_of_another_process_hides_no_row(void **state)
     assert_int_equal(remove_at(&setup, path), -ENOTEMPTY);
     assert_request_count(&setup, 1);
     assert_int_equal(metric(&setup, "tablefuse_queued"), ROWS - 1);
+    assert_int_equal(sync_all(&setup), 0);
+    tear_down_queue(&setup);
+}
+
+/* The kernel keeps what it is told of a local directory, but for those of the table. */
+static void a_hold_is_none_of_another_table(void **state)
+{
+    (void)state;
+    static const char *const tables[] = {"t", "u"};
+    struct setup setup;
+    set_up_table(&setup, (struct setup_options){0});
+    memory_store_add_table(setup.memory, "u");
+    remove_rows(&setup, "p", ROWS);
+    for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
+        struct directory x = rows_of("x");
+        x.table = tables[i];
+        const struct directory_path *path = PATH_OF(x, *PARTITIONS_OF(tables[i]));
+        assert_int_equal(account_make_directory(setup.account, caller_of(&setup), path), 0);
+        assert_int_equal(account_find_directory(setup.account, caller_of(&setup), &x), 0);
+        assert_int_equal(setup.caller.valid_ms, i == 0 ? 0 : TTL_MS);
+    }
     assert_int_equal(sync_all(&setup), 0);
     tear_down_queue(&setup);
 }
@@ -341,6 +362,7 @@ int main(void)
         cmocka_unit_test(the_removal_of_a_table_ends_in_time),
         cmocka_unit_test(a_table_with_a_local_directory_waits_for_no_delete),
         cmocka_unit_test(a_hold_of_another_process_hides_no_row),
+        cmocka_unit_test(a_hold_is_none_of_another_table),
         cmocka_unit_test(the_end_of_a_partition_asks_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -233,6 +233,58 @@ static void a_look_that_takes_long_keeps_the_hold(void **state)
     tear_down_queue(&setup);
 }
 
+static void *remove_the_table(void *setup)
+{
+    assert_int_equal(remove_table(setup), 0);
+    return NULL;
+}
+
+static void wait_at_gate(struct setup *setup, size_t n)
+{
+    while (gate_store_arrived(setup->gate) < n)
+        clock_system.sleep_ms(NULL, 1);
+}
+
+static size_t count_writes(const struct setup *setup)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < setup->memory->asked; i++)
+        count += setup->memory->diary[i].what == ASKED_WRITE;
+    return count;
+}
+
+/* The hold of `rm -r` has ended, and its deletes are being sent when its rmdir of the table comes:
+ * what is left is held again. */
+static void the_rmdir_sends_no_further_batch(void **state)
+{
+    (void)state;
+    struct setup setup;
+    pthread_t remover;
+    enum { MANY = 1000 };
+    set_up_queue(&setup, (struct setup_options){0});
+    setup.memory->checks_tables = true;
+    memory_store_add_table(setup.memory, "t");
+    add_rows(&setup, "p", MANY);
+    begin_rm_of_table(&setup, 1);
+    assert_int_equal(list(&setup, ROWS_OF("p"), false), MANY);
+    for (int row = 0; row < MANY; row++)
+        remove_row(&setup, "p", row);
+    remove_directory_of(&setup, "p");
+    memory_store_forget_diary(setup.memory);
+    size_t before = gate_store_arrived(setup.gate);
+    gate_store_let(setup.gate, before);
+    pass(&setup, PENDING_HOLD_MAX_MS);
+    wait_at_gate(&setup, before + PENDING_BATCHES_OUT);
+    assert_int_equal(pthread_create(&remover, NULL, remove_the_table, &setup), 0);
+    wait_at_gate(&setup, before + PENDING_BATCHES_OUT + 1); /* the look has begun */
+    gate_store_let(setup.gate, GATE_OPEN);
+    assert_int_equal(pthread_join(remover, NULL), 0);
+    assert_int_equal(sync_all(&setup), 0); /* the drop may have been faster than a batch */
+    assert_int_equal(count_writes(&setup), PENDING_BATCHES_OUT);
+    assert_table_found(&setup, "t", -ENOENT);
+    tear_down_queue(&setup);
+}
+
 /* `find T -name 0000[0-2].json -delete`: it leaves each partition. */
 static void some_of_each_partition(void **state)
 {
@@ -261,6 +313,7 @@ int main(void)
         cmocka_unit_test(what_another_client_inserts_in_a_pause_stays),
         cmocka_unit_test(a_process_that_is_killed),
         cmocka_unit_test(a_look_that_takes_long_keeps_the_hold),
+        cmocka_unit_test(the_rmdir_sends_no_further_batch),
         cmocka_unit_test(some_of_each_partition),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

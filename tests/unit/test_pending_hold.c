@@ -102,10 +102,11 @@ static void a_hold_is_kept(void **state)
     (void)state;
     struct queueing queueing;
     queueing_set_up(&queueing, no_limits);
-    pending_end_hold_at(queueing.pending, "T", 30000); /* there is none */
+    pending_hold_again(queueing.pending, "T", 30000); /* there is none */
+    assert_int_equal(holds_of(&queueing), 0);
     hold_deletes(&queueing, MINE, "p", 1, 1);
-    pending_end_hold_at(queueing.pending, "T", 30000);
-    pending_end_hold_at(queueing.pending, "U", 90000);
+    pending_hold_again(queueing.pending, "T", 30000);
+    pending_hold_again(queueing.pending, "U", 90000);
     hold_deletes(&queueing, MINE, "p", 2, 1);
     queueing.now_ms = 29999;
     look_at_holds(&queueing);
@@ -114,6 +115,58 @@ static void a_hold_is_kept(void **state)
     look_at_holds(&queueing);
     send_one(&queueing, "p", "1 2");
     queueing_tear_down(&queueing);
+}
+
+/* As the rmdir of the table does it. */
+static void what_is_left_of_a_hold_is_held_again(void **state)
+{
+    (void)state;
+    struct queueing queueing;
+    queueing_set_up(&queueing, no_limits);
+    hold_deletes(&queueing, MINE, "p", 0, PENDING_BATCH_MAX + 1);
+    hold_deletes(&queueing, MINE, "q", 1, 1);
+    queue_deletes(&queueing, "r", 1, 1); /* was never held */
+    end_hold(&queueing, "T");
+    assert_false(pending_has_hold(queueing.pending, "T"));
+    assert_int_equal(due_ms(&queueing), AT_ONCE);
+    take(&queueing, batches);
+    pending_hold_again(queueing.pending, "T", 30000);
+    assert_true(pending_has_hold(queueing.pending, "T"));
+    assert_true(pending_is_consistent(queueing.pending));
+    end_made(&queueing, batches); /* it went on */
+    queueing.now_ms = PENDING_REST_MS;
+    send_one(&queueing, "r", "1");
+    assert_int_equal(due_ms(&queueing), NEVER);
+    end_hold(&queueing, "T");
+    send_one(&queueing, "p", "100");
+    send_one(&queueing, "q", "1");
+    assert_int_equal(holds_of(&queueing), 0);
+    queueing_tear_down(&queueing);
+}
+
+/* More than end at once, while other threads wait. */
+static void a_hold_of_many_partitions_ends_little_by_little(void **state)
+{
+    (void)state;
+    enum { MANY = 9000 };
+    struct queueing queueing;
+    char partition[16];
+    queueing_set_up(&queueing, no_limits);
+    for (int i = 0; i < MANY; i++) {
+        (void)snprintf(partition, sizeof(partition), "p%05d", i);
+        hold_deletes(&queueing, MINE, partition, 1, 1);
+    }
+    queueing.now_ms = PENDING_REST_MS;
+    pending_end_hold(queueing.pending, "T");
+    int looks = 0;
+    for (; pending_has_hold(queueing.pending, "T"); looks++)
+        look_at_holds(&queueing);
+    assert_int_equal(looks, 3);
+    pending_hold_again(queueing.pending, "T", 30000);
+    assert_int_equal(due_ms(&queueing), NEVER);
+    end_hold(&queueing, "T");
+    assert_int_equal(due_ms(&queueing), PENDING_REST_MS);
+    finish(&queueing);
 }
 
 /* A second after its queueing, as every other change. */
@@ -435,6 +488,7 @@ static void there_are_so_many_holds(void **state)
     (void)state;
     struct queueing queueing;
     char table[16];
+    bool has_ended;
     queueing_set_up(&queueing, no_limits);
     for (int i = 0; i < PENDING_HOLDS_MAX; i++) {
         (void)snprintf(table, sizeof(table), "T%d", i);
@@ -442,7 +496,9 @@ static void there_are_so_many_holds(void **state)
     }
     assert_int_equal(holds_of(&queueing), PENDING_HOLDS_MAX);
     assert_int_equal(due_ms(&queueing), NEVER);
-    hold_deletes(&queueing, MINE, "q", 1, 1);
+    assert_true(pending_may_hold(queueing.pending, "T0", &has_ended));
+    assert_false(pending_may_hold(queueing.pending, "T", &has_ended) || has_ended);
+    hold_deletes(&queueing, MINE, "q", 1, 1); /* a thread that had asked before */
     assert_int_equal(holds_of(&queueing), PENDING_HOLDS_MAX);
     assert_int_equal(due_ms(&queueing), PENDING_REST_MS);
     pending_forget_deletes(queueing.pending, "T0");
@@ -547,6 +603,8 @@ int main(void)
         cmocka_unit_test(a_thread_that_takes_sees_the_end_of_a_hold),
         cmocka_unit_test(a_hold_ends_a_minute_after_its_begin),
         cmocka_unit_test(a_hold_is_kept),
+        cmocka_unit_test(what_is_left_of_a_hold_is_held_again),
+        cmocka_unit_test(a_hold_of_many_partitions_ends_little_by_little),
         cmocka_unit_test(the_end_of_a_hold),
         cmocka_unit_test(what_a_caller_waits_for_goes_first),
         cmocka_unit_test(a_claim_sends_its_change_alone),

@@ -178,7 +178,6 @@ static void a_table_whose_deletes_have_filled_the_room_holds_none(void **state)
     hold_deletes(&queueing, MINE, "p", 1, 20);
     assert_false(may_hold(&queueing, "T", true));
     end_hold(&queueing, "T"); /* it has ended */
-    pending_end_hold_at(queueing.pending, "T", 10000);
     queueing.now_ms = PENDING_REST_MS - 1;
     queue_deletes(&queueing, "q", 1, 1);
     queueing.now_ms++;

@@ -268,7 +268,7 @@ static void held_deletes_are_forgotten(void **state)
     assert_int_equal(stats_of(&queueing).queued, 0);
     assert_int_equal(pending_partitions(queueing.pending), 0);
     queue_deletes(&queueing, "p", 0, 1); /* in a new table of that name */
-    pending_end_hold_at(queueing.pending, "T", 0);
+    pending_end_hold(queueing.pending, "T");
     assert_int_equal(due_ms(&queueing), PENDING_REST_MS);
     send_rest(&queueing);
     queueing_tear_down(&queueing);

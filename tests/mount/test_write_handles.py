@@ -306,6 +306,19 @@ def test_the_text_of_an_open_file_is_kept_beside_the_limit_of_its_entity(mounts,
     assert len(kept) == before + 1 and kept.count(b'{"Last": ') == 1
 
 
+def test_a_blank_file_that_is_open_at_unmount_replaces_nothing(mounts, service, of):
+    """`sh -c 'exec 3> f.json; sleep 100'`, while another client stores the entity."""
+    mount, other = mounts.prepare(), mounts()
+    process = begin_foreground(mount, service)
+    file = os.open(mount / "left/p/blank.json", CREATE)
+    assert write(other / "left/p/blank.json", '{"N": 1}') == ""
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=EXIT_SEC) == 0
+    assert outcome(os.close, file) == "ENOTCONN"
+    assert of("left", "blank") == {"N": 1}
+    assert mount.lost_texts() == {}
+
+
 def test_a_truncated_file_that_is_open_at_unmount_is_no_loss(mounts, service, of):
     """Nothing was written: the entity is as it was, and there is no text to be kept."""
     mount = mounts.prepare()

@@ -223,8 +223,8 @@ static int find_first(struct account *account, struct caller *caller,
     return 0;
 }
 
-int account_knows_rows(struct account *account, const struct caller *caller,
-                       const struct directory *directory)
+int account_look_for_rows(struct account *account, const struct caller *caller,
+                          const struct directory *directory)
 {
     struct served served;
     struct question question = ask_first(account, caller, directory, &served);
@@ -232,7 +232,7 @@ int account_knows_rows(struct account *account, const struct caller *caller,
     question.since = stamp_since(INT64_MIN);
     int r = overlay_look(account->read.overlay, &question, &seen, NULL);
     run_finish(&seen.run);
-    return r < 0 ? r : r == KNOWN_ROWS;
+    return r;
 }
 
 /* The kernel keeps no "no": account_find_table_now may find the table before that ends. */

@@ -166,9 +166,9 @@ int account_delete_beside_mask(struct account *account, struct caller *caller,
 /* Does an entity lie in the directory? As account_find_directory, without local directories. */
 int account_find_rows(struct account *account, struct caller *caller,
                       const struct directory *directory);
-/* Is an entity known to lie in the directory, by any answer, however old? Sends nothing. 1, 0,
- * -ENOMEM. */
-int account_knows_rows(struct account *account, const struct caller *caller,
-                       const struct directory *directory);
+/* Is an entity known to lie in the directory, by any answer, however old? Sends nothing. enum
+ * knowledge, or -ENOMEM. */
+int account_look_for_rows(struct account *account, const struct caller *caller,
+                          const struct directory *directory);
 
 #endif

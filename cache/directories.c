@@ -4,6 +4,8 @@
 #include "client/text/entity_check.h"
 #include "client/text/table_name.h"
 
+#define FEW_DELETES 1000 /* one answer comes past them */
+
 /* The step of the path becomes local: 0. 1: it was so already. */
 static int keep(struct account *account, struct caller *caller, const struct directory_path *path,
                 size_t i, bool is_empty)
@@ -179,19 +181,22 @@ static bool is_left_to_parent(struct account *account, const struct caller *call
     return freshness_has_listed(account->read.freshness, caller->process, &path->steps[1]);
 }
 
-/* As account_find_rows. If deletes of the process are held there, what is known suffices if the
- * rmdir of the directory above comes: that asks for each row. Else a directory whose rows are all
- * held, and which is larger than what is known, would be read anew. */
+/* As account_find_rows. If deletes of the process are held there, and the rmdir of the directory
+ * above comes, an old answer that shows no other row suffices: that rmdir asks for each row. Where
+ * such an answer is not known any more, the look would come past all rows that are held. So it asks
+ * only if these are few. */
 static int find_rows(struct account *account, struct caller *caller,
                      const struct directory *directory, bool is_left)
 {
-    if (!is_left ||
-        !pending_holds(account->write.pending, caller->process, directory->table, directory->range))
-        return account_find_rows(account, caller, directory);
-    int r = account_knows_rows(account, caller, directory);
-    if (r < 0)
-        return call_fail(&caller->call, r, "out of memory");
-    return r > 0 ? account_find_rows(account, caller, directory) : -ENOENT; /* it may be old */
+    size_t held = 0;
+    if (is_left)
+        held = pending_holds(account->write.pending, caller->process, directory->table,
+                             directory->range, FEW_DELETES + 1);
+    int known = held > 0 ? account_look_for_rows(account, caller, directory) : KNOWN_ROWS;
+    if (known < 0)
+        return call_fail(&caller->call, known, "out of memory");
+    bool asks = known == KNOWN_ROWS || (known == KNOWN_NOT && held <= FEW_DELETES);
+    return asks ? account_find_rows(account, caller, directory) : -ENOENT;
 }
 
 static int remove_local(struct account *account, struct caller *caller,

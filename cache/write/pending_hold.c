@@ -122,17 +122,21 @@ bool pending_has_hold(struct pending *pending, const char *table)
     return has_hold;
 }
 
-bool pending_holds(struct pending *pending, uint64_t process, const char *table, struct range range)
+size_t pending_holds(struct pending *pending, uint64_t process, const char *table,
+                     struct range range, size_t max)
 {
+    size_t count = 0;
     if (pending->queue.hold_count == 0)
-        return false;
+        return 0;
     monitor_enter(&pending->monitor);
-    const struct record *record = pending_seek_locked(pending, table, range.lo);
-    const struct queued *queued =
-        record && range_holds(range, record->address.position) ? record->queued : NULL;
-    bool holds = queued && queued->partition->is_held && queued->process == process;
+    struct record *record = pending_seek_locked(pending, table, range.lo);
+    const struct queued *first = record ? record->queued : NULL;
+    bool holds = first && first->partition->is_held && first->process == process;
+    for (; holds && count < max && record && range_holds(range, record->address.position);
+         record = pending_after_locked(record))
+        count += record->queued != NULL;
     monitor_leave(&pending->monitor);
-    return holds;
+    return count;
 }
 
 static void release_all(struct pending *pending, const char *table)

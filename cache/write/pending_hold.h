@@ -52,10 +52,10 @@
 
 /* Has the table a hold? While there is none at all, without the lock. */
 bool pending_has_hold(struct pending *pending, const char *table);
-/* Is the first change in the range a held delete of the process? While there is no hold, without
- * the lock. */
-bool pending_holds(struct pending *pending, uint64_t process, const char *table,
-                   struct range range);
+/* How many changes are queued in the range, up to `max`, if the first of them is a held delete of
+ * the process; else 0. While there is no hold, without the lock. */
+size_t pending_holds(struct pending *pending, uint64_t process, const char *table,
+                     struct range range, size_t max);
 /* May deletes of the table be held? Not while other tables have PENDING_HOLDS_MAX holds, and not
  * while 7/8 of max_bytes are used: the rest is for changes that are not held, and for texts that
  * are being written (pending_room.h). ret_has_ended: the table's hold has just ended for that

@@ -323,6 +323,27 @@ static void a_hold_is_none_of_another_table(void **state)
     tear_down_queue(&setup);
 }
 
+/* As far as one answer tells: the cache has lost what it knew. */
+static void the_end_of_a_forgotten_partition_asks_for_what_is_left(void **state)
+{
+    (void)state;
+    struct setup setup;
+    set_up_table(&setup, (struct setup_options){0});
+    struct account *account = setup.account;
+    remove_rows(&setup, "p", ROWS);
+    remove_rows(&setup, "q", ROWS - 1);
+    range_cache_drop_table(account->read.cache, "t",
+                           stamp_from_now(&account->orders, setup.now_ms));
+    memory_store_forget_diary(setup.memory);
+    assert_int_equal(remove_at(&setup, PATH_OF(*ROWS_OF("p"), *PARTITIONS_OF("t"))), 0);
+    assert_requests(&setup, "rows [p/ ~) 1000");
+    assert_int_equal(remove_at(&setup, PATH_OF(*ROWS_OF("q"), *PARTITIONS_OF("t"))), -ENOTEMPTY);
+    assert_requests(&setup, "");
+    assert_int_equal(metric(&setup, "tablefuse_queued"), 2 * ROWS - 2);
+    assert_int_equal(sync_all(&setup), 0);
+    tear_down_queue(&setup);
+}
+
 /* However small the cache is: the rmdir of the table asks for all. */
 static void the_end_of_a_partition_asks_nothing(void **state)
 {
@@ -363,6 +384,7 @@ int main(void)
         cmocka_unit_test(a_table_with_a_local_directory_waits_for_no_delete),
         cmocka_unit_test(a_hold_of_another_process_hides_no_row),
         cmocka_unit_test(a_hold_is_none_of_another_table),
+        cmocka_unit_test(the_end_of_a_forgotten_partition_asks_for_what_is_left),
         cmocka_unit_test(the_end_of_a_partition_asks_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

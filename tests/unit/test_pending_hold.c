@@ -380,18 +380,19 @@ static void whose_deletes_are_held(void **state)
     const struct range p = {B("p\0"), B("p\x01")}, q = {B("q\0"), B("q\x01")},
                        prefix = {B("p"), B("r")}, none = {B("a"), B("p")};
     queueing_set_up(&queueing, no_limits);
-    assert_false(pending_holds(queueing.pending, MINE, "T", RANGE_ALL));
+    assert_int_equal(pending_holds(queueing.pending, MINE, "T", RANGE_ALL, 10), 0);
     hold_deletes(&queueing, MINE, "p", 1, 2);
     hold_deletes(&queueing, OTHERS, "q", 1, 1);
-    assert_true(pending_holds(queueing.pending, MINE, "T", p));
-    assert_true(pending_holds(queueing.pending, MINE, "T", prefix));
-    assert_false(pending_holds(queueing.pending, OTHERS, "T", p));
-    assert_false(pending_holds(queueing.pending, MINE, "T", q));
-    assert_true(pending_holds(queueing.pending, OTHERS, "T", q));
-    assert_false(pending_holds(queueing.pending, MINE, "T", none));
-    assert_false(pending_holds(queueing.pending, MINE, "U", p));
+    assert_int_equal(pending_holds(queueing.pending, MINE, "T", p, 10), 2);
+    assert_int_equal(pending_holds(queueing.pending, MINE, "T", prefix, 10), 3);
+    assert_int_equal(pending_holds(queueing.pending, MINE, "T", prefix, 2), 2);
+    assert_int_equal(pending_holds(queueing.pending, OTHERS, "T", p, 10), 0);
+    assert_int_equal(pending_holds(queueing.pending, MINE, "T", q, 10), 0);
+    assert_int_equal(pending_holds(queueing.pending, OTHERS, "T", q, 10), 1);
+    assert_int_equal(pending_holds(queueing.pending, MINE, "T", none, 10), 0);
+    assert_int_equal(pending_holds(queueing.pending, MINE, "U", p, 10), 0);
     queue_deletes(&queueing, "p", 3, 1);
-    assert_false(pending_holds(queueing.pending, MINE, "T", p));
+    assert_int_equal(pending_holds(queueing.pending, MINE, "T", p, 10), 0);
     finish(&queueing);
 }
 

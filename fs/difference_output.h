@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef FS_DIFFERENCE_OUTPUT_H
 #define FS_DIFFERENCE_OUTPUT_H
-/* What a comparison of two tables has found, as lines on standard output and counts. One thread.
+/* Compares two tables: what is found are lines on standard output, and counts. One thread.
  *
  *     + zlib/1.3.1.json     only FROM has it
  *     - zlib/1.2.0.json     only TO has it
@@ -11,19 +11,26 @@
 #include "cache/account.h"
 #include "fs/line_output.h"
 #include "fs/progress.h"
-
-#define DIFFERENCE_SHOWN          100  /* entities of one kind of trouble that are named */
-#define DIFFERENCE_PROGRESS_EVERY 1024 /* pairs between two calls of progress_show */
+#include "fs/table_pair.h"
 
 struct difference_output {
     struct line_output *output; /* NULL: differences are counted, and not written */
     bool is_json;
-    const struct progress *progress;      /* is removed before a message */
+    struct progress progress;
     uint64_t counts[PAIR_UNREADABLE + 1]; /* by kind */
+    int error, comparison_error;          /* why it has ended early; 0: not of this */
 };
 
-/* Tells a key that cannot be compared on standard error. 0 or an errno of the output. */
-int difference_output_take(struct difference_output *output, const struct pair *pair);
+/* Compares to the end. Tells a key that cannot be compared on standard error; sync, unless it is
+ * NULL, takes each pair. 0; -errno of the output, of the comparison or of sync. */
+int difference_output_compare(struct difference_output *output, struct table_pair *tables,
+                              struct sync *sync);
+/* Shows the progress, if it is time for it; position: of the last pair, or empty. */
+void difference_output_show(struct difference_output *output, const struct table_pair *tables,
+                            const struct sync *sync, struct bytes position);
 uint64_t difference_output_found(const struct difference_output *output); /* differences */
+/* Tells why the output or the comparison has failed, r. An exit code. */
+int difference_output_complain(const struct difference_output *output, struct table_pair *tables,
+                               int r);
 
 #endif

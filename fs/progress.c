@@ -2,6 +2,7 @@
 #include "fs/progress.h"
 #include "client/text/printable.h"
 #include "client/position.h"
+#include "fs/say.h"
 #include "fs/tree/names.h"
 
 #include <unistd.h>
@@ -105,4 +106,14 @@ void progress_clear(const struct progress *progress)
 {
     if (!progress->is_quiet && progress->is_terminal)
         (void)fputs("\r\033[K", stderr);
+}
+
+bool progress_may_tell(const struct progress *progress, uint64_t number, const char *more)
+{
+    if (number > PROGRESS_TOLD + 1)
+        return false;
+    progress_clear(progress);
+    if (number == PROGRESS_TOLD + 1)
+        say("tablefuse: %s\n", more);
+    return number <= PROGRESS_TOLD;
 }

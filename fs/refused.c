@@ -55,13 +55,9 @@ static void keep_string(struct refused *refused, struct bytes text)
 /* count: of the refused objects or of the notes. */
 static bool may_show(const struct refused *refused, uint64_t *count)
 {
-    ++*count;
-    if (*count <= REFUSED_SHOWN + 1)
-        progress_clear(refused->progress);
-    if (*count == REFUSED_SHOWN + 1)
-        say("tablefuse: more %s are not shown\n",
-            count == &refused->noted ? "notes" : "refused objects");
-    return *count <= REFUSED_SHOWN;
+    return progress_may_tell(refused->progress, ++*count,
+                             count == &refused->noted ? "more notes are not shown"
+                                                      : "more refused objects are not shown");
 }
 
 /* The place in the object becomes one in the input; of a row of CSV it is a line. */

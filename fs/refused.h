@@ -2,12 +2,10 @@
 #ifndef FS_REFUSED_H
 #define FS_REFUSED_H
 /* What an import does not store: the objects go to a file, for another import, and the reasons of
- * the first REFUSED_SHOWN to standard error; the same of notes. One thread. */
+ * the first PROGRESS_TOLD to standard error; the same of notes. One thread. */
 #include "cache/account.h"
 #include "client/text/object_source.h"
 #include "fs/progress.h"
-
-#define REFUSED_SHOWN 100
 
 struct refused {
     int fd;                          /* of the file; -1: none */

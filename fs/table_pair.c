@@ -126,9 +126,7 @@ int table_pair_open(struct table_pair *pair, const struct table_pair_use *use,
 
 int table_pair_check_found(const struct table_pair *pair)
 {
-    uint64_t read = comparison_read(pair->comparison, COMPARE_FROM) +
-                    comparison_read(pair->comparison, COMPARE_TO);
-    if (!pair->path[0] || read > 0)
+    if (!pair->path[0] || table_pair_read(pair) > 0)
         return 0;
     say("tablefuse: %s: no entity is in it on either side\n", pair->path);
     return EXIT_NOT_FOUND;
@@ -152,6 +150,12 @@ int table_pair_complain(struct table_pair *pair, int r)
 bool table_pair_is_interrupted(struct table_pair *pair)
 {
     return opened_account_is_interrupted(&pair->sides[COMPARE_FROM]);
+}
+
+uint64_t table_pair_read(const struct table_pair *pair)
+{
+    return comparison_read(pair->comparison, COMPARE_FROM) +
+           comparison_read(pair->comparison, COMPARE_TO);
 }
 
 uint64_t table_pair_requests(const struct table_pair *pair)

@@ -44,6 +44,7 @@ int table_pair_complain(struct table_pair *pair, int r);
 int table_pair_complain_of(struct table_pair *pair, enum compare_side side,
                            const struct failure *failure);
 bool table_pair_is_interrupted(struct table_pair *pair);
+uint64_t table_pair_read(const struct table_pair *pair); /* entities of both */
 uint64_t table_pair_requests(const struct table_pair *pair);
 
 #define TABLE_PAIR_PATH_MAX_BYTES (2 * NAME_MAX_BYTES + 2)

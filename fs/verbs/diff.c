@@ -2,7 +2,6 @@
 /* `tablefuse diff`: what two tables do not have in common. */
 #include "fs/difference_output.h"
 #include "fs/say.h"
-#include "fs/table_pair.h"
 #include "fs/verb.h"
 
 #include <getopt.h>
@@ -13,8 +12,6 @@ struct diff {
     struct table_pair tables;
     bool is_quiet;
     struct difference_output differences;
-    struct progress progress;
-    int output_error; /* 0: none */
 };
 
 static bool is_interrupted(void *context)
@@ -27,38 +24,13 @@ static uint64_t read_of(const struct diff *diff, enum compare_side side)
     return comparison_read(diff->tables.comparison, side);
 }
 
-static void show(struct diff *diff, struct bytes position)
-{
-    const struct progress_counts counts = {
-        .rows = read_of(diff, COMPARE_FROM) + read_of(diff, COMPARE_TO), .position = position};
-    progress_show(&diff->progress, &counts);
-}
-
-/* 0 or -errno; of the output, output_error is the same. */
-static int compare_tables(struct diff *diff)
-{
-    struct pair pair;
-    int r;
-    for (uint64_t n = 1; (r = comparison_next(diff->tables.comparison, &pair)) > 0; n++) {
-        diff->output_error = r = difference_output_take(&diff->differences, &pair);
-        if (r < 0)
-            return r;
-        if (n % DIFFERENCE_PROGRESS_EVERY == 0)
-            show(diff, pair.position);
-    }
-    int flushed = line_output_flush(diff->differences.output); /* what has come until then counts */
-    if (r == 0 || flushed == -EPIPE)
-        diff->output_error = r = flushed;
-    return r;
-}
-
 static void tell_counts(const struct diff *diff)
 {
     const uint64_t *counts = diff->differences.counts;
     char from[PROGRESS_NUMBER_SIZE], to[PROGRESS_NUMBER_SIZE], added[PROGRESS_NUMBER_SIZE];
     char removed[PROGRESS_NUMBER_SIZE], changed[PROGRESS_NUMBER_SIZE];
     char requests[PROGRESS_NUMBER_SIZE];
-    progress_clear(&diff->progress);
+    progress_clear(&diff->differences.progress);
     if (diff->is_quiet)
         return;
     say("tablefuse: %s and %s entities read, %s only in FROM, %s only in TO, %s different, "
@@ -69,23 +41,19 @@ static void tell_counts(const struct diff *diff)
         progress_number(counts[PAIR_ONLY_TO], removed),
         progress_number(counts[PAIR_DIFFERENT], changed),
         progress_number(table_pair_requests(&diff->tables), requests),
-        progress_elapsed_sec(&diff->progress));
+        progress_elapsed_sec(&diff->differences.progress));
 }
 
 static int finish(struct diff *diff, int r)
 {
-    if (diff->output_error == -EPIPE)
+    if (diff->differences.error == -EPIPE)
         line_output_end_by_sigpipe();
     int code = r == 0 ? table_pair_check_found(&diff->tables) : 0;
     if (code != 0)
         return code;
     tell_counts(diff);
-    if (diff->output_error < 0 && !is_interrupted(diff)) {
-        say("tablefuse: cannot write the output: %s\n", strerror(-r));
-        return EXIT_MOUNTING;
-    }
     if (r < 0)
-        return table_pair_complain(&diff->tables, r);
+        return difference_output_complain(&diff->differences, &diff->tables, r);
     if (diff->differences.counts[PAIR_UNREADABLE] > 0)
         return EXIT_ABANDONED;
     return difference_output_found(&diff->differences) > 0 ? DIFFERENT : 0;
@@ -96,10 +64,8 @@ static int write_differences(struct diff *diff)
     int r = line_output_open(NULL, false, is_interrupted, diff, &diff->differences.output);
     if (r < 0)
         return verb_complain_memory();
-    progress_init(&diff->progress, &clock_system, diff->is_quiet);
-    diff->differences.progress = &diff->progress;
-    r = compare_tables(diff);
-    return finish(diff, r);
+    progress_init(&diff->differences.progress, &clock_system, diff->is_quiet);
+    return finish(diff, difference_output_compare(&diff->differences, &diff->tables, NULL));
 }
 
 enum { JSON = 1, QUIET };

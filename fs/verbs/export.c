@@ -9,8 +9,6 @@
 
 #include <getopt.h>
 
-#define SHOWN_LEFT_OUT 100
-
 struct export
 {
     struct opened_account opened;
@@ -38,10 +36,9 @@ static void tell_left_out(const struct export *export, struct bytes position, co
     _cleanup_(buffer_finish) struct buffer line;
     const struct entity_line keys = {.position = position};
     buffer_init(&line, (size_t)64 << 10);
-    progress_clear(&export->progress);
-    if (export->left_out == SHOWN_LEFT_OUT + 1)
-        say("tablefuse: more entities are left out, and not named\n");
-    else if (export->left_out <= SHOWN_LEFT_OUT && entity_line_append(&line, &keys) == 0)
+    if (progress_may_tell(&export->progress, export->left_out,
+                          "more entities are left out, and not named") &&
+        entity_line_append(&line, &keys) == 0)
         say("tablefuse: left out, because %s: %.*s\n", why, (int)line.size - 1, line.data);
 }
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* `tablefuse sync`: makes one table equal to another with the fewest writes. */
-#include "cache/account.h"
 #include "fs/difference_output.h"
 #include "fs/say.h"
-#include "fs/table_pair.h"
 #include "fs/unlinked_file.h"
 #include "fs/verb.h"
 
@@ -17,9 +15,7 @@ struct sync_command {
     struct difference_output differences;
     struct version_file *waiting; /* what is to be deleted; NULL: nothing is */
     struct sync *sync;            /* NULL: nothing is written */
-    struct progress progress;
-    uint64_t refused;                   /* that were told */
-    int output_error, comparison_error; /* 0: none */
+    uint64_t refused;             /* that were told */
 };
 
 static bool is_interrupted(struct sync_command *command)
@@ -37,21 +33,11 @@ static uint64_t read_of(const struct sync_command *command, enum compare_side si
     return comparison_read(command->tables.comparison, side);
 }
 
-static void show(struct sync_command *command, struct bytes position)
-{
-    if (!progress_is_due(&command->progress))
-        return;
-    const struct progress_counts counts = {
-        .rows = read_of(command, COMPARE_FROM) + read_of(command, COMPARE_TO),
-        .position = position,
-        .is_throttled = command->sync && sync_is_throttled(command->sync)};
-    progress_show(&command->progress, &counts);
-}
-
 static bool wait_for_sync(void *context)
 {
     struct sync_command *command = context;
-    show(command, (struct bytes){0});
+    difference_output_show(&command->differences, &command->tables, command->sync,
+                           (struct bytes){0});
     return is_interrupted(command);
 }
 
@@ -60,34 +46,11 @@ static void tell_refused(void *context, struct bytes position, const struct fail
     struct sync_command *command = context;
     _cleanup_(buffer_finish) struct buffer path;
     buffer_init(&path, TABLE_PAIR_PATH_MAX_BYTES);
-    if (++command->refused <= DIFFERENCE_SHOWN + 1)
-        progress_clear(&command->progress);
-    if (command->refused == DIFFERENCE_SHOWN + 1)
-        say("tablefuse: more entities are not written, and not named\n");
-    else if (command->refused <= DIFFERENCE_SHOWN && table_pair_append_path(position, &path) == 0)
+    if (progress_may_tell(&command->differences.progress, ++command->refused,
+                          "more entities are not written, and not named") &&
+        table_pair_append_path(position, &path) == 0)
         say("tablefuse: %.*s: %s%s%s\n", (int)path.size, path.data, failure->code,
             failure->code[0] ? ": " : "", failure->message);
-}
-
-/* Both scans. 0, or -errno of the comparison, the output or sync. */
-static int compare_tables(struct sync_command *command)
-{
-    struct pair pair;
-    int r;
-    for (uint64_t n = 1; (r = comparison_next(command->tables.comparison, &pair)) > 0; n++) {
-        command->output_error = r = difference_output_take(&command->differences, &pair);
-        if (r == 0 && command->sync)
-            r = sync_take(command->sync, &pair);
-        if (r < 0)
-            return r;
-        if (n % DIFFERENCE_PROGRESS_EVERY == 0)
-            show(command, pair.position);
-    }
-    command->comparison_error = r;
-    int flushed = command->differences.output ? line_output_flush(command->differences.output) : 0;
-    if (r == 0 || flushed == -EPIPE)
-        command->output_error = r = flushed;
-    return r;
 }
 
 /* What keeps a mistake from deleting a table. An exit code. */
@@ -122,7 +85,7 @@ static void tell_counts(const struct sync_command *command)
     const char *would = command->sync ? "" : "would be ";
     if (command->sync)
         counts = sync_counts(command->sync);
-    progress_clear(&command->progress);
+    progress_clear(&command->differences.progress);
     if (command->is_quiet)
         return;
     say("tablefuse: %s and %s entities read, %s %sinserted, %s %sreplaced, %s %sdeleted, "
@@ -134,7 +97,7 @@ static void tell_counts(const struct sync_command *command)
         progress_number(counts.deleted, numbers[4]), would,
         progress_number(counts.conflicts, numbers[5]), progress_number(counts.refused, numbers[6]),
         progress_number(table_pair_requests(&command->tables), numbers[7]),
-        progress_elapsed_sec(&command->progress));
+        progress_elapsed_sec(&command->differences.progress));
 }
 
 static int complain_file(int error)
@@ -158,24 +121,21 @@ static int complain_sync(struct sync_command *command, int r)
 /* Why it has ended early; r < 0. */
 static int complain(struct sync_command *command, int r)
 {
-    if (is_interrupted(command))
-        return OPENED_ACCOUNT_INTERRUPTED;
-    if (command->output_error < 0) {
-        say("tablefuse: cannot write the output: %s\n", strerror(-r));
-        return EXIT_MOUNTING;
-    }
-    return command->comparison_error < 0 ? table_pair_complain(&command->tables, r)
-                                         : complain_sync(command, r);
+    const struct difference_output *differences = &command->differences;
+    if (differences->error < 0 || differences->comparison_error < 0)
+        return difference_output_complain(differences, &command->tables, r);
+    return is_interrupted(command) ? OPENED_ACCOUNT_INTERRUPTED : complain_sync(command, r);
 }
 
 static int make_equal(struct sync_command *command)
 {
-    int guard = 0, r = compare_tables(command);
-    if (command->output_error == -EPIPE)
+    int guard = 0,
+        r = difference_output_compare(&command->differences, &command->tables, command->sync);
+    if (command->differences.error == -EPIPE)
         line_output_end_by_sigpipe();
     if (r == 0 && command->sync)
         r = sync_finish(command->sync);
-    progress_clear(&command->progress);
+    progress_clear(&command->differences.progress);
     if (r == 0)
         guard = table_pair_check_found(&command->tables);
     if (r == 0 && guard == 0)
@@ -204,7 +164,6 @@ static int open_waiting(struct sync_command *command)
 
 static int begin(struct sync_command *command)
 {
-    command->differences.progress = &command->progress;
     if (command->is_dry_run)
         return line_output_open(NULL, false, is_cancelled, command, &command->differences.output) <
                        0
@@ -278,7 +237,7 @@ static int run_sync(const struct verb *verb, int argc, char **argv, store_decora
     const struct table_pair_use use = {.changes = !command.is_dry_run,
                                        .creates = command.creates && !command.is_dry_run,
                                        .needs_all = command.deletes};
-    progress_init(&command.progress, &clock_system, command.is_quiet);
+    progress_init(&command.differences.progress, &clock_system, command.is_quiet);
     if (code == 0)
         code = open_waiting(&command);
     if (code == 0)

@@ -53,6 +53,25 @@ def service(request, scratch):
     started.stop()
 
 
+def account_in_file(file):
+    local = LocalAccount(file)
+    local.fill("dates", "dates", "5000")
+    yield local
+    local.stop()
+
+
+@pytest.fixture(scope="module")
+def account(scratch):
+    """An account in a file with 5,000 rows in the table `dates`, whatever the service of the test is."""
+    yield from account_in_file(scratch / "one")
+
+
+@pytest.fixture(scope="module")
+def other(scratch):
+    """Another one, with the same rows."""
+    yield from account_in_file(scratch / "other")
+
+
 @pytest.fixture(scope="module")
 def sdk(service):
     writer = Sdk(service)

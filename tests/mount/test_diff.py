@@ -14,7 +14,7 @@ from comparing import compared, is_equal, operands, path_of
 from credentials import table_sas
 from expected import utf16_order
 from harness import ABANDONED, COMMAND_SEC, CONFIGURATION, EXIT_SEC, FAULTY, MOUNTING, NOT_FOUND, TABLEFUSE
-from harness import Azurite, LocalAccount, environment, run, wait_until
+from harness import Azurite, environment, run, wait_until
 from importing import imported, row
 from servers import Spoiler
 from test_export import export, source, tablefuse
@@ -25,21 +25,8 @@ KEY = "b3RoZXIga2V5"
 
 
 @pytest.fixture(scope="module")
-def account(scratch):
-    """An account in a file, whatever the service of the test is."""
-    local = LocalAccount(scratch / "account")
-    local.fill("dates", "dates", "5000")
-    yield local
-    local.stop()
-
-
-@pytest.fixture(scope="module")
-def copy(scratch, account):
-    """Another one, with the same rows."""
-    local = LocalAccount(scratch / "copy")
-    local.fill("dates", "dates", "5000")
-    yield local
-    local.stop()
+def copy(other):
+    return other  # it has the rows of `account`
 
 
 def table_of(service, name, rows):

@@ -16,7 +16,7 @@ import pytest
 import samples
 from expected import entities_of, partition_name, utf16_order
 from harness import ABANDONED, BOTH_SERVICES, COMMAND_SEC, CONFIGURATION, EXIT_SEC, FAULTY, MOUNTING, NOT_FOUND
-from harness import TABLEFUSE, USAGE, LocalAccount, environment, run, wait_until
+from harness import TABLEFUSE, USAGE, environment, run, wait_until
 from servers import Spoiler
 
 pytestmark = pytest.mark.sanitized
@@ -60,15 +60,6 @@ def in_order(keys):
 def dates(service):
     service.fill("dates", "dates", str(ROWS))
     return "dates"
-
-
-@pytest.fixture(scope="module")
-def account(scratch):
-    """An account in a file, whatever the service of the test is."""
-    local = LocalAccount(scratch / "other")
-    local.fill("dates", "dates", str(ROWS))
-    yield local
-    local.stop()
 
 
 def untyped(entities):

@@ -11,20 +11,11 @@ import pytest
 import samples
 from expected import entities_of, utf16_order
 from harness import ABANDONED, BOTH_SERVICES, COMMAND_SEC, EXIT_SEC, MOUNTING, NOT_FOUND, TABLEFUSE, USAGE
-from harness import LocalAccount, run
+from harness import run
 from importing import command, imported, lines_of, row, rows_of
 from test_export import export, refused, source, tablefuse, untyped
 
 pytestmark = pytest.mark.sanitized
-
-
-@pytest.fixture(scope="module")
-def account(scratch):
-    """An account in a file, whatever the service of the test is."""
-    local = LocalAccount(scratch / "other")
-    local.fill("first", "single", "1")
-    yield local
-    local.stop()
 
 
 def sorted_rows(rows):
@@ -205,7 +196,7 @@ def test_a_file_for_refused_objects_is_never_emptied(account, tmp_path):
     file.write_text("17\n")
     done = run("bash", "-c", f"echo '{lines_of([row('p', 'r')])[:-1]}' | {TABLEFUSE} import --create local:{made}/first")
     before = made.read_bytes()
-    for name, where in ((file, source(account, "first")), (made, f"local:{made}/first")):
+    for name, where in ((file, source(account, "dates")), (made, f"local:{made}/first")):
         words = f"cat {file} | {TABLEFUSE} import --refused={name} {where}"
         done = run("bash", "-c", words, check=False)
         assert done.stderr == f"tablefuse: cannot write {name}: it is not empty: remove it or name another one\n"
@@ -327,21 +318,21 @@ def test_memory_does_not_grow(account, tmp_path):
 
 
 def test_inputs_that_fail(account, tmp_path):
-    words, env, where = command(account, "first")
+    words, env, where = command(account, "dates")
     with open(os.devnull, "rb") as empty:
-        assert imported(account, "first", empty).counts == (0, 0, 0, 0)
+        assert imported(account, "dates", empty).counts == (0, 0, 0, 0)
     directory = os.open(tmp_path, os.O_RDONLY)
     done = subprocess.run([*words, where], env=env, stdin=directory, capture_output=True, text=True, check=False)
     os.close(directory)
     assert (done.returncode, done.stderr) == (MOUNTING, "tablefuse: cannot read standard input: Is a directory\n")
-    full = imported(account, "first", "17\n" * 50, "--refused=/dev/full")
+    full = imported(account, "dates", "17\n" * 50, "--refused=/dev/full")
     assert full.code == MOUNTING and full.lines[-1] == "cannot write /dev/full: No space left on device"
-    missing = imported(account, "first", "17\n", f"--refused={tmp_path}/no/file")
+    missing = imported(account, "dates", "17\n", f"--refused={tmp_path}/no/file")
     assert missing.code == MOUNTING and "No such file or directory" in missing.lines[-1]
 
 
 def test_sources_and_options(account, scratch, tmp_path):
-    where = source(account, "first")
+    where = source(account, "dates")
     for arguments, says in (
         (["import"], "import: no SOURCE/TABLE to import"),
         (["import", "--mode=upsert", where], "import: --mode=upsert: expected replace, merge, insert or delete"),
@@ -391,7 +382,7 @@ def test_messages_at_a_terminal(account, tmp_path):
     """Each takes the place of the line that shows the progress."""
     file = tmp_path / "rows"
     file.write_text("17\n" + lines_of(row(str(n), "r") for n in range(100)))
-    code, says = at_terminal(file, *command(account, "first", "-o", "timeout=2", faults="fail=batch:*:0:,fail=write:*:0:"))
+    code, says = at_terminal(file, *command(account, "dates", "-o", "timeout=2", faults="fail=batch:*:0:,fail=write:*:0:"))
     assert code != 0 and "\r1 rows, " in says
     seen = [line.split("\r\x1b[K")[-1] for line in says.split("\n")[:-1]]
     forms = [

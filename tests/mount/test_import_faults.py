@@ -21,14 +21,6 @@ INTERRUPTED = 130
 PARTITIONS, ROWS = 40, 60
 
 
-@pytest.fixture(scope="module")
-def account(scratch):
-    local = LocalAccount(scratch / "account")
-    local.fill("first", "single", "1")
-    yield local
-    local.stop()
-
-
 def many(value=0):
     return [row(f"p{p:02}", f"{n:03}", A=value + n, B="x" * 100) for p in range(PARTITIONS) for n in range(ROWS)]
 

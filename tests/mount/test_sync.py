@@ -18,22 +18,6 @@ from test_diff import edited, expected_lines, key_of, random_row, table_of
 from test_export import count, export, source, tablefuse, untyped
 
 
-@pytest.fixture(scope="module")
-def account(scratch):
-    local = LocalAccount(scratch / "account")
-    local.fill("dates", "dates", "5000")
-    yield local
-    local.stop()
-
-
-@pytest.fixture(scope="module")
-def other(scratch):
-    local = LocalAccount(scratch / "other")
-    local.fill("first", "single", "1")
-    yield local
-    local.stop()
-
-
 def counts_of(begin, end):
     """(inserted, replaced, deleted) that make `end` equal to `begin`."""
     signs = [line[0] for line in expected_lines(begin, end)]

@@ -8,29 +8,13 @@ import subprocess
 import pytest
 
 from comparing import Synced, compared, is_equal, sync_command, synced
-from harness import ABANDONED, CONFIGURATION, EXIT_SEC, NOT_FOUND, LocalAccount, wait_until
+from harness import ABANDONED, CONFIGURATION, EXIT_SEC, NOT_FOUND, wait_until
 from importing import imported, row, rows_of
 from kill_switch import REQUESTS, KillSwitch
 from test_diff import key_of, table_of
 
 INTERRUPTED = 130
 N = 600
-
-
-@pytest.fixture(scope="module")
-def account(scratch):
-    local = LocalAccount(scratch / "account")
-    local.fill("first", "single", "1")
-    yield local
-    local.stop()
-
-
-@pytest.fixture(scope="module")
-def other(scratch):
-    local = LocalAccount(scratch / "other")
-    local.fill("first", "single", "1")
-    yield local
-    local.stop()
 
 
 def many(n=N, **members):

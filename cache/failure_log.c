@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/failure_log.h"
+#include "client/locked.h"
 
 #include <pthread.h>
 
@@ -229,10 +230,8 @@ void failure_log_add(struct failure_log *log, const struct failure_record *recor
 
 uint64_t failure_log_count(struct failure_log *log)
 {
-    (void)pthread_mutex_lock(&log->lock);
-    uint64_t count = log->failures - log->notes;
-    (void)pthread_mutex_unlock(&log->lock);
-    return count;
+    LOCKED(&log->lock);
+    return log->failures - log->notes;
 }
 
 uint64_t failure_log_next(struct failure_log *log, uint64_t after, struct failure_record *ret,

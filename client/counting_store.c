@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/counting_store.h"
+#include "client/locked.h"
 #include "client/text/metrics.h"
 #include "client/text/printable.h"
 
@@ -99,7 +100,7 @@ static int count(struct counting_store *self, const char *operation, const struc
     int http_status = r < 0 ? call->failure.http_status : 200;
     int64_t duration_ms = MAX(clock_now_ms(self->clock) - begin_ms, 0);
 
-    (void)pthread_mutex_lock(&self->lock);
+    LOCKED(&self->lock);
     struct row *row = take_row_locked(self, operation, http_status, command);
     row->requests++;
     if (r >= 0) {
@@ -108,7 +109,6 @@ static int count(struct counting_store *self, const char *operation, const struc
     }
     row->duration_ms += (uint64_t)duration_ms;
     observe_locked(self, operation, duration_ms);
-    (void)pthread_mutex_unlock(&self->lock);
     return r;
 }
 
@@ -288,10 +288,9 @@ uint64_t counting_store_requests(struct table_store *store)
 {
     struct counting_store *self = (struct counting_store *)store;
     uint64_t sum = 0;
-    (void)pthread_mutex_lock(&self->lock);
+    LOCKED(&self->lock);
     for (size_t i = 0; i < self->n; i++)
         sum += self->rows[i].requests;
-    (void)pthread_mutex_unlock(&self->lock);
     return sum;
 }
 

@@ -2,9 +2,7 @@
 #ifndef CLIENT_MONITOR_H
 #define CLIENT_MONITOR_H
 /* A mutex with one condition, for threads that wait and check their calls meanwhile. Any thread. */
-#include "client/base.h"
-
-#include <pthread.h>
+#include "client/locked.h"
 
 struct monitor { /* private to monitor.c */
     pthread_mutex_t lock;
@@ -15,6 +13,8 @@ int monitor_init(struct monitor *monitor); /* 0 or -ENOMEM */
 void monitor_finish(struct monitor *monitor);
 void monitor_enter(struct monitor *monitor); /* locks */
 void monitor_leave(struct monitor *monitor); /* unlocks */
+/* Enters the monitor until the block is left: as LOCKED of locked.h. */
+#define INSIDE(monitor) LOCKED(&(monitor)->lock)
 /* The caller is inside. Waits outside until monitor_tell, at most CONDITION_WAIT_MS, and comes back
  * inside. The bound lets the caller check for a cancelled call as often as call.h promises. */
 void monitor_wait(struct monitor *monitor);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/service_health.h"
+#include "client/locked.h"
 #include "client/text/metrics.h"
 
 #include <assert.h>
@@ -105,7 +106,7 @@ int service_health_enter(struct service_health *health, unsigned lane, struct ca
 {
     int64_t now_ms = clock_now_ms(health->clock);
     int r = 0;
-    (void)pthread_mutex_lock(&health->lock);
+    LOCKED(&health->lock);
     if (health->state == DOWN && now_ms >= health->probe_ms) {
         health->state = PROBING;
         r = ++health->probe;
@@ -117,24 +118,19 @@ int service_health_enter(struct service_health *health, unsigned lane, struct ca
     }
     health->is_untried[lane] = false;
     check_locked(health);
-    (void)pthread_mutex_unlock(&health->lock);
     return r;
 }
 
 int service_health_check(struct service_health *health, struct call *call)
 {
-    (void)pthread_mutex_lock(&health->lock);
-    int r = health->state == UP ? 0 : refuse_locked(health, call);
-    (void)pthread_mutex_unlock(&health->lock);
-    return r;
+    LOCKED(&health->lock);
+    return health->state == UP ? 0 : refuse_locked(health, call);
 }
 
 bool service_health_is_down(struct service_health *health)
 {
-    (void)pthread_mutex_lock(&health->lock);
-    bool is_down = health->state != UP;
-    (void)pthread_mutex_unlock(&health->lock);
-    return is_down;
+    LOCKED(&health->lock);
+    return health->state != UP;
 }
 
 static enum sign sign_of(int r, const struct failure *failure)

@@ -139,13 +139,12 @@ __attribute__((format(printf, 2, 3))) static void write_message(const struct log
 static void add(struct log *log, const char *line)
 {
     struct bytes bytes = {line, strlen(line) + 1};
-    monitor_enter(&log->monitor);
+    INSIDE(&log->monitor);
     if (log->left_out > 0 || buffer_ensure(&log->waiting, log->waiting.size + bytes.size) < 0)
         log->left_out++;
     else
         (void)buffer_append(&log->waiting, bytes);
     monitor_tell(&log->monitor);
-    monitor_leave(&log->monitor);
 }
 
 void log_message(struct log *log, const char *format, ...)
@@ -165,13 +164,12 @@ void log_message(struct log *log, const char *format, ...)
 static bool take(struct log *log, uint64_t *ret_left_out)
 {
     buffer_clear(&log->taken);
-    monitor_enter(&log->monitor);
+    INSIDE(&log->monitor);
     while (log->waiting.size == 0 && log->left_out == 0 && !log->is_ending)
         monitor_wait_for(&log->monitor, -1);
     buffer_swap(&log->taken, &log->waiting);
     *ret_left_out = log->left_out;
     log->left_out = 0;
-    monitor_leave(&log->monitor);
     return log->taken.size > 0 || *ret_left_out > 0;
 }
 

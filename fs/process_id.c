@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/process_id.h"
 #include "client/base.h"
+#include "client/locked.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -144,11 +145,10 @@ static int read_flusher(pid_t thread, uint64_t opener, struct process *ret)
 static bool find_kept(struct process_ids *ids, pid_t thread, int64_t now_ms, struct process *ret)
 {
     const struct slot *slot = &ids->slots[thread % SLOTS];
-    (void)pthread_mutex_lock(&ids->lock);
+    LOCKED(&ids->lock);
     bool is_kept = slot->thread == thread && now_ms - slot->read_ms < KEPT_MS;
     if (is_kept)
         *ret = slot->process;
-    (void)pthread_mutex_unlock(&ids->lock);
     return is_kept;
 }
 
@@ -161,10 +161,9 @@ int process_ids_find(struct process_ids *ids, pid_t thread, struct process *ret)
     int r = read_process(thread, ret);
     if (r < 0)
         return r;
-    (void)pthread_mutex_lock(&ids->lock);
+    LOCKED(&ids->lock);
     ids->slots[thread % SLOTS] =
         (struct slot){.thread = thread, .read_ms = now_ms, .process = *ret};
-    (void)pthread_mutex_unlock(&ids->lock);
     return 0;
 }
 

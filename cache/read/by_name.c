@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/read/by_name.h"
 #include "cache/read/access_pattern.h"
+#include "client/locked.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -66,11 +67,9 @@ static struct access_pattern *find_locked(struct by_name *by_name, const char *t
 static size_t rows_ahead(struct by_name *by_name, const struct question *question)
 {
     int64_t now_ms = clock_now_ms(by_name->source.clock);
-    (void)pthread_mutex_lock(&by_name->lock);
-    size_t rows = access_pattern_ahead(find_locked(by_name, question->table), question->range.lo,
-                                       by_name->source.max_bytes, now_ms);
-    (void)pthread_mutex_unlock(&by_name->lock);
-    return rows;
+    LOCKED(&by_name->lock);
+    return access_pattern_ahead(find_locked(by_name, question->table), question->range.lo,
+                                by_name->source.max_bytes, now_ms);
 }
 
 /* `needed`: rows at the page's begin. */
@@ -82,45 +81,38 @@ static void note_fetched(struct by_name *by_name, const struct question *questio
     if (rows == 0)
         return;
     uint64_t first = page_number(page, 0, &by_name->numbers);
-    (void)pthread_mutex_lock(&by_name->lock);
+    LOCKED(&by_name->lock);
     access_pattern_fetched(find_locked(by_name, question->table), question->range.lo, first, needed,
                            rows, page_bytes(page), now_ms);
-    (void)pthread_mutex_unlock(&by_name->lock);
 }
 
 void by_name_used(struct by_name *by_name, const char *table, const struct run *run)
 {
     uint64_t number = page_number(run->page, run->begin, &by_name->numbers);
-    (void)pthread_mutex_lock(&by_name->lock);
+    LOCKED(&by_name->lock);
     access_pattern_used(find_locked(by_name, table), number);
-    (void)pthread_mutex_unlock(&by_name->lock);
 }
 
 void by_name_absent(struct by_name *by_name, const char *table, struct bytes position)
 {
     int64_t now_ms = clock_now_ms(by_name->source.clock);
-    (void)pthread_mutex_lock(&by_name->lock);
+    LOCKED(&by_name->lock);
     access_pattern_absent(find_locked(by_name, table), position, now_ms);
-    (void)pthread_mutex_unlock(&by_name->lock);
 }
 
 static bool was_absent(struct by_name *by_name, const struct question *question)
 {
     int64_t now_ms = clock_now_ms(by_name->source.clock);
-    (void)pthread_mutex_lock(&by_name->lock);
-    bool is_absent = access_pattern_is_absent(find_locked(by_name, question->table),
-                                              question->range.lo, by_name->source.ttl_ms, now_ms);
-    (void)pthread_mutex_unlock(&by_name->lock);
-    return is_absent;
+    LOCKED(&by_name->lock);
+    return access_pattern_is_absent(find_locked(by_name, question->table), question->range.lo,
+                                    by_name->source.ttl_ms, now_ms);
 }
 
 static bool was_used(struct by_name *by_name, const char *table, struct page *page, size_t row)
 {
     uint64_t number = page_number(page, row, &by_name->numbers);
-    (void)pthread_mutex_lock(&by_name->lock);
-    bool was_used = access_pattern_was_used(find_locked(by_name, table), number);
-    (void)pthread_mutex_unlock(&by_name->lock);
-    return was_used;
+    LOCKED(&by_name->lock);
+    return access_pattern_was_used(find_locked(by_name, table), number);
 }
 
 /* Does the row seem to follow the rows that are known at the partition's begin, `most` at the most?

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/read/delays.h"
+#include "client/locked.h"
 #include "client/text/table_name.h"
 
 #include <assert.h>
@@ -76,7 +77,7 @@ static struct delay *find_place_locked(struct delays *delays)
 void delays_note(struct delays *delays, struct delayed *request, const struct failure *reason)
 {
     int64_t now_ms = clock_now_ms(delays->clock);
-    (void)pthread_mutex_lock(&delays->lock);
+    LOCKED(&delays->lock);
     struct delay *delay = find_locked(delays, request->table);
     if (!delay)
         delay = find_place_locked(delays);
@@ -86,7 +87,6 @@ void delays_note(struct delays *delays, struct delayed *request, const struct fa
     if (!request->is_waiting)
         LIST_INSERT_HEAD(&delays->waiting, request, entry);
     request->is_waiting = true;
-    (void)pthread_mutex_unlock(&delays->lock);
 }
 
 static void leave_locked(struct delayed *request)
@@ -107,19 +107,17 @@ static bool is_any_waiting_locked(const struct delays *delays, const char *table
 
 void delays_answered(struct delays *delays, struct delayed *request)
 {
-    (void)pthread_mutex_lock(&delays->lock);
+    LOCKED(&delays->lock);
     leave_locked(request);
     struct delay *delay = find_locked(delays, request->table);
     if (delay && !is_any_waiting_locked(delays, request->table))
         delay->reason.error = 0;
-    (void)pthread_mutex_unlock(&delays->lock);
 }
 
 void delays_leave(struct delays *delays, struct delayed *request)
 {
-    (void)pthread_mutex_lock(&delays->lock);
+    LOCKED(&delays->lock);
     leave_locked(request);
-    (void)pthread_mutex_unlock(&delays->lock);
 }
 
 int delays_explain(struct delays *delays, const char *table, struct call *call, int r)
@@ -127,10 +125,9 @@ int delays_explain(struct delays *delays, const char *table, struct call *call, 
     if (r != -ETIMEDOUT || call->failure.is_retryable) /* not the end of the call's time */
         return r;
     int64_t now_ms = clock_now_ms(delays->clock);
-    (void)pthread_mutex_lock(&delays->lock);
+    LOCKED(&delays->lock);
     const struct delay *delay = find_locked(delays, table);
     if (delay && now_ms - delay->noted_ms <= REASON_MS + delay->reason.retry_after_ms)
         call->failure = delay->reason;
-    (void)pthread_mutex_unlock(&delays->lock);
     return call->failure.error;
 }

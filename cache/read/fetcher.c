@@ -5,6 +5,7 @@
 #include "cache/read/table_names.h"
 #include "cache/read/table_page.h"
 #include "client/condition.h"
+#include "client/locked.h"
 
 #include <assert.h>
 #include <sys/queue.h>
@@ -330,7 +331,7 @@ static void land(struct flight *flight, int r, struct page *page)
 {
     struct fetcher *fetcher = flight->fetcher;
     const struct failure *failure = &flight->leader->call.failure;
-    (void)pthread_mutex_lock(&fetcher->lock);
+    LOCKED(&fetcher->lock);
     LIST_REMOVE(flight, entry);
     flight->state = is_leaders_own(r, failure) ? GIVEN_UP : LANDED;
     flight->result = r;
@@ -338,7 +339,6 @@ static void land(struct flight *flight, int r, struct page *page)
     flight->page = page ? page_ref(page) : NULL;
     check_locked(flight);
     (void)pthread_cond_broadcast(&flight->changed);
-    (void)pthread_mutex_unlock(&fetcher->lock);
 }
 
 /* The page is put into the cache before the flight lands. So a caller that finds neither the page
@@ -362,13 +362,12 @@ static int lead(struct flight *flight, struct page **ret_page)
 static bool watch(struct flight *flight, uint64_t *pages, enum state *ret_state)
 {
     struct fetcher *fetcher = flight->fetcher;
-    (void)pthread_mutex_lock(&fetcher->lock);
+    LOCKED(&fetcher->lock);
     if (flight->state == FLYING)
         condition_wait(&flight->changed, &fetcher->lock);
     bool has_more = flight->pages > *pages;
     *pages = flight->pages;
     *ret_state = flight->state;
-    (void)pthread_mutex_unlock(&fetcher->lock);
     return has_more;
 }
 
@@ -445,7 +444,7 @@ static struct flight *take_off_locked(struct fetcher *fetcher, struct caller *le
 static struct flight *board(struct fetcher *fetcher, struct caller *caller,
                             const struct fetch *fetch, struct stamp since)
 {
-    (void)pthread_mutex_lock(&fetcher->lock);
+    LOCKED(&fetcher->lock);
     struct flight *flight = fetch->is_alone ? NULL : find_locked(fetcher, caller, fetch, since);
     if (flight) {
         fetcher->stats.joined++;
@@ -455,7 +454,6 @@ static struct flight *board(struct fetcher *fetcher, struct caller *caller,
     }
     if (flight)
         flight->users++;
-    (void)pthread_mutex_unlock(&fetcher->lock);
     return flight;
 }
 
@@ -522,7 +520,6 @@ int fetcher_explain(struct fetcher *fetcher, const char *table, struct caller *c
 
 void fetcher_stats(struct fetcher *fetcher, struct fetcher_stats *ret)
 {
-    (void)pthread_mutex_lock(&fetcher->lock);
+    LOCKED(&fetcher->lock);
     *ret = fetcher->stats;
-    (void)pthread_mutex_unlock(&fetcher->lock);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/read/freshness.h"
+#include "client/locked.h"
 
 #include <bsd/sys/tree.h>
 #include <pthread.h>
@@ -244,7 +245,7 @@ bool freshness_listed(struct freshness *freshness, uint64_t process,
 {
     int64_t now_ms = clock_now_ms(freshness->clock);
     bool has_left = false;
-    (void)pthread_mutex_lock(&freshness->lock);
+    LOCKED(&freshness->lock);
     struct record *record = find_or_add_locked(freshness, process);
     if (record) {
         const struct listed *last = &record->listed[0];
@@ -254,32 +255,29 @@ bool freshness_listed(struct freshness *freshness, uint64_t process,
         (void)owned_range_set(&record->question, directory->table,
                               (struct range){.lo = directory->range.lo});
     }
-    (void)pthread_mutex_unlock(&freshness->lock);
     return has_left;
 }
 
 bool freshness_has_listed_account(struct freshness *freshness, uint64_t process)
 {
     bool has_listed = false;
-    (void)pthread_mutex_lock(&freshness->lock);
+    LOCKED(&freshness->lock);
     struct record *record = find_locked(freshness, process);
     for (size_t i = 0; record && i < DIRECTORIES && !has_listed; i++) {
         const struct owned_range *where = &record->listed[i].where;
         has_listed = owned_range_is_set(where) && !where->table;
     }
-    (void)pthread_mutex_unlock(&freshness->lock);
     return has_listed;
 }
 
 bool freshness_has_listed(struct freshness *freshness, uint64_t process,
                           const struct directory *directory)
 {
-    (void)pthread_mutex_lock(&freshness->lock);
+    LOCKED(&freshness->lock);
     struct record *record = find_locked(freshness, process);
     bool has_listed = false;
     for (size_t i = 0; record && i < DIRECTORIES && !has_listed; i++)
         has_listed = is_listing_of(&record->listed[i], directory);
-    (void)pthread_mutex_unlock(&freshness->lock);
     return has_listed;
 }
 
@@ -319,7 +317,7 @@ struct stamp freshness_begin_listing(struct freshness *freshness, uint64_t proce
 {
     int64_t now_ms = clock_now_ms(freshness->clock), oldest_ms = now_ms - freshness->ttl_ms;
     bool is_again = false, is_served = false;
-    (void)pthread_mutex_lock(&freshness->lock);
+    LOCKED(&freshness->lock);
     struct record *record = find_locked(freshness, process);
     for (size_t i = 0; record && i < DIRECTORIES; i++) {
         const struct listed *listed = &record->listed[i];
@@ -330,7 +328,6 @@ struct stamp freshness_begin_listing(struct freshness *freshness, uint64_t proce
             is_served = true;
         }
     }
-    (void)pthread_mutex_unlock(&freshness->lock);
     if (is_again)
         return wanted(freshness, now_ms, now_ms - freshness->ttl_ms, false);
     return wanted(freshness, now_ms, oldest_ms, is_served);
@@ -360,7 +357,7 @@ bool freshness_traverses(struct freshness *freshness, uint64_t process, const ch
 {
     int64_t now_ms = clock_now_ms(freshness->clock);
     const struct listed *whole = NULL;
-    (void)pthread_mutex_lock(&freshness->lock);
+    LOCKED(&freshness->lock);
     struct record *record = table ? find_locked(freshness, process) : NULL;
     for (size_t i = 0; record && i < DIRECTORIES; i++) {
         const struct listed *listed = &record->listed[i];
@@ -368,9 +365,7 @@ bool freshness_traverses(struct freshness *freshness, uint64_t process, const ch
             (!whole || holds_range(listed, table, whole->where.range)))
             whole = listed;
     }
-    bool traverses = whole && owned_range_set(ret_whole, whole->where.table, whole->where.range);
-    (void)pthread_mutex_unlock(&freshness->lock);
-    return traverses;
+    return whole && owned_range_set(ret_whole, whole->where.table, whole->where.range);
 }
 
 int freshness_asked_to(struct freshness *freshness, uint64_t process,
@@ -378,12 +373,11 @@ int freshness_asked_to(struct freshness *freshness, uint64_t process,
 {
     int r = 0;
     buffer_clear(ret);
-    (void)pthread_mutex_lock(&freshness->lock);
+    LOCKED(&freshness->lock);
     struct record *record = find_locked(freshness, process);
     for (size_t i = 0; record && i < DIRECTORIES; i++)
         if (is_listing_of(&record->listed[i], directory))
             r = buffer_append(ret, buffer_bytes(&record->listed[i].asked_to));
-    (void)pthread_mutex_unlock(&freshness->lock);
     return r;
 }
 
@@ -445,7 +439,7 @@ struct stamp freshness_ask(struct freshness *freshness, uint64_t process, const 
 {
     int64_t now_ms = clock_now_ms(freshness->clock), oldest_ms = now_ms - freshness->ttl_ms;
     *ret = (struct served){0};
-    (void)pthread_mutex_lock(&freshness->lock);
+    LOCKED(&freshness->lock);
     struct record *record = find_locked(freshness, process);
     bool may_serve = record && !asks_again(record, table, position, now_ms);
     for (size_t i = 0; may_serve && i < DIRECTORIES; i++) {
@@ -458,7 +452,6 @@ struct stamp freshness_ask(struct freshness *freshness, uint64_t process, const 
         ret->is_served |= served.is_served;
         ret->is_in_order |= served.is_in_order;
     }
-    (void)pthread_mutex_unlock(&freshness->lock);
     return wanted(freshness, now_ms, oldest_ms, ret->is_served);
 }
 

@@ -282,7 +282,7 @@ static void tell(struct prefetcher *prefetcher, const struct job *job, int r, st
 {
     /* an empty page that goes on is none */
     bool is_progress = r == 0 && (page_rows(answer->page) > 0 || !answer->next);
-    monitor_enter(&prefetcher->monitor);
+    INSIDE(&prefetcher->monitor);
     prefetcher->asked_ms = MIN(prefetcher->asked_ms, seen->asked_ms);
     prefetcher->fetched += seen->was_fetched;
     prefetcher->is_awaited = false; /* until the consumer has looked again */
@@ -299,7 +299,6 @@ static void tell(struct prefetcher *prefetcher, const struct job *job, int r, st
     prefetcher->answered += r >= 0 && is_progress;
     check_locked(prefetcher);
     monitor_tell(&prefetcher->monitor);
-    monitor_leave(&prefetcher->monitor);
 }
 
 static void perform(struct job *job)
@@ -396,11 +395,10 @@ static bool pump(struct prefetcher *prefetcher, const struct caller *consumer)
 static void forget_old_failure(struct prefetcher *prefetcher)
 {
     int64_t now_ms = clock_now_ms(prefetcher->source.clock);
-    monitor_enter(&prefetcher->monitor);
+    INSIDE(&prefetcher->monitor);
     if (prefetcher->state == FAILED && now_ms - prefetcher->failed_ms > FAILURE_KEPT_MS)
         forget_failure_locked(prefetcher);
     check_locked(prefetcher);
-    monitor_leave(&prefetcher->monitor);
 }
 
 enum look { LOOK_ITEM, LOOK_END, LOOK_FAILED, LOOK_WAIT, LOOK_STUCK };
@@ -409,7 +407,7 @@ static enum look look(struct prefetcher *prefetcher, bool may_wait, struct scan_
                       struct failure *ret_failure)
 {
     enum look look;
-    monitor_enter(&prefetcher->monitor);
+    INSIDE(&prefetcher->monitor);
     enum scan_state state = take_locked(prefetcher, ret);
     if (state == SCAN_ITEM) {
         look = LOOK_ITEM;
@@ -427,7 +425,6 @@ static enum look look(struct prefetcher *prefetcher, bool may_wait, struct scan_
     prefetcher->is_awaited =
         may_wait && prefetcher->state != FAILED && (look == LOOK_WAIT || look == LOOK_STUCK);
     check_locked(prefetcher);
-    monitor_leave(&prefetcher->monitor);
     return look;
 }
 
@@ -497,18 +494,15 @@ int prefetcher_next(struct prefetcher *prefetcher, struct caller *caller, bool m
 
 void prefetcher_want(struct prefetcher *prefetcher, size_t pages)
 {
-    monitor_enter(&prefetcher->monitor);
+    INSIDE(&prefetcher->monitor);
     prefetcher->wanted = prefetcher->taken + (double)pages;
-    monitor_leave(&prefetcher->monitor);
 }
 
 int64_t prefetcher_asked_ms(struct prefetcher *prefetcher)
 {
     int64_t now_ms = clock_now_ms(prefetcher->source.clock);
-    monitor_enter(&prefetcher->monitor);
-    int64_t asked_ms = MIN(prefetcher->asked_ms, now_ms);
-    monitor_leave(&prefetcher->monitor);
-    return asked_ms;
+    INSIDE(&prefetcher->monitor);
+    return MIN(prefetcher->asked_ms, now_ms);
 }
 
 /* The frontier moves behind the item. NULL: behind everything. */
@@ -553,10 +547,8 @@ static void pass_held(struct prefetcher *prefetcher, struct bytes position)
 /* Would one more page fit beside what is held? */
 static bool has_room(struct prefetcher *prefetcher)
 {
-    monitor_enter(&prefetcher->monitor);
-    bool has_room = held_pages_have_room(&prefetcher->held, share_bytes(&prefetcher->source));
-    monitor_leave(&prefetcher->monitor);
-    return has_room;
+    INSIDE(&prefetcher->monitor);
+    return held_pages_have_room(&prefetcher->held, share_bytes(&prefetcher->source));
 }
 
 /* Takes one item; its page takes the place of the one before. 0, or -errno. */

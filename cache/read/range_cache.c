@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/read/range_cache.h"
 #include "cache/read/range_map.h"
+#include "client/locked.h"
 
 #include <pthread.h>
 
@@ -362,10 +363,8 @@ static uint64_t floor_locked(const struct range_cache *cache, const struct table
 
 uint64_t range_cache_floor(struct range_cache *cache, const char *table)
 {
-    (void)pthread_mutex_lock(&cache->lock);
-    uint64_t floor = floor_locked(cache, find_table_locked(cache, table));
-    (void)pthread_mutex_unlock(&cache->lock);
-    return floor;
+    LOCKED(&cache->lock);
+    return floor_locked(cache, find_table_locked(cache, table));
 }
 
 static enum superseded judge_locked(struct range_cache *cache, const char *name,
@@ -381,10 +380,8 @@ static enum superseded judge_locked(struct range_cache *cache, const char *name,
 enum superseded range_cache_superseded(struct range_cache *cache, const char *table,
                                        const struct page *page, size_t row, uint64_t floor)
 {
-    (void)pthread_mutex_lock(&cache->lock);
-    enum superseded superseded = judge_locked(cache, table, page, row, floor);
-    (void)pthread_mutex_unlock(&cache->lock);
-    return superseded;
+    LOCKED(&cache->lock);
+    return judge_locked(cache, table, page, row, floor);
 }
 
 /* Is this the last piece of a page whose pieces all lie in the range? */
@@ -418,28 +415,25 @@ static void pass_locked(struct range_cache *cache, struct range_map *map, enum r
 
 void range_cache_passed(struct range_cache *cache, const char *table, struct range range)
 {
-    (void)pthread_mutex_lock(&cache->lock);
+    LOCKED(&cache->lock);
     struct table *found = find_table_locked(cache, table);
     for (enum range_kind kind = 0; found && kind < RANGE_KINDS; kind++)
         pass_locked(cache, &found->map, kind, range);
-    (void)pthread_mutex_unlock(&cache->lock);
 }
 
 void range_cache_stats(struct range_cache *cache, struct range_cache_stats *ret)
 {
-    (void)pthread_mutex_lock(&cache->lock);
+    LOCKED(&cache->lock);
     *ret = (struct range_cache_stats){
         .evicted = cache->evicted, .pages = cache->holdings.pages, .bytes = cache->holdings.bytes};
-    (void)pthread_mutex_unlock(&cache->lock);
 }
 
 void range_cache_visit(struct range_cache *cache, range_map_visitor *visit, void *context)
 {
     struct table *table;
-    (void)pthread_mutex_lock(&cache->lock);
+    LOCKED(&cache->lock);
     RB_FOREACH(table, table_tree, &cache->tables)
     {
         visit(context, &table->map);
     }
-    (void)pthread_mutex_unlock(&cache->lock);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/read/request_window.h"
+#include "client/locked.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -79,34 +80,29 @@ static int idle_locked(const struct request_window *window, unsigned lane, bool 
 
 int request_window_idle(struct request_window *window, unsigned lane, bool is_speculative)
 {
-    (void)pthread_mutex_lock(&window->lock);
-    int idle = idle_locked(window, lane, is_speculative);
-    (void)pthread_mutex_unlock(&window->lock);
-    return idle;
+    LOCKED(&window->lock);
+    return idle_locked(window, lane, is_speculative);
 }
 
 bool request_window_enter(struct request_window *window, unsigned lane)
 {
-    (void)pthread_mutex_lock(&window->lock);
+    LOCKED(&window->lock);
     bool has_room = idle_locked(window, lane, false) > 0;
     if (has_room)
         count_locked(window, lane, 1);
-    (void)pthread_mutex_unlock(&window->lock);
     return has_room;
 }
 
 void request_window_enter_anyway(struct request_window *window, unsigned lane)
 {
-    (void)pthread_mutex_lock(&window->lock);
+    LOCKED(&window->lock);
     count_locked(window, lane, 1);
-    (void)pthread_mutex_unlock(&window->lock);
 }
 
 void request_window_give_back(struct request_window *window, unsigned lane)
 {
-    (void)pthread_mutex_lock(&window->lock);
+    LOCKED(&window->lock);
     count_locked(window, lane, -1);
-    (void)pthread_mutex_unlock(&window->lock);
 }
 
 static void latency_note(struct latency *latency, int64_t sent_ms, int64_t ended_ms)
@@ -161,23 +157,20 @@ static void judge_locked(struct request_window *window, enum request_end end, in
 void request_window_leave(struct request_window *window, unsigned lane, enum request_end end,
                           int64_t sent_ms, int64_t ended_ms)
 {
-    (void)pthread_mutex_lock(&window->lock);
+    LOCKED(&window->lock);
     count_locked(window, lane, -1);
     judge_locked(window, end, sent_ms, ended_ms);
-    (void)pthread_mutex_unlock(&window->lock);
 }
 
 void request_window_throttled(struct request_window *window, int64_t sent_ms, int64_t now_ms)
 {
-    (void)pthread_mutex_lock(&window->lock);
+    LOCKED(&window->lock);
     judge_locked(window, REQUEST_THROTTLED, sent_ms, now_ms);
-    (void)pthread_mutex_unlock(&window->lock);
 }
 
 void request_window_stats(struct request_window *window, struct request_window_stats *ret)
 {
-    (void)pthread_mutex_lock(&window->lock);
+    LOCKED(&window->lock);
     *ret = (struct request_window_stats){
         .size = window->size, .in_flight = window->in_flight, .shrunk = window->shrunk};
-    (void)pthread_mutex_unlock(&window->lock);
 }

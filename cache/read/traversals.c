@@ -223,13 +223,12 @@ int traversals_reach(struct traversals *traversals, struct caller *caller,
 static struct traversal *enter_known(struct traversals *traversals, uint64_t process,
                                      const char *table, struct bytes position)
 {
-    monitor_enter(&traversals->monitor);
+    INSIDE(&traversals->monitor);
     struct traversal *traversal = process != 0 ? find_locked(traversals, process, table) : NULL;
     if (traversal && (traversal->state == BUSY || !goes_on_at(traversal, position)))
         traversal = NULL;
     if (traversal)
         traversal->state = BUSY;
-    monitor_leave(&traversals->monitor);
     return traversal;
 }
 

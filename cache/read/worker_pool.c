@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/read/worker_pool.h"
+#include "client/locked.h"
 #include "client/thread.h"
 
 #include <assert.h>
@@ -162,20 +163,18 @@ static void *work(void *context)
 
 int worker_pool_submit(struct worker_pool *pool, struct worker_task *task)
 {
-    (void)pthread_mutex_lock(&pool->lock);
+    LOCKED(&pool->lock);
     put_task_locked(pool, task);
     employ_locked(pool);
     bool is_taken = pool->threads_made > 0;
     if (!is_taken) /* then it is the only one */
         (void)unlink_locked(pool, &pool->first);
-    (void)pthread_mutex_unlock(&pool->lock);
     return is_taken ? 0 : -EAGAIN;
 }
 
 void worker_pool_wait_idle(struct worker_pool *pool)
 {
-    (void)pthread_mutex_lock(&pool->lock);
+    LOCKED(&pool->lock);
     while (pool->queued > 0 || pool->running > 0)
         (void)pthread_cond_wait(&pool->is_done, &pool->lock);
-    (void)pthread_mutex_unlock(&pool->lock);
 }

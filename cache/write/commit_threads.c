@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/write/commit_threads.h"
+#include "client/locked.h"
 #include "client/thread.h"
 
 #include <stdatomic.h>
@@ -70,10 +71,9 @@ int commit_threads_wake(struct commit_threads *threads)
     int wanted = (int)MIN(pending_partitions(threads->pending) + 2, COMMIT_THREADS_MAX);
     if (threads->count >= wanted)
         return 0;
-    (void)pthread_mutex_lock(&threads->lock);
+    LOCKED(&threads->lock);
     while (threads->count < wanted && start_locked(threads))
         ;
-    (void)pthread_mutex_unlock(&threads->lock);
     return threads->count > 0 ? 0 : -EAGAIN;
 }
 

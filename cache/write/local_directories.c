@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/write/local_directories.h"
+#include "client/locked.h"
 
 #include <bsd/sys/tree.h>
 #include <pthread.h>
@@ -131,7 +132,7 @@ static void enter_locked(struct local_directories *local, struct entry *entry)
 int local_directories_add(struct local_directories *local, const struct directory *directory,
                           const struct directory *parent, bool is_empty)
 {
-    (void)pthread_mutex_lock(&local->lock);
+    LOCKED(&local->lock);
     struct entry *entry = find_locked(local, directory);
     bool was_local = entry != NULL;
     if (was_local) {
@@ -145,16 +146,13 @@ int local_directories_add(struct local_directories *local, const struct director
     }
     if (entry)
         entry->order = *local->orders;
-    (void)pthread_mutex_unlock(&local->lock);
     return entry ? was_local : -ENOMEM;
 }
 
 bool local_directories_has(struct local_directories *local, const struct directory *directory)
 {
-    (void)pthread_mutex_lock(&local->lock);
-    bool is_local = find_locked(local, directory) != NULL;
-    (void)pthread_mutex_unlock(&local->lock);
-    return is_local;
+    LOCKED(&local->lock);
+    return find_locked(local, directory) != NULL;
 }
 
 static bool has_below_locked(struct local_directories *local, const struct directory *directory)
@@ -169,19 +167,16 @@ static bool has_below_locked(struct local_directories *local, const struct direc
 
 bool local_directories_has_below(struct local_directories *local, const struct directory *directory)
 {
-    (void)pthread_mutex_lock(&local->lock);
-    bool has_below = has_below_locked(local, directory);
-    (void)pthread_mutex_unlock(&local->lock);
-    return has_below;
+    LOCKED(&local->lock);
+    return has_below_locked(local, directory);
 }
 
 void local_directories_remove(struct local_directories *local, const struct directory *directory)
 {
-    (void)pthread_mutex_lock(&local->lock);
+    LOCKED(&local->lock);
     struct entry *entry = find_locked(local, directory);
     if (entry)
         remove_locked(local, entry);
-    (void)pthread_mutex_unlock(&local->lock);
 }
 
 /* The greatest of the table that is not behind `lo`. */
@@ -212,7 +207,7 @@ void local_directories_filled(struct local_directories *local, struct address ad
 {
     struct bytes rest = address.position;
     struct entry *entry;
-    (void)pthread_mutex_lock(&local->lock);
+    LOCKED(&local->lock);
     while (rest.size > 0 && (entry = last_until_locked(local, address.table, rest)) != NULL) {
         size_t common = common_size(rest, entry->lo);
         bool holds = common == entry->lo.size;
@@ -220,7 +215,6 @@ void local_directories_filled(struct local_directories *local, struct address ad
             entry->is_empty = false;
         rest.size = holds && common > 0 ? common - 1 : common;
     }
-    (void)pthread_mutex_unlock(&local->lock);
 }
 
 /* Only a partition has an unsettled key, so there is one at most. */
@@ -249,23 +243,20 @@ static int settle_locked(struct local_directories *local, const struct settlemen
 
 int local_directories_settle(struct local_directories *local, const struct settlement *settlement)
 {
-    (void)pthread_mutex_lock(&local->lock);
-    int r = settle_locked(local, settlement);
-    (void)pthread_mutex_unlock(&local->lock);
-    return r;
+    LOCKED(&local->lock);
+    return settle_locked(local, settlement);
 }
 
 void local_directories_remove_table(struct local_directories *local, const char *table)
 {
     struct entry key = {.table = table};
     struct entry *entry, *next;
-    (void)pthread_mutex_lock(&local->lock);
+    LOCKED(&local->lock);
     for (entry = RB_NFIND(range_tree, &local->ranges, &key);
          entry && strcmp(entry->table, table) == 0; entry = next) {
         next = RB_NEXT(range_tree, &local->ranges, entry);
         remove_locked(local, entry);
     }
-    (void)pthread_mutex_unlock(&local->lock);
 }
 
 static bool is_of_table(const struct page *tables, struct bytes name)
@@ -279,14 +270,13 @@ void local_directories_keep_tables(struct local_directories *local, const struct
 {
     struct range range = page_range(tables);
     struct entry *entry, *next;
-    (void)pthread_mutex_lock(&local->lock);
+    LOCKED(&local->lock);
     for (entry = RB_MIN(range_tree, &local->ranges); entry; entry = next) {
         struct bytes name = bytes_of(entry->table);
         next = RB_NEXT(range_tree, &local->ranges, entry);
         if (entry->order < asked.order && range_holds(range, name) && !is_of_table(tables, name))
             remove_locked(local, entry);
     }
-    (void)pthread_mutex_unlock(&local->lock);
 }
 
 static struct entry *next_of_level(struct local_directories *local, struct entry *key)
@@ -335,11 +325,10 @@ int local_directories_next(struct local_directories *local, const struct directo
                            struct bytes after, struct buffer *ret, bool *ret_is_empty)
 {
     buffer_clear(ret);
-    (void)pthread_mutex_lock(&local->lock);
+    LOCKED(&local->lock);
     struct entry *entry = next_locked(local, parent, after);
     int r = entry ? buffer_append(ret, entry->lo) : 0;
     if (entry)
         *ret_is_empty = entry->is_empty;
-    (void)pthread_mutex_unlock(&local->lock);
     return r < 0 ? r : entry != NULL;
 }

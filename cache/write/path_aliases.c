@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/write/path_aliases.h"
+#include "client/locked.h"
 
 #include <bsd/sys/tree.h>
 #include <pthread.h>
@@ -187,9 +188,8 @@ void path_aliases_note(struct path_aliases *aliases, const struct caller *caller
     struct way way;
     if (caller->process == 0 || !find_way(path, &way))
         return;
-    (void)pthread_mutex_lock(&aliases->lock);
+    LOCKED(&aliases->lock);
     note_locked(aliases, caller->process, &way);
-    (void)pthread_mutex_unlock(&aliases->lock);
 }
 
 /* Of the two last paths one is another, if there was any. */
@@ -227,8 +227,6 @@ bool path_aliases_differ(struct path_aliases *aliases, const struct caller *call
     struct way way;
     if (caller->process == 0 || path->is_flat || !find_way(path, &way))
         return false;
-    (void)pthread_mutex_lock(&aliases->lock);
-    bool do_differ = differ_locked(aliases, caller->process, &way);
-    (void)pthread_mutex_unlock(&aliases->lock);
-    return do_differ;
+    LOCKED(&aliases->lock);
+    return differ_locked(aliases, caller->process, &way);
 }

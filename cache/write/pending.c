@@ -219,34 +219,30 @@ int pending_claim(struct pending *pending, const char *table, const struct bytes
                   size_t n, struct call *call)
 {
     int r = 0;
-    monitor_enter(&pending->monitor);
+    INSIDE(&pending->monitor);
     for (size_t i = 0; i < n && r == 0; i++) {
         assert(i == 0 || bytes_compare(positions[i - 1], positions[i]) < 0);
         r = claim_locked(pending, table, positions[i], call);
         if (r < 0)
             release_all_locked(pending, table, positions, i);
     }
-    monitor_leave(&pending->monitor);
     return r;
 }
 
 void pending_release(struct pending *pending, const char *table, const struct bytes *positions,
                      size_t n)
 {
-    monitor_enter(&pending->monitor);
+    INSIDE(&pending->monitor);
     release_all_locked(pending, table, positions, n);
-    monitor_leave(&pending->monitor);
 }
 
 bool pending_is_changing(struct pending *pending, const char *table, struct bytes position)
 {
     if (pending->claims == 0 && pending->queued == 0)
         return false;
-    monitor_enter(&pending->monitor);
+    INSIDE(&pending->monitor);
     struct record *record = pending_find_locked(pending, table, position);
-    bool is_changing = record && record->state != FREE;
-    monitor_leave(&pending->monitor);
-    return is_changing;
+    return record && record->state != FREE;
 }
 
 bool pending_has_overlay(const struct pending *pending)
@@ -330,10 +326,8 @@ static int mask_locked(struct pending *pending, const char *table, struct bytes 
 int pending_mask(struct pending *pending, const char *table, struct bytes position,
                  struct bytes etag)
 {
-    monitor_enter(&pending->monitor);
-    int r = mask_locked(pending, table, position, etag);
-    monitor_leave(&pending->monitor);
-    return r;
+    INSIDE(&pending->monitor);
+    return mask_locked(pending, table, position, etag);
 }
 
 int pending_masked(struct pending *pending, const char *table, struct bytes position,
@@ -342,11 +336,10 @@ int pending_masked(struct pending *pending, const char *table, struct bytes posi
     buffer_clear(ret_etag);
     if (pending->masks == 0)
         return 0;
-    monitor_enter(&pending->monitor);
+    INSIDE(&pending->monitor);
     struct record *record = pending_find_locked(pending, table, position);
     bool is_masked = record && record->mask;
     int r = is_masked ? buffer_append(ret_etag, masked_etag(record)) : 0;
-    monitor_leave(&pending->monitor);
     return r < 0 ? r : is_masked;
 }
 
@@ -354,14 +347,13 @@ int pending_masked(struct pending *pending, const char *table, struct bytes posi
 static bool unmask(struct pending *pending, const char *table, struct bytes position,
                    const struct bytes *etag)
 {
-    monitor_enter(&pending->monitor);
+    INSIDE(&pending->monitor);
     struct record *record = pending_find_locked(pending, table, position);
     bool is_its = record && record->mask && (!etag || bytes_equal(masked_etag(record), *etag));
     if (is_its) {
         clear_mask_locked(pending, record);
         free_if_unused_locked(pending, record);
     }
-    monitor_leave(&pending->monitor);
     return is_its;
 }
 
@@ -378,12 +370,11 @@ bool pending_unmask_version(struct pending *pending, const char *table, struct b
 
 void pending_stats(struct pending *pending, struct pending_stats *ret)
 {
-    monitor_enter(&pending->monitor);
+    INSIDE(&pending->monitor);
     *ret = (struct pending_stats){.claims = pending->claims,
                                   .waiting = pending->waiting,
                                   .masks = pending->masks,
                                   .queued = pending->queued,
                                   .queued_bytes = pending->queue.bytes,
                                   .reserved = pending->reserved};
-    monitor_leave(&pending->monitor);
 }

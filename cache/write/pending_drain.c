@@ -59,20 +59,17 @@ bool pending_is_stalled(struct pending *pending)
 {
     if (pending->queued == 0)
         return false;
-    monitor_enter(&pending->monitor);
+    INSIDE(&pending->monitor);
     bool is_stalled = pending->queue.again.is_unanswered;
     if (is_stalled)
         try_again_locked(pending);
-    monitor_leave(&pending->monitor);
     return is_stalled;
 }
 
 size_t pending_untold(struct pending *pending)
 {
-    monitor_enter(&pending->monitor);
-    size_t count = pending->queue.failure_count;
-    monitor_leave(&pending->monitor);
-    return count;
+    INSIDE(&pending->monitor);
+    return pending->queue.failure_count;
 }
 
 static bool holds(const char *table, struct range range, struct address address)
@@ -174,7 +171,7 @@ int pending_tell(struct pending *pending, enum told_changes which, const char *t
 {
     struct queue *queue = &pending->queue;
     int r = 0;
-    monitor_enter(&pending->monitor);
+    INSIDE(&pending->monitor);
     struct kept_failure *kept, *next;
     for (kept = TAILQ_FIRST(&queue->failures); kept; kept = next) {
         next = TAILQ_NEXT(kept, entry);
@@ -186,7 +183,6 @@ int pending_tell(struct pending *pending, enum told_changes which, const char *t
         }
         drop_failure(queue, kept);
     }
-    monitor_leave(&pending->monitor);
     return r;
 }
 

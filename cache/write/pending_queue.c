@@ -140,10 +140,8 @@ static int queue_locked(struct pending *pending, const char *table,
 int pending_queue(struct pending *pending, const char *table, const struct queued_change *change,
                   struct call *call)
 {
-    monitor_enter(&pending->monitor);
-    int r = queue_locked(pending, table, change, call);
-    monitor_leave(&pending->monitor);
-    return r;
+    INSIDE(&pending->monitor);
+    return queue_locked(pending, table, change, call);
 }
 
 static int compare_positions(const void *a, const void *b)
@@ -208,7 +206,7 @@ bool pending_take(struct pending *pending, struct write_batch *ret)
 {
     struct queue *queue = &pending->queue;
     bool has_batch = false;
-    monitor_enter(&pending->monitor);
+    INSIDE(&pending->monitor);
     while (!queue->is_stopped) {
         int64_t now_ms = clock_now_ms(pending->clock), wake_ms = hold_end_due_locked(pending);
         struct partition *first = queue_first_ready_locked(pending);
@@ -221,7 +219,6 @@ bool pending_take(struct pending *pending, struct write_batch *ret)
             break;
         monitor_wait_for(&pending->monitor, wake_ms == INT64_MAX ? -1 : MAX(wake_ms - now_ms, 0));
     }
-    monitor_leave(&pending->monitor);
     return has_batch;
 }
 
@@ -272,7 +269,7 @@ static void put_off_locked(struct pending *pending, struct partition *partition,
 void pending_end(struct pending *pending, struct write_batch *batch)
 {
     struct queue *queue = &pending->queue;
-    monitor_enter(&pending->monitor);
+    INSIDE(&pending->monitor);
     struct partition *partition = batch->changes[0].record->queued->partition;
     put_off_locked(pending, partition, batch);
     if (batch->again.error != -EINTR) /* given up: that tells nothing of the service */
@@ -283,18 +280,16 @@ void pending_end(struct pending *pending, struct write_batch *batch)
     queue->out--;
     queue_update_locked(pending, partition);
     monitor_tell(&pending->monitor);
-    monitor_leave(&pending->monitor);
 }
 
 void pending_close(struct pending *pending)
 {
     struct queue *queue = &pending->queue;
-    monitor_enter(&pending->monitor);
+    INSIDE(&pending->monitor);
     queue->is_closed = true;
     queue_try_again_locked(pending);
     queue_make_due_locked(pending, NULL, RANGE_ALL);
     monitor_tell(&pending->monitor);
-    monitor_leave(&pending->monitor);
 }
 
 size_t pending_partitions(struct pending *pending)
@@ -304,20 +299,18 @@ size_t pending_partitions(struct pending *pending)
 
 void pending_wait_empty(struct pending *pending, int64_t deadline_ms)
 {
-    monitor_enter(&pending->monitor);
+    INSIDE(&pending->monitor);
     pending->waiting++;
     while (pending->queued > 0 && clock_now_ms(pending->clock) < deadline_ms)
         monitor_wait(&pending->monitor);
     pending->waiting--;
-    monitor_leave(&pending->monitor);
 }
 
 void pending_stop(struct pending *pending)
 {
-    monitor_enter(&pending->monitor);
+    INSIDE(&pending->monitor);
     pending->queue.is_stopped = true;
     monitor_tell(&pending->monitor);
-    monitor_leave(&pending->monitor);
 }
 
 /* Why what is left was not sent. */

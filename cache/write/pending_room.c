@@ -46,7 +46,7 @@ static int refuse(struct call *call)
 
 int pending_reserve(struct pending *pending, size_t own, size_t more, struct call *call)
 {
-    monitor_enter(&pending->monitor);
+    INSIDE(&pending->monitor);
     size_t others = pending->reserved - own;
     bool is_over = pending->reserved + more > pending->limits.max_bytes;
     int r = others > 0 && is_over ? refuse(call) : 0;
@@ -56,13 +56,11 @@ int pending_reserve(struct pending *pending, size_t own, size_t more, struct cal
         if (r < 0)
             set_reserved_locked(pending, more, 0);
     }
-    monitor_leave(&pending->monitor);
     return r;
 }
 
 void pending_set_reserved(struct pending *pending, size_t before, size_t after)
 {
-    monitor_enter(&pending->monitor);
+    INSIDE(&pending->monitor);
     set_reserved_locked(pending, before, after);
-    monitor_leave(&pending->monitor);
 }

@@ -94,11 +94,9 @@ bool pending_watch(struct pending *pending, const char *table, struct table_watc
 
 bool pending_unwatch(struct pending *pending, struct table_watch *watch)
 {
-    monitor_enter(&pending->monitor);
+    INSIDE(&pending->monitor);
     LIST_REMOVE(watch, entry);
-    bool has_changed = watch->has_changed;
-    monitor_leave(&pending->monitor);
-    return has_changed;
+    return watch->has_changed;
 }
 
 static bool removes(const struct record *record, struct bytes etag)
@@ -123,13 +121,12 @@ size_t pending_removed_rows(struct pending *pending, const char *table, const st
 {
     struct record *record = NULL;
     size_t row = run->begin;
-    monitor_enter(&pending->monitor);
+    INSIDE(&pending->monitor);
     for (; row < run->end; row++) {
         record = find_from_locked(pending, record, table, page_position(run->page, row));
         if (!record || !removes(record, page_etag(run->page, row)))
             break;
     }
-    monitor_leave(&pending->monitor);
     return row - run->begin;
 }
 
@@ -157,8 +154,6 @@ void pending_forget_all(struct pending *pending, const char *table)
 
 bool pending_has_queued(struct pending *pending, const char *table)
 {
-    monitor_enter(&pending->monitor);
-    bool has_queued = queue_first_partition_locked(pending, table);
-    monitor_leave(&pending->monitor);
-    return has_queued;
+    INSIDE(&pending->monitor);
+    return queue_first_partition_locked(pending, table);
 }

@@ -41,12 +41,11 @@ int pending_next_text(struct pending *pending, struct queued_text *at)
 {
     entity_finish(&at->text);
     at->text = (struct entity){0};
-    monitor_enter(&pending->monitor);
+    INSIDE(&pending->monitor);
     struct record *record =
         pending_behind_locked(pending, (struct address){at->table, buffer_bytes(&at->position)});
     while (record && !has_text(record))
         record = pending_behind_locked(pending, record->address);
     int r = record ? copy_locked(record, at) : 0;
-    monitor_leave(&pending->monitor);
     return r < 0 ? r : record != NULL;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/write/read_versions.h"
 #include "cache/write/etag_memory.h"
+#include "client/locked.h"
 
 #include <bsd/sys/tree.h>
 #include <pthread.h>
@@ -157,12 +158,11 @@ static void note_unseen_locked(struct read_versions *versions, struct address ad
 static void note(struct read_versions *versions, uint64_t process, struct address address,
                  struct bytes etag, struct later_etag *later)
 {
-    (void)pthread_mutex_lock(&versions->lock);
+    LOCKED(&versions->lock);
     if (process == 0)
         note_unseen_locked(versions, address, etag, later);
     else
         note_locked(versions, process, address, etag, later);
-    (void)pthread_mutex_unlock(&versions->lock);
 }
 
 void read_versions_note(struct read_versions *versions, uint64_t process, struct address address,
@@ -196,20 +196,17 @@ static int find_locked(struct read_versions *versions, uint64_t process, struct 
 int read_versions_find(struct read_versions *versions, uint64_t process, struct address address,
                        struct buffer *ret)
 {
-    (void)pthread_mutex_lock(&versions->lock);
-    int r = find_locked(versions, process, address, ret);
-    (void)pthread_mutex_unlock(&versions->lock);
-    return r;
+    LOCKED(&versions->lock);
+    return find_locked(versions, process, address, ret);
 }
 
 void read_versions_forget(struct read_versions *versions, uint64_t process, struct address address)
 {
-    (void)pthread_mutex_lock(&versions->lock);
+    LOCKED(&versions->lock);
     if (process == 0)
         etag_memory_forget(&versions->unseen, address);
     else
         forget_locked(versions, find_reader_locked(versions, process), address);
-    (void)pthread_mutex_unlock(&versions->lock);
 }
 
 /* But not a queued text that this may be the store of. One that is lost was not stored. */
@@ -224,17 +221,15 @@ static void forget_unseen_locked(struct read_versions *versions, struct address 
 void read_versions_note_stored(struct read_versions *versions, struct address address,
                                struct bytes etag)
 {
-    (void)pthread_mutex_lock(&versions->lock);
+    LOCKED(&versions->lock);
     etag_memory_note(&versions->stored, address, etag, INT64_MAX);
     forget_unseen_locked(versions, address);
-    (void)pthread_mutex_unlock(&versions->lock);
 }
 
 int read_versions_find_stored(struct read_versions *versions, struct address address,
                               struct buffer *ret)
 {
-    (void)pthread_mutex_lock(&versions->lock);
+    LOCKED(&versions->lock);
     int r = buffer_set(ret, etag_memory_find(&versions->stored, address, 0));
-    (void)pthread_mutex_unlock(&versions->lock);
     return r < 0 ? r : ret->size > 0;
 }

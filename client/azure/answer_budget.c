@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/azure/answer_budget.h"
+#include "client/locked.h"
 
 int answer_budget_init(struct answer_budget *budget, size_t max_bytes)
 {
@@ -16,7 +17,7 @@ void answer_budget_finish(struct answer_budget *budget)
 /* One that has waited stays in its place until its answer has ended, so it waits only once. */
 bool answer_budget_take(struct answer_budget *budget, struct answer_wait *wait, size_t n)
 {
-    (void)pthread_mutex_lock(&budget->lock);
+    LOCKED(&budget->lock);
     bool has_room = n <= budget->max_bytes - MIN(budget->used_bytes, budget->max_bytes);
     if (!has_room && !wait->is_listed) {
         TAILQ_INSERT_TAIL(&budget->waits, wait, entries);
@@ -24,22 +25,19 @@ bool answer_budget_take(struct answer_budget *budget, struct answer_wait *wait, 
     }
     bool is_taken = has_room || TAILQ_FIRST(&budget->waits) == wait;
     budget->used_bytes += is_taken ? n : 0;
-    (void)pthread_mutex_unlock(&budget->lock);
     return is_taken;
 }
 
 void answer_budget_stop(struct answer_budget *budget, struct answer_wait *wait)
 {
-    (void)pthread_mutex_lock(&budget->lock);
+    LOCKED(&budget->lock);
     if (wait->is_listed)
         TAILQ_REMOVE(&budget->waits, wait, entries);
     wait->is_listed = false;
-    (void)pthread_mutex_unlock(&budget->lock);
 }
 
 void answer_budget_give_back(struct answer_budget *budget, size_t n)
 {
-    (void)pthread_mutex_lock(&budget->lock);
+    LOCKED(&budget->lock);
     budget->used_bytes -= n;
-    (void)pthread_mutex_unlock(&budget->lock);
 }

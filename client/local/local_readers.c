@@ -103,7 +103,7 @@ void local_readers_give(struct local_readers *readers, struct local_connection *
     local_connection_serve(connection, NULL); /* what fails now is no failure of the call */
     if (local_connection_is_in_transaction(connection))
         (void)local_connection_run(connection, LOCAL_COMMIT);
-    monitor_enter(&readers->monitor);
+    INSIDE(&readers->monitor);
     struct waiter *waiter = TAILQ_FIRST(&readers->waiters);
     if (waiter) {
         TAILQ_REMOVE(&readers->waiters, waiter, entry);
@@ -112,5 +112,4 @@ void local_readers_give(struct local_readers *readers, struct local_connection *
     } else {
         readers->free[readers->count++] = connection;
     }
-    monitor_leave(&readers->monitor);
 }

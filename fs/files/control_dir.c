@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/files/control_dir.h"
+#include "client/locked.h"
 #include "client/text/printable.h"
 #include "fs/process_id.h"
 #include "fs/tree/names.h"
@@ -211,13 +212,12 @@ int control_dir_text(struct control_dir *control, enum control_file file, bool f
     r = control_text_create(&text, for_owner, now_100ns, &made);
     if (r < 0)
         return r;
-    (void)pthread_mutex_lock(&control->lock);
+    LOCKED(&control->lock);
     struct control_text **last = &control->last[file][for_owner], *before = *last;
     if (!before || !bytes_equal(buffer_bytes(&before->text), buffer_bytes(&made->text))) {
         *last = TAKE_PTR(made);
         made = before; /* to be freed without the lock */
     }
     *ret = control_text_ref(*last);
-    (void)pthread_mutex_unlock(&control->lock);
     return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/files/locks.h"
+#include "client/locked.h"
 
 #include <bsd/sys/tree.h>
 #include <fcntl.h>
@@ -52,11 +53,6 @@ static int compare_files(const struct locked_file *a, const struct locked_file *
 
 RB_GENERATE_INTERNAL(file_map, locked_file, by_address, compare_files,
                      static __attribute__((unused)));
-
-static void enter(struct locks *locks)
-{
-    (void)pthread_mutex_lock(&locks->lock);
-}
 
 /* Answers those that wait no more. */
 static void leave(struct locks *locks, struct waiting_list *answered)
@@ -142,7 +138,7 @@ int locks_open(struct locks *locks, struct address address, struct locked_file *
     if (!text || !made)
         return -ENOMEM;
     address = address_copy(address, text);
-    enter(locks);
+    LOCKED(&locks->lock);
     *ret = find_locked(locks, address);
     if (!*ret) {
         TAILQ_INIT(&made->held);
@@ -151,7 +147,6 @@ int locks_open(struct locks *locks, struct address address, struct locked_file *
         *ret = TAKE_PTR(made);
     }
     (*ret)->handles++;
-    (void)pthread_mutex_unlock(&locks->lock);
     return 0;
 }
 
@@ -160,7 +155,7 @@ void locks_move(struct locks *locks, struct address from, struct address to)
     _cleanup_(freep) char *text = to.table ? malloc(address_size(to)) : NULL;
     if (text)
         to = address_copy(to, text);
-    enter(locks);
+    LOCKED(&locks->lock);
     struct locked_file *file = find_locked(locks, from);
     struct locked_file *replaced = to.table ? find_locked(locks, to) : NULL;
     if (replaced && replaced != file)
@@ -170,7 +165,6 @@ void locks_move(struct locks *locks, struct address from, struct address to)
         if (text)
             name_locked(locks, file, to, &text);
     }
-    (void)pthread_mutex_unlock(&locks->lock);
 }
 
 static bool is_unlock(const struct lock *lock)
@@ -328,7 +322,7 @@ int locks_set(struct locks *locks, struct locked_file *file, uint64_t handle,
               const struct lock *lock, void *waiter)
 {
     struct waiting_list answered = TAILQ_HEAD_INITIALIZER(answered);
-    enter(locks);
+    (void)pthread_mutex_lock(&locks->lock);
     int r = set_locked(locks, file, handle, lock, waiter);
     grant_locked(locks, file, &answered);
     leave(locks, &answered);
@@ -337,11 +331,9 @@ int locks_set(struct locks *locks, struct locked_file *file, uint64_t handle,
 
 struct lock locks_test(struct locks *locks, struct locked_file *file, const struct lock *lock)
 {
-    enter(locks);
+    LOCKED(&locks->lock);
     const struct lock *conflict = find_conflict_locked(file, lock);
-    struct lock found = conflict ? *conflict : (struct lock){.type = F_UNLCK};
-    (void)pthread_mutex_unlock(&locks->lock);
-    return found;
+    return conflict ? *conflict : (struct lock){.type = F_UNLCK};
 }
 
 void locks_flush(struct locks *locks, struct locked_file *file, uint64_t owner)
@@ -354,7 +346,7 @@ void locks_close(struct locks *locks, struct locked_file *file, uint64_t handle)
 {
     struct waiting_list answered = TAILQ_HEAD_INITIALIZER(answered);
     struct held_lock *held, *next;
-    enter(locks);
+    (void)pthread_mutex_lock(&locks->lock);
     for (held = TAILQ_FIRST(&file->held); held; held = next) {
         next = TAILQ_NEXT(held, of_file);
         if (held->handle == handle)
@@ -369,7 +361,7 @@ void locks_close(struct locks *locks, struct locked_file *file, uint64_t handle)
 void locks_interrupt(struct locks *locks, void *waiter)
 {
     struct waiting_list answered = TAILQ_HEAD_INITIALIZER(answered);
-    enter(locks);
+    (void)pthread_mutex_lock(&locks->lock);
     struct waiting *waiting = TAILQ_FIRST(&locks->waiting);
     while (waiting && waiting->waiter != waiter)
         waiting = TAILQ_NEXT(waiting, of_all);
@@ -381,7 +373,7 @@ void locks_interrupt(struct locks *locks, void *waiter)
 void locks_end(struct locks *locks)
 {
     struct waiting_list answered = TAILQ_HEAD_INITIALIZER(answered);
-    enter(locks);
+    (void)pthread_mutex_lock(&locks->lock);
     for (struct waiting *waiting; (waiting = TAILQ_FIRST(&locks->waiting)) != NULL;)
         end_waiting_locked(locks, waiting, -ENOTCONN, &answered);
     leave(locks, &answered);

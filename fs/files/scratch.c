@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/files/scratch.h"
+#include "client/locked.h"
 #include "fs/files/scratch_text.h"
 #include "fs/tree/scratch_name.h"
 
@@ -100,10 +101,8 @@ void scratch_destroy(struct scratch *scratch)
 
 size_t scratch_bytes(struct scratch *scratch)
 {
-    enter(scratch);
-    size_t bytes = scratch->budget.bytes;
-    leave(scratch);
-    return bytes;
+    LOCKED(&scratch->lock);
+    return scratch->budget.bytes;
 }
 
 struct address scratch_directory(const struct directory *directory)
@@ -120,11 +119,10 @@ static struct scratch_file *find_locked(struct scratch *scratch, struct location
 struct scratch_file *scratch_find(struct scratch *scratch, struct address directory,
                                   struct bytes name)
 {
-    enter(scratch);
+    LOCKED(&scratch->lock);
     struct scratch_file *file = find_locked(scratch, (struct location){directory, name});
     if (file)
         (void)scratch_file_ref(file);
-    leave(scratch);
     return file;
 }
 
@@ -192,9 +190,8 @@ int scratch_make(struct scratch *scratch, struct address directory, struct bytes
     file->where_text = copy_location((struct location){directory, name}, &file->where);
     int r = file->where_text ? 0 : -ENOMEM;
     if (r == 0) {
-        enter(scratch);
+        LOCKED(&scratch->lock);
         r = add_locked(scratch, file);
-        leave(scratch);
     }
     if (r < 0)
         file_free(file);
@@ -217,14 +214,13 @@ static struct scratch_file *next_locked(struct scratch *scratch, struct address 
 int scratch_next(struct scratch *scratch, struct address directory, struct bytes after,
                  struct buffer *ret_name, struct scratch_attributes *ret)
 {
-    enter(scratch);
+    LOCKED(&scratch->lock);
     const struct scratch_file *file = next_locked(scratch, directory, after);
     int r = file ? buffer_set(ret_name, file->where.name) : 0;
     if (file && r == 0) {
         *ret = file->attributes;
         r = 1;
     }
-    leave(scratch);
     return r;
 }
 
@@ -234,14 +230,12 @@ bool scratch_has_below(struct scratch *scratch, const struct directory *director
     if (directory->kind == DIRECTORY_ENTITIES)
         range.lo = scratch_directory(directory).position;
     struct scratch_file key = {.where = {.directory = {directory->table, range.lo}}};
-    enter(scratch);
+    LOCKED(&scratch->lock);
     const struct scratch_file *file = RB_NFIND(location_map, &scratch->map, &key);
-    bool is_found = file && strcmp(file->where.directory.table, directory->table) == 0 &&
-                    (directory->kind == DIRECTORY_ENTITIES
-                         ? bytes_equal(file->where.directory.position, range.lo)
-                         : range_holds(range, file->where.directory.position));
-    leave(scratch);
-    return is_found;
+    return file && strcmp(file->where.directory.table, directory->table) == 0 &&
+           (directory->kind == DIRECTORY_ENTITIES
+                ? bytes_equal(file->where.directory.position, range.lo)
+                : range_holds(range, file->where.directory.position));
 }
 
 static bool has_ended_locked(const struct scratch_file *file)
@@ -385,13 +379,12 @@ void scratch_for_each_kept(struct scratch *scratch,
 
 int scratch_file_open(struct scratch_file *file)
 {
-    enter(file->scratch);
+    LOCKED(&file->scratch->lock);
     int r = has_ended_locked(file) ? -ESTALE : 0;
     if (r == 0) {
         file->handles++;
         (void)scratch_file_ref(file);
     }
-    leave(file->scratch);
     return r;
 }
 
@@ -440,25 +433,22 @@ bool scratch_file_is_directory(const struct scratch_file *file)
 
 void scratch_file_attributes(struct scratch_file *file, struct scratch_attributes *ret)
 {
-    enter(file->scratch);
+    LOCKED(&file->scratch->lock);
     *ret = file->attributes;
     ret->size = file->text.size;
     ret->is_named = file->is_named;
-    leave(file->scratch);
 }
 
 void scratch_file_set_mode(struct scratch_file *file, mode_t mode)
 {
-    enter(file->scratch);
+    LOCKED(&file->scratch->lock);
     file->attributes.mode = mode;
-    leave(file->scratch);
 }
 
 void scratch_file_set_mtime(struct scratch_file *file, int64_t mtime_100ns)
 {
-    enter(file->scratch);
+    LOCKED(&file->scratch->lock);
     file->attributes.mtime_100ns = mtime_100ns;
-    leave(file->scratch);
 }
 
 static int check_open_locked(const struct scratch_file *file)
@@ -477,44 +467,40 @@ static void note_change_locked(struct scratch_file *file, int64_t now_100ns)
 int scratch_file_write(struct scratch_file *file, struct bytes bytes, uint64_t offset,
                        bool is_append, int64_t now_100ns)
 {
-    enter(file->scratch);
+    LOCKED(&file->scratch->lock);
     int r = check_open_locked(file);
     if (r == 0)
         r = scratch_text_write(&file->text, &file->scratch->budget, bytes,
                                is_append ? file->text.size : offset);
     if (r == 0)
         note_change_locked(file, now_100ns);
-    leave(file->scratch);
     return r;
 }
 
 int scratch_file_resize(struct scratch_file *file, uint64_t size, int64_t now_100ns)
 {
-    enter(file->scratch);
+    LOCKED(&file->scratch->lock);
     int r = check_open_locked(file);
     if (r == 0)
         r = scratch_text_resize(&file->text, &file->scratch->budget, size);
     if (r == 0)
         note_change_locked(file, now_100ns);
-    leave(file->scratch);
     return r;
 }
 
 void scratch_file_seal(struct scratch_file *file, bool is_sealed)
 {
-    enter(file->scratch);
+    LOCKED(&file->scratch->lock);
     file->is_sealed = is_sealed;
-    leave(file->scratch);
 }
 
 int scratch_file_read(struct scratch_file *file, uint64_t offset, size_t size, struct buffer *ret)
 {
     int r = 0;
-    enter(file->scratch);
+    LOCKED(&file->scratch->lock);
     if (offset < file->text.size)
         r = buffer_append(ret, (struct bytes){file->text.data + offset,
                                               MIN(size, file->text.size - (size_t)offset)});
-    leave(file->scratch);
     return r;
 }
 
@@ -563,8 +549,6 @@ int scratch_file_backup(struct scratch_file *file, struct buffer *ret_text, stru
 
 bool scratch_file_was_changed(struct scratch_file *file)
 {
-    enter(file->scratch);
-    bool was_changed = file->was_changed;
-    leave(file->scratch);
-    return was_changed;
+    LOCKED(&file->scratch->lock);
+    return file->was_changed;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/files/scratch_opens.h"
+#include "client/locked.h"
 
 #include <pthread.h>
 
@@ -53,11 +54,9 @@ static bool is_old(const struct slot *slot, int64_t now_ms)
 
 static bool has_begun(struct scratch_opens *opens, pid_t thread, int64_t now_ms)
 {
-    (void)pthread_mutex_lock(&opens->lock);
+    LOCKED(&opens->lock);
     const struct slot *slot = find_locked(opens, thread);
-    bool has_begun = slot && !is_old(slot, now_ms);
-    (void)pthread_mutex_unlock(&opens->lock);
-    return has_begun;
+    return slot && !is_old(slot, now_ms);
 }
 
 /* Frees the slot. Its handle, which the caller closes without the lock; NULL: it had none. */
@@ -106,11 +105,9 @@ int scratch_opens_looked_up(struct scratch_opens *opens, pid_t thread, struct sc
 /* The handle that was kept for the thread, which is the caller's afterwards. NULL: none. */
 static struct scratch_file *end(struct scratch_opens *opens, pid_t thread)
 {
-    (void)pthread_mutex_lock(&opens->lock);
+    LOCKED(&opens->lock);
     struct slot *slot = find_locked(opens, thread);
-    struct scratch_file *kept = slot ? end_locked(slot) : NULL;
-    (void)pthread_mutex_unlock(&opens->lock);
-    return kept;
+    return slot ? end_locked(slot) : NULL;
 }
 
 void scratch_opens_end(struct scratch_opens *opens, pid_t thread)

@@ -187,42 +187,32 @@ int writer_open_handle(struct writer *writer, uint64_t process, struct writer_ha
 
 uint64_t writer_size(struct writer *writer)
 {
-    monitor_enter(&writer->writers->monitor);
-    uint64_t size = writer->size;
-    monitor_leave(&writer->writers->monitor);
-    return size;
+    INSIDE(&writer->writers->monitor);
+    return writer->size;
 }
 
 int64_t writer_timestamp(struct writer *writer)
 {
-    monitor_enter(&writer->writers->monitor);
-    int64_t timestamp = writer->timestamp;
-    monitor_leave(&writer->writers->monitor);
-    return timestamp;
+    INSIDE(&writer->writers->monitor);
+    return writer->timestamp;
 }
 
 bool writer_has_ended(struct writer *writer)
 {
-    monitor_enter(&writer->writers->monitor);
-    bool has_ended = LIST_EMPTY(&writer->handles);
-    monitor_leave(&writer->writers->monitor);
-    return has_ended;
+    INSIDE(&writer->writers->monitor);
+    return LIST_EMPTY(&writer->handles);
 }
 
 bool writer_is_new(struct writer *writer)
 {
-    monitor_enter(&writer->writers->monitor);
-    bool is_new = writer->state == WRITER_NEW;
-    monitor_leave(&writer->writers->monitor);
-    return is_new;
+    INSIDE(&writer->writers->monitor);
+    return writer->state == WRITER_NEW;
 }
 
 bool writer_has_one_handle(struct writer *writer)
 {
-    monitor_enter(&writer->writers->monitor);
-    bool has_one = !LIST_NEXT(LIST_FIRST(&writer->handles), of_writer);
-    monitor_leave(&writer->writers->monitor);
-    return has_one;
+    INSIDE(&writer->writers->monitor);
+    return !LIST_NEXT(LIST_FIRST(&writer->handles), of_writer);
 }
 
 bool writer_free_handle(struct writer *writer, struct writer_handle *handle)

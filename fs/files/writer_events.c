@@ -13,7 +13,7 @@ static int begin_event(struct writer *writer, struct call *call)
 {
     struct writers *writers = writer->writers;
     int r = 0;
-    monitor_enter(&writers->monitor);
+    INSIDE(&writers->monitor);
     while (r == 0 && (writer->is_busy || (writer->state != WRITER_DETACHED &&
                                           writers_is_held_locked(writers, writer->address))))
         r = writers_wait_locked(writers, call);
@@ -28,7 +28,6 @@ static int begin_event(struct writer *writer, struct call *call)
                                                  "only a text tells that has the key"
                                                : NULL);
     }
-    monitor_leave(&writers->monitor);
     return r;
 }
 
@@ -37,7 +36,7 @@ static int begin_event(struct writer *writer, struct call *call)
 static void end_event(struct writer *writer)
 {
     struct writers *writers = writer->writers;
-    monitor_enter(&writers->monitor);
+    INSIDE(&writers->monitor);
     writer->is_busy = false;
     if (!writer->has_no_text)
         writer->size = draft_size(&writer->draft);
@@ -48,32 +47,26 @@ static void end_event(struct writer *writer)
     }
     writer_fit_reserved(writer);
     monitor_tell(&writers->monitor);
-    monitor_leave(&writers->monitor);
 }
 
 /* A call about the writer fails. */
 static void note_told(struct writer *writer)
 {
-    monitor_enter(&writer->writers->monitor);
+    INSIDE(&writer->writers->monitor);
     writer->has_told = true;
-    monitor_leave(&writer->writers->monitor);
 }
 
 static bool has_told(struct writer *writer)
 {
-    monitor_enter(&writer->writers->monitor);
-    bool has_told = writer->has_told;
-    monitor_leave(&writer->writers->monitor);
-    return has_told;
+    INSIDE(&writer->writers->monitor);
+    return writer->has_told;
 }
 
 /* While the writer is busy it does not become DETACHED: a hold of its name waits for it. */
 static bool is_detached(struct writer *writer)
 {
-    monitor_enter(&writer->writers->monitor);
-    bool is_detached = writer->state == WRITER_DETACHED;
-    monitor_leave(&writer->writers->monitor);
-    return is_detached;
+    INSIDE(&writer->writers->monitor);
+    return writer->state == WRITER_DETACHED;
 }
 
 /* Of a text that is queued the writer learns the ETag when it is stored. */
@@ -92,13 +85,12 @@ static void note_stored(struct writer *writer, struct entity *entity)
         writer->queued = later_etag_ref(page_later_etag(entity->page));
     entity_finish(entity);
     writer->refused = (struct failure){0};
-    monitor_enter(&writers->monitor);
+    INSIDE(&writers->monitor);
     if (timestamp != 0)
         writer->timestamp = timestamp;
     if (writer->state == WRITER_NEW)
         writer->state = WRITER_OPEN;
     writer->has_told = false;
-    monitor_leave(&writers->monitor);
 }
 
 /* Size 0 makes an ordinary text of an appended one. Of a new file that nothing was written to, {}
@@ -286,10 +278,9 @@ static int refuse_flush(struct writer *writer, struct caller *caller,
 
 static void miss_write(struct writer *writer)
 {
-    monitor_enter(&writer->writers->monitor);
+    INSIDE(&writer->writers->monitor);
     writer->has_missed_write = true;
     writer->has_told = true;
-    monitor_leave(&writer->writers->monitor);
 }
 
 /* Keeps the error of a refused write, which close returns again. A store that succeeds clears it

@@ -107,11 +107,10 @@ struct writer *writers_find_new_locked(struct writers *writers, struct address a
 
 bool writers_is_open(struct writers *writers, struct address address)
 {
-    monitor_enter(&writers->monitor);
+    INSIDE(&writers->monitor);
     const struct writer *writer = of_address(find_locked(writers, address, 0), address);
     while (writer && writer->state == WRITER_DETACHED)
         writer = of_address(RB_NEXT(writer_map, &writers->map, (struct writer *)writer), address);
-    monitor_leave(&writers->monitor);
     return writer != NULL;
 }
 
@@ -128,20 +127,17 @@ void writers_remove_locked(struct writers *writers, struct writer *writer)
 
 struct writer *writers_find_new(struct writers *writers, struct address address)
 {
-    monitor_enter(&writers->monitor);
+    INSIDE(&writers->monitor);
     struct writer *writer = writers_find_new_locked(writers, address);
     if (writer)
         (void)writer_ref(writer);
-    monitor_leave(&writers->monitor);
     return writer;
 }
 
 bool writers_has_new(struct writers *writers, struct address address)
 {
-    monitor_enter(&writers->monitor);
-    bool has_new = writers_find_new_locked(writers, address) != NULL;
-    monitor_leave(&writers->monitor);
-    return has_new;
+    INSIDE(&writers->monitor);
+    return writers_find_new_locked(writers, address) != NULL;
 }
 
 bool writers_next_new(struct writers *writers, const struct directory *directory,
@@ -149,15 +145,13 @@ bool writers_next_new(struct writers *writers, const struct directory *directory
 {
     bool is_first = bytes_compare(after, directory->range.lo) < 0;
     struct address from = {directory->table, is_first ? directory->range.lo : after};
-    monitor_enter(&writers->monitor);
+    INSIDE(&writers->monitor);
     struct writer *writer = find_locked(writers, from, is_first ? 0 : UINT64_MAX);
     while (writer && writer->state != WRITER_NEW)
         writer = RB_NEXT(writer_map, &writers->map, writer);
-    bool is_found = writer && strcmp(writer->address.table, directory->table) == 0 &&
-                    range_holds(directory->range, writer->address.position) &&
-                    buffer_append(ret_position, writer->address.position) == 0;
-    monitor_leave(&writers->monitor);
-    return is_found;
+    return writer && strcmp(writer->address.table, directory->table) == 0 &&
+           range_holds(directory->range, writer->address.position) &&
+           buffer_append(ret_position, writer->address.position) == 0;
 }
 
 /* The first writer that the settlement concerns. */
@@ -214,12 +208,11 @@ static int settle_holds_locked(struct writers *writers, const struct settlement 
 int writers_settle(struct writers *writers, const struct settlement *settlement)
 {
     struct writer *writer;
-    monitor_enter(&writers->monitor);
+    INSIDE(&writers->monitor);
     int r = settle_holds_locked(writers, settlement);
     while (r == 0 && (writer = next_unsettled_locked(writers, settlement)) != NULL)
         r = settle_locked(writers, writer, settlement);
     monitor_tell(&writers->monitor);
-    monitor_leave(&writers->monitor);
     return r;
 }
 
@@ -317,11 +310,10 @@ static bool is_later_file(const struct held_writers *held, const struct writer *
 bool writers_held_is_unstored(struct held_writers *held)
 {
     struct writers *writers = held->writers;
-    monitor_enter(&writers->monitor);
+    INSIDE(&writers->monitor);
     const struct writer *writer = writers_find_new_locked(writers, held->address);
     /* no writer of the name is busy */
     bool is_unstored = writer && !is_later_file(held, writer) && !writer->may_be_stored;
-    monitor_leave(&writers->monitor);
     return is_unstored;
 }
 
@@ -359,9 +351,8 @@ static uint64_t hash_of(struct address address)
 
 void writers_note_removed(struct writers *writers, struct address address)
 {
-    monitor_enter(&writers->monitor);
+    INSIDE(&writers->monitor);
     writers->removed[writers->removed_count++ % REMOVED_NAMES] = hash_of(address);
-    monitor_leave(&writers->monitor);
 }
 
 bool writers_was_removed_locked(const struct writers *writers, struct address address)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/tree/failed_lookups.h"
+#include "client/locked.h"
 
 #include <pthread.h>
 
@@ -48,13 +49,12 @@ void failed_lookups_put(struct failed_lookups *failed, pid_t thread, uint64_t pa
 {
     if (thread <= 0)
         return;
-    (void)pthread_mutex_lock(&failed->lock);
+    LOCKED(&failed->lock);
     failed->slots[thread % FAILED_LOOKUPS_SLOTS] =
         (struct slot){.thread = thread,
                       .failure = *failure,
                       .name_hash = hash_name(parent, name),
                       .failed_ms = now_ms};
-    (void)pthread_mutex_unlock(&failed->lock);
 }
 
 bool failed_lookups_take(struct failed_lookups *failed, pid_t thread, uint64_t parent,
@@ -62,7 +62,7 @@ bool failed_lookups_take(struct failed_lookups *failed, pid_t thread, uint64_t p
 {
     if (thread <= 0)
         return false;
-    (void)pthread_mutex_lock(&failed->lock);
+    LOCKED(&failed->lock);
     struct slot *slot = &failed->slots[thread % FAILED_LOOKUPS_SLOTS];
     bool is_own = slot->thread == thread;
     bool is_there = is_own && slot->name_hash == hash_name(parent, name) &&
@@ -71,6 +71,5 @@ bool failed_lookups_take(struct failed_lookups *failed, pid_t thread, uint64_t p
         *ret = slot->failure;
     if (is_own)
         slot->thread = 0;
-    (void)pthread_mutex_unlock(&failed->lock);
     return is_there;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/tree/long_names.h"
+#include "client/locked.h"
 
 #include <bsd/sys/tree.h>
 #include <pthread.h>
@@ -111,13 +112,12 @@ void long_names_put(struct long_names *names, struct bytes name, enum name_kind 
     struct bytes digits;
     if (!names_digits(name, kind, &digits) || position_is_unsettled(key) || key.size == 0)
         return;
-    (void)pthread_mutex_lock(&names->lock);
+    LOCKED(&names->lock);
     if (!find_locked(names, kind, digits)) {
         struct long_name *made = name_create(kind, digits, key);
         if (made)
             enter_locked(names, made);
     }
-    (void)pthread_mutex_unlock(&names->lock);
 }
 
 /* The digits alone do not prove that it is the name's key. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/tree/stale_opens.h"
+#include "client/locked.h"
 
 #include <bsd/sys/tree.h>
 #include <limits.h>
@@ -154,9 +155,8 @@ static struct entry *begin_locked(struct stale_opens *stale, const struct opener
 
 int stale_opens_begin(struct stale_opens *stale, const struct opener *opener, int64_t now_ms)
 {
-    (void)pthread_mutex_lock(&stale->lock);
+    LOCKED(&stale->lock);
     const struct entry *entry = begin_locked(stale, opener, now_ms);
-    (void)pthread_mutex_unlock(&stale->lock);
     return entry ? 0 : -ENOMEM;
 }
 
@@ -179,25 +179,23 @@ static bool is_wanted(const struct entry *entry, const struct opener *opener)
 
 int stale_opens_wants_writer(struct stale_opens *stale, const struct opener *opener, int64_t now_ms)
 {
-    (void)pthread_mutex_lock(&stale->lock);
+    LOCKED(&stale->lock);
     struct entry *entry = begin_locked(stale, opener, now_ms);
     if (entry) {
         entry->writers++;
         keep_wanted(entry, opener);
     }
-    (void)pthread_mutex_unlock(&stale->lock);
     return entry ? 0 : -ENOMEM;
 }
 
 bool stale_opens_is_writer(struct stale_opens *stale, const struct opener *opener, int64_t now_ms,
                            uint64_t *ret_minted)
 {
-    (void)pthread_mutex_lock(&stale->lock);
+    LOCKED(&stale->lock);
     const struct entry *entry = find_locked(stale, opener, now_ms);
     bool is_writer = entry && is_wanted(entry, opener);
     if (is_writer)
         *ret_minted = entry->minted;
-    (void)pthread_mutex_unlock(&stale->lock);
     return is_writer;
 }
 
@@ -205,7 +203,7 @@ uint64_t stale_opens_minted(struct stale_opens *stale, const struct opener *open
                             uint64_t node, int64_t now_ms)
 {
     uint64_t minted = node;
-    (void)pthread_mutex_lock(&stale->lock);
+    LOCKED(&stale->lock);
     struct entry *entry = find_locked(stale, opener, now_ms);
     if (entry && is_wanted(entry, opener)) {
         if (entry->minted == before)
@@ -213,16 +211,13 @@ uint64_t stale_opens_minted(struct stale_opens *stale, const struct opener *open
         keep_wanted(entry, opener);
         minted = entry->minted;
     }
-    (void)pthread_mutex_unlock(&stale->lock);
     return minted;
 }
 
 static bool has_entry(struct stale_opens *stale, const struct opener *opener, int64_t now_ms)
 {
-    (void)pthread_mutex_lock(&stale->lock);
-    bool has_entry = find_locked(stale, opener, now_ms) != NULL;
-    (void)pthread_mutex_unlock(&stale->lock);
-    return has_entry;
+    LOCKED(&stale->lock);
+    return find_locked(stale, opener, now_ms) != NULL;
 }
 
 bool stale_opens_has_begun(struct stale_opens *stale, const struct opener *opener, int64_t now_ms)
@@ -239,7 +234,7 @@ int stale_opens_looked_up(struct stale_opens *stale, const struct opener *opener
     int r = has_entry(stale, opener, now_ms) ? entity_copy(entity, &copy) : 0;
     if (r < 0 || !copy.page)
         return r;
-    (void)pthread_mutex_lock(&stale->lock);
+    LOCKED(&stale->lock);
     struct entry *entry = find_locked(stale, opener, now_ms);
     if (entry) {
         struct entity before = entry->entity;
@@ -248,7 +243,6 @@ int stale_opens_looked_up(struct stale_opens *stale, const struct opener *opener
         entry->looked_up_ms = now_ms;
         copy = before;
     }
-    (void)pthread_mutex_unlock(&stale->lock);
     return 0;
 }
 
@@ -261,37 +255,34 @@ static bool is_in_time(const struct entry *entry, int64_t now_ms)
 bool stale_opens_take_text(struct stale_opens *stale, const struct opener *opener, uint64_t node,
                            int64_t now_ms, struct entity *ret)
 {
-    (void)pthread_mutex_lock(&stale->lock);
+    LOCKED(&stale->lock);
     struct entry *entry = find_locked(stale, opener, now_ms);
     bool is_there = entry && entry->entity.page && entry->node == node && is_in_time(entry, now_ms);
     if (is_there) {
         *ret = entry->entity;
         entry->entity = (struct entity){0};
     }
-    (void)pthread_mutex_unlock(&stale->lock);
     return is_there;
 }
 
 void stale_opens_end(struct stale_opens *stale, const struct opener *opener)
 {
     struct entry key = key_of(opener);
-    (void)pthread_mutex_lock(&stale->lock);
+    LOCKED(&stale->lock);
     struct entry *entry = RB_FIND(entry_tree, &stale->openers, &key);
     if (entry && (opener->thread != 0 || entry->writers == 0))
         remove_locked(stale, entry);
     else if (entry)
         entity_finish(&entry->entity);
-    (void)pthread_mutex_unlock(&stale->lock);
 }
 
 void stale_opens_end_writer(struct stale_opens *stale, const struct opener *opener)
 {
     struct entry key = key_of(opener);
-    (void)pthread_mutex_lock(&stale->lock);
+    LOCKED(&stale->lock);
     struct entry *entry = RB_FIND(entry_tree, &stale->openers, &key);
     if (entry && entry->writers > 0)
         entry->writers--;
     if (entry && entry->writers == 0)
         remove_locked(stale, entry);
-    (void)pthread_mutex_unlock(&stale->lock);
 }

@@ -118,8 +118,7 @@ static void set_valid(const struct account *account, struct caller *caller, int 
 
 static int fail_to_read(struct call *call, const struct entity *bad)
 {
-    _cleanup_(buffer_finish) struct buffer reason;
-    buffer_init(&reason, sizeof(call->failure.message));
+    _cleanup_(buffer_finish) struct buffer reason = {.max = sizeof(call->failure.message)};
     int r = entity_text_append_problem(page_text(bad->page, bad->row), &reason);
     if (r < 0 || !buffer_string(&reason))
         return call_fail(call, -ENOMEM, "out of memory");

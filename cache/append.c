@@ -44,9 +44,8 @@ static int merge(struct caller *caller, struct bytes position, struct bytes over
 static int send_merged(struct account *account, struct caller *caller, struct address address,
                        struct bytes over, const struct entity *before, struct entity *ret_now)
 {
-    _cleanup_(buffer_finish) struct buffer made, merged;
-    buffer_init(&made, ENTITY_INPUT_MAX_BYTES);
-    buffer_init(&merged, ENTITY_INPUT_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer made = {.max = ENTITY_INPUT_MAX_BYTES};
+    _cleanup_(buffer_finish) struct buffer merged = {.max = ENTITY_INPUT_MAX_BYTES};
     int r = make_over(caller, address.position, over, before, &made);
     if (r < 0)
         return r;

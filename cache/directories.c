@@ -141,8 +141,7 @@ static int fail_not_empty(struct caller *caller)
 int account_check_no_local(struct account *account, struct caller *caller,
                            const struct directory *directory)
 {
-    _cleanup_(buffer_finish) struct buffer found;
-    buffer_init(&found, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer found = {.max = POSITION_MAX_BYTES};
     bool is_empty;
     int r = local_directories_next(account->write.local, directory, (struct bytes){0}, &found,
                                    &is_empty);

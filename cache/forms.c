@@ -24,11 +24,7 @@ int forms_create(struct failure_log *failures, const struct clock *clock, struct
     struct forms *forms = calloc(1, sizeof(*forms));
     if (!forms)
         return -ENOMEM;
-    int r = pthread_mutex_init(&forms->lock, NULL);
-    if (r != 0) {
-        free(forms);
-        return -r;
-    }
+    (void)pthread_mutex_init(&forms->lock, NULL);
     forms->failures = failures;
     forms->clock = clock;
     *ret = forms;

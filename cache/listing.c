@@ -226,8 +226,7 @@ static uint64_t count_opened(const struct listing *listing, const struct caller 
 {
     const struct batch *batch = &listing->batch;
     const struct bookmark *bookmark = NULL;
-    _cleanup_(buffer_finish) struct buffer position;
-    buffer_init(&position, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer position = {.max = POSITION_MAX_BYTES};
     if (freshness_asked_to(listing->source->read->freshness, caller->process, &listing->directory,
                            &position) == 0 &&
         bytes_compare(buffer_bytes(&position), buffer_bytes(&batch->end)) < 0)
@@ -308,8 +307,7 @@ static int fill(struct listing *listing, struct caller *caller, bool names_suffi
 static int read_again(struct listing *listing, uint64_t cookie)
 {
     struct batch *batch = &listing->batch;
-    _cleanup_(buffer_finish) struct buffer position;
-    buffer_init(&position, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer position = {.max = POSITION_MAX_BYTES};
     int r = cookie == batch->first
                 ? buffer_append(&position, buffer_bytes(&batch->begin))
                 : position_behind_entry(listing, cookie - batch->first - 1, &position);
@@ -498,8 +496,7 @@ static int is_unshown(const struct listing *listing, struct bytes lo, bool is_em
         listing->level ? level_told(listing->level, key, !is_partition) : LEVEL_TOLD_AROUND;
     if (told != LEVEL_TOLD_AROUND)
         return told == LEVEL_TOLD_NOT;
-    _cleanup_(buffer_finish) struct buffer hi;
-    buffer_init(&hi, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer hi = {.max = POSITION_MAX_BYTES};
     int r = is_partition ? position_append_behind(&hi, key)
                          : prefix_append_successor(&hi, lo, listing->directory.range.hi);
     if (r == 0)
@@ -509,8 +506,7 @@ static int is_unshown(const struct listing *listing, struct bytes lo, bool is_em
 
 int listing_next_local(struct listing *listing, struct bytes after, struct buffer *ret_lo)
 {
-    _cleanup_(buffer_finish) struct buffer behind;
-    buffer_init(&behind, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer behind = {.max = POSITION_MAX_BYTES};
     int r = buffer_append(&behind, after);
     while (r == 0) {
         bool is_empty;

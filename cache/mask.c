@@ -56,8 +56,7 @@ int account_mask(struct account *account, struct caller *caller, struct address 
 void account_look_masked(struct account *account, struct address address, struct entity *ret)
 {
     _cleanup_(page_unrefp) struct page *page = NULL;
-    _cleanup_(buffer_finish) struct buffer masked;
-    buffer_init(&masked, PENDING_ETAG_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer masked = {.max = PENDING_ETAG_MAX_BYTES};
     struct question question = {.table = address.table,
                                 .range = {address.position, BYTES_LITERAL(POSITION_END)},
                                 .since = stamp_since(INT64_MIN)};
@@ -89,8 +88,7 @@ static int delete_version(struct account *account, struct caller *caller, struct
 static int has_mask(struct account *account, struct caller *caller, struct address address,
                     struct bytes etag)
 {
-    _cleanup_(buffer_finish) struct buffer masked;
-    buffer_init(&masked, PENDING_ETAG_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer masked = {.max = PENDING_ETAG_MAX_BYTES};
     int r = pending_masked(account->write.pending, address.table, address.position, &masked);
     if (r < 0)
         return call_fail(&caller->call, r, "out of memory");
@@ -135,8 +133,7 @@ int account_delete_beside_mask(struct account *account, struct caller *caller,
                                struct address address, struct bytes masked)
 {
     _cleanup_(page_unrefp) struct page *page = NULL;
-    _cleanup_(buffer_finish) struct buffer behind;
-    buffer_init(&behind, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer behind = {.max = POSITION_MAX_BYTES};
     if (position_append_behind(&behind, address.position) < 0)
         return call_fail(&caller->call, -ENOMEM, "out of memory");
     struct fetch fetch = {.table = address.table,

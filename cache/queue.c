@@ -103,8 +103,7 @@ int account_sync(struct account *account, struct caller *caller, const char *tab
 
 int account_sync_entity(struct account *account, struct caller *caller, struct address address)
 {
-    _cleanup_(buffer_finish) struct buffer behind;
-    buffer_init(&behind, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer behind = {.max = POSITION_MAX_BYTES};
     if (position_append_behind(&behind, address.position) < 0)
         return call_fail(&caller->call, -ENOMEM, "out of memory");
     return account_sync(account, caller, address.table,
@@ -120,8 +119,7 @@ void account_note_stored(void *context, struct address address, const struct bat
 {
     struct account *account = context;
     struct read_versions *versions = account->write.versions;
-    _cleanup_(buffer_finish) struct buffer before;
-    buffer_init(&before, PENDING_ETAG_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer before = {.max = PENDING_ETAG_MAX_BYTES};
     later_etag_learn(page_later_etag(change->text.page),
                      now->page ? page_etag(now->page, now->row) : (struct bytes){0});
     if (read_versions_find(versions, change->process, address, &before) <= 0)

@@ -263,8 +263,7 @@ static void note_renamed(struct move *move)
     struct caller *caller = move->caller;
     const struct rename *rename = move->rename;
     struct read_versions *versions = account->write.versions;
-    _cleanup_(buffer_finish) struct buffer read;
-    buffer_init(&read, PENDING_ETAG_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer read = {.max = PENDING_ETAG_MAX_BYTES};
     bool has_read = read_versions_find(versions, caller->process, rename->from, &read) > 0 &&
                     bytes_equal(buffer_bytes(&read), etag_of(&move->before));
     read_versions_forget(versions, caller->process, rename->from);

@@ -49,8 +49,7 @@ static bool is_own_version(const struct caller *caller, const struct edit *edit,
                            const struct entity *now)
 {
     struct caller quiet = *caller; /* the reason of the refusal stays */
-    _cleanup_(buffer_finish) struct buffer text;
-    buffer_init(&text, ENTITY_INPUT_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer text = {.max = ENTITY_INPUT_MAX_BYTES};
     return edit->doubtful.data && now->page &&
            account_make_text(&quiet, edit->address.position, edit->doubtful, INPUT_WHOLE, &text) ==
                0 &&
@@ -186,9 +185,8 @@ static int store_alone(struct account *account, struct caller *caller, const str
                        struct bytes text, const struct known_versions *known, struct entity *ret)
 {
     _cleanup_(entity_finish) struct entity now = {0};
-    _cleanup_(buffer_finish) struct buffer stored;
+    _cleanup_(buffer_finish) struct buffer stored = {.max = PENDING_ETAG_MAX_BYTES};
     struct edit own = *edit;
-    buffer_init(&stored, PENDING_ETAG_MAX_BYTES);
     if (edit->queued && known->masked.size == 0)
         own.last_stored = later_etag_get(edit->queued);
     int r = follow_own_stores(account, caller, &own, known, &stored);
@@ -293,9 +291,8 @@ static int store_claimed(struct account *account, struct caller *caller, const s
 int account_store(struct account *account, struct caller *caller, const struct edit *edit,
                   struct entity *ret)
 {
-    _cleanup_(buffer_finish) struct buffer text;
+    _cleanup_(buffer_finish) struct buffer text = {.max = ENTITY_INPUT_MAX_BYTES};
     struct text_notes notes;
-    buffer_init(&text, ENTITY_INPUT_MAX_BYTES);
     int r = account_may_change(account, caller);
     if (r == 0)
         r = account_make_edit_text(account, caller, edit, &text, &notes);
@@ -331,9 +328,8 @@ int account_write_over(struct account *account, struct caller *caller, const cha
                        struct write write, struct entity *ret)
 {
     struct committer *committer = account->write.committer;
-    _cleanup_(buffer_finish) struct buffer text;
+    _cleanup_(buffer_finish) struct buffer text = {.max = ENTITY_INPUT_MAX_BYTES};
     bool is_other = false;
-    buffer_init(&text, ENTITY_INPUT_MAX_BYTES);
     int r = committer_write(committer, caller, table, &write, 1, ret);
     while (r == -ESTALE && ret->page) {
         _cleanup_(entity_finish) struct entity found = *ret;
@@ -353,8 +349,7 @@ int account_write_over(struct account *account, struct caller *caller, const cha
 void account_note_replaced(struct account *account, const struct caller *caller,
                            struct address address, struct bytes before, const struct entity *now)
 {
-    _cleanup_(buffer_finish) struct buffer read;
-    buffer_init(&read, PENDING_ETAG_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer read = {.max = PENDING_ETAG_MAX_BYTES};
     struct read_versions *versions = account->write.versions;
     if (read_versions_find(versions, caller->process, address, &read) > 0 &&
         bytes_equal(buffer_bytes(&read), before))
@@ -366,9 +361,8 @@ static int touch_claimed(struct account *account, struct caller *caller, struct 
 {
     _cleanup_(entity_finish) struct entity before = {0};
     _cleanup_(entity_finish) struct entity now = {0};
-    _cleanup_(buffer_finish) struct buffer text;
+    _cleanup_(buffer_finish) struct buffer text = {.max = ENTITY_INPUT_MAX_BYTES};
     struct write write = {.kind = WRITE_REPLACE, .position = address.position};
-    buffer_init(&text, ENTITY_INPUT_MAX_BYTES);
     int r = account_find(account, caller, address, &before);
     if (r == 0)
         r = aim_at(caller, &before, &write, &text);

@@ -139,9 +139,8 @@ int account_unlink(struct account *account, struct caller *caller, struct addres
 {
     struct write_side *write = &account->write;
     bool was_shown = etag.size > 0;
-    _cleanup_(buffer_finish) struct buffer masked, found;
-    buffer_init(&masked, PENDING_ETAG_MAX_BYTES);
-    buffer_init(&found, PENDING_ETAG_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer masked = {.max = PENDING_ETAG_MAX_BYTES};
+    _cleanup_(buffer_finish) struct buffer found = {.max = PENDING_ETAG_MAX_BYTES};
     int r = account_may_change(account, caller);
     if (r == 0)
         r = account_check_path(account, caller, path);

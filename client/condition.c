@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/condition.h"
-#include "client/base.h"
 
 #define SECOND_NS 1000000000
 
-int condition_init(pthread_cond_t *condition)
+void condition_init(pthread_cond_t *condition)
 {
     pthread_condattr_t attributes;
     (void)pthread_condattr_init(&attributes);
     (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    int r = pthread_cond_init(condition, &attributes);
+    (void)pthread_cond_init(condition, &attributes);
     (void)pthread_condattr_destroy(&attributes);
-    return r == 0 ? 0 : -ENOMEM;
 }
 
 void condition_wait_for(pthread_cond_t *condition, pthread_mutex_t *lock, int64_t max_ms)

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_CONDITION_H
 #define CLIENT_CONDITION_H
-/* Condition variables for threads that check their calls while they wait. Any thread. */
+/* Condition variables for threads that check their calls while they wait. Any thread.
+ *
+ * With glibc no mutex or condition that is made as here or without attributes can fail
+ * (pthread_mutex_init(3), pthread_cond_init(3)), so their results are not looked at. */
 #include <pthread.h>
 #include <stdint.h>
 
 #define CONDITION_WAIT_MS 50
 
-int condition_init(pthread_cond_t *condition); /* 0 or -ENOMEM */
+void condition_init(pthread_cond_t *condition);
 /* The caller holds `lock`, which is released during the wait. Returns after a signal, or after
  * CONDITION_WAIT_MS, so that the caller can check for a cancelled call as often as call.h
  * promises. */

@@ -2,14 +2,10 @@
 #include "client/monitor.h"
 #include "client/condition.h"
 
-int monitor_init(struct monitor *monitor)
+void monitor_init(struct monitor *monitor)
 {
-    if (pthread_mutex_init(&monitor->lock, NULL) != 0)
-        return -ENOMEM;
-    int r = condition_init(&monitor->changed);
-    if (r < 0)
-        (void)pthread_mutex_destroy(&monitor->lock);
-    return r;
+    (void)pthread_mutex_init(&monitor->lock, NULL);
+    condition_init(&monitor->changed);
 }
 
 void monitor_finish(struct monitor *monitor)

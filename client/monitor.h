@@ -9,7 +9,7 @@ struct monitor { /* private to monitor.c */
     pthread_cond_t changed;
 };
 
-int monitor_init(struct monitor *monitor); /* 0 or -ENOMEM */
+void monitor_init(struct monitor *monitor);
 void monitor_finish(struct monitor *monitor);
 void monitor_enter(struct monitor *monitor); /* locks */
 void monitor_leave(struct monitor *monitor); /* unlocks */

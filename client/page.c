@@ -290,8 +290,7 @@ int page_create_row(struct bytes position, struct bytes text, struct bytes etag,
                     struct page **ret)
 {
     _cleanup_(page_builder_destroyp) struct page_builder *builder = NULL;
-    _cleanup_(buffer_finish) struct buffer behind;
-    buffer_init(&behind, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer behind = {.max = POSITION_MAX_BYTES};
     int r = page_builder_create(PAGE_MAX_BYTES, &builder);
     if (r == 0)
         r = buffer_append(page_builder_text(builder), text);

@@ -47,10 +47,9 @@ int service_health_create(const struct clock *clock, service_health_sink *sink, 
                           struct service_health **ret)
 {
     struct service_health *health = calloc(1, sizeof(*health));
-    if (!health || pthread_mutex_init(&health->lock, NULL) != 0) {
-        free(health);
+    if (!health)
         return -ENOMEM;
-    }
+    (void)pthread_mutex_init(&health->lock, NULL);
     health->clock = clock;
     health->sink = sink;
     health->context = context;

@@ -38,8 +38,7 @@ static int append_line(struct buffer *lines, const struct pair *pair)
 
 static void tell_unreadable(const struct difference_output *output, const struct pair *pair)
 {
-    _cleanup_(buffer_finish) struct buffer path;
-    buffer_init(&path, TABLE_PAIR_PATH_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer path = {.max = TABLE_PAIR_PATH_MAX_BYTES};
     if (progress_may_tell(&output->progress, output->counts[PAIR_UNREADABLE],
                           "more entities cannot be compared, and are not named") &&
         table_pair_append_path(pair->position, &path) == 0)

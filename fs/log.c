@@ -35,11 +35,12 @@ int log_create(const char *mountpoint, struct log **ret)
 {
     struct log *log = calloc(1, sizeof(*log));
     char *copy = strdup(mountpoint);
-    if (!log || !copy || monitor_init(&log->monitor) < 0) {
+    if (!log || !copy) {
         free(log);
         free(copy);
         return -ENOMEM;
     }
+    monitor_init(&log->monitor);
     log->mountpoint = copy;
     log->line_start = "";
     buffer_init(&log->waiting, LOG_WAITING_MAX_BYTES);

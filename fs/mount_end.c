@@ -179,8 +179,7 @@ int mount_end(struct file_system *fs, char words[EXIT_REPORT_MAX_BYTES])
 {
     if (!fs->writers)
         return 0;
-    _cleanup_(buffer_finish) struct buffer place;
-    buffer_init(&place, PATH_MAX);
+    _cleanup_(buffer_finish) struct buffer place = {.max = PATH_MAX};
     (void)lost_and_found_append_path(fs->lost, &place);
     const char *path = buffer_string(&place);
     struct ending ending = {.fs = fs, .words = words, .place = path ? path : "lost+found"};

@@ -90,8 +90,7 @@ void progress_show(struct progress *progress, const struct progress_counts *coun
     double seconds = progress_elapsed_sec(progress);
     char rows[PROGRESS_NUMBER_SIZE], rate[PROGRESS_NUMBER_SIZE], bytes[PROGRESS_BYTES_SIZE];
     char rest[64];
-    _cleanup_(buffer_finish) struct buffer key;
-    buffer_init(&key, (size_t)2 * KEY_BYTES);
+    _cleanup_(buffer_finish) struct buffer key = {.max = (size_t)2 * KEY_BYTES};
     (void)fprintf(stderr, "%s%s rows, %s/s, %s%s%d:%02d%s%s%s%s",
                   progress->is_terminal ? "\r" : "tablefuse: ", progress_number(counts->rows, rows),
                   progress_number((uint64_t)((double)counts->rows / MAX(seconds, 0.001)), rate),

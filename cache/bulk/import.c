@@ -144,14 +144,11 @@ int account_import(struct account *account, const char *table, import_refused *r
     STAILQ_INIT(&import->ended);
     for (size_t i = 0; i < IMPORT_REQUESTS_MAX; i++)
         STAILQ_INSERT_TAIL(&import->unused, &import->jobs[i], next);
-    int r = -pthread_mutex_init(&import->lock, NULL);
-    if (r == 0)
-        r = condition_init(&import->is_work);
-    if (r == 0)
-        r = condition_init(&import->has_ended);
+    (void)pthread_mutex_init(&import->lock, NULL);
+    condition_init(&import->is_work);
+    condition_init(&import->has_ended);
     import->table = strdup(table);
-    if (r == 0)
-        r = import->table ? create_sender(import) : -ENOMEM;
+    int r = import->table ? create_sender(import) : -ENOMEM;
     if (r < 0)
         import_destroy(import);
     else

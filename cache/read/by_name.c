@@ -26,10 +26,9 @@ struct by_name {
 int by_name_create(const struct by_name_source *source, struct by_name **ret)
 {
     struct by_name *by_name = calloc(1, sizeof(*by_name));
-    if (!by_name || pthread_mutex_init(&by_name->lock, NULL) != 0) {
-        free(by_name);
+    if (!by_name)
         return -ENOMEM;
-    }
+    (void)pthread_mutex_init(&by_name->lock, NULL);
     by_name->source = *source;
     atomic_init(&by_name->numbers, 1);
     *ret = by_name;
@@ -197,8 +196,7 @@ static int fetch_gap(struct by_name *by_name, struct caller *caller,
                      const struct question *question, struct page **ret_page)
 {
     bool is_own = false;
-    _cleanup_(buffer_finish) struct buffer end;
-    buffer_init(&end, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer end = {.max = POSITION_MAX_BYTES};
     if (position_append_behind(&end, position_partition_key(question->range.lo)) < 0)
         return call_fail(&caller->call, -ENOMEM, "out of memory");
     struct range range = {question->range.lo, buffer_bytes(&end)};
@@ -215,8 +213,7 @@ int by_name_fetch_entity(struct by_name *by_name, struct caller *caller,
     size_t rows = rows_ahead(by_name, question), before = 0;
     bool is_own = false;
     int r = 0;
-    _cleanup_(buffer_finish) struct buffer end;
-    buffer_init(&end, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer end = {.max = POSITION_MAX_BYTES};
     if (rows == 0)
         return was_absent(by_name, question) ? fetch_gap(by_name, caller, question, ret_page) : 0;
     size_t most_again = MAX(MIN(rows, (size_t)TABLE_STORE_PAGE_ROWS) / AGAIN_PART, 1);

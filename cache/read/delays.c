@@ -27,10 +27,9 @@ struct delays {
 int delays_create(const struct clock *clock, struct delays **ret)
 {
     struct delays *delays = calloc(1, sizeof(*delays));
-    if (!delays || pthread_mutex_init(&delays->lock, NULL) != 0) {
-        free(delays);
+    if (!delays)
         return -ENOMEM;
-    }
+    (void)pthread_mutex_init(&delays->lock, NULL);
     delays->clock = clock;
     LIST_INIT(&delays->waiting);
     *ret = delays;

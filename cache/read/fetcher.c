@@ -53,11 +53,7 @@ int fetcher_create(const struct fetcher_source *source, struct fetcher **ret)
         free(fetcher);
         return -ENOMEM;
     }
-    if (pthread_mutex_init(&fetcher->lock, NULL) != 0) {
-        delays_destroy(fetcher->delays);
-        free(fetcher);
-        return -ENOMEM;
-    }
+    (void)pthread_mutex_init(&fetcher->lock, NULL);
     fetcher->source = *source;
     LIST_INIT(&fetcher->flights);
     *ret = fetcher;
@@ -427,10 +423,9 @@ static struct flight *take_off_locked(struct fetcher *fetcher, struct caller *le
                                       const struct fetch *fetch)
 {
     struct flight *flight = calloc(1, sizeof(*flight));
-    if (!flight || condition_init(&flight->changed) < 0) {
-        free(flight);
+    if (!flight)
         return NULL;
-    }
+    condition_init(&flight->changed);
     flight->fetcher = fetcher;
     flight->fetch = *fetch;
     flight->leader = leader;

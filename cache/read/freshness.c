@@ -61,10 +61,9 @@ int freshness_create(int64_t ttl_ms, const struct clock *clock, _Atomic uint64_t
                      struct freshness **ret)
 {
     struct freshness *freshness = calloc(1, sizeof(*freshness));
-    if (!freshness || pthread_mutex_init(&freshness->lock, NULL) != 0) {
-        free(freshness);
+    if (!freshness)
         return -ENOMEM;
-    }
+    (void)pthread_mutex_init(&freshness->lock, NULL);
     freshness->ttl_ms = ttl_ms;
     freshness->clock = clock;
     freshness->orders = orders;

@@ -134,10 +134,9 @@ static int look_beside_changes(struct overlay *overlay, struct page *page,
                                struct buffer *ret_until)
 {
     struct question rest = *question;
-    _cleanup_(buffer_finish) struct buffer overlaid, behind, own;
-    buffer_init(&overlaid, POSITION_MAX_BYTES);
-    buffer_init(&behind, POSITION_MAX_BYTES);
-    buffer_init(&own, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer overlaid = {.max = POSITION_MAX_BYTES};
+    _cleanup_(buffer_finish) struct buffer behind = {.max = POSITION_MAX_BYTES};
+    _cleanup_(buffer_finish) struct buffer own = {.max = POSITION_MAX_BYTES};
     struct buffer *until = ret_until ? ret_until : &own;
     int r;
     while ((r = look_to_overlaid(overlay, page, &rest, ret, until, &overlaid)) == NOT_YET) {
@@ -172,8 +171,7 @@ static int look_for_tables(struct overlay *overlay, struct page *page,
                            const struct question *question, struct seen *ret,
                            struct buffer *ret_until)
 {
-    _cleanup_(buffer_finish) struct buffer own;
-    buffer_init(&own, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer own = {.max = POSITION_MAX_BYTES};
     struct buffer *until = ret_until ? ret_until : &own;
     int known = look_at_service(overlay, page, question, ret, until);
     return known == KNOWN_ROWS ? end_before_dropped(overlay, ret, until) : known;
@@ -294,8 +292,7 @@ static int fetch_rest(struct search *search)
     const struct question *rest = &search->rest;
     struct seen *seen = &search->seen;
     struct range range = rest->range;
-    _cleanup_(buffer_finish) struct buffer hi;
-    buffer_init(&hi, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer hi = {.max = POSITION_MAX_BYTES};
     int r = end_askable(&range, &hi);
     if (r < 0)
         return call_fail(&search->caller->call, r, "no memory for the end of a partition");
@@ -364,8 +361,7 @@ int overlay_lacks(struct overlay *overlay, const struct question *question,
                   struct buffer *ret_until)
 {
     struct question rest = *question;
-    _cleanup_(buffer_finish) struct buffer lo;
-    buffer_init(&lo, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer lo = {.max = POSITION_MAX_BYTES};
     int r;
     do {
         struct seen seen;
@@ -384,8 +380,7 @@ int overlay_lacks(struct overlay *overlay, const struct question *question,
 static int make_keys(struct range range, const struct run *run, int top, struct page **ret)
 {
     _cleanup_(page_builder_destroyp) struct page_builder *builder = NULL;
-    _cleanup_(buffer_finish) struct buffer end;
-    buffer_init(&end, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer end = {.max = POSITION_MAX_BYTES};
     size_t last = run->begin + MIN(run->end - run->begin, (size_t)top);
     int r = page_builder_create(PAGE_MAX_BYTES, &builder);
     for (size_t row = run->begin; r == 0 && row < last; row++)

@@ -98,10 +98,9 @@ int prefetcher_create(const struct prefetcher_source *source,
                       struct prefetcher **ret)
 {
     struct prefetcher *prefetcher = calloc(1, sizeof(*prefetcher));
-    if (!prefetcher || monitor_init(&prefetcher->monitor) < 0) {
-        free(prefetcher);
+    if (!prefetcher)
         return call_fail(&opener->call, -ENOMEM, "out of memory");
-    }
+    monitor_init(&prefetcher->monitor);
     atomic_init(&prefetcher->references, 1);
     prefetcher->source = *source;
     prefetcher->kind = options->kind;

@@ -443,9 +443,8 @@ static int make_run(struct range_map *map, const struct bytes *positions, size_t
 int range_map_put_gone(struct range_map *map, const struct bytes *positions, size_t count,
                        struct stamp stamp, struct page_queue *queue)
 {
-    _cleanup_(buffer_finish) struct buffer behind;
+    _cleanup_(buffer_finish) struct buffer behind = {.max = POSITION_MAX_BYTES};
     int r = 0;
-    buffer_init(&behind, POSITION_MAX_BYTES);
     for (size_t taken = 0; r == 0 && count > 0; positions += taken, count -= taken) {
         struct gone_run run = {.asked_ms = stamp.asked_ms};
         r = make_run(map, positions, count, &run, &behind, &taken);

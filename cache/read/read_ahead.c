@@ -169,8 +169,7 @@ int read_ahead_directory(struct read_ahead *read_ahead, struct caller *caller,
 {
     struct on_miss first = {.top = BY_NAME_FIRST_ROWS};
     _cleanup_(page_unrefp) struct page *page = NULL;
-    _cleanup_(buffer_finish) struct buffer until;
-    buffer_init(&until, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer until = {.max = POSITION_MAX_BYTES};
     int known = find_known(read_ahead, caller, question, ret, &until), r = 0;
     if (known == KNOWN_NOT && question->table)
         r = reach_directory(read_ahead, caller, kind, question, buffer_bytes(&until), &page,
@@ -285,8 +284,7 @@ int read_ahead_rows(struct read_ahead *read_ahead, struct caller *caller,
     enum read_kind kind = choose_kind(read_ahead, cursor, step);
     struct on_miss on_miss = {.top = cursor->top, .keys_only = kind != READ_ROWS};
     _cleanup_(page_unrefp) struct page *page = NULL;
-    _cleanup_(buffer_finish) struct buffer until;
-    buffer_init(&until, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer until = {.max = POSITION_MAX_BYTES};
     int known = find_known(read_ahead, caller, &step->question, ret, &until), r = 0;
     if (known == KNOWN_ROWS || known == KNOWN_EMPTY)
         follow(read_ahead, cursor, kind, step->question.range.lo);

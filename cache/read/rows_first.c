@@ -16,9 +16,8 @@ static int read_traversed(const struct rows_first *rows_first, struct caller *ca
         .whole = whole, .begin = question->range.lo, .since = question->since, .must_fit = true};
     size_t bytes = 0;
     int r;
-    _cleanup_(buffer_finish) struct buffer until, next;
-    buffer_init(&until, POSITION_MAX_BYTES);
-    buffer_init(&next, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer until = {.max = POSITION_MAX_BYTES};
+    _cleanup_(buffer_finish) struct buffer next = {.max = POSITION_MAX_BYTES};
     do {
         _cleanup_(page_unrefp) struct page *page = NULL;
         r = overlay_lacks(rows_first->prefetchers->overlay, &rest, &next);
@@ -41,8 +40,7 @@ static int read_traversed(const struct rows_first *rows_first, struct caller *ca
 static bool is_new(const struct rows_first *rows_first, const struct question *question)
 {
     struct seen seen = {0};
-    _cleanup_(buffer_finish) struct buffer until;
-    buffer_init(&until, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer until = {.max = POSITION_MAX_BYTES};
     int known = overlay_look(rows_first->prefetchers->overlay, question, &seen, &until);
     run_finish(&seen.run);
     return known == KNOWN_NOT && bytes_equal(buffer_bytes(&until), question->range.lo);

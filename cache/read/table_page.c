@@ -53,8 +53,7 @@ int table_page_of_all(struct bytes names, struct page **ret)
 int table_page_of_one(const char *name, bool is_there, struct page **ret)
 {
     _cleanup_(page_builder_destroyp) struct page_builder *builder = NULL;
-    _cleanup_(buffer_finish) struct buffer end;
-    buffer_init(&end, PAGE_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer end = {.max = PAGE_MAX_BYTES};
     int r = position_append_behind(&end, bytes_of(name));
     if (r == 0)
         r = page_builder_create(PAGE_MAX_BYTES, &builder);

@@ -30,10 +30,9 @@ int traversals_create(const struct prefetcher_source *source, int64_t end_ms,
                       struct traversals **ret)
 {
     struct traversals *traversals = calloc(1, sizeof(*traversals));
-    if (!traversals || monitor_init(&traversals->monitor) < 0) {
-        free(traversals);
+    if (!traversals)
         return -ENOMEM;
-    }
+    monitor_init(&traversals->monitor);
     traversals->source = *source;
     traversals->end_ms = end_ms;
     for (size_t i = 0; i < TRAVERSALS_MAX; i++)

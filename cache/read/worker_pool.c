@@ -28,24 +28,17 @@ int worker_pool_create(int slots, struct worker_pool **ret)
     if (slots < 1)
         return -EINVAL;
     int max_threads = slots * WORKER_POOL_TABLES;
-    _cleanup_(freep) struct worker_pool *pool =
+    struct worker_pool *pool =
         calloc(1, sizeof(*pool) + (size_t)max_threads * sizeof(pool->threads[0]));
     if (!pool)
         return -ENOMEM;
-    int r = pthread_mutex_init(&pool->lock, NULL);
-    if (r != 0)
-        return -r;
-    r = pthread_cond_init(&pool->is_work, NULL);
-    if (r == 0 && (r = pthread_cond_init(&pool->is_done, NULL)) != 0)
-        (void)pthread_cond_destroy(&pool->is_work);
-    if (r != 0) {
-        (void)pthread_mutex_destroy(&pool->lock);
-        return -r;
-    }
+    (void)pthread_mutex_init(&pool->lock, NULL);
+    (void)pthread_cond_init(&pool->is_work, NULL);
+    (void)pthread_cond_init(&pool->is_done, NULL);
     pool->slots = slots;
     pool->max_threads = max_threads;
     pool->end = &pool->first;
-    *ret = TAKE_PTR(pool);
+    *ret = pool;
     return 0;
 }
 

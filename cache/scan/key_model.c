@@ -350,8 +350,7 @@ static unsigned next_byte(const struct weights *weights, unsigned byte)
 int key_model_append_key(const struct key_model *model, struct bytes common, double place,
                          double tolerance, struct buffer *ret)
 {
-    _cleanup_(buffer_finish) struct buffer key;
-    buffer_init(&key, common.size + DEPTH_MAX + 1);
+    _cleanup_(buffer_finish) struct buffer key = {.max = common.size + DEPTH_MAX + 1};
     int r = buffer_append(&key, common);
     double begin = 0, width = 1;
     bool is_near = false;

@@ -141,12 +141,11 @@ static int end_like_key(struct buffer *at, const struct gap *gap)
 static int cut_evenly(struct key_splitter *splitter, struct partition_map *map, struct known *item,
                       size_t cuts)
 {
-    _cleanup_(buffer_finish) struct buffer at;
+    _cleanup_(buffer_finish) struct buffer at = {.max = POSITION_MAX_BYTES};
     struct bytes lo = border_key(buffer_bytes(&item->gap->lo)); /* a cut does not move it */
     struct bytes common = bytes_first(lo, shared_in_range(lo, buffer_bytes(&item->gap->hi)));
     struct line line = draw_line(splitter, item->gap, common, cuts + 1);
     int r = 0;
-    buffer_init(&at, POSITION_MAX_BYTES);
     for (size_t i = 1; i <= cuts && r == 0; i++) {
         r = append_place(splitter, &line, i, &at);
         if (r == 0)
@@ -191,13 +190,12 @@ static int append_child(const struct key_splitter *splitter, const struct line *
 static int cut_children(struct key_splitter *splitter, struct partition_map *map,
                         struct known *item, struct bytes common, bool is_behind, size_t cuts)
 {
-    _cleanup_(buffer_finish) struct buffer at;
+    _cleanup_(buffer_finish) struct buffer at = {.max = POSITION_MAX_BYTES};
     struct bytes lo = border_key(buffer_bytes(&item->gap->lo));
     struct bytes first = bytes_skip(lo, MIN(common.size, lo.size));
     const char *end = end_of_alphabet(first);
     struct known *behind = item;
     int r = 0;
-    buffer_init(&at, POSITION_MAX_BYTES);
     if (end && !end[0])
         return 0; /* few keys are behind an alphabet: one answer shows them */
     if (end && cuts > 1) {
@@ -218,10 +216,9 @@ static int cut_children(struct key_splitter *splitter, struct partition_map *map
 int key_splitter_cut_as_ladder(struct partition_map *map, struct known *item, struct bytes key,
                                size_t common, size_t cuts)
 {
-    _cleanup_(buffer_finish) struct buffer at;
+    _cleanup_(buffer_finish) struct buffer at = {.max = POSITION_MAX_BYTES};
     struct ladder ladder = ladder_of(key, common, LADDER_DEEP, cuts);
     int r = 0;
-    buffer_init(&at, POSITION_MAX_BYTES);
     for (size_t i = 0; i < ladder.rungs && r == 0; i++) {
         buffer_clear(&at);
         r = ladder_append_rung(&ladder, i, &at);

@@ -42,8 +42,7 @@ size_t shared_in_range(struct bytes lo, struct bytes hi)
 {
     size_t shared = shared_characters(lo, hi), count;
     struct bytes longer = first_characters(lo, shared, 1, &count);
-    _cleanup_(buffer_finish) struct buffer successor;
-    buffer_init(&successor, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer successor = {.max = POSITION_MAX_BYTES};
     bool is_all = count > 0 &&
                   prefix_append_successor(&successor, longer, BYTES_LITERAL(POSITION_END)) == 0 &&
                   bytes_equal(buffer_bytes(&successor), hi);

@@ -340,8 +340,7 @@ int row_splitter_append_point(const struct split_plan *plan, const struct chunk 
             return 0;
         return position_append_behind(ret, plan->last);
     }
-    _cleanup_(buffer_finish) struct buffer key;
-    buffer_init(&key, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer key = {.max = POSITION_MAX_BYTES};
     int r = append_key(plan, index, pieces, reach, &key);
     if (r < 0 || key.size == 0)
         return r;

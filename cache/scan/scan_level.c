@@ -133,8 +133,7 @@ static int append_behind(struct buffer *ret, struct bytes prefix)
 /* True: the gap was removed. Out of memory: it stays, and costs a question. */
 static bool cut_from_gap(struct level_scan *self, struct known *gap, const struct known *shared)
 {
-    _cleanup_(buffer_finish) struct buffer successor;
-    buffer_init(&successor, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer successor = {.max = POSITION_MAX_BYTES};
     if (!shared || !shared->is_shared ||
         prefix_append_end(&successor, child(self, shared), BYTES_LITERAL(POSITION_END)) < 0)
         return false;
@@ -188,10 +187,9 @@ static struct bytes known_common(const struct level_scan *self)
  */
 static int settle_common(struct level_scan *self)
 {
-    _cleanup_(buffer_finish) struct buffer behind;
+    _cleanup_(buffer_finish) struct buffer behind = {.max = POSITION_MAX_BYTES};
     const struct partition_map *map = &self->map;
     struct bytes common = known_common(self);
-    buffer_init(&behind, POSITION_MAX_BYTES);
     int r = append_behind(&behind, common);
     if (r < 0)
         return r;
@@ -470,8 +468,7 @@ static int create(struct range range, const struct scan_limits *limits, enum fat
 
 int scan_level_create(struct bytes prefix, const struct scan_limits *limits, struct scan **ret)
 {
-    _cleanup_(buffer_finish) struct buffer behind;
-    buffer_init(&behind, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer behind = {.max = POSITION_MAX_BYTES};
     int r = append_behind(&behind, prefix);
     if (r < 0)
         return r;

@@ -199,8 +199,7 @@ static int read_rows(struct commit *commit, struct part *part, size_t k, size_t 
 {
     const struct write_batch *batch = commit->batch;
     _cleanup_(page_unrefp) struct page *page = NULL;
-    _cleanup_(buffer_finish) struct buffer behind;
-    buffer_init(&behind, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer behind = {.max = POSITION_MAX_BYTES};
     int r = position_append_behind(&behind, batch->writes[part->index[last]].position);
     if (r < 0)
         return call_fail(&commit->caller.call, r, "out of memory");

@@ -18,10 +18,9 @@ int commit_threads_create(struct pending *pending, const struct batch_committer 
                           struct commit_threads **ret)
 {
     struct commit_threads *threads = calloc(1, sizeof(*threads));
-    if (!threads || pthread_mutex_init(&threads->lock, NULL) != 0) {
-        free(threads);
+    if (!threads)
         return -ENOMEM;
-    }
+    (void)pthread_mutex_init(&threads->lock, NULL);
     threads->pending = pending;
     threads->committer = *committer;
     *ret = threads;

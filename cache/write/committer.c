@@ -131,8 +131,7 @@ static void read_again(struct committer *committer, struct caller *caller, struc
     again.call.failure = (struct failure){0};
     struct stamp since = stamp_from_now(source->orders, clock_now_ms(source->clock));
     bool is_own;
-    _cleanup_(buffer_finish) struct buffer behind;
-    buffer_init(&behind, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer behind = {.max = POSITION_MAX_BYTES};
     int r = position_append_behind(&behind, place.position);
     struct fetch fetch = {.table = place.table,
                           .range = {place.position, buffer_bytes(&behind)},

@@ -20,10 +20,9 @@ struct delete_policy {
 int delete_policy_create(struct delete_policy **ret)
 {
     struct delete_policy *policy = calloc(1, sizeof(*policy));
-    if (!policy || pthread_mutex_init(&policy->lock, NULL) != 0) {
-        free(policy);
+    if (!policy)
         return -ENOMEM;
-    }
+    (void)pthread_mutex_init(&policy->lock, NULL);
     *ret = policy;
     return 0;
 }

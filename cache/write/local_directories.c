@@ -51,10 +51,9 @@ struct local_directories {
 int local_directories_create(const _Atomic uint64_t *orders, struct local_directories **ret)
 {
     struct local_directories *local = calloc(1, sizeof(*local));
-    if (!local || pthread_mutex_init(&local->lock, NULL) != 0) {
-        free(local);
+    if (!local)
         return -ENOMEM;
-    }
+    (void)pthread_mutex_init(&local->lock, NULL);
     TAILQ_INIT(&local->by_use);
     local->orders = orders;
     *ret = local;
@@ -224,8 +223,7 @@ static int settle_locked(struct local_directories *local, const struct settlemen
     struct entry *entry = RB_NFIND(range_tree, &local->ranges, &key);
     if (!entry || !settlement_is_of(settlement, (struct address){entry->table, entry->lo}))
         return 0;
-    _cleanup_(buffer_finish) struct buffer lo;
-    buffer_init(&lo, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer lo = {.max = POSITION_MAX_BYTES};
     int r = settlement_append(settlement, entry->lo, &lo);
     struct entry *settled =
         r == 0 ? entry_create(entry->table, buffer_bytes(&lo), entry->parent_lo) : NULL;

@@ -57,10 +57,9 @@ struct path_aliases {
 int path_aliases_create(const struct clock *clock, struct path_aliases **ret)
 {
     struct path_aliases *aliases = calloc(1, sizeof(*aliases));
-    if (!aliases || pthread_mutex_init(&aliases->lock, NULL) != 0) {
-        free(aliases);
+    if (!aliases)
         return -ENOMEM;
-    }
+    (void)pthread_mutex_init(&aliases->lock, NULL);
     aliases->clock = clock;
     TAILQ_INIT(&aliases->by_use);
     *ret = aliases;

@@ -14,10 +14,9 @@ int pending_create(const struct pending_limits *limits, const struct clock *cloc
                    struct pending **ret)
 {
     struct pending *pending = calloc(1, sizeof(*pending));
-    if (!pending || monitor_init(&pending->monitor) < 0) {
-        free(pending);
+    if (!pending)
         return -ENOMEM;
-    }
+    monitor_init(&pending->monitor);
     pending->clock = clock;
     pending->limits = *limits;
     pending->limits.batch_writes = MIN(limits->batch_writes, PENDING_BATCH_MAX);

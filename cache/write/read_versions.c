@@ -39,10 +39,9 @@ struct read_versions {
 int read_versions_create(const struct clock *clock, struct read_versions **ret)
 {
     struct read_versions *versions = calloc(1, sizeof(*versions));
-    if (!versions || pthread_mutex_init(&versions->lock, NULL) != 0) {
-        free(versions);
+    if (!versions)
         return -ENOMEM;
-    }
+    (void)pthread_mutex_init(&versions->lock, NULL);
     TAILQ_INIT(&versions->by_use);
     versions->clock = clock;
     etag_memory_init(&versions->unseen, SIZE_MAX, READ_VERSIONS_UNSEEN_MAX_BYTES);

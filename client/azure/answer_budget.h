@@ -22,7 +22,7 @@ struct answer_budget { /* private to answer_budget.c */
     TAILQ_HEAD(answer_waits, answer_wait) waits; /* in order of arrival */
 };
 
-int answer_budget_init(struct answer_budget *budget, size_t max_bytes); /* 0 or -ENOMEM */
+void answer_budget_init(struct answer_budget *budget, size_t max_bytes);
 void answer_budget_finish(struct answer_budget *budget);
 /* Charges n bytes. False: there is no room now, and the answer waits from now on. */
 bool answer_budget_take(struct answer_budget *budget, struct answer_wait *wait, size_t n);

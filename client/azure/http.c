@@ -586,13 +586,8 @@ int http_create(const struct http_options *options, const struct clock *clock, s
     struct http *http = calloc(1, sizeof(*http) + ca_size);
     if (!http)
         return -ENOMEM;
-    int r = answer_budget_init(&http->budget, options->answers_max_bytes);
-    if (r == 0 && (r = monitor_init(&http->monitor)) < 0)
-        answer_budget_finish(&http->budget);
-    if (r < 0) {
-        free(http);
-        return r;
-    }
+    answer_budget_init(&http->budget, options->answers_max_bytes);
+    monitor_init(&http->monitor);
     http->options = *options;
     if (options->ca_file) {
         memcpy(http->ca_file, options->ca_file, ca_size);

@@ -249,10 +249,10 @@ int token_source_create(const struct token_issuer *issuer, const struct clock *c
     source->clock = clock;
     source->boottime = boottime;
     source->next_ms = source->renewed_ms = NEVER_MS;
-    int r = monitor_init(&source->monitor);
-    if (r == 0 && (r = -thread_create(&source->thread, run, source)) < 0)
-        monitor_finish(&source->monitor);
+    monitor_init(&source->monitor);
+    int r = -thread_create(&source->thread, run, source);
     if (r < 0) {
+        monitor_finish(&source->monitor);
         free(source);
         return r;
     }

@@ -94,9 +94,8 @@ static int put(const struct step *step, enum local_statement which, struct bytes
 /* Stores the write's text. */
 static int put_own(const struct step *step, enum local_statement which)
 {
-    _cleanup_(buffer_finish) struct buffer whole;
+    _cleanup_(buffer_finish) struct buffer whole = {.max = TEXT_MAX_BYTES};
     struct bytes text;
-    buffer_init(&whole, TEXT_MAX_BYTES);
     int r = local_text_complete(step->write->position, step->write->text, &whole, &text);
     return r < 0 ? call_fail(step->call, r, "the entity could not be kept")
                  : put(step, which, text);
@@ -115,8 +114,7 @@ static int remove_row(const struct step *step)
 
 static int merge(const struct step *step, struct local_rows *stored, struct local_row *row)
 {
-    _cleanup_(buffer_finish) struct buffer merged;
-    buffer_init(&merged, TEXT_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer merged = {.max = TEXT_MAX_BYTES};
     int r = local_rows_read_text(stored, row);
     if (r < 0)
         return r;

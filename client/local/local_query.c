@@ -41,8 +41,7 @@ static void scan_finish(struct scan *scan)
 int local_token_create(struct call *call, const char *mark, struct bytes from,
                        struct continuation **ret)
 {
-    _cleanup_(buffer_finish) struct buffer token;
-    buffer_init(&token, TOKEN_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer token = {.max = TOKEN_MAX_BYTES};
     (void)buffer_append_string(&token, mark);
     int r = buffer_append(&token, from);
     if (r == 0)

@@ -23,10 +23,9 @@ int local_readers_create(const char *path, enum local_access access, const struc
                          struct call *call, struct local_readers **ret)
 {
     struct local_readers *readers = calloc(1, sizeof(*readers));
-    if (!readers || monitor_init(&readers->monitor) < 0) {
-        free(readers);
+    if (!readers)
         return call_fail(call, -ENOMEM, "out of memory");
-    }
+    monitor_init(&readers->monitor);
     readers->clock = clock;
     TAILQ_INIT(&readers->waiters);
     for (int r; readers->count < LOCAL_READERS_MAX; readers->count++) {

@@ -39,8 +39,7 @@ static bool has_keys(struct bytes text)
 int local_text_complete(struct bytes position, struct bytes text, struct buffer *whole,
                         struct bytes *ret)
 {
-    _cleanup_(buffer_finish) struct buffer keys;
-    buffer_init(&keys, KEYS_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer keys = {.max = KEYS_MAX_BYTES};
     if (has_keys(text)) {
         *ret = text;
         return 0;

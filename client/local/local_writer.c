@@ -336,10 +336,9 @@ int local_writer_create(struct local_connection *connection, const struct clock 
                         struct local_writer **ret)
 {
     struct local_writer *writer = calloc(1, sizeof(*writer));
-    if (!writer || monitor_init(&writer->monitor) < 0) {
-        free(writer);
+    if (!writer)
         return -ENOMEM;
-    }
+    monitor_init(&writer->monitor);
     writer->connection = connection;
     writer->clock = clock;
     TAILQ_INIT(&writer->queue);

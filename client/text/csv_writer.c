@@ -238,8 +238,7 @@ static int take_property(struct csv_writer *writer, const struct entity_property
 
 static int append_key_of_position(struct csv_writer *writer, struct bytes key, struct buffer *ret)
 {
-    _cleanup_(buffer_finish) struct buffer raw;
-    buffer_init(&raw, MAX_NAMES);
+    _cleanup_(buffer_finish) struct buffer raw = {.max = MAX_NAMES};
     int r = json_string_append_of_cesu8(&raw, key);
     if (r < 0)
         return r == -EILSEQ ? -EPROTO : r;

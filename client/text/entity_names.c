@@ -101,10 +101,9 @@ static int read_member(struct json_reader *reader, const struct json_token *toke
 
 int entity_names_read(struct bytes text, struct entity_names *ret)
 {
-    _cleanup_(buffer_finish) struct buffer scratch;
+    _cleanup_(buffer_finish) struct buffer scratch = {.max = NAME_BYTES};
     struct json_reader reader;
     struct json_token token;
-    buffer_init(&scratch, NAME_BYTES);
     ret->has_partition_key = ret->has_row_key = ret->has_etag = ret->is_select = false;
     buffer_clear(&ret->partition_key);
     buffer_clear(&ret->row_key);

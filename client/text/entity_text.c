@@ -274,11 +274,10 @@ static struct bytes shorten(struct bytes name)
 
 static int append_problem(struct entity_text *text, struct bytes json, struct buffer *ret)
 {
-    _cleanup_(buffer_finish) struct buffer canonical;
+    _cleanup_(buffer_finish) struct buffer canonical = {.max = MAX_SCRATCH_BYTES};
     struct json_reader reader;
     struct json_token token;
     struct entity_facts facts;
-    buffer_init(&canonical, MAX_SCRATCH_BYTES);
     json_reader_init(&reader);
     json_reader_feed(&reader, json, true);
     if (json_reader_next(&reader, &token) != JSON_OBJECT_BEGIN)

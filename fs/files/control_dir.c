@@ -25,11 +25,7 @@ int control_dir_create(struct failure_log *failures, const char *exit_socket,
     struct control_dir *control = calloc(1, sizeof(*control));
     if (!control)
         return -ENOMEM;
-    int r = pthread_mutex_init(&control->lock, NULL);
-    if (r != 0) {
-        free(control);
-        return -r;
-    }
+    (void)pthread_mutex_init(&control->lock, NULL);
     control->failures = failures;
     control->exit_socket = exit_socket;
     control->config = config;
@@ -142,8 +138,7 @@ int control_append_failure(struct buffer *ret, const struct failure_record *reco
 
 static int append_errors(struct control_dir *control, struct buffer *ret)
 {
-    _cleanup_(buffer_finish) struct buffer strings;
-    buffer_init(&strings, (size_t)64 << 10);
+    _cleanup_(buffer_finish) struct buffer strings = {.max = (size_t)64 << 10};
     struct failure_record record;
     uint64_t number = 0;
     for (int i = 0; i < FAILURE_LOG_SIZE; i++) { /* they may change meanwhile, without end */
@@ -203,9 +198,8 @@ static int append_text(struct control_dir *control, enum control_file file, bool
 int control_dir_text(struct control_dir *control, enum control_file file, bool for_owner,
                      int64_t now_100ns, struct control_text **ret)
 {
-    _cleanup_(buffer_finish) struct buffer text;
+    _cleanup_(buffer_finish) struct buffer text = {.max = CONTROL_MAX_BYTES};
     _cleanup_(control_text_unrefp) struct control_text *made = NULL;
-    buffer_init(&text, CONTROL_MAX_BYTES);
     int r = append_text(control, file, for_owner, &text);
     if (r < 0)
         return r;

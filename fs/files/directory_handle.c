@@ -220,8 +220,7 @@ static bool makes_node(const struct packing *packing, const struct listing_entry
 
 static int pack_listed(struct packing *packing, const struct listing_entry *listed)
 {
-    _cleanup_(buffer_finish) struct buffer buffer;
-    buffer_init(&buffer, NAME_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer buffer = {.max = NAME_MAX_BYTES};
     int r = append_name(&buffer, listed);
     const char *name = r == 0 ? buffer_string(&buffer) : NULL;
     if (!name)
@@ -269,8 +268,7 @@ static int pack_own_name(struct packing *packing, const struct own_name *own)
 {
     bool is_scratch = own->name.size > 0;
     bool is_file = is_scratch ? !own->is_directory : own->kind == NAME_ENTITY;
-    _cleanup_(buffer_finish) struct buffer buffer;
-    buffer_init(&buffer, NAME_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer buffer = {.max = NAME_MAX_BYTES};
     int r =
         is_scratch ? buffer_append(&buffer, own->name) : names_encode(own->key, own->kind, &buffer);
     const char *name = r == 0 ? buffer_string(&buffer) : NULL;

@@ -70,11 +70,7 @@ int locks_create(const struct lock_waiters *waiters, struct locks **ret)
     struct locks *locks = calloc(1, sizeof(*locks));
     if (!locks)
         return -ENOMEM;
-    int r = pthread_mutex_init(&locks->lock, NULL);
-    if (r != 0) {
-        free(locks);
-        return -r;
-    }
+    (void)pthread_mutex_init(&locks->lock, NULL);
     locks->waiters = *waiters;
     TAILQ_INIT(&locks->waiting);
     *ret = locks;

@@ -266,13 +266,9 @@ int lost_and_found_create(const struct state_places *places, const char *mountpo
     struct lost_and_found *lost = calloc(1, sizeof(*lost));
     if (!lost)
         return -ENOMEM;
-    int r = -pthread_mutex_init(&lost->lock, NULL);
-    if (r < 0) {
-        free(lost);
-        return r;
-    }
+    (void)pthread_mutex_init(&lost->lock, NULL);
     lost_name_set_account(account, lost->account);
-    r = find_place(places, mountpoint, ret_why, &lost->place);
+    int r = find_place(places, mountpoint, ret_why, &lost->place);
     if (r < 0) {
         lost_and_found_destroy(lost);
         return r;
@@ -393,8 +389,7 @@ static int write_and_close(int file, struct bytes text)
 /* Without its reason a text is still worth keeping: its failure is in .tablefuse/errors. */
 static void put_reason(int directory, struct buffer *name, const struct failure_record *record)
 {
-    _cleanup_(buffer_finish) struct buffer reason;
-    buffer_init(&reason, REASON_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer reason = {.max = REASON_MAX_BYTES};
     if (control_append_failure(&reason, record) < 0 || buffer_append_char(&reason, '\n') < 0)
         return;
     (void)buffer_append_string(name, LOST_NAME_REASON);
@@ -429,9 +424,8 @@ static int put_text(struct lost_and_found *lost, int directory, const struct ite
 int lost_and_found_put(struct lost_and_found *lost, const struct failure_record *record,
                        struct bytes text, bool is_limited, struct buffer *ret_path)
 {
-    _cleanup_(buffer_finish) struct buffer tail, name;
-    buffer_init(&tail, NAME_MAX);
-    buffer_init(&name, NAME_MAX + 1);
+    _cleanup_(buffer_finish) struct buffer tail = {.max = NAME_MAX};
+    _cleanup_(buffer_finish) struct buffer name = {.max = NAME_MAX + 1};
     int r = lost_name_append_entity(&tail, lost->account,
                                     (struct address){record->table, record->position});
     if (r < 0)
@@ -460,9 +454,8 @@ int lost_and_found_put(struct lost_and_found *lost, const struct failure_record 
 int lost_and_found_keep(struct lost_and_found *lost, int64_t at_100ns, struct address directory,
                         struct bytes name, struct bytes text)
 {
-    _cleanup_(buffer_finish) struct buffer tail, file;
-    buffer_init(&tail, NAME_MAX);
-    buffer_init(&file, NAME_MAX + 1);
+    _cleanup_(buffer_finish) struct buffer tail = {.max = NAME_MAX};
+    _cleanup_(buffer_finish) struct buffer file = {.max = NAME_MAX + 1};
     int r = lost_name_append_scratch(&tail, lost->account, directory, name);
     if (r < 0)
         return r;
@@ -475,9 +468,8 @@ int lost_and_found_keep(struct lost_and_found *lost, int64_t at_100ns, struct ad
 int lost_and_found_begin(struct lost_and_found *lost, int64_t at_100ns, struct address address,
                          char ret_name[NAME_MAX + 1])
 {
-    _cleanup_(buffer_finish) struct buffer tail, name;
-    buffer_init(&tail, NAME_MAX);
-    buffer_init(&name, NAME_MAX + 1);
+    _cleanup_(buffer_finish) struct buffer tail = {.max = NAME_MAX};
+    _cleanup_(buffer_finish) struct buffer name = {.max = NAME_MAX + 1};
     int r = address.position.data
                 ? lost_name_append_entity(&tail, lost->account, address)
                 : buffer_append_format(&tail, "-%s-%s-queued.ndjson", lost->account, address.table);
@@ -509,8 +501,7 @@ void lost_and_found_remove(struct lost_and_found *lost, const char *name)
 void lost_and_found_put_reason(struct lost_and_found *lost, const char *name,
                                const struct failure_record *record)
 {
-    _cleanup_(buffer_finish) struct buffer of;
-    buffer_init(&of, NAME_MAX + 1);
+    _cleanup_(buffer_finish) struct buffer of = {.max = NAME_MAX + 1};
     _cleanup_(closep) int directory = open_directory(lost->place);
     if (directory >= 0 && buffer_append_string(&of, name) == 0)
         put_reason(directory, &of, record);
@@ -572,8 +563,7 @@ int lost_and_found_tell(struct lost_and_found *lost, int64_t now_100ns, size_t *
         program < 0 ? program : open_own_directory(program, LOST_DIRECTORY);
     if (directory < 0)
         return directory;
-    _cleanup_(buffer_finish) struct buffer since;
-    buffer_init(&since, NAME_MAX);
+    _cleanup_(buffer_finish) struct buffer since = {.max = NAME_MAX};
     append_told(program, mark, &since);
     int r = count_since(lost, directory, buffer_bytes(&since), ret);
     if (r == 0 && *ret > 0)

@@ -68,10 +68,9 @@ static int keep_file(struct own_names *names, struct bytes position)
 
 int own_names_begin(struct own_names *names)
 {
-    _cleanup_(buffer_finish) struct buffer after, next;
+    _cleanup_(buffer_finish) struct buffer after = {.max = POSITION_MAX_BYTES};
+    _cleanup_(buffer_finish) struct buffer next = {.max = POSITION_MAX_BYTES};
     int r = 0;
-    buffer_init(&after, POSITION_MAX_BYTES);
-    buffer_init(&next, POSITION_MAX_BYTES);
     if (names->is_listed)
         forget_files(names);
     names->is_listed = false;
@@ -112,8 +111,7 @@ static int is_to_show(const struct own_names *names, const struct own_file *kept
 {
     if (kept && (kept->is_shown || is_new))
         return !kept->is_shown;
-    _cleanup_(buffer_finish) struct buffer behind;
-    buffer_init(&behind, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer behind = {.max = POSITION_MAX_BYTES};
     int r = position_append_behind(&behind, position);
     struct range range = {position, buffer_bytes(&behind)};
     if (r == 0)
@@ -124,9 +122,8 @@ static int is_to_show(const struct own_names *names, const struct own_file *kept
 
 static int find_next_file(struct own_names *names)
 {
-    _cleanup_(buffer_finish) struct buffer after;
+    _cleanup_(buffer_finish) struct buffer after = {.max = POSITION_MAX_BYTES};
     struct buffer *next = &names->next;
-    buffer_init(&after, POSITION_MAX_BYTES);
     int r = buffer_set(&after, buffer_bytes(&names->before));
     while (r == 0) {
         const struct own_file *kept = next_kept(names, buffer_bytes(&after));

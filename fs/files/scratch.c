@@ -69,11 +69,7 @@ int scratch_create(size_t max_bytes, struct scratch **ret)
     struct scratch *scratch = calloc(1, sizeof(*scratch));
     if (!scratch)
         return -ENOMEM;
-    int r = pthread_mutex_init(&scratch->lock, NULL);
-    if (r != 0) {
-        free(scratch);
-        return -r;
-    }
+    (void)pthread_mutex_init(&scratch->lock, NULL);
     scratch->budget.max_bytes = max_bytes;
     *ret = scratch;
     return 0;
@@ -267,8 +263,7 @@ static void lose_name_locked(struct scratch_file *file)
 static int check_empty_locked(const struct scratch_file *file)
 {
     struct address directory = file->where.directory;
-    _cleanup_(buffer_finish) struct buffer position;
-    buffer_init(&position, POSITION_MAX_BYTES + NAME_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer position = {.max = POSITION_MAX_BYTES + NAME_MAX_BYTES};
     (void)buffer_append(&position, directory.position);
     if (buffer_append(&position, file->where.name) < 0)
         return -ENOMEM;
@@ -341,8 +336,7 @@ static int settle_one_locked(struct scratch *scratch, const struct settlement *s
         RB_NFIND(location_map, &scratch->map, &(struct scratch_file){.where.directory = from});
     if (!file || !settlement_is_of(settlement, file->where.directory))
         return 0;
-    _cleanup_(buffer_finish) struct buffer position;
-    buffer_init(&position, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer position = {.max = POSITION_MAX_BYTES};
     int r = settlement_append(settlement, file->where.directory.position, &position);
     if (r < 0)
         return r;

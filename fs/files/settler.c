@@ -108,9 +108,8 @@ static int take_keys(struct caller *caller, const struct key_source *source, str
 {
     if (!is_missing(&parts->partition) && !is_missing(&parts->row))
         return 0;
-    _cleanup_(buffer_finish) struct buffer partition, row;
-    buffer_init(&partition, POSITION_MAX_BYTES);
-    buffer_init(&row, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer partition = {.max = POSITION_MAX_BYTES};
+    _cleanup_(buffer_finish) struct buffer row = {.max = POSITION_MAX_BYTES};
     int r = 0;
     if (source->position.size > 0) {
         (void)buffer_append(&partition, position_partition_key(source->position));
@@ -153,9 +152,8 @@ static int apply_parts(const struct settler *settler, struct caller *caller, str
                        const char *table, const struct parts *parts)
 {
     const struct part *partition = &parts->partition, *row = &parts->row;
-    _cleanup_(buffer_finish) struct buffer from, to;
-    buffer_init(&from, POSITION_MAX_BYTES);
-    buffer_init(&to, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer from = {.max = POSITION_MAX_BYTES};
+    _cleanup_(buffer_finish) struct buffer to = {.max = POSITION_MAX_BYTES};
     (void)position_append(&from, key_of(partition), row->key);
     (void)position_append(&to, key_of(partition), key_of(row));
     int r = MIN(from.error, to.error);

@@ -65,8 +65,7 @@ static void add_to_message(struct failure *failure, int error)
 static void lose(struct text_sink *sink, struct failure_record *record, struct bytes text,
                  bool is_told)
 {
-    _cleanup_(buffer_finish) struct buffer path;
-    buffer_init(&path, PATH_MAX + 1);
+    _cleanup_(buffer_finish) struct buffer path = {.max = PATH_MAX + 1};
     int r = text.size > 0 ? lost_and_found_put(sink->lost, record, text, is_told, &path) : 0;
     if (r != 0)
         add_to_message(&record->failure, r);
@@ -110,8 +109,7 @@ static void abandon_delete(struct text_sink *sink, const struct failure_record *
 /* There may be many of them, too. Those of a table are in one file. */
 static void abandon_text(struct text_sink *sink, struct failure_record *record, struct bytes text)
 {
-    _cleanup_(buffer_finish) struct buffer path;
-    buffer_init(&path, PATH_MAX + 1);
+    _cleanup_(buffer_finish) struct buffer path = {.max = PATH_MAX + 1};
     sink->abandoned_texts++;
     if (queued_texts_append_path(&sink->queued, record, &path) <= 0) {
         lose(sink, record, text, false);

@@ -216,8 +216,7 @@ static int refuse(struct caller *caller, int error, const struct draft_problem *
                          error == -EFBIG ? "the text is longer than 8 MiB" : "out of memory");
     if (!problem->before.data) /* no place in particular */
         return call_fail(&caller->call, error, "%s", problem->reason);
-    _cleanup_(buffer_finish) struct buffer text;
-    buffer_init(&text, ENTITY_INPUT_MAX_LINE + 1);
+    _cleanup_(buffer_finish) struct buffer text = {.max = ENTITY_INPUT_MAX_LINE + 1};
     (void)entity_input_refuse_json(problem->before, problem->before.size, problem->reason,
                                    &refusal);
     (void)entity_input_refusal_append(&text, &refusal);
@@ -301,8 +300,7 @@ static void note_result(struct writer *writer, const struct event *event, int r,
 static void give_up_replacement(struct writer *writer, struct caller *caller, struct bytes refused)
 {
     const struct writer_store *sink = &writer->writers->store;
-    _cleanup_(buffer_finish) struct buffer text;
-    buffer_init(&text, 2 * DRAFT_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer text = {.max = 2 * DRAFT_MAX_BYTES};
     (void)buffer_append(&text, draft_unstored(&writer->draft));
     (void)buffer_append(&text, refused); /* without memory what is before it is kept */
     const struct writer_loss loss = {.operation = "write",

@@ -46,10 +46,9 @@ int writers_create(const struct clock *clock, const struct writer_store *store,
                    struct writers **ret)
 {
     struct writers *writers = calloc(1, sizeof(*writers));
-    if (!writers || monitor_init(&writers->monitor) < 0) {
-        free(writers);
+    if (!writers)
         return -ENOMEM;
-    }
+    monitor_init(&writers->monitor);
     writers->clock = clock;
     writers->store = *store;
     *ret = writers;
@@ -166,8 +165,7 @@ static struct writer *next_unsettled_locked(struct writers *writers,
 /* NULL: out of memory. */
 static struct writer_name *settled_name(const struct settlement *settlement, struct address address)
 {
-    _cleanup_(buffer_finish) struct buffer position;
-    buffer_init(&position, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer position = {.max = POSITION_MAX_BYTES};
     int r = settlement_append(settlement, address.position, &position);
     return r == 0 ? writer_name_create((struct address){settlement->table, buffer_bytes(&position)})
                   : NULL;

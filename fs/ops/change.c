@@ -51,8 +51,7 @@ static int settle(struct request *request, struct child *child)
 static int learn_from_node(struct request *request, struct child *child)
 {
     const struct place *parent = &child->parent->place;
-    _cleanup_(buffer_finish) struct buffer buffer;
-    buffer_init(&buffer, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer buffer = {.max = POSITION_MAX_BYTES};
     int r = inode_table_named(request->fs->inodes, child->parent->id, child->name, &buffer,
                               &child->etag);
     if (r < 0)

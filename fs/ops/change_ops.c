@@ -43,8 +43,7 @@ static int check_no_file_of_mount(struct change *change)
 {
     struct file_system *fs = change->request.fs;
     struct directory directory = place_directory(&change->child.place);
-    _cleanup_(buffer_finish) struct buffer position;
-    buffer_init(&position, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer position = {.max = POSITION_MAX_BYTES};
     if (fs->writers && writers_next_new(fs->writers, &directory, (struct bytes){0}, &position))
         return call_fail(&change->request.caller.call, -ENOTEMPTY,
                          "a new file that is not stored yet is in it");

@@ -55,8 +55,7 @@ void cut_name_settle_node(struct request *request, const struct inode *made)
 static int find_local(struct listing *listing, struct bytes name, struct buffer *lo,
                       struct bytes *ret_key)
 {
-    _cleanup_(buffer_finish) struct buffer before;
-    buffer_init(&before, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer before = {.max = POSITION_MAX_BYTES};
     int r;
     while ((r = listing_next_local(listing, buffer_bytes(&before), lo)) > 0) {
         *ret_key = position_partition_key(buffer_bytes(lo));
@@ -91,8 +90,7 @@ int cut_name_settle(struct request *request, const struct inode *parent, struct 
         place->directory_kind == DIRECTORY_ENTITIES ? NAME_ENTITY : NAME_PARTITION;
     struct directory candidates = place_directory(place);
     _cleanup_(listing_closep) struct listing *listing = NULL;
-    _cleanup_(buffer_finish) struct buffer local;
-    buffer_init(&local, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer local = {.max = POSITION_MAX_BYTES};
     int r = account_list(request->fs->account, &candidates, &listing);
     if (r < 0)
         return call_fail(call, r, "out of memory");

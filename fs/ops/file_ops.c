@@ -42,8 +42,7 @@ static void read_writer(fuse_req_t req, fuse_ino_t id, size_t size, off_t offset
 {
     struct request request;
     const struct inode *inode;
-    _cleanup_(buffer_finish) struct buffer text;
-    buffer_init(&text, size);
+    _cleanup_(buffer_finish) struct buffer text = {.max = size};
     int r = begin(&request, req, id, "read", &inode);
     if (r == 0)
         r = writer_read(handle, &request.caller, (uint64_t)offset, size, &text);

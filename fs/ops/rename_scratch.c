@@ -87,8 +87,7 @@ static int find_place_of_original(struct request *request, struct scratch_file *
 
 int rename_scratch_settle(struct request *request, struct scratch_file *file, struct child *to)
 {
-    _cleanup_(buffer_finish) struct buffer text;
-    buffer_init(&text, DRAFT_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer text = {.max = DRAFT_MAX_BYTES};
     int r = find_place_of_original(request, file, to);
     if (r != -ENOENT)
         return r;
@@ -103,9 +102,8 @@ int rename_scratch_settle(struct request *request, struct scratch_file *file, st
 static int store(struct request *request, struct scratch_file *file, struct address to,
                  bool is_exclusive)
 {
-    _cleanup_(buffer_finish) struct buffer text;
+    _cleanup_(buffer_finish) struct buffer text = {.max = DRAFT_MAX_BYTES};
     _cleanup_(entity_finish) struct entity stored = {0};
-    buffer_init(&text, DRAFT_MAX_BYTES);
     int r = read_text(request, file, &text);
     bool is_empty = text.size == 0;
     int begin = r < 0 ? r : change_edit_begin(request, to, is_exclusive, is_empty);

@@ -255,8 +255,7 @@ static void fail(fuse_req_t req, fuse_ino_t id, const char *operation, int error
 
 void scratch_ops_read(fuse_req_t req, struct scratch_file *file, size_t size, off_t offset)
 {
-    _cleanup_(buffer_finish) struct buffer text;
-    buffer_init(&text, size);
+    _cleanup_(buffer_finish) struct buffer text = {.max = size};
     int r = scratch_file_read(file, (uint64_t)offset, size, &text);
     if (r < 0)
         reply_error(req, r);

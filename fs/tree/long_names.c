@@ -37,10 +37,9 @@ struct long_names {
 int long_names_create(size_t max_bytes, struct long_names **ret)
 {
     struct long_names *names = calloc(1, sizeof(*names));
-    if (!names || pthread_mutex_init(&names->lock, NULL) != 0) {
-        free(names);
+    if (!names)
         return -ENOMEM;
-    }
+    (void)pthread_mutex_init(&names->lock, NULL);
     TAILQ_INIT(&names->by_use);
     names->max_bytes = max_bytes;
     *ret = names;

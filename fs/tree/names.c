@@ -114,8 +114,7 @@ static int encode(struct bytes key, enum name_kind kind, size_t max, struct buff
 {
     struct bytes suffix = suffix_of(kind), digits = {0};
     size_t fit = 0;
-    _cleanup_(buffer_finish) struct buffer name;
-    buffer_init(&name, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer name = {.max = POSITION_MAX_BYTES};
 
     bool is_unsettled = split_unsettled(&key, &digits);
     bool is_followed = is_unsettled || kind == NAME_ENTITY; /* by the digits, or by .json */
@@ -149,8 +148,7 @@ int names_append_beginning(struct bytes key, size_t room, struct buffer *ret_nam
 {
     size_t fit = EMPTY_KEY.size;
     struct bytes digits = {0};
-    _cleanup_(buffer_finish) struct buffer name;
-    buffer_init(&name, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer name = {.max = POSITION_MAX_BYTES};
     (void)split_unsettled(&key, &digits);
     int r = key.size == 0 ? buffer_append(&name, EMPTY_KEY)
                           : encode_whole(key, false, room, &name, &fit);
@@ -207,8 +205,7 @@ static bool split_cut(struct bytes stem, enum name_kind kind, struct bytes *ret_
 static int is_beginning_of(struct bytes begin, struct bytes key)
 {
     size_t fit = 0;
-    _cleanup_(buffer_finish) struct buffer name;
-    buffer_init(&name, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer name = {.max = POSITION_MAX_BYTES};
     int r = encode_whole(key, true, begin.size, &name, &fit);
     if (r < 0)
         return r == -ENOMEM ? r : 0;

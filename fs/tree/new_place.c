@@ -88,8 +88,7 @@ static int refuse_absent(const struct place *parent, struct bytes name, const ch
         return refuse_name(ret_reason, ENTITY_RULE);
     if (kind == NAME_PREFIX && parent->directory_kind == DIRECTORY_FLAT)
         return refuse_name(ret_reason, FLAT_RULE);
-    _cleanup_(buffer_finish) struct buffer key;
-    buffer_init(&key, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer key = {.max = POSITION_MAX_BYTES};
     enum name_meaning meaning;
     int r = names_decode(name, kind, &key, &meaning);
     if (r < 0)

@@ -115,8 +115,7 @@ static int child_table(const struct place *account, struct bytes name, struct pl
 
 static int make_partition(const char *table, struct bytes key, struct place *ret)
 {
-    _cleanup_(buffer_finish) struct buffer ends;
-    buffer_init(&ends, PLACE_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer ends = {.max = PLACE_MAX_BYTES};
     int r = position_append(&ends, key, BYTES_LITERAL(""));
     size_t lo_size = ends.size;
     if (r == 0)
@@ -159,8 +158,7 @@ static int make_scratch(const struct place *directory, enum place_kind kind, str
 {
     const struct place seen = snapshot(directory);
     struct address where = place_scratch_directory(&seen);
-    _cleanup_(buffer_finish) struct buffer position;
-    buffer_init(&position, PLACE_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer position = {.max = PLACE_MAX_BYTES};
     (void)buffer_append(&position, where.position);
     if (buffer_append(&position, name) < 0)
         return position.error;
@@ -180,8 +178,7 @@ int place_of_scratch_directory(const struct place *directory, struct bytes name,
 
 static int make_entity(const struct place *partition, struct bytes row_key, struct place *ret)
 {
-    _cleanup_(buffer_finish) struct buffer position;
-    buffer_init(&position, PLACE_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer position = {.max = PLACE_MAX_BYTES};
     int r = position_append(&position, position_partition_key(place_range(partition).lo), row_key);
     if (r < 0)
         return r;
@@ -235,9 +232,8 @@ static int append_ends(const struct place *parent, struct bytes begin, struct bu
  * of the parent's range starts with it. */
 static int make_beginning(const struct place *parent, struct bytes begin, struct place *ret)
 {
-    _cleanup_(buffer_finish) struct buffer lo, hi;
-    buffer_init(&lo, PLACE_MAX_BYTES);
-    buffer_init(&hi, PLACE_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer lo = {.max = PLACE_MAX_BYTES};
+    _cleanup_(buffer_finish) struct buffer hi = {.max = PLACE_MAX_BYTES};
     int r = append_ends(parent, begin, &lo, &hi);
     if (r < 0)
         return r;
@@ -268,8 +264,7 @@ int place_of_unsettled(const struct place *parent, struct bytes name, const stru
 {
     bool is_row = parent->directory_kind == DIRECTORY_ENTITIES;
     struct bytes lo = place_range(cut).lo, digits = {0};
-    _cleanup_(buffer_finish) struct buffer key;
-    buffer_init(&key, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer key = {.max = POSITION_MAX_BYTES};
     (void)names_digits(name, is_row ? NAME_ENTITY : NAME_PARTITION, &digits);
     int r = names_append_unsettled(is_row ? position_row_key(lo) : lo, digits, &key);
     return r < 0 ? r : place_of_key(parent, buffer_bytes(&key), ret);
@@ -291,9 +286,8 @@ int place_settle(struct place *place, const struct settlement *settlement)
     struct range range = place_range(place);
     if (!settlement_is_of(settlement, place_address(place)))
         return 0;
-    _cleanup_(buffer_finish) struct buffer lo, hi;
-    buffer_init(&lo, PLACE_MAX_BYTES);
-    buffer_init(&hi, PLACE_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer lo = {.max = PLACE_MAX_BYTES};
+    _cleanup_(buffer_finish) struct buffer hi = {.max = PLACE_MAX_BYTES};
     (void)append_settled(settlement, range.lo, &lo);
     (void)append_settled(settlement, range.hi, &hi);
     int r = MIN(lo.error, hi.error);
@@ -339,8 +333,7 @@ static enum name_kind kind_of_name(const struct place *parent, struct bytes name
 
 static int child_keyed(const struct place *parent, struct bytes name, struct place *ret)
 {
-    _cleanup_(buffer_finish) struct buffer key;
-    buffer_init(&key, POSITION_MAX_BYTES);
+    _cleanup_(buffer_finish) struct buffer key = {.max = POSITION_MAX_BYTES};
     enum name_kind kind = kind_of_name(parent, name);
     enum name_meaning meaning;
     int r = names_decode(name, kind, &key, &meaning);

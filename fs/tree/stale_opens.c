@@ -55,11 +55,7 @@ int stale_opens_create(struct stale_opens **ret)
     struct stale_opens *stale = calloc(1, sizeof(*stale));
     if (!stale)
         return -ENOMEM;
-    int r = pthread_mutex_init(&stale->lock, NULL);
-    if (r != 0) {
-        free(stale);
-        return -r;
-    }
+    (void)pthread_mutex_init(&stale->lock, NULL);
     TAILQ_INIT(&stale->ages);
     *ret = stale;
     return 0;

@@ -3,6 +3,7 @@
 #define CACHE_ADDRESS_H
 /* The entity or directory that a path stands for, in terms of keys. fs/tree/place makes these
  * values from file names; cache/ knows no file names. */
+#include "client/map.h"
 #include "client/position.h"
 
 struct address { /* an entity's */
@@ -31,6 +32,18 @@ static inline struct address address_copy(struct address address, char *text)
     if (address.position.size > 0)
         memcpy(text + table_size, address.position.data, address.position.size);
     return (struct address){text, {text + table_size, address.position.size}};
+}
+
+/* The same as the key of a map: in the order of address_compare. */
+static inline struct map_key address_key(struct address address)
+{
+    return (struct map_key){{address.table, strlen(address.table) + 1}, address.position};
+}
+
+/* The address of such a key. */
+static inline struct address address_of_key(struct bytes key)
+{
+    return (struct address){key.data, bytes_skip(key, strlen(key.data) + 1)};
 }
 
 /* An unsettled key of a table has become known. `from`: the beginning of positions that ends with

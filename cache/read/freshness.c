@@ -2,10 +2,6 @@
 #include "cache/read/freshness.h"
 #include "client/locked.h"
 
-#include <bsd/sys/tree.h>
-#include <pthread.h>
-#include <sys/queue.h>
-
 #define DIRECTORIES       8
 #define NAMES             8 /* that a shell in a loop may wait for */
 #define REACHED_MAX_BYTES ((size_t)16 << 10)
@@ -22,10 +18,8 @@ struct listed {
     struct buffer asked_to;  /* the greatest position in it that was asked for */
 };
 
-struct record { /* of a process */
-    RB_ENTRY(record) by_number;
-    TAILQ_ENTRY(record) by_use;
-    uint64_t number;
+struct record { /* of a process; its key is its number */
+    struct map_item item;
     struct listed listed[DIRECTORIES]; /* the last used first */
     struct owned_range question; /* lo: the last position that was asked for and did not lead to the
                                one before, or the directory that was listed since */
@@ -36,25 +30,13 @@ struct record { /* of a process */
     size_t next_asked;
 };
 
-static int compare_numbers(const struct record *a, const struct record *b)
-{
-    return (a->number > b->number) - (a->number < b->number);
-}
-
-RB_HEAD(record_tree, record);
-TAILQ_HEAD(record_list, record);
-RB_GENERATE_INTERNAL(record_tree, record, by_number, compare_numbers,
-                     static __attribute__((unused)))
-
 struct freshness {
     int64_t ttl_ms;
     const struct clock *clock;
     _Atomic uint64_t *orders;
     pthread_mutex_t lock;
     /* guarded by lock */
-    struct record_tree records;
-    struct record_list by_use; /* the last used first */
-    size_t count;
+    struct map records;
 };
 
 int freshness_create(int64_t ttl_ms, const struct clock *clock, _Atomic uint64_t *orders,
@@ -67,8 +49,7 @@ int freshness_create(int64_t ttl_ms, const struct clock *clock, _Atomic uint64_t
     freshness->ttl_ms = ttl_ms;
     freshness->clock = clock;
     freshness->orders = orders;
-    RB_INIT(&freshness->records);
-    TAILQ_INIT(&freshness->by_use);
+    map_init(&freshness->records);
     *ret = freshness;
     return 0;
 }
@@ -124,38 +105,30 @@ static void listed_finish(struct listed *listed)
 
 static struct record *record_create(uint64_t number)
 {
-    struct record *record = calloc(1, sizeof(*record));
+    struct record *record = map_create(sizeof(*record), MAP_NUMBER(number), 0);
     if (!record)
         return NULL;
-    record->number = number;
     owned_range_init(&record->question);
     for (size_t i = 0; i < DIRECTORIES; i++)
         listed_init(&record->listed[i]);
     return record;
 }
 
-static void record_destroy(struct record *record)
+static void drop_locked(struct freshness *freshness, struct record *record)
 {
+    map_remove(&freshness->records, record);
     owned_range_finish(&record->question);
     for (size_t i = 0; i < DIRECTORIES; i++)
         listed_finish(&record->listed[i]);
     free(record);
 }
 
-static void drop_locked(struct freshness *freshness, struct record *record)
-{
-    RB_REMOVE(record_tree, &freshness->records, record);
-    TAILQ_REMOVE(&freshness->by_use, record, by_use);
-    freshness->count--;
-    record_destroy(record);
-}
-
 void freshness_destroy(struct freshness *freshness)
 {
     if (!freshness)
         return;
-    while (!TAILQ_EMPTY(&freshness->by_use))
-        drop_locked(freshness, TAILQ_FIRST(&freshness->by_use));
+    while (freshness->records.count > 0)
+        drop_locked(freshness, map_oldest(&freshness->records));
     (void)pthread_mutex_destroy(&freshness->lock);
     free(freshness);
 }
@@ -163,14 +136,7 @@ void freshness_destroy(struct freshness *freshness)
 /* The record of the process; NULL: there is none. */
 static struct record *find_locked(struct freshness *freshness, uint64_t number)
 {
-    struct record *record = RB_ROOT(&freshness->records);
-    while (record && record->number != number)
-        record = number < record->number ? RB_LEFT(record, by_number) : RB_RIGHT(record, by_number);
-    if (record) {
-        TAILQ_REMOVE(&freshness->by_use, record, by_use);
-        TAILQ_INSERT_HEAD(&freshness->by_use, record, by_use);
-    }
-    return record;
+    return map_use(&freshness->records, MAP_NUMBER(number));
 }
 
 /* The same; creates the record if there is none. NULL: process 0, or no memory. */
@@ -179,11 +145,9 @@ static struct record *find_or_add_locked(struct freshness *freshness, uint64_t n
     struct record *record = find_locked(freshness, number);
     if (record || number == 0 || !(record = record_create(number)))
         return record;
-    if (freshness->count == FRESHNESS_PROCESSES)
-        drop_locked(freshness, TAILQ_LAST(&freshness->by_use, record_list));
-    RB_INSERT(record_tree, &freshness->records, record);
-    TAILQ_INSERT_HEAD(&freshness->by_use, record, by_use);
-    freshness->count++;
+    if (freshness->records.count == FRESHNESS_PROCESSES)
+        drop_locked(freshness, map_oldest(&freshness->records));
+    map_add(&freshness->records, record);
     return record;
 }
 

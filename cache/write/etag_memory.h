@@ -7,18 +7,9 @@
 #include "cache/address.h"
 #include "client/later_etag.h"
 
-#include <bsd/sys/tree.h>
-#include <sys/queue.h>
-
-struct remembered; /* an entity and its ETag */
-RB_HEAD(remembered_tree, remembered);
-TAILQ_HEAD(remembered_list, remembered);
-
-struct etag_memory { /* in its owner's memory; private */
-    struct remembered_tree by_address;
-    struct remembered_list by_use; /* the last used first */
-    size_t count, max_count;
-    size_t bytes, max_bytes;
+struct etag_memory { /* in its owner's memory; private but for the counts of `map` */
+    struct map map;  /* of addresses */
+    size_t max_count, max_bytes;
 };
 
 void etag_memory_init(struct etag_memory *memory, size_t max_count, size_t max_bytes);

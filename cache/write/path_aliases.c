@@ -2,56 +2,28 @@
 #include "cache/write/path_aliases.h"
 #include "client/locked.h"
 
-#include <bsd/sys/tree.h>
-#include <pthread.h>
-#include <sys/queue.h>
-
 #define REFUSED_TABLES 8
 
-struct pair { /* a process and a partition */
-    RB_ENTRY(pair) by_partition;
-    SLIST_ENTRY(pair) older;
-    uint64_t partition;
+struct pair { /* a process and a partition, which is its key */
+    struct map_item item;
     uint64_t paths[2]; /* the last one first; 0: none */
 };
 
-static int compare_pairs(const struct pair *a, const struct pair *b)
-{
-    return (a->partition > b->partition) - (a->partition < b->partition);
-}
-
-RB_HEAD(pair_tree, pair);
-SLIST_HEAD(pair_list, pair);
-RB_GENERATE_INTERNAL(pair_tree, pair, by_partition, compare_pairs, static __attribute__((unused)));
-
-struct user { /* a process */
-    RB_ENTRY(user) by_number;
-    TAILQ_ENTRY(user) by_use;
-    uint64_t number;
+struct user { /* a process; its key is its number */
+    struct map_item item;
     int64_t used_ms;
-    struct pair_tree partitions;
-    struct pair_list youngest;
+    struct map partitions;            /* its pairs, in the order in which they were added */
     bool has_lost;                    /* a pair is not remembered any more, or was not added */
     uint64_t refused[REFUSED_TABLES]; /* the last ones in which it was refused */
     size_t refused_next;
 };
 
-static int compare_users(const struct user *a, const struct user *b)
-{
-    return (a->number > b->number) - (a->number < b->number);
-}
-
-RB_HEAD(user_tree, user);
-TAILQ_HEAD(user_list, user);
-RB_GENERATE_INTERNAL(user_tree, user, by_number, compare_users, static __attribute__((unused)));
-
 struct path_aliases {
     const struct clock *clock;
     pthread_mutex_t lock;
     /* guarded by lock */
-    struct user_tree numbers;
-    struct user_list by_use; /* the last used first */
-    size_t count;            /* of users and pairs */
+    struct map users;
+    size_t count; /* of users and pairs */
 };
 
 int path_aliases_create(const struct clock *clock, struct path_aliases **ret)
@@ -61,7 +33,7 @@ int path_aliases_create(const struct clock *clock, struct path_aliases **ret)
         return -ENOMEM;
     (void)pthread_mutex_init(&aliases->lock, NULL);
     aliases->clock = clock;
-    TAILQ_INIT(&aliases->by_use);
+    map_init(&aliases->users);
     *ret = aliases;
     return 0;
 }
@@ -69,26 +41,22 @@ int path_aliases_create(const struct clock *clock, struct path_aliases **ret)
 /* Takes its youngest pair; the user itself when it has none. */
 static void lose_youngest_locked(struct path_aliases *aliases, struct user *user)
 {
-    struct pair *pair = SLIST_FIRST(&user->youngest);
+    void *lost = user;
     user->has_lost = true;
     aliases->count--;
-    if (pair) {
-        SLIST_REMOVE_HEAD(&user->youngest, older);
-        (void)RB_REMOVE(pair_tree, &user->partitions, pair);
-        free(pair);
-        return;
-    }
-    (void)RB_REMOVE(user_tree, &aliases->numbers, user);
-    TAILQ_REMOVE(&aliases->by_use, user, by_use);
-    free(user);
+    if (user->partitions.count > 0)
+        map_remove(&user->partitions, lost = map_newest(&user->partitions));
+    else
+        map_remove(&aliases->users, user);
+    free(lost);
 }
 
 void path_aliases_destroy(struct path_aliases *aliases)
 {
     if (!aliases)
         return;
-    while (!TAILQ_EMPTY(&aliases->by_use))
-        lose_youngest_locked(aliases, TAILQ_FIRST(&aliases->by_use));
+    while (aliases->users.count > 0)
+        lose_youngest_locked(aliases, map_oldest(&aliases->users));
     (void)pthread_mutex_destroy(&aliases->lock);
     free(aliases);
 }
@@ -125,28 +93,23 @@ static bool find_way(const struct directory_path *path, struct way *ret)
 static struct user *find_user_locked(struct path_aliases *aliases, uint64_t number, bool is_added)
 {
     int64_t now_ms = clock_now_ms(aliases->clock);
-    struct user *last, key = {.number = number};
-    while ((last = TAILQ_LAST(&aliases->by_use, user_list)) &&
-           now_ms - last->used_ms > PATH_ALIASES_REST_MS)
+    struct user *last;
+    while ((last = map_oldest(&aliases->users)) && now_ms - last->used_ms > PATH_ALIASES_REST_MS)
         lose_youngest_locked(aliases, last);
-    struct user *user = RB_FIND(user_tree, &aliases->numbers, &key);
-    if (user) {
-        TAILQ_REMOVE(&aliases->by_use, user, by_use);
-    } else if (is_added && (user = calloc(1, sizeof(*user)))) {
-        user->number = number;
-        (void)RB_INSERT(user_tree, &aliases->numbers, user);
+    struct user *user = map_use(&aliases->users, MAP_NUMBER(number));
+    if (!user && is_added && (user = map_create(sizeof(*user), MAP_NUMBER(number), 0))) {
+        map_init(&user->partitions);
+        map_add(&aliases->users, user);
         aliases->count++;
     }
-    if (!user)
-        return NULL;
-    user->used_ms = now_ms;
-    TAILQ_INSERT_HEAD(&aliases->by_use, user, by_use);
+    if (user)
+        user->used_ms = now_ms;
     return user;
 }
 
-static struct pair *find_pair(struct user *user, uint64_t partition)
+static struct pair *find_pair(const struct user *user, uint64_t partition)
 {
-    return RB_FIND(pair_tree, &user->partitions, &(struct pair){.partition = partition});
+    return map_find(&user->partitions, MAP_NUMBER(partition));
 }
 
 /* NULL: it is not remembered. */
@@ -154,17 +117,16 @@ static struct pair *add_pair_locked(struct path_aliases *aliases, struct user *u
                                     uint64_t partition)
 {
     struct user *last;
-    while (aliases->count >= PATH_ALIASES_SIZE &&
-           (last = TAILQ_LAST(&aliases->by_use, user_list)) != user)
+    while (aliases->count >= PATH_ALIASES_SIZE && (last = map_oldest(&aliases->users)) != user)
         lose_youngest_locked(aliases, last);
-    struct pair *pair = aliases->count < PATH_ALIASES_SIZE ? calloc(1, sizeof(*pair)) : NULL;
+    struct pair *pair = aliases->count < PATH_ALIASES_SIZE
+                            ? map_create(sizeof(*pair), MAP_NUMBER(partition), 0)
+                            : NULL;
     if (!pair) {
         user->has_lost = true;
         return NULL;
     }
-    pair->partition = partition;
-    (void)RB_INSERT(pair_tree, &user->partitions, pair);
-    SLIST_INSERT_HEAD(&user->youngest, pair, older);
+    map_add(&user->partitions, pair);
     aliases->count++;
     return pair;
 }

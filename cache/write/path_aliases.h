@@ -21,7 +21,7 @@
  *     process of rsync that deletes may wait for long for the one that stores.
  *
  * Bounded: PATH_ALIASES_SIZE records in all, one of each process, and one of each pair of a process
- * and a partition with its two last paths; 9 MiB at most. If there are more, the process that has
+ * and a partition with its two last paths; 11 MiB at most. If there are more, the process that has
  * used nothing for longest loses its youngest pair. Of one process that has all of them the first
  * ones stay, and no new one is added: processes delete in the order in which they have used the
  * partitions, so one with more partitions is noticed where it begins to delete. From then on all

@@ -3,34 +3,16 @@
 #include "cache/write/etag_memory.h"
 #include "client/locked.h"
 
-#include <bsd/sys/tree.h>
-#include <pthread.h>
-#include <sys/queue.h>
-
-struct reader { /* a process that has read or stored something */
-    RB_ENTRY(reader) by_number;
-    TAILQ_ENTRY(reader) by_use;
-    uint64_t number;
+struct reader { /* a process that has read or stored something; its key is its number */
+    struct map_item item;
     struct etag_memory versions;
 };
-
-static int compare_numbers(const struct reader *a, const struct reader *b)
-{
-    return (a->number > b->number) - (a->number < b->number);
-}
-
-RB_HEAD(reader_tree, reader);
-TAILQ_HEAD(reader_list, reader);
-RB_GENERATE_INTERNAL(reader_tree, reader, by_number, compare_numbers,
-                     static __attribute__((unused)));
 
 struct read_versions {
     const struct clock *clock;
     pthread_mutex_t lock;
     /* guarded by lock */
-    struct reader_tree numbers;
-    struct reader_list by_use; /* the last used first */
-    size_t count;              /* of processes */
+    struct map readers;
     size_t bytes;              /* of all versions and processes */
     struct etag_memory unseen; /* what a process that cannot be seen has read */
     struct etag_memory stored; /* by this mount */
@@ -42,7 +24,7 @@ int read_versions_create(const struct clock *clock, struct read_versions **ret)
     if (!versions)
         return -ENOMEM;
     (void)pthread_mutex_init(&versions->lock, NULL);
-    TAILQ_INIT(&versions->by_use);
+    map_init(&versions->readers);
     versions->clock = clock;
     etag_memory_init(&versions->unseen, SIZE_MAX, READ_VERSIONS_UNSEEN_MAX_BYTES);
     etag_memory_init(&versions->stored, SIZE_MAX, READ_VERSIONS_STORED_MAX_BYTES);
@@ -52,11 +34,9 @@ int read_versions_create(const struct clock *clock, struct read_versions **ret)
 
 static void drop_reader_locked(struct read_versions *versions, struct reader *reader)
 {
-    versions->bytes -= sizeof(*reader) + reader->versions.bytes;
+    versions->bytes -= sizeof(*reader) + reader->versions.map.bytes;
     etag_memory_finish(&reader->versions);
-    (void)RB_REMOVE(reader_tree, &versions->numbers, reader);
-    TAILQ_REMOVE(&versions->by_use, reader, by_use);
-    versions->count--;
+    map_remove(&versions->readers, reader);
     free(reader);
 }
 
@@ -64,8 +44,8 @@ void read_versions_destroy(struct read_versions *versions)
 {
     if (!versions)
         return;
-    while (!TAILQ_EMPTY(&versions->by_use))
-        drop_reader_locked(versions, TAILQ_FIRST(&versions->by_use));
+    while (versions->readers.count > 0)
+        drop_reader_locked(versions, map_oldest(&versions->readers));
     etag_memory_finish(&versions->unseen);
     etag_memory_finish(&versions->stored);
     (void)pthread_mutex_destroy(&versions->lock);
@@ -75,28 +55,19 @@ void read_versions_destroy(struct read_versions *versions)
 /* NULL: not remembered. It counts as used. */
 static struct reader *find_reader_locked(struct read_versions *versions, uint64_t number)
 {
-    struct reader key = {.number = number};
-    struct reader *reader = RB_FIND(reader_tree, &versions->numbers, &key);
-    if (reader) {
-        TAILQ_REMOVE(&versions->by_use, reader, by_use);
-        TAILQ_INSERT_HEAD(&versions->by_use, reader, by_use);
-    }
-    return reader;
+    return map_use(&versions->readers, MAP_NUMBER(number));
 }
 
 /* NULL: no memory. */
 static struct reader *add_reader_locked(struct read_versions *versions, uint64_t number)
 {
-    struct reader *reader = calloc(1, sizeof(*reader));
+    struct reader *reader = map_create(sizeof(*reader), MAP_NUMBER(number), 0);
     if (!reader)
         return NULL;
-    reader->number = number;
     etag_memory_init(&reader->versions, READ_VERSIONS_EACH, SIZE_MAX);
-    if (versions->count == READ_VERSIONS_PROCESSES)
-        drop_reader_locked(versions, TAILQ_LAST(&versions->by_use, reader_list));
-    (void)RB_INSERT(reader_tree, &versions->numbers, reader);
-    TAILQ_INSERT_HEAD(&versions->by_use, reader, by_use);
-    versions->count++;
+    if (versions->readers.count == READ_VERSIONS_PROCESSES)
+        drop_reader_locked(versions, map_oldest(&versions->readers));
+    map_add(&versions->readers, reader);
     versions->bytes += sizeof(*reader);
     return reader;
 }
@@ -106,10 +77,10 @@ static void forget_locked(struct read_versions *versions, struct reader *reader,
 {
     if (!reader)
         return;
-    versions->bytes -= reader->versions.bytes;
+    versions->bytes -= reader->versions.map.bytes;
     etag_memory_forget(&reader->versions, address);
-    versions->bytes += reader->versions.bytes;
-    if (reader->versions.count == 0)
+    versions->bytes += reader->versions.map.bytes;
+    if (reader->versions.map.count == 0)
         drop_reader_locked(versions, reader);
 }
 
@@ -126,17 +97,17 @@ static void note_locked(struct read_versions *versions, uint64_t number, struct 
         reader = add_reader_locked(versions, number);
     if (!reader)
         return;
-    versions->bytes -= reader->versions.bytes;
+    versions->bytes -= reader->versions.map.bytes;
     if (later)
         etag_memory_note_later(&reader->versions, address, later, INT64_MAX);
     else
         etag_memory_note(&reader->versions, address, etag, INT64_MAX);
-    versions->bytes += reader->versions.bytes;
-    if (reader->versions.count == 0) /* no memory */
+    versions->bytes += reader->versions.map.bytes;
+    if (reader->versions.map.count == 0) /* no memory */
         drop_reader_locked(versions, reader);
     /* what one process has is far below the maximum */
-    while (versions->bytes > READ_VERSIONS_MAX_BYTES && versions->count > 1)
-        drop_reader_locked(versions, TAILQ_LAST(&versions->by_use, reader_list));
+    while (versions->bytes > READ_VERSIONS_MAX_BYTES && versions->readers.count > 1)
+        drop_reader_locked(versions, map_oldest(&versions->readers));
 }
 
 /* The oldest version stays. */

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/tree/stale_opens.h"
 #include "client/locked.h"
+#include "client/map.h"
 
-#include <bsd/sys/tree.h>
 #include <limits.h>
-#include <pthread.h>
-#include <sys/queue.h>
 
-struct entry {
-    pid_t thread;
-    uint64_t parent; /* 0 and no name: the key is the thread */
-    struct bytes name;
+struct entry { /* of an opener. The oldest is the one that was not used for longest */
+    struct map_item item;
+    bool is_of_thread;
     int64_t begun_ms;
     uint64_t node; /* of the text */
     int64_t looked_up_ms;
@@ -20,34 +17,12 @@ struct entry {
     uint64_t wanted_parent; /* what is to be written: the last name that was opened */
     size_t wanted_size;
     char wanted_name[NAME_MAX];
-    RB_ENTRY(entry) by_opener;
-    TAILQ_ENTRY(entry) by_age;
-    char name_bytes[];
 };
-
-static int compare_numbers(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
-
-static int compare_openers(const struct entry *a, const struct entry *b)
-{
-    int order = compare_numbers((uint64_t)a->thread, (uint64_t)b->thread);
-    if (order == 0)
-        order = compare_numbers(a->parent, b->parent);
-    return order != 0 ? order : bytes_compare(a->name, b->name);
-}
-
-RB_HEAD(entry_tree, entry);
-RB_GENERATE_INTERNAL(entry_tree, entry, by_opener, compare_openers, static __attribute__((unused)));
-TAILQ_HEAD(entry_queue, entry);
 
 struct stale_opens {
     pthread_mutex_t lock;
     /* guarded by lock */
-    struct entry_tree openers;
-    struct entry_queue ages; /* the oldest first */
-    size_t count;
+    struct map openers;
 };
 
 int stale_opens_create(struct stale_opens **ret)
@@ -56,16 +31,14 @@ int stale_opens_create(struct stale_opens **ret)
     if (!stale)
         return -ENOMEM;
     (void)pthread_mutex_init(&stale->lock, NULL);
-    TAILQ_INIT(&stale->ages);
+    map_init(&stale->openers);
     *ret = stale;
     return 0;
 }
 
 static void remove_locked(struct stale_opens *stale, struct entry *entry)
 {
-    (void)RB_REMOVE(entry_tree, &stale->openers, entry);
-    TAILQ_REMOVE(&stale->ages, entry, by_age);
-    stale->count--;
+    map_remove(&stale->openers, entry);
     entity_finish(&entry->entity);
     free(entry);
 }
@@ -74,59 +47,48 @@ void stale_opens_destroy(struct stale_opens *stale)
 {
     if (!stale)
         return;
-    for (struct entry *entry; (entry = TAILQ_FIRST(&stale->ages)) != NULL;)
-        remove_locked(stale, entry);
+    while (stale->openers.count > 0)
+        remove_locked(stale, map_oldest(&stale->openers));
     (void)pthread_mutex_destroy(&stale->lock);
     free(stale);
 }
 
-/* The parts of an opener that its entry is keyed by. */
-static struct entry key_of(const struct opener *opener)
+/* The key of an opener is its thread; without one, what it opens. It views the opener and ids. */
+static struct map_key key_of(const struct opener *opener, uint64_t ids[2])
 {
-    if (opener->thread != 0)
-        return (struct entry){.thread = opener->thread};
-    return (struct entry){.parent = opener->parent, .name = opener->name};
+    bool has_thread = opener->thread != 0;
+    ids[0] = (uint64_t)opener->thread;
+    ids[1] = has_thread ? 0 : opener->parent;
+    return (struct map_key){{(const char *)ids, 2 * sizeof(*ids)},
+                            has_thread ? (struct bytes){0} : opener->name};
 }
 
-static void remove_old_locked(struct stale_opens *stale, int64_t now_ms)
+static struct entry *find_kept_locked(struct stale_opens *stale, const struct opener *opener)
 {
-    struct entry *oldest;
-    while ((oldest = TAILQ_FIRST(&stale->ages)) && now_ms - oldest->begun_ms >= STALE_OPENS_KEPT_MS)
-        remove_locked(stale, oldest);
+    uint64_t ids[2];
+    return map_find(&stale->openers, key_of(opener, ids));
 }
 
 static struct entry *find_locked(struct stale_opens *stale, const struct opener *opener,
                                  int64_t now_ms)
 {
-    struct entry key = key_of(opener);
-    remove_old_locked(stale, now_ms);
-    return RB_FIND(entry_tree, &stale->openers, &key);
-}
-
-/* An entry that is in no map yet. NULL: out of memory. */
-static struct entry *entry_create(const struct opener *opener)
-{
-    struct entry key = key_of(opener);
-    struct entry *entry = calloc(1, sizeof(*entry) + key.name.size);
-    if (!entry)
-        return NULL;
-    *entry = key;
-    if (key.name.size > 0)
-        memcpy(entry->name_bytes, key.name.data, key.name.size);
-    entry->name.data = entry->name_bytes;
-    return entry;
+    struct entry *oldest;
+    while ((oldest = map_oldest(&stale->openers)) &&
+           now_ms - oldest->begun_ms >= STALE_OPENS_KEPT_MS)
+        remove_locked(stale, oldest);
+    return find_kept_locked(stale, opener);
 }
 
 static struct entry *enter_locked(struct stale_opens *stale, const struct opener *opener)
 {
-    struct entry *entry = entry_create(opener);
+    uint64_t ids[2];
+    struct entry *entry = map_create(sizeof(*entry), key_of(opener, ids), 0);
     if (!entry)
         return NULL;
-    if (stale->count == STALE_OPENS_MAX)
-        remove_locked(stale, TAILQ_FIRST(&stale->ages));
-    (void)RB_INSERT(entry_tree, &stale->openers, entry);
-    TAILQ_INSERT_TAIL(&stale->ages, entry, by_age);
-    stale->count++;
+    entry->is_of_thread = opener->thread != 0;
+    if (stale->openers.count == STALE_OPENS_MAX)
+        remove_locked(stale, map_oldest(&stale->openers));
+    map_add(&stale->openers, entry);
     return entry;
 }
 
@@ -139,8 +101,7 @@ static struct entry *begin_locked(struct stale_opens *stale, const struct opener
         entry = enter_locked(stale, opener);
     if (!entry)
         return NULL;
-    TAILQ_REMOVE(&stale->ages, entry, by_age);
-    TAILQ_INSERT_TAIL(&stale->ages, entry, by_age);
+    map_touch(&stale->openers, entry);
     entry->begun_ms = now_ms;
     if (opener->thread != 0) { /* a thread opens one file at a time */
         entry->writers = 0;
@@ -245,7 +206,7 @@ int stale_opens_looked_up(struct stale_opens *stale, const struct opener *opener
 /* Is the text still the opener's own? */
 static bool is_in_time(const struct entry *entry, int64_t now_ms)
 {
-    return entry->thread != 0 || now_ms - entry->looked_up_ms < STALE_OPENS_SHARED_TEXT_MS;
+    return entry->is_of_thread || now_ms - entry->looked_up_ms < STALE_OPENS_SHARED_TEXT_MS;
 }
 
 bool stale_opens_take_text(struct stale_opens *stale, const struct opener *opener, uint64_t node,
@@ -263,9 +224,8 @@ bool stale_opens_take_text(struct stale_opens *stale, const struct opener *opene
 
 void stale_opens_end(struct stale_opens *stale, const struct opener *opener)
 {
-    struct entry key = key_of(opener);
     LOCKED(&stale->lock);
-    struct entry *entry = RB_FIND(entry_tree, &stale->openers, &key);
+    struct entry *entry = find_kept_locked(stale, opener);
     if (entry && (opener->thread != 0 || entry->writers == 0))
         remove_locked(stale, entry);
     else if (entry)
@@ -274,9 +234,8 @@ void stale_opens_end(struct stale_opens *stale, const struct opener *opener)
 
 void stale_opens_end_writer(struct stale_opens *stale, const struct opener *opener)
 {
-    struct entry key = key_of(opener);
     LOCKED(&stale->lock);
-    struct entry *entry = RB_FIND(entry_tree, &stale->openers, &key);
+    struct entry *entry = find_kept_locked(stale, opener);
     if (entry && entry->writers > 0)
         entry->writers--;
     if (entry && entry->writers == 0)

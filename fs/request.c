@@ -128,7 +128,7 @@ static int count_caller(struct request *request, const char *table)
 int request_may_wait(struct request *request, const struct place *place)
 {
     if (request->process_error == -ENOMEM)
-        return call_fail(&request->caller.call, -ENOMEM, "out of memory");
+        return -ENOMEM;
     if (request->process_error < 0)
         return call_fail_no_descriptor(&request->caller.call);
     return request->counted[0] ? 0 : count_caller(request, table_of(place));
@@ -203,6 +203,8 @@ void request_note(struct request *request, int error, const struct place *place)
                                     .operation = request->operation,
                                     .command = request->process.command,
                                     .failure = request->caller.call.failure};
+    if (error == -ENOMEM && record.failure.error != error) /* it needs no reason in the call */
+        record.failure = (struct failure){.operation = -1, .message = "out of memory"};
     record.failure.error = error;
     if (!record.failure.message[0] && !record.failure.code[0])
         (void)snprintf(record.failure.message, sizeof(record.failure.message), "%s",

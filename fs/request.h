@@ -57,7 +57,7 @@ void request_end(struct request *request);
  * name up and repeats the request, for an inode that is not known, and for a failure that was told.
  * These errors are a good disk's, too, and are not logged: EINTR; and, for a path, ENOENT, and
  * unless the service caused them EEXIST, EXDEV, and, without advice, ENOTEMPTY. A failure without a
- * reason gets the system's words for its errno. */
+ * reason gets the system's words for its errno; -ENOMEM needs none. */
 void request_fail(struct request *request, int error, const struct place *place);
 /* As request_fail, without the reply. */
 void request_note(struct request *request, int error, const struct place *place);

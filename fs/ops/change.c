@@ -16,11 +16,6 @@ void child_finish(struct child *child)
     buffer_finish(&child->etag);
 }
 
-int change_lack_memory(struct request *request)
-{
-    return call_fail(&request->caller.call, -ENOMEM, "out of memory");
-}
-
 int change_refuse_taken(struct request *request)
 {
     return call_fail(&request->caller.call, -EEXIST, "there is a file of this name");
@@ -30,7 +25,7 @@ static int find_place(struct request *request, struct child *child)
 {
     int r = place_child(&child->parent->place, child->name, &child->place);
     if (r < 0)
-        return r == -ENOMEM ? change_lack_memory(request) : r;
+        return r;
     return child->place.is_given
                ? request_refuse_name(request, child->name, -EPERM, "the name is part of the mount")
                : 0;
@@ -55,7 +50,7 @@ static int learn_from_node(struct request *request, struct child *child)
     int r = inode_table_named(request->fs->inodes, child->parent->id, child->name, &buffer,
                               &child->etag);
     if (r < 0)
-        return change_lack_memory(request);
+        return r;
     if (!child->place.is_cut)
         return 0;
     if (r == 0)
@@ -63,9 +58,9 @@ static int learn_from_node(struct request *request, struct child *child)
     struct bytes position = buffer_bytes(&buffer);
     bool is_row = parent->directory_kind == DIRECTORY_ENTITIES;
     place_finish(&child->place);
-    r = place_of_key(parent, is_row ? position_row_key(position) : position_partition_key(position),
-                     &child->place);
-    return r < 0 ? change_lack_memory(request) : 0;
+    return place_of_key(parent,
+                        is_row ? position_row_key(position) : position_partition_key(position),
+                        &child->place);
 }
 
 int child_find(struct request *request, struct child *child)
@@ -121,7 +116,7 @@ int change_prepare(struct change *change, const struct place *child)
         return r;
     r = path_make(request->fs->inodes, parent, child, &change->steps, &change->path);
     if (r < 0)
-        return change_lack_memory(request);
+        return r;
     account_use_path(request->fs->account, &request->caller, &change->path);
     return 0;
 }

@@ -43,7 +43,6 @@ int change_prepare(struct change *change, const struct place *child);
 /* r: 0 or -errno. -ESTALE of a known parent becomes -EBUSY: the kernel would send it again. */
 void change_end_with_entry(struct change *change, int r, const struct fuse_entry_param *entry);
 void change_end_without_entry(struct change *change, int r);
-int change_lack_memory(struct request *request);  /* answers -ENOMEM */
 int change_refuse_taken(struct request *request); /* answers -EEXIST */
 
 #endif

@@ -23,9 +23,8 @@ static int make_directory(struct change *change, struct fuse_entry_param *ret)
                                  NULL);
     if (r < 0)
         return r;
-    r = entry_make(request->fs, change->child.parent->id, change->child.name, &change->child.place,
-                   NULL, request->caller.valid_ms, ret);
-    return r < 0 ? change_lack_memory(&change->request) : 0;
+    return entry_make(request->fs, change->child.parent->id, change->child.name,
+                      &change->child.place, NULL, request->caller.valid_ms, ret);
 }
 
 void change_ops_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
@@ -50,7 +49,7 @@ static int check_no_file_of_mount(struct change *change)
     if (fs->scratch && scratch_has_below(fs->scratch, &directory))
         return call_fail(&change->request.caller.call, -ENOTEMPTY,
                          "a file with a temporary name is in it");
-    return position.error < 0 ? change_lack_memory(&change->request) : 0;
+    return position.error;
 }
 
 /* rmdir in `.tablefuse/drop`. The kernel does not know that the root's directory goes with it. */
@@ -114,7 +113,7 @@ static int delete_held(struct change *change, struct held_writers *held, struct 
     int r =
         writers_held_is_unstored(held) ? account_knows(change->request.fs->account, address) : 1;
     if (r <= 0)
-        return r < 0 ? change_lack_memory(&change->request) : 0;
+        return r;
     r = account_unlink(change->request.fs->account, &change->request.caller, address,
                        buffer_bytes(&change->child.etag), &change->path);
     return r == -ENOENT && is_new ? 0 : r;
@@ -238,9 +237,8 @@ static int make_file(struct change *change, mode_t mode, struct fuse_entry_param
         r = account_store(fs->account, &request->caller, &edit, &entity);
     if (r < 0)
         return r;
-    r = entry_make(fs, change->child.parent->id, change->child.name, &change->child.place, &entity,
-                   0, ret);
-    return r < 0 ? change_lack_memory(&change->request) : 0;
+    return entry_make(fs, change->child.parent->id, change->child.name, &change->child.place,
+                      &entity, 0, ret);
 }
 
 void change_ops_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,

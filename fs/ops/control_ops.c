@@ -21,9 +21,7 @@ int control_ops_look_up(struct request *request, const struct inode *parent, str
                              clock_utc_100ns(fs->clock), &text);
     if (r == 0)
         r = entry_make_control(fs, parent->id, name, place, text, ret);
-    return r < 0 ? call_fail(&request->caller.call, r, "%s",
-                             r == -ENOMEM ? "out of memory" : "the text is longer than 4 MiB")
-                 : 0;
+    return r == -EFBIG ? call_fail(&request->caller.call, r, "the text is longer than 4 MiB") : r;
 }
 
 int control_ops_open(struct request *request, const struct inode *inode,
@@ -39,7 +37,5 @@ int control_ops_open(struct request *request, const struct inode *inode,
         control_text_unref(text); /* another user's LOOKUP: the kernel sends one for this caller */
         return -ESTALE;
     }
-    return open_file_create_control(text, ret) < 0
-               ? call_fail(&request->caller.call, -ENOMEM, "out of memory")
-               : 0;
+    return open_file_create_control(text, ret);
 }

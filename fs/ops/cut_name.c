@@ -14,11 +14,10 @@ static bool is_made(struct request *request, const struct place *place)
 int cut_name_find_known(struct request *request, const struct inode *parent, struct bytes name,
                         struct place *place)
 {
-    struct call *call = &request->caller.call;
     _cleanup_(place_finish) struct place known = {0};
     int r = place_of_unsettled(&parent->place, name, place, &known);
     if (r < 0)
-        return call_fail(call, r, "out of memory");
+        return r;
     bool is_there = is_made(request, &known);
     r = settler_settle_place(&request->fs->settler, &request->caller, &known, NULL);
     if (r < 0)
@@ -85,7 +84,6 @@ static int find_listed(struct listing *listing, struct request *request, struct 
 int cut_name_settle(struct request *request, const struct inode *parent, struct bytes name,
                     struct place *place, struct entity *ret)
 {
-    struct call *call = &request->caller.call;
     enum name_kind kind =
         place->directory_kind == DIRECTORY_ENTITIES ? NAME_ENTITY : NAME_PARTITION;
     struct directory candidates = place_directory(place);
@@ -93,7 +91,7 @@ int cut_name_settle(struct request *request, const struct inode *parent, struct 
     _cleanup_(buffer_finish) struct buffer local = {.max = POSITION_MAX_BYTES};
     int r = account_list(request->fs->account, &candidates, &listing);
     if (r < 0)
-        return call_fail(call, r, "out of memory");
+        return r;
     struct listing_entry entry;
     r = find_listed(listing, request, name, kind, &entry);
     if (r == 0 && kind == NAME_PARTITION)
@@ -101,11 +99,10 @@ int cut_name_settle(struct request *request, const struct inode *parent, struct 
     if (r == 0 || r == -ESTALE)
         return -ENOENT; /* no key, or no table any more */
     if (r < 0)
-        return r == -ENOMEM ? call_fail(call, r, "out of memory") : r;
+        return r;
     long_names_put(request->fs->long_names, name, kind, entry.key);
     if (entry.entity.page)
         *ret = (struct entity){page_ref(entry.entity.page), entry.entity.row};
     place_finish(place);
-    r = place_of_key(&parent->place, entry.key, place);
-    return r == -ENOMEM ? call_fail(call, r, "out of memory") : r;
+    return place_of_key(&parent->place, entry.key, place);
 }

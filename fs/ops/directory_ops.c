@@ -13,7 +13,8 @@ static void refuse_open(fuse_req_t req, const struct inode *inode, int error, co
 {
     struct request request;
     request_begin(&request, req, "opendir");
-    (void)call_fail(&request.caller.call, error, "%s", reason);
+    if (reason)
+        (void)call_fail(&request.caller.call, error, "%s", reason);
     request_fail(&request, error, &inode->place);
     request_end(&request);
 }
@@ -33,7 +34,7 @@ void directory_ops_opendir(fuse_req_t req, fuse_ino_t id, struct fuse_file_info 
     }
     int r = directory_handle_create(fs, inode, &handle);
     if (r < 0) {
-        refuse_open(req, inode, r, "out of memory");
+        refuse_open(req, inode, r, NULL);
         return;
     }
     info->fh = (uintptr_t)handle;

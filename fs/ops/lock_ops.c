@@ -32,9 +32,7 @@ static void refuse(fuse_req_t req, fuse_ino_t id, int error)
     struct request request;
     request_begin(&request, req, "lock");
     const struct inode *inode = inode_table_find(request.fs->inodes, id);
-    if (error == -ENOMEM)
-        (void)call_fail(&request.caller.call, error, "out of memory");
-    else
+    if (error != -ENOMEM)
         (void)call_fail(&request.caller.call, error,
                         "there are %zu locks already, or the long key of the file is not known yet",
                         LOCKS_MAX);

@@ -116,9 +116,9 @@ static int find_and_enter(struct request *request, const struct inode *parent, s
         stale_opens_end_writer(fs->stale_opens, &opener); /* no OPEN follows */
     if (r < 0)
         return r;
-    r = entity.page ? enter_entity(request, &opener, place, &entity, ret)
-                    : entry_make(fs, parent->id, name, place, NULL, request->caller.valid_ms, ret);
-    return r < 0 ? call_fail(&request->caller.call, r, "out of memory") : 0;
+    return entity.page
+               ? enter_entity(request, &opener, place, &entity, ret)
+               : entry_make(fs, parent->id, name, place, NULL, request->caller.valid_ms, ret);
 }
 
 static int look_up(struct request *request, const struct inode *parent, struct bytes name,
@@ -144,7 +144,7 @@ static int look_up(struct request *request, const struct inode *parent, struct b
     if (r >= 0)
         r = enter_new(request, &opener, place, ret);
     if (r < 0)
-        return call_fail(&request->caller.call, r, "out of memory");
+        return r;
     return r == 1 ? 0 : find_and_enter(request, parent, name, place, ret);
 }
 

@@ -30,9 +30,7 @@ static int open_outdated(struct request *request, const struct inode *inode, str
     if (stale_opens_has_begun(fs->stale_opens, &opener, now_ms) &&
         inode_table_open_text(fs->inodes, inode->id, ret))
         return 0;
-    if (stale_opens_begin(fs->stale_opens, &opener, now_ms) < 0)
-        return call_fail(&request->caller.call, -ENOMEM, "out of memory");
-    return -ESTALE;
+    return stale_opens_begin(fs->stale_opens, &opener, now_ms) < 0 ? -ENOMEM : -ESTALE;
 }
 
 /* Finds the text of the node's version. Of a writer's node, which another thread's LOOKUP may bring
@@ -80,10 +78,8 @@ static int open_text(struct request *request, const struct inode *inode, struct 
         if (r < 0)
             open_file_destroy(TAKE_PTR(*ret));
     }
-    if (r < 0) {
-        (void)call_fail(&request->caller.call, r, "out of memory");
+    if (r < 0)
         return r;
-    }
     stale_opens_end(fs->stale_opens, &opener);
     if (fs->writers)
         account_opened(fs->account, &request->caller, place_address(&inode->place), &entity);
@@ -98,7 +94,7 @@ static int create_writer_file(struct request *request, struct writer_handle *han
     int r = open_file_create_writer(handle, is_reader, request->process.command, ret);
     if (r < 0) {
         writer_drop_handle(handle, &request->caller);
-        return call_fail(&request->caller.call, r, "out of memory");
+        return r;
     }
     info->direct_io = 1; /* no pages are kept: the text changes */
     info->noflush = is_reader;
@@ -186,7 +182,7 @@ static int create(struct request *request, const struct inode *parent, struct by
         r = entry_make_writer(fs, parent->id, name, place, handle->writer, ret);
     if (r < 0) {
         writer_drop_handle(handle, &request->caller);
-        return call_fail(&request->caller.call, r, "out of memory");
+        return r;
     }
     r = create_writer_file(request, handle, info, ret_file);
     if (r < 0)

@@ -130,7 +130,7 @@ static int is_unstored(struct renaming *renaming, struct address from)
     if (!writers_held_is_unstored(renaming->held_from))
         return 0;
     int r = account_knows(request->fs->account, from);
-    return r < 0 ? change_lack_memory(request) : !r;
+    return r < 0 ? r : !r;
 }
 
 /* The new name may be that of a file of which nothing is stored. */

@@ -12,11 +12,10 @@ struct original { /* of a backup */
 };
 
 /* 1; 0: the file is the backup of nothing; -ENOMEM. */
-static int find_original(struct request *request, struct scratch_file *file, struct original *ret)
+static int find_original(struct scratch_file *file, struct original *ret)
 {
     buffer_init(&ret->text, 2 * POSITION_MAX_BYTES); /* far longer than an address and an ETag */
-    int r = scratch_file_backup(file, &ret->text, &ret->address, &ret->etag);
-    return r < 0 ? change_lack_memory(request) : r;
+    return scratch_file_backup(file, &ret->text, &ret->address, &ret->etag);
 }
 
 static void original_finish(struct original *original)
@@ -27,7 +26,7 @@ static void original_finish(struct original *original)
 int rename_scratch_delete_original(struct request *request, struct scratch_file *file)
 {
     _cleanup_(original_finish) struct original original;
-    int r = find_original(request, file, &original);
+    int r = find_original(file, &original);
     return r <= 0 ? r
                   : account_delete_masked(request->fs->account, &request->caller, original.address,
                                           original.etag);
@@ -40,7 +39,7 @@ static int show_original(struct request *request, struct scratch_file *file, str
     struct account *account = request->fs->account;
     _cleanup_(original_finish) struct original original;
     _cleanup_(entity_finish) struct entity shown = {0};
-    int r = find_original(request, file, &original);
+    int r = find_original(file, &original);
     if (r <= 0 || address_compare(original.address, to) != 0 || scratch_file_was_changed(file))
         return MIN(r, 0);
     if (!account_unmask(account, to, original.etag))
@@ -59,18 +58,17 @@ static int read_text(struct request *request, struct scratch_file *file, struct 
                 : scratch_file_read(file, 0, (size_t)attributes.size, ret);
     if (r == -EFBIG)
         return call_fail(&request->caller.call, r, "the text is longer than 8 MiB");
-    return r < 0 ? change_lack_memory(request) : 0;
+    return r;
 }
 
 /* Finds the place of `to` if it is the name of the entity of which the file is a backup. -ENOENT:
  * it is not. */
-static int find_place_of_original(struct request *request, struct scratch_file *file,
-                                  struct child *to)
+static int find_place_of_original(struct scratch_file *file, struct child *to)
 {
     const struct place *parent = &to->parent->place;
     struct directory directory = place_directory(parent);
     _cleanup_(original_finish) struct original original;
-    int r = find_original(request, file, &original);
+    int r = find_original(file, &original);
     if (r <= 0)
         return r < 0 ? r : -ENOENT;
     struct bytes position = original.address.position, key = position_row_key(position);
@@ -82,13 +80,13 @@ static int find_place_of_original(struct request *request, struct scratch_file *
         place_finish(&to->place);
         r = place_of_key(parent, key, &to->place) < 0 ? -ENOMEM : 1;
     }
-    return r < 0 ? change_lack_memory(request) : r > 0 ? 0 : -ENOENT;
+    return r < 0 ? r : r > 0 ? 0 : -ENOENT;
 }
 
 int rename_scratch_settle(struct request *request, struct scratch_file *file, struct child *to)
 {
     _cleanup_(buffer_finish) struct buffer text = {.max = DRAFT_MAX_BYTES};
-    int r = find_place_of_original(request, file, to);
+    int r = find_place_of_original(file, to);
     if (r != -ENOENT)
         return r;
     r = read_text(request, file, &text);
@@ -163,8 +161,6 @@ static int put_backup(struct request *request, const struct child *from,
         return r;
     r = scratch_file_set_backup(file, place_address(&from->place),
                                 page_etag(entity->page, entity->row));
-    if (r < 0)
-        r = change_lack_memory(request);
     if (r == 0 && before)
         r = rename_scratch_delete_original(request, before);
     if (r == 0)

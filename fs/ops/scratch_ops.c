@@ -17,8 +17,6 @@ static int64_t now_of(const struct request *request)
 static int complain(struct request *request, int error)
 {
     struct call *call = &request->caller.call;
-    if (error == -ENOMEM)
-        return call_fail(call, error, "out of memory");
     if (error == -ENOSPC)
         return call_fail(call, error, "the files with temporary names have more than %zu MiB",
                          SCRATCH_MAX_BYTES >> 20);

@@ -111,7 +111,8 @@ static bool is_told(struct setup *setup, int error, enum source source)
         return false;
     assert_int_not_equal(failure_log_next(log, before, &record, &text), 0);
     assert_int_equal(record.failure.error, error);
-    assert_string_equal(record.failure.message, strerrordesc_np(-error));
+    assert_string_equal(record.failure.message,
+                        error == -ENOMEM ? "out of memory" : strerrordesc_np(-error));
     return true;
 }
 

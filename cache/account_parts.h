@@ -61,12 +61,11 @@ int account_make_stored_text(struct caller *caller, struct bytes position,
 /* The refusal as a failure of the call. Returns its error. */
 int account_refuse_text(struct call *call, int error, const struct entity_input_refusal *refusal);
 /* ETags of an entity that a store depends on; empty: none. */
-struct known_versions {
+struct known_versions {   /* zeros at first */
     struct buffer read;   /* which the process has read */
     struct buffer masked; /* which this mount masks */
     bool has_read_lost; /* it has read a queued text, in whose place is another client's version */
 };
-void account_known_init(struct known_versions *known);
 void account_known_finish(struct known_versions *known);
 /* The position is claimed. 0 or -ENOMEM with the reason. */
 int account_known(struct account *account, struct caller *caller, struct address address,
@@ -74,6 +73,9 @@ int account_known(struct account *account, struct caller *caller, struct address
 /* 0; -ESTALE: has_read_lost, and it counts. */
 int account_check_read(struct account *account, struct caller *caller, struct address address,
                        const struct known_versions *known);
+/* Sends one write, as committer_write. */
+int account_send(struct account *account, struct caller *caller, const char *table,
+                 const struct write *write, struct entity *ret_now);
 /* The write of a text, by write_rule.h. The position is claimed. It is a view of the edit, the text
  * and what is known. Without a mask the edit is none that appends. */
 struct write account_choose_write(const struct account *account, const struct edit *edit,

@@ -59,7 +59,7 @@ static int send_merged(struct account *account, struct caller *caller, struct ad
         write.if_match = page_etag(before->page, before->row);
         write.text = buffer_bytes(&merged);
     }
-    return committer_write(account->write.committer, caller, address.table, &write, 1, ret_now);
+    return account_send(account, caller, address.table, &write, ret_now);
 }
 
 static bool was_another_faster(int error, const struct failure *failure)

@@ -6,8 +6,7 @@
 static int check_read(struct account *account, struct caller *caller, struct address address,
                       const struct entity *entity)
 {
-    _cleanup_(account_known_finish) struct known_versions known;
-    account_known_init(&known);
+    _cleanup_(account_known_finish) struct known_versions known = {0};
     int r = account_known(account, caller, address, &known);
     if (r == 0)
         r = account_check_read(account, caller, address, &known);
@@ -79,7 +78,7 @@ static int delete_version(struct account *account, struct caller *caller, struct
 {
     struct write write = {.kind = WRITE_DELETE, .position = address.position, .if_match = etag};
     struct entity now;
-    int r = committer_write(account->write.committer, caller, address.table, &write, 1, &now);
+    int r = account_send(account, caller, address.table, &write, &now);
     entity_finish(&now);
     return r;
 }
@@ -136,13 +135,8 @@ int account_delete_beside_mask(struct account *account, struct caller *caller,
     _cleanup_(buffer_finish) struct buffer behind = {.max = POSITION_MAX_BYTES};
     if (position_append_behind(&behind, address.position) < 0)
         return call_fail(&caller->call, -ENOMEM, "out of memory");
-    struct fetch fetch = {.table = address.table,
-                          .range = {address.position, buffer_bytes(&behind)},
-                          .top = 1,
-                          .is_alone = true};
-    struct stamp since = stamp_from_now(&account->orders, clock_now_ms(account->read.clock));
-    bool is_own;
-    int r = fetcher_fetch(account->read.fetcher, caller, &fetch, since, &page, &is_own);
+    struct range range = {address.position, buffer_bytes(&behind)};
+    int r = committer_read(account->write.committer, caller, address.table, range, 1, &page);
     if (r < 0 || page_rows(page) == 0 || bytes_equal(page_etag(page, 0), masked))
         return r;
     r = delete_version(account, caller, address, page_etag(page, 0));

@@ -169,8 +169,7 @@ static int store_there(struct move *move)
 {
     struct failure *failure = &move->caller->call.failure;
     _cleanup_(entity_finish) struct entity now = {0};
-    int r = committer_write(move->account->write.committer, move->caller, move->rename->to.table,
-                            &move->store, 1, &now);
+    int r = account_send(move->account, move->caller, move->rename->to.table, &move->store, &now);
     bool is_made = r == 0 || (failure->is_ambiguous && has_text(move, &now));
     if (!is_made) {
         r = account_lose(move->account, move->caller, move->rename->to, r, move->store.kind);
@@ -213,8 +212,7 @@ static int delete_here(struct move *move)
     for (;;) {
         _cleanup_(entity_finish) struct entity other = {0};
         struct write write = delete_of(move);
-        int r = committer_write(move->account->write.committer, move->caller,
-                                move->rename->from.table, &write, 1, &other);
+        int r = account_send(move->account, move->caller, move->rename->from.table, &write, &other);
         if (r == 0 || is_deleted(move))
             return 0;
         if (r != -ESTALE || !other.page || failure->is_ambiguous)
@@ -277,7 +275,6 @@ static int rename_claimed(struct account *account, struct caller *caller,
     _cleanup_(move_finish) struct move move = {
         .account = account, .caller = caller, .rename = rename};
     buffer_init(&move.text, ENTITY_INPUT_MAX_BYTES);
-    account_known_init(&move.known);
     int r = is_one_transaction(rename) ? move_within(&move) : move_across(&move);
     if (r < 0)
         return r;

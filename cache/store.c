@@ -44,6 +44,12 @@ int account_read_keys(struct caller *caller, struct bytes text, enum edit_begin 
     return r < 0 ? account_refuse_text(&caller->call, r, &refusal) : 0;
 }
 
+int account_send(struct account *account, struct caller *caller, const char *table,
+                 const struct write *write, struct entity *ret_now)
+{
+    return committer_write(account->write.committer, caller, table, write, 1, ret_now);
+}
+
 /* Has an earlier store of this edit, whose answer was lost, stored what is there now? */
 static bool is_own_version(const struct caller *caller, const struct edit *edit,
                            const struct entity *now)
@@ -70,7 +76,7 @@ static int write_over_own(struct account *account, struct caller *caller, const 
     now->page = NULL;
     write->kind = WRITE_REPLACE;
     write->if_match = page_etag(own.page, own.row);
-    int r = committer_write(account->write.committer, caller, edit->address.table, write, 1, now);
+    int r = account_send(account, caller, edit->address.table, write, now);
     write->if_match = (struct bytes){0};
     return r;
 }
@@ -90,13 +96,6 @@ int account_lose(struct account *account, struct caller *caller, struct address 
     return -ESTALE;
 }
 
-void account_known_init(struct known_versions *known)
-{
-    known->has_read_lost = false;
-    buffer_init(&known->read, PENDING_ETAG_MAX_BYTES);
-    buffer_init(&known->masked, PENDING_ETAG_MAX_BYTES);
-}
-
 void account_known_finish(struct known_versions *known)
 {
     buffer_finish(&known->read);
@@ -106,6 +105,7 @@ void account_known_finish(struct known_versions *known)
 int account_known(struct account *account, struct caller *caller, struct address address,
                   struct known_versions *ret)
 {
+    ret->read.max = ret->masked.max = PENDING_ETAG_MAX_BYTES;
     int r = read_versions_find(account->write.versions, caller->process, address, &ret->read);
     ret->has_read_lost = r == -ESTALE;
     if (r >= 0 || ret->has_read_lost)
@@ -193,7 +193,7 @@ static int store_alone(struct account *account, struct caller *caller, const str
     if (r < 0)
         return r;
     struct write write = account_choose_write(account, &own, text, known);
-    r = committer_write(account->write.committer, caller, edit->address.table, &write, 1, &now);
+    r = account_send(account, caller, edit->address.table, &write, &now);
     if ((r == -ESTALE || r == -EEXIST) && is_own_version(caller, edit, &now))
         r = write_over_own(account, caller, edit, &write, &now);
     if (r < 0)
@@ -261,8 +261,7 @@ static bool goes_on_appending(const struct edit *edit)
 static int store_claimed(struct account *account, struct caller *caller, const struct edit *edit,
                          struct bytes text, struct entity *ret, bool *ret_is_queued)
 {
-    _cleanup_(account_known_finish) struct known_versions known;
-    account_known_init(&known);
+    _cleanup_(account_known_finish) struct known_versions known = {0};
     int r = account_known(account, caller, edit->address, &known);
     if (r == 0)
         r = show_again(account, caller, edit, &known, ret);
@@ -327,10 +326,9 @@ static int aim_at(struct caller *caller, const struct entity *found, struct writ
 int account_write_over(struct account *account, struct caller *caller, const char *table,
                        struct write write, struct entity *ret)
 {
-    struct committer *committer = account->write.committer;
     _cleanup_(buffer_finish) struct buffer text = {.max = ENTITY_INPUT_MAX_BYTES};
     bool is_other = false;
-    int r = committer_write(committer, caller, table, &write, 1, ret);
+    int r = account_send(account, caller, table, &write, ret);
     while (r == -ESTALE && ret->page) {
         _cleanup_(entity_finish) struct entity found = *ret;
         ret->page = NULL;
@@ -340,7 +338,7 @@ int account_write_over(struct account *account, struct caller *caller, const cha
             r = aim_at(caller, &found, &write, &text);
         if (r < 0)
             return r;
-        r = committer_write(committer, caller, table, &write, 1, ret);
+        r = account_send(account, caller, table, &write, ret);
         is_other = true;
     }
     return r < 0 ? r : is_other;

@@ -363,21 +363,15 @@ uint64_t range_cache_floor(struct range_cache *cache, const char *table)
     return floor_locked(cache, find_table_locked(cache, table));
 }
 
-static enum superseded judge_locked(struct range_cache *cache, const char *name,
-                                    const struct page *page, size_t row, uint64_t floor)
-{
-    struct table *table = find_table_locked(cache, name);
-    struct piece *piece = table ? range_map_youngest(&table->map, page_position(page, row)) : NULL;
-    if (piece)
-        return piece->page->page == page ? SUPERSEDED_NO : SUPERSEDED_YES;
-    return floor_locked(cache, table) > floor ? SUPERSEDED_YES : SUPERSEDED_UNKNOWN;
-}
-
 enum superseded range_cache_superseded(struct range_cache *cache, const char *table,
                                        const struct page *page, size_t row, uint64_t floor)
 {
     LOCKED(&cache->lock);
-    return judge_locked(cache, table, page, row, floor);
+    struct table *found = find_table_locked(cache, table);
+    struct piece *piece = found ? range_map_youngest(&found->map, page_position(page, row)) : NULL;
+    if (piece)
+        return piece->page->page == page ? SUPERSEDED_NO : SUPERSEDED_YES;
+    return floor_locked(cache, found) > floor ? SUPERSEDED_YES : SUPERSEDED_UNKNOWN;
 }
 
 /* Is this the last piece of a page whose pieces all lie in the range? */

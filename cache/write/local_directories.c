@@ -154,20 +154,15 @@ bool local_directories_has(struct local_directories *local, const struct directo
     return find_locked(local, directory) != NULL;
 }
 
-static bool has_below_locked(struct local_directories *local, const struct directory *directory)
+bool local_directories_has_below(struct local_directories *local, const struct directory *directory)
 {
+    LOCKED(&local->lock);
     struct range range = directory->range;
     struct entry key = {.table = directory->table, .lo = range.lo};
     struct entry *entry = key.table ? RB_NFIND(range_tree, &local->ranges, &key) : NULL;
     if (entry && compare_ranges(entry, &key) == 0)
         entry = RB_NEXT(range_tree, &local->ranges, entry);
     return entry && strcmp(entry->table, key.table) == 0 && range_holds(range, entry->lo);
-}
-
-bool local_directories_has_below(struct local_directories *local, const struct directory *directory)
-{
-    LOCKED(&local->lock);
-    return has_below_locked(local, directory);
 }
 
 void local_directories_remove(struct local_directories *local, const struct directory *directory)
@@ -216,10 +211,11 @@ void local_directories_filled(struct local_directories *local, struct address ad
     }
 }
 
-/* Only a partition has an unsettled key, so there is one at most. */
-static int settle_locked(struct local_directories *local, const struct settlement *settlement)
+int local_directories_settle(struct local_directories *local, const struct settlement *settlement)
 {
+    LOCKED(&local->lock);
     struct entry key = {.table = settlement->table, .lo = settlement->from};
+    /* only a partition has an unsettled key, so there is one at most */
     struct entry *entry = RB_NFIND(range_tree, &local->ranges, &key);
     if (!entry || !settlement_is_of(settlement, (struct address){entry->table, entry->lo}))
         return 0;
@@ -237,12 +233,6 @@ static int settle_locked(struct local_directories *local, const struct settlemen
     else
         enter_locked(local, settled);
     return 0;
-}
-
-int local_directories_settle(struct local_directories *local, const struct settlement *settlement)
-{
-    LOCKED(&local->lock);
-    return settle_locked(local, settlement);
 }
 
 void local_directories_remove_table(struct local_directories *local, const char *table)

@@ -131,18 +131,6 @@ static struct pair *add_pair_locked(struct path_aliases *aliases, struct user *u
     return pair;
 }
 
-static void note_locked(struct path_aliases *aliases, uint64_t process, const struct way *way)
-{
-    struct user *user = find_user_locked(aliases, process, true);
-    struct pair *pair = user ? find_pair(user, way->partition) : NULL;
-    if (user && !pair)
-        pair = add_pair_locked(aliases, user, way->partition);
-    if (!pair || pair->paths[0] == way->path)
-        return;
-    pair->paths[1] = pair->paths[0];
-    pair->paths[0] = way->path;
-}
-
 void path_aliases_note(struct path_aliases *aliases, const struct caller *caller,
                        const struct directory_path *path)
 {
@@ -150,7 +138,14 @@ void path_aliases_note(struct path_aliases *aliases, const struct caller *caller
     if (caller->process == 0 || !find_way(path, &way))
         return;
     LOCKED(&aliases->lock);
-    note_locked(aliases, caller->process, &way);
+    struct user *user = find_user_locked(aliases, caller->process, true);
+    struct pair *pair = user ? find_pair(user, way.partition) : NULL;
+    if (user && !pair)
+        pair = add_pair_locked(aliases, user, way.partition);
+    if (!pair || pair->paths[0] == way.path)
+        return;
+    pair->paths[1] = pair->paths[0];
+    pair->paths[0] = way.path;
 }
 
 /* Of the two last paths one is another, if there was any. */
@@ -170,18 +165,6 @@ static bool is_refused(const struct user *user, uint64_t table)
     return false;
 }
 
-static bool differ_locked(struct path_aliases *aliases, uint64_t process, const struct way *way)
-{
-    struct user *user = find_user_locked(aliases, process, false);
-    const struct pair *pair = user ? find_pair(user, way->partition) : NULL;
-    bool was_refused = user && is_refused(user, way->table);
-    if (!pair || !has_other(pair, way->path))
-        return was_refused && user->has_lost;
-    if (!was_refused)
-        user->refused[user->refused_next++ % REFUSED_TABLES] = way->table;
-    return true;
-}
-
 bool path_aliases_differ(struct path_aliases *aliases, const struct caller *caller,
                          const struct directory_path *path)
 {
@@ -189,5 +172,12 @@ bool path_aliases_differ(struct path_aliases *aliases, const struct caller *call
     if (caller->process == 0 || path->is_flat || !find_way(path, &way))
         return false;
     LOCKED(&aliases->lock);
-    return differ_locked(aliases, caller->process, &way);
+    struct user *user = find_user_locked(aliases, caller->process, false);
+    const struct pair *pair = user ? find_pair(user, way.partition) : NULL;
+    bool was_refused = user && is_refused(user, way.table);
+    if (!pair || !has_other(pair, way.path))
+        return was_refused && user->has_lost;
+    if (!was_refused)
+        user->refused[user->refused_next++ % REFUSED_TABLES] = way.table;
+    return true;
 }

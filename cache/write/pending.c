@@ -301,9 +301,10 @@ static struct bytes masked_etag(const struct record *record)
     return (struct bytes){record->mask->etag, record->mask->etag_size};
 }
 
-static int mask_locked(struct pending *pending, const char *table, struct bytes position,
-                       struct bytes etag)
+int pending_mask(struct pending *pending, const char *table, struct bytes position,
+                 struct bytes etag)
 {
+    INSIDE(&pending->monitor);
     if (etag.size > PENDING_ETAG_MAX_BYTES)
         return -EFBIG;
     struct record *record = find_or_add_locked(pending, table, position);
@@ -320,13 +321,6 @@ static int mask_locked(struct pending *pending, const char *table, struct bytes 
         free_if_unused_locked(pending, record);
     }
     return mask ? 0 : -ENOMEM;
-}
-
-int pending_mask(struct pending *pending, const char *table, struct bytes position,
-                 struct bytes etag)
-{
-    INSIDE(&pending->monitor);
-    return mask_locked(pending, table, position, etag);
 }
 
 int pending_masked(struct pending *pending, const char *table, struct bytes position,

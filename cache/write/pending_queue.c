@@ -99,9 +99,10 @@ static struct queued *make_queued(const struct queued_change *change)
     return queued;
 }
 
-static int queue_locked(struct pending *pending, const char *table,
-                        const struct queued_change *change, struct call *call)
+int pending_queue(struct pending *pending, const char *table, const struct queued_change *change,
+                  struct call *call)
 {
+    INSIDE(&pending->monitor);
     struct queue *queue = &pending->queue;
     struct bytes position = change->write.position;
     struct address key = partition_address(table, position);
@@ -135,13 +136,6 @@ static int queue_locked(struct pending *pending, const char *table,
     queue_insert_waiting_locked(queued);
     queue_update_locked(pending, partition);
     return 0;
-}
-
-int pending_queue(struct pending *pending, const char *table, const struct queued_change *change,
-                  struct call *call)
-{
-    INSIDE(&pending->monitor);
-    return queue_locked(pending, table, change, call);
 }
 
 static int compare_positions(const void *a, const void *b)

@@ -147,9 +147,10 @@ void read_versions_note_later(struct read_versions *versions, uint64_t process,
     note(versions, process, address, (struct bytes){0}, later);
 }
 
-static int find_locked(struct read_versions *versions, uint64_t process, struct address address,
+int read_versions_find(struct read_versions *versions, uint64_t process, struct address address,
                        struct buffer *ret)
 {
+    LOCKED(&versions->lock);
     struct reader *reader = process == 0 ? NULL : find_reader_locked(versions, process);
     struct etag_memory *memory = reader ? &reader->versions : &versions->unseen;
     int64_t now_ms = clock_now_ms(versions->clock);
@@ -161,13 +162,6 @@ static int find_locked(struct read_versions *versions, uint64_t process, struct 
         return -ESTALE;
     int r = buffer_append(ret, etag_memory_find(memory, address, now_ms));
     return r < 0 ? r : ret->size > 0;
-}
-
-int read_versions_find(struct read_versions *versions, uint64_t process, struct address address,
-                       struct buffer *ret)
-{
-    LOCKED(&versions->lock);
-    return find_locked(versions, process, address, ret);
 }
 
 void read_versions_forget(struct read_versions *versions, uint64_t process, struct address address)

@@ -22,8 +22,8 @@ static int compare_names(const struct node *a, const struct node *b)
     return order != 0 ? order : compare_ids(b, a);
 }
 
-RB_GENERATE_INTERNAL(id_tree, node, by_id, compare_ids, static __attribute__((unused)))
-RB_GENERATE_INTERNAL(name_tree, node, by_name, compare_names, static __attribute__((unused)))
+RB_GENERATE_INTERNAL(id_tree, node, by_id, compare_ids, static __attribute__((unused)));
+RB_GENERATE_INTERNAL(name_tree, node, by_name, compare_names, static __attribute__((unused)));
 
 void node_index_add(struct node_index *index, struct node *node)
 {

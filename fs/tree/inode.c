@@ -32,12 +32,13 @@ static bool has_left(const struct node *node)
     return node->left != LEFT_NOT;
 }
 
-/* Below the limit, because nodes are made while the kernel forgets. It may use all of them: so it
- * is not asked again before some more were made. */
+/* Below the limit, because nodes are made while the kernel forgets, and what is freed between nodes
+ * that stay is not given back. The kernel may use all of them: so it is not asked again before some
+ * more were made. */
 static bool has_excess_locked(const struct inode_table *table)
 {
     size_t max = table->max_nodes;
-    return table->index.count > max - max / 8 && table->entered > max / 16;
+    return table->index.count > max - max / 4 && table->entered > max / 16;
 }
 
 static bool has_freed_many_locked(const struct inode_table *table)

@@ -130,7 +130,7 @@ struct node_upkeep {
     size_t excess;       /* nodes that the kernel should forget; 0: none */
     bool has_freed_many; /* many nodes were forgotten since this was answered last */
 };
-/* Waits until there is something to do. There is an excess when the table has more than 7/8 of
+/* Waits until there is something to do. There is an excess when the table has more than 3/4 of
  * max_nodes, and again when some more were made: the excess is what is above half of max_nodes.
  * False: inode_table_end_waiting was called. For one thread. */
 bool inode_table_wait(struct inode_table *table, struct node_upkeep *ret);

@@ -5,7 +5,7 @@
 #include "tests/unit/threads.h"
 
 #define MAX_NODES 100
-#define MANY      89 /* more than 7/8 of it */
+#define MANY      76 /* more than 3/4 of it */
 
 static struct inode_table *new_table(void)
 {

@@ -4,8 +4,6 @@
 #include "client/text/entity_check.h"
 #include "client/text/table_name.h"
 
-#define FEW_DELETES 1000 /* one answer comes past them */
-
 /* The step of the path becomes local: 0. 1: it was so already. */
 static int keep(struct account *account, struct caller *caller, const struct directory_path *path,
                 size_t i, bool is_empty)
@@ -183,18 +181,18 @@ static bool is_left_to_parent(struct account *account, const struct caller *call
 /* As account_find_rows. If deletes of the process are held there, and the rmdir of the directory
  * above comes, an old answer that shows no other row suffices: that rmdir asks for each row. Where
  * such an answer is not known any more, the look would come past all rows that are held. So it asks
- * only if these are few. */
+ * only if one answer may do that. */
 static int find_rows(struct account *account, struct caller *caller,
                      const struct directory *directory, bool is_left)
 {
     size_t held = 0;
     if (is_left)
         held = pending_holds(account->write.pending, caller->process, directory->table,
-                             directory->range, FEW_DELETES + 1);
+                             directory->range, TABLE_STORE_PAGE_ROWS + 1);
     int known = held > 0 ? account_look_for_rows(account, caller, directory) : KNOWN_ROWS;
     if (known < 0)
         return call_fail(&caller->call, known, "out of memory");
-    bool asks = known == KNOWN_ROWS || (known == KNOWN_NOT && held <= FEW_DELETES);
+    bool asks = known == KNOWN_ROWS || (known == KNOWN_NOT && held <= TABLE_STORE_PAGE_ROWS);
     return asks ? account_find_rows(account, caller, directory) : -ENOENT;
 }
 

@@ -12,6 +12,10 @@
     ((size_t)64 << 20) /* what waits to be written is half of it at most                           \
                         */
 
+/* Requests of its scan in flight, as many as an import has: it reads all that it asks for. With 8
+ * a scan of 400 pages at 20 ms takes a quarter of the time of serial paging, with 16 a fifth. */
+#define COMMAND_PARALLELISM "-oparallelism=16"
+
 /* The options of a mount that a command without one has a use for. */
 static const char *const taken[] = {"table",       "ca_cert",    "timeout",
                                     "parallelism", "allow_http", "auth"};
@@ -202,14 +206,26 @@ static int create_table(struct opened_account *opened)
                                   : opened_account_complain(opened, &caller.call.failure);
 }
 
+static int parse_options(struct opened_account *opened)
+{
+    struct fuse_args *args = &opened->args;
+    if ((args->argc == 0 && fuse_opt_add_arg(args, "tablefuse") < 0) ||
+        fuse_opt_insert_arg(args, 1, COMMAND_PARALLELISM) < 0)
+        return verb_complain_memory();
+    return options_parse(opened->verb, args, 0, 0, 0, &opened->options) < 0
+               ? verb_usage_code(opened->verb)
+               : 0;
+}
+
 static int open_account(struct opened_account *opened, const struct use *use)
 {
-    if (options_parse(opened->verb, &opened->args, 0, 0, 0, &opened->options) < 0)
-        return verb_usage_code(opened->verb);
+    int code = parse_options(opened);
+    if (code != 0)
+        return code;
     if (log_create(opened->verb->name, &opened->log) < 0)
         return verb_complain_memory();
     log_over_progress(opened->log);
-    int code = open_source(opened, use);
+    code = open_source(opened, use);
     if (code != 0)
         return code;
     const struct account_options options = {.ttl_ms = opened->options.ttl_ms,

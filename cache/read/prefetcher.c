@@ -12,7 +12,8 @@
 #define WANTED_TIMES 1.5 /* what a consumer wants is an estimate */
 #define NEAR_FETCHES 3   /* a position that takes more requests is on another way */
 
-/* Of its share: what waits to be taken or is in flight, and the same however much is held. */
+/* Of its share: what waits to be taken or is in flight, and the same however much is held. What is
+ * apart from the cache has all of its share. */
 #define AHEAD_PART       2
 #define AHEAD_LEAST_PART 8
 #define NAMES_PART       4  /* the same of partitions: their pages wait in the cache */
@@ -193,7 +194,8 @@ static size_t window_bytes_locked(const struct prefetcher *prefetcher)
 {
     size_t share = share_bytes(&prefetcher->source), limit = prefetcher->ahead_bytes;
     size_t free = share - MIN(share, prefetcher->held.bytes);
-    size_t ahead = MAX(MIN(free, share / AHEAD_PART), share / AHEAD_LEAST_PART);
+    size_t most = prefetcher->is_apart ? share : share / AHEAD_PART;
+    size_t ahead = MAX(MIN(free, most), share / AHEAD_LEAST_PART);
     return MAX(limit > 0 ? MIN(limit, ahead) : ahead, 1);
 }
 

@@ -8,10 +8,11 @@
  * How far it runs ahead: none before the consumer took its second page; then, like TCP's slow
  * start, 2 pages and one more for each page that was taken, so that a consumer that stops has at
  * most doubled its pages; never more than one and a half times what the consumer has asked for, and
- * never more bytes than half of the share of the cache that all prefetchers of rows divide. Fewer
- * pages would not do: a scan splits a large partition into pieces as large as the bytes allow, and
- * the pages of the later pieces wait while the first one is read. The request window
- * (request_window.h) limits what all of a table have in flight, but for what a consumer waits for.
+ * never more bytes than half of the share of the cache that all prefetchers of rows divide (apart
+ * from the cache: than that share). Fewer pages would not do: a scan splits a large partition into
+ * pieces as large as the bytes allow, and the pages of the later pieces wait while the first one is
+ * read. The request window (request_window.h) limits what all of a table have in flight, but for
+ * what a consumer waits for.
  *
  * A traversal holds what its consumer has taken and not passed (held_pages.h). So what it lists is
  * still there when it comes to visit it; and it runs ahead only as far as there is room beside it.

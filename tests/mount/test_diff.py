@@ -206,7 +206,7 @@ def test_the_same_table(service, account, scratch):
     for begin, end in ((account.source, account.source), (account.source, f"local:{link}"), (f"local:{other}", account.source)):
         done = run(TABLEFUSE, "diff", f"{begin}/dates", f"{end}/DATES", check=False)
         assert done.returncode == CONFIGURATION and done.stderr.endswith(" are the same table\n")
-    service.fill("same", "dates", "2500")
+    service.fill("same", "dates", "1200")
     by_other_name = service.endpoint.replace("127.0.0.1", "localhost")
     for begin, end in ((service.endpoint, service.endpoint), (service.endpoint, by_other_name)):
         done = run(TABLEFUSE, "diff", f"{begin}/same", f"{end}/Same", check=False)
@@ -225,7 +225,7 @@ def second(scratch):
 @pytest.mark.sanitized
 def test_two_services(service, second):
     """The environment is for the one that it names, with its host; the emulator's account needs none."""
-    service.fill("shared", "dates", "1500")
+    service.fill("shared", "dates", "200")
     text = export(service, "shared")
     assert imported(second, "shared", text, "--create").code == 0
     tables = (second, "shared"), (service, "shared")

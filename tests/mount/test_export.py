@@ -22,7 +22,7 @@ from servers import Spoiler
 pytestmark = pytest.mark.sanitized
 
 INTERRUPTED = 130
-ROWS = 5000
+ROWS, AZURITE_ROWS = 5000, 1500  # more than a page; Azurite takes a batch for each partition
 
 
 def tablefuse(service, *arguments, faults=None, check=True, credentials=None, **options):
@@ -52,13 +52,17 @@ def keys_of(lines):
     return [(row["PartitionKey"], row["RowKey"]) for row in map(json.loads, lines)]
 
 
+def rows_at(service):
+    return ROWS if isinstance(service, LocalAccount) else AZURITE_ROWS
+
+
 def in_order(keys):
     return sorted(keys, key=lambda pair: tuple(map(utf16_order, pair)))
 
 
 @pytest.fixture(scope="module")
 def dates(service):
-    service.fill("dates", "dates", str(ROWS))
+    service.fill("dates", "dates", str(rows_at(service)))
     return "dates"
 
 
@@ -74,10 +78,10 @@ def untyped(entities):
 def test_an_export_is_what_is_stored(service, dates, stored):
     lines = export(service, dates).splitlines(keepends=True)
     assert untyped(entities_of(lines)) == untyped(stored(dates))
-    assert keys_of(lines) == in_order(keys_of(lines)) and len(lines) == ROWS
+    assert keys_of(lines) == in_order(keys_of(lines)) and len(lines) == rows_at(service)
     assert not any("odata.etag" in line or "Timestamp" in line for line in lines)
     partitions = len({p for p, _ in keys_of(lines)})
-    assert count(service, dates) == f"entities {ROWS}\npartitions {partitions}\n"
+    assert count(service, dates) == f"entities {len(lines)}\npartitions {partitions}\n"
     assert tablefuse(service, "tables", source(service, "")[:-1]).stdout == "dates\n"
 
 

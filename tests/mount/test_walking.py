@@ -210,13 +210,14 @@ def test_programs_that_open_a_file_each_are_served_by_pages(mounts):
     assert counted.requests() <= 12
 
 
-@pytest.mark.parametrize("shape", some_sanitized("guid"))
+@pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape != "guid"])  # see twenty_thousand_partitions
 def test_each_shape_is_walked_by_pages(mounts, shape):
-    """And its levels by a few requests: of guid there are seventeen."""
-    walk(mounts(), shape, "find", ROWS, more=LEVEL if shape == "guid" else BESIDE)
+    """And its levels by a few requests. On a busy machine there are more guesses, which bring few rows."""
+    counted = walk(mounts(), shape, "find", ROWS, more=LEVEL)
+    assert counted.total("tablefuse_request_rows_total") <= 1.5 * ROWS
 
 
-@pytest.mark.parametrize("shape", ["guid", "package", "ten"])
+@pytest.mark.parametrize("shape", ["guid", "package"])  # tables of levels
 def test_a_walk_is_whole_and_in_order(mounts, shape):
     """As from .flat, which has no levels; with nothing ahead, too."""
     texts = "find . -type f -print0 | xargs -0 cat | sort | sha256sum"  # which have the keys
@@ -268,14 +269,14 @@ def queries(mount):
 )
 def test_a_walker_that_is_killed_stops_its_requests(mounts, begin, command, number):
     mount = mounts(faults="latency=100")
-    walker = begin(*command, mount / "guid")
+    walker = begin(*command, mount / "huge")
     wait_until(lambda: queries(mount) >= 19, what="a walk that is under way")
     walker.send_signal(number)
     walker.communicate(timeout=EXIT_SEC)
     assert walker.returncode == -number
     time.sleep(1)
     before = queries(mount)
-    assert before < ROWS / PAGE_ROWS + 60
+    assert before < HUGE * HUGE_ROWS / PAGE_ROWS
     time.sleep(1)
     assert queries(mount) == before
 

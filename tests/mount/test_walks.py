@@ -8,9 +8,9 @@ from harness import LocalAccount, environment, run
 
 PAGE_ROWS = 1000
 LISTING_KEPT_SEC = 30
-WALK_ROWS = 30_000
-LARGE_ROWS = 20_000  # of 300 bytes and more
-CACHE_MIB = 4
+WALK_ROWS = 15_000
+LARGE_ROWS = 10_000  # of 300 bytes and more
+CACHE_MIB, TABLE_CACHE_MIB = 2, 4
 LARGE_DIRECTORY = 20  # requests more, where a range is larger than a quarter of the cache
 PARTITIONS_ROWS = 30_000  # of tables of many partitions
 
@@ -80,10 +80,12 @@ def test_a_partition_larger_than_the_cache_is_read_twice(mounts, tool, out):
     assert 0 < mount.stats().total("tablefuse_cache_bytes") <= CACHE_MIB << 20
 
 
-@pytest.mark.parametrize("shape", PARTITIONS)
-@pytest.mark.parametrize("tool", WALKING)
+# tar reads what find has looked at: for one of the shapes this is enough
+@pytest.mark.parametrize(
+    "tool, shape", [(tool, shape) for tool in WALKING for shape in PARTITIONS if (tool, shape) != ("tar c", "small")]
+)
 def test_a_table_larger_than_the_cache_is_hardly_read_twice(mounts, tool, shape):
-    mount = mounts(f"cache_size={CACHE_MIB}M")
+    mount = mounts(f"cache_size={TABLE_CACHE_MIB}M")
     began = time.monotonic()
     with mount.counting() as counted:
         assert int(run_in(mount / shape, WALKING[tool])) == PARTITIONS_ROWS

@@ -528,7 +528,7 @@ UNSURE = ("EACCES", "ETIMEDOUT")
 
 def examples_at(service):
     """What differs at Azurite is in CASES, and it takes five times as long."""
-    return 25 if isinstance(service, LocalAccount) else 15
+    return 25 if isinstance(service, LocalAccount) else 10
 
 
 def explore(examples, play):

@@ -15,7 +15,7 @@ pytestmark = [
     pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True),
 ]
 
-ROUNDS = 100  # of each writer
+ROUNDS = 50  # of each writer
 OPERATIONS = int(os.environ.get("TABLEFUSE_OPERATIONS", "240"))  # of all processes
 OPERATIONS_SEC = 120 + OPERATIONS // 10
 PROCESSES, NAMES = 4, 50

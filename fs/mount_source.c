@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/mount_source.h"
-#include "client/azure/azure_store.h"
-#include "client/azure/http.h"
-#include "client/azure/token_request.h"
 #include "client/counting_store.h"
 #include "client/local/local_store.h"
 #include "client/retrying_store.h"
@@ -10,7 +7,7 @@
 #include "fs/files/control_dir.h"
 #include "fs/local_path.h"
 #include "fs/say.h"
-#include "fs/secret_variables.h"
+#include "fs/service_source.h"
 
 #include <strings.h>
 #include <sys/stat.h>
@@ -25,16 +22,11 @@
 #define ANSWERS_MIN_BYTES ((size_t)16 << 20)
 
 struct mount_source {
-    struct connection connection;    /* to a service */
+    struct service_source service;   /* an account of one */
     char *local_path;                /* of an account in a file; NULL: it is a service */
     char table[ENDPOINT_TABLE_SIZE]; /* "": none */
     char *name;                      /* for findmnt and df */
-    char *ca_file;                   /* absolute; NULL: the system's certificates, or none needed */
-    const char *auth;                /* the option's text; NULL: no tokens are used */
-    struct token_settings token_settings;
-    struct token_request *token_request;
-    struct token_source *tokens;
-    struct table_store *store; /* the outermost; NULL: taken */
+    struct table_store *store;       /* the outermost; NULL: taken */
     struct table_store *retrying, *counting;
     struct log *log;
     int64_t timeout_ms;
@@ -56,45 +48,13 @@ static int complain(const char *what, const char *reason, enum command_exit code
     return (int)code;
 }
 
-static int connect_service(struct mount_source *source, const struct mount_source_options *options,
-                           struct call *call)
-{
-    struct secret_variables secrets = {0};
-    bool is_foreign = options->environment == MOUNT_ENVIRONMENT_FOREIGN;
-    int r = options->auth
-                ? token_settings_init(&source->token_settings, options->auth, getenv, call)
-                : 0;
-    if (r == 0 && !is_foreign)
-        r = secret_variables_take(&secrets, call);
-    if (options->environment == MOUNT_ENVIRONMENT_ONE)
-        secret_variables_blank();
-    if (r == 0) {
-        const struct connection_environment environment = {
-            .connection_string = secrets.values[SECRET_CONNECTION_STRING],
-            .account = getenv("AZURE_STORAGE_ACCOUNT"),
-            .key = secrets.values[SECRET_KEY],
-            .sas_token = secrets.values[SECRET_SAS_TOKEN],
-            .sas_url = secrets.values[SECRET_SAS_URL],
-            .allows_http = options->allows_http,
-            .is_shared = options->environment == MOUNT_ENVIRONMENT_SHARED,
-            .uses_tokens = options->auth};
-        r = connection_init(&source->connection, options->name, &environment, call);
-        if (r < 0)
-            secret_variables_name_files(&call->failure);
-    }
-    secret_variables_wipe(&secrets);
-    if (r == 0)
-        memcpy(source->table, source->connection.endpoint.table, sizeof(source->table));
-    return r;
-}
-
 /* Sets the table of -o table=. SOURCE or a SAS URL may name the same one; this one's case counts.
  */
 static int set_table(struct mount_source *source, const char *table, struct call *call)
 {
     if (!table)
         return 0;
-    bool is_of_source = source->local_path || source->connection.source_has_table;
+    bool is_of_source = source->local_path || source->service.settings.connection.source_has_table;
     if (source->table[0] && strcasecmp(source->table, table) != 0)
         return call_fail(call, -EINVAL, "%s names the table %s, but -o table= names another one",
                          is_of_source ? "SOURCE" : "the SAS URL", source->table);
@@ -112,40 +72,26 @@ static bool lacks_table(const struct mount_source *source,
     return options->needs_table && !source->table[0];
 }
 
-/* Finds the file of trusted certificates, which only https needs: the option's, or else that of
- * SSL_CERT_FILE. An exit code. */
-static int find_certificates(struct mount_source *source, const char *option)
+static int connect_service(struct mount_source *source, const struct mount_source_options *options,
+                           struct call *call)
 {
-    bool is_https = source->connection.endpoint.is_https;
-    const char *file = option ? option : is_https ? getenv("SSL_CERT_FILE") : NULL;
-    if (!file || file[0] == '\0')
-        return 0;
-    source->ca_file = realpath(file, NULL);
-    if (source->ca_file)
-        return 0;
-    say("tablefuse: cannot use the certificates in %s: %s -- check -o ca_cert or SSL_CERT_FILE\n",
-        file, strerror(errno));
-    return EXIT_CONFIGURATION;
-}
-
-/* Begins to ask for a token. 0 or -errno. */
-static int create_tokens(struct mount_source *source, const char *auth)
-{
-    int r = token_request_create(&source->token_settings, source->ca_file, &clock_system,
-                                 &source->token_request);
-    if (r < 0)
-        return r;
-    const struct token_issuer issuer = token_request_issuer(source->token_request);
-    source->auth = auth;
-    return token_source_create(&issuer, &clock_system, &clock_boottime, &source->tokens);
+    const struct service_settings_options settings = {.source = options->name,
+                                                      .auth = options->auth,
+                                                      .credentials = options->credentials,
+                                                      .variables = options->variables,
+                                                      .environment = options->environment,
+                                                      .allows_http = options->allows_http};
+    int r = service_settings_init(&source->service.settings, &settings, call);
+    if (r == 0)
+        memcpy(source->table, source->service.settings.connection.endpoint.table,
+               sizeof(source->table));
+    return r == 0 ? set_table(source, options->table, call) : r;
 }
 
 static int open_service(struct mount_source *source, const struct mount_source_options *options)
 {
     struct call call = {0};
     int r = connect_service(source, options, &call);
-    if (r == 0)
-        r = set_table(source, options->table, &call);
     if (r < 0 && options->name && access(options->name, F_OK) == 0)
         return complain(options->name, "an account in a file is written as local:FILE",
                         EXIT_CONFIGURATION);
@@ -153,20 +99,10 @@ static int open_service(struct mount_source *source, const struct mount_source_o
         return complain_failure("", &call.failure, EXIT_CONFIGURATION);
     if (lacks_table(source, options))
         return EXIT_USAGE;
-    int code = find_certificates(source, options->ca_cert);
-    if (code != 0)
-        return code;
-    r = http_global_init();
-    if (r == 0 && options->auth)
-        r = create_tokens(source, options->auth);
-    const struct azure_store_options azure = {
-        .connection = &source->connection,
-        .tokens = source->tokens,
-        .ca_file = source->ca_file,
-        .answers_max_bytes = MAX(options->cache_bytes / ANSWERS_PART, ANSWERS_MIN_BYTES)};
-    if (r == 0)
-        r = azure_store_create(&azure, &clock_system, &source->store);
-    return r < 0 ? complain("", strerror(-r), EXIT_MOUNTING) : 0;
+    source->service.log = options->log;
+    return service_source_start(&source->service, options->ca_cert,
+                                MAX(options->cache_bytes / ANSWERS_PART, ANSWERS_MIN_BYTES),
+                                &source->store);
 }
 
 static bool is_below(const char *path, const char *directory)
@@ -223,8 +159,12 @@ static int complain_opening(const char *name, const struct failure *failure)
 static int open_local(struct mount_source *source, const struct mount_source_options *options)
 {
     struct call call = {.deadline_ms = clock_now_ms(&clock_system) + QUESTION_MS};
-    if (options->environment == MOUNT_ENVIRONMENT_ONE) /* it uses none */
-        secret_variables_blank();
+    if (options->auth || options->credentials)
+        return complain(options->name,
+                        options->auth ? "-o auth= is not for an account in a file: leave it out"
+                                      : "-o credentials= is not for an account in a file: leave it "
+                                        "out",
+                        EXIT_CONFIGURATION);
     int code = resolve_local(source, options);
     if (code != 0)
         return code;
@@ -296,12 +236,6 @@ bool mount_source_is_local(const char *name)
     return name && strncmp(name, LOCAL_SOURCE, strlen(LOCAL_SOURCE)) == 0;
 }
 
-bool mount_source_is_emulator(const char *name)
-{
-    struct bytes rest = bytes_trim(bytes_of(name ? name : ""));
-    return bytes_equal(bytes_take_until(&rest, '/'), BYTES_LITERAL("emulator"));
-}
-
 bool mount_source_holds_sas(const char *argument)
 {
     for (const char *sig = argument; (sig = strstr(sig, "sig=")); sig++)
@@ -353,13 +287,13 @@ int mount_source_prepare(const char *name, bool is_read_only, bool *ret_is_as_is
  * with a query or a user is refused. 0 or -ENOMEM. */
 static int set_name(struct mount_source *source, const char *given)
 {
-    const struct endpoint *endpoint = &source->connection.endpoint;
+    const struct endpoint *endpoint = &source->service.settings.connection.endpoint;
     struct bytes name = bytes_of(source->local_path ? source->local_path : endpoint->account);
     if (!source->local_path && given)
         name = bytes_trim(bytes_of(given));
     while (name.size > 1 && name.data[name.size - 1] == '/')
         name.size--;
-    bool adds_table = source->table[0] && !source->connection.source_has_table;
+    bool adds_table = source->table[0] && !source->service.settings.connection.source_has_table;
     if (asprintf(&source->name, "%s%.*s%s%s", source->local_path ? LOCAL_SOURCE : "",
                  (int)name.size, name.data, adds_table ? "/" : "",
                  adds_table ? source->table : "") >= 0)
@@ -392,13 +326,9 @@ void mount_source_close(struct mount_source *source)
     if (!source)
         return;
     table_store_destroy(source->store);
-    token_source_destroy(source->tokens);
-    token_request_destroy(source->token_request);
-    token_settings_finish(&source->token_settings);
-    connection_finish(&source->connection);
+    service_source_finish(&source->service);
     free(source->local_path);
     free(source->name);
-    free(source->ca_file);
     free(source);
 }
 
@@ -421,21 +351,12 @@ const char *mount_source_account(const struct mount_source *source)
 {
     const char *path = source->local_path;
     const char *slash = path ? strrchr(path, '/') : NULL;
-    return slash ? slash + 1 : path ? path : source->connection.endpoint.account;
+    return slash ? slash + 1 : path ? path : source->service.settings.connection.endpoint.account;
 }
 
 const char *mount_source_part(const struct mount_source *source)
 {
-    static const char *const limits[] = {"spk", "srk", "epk", "erk"};
-    struct bytes value;
-    if (source->local_path)
-        return NULL;
-    if (endpoint_is_secondary(&source->connection.endpoint))
-        return "it is the secondary location, which follows the primary one later";
-    for (size_t i = 0; !source->tokens && i < ARRAY_SIZE(limits); i++)
-        if (credential_parameter(source->connection.credential, limits[i], &value))
-            return "its SAS is for a range of keys (spk, srk, epk, erk)";
-    return NULL;
+    return source->local_path ? NULL : service_source_part(&source->service);
 }
 
 static bool is_same_file(const char *a, const char *b)
@@ -449,9 +370,9 @@ bool mount_source_is_same_table(const struct mount_source *a, const struct mount
 {
     if (!a->local_path != !b->local_path || strcasecmp(a->table, b->table) != 0)
         return false;
-    return a->local_path
-               ? is_same_file(a->local_path, b->local_path)
-               : endpoint_is_same_account(&a->connection.endpoint, &b->connection.endpoint);
+    return a->local_path ? is_same_file(a->local_path, b->local_path)
+                         : endpoint_is_same_account(&a->service.settings.connection.endpoint,
+                                                    &b->service.settings.connection.endpoint);
 }
 
 struct table_store *mount_source_take_store(struct mount_source *source)
@@ -482,7 +403,7 @@ static int complain_local(const struct mount_source *source, const struct failur
 
 static int complain_service(const struct mount_source *source, const struct failure *failure)
 {
-    const struct endpoint *endpoint = &source->connection.endpoint;
+    const struct endpoint *endpoint = &source->service.settings.connection.endpoint;
     say("tablefuse: account %s at %s", endpoint->account, endpoint->url);
     if (source->table[0])
         say(", table %s", source->table);
@@ -573,8 +494,8 @@ uint64_t mount_source_requests(const struct mount_source *source)
 
 int mount_source_append_metrics(const struct mount_source *source, struct buffer *ret)
 {
-    if (source->tokens)
-        (void)token_source_append_metrics(source->tokens, ret);
+    if (source->service.tokens)
+        (void)token_source_append_metrics(source->service.tokens, ret);
     int r = counting_store_append_metrics(source->counting, ret);
     return r < 0 ? r : retrying_store_append_metrics(source->retrying, ret);
 }
@@ -587,28 +508,11 @@ bool mount_source_clock_ahead(const struct mount_source *source, int64_t *ret_se
 
 int mount_source_append_description(const struct mount_source *source, struct buffer *ret)
 {
-    const struct endpoint *endpoint = &source->connection.endpoint;
-    if (source->local_path) {
-        (void)control_append_setting(ret, "account " LOCAL_SOURCE, source->local_path);
-        (void)control_append_setting(ret, "checksums ", source->has_checksums ? "yes" : "no");
-    } else {
-        (void)buffer_append_format(ret, "account %s\nendpoint %s\ncredential ", endpoint->account,
-                                   endpoint->url);
-        if (source->tokens) {
-            (void)buffer_append_format(ret, "auth=%s, ", source->auth);
-            (void)token_source_append_description(source->tokens, ret);
-        } else {
-            (void)credential_append_description(source->connection.credential, ret);
-        }
-        (void)buffer_append_char(ret, '\n');
-    }
-    (void)control_append_setting(ret, "table ", source->table[0] ? source->table : NULL);
-    return control_append_setting(ret, "ca_cert ", source->ca_file);
-}
-
-int mount_source_append_origin(const struct mount_source *source, struct buffer *ret)
-{
-    const char *name = source->tokens ? "-o auth=" : source->connection.credential_by;
-    return buffer_append_format(ret, "credential_from %s%s\n", name,
-                                secret_variables_is_in_file(name) ? "_FILE" : "");
+    const char *table = source->table[0] ? source->table : NULL;
+    if (!source->local_path)
+        return service_source_append_description(&source->service, table, ret);
+    (void)control_append_setting(ret, "account " LOCAL_SOURCE, source->local_path);
+    (void)control_append_setting(ret, "checksums ", source->has_checksums ? "yes" : "no");
+    (void)control_append_setting(ret, "table ", table);
+    return control_append_setting(ret, "ca_cert ", NULL);
 }

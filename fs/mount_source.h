@@ -10,6 +10,7 @@
 #include "client/call.h"
 #include "fs/command.h"
 #include "fs/log.h"
+#include "fs/service_settings.h"
 
 #define LOCAL_SOURCE "local:" /* an account in one file */
 
@@ -19,19 +20,13 @@
     "the file system that it lies in does not answer -- if that is a tablefuse mount, use "        \
     "unmount -z there first"
 
-/* What the credentials in the environment are for. */
-enum mount_environment {
-    MOUNT_ENVIRONMENT_ONE,     /* this source; they are overwritten then */
-    MOUNT_ENVIRONMENT_SHARED,  /* this one of two services, if they name its account; the caller
-                                * calls secret_variables_blank after the last one */
-    MOUNT_ENVIRONMENT_FOREIGN, /* another source: they are not read */
-};
-
 struct mount_source_options {
     const char *name;    /* SOURCE; NULL: the environment names the account */
     const char *table;   /* -o table=; NULL: not given */
     const char *ca_cert; /* a file; NULL: SSL_CERT_FILE names it, or the system's certificates */
     const char *auth;    /* how a token is got; NULL: by a key or a SAS. It outlives the source. */
+    const char *credentials;                  /* -o credentials=, a file; NULL: not given */
+    const struct secret_variables *variables; /* of an account of a service */
     const char *mountpoint; /* absolute; the file of an account must not be below it; NULL: none */
     int64_t timeout_ms;     /* of an operation */
     size_t cache_bytes;     /* answers in flight may have a part of it */
@@ -55,10 +50,7 @@ bool mount_source_is_local(const char *name); /* is it local:FILE? NULL is not *
 /* May it hold a SAS token? It is a URL with a query, or has the parameter `sig`:
  * local:x?sv=..&sig=.. Such an argument is refused. */
 bool mount_source_holds_sas(const char *argument);
-/* Is it the emulator by its short name, which takes no credential? NULL is not. */
-bool mount_source_is_emulator(const char *name);
-/* Reads the credentials from the environment, as `environment` says. Sends nothing to the service;
- * with `auth` a thread asks for the first token. An exit code. */
+/* Sends nothing to the service; with `auth` a thread asks for the first token. An exit code. */
 int mount_source_open(const struct mount_source_options *options, store_decorator *decorate,
                       struct mount_source **ret);
 void mount_source_close(struct mount_source *source); /* takes NULL */
@@ -97,8 +89,6 @@ int mount_source_append_metrics(const struct mount_source *source, struct buffer
 bool mount_source_clock_ahead(const struct mount_source *source, int64_t *ret_sec);
 /* Appends the account's part of .tablefuse/config, without secrets. 0 or -errno. */
 int mount_source_append_description(const struct mount_source *source, struct buffer *ret);
-/* Of an account of a service: a line with the variable or the option that has the credential. */
-int mount_source_append_origin(const struct mount_source *source, struct buffer *ret);
 
 DEFINE_CLEANUP(struct mount_source *, mount_source_close);
 

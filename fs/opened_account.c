@@ -17,8 +17,8 @@
 #define COMMAND_PARALLELISM "-oparallelism=16"
 
 /* The options of a mount that a command without one has a use for. */
-static const char *const taken[] = {"table",       "ca_cert",    "timeout",
-                                    "parallelism", "allow_http", "auth"};
+static const char *const taken[] = {"table",      "ca_cert", "timeout",    "parallelism",
+                                    "allow_http", "auth",    "credentials"};
 
 void opened_account_finish(struct opened_account *opened)
 {
@@ -40,7 +40,8 @@ static bool is_taken(struct bytes name)
 /* Two accounts have two tables, and a token must not go to both. */
 static bool is_of_one(struct bytes name)
 {
-    return bytes_equal(name, BYTES_LITERAL("table")) || bytes_equal(name, BYTES_LITERAL("auth"));
+    return bytes_equal(name, BYTES_LITERAL("table")) || bytes_equal(name, BYTES_LITERAL("auth")) ||
+           bytes_equal(name, BYTES_LITERAL("credentials"));
 }
 
 int opened_account_add_options(struct opened_account *opened, const char *text)
@@ -173,12 +174,18 @@ static int check_table(struct opened_account *opened, const struct use *use)
 
 static int open_source(struct opened_account *opened, const struct use *use)
 {
+    _cleanup_(secret_variables_wipe) struct secret_variables variables = {0};
     bool is_as_is = false;
     int code = mount_source_prepare(use->name, !use->changes, &is_as_is);
+    if (!opened->variables)
+        secret_variables_take(&variables, !mount_source_is_local(use->name));
     const struct mount_source_options options = {.name = use->name,
                                                  .table = opened->options.table,
                                                  .ca_cert = opened->options.ca_cert,
                                                  .auth = opened->options.auth,
+                                                 .credentials = opened->options.credentials,
+                                                 .variables = opened->variables ? opened->variables
+                                                                                : &variables,
                                                  .timeout_ms = opened->options.timeout_ms,
                                                  .cache_bytes = COMMAND_CACHE_BYTES,
                                                  .log = opened->log,

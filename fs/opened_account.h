@@ -24,6 +24,7 @@ struct opened_account {
     struct options options;
     struct mount_source *source;
     struct account *account;
+    const struct secret_variables *variables; /* of two: the caller's; NULL: they are taken */
     enum mount_environment environment;
     struct opened_account *first; /* of two: the other one, which gets the signals; else NULL */
     bool is_of_two;               /* the option `table` cannot tell which one */

@@ -23,8 +23,8 @@
  * garbage. */
 struct raw_options {
     const struct verb *verb; /* for refusals */
-    char *table, *ca_cert, *auth, *ttl, *timeout, *cache_size, *parallelism, *fanout, *max_nodes,
-        *layout, *uid, *gid, *umask, *conflict, *scratch, *pending_size;
+    char *table, *ca_cert, *auth, *credentials, *ttl, *timeout, *cache_size, *parallelism, *fanout,
+        *max_nodes, *layout, *uid, *gid, *umask, *conflict, *scratch, *pending_size;
     int allow_other, allow_http, ro, create, writeback, no_table_drop;
 };
 
@@ -37,6 +37,7 @@ static const struct fuse_opt option_table[] = {
     TEXT_OPTION(table),
     TEXT_OPTION(ca_cert),
     TEXT_OPTION(auth),
+    TEXT_OPTION(credentials),
     TEXT_OPTION(ttl),
     TEXT_OPTION(timeout),
     TEXT_OPTION(cache_size),
@@ -86,6 +87,7 @@ static void raw_options_finish(struct raw_options *raw)
     free(raw->table);
     free(raw->ca_cert);
     free(raw->auth);
+    free(raw->credentials);
     free(raw->ttl);
     free(raw->timeout);
     free(raw->cache_size);
@@ -301,6 +303,8 @@ static int check(const struct raw_options *raw, struct options *ret)
         return refuse(raw->verb, "table", "", "the name of a table");
     if (raw->ca_cert && raw->ca_cert[0] == '\0')
         return refuse(raw->verb, "ca_cert", "", "a file");
+    if (raw->credentials && raw->credentials[0] == '\0')
+        return refuse(raw->verb, "credentials", "", "a file");
     return 0;
 }
 
@@ -341,6 +345,7 @@ int options_parse(const struct verb *verb, struct fuse_args *args, uid_t uid, gi
         options.table = TAKE_PTR(raw.table);
         options.ca_cert = TAKE_PTR(raw.ca_cert);
         options.auth = TAKE_PTR(raw.auth);
+        options.credentials = TAKE_PTR(raw.credentials);
         options.scratch_globs = TAKE_PTR(raw.scratch);
         r = add_fixed_options(args, &options);
         if (r < 0)
@@ -357,5 +362,6 @@ void options_finish(struct options *options)
     free(TAKE_PTR(options->table));
     free(TAKE_PTR(options->ca_cert));
     free(TAKE_PTR(options->auth));
+    free(TAKE_PTR(options->credentials));
     free(TAKE_PTR(options->scratch_globs));
 }

@@ -22,6 +22,7 @@ struct options {
     char *table;                /* its directory is the root; NULL: not given */
     char *ca_cert;              /* a file; NULL: the system's certificates */
     char *auth;                 /* how a token is got; NULL: a key or a SAS is used */
+    char *credentials;          /* a file that has the credential; NULL: not given */
     char *scratch_globs;        /* patterns of fs/tree/scratch_name.h; NULL: none */
     int64_t ttl_ms;             /* the maximum age of an answer */
     int64_t timeout_ms;         /* an operation fails after this time without progress */

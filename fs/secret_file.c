@@ -6,15 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int fail(struct call *call, const char *variable, int error, const char *what)
+static int fail_reading(struct call *call, const char *what, int error)
 {
-    return call_fail(call, error, "the file that %s names %s", variable, what);
-}
-
-static int fail_reading(struct call *call, const char *variable, int error)
-{
-    return call_fail(call, error, "the file that %s names cannot be read: %s", variable,
-                     strerrordesc_np(-error));
+    return call_fail(call, error, "%s cannot be read: %s", what, strerrordesc_np(-error));
 }
 
 /* Up to size bytes. How many, or -errno. */
@@ -39,38 +33,58 @@ static bool is_blank(struct bytes text)
     return rest.size == 0 || bytes_equal(rest, BYTES_LITERAL("\xEF\xBB\xBF"));
 }
 
+/* Why the file must not be used; NULL: it may be. */
+static const char *find_fault(const struct stat *status, enum secret_file_rule rule)
+{
+    mode_t others = status->st_mode & (S_IRWXG | S_IRWXO);
+    if (!S_ISREG(status->st_mode))
+        return "is no regular file";
+    if (rule == SECRET_FILE_ANY)
+        return NULL;
+    if (status->st_uid != 0 && status->st_uid != geteuid())
+        return "belongs to another user";
+    if (rule == SECRET_FILE_OF_SYSTEMD && status->st_uid == 0)
+        others &= S_IRWXO;
+    return others ? "is not for its owner alone: take the permissions of others away (chmod 600)"
+                  : NULL;
+}
+
 /* text has room for one byte more than a secret may have, and a NUL. */
-static int read_text(int file, const char *variable, char *text, struct call *call)
+static int read_text(int file, const char *what, enum secret_file_rule rule, char *text,
+                     struct call *call)
 {
     struct stat status;
     if (fstat(file, &status) < 0)
-        return fail_reading(call, variable, -errno);
-    if (!S_ISREG(status.st_mode))
-        return fail(call, variable, -EINVAL, "is no regular file");
+        return fail_reading(call, what, -errno);
+    const char *fault = find_fault(&status, rule);
+    if (fault)
+        return call_fail(call, -EINVAL, "%s %s", what, fault);
     ssize_t n = read_all(file, text, SECRET_FILE_MAX_BYTES + 1);
     if (n < 0)
-        return fail_reading(call, variable, (int)n);
+        return fail_reading(call, what, (int)n);
     size_t size = (size_t)n;
     if (size > SECRET_FILE_MAX_BYTES)
-        return fail(call, variable, -EINVAL, "is larger than 64 KiB");
+        return call_fail(call, -EINVAL, "%s is larger than 64 KiB", what);
     if (size > 0 && text[size - 1] == '\n')
         size--;
     if (size > 0 && text[size - 1] == '\r')
         size--;
     text[size] = '\0';
     if (is_blank((struct bytes){text, size}))
-        return fail(call, variable, -EINVAL, "is empty");
-    return strlen(text) == size ? 0
-                                : fail(call, variable, -EINVAL, "has a NUL byte: it is no text");
+        return call_fail(call, -EINVAL, "%s is empty", what);
+    return strlen(text) == size
+               ? 0
+               : call_fail(call, -EINVAL, "%s has a NUL byte: it is no text", what);
 }
 
-int secret_file_read(const char *variable, const char *path, struct call *call, char **ret)
+int secret_file_read(const char *what, const char *path, enum secret_file_rule rule,
+                     struct call *call, char **ret)
 {
     char *text = malloc(SECRET_FILE_MAX_BYTES + 2);
     if (!text)
         return call_fail(call, -ENOMEM, "out of memory");
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* it may be a FIFO */
-    int r = file < 0 ? fail_reading(call, variable, -errno) : read_text(file, variable, text, call);
+    int r = file < 0 ? fail_reading(call, what, -errno) : read_text(file, what, rule, text, call);
     if (file >= 0)
         (void)close(file);
     if (r == 0) {

@@ -2,7 +2,8 @@
 #ifndef FS_SECRET_VARIABLES_H
 #define FS_SECRET_VARIABLES_H
 /* The variables that are secrets. They are taken from the environment and then overwritten there,
- * so that /proc/PID/environ shows none. One thread. */
+ * so that neither /proc/PID/environ nor a child, such as `az`, has them. One thread; before any
+ * other one begins. */
 #include "client/call.h"
 
 enum secret_variable {
@@ -10,21 +11,24 @@ enum secret_variable {
     SECRET_KEY,               /* AZURE_STORAGE_KEY */
     SECRET_SAS_TOKEN,         /* AZURE_STORAGE_SAS_TOKEN */
     SECRET_SAS_URL,           /* AZURE_STORAGE_SAS_URL */
+    SECRET_CLIENT_SECRET,     /* AZURE_CLIENT_SECRET */
+    SECRET_IDENTITY_HEADER,   /* IDENTITY_HEADER */
     SECRET_VARIABLES,
 };
 
 struct secret_variables {
     char *values[SECRET_VARIABLES]; /* NULL: not set */
+    struct failure failure;         /* error 0, or why those of the account could not be taken */
 };
 
-/* Copies each variable, or reads the file that the variable NAME_FILE names. The caller wipes ret,
- * after a failure, too. -EINVAL, the reason in call->failure: both are set; or an error of
- * fs/secret_file.h. */
-int secret_variables_take(struct secret_variables *ret, struct call *call);
+/* If they are used, copies each variable, or reads the file that the variable NAME_FILE names. In
+ * any case overwrites the variables. A failure is kept, for the account that uses them: -EINVAL:
+ * both are set; or an error of fs/secret_file.h. The caller wipes ret, which is empty before. */
+void secret_variables_take(struct secret_variables *ret, bool are_used);
 void secret_variables_wipe(struct secret_variables *secrets);
-/* Overwrites the values of these variables, and of those that are secrets of Microsoft Entra ID, in
- * the environment. */
-void secret_variables_blank(void);
+/* The value of any variable: of a secret as it was taken, of another one from the environment.
+ * NULL: not set. */
+const char *secret_variables_get(const struct secret_variables *secrets, const char *name);
 /* A message about what a file has names the variable of the file. */
 void secret_variables_name_files(struct failure *failure);
 /* Is the value of this variable in the file that NAME_FILE names? */

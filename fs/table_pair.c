@@ -50,7 +50,7 @@ int table_pair_take_operands(struct table_pair *pair, int argc, char **argv)
 
 static bool is_service(const char *source)
 {
-    return !mount_source_is_local(source) && !mount_source_is_emulator(source);
+    return !mount_source_is_local(source) && !connection_is_emulator(source);
 }
 
 static void share_environment(struct table_pair *pair)
@@ -67,15 +67,19 @@ static void share_environment(struct table_pair *pair)
 static int open_sides(struct table_pair *pair, const struct table_pair_use *use,
                       store_decorator *decorate)
 {
+    _cleanup_(secret_variables_wipe) struct secret_variables variables = {0};
     struct opened_account *from = &pair->sides[COMPARE_FROM], *to = &pair->sides[COMPARE_TO];
     share_environment(pair);
+    secret_variables_take(&variables, is_service(pair->sources[COMPARE_FROM]) ||
+                                          is_service(pair->sources[COMPARE_TO]));
+    from->variables = to->variables = &variables;
     from->needs_all = use->needs_all;
     int code = opened_account_open(from, pair->sources[COMPARE_FROM], true, decorate);
     if (code == 0 && use->changes)
         code = opened_account_open_to_change(to, pair->sources[COMPARE_TO], use->creates, decorate);
     else if (code == 0)
         code = opened_account_open(to, pair->sources[COMPARE_TO], true, decorate);
-    secret_variables_blank();
+    from->variables = to->variables = NULL;
     return code;
 }
 

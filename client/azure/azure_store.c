@@ -350,15 +350,14 @@ static const struct table_store_ops azure_ops = {
     .destroy = azure_destroy,
 };
 
-int azure_store_create(const struct azure_store_options *options, const struct clock *clock,
+int azure_store_create(const struct service_options *options, const struct clock *clock,
                        struct table_store **ret)
 {
     _cleanup_(freep) struct azure_store *store = calloc(1, sizeof(*store));
     if (!store)
         return -ENOMEM;
     store->store.ops = &azure_ops;
-    int r = service_create(options->connection, options->tokens, options->ca_file,
-                           options->answers_max_bytes, clock, &store->service);
+    int r = service_create(options, clock, &store->service);
     if (r < 0)
         return r;
     *ret = &TAKE_PTR(store)->store;

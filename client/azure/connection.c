@@ -175,11 +175,14 @@ static int connect_by_string(struct connection *ret, struct bytes text, struct c
     if (ret->endpoint.table[0] != '\0')
         return call_fail(call, -EINVAL, "TableEndpoint names a table: write SOURCE/TABLE");
     if (settings.key.size > 0)
-        return set_shared_key(ret, "AccountKey", settings.key, call);
-    if (settings.sas.size > 0)
-        return set_sas(ret, "SharedAccessSignature", settings.sas, call);
-    return call_fail(call, -EINVAL,
-                     CONNECTION_STRING " holds neither AccountKey nor SharedAccessSignature");
+        r = set_shared_key(ret, "AccountKey", settings.key, call);
+    else if (settings.sas.size > 0)
+        r = set_sas(ret, "SharedAccessSignature", settings.sas, call);
+    else
+        r = call_fail(call, -EINVAL,
+                      CONNECTION_STRING " holds neither AccountKey nor SharedAccessSignature");
+    ret->credential_by = CONNECTION_STRING;
+    return r;
 }
 
 static void free_text(char **text)
@@ -285,7 +288,8 @@ static int connect_by_variables(struct connection *ret, const struct variables *
                     "AZURE_STORAGE_SAS_TOKEN, " SAS_URL " or " CONNECTION_STRING,
                     ret->endpoint.account);
     call->failure.advice =
-        "or use a token of Microsoft Entra ID: -o auth=azcli, msi, workload, spn";
+        "or name a file that has one: -o credentials=FILE; or use a token of Microsoft Entra ID: "
+        "-o auth=azcli, msi, workload, spn";
     return -EINVAL;
 }
 
@@ -478,6 +482,45 @@ static int choose_connection(struct connection *ret, struct bytes source,
     return r < 0 ? r : check_encryption(ret, environment->allows_http, call);
 }
 
+bool connection_is_emulator(const char *source)
+{
+    struct bytes table;
+    return source && is_emulator(bytes_trim(bytes_of(source)), &table);
+}
+
+/* Of the account that `source` names, else the variable. */
+static int find_account(struct bytes source, const struct variables *variables, struct call *call,
+                        char ret_account[ENDPOINT_ACCOUNT_SIZE])
+{
+    struct connection named = {0};
+    int r = source.size > 0 ? parse_source(&named, source, call) : 0;
+    if (r == 0 && source.size == 0)
+        memcpy(ret_account, variables->account.data, variables->account.size); /* it is checked */
+    else if (r == 0)
+        memcpy(ret_account, named.endpoint.account, ENDPOINT_ACCOUNT_SIZE);
+    return r;
+}
+
+void connection_find_lacking(const char *source, const struct connection_environment *environment,
+                             char ret_account[ENDPOINT_ACCOUNT_SIZE])
+{
+    struct call call = {0};
+    struct variables variables;
+    struct bytes cleaned;
+    memset(ret_account, 0, ENDPOINT_ACCOUNT_SIZE);
+    if (environment->uses_tokens || connection_is_emulator(source))
+        return;
+    int r = pasted_clean("SOURCE", bytes_of(source ? source : ""), &call, &cleaned);
+    if (r == 0)
+        r = read_variables(environment, &call, &variables);
+    if (r == 0 && environment->is_shared && cleaned.size > 0)
+        r = keep_own(cleaned, &variables, &call);
+    bool has_one = r < 0 || variables.connection_string.size > 0 || variables.key.size > 0 ||
+                   variables.sas_token.size > 0 || variables.sas_url.size > 0;
+    if (!has_one && find_account(cleaned, &variables, &call, ret_account) < 0)
+        ret_account[0] = '\0';
+}
+
 int connection_init(struct connection *ret, const char *source,
                     const struct connection_environment *environment, struct call *call)
 {
@@ -495,5 +538,5 @@ int connection_init(struct connection *ret, const char *source,
 
 void connection_finish(struct connection *connection)
 {
-    credential_destroy(TAKE_PTR(connection->credential));
+    credential_unref(TAKE_PTR(connection->credential));
 }

@@ -48,4 +48,11 @@ int connection_init(struct connection *ret, const char *source,
                     const struct connection_environment *environment, struct call *call);
 void connection_finish(struct connection *connection);
 
+/* The account that `source` or the environment names, if it needs a credential and the environment
+ * has none for it; "": otherwise, and where connection_init fails for another reason. */
+void connection_find_lacking(const char *source, const struct connection_environment *environment,
+                             char ret_account[ENDPOINT_ACCOUNT_SIZE]);
+/* Is it the emulator by its short name, which takes no credential? NULL is not. */
+bool connection_is_emulator(const char *source);
+
 #endif

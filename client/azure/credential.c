@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/azure/credential.h"
 #include "client/text/base64.h"
+#include "client/text/edm_datetime.h"
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <stdatomic.h>
 
 #define SECRET_MAX_BYTES ((size_t)4 << 10) /* a key has 64, a SAS token about 300 */
 #define DIGEST_SIZE      32
+#define TIME_SIZE        40 /* more than any form of a time has */
 
 enum kind { SHARED_KEY, SAS, BEARER };
 
 struct credential {
+    _Atomic int references;
     enum kind kind;
     size_t size;        /* of the allocation: all of it is wiped */
     size_t secret_size; /* the key's bytes, or the token */
@@ -24,6 +28,7 @@ static struct credential *allocate(enum kind kind, size_t secret_size)
     size_t size = sizeof(struct credential) + secret_size;
     struct credential *credential = OPENSSL_zalloc(size);
     if (credential) {
+        atomic_init(&credential->references, 1);
         credential->kind = kind;
         credential->size = size;
         credential->secret_size = secret_size;
@@ -31,9 +36,15 @@ static struct credential *allocate(enum kind kind, size_t secret_size)
     return credential;
 }
 
-void credential_destroy(struct credential *credential)
+struct credential *credential_ref(struct credential *credential)
 {
-    if (credential)
+    (void)atomic_fetch_add(&credential->references, 1);
+    return credential;
+}
+
+void credential_unref(struct credential *credential)
+{
+    if (credential && atomic_fetch_sub(&credential->references, 1) == 1)
         OPENSSL_clear_free(credential, credential->size);
 }
 
@@ -45,7 +56,7 @@ int credential_create_shared_key(struct bytes account, struct bytes key_base64,
     if (!base64_decoded_size(text, &size) || size == 0 || text.size > SECRET_MAX_BYTES ||
         account.size == 0 || account.size >= sizeof((*ret)->account))
         return -EINVAL;
-    _cleanup_(credential_destroyp) struct credential *credential =
+    _cleanup_(credential_unrefp) struct credential *credential =
         allocate(SHARED_KEY, text.size / 4 * 3);
     if (!credential)
         return -ENOMEM;
@@ -116,9 +127,10 @@ static struct bytes secret_of(const struct credential *credential)
     return (struct bytes){credential->secret, credential->secret_size};
 }
 
-bool credential_is_same_bearer(const struct credential *a, const struct credential *b)
+bool credential_is_same(const struct credential *a, const struct credential *b)
 {
-    return a->kind == BEARER && b->kind == BEARER && bytes_equal(secret_of(a), secret_of(b));
+    return a->kind == b->kind && strcmp(a->account, b->account) == 0 &&
+           bytes_equal(secret_of(a), secret_of(b));
 }
 
 /* The text to sign: https://learn.microsoft.com/rest/api/storageservices/authorize-with-shared-
@@ -178,6 +190,27 @@ bool credential_parameter(const struct credential *credential, const char *name,
 {
     return credential_is_sas(credential) &&
            find_parameter(secret_of(credential), bytes_of(name), ret);
+}
+
+/* Decodes %XX. False: it does not fit. */
+static bool decode(struct bytes text, char ret[TIME_SIZE])
+{
+    size_t n = 0;
+    for (; text.size > 0 && n < TIME_SIZE - 1; n++) {
+        int byte = text.data[0] == '%' && text.size >= 3 ? hex_byte_value(text.data + 1) : -1;
+        ret[n] = (char)(byte >= 0 ? byte : text.data[0]);
+        text = bytes_skip(text, byte >= 0 ? 3 : 1);
+    }
+    ret[n] = '\0';
+    return text.size == 0;
+}
+
+bool credential_time(const struct credential *credential, const char *name, int64_t *ret_utc_100ns)
+{
+    struct bytes value;
+    char given[TIME_SIZE];
+    return credential_parameter(credential, name, &value) && decode(value, given) &&
+           edm_datetime_parse(bytes_of(given), ret_utc_100ns);
 }
 
 int credential_append_description(const struct credential *credential, struct buffer *ret)

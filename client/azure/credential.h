@@ -2,8 +2,8 @@
 #ifndef CLIENT_AZURE_CREDENTIAL_H
 #define CLIENT_AZURE_CREDENTIAL_H
 /* The credential of a request: a Shared Key of the account, which signs it, a SAS token, which is
- * appended to its URL, or a bearer token of Microsoft Entra ID. Immutable, any thread. Its memory
- * is wiped when it is destroyed. */
+ * appended to its URL, or a bearer token of Microsoft Entra ID. Immutable but for its references,
+ * any thread. Its memory is wiped with the last reference. */
 #include "client/bytes.h"
 
 struct credential;
@@ -25,7 +25,8 @@ int credential_create_sas(struct bytes token, struct credential **ret);
 #define CREDENTIAL_BEARER_MAX_BYTES ((size_t)32 << 10)
 /* -EINVAL: empty, longer, or with characters that no token has (RFC 6750, 2.1). */
 int credential_create_bearer(struct bytes token, struct credential **ret);
-void credential_destroy(struct credential *credential); /* takes NULL */
+struct credential *credential_ref(struct credential *credential);
+void credential_unref(struct credential *credential); /* takes NULL */
 
 /* Appends the value of the header Authorization: a bearer token, or a Shared Key in the Table
  * service's form; nothing for a SAS. */
@@ -34,15 +35,17 @@ int credential_append_authorization(const struct credential *credential,
 /* Appends the SAS token as it was given; nothing for another credential. */
 int credential_append_query(const struct credential *credential, struct buffer *ret);
 bool credential_is_sas(const struct credential *credential);
-/* Is it the same token? False if one of them is none. */
-bool credential_is_same_bearer(const struct credential *a, const struct credential *b);
+/* Are they the same key of the same account, or the same token? */
+bool credential_is_same(const struct credential *a, const struct credential *b);
 /* The value of a parameter of a SAS token, as it stands in its text; a view. False: there is none,
  * or it is no SAS. */
 bool credential_parameter(const struct credential *credential, const char *name, struct bytes *ret);
+/* The time of a parameter of a SAS token, such as its end, "se". False: there is none. */
+bool credential_time(const struct credential *credential, const char *name, int64_t *ret_utc_100ns);
 /* Appends a description for users: the kind of the credential, and a SAS token's permissions and
  * expiry, without the key or the signature. */
 int credential_append_description(const struct credential *credential, struct buffer *ret);
 
-DEFINE_CLEANUP(struct credential *, credential_destroy);
+DEFINE_CLEANUP(struct credential *, credential_unref);
 
 #endif

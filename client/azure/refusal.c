@@ -2,12 +2,10 @@
 #include "client/azure/refusal.h"
 #include "client/azure/http_date.h"
 #include "client/clock.h"
-#include "client/text/edm_datetime.h"
 
 #include <strings.h>
 
 #define SKEW_MAX_100NS (300 * TICKS_PER_SEC) /* the service accepts 15 minutes */
-#define TIME_SIZE      40                    /* more than any form of a time has */
 
 static const char advice_key[] =
     "the account key is wrong: check AZURE_STORAGE_KEY, or AccountKey in the connection string";
@@ -70,26 +68,6 @@ static bool is_clock_wrong(const struct refused_request *request)
     return ahead > SKEW_MAX_100NS || ahead < -SKEW_MAX_100NS;
 }
 
-/* Decodes %XX. False: it does not fit. */
-static bool decode(struct bytes text, char ret[TIME_SIZE])
-{
-    size_t n = 0;
-    for (; text.size > 0 && n < TIME_SIZE - 1; n++) {
-        int byte = text.data[0] == '%' && text.size >= 3 ? hex_byte_value(text.data + 1) : -1;
-        ret[n] = (char)(byte >= 0 ? byte : text.data[0]);
-        text = bytes_skip(text, byte >= 0 ? 3 : 1);
-    }
-    ret[n] = '\0';
-    return text.size == 0;
-}
-
-/* A time of a token. */
-static bool parse_time(struct bytes value, int64_t *ret)
-{
-    char given[TIME_SIZE];
-    return decode(value, given) && edm_datetime_parse(bytes_of(given), ret);
-}
-
 static bool has_letter(struct bytes letters, char letter)
 {
     return letters.size > 0 && memchr(letters.data, letter, letters.size);
@@ -97,15 +75,10 @@ static bool has_letter(struct bytes letters, char letter)
 
 static const char *advice_of_times(const struct refused_request *request)
 {
-    struct bytes value;
     int64_t then, now = service_time(request);
-    if (credential_parameter(request->credential, "se", &value) && parse_time(value, &then) &&
-        then < now)
+    if (credential_time(request->credential, "se", &then) && then < now)
         return advice_expired;
-    if (credential_parameter(request->credential, "st", &value) && parse_time(value, &then) &&
-        then > now)
-        return advice_early;
-    return NULL;
+    return credential_time(request->credential, "st", &then) && then > now ? advice_early : NULL;
 }
 
 /* What the token is for: an account SAS has ss= and srt=, a table's own SAS tn=. */

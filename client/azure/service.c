@@ -19,7 +19,8 @@
 struct service {
     const struct clock *clock;
     const struct connection *connection;
-    struct token_source *tokens; /* NULL: the connection has a credential */
+    struct token_source *tokens;           /* NULL: a key or a SAS is used */
+    struct credential_source *credentials; /* NULL: then it is the connection's */
     struct http *http;
     const char *base_path; /* "" or "/account": the end of the endpoint's URL */
     struct bytes origin;   /* scheme://host[:port]: the begin of the endpoint's URL */
@@ -45,6 +46,8 @@ void service_request_finish(struct service_request *request)
     buffer_finish(&request->query);
     buffer_finish(&request->headers);
     buffer_finish(&request->body);
+    token_unref(TAKE_PTR(request->token));
+    credential_unref(TAKE_PTR(request->credential));
 }
 
 static bool is_change(const struct service_request *request)
@@ -137,8 +140,7 @@ static int append_headers(const struct service *service, const struct service_re
 }
 
 static int send_request(const struct service *service, struct service_request *request,
-                        const struct credential *credential, struct call *call,
-                        struct http_answer *ret)
+                        struct call *call, struct http_answer *ret)
 {
     _cleanup_(buffer_finish) struct buffer url;
     _cleanup_(buffer_wipe) struct buffer headers;
@@ -148,12 +150,12 @@ static int send_request(const struct service *service, struct service_request *r
     int r = append_timeout(&request->query,
                            MIN(call_remaining_ms(call, service->clock), (int64_t)ATTEMPT_MS));
     if (r == 0)
-        r = append_url(service, request, credential, &url);
+        r = append_url(service, request, request->credential, &url);
     if (r == 0 && service->tokens) /* so that it leaves no copies of a token */
         r = buffer_ensure(&headers,
                           request->headers.size + HEADERS_MAX_BYTES + CREDENTIAL_BEARER_MAX_BYTES);
     if (r == 0)
-        r = append_headers(service, request, credential, &headers);
+        r = append_headers(service, request, request->credential, &headers);
     request->query.size = query_size; /* it may be sent once more */
     const char *text = buffer_string(&url);
     if (r < 0 || !text)
@@ -166,20 +168,15 @@ static int send_request(const struct service *service, struct service_request *r
     return http_send(service->http, &http_request, call, ret);
 }
 
-/* Reads the reason of a failure from the answer. token: NULL: it was not sent with one. Returns its
- * errno. */
+/* Reads the reason of a failure from the answer. Returns its errno. */
 static int fail_by_answer(const struct service *service, const struct service_request *request,
-                          const struct http_answer *answer, const struct token *token,
-                          struct call *call)
+                          const struct http_answer *answer, struct call *call)
 {
     struct failure *failure = &call->failure;
     struct service_answer service_answer = service_answer_of(answer, is_change(request));
     (void)service_error_read(&service_answer, service_utc_100ns(service), failure);
     failure->is_ambiguous |= answer->was_resent && is_change(request);
     service_advise(service, request, answer, call);
-    if (token && failure->error == -EACCES)
-        refusal_name_identity(token_claims(token), service_header(answer, "WWW-Authenticate"),
-                              failure);
     return failure->error;
 }
 
@@ -189,7 +186,8 @@ void service_advise(const struct service *service, const struct service_request 
     struct failure *failure = &call->failure;
     if (failure->error != -EACCES)
         return;
-    const struct refused_request refused = {.credential = service->connection->credential,
+    const struct refused_request refused = {.credential =
+                                                request->token ? NULL : request->credential,
                                             .table = request->is_of_account ? NULL : request->table,
                                             .needs = request->needs,
                                             .date = service_header(answer, "Date"),
@@ -197,42 +195,81 @@ void service_advise(const struct service *service, const struct service_request 
     const char *advice = refusal_advice(&refused, failure);
     if (advice)
         failure->advice = advice;
+    if (request->token)
+        refusal_name_identity(token_claims(request->token),
+                              service_header(answer, "WWW-Authenticate"), failure);
 }
 
-/* Is the token itself refused? A permission that is missing is no reason for another one. */
-static bool is_token_refused(const struct service *service, const struct http_answer *answer)
+/* Is the token, the key or the SAS itself refused? A permission that is missing is no reason for
+ * another one. */
+static bool is_refused(const struct service *service, const struct service_request *request,
+                       const struct http_answer *answer)
 {
     struct failure failure;
     if (answer->status != 401 && answer->status != 403)
         return false;
     const struct service_answer service_answer = service_answer_of(answer, false);
     (void)service_error_read(&service_answer, service_utc_100ns(service), &failure);
-    return answer->status == 401 || strcmp(failure.code, "AuthenticationFailed") == 0;
+    if (answer->status == 401)
+        return request->token;
+    return strcmp(failure.code, "AuthenticationFailed") == 0 ||
+           /* Azurite's word for a wrong signature; else the firewall's, and then the file is read
+            */
+           (!request->token && strcmp(failure.code, "AuthorizationFailure") == 0);
 }
 
-/* Sends it with a token; once more with another one if that is refused. After a success, *ret_token
- * is the one that was sent. */
-static int send_with_token(const struct service *service, struct service_request *request,
-                           struct call *call, struct http_answer *ret, struct token **ret_token)
+/* Of the request that comes now. */
+static int take_credential(const struct service *service, struct service_request *request,
+                           struct call *call)
 {
-    _cleanup_(token_unrefp) struct token *token = NULL;
-    _cleanup_(token_unrefp) struct token *other = NULL;
-    int r = token_source_get(service->tokens, call, &token);
-    if (r == 0)
-        r = send_request(service, request, token_credential(token), call, ret);
-    if (r == 0 && is_token_refused(service, ret) &&
-        token_source_replace(service->tokens, token, call, &other)) {
-        bool was_resent = ret->was_resent; /* the change may have been made by an earlier one */
-        http_answer_finish(ret);
-        *ret = (struct http_answer){0};
-        r = send_request(service, request, token_credential(other), call, ret);
-        ret->was_resent |= was_resent;
-        call->failure.is_ambiguous |= r < 0 && was_resent && is_change(request);
-        token_unref(token);
-        token = TAKE_PTR(other);
+    if (service->tokens) {
+        int r = token_source_get(service->tokens, call, &request->token);
+        if (r == 0)
+            request->credential = credential_ref(token_credential(request->token));
+        return r;
     }
+    request->credential = service->credentials ? credential_source_get(service->credentials)
+                                               : credential_ref(service->connection->credential);
+    return 0;
+}
+
+/* The request's credential was refused. False: there is no other one. */
+static bool replace_credential(const struct service *service, struct service_request *request,
+                               struct call *call)
+{
+    struct token *token = NULL;
+    struct credential *credential = NULL;
+    bool is_replaced = service->tokens
+                           ? token_source_replace(service->tokens, request->token, call, &token)
+                           : service->credentials &&
+                                 credential_source_replace(service->credentials,
+                                                           request->credential, call, &credential);
+    if (!is_replaced)
+        return false;
+    if (token)
+        credential = credential_ref(token_credential(token));
+    token_unref(request->token);
+    credential_unref(request->credential);
+    request->token = token;
+    request->credential = credential;
+    return true;
+}
+
+/* Sends it; once more with another credential if that is refused. */
+static int send_with_credential(const struct service *service, struct service_request *request,
+                                struct call *call, struct http_answer *ret)
+{
+    int r = take_credential(service, request, call);
     if (r == 0)
-        *ret_token = TAKE_PTR(token);
+        r = send_request(service, request, call, ret);
+    if (r < 0 || !is_refused(service, request, ret) || !replace_credential(service, request, call))
+        return r;
+    bool was_resent = ret->was_resent; /* the change may have been made by an earlier one */
+    http_answer_finish(ret);
+    *ret = (struct http_answer){0};
+    r = send_request(service, request, call, ret);
+    ret->was_resent |= was_resent;
+    call->failure.is_ambiguous |= r < 0 && was_resent && is_change(request);
     return r;
 }
 
@@ -240,20 +277,17 @@ int service_ask(const struct service *service, struct service_request *request, 
                 struct call *call, struct http_answer *ret)
 {
     _cleanup_(http_answer_finish) struct http_answer answer = {0};
-    _cleanup_(token_unrefp) struct token *token = NULL;
     call->failure = (struct failure){0};
     if (r == 0)
         r = request_error(request);
     if (r < 0)
         return fail_request(request, r, call);
-    r = service->tokens
-            ? send_with_token(service, request, call, &answer, &token)
-            : send_request(service, request, service->connection->credential, call, &answer);
+    r = send_with_credential(service, request, call, &answer);
     if (r < 0)
         return r;
     (void)http_date_parse(service_header(&answer, "Date"), &call->service_utc_100ns);
     if (answer.status != request->success && !(answer.status == 201 && request->success == 204))
-        return fail_by_answer(service, request, &answer, token, call);
+        return fail_by_answer(service, request, &answer, call);
     *ret = answer;
     answer = (struct http_answer){0};
     return 0;
@@ -301,28 +335,28 @@ int64_t service_utc_100ns(const struct service *service)
     return clock_utc_100ns(service->clock);
 }
 
-int service_create(const struct connection *connection, struct token_source *tokens,
-                   const char *ca_file, size_t answers_max_bytes, const struct clock *clock,
+int service_create(const struct service_options *options, const struct clock *clock,
                    struct service **ret)
 {
-    const struct endpoint *endpoint = &connection->endpoint;
-    const struct http_options options = {
-        .ca_file = ca_file,
+    const struct endpoint *endpoint = &options->connection->endpoint;
+    const struct http_options http = {
+        .ca_file = options->ca_file,
         .use_proxy = !endpoint->is_loopback,
         .connect_ms = CONNECT_MS,
         .attempt_ms = ATTEMPT_MS,
         .body_max_bytes = ANSWER_MAX_BYTES,
-        .answers_max_bytes = answers_max_bytes,
+        .answers_max_bytes = options->answers_max_bytes,
     };
     _cleanup_(freep) struct service *service = calloc(1, sizeof(*service));
     if (!service)
         return -ENOMEM;
     service->clock = clock;
-    service->connection = connection;
-    service->tokens = tokens;
+    service->connection = options->connection;
+    service->tokens = options->tokens;
+    service->credentials = options->credentials;
     service->origin = (struct bytes){endpoint->url, endpoint->origin_size};
     service->base_path = endpoint->url + service->origin.size;
-    int r = http_create(&options, clock, &service->http);
+    int r = http_create(&http, clock, &service->http);
     if (r < 0)
         return r;
     *ret = TAKE_PTR(service);

@@ -2,9 +2,11 @@
 #ifndef CLIENT_AZURE_SERVICE_H
 #define CLIENT_AZURE_SERVICE_H
 /* Sends one request to an account's tables: adds the URL, a request id, the date, and the signature
- * or the token. No retries; but a request whose token was refused is sent once more with another
- * one, if there is one. Any thread. Create it after the last fork and after http_global_init. */
+ * or the token. No retries; but a request whose token, key or SAS was refused is sent once more
+ * with another one, if there is one. Any thread. Create it after the last fork and after
+ * http_global_init. */
 #include "client/azure/connection.h"
+#include "client/azure/credential_source.h"
 #include "client/azure/http.h"
 #include "client/azure/service_error.h"
 #include "client/azure/token_source.h"
@@ -13,10 +15,16 @@
 
 struct service;
 
-/* `connection` outlives it. `tokens`: used in place of the connection's credential, which is NULL
- * then; outlives it; NULL: none. `ca_file`: certificates to trust; NULL: the system's. Copied. */
-int service_create(const struct connection *connection, struct token_source *tokens,
-                   const char *ca_file, size_t answers_max_bytes, const struct clock *clock,
+struct service_options { /* what is pointed to outlives the service */
+    const struct connection *connection;
+    /* In place of the connection's credential, one of both at most; NULL: none. */
+    struct token_source *tokens;
+    struct credential_source *credentials;
+    const char *ca_file; /* certificates to trust; NULL: the system's. Copied. */
+    size_t answers_max_bytes;
+};
+
+int service_create(const struct service_options *options, const struct clock *clock,
                    struct service **ret);
 void service_destroy(struct service *service);          /* takes NULL */
 const char *service_url(const struct service *service); /* scheme://host[:port][/account] */
@@ -33,6 +41,9 @@ struct service_request {
     struct buffer path, query; /* percent-encoded, as signed and sent; path has the account's */
     struct buffer headers;     /* further ones: "Name: value", each with CRLF */
     struct buffer body;        /* empty: no body */
+    /* Out: what it was sent with, references. token: NULL: a key or a SAS. */
+    struct token *token;
+    struct credential *credential;
 };
 
 void service_request_init(struct service_request *request, const struct service *service,
@@ -46,7 +57,7 @@ int service_ask(const struct service *service, struct service_request *request, 
                 struct call *call, struct http_answer *ret);
 
 /* Of a failure that was read from the answer: if the credential was refused, sets the advice that
- * fits it best. */
+ * fits it best, and says whose token it was. */
 void service_advise(const struct service *service, const struct service_request *request,
                     const struct http_answer *answer, struct call *call);
 

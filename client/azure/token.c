@@ -35,11 +35,11 @@ void token_unref(struct token *token)
 {
     if (!token || atomic_fetch_sub(&token->references, 1) > 1)
         return;
-    credential_destroy(token->credential);
+    credential_unref(token->credential);
     free(token);
 }
 
-const struct credential *token_credential(const struct token *token)
+struct credential *token_credential(const struct token *token)
 {
     return token->credential;
 }

@@ -12,7 +12,7 @@ int token_create(struct bytes text, struct token **ret);
 struct token *token_ref(struct token *token);
 void token_unref(struct token *token); /* takes NULL */
 
-const struct credential *token_credential(const struct token *token);
+struct credential *token_credential(const struct token *token); /* the token's */
 const struct token_claims *token_claims(const struct token *token);
 
 DEFINE_CLEANUP(struct token *, token_unref);

@@ -67,7 +67,7 @@ static struct bytes find_token(const cJSON *tree)
 
 static int check_token(struct bytes token, struct call *call)
 {
-    _cleanup_(credential_destroyp) struct credential *credential = NULL;
+    _cleanup_(credential_unrefp) struct credential *credential = NULL;
     if (token.size == 0)
         return fail(call, "has no access token");
     int r = credential_create_bearer(token, &credential);

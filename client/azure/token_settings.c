@@ -21,7 +21,7 @@
 struct reader {
     struct token_settings *settings;
     const char *mode; /* as given */
-    char *(*get)(const char *name);
+    const struct token_variables *variables;
     struct call *call;
 };
 
@@ -33,7 +33,7 @@ static int fail_memory(struct call *call)
 /* Without blanks and line ends around it; empty: not set. */
 static struct bytes look_up(const struct reader *reader, const char *name)
 {
-    const char *value = reader->get(name);
+    const char *value = reader->variables->get(reader->variables->context, name);
     return bytes_trim(bytes_of(value ? value : ""));
 }
 
@@ -208,11 +208,11 @@ static const struct {
 } modes[] = {
     {"msi", read_msi}, {"workload", read_workload}, {"spn", read_spn}, {"azcli", read_azcli}};
 
-int token_settings_init(struct token_settings *ret, const char *mode, char *(*get)(const char *),
-                        struct call *call)
+int token_settings_init(struct token_settings *ret, const char *mode,
+                        const struct token_variables *variables, struct call *call)
 {
     struct token_settings settings = {0};
-    const struct reader reader = {&settings, mode, get, call};
+    const struct reader reader = {&settings, mode, variables, call};
     size_t i = 0;
     while (i < ARRAY_SIZE(modes) && strcmp(modes[i].name, mode) != 0)
         i++;

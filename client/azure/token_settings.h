@@ -28,11 +28,16 @@ struct token_settings {
     struct buffer headers; /* a secret, too */
 };
 
-/* `get` answers the value of a variable, or NULL. -EINVAL: the mode is unknown, a variable that it
+struct token_variables {                                       /* where the settings are from */
+    const char *(*get)(const void *context, const char *name); /* a variable's value; NULL: none */
+    const void *context;
+};
+
+/* -EINVAL: the mode is unknown, a variable that it
  * needs is missing, or one is malformed, with its name in call->failure; -ENOMEM. The caller
  * finishes ret after a success. */
-int token_settings_init(struct token_settings *ret, const char *mode, char *(*get)(const char *),
-                        struct call *call);
+int token_settings_init(struct token_settings *ret, const char *mode,
+                        const struct token_variables *variables, struct call *call);
 void token_settings_finish(struct token_settings *settings); /* wipes the secrets */
 
 #endif

@@ -66,8 +66,8 @@ static void take_failure(struct token_source *source, const struct failure *fail
 static void take_token(struct token_source *source, struct token *token,
                        const struct token_answer *answer, int64_t sent_ms)
 {
-    bool is_same = source->token && credential_is_same_bearer(token_credential(token),
-                                                              token_credential(source->token));
+    bool is_same = source->token &&
+                   credential_is_same(token_credential(token), token_credential(source->token));
     int64_t wait_ms =
         shorten(source, answer->refresh_ms > 0 ? answer->refresh_ms : answer->life_ms / 2);
     wait_ms = MIN(MAX(wait_ms, is_same ? SAME_WAIT_MS : MIN_WAIT_MS), TOKEN_SOURCE_REFRESH_MS);

@@ -84,8 +84,7 @@ static int check_service(struct opened_account *opened, const char *name, store_
     int code = opened_account_open(opened, name, false, decorate);
     if (!opened->source)
         return code;
-    (void)mount_source_append_description(opened->source, &text);
-    if (mount_source_append_origin(opened->source, &text) < 0)
+    if (mount_source_append_description(opened->source, &text) < 0)
         return verb_complain_memory();
     for (struct bytes rest = buffer_bytes(&text); rest.size > 0;) {
         struct bytes line = bytes_take_until(&rest, '\n');

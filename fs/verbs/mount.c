@@ -357,10 +357,14 @@ static int mount_and_serve(struct mount_command *command, store_decorator *decor
     /* Pages are allocated and freed by the megabyte. With this threshold malloc maps them, so that
      * freeing returns their memory to the system from every thread. */
     (void)mallopt(M_MMAP_THRESHOLD, 128 << 10);
+    _cleanup_(secret_variables_wipe) struct secret_variables variables = {0};
+    secret_variables_take(&variables, !mount_source_is_local(command->source_name));
     const struct mount_source_options options = {.name = command->source_name,
                                                  .table = command->options.table,
                                                  .ca_cert = command->options.ca_cert,
                                                  .auth = command->options.auth,
+                                                 .credentials = command->options.credentials,
+                                                 .variables = &variables,
                                                  .mountpoint = command->place.path,
                                                  .is_as_is = command->is_as_is,
                                                  .allows_http = command->options.allows_http,

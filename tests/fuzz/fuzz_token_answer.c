@@ -38,7 +38,7 @@ static void check_answer(const struct token_answer *answer)
     INVARIANT(answer->life_ms > 0 && answer->life_ms <= TEN_YEARS_MS);
     INVARIANT(answer->refresh_ms >= 0);
     INVARIANT(credential_create_bearer(buffer_bytes(&answer->text), &credential) == 0);
-    credential_destroy(credential);
+    credential_unref(credential);
     check_claims(buffer_bytes(&answer->text));
 }
 

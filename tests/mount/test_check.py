@@ -46,7 +46,7 @@ def test_a_key_in_a_file(service, tmp_path):
 def test_what_the_environment_names(service):
     done = check("-o", "table=orders,timeout=20", env=service.credentials)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == settings(service.endpoint, OF_KEY, "AccountKey", "orders")
+    assert done.stdout == settings(service.endpoint, OF_KEY, "AZURE_STORAGE_CONNECTION_STRING", "orders")
 
 
 def test_permissions_of_a_sas(service):

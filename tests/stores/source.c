@@ -26,8 +26,8 @@ static int open_service(struct source *source, const char *name, struct call *ca
         r = connection_init(&source->connection, name, &environment, call);
     if (r < 0)
         return r;
-    struct azure_store_options options = {.connection = &source->connection,
-                                          .answers_max_bytes = (size_t)64 << 20};
+    struct service_options options = {.connection = &source->connection,
+                                      .answers_max_bytes = (size_t)64 << 20};
     r = azure_store_create(&options, &clock_system, &azure);
     if (r == 0) {
         const struct retrying_store_options retrying = {.timeout_ms = 60000};

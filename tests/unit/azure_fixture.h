@@ -43,8 +43,8 @@ static inline void begin_as(struct fixture *f, const struct canned *answers, siz
     f->clock = clock_system;
     f->clock.utc_100ns = fixed_utc_100ns;
     f->clock.monotonic_ms = standing_monotonic_ms;
-    const struct azure_store_options options = {.connection = &f->connection,
-                                                .answers_max_bytes = (size_t)1 << 20};
+    const struct service_options options = {.connection = &f->connection,
+                                            .answers_max_bytes = (size_t)1 << 20};
     assert_int_equal(azure_store_create(&options, &f->clock, &f->store), 0);
     f->call.deadline_ms = standing_monotonic_ms(NULL) + 20900;
 }

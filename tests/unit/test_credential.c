@@ -41,7 +41,7 @@ static void sign(const cJSON *vector, const char *key, struct buffer *ret)
                                                   bytes_of(key), &credential),
                      0);
     assert_int_equal(credential_append_authorization(credential, &request, ret), 0);
-    credential_destroy(credential);
+    credential_unref(credential);
 }
 
 static void shared_key_vectors_pass(void **state)
@@ -83,7 +83,7 @@ static void a_sas_is_appended_as_it_was_given(void **state)
         const struct signed_request request = {.verb = "GET"};
         assert_int_equal(credential_append_authorization(credential, &request, &authorization), 0);
         assert_int_equal(authorization.size, 0);
-        credential_destroy(credential);
+        credential_unref(credential);
         buffer_finish(&url);
         buffer_finish(&authorization);
         n++;
@@ -102,7 +102,7 @@ static void a_shared_key_appends_nothing_to_the_url(void **state)
         credential_create_shared_key(bytes_of("acct"), bytes_of("AAECAw==\r\n"), &credential), 0);
     assert_int_equal(credential_append_query(credential, &url), 0);
     assert_int_equal(url.size, 0);
-    credential_destroy(credential);
+    credential_unref(credential);
     buffer_finish(&url);
 }
 
@@ -161,7 +161,7 @@ static void descriptions_show_no_secret(void **state)
         credential_create_shared_key(bytes_of("acct"), bytes_of("c2VjcmV0"), &credential), 0);
     assert_int_equal(credential_append_description(credential, &text), 0);
     assert_string_equal(buffer_string(&text), "shared key of account acct");
-    credential_destroy(credential);
+    credential_unref(credential);
     buffer_clear(&text);
     assert_int_equal(
         credential_create_sas(bytes_of("sv=2020-12-06&sig=c2VjcmV0&sp=rl&secret=x&se=2030-01-01"),
@@ -170,7 +170,7 @@ static void descriptions_show_no_secret(void **state)
     assert_int_equal(credential_append_description(credential, &text), 0);
     assert_string_equal(buffer_string(&text),
                         "SAS token (sv=2020-12-06, sp=rl, se=2030-01-01, signature not shown)");
-    credential_destroy(credential);
+    credential_unref(credential);
     buffer_finish(&text);
 }
 
@@ -202,16 +202,16 @@ static void comp_alone_enters_the_signature(void **state)
         buffer_finish(&a);
         buffer_finish(&b);
     }
-    credential_destroy(credential);
-    credential_destroy(NULL);
+    credential_unref(credential);
+    credential_unref(NULL);
 }
 
 static void a_bearer_is_sent_as_it_is(void **state)
 {
     (void)state;
-    _cleanup_(credential_destroyp) struct credential *credential = NULL;
-    _cleanup_(credential_destroyp) struct credential *same = NULL;
-    _cleanup_(credential_destroyp) struct credential *other = NULL;
+    _cleanup_(credential_unrefp) struct credential *credential = NULL;
+    _cleanup_(credential_unrefp) struct credential *same = NULL;
+    _cleanup_(credential_unrefp) struct credential *other = NULL;
     const struct signed_request request = {.verb = "GET"};
     struct bytes parameter;
     _cleanup_(buffer_finish) struct buffer text;
@@ -228,8 +228,8 @@ static void a_bearer_is_sent_as_it_is(void **state)
     assert_string_equal(buffer_string(&text), "token of Microsoft Entra ID");
     assert_false(credential_is_sas(credential));
     assert_false(credential_parameter(credential, "a", &parameter));
-    assert_true(credential_is_same_bearer(credential, same));
-    assert_false(credential_is_same_bearer(credential, other));
+    assert_true(credential_is_same(credential, same));
+    assert_false(credential_is_same(credential, other));
 }
 
 static void what_no_token_has_is_no_bearer(void **state)

@@ -91,7 +91,7 @@ static void a_token_gets_advice_for_tokens(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(tokens); i++) {
-        _cleanup_(credential_destroyp) struct credential *credential = NULL;
+        _cleanup_(credential_unrefp) struct credential *credential = NULL;
         char token[200];
         (void)snprintf(token, sizeof(token), "sv=2020-12-06&%s&sig=SECRET%%3D", tokens[i].token);
         assert_int_equal(credential_create_sas(bytes_of(token), &credential), 0);
@@ -106,7 +106,7 @@ static void a_token_gets_advice_for_tokens(void **state)
 static void the_time_is_the_services(void **state)
 {
     (void)state;
-    _cleanup_(credential_destroyp) struct credential *credential = NULL;
+    _cleanup_(credential_unrefp) struct credential *credential = NULL;
     struct bytes token = BYTES_LITERAL("sp=r&tn=t1x&se=2025-01-02&sig=S");
     assert_int_equal(credential_create_sas(token, &credential), 0);
     check(ask(credential, "t1x", "r", "Wed, 01 Jan 2025 23:59:59 GMT", "AuthenticationFailed"),
@@ -135,7 +135,7 @@ static const struct {
 static void a_key_gets_advice_for_keys(void **state)
 {
     (void)state;
-    _cleanup_(credential_destroyp) struct credential *credential = NULL;
+    _cleanup_(credential_unrefp) struct credential *credential = NULL;
     assert_int_equal(credential_create_shared_key(BYTES_LITERAL("account"),
                                                   BYTES_LITERAL("c2VjcmV0"), &credential),
                      0);

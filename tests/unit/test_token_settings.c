@@ -12,14 +12,13 @@
 
 #define VARIABLES 8
 
-static const char *const *environment;
-
-static char *get(const char *name)
+static const char *get(const void *context, const char *name)
 {
+    const char *const *environment = context;
     size_t size = strlen(name);
     for (size_t i = 0; i < VARIABLES && environment[i]; i++)
         if (strncmp(environment[i], name, size) == 0 && environment[i][size] == '=')
-            return (char *)environment[i] + size + 1;
+            return environment[i] + size + 1;
     return NULL;
 }
 
@@ -93,8 +92,8 @@ static void modes_and_variables_make_settings(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
         struct token_settings settings;
         struct call call = {0};
-        environment = good[i].variables;
-        int r = token_settings_init(&settings, good[i].mode, get, &call);
+        const struct token_variables variables = {get, good[i].variables};
+        int r = token_settings_init(&settings, good[i].mode, &variables, &call);
         if (r < 0)
             fail_msg("%zu: %s", i, call.failure.message);
         assert_int_equal(settings.mode, good[i].expected);
@@ -159,8 +158,8 @@ static void others_are_refused(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
         struct token_settings settings;
         struct call call = {0};
-        environment = bad[i].variables;
-        assert_int_equal(token_settings_init(&settings, bad[i].mode, get, &call), -EINVAL);
+        const struct token_variables variables = {get, bad[i].variables};
+        assert_int_equal(token_settings_init(&settings, bad[i].mode, &variables, &call), -EINVAL);
         assert_string_equal(call.failure.message, bad[i].message);
     }
 }
@@ -169,12 +168,12 @@ static void a_variable_has_a_maximum(void **state)
 {
     (void)state;
     static char secret[20 << 10] = "AZURE_CLIENT_SECRET=";
-    const char *const variables[VARIABLES] = {APP, secret};
+    const char *const texts[VARIABLES] = {APP, secret};
+    const struct token_variables variables = {get, texts};
     struct token_settings settings;
     struct call call = {0};
     memset(secret + strlen(secret), 's', sizeof(secret) - strlen(secret) - 1);
-    environment = variables;
-    assert_int_equal(token_settings_init(&settings, "spn", get, &call), -EINVAL);
+    assert_int_equal(token_settings_init(&settings, "spn", &variables, &call), -EINVAL);
     assert_string_equal(call.failure.message, "-o auth=spn: a variable is too long");
 }
 

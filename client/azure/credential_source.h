@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CLIENT_AZURE_CREDENTIAL_SOURCE_H
+#define CLIENT_AZURE_CREDENTIAL_SOURCE_H
+/* Has the key or the SAS for the requests of an account. After the service has refused it, it is
+ * read again from its file, if it has one, at most once in CREDENTIAL_SOURCE_REREAD_MS for all
+ * requests: so a key can be replaced under a mount. Any thread. */
+#include "client/azure/credential.h"
+#include "client/call.h"
+
+#define CREDENTIAL_SOURCE_REREAD_MS 30000
+
+/* Tells that a SAS ends within CREDENTIAL_SOURCE_WARN_100NS, or has ended: once of each SAS. */
+#define CREDENTIAL_SOURCE_WARN_100NS (24 * 3600 * TICKS_PER_SEC)
+typedef void credential_ends(void *context, int64_t end_utc_100ns);
+
+struct credential_file { /* its function is called by one thread at a time */
+    /* What the file has now, a reference; or a negative errno. May block. */
+    int (*read)(void *context, struct credential **ret);
+    void *context;
+};
+
+struct credential_source;
+/* Takes the reference, also after a failure. `file`: copied; NULL: it is never read again. -ENOMEM.
+ */
+int credential_source_create(struct credential *credential, const struct credential_file *file,
+                             const struct clock *clock, struct credential_source **ret);
+void credential_source_destroy(struct credential_source *source); /* takes NULL */
+/* From now on the next request of credential_source_get calls `ends`, on its thread, if it is time
+ * for that. Before the requests that shall do so. */
+void credential_source_watch(struct credential_source *source, credential_ends *ends,
+                             void *context);
+
+struct credential *credential_source_get(struct credential_source *source); /* a reference */
+/* The service has refused `refused`. True: *ret is a reference to another one, which was there or
+ * was read now. False: the file has the same one, or cannot be used, or was read not long ago; or
+ * the call has ended. */
+bool credential_source_replace(struct credential_source *source, const struct credential *refused,
+                               struct call *call, struct credential **ret);
+
+DEFINE_CLEANUP(struct credential_source *, credential_source_destroy);
+
+#endif

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/service_settings.h"
+#include "client/text/printable.h"
+#include "fs/credential_file.h"
+
+#include <unistd.h>
+
+#define OPTION_FILE "the file that " CREDENTIAL_FILE_OPTION " names"
+
+/* Where a value is looked up: in the lines of a file, and, if they have none, in the environment.
+ */
+struct lookup {
+    const struct credential_lines *lines;     /* NULL: there is no file */
+    const struct secret_variables *variables; /* NULL: the file counts alone */
+};
+
+static const char *look_up(const void *context, const char *name)
+{
+    const struct lookup *lookup = context;
+    const char *value = lookup->lines ? credential_lines_get(lookup->lines, name) : NULL;
+    return value || !lookup->variables ? value : secret_variables_get(lookup->variables, name);
+}
+
+/* The credentials of the account. */
+static struct connection_environment environment_of(const struct lookup *lookup)
+{
+    return (struct connection_environment){
+        .connection_string = look_up(lookup, "AZURE_STORAGE_CONNECTION_STRING"),
+        .account = look_up(lookup, "AZURE_STORAGE_ACCOUNT"),
+        .key = look_up(lookup, "AZURE_STORAGE_KEY"),
+        .sas_token = look_up(lookup, "AZURE_STORAGE_SAS_TOKEN"),
+        .sas_url = look_up(lookup, "AZURE_STORAGE_SAS_URL"),
+    };
+}
+
+/* The failure is about what stands in a file. */
+static int name_file(struct call *call, const char *what)
+{
+    struct failure failure = call->failure;
+    (void)call_fail(call, failure.error, "%s: %.200s", what, failure.message);
+    call->failure.advice = failure.advice;
+    return failure.error;
+}
+
+/* The path is read again when the directory is another one. Links in it stay: Kubernetes replaces
+ * the directory that a link leads to. */
+static int make_absolute(const char *path, struct call *call, char **ret)
+{
+    _cleanup_(freep) char *directory = path[0] == '/' ? NULL : getcwd(NULL, 0);
+    if (path[0] != '/' && !directory)
+        return call_fail(call, -errno, "the working directory is not known: %s",
+                         strerrordesc_np(errno));
+    if (asprintf(ret, "%s%s%s", directory ? directory : "", directory ? "/" : "", path) >= 0)
+        return 0;
+    *ret = NULL;
+    return call_fail(call, -ENOMEM, "out of memory");
+}
+
+/* By what a file has; it counts alone, but for the name of the account. */
+static int connect_by_lines(const struct service_settings *settings,
+                            const struct credential_lines *lines, const char *account,
+                            struct call *call, struct connection *ret)
+{
+    const struct lookup lookup = {.lines = lines};
+    struct connection_environment environment = environment_of(&lookup);
+    const char *own = environment.account;
+    if (!settings->source && (!own || !own[0]))
+        environment.account = account;
+    environment.allows_http = settings->allows_http;
+    environment.uses_tokens = settings->auth;
+    int r = connection_init(ret, settings->source, &environment, call);
+    return r < 0 ? name_file(call, settings->is_of_option ? OPTION_FILE : settings->file) : 0;
+}
+
+/* Of the environment, or, if it has nothing for the account, of a file that is found. */
+static int connect_by_environment(struct service_settings *settings,
+                                  const struct service_settings_options *options,
+                                  struct credential_lines *lines, struct call *call)
+{
+    bool is_foreign = options->environment == MOUNT_ENVIRONMENT_FOREIGN;
+    const struct lookup lookup = {.variables = options->variables};
+    struct connection_environment environment = {0};
+    char account[ENDPOINT_ACCOUNT_SIZE];
+    if (!is_foreign && options->variables->failure.error < 0) {
+        call->failure = options->variables->failure;
+        return call->failure.error;
+    }
+    if (!is_foreign)
+        environment = environment_of(&lookup);
+    environment.allows_http = options->allows_http;
+    environment.is_shared = options->environment == MOUNT_ENVIRONMENT_SHARED;
+    environment.uses_tokens = options->auth;
+    connection_find_lacking(options->source, &environment, account);
+    int r = account[0] ? credential_file_find(account, call, &settings->file, lines) : 0;
+    if (r < 0)
+        return r;
+    if (settings->file)
+        return connect_by_lines(settings, lines, account, call, &settings->connection);
+    r = connection_init(&settings->connection, options->source, &environment, call);
+    if (r < 0 && !is_foreign)
+        secret_variables_name_files(&call->failure);
+    return r;
+}
+
+static int connect_by_option(struct service_settings *settings,
+                             const struct service_settings_options *options,
+                             struct credential_lines *lines, struct call *call)
+{
+    if (connection_is_emulator(options->source))
+        return call_fail(call, -EINVAL,
+                         "SOURCE `emulator` has a key: leave out " CREDENTIAL_FILE_OPTION);
+    settings->is_of_option = true;
+    int r = make_absolute(options->credentials, call, &settings->file);
+    if (r == 0)
+        r = credential_file_read(OPTION_FILE, settings->file, call, lines);
+    return r < 0
+               ? r
+               : connect_by_lines(settings, lines,
+                                  secret_variables_get(options->variables, "AZURE_STORAGE_ACCOUNT"),
+                                  call, &settings->connection);
+}
+
+static int init(struct service_settings *settings, const struct service_settings_options *options,
+                struct credential_lines *lines, struct call *call)
+{
+    settings->source = options->source ? strdup(options->source) : NULL;
+    if (options->source && !settings->source)
+        return call_fail(call, -ENOMEM, "out of memory");
+    settings->allows_http = options->allows_http;
+    settings->auth = options->auth;
+    int r = options->credentials ? connect_by_option(settings, options, lines, call)
+                                 : connect_by_environment(settings, options, lines, call);
+    if (r < 0 || !options->auth)
+        return r;
+    const struct lookup lookup = {lines, options->variables};
+    const struct token_variables variables = {look_up, &lookup};
+    return token_settings_init(&settings->tokens, options->auth, &variables, call);
+}
+
+int service_settings_init(struct service_settings *ret,
+                          const struct service_settings_options *options, struct call *call)
+{
+    struct service_settings settings = {0};
+    struct credential_lines lines = {0};
+    int r = init(&settings, options, &lines, call);
+    credential_lines_finish(&lines);
+    if (r < 0)
+        service_settings_finish(&settings);
+    else
+        *ret = settings;
+    return r;
+}
+
+void service_settings_finish(struct service_settings *settings)
+{
+    connection_finish(&settings->connection);
+    token_settings_finish(&settings->tokens);
+    free(TAKE_PTR(settings->file));
+    free(TAKE_PTR(settings->source));
+}
+
+int service_settings_read_again(const struct service_settings *settings, struct call *call,
+                                struct credential **ret)
+{
+    const struct endpoint *endpoint = &settings->connection.endpoint;
+    struct credential_lines lines = {0};
+    struct connection connection = {0};
+    const char *what = settings->is_of_option ? OPTION_FILE : settings->file;
+    int r = credential_file_read(what, settings->file, call, &lines);
+    if (r == 0)
+        r = connect_by_lines(settings, &lines, endpoint->account, call, &connection);
+    credential_lines_finish(&lines);
+    if (r == 0 && strcmp(connection.endpoint.url, endpoint->url) != 0)
+        r = call_fail(call, -EINVAL, "%s: it is for %s now, and not for %s", what,
+                      connection.endpoint.url, endpoint->url);
+    if (r == 0)
+        *ret = TAKE_PTR(connection.credential);
+    connection_finish(&connection);
+    return r;
+}
+
+int service_settings_append_origin(const struct service_settings *settings, struct buffer *ret)
+{
+    const char *by = settings->auth ? "-o auth=" : settings->connection.credential_by;
+    size_t begin = ret->size;
+    if (settings->file && settings->auth)
+        (void)buffer_append_format(ret, "%s and %s", by, settings->file);
+    else if (settings->file)
+        (void)buffer_append_format(ret, "%s in %s", by, settings->file);
+    else
+        (void)buffer_append_format(ret, "%s%s", by, secret_variables_is_in_file(by) ? "_FILE" : "");
+    printable_replace_from(ret, begin);
+    return ret->error;
+}

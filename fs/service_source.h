@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FS_SERVICE_SOURCE_H
+#define FS_SERVICE_SOURCE_H
+/* An account of a service as a source: its settings, and the tokens, the key or the SAS of its
+ * requests. One thread, unless something else is said. */
+#include "client/azure/credential_source.h"
+#include "client/azure/token_source.h"
+#include "client/table_store.h"
+#include "fs/log.h"
+#include "fs/service_settings.h"
+
+struct service_source {
+    struct service_settings settings; /* set by the caller: service_settings_init */
+    struct log *log;                  /* the caller's; outlives it */
+    char *ca_file; /* absolute; NULL: the system's certificates, or none needed */
+    struct token_request *token_request;
+    struct token_source *tokens;           /* NULL: none are used */
+    struct credential_source *credentials; /* NULL: tokens are used */
+};
+
+/* Begins to ask for tokens, if they are used, and creates the store, which the caller destroys
+ * before it finishes the source. ca_cert: a file; NULL: SSL_CERT_FILE names it, or the system's
+ * certificates. An exit code, after one line on standard error. */
+int service_source_start(struct service_source *source, const char *ca_cert,
+                         size_t answers_max_bytes, struct table_store **ret);
+void service_source_finish(struct service_source *source);
+
+/* Why the source may show a part of a table as if it were all; NULL: it shows all. Any thread. */
+const char *service_source_part(const struct service_source *source);
+/* Appends the lines of .tablefuse/config, the table's among them, without secrets. Any thread. */
+int service_source_append_description(const struct service_source *source, const char *table,
+                                      struct buffer *ret);
+
+#endif

@@ -37,18 +37,11 @@ static bool is_taken(struct bytes name)
     return false;
 }
 
-/* Two accounts have two tables, and a token must not go to both. */
-static bool is_of_one(struct bytes name)
-{
-    return bytes_equal(name, BYTES_LITERAL("table")) || bytes_equal(name, BYTES_LITERAL("auth")) ||
-           bytes_equal(name, BYTES_LITERAL("credentials"));
-}
-
 int opened_account_add_options(struct opened_account *opened, const char *text)
 {
     for (struct bytes rest = bytes_of(text); rest.size > 0;) {
         struct bytes value = bytes_take_until(&rest, ','), name = bytes_take_until(&value, '=');
-        if (!is_taken(name) || (opened->is_of_two && is_of_one(name)))
+        if (!is_taken(name))
             return verb_refuse(opened->verb, "option %.*s is not for this command", (int)name.size,
                                name.data);
     }

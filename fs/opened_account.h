@@ -27,7 +27,6 @@ struct opened_account {
     const struct secret_variables *variables; /* of two: the caller's; NULL: they are taken */
     enum mount_environment environment;
     struct opened_account *first; /* of two: the other one, which gets the signals; else NULL */
-    bool is_of_two;               /* the option `table` cannot tell which one */
     bool needs_all; /* what it does not show would be deleted elsewhere: mount_source_part */
     bool is_interrupted;
 };

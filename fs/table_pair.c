@@ -9,10 +9,8 @@
 void table_pair_init(struct table_pair *ret, const struct verb *verb)
 {
     *ret = (struct table_pair){0};
-    for (int side = 0; side < COMPARE_SIDES; side++) {
+    for (int side = 0; side < COMPARE_SIDES; side++)
         opened_account_init(&ret->sides[side], verb);
-        ret->sides[side].is_of_two = true;
-    }
     ret->sides[COMPARE_TO].first = &ret->sides[COMPARE_FROM];
 }
 
@@ -25,10 +23,59 @@ void table_pair_finish(struct table_pair *pair)
     }
 }
 
+/* The options that each side has for itself. A token or a key must not go to both. */
+static bool is_of_one(struct bytes name)
+{
+    return bytes_equal(name, BYTES_LITERAL("auth")) ||
+           bytes_equal(name, BYTES_LITERAL("credentials"));
+}
+
+/* Which side is it for? COMPARE_SIDES: for both. Removes "from." or "to.". */
+static int take_side(struct bytes *option)
+{
+    static const char *const begins[COMPARE_SIDES] = {
+        [COMPARE_FROM] = "from.", [COMPARE_TO] = "to."};
+    for (int side = 0; side < COMPARE_SIDES; side++) {
+        if (!bytes_start_with(*option, bytes_of(begins[side])))
+            continue;
+        *option = bytes_skip(*option, strlen(begins[side]));
+        return side;
+    }
+    return COMPARE_SIDES;
+}
+
+static int refuse_option(const struct table_pair *pair, struct bytes name, const char *why)
+{
+    return verb_refuse(pair->sides[COMPARE_FROM].verb, "option %.*s %s", (int)name.size, name.data,
+                       why);
+}
+
+static int add_option(struct table_pair *pair, struct bytes option)
+{
+    struct bytes rest = option, given = bytes_take_until(&rest, '='), name = given;
+    int only = take_side(&name);
+    bool is_own = is_of_one(name);
+    if (is_own && only == COMPARE_SIDES)
+        return refuse_option(pair, name, "is for one side: write it with from. or to. before it");
+    if (!is_own && (only != COMPARE_SIDES || bytes_equal(name, BYTES_LITERAL("table"))))
+        return refuse_option(pair, given, "is not for this command");
+    size_t prefix = given.size - name.size;
+    _cleanup_(freep) char *text = strndup(option.data + prefix, option.size - prefix);
+    int code = text ? 0 : verb_complain_memory();
+    for (int side = 0; code == 0 && side < COMPARE_SIDES; side++)
+        if (only == COMPARE_SIDES || only == side)
+            code = opened_account_add_options(&pair->sides[side], text);
+    if (is_own)
+        pair->has_own[only] = true;
+    return code;
+}
+
 int table_pair_add_options(struct table_pair *pair, const char *text)
 {
-    int code = opened_account_add_options(&pair->sides[COMPARE_FROM], text);
-    return code != 0 ? code : opened_account_add_options(&pair->sides[COMPARE_TO], text);
+    int code = 0;
+    for (struct bytes rest = bytes_of(text); code == 0 && rest.size > 0;)
+        code = add_option(pair, bytes_take_until(&rest, ','));
+    return code;
 }
 
 int table_pair_take_operands(struct table_pair *pair, int argc, char **argv)
@@ -53,15 +100,19 @@ static bool is_service(const char *source)
     return !mount_source_is_local(source) && !connection_is_emulator(source);
 }
 
+/* May it take a credential of the environment? */
+static bool may_take(const struct table_pair *pair, int side)
+{
+    return is_service(pair->sources[side]) && !pair->has_own[side];
+}
+
 static void share_environment(struct table_pair *pair)
 {
-    bool are_both =
-        is_service(pair->sources[COMPARE_FROM]) && is_service(pair->sources[COMPARE_TO]);
+    bool may_both = may_take(pair, COMPARE_FROM) && may_take(pair, COMPARE_TO);
     for (int side = 0; side < COMPARE_SIDES; side++)
-        pair->sides[side].environment = are_both ? MOUNT_ENVIRONMENT_SHARED
-                                        : is_service(pair->sources[side])
-                                            ? MOUNT_ENVIRONMENT_ONE
-                                            : MOUNT_ENVIRONMENT_FOREIGN;
+        pair->sides[side].environment = may_both               ? MOUNT_ENVIRONMENT_SHARED
+                                        : may_take(pair, side) ? MOUNT_ENVIRONMENT_ONE
+                                                               : MOUNT_ENVIRONMENT_FOREIGN;
 }
 
 static int open_sides(struct table_pair *pair, const struct table_pair_use *use,

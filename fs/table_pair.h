@@ -5,13 +5,16 @@
  * mount. One thread. Functions that answer an exit code answer 0, or a code of fs/command.h after
  * one line on standard error.
  *
- * One of two accounts may take the credentials of the environment, if the other one is local:FILE
- * or the emulator. Of two services, each takes them if they name its account and its host. */
+ * A side may have a credential of its own: the options from.credentials, to.credentials, from.auth
+ * and to.auth. One of two accounts may take the credentials of the environment, if the other one
+ * has its own, or is local:FILE or the emulator. Of two services without, each takes them if they
+ * name its account and its host. */
 #include "cache/account.h"
 #include "fs/opened_account.h"
 
 struct table_pair {
     struct opened_account sides[COMPARE_SIDES];
+    bool has_own[COMPARE_SIDES];               /* it has a credential of its own */
     const char *sources[COMPARE_SIDES], *path; /* path "": the tables */
     struct place places[COMPARE_SIDES];        /* of the path */
     struct caller callers[COMPARE_SIDES];

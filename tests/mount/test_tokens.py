@@ -296,12 +296,6 @@ def test_what_is_queued_outlives_an_authority_that_is_away(start):
         os.unlink(mount / f"table/p/made{n}.json")
 
 
-@pytest.mark.parametrize("verb, code", [("diff", 2), ("sync", 1)])
-def test_two_accounts_take_no_token(verb, code):
-    done = run(TABLEFUSE, verb, "-o", "auth=azcli", "first/Tab", "second/Tab", check=False)
-    assert done.returncode == code and "option auth is not for this command" in done.stderr
-
-
 def fails(mounts, source, certificate, mode, env, *options):
     failed = mounts.prepare().start(
         source, f"ca_cert={certificate.file}", option(mode), *options, env=env, check=False

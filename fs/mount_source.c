@@ -506,6 +506,22 @@ bool mount_source_clock_ahead(const struct mount_source *source, int64_t *ret_se
     return source->service_utc_100ns != 0;
 }
 
+bool mount_source_append_end(const struct mount_source *source, struct buffer *ret)
+{
+    return !source->local_path && service_source_append_end(&source->service, ret);
+}
+
+const char *mount_source_advice_end(const struct mount_source *source)
+{
+    return service_source_advice_end(&source->service);
+}
+
+void mount_source_watch_end(struct mount_source *source, credential_ends *ends, void *context)
+{
+    if (source->service.credentials)
+        credential_source_watch(source->service.credentials, ends, context);
+}
+
 int mount_source_append_description(const struct mount_source *source, struct buffer *ret)
 {
     const char *table = source->table[0] ? source->table : NULL;

@@ -6,6 +6,7 @@
  *
  * One thread. It starts curl and OpenSSL, so it runs after background_fork, in the child. Functions
  * that answer an exit code answer 0, or a code of fs/command.h after one line on standard error. */
+#include "client/azure/credential_source.h"
 #include "client/bytes.h"
 #include "client/call.h"
 #include "fs/command.h"
@@ -87,6 +88,13 @@ int mount_source_append_metrics(const struct mount_source *source, struct buffer
 /* Of an account of a service, after mount_source_ask: how far this machine's clock is ahead of the
  * service's, in seconds. False: it has not told its time. */
 bool mount_source_clock_ahead(const struct mount_source *source, int64_t *ret_sec);
+/* If it has a SAS that ends within a day, or has ended, appends when, in words. False: it does not.
+ * Any thread. */
+bool mount_source_append_end(const struct mount_source *source, struct buffer *ret);
+/* What to do then: static text. */
+const char *mount_source_advice_end(const struct mount_source *source);
+/* `ends` is called by a request, once of each such SAS: credential_source_watch. */
+void mount_source_watch_end(struct mount_source *source, credential_ends *ends, void *context);
 /* Appends the account's part of .tablefuse/config, without secrets. 0 or -errno. */
 int mount_source_append_description(const struct mount_source *source, struct buffer *ret);
 

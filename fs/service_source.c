@@ -3,6 +3,7 @@
 #include "client/azure/azure_store.h"
 #include "client/azure/http.h"
 #include "client/azure/token_request.h"
+#include "client/text/edm_datetime.h"
 #include "fs/command.h"
 #include "fs/files/control_dir.h"
 #include "fs/say.h"
@@ -112,6 +113,27 @@ const char *service_source_part(const struct service_source *source)
         if (credential_parameter(credential, limits[i], &value))
             return "its SAS is for a range of keys (spk, srk, epk, erk)";
     return NULL;
+}
+
+bool service_source_append_end(const struct service_source *source, struct buffer *ret)
+{
+    int64_t end, now = clock_utc_100ns(&clock_system);
+    if (!source->credentials)
+        return false;
+    _cleanup_(credential_unrefp) struct credential *credential =
+        credential_source_get(source->credentials);
+    if (!credential_time(credential, "se", &end) || end - now > CREDENTIAL_SOURCE_WARN_100NS)
+        return false;
+    (void)buffer_append_string(ret,
+                               end > now ? "the SAS ends soon, at " : "the SAS has ended, at ");
+    return edm_datetime_append(ret, end) == 0;
+}
+
+const char *service_source_advice_end(const struct service_source *source)
+{
+    return source->settings.file
+               ? "put a new one into its file: it is read when the service refuses this one"
+               : "make a new one, unmount, and mount with it";
 }
 
 /* Appends what the requests are sent with. */

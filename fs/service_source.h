@@ -27,6 +27,11 @@ void service_source_finish(struct service_source *source);
 
 /* Why the source may show a part of a table as if it were all; NULL: it shows all. Any thread. */
 const char *service_source_part(const struct service_source *source);
+/* If its SAS ends within a day, or has ended, appends when, in words. False: it does not. Any
+ * thread. */
+bool service_source_append_end(const struct service_source *source, struct buffer *ret);
+/* What to do then: static text. */
+const char *service_source_advice_end(const struct service_source *source);
 /* Appends the lines of .tablefuse/config, the table's among them, without secrets. Any thread. */
 int service_source_append_description(const struct service_source *source, const char *table,
                                       struct buffer *ret);

@@ -10,8 +10,8 @@ struct credential_source {
     struct monitor monitor;
     /* guarded by the monitor: */
     struct credential *credential;
-    int64_t warn_utc_100ns, end_utc_100ns; /* of a SAS; INT64_MAX: there is nothing to tell */
-    int64_t read_ms;                       /* when the file was read last */
+    int64_t warn_utc_100ns; /* when the end of a SAS is told; INT64_MAX: there is none to tell */
+    int64_t read_ms;        /* when the file was read last */
     bool is_reading;
     credential_ends *ends; /* NULL: nobody wants to know */
     void *context;
@@ -21,12 +21,9 @@ struct credential_source {
 static void set(struct credential_source *source, struct credential *credential)
 {
     int64_t end;
+    bool has_end = credential_time(credential, "se", &end);
     source->credential = credential;
-    source->warn_utc_100ns = INT64_MAX;
-    if (!credential_time(credential, "se", &end))
-        return;
-    source->end_utc_100ns = end;
-    source->warn_utc_100ns = end - CREDENTIAL_SOURCE_WARN_100NS;
+    source->warn_utc_100ns = has_end ? end - CREDENTIAL_SOURCE_WARN_100NS : INT64_MAX;
 }
 
 int credential_source_create(struct credential *credential, const struct credential_file *file,
@@ -76,11 +73,10 @@ struct credential *credential_source_get(struct credential_source *source)
 {
     monitor_enter(&source->monitor);
     struct credential *credential = credential_ref(source->credential);
-    int64_t end_utc_100ns = source->end_utc_100ns;
     bool is_told = take_warning(source);
     monitor_leave(&source->monitor);
     if (is_told)
-        source->ends(source->context, end_utc_100ns);
+        source->ends(source->context);
     return credential;
 }
 

@@ -11,7 +11,7 @@
 
 /* Tells that a SAS ends within CREDENTIAL_SOURCE_WARN_100NS, or has ended: once of each SAS. */
 #define CREDENTIAL_SOURCE_WARN_100NS (24 * 3600 * TICKS_PER_SEC)
-typedef void credential_ends(void *context, int64_t end_utc_100ns);
+typedef void credential_ends(void *context);
 
 struct credential_file { /* its function is called by one thread at a time */
     /* What the file has now, a reference; or a negative errno. May block. */

@@ -79,8 +79,7 @@ static void tell_clock(const struct mount_source *source)
 /* The settings are told whether or not the service takes them, if there are any. */
 static int check_service(struct opened_account *opened, const char *name, store_decorator *decorate)
 {
-    _cleanup_(buffer_finish) struct buffer text;
-    buffer_init(&text, (size_t)16 << 10);
+    _cleanup_(buffer_finish) struct buffer text = {.max = (size_t)16 << 10};
     int code = opened_account_open(opened, name, false, decorate);
     if (!opened->source)
         return code;
@@ -90,6 +89,9 @@ static int check_service(struct opened_account *opened, const char *name, store_
         struct bytes line = bytes_take_until(&rest, '\n');
         say_to(stdout, "%.*s\n", (int)line.size, line.data);
     }
+    buffer_clear(&text);
+    if (mount_source_append_end(opened->source, &text))
+        say_to(stdout, "%.*s\n", (int)text.size, text.data);
     tell_clock(opened->source);
     int flushed = flush_output();
     return flushed != 0 ? flushed : code;

@@ -10,6 +10,7 @@
 #include "fs/mountpoint.h"
 #include "fs/ops/lock_ops.h"
 #include "fs/options.h"
+#include "fs/sas_end.h"
 #include "fs/say.h"
 #include "fs/session.h"
 #include "fs/verb.h"
@@ -44,6 +45,7 @@ struct mount_command {
     struct exit_report *exit_report;        /* NULL: none */
     char last_words[EXIT_REPORT_MAX_BYTES]; /* for it; "": none */
     struct mount_source *source;
+    struct sas_end sas_end;
     struct file_system fs;
 };
 
@@ -188,6 +190,7 @@ static int create_file_system(struct mount_command *command)
                            log_failure, fs->log, &fs->account);
     if (r < 0)
         return r;
+    sas_end_watch(&command->sas_end, command->source, fs->account);
     r = place_root(mount_source_table(command->source), command->options.layout, &root);
     if (r == 0)
         r = inode_table_create(&root, (size_t)command->options.max_nodes, &fs->inodes);
@@ -381,7 +384,10 @@ static int mount_and_serve(struct mount_command *command, store_decorator *decor
         code = verb_point_to_help(&verb_mount);
     if (code == 0)
         code = mount_source_ask(command->source, NULL, NULL);
-    return code != 0 ? code : serve(command);
+    if (code != 0)
+        return code;
+    sas_end_warn(command->source);
+    return serve(command);
 }
 
 /* shown: a path that is there, or what verb_printable answers. */

@@ -1,4 +1,5 @@
 """Files that have the credential of an account: -o credentials=FILE, $CREDENTIALS_DIRECTORY, /etc/tablefuse."""
+import datetime
 import os
 import re
 import subprocess
@@ -7,7 +8,7 @@ import threading
 import pytest
 
 from credentials import account_sas
-from harness import ACCOUNT, CONFIGURATION, KEY, OTHER_KEY, REFUSED, TABLEFUSE, USAGE, Azurite, Sdk, environment, run
+from harness import ACCOUNT, CONFIGURATION, EXIT_SEC, KEY, OTHER_KEY, REFUSED, TABLEFUSE, USAGE, Azurite, Sdk, environment, run, wait_until
 from servers import Handler, Server
 from writing import write
 
@@ -357,3 +358,81 @@ def test_many_requests_at_once_with_an_old_key(mounts, rotated, switch, tmp_path
     readers = [subprocess.Popen(["cat", mount / "table/p/r.json"], stdout=subprocess.PIPE) for _ in range(32)]
     assert all(b'"N": 2' in reader.communicate(timeout=100)[0] for reader in readers)
     assert mount.control("errors") == ""
+
+
+# --- the end of a SAS
+
+
+def in_hours(hours):
+    return (datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=hours)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+MAKE = "make a new one, unmount, and mount with it"
+PUT = "put a new one into its file: it is read when the service refuses this one"
+
+
+def test_a_sas_that_ends_within_a_day(mounts, service, tmp_path):
+    """It is told at the mount, and once in `errors`."""
+    end = in_hours(20)
+    sas = account_sas(ACCOUNT, KEY, expiry=end)
+    file = make(tmp_path / "file", f"AZURE_STORAGE_SAS_TOKEN={sas}\n")
+    for options, env, advice in (([], {"AZURE_STORAGE_SAS_TOKEN": sas}, MAKE), ([f"credentials={file}"], {}, PUT)):
+        says = f"tablefuse: warning: the SAS ends soon, at {end} -- {advice}\n"
+        mount = mounts("ttl=0", *options, source=service.endpoint, env=env, says=says)
+        for _ in range(3):
+            assert os.listdir(mount / "table/p") == ["r.json"]
+        (line,) = mount.control("errors").splitlines()
+        assert line.split(" ", 1)[1] == f"credential /: OK: the SAS ends soon, at {end} -- {advice}"
+        assert mount.stats().total("tablefuse_failures_total") == 0
+
+
+def test_a_sas_that_ends_later(mounts, service):
+    env = {"AZURE_STORAGE_SAS_TOKEN": account_sas(ACCOUNT, KEY, expiry=in_hours(25))}
+    mount = mounts("ttl=0", source=service.endpoint, env=env)
+    assert os.listdir(mount / "table/p") == ["r.json"] and mount.control("errors") == ""
+
+
+def test_the_log_of_a_sas_that_ends(mounts, service):
+    end = in_hours(20)
+    mount = mounts.prepare()
+    log = mount.point.with_name("log")
+    env = {"AZURE_STORAGE_SAS_TOKEN": account_sas(ACCOUNT, KEY, expiry=end), **mount.variables()}
+    with open(log, "w") as file:
+        command = [TABLEFUSE, "mount", "-f", "-o", "ttl=0", service.endpoint, mount.point]
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, env=environment(**env)
+        )
+    wait_until(mount.is_mounted)
+    mount.adopt()
+    for _ in range(3):
+        assert os.listdir(mount / "table/p") == ["r.json"]
+    assert mount.unmount().returncode == 0 and process.wait(timeout=EXIT_SEC) == 0
+    told = [line.partition("the SAS ends soon")[2] for line in log.read_text().splitlines() if "the SAS" in line]
+    assert told == [f", at {end} -- {MAKE}"] * 2  # at the mount, and once later
+
+
+def test_check_of_a_sas_that_ends(service):
+    end = in_hours(20)
+    done = check(service.endpoint, AZURE_STORAGE_SAS_TOKEN=account_sas(ACCOUNT, KEY, expiry=end))
+    assert done.returncode == 0 and f"\nthe SAS ends soon, at {end}\nclock right\n" in done.stdout
+    end = in_hours(-1)
+    done = check(service.endpoint, AZURE_STORAGE_SAS_TOKEN=account_sas(ACCOUNT, KEY, expiry=end))
+    assert done.returncode == REFUSED and f"\nthe SAS has ended, at {end}\n" in done.stdout
+    assert "the SAS token has expired: the time in se= is over" in done.stderr
+    done = check(service.endpoint, AZURE_STORAGE_SAS_TOKEN=account_sas(ACCOUNT, KEY, expiry=in_hours(25)))
+    assert done.returncode == 0 and "the SAS" not in done.stdout
+
+
+def test_a_sas_that_is_replaced(mounts, service, switch, rotated, tmp_path):
+    """The new one has an end of its own."""
+    end = in_hours(20)
+    file = make(tmp_path / "file", f"AZURE_STORAGE_SAS_TOKEN={account_sas(ACCOUNT, KEY)}\n")
+    mount = mounts("ttl=0", f"credentials={file}", source=switch.endpoint, env={})
+    assert os.listdir(mount / "table/p") == ["r.json"] and mount.control("errors") == ""
+    make(file, f"AZURE_STORAGE_SAS_TOKEN={account_sas(ACCOUNT, OTHER_KEY, expiry=end)}\n")
+    switch.service = rotated
+    for _ in range(3):
+        assert os.listdir(mount / "table/p") == ["r.json"]
+    (line,) = mount.control("errors").splitlines()
+    assert line.split(" ", 1)[1] == f"credential /: OK: the SAS ends soon, at {end} -- {PUT}"
+    assert switch.refused == 1

@@ -15,6 +15,7 @@
 
 #define NAME_MS     2500  /* the maximum after the host's name was not found */
 #define QUESTION_MS 10000 /* the maximum for the first request with its retries */
+#define CLI_MS      25000 /* the same with `az`, which takes seconds; `mount` waits 30 s in all */
 
 /* Of the answers in flight: half of the cache. Less would make large answers wait for each other in
  * a small cache: a page of the service has up to 4 MiB. */
@@ -463,7 +464,9 @@ static int ask(struct mount_source *source, struct call *call)
 int mount_source_ask(struct mount_source *source, bool (*is_cancelled)(void *context),
                      void *context)
 {
-    int64_t wait_ms = MIN(source->timeout_ms, QUESTION_MS);
+    const char *auth = source->service.settings.auth;
+    bool is_cli = auth && strcmp(auth, "azcli") == 0;
+    int64_t wait_ms = MIN(source->timeout_ms, is_cli ? CLI_MS : QUESTION_MS);
     struct naming naming = {.observer.waits = waits_for_name};
     struct call call = {.deadline_ms = clock_now_ms(&clock_system) + wait_ms,
                         .is_cancelled = is_cancelled,

@@ -57,8 +57,8 @@ int mount_source_open(const struct mount_source_options *options, store_decorato
 void mount_source_close(struct mount_source *source); /* takes NULL */
 
 /* Sends one request to check the endpoint, the credential, and the table if one is given. Blocks up
- * to 10 s, or timeout_ms if that is less. is_cancelled: as of struct call; NULL: the call cannot be
- * cancelled. An exit code. */
+ * to 10 s, with auth=azcli 25 s, or timeout_ms if that is less. is_cancelled: as of struct call;
+ * NULL: the call cannot be cancelled. An exit code. */
 int mount_source_ask(struct mount_source *source, bool (*is_cancelled)(void *context),
                      void *context);
 

@@ -51,7 +51,14 @@ static void exchange_destroy(struct exchange *exchange)
 }
 
 DEFINE_CLEANUP(struct exchange *, exchange_destroy);
-DEFINE_CLEANUP(struct curl_slist *, curl_slist_free_all);
+/* A token or a signature is in it. */
+static void wipe_list(struct curl_slist *list)
+{
+    for (struct curl_slist *it = list; it; it = it->next)
+        explicit_bzero(it->data, strlen(it->data));
+    curl_slist_free_all(list);
+}
+DEFINE_CLEANUP(struct curl_slist *, wipe_list);
 
 static size_t take_body(char *data, size_t size, size_t count, void *context)
 {
@@ -488,12 +495,15 @@ static int append_to_list(struct curl_slist **list, const char *line)
 /* "Expect:" without a value: libcurl must not wait for a "100 Continue". */
 static int make_headers(struct bytes headers, struct curl_slist **ret)
 {
-    _cleanup_(curl_slist_free_allp) struct curl_slist *list = NULL;
+    _cleanup_(wipe_listp) struct curl_slist *list = NULL;
     int r = append_to_list(&list, "Expect:");
     while (r == 0 && headers.size > 0) {
         struct bytes line = http_header_take_line(&headers);
-        _cleanup_(freep) char *string = strndup(line.data, line.size);
+        char *string = strndup(line.data, line.size);
         r = append_to_list(&list, string);
+        if (string)
+            explicit_bzero(string, line.size);
+        free(string);
     }
     if (r == 0)
         *ret = TAKE_PTR(list);
@@ -526,7 +536,7 @@ static void clear_request(CURL *easy)
 static int perform(const struct http *http, struct exchange *exchange,
                    const struct http_request *request, struct call *call)
 {
-    _cleanup_(curl_slist_free_allp) struct curl_slist *headers = NULL;
+    _cleanup_(wipe_listp) struct curl_slist *headers = NULL;
     int r = make_headers(request->headers, &headers);
     if (r == 0 && !set_request(exchange->easy, request, headers))
         r = -ENOMEM;

@@ -41,7 +41,9 @@ static const char advice_role[] =
 static const char advice_firewall[] = "the account's firewall does not let this machine in";
 static const char advice_token[] = "the token is refused: check this machine's clock, and that the "
                                    "identity is of the account's tenant";
-static const char advice_tenant[] = "set AZURE_TENANT_ID to the tenant of the account";
+static const char advice_tenant[] =
+    "set AZURE_TENANT_ID to the tenant of the account; with auth=msi that cannot be chosen: use an "
+    "application of that tenant";
 
 static const struct {
     char letter;

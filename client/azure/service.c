@@ -142,7 +142,7 @@ static int append_headers(const struct service *service, const struct service_re
 static int send_request(const struct service *service, struct service_request *request,
                         struct call *call, struct http_answer *ret)
 {
-    _cleanup_(buffer_finish) struct buffer url;
+    _cleanup_(buffer_wipe) struct buffer url; /* a SAS is in it */
     _cleanup_(buffer_wipe) struct buffer headers;
     size_t query_size = request->query.size;
     buffer_init(&url, 2 * URL_MAX_BYTES);

@@ -28,6 +28,9 @@ static const char advice_refused[] =
 static const char advice_identity[] =
     "check that the machine or app has this identity; AZURE_CLIENT_ID names one of several";
 
+static const char advice_cli[] = "see how long `az account get-access-token` takes in a shell, and "
+                                 "whether it asks for something";
+
 static bool is_of_authority(const struct token_request *request)
 {
     return request->settings.mode == TOKEN_WORKLOAD || request->settings.mode == TOKEN_SPN;
@@ -163,7 +166,11 @@ static int ask(void *context, struct call *call, struct token_answer *ret)
 
 struct token_issuer token_request_issuer(struct token_request *request)
 {
-    return (struct token_issuer){.ask = ask, .context = request, .name = request->settings.name};
+    const char *advice = is_of_authority(request) ? advice_authority : advice_machine;
+    return (struct token_issuer){.ask = ask,
+                                 .context = request,
+                                 .name = request->settings.name,
+                                 .advice_late = request->http ? advice : advice_cli};
 }
 
 int token_request_create(struct token_settings *settings, const char *ca_file,

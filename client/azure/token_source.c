@@ -158,6 +158,8 @@ static int wait(struct token_source *source, struct call *call)
     char late[sizeof(call->failure.message)];
     (void)snprintf(late, sizeof(late), "no token from %s in time", source->issuer.name);
     int r = call_check(call, source->clock, late);
+    if (r == -ETIMEDOUT)
+        call->failure.advice = source->issuer.advice_late;
     if (r == 0)
         monitor_wait(&source->monitor);
     return r;

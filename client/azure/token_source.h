@@ -22,7 +22,8 @@ struct token_issuer { /* its functions are called by one thread at a time */
     /* 0, or a negative errno with the reason in call->failure. Takes a minute at most. */
     int (*ask)(void *context, struct call *call, struct token_answer *ret);
     void *context;
-    const char *name; /* for messages; outlives the source */
+    const char *name;        /* for messages; outlives the source */
+    const char *advice_late; /* where it does not answer in time: static text */
 };
 
 struct token_source;

@@ -249,6 +249,19 @@ def test_a_role_that_is_missing_at_mount(mounts, guard, certificate, issuers, tm
     assert "Owner or Contributor is not enough" in failed.stderr
 
 
+def test_a_role_that_is_missing_for_a_batch(guard, certificate, issuers, tmp_path):
+    """The refusal is a part of an answer with 202."""
+    guard.refuses_batches = True
+    env = environment(**variables("spn", issuers("spn"), tmp_path))
+    options = ["--quiet", "-o", f"auth=spn,ca_cert={certificate.file}"]
+    rows = '{"PartitionKey": "q", "RowKey": "1"}\n{"PartitionKey": "q", "RowKey": "2"}\n'
+    command = [TABLEFUSE, "import", *options, f"{guard.endpoint}/table"]
+    done = subprocess.run(command, input=rows, capture_output=True, text=True, env=env, timeout=100)
+    assert done.returncode == REFUSED, done.stderr
+    assert f"application {CLIENT} (object {OBJECT}): This request is not authorized." in done.stderr
+    assert "the identity needs the role Storage Table Data Reader" in done.stderr
+
+
 def test_an_account_of_another_tenant(mounts, guard, certificate, issuers, tmp_path):
     other = "44444444-4444-4444-4444-444444444444"
     guard.refuses_all = True
@@ -260,7 +273,7 @@ def test_an_account_of_another_tenant(mounts, guard, certificate, issuers, tmp_p
     )
     assert failed.returncode == REFUSED
     assert f"of tenant {TENANT}, but the account is in tenant {other}: " in failed.stderr
-    assert failed.stderr.endswith(" -- set AZURE_TENANT_ID to the tenant of the account\n")
+    assert " -- set AZURE_TENANT_ID to the tenant of the account; with auth=msi that cannot be chosen" in failed.stderr
 
 
 def test_an_authority_that_is_away(start):
@@ -469,6 +482,6 @@ def test_az_is_missing(mounts, service, certificate, tmp_path):
 def test_az_that_hangs_is_killed_with_its_children(mounts, service, certificate, tmp_path):
     env = install_az(tmp_path / "bin", f"sleep 1000 & echo $! > {tmp_path}/child; sleep 1000")
     code, said = fails(mounts, service.endpoint, certificate, "azcli", env)
-    assert code == NETWORK and ": no token from az in time" in said
+    assert code == NETWORK and ": no token from az in time -- see how long `az account get-access-token` takes" in said
     child = int((tmp_path / "child").read_text())
     wait_until(lambda: not is_running(child))

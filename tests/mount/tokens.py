@@ -84,7 +84,8 @@ class Issuer(Server):
 
 class Guard(Server):
     """Before an Azurite that takes tokens. A request with one of `revoked` gets `refusal`, (status, headers, body); one without
-    such a token is handed on. While `refuses_all`, every request gets it. `seen` counts what came."""
+    such a token is handed on. While `refuses_all`, every request gets it; while `refuses_batches`, each batch is answered
+    with a part that is refused for want of a role. `seen` counts what came."""
 
     UNAUTHORIZED = (401, {"x-ms-error-code": "InvalidAuthenticationInfo"}, b"")
     # as Azure Storage writes them
@@ -95,8 +96,18 @@ class Guard(Server):
         b"is not authorized to perform this operation using this permission.\nRequestId:1</m:message></m:error>",
     )
 
+    BATCH = (
+        *(202, {"Content-Type": "multipart/mixed; boundary=batchresponse_1"}),
+        b"--batchresponse_1\r\nContent-Type: multipart/mixed; boundary=changesetresponse_1\r\n\r\n"
+        b"--changesetresponse_1\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n"
+        b'HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\n\r\n{"odata.error":{"code":'
+        b'"AuthorizationPermissionMismatch","message":{"lang":"en-US","value":"This request is not authorized."}}}\r\n'
+        b"--changesetresponse_1--\r\n--batchresponse_1--\r\n",
+    )
+
     def __init__(self, service, certificate):
         self.revoked, self.refusal, self.refuses_all, self.seen = set(), self.UNAUTHORIZED, False, 0
+        self.refuses_batches = False
         self._lock = threading.Lock()
         guard = self
 
@@ -108,6 +119,9 @@ class Guard(Server):
                 if guard.refuses_all or token in guard.revoked:
                     self.rfile.read(int(self.headers.get("Content-Length", 0)))
                     self.reply(*guard.refusal)
+                elif guard.refuses_batches and "$batch" in self.path:
+                    self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                    self.reply(*guard.BATCH)
                 else:
                     self.reply(*self.hand_on(service))
 

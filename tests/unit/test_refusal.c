@@ -199,9 +199,12 @@ static void the_identity_and_another_tenant_are_named(void **state)
         refusal_name_identity(&claims, bytes_of(challenges[i].challenge), &failure);
         assert_string_equal(failure.message, challenges[i].message);
         bool is_foreign = strstr(challenges[i].message, "but the account");
-        assert_string_equal(failure.advice, is_foreign
-                                                ? "set AZURE_TENANT_ID to the tenant of the account"
-                                                : "before");
+        assert_string_equal(failure.advice,
+                            is_foreign
+                                ? "set AZURE_TENANT_ID to the tenant of the account; with "
+                                  "auth=msi that cannot be chosen: use an application of that "
+                                  "tenant"
+                                : "before");
     }
     struct failure failure = {.error = -EACCES};
     memset(failure.message, 'm', sizeof(failure.message) - 1);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* When tokens are asked for, by a clock that the tests turn, and of an issuer that they hold up. */
+/* When tokens are asked for, by a clock that the tests turn, and of an issuer that they hold up.
+ * What the source's thread waits for is counted, so that a test that no token is asked for yet
+ * knows that the thread has looked at the clock. */
 #include "client/azure/token_source.h"
+#include "client/monitor.h"
 #include "client/thread.h"
 #include "tests/unit/unit.h"
 
@@ -12,7 +15,21 @@
 #define NAME    "login.example.com"
 #define WAIT_MS 60000 /* guards against hanging alone */
 
+#define LOOK_MS 2 /* how long the thread sleeps in place of hours */
+
 static _Atomic int64_t boottime_now_ms;
+static atomic_int looks;
+static _Atomic int64_t last_wait_ms; /* what the thread has found at its last look */
+
+/* Of the source's thread, between two looks at the clock. */
+void __real_monitor_wait_for(struct monitor *monitor, int64_t max_ms);
+void __wrap_monitor_wait_for(struct monitor *monitor, int64_t max_ms);
+void __wrap_monitor_wait_for(struct monitor *monitor, int64_t max_ms)
+{
+    atomic_store(&last_wait_ms, max_ms);
+    (void)atomic_fetch_add(&looks, 1);
+    __real_monitor_wait_for(monitor, MIN(max_ms, (int64_t)LOOK_MS));
+}
 
 static int64_t boottime_ms(void *context)
 {
@@ -65,7 +82,8 @@ static void begin(struct fixture *f)
 
 static void start(struct fixture *f)
 {
-    const struct token_issuer issuer = {.ask = ask, .context = f, .name = NAME};
+    const struct token_issuer issuer = {
+        .ask = ask, .context = f, .name = NAME, .advice_late = "patience"};
     assert_int_equal(token_source_create(&issuer, &f->clock, &f->boottime, &f->source), 0);
 }
 
@@ -109,7 +127,18 @@ static void expect(struct fixture *f, const char *expected, int asked)
     assert_int_equal(atomic_load(&f->asked), asked);
 }
 
-/* Each look wakes the thread, which is late because its own clock does not turn. */
+/* Not before: the thread has looked at the clock, and asks so much later, and not yet. Its first
+ * look may have begun before the clock was turned. */
+static void expect_not_yet(struct fixture *f, const char *expected, int asked, int64_t wait_ms)
+{
+    int before = atomic_load(&looks);
+    while (atomic_load(&looks) < before + 2)
+        (void)usleep(1000);
+    assert_int_equal(atomic_load(&last_wait_ms), wait_ms);
+    expect(f, expected, asked);
+}
+
+/* Each look wakes the thread. */
 static void wait_for(struct fixture *f, int asked)
 {
     struct call call;
@@ -139,7 +168,7 @@ static void the_first_token_is_used_by_all(void **state)
     for (int i = 0; i < 5; i++)
         expect(&f, "Bearer token1", 1);
     pass(LIFE_MS / 2 - 1);
-    expect(&f, "Bearer token1", 1);
+    expect_not_yet(&f, "Bearer token1", 1, 1);
     end(&f);
 }
 
@@ -176,7 +205,7 @@ static void an_answer_may_say_when_it_is_to_be_refreshed(void **state)
     start(&f);
     expect(&f, "Bearer token1", 1);
     pass(LIFE_MS / 4 - 1);
-    expect(&f, "Bearer token1", 1);
+    expect_not_yet(&f, "Bearer token1", 1, 1);
     pass(1);
     wait_for_token(&f, "Bearer token2");
     end(&f);
@@ -243,7 +272,7 @@ static void after_a_failure_the_old_one_is_used_to_its_end(void **state)
     int64_t passed_ms = 0;
     for (size_t i = 0; i < ARRAY_SIZE(pauses_ms); i++) {
         pass(pauses_ms[i] - 1);
-        expect(&f, "Bearer token1", (int)i + 2);
+        expect_not_yet(&f, "Bearer token1", (int)i + 2, 1);
         pass(1);
         wait_for(&f, (int)i + 3);
         passed_ms += pauses_ms[i];
@@ -292,7 +321,7 @@ static void the_same_token_again_is_not_asked_for_within_a_while(void **state)
     pass(20000);
     wait_for(&f, 2);
     pass(29999);
-    expect(&f, "Bearer token1", 2);
+    expect_not_yet(&f, "Bearer token1", 2, 1);
     pass(1);
     wait_for(&f, 3);
     expect(&f, "Bearer token1", 3);
@@ -318,10 +347,10 @@ static void a_token_that_has_ended_when_it_comes(void **state)
     assert_string_equal(call.failure.message,
                         "no token from " NAME ": its token had ended when it came");
     pass(TOKEN_SOURCE_PAUSE_MS - 1);
-    for (int i = 0; i < 5; i++) {
+    int before = atomic_load(&looks);
+    while (atomic_load(&looks) < before + 2)
         assert_int_equal(get(&f, &call, text), -EPROTO);
-        (void)usleep(10000);
-    }
+    assert_int_equal(atomic_load(&last_wait_ms), 1);
     assert_int_equal(atomic_load(&f.asked), 1);
     end(&f);
 }
@@ -342,7 +371,7 @@ static void short_and_long_lives_are_bounded(void **state)
     start(&f);
     expect(&f, "Bearer token1", 1);
     pass(TOKEN_SOURCE_REFRESH_MS - 1);
-    expect(&f, "Bearer token1", 1);
+    expect_not_yet(&f, "Bearer token1", 1, 1);
     pass(1);
     wait_for_token(&f, "Bearer token2");
     end(&f);
@@ -368,6 +397,7 @@ static void a_caller_can_be_cancelled_and_be_late(void **state)
     call = (struct call){.deadline_ms = clock_now_ms(&clock_system) + 1};
     assert_int_equal(token_source_get(f.source, &call, &token), -ETIMEDOUT);
     assert_string_equal(call.failure.message, "no token from " NAME " in time");
+    assert_string_equal(call.failure.advice, "patience");
     end(&f); /* ends the request */
 }
 

@@ -22,7 +22,7 @@ struct run { /* of the program */
 };
 
 static const char advice_missing[] =
-    "install the Azure CLI, or choose another auth= (contrib/docs/mounting.md)";
+    "install the Azure CLI, or choose another auth= (contrib/docs/credentials.md)";
 
 static void close_end(int *end)
 {

@@ -379,7 +379,8 @@ const struct verb verb_export = {
             "                     without waiting in a file until all columns are known; "
             "--delimiter , ; | tab\n"
             "  --quiet            no progress and no counts on standard error\n"
-            "  -o OPTION          auth, table, timeout, parallelism, ca_cert, allow_http, as of "
+            "  -o OPTION          table, auth, credentials, timeout, parallelism, ca_cert, "
+            "allow_http, as of "
             "mount\n"
             "Exit code 6: an entity cannot be understood or written, and was left out; 130: "
             "interrupted.\n",

@@ -350,16 +350,9 @@ static int serve(struct mount_command *command)
     return r < 0 ? report_failed_session(command, r) : code;
 }
 
-/* Runs in the daemon: creates everything, mounts, and serves until the end. */
-static int mount_and_serve(struct mount_command *command, store_decorator *decorate)
+/* Takes the secrets out of the environment, and keeps no copy of their texts. An exit code. */
+static int open_source(struct mount_command *command, store_decorator *decorate)
 {
-    (void)prctl(PR_SET_DUMPABLE, 0); /* a core dump or a debugger would show the key */
-    ignore_signals();
-    if (log_create(command->place.path, &command->fs.log) < 0)
-        return verb_complain_memory();
-    /* Pages are allocated and freed by the megabyte. With this threshold malloc maps them, so that
-     * freeing returns their memory to the system from every thread. */
-    (void)mallopt(M_MMAP_THRESHOLD, 128 << 10);
     _cleanup_(secret_variables_wipe) struct secret_variables variables = {0};
     secret_variables_take(&variables, !mount_source_is_local(command->source_name));
     const struct mount_source_options options = {.name = command->source_name,
@@ -375,7 +368,20 @@ static int mount_and_serve(struct mount_command *command, store_decorator *decor
                                                  .timeout_ms = command->options.timeout_ms,
                                                  .cache_bytes = command->options.cache_bytes,
                                                  .log = command->fs.log};
-    int code = mount_source_open(&options, decorate, &command->source);
+    return mount_source_open(&options, decorate, &command->source);
+}
+
+/* Runs in the daemon: creates everything, mounts, and serves until the end. */
+static int mount_and_serve(struct mount_command *command, store_decorator *decorate)
+{
+    (void)prctl(PR_SET_DUMPABLE, 0); /* a core dump or a debugger would show the key */
+    ignore_signals();
+    if (log_create(command->place.path, &command->fs.log) < 0)
+        return verb_complain_memory();
+    /* Pages are allocated and freed by the megabyte. With this threshold malloc maps them, so that
+     * freeing returns their memory to the system from every thread. */
+    (void)mallopt(M_MMAP_THRESHOLD, 128 << 10);
+    int code = open_source(command, decorate);
     if (code == 0 && add_name(command) < 0)
         code = verb_complain_memory();
     if (code == 0)
@@ -604,7 +610,8 @@ const struct verb verb_mount = {
         "  -o cache_size=N, pending_size=N  bytes of the cache, of queued changes: 512K, 2G (64M)\n"
         "  -o parallelism=N, max_nodes=N  maximum of listing requests of a table (8), of nodes "
         "(1000000)\n"
-        "  -o auth=MODE       with a token of Entra ID: msi, workload, spn or azcli\n"
+        "  -o auth=MODE, credentials=FILE  with a token: msi, workload, spn or azcli; what FILE "
+        "has\n"
         "  -o ca_cert=FILE, allow_http  trust only these certificates (also: SSL_CERT_FILE); "
         "accept "
         "http://\n"

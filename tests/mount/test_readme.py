@@ -41,7 +41,7 @@ SHOWN_BY = {
         "",
     ),
     "mkdir -p ~/tables && tablefuse mount ~/tables": (
-        "grep credential ~/tables/.tablefuse/config; ls ~/tables",
+        "grep '^credential ' ~/tables/.tablefuse/config; ls ~/tables",
         "credential shared key of account myaccount\n" + TABLES,
     ),
     "tablefuse unmount ~/tables": ("ls ~/tables", ""),
@@ -55,7 +55,7 @@ SHOWN_BY = {
         "equal\n",
     ),
     "sudo systemctl enable --now tablefuse@myaccount": (
-        "ls /srv/tables/myaccount; stat -c %a /etc/tablefuse/myaccount.env",
+        "ls /srv/tables/myaccount; stat -c %a /etc/tablefuse/myaccount",
         TABLES + "600\n",
     ),
 }

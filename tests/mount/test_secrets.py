@@ -13,6 +13,7 @@ import pytest
 import tokens
 from credentials import Certificate, account_sas
 from harness import CONFIGURATION, EXIT_SEC, TABLEFUSE, USAGE, Azurite, Sdk, environment, run, wait_until
+from servers import Proxy
 from writing import lost_texts, write
 
 ACCOUNT = "planted"
@@ -473,3 +474,103 @@ def test_what_az_inherits(mounts, tls_service, certificate, tmp_path):
     assert b"AZURE_CLIENT_SECRET=\n" in inherited and b"IDENTITY_HEADER=\n" in inherited
     assert_clean("the environment of az", inherited, parts_of(issuer))
     issuer.stop()
+
+
+# --- in a file of credentials
+
+
+def credentials_file(directory, env, mode=0o600):
+    ((name, value),) = env.items()
+    file = directory / "credentials"
+    file.write_text(f"# of the account\n{name}={value.strip()}\n")
+    file.chmod(mode)
+    return file
+
+
+def memory_of(pid):
+    """What the process can write to, as far as it can be read."""
+    for line in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines():
+        found = re.match(r"([0-9a-f]+)-([0-9a-f]+) rw", line)
+        if not found or "[v" in line:
+            continue
+        begin, end = (int(text, 16) for text in found.groups())
+        with open(f"/proc/{pid}/mem", "rb", buffering=0) as file:
+            file.seek(begin)
+            try:
+                yield file.read(end - begin)
+            except OSError:
+                pass  # not backed by memory
+
+
+@pytest.mark.parametrize("kind", CREDENTIALS)
+def test_a_file_of_credentials(mounts, service, kind, tmp_path):
+    """Also after the file was read again, and was refused then."""
+    env = CREDENTIALS[kind](service.endpoint)
+    file = credentials_file(tmp_path, env)
+    proxy = Proxy(service)
+    source_url = None if names_account(env) else f"http://{proxy.address}/{ACCOUNT}"
+    mount = mounts.prepare()
+    log = mount.point.with_name("log")
+    command = [TABLEFUSE, "mount", "-f", "-o", f"ttl=0,credentials={file}", *filter(None, [source_url]), mount.point]
+    with open(log, "w") as output:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment(**mount.variables())
+        )
+    try:
+        wait_until(mount.is_mounted)
+        mount.adopt()
+        assert os.listdir(mount / "table/p") == ["r.json"]
+        file.write_text(f"{KEY}\n{SAS}\nAZURE_STORAGE_SAS_TOKEN={SAS}\n")
+        if source_url:  # it is refused, and so the file is read again
+            proxy.status, proxy.page = 403, b'{"odata.error":{"code":"AuthenticationFailed","message":{"value":"no"}}}'
+            assert run("ls", mount / "table", check=False).returncode != 0
+        for name in ("stats", "errors", "version", "config"):
+            assert_clean(name, mount.control(name))
+        for name in ("cmdline", "environ"):
+            try:
+                assert_clean(name, pathlib.Path(f"/proc/{mount.pid}/{name}").read_bytes())
+            except PermissionError:
+                pass  # safer still
+        assert_clean("the mount table", pathlib.Path("/proc/self/mounts").read_bytes())
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=EXIT_SEC)
+        proxy.stop()
+    assert_clean("the log", log.read_bytes())
+    if source_url:
+        assert b"there is no other one: the file that -o credentials= names: line 1 is not NAME=value" in log.read_bytes()
+
+
+@pytest.mark.parametrize("kind", CREDENTIALS)
+def test_check_of_a_file_of_credentials(service, kind, tmp_path):
+    env = CREDENTIALS[kind](service.endpoint)
+    file = credentials_file(tmp_path, env)
+    done = run(TABLEFUSE, "check", "-o", f"credentials={file}", *filter(None, [source(service, env)]), check=False)
+    assert done.returncode == 0
+    assert_clean("what check says", done.stdout + done.stderr)
+
+
+def test_what_a_refused_file_of_credentials_says(service, tmp_path):
+    for text in (KEY, SAS, f"{service.endpoint}?{SAS}", f"AccountKey={KEY}", f"KEY_{KEY}", f"AZURE_STORAGE_KEY '{KEY}'"):
+        (tmp_path / "file").write_text(text)
+        (tmp_path / "file").chmod(0o600)
+        done = run(TABLEFUSE, "check", "-o", f"credentials={tmp_path}/file", service.endpoint, check=False)
+        assert done.returncode == 2
+        assert_clean("a refusal", done.stdout + done.stderr)
+    done = run(TABLEFUSE, "check", "-o", f"credentials={KEY}", service.endpoint, check=False)
+    assert done.returncode == 2
+    assert_clean("a refusal", done.stdout + done.stderr)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can read the memory")
+@pytest.mark.parametrize("is_in_file", [False, True])
+def test_the_text_of_a_key_in_memory(mounts, service, is_in_file, tmp_path):
+    """What signs is the decoded key. The text is wiped everywhere."""
+    env = CREDENTIALS["key"](service.endpoint)
+    options = [f"credentials={credentials_file(tmp_path, env)}"] if is_in_file else []
+    mount = mounts("ttl=0", *options, source=service.endpoint, env={} if is_in_file else env)
+    assert os.listdir(mount / "table/p") == ["r.json"]
+    found = list(memory_of(mount.pid))
+    assert any(PARTS[0] in part for part in found), "the decoded key is found"
+    for part in found:
+        assert PARTS[1] not in part

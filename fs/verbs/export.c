@@ -380,7 +380,7 @@ const struct verb verb_export = {
             "--delimiter , ; | tab\n"
             "  --quiet            no progress and no counts on standard error\n"
             "  -o OPTION          table, auth, credentials, timeout, parallelism, ca_cert, "
-            "allow_http, as of "
+            "allow_http as of "
             "mount\n"
             "Exit code 6: an entity cannot be understood or written, and was left out; 130: "
             "interrupted.\n",

@@ -7,9 +7,10 @@ import threading
 
 import pytest
 
-from credentials import account_sas
+from credentials import Certificate, account_sas
 from harness import ACCOUNT, CONFIGURATION, EXIT_SEC, KEY, OTHER_KEY, REFUSED, TABLEFUSE, USAGE, Azurite, Sdk, environment, run, wait_until
 from servers import Handler, Server
+from tokens import SECRET, Issuer, variables
 from writing import write
 
 NAMED = "the file that -o credentials= names"
@@ -154,6 +155,41 @@ def test_sources_that_take_none(mounts, tmp_path):
     assert (failed.returncode, failed.stderr.splitlines()[0]) == (
         *(USAGE, "tablefuse: check: option credentials=: expected a file"),
     )
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mount(8) is for root")
+def test_a_line_of_fstab(mounts, service, tmp_path):
+    """As mount.fuse3 calls the program. The kernel's list of mounts does not have the option."""
+    file = make(tmp_path / "file", f"AZURE_STORAGE_KEY={KEY}\n")
+    mount = mounts.prepare()
+    words = [service.endpoint, mount.point, "-o", f"rw,_netdev,credentials={file},dev,suid"]
+    run(TABLEFUSE, *words, env=environment(**mount.variables()))
+    mount.adopt()
+    assert os.listdir(mount / "table/p") == ["r.json"]
+    assert "credentials" not in run("findmnt", "-n", "-o", "OPTIONS", mount.point).stdout
+
+
+def test_a_file_with_the_settings_of_tokens(mounts, scratch, tmp_path):
+    """What it lacks is in the environment."""
+    certificate = Certificate(scratch)
+    azurite, issuer = Azurite(scratch, certificate=certificate, takes_tokens=True), Issuer(certificate)
+    try:
+        env = variables("spn", issuer, tmp_path)
+        text = "".join(f"{name}={env.pop(name)}\n" for name in ("AZURE_CLIENT_SECRET", "AZURE_TENANT_ID"))
+        file = make(tmp_path / "file", text)
+        options = [f"ca_cert={certificate.file}", "auth=spn", f"credentials={file}"]
+        env |= {"AZURE_CLIENT_SECRET": "of the environment", "AZURE_STORAGE_KEY": "bm90IHVzZWQ="}
+        mount = mounts(*options, source=azurite.endpoint, env=env)
+        ((_, _, form),) = issuer.requests
+        assert form["client_secret"] == SECRET
+        assert f"\ncredential_from -o auth= and {file}\n" in mount.control("config")
+        make(file, text + f"AZURE_STORAGE_KEY={KEY}\n")
+        failed = mounts.prepare().start(azurite.endpoint, *options, env=env, check=False)
+        said = f"{NAMED}: -o auth= and AZURE_STORAGE_KEY are both set: unset one of them"
+        assert (failed.returncode, failed.stderr) == (CONFIGURATION, f"tablefuse: {said}\n")
+    finally:
+        issuer.stop()
+        azurite.stop()
 
 
 # --- which one counts

@@ -245,16 +245,19 @@ def test_an_account_in_a_file_uses_no_secret(mounts, service, tmp_path):
 
 
 @pytest.mark.parametrize("kind", CREDENTIALS)
-def test_a_core(mounts, service, kind, tmp_path):
+@pytest.mark.parametrize("is_in_file", [False, True])
+def test_a_core(mounts, service, kind, is_in_file, tmp_path):
     """A crash with core dumps allowed leaves none, or one without the secret."""
     env = CREDENTIALS[kind](service.endpoint)
+    options = [f"credentials={credentials_file(tmp_path, env)}"] if is_in_file else []
     before = resource.getrlimit(resource.RLIMIT_CORE)
     try:
         if before[1] == resource.RLIM_INFINITY:
             resource.setrlimit(
                 resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
             )
-        mount = mounts(source=source(service, env), env=env, cwd=tmp_path)
+        own = {} if is_in_file else env
+        mount = mounts(*options, source=source(service, env), env=own, cwd=tmp_path)
     finally:
         resource.setrlimit(resource.RLIMIT_CORE, before)
     run("ls", "-lR", mount.point)
@@ -519,7 +522,7 @@ def test_a_file_of_credentials(mounts, service, kind, tmp_path):
     try:
         wait_until(mount.is_mounted)
         mount.adopt()
-        assert os.listdir(mount / "table/p") == ["r.json"]
+        assert "r.json" in os.listdir(mount / "table/p")
         file.write_text(f"{KEY}\n{SAS}\nAZURE_STORAGE_SAS_TOKEN={SAS}\n")
         if source_url:  # it is refused, and so the file is read again
             proxy.status, proxy.page = 403, b'{"odata.error":{"code":"AuthenticationFailed","message":{"value":"no"}}}'
@@ -569,7 +572,7 @@ def test_the_text_of_a_key_in_memory(mounts, service, is_in_file, tmp_path):
     env = CREDENTIALS["key"](service.endpoint)
     options = [f"credentials={credentials_file(tmp_path, env)}"] if is_in_file else []
     mount = mounts("ttl=0", *options, source=service.endpoint, env={} if is_in_file else env)
-    assert os.listdir(mount / "table/p") == ["r.json"]
+    assert "r.json" in os.listdir(mount / "table/p")
     found = list(memory_of(mount.pid))
     assert any(PARTS[0] in part for part in found), "the decoded key is found"
     for part in found:

@@ -658,6 +658,47 @@ static void tokens_need_https_and_no_credential(void **state)
     }
 }
 
+static const struct {
+    const char *source;
+    struct connection_environment environment;
+    const char *account; /* "": none lacks a credential, or something else is wrong */
+} lacking[] = {
+    {"acct", {0}, "acct"},
+    {" acct/Tab1 ", {.key = " \n"}, "acct"},
+    {"https://acct.table.core.windows.net/tab", {0}, "acct"},
+    {"http://127.0.0.1:1/devstoreaccount1", {0}, "devstoreaccount1"},
+    {NULL, {.account = " acct "}, "acct"},
+    {"acct", {.account = "other"}, "acct"},
+    {"acct", {.account = "other", .key = KEY, .is_shared = true}, "acct"},
+    {"acct", {.account = "acct", .key = KEY, .is_shared = true}, ""},
+    {"acct", {.connection_string = "AccountName=other;AccountKey=" KEY, .is_shared = true}, "acct"},
+    {"acct", {.connection_string = "AccountName=other;AccountKey=" KEY}, ""},
+    {"acct", {.key = KEY}, ""},
+    {"acct", {.key = "not base64"}, ""},
+    {"acct", {.sas_token = SAS}, ""},
+    {"acct", {.sas_token = "https://acct.table.core.windows.net?" SAS}, ""},
+    {NULL, {.sas_url = "https://acct.table.core.windows.net?" SAS}, ""},
+    {"acct", {.uses_tokens = true}, ""},
+    {"emulator", {0}, ""},
+    {"emulator/tab", {0}, ""},
+    {NULL, {0}, ""},
+    {"Not an account", {0}, ""},
+    {"../acct", {0}, ""},
+    {"acct", {.key = KEY, .sas_token = SAS}, ""},
+    {"acct", {.key = "'" KEY "'"}, ""},
+};
+
+static void the_account_that_lacks_a_credential_is_found(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(lacking); i++) {
+        char account[ENDPOINT_ACCOUNT_SIZE];
+        connection_find_lacking(lacking[i].source, &lacking[i].environment, account);
+        if (strcmp(account, lacking[i].account) != 0)
+            fail_msg("%zu: %s", i, account);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -665,6 +706,7 @@ int main(void)
         cmocka_unit_test(other_sources_and_environments_are_refused),
         cmocka_unit_test(a_shared_environment_is_for_its_account),
         cmocka_unit_test(tokens_need_https_and_no_credential),
+        cmocka_unit_test(the_account_that_lacks_a_credential_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

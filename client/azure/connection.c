@@ -494,9 +494,9 @@ static int find_account(struct bytes source, const struct variables *variables, 
 {
     struct connection named = {0};
     int r = source.size > 0 ? parse_source(&named, source, call) : 0;
-    if (r == 0 && source.size == 0)
+    if (r == 0 && source.size == 0 && variables->account.size > 0)
         memcpy(ret_account, variables->account.data, variables->account.size); /* it is checked */
-    else if (r == 0)
+    else if (r == 0 && source.size > 0)
         memcpy(ret_account, named.endpoint.account, ENDPOINT_ACCOUNT_SIZE);
     return r;
 }
@@ -505,7 +505,7 @@ void connection_find_lacking(const char *source, const struct connection_environ
                              char ret_account[ENDPOINT_ACCOUNT_SIZE])
 {
     struct call call = {0};
-    struct variables variables;
+    struct variables variables = {0};
     struct bytes cleaned;
     memset(ret_account, 0, ENDPOINT_ACCOUNT_SIZE);
     if (environment->uses_tokens || connection_is_emulator(source))

@@ -10,7 +10,7 @@
 #define CREDENTIAL_SOURCE_REREAD_MS 30000
 
 /* Tells that a SAS ends within CREDENTIAL_SOURCE_WARN_100NS, or has ended: once of each SAS. */
-#define CREDENTIAL_SOURCE_WARN_100NS (24 * 3600 * TICKS_PER_SEC)
+#define CREDENTIAL_SOURCE_WARN_100NS (INT64_C(24) * 3600 * TICKS_PER_SEC)
 typedef void credential_ends(void *context);
 
 struct credential_file { /* its function is called by one thread at a time */

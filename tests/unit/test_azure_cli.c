@@ -9,12 +9,11 @@
 #include <unistd.h>
 
 static char directory[] = "/tmp/test_azure_cli.XXXXXX";
-static char az[sizeof(directory) + 10], seen[sizeof(directory) + 10];
+static char path[sizeof(directory) + 20], az[sizeof(directory) + 10], seen[sizeof(directory) + 10];
 
 static int set_up(void **state)
 {
     (void)state;
-    char path[sizeof(directory) + 20];
     if (!mkdtemp(directory))
         return -1;
     (void)snprintf(az, sizeof(az), "%s/az", directory);
@@ -127,12 +126,10 @@ static void it_may_be_missing(void **state)
     (void)state;
     _cleanup_(buffer_finish) struct buffer text;
     struct call call = new_call();
-    char *path = strdup(getenv("PATH"));
     assert_int_equal(setenv("PATH", "/nowhere", 1), 0);
     assert_int_equal(ask(NULL, &call, &text), -EACCES);
     assert_string_equal(call.failure.message, "it is not in PATH");
     assert_int_equal(setenv("PATH", path, 1), 0);
-    free(path);
 }
 
 /* It runs, when the file is there. */
@@ -157,9 +154,9 @@ static void it_is_killed_with_its_children(void **state)
     (void)fclose(file);
     /* it is a zombie until its new parent has waited for it */
     for (bool is_there = true; is_there;) {
-        char path[64], name[100], status = 'Z';
-        (void)snprintf(path, sizeof(path), "/proc/%d/stat", child);
-        file = fopen(path, "r");
+        char stat_path[64], name[100], status = 'Z';
+        (void)snprintf(stat_path, sizeof(stat_path), "/proc/%d/stat", child);
+        file = fopen(stat_path, "r");
         is_there = file && fscanf(file, "%*d %99s %c", name, &status) == 2 && status != 'Z';
         if (file)
             (void)fclose(file);

@@ -519,7 +519,7 @@ const char *mount_source_advice_end(const struct mount_source *source)
     return service_source_advice_end(&source->service);
 }
 
-void mount_source_watch_end(struct mount_source *source, credential_ends *ends, void *context)
+void mount_source_watch_end(struct mount_source *source, mount_source_ends *ends, void *context)
 {
     if (source->service.credentials)
         credential_source_watch(source->service.credentials, ends, context);

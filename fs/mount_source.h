@@ -6,7 +6,6 @@
  *
  * One thread. It starts curl and OpenSSL, so it runs after background_fork, in the child. Functions
  * that answer an exit code answer 0, or a code of fs/command.h after one line on standard error. */
-#include "client/azure/credential_source.h"
 #include "client/bytes.h"
 #include "client/call.h"
 #include "fs/command.h"
@@ -94,7 +93,8 @@ bool mount_source_append_end(const struct mount_source *source, struct buffer *r
 /* What to do then: static text. */
 const char *mount_source_advice_end(const struct mount_source *source);
 /* `ends` is called by a request, once of each such SAS: credential_source_watch. */
-void mount_source_watch_end(struct mount_source *source, credential_ends *ends, void *context);
+typedef void mount_source_ends(void *context);
+void mount_source_watch_end(struct mount_source *source, mount_source_ends *ends, void *context);
 /* Appends the account's part of .tablefuse/config, without secrets. 0 or -errno. */
 int mount_source_append_description(const struct mount_source *source, struct buffer *ret);
 

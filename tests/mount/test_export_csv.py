@@ -11,7 +11,7 @@ import pytest
 import samples
 from harness import ABANDONED, BOTH_SERVICES, CONFIGURATION, EXIT_SEC, FAULTY, MOUNTING, TABLEFUSE, USAGE
 from harness import environment, run, wait_until
-from test_export import account, dates, export, keys_of, refused, source, tablefuse
+from test_export import dates, export, keys_of, refused, source, tablefuse
 
 pytestmark = pytest.mark.sanitized
 

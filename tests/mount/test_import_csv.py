@@ -4,7 +4,7 @@ import pytest
 import samples
 from harness import ABANDONED, BOTH_SERVICES, USAGE
 from importing import imported, row, rows_of
-from test_export import account, export, refused, source, tablefuse
+from test_export import export, refused, source, tablefuse
 
 pytestmark = pytest.mark.sanitized
 

@@ -61,15 +61,14 @@ int account_make_stored_text(struct caller *caller, struct bytes position,
 /* The refusal as a failure of the call. Returns its error. */
 int account_refuse_text(struct call *call, int error, const struct entity_input_refusal *refusal);
 /* ETags of an entity that a store depends on; empty: none. */
-struct known_versions {   /* zeros at first */
-    struct buffer read;   /* which the process has read */
-    struct buffer masked; /* which this mount masks */
+struct known_versions {
+    struct etag read;   /* which the process has read */
+    struct etag masked; /* which this mount masks */
     bool has_read_lost; /* it has read a queued text, in whose place is another client's version */
 };
-void account_known_finish(struct known_versions *known);
-/* The position is claimed. 0 or -ENOMEM with the reason. */
-int account_known(struct account *account, struct caller *caller, struct address address,
-                  struct known_versions *ret);
+/* The position is claimed. */
+void account_known(struct account *account, const struct caller *caller, struct address address,
+                   struct known_versions *ret);
 /* 0; -ESTALE: has_read_lost, and it counts. */
 int account_check_read(struct account *account, struct caller *caller, struct address address,
                        const struct known_versions *known);

@@ -6,12 +6,11 @@
 static int check_read(struct account *account, struct caller *caller, struct address address,
                       const struct entity *entity)
 {
-    _cleanup_(account_known_finish) struct known_versions known = {0};
-    int r = account_known(account, caller, address, &known);
-    if (r == 0)
-        r = account_check_read(account, caller, address, &known);
+    struct known_versions known;
+    account_known(account, caller, address, &known);
+    int r = account_check_read(account, caller, address, &known);
     if (r < 0 || known.read.size == 0 || account->options.overwrites_conflicts ||
-        bytes_equal(buffer_bytes(&known.read), page_etag(entity->page, entity->row)))
+        bytes_equal(etag_bytes(&known.read), page_etag(entity->page, entity->row)))
         return r;
     (void)call_fail(&caller->call, -ESTALE, "another version");
     return account_lose(account, caller, address, -ESTALE, WRITE_REPLACE);
@@ -55,16 +54,16 @@ int account_mask(struct account *account, struct caller *caller, struct address 
 void account_look_masked(struct account *account, struct address address, struct entity *ret)
 {
     _cleanup_(page_unrefp) struct page *page = NULL;
-    _cleanup_(buffer_finish) struct buffer masked = {.max = PENDING_ETAG_MAX_BYTES};
+    struct etag masked;
     struct question question = {.table = address.table,
                                 .range = {address.position, BYTES_LITERAL(POSITION_END)},
                                 .since = stamp_since(INT64_MIN)};
-    if (pending_masked(account->write.pending, address.table, address.position, &masked) <= 0 ||
+    if (!pending_masked(account->write.pending, address.table, address.position, &masked) ||
         !(page = overlay_known_page(account->read.overlay, &question)))
         return;
     size_t row = page_seek(page, address.position);
     if (row < page_rows(page) && bytes_equal(page_position(page, row), address.position) &&
-        bytes_equal(page_etag(page, row), buffer_bytes(&masked)))
+        bytes_equal(page_etag(page, row), etag_bytes(&masked)))
         *ret = (struct entity){TAKE_PTR(page), row};
 }
 
@@ -83,25 +82,15 @@ static int delete_version(struct account *account, struct caller *caller, struct
     return r;
 }
 
-/* Is that version masked, still? 1, 0, -ENOMEM. */
-static int has_mask(struct account *account, struct caller *caller, struct address address,
-                    struct bytes etag)
-{
-    _cleanup_(buffer_finish) struct buffer masked = {.max = PENDING_ETAG_MAX_BYTES};
-    int r = pending_masked(account->write.pending, address.table, address.position, &masked);
-    if (r < 0)
-        return call_fail(&caller->call, r, "out of memory");
-    return r > 0 && bytes_equal(buffer_bytes(&masked), etag);
-}
-
 static int delete_masked_claimed(struct account *account, struct caller *caller,
                                  struct address address, struct bytes etag)
 {
     struct failure *failure = &caller->call.failure;
-    int r = has_mask(account, caller, address, etag);
-    if (r <= 0)
-        return r;
-    r = delete_version(account, caller, address, etag);
+    struct etag masked;
+    if (!pending_masked(account->write.pending, address.table, address.position, &masked) ||
+        !bytes_equal(etag_bytes(&masked), etag))
+        return 0; /* not that version, any more */
+    int r = delete_version(account, caller, address, etag);
     if (r == -ESTALE) {
         r = failure->error = -EBUSY;
         failure->advice = "another client has changed the entity, which is shown again";

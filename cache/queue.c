@@ -119,10 +119,11 @@ void account_note_stored(void *context, struct address address, const struct bat
 {
     struct account *account = context;
     struct read_versions *versions = account->write.versions;
-    _cleanup_(buffer_finish) struct buffer before = {.max = PENDING_ETAG_MAX_BYTES};
+    struct etag before;
     later_etag_learn(page_later_etag(change->text.page),
                      now->page ? page_etag(now->page, now->row) : (struct bytes){0});
-    if (read_versions_find(versions, change->process, address, &before) <= 0)
+    (void)read_versions_find(versions, change->process, address, &before);
+    if (before.size == 0)
         return;
     if (now->page)
         read_versions_note(versions, change->process, address, page_etag(now->page, now->row));

@@ -25,7 +25,6 @@ static void move_finish(struct move *move)
     entity_finish(&move->before);
     entity_finish(&move->now);
     buffer_finish(&move->text);
-    account_known_finish(&move->known);
 }
 
 static struct bytes etag_of(const struct entity *entity)
@@ -56,8 +55,7 @@ static int prepare(struct move *move)
         r = account_find(account, move->caller, rename->from, &before);
     if (r == 0)
         r = set_before(move, &before);
-    if (r == 0)
-        r = account_known(account, move->caller, rename->to, &move->known);
+    account_known(account, move->caller, rename->to, &move->known);
     if (r == 0 && rename->begin == EDIT_OVER)
         r = account_check_read(account, move->caller, rename->to, &move->known);
     move->store = account_choose_write(account, &edit, buffer_bytes(&move->text), &move->known);
@@ -261,9 +259,9 @@ static void note_renamed(struct move *move)
     struct caller *caller = move->caller;
     const struct rename *rename = move->rename;
     struct read_versions *versions = account->write.versions;
-    _cleanup_(buffer_finish) struct buffer read = {.max = PENDING_ETAG_MAX_BYTES};
-    bool has_read = read_versions_find(versions, caller->process, rename->from, &read) > 0 &&
-                    bytes_equal(buffer_bytes(&read), etag_of(&move->before));
+    struct etag read;
+    (void)read_versions_find(versions, caller->process, rename->from, &read);
+    bool has_read = read.size > 0 && bytes_equal(etag_bytes(&read), etag_of(&move->before));
     read_versions_forget(versions, caller->process, rename->from);
     if (has_read || move->known.read.size > 0)
         account_wrote(account, caller, rename->to, &move->now);

@@ -96,21 +96,12 @@ int account_lose(struct account *account, struct caller *caller, struct address 
     return -ESTALE;
 }
 
-void account_known_finish(struct known_versions *known)
+void account_known(struct account *account, const struct caller *caller, struct address address,
+                   struct known_versions *ret)
 {
-    buffer_finish(&known->read);
-    buffer_finish(&known->masked);
-}
-
-int account_known(struct account *account, struct caller *caller, struct address address,
-                  struct known_versions *ret)
-{
-    ret->read.max = ret->masked.max = PENDING_ETAG_MAX_BYTES;
     int r = read_versions_find(account->write.versions, caller->process, address, &ret->read);
     ret->has_read_lost = r == -ESTALE;
-    if (r >= 0 || ret->has_read_lost)
-        r = pending_masked(account->write.pending, address.table, address.position, &ret->masked);
-    return r < 0 ? call_fail(&caller->call, r, "out of memory") : 0;
+    (void)pending_masked(account->write.pending, address.table, address.position, &ret->masked);
 }
 
 struct write account_choose_write(const struct account *account, const struct edit *edit,
@@ -119,8 +110,8 @@ struct write account_choose_write(const struct account *account, const struct ed
     struct write_facts facts = {.begin = edit->begin,
                                 .last_stored = edit->last_stored,
                                 .snapshot = edit->snapshot,
-                                .read = buffer_bytes(&known->read),
-                                .masked = buffer_bytes(&known->masked),
+                                .read = etag_bytes(&known->read),
+                                .masked = etag_bytes(&known->masked),
                                 .overwrites_conflicts = account->options.overwrites_conflicts};
     struct write_rule rule = write_rule_choose(&facts);
     return (struct write){.kind = rule.kind,
@@ -165,35 +156,30 @@ static int check_queued(struct account *account, struct caller *caller, const st
 }
 
 /* What this mount has stored after the edit's last store is no other client's change: the last one
- * wins, unless the program has read an older version. 0 or -ENOMEM. */
-static int follow_own_stores(struct account *account, struct caller *caller, struct edit *edit,
-                             const struct known_versions *known, struct buffer *stored)
+ * wins, unless the program has read an older version. The edit views `stored`. */
+static void follow_own_stores(struct account *account, struct edit *edit,
+                              const struct known_versions *known, struct etag *stored)
 {
     if (edit->last_stored.size == 0 || edit->was_read || edit->begin == EDIT_CHANGED ||
         known->has_read_lost)
-        return 0;
-    int r = read_versions_find_stored(account->write.versions, edit->address, stored);
-    if (r < 0)
-        return call_fail(&caller->call, r, "out of memory");
-    struct bytes latest = buffer_bytes(stored);
-    if (r > 0 && (known->read.size == 0 || bytes_equal(buffer_bytes(&known->read), latest)))
+        return;
+    read_versions_find_stored(account->write.versions, edit->address, stored);
+    struct bytes latest = etag_bytes(stored), read = etag_bytes(&known->read);
+    if (latest.size > 0 && (read.size == 0 || bytes_equal(read, latest)))
         edit->last_stored = latest;
-    return 0;
 }
 
 static int store_alone(struct account *account, struct caller *caller, const struct edit *edit,
                        struct bytes text, const struct known_versions *known, struct entity *ret)
 {
     _cleanup_(entity_finish) struct entity now = {0};
-    _cleanup_(buffer_finish) struct buffer stored = {.max = PENDING_ETAG_MAX_BYTES};
+    struct etag stored;
     struct edit own = *edit;
     if (edit->queued && known->masked.size == 0)
         own.last_stored = later_etag_get(edit->queued);
-    int r = follow_own_stores(account, caller, &own, known, &stored);
-    if (r < 0)
-        return r;
+    follow_own_stores(account, &own, known, &stored);
     struct write write = account_choose_write(account, &own, text, known);
-    r = account_send(account, caller, edit->address.table, &write, &now);
+    int r = account_send(account, caller, edit->address.table, &write, &now);
     if ((r == -ESTALE || r == -EEXIST) && is_own_version(caller, edit, &now))
         r = write_over_own(account, caller, edit, &write, &now);
     if (r < 0)
@@ -241,7 +227,7 @@ static int show_again(struct account *account, struct caller *caller, const stru
     if (!edit->is_blank || known->masked.size == 0)
         return 0;
     pending_unmask(account->write.pending, edit->address.table, edit->address.position);
-    buffer_clear(&known->masked);
+    known->masked.size = 0;
     int r = account_find(account, caller, edit->address, ret);
     if (r < 0 && r != -ENOENT)
         return r;
@@ -261,10 +247,9 @@ static bool goes_on_appending(const struct edit *edit)
 static int store_claimed(struct account *account, struct caller *caller, const struct edit *edit,
                          struct bytes text, struct entity *ret, bool *ret_is_queued)
 {
-    _cleanup_(account_known_finish) struct known_versions known = {0};
-    int r = account_known(account, caller, edit->address, &known);
-    if (r == 0)
-        r = show_again(account, caller, edit, &known, ret);
+    struct known_versions known;
+    account_known(account, caller, edit->address, &known);
+    int r = show_again(account, caller, edit, &known, ret);
     if (r != 0)
         return MIN(r, 0);
     r = check_queued(account, caller, edit, &known);
@@ -347,10 +332,9 @@ int account_write_over(struct account *account, struct caller *caller, const cha
 void account_note_replaced(struct account *account, const struct caller *caller,
                            struct address address, struct bytes before, const struct entity *now)
 {
-    _cleanup_(buffer_finish) struct buffer read = {.max = PENDING_ETAG_MAX_BYTES};
-    struct read_versions *versions = account->write.versions;
-    if (read_versions_find(versions, caller->process, address, &read) > 0 &&
-        bytes_equal(buffer_bytes(&read), before))
+    struct etag read;
+    (void)read_versions_find(account->write.versions, caller->process, address, &read);
+    if (read.size > 0 && bytes_equal(etag_bytes(&read), before))
         account_wrote(account, caller, address, now);
 }
 

@@ -29,35 +29,33 @@ static int end_delete(struct caller *caller, int r)
  * then, and the claim has waited for its end. It may be another client's, which took the place of
  * the one that was shown. */
 static int find_etag(struct account *account, struct caller *caller, struct address address,
-                     struct buffer *ret)
+                     struct etag *ret)
 {
     _cleanup_(entity_finish) struct entity now = {0};
     int r = account_find(account, caller, address, &now);
     if (r < 0)
         return r;
-    r = buffer_set(ret, page_etag(now.page, now.row));
-    return r < 0 ? call_fail(&caller->call, r, "out of memory") : 0;
+    etag_set(ret, page_etag(now.page, now.row));
+    return ret->size > 0 ? 0 : call_fail(&caller->call, -EPROTO, "the entity has no usable ETag");
 }
 
 /* The version that was shown may be older than one that this mount has stored, by another path or
  * in another thread, before the claim. That is no other client's change: the delete is of the
  * mount's own version. Then ret has it: 1. 0: it is of the version that was shown. */
 static int find_own(struct account *account, struct caller *caller, struct address address,
-                    struct bytes shown, struct buffer *ret)
+                    struct bytes shown, struct etag *ret)
 {
     _cleanup_(entity_finish) struct entity now = {0};
-    int r = read_versions_find_stored(account->write.versions, address, ret);
-    if (r < 0)
-        return call_fail(&caller->call, r, "out of memory");
-    if (r == 0 || bytes_equal(buffer_bytes(ret), shown))
+    read_versions_find_stored(account->write.versions, address, ret);
+    if (ret->size == 0 || bytes_equal(etag_bytes(ret), shown))
         return 0;
-    r = account_look(account, address, &now);
+    int r = account_look(account, address, &now);
     if (r == KNOWN_NOT)
         r = account_find(account, caller, address, &now);
     if (r < 0 && r != -ENOENT)
         return r;
     caller->call.failure = (struct failure){0};
-    return now.page && bytes_equal(page_etag(now.page, now.row), buffer_bytes(ret));
+    return now.page && bytes_equal(page_etag(now.page, now.row), etag_bytes(ret));
 }
 
 static int delete_now(struct account *account, struct caller *caller, struct address address,
@@ -125,12 +123,12 @@ static int delete_or_queue(struct account *account, struct caller *caller, struc
 
 /* The version to delete; `etag` is the one that was shown, or empty. found: its memory. */
 static int choose_version(struct account *account, struct caller *caller, struct address address,
-                          struct bytes *etag, struct buffer *found)
+                          struct bytes *etag, struct etag *found)
 {
     int r = etag->size > 0 ? find_own(account, caller, address, *etag, found)
                            : find_etag(account, caller, address, found);
     if (r > 0 || etag->size == 0)
-        *etag = buffer_bytes(found);
+        *etag = etag_bytes(found);
     return MIN(r, 0);
 }
 
@@ -139,8 +137,7 @@ int account_unlink(struct account *account, struct caller *caller, struct addres
 {
     struct write_side *write = &account->write;
     bool was_shown = etag.size > 0;
-    _cleanup_(buffer_finish) struct buffer masked = {.max = PENDING_ETAG_MAX_BYTES};
-    _cleanup_(buffer_finish) struct buffer found = {.max = PENDING_ETAG_MAX_BYTES};
+    struct etag masked, found;
     int r = account_may_change(account, caller);
     if (r == 0)
         r = account_check_path(account, caller, path);
@@ -152,13 +149,12 @@ int account_unlink(struct account *account, struct caller *caller, struct addres
     r = account_keep_path(account, caller, path, 0);
     if (r == 0)
         r = choose_version(account, caller, address, &etag, &found);
-    if (r == 0)
-        r = pending_masked(write->pending, address.table, address.position, &masked);
-    if (r == 0)
+    bool is_masked = pending_masked(write->pending, address.table, address.position, &masked);
+    if (r == 0 && !is_masked)
         return delete_or_queue(account, caller, address, etag,
                                was_shown ? decide(account, caller, &path->steps[0]) : DELETE_NOW);
-    if (r > 0)
-        r = account_delete_beside_mask(account, caller, address, buffer_bytes(&masked));
+    if (r == 0)
+        r = account_delete_beside_mask(account, caller, address, etag_bytes(&masked));
     r = end_delete(caller, r);
     if (r == 0)
         read_versions_forget(write->versions, caller->process, address);

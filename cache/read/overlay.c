@@ -78,8 +78,8 @@ static int look_at_service(struct overlay *overlay, struct page *page,
 
 static bool is_masked(struct overlay *overlay, const char *table, struct bytes position)
 {
-    _cleanup_(buffer_finish) struct buffer etag = {.max = PENDING_ETAG_MAX_BYTES};
-    return pending_masked(overlay->pending, table, position, &etag) != 0; /* or no memory */
+    struct etag etag;
+    return pending_masked(overlay->pending, table, position, &etag);
 }
 
 bool overlay_is_changing(struct overlay *overlay, const char *table, struct bytes position)
@@ -267,15 +267,15 @@ static int prove_table(struct search *search)
     struct bytes name = search->rest.range.lo;
     _cleanup_(freep) char *table = strndup(name.data, name.size);
     _cleanup_(page_unrefp) struct page *page = NULL;
-    _cleanup_(buffer_finish) struct buffer drop = {.max = PENDING_ETAG_MAX_BYTES};
+    struct etag drop;
     struct fetch fetch = {
         .table = table, .range = RANGE_ALL, .top = 1, .keys_only = true, .is_alone = true};
     bool is_own;
-    int r = table ? pending_masked(overlay->pending, NULL, name, &drop) : -ENOMEM;
-    if (r > 0)
+    int r = table ? 0 : -ENOMEM;
+    if (r == 0 && pending_masked(overlay->pending, NULL, name, &drop))
         r = fetcher_fetch(overlay->fetcher, caller, &fetch, search->rest.since, &page, &is_own);
     if (page)
-        (void)pending_unmask_version(overlay->pending, NULL, name, buffer_bytes(&drop));
+        (void)pending_unmask_version(overlay->pending, NULL, name, etag_bytes(&drop));
     if (r == -ENOMEM)
         return call_fail(&caller->call, r, "out of memory");
     if (r >= 0 || (r = caller_forgive(caller, r)) < 0)

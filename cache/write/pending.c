@@ -287,25 +287,17 @@ int pending_next(struct pending *pending, const char *table, struct range range,
 /* NULL: out of memory. */
 static struct mask *make_mask(struct bytes etag)
 {
-    struct mask *mask = calloc(1, sizeof(*mask) + etag.size);
-    if (!mask)
-        return NULL;
-    mask->etag_size = etag.size;
-    if (etag.size > 0)
-        memcpy(mask->etag, etag.data, etag.size);
+    struct mask *mask = calloc(1, sizeof(*mask));
+    if (mask)
+        etag_set(&mask->etag, etag);
     return mask;
-}
-
-static struct bytes masked_etag(const struct record *record)
-{
-    return (struct bytes){record->mask->etag, record->mask->etag_size};
 }
 
 int pending_mask(struct pending *pending, const char *table, struct bytes position,
                  struct bytes etag)
 {
     INSIDE(&pending->monitor);
-    if (etag.size > PENDING_ETAG_MAX_BYTES)
+    if (etag.size > ETAG_SIZE_MAX)
         return -EFBIG;
     struct record *record = find_or_add_locked(pending, table, position);
     struct mask *mask = record ? make_mask(etag) : NULL;
@@ -323,17 +315,18 @@ int pending_mask(struct pending *pending, const char *table, struct bytes positi
     return mask ? 0 : -ENOMEM;
 }
 
-int pending_masked(struct pending *pending, const char *table, struct bytes position,
-                   struct buffer *ret_etag)
+bool pending_masked(struct pending *pending, const char *table, struct bytes position,
+                    struct etag *ret_etag)
 {
-    buffer_clear(ret_etag);
+    ret_etag->size = 0;
     if (pending->masks == 0)
-        return 0;
+        return false;
     INSIDE(&pending->monitor);
     struct record *record = pending_find_locked(pending, table, position);
     bool is_masked = record && record->mask;
-    int r = is_masked ? buffer_append(ret_etag, masked_etag(record)) : 0;
-    return r < 0 ? r : is_masked;
+    if (is_masked)
+        *ret_etag = record->mask->etag;
+    return is_masked;
 }
 
 /* etag NULL: whatever it is. */
@@ -342,7 +335,8 @@ static bool unmask(struct pending *pending, const char *table, struct bytes posi
 {
     INSIDE(&pending->monitor);
     struct record *record = pending_find_locked(pending, table, position);
-    bool is_its = record && record->mask && (!etag || bytes_equal(masked_etag(record), *etag));
+    bool is_its =
+        record && record->mask && (!etag || bytes_equal(etag_bytes(&record->mask->etag), *etag));
     if (is_its) {
         clear_mask_locked(pending, record);
         free_if_unused_locked(pending, record);

@@ -35,10 +35,10 @@
  * Errors: 0 or -errno; a function that takes a call leaves the reason in call->failure. */
 #include "cache/address.h"
 #include "client/call.h"
+#include "client/etag.h"
 #include "client/page.h"
 
-#define PENDING_ETAG_MAX_BYTES ((size_t)64 << 10) /* of a masked version */
-#define PENDING_TABLES_MAX     1000 /* the service lists a dropped table for a minute or so */
+#define PENDING_TABLES_MAX 1000 /* the service lists a dropped table for a minute or so */
 
 struct pending_limits {
     size_t max_bytes;    /* of the queue's memory, and of the texts of pending_room.h */
@@ -84,13 +84,12 @@ int pending_next(struct pending *pending, const char *table, struct range range,
 /* Masks an entity, which stays in the service: the original of an editor's backup. With table NULL
  * it masks a table that was dropped and that the service may still list; `position` is then the
  * table's name, and the ETag any text that tells this drop from others. A mask replaces an earlier
- * one. 0, -ENOMEM; -EFBIG: the ETag has over PENDING_ETAG_MAX_BYTES. */
+ * one. 0, -ENOMEM; -EFBIG: the ETag has over ETAG_SIZE_MAX bytes. */
 int pending_mask(struct pending *pending, const char *table, struct bytes position,
                  struct bytes etag);
-/* Is the position masked? The version that is masked is put into ret_etag, which is cleared first:
- * 1; else 0; or -ENOMEM. */
-int pending_masked(struct pending *pending, const char *table, struct bytes position,
-                   struct buffer *ret_etag);
+/* Is the position masked? ret_etag: the version that is masked; empty: none is. */
+bool pending_masked(struct pending *pending, const char *table, struct bytes position,
+                    struct etag *ret_etag);
 void pending_unmask(struct pending *pending, const char *table, struct bytes position);
 /* The same, unless another mask has replaced the one with this ETag. Was it still there? */
 bool pending_unmask_version(struct pending *pending, const char *table, struct bytes position,

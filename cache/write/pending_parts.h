@@ -22,8 +22,7 @@ enum record_state { FREE, CLAIMED, WAITING, SENDING };
 
 struct mask {                      /* of a record */
     TAILQ_ENTRY(record) in_tables; /* of a masked table */
-    size_t etag_size;              /* of the masked version */
-    char etag[];
+    struct etag etag;              /* of the masked version */
 };
 
 /* A queue may have hundreds of thousands of records with a queued change: both are kept small. */

@@ -6,13 +6,11 @@ void queued_text_init(struct queued_text *at)
 {
     *at = (struct queued_text){0};
     buffer_init(&at->position, POSITION_MAX_BYTES);
-    buffer_init(&at->if_match, PENDING_ETAG_MAX_BYTES);
 }
 
 void queued_text_finish(struct queued_text *at)
 {
     buffer_finish(&at->position);
-    buffer_finish(&at->if_match);
     entity_finish(&at->text);
 }
 
@@ -29,9 +27,8 @@ static int copy_locked(const struct record *record, struct queued_text *at)
     if (bytes_equal(etag, BYTES_LITERAL("*"))) /* any version */
         etag.size = 0;
     (void)snprintf(at->table, sizeof(at->table), "%s", record->address.table);
+    etag_set(&at->if_match, etag);
     int r = buffer_set(&at->position, record->address.position);
-    if (r == 0)
-        r = buffer_set(&at->if_match, etag);
     if (r == 0)
         at->text = (struct entity){page_ref(queued->text.page), queued->text.row};
     return r;

@@ -10,6 +10,7 @@
  *       ... at.table, at.text, at.if_match ...
  *   queued_text_finish(&at); */
 #include "cache/address.h"
+#include "client/etag.h"
 #include "client/page.h"
 #include "client/text/table_name.h"
 
@@ -18,7 +19,7 @@ struct pending;
 struct queued_text {             /* a copy; used by one thread */
     char table[TABLE_NAME_SIZE]; /* empty before the first one */
     struct buffer position;
-    struct buffer if_match; /* empty: no one version is replaced */
+    struct etag if_match; /* empty: no one version is replaced */
     struct entity text;
 };
 

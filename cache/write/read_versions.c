@@ -148,20 +148,20 @@ void read_versions_note_later(struct read_versions *versions, uint64_t process,
 }
 
 int read_versions_find(struct read_versions *versions, uint64_t process, struct address address,
-                       struct buffer *ret)
+                       struct etag *ret)
 {
     LOCKED(&versions->lock);
     struct reader *reader = process == 0 ? NULL : find_reader_locked(versions, process);
     struct etag_memory *memory = reader ? &reader->versions : &versions->unseen;
     int64_t now_ms = clock_now_ms(versions->clock);
-    buffer_clear(ret);
+    ret->size = 0;
     if (process != 0 && !reader)
         return 0;
     const struct later_etag *later = etag_memory_find_later(memory, address, now_ms);
     if (later && later_etag_is_lost(later))
         return -ESTALE;
-    int r = buffer_append(ret, etag_memory_find(memory, address, now_ms));
-    return r < 0 ? r : ret->size > 0;
+    etag_set(ret, etag_memory_find(memory, address, now_ms));
+    return 0;
 }
 
 void read_versions_forget(struct read_versions *versions, uint64_t process, struct address address)
@@ -190,10 +190,9 @@ void read_versions_note_stored(struct read_versions *versions, struct address ad
     forget_unseen_locked(versions, address);
 }
 
-int read_versions_find_stored(struct read_versions *versions, struct address address,
-                              struct buffer *ret)
+void read_versions_find_stored(struct read_versions *versions, struct address address,
+                               struct etag *ret)
 {
     LOCKED(&versions->lock);
-    int r = buffer_set(ret, etag_memory_find(&versions->stored, address, 0));
-    return r < 0 ? r : ret->size > 0;
+    etag_set(ret, etag_memory_find(&versions->stored, address, 0));
 }

@@ -33,6 +33,7 @@
  * read_versions_find answers R, and write_rule chooses Replace with If-Match R. */
 #include "cache/address.h"
 #include "client/clock.h"
+#include "client/etag.h"
 #include "client/later_etag.h"
 
 #define READ_VERSIONS_PROCESSES        1024 /* the least recently used is evicted */
@@ -52,18 +53,18 @@ void read_versions_note(struct read_versions *versions, uint64_t process, struct
 /* The same of a queued text. */
 void read_versions_note_later(struct read_versions *versions, uint64_t process,
                               struct address address, struct later_etag *later);
-/* The ETag is put into ret, which is cleared first: 1. 0: no version is known. -ENOMEM. -ESTALE:
- * what the process has read was queued, and its ETag is lost (later_etag.h). */
+/* ret: empty: no version is known. 0; -ESTALE: what the process has read was queued, and its ETag
+ * is lost (later_etag.h). */
 int read_versions_find(struct read_versions *versions, uint64_t process, struct address address,
-                       struct buffer *ret);
+                       struct etag *ret);
 void read_versions_forget(struct read_versions *versions, uint64_t process, struct address address);
 
 /* This mount has stored this version. The change's claim is held. */
 void read_versions_note_stored(struct read_versions *versions, struct address address,
                                struct bytes etag);
-/* As read_versions_find: what this mount stored last. Another client may have changed it since. */
-int read_versions_find_stored(struct read_versions *versions, struct address address,
-                              struct buffer *ret);
+/* What this mount stored last; empty: not known. Another client may have changed it since. */
+void read_versions_find_stored(struct read_versions *versions, struct address address,
+                               struct etag *ret);
 
 DEFINE_CLEANUP(struct read_versions *, read_versions_destroy);
 

@@ -137,7 +137,7 @@ static int add(struct keeping *keeping, const struct queued_text *at)
             r = begin_file(keeping, at->table);
     }
     const struct entity_line line = {.text = page_text(at->text.page, at->text.row),
-                                     .etag = buffer_bytes(&at->if_match)};
+                                     .etag = etag_bytes(&at->if_match)};
     if (r == 0)
         r = entity_line_append(&keeping->lines, &line);
     keeping->count++;

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/files/writer_parts.h"
 
-#define ETAG_MAX_BYTES ((size_t)64 << 10)
-#define ETAG_ROOM      128
-
 int writer_reserve(struct writer *writer, struct caller *caller, size_t size)
 {
     const struct writer_store *store = &writer->writers->store;
@@ -41,8 +38,6 @@ void writer_unref(struct writer *writer)
     draft_finish(&writer->draft);
     buffer_finish(&writer->doubtful);
     writer_fit_reserved(writer);
-    buffer_finish(&writer->snapshot);
-    buffer_finish(&writer->last_stored);
     writer_name_unref(writer->name);
     writer_name_unref(writer->event_name);
     later_etag_unref(writer->queued);
@@ -93,13 +88,13 @@ static int init_draft(struct writer *writer, const struct writer_begin *begin,
 
 /* The version that is opened. Of a text that is queued the ETag is learned later; an edit that
  * replaces whatever is there does not need it. */
-static int keep_version(struct writer *writer, const struct writer_begin *begin)
+static void keep_version(struct writer *writer, const struct writer_begin *begin)
 {
     const struct page *page = begin->snapshot.page;
     struct later_etag *later = page_later_etag(page);
     if (later && begin->begin != EDIT_OVER)
         writer->queued = later_etag_ref(later);
-    return buffer_set(&writer->snapshot, page_etag(page, begin->snapshot.row));
+    etag_set(&writer->snapshot, page_etag(page, begin->snapshot.row));
 }
 
 static int writer_create(struct writers *writers, const struct writer_begin *begin,
@@ -121,18 +116,14 @@ static int writer_create(struct writers *writers, const struct writer_begin *beg
     writer->address = writer->name->address;
     writer->state = begin->is_new ? WRITER_NEW : WRITER_OPEN;
     LIST_INIT(&writer->handles);
-    buffer_init(&writer->snapshot, ETAG_MAX_BYTES);
-    buffer_init(&writer->last_stored, ETAG_MAX_BYTES);
     buffer_init(&writer->doubtful, DRAFT_MAX_BYTES);
     int r = init_draft(writer, begin, caller);
-    if (r == 0)
-        r = buffer_ensure(&writer->last_stored, ETAG_ROOM);
-    if (r == 0 && begin->snapshot.page)
-        r = keep_version(writer, begin);
     if (r < 0) {
         writer_unref(writer);
         return r;
     }
+    if (begin->snapshot.page)
+        keep_version(writer, begin);
     writer->size = draft_size(&writer->draft);
     *ret = writer;
     return 0;

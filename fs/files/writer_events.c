@@ -74,10 +74,8 @@ static void note_stored(struct writer *writer, struct entity *entity)
 {
     struct writers *writers = writer->writers;
     int64_t timestamp = entity->page ? page_timestamp(entity->page, entity->row) : 0;
-    /* There is room for every ETag of a known service. Of a longer one, without memory, the older
-     * ETag stays, and the next store is refused. */
     if (entity->page)
-        (void)buffer_set(&writer->last_stored, page_etag(entity->page, entity->row));
+        etag_set(&writer->last_stored, page_etag(entity->page, entity->row));
     writer->may_be_stored = false;
     buffer_finish(&writer->doubtful);
     later_etag_unref(TAKE_PTR(writer->queued));
@@ -167,8 +165,8 @@ static int store(struct writer *writer, struct caller *caller, bool is_told)
     struct writer_text text = {.address = writer_event_address(writer),
                                .begin = begin_of(writer),
                                .text = draft_object(&writer->draft),
-                               .snapshot = buffer_bytes(&writer->snapshot),
-                               .last_stored = buffer_bytes(&writer->last_stored),
+                               .snapshot = etag_bytes(&writer->snapshot),
+                               .last_stored = etag_bytes(&writer->last_stored),
                                .doubtful = buffer_bytes(&writer->doubtful),
                                .queued = writer->queued,
                                .is_blank =
@@ -199,7 +197,7 @@ static int touch(struct writer *writer, struct caller *caller)
     const struct writer_store *store = &writer->writers->store;
     struct entity entity = {0};
     struct bytes known =
-        buffer_bytes(writer->last_stored.size > 0 ? &writer->last_stored : &writer->snapshot);
+        etag_bytes(writer->last_stored.size > 0 ? &writer->last_stored : &writer->snapshot);
     int r = is_detached(writer) ? 0
                                 : store->touch(store->context, caller, writer_event_address(writer),
                                                known, writer->queued, &entity);

@@ -37,9 +37,9 @@ struct writer {
     /* belong to the event that made it busy */
     struct writer_name *event_name; /* the name's when the event began; it may be settled since */
     struct draft draft;
-    struct buffer snapshot, last_stored; /* ETags */
-    bool may_be_stored;                  /* a text whose store's answer was lost for good */
-    size_t reserved;                     /* room in memory, for the draft's text and `doubtful` */
+    struct etag snapshot, last_stored;
+    bool may_be_stored;        /* a text whose store's answer was lost for good */
+    size_t reserved;           /* room in memory, for the draft's text and `doubtful` */
     struct buffer doubtful;    /* that text; empty: none, or there was no memory to keep it */
     struct later_etag *queued; /* of the text that was queued last, and not stored over since */
     /* Of the last store or write that was refused; error 0: none since the last store that

@@ -369,12 +369,12 @@ static void note_renamed(struct writer *writer, const struct entity *before,
 {
     bool is_new = writer->state == WRITER_NEW;
     bool has_stored = is_new || writer->last_stored.size > 0 || writer->queued;
-    struct buffer *known = has_stored ? &writer->last_stored : &writer->snapshot;
-    struct bytes etag = writer->queued ? later_etag_get(writer->queued) : buffer_bytes(known);
+    struct etag *known = has_stored ? &writer->last_stored : &writer->snapshot;
+    struct bytes etag = writer->queued ? later_etag_get(writer->queued) : etag_bytes(known);
     if (!is_new && !bytes_equal(etag, page_etag(before->page, before->row)))
         return;
     later_etag_unref(TAKE_PTR(writer->queued));
-    (void)buffer_set(known, page_etag(after->page, after->row));
+    etag_set(known, page_etag(after->page, after->row));
     writer->may_be_stored = false;
     buffer_finish(&writer->doubtful);
     writer->state = WRITER_OPEN;

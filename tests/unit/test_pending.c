@@ -323,11 +323,10 @@ static void assert_gone(struct pending *pending, const char *table, struct range
 static void assert_mask(struct pending *pending, const char *table, const char *position,
                         const char *expected)
 {
-    _cleanup_(buffer_finish) struct buffer etag;
-    buffer_init(&etag, 100);
-    (void)buffer_append_string(&etag, "what was there before");
+    struct etag etag;
+    etag_set(&etag, B("what was there before"));
     assert_int_equal(pending_masked(pending, table, bytes_of(position), &etag), expected != NULL);
-    assert_bytes(buffer_bytes(&etag), bytes_of(expected ? expected : ""));
+    assert_bytes(etag_bytes(&etag), bytes_of(expected ? expected : ""));
 }
 
 static void mask(struct pending *pending, const char *table, const char *position, const char *etag)
@@ -456,8 +455,6 @@ static void without_memory_nothing_changes(void **state)
     assert_int_equal(pending_mask(pending, "T", B("a"), B("a longer one")), -ENOMEM);
     assert_mask(pending, "T", "a", "one");
     buffer_init(&ret, 100);
-    allocations_until_failure = 1;
-    assert_int_equal(pending_masked(pending, "T", B("a"), &ret), -ENOMEM);
     allocations_until_failure = 1;
     assert_int_equal(pending_next(pending, "T", RANGE_ALL, &row, &ret), -ENOMEM);
     buffer_finish(&ret);

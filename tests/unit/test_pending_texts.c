@@ -24,7 +24,7 @@ static void assert_next(struct queueing *queueing, struct queued_text *at, const
     assert_string_equal(at->table, table);
     assert_bytes(buffer_bytes(&at->position), position);
     assert_bytes(page_text(at->text.page, at->text.row), position);
-    assert_bytes(buffer_bytes(&at->if_match), if_match);
+    assert_bytes(etag_bytes(&at->if_match), if_match);
 }
 
 static void end_change(void *context, struct address address, const struct batched *change)

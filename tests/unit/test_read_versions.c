@@ -37,13 +37,10 @@ static void note(struct read_versions *versions, uint64_t process, const char *r
 static void assert_version_at(struct read_versions *versions, uint64_t process,
                               struct address address, const char *expected)
 {
-    struct buffer etag;
-    buffer_init(&etag, 100);
-    (void)buffer_append_string(&etag, "what was there before");
-    int r = read_versions_find(versions, process, address, &etag);
-    assert_int_equal(r, *expected != '\0');
-    assert_bytes(buffer_bytes(&etag), bytes_of(expected));
-    buffer_finish(&etag);
+    struct etag etag;
+    etag_set(&etag, B("what was there before"));
+    assert_int_equal(read_versions_find(versions, process, address, &etag), 0);
+    assert_bytes(etag_bytes(&etag), bytes_of(expected));
 }
 
 static void assert_version(struct read_versions *versions, uint64_t process, const char *row_key,
@@ -151,7 +148,7 @@ static void a_queued_text_has_its_version_later(void **state)
     for (uint64_t process = 0; process <= VIM; process += VIM) {
         struct read_versions *versions = new_versions();
         struct later_etag *later = later_etag_create(), *refused = later_etag_create();
-        struct buffer etag = {.max = 100};
+        struct etag etag;
         read_versions_note_later(versions, process, entity("f"), later);
         read_versions_note_later(versions, process, entity("g"), refused);
         assert_version(versions, process, "f", "");
@@ -167,7 +164,6 @@ static void a_queued_text_has_its_version_later(void **state)
         read_versions_note_stored(versions, entity("f"), B("next"));
         assert_version(versions, process, "f", process == 0 ? "" : "own");
         read_versions_destroy(versions);
-        buffer_finish(&etag);
     }
 }
 
@@ -178,7 +174,7 @@ static void a_lost_version_is_told_or_replaced(void **state)
     for (int is_stored = 0; is_stored <= 1; is_stored++) {
         struct read_versions *versions = new_versions();
         struct later_etag *later = later_etag_create();
-        struct buffer etag = {.max = 100};
+        struct etag etag;
         read_versions_note_later(versions, 0, entity("f"), later);
         later_etag_learn(later, B(""));
         later_etag_unref(later);
@@ -191,7 +187,6 @@ static void a_lost_version_is_told_or_replaced(void **state)
         note(versions, 0, "f", "next");
         assert_version(versions, 0, "f", "next");
         read_versions_destroy(versions);
-        buffer_finish(&etag);
     }
 }
 
@@ -238,12 +233,11 @@ static void memory_is_bounded(void **state)
     for (uint64_t process = 1; process <= 1000; process++)
         read_versions_note(versions, process, address, B("etag"));
     for (uint64_t process = 1; process <= 1000; process++) {
-        struct buffer etag;
-        buffer_init(&etag, 100);
-        bool is_known = read_versions_find(versions, process, address, &etag) == 1;
+        struct etag etag;
+        assert_int_equal(read_versions_find(versions, process, address, &etag), 0);
+        bool is_known = etag.size > 0;
         assert_true(!is_known || process > 1000 - most);
         kept += is_known;
-        buffer_finish(&etag);
     }
     assert_in_range(kept, most - 2, most);
     read_versions_destroy(versions);
@@ -254,7 +248,6 @@ static void without_memory_a_version_is_unknown(void **state)
 {
     (void)state;
     struct read_versions *versions = NULL;
-    struct buffer etag;
     allocations_until_failure = 1;
     assert_int_equal(read_versions_create(&clock_system, &versions), -ENOMEM);
     assert_null(versions);
@@ -270,10 +263,6 @@ static void without_memory_a_version_is_unknown(void **state)
     note(versions, VIM, "f", "two"); /* and not the old one */
     assert_version(versions, VIM, "f", "");
     note(versions, VIM, "f", "two");
-    buffer_init(&etag, 100);
-    allocations_until_failure = 1;
-    assert_int_equal(read_versions_find(versions, VIM, entity("f"), &etag), -ENOMEM);
-    buffer_finish(&etag);
     assert_version(versions, VIM, "f", "two");
     read_versions_destroy(versions);
 }
@@ -314,11 +303,9 @@ static void threads_do_not_disturb_each_other(void **state)
 static void assert_stored(struct read_versions *versions, struct address address,
                           const char *expected)
 {
-    struct buffer etag;
-    buffer_init(&etag, 100);
-    assert_int_equal(read_versions_find_stored(versions, address, &etag), *expected != '\0');
-    assert_bytes(buffer_bytes(&etag), bytes_of(expected));
-    buffer_finish(&etag);
+    struct etag etag;
+    read_versions_find_stored(versions, address, &etag);
+    assert_bytes(etag_bytes(&etag), bytes_of(expected));
 }
 
 static void what_the_mount_stored_last_is_known(void **state)

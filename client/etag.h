@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CLIENT_ETAG_H
+#define CLIENT_ETAG_H
+/* An ETag as a value. */
+#include "client/bytes.h"
+
+/* Those of the known services have some 50 bytes. An answer to a write that has a longer one is not
+ * accepted (client/azure/etag.h). */
+#define ETAG_SIZE_MAX 127
+
+struct etag {
+    uint8_t size; /* 0: none is known */
+    char data[ETAG_SIZE_MAX];
+};
+
+static inline struct bytes etag_bytes(const struct etag *etag)
+{
+    return (struct bytes){etag->data, etag->size};
+}
+
+/* Of a longer one than ETAG_SIZE_MAX nothing is known. */
+static inline void etag_set(struct etag *etag, struct bytes bytes)
+{
+    etag->size = bytes.size <= ETAG_SIZE_MAX ? (uint8_t)bytes.size : 0;
+    if (etag->size > 0)
+        memcpy(etag->data, bytes.data, etag->size);
+}
+
+#endif

@@ -10,10 +10,12 @@ import time
 
 import pytest
 
-from harness import ABANDONED, CONFIGURATION, EXIT_SEC, MOUNTING, NOT_FOUND, LocalAccount, run, wait_until
+from comparing import is_equal
+from harness import ABANDONED, COMMAND_SEC, CONFIGURATION, EXIT_SEC, FAULTY, MOUNTING, NOT_FOUND
+from harness import LocalAccount, environment, run, wait_until
 from importing import Done, command, imported, lines_of, row, rows_of
 from kill_switch import REQUESTS, KillSwitch
-from test_export import export
+from test_export import export, source
 
 pytestmark = pytest.mark.sanitized
 
@@ -221,6 +223,39 @@ def test_killed_at_each_request(service, tmp_path, mode, point):
         assert imported(service, table, given, *words).counts == (0, len(FEW), len(FEW), 0)
         assert rows_of(service, table) == expected
     assert limit > 5 and rows_of(service, table) == expected  # the table, and a batch for each partition
+
+
+COPY_PART = '"$PROGRAM" export --quiet "$FROM" {} | "$PROGRAM" import --quiet "$TO"'
+SIDE_BY_SIDE = {  # a command, and its exit code if one part fails
+    "xargs": (["xargs", "-P", "4", "-I", "{}", "bash", "-o", "pipefail", "-c", COPY_PART], 123),
+    "parallel": (["parallel", "-j", "4", "--joblog", "LOG", "--resume-failed", f"set -o pipefail; {COPY_PART}"], 1),
+}
+
+
+@pytest.mark.parametrize("limit", [2, 25])
+@pytest.mark.parametrize("program", SIDE_BY_SIDE)
+def test_one_of_several_is_killed(account, other, tmp_path, program, limit):
+    """Prefixes are copied side by side. The export or import that comes to this request is killed; the same command again
+    makes the same table."""
+    table, switch = f"parts{program}{limit}", KillSwitch(tmp_path / "switch")
+    words, failed = SIDE_BY_SIDE[program]
+    words = [word.replace("LOG", str(tmp_path / "log")) for word in words]
+    parts = "".join(f"{year}+\n" for year in sorted({each["PartitionKey"][:4] for each in rows_of(account, "dates")}))
+    assert parts.count("\n") > 4
+    assert imported(other, table, [], "--create").code == 0
+    env = environment(
+        PROGRAM=FAULTY,
+        FROM=source(account, "dates"),
+        TO=source(other, table),
+        HOME=str(tmp_path),
+        PARALLEL_SHELL="/bin/bash",
+        **switch.environment,
+    )
+    switch.arm(REQUESTS, 2, limit)
+    for code in (failed, 0):
+        done = subprocess.run(words, env=env, input=parts, text=True, capture_output=True, timeout=COMMAND_SEC, check=False)
+        assert done.returncode == code, done
+    assert is_equal((account, "dates"), (other, table))
 
 
 def test_an_interrupt_while_nothing_is_sent(account):

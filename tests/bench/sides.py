@@ -26,6 +26,7 @@ class Build:
         self.fixture = str(root / "tests/fixture")
         self.store_bench = str(root / "tests/bench/store_bench")
         self.memory_fs = str(root / "tests/bench/memory_fs")
+        self.bulk_client = str(root / "tests/bench/bulk_client")
         harness.TABLEFUSE, harness.FAULTY = self.tablefuse, self.faulty
         harness.FIXTURE = self.fixture
 

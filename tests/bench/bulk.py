@@ -1,10 +1,12 @@
 #!/usr/bin/python3
-"""export, count and import of a whole table, beside @azure/data-tables, a plain client in C and serial paging.
+"""export, count and import of a whole table, beside @azure/data-tables, a plain client in C and serial paging; diff of
+equal tables and sync of one entity in a hundred, beside a copy by export and import, and beside rsync of two mounts.
 
-The SDK and the client (libcurl, cJSON; one request after the other) use the same Azurite, serial paging the same account in a file. Latency by decorators. The seconds of tablefuse are
-those of its process, those of the SDK are without the start of Node and the making of a table. A wrong number of entities
-fails the run, a time does not."""
+The SDK and the client (libcurl, cJSON; one request after the other) use the same Azurite, serial paging the same account in a
+file. Latency by decorators. The seconds of tablefuse are those of its process, those of the SDK and the client are without the
+start and the making of a table. A wrong number of entities fails the run, a time does not."""
 import argparse
+import contextlib
 import dataclasses
 import json
 import pathlib
@@ -22,9 +24,11 @@ from harness import Azurite, LocalAccount, environment, run
 from sides import Build
 from walks import end_by_signal, machine
 
-EXPORT, COUNT, IMPORT = OPERATIONS = ("export", "count", "import")
-LOCAL, AZURITE, SDK, CLIENT, SERIAL = ("local", "Azurite", "SDK", "C", "serial")
-BESIDE = {AZURITE: (SDK, CLIENT), LOCAL: (SERIAL,)}
+EXPORT, COUNT, IMPORT, DIFF, SYNC = OPERATIONS = ("export", "count", "import", "diff", "sync")
+LOCAL, AZURITE, SDK, CLIENT, SERIAL, COPY, RSYNC = ("local", "Azurite", "SDK", "C", "serial", "copy", "rsync")
+PAIRS = (DIFF, SYNC)  # of two tables
+CHANGED_EVERY = 100
+BESIDE, BESIDE_PAIR = {AZURITE: (SDK, CLIENT), LOCAL: (SERIAL,)}, {LOCAL: (COPY, RSYNC)}
 SDK_PROGRAM = pathlib.Path(__file__).with_name("bulk_sdk.js")
 
 
@@ -59,7 +63,8 @@ class Bench:
 
     def _note(self, figures):
         self.results.append(figures)
-        expected = self._local_rows if figures.side in (LOCAL, SERIAL) else self._rows
+        is_pair = figures.operation in PAIRS
+        expected = self._local_rows if figures.side in (LOCAL, SERIAL) and not is_pair else self._rows
         if figures.rows != expected:
             self.wrong.append(f"{figures}: not {expected} entities")
         print(figures, file=sys.stderr, flush=True)
@@ -122,24 +127,61 @@ class Bench:
         seconds = counts.total("bench_milliseconds") / 1000
         self._note(Figures(EXPORT, SERIAL, latency_ms, counts.total("bench_rows"), counts.requests(), seconds))
 
+    def _change(self, local, value):
+        lines = run(self.build.tablefuse, EXPORT, "--quiet", f"{local.source}/bulk").stdout.splitlines()[::CHANGED_EVERY]
+        changed = "".join(json.dumps({**json.loads(line), "Changed": value}) + "\n" for line in lines).encode()
+        words = (self.build.tablefuse, IMPORT, "--quiet", f"{local.source}/bulk")
+        subprocess.run(words, input=changed, env=environment(), check=True, timeout=self._limit_sec)
+
+    def _rsync(self, begin, end, latency_ms):
+        """Seconds; None: not finished. By checksums, because a new file has its own time."""
+        with contextlib.ExitStack() as stack:
+            mounts = [stack.enter_context(sides.tablefuse(self.work, each.file, latency_ms)) for each in (begin, end)]
+            words = [f"{mount.point}/bulk/.flat/" for mount in mounts]
+            return sides.timed("rsync", "-rc", "--delete", *words, limit_sec=self._limit_sec)[0]
+
+    def measure_pair(self, begin, end, latency_ms):
+        tables, copied = [f"{each.source}/bulk" for each in (begin, end)], self.work / "copied.jsonl"
+        with open(copied, "wb") as output:
+            seconds, _ = self._tablefuse(begin, latency_ms, EXPORT, tables[0], output=output)
+        with open(copied, "rb") as stdin:
+            seconds += self._tablefuse(end, latency_ms, IMPORT, "--create", tables[1], stdin=stdin)[0]
+        self._note(Figures(SYNC, COPY, latency_ms, self._rows, None, seconds))
+        for operation, words in ((DIFF, ()), (SYNC, ("--delete",))):
+            seconds, said = self._tablefuse(begin, latency_ms, operation, *words, *tables)
+            read, requests = number_of("entities read", said), number_of("requests", said)
+            self._note(Figures(operation, LOCAL, latency_ms, read, requests, seconds))
+            self._change(begin, f"{operation} at {latency_ms} ms")
+        seconds = self._rsync(begin, end, latency_ms)
+        self._tablefuse(begin, 0, DIFF, *tables)  # they are equal now
+        self._note(Figures(SYNC, RSYNC, latency_ms, self._rows, None, seconds))
+
     def run(self, latencies):
         local, azurite = LocalAccount(self.work / "account"), Azurite(self.work)
+        begin, end = LocalAccount(self.work / "begin"), LocalAccount(self.work / "end")
         try:
             local.fill("bulk", self._shape, self._local_rows)
             azurite.fill("bulk", self._shape, self._rows)
+            begin.fill("bulk", self._shape, self._rows)
+            end.fill("other", "single", 1)
             for latency_ms in latencies:
                 self.measure(local, LOCAL, latency_ms)
                 self.measure_serial(local, latency_ms)
                 self.measure(azurite, AZURITE, latency_ms)
                 self.measure_others(azurite, latency_ms)
+                self.measure_pair(begin, end, latency_ms)
         finally:
             azurite.stop()
             local.stop()
+            begin.stop()
+            end.stop()
 
     def beside(self, figures):
-        """How many times the rate of the SDK and of the client, or of serial paging, which have no other way to count."""
-        operation, found = figures.operation.replace(COUNT, EXPORT), []
-        for side in BESIDE.get(figures.side, ()):
+        """How many times the rate of each that it is measured beside. Those have no other way to count, nor to compare."""
+        is_pair, found = figures.operation in PAIRS, []
+        operation = SYNC if is_pair else figures.operation.replace(COUNT, EXPORT)
+        others = BESIDE_PAIR if is_pair else BESIDE
+        for side in others.get(figures.side, ()):
             wanted = (operation, side, figures.latency_ms)
             for other in self.results:
                 if (other.operation, other.side, other.latency_ms) == wanted and other.seconds:

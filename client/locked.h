@@ -6,20 +6,24 @@
 
 #include <pthread.h>
 
-static inline pthread_mutex_t *locked_begin(pthread_mutex_t *mutex)
+struct locked {
+    pthread_mutex_t *mutex;
+};
+
+static inline struct locked locked_begin(pthread_mutex_t *mutex)
 {
     (void)pthread_mutex_lock(mutex);
-    return mutex;
+    return (struct locked){mutex};
 }
 
-static inline void locked_end(pthread_mutex_t **mutex)
+static inline void locked_end(struct locked *locked)
 {
-    (void)pthread_mutex_unlock(*mutex);
+    (void)pthread_mutex_unlock(locked->mutex);
 }
 
 /* Locks the mutex until the block is left, at most once in a block. What _cleanup_ frees is
  * declared before it: then it is freed without the lock. */
 #define LOCKED(mutex)                                                                              \
-    __attribute__((cleanup(locked_end), unused)) pthread_mutex_t *locked_ = locked_begin(mutex)
+    struct locked locked_ __attribute__((cleanup(locked_end), unused)) = locked_begin(mutex)
 
 #endif

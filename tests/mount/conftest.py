@@ -31,7 +31,27 @@ LONGEST = [
 ]
 
 
-def pytest_collection_modifyitems(items):
+def pytest_addoption(parser):
+    parser.addoption("--sanitizer", choices=["asan", "tsan"], help="run the tests with this marker, and of them its rows")
+
+
+def for_sanitizer(name, items):
+    """Those whose marker names their row of the parametrization, or no row at all. A row that is not there is an error."""
+    chosen, rows = [], {}
+    for item in items:
+        named = {row for marker in item.iter_markers(name) for row in marker.args}
+        row = item.callspec.id if hasattr(item, "callspec") else ""
+        if item.get_closest_marker(name) and (not named or row in named):
+            chosen.append(item)
+        rows.setdefault(item.nodeid.partition("[")[0], set(named)).discard(row)
+    if missing := {test: left for test, left in rows.items() if left}:
+        raise pytest.UsageError(f"the marker {name} names rows that are not there: {missing}")
+    return chosen
+
+
+def pytest_collection_modifyitems(config, items):
+    if sanitizer := config.getoption("--sanitizer"):
+        items[:] = for_sanitizer(sanitizer, items)
     items.sort(key=lambda item: item.path.name not in LONGEST)
 
 

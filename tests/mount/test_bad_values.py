@@ -11,8 +11,6 @@ from harness import COMMAND_SEC, run
 from servers import Spoiler
 from writing import CREATE, OVER, failures, fails_at, outcome, write
 
-pytestmark = pytest.mark.sanitized
-
 # RowKey: the value, its type, and why it is refused when it is written
 VALUES = {
     "binary": ("!!", "Edm.Binary", 'an Edm.Binary that is not base64: "!!"'),
@@ -99,6 +97,7 @@ def test_a_bad_value_is_shown_as_it_came(mounts, values):
     assert failures(mount) == []
 
 
+@pytest.mark.asan
 def test_a_bad_value_is_not_stored_again(mounts, sdk, values):
     """By touch, mv, cp and >>, each with the reason."""
     before = rows_of(sdk, values)
@@ -141,6 +140,7 @@ def test_a_rewrite_mends_a_bad_value(mounts, sdk, values):
     assert [f["command"] for f in failures(mount)] == ["sed"]
 
 
+@pytest.mark.tsan
 def test_tools_take_bad_values_out(mounts, sdk, scratch, values):
     mount = mounts()
     directory = mount / values / "p"
@@ -156,6 +156,7 @@ def test_tools_take_bad_values_out(mounts, sdk, scratch, values):
     assert rows_of(sdk, values) == {}
 
 
+@pytest.mark.tsan
 def test_a_bad_row_fails_alone(spoiled, rows):
     mount = spoiled()
     directory = mount / rows / "p"
@@ -195,6 +196,8 @@ def test_tools_go_on_past_a_bad_row(spoiled, scratch, rows):
     assert run("tar", "-tf", archive).stdout.splitlines() == ["./", "./good.json"]
 
 
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_a_bad_row_is_neither_merged_nor_moved(spoiled, sdk, rows):
     before = rows_of(sdk, rows)
     mount = spoiled("ttl=0")
@@ -259,6 +262,8 @@ def test_a_version_of_a_bad_row_that_was_changed_is_not_replaced(spoiled, sdk, r
     assert rows_of(sdk, rows)["nested"]["N"]["value"] == "2"
 
 
+@pytest.mark.asan("rm -r TABLE")
+@pytest.mark.tsan("rm -r TABLE")
 @pytest.mark.parametrize("layer", ["rm", "rm -r PARTITION", "rm -r TABLE"])
 def test_bad_rows_are_deleted(spoiled, sdk, layer):
     table = "gone" + layer.replace(" ", "").replace("-", "")
@@ -280,6 +285,8 @@ def test_bad_rows_are_deleted(spoiled, sdk, layer):
     assert failures(mount) == []
 
 
+@pytest.mark.asan
+@pytest.mark.tsan("\"x\":1,}", "\"x\":[1,")
 @pytest.mark.parametrize("members", ['"RowKey":"again"', '"x":1,}', '"x":[1,'])
 def test_without_readable_keys_or_json_the_page_fails(spoiled, sdk, members):
     table = f"page{members.encode().hex()}"

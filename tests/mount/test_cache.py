@@ -95,14 +95,8 @@ SHELL_GLOBS = {
 }
 
 
-def some_sanitized(tools):
-    chosen = {"ls -l", "grep -r", "tar c"}
-    return [
-        pytest.param(tool, marks=pytest.mark.sanitized if tool in chosen else ()) for tool in tools
-    ]
-
-
-@pytest.mark.parametrize("tool", some_sanitized(LISTING | SHELL_GLOBS))
+@pytest.mark.tsan("ls -l-local")
+@pytest.mark.parametrize("tool", LISTING | SHELL_GLOBS)
 def test_a_tool_costs_the_pages(patient, tool, out):
     command, printed = (LISTING | SHELL_GLOBS)[tool]
     with patient.counting() as counted:
@@ -205,7 +199,6 @@ def test_what_a_listed_partition_holds_and_does_not(patient):
     assert counted.asked() == {}
 
 
-@pytest.mark.sanitized
 def test_the_list_of_tables_is_kept(patient):
     with patient.counting() as counted:
         assert sorted(os.listdir(patient.point)) == ["events", "items", "regions"]
@@ -223,7 +216,6 @@ def list_partitions(mount, table):
     return run("ls", "-f", mount / table).stdout.splitlines()[2:]
 
 
-@pytest.mark.sanitized
 def test_a_table_of_small_partitions_is_listed_by_pages(patient):
     with patient.counting() as counted:
         partitions = list_partitions(patient, "items")
@@ -313,7 +305,7 @@ def test_a_stream_that_is_rewound_is_as_fresh_as_a_new_one(mounts):
     assert counted.asked() == {"query": 3 * pages(EVENTS)}
 
 
-@pytest.mark.sanitized
+@pytest.mark.tsan("local")
 def test_listings_at_the_same_time_are_one(mounts, begin):
     """The second opendir joins the first, wherever it stands."""
     mount = mounts("ttl=600", faults="page=150")
@@ -362,7 +354,6 @@ def test_a_listing_makes_no_nodes_behind_its_first_buffer(patient):
     assert 0 < counted.total("tablefuse_inodes") <= GETDENTS_BYTES / DIRENTPLUS_BYTES
 
 
-@pytest.mark.sanitized
 @pytest.mark.parametrize("directory", ["events/all", "regions/region-3"])
 @pytest.mark.parametrize("is_looked_up", [False, True])
 def test_inode_numbers_grow_along_a_listing(patient, directory, is_looked_up):
@@ -400,7 +391,7 @@ def read_rows(mount, rows):
     return counted
 
 
-@pytest.mark.sanitized
+@pytest.mark.tsan("local")
 def test_opens_in_key_order_are_read_by_pages(patient):
     counted = read_rows(patient, range(EVENTS))
     assert counted.requests() <= pages(EVENTS) + 12, "some at first, until the order shows"

@@ -29,7 +29,8 @@ def settings(endpoint, credential, origin, table="-", clock="clock right\n"):
 OF_KEY = f"shared key of account {ACCOUNT}"
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_a_key(service):
     done = check(service.endpoint, env={"AZURE_STORAGE_KEY": KEY})
     assert (done.returncode, done.stderr) == (0, "")

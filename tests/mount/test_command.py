@@ -205,7 +205,6 @@ def test_a_source_is_refused(mounts, source):
     refusal(mounts, source=source, env={"AZURE_STORAGE_KEY": KEY}, expected=CONFIGURATION)
 
 
-@pytest.mark.sanitized
 def test_a_wrong_key_is_refused(mounts, service):
     env = {"AZURE_STORAGE_CONNECTION_STRING": service.connection_string(key=OTHER_KEY)}
     message = refusal(mounts, env=env, expected=REFUSED)
@@ -399,7 +398,7 @@ def test_options_of_listings(mounts, layout, fanout, parallelism):
     assert_serves(mount)
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan
 def test_owner_and_modes(mounts):
     plain = mounts()
     for path, kind, mode in (

@@ -11,14 +11,13 @@ CONTRACT = os.environ.get(
 )
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan
 def test_azurite_keeps_the_contract(service):
     env = environment(AZURE_STORAGE_CONNECTION_STRING=service.connection_string())
     done = run(CONTRACT, "", "azurite", env=env, check=False, timeout=400)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.sanitized
 def test_a_fixture_fills_the_service(service, mounts):
     env = environment(AZURE_STORAGE_CONNECTION_STRING=service.connection_string())
     fixture = pathlib.Path(CONTRACT).with_name("fixture")

@@ -11,8 +11,6 @@ import pytest
 from directory_stream import DirectoryStream
 from harness import LocalAccount, run, wait_until
 
-pytestmark = pytest.mark.sanitized
-
 TEXTS = ("config", "errors", "stats", "version")
 LOOKUPS = int(os.environ.get("TABLEFUSE_LOOKUPS", "10000"))
 
@@ -143,6 +141,7 @@ def test_lookups_leave_no_node_behind(mount, control):
     wait_until(lambda: mount.stats().total("tablefuse_inodes") == known, what="forgetting")
 
 
+@pytest.mark.tsan
 def test_an_error_is_seen_at_once(mount, control):
     """Also by a process that keeps the file open and opens it again by its name."""
     with open(control / "errors", "rb") as kept:
@@ -155,6 +154,8 @@ def test_an_error_is_seen_at_once(mount, control):
     assert b"\ntablefuse_failures_total 2\n" in (control / "stats").read_bytes()
 
 
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_any_place_of_a_directory_is_safe(mount, control):
     """Another user may seek there, too, in every kind of directory."""
     (mount / "Places/p/.dir").mkdir(parents=True)

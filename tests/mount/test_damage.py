@@ -55,7 +55,8 @@ def fails(call, *arguments):
     return raised.value.errno
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan("options3")
+@pytest.mark.tsan("options3")
 @pytest.mark.parametrize("options", [[], ["ro"], ["ro", "create"], ["table=items"]])
 def test_a_typo_creates_no_account(mounts, account, options):
     code, said = refused(mounts, account, *options)
@@ -79,7 +80,8 @@ def test_an_empty_file(mounts, local, account):
     assert os.listdir(local("create").point) == []
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan("removed-")
+@pytest.mark.tsan("removed-")
 @pytest.mark.parametrize("ending", ["", "-wal", "-shm"])
 @pytest.mark.parametrize("how", ["removed", "replaced", "moved"])
 def test_a_file_that_is_taken_away_is_an_error(local, account, ending, how):
@@ -137,7 +139,8 @@ def test_a_wal_that_is_cut_serves_nothing_wrong(local, account):
         assert problem.errno == errno.EIO
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_a_damaged_row(local, account):
     fill(f"local:{account}", "tab", "single", 50)
     assert check(account) == (0, [], f"local:{account}: 1 tables, 50 entities, 0 faults")

@@ -33,7 +33,9 @@ def listed(table):
     return {(p, name.removesuffix(".json")) for p in os.listdir(table) for name in os.listdir(table / p)}
 
 
-@pytest.mark.parametrize("day", [pytest.param("good", marks=pytest.mark.sanitized), *list(DAYS)[1:]])
+@pytest.mark.asan("0-good-local")
+@pytest.mark.tsan("0-good-local")
+@pytest.mark.parametrize("day", DAYS)
 @pytest.mark.parametrize("seed", range(EXAMPLES))
 def test_processes_beside_one_another(mounts, begin, make_table, stored, day, seed):
     options, faults = DAYS[day]

@@ -68,7 +68,8 @@ def edited(chance, rows):
     return changed
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_random_tables(service, account, copy):
     chance = random.Random(11)
     for n in range(12):
@@ -105,7 +106,8 @@ def test_all_types_and_awkward_keys(service, sdk, account):
             assert begin == end or is_equal(begin, end)
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_paths_are_those_of_the_tree(mounts, account):
     """Of awkward keys, too, and of long ones, whose names are cut."""
     keys = [(p, r) for p, r in zip(samples.KEYS, reversed(samples.KEYS))] + [("l" * 300, "m" * 400)]
@@ -145,7 +147,8 @@ def test_values_and_not_versions(account, copy):
     assert is_equal(begin, end)
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan("empty=3")
+@pytest.mark.tsan("fail=query:/4:0:")
 @pytest.mark.parametrize(
     "faults",
     [
@@ -184,7 +187,6 @@ def test_what_fails(account, copy):
     assert done.code == CONFIGURATION and done.lines == []
 
 
-@pytest.mark.sanitized
 def test_a_row_that_cannot_be_read(service, sdk, account):
     good = {"partitionKey": "p", "rowKey": "good", "N": 1}
     sdk.create_table("spoiled", [good, {"partitionKey": "p", "rowKey": "bad", "Spoil": '"n":1,"n":2'}])
@@ -222,7 +224,7 @@ def second(scratch):
     azurite.stop()
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan
 def test_two_services(service, second):
     """The environment is for the one that it names, with its host; the emulator's account needs none."""
     service.fill("shared", "dates", "200")
@@ -244,7 +246,8 @@ def test_two_services(service, second):
     assert own.code == 0 and is_equal((second, "shared"), (second, "own"))
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_a_part_of_a_table_is_told(service, account):
     service.fill("part", "small", "20")
     token = table_sas(service.account, service.key, "part") + "&spk=p&epk=p"
@@ -256,7 +259,8 @@ def test_a_part_of_a_table_is_told(service, account):
         assert compared(*tables, credentials=env).says[0].endswith(note)
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_usage(account, copy):
     """Exit code 1 says that tables differ, so wrong usage is 2."""
     where = source(account, "dates")
@@ -278,7 +282,8 @@ def test_usage(account, copy):
     assert (done.code, done.says) == (NOT_FOUND, [".tablefuse: it is not a directory"])
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_outputs_that_fail(account, copy):
     account.write("none", [])
     words = [TABLEFUSE, "diff", *operands((copy, "dates"), (account, "none"))]
@@ -292,7 +297,8 @@ def test_outputs_that_fail(account, copy):
     assert done.stdout.splitlines()[1:] == [str(128 + signal.SIGPIPE)] and done.stderr == ""
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_an_interrupt(account, copy):
     env = environment(TABLEFUSE_FAULTS="short=100,hang=query:10")
     words = [FAULTY, "diff", *operands((account, "dates"), (copy, "dates"))]

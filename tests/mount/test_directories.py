@@ -420,7 +420,6 @@ def test_telldir_and_seekdir_among_local_directories(mount, make_table):
     run("rm", "-r", mount / "sought")
 
 
-@pytest.mark.sanitized
 def test_two_processes_remove_one_table(mount, begin, make_table, stored):
     make_table("both", [(f"{p}", f"{r}") for p in "abcdefgh" for r in range(20)])
     removing = [begin("rm", "-rf", mount / "both") for _ in range(2)]
@@ -431,7 +430,7 @@ def test_two_processes_remove_one_table(mount, begin, make_table, stored):
     assert not os.path.exists(mount / "both") and failures_but_of_dropped(mount, "both") == []
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan("local")
 def test_readers_beside_rm(mount, begin, make_table):
     """A listing that began before shows what is there, or ends in the error of a directory that is gone."""
     make_table("beside", [(f"{first}{n}", f"{r}") for first in "ab" for n in range(8) for r in range(5)])

@@ -109,7 +109,8 @@ def listed(directory):
     return run("ls", directory).stdout.split()
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan("local")
+@pytest.mark.tsan("local")
 def test_a_name_that_is_typed(mount, doomed):
     name = doomed()
     with mount.counting() as counted:
@@ -509,7 +510,8 @@ def test_the_directory_of_a_mount_of_a_table(mounts, tables):
     assert failed["reason"] == "the root of this mount is a table: mount the account to drop it"
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan("local")
+@pytest.mark.tsan("local")
 def test_rmdir_drops_whatever_the_process_has_listed(mount, doomed, stored):
     name = doomed()
     assert name in os.listdir(mount.point)

@@ -19,8 +19,6 @@ from harness import ABANDONED, BOTH_SERVICES, COMMAND_SEC, CONFIGURATION, EXIT_S
 from harness import TABLEFUSE, USAGE, environment, run, wait_until
 from servers import Spoiler
 
-pytestmark = pytest.mark.sanitized
-
 INTERRUPTED = 130
 ROWS, AZURITE_ROWS = 5000, 1500  # more than a page; Azurite takes a batch for each partition
 
@@ -112,6 +110,7 @@ def test_lines_are_the_files_texts(mounts, service, sdk):
     assert keys_of(lines) == in_order(keys_of(lines))
 
 
+@pytest.mark.asan
 def test_a_directory_is_spelled_as_in_the_tree(mounts, account, scratch):
     whole = export(account, "dates").splitlines()
     mount = mounts("fanout=16", source=account.source)
@@ -165,6 +164,8 @@ def test_requests(account):
     assert int(re.search(r"(\d+) requests", says)[1]) <= 1.25 * ROWS / 1000 + 20
 
 
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_a_service_that_is_gone_is_told(account, scratch):
     down = scratch / "down"
     down.touch()
@@ -189,6 +190,8 @@ def ends_inside_a_line(path):
     return path.exists() and path.read_bytes()[-1:] not in (b"", b"\n")
 
 
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_an_interrupted_export_is_resumed(account, tmp_path):
     """Killed at any moment, again and again, it is the same file in the end."""
     whole = export(account, "dates").encode()
@@ -224,6 +227,8 @@ def is_locked(path):
     return False
 
 
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_an_interrupt_while_it_looks_for_the_last_entity(account, tmp_path):
     """The one request between the check of the file and the first line."""
     first = export(account, "dates").splitlines(keepends=True)[0]
@@ -237,6 +242,8 @@ def test_an_interrupt_while_it_looks_for_the_last_entity(account, tmp_path):
     assert partial.read_text() == first
 
 
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_a_file_appears_when_it_is_whole(account, tmp_path):
     file = tmp_path / "file"
     file.write_text("earlier\n")
@@ -252,6 +259,8 @@ def test_a_file_appears_when_it_is_whole(account, tmp_path):
     assert file.read_text() == export(account, "dates") and os.listdir(tmp_path) == ["file"]
 
 
+@pytest.mark.asan("no JSON", "{\"PartitionKey\":\"2015-01-01\"}")
+@pytest.mark.tsan("no JSON", "{\"PartitionKey\":\"2015-01-01\"}")
 @pytest.mark.parametrize("line", ['{"PartitionKey":"p","RowKey":"r"}', "no JSON", '{"PartitionKey":"2015-01-01"}', "[]"])
 def test_another_exports_file_is_not_resumed(account, tmp_path, line):
     (tmp_path / "file.partial").write_text(f"{line}\n")
@@ -271,6 +280,8 @@ def test_an_export_of_another_table_is_not_resumed(account, tmp_path):
     assert again[0] == CONFIGURATION and "of another export" in again[1]
 
 
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_an_export_in_another_form_is_not_resumed(account, tmp_path):
     (tmp_path / "file.partial").write_text(export(account, "dates", "2015-01-01"))
     for flag in ("--keys", "--etag", "--timestamp"):
@@ -278,6 +289,8 @@ def test_an_export_in_another_form_is_not_resumed(account, tmp_path):
         assert again[0] == CONFIGURATION and "of another export" in again[1]
 
 
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_outputs_that_fail(account, tmp_path):
     with open("/dev/full", "w") as full:
         failed = subprocess.run(
@@ -295,6 +308,8 @@ def test_outputs_that_fail(account, tmp_path):
         assert (code, says) == (MOUNTING, f"tablefuse: cannot write {file}: {why}\n")
 
 
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_a_service_that_is_silent_from_the_begin(account):
     """A signal ends the command at its first request, too."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -310,6 +325,8 @@ def test_a_service_that_is_silent_from_the_begin(account):
             connection.close()
 
 
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_standard_output_that_is_closed(account):
     for arguments in (["export", source(account, "dates")], ["count", source(account, "dates")], ["tables", account.source]):
         done = run("bash", "-c", '"$@" >&-', "bash", TABLEFUSE, *arguments, check=False)
@@ -317,12 +334,15 @@ def test_standard_output_that_is_closed(account):
         assert done.stderr.endswith("tablefuse: cannot write the output: Bad file descriptor\n")
 
 
+@pytest.mark.tsan
 def test_a_reader_that_ends_early(account):
     """The export dies as `cat` does, without a last line."""
     done = run("bash", "-c", '"$0" export "$1" | head -n 1; echo ${PIPESTATUS[0]}', TABLEFUSE, source(account, "dates"))
     assert done.stdout.splitlines()[1:] == [str(128 + signal.SIGPIPE)] and done.stderr == ""
 
 
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_a_reader_that_does_not_read(account):
     process = start(account, source(account, "dates"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, faults="short=100")
     time.sleep(0.5)
@@ -333,6 +353,8 @@ def test_a_reader_that_does_not_read(account):
     process.communicate()
 
 
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_a_bad_row_is_left_out(service, sdk):
     rows = [{"partitionKey": "p", "rowKey": "good", "N": 1}, {"partitionKey": "p", "rowKey": "bad", "Spoil": '"n":1,"n":2'}]
     sdk.create_table("spoiled", rows)
@@ -348,6 +370,8 @@ def test_a_bad_row_is_left_out(service, sdk):
     )
 
 
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_sources_and_options(account, scratch):
     where = source(account, "dates")
     for arguments, says in (
@@ -375,6 +399,8 @@ def test_sources_and_options(account, scratch):
     assert export(account, "dates", "-o", "parallelism=1") == export(account, "dates")
 
 
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_progress_at_a_terminal(account):
     """One line that is written anew, narrower than 80 columns, and removed for the counts."""
     primary, secondary = pty.openpty()

@@ -13,8 +13,6 @@ from harness import ABANDONED, BOTH_SERVICES, CONFIGURATION, EXIT_SEC, FAULTY, M
 from harness import environment, run, wait_until
 from test_export import dates, export, keys_of, refused, source, tablefuse
 
-pytestmark = pytest.mark.sanitized
-
 INTERRUPTED = 130
 KEYS = ("PartitionKey", "RowKey")
 
@@ -102,6 +100,8 @@ def test_columns_that_come_late(service, sdk):
     assert [without_absent(row) for row in read_csv(text)] == [typed(line) for line in lines] and len(lines) == 40
 
 
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_keys_etags_and_timestamps(account):
     lines = [json.loads(line) for line in export(account, "dates", "--keys", "--timestamp").splitlines()]
     for row in lines:
@@ -117,6 +117,8 @@ def test_an_empty_table(account):
     assert exported(account, "nothing", "--columns=A") == "PartitionKey,RowKey,A,A@type\n"
 
 
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_what_csv_cannot_hold_is_left_out(mounts, account):
     mount = mounts(source=account.source)
     (mount / "halves/p").mkdir(parents=True)
@@ -161,6 +163,7 @@ def files_of(process):
     return links
 
 
+@pytest.mark.asan
 def test_rows_wait_in_a_file_without_a_name(account, tmp_path):
     """Beside FILE, else in TMPDIR."""
     file = tmp_path / "file"
@@ -176,6 +179,8 @@ def test_rows_wait_in_a_file_without_a_name(account, tmp_path):
     assert file.read_text() == exported(account, "dates") and os.listdir(tmp_path) == ["file"]
 
 
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_no_place_for_rows_that_wait(account, tmp_path):
     env = environment(TMPDIR=str(tmp_path / "no"))
     done = run(TABLEFUSE, "export", "--format=csv", source(account, "dates"), env=env, check=False)
@@ -189,6 +194,7 @@ def test_no_place_for_rows_that_wait(account, tmp_path):
     assert named.stdout == exported(account, "dates", "--columns=Size")
 
 
+@pytest.mark.asan
 def test_outputs_that_fail(account):
     for words in ("", "--columns=Size"):
         command = f'"$0" export --format=csv {words} "$1"'
@@ -199,6 +205,8 @@ def test_outputs_that_fail(account):
         assert early.stdout.splitlines()[1:] == [str(128 + signal.SIGPIPE)] and early.stderr == ""
 
 
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_options(account, tmp_path):
     where = source(account, "dates")
     for words, says in (

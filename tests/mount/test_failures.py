@@ -104,7 +104,8 @@ def test_a_service_that_never_was(mounts):
     assert len(failed.stderr.splitlines()) == 1 and "devstoreaccount1" in failed.stderr
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan("find", "rsync")
+@pytest.mark.tsan("rsync")
 @pytest.mark.parametrize("tool", ["ls", "find", "rsync"])
 def test_a_table_dropped_half_way(mounts, begin, sdk, tmp_path, tool):
     sdk.fill_table("dropped" + tool, entities())
@@ -118,7 +119,6 @@ def test_a_table_dropped_half_way(mounts, begin, sdk, tmp_path, tool):
     assert "TableNotFound" in mount.control("errors")
 
 
-@pytest.mark.sanitized
 @pytest.mark.parametrize("tool", ["ls", "find"])
 def test_a_table_of_levels_dropped_half_way(mounts, begin, sdk, tool):
     keys = [f"{first}{second}{third}" for first in "abcd" for second in "abcd" for third in "abcd"]
@@ -150,7 +150,7 @@ def stopped(service):
     service.send(signal.SIGCONT)
 
 
-@pytest.mark.sanitized
+@pytest.mark.tsan("2")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_waiting_ls_can_be_interrupted(mounts, begin, stopped, number):
     mount = mounts("ttl=0")
@@ -197,7 +197,8 @@ def test_another_signal_interrupts_nothing(mounts, begin, service):
     assert (process.returncode, out) == (0, "2000\n"), err
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_sigterm_does_not_wait_for_the_service(mounts, begin, stopped):
     mount = mounts("ttl=0")
     stopped()
@@ -238,7 +239,8 @@ def proxy(service):
 PAGE = b"<!DOCTYPE html><html><head><title>404 Not Found</title></head><body>nginx</body></html>"
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan("empty")
+@pytest.mark.tsan("empty")
 @pytest.mark.parametrize("page", [PAGE, b""], ids=["page", "empty"])
 def test_a_proxys_404_says_nothing_of_the_account(mounts, proxy, page):
     mount = mounts("ttl=0", env=proxy.credentials)

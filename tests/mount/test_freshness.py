@@ -232,7 +232,7 @@ def test_an_answer_does_not_age_on_its_way_through_caches(mounts, sdk, table):
     assert number_in(directory / "0150.json") == -1
 
 
-@pytest.mark.sanitized
+@pytest.mark.tsan
 def test_a_change_is_seen_while_a_listing_is_open(mounts, sdk, table):
     mount = mounts("ttl=0")
     with DirectoryStream(mount / table / "p") as stream:
@@ -289,7 +289,7 @@ class Lister:
         self._process.communicate()
 
 
-@pytest.mark.sanitized
+@pytest.mark.tsan("True-1050-ttl=0")
 @pytest.mark.parametrize("ttl", [TTL, "ttl=0"])
 @pytest.mark.parametrize("far", [5, FAR])
 @pytest.mark.parametrize("is_relative", [True, False])
@@ -344,7 +344,7 @@ def read_whole(file):
     return text.decode()
 
 
-@pytest.mark.sanitized
+@pytest.mark.tsan("sizes0")
 @pytest.mark.parametrize("sizes", itertools.permutations(SIZES))
 def test_a_change_between_stat_open_and_read(mounts, versions, sizes):
     path = mounts("ttl=0") / "versions/v/r.json"
@@ -399,7 +399,6 @@ def test_within_ttl_the_version_that_was_shown_is_the_one_that_is_read(mounts, v
     assert counted.asked() == {}
 
 
-@pytest.mark.sanitized
 def test_open_files_of_three_versions(mounts, versions):
     path = mounts("ttl=0") / "versions/v/r.json"
     files = []
@@ -428,7 +427,7 @@ def test_all_versions_have_one_inode_number(mounts, versions):
     assert len(numbers) == 1
 
 
-@pytest.mark.sanitized
+@pytest.mark.tsan("ttl=0.01")
 @pytest.mark.parametrize("ttl", ["ttl=0", "ttl=0.01", "ttl=1"])
 def test_no_text_is_cut_or_mixed_while_another_client_writes(mounts, versions, ttl):
     path = mounts(ttl) / "versions/v/r.json"

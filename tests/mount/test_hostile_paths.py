@@ -75,7 +75,7 @@ def waiting(tmp_path):
     run("umount", control)
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan
 def test_unmount_unmounts_what_it_has_asked(mounts, other, waiting, begin):
     mount = mounts()
     wait_until(lambda: waiting(mount) == 0)
@@ -222,7 +222,7 @@ def test_another_user_does_not_take_all_places(mounts, begin, tmp_path, waiting)
     assert "900 callers of this user are waiting" in mount.control("errors")
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan
 def test_another_user_does_not_suppress_the_report_of_lost_changes(mounts):
     mount = mounts("allow_other", faults="fail=write:*:400:InvalidInput")
     os.close(os.open(mount / "tab/p/refused.json", os.O_WRONLY | os.O_CREAT))

@@ -15,13 +15,13 @@ from harness import run
 from importing import command, imported, lines_of, row, rows_of
 from test_export import export, refused, source, tablefuse, untyped
 
-pytestmark = pytest.mark.sanitized
-
 
 def sorted_rows(rows):
     return sorted(rows, key=lambda each: (utf16_order(each["PartitionKey"]), utf16_order(each["RowKey"])))
 
 
+@pytest.mark.asan("local")
+@pytest.mark.tsan("local")
 @pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)
 def test_an_export_of_an_import_is_the_same(service, stored):
     service.fill("dates", "dates", "2500")
@@ -91,6 +91,7 @@ def test_modes(service):
     assert rows_of(service, "modes") == []
 
 
+@pytest.mark.asan("local")
 @pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)
 def test_lines_of_keys_are_for_delete_alone(service):
     """A merge would change nothing but the version. An object without properties makes an entity that is missing."""
@@ -123,6 +124,8 @@ def test_versions(service):
     assert done.lines == ["line 1, column 1: odata.etag names a version, and insert changes none"]
 
 
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_a_partition_counts_for_all(service, account):
     for where in (account, service):
         rows = [row("other", "a", A=1), {"RowKey": "b"}]
@@ -133,6 +136,8 @@ def test_a_partition_counts_for_all(service, account):
         assert done.code == NOT_FOUND and done.lines[0].startswith(f"{path}: it is ")
 
 
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_forms_of_input(account):
     """One object on each line or over several, in arrays, behind a byte order mark, with CRLF."""
     rows = [row("p", str(n), A=n) for n in range(5)]
@@ -157,6 +162,8 @@ def test_forms_of_input(account):
     assert imported(account, "empty", "", "--create").counts == (0, 0, 0, 0)
 
 
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_bad_objects_are_refused_and_kept(account, tmp_path):
     good = [row("p", str(n), A=n) for n in range(4)]
     bad = [
@@ -204,6 +211,8 @@ def test_a_file_for_refused_objects_is_never_emptied(account, tmp_path):
     assert (file.read_text(), made.read_bytes()) == ("17\n", before)
 
 
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_what_the_service_refuses_is_kept(service, tmp_path):
     """The file can be imported again, when the cause is gone."""
     rows = [row("p", str(n), A=n, **{"B@odata.type": "Edm.Int64", "B": str(n)}) for n in range(300)]
@@ -218,6 +227,8 @@ def test_what_the_service_refuses_is_kept(service, tmp_path):
     assert sorted_rows(rows_of(service, "kept")) == sorted_rows(theirs)
 
 
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_a_wrong_file_ends_the_import(account):
     done = imported(account, "wrong", "".join(f"{n},a,b\n" for n in range(10000)), "--create")
     assert (done.code, done.stored) == (ABANDONED, 0)
@@ -245,6 +256,8 @@ def test_many_rows_that_are_there_do_not_end_the_import(account):
     assert imported(account, "there", text, "--mode=insert").counts == (ABANDONED, 199, 0, 199)
 
 
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_a_wrong_file_that_the_service_refuses(account):
     """Also where all of it was read before the first answer: then all of it is sent."""
     faults = "fail=batch:*:400:InvalidInput,fail=write:*:400:InvalidInput"
@@ -253,6 +266,8 @@ def test_a_wrong_file_that_the_service_refuses(account):
     assert done.counts == (ABANDONED, 300, 0, 300) and done.left == 0
 
 
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_notes(account):
     rows = [row("p", "r", **{"A@odata.type": "Edm.Int64"})]
     done = imported(account, "notes", rows, "--create")
@@ -266,6 +281,8 @@ def test_notes(account):
     assert done.lines[100] == "more notes are not shown" and done.lines[201] == "more refused objects are not shown"
 
 
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_the_later_object_counts(service, account):
     """One key many times, in random order, in each mode."""
     chance = random.Random(7)
@@ -317,6 +334,8 @@ def test_memory_does_not_grow(account, tmp_path):
     assert counted == f"entities {partitions}\npartitions {partitions}\n"
 
 
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_inputs_that_fail(account, tmp_path):
     words, env, where = command(account, "dates")
     with open(os.devnull, "rb") as empty:
@@ -331,6 +350,8 @@ def test_inputs_that_fail(account, tmp_path):
     assert missing.code == MOUNTING and "No such file or directory" in missing.lines[-1]
 
 
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_sources_and_options(account, scratch, tmp_path):
     where = source(account, "dates")
     for arguments, says in (
@@ -378,6 +399,8 @@ def at_terminal(file, words, env, where):
         os.close(primary)
 
 
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_messages_at_a_terminal(account, tmp_path):
     """Each takes the place of the line that shows the progress."""
     file = tmp_path / "rows"

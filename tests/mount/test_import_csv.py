@@ -6,8 +6,6 @@ from harness import ABANDONED, BOTH_SERVICES, USAGE
 from importing import imported, row, rows_of
 from test_export import export, refused, source, tablefuse
 
-pytestmark = pytest.mark.sanitized
-
 TEXTS = ["", " a", "b ", '"', 'say "hi"', "a,b", "a;b", "a\r\nb", "\n", "5", "true", "\u00e9\U0001f600", "\t", "\u0001"]
 
 
@@ -26,6 +24,8 @@ def test_a_large_table_there_and_back(service, tmp_path):
     assert imported(service, "back", csv, "--format=csv", "--mode=insert").counts == (0, 3000, 3000, 0)
 
 
+@pytest.mark.asan("tab")
+@pytest.mark.tsan("|")
 @pytest.mark.parametrize("delimiter", [",", ";", "|", "tab"])
 def test_every_type_and_key_there_and_back(service, sdk, account, tmp_path, delimiter):
     """From the service into the service, and over a file."""
@@ -44,6 +44,8 @@ def test_every_type_and_key_there_and_back(service, sdk, account, tmp_path, deli
     assert export(service, f"{name}again") == export(service, name)
 
 
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_as_storage_explorer_writes_it(service):
     text = (
         "\ufeffPartitionKey,RowKey,Timestamp,aggType,aggType@type,note,note@type\r\n"
@@ -59,6 +61,8 @@ def test_as_storage_explorer_writes_it(service):
     ]
 
 
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_without_types(account):
     text = "RowKey,I,L,D,B,T,S,E\n1,5,3000000000,1.5,TRUE,2024-01-02,007,\n"
     assert imported(account, "plain", text, "--format=csv", "--create", partition="p").code == 0
@@ -70,6 +74,8 @@ def test_without_types(account):
     assert rows_of(account, "looks") == [row("p", "1", **expected)]
 
 
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_refused_rows(account, tmp_path):
     text = (
         "PartitionKey,RowKey,A,A@type\n"
@@ -101,6 +107,8 @@ def test_refused_rows(account, tmp_path):
     assert rows_of(account, "refused") == [row("p", "4", A="ok")]
 
 
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_keys_in_any_case(account):
     """As people write them, and Storage Explorer takes them."""
     done = imported(account, "cases", "rowkey,Partitionkey,A\n1,p,x\n", "--format=csv", "--create")
@@ -111,6 +119,7 @@ def test_keys_in_any_case(account):
     assert text.startswith("PartitionKey,RowKey,A,")
 
 
+@pytest.mark.asan
 def test_no_csv(account):
     for text, says in (
         ("A,B\n1,2\n", "line 1, column 1: no column RowKey in the first row"),
@@ -126,6 +135,7 @@ def test_no_csv(account):
     assert imported(account, "no", "", "--format=csv", "--dry-run").counts == (0, 0, 0, 0)
 
 
+@pytest.mark.asan
 def test_keys_alone_delete_and_do_not_replace(account, tmp_path):
     account.fill("keys", "dates", "100")
     keys = exported(account, "keys", tmp_path / "keys", "--keys")
@@ -135,6 +145,7 @@ def test_keys_alone_delete_and_do_not_replace(account, tmp_path):
     assert rows_of(account, "keys") == []
 
 
+@pytest.mark.asan
 def test_options(account):
     for words, says in (
         (["--format=xml"], "--format=xml: expected json or csv"),

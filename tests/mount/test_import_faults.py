@@ -17,8 +17,6 @@ from importing import Done, command, imported, lines_of, row, rows_of
 from kill_switch import REQUESTS, KillSwitch
 from test_export import export, source
 
-pytestmark = pytest.mark.sanitized
-
 INTERRUPTED = 130
 PARTITIONS, ROWS = 40, 60
 
@@ -32,6 +30,7 @@ LOST = "lost=batch:/3"
 BURSTS = "fail=batch:/9:503:ServerBusy,fail=batch:5:503:ServerBusy,fail=batch:6:503:ServerBusy,fail=batch:7:500:InternalError"
 
 
+@pytest.mark.tsan("replace-lost=batch:/3")
 @pytest.mark.parametrize(
     "mode, faults",
     [
@@ -86,6 +85,8 @@ def test_rows_that_change_meanwhile(account, tmp_path):
         assert (key in keys) == (key not in now or now[key]["A"] != -1)
 
 
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_inserts_among_others(account):
     """Every 30th row of a table is there already, with this text or another one."""
     between = [row("p", f"{n:05}", A=0) for n in range(3000)]
@@ -108,6 +109,8 @@ def test_a_credential_that_is_refused(account):
     assert done.requests < 25 and len(done.lines) == 1
 
 
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_a_full_disk(small):
     """Nothing is lost: with more room, the same command stores the rest."""
     directory = small("3M")
@@ -123,11 +126,14 @@ def test_a_full_disk(small):
     assert rows_of(where, "full") == rows
 
 
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_a_disk_without_room_for_an_account(small):
     done = imported(LocalAccount(small("8K") / "account"), "full", many(), "--create")
     assert (done.code, done.read) == (MOUNTING, None) and done.lines[-1].endswith("the account's file")
 
 
+@pytest.mark.tsan
 def test_a_service_that_stays_away(account, tmp_path):
     down = tmp_path / "down"
     words, env, where = command(account, "away", "--create", "-o", "timeout=2", faults=f"latency=20,down={down}")
@@ -159,6 +165,7 @@ def rows_of_if_there(account, table):
         return []
 
 
+@pytest.mark.tsan
 def test_a_service_that_comes_back(account, tmp_path):
     down = tmp_path / "down"
     words, env, where = command(account, "away", "--mode=merge", faults=f"latency=20,down={down}")
@@ -270,6 +277,8 @@ def test_an_interrupt_while_nothing_is_sent(account):
     assert done.code == INTERRUPTED and done.stored == done.read
 
 
+@pytest.mark.asan("cat /dev/zero")
+@pytest.mark.tsan("cat /dev/zero")
 @pytest.mark.parametrize("words", ["cat /dev/zero", "yes ,"])
 def test_an_interrupt_of_input_without_objects(account, words):
     with subprocess.Popen(["sh", "-c", f"exec {words}"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as given:
@@ -287,6 +296,7 @@ def blocks_interrupts(pid):
     return bool(int(blocked, 16) >> (signal.SIGINT - 1) & 1)
 
 
+@pytest.mark.tsan("2")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt(account, number):
     """It reads no more, waits for what is out, and counts."""
@@ -326,6 +336,7 @@ for n in range(6000):
 """
 
 
+@pytest.mark.asan
 def test_input_that_is_slow_and_steady_is_stored(account):
     """It never pauses for as long as one look at it takes."""
     words, env, where = command(account, "steady", "--create")

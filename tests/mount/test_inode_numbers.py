@@ -63,7 +63,7 @@ def test_a_file_that_is_open_without_a_name_has_a_number_of_its_own(mounts, make
             os.close(file)
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan("scratch swap-local")
 @pytest.mark.parametrize("step", STEPS)
 def test_no_two_files_have_one_number(mounts, step):
     mount = mounts("ttl=600")

@@ -137,7 +137,8 @@ def found_below(directory):
     return sorted(found)
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan("awkward-local")
+@pytest.mark.tsan("awkward-local")
 @pytest.mark.parametrize("table", WALKED)
 def test_find_meets_each_entity_once(mount, table):
     assert found_below(mount / table) == tree_of(TABLES[table], FANOUT)
@@ -157,7 +158,6 @@ def test_any_fanout(mounts, fanout):
     assert found_below(mount / "random2") == tree_of(TABLES["random2"], fanout)
 
 
-@pytest.mark.sanitized
 def test_names_are_in_the_order_of_keys(mount):
     """A prefix has the place of its first key."""
     for table in WALKED:
@@ -210,7 +210,6 @@ def test_one_directory_has_one_number_however_it_is_spelled(mount):
         assert len({os.stat(mount / path).st_ino for path in spellings}) == 1
 
 
-@pytest.mark.sanitized
 @pytest.mark.parametrize("options", [[f"fanout={FANOUT}"], ["fanout=1000"], ["layout=flat"]])
 def test_partitions_are_listed_by_numbers_of_their_order(mounts, options):
     """cp -r visits names in the order of d_ino, as find does if there are many. It must be the order of keys."""
@@ -223,7 +222,8 @@ def test_partitions_are_listed_by_numbers_of_their_order(mounts, options):
             assert set(found).isdisjoint(listed) and len(set(found)) == len(numbers)
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan("cache_size=64M-local")
+@pytest.mark.tsan("cache_size=64M-local")
 @pytest.mark.parametrize("cache", ["cache_size=1M", "cache_size=64M"])
 def test_directories_keep_their_numbers_when_all_is_forgotten(mounts, cache):
     mount = mounts(cache, "fanout=1000")
@@ -252,7 +252,8 @@ def test_exactly_a_thousand_partitions(mounts, count, fanout):
     assert os.listdir(mount / "thousand/.flat") == [key for key, _ in rows]
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan("local")
+@pytest.mark.tsan("local")
 def test_layout_flat_has_no_prefixes(mounts):
     mount = mounts("layout=flat", f"fanout={FANOUT}")
     keys = sorted({key for key, _ in TABLES["awkward"]}, key=utf16_order)

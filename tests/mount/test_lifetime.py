@@ -32,7 +32,7 @@ MNT_DETACH = 2  # of umount2
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount other file systems")
 
 
-@pytest.mark.sanitized
+@pytest.mark.tsan
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_unmounts(mount, number):
     assert_serves(mount)
@@ -46,7 +46,6 @@ def test_unmount_waits_for_the_end(mount):
     assert not mount.is_mounted() and mount.has_ended()
 
 
-@pytest.mark.sanitized
 def test_a_busy_mount_is_not_unmounted(mount):
     with open(mount / "table/p/r.json") as file:
         refused = mount.unmount(check=False)
@@ -73,7 +72,6 @@ def another_file_system(mount):
 
 
 @needs_root
-@pytest.mark.sanitized
 def test_a_signal_unmounts_no_other_mount_at_the_directory(mount):
     with open(mount / "table/p/r.json") as file:
         mount.unmount("-z")
@@ -84,7 +82,6 @@ def test_a_signal_unmounts_no_other_mount_at_the_directory(mount):
             file.read()
 
 
-@pytest.mark.sanitized
 def test_a_signal_unmounts_no_other_mount_of_an_account(mounts, service):
     mount, next_one = mounts(), mounts.prepare()
     next_one.point = mount.point
@@ -130,7 +127,7 @@ def test_a_signal_unmounts_where_there_is_no_proc(mounts, service):
     assert (ended.stdout, ended.stderr) == ("", "")
 
 
-@pytest.mark.sanitized
+@pytest.mark.tsan
 def test_quit_unmounts_and_stores_what_was_written(mount, stored):
     row = os.open(mount / "Mixed/p/r.json", os.O_RDWR)
     os.pwrite(row, b'{"N": 2}', 0)
@@ -213,7 +210,8 @@ def test_process_1_of_a_container(mounts, service, begin):
     assert container.returncode == 0 and not mount.is_mounted()
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_a_dead_mount_is_replaced(mounts, service):
     mount = mounts()
     mount.send(signal.SIGKILL)

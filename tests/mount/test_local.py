@@ -41,7 +41,7 @@ def local(mounts, account):
     return mount
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan
 def test_a_new_account_is_empty_and_private(local, account):
     mount = local()
     assert os.listdir(mount.point) == []
@@ -50,7 +50,6 @@ def test_a_new_account_is_empty_and_private(local, account):
     assert f"account local:{account}" in mount.control("config")
 
 
-@pytest.mark.sanitized
 def test_the_sample(local, account, tmp_path):
     fill(account, "sample")
     mount = local()
@@ -95,7 +94,6 @@ def test_shapes_are_reproducible_and_whole(local, account, shape):
     assert all(old < new for old, new in zip(before, changed_ns(files[:50])))
 
 
-@pytest.mark.sanitized
 def test_requests_follow_pages(local, account):
     fill(account, "big", "single", 5000)
     mount = local("ttl=60", "parallelism=1")
@@ -140,7 +138,8 @@ def test_what_was_acknowledged_survives_a_kill(local, account):
     assert len(names) % 100 == 0, "a batch is whole or absent"
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan("none-5", "a-b-2")
+@pytest.mark.tsan("none-5", "a-b-2")
 @pytest.mark.parametrize("table, code", [("one", 0), ("none", 5), ("a-b", 2)])
 def test_a_table_as_the_root(mounts, account, table, code):
     fill(account, "one", "small", 10)
@@ -151,7 +150,8 @@ def test_a_table_as_the_root(mounts, account, table, code):
         assert len(done.stderr.splitlines()) == 1 and table in done.stderr + "a-b"
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan("text", "sqlite", "directory")
+@pytest.mark.tsan("text", "sqlite", "directory")
 @pytest.mark.parametrize("content", ["text", "sqlite", "cut", "directory"])
 def test_files_that_are_no_account(mounts, account, content):
     if content == "text":
@@ -242,7 +242,7 @@ def test_an_empty_file_that_does_not_become_an_account_stays(mounts, small):
     assert "account" in os.listdir(directory)
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan
 def test_files_can_be_deleted_on_a_full_disk(small, mounts):
     """The WAL has changed pages of the file, and can be folded."""
     account = small("8M") / "account"

@@ -12,7 +12,7 @@ from expected import entity_name
 from harness import BOTH_SERVICES, environment, run, wait_until
 from writing import failures, outcome, write, write_all
 
-pytestmark = [pytest.mark.sanitized, pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)]
+pytestmark = pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)
 
 EXCLUSIVE = fcntl.LOCK_EX | fcntl.LOCK_NB
 SHARED = fcntl.LOCK_SH | fcntl.LOCK_NB
@@ -107,6 +107,8 @@ def test_flock_excludes(mount, p, opened, name, first, second):
     assert failures(mount) == []
 
 
+@pytest.mark.asan(".scratch-local")
+@pytest.mark.tsan(".scratch-local")
 @pytest.mark.parametrize("name", ["f.json", ".scratch"])
 def test_ranges_of_fcntl(p, opened, lockers, name):
     os.close(os.open(p / name, os.O_WRONLY | os.O_CREAT))
@@ -151,6 +153,8 @@ def test_a_lock_ends_with_its_process(p, opened, lockers, call):
     assert outcome(getattr(fcntl, call), file, EXCLUSIVE) == "EAGAIN"
 
 
+@pytest.mark.asan("lockf-local")
+@pytest.mark.tsan("flock-local", "lockf-local")
 @pytest.mark.parametrize("call", ["flock", "lockf"])
 def test_a_wait_is_interrupted(p, opened, lockers, call):
     file = opened(p / "f.json")
@@ -164,6 +168,8 @@ def test_a_wait_is_interrupted(p, opened, lockers, call):
     assert has(lockers(p / "f.json", call))
 
 
+@pytest.mark.asan("local")
+@pytest.mark.tsan("local")
 def test_many_wait_without_a_thread(mount, p, opened):
     """More than the mount has threads for callers."""
     file = opened(p / "f.json")
@@ -181,6 +187,8 @@ def test_many_wait_without_a_thread(mount, p, opened):
     assert waiting.communicate(timeout=120)[0] == "all\n"
 
 
+@pytest.mark.asan("local")
+@pytest.mark.tsan("local")
 def test_a_rename_moves_the_lock(p, opened):
     for source, target in (("moved", "target"), ("target", "../q/moved")):
         if source == "moved":
@@ -196,6 +204,8 @@ def test_a_rename_moves_the_lock(p, opened):
         os.close(one)
 
 
+@pytest.mark.asan("azurite")
+@pytest.mark.tsan("local")
 def test_an_editors_renames_move_the_lock(p, opened):
     """The entity becomes a backup and comes back; a scratch file becomes the entity."""
     one = opened(p / "g.json", "r")
@@ -225,12 +235,14 @@ def test_a_removed_file_keeps_its_lock(p, opened):
     os.unlink(p / "removed.json")
 
 
+@pytest.mark.tsan("local")
 def test_eight_processes_count(p):
     assert write(p / "f.json", '{"N": 0}', os.O_WRONLY | os.O_TRUNC) == ""
     run("bash", "-c", f"for p in 1 2 3 4 5 6 7 8; do ({COUNTING}) & done; wait", cwd=p, timeout=300)
     assert '"N": 80\n' in (p / "f.json").read_text()
 
 
+@pytest.mark.asan("local")
 def test_a_read_only_mount_has_locks(mounts, opened):
     mount = mounts("ro")
     one, two = (opened(mount / "locks/p/f.json", "r") for _ in range(2))
@@ -242,6 +254,7 @@ def test_two_mounts_have_their_own_locks(mounts, opened):
     assert (flock(one), flock(two)) == ("", "")
 
 
+@pytest.mark.asan("local")
 def test_a_file_whose_key_is_not_known_cannot_be_locked(mount, p, opened):
     file = opened(p / entity_name("k" * 300), "new")
     assert flock(file) == outcome(fcntl.lockf, file, EXCLUSIVE) == "ENOLCK"
@@ -250,6 +263,8 @@ def test_a_file_whose_key_is_not_known_cannot_be_locked(mount, p, opened):
     assert first["reason"].endswith("the long key of the file is not known yet")
 
 
+@pytest.mark.asan("local")
+@pytest.mark.tsan("local")
 def test_the_mount_ends_while_a_process_waits(mounts, lockers):
     mount = mounts()
     file = os.open(mount / "locks/p/f.json", os.O_RDONLY)

@@ -258,7 +258,7 @@ def test_a_directory_gets_its_key_by_its_first_text(mounts, stored):
     assert sorted(os.listdir(mount / "files")) == sorted([name, "p"])
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan("local")
 def test_an_open_directory_and_files_go_on_when_it_is_settled(mounts, stored):
     """A working directory, a file that is not stored yet, and a temporary one, all of the time before."""
     mount, key = mounts(), "w" * 300
@@ -306,7 +306,8 @@ def test_directories_that_stay_empty(mounts, stored):
     assert failures(mount) == []
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan("local")
+@pytest.mark.tsan("local")
 def test_what_is_not_stored_yet_is_removed_and_renamed(mounts, stored):
     mount, directory = mounts(), None
     directory = mount / "one/p"
@@ -445,7 +446,8 @@ def test_names_that_no_key_can_have(mounts, stored):
     assert stored("hostile") == before
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan("local")
+@pytest.mark.tsan("local")
 def test_threads_fill_a_new_directory(mounts, stored):
     """Each of them may be the one that settles it."""
     key, mount = "T" * 300, mounts()
@@ -489,7 +491,8 @@ def make_and_remove(directory, n, text):
             os.close(descriptor)
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan("local")
+@pytest.mark.tsan("local")
 def test_threads_make_and_remove_files_while_one_settles_the_directory(mounts, stored):
     mount = mounts()
     before = stored("threads")

@@ -55,7 +55,8 @@ def test_the_options_for_a_container_of_64_mib(mounts, service):
     assert peak_bytes(mount) < 48 * MIB
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan
+@pytest.mark.tsan
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can tell the kernel to let go")
 def test_what_the_kernel_lets_go_is_forgotten(mounts):
     mount = mounts()

@@ -10,8 +10,6 @@ import pytest
 
 from harness import LocalAccount, environment, run, wait_until
 
-pytestmark = pytest.mark.sanitized
-
 LIMIT = 1000
 ENTITIES = 10_000
 OPTIONS = (f"max_nodes={LIMIT}", "ttl=600")
@@ -51,6 +49,7 @@ def test_listed_entities_get_no_nodes_above_half_of_the_limit(mounts):
     assert counted.requests() < ENTITIES / 100
 
 
+@pytest.mark.tsan
 def test_a_listing_shows_the_same_with_and_without_nodes(mounts):
     few, many = mounts(*OPTIONS), mounts("ttl=600")
     for path in ("single/all", "used/p"):
@@ -63,6 +62,7 @@ def test_a_listing_shows_the_same_with_and_without_nodes(mounts):
             assert os.stat(few / path / name).st_ino == os.stat(many / path / name).st_ino
 
 
+@pytest.mark.asan
 @needs_prune
 def test_a_walk_leaves_as_many_nodes_as_the_limit(mounts):
     mount = mounts(*OPTIONS)
@@ -71,6 +71,7 @@ def test_a_walk_leaves_as_many_nodes_as_the_limit(mounts):
         wait_until(lambda: nodes(mount) < 2 * LIMIT, what="forgetting")
 
 
+@pytest.mark.tsan
 def test_what_is_used_stays_during_a_walk(mounts, service):
     mount = mounts(*OPTIONS)
     used = mount / "used/p"

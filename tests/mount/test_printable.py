@@ -88,7 +88,7 @@ def data(sdk):
     sdk.create_table("items", [{"partitionKey": "p", "rowKey": "r", "A": 1}])
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan
 def test_what_a_service_says(mounts, hostile):
     mount = mounts.prepare()
     daemon = begin_foreground(mount, hostile, "ttl=0", "timeout=1")
@@ -143,7 +143,8 @@ except OSError:
 """
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_names_of_processes(mounts, hostile):
     mount = mounts("ttl=0", "timeout=1", env=hostile.credentials)
     hostile.status = 403

@@ -9,8 +9,6 @@ from expected import entity_name, entity_text, partition_name, utf16_order
 from harness import run
 from samples import ALL_EXPECTED, ALL_TYPES, KEYS, TYPES
 
-pytestmark = pytest.mark.sanitized
-
 
 @pytest.fixture(scope="module", autouse=True)
 def data(sdk):
@@ -112,6 +110,7 @@ def test_every_key_resolves_and_reads_back(mount, is_listed_first):
             assert os.stat(mount / "keys" / path).st_size == len(text.encode())
 
 
+@pytest.mark.asan("keys/a#00")
 @pytest.mark.parametrize(
     "name",
     [

@@ -11,10 +11,7 @@ from harness import BOTH_SERVICES, run, wait_until
 from posix_calls import renameat2
 from writing import CREATE, EXCLUSIVE, OVER, failures, lost_texts, outcome, whole_lost_texts, write
 
-pytestmark = [
-    pytest.mark.sanitized,
-    pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True),
-]
+pytestmark = pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)
 
 RENAME_NOREPLACE, RENAME_EXCHANGE = 1, 2
 LONG = "n" * 256
@@ -392,6 +389,8 @@ def told(line):
     return line["operation"], line["path"], line["error"], line["reason"]
 
 
+@pytest.mark.asan("local")
+@pytest.mark.tsan("local")
 def test_each_rule_has_one_line(mounts):
     mount = mounts()
     wrong = {}
@@ -443,6 +442,8 @@ def test_many_links_have_few_lines(mounts):
     assert "(and 20 more until " in lines[-1]
 
 
+@pytest.mark.asan("local")
+@pytest.mark.tsan("local")
 def test_a_read_only_mount_has_no_line(mounts):
     """The kernel answers by itself."""
     mount = mounts("ro")

@@ -10,10 +10,7 @@ from harness import BOTH_SERVICES, run
 from posix_calls import renameat2
 from writing import CREATE, OVER, failures, outcome, write, write_all
 
-pytestmark = [
-    pytest.mark.sanitized,
-    pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True),
-]
+pytestmark = pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)
 
 NOREPLACE, EXCHANGE = 1, 2
 NAMES = ("a", "b", "c", "d")
@@ -72,6 +69,7 @@ def test_in_a_partition_it_is_one_request(mount, stored):
     assert failures(mount) == []
 
 
+@pytest.mark.tsan("local")
 def test_to_another_partition_it_is_two_requests(mount, stored):
     p, q = mount / "one/p", mount / "one/q"
     fill(p, a=1)
@@ -87,6 +85,7 @@ def test_to_another_partition_it_is_two_requests(mount, stored):
     assert failures(mount) == []
 
 
+@pytest.mark.asan("azurite")
 def test_two_spellings_of_one_name_send_nothing(mount):
     fill(mount / "one/p", a=1)
     flat = mount / "one/.flat/p/a.json"
@@ -102,6 +101,8 @@ def test_two_spellings_of_one_name_send_nothing(mount):
 # what is refused
 
 
+@pytest.mark.asan("azurite")
+@pytest.mark.tsan("local")
 def test_what_is_no_rename_of_an_entity(mount, stored):
     p = mount / "one/p"
     fill(p, a=1, b=2)
@@ -130,6 +131,8 @@ def test_a_directory_is_moved_by_copying(mount, make_table, stored):
 # names within ttl: the kernel keeps the old name's node under the new one
 
 
+@pytest.mark.asan("azurite")
+@pytest.mark.tsan("local")
 def test_a_renamed_file_is_used_at_once(mount):
     p = mount / "one/p"
     fill(p, a=1, b=2, c=3)
@@ -160,6 +163,7 @@ def test_a_renamed_file_is_used_at_once(mount):
     assert failures(mount) == []
 
 
+@pytest.mark.asan("azurite")
 def test_the_short_name_of_a_long_key_is_used_at_once(mount, make_table, stored):
     for table in ("long", "longer"):
         make_table(table, [("p", "k" * 300)])
@@ -302,6 +306,8 @@ def test_another_client_never_sees_both_or_neither(mount, stored):
     assert failures(mount) == []
 
 
+@pytest.mark.asan("azurite")
+@pytest.mark.tsan("local")
 def test_what_another_client_changed_is_renamed(mounts, stored):
     mount, other = mounts("ttl=600"), mounts("ttl=0")
     for q in ("p", "q"):
@@ -315,6 +321,7 @@ def test_what_another_client_changed_is_renamed(mounts, stored):
     assert failures(mount) == []
 
 
+@pytest.mark.asan("local")
 def test_a_process_that_read_the_target_overwrites_no_other_version(mounts, stored):
     mount, other = mounts("ttl=600"), mounts("ttl=0")
     p = mount / "race/p"
@@ -327,6 +334,7 @@ def test_a_process_that_read_the_target_overwrites_no_other_version(mounts, stor
     assert at_service(stored, "race") == {"b": 1}
 
 
+@pytest.mark.asan("azurite")
 def test_of_two_mounts_one_gets_the_entity(mounts, stored):
     pair = [mounts("ttl=0"), mounts("ttl=0")]
     for turn in range(5):
@@ -371,6 +379,8 @@ def test_a_lost_answer_across_partitions_is_not_seen(mounts, stored, code):
     os.unlink(q / "d.json")
 
 
+@pytest.mark.asan("local")
+@pytest.mark.tsan("local")
 def test_a_lost_answer_that_stays_lost_is_told(mounts, stored):
     """The service made the first of the two requests, and is not reached since."""
     faults = "partition=fresh,lost=write:1,fail=write:2+:0:,fail=get:*:0:,fail=query:2+:0:"
@@ -385,6 +395,7 @@ def test_a_lost_answer_that_stays_lost_is_told(mounts, stored):
     assert at_service(stored, "fails", "fresh") == {"e": 1} and at_service(stored, "fails")["e"] == 1
 
 
+@pytest.mark.asan("local")
 def test_a_failure_between_the_two_requests_is_told(mounts, stored):
     mount = mounts(faults="fail=delete:1:403:AuthorizationFailure")
     p, q = mount / "fails/p", mount / "fails/q"

@@ -12,10 +12,7 @@ from harness import BOTH_SERVICES, run, wait_until
 from posix_calls import renameat2
 from writing import CREATE, OVER, failures, outcome, write, write_all
 
-pytestmark = [
-    pytest.mark.sanitized,
-    pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True),
-]
+pytestmark = pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)
 
 NOREPLACE = 1
 TEXT = '{"N": 2}'
@@ -107,6 +104,7 @@ def test_rsync_is_one_request_a_file(mount, p, of, tmp_path):
     assert failures(mount) == []
 
 
+@pytest.mark.asan("local")
 def test_a_new_name(mount, p, of):
     assert write(p / "x.tmp", TEXT) == write(p / "y.tmp", "") == ""
     with mount.counting() as counted:
@@ -224,6 +222,7 @@ def test_an_editor_that_ends_before_it_writes(mount, p, of):
     assert n_in(p / "f.json~") == 1
 
 
+@pytest.mark.asan("local")
 def test_a_backup_has_another_inode(mount, p):
     """With one st_ino two files would be links of each other, of which cp and diff compare no text."""
 
@@ -262,6 +261,7 @@ def test_a_file_that_is_open_becomes_a_backup(mounts, p, options):
         assert os.stat(p / "f.json~").st_ino == os.fstat(file.fileno()).st_ino != inode
 
 
+@pytest.mark.asan("local")
 def test_an_editor_whose_save_is_refused(mount, p, of):
     os.rename(p / "f.json", p / "f.json~")
     assert write(p / "f.json", "no JSON") == "write EINVAL"
@@ -297,6 +297,7 @@ def test_a_backup_of_an_entity_with_a_long_key(mount, make_table, stored):
     assert stored("long") == {("p", "k" * 300): {"N": 2}}
 
 
+@pytest.mark.asan("1025-local")
 @pytest.mark.parametrize("flags", [os.O_RDWR, os.O_WRONLY | os.O_APPEND])
 def test_who_writes_what_is_backed_up(mount, p, stored, flags):
     file = os.open(p / "f.json", flags)
@@ -340,6 +341,7 @@ def test_a_backup_that_is_replaced(mount, p, of):
     assert of("g") == 2 and names_in(p) == ["g.json"]
 
 
+@pytest.mark.asan("local")
 def test_another_client_changes_what_is_masked(mounts, p, of):
     other = mounts("ttl=0")
     os.rename(p / "f.json", p / "f.json~")
@@ -377,6 +379,7 @@ def test_a_backup_that_is_opened_at_once(mount, p):
     assert (p / "f.json~").read_text() == "text"
 
 
+@pytest.mark.asan("local")
 def test_a_file_that_is_not_stored_has_no_backup(mount, p):
     file = os.open(p / "x.json", CREATE)
     assert outcome(os.rename, p / "x.json", p / "x.json~") == "EBUSY"

@@ -15,10 +15,7 @@ from harness import ABANDONED, BOTH_SERVICES, EXIT_SEC, run, wait_until
 from posix_calls import renameat2
 from writing import CREATE, EXCLUSIVE, begin_foreground, failures, outcome, write, write_all
 
-pytestmark = [
-    pytest.mark.sanitized,
-    pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True),
-]
+pytestmark = pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)
 
 MIB = 1 << 20
 BUDGET = 64 * MIB
@@ -140,6 +137,8 @@ def test_a_temporary_file_with_an_entitys_name_is_stored(p, stored):
     assert outcome(create, p.parent / "made", TEMPORARY_FLAGS) == "EINVAL", "in no partition"
 
 
+@pytest.mark.asan("local")
+@pytest.mark.tsan("local")
 def test_more_names_by_an_option(mounts, stored):
     mount = mounts("scratch=*.part:lock?:*")
     p = mount / "tab/p"
@@ -160,6 +159,7 @@ def test_a_read_only_mount_has_none(mounts):
     assert outcome(os.mknod, p / "f~") == outcome(os.rename, p / "old.json", p / "f~") == "EROFS"
 
 
+@pytest.mark.asan("local")
 def test_attributes_are_kept(p):
     file = os.open(p / ".f", CREATE, 0o640)
     write_all(file, "12345")
@@ -317,6 +317,7 @@ def test_it_is_listed_behind_the_entities(mounts):
             assert os.listdir(mount / "many" / other) == ["old.json"]
 
 
+@pytest.mark.asan("local")
 def test_many_are_listed_once(mount, p):
     names = [f".{number:04}{'x' * 200}" for number in range(500)]
     for name in names:
@@ -332,6 +333,8 @@ def test_many_are_listed_once(mount, p):
     assert os.listdir(p) == ["old.json"]
 
 
+@pytest.mark.asan("local")
+@pytest.mark.tsan("local")
 def test_a_directory_with_a_file_in_it_is_not_removed(mounts):
     mount = mounts(f"fanout={FANOUT}")
     table = mount / "fresh"
@@ -404,6 +407,8 @@ for turn in range(300):
 """
 
 
+@pytest.mark.asan("local")
+@pytest.mark.tsan("local")
 def test_several_processes(mount, begin):
     paths = [mount / "many/ax1", mount / "many/a+/ax1", mount / "many/.flat/ax1"]
     processes = [begin(sys.executable, "-c", SCRAMBLE, path, number) for number, path in enumerate(paths, 1)]
@@ -453,6 +458,8 @@ def test_at_the_end_of_the_mount_they_go_to_lost_and_found(mounts, service, how)
     assert f"4 files with temporary names kept in {mount.state}/tablefuse/lost+found\n" in log
 
 
+@pytest.mark.asan("local")
+@pytest.mark.tsan("local")
 def test_unmount_tells_of_those_that_could_not_be_kept(mounts):
     mount = mounts()
     assert write(mount / "tab/p/a~", "a") == write(mount / "tab/p/b~", "b") == ""

@@ -10,7 +10,7 @@ from expected import entity_name, partition_name
 from harness import BOTH_SERVICES, run
 from writing import CREATE, EXCLUSIVE, failures, outcome, write, write_all
 
-pytestmark = [pytest.mark.sanitized, pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)]
+pytestmark = pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)
 
 NAMES = ["r.json", "plain", ".dot", "a+", "tmp~", "a?b#c", entity_name("k" * 300)]
 SPELLINGS = ["p", ".flat/p", "p/r+"]  # the last one: a prefix of row keys
@@ -51,6 +51,7 @@ def test_each_name_is_a_file(mounts, stored):
     assert not os.path.exists(p / ".d") and failures(mount) == []
 
 
+@pytest.mark.asan("local")
 def test_it_is_a_directory(p):
     os.mkdir(p / ".d")
     with os.scandir(p) as entries:
@@ -77,6 +78,7 @@ def test_it_is_a_directory(p):
     os.unlink(p / ".f")
 
 
+@pytest.mark.asan("local")
 def test_each_path_to_the_partition_shows_it(mount):
     paths = [mount / "tab" / path for path in SPELLINGS]
     for made in paths:
@@ -91,6 +93,8 @@ def test_each_path_to_the_partition_shows_it(mount):
         assert not any(os.path.exists(path / ".d") for path in paths)
 
 
+@pytest.mark.asan("local")
+@pytest.mark.tsan("local")
 def test_files_are_renamed_into_it_and_out_of_it(mount, p, stored):
     os.mkdir(p / ".d")
     assert write(p / ".tmp", '{"N": 1}') == ""
@@ -122,6 +126,8 @@ def test_the_partition_is_not_removed_before_it(mount):
     assert not os.path.exists(mount / "tab/fresh")
 
 
+@pytest.mark.asan("local")
+@pytest.mark.tsan("local")
 def test_a_partition_with_a_cut_name_has_it(mount, make_table, stored):
     """The directory moves along when the first text tells the key."""
     make_table("cut")
@@ -161,6 +167,8 @@ def test_a_read_only_mount_has_none(mounts):
     assert outcome(os.mkdir, mount / "tab/p/.d") == "EROFS"
 
 
+@pytest.mark.asan("local")
+@pytest.mark.tsan("local")
 def test_rsync_delay_updates(mount, p, tmp_path, stored):
     for row in ("r0001", "r0002", "rnew"):
         (tmp_path / f"{row}.json").write_text(json.dumps({"N": 7}))

@@ -65,7 +65,7 @@ class Held:
         return os.stat(name, dir_fd=self.directory).st_size
 
 
-@pytest.mark.sanitized
+@pytest.mark.tsan
 def test_lookups_in_one_directory_run_in_parallel(mounts, tmp_path):
     lookups = 64
     with ThreadPoolExecutor(lookups) as pool, Held(mounts, "get", tmp_path / "hold") as held:
@@ -76,7 +76,7 @@ def test_lookups_in_one_directory_run_in_parallel(mounts, tmp_path):
     assert len(found) <= 2 and min(found) > 0
 
 
-@pytest.mark.sanitized
+@pytest.mark.tsan
 def test_lookups_and_a_listing_of_one_directory_run_in_parallel(mounts, tmp_path):
     with ThreadPoolExecutor(1) as pool, Held(mounts, "query", tmp_path / "hold") as held:
         listing = pool.submit(os.listdir, held.directory)
@@ -109,7 +109,8 @@ def test_head_of_a_partition_costs_one_page(mounts):
         assert counted.asked() == asked
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan("None", "short=70")
+@pytest.mark.tsan("None")
 @pytest.mark.parametrize("faults", [None, "short=70", "short=300,empty=1"])
 def test_seekdir_and_rewinddir(mounts, faults):
     mount = mounts(faults=faults)
@@ -142,7 +143,8 @@ def test_seekdir_among_partitions_and_tables(mount):
             assert sorted(seen) == seen and len(seen) == (PARTITIONS if path == "wide" else 2)
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_several_readers_each_see_all(mounts):
     mount = mounts(faults="latency=20")
     start = threading.Barrier(6)
@@ -167,7 +169,7 @@ def test_two_positions_of_one_stream_of_processes(mount):
         assert next(one) == NAMES[1500] and next(other) == NAMES[150]
 
 
-@pytest.mark.sanitized
+@pytest.mark.tsan("short=13,empty=2")
 @pytest.mark.parametrize(
     "faults", ["short=7", "short=1000,empty=3", "short=999", "empty=1", "short=13,empty=2"]
 )
@@ -181,7 +183,6 @@ def test_short_and_empty_pages_make_the_same_listing(mounts, faults):
     assert os.path.exists(mount / "stream/p/4999.json") and not os.path.exists(mount / "stream/q")
 
 
-@pytest.mark.sanitized
 @pytest.mark.parametrize(
     "answer, error",
     [
@@ -209,7 +210,8 @@ def test_a_listing_that_failed_once_is_whole_or_fails(mounts):
     assert os.listdir(mount / "stream/p") == NAMES
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_tokens_that_go_in_a_circle_are_an_error(mounts):
     # the mount's question, the lookup with the first rows, one page behind them
     mount = mounts("table=stream", faults="circle=4")
@@ -269,7 +271,7 @@ def test_an_open_directory_of_a_table_that_is_gone(mounts):
             os.stat(mount / "stream/p" / name)
 
 
-@pytest.mark.sanitized
+@pytest.mark.tsan("503:ServerBusy")
 @pytest.mark.parametrize(
     "answer",
     ["503:ServerBusy", "500:OperationTimedOut", "429:TooManyRequests", "0:", "408:Timeout"],

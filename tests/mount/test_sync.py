@@ -24,7 +24,6 @@ def counts_of(begin, end):
     return tuple(map(signs.count, "+~-"))
 
 
-@pytest.mark.sanitized
 def test_random_tables(service, stored, account, other):
     """Afterwards `diff` says nothing, and a second sync writes nothing. The SDK sees the same."""
     chance = random.Random(5)
@@ -55,7 +54,6 @@ def test_random_tables(service, stored, account, other):
             assert untyped(stored(f"end{n}")) == untyped(entities_of(export(first, f"begin{n}").splitlines(keepends=True)))
 
 
-@pytest.mark.sanitized
 def test_all_types_and_awkward_keys(service, sdk, account):
     rows = [{"partitionKey": key, "rowKey": key, "N": 1} for key in samples.KEYS]
     sdk.create_table("awkward", [*rows, {"partitionKey": "types", "rowKey": "r", **samples.ALL_TYPES}])
@@ -99,7 +97,8 @@ def test_a_directory(account, other):
     assert export(other, "some") == before
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_what_keeps_from_deleting(account, other):
     begin, end = table_of(account, "few", [row("p", "a")]), table_of(other, "few", [row("p", n) for n in "abcd"])
     done = synced(begin, end, "--delete", "--max-delete=2")
@@ -150,7 +149,8 @@ def test_a_table_that_is_made(account, service, scratch):
     fresh.stop()
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_rows_that_are_refused(account, other):
     """Keys that a service takes no more: the rest goes on."""
     account.write("refused", [("p", "a"), ("p/q", "b"), ("p", "c\x01"), ("q", "d")])
@@ -161,7 +161,6 @@ def test_rows_that_are_refused(account, other):
     assert [key_of(each) for each in rows_of(*end)] == [("p", "a"), ("q", "d")]
 
 
-@pytest.mark.sanitized
 def test_what_to_refuses(account, other):
     rows = [row(f"p{n}", "r", A=n) for n in range(150)]
     begin, end = table_of(account, "away", rows), table_of(other, "stays", [row("z", "z")])
@@ -172,7 +171,8 @@ def test_what_to_refuses(account, other):
     assert synced(begin, end, "--delete").code == 0 and is_equal(begin, end)
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_a_row_that_cannot_be_read(service, sdk, account):
     """Nothing is replaced or deleted in its place."""
     spoiled = {"partitionKey": "p", "rowKey": "bad", "Spoil": '"n":1,"n":2'}
@@ -196,7 +196,8 @@ def test_a_row_that_cannot_be_read(service, sdk, account):
         server.stop()
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_usage(account):
     where = source(account, "dates")
     for arguments, says in (

@@ -35,7 +35,8 @@ def sorted_rows(rows):
 LOST = "lost=batch:/3,lost=write:/4,lost=delete:/5"
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan("lost=batch:/3,lost=write:/4,lost=delete:/5", "short=40,fail=query:/7:500:InternalError")
+@pytest.mark.tsan("lost=batch:/3,lost=write:/4,lost=delete:/5")
 @pytest.mark.parametrize(
     "faults",
     [
@@ -64,7 +65,8 @@ def test_lost_answers_of_azurite(service, account):
     assert is_equal(begin, end)
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_rows_of_to_that_change_meanwhile(account, other):
     """They are read and compared again."""
     begin = table_of(account, "steady", many())
@@ -135,7 +137,8 @@ def test_a_from_that_fails_at_each_request_deletes_nothing_that_it_has(account, 
     assert n > 8 and is_equal(begin, end) and left == set(map(key_of, rows))
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_a_to_that_fails(account, other):
     begin = table_of(account, "good", many())
     end = table_of(other, "refusing", changed_table(many(), random.Random(2)))
@@ -193,7 +196,8 @@ def test_killed_at_random(account, other):
     assert sorted_rows(rows_of(*end)) == sorted_rows(many(2000))
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_an_interrupt(account, other):
     """It reads no more, waits for what is out, counts, and deletes nothing."""
     begin = table_of(account, "stopped", many(3000))

@@ -76,7 +76,9 @@ class Dropping:
 # one Delete Table
 
 
-@pytest.mark.parametrize("tool", [pytest.param("rm", marks=pytest.mark.sanitized), "find", "rmtree"])
+@pytest.mark.asan("rm-local")
+@pytest.mark.tsan("rm-local")
+@pytest.mark.parametrize("tool", ["rm", "find", "rmtree"])
 def test_a_whole_table(mount, mounts, fill, tool):
     table = f"whole{tool}"
     fill(table, rows())
@@ -179,7 +181,7 @@ def test_all_but_the_table(mount, fill, stored):
     assert os.listdir(mount / "mindepth") == []
 
 
-@pytest.mark.sanitized
+@pytest.mark.tsan("local")
 def test_a_partition_that_stays(mount, fill, stored):
     """What is held is sent at the same time."""
     fill("leaves", [key for p in PARTITIONS for x in "xy" for key in keys(p, ROWS, x)])
@@ -289,7 +291,9 @@ def remove_beside(directory, path):
         process.communicate()
 
 
-@pytest.mark.parametrize("deed", ["adds", pytest.param("changes", marks=pytest.mark.sanitized)])
+@pytest.mark.asan("changes-local")
+@pytest.mark.tsan("changes-local")
+@pytest.mark.parametrize("deed", ["adds", "changes"])
 def test_another_client_before_the_look(mounts, fill, stored, deed):
     """What rm was not shown stays, and what it was shown is deleted."""
     table = f"other{deed}"

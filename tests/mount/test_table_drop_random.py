@@ -74,7 +74,9 @@ def both(request, scratch, service):
     made.finish()
 
 
-@pytest.mark.parametrize("seed", [pytest.param(0, marks=pytest.mark.sanitized), *range(1, EXAMPLES)])
+@pytest.mark.asan("0-local")
+@pytest.mark.tsan("0-local")
+@pytest.mark.parametrize("seed", range(EXAMPLES))
 def test_a_second_client_beside_rm(both, begin, stored, seed):
     mount, other = both
     table = f"rival{seed}"

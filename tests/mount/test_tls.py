@@ -36,7 +36,6 @@ def refusal(mounts, service, *options, **variables):
     return failed
 
 
-@pytest.mark.sanitized
 def test_ca_cert(mounts, certificate):
     mount = mounts(f"ca_cert={certificate.file}")
     assert "over TLS" in (mount / "secure/p/r.json").read_text()

@@ -58,7 +58,8 @@ def start(mounts, service, certificate, issuers, tmp_path):
     return make
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan
+@pytest.mark.tsan("workload", "machine", "endpoint", "azcli")
 @pytest.mark.parametrize("mode", MODES)
 def test_a_mount(start, mode):
     mount, issuer = start(mode)

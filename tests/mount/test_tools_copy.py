@@ -8,10 +8,7 @@ import pytest
 from harness import BOTH_SERVICES, environment, run
 from writing import write
 
-pytestmark = [
-    pytest.mark.sanitized,
-    pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True),
-]
+pytestmark = pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)
 
 TABLE = "copied"
 THERE = {("p", "old"): {"a": 1}, ("p", "x"): {"a": 1}, ("q", "stays"): {"a": 1}}
@@ -47,6 +44,7 @@ def texts(directory):
     return {str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*.json")}
 
 
+@pytest.mark.asan("local")
 def test_rclone_without_its_options_removes_what_it_has_copied(flat, directory, stored):
     """The reason for the options. rclone believes that the copy is corrupt, and removes it."""
     done = rclone("copy", "--retries", "1", directory, flat, check=False)

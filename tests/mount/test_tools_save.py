@@ -14,10 +14,7 @@ from harness import BOTH_SERVICES, environment, run
 from other_client import typed
 from writing import failures, write
 
-pytestmark = [
-    pytest.mark.sanitized,
-    pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True),
-]
+pytestmark = pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)
 
 TABLE = "tools"
 VALUES = {
@@ -338,6 +335,7 @@ def test_a_store_that_fails(mount, fails_to_write, partition, entity, use, disk,
     assert (disk / "new/f.json").exists()
 
 
+@pytest.mark.asan("mv, from a disk-local")
 @pytest.mark.parametrize("name", [name for name, tool in TOOLS.items() if tool.has_gap])
 def test_a_removal_that_fails(mount, fails_to_delete, partition, entity, use, disk, name):
     tool = TOOLS[name]

@@ -52,7 +52,7 @@ def says_lost(mount, count):
     )
 
 
-@pytest.mark.sanitized
+@pytest.mark.tsan
 def test_unmount_reports_texts_that_were_lost(mounts):
     """The process ends just before the unmount. The kernel then drops some of its RELEASEs: those files are still open
     at the end of the mount, and `unmount` reports them. The others were released before, so the number varies."""

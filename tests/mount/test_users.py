@@ -72,7 +72,6 @@ def script(tmp_path_factory, scratch, service):
     return in_namespace
 
 
-@pytest.mark.sanitized
 def test_a_plain_user_mounts_reads_and_unmounts(script):
     done = script(
         f"""
@@ -88,7 +87,8 @@ def test_a_plain_user_mounts_reads_and_unmounts(script):
     assert listed == "r.json" and text[-2] == '  "N": 1' and (owner, dot, dots) == (USER, ".", "..")
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan
+@pytest.mark.tsan
 def test_a_signal_unmounts_the_mount_of_a_plain_user(script):
     done = script(
         f"""

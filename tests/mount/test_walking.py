@@ -22,13 +22,6 @@ LEVEL, BESIDE = 20, 10
 WASTE = {"package": 1.6, "skew": 1.25, "dates": 1.25, "ten": 1.25}
 
 
-def some_sanitized(*chosen):
-    return [
-        pytest.param(shape, marks=pytest.mark.sanitized if shape in chosen else ())
-        for shape in SHAPES
-    ]
-
-
 @pytest.fixture(scope="module")
 def service(scratch):
     account = LocalAccount(scratch / "account")
@@ -51,7 +44,8 @@ def names(directory):
     return run("ls", "-f", directory).stdout.splitlines()[2:]
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan("customer", "ten", "ticks")
+@pytest.mark.tsan("customer")
 @pytest.mark.parametrize("shape", SHAPES)
 def test_ls_of_a_table_costs_what_it_shows(mounts, shape):
     mount = mounts("ttl=600")
@@ -74,7 +68,7 @@ def test_a_second_ls_costs_nothing(mounts, shape, parallelism):
     assert counted.requests() <= (parallelism if parallelism > 1 else 0)
 
 
-@pytest.mark.sanitized
+@pytest.mark.tsan
 def test_the_first_names_come_while_the_rest_is_asked(mounts):
     """Of a listing of 20,000 partitions, and of a partition of 20,000 rows."""
     for path in ("guid/.flat", "single/all"):
@@ -100,7 +94,8 @@ def test_head_of_a_partition_costs_one_page(mounts):
         assert counted.asked() == asked
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan("flat-huge")
+@pytest.mark.tsan("auto-huge/.flat")
 @pytest.mark.parametrize("layout, path", [("auto", "huge/.flat"), ("flat", "huge")])
 def test_the_first_of_many_huge_partitions_comes_after_one_page(mounts, layout, path):
     """And each one more as it is read, for one request each."""
@@ -258,7 +253,8 @@ def queries(mount):
     return mount.stats().requests("query")
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan("command0-2")
+@pytest.mark.tsan("command0-2")
 @pytest.mark.parametrize(
     "command, number",
     [
@@ -281,7 +277,8 @@ def test_a_walker_that_is_killed_stops_its_requests(mounts, begin, command, numb
     assert queries(mount) == before
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan("guid")
+@pytest.mark.tsan("guid")
 @pytest.mark.parametrize("path", ["guid", "guid/.flat", "single/all", "guid/0+"])
 def test_ctrl_c_ends_ls_of_a_slow_table(mounts, begin, path):
     mount = mounts(faults="page=20000")
@@ -300,13 +297,9 @@ FORBIDDEN = "403:AuthorizationFailure"
 FAILING = [("find", "ten"), ("find", "guid"), ("find", "skew"), *(("ls", shape) for shape in SHAPES)]
 
 
-@pytest.mark.parametrize(
-    "tool, shape",
-    [
-        pytest.param(*case, marks=pytest.mark.sanitized if case[1] == "ten" else ())
-        for case in FAILING
-    ],
-)
+@pytest.mark.asan("find-ten")
+@pytest.mark.tsan("find-ten")
+@pytest.mark.parametrize("tool, shape", FAILING)
 def test_a_failure_in_the_middle_is_an_error(mounts, tool, shape):
     """Never a short listing: whatever was asked before, and whatever is asked later."""
     mount = mounts("ttl=600")

@@ -7,10 +7,7 @@ import pytest
 from harness import BOTH_SERVICES, run
 from writing import failures, outcome, write
 
-pytestmark = [
-    pytest.mark.sanitized,
-    pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True),
-]
+pytestmark = pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)
 
 APPEND = os.O_WRONLY | os.O_APPEND
 MIB = 1 << 20
@@ -65,6 +62,8 @@ def test_a_refused_append_is_as_if_it_had_not_been_tried(mounts, stored):
     assert stored("appended")["p", "01"] == {"A": 1, "B": 2, "C": 3}
 
 
+@pytest.mark.asan("new-local")
+@pytest.mark.tsan("new-local")
 @pytest.mark.parametrize("age", ["old", "new"])
 def test_a_file_may_be_appended_to_without_an_end(mounts, stored, age):
     """What was merged does not count for the longest text."""

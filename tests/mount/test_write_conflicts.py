@@ -8,10 +8,7 @@ import pytest
 from harness import BOTH_SERVICES
 from writing import CREATE, EXCLUSIVE, OVER, failures, lost_texts, outcome, write
 
-pytestmark = [
-    pytest.mark.sanitized,
-    pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True),
-]
+pytestmark = pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)
 
 MINE, OTHERS = b'{"By": "me"}', '{"By": "another"}'
 MOST = 16  # texts of one entity in lost+found
@@ -58,6 +55,8 @@ def case(mount, other, table, name):
     return file
 
 
+@pytest.mark.asan("raced-write-local", "raced-close-local", "gone-write-local", "gone-close-local")
+@pytest.mark.tsan("raced-close-local", "gone-fsync-local")
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("table", ["raced", "gone"])
 def test_a_lost_race_overwrites_nothing(mounts, stored, table, name):
@@ -81,6 +80,7 @@ def test_a_lost_race_overwrites_nothing(mounts, stored, table, name):
     assert stored(table)["p", name] == json.loads(MINE)
 
 
+@pytest.mark.tsan("fsync-local")
 @pytest.mark.parametrize("name", CASES)
 def test_conflict_overwrite(mounts, stored, name):
     mount, other = mounts("ttl=0", "conflict=overwrite"), mounts("ttl=0")
@@ -93,6 +93,7 @@ def test_conflict_overwrite(mounts, stored, name):
     assert failures(mount) == [] and mount.lost_texts() == {}
 
 
+@pytest.mark.asan("local")
 def test_of_a_conflict_loop_few_texts_are_kept(mounts, stored):
     """As of a program that tries again and again. An equal text is not kept twice."""
     mount, other = mounts("ttl=0"), mounts("ttl=0", "conflict=overwrite")
@@ -127,6 +128,8 @@ ANSWERS = {
 }
 
 
+@pytest.mark.asan("insert-local")
+@pytest.mark.tsan("close-local", "append-local")
 @pytest.mark.parametrize("name", ANSWERS)
 def test_what_an_unanswered_store_has_stored_is_no_other_clients(mounts, stored, name):
     mount, other = mounts("ttl=0", faults=LOST), mounts("ttl=0")

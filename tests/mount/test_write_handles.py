@@ -22,10 +22,7 @@ from writing import (
     write_all,
 )
 
-pytestmark = [
-    pytest.mark.sanitized,
-    pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True),
-]
+pytestmark = pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)
 
 
 
@@ -55,6 +52,7 @@ def test_a_second_exclusive_create_fails_with_eexist(mount, of):
     assert of("one", "lock") == {"N": 1}
 
 
+@pytest.mark.tsan("local")
 def test_of_two_mounts_one_creates_the_entity(mounts, of):
     """Both may open it. One of the two texts is stored; the other one's write fails."""
     pair = [mounts("ttl=0"), mounts("ttl=0")]
@@ -259,6 +257,8 @@ LEFT_OPEN = {
 }
 
 
+@pytest.mark.asan("half-unmount -z-local")
+@pytest.mark.tsan("half-SIGTERM-local", "half-unmount -z-local")
 @pytest.mark.parametrize("how", ["SIGTERM", "unmount -z"])
 @pytest.mark.parametrize("text", LEFT_OPEN)
 def test_a_file_that_is_open_at_unmount(mounts, service, of, text, how):
@@ -332,6 +332,7 @@ def test_a_truncated_file_that_is_open_at_unmount_is_no_loss(mounts, service, of
     assert mount.lost_texts() == {}
 
 
+@pytest.mark.asan("local")
 def test_unmount_while_a_file_is_open(mount, of):
     path = mount / "left/p/busy.json"
     file = os.open(path, CREATE)
@@ -365,6 +366,8 @@ READ_ONLY = {
 }
 
 
+@pytest.mark.asan("local")
+@pytest.mark.tsan("local")
 def test_a_read_only_mount_changes_nothing(mounts, stored):
     mount = mounts("ro", "ttl=0")
     before = stored("still")

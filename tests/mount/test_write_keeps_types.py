@@ -11,10 +11,7 @@ from harness import BOTH_SERVICES, environment
 from other_client import comparable, typed
 from writing import fails_at, reports, write
 
-pytestmark = [
-    pytest.mark.sanitized,
-    pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True, scope="module"),
-]
+pytestmark = pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True, scope="module")
 
 WAYS = pytest.mark.parametrize("way", [("ttl=600",), ("ttl=600", "writeback")], ids=["plain", "writeback"])
 
@@ -111,6 +108,8 @@ def assert_is(mount, stored, table, row, properties):
     assert typed(stored(table)["p", row]) == comparable(plain) | text
 
 
+@pytest.mark.asan("writeback-local")
+@pytest.mark.tsan("writeback-local")
 @WAYS
 def test_what_is_appended_keeps_the_types_that_are_there(mounts, stored, way):
     mount = mounts(*way)
@@ -138,6 +137,8 @@ def test_a_text_that_replaces_is_literal(mount, stored):
     assert_is(mount, stored, "appended", "literal", expected)
 
 
+@pytest.mark.asan("local")
+@pytest.mark.tsan("local")
 def test_the_types_are_those_that_another_client_has_just_stored(mounts, stored):
     """The mount knows an older version: the append is refused, and made anew."""
     here, there = mounts("ttl=600"), mounts("ttl=0")
@@ -170,6 +171,8 @@ LEFT_BEHIND = "Amount@odata.type: a type without its property, beside a new prop
 DROPPED = "Amount@odata.type: a type without its property is dropped"
 
 
+@pytest.mark.asan("sed -i-writeback-local")
+@pytest.mark.tsan("sed -i-writeback-local")
 @WAYS
 @pytest.mark.parametrize("tool", RENAMERS)
 def test_a_rename_that_leaves_the_type_behind_is_refused(mounts, stored, way, tool):
@@ -205,6 +208,7 @@ ACCEPTED = {
 }
 
 
+@pytest.mark.tsan("it gets another name that is there-plain-local")
 @WAYS
 @pytest.mark.parametrize("change", ACCEPTED)
 def test_other_changes_are_stored(mounts, stored, way, change):
@@ -261,6 +265,8 @@ def test_a_copy_tells_nothing(mount, stored):
     assert [f["command"] for f in reports(mount)] == ["cp"], "an entity of that name was there"
 
 
+@pytest.mark.asan("local")
+@pytest.mark.tsan("local")
 def test_the_notes_of_many_files_are_counted(mounts):
     mount = mounts("ttl=600", "writeback")
     text = '{"Amount@odata.type": "Edm.Int64"}'

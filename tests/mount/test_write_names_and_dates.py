@@ -9,7 +9,6 @@ from expected import entity_text
 from harness import BOTH_SERVICES, TABLEFUSE, LocalAccount, run
 from writing import failures, write
 
-pytestmark = pytest.mark.sanitized
 both_services = pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)
 
 # https://learn.microsoft.com/rest/api/storageservices/formatting-datetime-values; the same in UTC
@@ -70,6 +69,7 @@ def tables(make_table):
     make_table("many", [("p", "beside")])
 
 
+@pytest.mark.asan("local")
 @both_services
 def test_a_date_in_every_form_is_stored_in_utc(mounts, stored):
     mount = mounts("ttl=0")
@@ -102,6 +102,7 @@ def test_dates_of_another_client_are_shown_in_utc_and_can_be_edited(mounts, sdk,
     assert failures(mount) == []
 
 
+@pytest.mark.asan("mv-local", "tar-local", "touch-local", "append-local")
 @both_services
 @pytest.mark.parametrize("tool", TOOLS)
 def test_names_beyond_ascii_survive_each_tool(mounts, service, request, stored, tmp_path, tool):
@@ -122,6 +123,7 @@ def test_names_beyond_ascii_survive_each_tool(mounts, service, request, stored, 
     assert failures(mount) == []
 
 
+@pytest.mark.asan("local")
 @both_services
 def test_names_beyond_ascii_in_batches(mounts, service, stored):
     """Of what is written behind, and of moves."""

@@ -10,10 +10,7 @@ import pytest
 from harness import BOTH_SERVICES, environment, run, wait_until
 from writing import CREATE, OVER, failures, write, write_all
 
-pytestmark = [
-    pytest.mark.sanitized,
-    pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True),
-]
+pytestmark = pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)
 
 WRITERS = 120
 
@@ -43,6 +40,7 @@ def test_an_entity_keeps_its_number_while_it_is_written(mounts):
         assert os.stat(path).st_ino == number
 
 
+@pytest.mark.tsan("local")
 def test_many_writers_of_one_entity_at_once(mounts, stored):
     """Each has a text of its own; the last one stays. Afterwards none of their nodes is left."""
     mount = mounts("ttl=0")
@@ -62,6 +60,7 @@ def test_many_writers_of_one_entity_at_once(mounts, stored):
     assert failures(mount) == []
 
 
+@pytest.mark.tsan("local")
 def test_writers_that_are_killed_leave_no_node(mounts):
     mount = mounts("ttl=0")
     paths = [mount / "killed/p/one.json", mount / "killed/p/new.json"]
@@ -90,6 +89,7 @@ CHANGES = {  # what is held back while its process is killed: what is stored if 
 }
 
 
+@pytest.mark.tsan("write-local", "delete-local")
 @pytest.mark.parametrize("operation", CHANGES)
 def test_a_process_that_is_killed_while_it_changes_something(mounts, stored, operation):
     """The change is made or not, and the mount goes on."""
@@ -132,6 +132,7 @@ ORDINARY = {
 }
 
 
+@pytest.mark.tsan("dash-local")
 @pytest.mark.parametrize("shell", ["bash", "dash"])
 def test_what_is_ordinary_leaves_errors_empty(mounts, shell):
     mount = mounts("ttl=0")

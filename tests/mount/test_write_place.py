@@ -12,10 +12,7 @@ import pytest
 from harness import BOTH_SERVICES, run
 from writing import failures, lost_texts, outcome, write, write_all
 
-pytestmark = [
-    pytest.mark.sanitized,
-    pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True),
-]
+pytestmark = pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)
 
 MAX_TEXT = 8 << 20
 
@@ -67,6 +64,8 @@ TOOLS = {
 }
 
 
+@pytest.mark.asan("local")
+@pytest.mark.tsan("local")
 def test_tools_that_change_a_file_in_place(make, out):
     for number, (command, (status, requests, members)) in enumerate(TOOLS.items()):
         mount, path, stored = make("tools", f"{number:02}")
@@ -219,6 +218,7 @@ print(outcome(os.close, file))
 """
 
 
+@pytest.mark.asan("sent-local")
 @pytest.mark.parametrize("how", ["sent", "inherited"])
 def test_a_descriptor_of_another_process(make, begin_with, how):
     """What it leaves good is stored by its close, and what it leaves bad is left to the opener."""

@@ -10,10 +10,7 @@ import pytest
 from harness import BOTH_SERVICES, environment
 from writing import CREATE
 
-pytestmark = [
-    pytest.mark.sanitized,
-    pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True),
-]
+pytestmark = pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)
 
 ROUNDS = 50  # of each writer
 OPERATIONS = int(os.environ.get("TABLEFUSE_OPERATIONS", "240"))  # of all processes
@@ -94,6 +91,8 @@ print(reads, len(seen))
 """
 
 
+@pytest.mark.asan("ttl=0-local", "ttl=1-local")
+@pytest.mark.tsan("ttl=0-local", "ttl=1-local")
 @pytest.mark.parametrize("ttl", ["ttl=0", "ttl=1"])
 def test_readers_beside_writers(mounts, ttl):
     mount = mounts(ttl)
@@ -153,6 +152,8 @@ def possible_ends(operations):
     return {text for end, text in perhaps if not any(begin > end for begin in made)}
 
 
+@pytest.mark.asan("local")
+@pytest.mark.tsan("local")
 @pytest.mark.timeout(OPERATIONS_SEC + 60)
 def test_every_third_answer_is_lost(mounts, stored):
     """Four processes, 50 names."""

@@ -16,10 +16,7 @@ from expected import entity_text
 from harness import BOTH_SERVICES, LocalAccount, libc, wait_until
 from writing import OVER, outcome, whole_lost_texts, write
 
-pytestmark = [
-    pytest.mark.sanitized,
-    pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True),
-]
+pytestmark = pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)
 
 FIRST_SEED = int(os.environ.get("TABLEFUSE_SEED", "1"))
 SEEDS = int(os.environ.get("TABLEFUSE_SEEDS", "1"))
@@ -473,6 +470,8 @@ def tables(make_table):
     make_table(TABLE, [("p", "beside")])
 
 
+@pytest.mark.asan("stored-local", "queued-local")
+@pytest.mark.tsan("queued-local")
 @pytest.mark.timeout(60 + SEED_SEC * (SEEDS + len(QUEUED_SEEDS)))
 @pytest.mark.parametrize("options", [["ttl=0"], ["ttl=0", "writeback"]], ids=["stored", "queued"])
 def test_files_are_like_those_of_a_disk(mounts, service, stored, tmp_path, options):

@@ -6,10 +6,7 @@ import pytest
 from harness import BOTH_SERVICES, EXIT_SEC, run, wait_until
 from writing import CREATE, begin_foreground, failures, fails_at, lost_texts, outcome, write, write_all
 
-pytestmark = [
-    pytest.mark.sanitized,
-    pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True),
-]
+pytestmark = pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)
 
 MAX_TEXT = 8 << 20
 
@@ -104,6 +101,8 @@ def assert_reported_once(mount, path, reason):
     assert fails_at(mount, path) == [reason]
 
 
+@pytest.mark.asan("old-local")
+@pytest.mark.tsan("old-local")
 @pytest.mark.parametrize("table", ["new", "old"])
 def test_texts_are_refused_with_reason_and_place(mounts, stored, table):
     mount = mounts("ttl=0")
@@ -120,6 +119,7 @@ def test_texts_are_refused_with_reason_and_place(mounts, stored, table):
     assert stored(table) == before
 
 
+@pytest.mark.asan("local")
 def test_the_log_has_the_lines_of_errors(mounts, service):
     mount = mounts.prepare()
     process = begin_foreground(mount, service)
@@ -137,6 +137,8 @@ def test_the_log_has_the_lines_of_errors(mounts, service):
     assert [line.split(f"{mount.point}: ")[1] for line in logged] == [line.split(" ", 1)[1] for line in lines]
 
 
+@pytest.mark.asan("sed 's/5/five/' f.json > f.json.tmp; mv f.json.tmp f.json-azurite")
+@pytest.mark.tsan("sed 's/5/five/' f.json > f.json.tmp; mv f.json.tmp f.json-local")
 @pytest.mark.parametrize(
     "tool", ["sed -i 's/5/five/' f.json", "sed 's/5/five/' f.json > f.json.tmp; mv f.json.tmp f.json"]
 )
@@ -216,6 +218,8 @@ NAMES = {
 }
 
 
+@pytest.mark.asan("local")
+@pytest.mark.tsan("local")
 def test_names_that_cannot_be_created(mounts, stored):
     mount = mounts("ttl=0")
     before = stored("names")

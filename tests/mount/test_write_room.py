@@ -48,7 +48,8 @@ def open_bytes(mount):
     return mount.stats().total("tablefuse_open_text_bytes")
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan("local")
+@pytest.mark.tsan("local")
 def test_the_texts_of_open_files_have_a_limit(mounts, descriptors, stored):
     """Nothing is refused but what is beyond it, and nothing that was acknowledged is lost."""
     mount = mounts("pending_size=8M")

@@ -8,10 +8,7 @@ import pytest
 from harness import BOTH_SERVICES, run, wait_until
 from writing import CREATE, EXCLUSIVE, OVER, failures, outcome, write, write_all
 
-pytestmark = [
-    pytest.mark.sanitized,
-    pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True),
-]
+pytestmark = pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)
 
 FANOUT = 4  # of the tables of this file: they have more partitions than that
 PARTITIONS = [first + second + third for first in "ab" for second in "xy" for third in "123"]
@@ -29,6 +26,8 @@ def in_another_process(*command):
     return run(*command).stdout
 
 
+@pytest.mark.asan("local")
+@pytest.mark.tsan("local")
 def test_size_time_and_text_without_another_request(mounts):
     mount, other = mounts("ttl=600"), mounts("ttl=0")
     directory = mount / "seen/ax1"
@@ -51,6 +50,8 @@ def test_size_time_and_text_without_another_request(mounts):
         assert status.st_mtime_ns == status.st_ctime_ns and status.st_mtime_ns % 100 == 0
 
 
+@pytest.mark.asan("local")
+@pytest.mark.tsan("local")
 def test_it_shows_at_once_under_every_spelling(mounts):
     """But not under a spelling that the kernel still caches as absent."""
     mount = mounts("ttl=600", f"fanout={FANOUT}")
@@ -71,6 +72,8 @@ def times_found(mount, table, name):
     return in_another_process("find", mount / table, "-name", name).splitlines()
 
 
+@pytest.mark.asan("local")
+@pytest.mark.tsan("local")
 def test_a_listing_has_it_once_while_it_is_new_and_once_it_is_stored(mounts):
     mount = mounts("ttl=600", f"fanout={FANOUT}")
     expected = [str(mount / "listed/a+/ax+/ax1/fresh.json")]
@@ -92,6 +95,8 @@ def test_a_listing_has_it_once_while_it_is_new_and_once_it_is_stored(mounts):
     assert os.listdir(mount / "listed/ax1") == ["old.json"]
 
 
+@pytest.mark.asan("local")
+@pytest.mark.tsan("local")
 def test_a_file_that_is_stored_while_it_is_listed_is_not_missed(mounts, make_table):
     """Names so long that the directory is read in several parts."""
     rows = [f"{number:03}{'x' * 180}" for number in range(600)]
@@ -227,6 +232,8 @@ def test_a_lost_race_overwrites_nothing(mounts):
         assert list(json.loads((mount / name).read_text()))[2:] == ["Theirs"]
 
 
+@pytest.mark.asan("local")
+@pytest.mark.tsan("local")
 def test_an_empty_new_file_empties_nothing(mounts):
     """Another client, or another spelling of the path, was faster: touch leaves its text."""
     first, second = mounts("ttl=600"), mounts("ttl=0")
@@ -245,6 +252,8 @@ def test_an_empty_new_file_empties_nothing(mounts):
     assert failures(first) == []
 
 
+@pytest.mark.asan("local")
+@pytest.mark.tsan("local")
 def test_a_name_is_removed_with_what_another_spelling_has_stored(mounts, stored):
     """The kernel knows the name to be absent by one spelling, so the file is new by that one."""
     mount = mounts("ttl=600")

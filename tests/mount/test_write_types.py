@@ -9,10 +9,7 @@ from harness import BOTH_SERVICES, LocalAccount, run
 from samples import ALL_EXPECTED, ALL_TYPES, KEYS
 from writing import outcome, write
 
-pytestmark = [
-    pytest.mark.sanitized,
-    pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True),
-]
+pytestmark = pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)
 
 TYPES_TEXT = entity_text("all", "types", ALL_EXPECTED)
 
@@ -117,6 +114,7 @@ UNTYPED = {
 }
 
 
+@pytest.mark.asan("local")
 def test_json_without_types_gets_those_of_its_values(mounts):
     writing, reading = mounts("ttl=600"), mounts("ttl=0")
     os.mkdir(writing / "untyped/p")

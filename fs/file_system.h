@@ -49,11 +49,13 @@ struct file_system {
     struct log *log;
     struct fuse_session *session;
     struct waiting waiting;
-    _Atomic bool has_told_unseen; /* that a caller cannot be seen, in the log */
-    _Atomic bool is_ready;        /* the kernel has taken a successful reply to INIT */
-    _Atomic bool prunes_nodes;    /* the kernel forgets nodes when it is asked to */
-    _Atomic bool is_answering;    /* the first reply, the one to INIT, was begun */
-    bool (*ready)(void *context); /* called when is_ready is set; false: unmount again */
+    bool allows_updatedb;           /* of the option: it may read directories */
+    _Atomic bool has_told_unseen;   /* that a caller cannot be seen, in the log */
+    _Atomic bool has_told_updatedb; /* that it is kept out */
+    _Atomic bool is_ready;          /* the kernel has taken a successful reply to INIT */
+    _Atomic bool prunes_nodes;      /* the kernel forgets nodes when it is asked to */
+    _Atomic bool is_answering;      /* the first reply, the one to INIT, was begun */
+    bool (*ready)(void *context);   /* called when is_ready is set; false: unmount again */
     void *ready_context;
 };
 

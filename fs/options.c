@@ -25,7 +25,7 @@ struct raw_options {
     const struct verb *verb; /* for refusals */
     char *table, *ca_cert, *auth, *credentials, *ttl, *timeout, *cache_size, *parallelism, *fanout,
         *max_nodes, *layout, *uid, *gid, *umask, *conflict, *scratch, *pending_size;
-    int allow_other, allow_http, ro, create, writeback, no_table_drop;
+    int allow_other, allow_http, ro, create, writeback, no_table_drop, allow_updatedb;
 };
 
 #define TEXT_OPTION(name)                                                                          \
@@ -58,6 +58,7 @@ static const struct fuse_opt option_table[] = {
     {"writeback", offsetof(struct raw_options, writeback), 1},
     {"create", offsetof(struct raw_options, create), 1},
     {"no_table_drop", offsetof(struct raw_options, no_table_drop), 1},
+    {"allow_updatedb", offsetof(struct raw_options, allow_updatedb), 1},
     FUSE_OPT_END,
 };
 
@@ -341,6 +342,7 @@ int options_parse(const struct verb *verb, struct fuse_args *args, uid_t uid, gi
         options.is_read_only = raw.ro;
         options.is_write_back = raw.writeback;
         options.never_drops_rows = raw.no_table_drop;
+        options.allows_updatedb = raw.allow_updatedb;
         options.may_create = raw.create && !raw.ro;
         options.table = TAKE_PTR(raw.table);
         options.ca_cert = TAKE_PTR(raw.ca_cert);

@@ -41,6 +41,7 @@ struct options {
     bool overwrites_conflicts; /* conflict=overwrite */
     bool is_write_back;
     bool never_drops_rows; /* no_table_drop */
+    bool allows_updatedb;  /* allow_updatedb: it may read directories */
     size_t pending_bytes;
 };
 

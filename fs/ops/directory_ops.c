@@ -3,6 +3,8 @@
 #include "fs/files/directory_handle.h"
 #include "fs/ops/used_path.h"
 
+#include <stdatomic.h>
+
 static struct directory_handle *handle_of(const struct fuse_file_info *info)
 {
     return (struct directory_handle *)(uintptr_t)info->fh;
@@ -19,6 +21,33 @@ static void refuse_open(fuse_req_t req, const struct inode *inode, int error, co
     request_end(&request);
 }
 
+/* The program that collects file names for locate(1) runs as root every night. It would read each
+ * account as a whole. The kernel cuts its name. */
+static bool is_updatedb(fuse_req_t req)
+{
+    static const char *const names[] = {"updatedb", "updatedb.plocat", "updatedb.mlocat"};
+    const struct fuse_ctx *context = fuse_req_ctx(req);
+    struct process process;
+    if (context->uid != 0 ||
+        process_ids_find(request_fs(req)->processes, context->pid, &process) < 0)
+        return false;
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+        if (strcmp(process.command, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Told once: updatedb skips the directory, and comes again every night. */
+static void keep_updatedb_out(fuse_req_t req, const struct inode *inode)
+{
+    if (atomic_exchange(&request_fs(req)->has_told_updatedb, true))
+        reply_error(req, -EACCES);
+    else
+        refuse_open(
+            req, inode, -EACCES,
+            "updatedb would read the whole account; mount with -o allow_updatedb if it may");
+}
+
 void directory_ops_opendir(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info)
 {
     struct file_system *fs = request_fs(req);
@@ -30,6 +59,10 @@ void directory_ops_opendir(fuse_req_t req, fuse_ino_t id, struct fuse_file_info 
     }
     if (inode->place.kind == PLACE_DROPPED_TABLE) { /* mv must not take it for empty */
         refuse_open(req, inode, -EACCES, "this name is for rmdir, which drops the table");
+        return;
+    }
+    if (!fs->allows_updatedb && is_updatedb(req)) {
+        keep_updatedb_out(req, inode);
         return;
     }
     int r = directory_handle_create(fs, inode, &handle);

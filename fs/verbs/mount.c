@@ -180,6 +180,7 @@ static int create_file_system(struct mount_command *command)
     fs->clock = &clock_system;
     fs->timeout_ms = command->options.timeout_ms;
     fs->scratch_globs = command->options.scratch_globs;
+    fs->allows_updatedb = command->options.allows_updatedb;
     fs->attributes = (struct attributes){.uid = command->options.uid,
                                          .gid = command->options.gid,
                                          .umask = command->options.umask,
@@ -596,7 +597,7 @@ const struct verb verb_mount = {
         "  -o layout=auto, fanout=N  prefixes for over N partitions (512; small ones: "
         "4096); flat: never\n"
         "  -o uid=N, gid=N, umask=OCTAL  owner, group, permission bits to remove (the user's own)\n"
-        "  -o allow_other     give other users access; the kernel checks the permissions\n"
+        "  -o allow_other, allow_updatedb  give other users access; let root's updatedb read all\n"
         "  -o create, ro      create a missing FILE of local:FILE; read-only: nothing can be "
         "changed\n"
         "  -o conflict=overwrite  also store over what others have changed meanwhile\n"

@@ -293,7 +293,7 @@ def test_help():
     for word in (
         *("emulator", "local:FILE", "AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGE_SAS_TOKEN"),
         *("-f", "-z", "ttl=", "timeout=", "cache_size=", "layout=", "fanout=", "parallelism=", "max_nodes=", "uid=", "gid="),
-        *("umask=", "allow_other", "allow_http", "ca_cert=", "table=", " ro ", "create", "conflict=", "scratch=", "no_table_drop"),
+        *("umask=", "allow_other", "allow_http", "ca_cert=", "table=", " ro ", "create", "conflict=", "scratch=", "no_table_drop", "allow_updatedb"),
     ):
         assert word in text
 

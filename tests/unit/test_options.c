@@ -90,7 +90,8 @@ static void the_last_value_holds(void **state)
     struct buffer left;
     buffer_init(&left, 1000);
     assert_int_equal(parse("ttl=1,rw,table=abc,ttl=soon,ttl=2,table=abd,ro,"
-                           "conflict=overwrite,scratch=a,scratch=*.part:[xy],no_table_drop",
+                           "conflict=overwrite,scratch=a,scratch=*.part:[xy],no_table_drop,"
+                           "allow_updatedb",
                            &options, &left),
                      0);
     assert_int_equal(options.ttl_ms, 2000);
@@ -98,6 +99,7 @@ static void the_last_value_holds(void **state)
     assert_true(options.is_read_only);
     assert_true(options.overwrites_conflicts);
     assert_true(options.never_drops_rows);
+    assert_true(options.allows_updatedb);
     assert_string_equal(options.scratch_globs, "*.part:[xy]");
     options_finish(&options);
     buffer_finish(&left);

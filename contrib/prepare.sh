@@ -8,9 +8,9 @@ build_packages=(gcc libc6-dev meson ninja-build pkg-config libfuse3-dev libcurl4
     libssl-dev libcjson-dev libsqlite3-dev libdeflate-dev libcsv-dev libcmocka-dev libbsd-dev)
 use_packages=(fuse3 jq grep findutils ca-certificates)
 check_packages=(python3 procps util-linux mount)
-mount_packages=(python3-pytest python3-pytest-timeout python3-pytest-xdist python3-hypothesis openssl
-    borgbackup busybox dos2unix gawk git gzip miller moreutils nano parallel patch perl-base plocate rclone restic rsync sqlite3 systemd
-    tar unison vim-tiny xz-utils yq)
+mount_packages=(python3-pytest python3-pytest-timeout python3-pytest-xdist python3-hypothesis openssl bash-completion
+    borgbackup busybox dos2unix gawk git gzip man-db miller moreutils nano parallel patch perl-base plocate rclone restic rsync
+    scdoc sqlite3 systemd tar unison vim-tiny xz-utils yq zsh)
 clang_packages=(clang llvm libclang-rt-14-dev)
 
 emulator=build/emulator # npm installs the table service and its SDK here

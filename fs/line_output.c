@@ -207,4 +207,5 @@ void line_output_end_by_sigpipe(void)
 {
     (void)signal(SIGPIPE, SIG_DFL);
     (void)raise(SIGPIPE);
+    _exit(128 + SIGPIPE); /* process 1 of a container survives that: the code of a shell */
 }

@@ -33,7 +33,7 @@ int line_output_flush(struct line_output *output);
 int line_output_finish(struct line_output *output);
 
 /* The process ends by SIGPIPE, as `cat` does when its reader has ended. */
-void line_output_end_by_sigpipe(void);
+__attribute__((noreturn)) void line_output_end_by_sigpipe(void);
 
 DEFINE_CLEANUP(struct line_output *, line_output_close);
 

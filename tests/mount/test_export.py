@@ -3,6 +3,7 @@ import contextlib
 import fcntl
 import json
 import os
+import pathlib
 import pty
 import random
 import re
@@ -339,6 +340,31 @@ def test_a_reader_that_ends_early(account):
     """The export dies as `cat` does, without a last line."""
     done = run("bash", "-c", '"$0" export "$1" | head -n 1; echo ${PIPESTATUS[0]}', TABLEFUSE, source(account, "dates"))
     assert done.stdout.splitlines()[1:] == [str(128 + signal.SIGPIPE)] and done.stderr == ""
+
+
+def children_of(process):
+    return [int(pid) for pid in pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
+
+
+def blocks(pid, number):
+    """It waits for the signal, once it has begun."""
+    mask = re.search(r"^SigBlk:\s+(\w+)$", pathlib.Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)[1]
+    return int(mask, 16) >> (number - 1) & 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a PID namespace")
+def test_process_1_of_a_container_ends_by_its_reader_and_by_signals(account):
+    """The kernel's default action of a signal does nothing to it."""
+    shell = 'unshare --pid --fork --kill-child "$0" export "$1" | head -n 1; echo ${PIPESTATUS[0]}'
+    done = run("bash", "-c", shell, TABLEFUSE, source(account, "dates"))
+    assert done.stdout.splitlines()[1:] == [str(128 + signal.SIGPIPE)] and done.stderr == ""
+    command = ["unshare", "--pid", "--fork", "--kill-child", FAULTY, "export", source(account, "dates")]
+    for number in (signal.SIGTERM, signal.SIGINT):
+        variables = environment(TABLEFUSE_FAULTS="hang=query:2")
+        parent = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=variables)
+        wait_until(lambda: any(blocks(child, number) for child in children_of(parent)))
+        os.kill(children_of(parent)[0], number)
+        assert parent.wait(timeout=EXIT_SEC) == INTERRUPTED
 
 
 @pytest.mark.asan

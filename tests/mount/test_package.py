@@ -1,0 +1,128 @@
+"""The Debian package: what is in it, and that its program works with the libraries that it names.
+
+    $ contrib/package
+    $ sudo apt install ./build/tablefuse_0.1.0_amd64.deb
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from harness import ROOT, LocalAccount, environment, run
+
+pytestmark = pytest.mark.package
+
+BUILD_SEC = 1800
+DOCS = {page.name for page in (ROOT / "contrib/docs").glob("*.md")} | {"README.md", "changelog", "copyright"}
+EXPECTED = {
+    "usr/bin/tablefuse",
+    "usr/lib/systemd/system/tablefuse@.service",
+    "usr/share/bash-completion/completions/tablefuse",
+    "usr/share/man/man1/tablefuse.1.gz",
+    "usr/share/zsh/vendor-completions/_tablefuse",
+    "usr/share/doc/tablefuse/examples/ACCOUNT.env",
+    "usr/share/doc/tablefuse/examples/backup",
+} | {f"usr/share/doc/tablefuse/{name}" for name in DOCS}
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """A copy of the tree, in a repository with one commit: what is built in it leaves nothing here."""
+    copy = tmp_path_factory.mktemp("package") / "tree"
+    ignored = shutil.ignore_patterns("build*", ".git", "node_modules", "__pycache__", "mnt", "*.tablefuse*")
+    shutil.copytree(ROOT, copy, ignore=ignored)
+    for command in ("init -q", "add -A", "-c user.name=n -c user.email=n@example.org commit -q -m all"):
+        run("git", "-C", copy, *command.split())
+    return copy
+
+
+@pytest.fixture(scope="module")
+def package(tree):
+    done = run(tree / "contrib/package", timeout=BUILD_SEC)
+    assert done.stderr == ""
+    built = done.stdout.splitlines()[-1]
+    version = re.search(r"version: '(.*)'", (ROOT / "meson.build").read_text())[1]
+    assert re.fullmatch(rf"build/tablefuse_{re.escape(version)}_\w+\.deb", built)
+    return tree / built
+
+
+@pytest.fixture(scope="module")
+def root(package, tmp_path_factory):
+    directory = tmp_path_factory.mktemp("root")
+    run("dpkg-deb", "--extract", package, directory)
+    return directory
+
+
+def field(package, name):
+    return run("dpkg-deb", "--field", package, name).stdout.strip()
+
+
+def test_the_files_of_the_package(root):
+    """Documents above 4 KB are compressed."""
+    files = {str(path.relative_to(root)) for path in root.rglob("*") if not path.is_dir()}
+    doc = "usr/share/doc/tablefuse/"
+    assert {name.removesuffix(".gz") if name.startswith(doc) else name for name in files} == EXPECTED
+
+
+def test_installing_starts_nothing(package, tmp_path):
+    """No script of a maintainer runs, at any time."""
+    run("dpkg-deb", "--control", package, tmp_path / "control")
+    assert set(os.listdir(tmp_path / "control")) == {"control", "md5sums"}
+
+
+def test_the_fields_name_the_libraries_of_the_program(package, root):
+    depends = {word.split(" ")[0] for word in field(package, "Depends").split(", ")}
+    needed = re.findall(r"NEEDED\s+(\S+)", run("objdump", "-p", root / "usr/bin/tablefuse").stdout)
+    paths = [run("sh", "-c", f"ldconfig -p | sed -n 's/.*{name} .*=> //p' | head -1").stdout.strip() for name in needed]
+    owners = {run("dpkg-query", "--search", f"*/{pathlib.Path(path).name}").stdout.split(":")[0] for path in paths}
+    assert owners | {"fuse3"} == depends
+    assert {"libfuse3-3", "libcurl4", "libssl3", "libcjson1"} <= depends
+
+
+def test_the_unit_starts_the_program_of_the_package(root):
+    unit = (root / "usr/lib/systemd/system/tablefuse@.service").read_text()
+    assert re.search(r"^ExecStart=/usr/bin/tablefuse mount ", unit, re.MULTILINE)
+
+
+def test_its_program_mounts(root, mounts, tmp_path):
+    program = root / "usr/bin/tablefuse"
+    account = LocalAccount(tmp_path / "account.tf")
+    account.fill("sample")
+    mount = mounts(source=account.source, program=program)
+    assert '"Size": 2065787' in (mount / "packages/Newtonsoft.Json/13.0.1.json").read_text()
+    assert run(program, "unmount", mount.point).stderr == ""
+    assert not mount.is_mounted()
+
+
+def test_meson_installs_the_same_files(tree, root, tmp_path):
+    options = ("--prefix=/usr", "--libdir=lib", "-Dtests=false")
+    run("meson", "setup", tmp_path / "build", *options, cwd=tree, timeout=BUILD_SEC)
+    run("ninja", "-C", tmp_path / "build", timeout=BUILD_SEC)
+    run("meson", "install", "-C", tmp_path / "build", "--destdir", tmp_path / "root", timeout=BUILD_SEC)
+    installed = {str(path.relative_to(tmp_path / "root")) for path in (tmp_path / "root").rglob("*") if path.is_file()}
+    assert {name.replace("tablefuse.1", "tablefuse.1.gz") for name in installed} == {
+        name for name in EXPECTED if not name.startswith("usr/share/doc/")
+    }
+
+
+def test_a_tree_with_changes_says_so(tree, tmp_path):
+    """Without the build: the script's functions alone."""
+    changed = shutil.copytree(tree, tmp_path / "tree", symlinks=True)
+    (changed / "contrib/CHANGELOG.md").write_text("# Changes\n\n## 0.1.0\n\n- One.\n")
+    script = "eval \"$(sed -n '/^version_of_tree/,/^}/p' contrib/package)\"; version_of_tree"
+    assert run("bash", "-euc", script, cwd=changed).stdout.strip().endswith("+local")
+    assert not run("bash", "-euc", script, cwd=tree).stdout.strip().endswith("+local")
+
+
+def test_missing_tools_are_named(tree, tmp_path):
+    """dpkg-query that knows no package."""
+    (tmp_path / "dpkg-query").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "dpkg-query").chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    done = subprocess.run([tree / "contrib/package"], env=environment(PATH=path), capture_output=True, text=True)
+    assert done.returncode == 1 and done.stdout == ""
+    tools = "debhelper dpkg-dev lintian meson scdoc"
+    assert done.stderr == f"contrib/package: these packages are missing: apt-get install {tools}\n"

@@ -4,6 +4,7 @@
 #include "fs/mount_source.h"
 #include "fs/mount_hint.h"
 #include "fs/near_name.h"
+#include "fs/options.h"
 #include "fs/verb.h"
 
 #include <fcntl.h>
@@ -72,6 +73,18 @@ static int finish_output(void)
     return EXIT_MOUNTING;
 }
 
+/* A line for each option; a default stands in parentheses. */
+static void print_options(void)
+{
+    struct option_help help;
+    (void)fputs("The options of -o, which stand with commas between:\n", stdout);
+    for (size_t i = 0; options_help(i, &help); i++)
+        (void)printf("  %s%s%-*s%s%s%s%s\n", help.name, help.value ? "=" : " ",
+                     (int)(20 - strlen(help.name)), help.value ? help.value : "", help.means,
+                     help.initial ? " (" : "", help.initial ? help.initial : "",
+                     help.initial ? ")" : "");
+}
+
 /* Of one verb, or of all. */
 static int print_help(const struct verb *only)
 {
@@ -91,9 +104,13 @@ static int print_help(const struct verb *only)
         if (verbs[i] != &verb_mount && !only) /* its lines stand first */
             (void)printf("%s:\n", verbs[i]->name);
         (void)fputs(verbs[i]->help, stdout);
+        if (only && only->has_options)
+            print_options();
     }
     if (!only)
-        (void)fputs("`tablefuse help export`, `help diff` and so on explain the others.\n", stdout);
+        (void)fputs(
+            "`tablefuse help mount` has its options; `help export` and so on explain the others.\n",
+            stdout);
     if (only && only->help[0])
         (void)fputc('\n', stdout);
     if (!only || only->usage_code == 0) /* else the help has them */

@@ -16,10 +16,6 @@
  * a scan of 400 pages at 20 ms takes a quarter of the time of serial paging, with 16 a fifth. */
 #define COMMAND_PARALLELISM "-oparallelism=16"
 
-/* The options of a mount that a command without one has a use for. */
-static const char *const taken[] = {"table",      "ca_cert", "timeout",    "parallelism",
-                                    "allow_http", "auth",    "credentials"};
-
 void opened_account_finish(struct opened_account *opened)
 {
     account_destroy(TAKE_PTR(opened->account));
@@ -29,19 +25,11 @@ void opened_account_finish(struct opened_account *opened)
     log_destroy(opened->log);
 }
 
-static bool is_taken(struct bytes name)
-{
-    for (size_t i = 0; i < ARRAY_SIZE(taken); i++)
-        if (bytes_equal(name, bytes_of(taken[i])))
-            return true;
-    return false;
-}
-
 int opened_account_add_options(struct opened_account *opened, const char *text)
 {
     for (struct bytes rest = bytes_of(text); rest.size > 0;) {
         struct bytes value = bytes_take_until(&rest, ','), name = bytes_take_until(&value, '=');
-        if (!is_taken(name))
+        if (!options_is_of_commands(name))
             return verb_refuse(opened->verb, "option %.*s is not for this command", (int)name.size,
                                name.data);
     }

@@ -19,49 +19,6 @@
 #define MAX_TIMEOUT_MS  ((int64_t)3600 * 1000)
 #define MAX_CACHE_BYTES ((uint64_t)64 << 30)
 
-/* The values as text. They are checked afterwards: fuse_opt would accept a number with trailing
- * garbage. */
-struct raw_options {
-    const struct verb *verb; /* for refusals */
-    char *table, *ca_cert, *auth, *credentials, *ttl, *timeout, *cache_size, *parallelism, *fanout,
-        *max_nodes, *layout, *uid, *gid, *umask, *conflict, *scratch, *pending_size;
-    int allow_other, allow_http, ro, create, writeback, no_table_drop, allow_updatedb;
-};
-
-#define TEXT_OPTION(name)                                                                          \
-    {                                                                                              \
-#name "=%s", offsetof(struct raw_options, name), 0                                         \
-    }
-
-static const struct fuse_opt option_table[] = {
-    TEXT_OPTION(table),
-    TEXT_OPTION(ca_cert),
-    TEXT_OPTION(auth),
-    TEXT_OPTION(credentials),
-    TEXT_OPTION(ttl),
-    TEXT_OPTION(timeout),
-    TEXT_OPTION(cache_size),
-    TEXT_OPTION(parallelism),
-    TEXT_OPTION(fanout),
-    TEXT_OPTION(max_nodes),
-    TEXT_OPTION(layout),
-    TEXT_OPTION(uid),
-    TEXT_OPTION(gid),
-    TEXT_OPTION(umask),
-    TEXT_OPTION(conflict),
-    TEXT_OPTION(scratch),
-    TEXT_OPTION(pending_size),
-    {"allow_other", offsetof(struct raw_options, allow_other), 1},
-    {"allow_http", offsetof(struct raw_options, allow_http), 1},
-    {"ro", offsetof(struct raw_options, ro), 1},
-    {"rw", offsetof(struct raw_options, ro), 0},
-    {"writeback", offsetof(struct raw_options, writeback), 1},
-    {"create", offsetof(struct raw_options, create), 1},
-    {"no_table_drop", offsetof(struct raw_options, no_table_drop), 1},
-    {"allow_updatedb", offsetof(struct raw_options, allow_updatedb), 1},
-    FUSE_OPT_END,
-};
-
 /* A name that ends in `=` has a value. */
 
 /* Taken by libfuse, the kernel or fusermount3. Not max_read=: libfuse would refuse every value. */
@@ -82,40 +39,6 @@ static const char *const of_mount8[] = {
     "loud",      "relatime",   "norelatime",    "diratime", "nodiratime", "strictatime",
     "lazytime",  "nolazytime", "nostrictatime", "mand",     "nomand",     "iversion",
     "noiversion"};
-
-static void raw_options_finish(struct raw_options *raw)
-{
-    free(raw->table);
-    free(raw->ca_cert);
-    free(raw->auth);
-    free(raw->credentials);
-    free(raw->ttl);
-    free(raw->timeout);
-    free(raw->cache_size);
-    free(raw->parallelism);
-    free(raw->fanout);
-    free(raw->max_nodes);
-    free(raw->layout);
-    free(raw->uid);
-    free(raw->gid);
-    free(raw->umask);
-    free(raw->conflict);
-    free(raw->scratch);
-    free(raw->pending_size);
-}
-
-bool options_find_near(struct bytes word, struct option_name *ret)
-{
-    struct near_name near = near_name_of(word);
-    for (size_t i = 0; option_table[i].templ; i++) {
-        struct bytes rest = bytes_of(option_table[i].templ), name = bytes_take_until(&rest, '=');
-        size_t before = near.distance;
-        near_name_try(&near, name);
-        if (near.distance < before)
-            *ret = (struct option_name){name, rest.size > 0};
-    }
-    return near.distance * 2 < near.nearest.size;
-}
 
 bool options_parse_seconds(const char *text, int64_t *ret_ms)
 {
@@ -194,16 +117,232 @@ bool options_parse_timeout(const char *text, int64_t *ret_ms)
            *ret_ms <= MAX_TIMEOUT_MS;
 }
 
-static bool parse_layout(const char *text, enum directory_kind *ret)
+/* How an option's value becomes a setting. False: the value is refused. What keeps the text takes
+ * it out of *value. */
+typedef bool value_taker(struct options *ret, char **value);
+
+static bool take_ttl(struct options *ret, char **value)
 {
-    *ret = strcmp(text, "flat") == 0 ? DIRECTORY_FLAT : DIRECTORY_AUTO;
-    return strcmp(text, "flat") == 0 || strcmp(text, "auto") == 0;
+    return options_parse_seconds(*value, &ret->ttl_ms);
 }
 
-static bool parse_conflict(const char *text, bool *ret_overwrites)
+static bool take_timeout(struct options *ret, char **value)
 {
-    *ret_overwrites = strcmp(text, "overwrite") == 0;
-    return *ret_overwrites || strcmp(text, "refuse") == 0;
+    return options_parse_timeout(*value, &ret->timeout_ms);
+}
+
+static bool take_cache_size(struct options *ret, char **value)
+{
+    return options_parse_bytes(*value, &ret->cache_bytes);
+}
+
+static bool take_pending_size(struct options *ret, char **value)
+{
+    return options_parse_bytes(*value, &ret->pending_bytes) &&
+           ret->pending_bytes >= OPTIONS_MIN_PENDING_BYTES;
+}
+
+static bool take_parallelism(struct options *ret, char **value)
+{
+    return parse_count(*value, MAX_PARALLELISM, &ret->parallelism);
+}
+
+static bool take_max_nodes(struct options *ret, char **value)
+{
+    return parse_count(*value, MAX_NODES, &ret->max_nodes) && ret->max_nodes >= MIN_NODES;
+}
+
+static bool take_layout(struct options *ret, char **value)
+{
+    ret->layout = strcmp(*value, "flat") == 0 ? DIRECTORY_FLAT : DIRECTORY_AUTO;
+    return strcmp(*value, "flat") == 0 || strcmp(*value, "auto") == 0;
+}
+
+static bool take_fanout(struct options *ret, char **value)
+{
+    ret->fanout = 0;
+    return strcmp(*value, "auto") == 0 || parse_count(*value, MAX_FANOUT, &ret->fanout);
+}
+
+static bool take_uid(struct options *ret, char **value)
+{
+    return parse_id(*value, &ret->uid);
+}
+
+static bool take_gid(struct options *ret, char **value)
+{
+    return parse_id(*value, &ret->gid);
+}
+
+static bool take_umask(struct options *ret, char **value)
+{
+    return parse_octal(*value, &ret->umask);
+}
+
+static bool take_conflict(struct options *ret, char **value)
+{
+    ret->overwrites_conflicts = strcmp(*value, "overwrite") == 0;
+    return ret->overwrites_conflicts || strcmp(*value, "refuse") == 0;
+}
+
+static bool take_scratch(struct options *ret, char **value)
+{
+    bool is_valid = scratch_name_globs_are_valid(*value);
+    if (is_valid)
+        ret->scratch_globs = TAKE_PTR(*value);
+    return is_valid;
+}
+
+static bool take_table(struct options *ret, char **value)
+{
+    return **value && (ret->table = TAKE_PTR(*value));
+}
+
+static bool take_ca_cert(struct options *ret, char **value)
+{
+    return **value && (ret->ca_cert = TAKE_PTR(*value));
+}
+
+static bool take_auth(struct options *ret, char **value)
+{
+    ret->auth = TAKE_PTR(*value); /* checked with the variables that it needs */
+    return true;
+}
+
+static bool take_credentials(struct options *ret, char **value)
+{
+    return **value && (ret->credentials = TAKE_PTR(*value));
+}
+
+struct row {
+    const char *name;
+    const char *means; /* the help; with the default the line has 100 columns at most */
+    /* of an option with a value; else NULL: */
+    const char *value;    /* the word for it in the help */
+    const char *initial;  /* the value without the option; NULL: none, or that of the process */
+    const char *expected; /* told of a value that is refused */
+    value_taker *take;
+    size_t flag;         /* without a value: its offset in struct options */
+    bool is_of_commands; /* taken by export and the others without a mount, too */
+};
+
+#define VALUE(word, or_else, taker, wanted)                                                        \
+    .value = (word), .initial = (or_else), .take = (taker), .expected = (wanted)
+#define FLAG(member) .flag = offsetof(struct options, member)
+#define OF_COMMANDS  .is_of_commands = true
+
+/* All that is to be known about an option is in its row. The manual, README.md and the completions
+ * are compared with the help. */
+static const struct row rows[] = {
+    {"ttl", "maximum age of an answer that is shown; 0: always ask",
+     VALUE("SECONDS", "1", take_ttl, "seconds, at most 86400, for example 0.5")},
+    {"timeout", "how long an operation waits for the service before it fails",
+     VALUE("SECONDS", "60", take_timeout, "seconds from 1 to 3600, for example 30"), OF_COMMANDS},
+    {"cache_size", "maximum of the cache, in bytes or with K, M, G",
+     VALUE("N", "64M", take_cache_size, "bytes, at most 64G, for example 64M")},
+    {"pending_size", "maximum of queued changes and of texts that are being written",
+     VALUE("N", "64M", take_pending_size, "bytes, from 64K to 64G, for example 64M")},
+    {"parallelism", "maximum of listing requests of a table that are in flight",
+     VALUE("N", "8", take_parallelism, "a number from 1 to 64"), OF_COMMANDS},
+    {"max_nodes", "maximum of files and directories that the kernel remembers",
+     VALUE("N", "1000000", take_max_nodes, "a number from 1000 to 1000000000")},
+    {"layout", "auto: large tables list prefixes; flat: no table does",
+     VALUE("LAYOUT", "auto", take_layout, "auto or flat")},
+    {"fanout", "prefixes for over N partitions; auto: 512, or 4096 small ones",
+     VALUE("N", "auto", take_fanout, "a number from 1 to 1000000, or auto")},
+    {"uid", "owner of all files (the user's own)", VALUE("N", NULL, take_uid, "a number")},
+    {"gid", "group of all files (the user's own)", VALUE("N", NULL, take_gid, "a number")},
+    {"umask", "permission bits that all files lack (the user's own)",
+     VALUE("OCTAL", NULL, take_umask, "an octal number, for example 022")},
+    {"table", "the root is TABLE; the same as SOURCE/TABLE",
+     VALUE("TABLE", NULL, take_table, "the name of a table"), OF_COMMANDS},
+    {"auth", "a token of Entra ID: msi, workload, spn or azcli", VALUE("MODE", NULL, take_auth, ""),
+     OF_COMMANDS},
+    {"credentials", "the credential is in FILE, in lines NAME=value",
+     VALUE("FILE", NULL, take_credentials, "a file"), OF_COMMANDS},
+    {"ca_cert", "trust only the certificates in FILE (also: SSL_CERT_FILE)",
+     VALUE("FILE", NULL, take_ca_cert, "a file"), OF_COMMANDS},
+    {"allow_http", "accept http:// to another machine, where others can read it", FLAG(allows_http),
+     OF_COMMANDS},
+    {"allow_other", "give other users access; the kernel checks the permissions",
+     FLAG(allow_other)},
+    {"allow_updatedb", "let root's updatedb read the account, every night", FLAG(allows_updatedb)},
+    {"ro", "read-only: nothing can be changed", FLAG(is_read_only)},
+    {"create", "create a missing FILE of local:FILE", FLAG(may_create)},
+    {"conflict", "overwrite: store also over what others have changed meanwhile",
+     VALUE("MODE", "refuse", take_conflict, "refuse or overwrite")},
+    {"scratch", "more names of temporary files, which are not stored; A:B for two",
+     VALUE("GLOBS", NULL, take_scratch,
+           "patterns of names with a colon between, for example *.part:*.lock")},
+    {"writeback", "a write does not wait until it is stored", FLAG(is_write_back)},
+    {"no_table_drop", "rm -r TABLE deletes each entity", FLAG(never_drops_rows)},
+};
+
+/* As fuse_opt wants them: a template with an offset into struct given. */
+struct given {
+    const struct verb *verb; /* for refusals */
+    char *values[ARRAY_SIZE(rows)];
+    int flags[ARRAY_SIZE(rows)];
+    char templates[ARRAY_SIZE(rows)][24];
+    struct fuse_opt parsed[ARRAY_SIZE(rows) + 2]; /* with `rw` and the end */
+};
+
+static void given_init(struct given *ret, const struct verb *verb)
+{
+    *ret = (struct given){.verb = verb};
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        (void)snprintf(ret->templates[i], sizeof(ret->templates[i]), "%s%s", rows[i].name,
+                       rows[i].value ? "=%s" : "");
+        ret->parsed[i] = (struct fuse_opt){
+            ret->templates[i],
+            rows[i].value ? offsetof(struct given, values) + i * sizeof(ret->values[0])
+                          : offsetof(struct given, flags) + i * sizeof(ret->flags[0]),
+            !rows[i].value};
+        if (strcmp(rows[i].name, "ro") == 0)
+            ret->parsed[ARRAY_SIZE(rows)] = (struct fuse_opt){"rw", ret->parsed[i].offset, 0};
+    }
+    ret->parsed[ARRAY_SIZE(rows) + 1] = (struct fuse_opt)FUSE_OPT_END;
+}
+
+static void given_finish(struct given *given)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+        free(given->values[i]);
+}
+
+static const struct row *find_row(struct bytes name)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+        if (bytes_equal(name, bytes_of(rows[i].name)))
+            return &rows[i];
+    return NULL;
+}
+
+bool options_is_of_commands(struct bytes name)
+{
+    const struct row *row = find_row(name);
+    return row && row->is_of_commands;
+}
+
+bool options_help(size_t number, struct option_help *ret)
+{
+    if (number >= ARRAY_SIZE(rows))
+        return false;
+    const struct row *row = &rows[number];
+    *ret = (struct option_help){row->name, row->value, row->means, row->initial};
+    return true;
+}
+
+bool options_find_near(struct bytes word, struct option_name *ret)
+{
+    struct near_name near = near_name_of(word);
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        size_t before = near.distance;
+        near_name_try(&near, bytes_of(rows[i].name));
+        if (near.distance < before)
+            *ret = (struct option_name){bytes_of(rows[i].name), rows[i].value};
+    }
+    return near.distance * 2 < near.nearest.size;
 }
 
 static bool is_listed(const char *const *names, size_t n, const char *option)
@@ -222,14 +361,12 @@ static int refuse_unknown(const struct verb *verb, const char *option)
 {
     struct bytes rest = bytes_of(option), name = bytes_take_until(&rest, '=');
     bool has_value = name.size < strlen(option);
+    if (find_row(name)) /* it is here because of its form */
+        return verb_refuse(verb, "option %.*s %s", (int)name.size, name.data,
+                           has_value ? "takes no value" : "needs a value");
     struct near_name near = near_name_of(name);
-    for (size_t i = 0; option_table[i].templ; i++) {
-        struct bytes ours = bytes_of(option_table[i].templ), known = bytes_take_until(&ours, '=');
-        if (bytes_equal(name, known)) /* it is here because of its form */
-            return verb_refuse(verb, "option %.*s %s", (int)name.size, name.data,
-                               has_value ? "takes no value" : "needs a value");
-        near_name_try(&near, known);
-    }
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+        near_name_try(&near, bytes_of(rows[i].name));
     return verb_refuse(verb, "unknown option %.*s" NEAR_NAME_FORMAT, (int)name.size, name.data,
                        NEAR_NAME_ARGUMENTS(near));
 }
@@ -238,7 +375,7 @@ static int refuse_unknown(const struct verb *verb, const char *option)
  * dropped; -1: refused. */
 static int take_other(void *data, const char *option, int key, struct fuse_args *args)
 {
-    const struct raw_options *raw = data;
+    const struct given *given = data;
     (void)key;
     (void)args;
     if (option[0] == '\0' || strncasecmp(option, "x-", 2) == 0 ||
@@ -246,7 +383,7 @@ static int take_other(void *data, const char *option, int key, struct fuse_args 
         return 0;
     if (is_listed(of_fuse, ARRAY_SIZE(of_fuse), option))
         return 1;
-    (void)refuse_unknown(raw->verb, option);
+    (void)refuse_unknown(given->verb, option);
     return -1;
 }
 
@@ -257,55 +394,21 @@ static int refuse(const struct verb *verb, const char *option, const char *value
     return -EINVAL;
 }
 
-/* Checks the options that say how tables are read and shown. */
-static int check_reading(const struct raw_options *raw, struct options *ret)
+/* Each setting, from what was given or from its default. */
+static int take_all(struct given *given, struct options *ret)
 {
-    if (raw->ttl && !options_parse_seconds(raw->ttl, &ret->ttl_ms))
-        return refuse(raw->verb, "ttl", raw->ttl, "seconds, at most 86400, for example 0.5");
-    if (raw->timeout && !options_parse_timeout(raw->timeout, &ret->timeout_ms))
-        return refuse(raw->verb, "timeout", raw->timeout, "seconds from 1 to 3600, for example 30");
-    if (raw->cache_size && !options_parse_bytes(raw->cache_size, &ret->cache_bytes))
-        return refuse(raw->verb, "cache_size", raw->cache_size,
-                      "bytes, at most 64G, for example 64M");
-    if (raw->parallelism && !parse_count(raw->parallelism, MAX_PARALLELISM, &ret->parallelism))
-        return refuse(raw->verb, "parallelism", raw->parallelism, "a number from 1 to 64");
-    if (raw->fanout && strcmp(raw->fanout, "auto") != 0 &&
-        !parse_count(raw->fanout, MAX_FANOUT, &ret->fanout))
-        return refuse(raw->verb, "fanout", raw->fanout, "a number from 1 to 1000000, or auto");
-    if (raw->max_nodes &&
-        (!parse_count(raw->max_nodes, MAX_NODES, &ret->max_nodes) || ret->max_nodes < MIN_NODES))
-        return refuse(raw->verb, "max_nodes", raw->max_nodes, "a number from 1000 to 1000000000");
-    if (raw->layout && !parse_layout(raw->layout, &ret->layout))
-        return refuse(raw->verb, "layout", raw->layout, "auto or flat");
-    return 0;
-}
-
-static int check(const struct raw_options *raw, struct options *ret)
-{
-    int r = check_reading(raw, ret);
-    if (r < 0)
-        return r;
-    if (raw->uid && !parse_id(raw->uid, &ret->uid))
-        return refuse(raw->verb, "uid", raw->uid, "a number");
-    if (raw->gid && !parse_id(raw->gid, &ret->gid))
-        return refuse(raw->verb, "gid", raw->gid, "a number");
-    if (raw->umask && !parse_octal(raw->umask, &ret->umask))
-        return refuse(raw->verb, "umask", raw->umask, "an octal number, for example 022");
-    if (raw->conflict && !parse_conflict(raw->conflict, &ret->overwrites_conflicts))
-        return refuse(raw->verb, "conflict", raw->conflict, "refuse or overwrite");
-    if (raw->scratch && !scratch_name_globs_are_valid(raw->scratch))
-        return refuse(raw->verb, "scratch", raw->scratch,
-                      "patterns of names with a colon between, for example *.part:*.lock");
-    if (raw->pending_size && (!options_parse_bytes(raw->pending_size, &ret->pending_bytes) ||
-                              ret->pending_bytes < OPTIONS_MIN_PENDING_BYTES))
-        return refuse(raw->verb, "pending_size", raw->pending_size,
-                      "bytes, from 64K to 64G, for example 64M");
-    if (raw->table && raw->table[0] == '\0')
-        return refuse(raw->verb, "table", "", "the name of a table");
-    if (raw->ca_cert && raw->ca_cert[0] == '\0')
-        return refuse(raw->verb, "ca_cert", "", "a file");
-    if (raw->credentials && raw->credentials[0] == '\0')
-        return refuse(raw->verb, "credentials", "", "a file");
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        const struct row *row = &rows[i];
+        if (!row->value) {
+            *(bool *)((char *)ret + row->flag) = given->flags[i];
+            continue;
+        }
+        if (!given->values[i] && row->initial && !(given->values[i] = strdup(row->initial)))
+            return -ENOMEM;
+        if (given->values[i] && !row->take(ret, &given->values[i]))
+            return refuse(given->verb, row->name, given->values[i], row->expected);
+    }
+    ret->may_create &= !ret->is_read_only;
     return 0;
 }
 
@@ -322,40 +425,19 @@ static int add_fixed_options(struct fuse_args *args, const struct options *optio
 int options_parse(const struct verb *verb, struct fuse_args *args, uid_t uid, gid_t gid,
                   mode_t umask, struct options *ret)
 {
-    struct raw_options raw = {.verb = verb};
-    struct options options = {.ttl_ms = OPTIONS_DEFAULT_TTL_MS,
-                              .timeout_ms = OPTIONS_DEFAULT_TIMEOUT_MS,
-                              .parallelism = OPTIONS_DEFAULT_PARALLELISM,
-                              .max_nodes = OPTIONS_DEFAULT_MAX_NODES,
-                              .layout = DIRECTORY_AUTO,
-                              .cache_bytes = OPTIONS_DEFAULT_CACHE_BYTES,
-                              .pending_bytes = OPTIONS_DEFAULT_PENDING_BYTES,
-                              .uid = uid,
-                              .gid = gid,
-                              .umask = umask};
-    int r = fuse_opt_parse(args, &raw, option_table, take_other) == 0 ? 0 : -EINVAL;
+    struct given given;
+    given_init(&given, verb);
+    struct options options = {.uid = uid, .gid = gid, .umask = umask};
+    int r = fuse_opt_parse(args, &given, given.parsed, take_other) == 0 ? 0 : -EINVAL;
     if (r == 0)
-        r = check(&raw, &options);
-    if (r == 0) {
-        options.allow_other = raw.allow_other;
-        options.allows_http = raw.allow_http;
-        options.is_read_only = raw.ro;
-        options.is_write_back = raw.writeback;
-        options.never_drops_rows = raw.no_table_drop;
-        options.allows_updatedb = raw.allow_updatedb;
-        options.may_create = raw.create && !raw.ro;
-        options.table = TAKE_PTR(raw.table);
-        options.ca_cert = TAKE_PTR(raw.ca_cert);
-        options.auth = TAKE_PTR(raw.auth);
-        options.credentials = TAKE_PTR(raw.credentials);
-        options.scratch_globs = TAKE_PTR(raw.scratch);
+        r = take_all(&given, &options);
+    if (r == 0)
         r = add_fixed_options(args, &options);
-        if (r < 0)
-            options_finish(&options);
-        else
-            *ret = options;
-    }
-    raw_options_finish(&raw);
+    given_finish(&given);
+    if (r < 0)
+        options_finish(&options);
+    else
+        *ret = options;
     return r;
 }
 

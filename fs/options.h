@@ -10,13 +10,8 @@
 struct fuse_args;
 struct verb;
 
-#define OPTIONS_DEFAULT_TTL_MS        1000
-#define OPTIONS_DEFAULT_TIMEOUT_MS    60000
-#define OPTIONS_DEFAULT_CACHE_BYTES   ((size_t)64 << 20)
-#define OPTIONS_DEFAULT_PENDING_BYTES ((size_t)64 << 20)
-#define OPTIONS_MIN_PENDING_BYTES     ((size_t)64 << 10)
-#define OPTIONS_DEFAULT_PARALLELISM   8
-#define OPTIONS_DEFAULT_MAX_NODES     1000000
+#define OPTIONS_DEFAULT_TIMEOUT_MS 60000
+#define OPTIONS_MIN_PENDING_BYTES  ((size_t)64 << 10)
 
 struct options {
     char *table;                /* its directory is the root; NULL: not given */
@@ -53,6 +48,18 @@ struct options {
 int options_parse(const struct verb *verb, struct fuse_args *args, uid_t uid, gid_t gid,
                   mode_t umask, struct options *ret);
 void options_finish(struct options *options);
+/* Is the option one of the commands without a mount, too? False of an unknown one. */
+bool options_is_of_commands(struct bytes name);
+
+struct option_help { /* static text */
+    const char *name;
+    const char *value;   /* the word for its value; NULL: it has none */
+    const char *means;   /* a sentence without a point */
+    const char *initial; /* the default; NULL: none, or `means` tells it */
+};
+/* The option with this number, from 0 on. False: there is none. */
+bool options_help(size_t number, struct option_help *ret);
+
 struct option_name {
     struct bytes name; /* static text */
     bool takes_value;

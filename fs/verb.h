@@ -13,6 +13,7 @@ struct verb { /* static text; the lines of `help` end in a newline, the others h
     const char *purpose; /* one sentence */
     const char *help;    /* its options and operands, aligned; "": it has none to explain */
     bool has_help_apart; /* `tablefuse help` leaves its help out: `tablefuse help VERB` shows it */
+    bool has_options;    /* its help alone is followed by a line for each -o option */
     int usage_code;      /* the exit code of wrong usage; 0: EXIT_USAGE */
     /* argv[0] is the verb. `-h` and `--help` were answered before. An exit code. */
     int (*run)(const struct verb *verb, int argc, char **argv, store_decorator *decorate);

@@ -10,14 +10,13 @@ import threading
 
 import pytest
 
+import options
 from harness import ROOT, TABLEFUSE, LocalAccount, environment, run, wait_until
 
 FILES = ROOT / "contrib/completion"
 VERBS = "mount unmount drop export import count diff sync tables check version help".split()
 OF_BOTH = "allow_http ca_cert= parallelism= timeout=".split()
 OF_ONE = [*OF_BOTH, "auth=", "table="]
-OF_MOUNT = [*OF_ONE, *"allow_other allow_updatedb cache_size= conflict= create fanout= gid= layout= max_nodes=".split()]
-OF_MOUNT += "no_table_drop pending_size= ro scratch= ttl= uid= umask= writeback".split()
 
 # Outside of a terminal there is no completion whose options compopt could change. $1 is the line.
 BASH = """
@@ -39,6 +38,11 @@ zle -N show
 bindkey '^T' show
 setopt no_beep no_always_last_prompt no_list_ambiguous
 """
+
+
+@pytest.fixture(scope="module")
+def of_mount():
+    return sorted(name + ("=" if value else "") for name, (value, _) in options.of_mount().items())
 
 
 @pytest.fixture(scope="module")
@@ -98,11 +102,11 @@ def zsh(tmp_path):
     shell.end()
 
 
-def test_bash_offers_what_there_is():
+def test_bash_offers_what_there_is(of_mount):
     assert bash("tablefuse ") == [*VERBS, "--help", "--version"]
     assert bash("tablefuse un") == ["unmount"]
     assert bash("tablefuse help co") == ["count"]
-    assert sorted(bash("tablefuse mount -o ")) == sorted(OF_MOUNT)
+    assert sorted(bash("tablefuse mount -o ")) == of_mount
     for verb in ("export", "import", "count", "tables", "check"):
         assert sorted(bash(f"tablefuse {verb} -o ")) == sorted(OF_ONE)
     for verb in ("diff", "sync"):
@@ -172,15 +176,15 @@ def test_zsh_completes(zsh, tmp_path):
         assert zsh(line).rstrip(" ,") == completed.rstrip(" ,")
 
 
-def test_zsh_has_the_options_of_bash():
+def test_zsh_has_the_options_of_bash(of_mount):
     """Their names, as its file lists them."""
     text = (FILES / "_tablefuse").read_text()
-    for array, options in (("common", OF_BOTH), ("of_one", OF_ONE), ("of_mount", OF_MOUNT)):
+    for array, offered in (("common", OF_BOTH), ("of_one", OF_ONE), ("of_mount", of_mount)):
         (body,) = re.findall(rf"local -a {array}=\((.*?)\n    \)", text, re.DOTALL)
         named = set(re.findall(r"'(\w+)\[", body))
-        assert named <= {option.rstrip("=") for option in options}
+        assert named <= {option.rstrip("=") for option in offered}
     assert set(re.findall(r"'(\w+)\[[^']*'", text[: text.index("case $1 in")])) == {
-        option.rstrip("=") for option in OF_MOUNT
+        option.rstrip("=") for option in of_mount
     }
     for verb in VERBS:
         assert f"'{verb}:" in text

@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+import documents
+import options
 from harness import ROOT, TABLEFUSE, environment, run
 
 PAGE = ROOT / "contrib/man/tablefuse.1.scd"
@@ -45,6 +47,27 @@ def test_it_has_the_usage_of_every_verb(shown):
 def test_it_has_the_exit_codes(shown):
     codes = set(re.findall(r"(?:[:,]|network or TLS\nfailed,) (\d+) ", run(TABLEFUSE, "help").stdout)) | {"4"}
     assert codes <= set(re.findall(r"^       (\d+)$", section(shown, "EXIT STATUS"), re.MULTILINE))
+
+
+def test_it_has_the_options_with_their_defaults(shown):
+    found = {}
+    for heads, body in re.findall(r"^       (\S.*)\n((?: {11}.*\n)+)", section(shown, "OPTIONS"), re.MULTILINE):
+        initial = re.search(r"De\W*fault: (\w+)", re.sub(r"(\u2010|-)?\s+", " ", body))
+        for head in heads.split(", "):
+            name, value = re.fullmatch(r"(\w+)(?:=([A-Z]+))?", head).groups()
+            found[name] = (value, initial and initial[1])
+    described = {"uid": "those", "gid": "those", "umask": "that", "ca_cert": "the"}
+    expected = {name: (value, initial or described.get(name)) for name, (value, initial) in options.of_mount().items()}
+    assert found == expected
+
+
+def test_readme_has_the_options_with_their_defaults():
+    rows = documents.table_rows((ROOT / "README.md").read_text(), "## Options")
+    named = set(re.findall(r"`(\w+)(?:=\w+)?`", " ".join(row[0] for row in rows)))
+    assert named == set(options.of_mount())
+    for name, (_, initial) in options.of_mount().items():
+        (row,) = [row for row in rows if re.search(rf"`{name}\b", row[0])]
+        assert initial in (None, "auto", "refuse") or re.search(rf"default {initial}\b|default: {initial}\b", row[1]), name
 
 
 def commands(text):

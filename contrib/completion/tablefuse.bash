@@ -57,8 +57,12 @@ _tablefuse_mount_options() # OPTION...
     case ${cur##*,} in
         layout=*) set -- layout=auto layout=flat ;;
         conflict=*) set -- conflict=refuse conflict=overwrite ;;
-        auth=*) set -- auth=msi auth=workload auth=spn auth=azcli ;;
-        ca_cert=*)
+        auth=* | from.auth=* | to.auth=*)
+            option=${cur##*,}
+            option=${option%%=*}
+            set -- "$option=msi" "$option=workload" "$option=spn" "$option=azcli"
+            ;;
+        ca_cert=* | credentials=* | from.credentials=* | to.credentials=*)
             _tablefuse_files "${cur##*=}"
             return
             ;;
@@ -82,8 +86,9 @@ _tablefuse()
 {
     local cur prev words cword verb i operands=0 flags=()
     local verbs=(mount unmount drop export import count diff sync tables check version help)
-    local common=(auth= table= timeout= parallelism= ca_cert= allow_http)
-    local options=("${common[@]}")
+    local of_both=(timeout= parallelism= ca_cert= allow_http)
+    local of_two=("${of_both[@]}" from.auth= to.auth= from.credentials= to.credentials=)
+    local options=("${of_both[@]}" auth= credentials= table=)
     _init_completion -n := || return
     if [ "$cword" = 1 ]; then
         _tablefuse_offer "${verbs[@]}" --help --version
@@ -107,10 +112,10 @@ _tablefuse()
                 --format=csv --infer --delimiter --quiet -o)
             ;;
         count) flags=(--quiet -o) ;;
-        diff) flags=(--json --quiet -o) options=(timeout= parallelism= ca_cert= allow_http) ;;
+        diff) flags=(--json --quiet -o) options=("${of_two[@]}") ;;
         sync)
             flags=(--delete --delete=all --max-delete --dry-run --create --quiet -o)
-            options=(timeout= parallelism= ca_cert= allow_http)
+            options=("${of_two[@]}")
             ;;
         tables | check) flags=(-o) ;;
         help) [ "$operands" = 0 ] && _tablefuse_offer "${verbs[@]}" ;;

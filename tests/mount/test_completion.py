@@ -16,7 +16,8 @@ from harness import ROOT, TABLEFUSE, LocalAccount, environment, run, wait_until
 FILES = ROOT / "contrib/completion"
 VERBS = "mount unmount drop export import count diff sync tables check version help".split()
 OF_BOTH = "allow_http ca_cert= parallelism= timeout=".split()
-OF_ONE = [*OF_BOTH, "auth=", "table="]
+OF_TWO = [*OF_BOTH, *"from.auth= from.credentials= to.auth= to.credentials=".split()]
+OF_ONE = [*OF_BOTH, "auth=", "credentials=", "table="]
 
 # Outside of a terminal there is no completion whose options compopt could change. $1 is the line.
 BASH = """
@@ -110,10 +111,11 @@ def test_bash_offers_what_there_is(of_mount):
     for verb in ("export", "import", "count", "tables", "check"):
         assert sorted(bash(f"tablefuse {verb} -o ")) == sorted(OF_ONE)
     for verb in ("diff", "sync"):
-        assert sorted(bash(f"tablefuse {verb} -o ")) == sorted(OF_BOTH)
+        assert sorted(bash(f"tablefuse {verb} -o ")) == sorted(OF_TWO)
     assert bash("tablefuse mount -o ro,layout=") == ["auto", "flat"]
     assert bash("tablefuse mount -o layout=flat,conf") == ["flat,conflict="]
     assert bash("tablefuse check -o auth=a") == ["azcli"]
+    assert bash("tablefuse sync -o timeout=5,to.auth=s") == ["spn"]
     assert bash("tablefuse mount ") == ["emulator", "local:"]
     assert bash("tablefuse import --mode=") == ["replace", "merge", "insert", "delete"]
     assert bash("tablefuse version ") == []
@@ -179,12 +181,17 @@ def test_zsh_completes(zsh, tmp_path):
 def test_zsh_has_the_options_of_bash(of_mount):
     """Their names, as its file lists them."""
     text = (FILES / "_tablefuse").read_text()
-    for array, offered in (("common", OF_BOTH), ("of_one", OF_ONE), ("of_mount", of_mount)):
-        (body,) = re.findall(rf"local -a {array}=\((.*?)\n    \)", text, re.DOTALL)
-        named = set(re.findall(r"'(\w+)\[", body))
-        assert named <= {option.rstrip("=") for option in offered}
-    assert set(re.findall(r"'(\w+)\[[^']*'", text[: text.index("case $1 in")])) == {
-        option.rstrip("=") for option in of_mount
-    }
+
+    def names(*arrays):
+        bodies = [re.search(rf"local -a {array}=\((.*?)\n    \)", text, re.DOTALL)[1] for array in arrays]
+        return {name for body in bodies for name in re.findall(r"'([\w.]+)(?=\[|')", body)}
+
+    for arrays, offered in (
+        (["common"], OF_BOTH),
+        (["common", "of_one"], OF_ONE),
+        (["common", "of_two"], OF_TWO),
+        (["common", "of_one", "of_mount"], of_mount),
+    ):
+        assert names(*arrays) == {option.rstrip("=") for option in offered}
     for verb in VERBS:
         assert f"'{verb}:" in text

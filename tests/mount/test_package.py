@@ -22,7 +22,7 @@ EXPECTED = {
     "usr/share/bash-completion/completions/tablefuse",
     "usr/share/man/man1/tablefuse.1.gz",
     "usr/share/zsh/vendor-completions/_tablefuse",
-    "usr/share/doc/tablefuse/examples/ACCOUNT.env",
+    "usr/share/doc/tablefuse/examples/ACCOUNT",
     "usr/share/doc/tablefuse/examples/backup",
 } | {f"usr/share/doc/tablefuse/{name}" for name in DOCS}
 

@@ -2,8 +2,8 @@
 # Installs what quickstart and check need on a Debian machine, and builds. It is sourced, not run.
 # The working directory is the repository. Only the directory build/ is written to.
 
-# The packages that meson.build needs, those for using a mount, those for any part of the check, for mount tests, and
-# for clang's sanitizers.
+# The packages that meson.build needs, those for using a mount, those for any part of the check, for mount tests,
+# for the Debian package, and for clang's sanitizers.
 build_packages=(gcc libc6-dev meson ninja-build pkg-config libfuse3-dev libcurl4-openssl-dev
     libssl-dev libcjson-dev libsqlite3-dev libdeflate-dev libcsv-dev libcmocka-dev libbsd-dev)
 use_packages=(fuse3 jq grep findutils ca-certificates)
@@ -11,6 +11,7 @@ check_packages=(python3 procps util-linux mount)
 mount_packages=(python3-pytest python3-pytest-timeout python3-pytest-xdist python3-hypothesis openssl bash-completion
     borgbackup busybox dos2unix gawk git gzip man-db miller moreutils nano parallel patch perl-base plocate rclone restic rsync
     scdoc sqlite3 systemd tar unison vim-tiny xz-utils yq zsh)
+package_packages=(debhelper dpkg-dev lintian)
 clang_packages=(clang llvm libclang-rt-14-dev)
 
 emulator=build/emulator # npm installs the table service and its SDK here

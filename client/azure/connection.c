@@ -296,10 +296,16 @@ static int connect_by_variables(struct connection *ret, const struct variables *
 static int connect_without_source(struct connection *ret, const struct variables *variables,
                                   struct call *call)
 {
-    if (variables->account.size == 0)
-        return call_fail(call, -EINVAL,
-                         "no account: name one as SOURCE, or set " CONNECTION_STRING ", " SAS_URL
-                         " or AZURE_STORAGE_ACCOUNT");
+    if (variables->account.size == 0) {
+        (void)call_fail(call, -EINVAL,
+                        "no account: name one as SOURCE, or set " CONNECTION_STRING ", " SAS_URL
+                        " or AZURE_STORAGE_ACCOUNT");
+        call->failure.advice =
+            "three ways to begin: `tablefuse mount -o create local:FILE DIR`, an account in a "
+            "file; `tablefuse mount -o credentials=FILE ACCOUNT DIR`, where FILE has "
+            "AZURE_STORAGE_KEY=...; `tablefuse mount -o auth=azcli ACCOUNT DIR` after `az login`";
+        return -EINVAL;
+    }
     int r = compose_endpoint(ret, "AZURE_STORAGE_ACCOUNT", BYTES_LITERAL("https"),
                              variables->account, BYTES_LITERAL(DEFAULT_SUFFIX), call);
     return r < 0 ? r : connect_by_variables(ret, variables, call);

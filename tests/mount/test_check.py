@@ -1,5 +1,7 @@
 """`tablefuse check SOURCE`: the settings, one query, the clocks; without a mount."""
 import email.utils
+import os
+import re
 import time
 
 import pytest
@@ -86,6 +88,20 @@ def test_a_table_that_is_missing(service):
     done = check(f"{service.endpoint}/missing", env={"AZURE_STORAGE_KEY": KEY})
     assert done.stdout == settings(service.endpoint, OF_KEY, "AZURE_STORAGE_KEY", "missing")
     assert done.returncode == NOT_FOUND and "TableNotFound" in done.stderr
+
+
+def test_without_any_setting_three_ways_to_begin_are_told(tmp_path):
+    """The first one works as it is told."""
+    (tmp_path / "DIR").mkdir()
+    done = run(TABLEFUSE, "mount", "DIR", cwd=tmp_path, check=False)
+    ways = re.search(r" -- three ways to begin: (.*)\n", done.stderr)[1]
+    first, second, third = re.findall("`(tablefuse mount [^`]*)`", ways)
+    assert (done.returncode, "credentials=" in second, "auth=" in third) == (CONFIGURATION, True, True)
+    try:
+        run(TABLEFUSE, *first.split()[1:], cwd=tmp_path)
+        assert os.listdir(tmp_path / "DIR") == []
+    finally:
+        run(TABLEFUSE, "unmount", tmp_path / "DIR")
 
 
 def test_settings_that_are_wrong(service):

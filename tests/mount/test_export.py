@@ -7,10 +7,10 @@ import pathlib
 import pty
 import random
 import re
+import select
 import signal
 import socket
 import subprocess
-import time
 
 import pytest
 
@@ -370,13 +370,15 @@ def test_process_1_of_a_container_ends_by_its_reader_and_by_signals(account):
 @pytest.mark.asan
 @pytest.mark.tsan
 def test_a_reader_that_does_not_read(account):
-    process = start(account, source(account, "dates"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, faults="short=100")
-    time.sleep(0.5)
-    process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=EXIT_SEC) == INTERRUPTED
-    lines = process.stdout.read()
+    read_end, write_end = os.pipe()
+    with open(read_end, "rb") as output:
+        process = start(account, source(account, "dates"), stdout=write_end, stderr=subprocess.DEVNULL, faults="short=100")
+        wait_until(lambda: not select.select([], [write_end], [], 0)[1], what="a full pipe")
+        os.close(write_end)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=EXIT_SEC) == INTERRUPTED
+        lines = output.read()
     assert lines.endswith(b"}\n") and lines.decode() == export(account, "dates")[: len(lines)]
-    process.communicate()
 
 
 @pytest.mark.asan

@@ -253,6 +253,12 @@ def queries(mount):
     return mount.stats().requests("query")
 
 
+def stands_still(mount):
+    before = queries(mount)
+    time.sleep(1)
+    return queries(mount) == before
+
+
 @pytest.mark.asan("command0-2")
 @pytest.mark.tsan("command0-2")
 @pytest.mark.parametrize(
@@ -270,11 +276,8 @@ def test_a_walker_that_is_killed_stops_its_requests(mounts, begin, command, numb
     walker.send_signal(number)
     walker.communicate(timeout=EXIT_SEC)
     assert walker.returncode == -number
-    time.sleep(1)
-    before = queries(mount)
-    assert before < HUGE * HUGE_ROWS / PAGE_ROWS
-    time.sleep(1)
-    assert queries(mount) == before
+    wait_until(lambda: stands_still(mount), what="the end of its requests")
+    assert queries(mount) < HUGE * HUGE_ROWS / PAGE_ROWS
 
 
 @pytest.mark.asan("guid")

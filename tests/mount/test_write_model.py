@@ -321,7 +321,7 @@ class Stage:
         self._unsent += self._is_queued
         if what == "close":  # RELEASE follows it, and no call waits for that
             with contextlib.suppress(AssertionError):  # the differences say more
-                wait_until(lambda: self._agreeing(self._seen()), timeout=10)
+                wait_until(lambda: self._agreeing(self._seen()), timeout=60)
         self._check(label)
         if self._unsent == SYNC_EACH:
             self._send(label)

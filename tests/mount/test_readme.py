@@ -15,7 +15,7 @@ pytestmark = pytest.mark.timeout(1800)
 
 README = ROOT / "README.md"
 PAGES = sorted((ROOT / "contrib/docs").glob("*.md"))
-README_LINES, COLUMNS = 195, 130
+README_LINES, COLUMNS = 205, 130
 
 AZURITE = (
     "contrib/emulator/node_modules/.bin/azurite-table"

@@ -48,7 +48,7 @@ def origin(done):
     return re.search(r"^credential_from (.*)$", done.stdout, re.MULTILINE)[1]
 
 
-@pytest.mark.sanitized
+@pytest.mark.asan("AZURE_STORAGE_SAS_URL")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_mount(mounts, service, kind, tmp_path):
     text = f"# of the account\r\n\r\n {kind} = {lines(service, kind)} \r\n"

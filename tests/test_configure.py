@@ -2,7 +2,6 @@
 """What meson and the headers refuse, and what they do without: `test_configure.py SOURCE MESON`."""
 import pathlib
 import platform
-import shutil
 import subprocess
 import sys
 import tempfile

@@ -21,7 +21,7 @@ import time
 
 import sides
 from marks import CACHE_BYTES, CAT, FIND, GREP, HEAD, LS, LS_F, LS_LR, RSYNC, RSYNC_AGAIN, TAR
-from marks import Figures, Results, Table, WALKS, marks
+from marks import Figures, Results, Table, marks
 from report import svg_chart, text_table
 from sides import Build, peak_kib, timed
 

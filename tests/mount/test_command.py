@@ -3,7 +3,6 @@ import os
 import pathlib
 import re
 import stat
-import subprocess
 import sys
 
 import pytest
@@ -11,7 +10,6 @@ import pytest
 from credentials import account_sas, table_sas
 from harness import (
     ACCOUNT,
-    COMMAND_SEC,
     CONFIGURATION,
     KEY,
     NETWORK,

@@ -17,7 +17,7 @@ import pytest
 import samples
 from expected import entities_of, partition_name, utf16_order
 from harness import ABANDONED, BOTH_SERVICES, COMMAND_SEC, CONFIGURATION, EXIT_SEC, FAULTY, MOUNTING, NOT_FOUND
-from harness import TABLEFUSE, USAGE, environment, run, wait_until
+from harness import TABLEFUSE, USAGE, LocalAccount, environment, run, wait_until
 from servers import Spoiler
 
 INTERRUPTED = 130

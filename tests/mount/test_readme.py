@@ -1,6 +1,5 @@
 """README.md and contrib/docs: every command is run, and prints what the text says. In the order of the text."""
 import os
-import re
 import shlex
 import tempfile
 
@@ -8,7 +7,7 @@ import pytest
 
 import documents
 from credentials import account_sas, table_sas
-from harness import REFUSED, ROOT, TABLEFUSE, run
+from harness import REFUSED, ROOT
 from sandbox import AZURE, AZURE_KEY, Sandbox
 
 pytestmark = pytest.mark.timeout(1800)
@@ -218,17 +217,6 @@ def test_links_and_lines(page):
 
 def test_the_readme_is_short():
     assert len(text_of(README).splitlines()) <= README_LINES
-
-
-def test_options_are_those_of_the_help():
-    rows = documents.table_rows(text_of(README), "## Options")
-    names = {re.match(r"\w+", span)[0] for row in rows for span in re.findall(r"`([^`]+)`", row[0])}
-    helped = run(TABLEFUSE, "mount", "--help").stdout
-    offered = set()
-    for line in helped.splitlines():
-        if given := re.match(r" *-o (\w+(?:=\w+)?(?:, \w+(?:=\w+)?)*)", line):
-            offered |= {option.split("=")[0] for option in given[1].split(", ")}
-    assert names == offered
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,11 @@
 """`tablefuse sync`: one table becomes equal to another, without a mount."""
-import json
-import os
 import random
 import re
 
 import pytest
 
 import samples
-from comparing import compared, is_equal, synced
+from comparing import is_equal, synced
 from credentials import account_sas, table_sas
 from expected import entities_of
 from harness import ABANDONED, CONFIGURATION, MOUNTING, NOT_FOUND, TABLEFUSE, USAGE
@@ -15,7 +13,7 @@ from harness import LocalAccount, environment, run
 from importing import imported, row, rows_of
 from servers import Spoiler
 from test_diff import edited, expected_lines, key_of, random_row, table_of
-from test_export import count, export, source, tablefuse, untyped
+from test_export import count, export, source, untyped
 
 
 def counts_of(begin, end):

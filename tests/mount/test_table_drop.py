@@ -3,7 +3,6 @@ nor one that listed the account, nor one whose table another client or process c
 file."""
 import errno
 import os
-import shutil
 import signal
 import subprocess
 import sys

@@ -7,7 +7,7 @@ import pytest
 from expected import entity_name, entity_text, partition_name
 from harness import BOTH_SERVICES, LocalAccount, run
 from samples import ALL_EXPECTED, ALL_TYPES, KEYS
-from writing import outcome, write
+from writing import write
 
 pytestmark = pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True)
 

@@ -18,10 +18,11 @@ static inline struct bytes etag_bytes(const struct etag *etag)
     return (struct bytes){etag->data, etag->size};
 }
 
-/* Of a longer one than ETAG_SIZE_MAX nothing is known. */
+/* Of a longer one than ETAG_SIZE_MAX the beginning is kept. No version has that as its ETag: so
+ * what depends on the version is refused. Without an ETag it would be stored over any version. */
 static inline void etag_set(struct etag *etag, struct bytes bytes)
 {
-    etag->size = bytes.size <= ETAG_SIZE_MAX ? (uint8_t)bytes.size : 0;
+    etag->size = (uint8_t)MIN(bytes.size, ETAG_SIZE_MAX);
     if (etag->size > 0)
         memcpy(etag->data, bytes.data, etag->size);
 }

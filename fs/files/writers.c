@@ -362,8 +362,7 @@ bool writers_was_removed_locked(const struct writers *writers, struct address ad
     return false;
 }
 
-/* The writer knows the version that was renamed: then it knows what came of it instead. Without
- * memory for its ETag the next store is refused. */
+/* The writer knows the version that was renamed: then it knows what came of it instead. */
 static void note_renamed(struct writer *writer, const struct entity *before,
                          const struct entity *after)
 {

@@ -325,6 +325,26 @@ static void what_the_mount_stored_last_is_known(void **state)
     read_versions_destroy(versions);
 }
 
+/* So a store that depends on it is refused, and does not overwrite without a precondition. */
+static void a_version_with_a_long_etag_is_another_one_and_not_unknown(void **state)
+{
+    (void)state;
+    struct read_versions *versions = new_versions();
+    char longest[ETAG_SIZE_MAX + 2];
+    memset(longest, 'x', sizeof(longest));
+    for (size_t size = ETAG_SIZE_MAX; size <= sizeof(longest); size++) {
+        struct etag read, stored;
+        struct bytes etag = {longest, size};
+        read_versions_note(versions, VIM, entity("f"), etag);
+        read_versions_note_stored(versions, entity("f"), etag);
+        assert_int_equal(read_versions_find(versions, VIM, entity("f"), &read), 0);
+        read_versions_find_stored(versions, entity("f"), &stored);
+        assert_bytes(etag_bytes(&read), bytes_first(etag, ETAG_SIZE_MAX));
+        assert_bytes(etag_bytes(&stored), bytes_first(etag, ETAG_SIZE_MAX));
+    }
+    read_versions_destroy(versions);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -338,6 +358,7 @@ int main(void)
         cmocka_unit_test(a_process_evicts_its_own_longest_unused_entity),
         cmocka_unit_test(the_longest_unused_process_is_evicted),
         cmocka_unit_test(memory_is_bounded),
+        cmocka_unit_test(a_version_with_a_long_etag_is_another_one_and_not_unknown),
         cmocka_unit_test(without_memory_a_version_is_unknown),
         cmocka_unit_test(threads_do_not_disturb_each_other),
     };

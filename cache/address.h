@@ -34,16 +34,10 @@ static inline struct address address_copy(struct address address, char *text)
     return (struct address){text, {text + table_size, address.position.size}};
 }
 
-/* The same as the key of a map: in the order of address_compare. */
+/* The same as the key of a map. */
 static inline struct map_key address_key(struct address address)
 {
     return (struct map_key){{address.table, strlen(address.table) + 1}, address.position};
-}
-
-/* The address of such a key. */
-static inline struct address address_of_key(struct bytes key)
-{
-    return (struct address){key.data, bytes_skip(key, strlen(key.data) + 1)};
 }
 
 /* An unsettled key of a table has become known. `from`: the beginning of positions that ends with

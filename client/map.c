@@ -55,21 +55,13 @@ static int compare_key(struct map_key a, struct bytes b)
     return order != 0 ? order : bytes_compare(a.tail, bytes_skip(b, n));
 }
 
-void *map_seek(const struct map *map, struct map_key key)
-{
-    struct map_item *found = NULL, *item = RB_ROOT(&map->by_key);
-    while (item) {
-        bool is_behind = compare_key(key, item->key) <= 0;
-        found = is_behind ? item : found;
-        item = is_behind ? RB_LEFT(item, by_key) : RB_RIGHT(item, by_key);
-    }
-    return found;
-}
-
 void *map_find(const struct map *map, struct map_key key)
 {
-    struct map_item *item = map_seek(map, key);
-    return item && compare_key(key, item->key) == 0 ? item : NULL;
+    struct map_item *item = RB_ROOT(&map->by_key);
+    int order;
+    while (item && (order = compare_key(key, item->key)) != 0)
+        item = order < 0 ? RB_LEFT(item, by_key) : RB_RIGHT(item, by_key);
+    return item;
 }
 
 void map_touch(struct map *map, void *record)
@@ -85,12 +77,6 @@ void *map_use(struct map *map, struct map_key key)
     if (record)
         map_touch(map, record);
     return record;
-}
-
-void *map_next(const void *record)
-{
-    struct map_item *item = (struct map_item *)record;
-    return RB_NEXT(map_tree, NULL, item);
 }
 
 void *map_newest(const struct map *map)

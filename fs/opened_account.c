@@ -8,9 +8,8 @@
 #include <signal.h>
 #include <sys/prctl.h>
 
-#define COMMAND_CACHE_BYTES                                                                        \
-    ((size_t)64 << 20) /* what waits to be written is half of it at most                           \
-                        */
+/* Nearly all of it is for what is on its way and what waits to be written. */
+#define COMMAND_CACHE_BYTES ((size_t)64 << 20)
 
 /* Requests of its scan in flight, as many as an import has: it reads all that it asks for. With 8
  * a scan of 400 pages at 20 ms takes a quarter of the time of serial paging, with 16 a fifth. */

@@ -72,6 +72,29 @@ static int connect_by_lines(const struct service_settings *settings,
     return r < 0 ? name_file(call, settings->is_of_option ? OPTION_FILE : settings->file) : 0;
 }
 
+/* A file that is found by the name of an account. One of two services must be at the host that the
+ * file names, or at the account's own: accounts of two clouds may have one name. */
+static int connect_by_found(struct service_settings *settings, const struct credential_lines *lines,
+                            const char *account, bool is_shared, struct call *call)
+{
+    const struct endpoint *endpoint = &settings->connection.endpoint;
+    struct service_settings unnamed = *settings; /* as without SOURCE */
+    _cleanup_(connection_finish) struct connection own = {0};
+    struct call ignored = {0};
+    int r = connect_by_lines(settings, lines, account, call, &settings->connection);
+    if (r < 0 || !is_shared)
+        return r;
+    unnamed.source = NULL;
+    if (connect_by_lines(&unnamed, lines, account, &ignored, &own) == 0 &&
+        endpoint_is_same_account(&own.endpoint, endpoint))
+        return 0;
+    (void)call_fail(call, -EINVAL, "%s does not say that it is for %s", settings->file,
+                    endpoint->url);
+    call->failure.advice = "with two services write a connection string or a SAS URL into it, or "
+                           "name it by from.credentials= or to.credentials=";
+    return -EINVAL;
+}
+
 /* Of the environment, or, if it has nothing for the account, of a file that is found. */
 static int connect_by_environment(struct service_settings *settings,
                                   const struct service_settings_options *options,
@@ -95,7 +118,7 @@ static int connect_by_environment(struct service_settings *settings,
     if (r < 0)
         return r;
     if (settings->file)
-        return connect_by_lines(settings, lines, account, call, &settings->connection);
+        return connect_by_found(settings, lines, account, environment.is_shared, call);
     r = connection_init(&settings->connection, options->source, &environment, call);
     if (r < 0 && !is_foreign)
         secret_variables_name_files(&call->failure);

@@ -6,7 +6,8 @@
  * -o credentials=, the environment, and the files of fs/credential_file.h. With -o auth= the
  * settings for tokens are from the environment, and those in the file of -o credentials= go before.
  *
- * One thread, but for service_settings_read_again. Sends nothing. */
+ * One thread, but for service_settings_read_again and service_settings_append_origin: any thread.
+ * Sends nothing. */
 #include "client/azure/connection.h"
 #include "client/azure/token_settings.h"
 #include "fs/secret_variables.h"
@@ -14,7 +15,8 @@
 /* What the credentials of an account in the environment are for. */
 enum mount_environment {
     MOUNT_ENVIRONMENT_ONE,     /* this source */
-    MOUNT_ENVIRONMENT_SHARED,  /* this one of two services, if they name its account */
+    MOUNT_ENVIRONMENT_SHARED,  /* this one of two services, if they name its account and host; the
+                                * same holds for a file that is found without the option */
     MOUNT_ENVIRONMENT_FOREIGN, /* another source: they are not read */
 };
 
@@ -43,7 +45,7 @@ int service_settings_init(struct service_settings *ret,
 void service_settings_finish(struct service_settings *settings);
 
 /* The key or the SAS that the file has now, a reference. -EINVAL: it has none for this endpoint; or
- * an error as above. Any thread. There is a file. */
+ * an error as above. There is a file. */
 int service_settings_read_again(const struct service_settings *settings, struct call *call,
                                 struct credential **ret);
 /* Appends the name of the variable, of the option or of the file that has the credential. */

@@ -7,8 +7,8 @@
  *
  * A side may have a credential of its own: the options from.credentials, to.credentials, from.auth
  * and to.auth. One of two accounts may take the credentials of the environment, if the other one
- * has its own, or is local:FILE or the emulator. Of two services without, each takes them if they
- * name its account and its host. */
+ * has its own, or is local:FILE or the emulator. Of two services without, each takes them, or those
+ * of a file that is found by the account's name, if they name its account and its host. */
 #include "cache/account.h"
 #include "fs/opened_account.h"
 

@@ -165,6 +165,40 @@ def test_a_sync(pair, witnesses, certificate, issuers, tmp_path):
     assert len(witnesses[1].credentials) == 1 and "Bearer" not in str(witnesses[1].credentials)
 
 
+@pytest.fixture
+def namesakes(pair, certificate):
+    """Two hosts, where accounts have the same name."""
+    made = [Witness(pair[1], certificate), Witness(pair[1], certificate)]
+    yield made
+    for witness in made:
+        witness.stop()
+
+
+@pytest.mark.parametrize("kind", ["AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN"])
+def test_a_file_that_is_found_for_two_namesakes(namesakes, certificate, tmp_path, kind):
+    """It does not say whose it is: it goes to neither host."""
+    value = OTHER_KEY if kind == "AZURE_STORAGE_KEY" else account_sas(OTHER, OTHER_KEY)
+    file = make(tmp_path / OTHER, f"{kind}={value}")
+    done = compare(namesakes, certificate, "timeout=30", CREDENTIALS_DIRECTORY=str(tmp_path))
+    said = f"tablefuse: {file} does not say that it is for {namesakes[0].endpoint} -- with two services write a connection"
+    assert (done.returncode, done.stdout) == (CONFIGURATION, "") and done.stderr.startswith(said)
+    assert [witness.credentials for witness in namesakes] == [set(), set()]
+
+
+def test_a_file_that_names_the_host_of_one_namesake(namesakes, certificate, tmp_path):
+    file = make(tmp_path / OTHER, f"AZURE_STORAGE_SAS_URL={namesakes[0].endpoint}?{account_sas(OTHER, OTHER_KEY)}")
+    done = compare(namesakes, certificate, "timeout=30", CREDENTIALS_DIRECTORY=str(tmp_path))
+    said = f"{file}: SOURCE is at {namesakes[1].endpoint}, but AZURE_STORAGE_SAS_URL at {namesakes[0].endpoint}: unset one"
+    assert (done.returncode, done.stderr) == (CONFIGURATION, f"tablefuse: {said}\n")
+    assert len(namesakes[0].credentials) == 1 and namesakes[1].credentials == set()
+
+
+def test_files_that_are_found_for_two_services(pair, certificate, tmp_path):
+    for azurite in pair:
+        make(tmp_path / azurite.account, f"AZURE_STORAGE_CONNECTION_STRING={azurite.connection_string()}")
+    assert_differs(compare(pair, certificate, "timeout=30", CREDENTIALS_DIRECTORY=str(tmp_path)))
+
+
 REFUSED = [
     ("auth=spn", "option auth is for one side: write it with from. or to. before it"),
     ("credentials=x", "option credentials is for one side: write it with from. or to. before it"),

@@ -56,6 +56,15 @@ static int make_absolute(const char *path, struct call *call, char **ret)
     return call_fail(call, -ENOMEM, "out of memory");
 }
 
+/* Is SOURCE given, and names no account? Then no file is the reason. */
+static bool is_source_wrong(const char *source)
+{
+    const struct connection_environment none = {0};
+    char account[ENDPOINT_ACCOUNT_SIZE];
+    connection_find_lacking(source, &none, account);
+    return source && !account[0];
+}
+
 /* By what a file has; it counts alone, but for the name of the account. */
 static int connect_by_lines(const struct service_settings *settings,
                             const struct credential_lines *lines, const char *account,
@@ -69,7 +78,9 @@ static int connect_by_lines(const struct service_settings *settings,
     environment.allows_http = settings->allows_http;
     environment.uses_tokens = settings->auth;
     int r = connection_init(ret, settings->source, &environment, call);
-    return r < 0 ? name_file(call, settings->is_of_option ? OPTION_FILE : settings->file) : 0;
+    return r < 0 && !is_source_wrong(settings->source)
+               ? name_file(call, settings->is_of_option ? OPTION_FILE : settings->file)
+               : r;
 }
 
 /* A file that is found by the name of an account. One of two services must be at the host that the

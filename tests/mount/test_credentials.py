@@ -133,6 +133,14 @@ def test_a_file_of_another_user(service, tmp_path):
     assert (failed.returncode, failed.stderr) == (CONFIGURATION, f"tablefuse: {NAMED} belongs to another user\n")
 
 
+def test_a_source_that_is_wrong(tmp_path):
+    """The file is not blamed."""
+    file = make(tmp_path / "file", f"AZURE_STORAGE_KEY={KEY}\n")
+    for source in "No_Account", "https://", "myaccount/no_table":
+        failed = check("-o", f"credentials={file}", source)
+        assert failed.returncode == CONFIGURATION and failed.stderr and NAMED not in failed.stderr
+
+
 def test_a_file_without_a_credential(tmp_path):
     file = make(tmp_path / "file", "# nothing yet\n")
     failed = check("-o", f"credentials={file}", "myaccount")

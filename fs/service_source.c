@@ -42,7 +42,7 @@ static bool has_same(const struct service_source *source, const struct credentia
     return credential_is_same(present, credential);
 }
 
-/* Of struct credential_file: after the service has refused the key or the SAS. */
+/* Of struct credential_reader: after the service has refused the key or the SAS. */
 static int read_again(void *context, struct credential **ret)
 {
     const struct service_source *source = context;
@@ -62,9 +62,9 @@ static int read_again(void *context, struct credential **ret)
 /* 0 or -ENOMEM. */
 static int create_credentials(struct service_source *source)
 {
-    const struct credential_file file = {read_again, source};
+    const struct credential_reader reader = {read_again, source};
     return credential_source_create(TAKE_PTR(source->settings.connection.credential),
-                                    source->settings.file ? &file : NULL, &clock_system,
+                                    source->settings.file ? &reader : NULL, &clock_system,
                                     &source->credentials);
 }
 

@@ -6,7 +6,7 @@
 
 struct credential_source {
     const struct clock *clock;
-    struct credential_file file; /* read: NULL: none */
+    struct credential_reader reader; /* its function: NULL: there is no file */
     struct monitor monitor;
     /* guarded by the monitor: */
     struct credential *credential;
@@ -26,7 +26,7 @@ static void set(struct credential_source *source, struct credential *credential)
     source->warn_utc_100ns = has_end ? end - CREDENTIAL_SOURCE_WARN_100NS : INT64_MAX;
 }
 
-int credential_source_create(struct credential *credential, const struct credential_file *file,
+int credential_source_create(struct credential *credential, const struct credential_reader *reader,
                              const struct clock *clock, struct credential_source **ret)
 {
     struct credential_source *source = calloc(1, sizeof(*source));
@@ -37,8 +37,8 @@ int credential_source_create(struct credential *credential, const struct credent
     monitor_init(&source->monitor);
     source->clock = clock;
     source->read_ms = NEVER_MS;
-    if (file)
-        source->file = *file;
+    if (reader)
+        source->reader = *reader;
     set(source, credential);
     *ret = source;
     return 0;
@@ -87,7 +87,7 @@ static void read_again(struct credential_source *source)
     source->is_reading = true;
     source->read_ms = clock_now_ms(source->clock);
     monitor_leave(&source->monitor);
-    int r = source->file.read(source->file.context, &credential);
+    int r = source->reader.read(source->reader.context, &credential);
     monitor_enter(&source->monitor);
     source->is_reading = false;
     if (r == 0 && !credential_is_same(credential, source->credential)) {
@@ -101,7 +101,7 @@ static void read_again(struct credential_source *source)
 bool credential_source_replace(struct credential_source *source, const struct credential *refused,
                                struct call *call, struct credential **ret)
 {
-    if (!source->file.read)
+    if (!source->reader.read)
         return false;
     INSIDE(&source->monitor);
     bool is_due = clock_now_ms(source->clock) - source->read_ms >= CREDENTIAL_SOURCE_REREAD_MS;

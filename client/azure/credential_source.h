@@ -13,16 +13,15 @@
 #define CREDENTIAL_SOURCE_WARN_100NS (INT64_C(24) * 3600 * TICKS_PER_SEC)
 typedef void credential_ends(void *context);
 
-struct credential_file { /* its function is called by one thread at a time */
+struct credential_reader { /* its function is called by one thread at a time */
     /* What the file has now, a reference; or a negative errno. May block. */
     int (*read)(void *context, struct credential **ret);
     void *context;
 };
 
 struct credential_source;
-/* Takes the reference, also after a failure. `file`: copied; NULL: it is never read again. -ENOMEM.
- */
-int credential_source_create(struct credential *credential, const struct credential_file *file,
+/* Takes the reference, also after a failure. `reader`: copied; NULL: there is no file. -ENOMEM. */
+int credential_source_create(struct credential *credential, const struct credential_reader *reader,
                              const struct clock *clock, struct credential_source **ret);
 void credential_source_destroy(struct credential_source *source); /* takes NULL */
 /* From now on the next request of credential_source_get calls `ends`, on its thread, if it is time

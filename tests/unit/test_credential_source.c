@@ -61,9 +61,9 @@ static void start(struct fixture *f, const char *text, bool has_file)
     f->clock.utc_100ns = utc_100ns;
     atomic_store(&now_ms, 1000000);
     atomic_store(&utc_sec, NOW_SEC);
-    const struct credential_file file = {read_file, f};
+    const struct credential_reader reader = {read_file, f};
     assert_int_equal(
-        credential_source_create(make(text), has_file ? &file : NULL, &f->clock, &f->source), 0);
+        credential_source_create(make(text), has_file ? &reader : NULL, &f->clock, &f->source), 0);
 }
 
 static void end(struct fixture *f)

@@ -14,8 +14,8 @@
 int credential_file_read(const char *what, const char *path, struct call *call,
                          struct credential_lines *ret);
 /* The file of an account in $CREDENTIALS_DIRECTORY, or else in /etc/tablefuse. *ret_path: on the
- * heap; NULL: neither has a key or a SAS, or may be read. An error: it must not be used, the reason
- * in call. */
+ * heap; NULL, where ret is empty: there is none with a key or a SAS that this process may read.
+ * -EINVAL: there is one that must not be used, the reason in call; -ENOMEM. */
 int credential_file_find(const char *account, struct call *call, char **ret_path,
                          struct credential_lines *ret);
 

@@ -92,7 +92,8 @@ bool mount_source_clock_ahead(const struct mount_source *source, int64_t *ret_se
 bool mount_source_append_end(const struct mount_source *source, struct buffer *ret);
 /* What to do then: static text. */
 const char *mount_source_advice_end(const struct mount_source *source);
-/* `ends` is called by a request, once of each such SAS: credential_source_watch. */
+/* `ends` is called on the thread of a request when the SAS ends soon, once for each SAS: as
+ * credential_source_watch. */
 typedef void mount_source_ends(void *context);
 void mount_source_watch_end(struct mount_source *source, mount_source_ends *ends, void *context);
 /* Appends the account's part of .tablefuse/config, without secrets. 0 or -errno. */

@@ -13,8 +13,8 @@ struct sas_end { /* of a mount; in its owner's memory while the account lives */
 };
 
 void sas_end_warn(const struct mount_source *source);
-/* From now on a request adds a note to the failures of the account, once of each SAS. Before the
- * first request that does so. */
+/* From now on the first request that finds that the SAS ends soon adds a note to the failures of
+ * the account; so does that of each SAS which replaces it. To be called before the mount serves. */
 void sas_end_watch(struct sas_end *end, struct mount_source *source, struct account *account);
 
 #endif

@@ -29,7 +29,8 @@ void secret_variables_wipe(struct secret_variables *secrets);
 /* The value of any variable: of a secret as it was taken, of another one from the environment.
  * NULL: not set. */
 const char *secret_variables_get(const struct secret_variables *secrets, const char *name);
-/* A message about what a file has names the variable of the file. */
+/* Where NAME_FILE is set, replaces NAME in the failure's message by it: that is what the user has
+ * set. */
 void secret_variables_name_files(struct failure *failure);
 /* Is the value of this variable in the file that NAME_FILE names? */
 bool secret_variables_is_in_file(const char *name);

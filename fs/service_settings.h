@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef FS_SERVICE_SETTINGS_H
 #define FS_SERVICE_SETTINGS_H
-/* How an account of a service is reached: its endpoint, and its key, its SAS, or who gives out its
- * tokens. The first of these that has a credential for the account counts alone: the file of
+/* How an account of a service is reached: its endpoint, and its key, its SAS, or where its tokens
+ * are from. The first of these that has a credential for the account counts alone: the file of
  * -o credentials=, the environment, and the files of fs/credential_file.h. With -o auth= the
  * settings for tokens are from the environment, and those in the file of -o credentials= go before.
  *

@@ -24,8 +24,8 @@ struct credential_source;
 int credential_source_create(struct credential *credential, const struct credential_reader *reader,
                              const struct clock *clock, struct credential_source **ret);
 void credential_source_destroy(struct credential_source *source); /* takes NULL */
-/* From now on the next request of credential_source_get calls `ends`, on its thread, if it is time
- * for that. Before the requests that shall do so. */
+/* From now on credential_source_get calls `ends`, on its caller's thread, when the SAS ends soon.
+ * To be called before another thread uses the source. */
 void credential_source_watch(struct credential_source *source, credential_ends *ends,
                              void *context);
 

@@ -89,6 +89,22 @@ static int connect_service(struct mount_source *source, const struct mount_sourc
     return r == 0 ? set_table(source, options->table, call) : r;
 }
 
+/* The mount would hide a file below its mount point, and wait for itself when it opens it. */
+static bool is_hidden(const char *path, const struct mount_source_options *options)
+{
+    size_t size = options->mountpoint ? strlen(options->mountpoint) : 0;
+    return options->mountpoint && path && strncmp(path, options->mountpoint, size) == 0 &&
+           (path[size] == '/' || path[size] == '\0');
+}
+
+static int complain_hidden(const char *name)
+{
+    return complain(name,
+                    "the file lies inside its own mount point -- choose another file or another "
+                    "directory",
+                    EXIT_CONFIGURATION);
+}
+
 static int open_service(struct mount_source *source, const struct mount_source_options *options)
 {
     struct call call = {0};
@@ -100,16 +116,12 @@ static int open_service(struct mount_source *source, const struct mount_source_o
         return complain_failure("", &call.failure, EXIT_CONFIGURATION);
     if (lacks_table(source, options))
         return EXIT_USAGE;
+    if (is_hidden(source->service.settings.file, options))
+        return complain_hidden(source->service.settings.file);
     source->service.log = options->log;
     return service_source_start(&source->service, options->ca_cert,
                                 MAX(options->cache_bytes / ANSWERS_PART, ANSWERS_MIN_BYTES),
                                 &source->store);
-}
-
-static bool is_below(const char *path, const char *directory)
-{
-    size_t size = strlen(directory);
-    return strncmp(path, directory, size) == 0 && (path[size] == '/' || path[size] == '\0');
 }
 
 /* Sets the path, and the table that follows it in FILE/TABLE. */
@@ -174,11 +186,8 @@ static int open_local(struct mount_source *source, const struct mount_source_opt
         return complain_failure("", &call.failure, EXIT_CONFIGURATION);
     if (lacks_table(source, options))
         return EXIT_USAGE;
-    if (options->mountpoint && is_below(source->local_path, options->mountpoint))
-        return complain(options->name,
-                        "the file lies inside its own mount point -- choose another file or "
-                        "another directory",
-                        EXIT_CONFIGURATION);
+    if (is_hidden(source->local_path, options))
+        return complain_hidden(options->name);
     r = options->is_as_is
             ? local_store_open_as_is(source->local_path, &clock_system, &call, &source->store)
             : local_store_create(source->local_path, options->may_create, &clock_system, &call,

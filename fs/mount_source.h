@@ -27,7 +27,8 @@ struct mount_source_options {
     const char *auth;    /* how a token is got; NULL: by a key or a SAS. It outlives the source. */
     const char *credentials;                  /* -o credentials=, a file; NULL: not given */
     const struct secret_variables *variables; /* of an account of a service */
-    const char *mountpoint; /* absolute; the file of an account must not be below it; NULL: none */
+    const char *mountpoint; /* absolute; a file of an account, or one that has its credential, must
+                             * not be below it; NULL: none */
     int64_t timeout_ms;     /* of an operation */
     size_t cache_bytes;     /* answers in flight may have a part of it */
     struct log *log;        /* gets a line when the service goes down, and when it is back */

@@ -125,6 +125,18 @@ def test_a_file_that_is_refused(mounts, service, tmp_path, spoil, reason):
     assert (failed.returncode, failed.stderr) == (CONFIGURATION, f"tablefuse: {said}\n")
 
 
+def test_a_file_below_the_mount_point(mounts, service):
+    """It could not be read again."""
+    mount = mounts.prepare()
+    file = make(mount.point / "file", f"AZURE_STORAGE_KEY={KEY}\n")
+    failed = mount.start(service.endpoint, f"credentials={file}", env={}, check=False)
+    said = f"{file}: the file lies inside its own mount point -- choose another file or another directory"
+    assert (failed.returncode, failed.stderr) == (
+        CONFIGURATION,
+        f"tablefuse: warning: {mount.point} is not empty; the mount hides what is in it\ntablefuse: {said}\n",
+    )
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
 def test_a_file_of_another_user(service, tmp_path):
     file = make(tmp_path / "file", f"AZURE_STORAGE_KEY={KEY}\n")

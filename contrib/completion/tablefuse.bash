@@ -3,12 +3,23 @@
 # Completes tablefuse's command line in bash, with the package bash-completion. It asks no service and touches no mount,
 # because a mount that is stopped or waits for its service would hold the shell. So it offers no tables.
 
-# Prints the mount points of tablefuse, quoted for the shell. In the kernel's list some characters are \OCTAL.
+# Prints the mount points of tablefuse, quoted for the shell, and spelled as $cur begins: from /, ~ or the working directory.
+# In the kernel's list some characters are \OCTAL.
 _tablefuse_mount_points()
 {
-    local point type
+    local point type from=/ spelled=/
+    case $cur in
+        '' | /*) ;;
+        \~/*) from=${HOME%/}/ spelled=\~/ ;;
+        *)
+            from=$(pwd -P)
+            from=${from%/}/ spelled=''
+            [[ $cur == ./* ]] && spelled=./
+            ;;
+    esac
     while read -r _ point type _; do
-        [ "$type" = fuse.tablefuse ] && printf '%q\n' "$(printf '%b' "$point")"
+        printf -v point %b "$point"
+        [[ $type == fuse.tablefuse && $point == "$from"?* ]] && printf '%s%q\n' "$spelled" "${point#"$from"}"
     done </proc/self/mounts
 }
 
@@ -84,7 +95,7 @@ _tablefuse_source()
 
 _tablefuse()
 {
-    local cur prev words cword verb i operands=0 flags=()
+    local cur prev words cword verb i operands=0 flags=() valued='^(-o|-t|--output|--max-delete|--columns|--delimiter)$'
     local verbs=(mount unmount drop export import count diff sync tables check version help)
     local of_both=(timeout= parallelism= ca_cert= allow_http)
     local of_two=("${of_both[@]}" from.auth= to.auth= from.credentials= to.credentials=)
@@ -96,7 +107,7 @@ _tablefuse()
     fi
     verb=${words[1]}
     for ((i = 2; i < cword; i++)); do
-        [[ ${words[i]} == -* || ${words[i - 1]} == -[ot] ]] || operands=$((operands + 1))
+        [[ ${words[i]} == -* || ${words[i - 1]} =~ $valued ]] || operands=$((operands + 1))
     done
     case $verb in
         mount)
@@ -133,6 +144,7 @@ _tablefuse()
     esac
     case $verb:$cur in
         help:* | version:*) ;;
+        export:--output=* | import:--refused=*) _tablefuse_files "${cur#*=}" ;;
         *:-*) _tablefuse_offer "${flags[@]}" --help ;;
         mount:*)
             [ "$operands" = 0 ] && _tablefuse_source

@@ -54,22 +54,26 @@ def service(scratch):
     account.stop()
 
 
-def bash(line, cwd=None):
+def bash(line, cwd=None, home=None):
     """What it offers for the last word. Readline cuts words before and behind each of `=` and `:`."""
     words = [part for word in re.split(r"(?<!\\) +", line) for part in re.split(r"([=:]+)", word) if part or not word]
     if words[-1] in ("=", ":"):
         words.append("")
-    return run("bash", "-c", BASH, FILES, line, *words, cwd=cwd).stdout.splitlines()
+    env = environment(HOME=str(home)) if home else None
+    return run("bash", "-c", BASH, FILES, line, *words, cwd=cwd, env=env).stdout.splitlines()
 
 
 class Zsh:
-    def __init__(self, home):
+    def __init__(self, home, directory=None):
+        directory = directory or home
         (home / ".zshrc").write_text(ZSH)
         self._shown = home / "shown"
-        variables = environment(TERM="dumb", ZDOTDIR=str(home), FILES=str(FILES), SHOWN=str(self._shown))
+        variables = environment(
+            TERM="dumb", ZDOTDIR=str(home), FILES=str(FILES), SHOWN=str(self._shown), HOME=str(directory)
+        )
         self._pid, self._terminal = pty.fork()
         if self._pid == 0:
-            os.chdir(home)
+            os.chdir(directory)
             os.execvpe("zsh", ["zsh", "-i"], variables)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -138,6 +142,14 @@ def test_bash_completes_files(tmp_path):
     assert bash("tablefuse mount emulator o", tmp_path) == ["one"]
     assert bash("tablefuse export --output o", tmp_path) == ["one", "one.tf"]
     assert bash("tablefuse mount -o ro,ca_cert=o", tmp_path) == ["one", "one.tf"]
+    assert bash("tablefuse export --output=o", tmp_path) == ["one", "one.tf"]
+    assert bash("tablefuse import --refused=o", tmp_path) == ["one", "one.tf"]
+
+
+def test_bash_takes_the_value_of_an_option_for_no_operand():
+    assert bash("tablefuse sync --max-delete 5 local:one/T em") == ["emulator"]
+    assert bash("tablefuse export --columns A --delimiter tab --output one em") == ["emulator"]
+    assert bash("tablefuse sync local:one/T local:two/T em") == []
 
 
 @pytest.fixture
@@ -159,6 +171,21 @@ def test_mount_points_are_offered_unseen(stopped, zsh):
     assert bash(f"tablefuse unmount {point[:-1]}") == [point]
     assert zsh(f"tablefuse unmount {begin}") == f"tablefuse unmount {point} "
     assert zsh(f"tablefuse drop {begin}") == f"tablefuse drop {point}/"
+
+
+@pytest.mark.parametrize("spelled", ["", "./", "~/"])
+def test_mount_points_are_offered_below_the_directory_and_home(stopped, tmp_path, spelled):
+    parent = stopped.point.parent
+    completed = spelled + stopped.point.name.replace(" ", "\\ ")
+    assert bash(f"tablefuse unmount {spelled}a", parent, home=parent) == [completed]
+    assert bash(f"tablefuse drop {spelled}a", parent, home=parent) == [completed + "/"]
+    assert bash(f"tablefuse unmount {spelled}a", tmp_path, home=tmp_path) == []
+    shell = Zsh(tmp_path, parent)
+    try:
+        assert shell(f"tablefuse unmount {spelled}a") == f"tablefuse unmount {completed} "
+        assert shell(f"tablefuse drop {spelled}a") == f"tablefuse drop {completed}/"
+    finally:
+        shell.end()
 
 
 def test_zsh_completes(zsh, tmp_path):

@@ -231,3 +231,10 @@ def test_no_secret_is_an_argument(service, program, to):
 def test_wrong_usage(service, program, words):
     code, said = backup(service, program(), *words)
     assert code == USAGE and said.startswith("backup: usage: ")
+
+
+def test_a_file_that_is_of_no_backup(service, program, to):
+    (to / "small.jsonl.gz").touch()
+    code, said = backup(service, program(), "--restore", to / "small.jsonl.gz", source(service, "untouched"))
+    assert code == NOT_FOUND
+    assert said == f"backup: {to}/small.jsonl.gz is no file of a backup: there is no {to}/SHA256SUMS\n"

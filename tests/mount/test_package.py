@@ -19,6 +19,7 @@ DOCS = {page.name for page in (ROOT / "contrib/docs").glob("*.md")} | {"README.m
 EXPECTED = {
     "usr/bin/tablefuse",
     "usr/lib/systemd/system/tablefuse@.service",
+    "usr/lib/systemd/user/tablefuse@.service",
     "usr/share/bash-completion/completions/tablefuse",
     "usr/share/man/man1/tablefuse.1.gz",
     "usr/share/zsh/vendor-completions/_tablefuse",
@@ -84,11 +85,13 @@ def test_the_fields_name_the_libraries_of_the_program(package, root):
     paths = [run("sh", "-c", f"ldconfig -p | sed -n 's/.*{name} .*=> //p' | head -1").stdout.strip() for name in needed]
     owners = {owner_of(path) for path in paths}
     assert owners | {"fuse3"} == depends
+    assert field(package, "Recommends") == "ca-certificates"  # without them no https:// server is trusted
     assert {"libfuse3-3", "libcurl4", "libssl3", "libcjson1"} <= depends
 
 
-def test_the_unit_starts_the_program_of_the_package(root):
-    unit = (root / "usr/lib/systemd/system/tablefuse@.service").read_text()
+@pytest.mark.parametrize("manager", ["system", "user"])
+def test_the_unit_starts_the_program_of_the_package(root, manager):
+    unit = (root / f"usr/lib/systemd/{manager}/tablefuse@.service").read_text()
     assert re.search(r"^ExecStart=/usr/bin/tablefuse mount ", unit, re.MULTILINE)
 
 

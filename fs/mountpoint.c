@@ -12,7 +12,6 @@
 #include <spawn.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
@@ -81,7 +80,7 @@ int mountpoint_resolve(const char *given, int64_t limit_ms, char **ret)
 struct mount_of_path {
     size_t size; /* of its mount point; 0: none was found */
     dev_t device;
-    bool is_tablefuse;
+    bool is_tablefuse, is_read_only;
 };
 
 /* /proc escapes blanks, line ends and backslashes as \040. */
@@ -114,7 +113,9 @@ static const char *parse_line(char *line, struct mount_of_path *ret)
         return NULL;
     ret->is_tablefuse = strncmp(type + 3, kind, strlen(kind)) == 0;
     ret->device = makedev(major, minor);
-    directory[strcspn(directory, " ")] = '\0';
+    char *options = directory + strcspn(directory, " ");
+    ret->is_read_only = strncmp(options, " ro", 3) == 0;
+    *options = '\0';
     unescape(directory);
     ret->size = strlen(directory);
     return directory;
@@ -188,6 +189,7 @@ int mountpoint_look(struct mountpoint *place)
     place->root = root;
     place->is_tablefuse =
         found.is_tablefuse && found.size == strlen(place->path) && found.device == place->device;
+    place->is_read_only = found.is_read_only;
     return 0;
 }
 
@@ -304,13 +306,12 @@ static size_t answer_state(const void *context, void *ret)
 {
     const struct mountpoint *place = context;
     struct answer *answer = ret;
-    struct statfs statistics = {0};
+    struct statfs statistics;
     *answer = (struct answer){.state = MOUNTPOINT_LIVE};
     if (fstatfs(place->root, &statistics) < 0 && (errno == ENOTCONN || errno == ECONNABORTED))
         answer->state = MOUNTPOINT_DEAD;
     else
         read_daemon(place->root, &answer->daemon);
-    answer->daemon.is_read_only = (statistics.f_flags & ST_RDONLY) != 0;
     return sizeof(*answer);
 }
 

@@ -29,6 +29,7 @@ struct mountpoint {
     int root;          /* what is under the name: a directory, or the root of a mount; -1: closed */
     dev_t device;      /* of `root`; while that is open, no other mount has this number */
     bool is_tablefuse; /* `root` is that of the topmost mount at the path, a tablefuse mount */
+    bool is_read_only; /* that mount */
 };
 #define MOUNTPOINT_NONE ((struct mountpoint){.above = -1, .root = -1})
 /* Opens the directory above and what is under the name, and asks no daemon of a mount there. `path`
@@ -47,9 +48,8 @@ enum mountpoint_state {
     MOUNTPOINT_SILENT, /* the daemon has not answered in time: perhaps it is stopped */
 };
 struct mountpoint_daemon {
-    pid_t process;     /* 0: unknown; MOUNTPOINT_DAEMON_ELSEWHERE: it runs in another PID namespace,
-                          where its id means something */
-    bool is_read_only; /* the mount */
+    pid_t process; /* 0: unknown; MOUNTPOINT_DAEMON_ELSEWHERE: it runs in another PID namespace,
+                      where its id means something */
     char exit_socket[64]; /* for exit_report_await; "": it told none */
 };
 #define MOUNTPOINT_DAEMON_ELSEWHERE (-1)

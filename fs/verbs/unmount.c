@@ -145,7 +145,7 @@ static int unmount_and_await(const char *directory, struct mountpoint *place,
                              const struct patience *patience)
 {
     struct end end = {.pidfd = open_pidfd(daemon->process), .report = -1};
-    end.is_read_only = daemon->is_read_only;
+    end.is_read_only = place->is_read_only;
     if (end.pidfd >= 0)
         end.report =
             exit_report_await(daemon->exit_socket, daemon->process, remaining_ms(patience));
@@ -169,6 +169,16 @@ static int unmount_only(const char *directory, struct mountpoint *place, bool is
     return r == 0 ? 0 : r == -EIO ? EXIT_MOUNTING : refuse(directory, r);
 }
 
+/* What its daemon had queued when it was killed was not stored. */
+static int unmount_dead(const char *directory, struct mountpoint *place)
+{
+    int code = unmount_only(directory, place, false);
+    if (code != 0 || place->is_read_only)
+        return code;
+    say("tablefuse: unmounted, but its process was killed before: what was queued then is lost\n");
+    return EXIT_MOUNTING;
+}
+
 static int unmount_directory(const char *directory, bool is_lazy, const struct patience *patience)
 {
     _cleanup_(mountpoint_finish) struct mountpoint place = MOUNTPOINT_NONE;
@@ -184,7 +194,7 @@ static int unmount_directory(const char *directory, bool is_lazy, const struct p
     if (state == MOUNTPOINT_SILENT)
         return refuse_silent(directory, "the process of the mount", patience, advice_silent);
     if (state == MOUNTPOINT_DEAD)
-        return unmount_only(directory, &place, false);
+        return unmount_dead(directory, &place);
     return unmount_and_await(directory, &place, &daemon, patience);
 }
 

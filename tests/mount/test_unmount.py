@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from harness import ABANDONED, COMMAND_SEC, GOES_ON, TABLEFUSE, run, wait_until
+from harness import ABANDONED, COMMAND_SEC, GOES_ON, MOUNTING, TABLEFUSE, run, wait_until
 from writing import write
 
 pytestmark = pytest.mark.parametrize("service", ["local"], indirect=True)
@@ -166,6 +166,17 @@ def test_unmount_of_a_mount_that_another_namespace_has(mounts, begin):
     assert os.listdir(inside) == ["beside.json"]
     other.kill()
     assert mount.has_ended()
+
+
+@pytest.mark.parametrize("option, code", [("writeback", MOUNTING), ("ro", 0)])
+def test_unmount_tells_that_the_process_was_killed_before(mounts, option, code):
+    mount = mounts(option)
+    mount.send(signal.SIGKILL)
+    assert mount.has_ended()
+    done = mount.unmount(check=False)
+    told = "tablefuse: unmounted, but its process was killed before: what was queued then is lost\n"
+    assert (done.returncode, done.stderr) == (code, told if code else "")
+    assert not mount.is_mounted()
 
 
 @pytest.mark.parametrize("how", ["unmount", "umount"])

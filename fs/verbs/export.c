@@ -97,8 +97,9 @@ static int complain_output(const struct export *export, int error)
 {
     if (export->csv && csv_output_is_waiting_failed(export->csv)) {
         say("tablefuse: cannot keep the rows in %s until all columns are known: %s -- name the "
-            "columns by --columns, or set TMPDIR\n",
-            csv_output_waiting_in(export->csv), strerror(-error));
+            "columns by --columns, or %s\n",
+            csv_output_waiting_in(export->csv), strerror(-error),
+            export->file ? "make room there" : "set TMPDIR");
         return EXIT_MOUNTING;
     }
     const char *why = error == -EBUSY     ? "another process writes FILE.partial"

@@ -194,6 +194,21 @@ def test_no_place_for_rows_that_wait(account, tmp_path):
     assert named.stdout == exported(account, "dates", "--columns=Size")
 
 
+def test_rows_that_wait_find_no_room_beside_their_file(account, small):
+    """They do not wait in TMPDIR then."""
+    directory = small("16K")
+    done = run(
+        TABLEFUSE, "export", "--quiet", "--format=csv", "--output", directory / "f", source(account, "dates"), check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (
+        MOUNTING,
+        "",
+        f"tablefuse: cannot keep the rows in {directory} until all columns are known: No space left on device -- "
+        f"name the columns by --columns, or make room there\ntablefuse: {directory}/f.partial is not whole -- remove it, "
+        "or export again\n",
+    )
+
+
 @pytest.mark.asan
 def test_outputs_that_fail(account):
     for words in ("", "--columns=Size"):

@@ -413,8 +413,11 @@ static int refuse_path(const char *directory, int error)
                                 "the file system that it lies in does not answer",
                                 "if that is a tablefuse mount, use unmount -z there first, or "
                                 "choose another directory");
+    bool is_source = strncmp(directory, LOCAL_SOURCE, strlen(LOCAL_SOURCE)) == 0;
     return refuse_directory(verb_printable_path(directory), strerror(-error),
-                            error == -ENOENT ? "create the directory first" : NULL);
+                            error != -ENOENT ? NULL
+                            : is_source      ? "SOURCE stands before DIR"
+                                             : "create the directory first");
 }
 
 /* Refuses a directory that the kernel or fusermount3 would refuse, or whose content must not be
@@ -539,7 +542,7 @@ static int run(const struct verb *verb, int argc, char **argv, store_decorator *
                                     .background = {.pipe = -1},
                                     .place = MOUNTPOINT_NONE,
                                     .args = FUSE_ARGS_INIT(0, NULL)};
-    const char *directory = NULL;
+    const char *directory = "";
     int code = fuse_opt_add_arg(&command.args, "tablefuse") < 0
                    ? verb_complain_memory()
                    : parse_mount(verb, argc, argv, &command, &directory);

@@ -159,6 +159,8 @@ def test_directories_that_cannot_be(mounts, service):
     assert said == (
         f"cannot mount at {missing}: No such file or directory -- create the directory first"
     )
+    said = refused(mount, mount.point, "local:account.tf")
+    assert said == "cannot mount at local:account.tf: No such file or directory -- SOURCE stands before DIR"
     file.touch()
     assert refused(mount, service.source, file) == f"cannot mount at {file}: it is not a directory"
     said = refused(mount, service.source, "/")

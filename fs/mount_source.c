@@ -142,7 +142,9 @@ static int resolve_local(struct mount_source *source, const struct mount_source_
     if (r < 0)
         return complain(name, strerror(-r), EXIT_CONFIGURATION);
     if (table[0] && !table_name_is_readable(bytes_of(table)))
-        return complain(name, "what follows the file is not the name of a table",
+        return complain(name,
+                        "what follows the file is not the name of a table, which has 3 to 63 "
+                        "letters and digits, a letter first",
                         EXIT_CONFIGURATION);
     memcpy(source->table, table, strlen(table) + 1);
     return 0;

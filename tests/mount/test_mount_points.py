@@ -116,7 +116,8 @@ def test_slashes_behind_a_file(mounts, service, slash):
         ("", "table=nosuch", NOT_FOUND, NO_TABLE),
         (
             *("/a b", None, CONFIGURATION),
-            "local:{file}/a b: what follows the file is not the name of a table",
+            "local:{file}/a b: what follows the file is not the name of a table, which has 3 to 63 letters and digits, "
+            "a letter first",
         ),
         (
             *("/packages/zlib", None, CONFIGURATION),

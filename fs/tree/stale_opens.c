@@ -57,10 +57,12 @@ void stale_opens_destroy(struct stale_opens *stale)
 static struct map_key key_of(const struct opener *opener, uint64_t ids[2])
 {
     bool has_thread = opener->thread != 0;
+    struct map_key key = {.head = {(const char *)ids, 2 * sizeof(*ids)}};
     ids[0] = (uint64_t)opener->thread;
     ids[1] = has_thread ? 0 : opener->parent;
-    return (struct map_key){{(const char *)ids, 2 * sizeof(*ids)},
-                            has_thread ? (struct bytes){0} : opener->name};
+    if (!has_thread)
+        key.tail = opener->name;
+    return key;
 }
 
 static struct entry *find_kept_locked(struct stale_opens *stale, const struct opener *opener)

@@ -153,8 +153,9 @@ static int leave_in_use(struct removal *removal)
     return account_explain_not_empty(removal->account, caller, removal->directory, -ENOTEMPTY);
 }
 
-/* A row whose delete has ended during the look looked used. What is held ends no delete: a second
- * look shows whether it is all that is in the table. */
+/* A first comparison may have failed because a queued delete was carried out between the scan and
+ * the comparison: its row was read, and is no longer in the queue. While the rest is held no delete
+ * is carried out, so a second comparison tells whether the table has other rows. */
 static int drop_beside_batches(struct removal *removal)
 {
     int r = drop_if_empty(removal);

@@ -4,7 +4,7 @@
 #include "fs/say.h"
 #include "fs/verb.h"
 
-#define SHOW_EVERY 1024 /* pairs between two looks at the clock */
+#define SHOW_EVERY 1024 /* pairs between two readings of the clock */
 
 /* As a line without its end, or null. */
 static int append_entity(struct buffer *lines, struct pair_row row)
@@ -86,7 +86,7 @@ int difference_output_compare(struct difference_output *output, struct table_pai
     }
     output->comparison_error = r;
     int flushed = output->output ? line_output_flush(output->output) : 0;
-    if (r == 0 || flushed == -EPIPE) /* what has come until then counts */
+    if (r == 0 || flushed == -EPIPE) /* what was read before the failure is written */
         output->error = r = flushed;
     return r;
 }

@@ -21,8 +21,9 @@ struct difference_output {
     int error, comparison_error;          /* why it has ended early; 0: not of this */
 };
 
-/* Compares to the end. Tells a key that cannot be compared on standard error; sync, unless it is
- * NULL, takes each pair. 0; -errno of the output, of the comparison or of sync. */
+/* Compares to the end. Each key that cannot be compared is named on standard error. Each pair is
+ * also given to sync, unless sync is NULL. 0; -errno of the output, of the comparison or of sync.
+ */
 int difference_output_compare(struct difference_output *output, struct table_pair *tables,
                               struct sync *sync);
 /* Shows the progress, if it is time for it; position: of the last pair, or empty. */

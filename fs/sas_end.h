@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef FS_SAS_END_H
 #define FS_SAS_END_H
-/* Tells the user of a mount that its SAS ends within a day: at `mount` on standard error, and later
- * in `errors` and the log. One thread, but for what a request tells. */
+/* Warns that the SAS of a mount ends within a day: `mount` does so on standard error, and a later
+ * request in `errors` and the log. One thread; the request's warning comes from any thread. */
 #include "fs/mount_source.h"
 
 struct account;

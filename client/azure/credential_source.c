@@ -10,10 +10,10 @@ struct credential_source {
     struct monitor monitor;
     /* guarded by the monitor: */
     struct credential *credential;
-    int64_t warn_utc_100ns; /* when the end of a SAS is told; INT64_MAX: there is none to tell */
+    int64_t warn_utc_100ns; /* when to warn that the SAS ends; INT64_MAX: never, or already done */
     int64_t read_ms;        /* when the file was read last */
     bool is_reading;
-    credential_ends *ends; /* NULL: nobody wants to know */
+    credential_ends *ends; /* NULL: no watcher */
     void *context;
 };
 
@@ -60,7 +60,7 @@ void credential_source_watch(struct credential_source *source, credential_ends *
     source->context = context;
 }
 
-/* Is it time to tell the end? Then it is not told again. */
+/* True once for each SAS: when it is time to warn of its end. */
 static bool take_warning(struct credential_source *source)
 {
     bool is_time = source->ends && clock_utc_100ns(source->clock) >= source->warn_utc_100ns;

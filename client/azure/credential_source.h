@@ -9,7 +9,7 @@
 
 #define CREDENTIAL_SOURCE_REREAD_MS 30000
 
-/* Tells that a SAS ends within CREDENTIAL_SOURCE_WARN_100NS, or has ended: once of each SAS. */
+/* Called once for each SAS that ends within CREDENTIAL_SOURCE_WARN_100NS or has ended. */
 #define CREDENTIAL_SOURCE_WARN_100NS (INT64_C(24) * 3600 * TICKS_PER_SEC)
 typedef void credential_ends(void *context);
 

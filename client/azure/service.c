@@ -218,7 +218,7 @@ static bool is_refused(const struct service *service, const struct service_reque
            (!request->token && strcmp(failure.code, "AuthorizationFailure") == 0);
 }
 
-/* Of the request that comes now. */
+/* Fills in the credential that is current when the request is sent. */
 static int take_credential(const struct service *service, struct service_request *request,
                            struct call *call)
 {

@@ -37,7 +37,7 @@ static bool is_updatedb(fuse_req_t req)
     return false;
 }
 
-/* Told once: updatedb skips the directory, and comes again every night. */
+/* Reported once in a mount: updatedb tries again every night. */
 static void keep_updatedb_out(fuse_req_t req, const struct inode *inode)
 {
     if (atomic_exchange(&request_fs(req)->has_told_updatedb, true))

@@ -204,7 +204,7 @@ static int finish(struct export *export, int r, const struct failure *failure)
         export->output_error = r = csv_output_finish(export->csv, is_interrupted, export);
     if (r == 0 && !is_empty)
         export->output_error = r = line_output_finish(export->output);
-    else if (r < 0 && export->output_error == 0) /* what has come until then counts */
+    else if (r < 0 && export->output_error == 0) /* what was read before the failure is written */
         export->output_error = line_output_flush(export->output) == -EPIPE ? -EPIPE : 0;
     if (export->output_error == -EPIPE && !export->file)
         line_output_end_by_sigpipe();

@@ -4,7 +4,7 @@
 
 #define NAME_MAX_BYTES 40 /* less than a key has */
 
-static const char *const names[CREDENTIAL_LINES_NAMES] = {
+const char *const credential_lines_names[CREDENTIAL_LINES_NAMES] = {
     "AZURE_STORAGE_CONNECTION_STRING",
     "AZURE_STORAGE_ACCOUNT",
     "AZURE_STORAGE_KEY",
@@ -21,7 +21,7 @@ static const char *const names[CREDENTIAL_LINES_NAMES] = {
 static size_t find(struct bytes name)
 {
     size_t i = 0;
-    while (i < CREDENTIAL_LINES_NAMES && !bytes_equal(name, bytes_of(names[i])))
+    while (i < CREDENTIAL_LINES_NAMES && !bytes_equal(name, bytes_of(credential_lines_names[i])))
         i++;
     return i;
 }
@@ -55,7 +55,7 @@ static int take_line(struct credential_lines *lines, char *line, int number, str
         return call_fail(call, -EINVAL, "line %d has the unknown name %.*s", number, (int)name.size,
                          name.data);
     if (lines->values[i])
-        return call_fail(call, -EINVAL, "%s stands in it twice", names[i]);
+        return call_fail(call, -EINVAL, "%s stands in it twice", credential_lines_names[i]);
     lines->values[i] = rest.data; /* to the end of the line */
     return 0;
 }

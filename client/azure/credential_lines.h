@@ -8,6 +8,7 @@
 #include "client/call.h"
 
 #define CREDENTIAL_LINES_NAMES 10
+extern const char *const credential_lines_names[CREDENTIAL_LINES_NAMES];
 
 struct credential_lines {
     char *text; /* the values are in it */

@@ -5,21 +5,10 @@
 #include "client/bytes.h"
 #include "tests/fuzz/fuzz.h"
 
-static const char *const names[CREDENTIAL_LINES_NAMES] = {"AZURE_STORAGE_CONNECTION_STRING",
-                                                          "AZURE_STORAGE_ACCOUNT",
-                                                          "AZURE_STORAGE_KEY",
-                                                          "AZURE_STORAGE_SAS_TOKEN",
-                                                          "AZURE_STORAGE_SAS_URL",
-                                                          "AZURE_TENANT_ID",
-                                                          "AZURE_CLIENT_ID",
-                                                          "AZURE_CLIENT_SECRET",
-                                                          "AZURE_AUTHORITY_HOST",
-                                                          "AZURE_FEDERATED_TOKEN_FILE"};
-
 static void check_lines(const struct credential_lines *lines)
 {
     for (size_t i = 0; i < CREDENTIAL_LINES_NAMES; i++) {
-        const char *value = credential_lines_get(lines, names[i]);
+        const char *value = credential_lines_get(lines, credential_lines_names[i]);
         if (!value)
             continue;
         INVARIANT(value > lines->text && value <= lines->text + lines->size);

@@ -76,6 +76,18 @@ def assert_clean(what, data, parts=PARTS):
         ), f"in {what}"
 
 
+def assert_shows_no_secret(mount):
+    """In its control files, and in what the system tells of its process."""
+    for name in ("stats", "errors", "version", "config"):
+        assert_clean(name, mount.control(name))
+    for name in ("cmdline", "environ"):
+        try:
+            assert_clean(name, pathlib.Path(f"/proc/{mount.pid}/{name}").read_bytes())
+        except PermissionError:
+            pass  # safer still
+    assert_clean("the mount table", pathlib.Path("/proc/self/mounts").read_bytes())
+
+
 @pytest.mark.parametrize("kind", CREDENTIALS)
 def test_a_mounted_secret(mounts, service, kind):
     env = CREDENTIALS[kind](service.endpoint)
@@ -93,14 +105,7 @@ def test_a_mounted_secret(mounts, service, kind):
         process.wait(timeout=EXIT_SEC)
     finally:
         service.send(signal.SIGCONT)
-    for name in ("stats", "errors", "version", "config"):
-        assert_clean(name, mount.control(name))
-    for name in ("cmdline", "environ"):
-        try:
-            assert_clean(name, pathlib.Path(f"/proc/{mount.pid}/{name}").read_bytes())
-        except PermissionError:
-            pass  # safer still
-    assert_clean("the mount table", pathlib.Path("/proc/self/mounts").read_bytes())
+    assert_shows_no_secret(mount)
 
 
 @pytest.mark.parametrize("kind", CREDENTIALS)
@@ -527,14 +532,7 @@ def test_a_file_of_credentials(mounts, service, kind, tmp_path):
         if source_url:  # it is refused, and so the file is read again
             proxy.status, proxy.page = 403, b'{"odata.error":{"code":"AuthenticationFailed","message":{"value":"no"}}}'
             assert run("ls", mount / "table", check=False).returncode != 0
-        for name in ("stats", "errors", "version", "config"):
-            assert_clean(name, mount.control(name))
-        for name in ("cmdline", "environ"):
-            try:
-                assert_clean(name, pathlib.Path(f"/proc/{mount.pid}/{name}").read_bytes())
-            except PermissionError:
-                pass  # safer still
-        assert_clean("the mount table", pathlib.Path("/proc/self/mounts").read_bytes())
+        assert_shows_no_secret(mount)
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(timeout=EXIT_SEC)

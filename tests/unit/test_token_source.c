@@ -127,8 +127,8 @@ static void expect(struct fixture *f, const char *expected, int asked)
     assert_int_equal(atomic_load(&f->asked), asked);
 }
 
-/* Not before: the thread has looked at the clock, and asks so much later, and not yet. Its first
- * look may have begun before the clock was turned. */
+/* The thread does not request a token before wait_ms have passed. It has to read the clock twice
+ * first, because one reading may have begun before the test set the clock. */
 static void expect_not_yet(struct fixture *f, const char *expected, int asked, int64_t wait_ms)
 {
     int before = atomic_load(&looks);

@@ -101,6 +101,15 @@ def wait_until(is_true, timeout=COMMAND_SEC, what="the condition"):
         time.sleep(0.02)
 
 
+def is_stopped(process):
+    """A signal stops the threads of a process one after another."""
+    for thread in pathlib.Path(f"/proc/{process}/task").glob("*/stat"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended
+            if thread.read_text().rpartition(")")[2].split()[0] != "T":
+                return False
+    return True
+
+
 def is_readable(stream, timeout):
     """Waits until there is something to read, or the end."""
     waiting = select.poll()  # select takes no descriptor above 1,023
@@ -265,6 +274,8 @@ class Azurite:
     def send(self, number):
         """Sends a signal. After SIGSTOP the service accepts connections and does not answer."""
         os.killpg(self._process.pid, number)
+        if number == signal.SIGSTOP:
+            wait_until(lambda: is_stopped(self._process.pid), what="the stop of the service")
 
     def stop(self):
         if self._process.poll() is None:
@@ -523,8 +534,11 @@ class Mount:
         self._may_end = True
 
     def send(self, number):
+        """Sends a signal. After SIGSTOP no thread of the daemon runs."""
         self.let_end()
         signal.pidfd_send_signal(self._daemon, number)
+        if number == signal.SIGSTOP:
+            wait_until(lambda: is_stopped(self.pid), what=f"the stop of {self.pid}")
 
     def unmount(self, *flags, check=True, of_others=False):
         """of_others: that another mount namespace has it is told. Else it is the one of another test, for a moment."""

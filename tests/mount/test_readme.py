@@ -25,6 +25,10 @@ TYPED = {
     "read -rsp 'Key: ' AZURE_STORAGE_KEY && export AZURE_STORAGE_KEY": AZURE_KEY + "\n",
 }
 AWAITED = {AZURITE: "await_port 10002"}
+# A signal stops the threads of a process one after another.
+AWAITED_IN_PAGES = {
+    "kill -STOP $pid": "while grep -qv ') T ' /proc/$pid/task/*/stat; do sleep 0.01; done",
+}
 # The reader's `contrib/check` would run this test again. Here it runs its mount tests alone, and of them one file.
 CHECK = "contrib/check"
 RUN_FOR = {
@@ -98,8 +102,9 @@ def run_command(sandbox, command):
         assert printed == command.output, said
         # a command that fails shows why; diff tells by 1 that there are differences
         assert status == 0 or printed, said
-    if command.text in AWAITED:
-        sandbox.run(AWAITED[command.text])
+    awaited = {**AWAITED, **AWAITED_IN_PAGES}.get(command.text)
+    if awaited:
+        sandbox.run(awaited)
     if command.text in SHOWN_BY:
         look, expected = SHOWN_BY[command.text]
         _, seen = sandbox.run(look)
@@ -182,6 +187,11 @@ def test_the_permissions_that_a_sas_needs(sandbox, readme):
         assert sandbox.run("cat one/zlib/* | wc -l; tablefuse unmount one") == (0, "8\n")
     unreadable = table_sas(AZURE, AZURE_KEY, "packages", "a")
     assert try_with(unreadable, "tablefuse mount myaccount/packages one") == REFUSED
+
+
+def test_what_the_pages_await_is_in_them():
+    commands = [command.text for page in PAGES for command in documents.commands_of(text_of(page))]
+    assert set(AWAITED_IN_PAGES) <= set(commands)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -127,9 +127,11 @@ static int choose_version(struct account *account, struct caller *caller, struct
 {
     int r = etag->size > 0 ? find_own(account, caller, address, *etag, found)
                            : find_etag(account, caller, address, found);
+    if (r < 0)
+        return r;
     if (r > 0 || etag->size == 0)
         *etag = etag_bytes(found);
-    return MIN(r, 0);
+    return 0;
 }
 
 int account_unlink(struct account *account, struct caller *caller, struct address address,

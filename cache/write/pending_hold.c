@@ -139,11 +139,19 @@ size_t pending_holds(struct pending *pending, uint64_t process, const char *tabl
     return count;
 }
 
+/* True: there are more partitions. The rmdir of the table may have begun between two portions: then
+ * it holds again what is left, and no more of it is released here. */
+static bool release_some_locked(struct pending *pending, const char *table)
+{
+    const struct hold *hold = find_locked(&pending->queue, table);
+    return hold && hold->is_full && set_some_held_locked(pending, table, false);
+}
+
 static void release_all(struct pending *pending, const char *table)
 {
     for (bool is_more = true; is_more;) {
         monitor_enter(&pending->monitor);
-        is_more = set_some_held_locked(pending, table, false);
+        is_more = release_some_locked(pending, table);
         monitor_leave(&pending->monitor);
     }
 }

@@ -222,6 +222,7 @@ def test_nothing_new_is_queued_while_the_service_is_known_to_be_down(mounts, out
     assert json.loads((directory / "first.json").read_text())["A"] == 1, "it stays queued"
     outage.unlink()
     wait_until(lambda: rows(stored, "down").get("first") == {"A": 1}, what="the text that was queued")
+    wait_until(lambda: mount.stats().total("tablefuse_service_up") == 1, what="the answer, after the change")
     assert write(directory / "third.json", '{"A": 3}') == ""
     mount.send_queued()
     assert rows(stored, "down") == {"first": {"A": 1}, "third": {"A": 3}}
@@ -264,7 +265,7 @@ def test_what_is_not_stored_at_the_end_is_kept_and_reported(mounts, service, out
     source = [service.source] if service.source else []
     with open(mount.point.with_name("log"), "wb") as log:
         daemon = subprocess.Popen(
-            [FAULTY, "mount", "-f", "-o", "writeback,timeout=2", *source, mount.point],
+            [FAULTY, "mount", "-f", "-o", f"writeback,timeout=2,{LONG}", *source, mount.point],
             stderr=log,
             env=environment(TABLEFUSE_FAULTS=f"down={outage}", **service.credentials, **mount.variables()),
         )

@@ -173,7 +173,7 @@ def test_a_member_of_many_groups_can_be_interrupted(mounts, begin, stopped, numb
     waiting = begin("setpriv", "--groups", groups, "cat", mount / "steady/p/0000.json")
     wait_until(lambda: mount.stats().total("tablefuse_waiting") > 0, what="the LOOKUP")
     waiting.send_signal(number)
-    waiting.communicate(timeout=10)
+    waiting.communicate(timeout=EXIT_SEC)
     assert waiting.returncode == -number
 
 
@@ -338,7 +338,7 @@ ENDPOINT_ADVICE = (
     ids=["silent", "cut", "500", "502", "504", "200"],
 )
 def test_a_failure_says_what_to_do(mounts, proxy, trouble, said, advice):
-    mount = mounts("timeout=2", env=proxy.credentials)
+    mount = mounts("timeout=2", "ttl=600", env=proxy.credentials)
     assert os.path.exists(mount / "steady")
     for name, value in trouble.items():
         setattr(proxy, name, value)

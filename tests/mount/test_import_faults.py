@@ -1,4 +1,5 @@
 """`tablefuse import` where the service, other clients or the machine fail: counts are exact, and nothing is lost."""
+import contextlib
 import itertools
 import json
 import random
@@ -154,8 +155,9 @@ def down_after(process, account, down):
     process.stdin.flush()
     wait_until(lambda: len(rows_of_if_there(account, "away")) > 0)
     down.touch()
-    process.stdin.write(lines_of(many()[N // 2 :]).encode())
-    process.stdin.close()
+    with contextlib.suppress(BrokenPipeError):  # it may have given up before
+        process.stdin.write(lines_of(many()[N // 2 :]).encode())
+        process.stdin.close()
 
 
 def rows_of_if_there(account, table):

@@ -2,6 +2,7 @@
 Everything here is bounded in time and ends with the test, whatever fails."""
 import contextlib
 import ctypes
+import fcntl
 import json
 import mmap
 import os
@@ -92,6 +93,31 @@ def run(*command, check=True, timeout=COMMAND_SEC, env=None, cwd=None, text=True
         not check or done.returncode == 0
     ), f"{command} ended with {done.returncode}:\n{err or out}"
     return done
+
+
+# The first words of a shell in a new mount namespace.
+DETACH = 'umount -a -l -i -t fuse.tablefuse; flock -u "$COPIES"\n'
+
+
+@contextlib.contextmanager
+def _copies(how):
+    with open(__file__, "rb") as file:
+        fcntl.flock(file, how)
+        yield file.fileno()
+
+
+@contextlib.contextmanager
+def copying_mounts(env):
+    """A new mount namespace has a copy of each mount, also of those of tests that run beside this one. A process goes on
+    while there is a copy of its mount, and `unmount` tells that. So no test unmounts before DETACH has removed the copies.
+    Yields options for the process that makes the namespace."""
+    with _copies(fcntl.LOCK_EX) as file:
+        yield {"env": {**env, "COPIES": str(file)}, "pass_fds": [file]}
+
+
+def no_copies():
+    """`with no_copies():` no mount namespace of a test has a copy of a mount that is unmounted here."""
+    return _copies(fcntl.LOCK_SH)
 
 
 def wait_until(is_true, timeout=COMMAND_SEC, what="the condition"):
@@ -540,12 +566,9 @@ class Mount:
         if number == signal.SIGSTOP:
             wait_until(lambda: is_stopped(self.pid), what=f"the stop of {self.pid}")
 
-    def unmount(self, *flags, check=True, of_others=False):
-        """of_others: that another mount namespace has it is told. Else it is the one of another test, for a moment."""
-        done = run(TABLEFUSE, "unmount", *flags, self.point, check=check)
-        if not of_others:
-            done.stderr = done.stderr.replace(GOES_ON, "")
-        return done
+    def unmount(self, *flags, check=True):
+        with no_copies():
+            return run(TABLEFUSE, "unmount", *flags, self.point, check=check)
 
     def finish(self):
         """Checks, after any events, that nothing is mounted, no daemon runs, and there is no report."""

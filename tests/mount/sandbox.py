@@ -10,7 +10,7 @@ import signal
 import subprocess
 
 from credentials import Certificate
-from harness import EXIT_SEC, FIXTURE, MODULES, ROOT, environment, is_readable
+from harness import DETACH, EXIT_SEC, FIXTURE, MODULES, ROOT, copying_mounts, environment, is_readable
 
 COMMAND_SEC = 900  # the first command builds the program
 AZURE, AZURE_KEY = "myaccount", "bm90IHRoZSBrZXkgb2YgdGhpcyBhY2NvdW50"
@@ -20,9 +20,7 @@ STAND_INS = pathlib.Path(__file__).with_name("stand_ins")
 # $1: the sandbox's directory. Each line that is read is the name of an output: of what is in $1/command.
 SHELL = f"""
 set -eu
-# A new namespace has a copy of each mount. A copy would keep the mounts of other tests alive.
-umount -a -l -i -t fuse.tablefuse
-mount -t tmpfs none "$1/layers"
+{DETACH}mount -t tmpfs none "$1/layers"
 for directory in /etc /srv /usr/local/bin; do
     mkdir -p "$1/layers$directory/new" "$1/layers$directory/work"
     mount -t overlay none "$directory" \\
@@ -69,7 +67,7 @@ class Sandbox:
         Certificate(directory, "azure", f"DNS:{AZURE_HOST}")
         _clone(self.clone)
         spaces = ["--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
-        with open(self._directory / "shell.log", "wb") as log:
+        with open(self._directory / "shell.log", "wb") as log, copying_mounts(self._environment()) as options:
             self._process = subprocess.Popen(
                 ["unshare", *spaces, "bash", "-c", SHELL, "bash", str(directory)],
                 stdin=subprocess.PIPE,
@@ -77,7 +75,7 @@ class Sandbox:
                 stderr=log,
                 text=True,
                 start_new_session=True,
-                env=self._environment(),
+                **options,
             )
         try:
             assert self._answer(COMMAND_SEC) == "ready", self._log()

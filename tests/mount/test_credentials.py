@@ -8,7 +8,8 @@ import threading
 import pytest
 
 from credentials import Certificate, account_sas
-from harness import ACCOUNT, CONFIGURATION, EXIT_SEC, KEY, OTHER_KEY, REFUSED, TABLEFUSE, USAGE, Azurite, Sdk, environment, run, wait_until
+from harness import ACCOUNT, CONFIGURATION, DETACH, EXIT_SEC, KEY, OTHER_KEY, REFUSED, TABLEFUSE, USAGE, Azurite, Sdk
+from harness import copying_mounts, environment, run, wait_until
 from servers import Handler, Server
 from tokens import SECRET, Issuer, variables
 from writing import write
@@ -222,9 +223,10 @@ def with_etc(tmp_path):
     space = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--mount", "--map-root-user"]
 
     def call(*command, **env):
-        script = 'umount -a -l -i -t fuse.tablefuse; mount --bind "$0" /etc && exec "$@"'
+        script = DETACH + 'mount --bind "$0" /etc && exec "$@"'
         words = [*space, "sh", "-c", script, tmp_path / "etc", *command]
-        return run(*words, env=environment(**env), check=False)
+        with copying_mounts(environment(**env)) as options:
+            return run(*words, check=False, **options)
 
     call.file = tmp_path / "etc/tablefuse" / ACCOUNT
     return call

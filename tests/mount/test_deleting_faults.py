@@ -9,7 +9,7 @@ import pytest
 
 from credentials import account_sas
 from deleting import failures_but_of_dropped, is_of_the_other, keys, names
-from harness import ABANDONED, ACCOUNT, BOTH_SERVICES, KEY, TABLEFUSE, LocalAccount, run, wait_until
+from harness import ABANDONED, ACCOUNT, BOTH_SERVICES, KEY, TABLEFUSE, LocalAccount, no_copies, run, wait_until
 from writing import failures, outcome, write
 
 pytestmark = pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True, scope="module")
@@ -371,8 +371,9 @@ def test_unmount_waits_for_the_queue(mounts, begin, fill, stored, gate):
     mount = mounts("ttl=600", faults=f"hold=batch:{gate}")
     gate.touch()
     unlink_all(mount / "waits/p")
-    ending = begin(TABLEFUSE, "unmount", mount.point)
-    wait_until(lambda: not mount.is_mounted(), what="the unmount")
+    with no_copies():
+        ending = begin(TABLEFUSE, "unmount", mount.point)
+        wait_until(lambda: not mount.is_mounted(), what="the unmount")
     assert len(stored("waits")) > 3 and ending.poll() is None
     gate.unlink()
     out, err = ending.communicate(timeout=60)

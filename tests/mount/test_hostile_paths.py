@@ -10,7 +10,8 @@ import sys
 
 import pytest
 
-from harness import ABANDONED, COMMAND_SEC, EXIT_SEC, FAULTY, MOUNTING, TABLEFUSE, is_readable, libc, run, wait_until
+from harness import ABANDONED, COMMAND_SEC, EXIT_SEC, FAULTY, MOUNTING, TABLEFUSE, is_readable, libc, no_copies, run
+from harness import wait_until
 
 pytestmark = [
     pytest.mark.parametrize("service", ["local"], indirect=True),
@@ -82,7 +83,7 @@ def test_unmount_unmounts_what_it_has_asked(mounts, other, waiting, begin):
     mount.send(signal.SIGSTOP)
     unmount = begin(TABLEFUSE, "unmount", mount.point)
     wait_until(lambda: waiting(mount) > 0, what="the question")
-    with led_to(other, mount) as moved:
+    with led_to(other, mount) as moved, no_copies():
         mount.send(signal.SIGCONT)
         assert unmount.communicate(timeout=COMMAND_SEC) == ("", "")
         assert (filesystem(other / "mnt"), filesystem(moved)) == ("tmpfs", "")
@@ -247,7 +248,8 @@ def test_another_user_is_not_told_the_socket(mounts):
 def test_without_a_report_the_end_is_not_known(mounts):
     """In another network namespace there is no socket."""
     mount = mounts()
-    done = run("unshare", "--net", TABLEFUSE, "unmount", mount.point, check=False)
+    with no_copies():
+        done = run("unshare", "--net", TABLEFUSE, "unmount", mount.point, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (MOUNTING, "", NOT_KNOWN)
     assert not mount.is_mounted() and mount.has_ended()
 
@@ -257,8 +259,9 @@ def test_a_process_that_is_killed_at_its_end_tells_nothing(mounts, begin, tmp_pa
     mount = mounts(faults=f"hold=write:{gate}")
     gate.touch()
     os.close(os.open(mount / "tab/p/new.json", os.O_WRONLY | os.O_CREAT))
-    unmount = begin(TABLEFUSE, "unmount", mount.point)
-    wait_until(lambda: not mount.is_mounted(), what="the unmount")
+    with no_copies():
+        unmount = begin(TABLEFUSE, "unmount", mount.point)
+        wait_until(lambda: not mount.is_mounted(), what="the unmount")
     mount.send(signal.SIGKILL)
     assert unmount.communicate(timeout=COMMAND_SEC) == ("", NOT_KNOWN)
     assert unmount.returncode == MOUNTING
@@ -266,5 +269,6 @@ def test_a_process_that_is_killed_at_its_end_tells_nothing(mounts, begin, tmp_pa
 
 def test_a_read_only_mount_has_nothing_to_report(mounts):
     mount = mounts("ro")
-    done = run("unshare", "--net", TABLEFUSE, "unmount", mount.point)
+    with no_copies():
+        done = run("unshare", "--net", TABLEFUSE, "unmount", mount.point)
     assert (done.stdout, done.stderr) == ("", "") and mount.has_ended()

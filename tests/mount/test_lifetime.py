@@ -12,6 +12,7 @@ from harness import (
     ACCOUNT,
     COMMAND_SEC,
     CONFIGURATION,
+    DETACH,
     EXIT_SEC,
     MOUNTING,
     OLD_KERNEL,
@@ -20,6 +21,7 @@ from harness import (
     TABLEFUSE,
     USAGE,
     assert_serves,
+    copying_mounts,
     environment,
     libc,
     run,
@@ -115,7 +117,6 @@ def test_a_signal_unmounts_where_there_is_no_proc(mounts, service):
     env = environment(**service.credentials, **mount.variables())
     text = """
         set -eu
-        umount -a -l -i -t fuse.tablefuse
         "$0" mount -f "$1" & daemon=$!
         until mountpoint -q "$1"; do sleep 0.05; done
         umount -l /proc
@@ -123,7 +124,8 @@ def test_a_signal_unmounts_where_there_is_no_proc(mounts, service):
         wait $daemon
         ls -A "$1"
     """
-    ended = run("unshare", "--mount", "sh", "-c", text, TABLEFUSE, mount.point, env=env)
+    with copying_mounts(env) as options:
+        ended = run("unshare", "--mount", "sh", "-c", DETACH + text, TABLEFUSE, mount.point, **options)
     assert (ended.stdout, ended.stderr) == ("", "")
 
 

@@ -10,14 +10,14 @@ import subprocess
 
 import pytest
 
-from harness import COMMAND_SEC, EXIT_SEC, TABLEFUSE, LocalAccount, environment, run, wait_until
+from harness import COMMAND_SEC, DETACH, EXIT_SEC, TABLEFUSE, LocalAccount, copying_mounts, environment, run, wait_until
 
 # With a /dev of its own, whose log is the test's: mounts, has the account moved away, and looks.
-SHELL = """
-set -eu
+SHELL = f"""
+{DETACH}set -eu
 mount --bind "$1" /dev
 "$2" mount "$3" "$4"
-mv "${3#local:}" "${3#local:}-moved"
+mv "${{3#local:}}" "${{3#local:}}-moved"
 ! ls "$4" 2> /dev/null
 "$2" unmount "$4"
 """
@@ -59,7 +59,8 @@ def test_the_systems_log_names_the_mount(mounts, account, scratch):
     mount = mounts.prepare()
     with own_dev(scratch / "dev") as log:
         words = ["sh", "-c", SHELL, "sh", scratch / "dev", pathlib.Path(TABLEFUSE).resolve()]
-        run("unshare", "--mount", *words, account.source, mount.point)
+        with copying_mounts(environment()) as options:
+            run("unshare", "--mount", *words, account.source, mount.point, **options)
         line = log.recv(10000).decode()
     assert re.fullmatch(
         r"<29>\w{3} [ \d]\d \d\d:\d\d:\d\d tablefuse\[\d+\]: "

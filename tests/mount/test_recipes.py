@@ -1,10 +1,9 @@
 """What contrib/docs/recipes.md says of programs, where its own commands do not show it. They are run by test_readme.py."""
 import os
-import subprocess
 
 import pytest
 
-from harness import BOTH_SERVICES, TABLEFUSE, environment, run
+from harness import BOTH_SERVICES, DETACH, TABLEFUSE, copying_mounts, environment, run
 from writing import write
 
 pytestmark = pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True, scope="module")
@@ -110,11 +109,7 @@ PROPAGATION = """
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a mount namespace")
 def test_a_mount_is_seen_in_a_namespace_that_follows(service, tmp_path):
     """A container's mounts are private, unless it is told otherwise: bind-propagation=rslave."""
-    done = subprocess.run(
-        ["unshare", "--mount", "bash", "-c", PROPAGATION, "bash", str(tmp_path)],
-        env=environment(TABLEFUSE=str(TABLEFUSE), XDG_STATE_HOME=str(tmp_path / "state"), pids=""),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    env = environment(TABLEFUSE=str(TABLEFUSE), XDG_STATE_HOME=str(tmp_path / "state"), pids="")
+    with copying_mounts(env) as options:
+        done = run("unshare", "--mount", "bash", "-c", DETACH + PROPAGATION, "bash", tmp_path, check=False, **options)
     assert done.stdout == "==> private.out <==\n\n==> slave.out <==\ntab\n", done.stderr

@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from harness import ABANDONED, COMMAND_SEC, GOES_ON, MOUNTING, TABLEFUSE, run, wait_until
+from harness import ABANDONED, COMMAND_SEC, GOES_ON, MOUNTING, TABLEFUSE, copying_mounts, environment, no_copies, run
+from harness import wait_until
 from writing import write
 
 pytestmark = pytest.mark.parametrize("service", ["local"], indirect=True)
@@ -128,8 +129,9 @@ def test_unmount_reports_a_new_file_whose_release_fails_meanwhile(mounts, begin,
     try:
         os.close(os.open(mount / "tab/p/refused.json", os.O_WRONLY | os.O_CREAT))
         wait_until(gate.with_name("gate.held").exists, what="the RELEASE")
-        unmount = begin(TABLEFUSE, "unmount", mount.point)
-        wait_until(lambda: not mount.is_mounted(), what="the unmount")
+        with no_copies():
+            unmount = begin(TABLEFUSE, "unmount", mount.point)
+            wait_until(lambda: not mount.is_mounted(), what="the unmount")
     finally:
         gate.unlink()
     _, said = unmount.communicate(timeout=COMMAND_SEC)
@@ -148,23 +150,28 @@ def test_unmount_of_a_mount_that_is_bound_elsewhere(mounts):
     other.mkdir()
     run("mount", "--bind", mount.point, other)
     try:
-        assert mount.unmount(of_others=True).stderr == GOES_ON
+        assert mount.unmount().stderr == GOES_ON
         assert not mount.is_mounted() and not mount.has_ended(0)
         assert os.listdir(other / "tab/p") == ["beside.json"]
     finally:
-        assert run(TABLEFUSE, "unmount", other).stderr == ""
+        with no_copies():
+            assert run(TABLEFUSE, "unmount", other).stderr == ""
     assert mount.has_ended()
 
 
 @needs_root
-def test_unmount_of_a_mount_that_another_namespace_has(mounts, begin):
+def test_unmount_of_a_mount_that_another_namespace_has(mounts):
     mount = mounts()
-    other = begin("unshare", "--mount", "sh", "-c", 'echo "$$"; exec sleep 60')
-    inside = f"/proc/{other.stdout.readline().strip()}/root{mount.point}/tab/p"
-    assert mount.unmount(of_others=True).stderr == GOES_ON
-    assert not mount.is_mounted() and not mount.has_ended(0)
-    assert os.listdir(inside) == ["beside.json"]
-    other.kill()
+    of_others = "grep fuse.tablefuse /proc/self/mounts | cut -d' ' -f2 | grep -vxF \"$0\" | xargs -r umount -l -i"
+    words = ["unshare", "--mount", "sh", "-c", f'{of_others}; flock -u "$COPIES"; echo; exec cat', mount.point]
+    with copying_mounts(environment()) as options:
+        other = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **options)
+    with other:
+        assert other.stdout.readline() == b"\n"
+        assert mount.unmount().stderr == GOES_ON
+        assert not mount.is_mounted() and not mount.has_ended(0)
+        assert os.listdir(f"/proc/{other.pid}/root{mount.point}/tab/p") == ["beside.json"]
+        other.stdin.close()
     assert mount.has_ended()
 
 

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from harness import FAULTY, TABLEFUSE, environment, run
+from harness import DETACH, FAULTY, TABLEFUSE, copying_mounts, environment, run
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a PID namespace")
 
@@ -56,7 +56,9 @@ def outside(scratch):
             OPEN=OPEN,
             **({"TABLEFUSE_FAULTS": faults} if faults else {}),
         )
-        return run("unshare", "--mount", "sh", "-c", PROLOGUE + text + EPILOGUE, "sh", directory, env=env, check=False)
+        with copying_mounts(env) as options:
+            script = DETACH + PROLOGUE + text + EPILOGUE
+            return run("unshare", "--mount", "sh", "-c", script, "sh", directory, check=False, **options)
 
     return execute
 

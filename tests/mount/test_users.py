@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 
-from harness import TABLEFUSE, environment, run
+from harness import DETACH, TABLEFUSE, copying_mounts, environment, run
 
 pytestmark = pytest.mark.skipif(
     os.geteuid() != 0, reason="only root can become others; all other files ran as a plain user"
@@ -19,8 +19,6 @@ SANITIZERS = ("ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS")
 
 PROLOGUE = """
 set -eu
-# A new namespace has a copy of each mount. A copy would keep the mounts of other tests alive.
-umount -a -l -i -t fuse.tablefuse
 mount -t tmpfs none "$WORK/devices"
 mknod "$WORK/devices/fuse" c 10 229
 chmod 666 "$WORK/devices/fuse"
@@ -67,7 +65,8 @@ def script(tmp_path_factory, scratch, service):
             AZURE_STORAGE_CONNECTION_STRING=service.connection_string(),
             **sanitizers,
         )
-        return run("unshare", "-m", "sh", "-c", PROLOGUE + text, env=env, check=check)
+        with copying_mounts(env) as options:
+            return run("unshare", "-m", "sh", "-c", DETACH + PROLOGUE + text, check=check, **options)
 
     return in_namespace
 

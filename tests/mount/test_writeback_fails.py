@@ -13,7 +13,8 @@ import time
 import pytest
 
 from credentials import account_sas
-from harness import ABANDONED, BOTH_SERVICES, COMMAND_SEC, EXIT_SEC, FAULTY, TABLEFUSE, environment, run, wait_until
+from harness import ABANDONED, BOTH_SERVICES, COMMAND_SEC, EXIT_SEC, FAULTY, TABLEFUSE, environment, no_copies, run
+from harness import wait_until
 from writing import CREATE, EXCLUSIVE, failures, lost_texts, outcome, write, write_all
 
 on_both = pytest.mark.parametrize("service", BOTH_SERVICES, indirect=True, scope="module")
@@ -248,9 +249,10 @@ def test_unmount_waits_for_the_queue(mounts, begin, tmp_path, stored):
     gate.touch()
     mount = mounts("writeback", faults=f"hold=write:{gate},hold=batch:{gate}")
     write_many(mount, "ended", [f"w{number}" for number in range(5)])
-    unmount = begin(TABLEFUSE, "unmount", mount.point)
-    wait_until(gate.with_name("gate.held").exists, what="the batch")
-    wait_until(lambda: not mount.is_mounted(), what="the unmount")
+    with no_copies():
+        unmount = begin(TABLEFUSE, "unmount", mount.point)
+        wait_until(gate.with_name("gate.held").exists, what="the batch")
+        wait_until(lambda: not mount.is_mounted(), what="the unmount")
     assert unmount.poll() is None and not mount.has_ended(0)
     gate.unlink()
     assert unmount.communicate(timeout=COMMAND_SEC) == ("", "") and unmount.returncode == 0

@@ -95,10 +95,12 @@ PROPAGATION = """
     cd "$1" && mount -t tmpfs none . && mount --make-shared . && cd "$1" && mkdir mnt
     for how in private slave; do
         mkfifo $how
-        unshare --mount --propagation $how sh -c 'read -r _ < $0; ls mnt' $how > $how.out & pids="$pids $!"
+        unshare --mount --propagation $how sh -c 'echo > $0.begun; read -r _ < $0; ls mnt' $how > $how.out &
+        pids="$pids $!"
     done
+    until [ -e private.begun ] && [ -e slave.begun ]; do sleep 0.01; done
     "$TABLEFUSE" mount -o create local:account mnt && mkdir mnt/tab
-    sleep 0.1; for how in private slave; do echo > $how; done
+    for how in private slave; do echo > $how; done
     wait $pids
     head private.out slave.out
     "$TABLEFUSE" unmount mnt

@@ -36,6 +36,10 @@ def queued(mount):
     return mount.stats().total("tablefuse_queued")
 
 
+def is_down(mount):
+    return mount.stats().total("tablefuse_service_up") == 0
+
+
 def taken(mount):
     """How many deletes were sent or are queued, once no batch can end."""
     counts = mount.stats()
@@ -237,6 +241,7 @@ def test_a_long_outage(mounts, fill, stored, outage, gate):
         os.unlink(file)
     outage.touch()
     gate.unlink()
+    wait_until(lambda: is_down(mount), what="the end of the first batch")  # before that of a caller's time
     assert outcome(mount.send_queued, "long/p") == "ECONNREFUSED"
     assert [outcome(os.unlink, file) for file in files[30:50]] == ["ECONNREFUSED"] * 20
     assert queued(mount) > 0
@@ -250,7 +255,7 @@ def test_a_long_outage(mounts, fill, stored, outage, gate):
 
 def test_rm_r_while_the_service_goes_away(mounts, begin, fill, stored, outage, gate):
     fill("away", [*keys("p", 400), *keys("q", 3)])
-    mount = mounts("ttl=600", "timeout=2", faults=f"down={outage},hold=batch:{gate}")
+    mount = mounts("ttl=600", "timeout=4", faults=f"down={outage},hold=batch:{gate}")
     gate.touch()
     removing = begin("rm", "-r", mount / "away/p")
     wait_until(gate.with_name("gate.held").exists, what="a batch")

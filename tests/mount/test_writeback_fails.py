@@ -218,6 +218,7 @@ def test_nothing_new_is_queued_while_the_service_is_known_to_be_down(mounts, out
     os.listdir(directory)
     outage.touch()
     assert write(directory / "first.json", '{"A": 1}') == ""
+    wait_until(lambda: mount.stats().total("tablefuse_service_up") == 0, what="the end of the first request")
     assert outcome(mount.send_queued) == "ECONNREFUSED"
     assert write(directory / "second.json", '{"A": 2}') == "write ECONNREFUSED"
     assert json.loads((directory / "first.json").read_text())["A"] == 1, "it stays queued"

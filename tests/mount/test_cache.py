@@ -306,21 +306,27 @@ def test_a_stream_that_is_rewound_is_as_fresh_as_a_new_one(mounts):
 
 
 @pytest.mark.tsan("local")
-def test_listings_at_the_same_time_are_one(mounts, begin):
+def test_listings_at_the_same_time_are_one(mounts, begin, tmp_path):
     """The second opendir joins the first, wherever it stands."""
-    mount = mounts("ttl=600", faults="page=150")
+    gate = tmp_path / "gate"
+    mount = mounts("ttl=600", faults=f"hold=query:{gate}")
+    os.stat(mount / "events/all")
+    gate.touch()
     with mount.counting() as counted:
         started = [begin("ls", "-f", mount / "events/all") for _ in range(8)]
+        wait_until(lambda: mount.stats().total("tablefuse_joined_total") == 7, what="the others")
+        gate.unlink()
         for process in started:
             out, err = process.communicate(timeout=COMMAND_SEC)
             assert process.returncode == 0 and out.count("\n") == EVENTS + 2, err
-    assert counted.asked() == LOOKED_UP
-    assert counted.total("tablefuse_joined_total") > 0
+    assert counted.asked() == {"query": pages(EVENTS - FIRST_ROWS)}
 
 
-def test_a_reader_that_is_interrupted_hands_over_to_one_that_waits(mounts, begin):
-    mount = mounts("ttl=600", faults="page=700")
+def test_a_reader_that_is_interrupted_hands_over_to_one_that_waits(mounts, begin, tmp_path):
+    gate = tmp_path / "gate"
+    mount = mounts("ttl=600", faults=f"hold=query:{gate}")
     os.stat(mount / "events/all")
+    gate.touch()
     with mount.counting() as counted:
         first = begin("ls", "-f", mount / "events/all")
         wait_until(lambda: mount.stats().total("tablefuse_waiting") == 1, what="the first")
@@ -328,6 +334,7 @@ def test_a_reader_that_is_interrupted_hands_over_to_one_that_waits(mounts, begin
         wait_until(lambda: mount.stats().total("tablefuse_joined_total") == 1, what="the second")
         first.send_signal(signal.SIGINT)
         first.communicate(timeout=EXIT_SEC)
+        gate.unlink()
         out, err = second.communicate(timeout=COMMAND_SEC)
     assert first.returncode == -signal.SIGINT
     assert second.returncode == 0 and out.count("\n") == EVENTS + 2, err

@@ -90,7 +90,7 @@ def test_lookups_and_a_listing_of_one_directory_run_in_parallel(mounts, tmp_path
 
 
 def test_the_first_names_come_before_the_last_page_is_asked(mounts):
-    mount = mounts(faults="latency=300")
+    mount = mounts("ttl=600", faults="latency=300")
     os.stat(mount / "stream/p")
     with mount.counting() as counted, DirectoryStream(mount / "stream/p") as stream:
         assert next(stream) == NAMES[0]
@@ -214,7 +214,7 @@ def test_a_listing_that_failed_once_is_whole_or_fails(mounts):
 @pytest.mark.tsan
 def test_tokens_that_go_in_a_circle_are_an_error(mounts):
     # the mount's question, the lookup with the first rows, one page behind them
-    mount = mounts("table=stream", faults="circle=4")
+    mount = mounts("table=stream", "ttl=600", faults="circle=4")
     names = []
     with DirectoryStream(mount / "p") as stream, pytest.raises(OSError) as raised:
         for name in stream:
@@ -297,11 +297,11 @@ def test_a_lookup_that_fails_is_not_a_missing_name(mounts):
 
 def test_a_lookup_does_not_fail_for_rows_read_ahead(mounts):
     """Rows behind it may not be read: the row is asked for alone."""
-    mount = mounts(faults="fail=query:2+:403:AuthorizationFailure")
+    mount = mounts("ttl=600", faults="fail=query:2+:403:AuthorizationFailure")
     os.stat(mount / "stream/p")
     assert os.stat(mount / "stream/p/4000.json").st_size > 0
     assert not os.path.exists(mount / "stream/p/missing.json")
-    mount = mounts(faults="fail=query:2+:403:AuthorizationFailure,fail=get:*:403:Authorization")
+    mount = mounts("ttl=600", faults="fail=query:2+:403:AuthorizationFailure,fail=get:*:403:Authorization")
     os.stat(mount / "stream/p")
     for name in ("4000.json", "missing.json"):
         with pytest.raises(PermissionError):

@@ -72,7 +72,7 @@ def test_a_second_ls_costs_nothing(mounts, shape, parallelism):
 def test_the_first_names_come_while_the_rest_is_asked(mounts):
     """Of a listing of 20,000 partitions, and of a partition of 20,000 rows."""
     for path in ("guid/.flat", "single/all"):
-        mount = mounts(faults="latency=50")
+        mount = mounts("ttl=600", faults="latency=50")
         os.stat(mount / path)
         with mount.counting() as counted:
             first = run("bash", "-c", "ls -f | head -n 3", cwd=mount / path).stdout.splitlines()
@@ -81,7 +81,7 @@ def test_the_first_names_come_while_the_rest_is_asked(mounts):
 
 
 def test_head_of_a_partition_costs_one_page(mounts):
-    mount = mounts("parallelism=1")
+    mount = mounts("parallelism=1", "ttl=600")
     # the first rows came with the lookup of their partition
     for path, names, asked in (
         ("single/all", 3, {}),

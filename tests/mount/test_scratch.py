@@ -371,7 +371,7 @@ def test_the_budget(mount, p):
     for name in os.listdir(p):
         if name != "old.json":
             os.unlink(p / name)
-    assert used() == 0
+    wait_until(lambda: used() == 0, what="the release of the last one")
 
 
 def test_what_there_is_not(p):

@@ -91,7 +91,7 @@ def data(sdk):
 @pytest.mark.asan
 def test_what_a_service_says(mounts, hostile):
     mount = mounts.prepare()
-    daemon = begin_foreground(mount, hostile, "ttl=0", "timeout=1")
+    daemon = begin_foreground(mount, hostile, "ttl=0", "timeout=4")
     file = os.open(mount / "items/p/r.json", os.O_RDWR)
     os.pwrite(file, b'{"A": 2}'.ljust(os.fstat(file).st_size), 0)
     hostile.status = 403
@@ -146,7 +146,7 @@ except OSError:
 @pytest.mark.asan
 @pytest.mark.tsan
 def test_names_of_processes(mounts, hostile):
-    mount = mounts("ttl=0", "timeout=1", env=hostile.credentials)
+    mount = mounts("ttl=0", env=hostile.credentials)
     hostile.status = 403
     for name in PROCESS_NAMES:
         run(sys.executable, "-c", LOOK, os.fsdecode(name), mount / "items/p")

@@ -384,7 +384,7 @@ def test_a_lost_answer_across_partitions_is_not_seen(mounts, stored, code):
 def test_a_lost_answer_that_stays_lost_is_told(mounts, stored):
     """The service made the first of the two requests, and is not reached since."""
     faults = "partition=fresh,lost=write:1,fail=write:2+:0:,fail=get:*:0:,fail=query:2+:0:"
-    mount = mounts("timeout=1", faults=faults)
+    mount = mounts("timeout=3", faults=faults)
     p, fresh = mount / "fails/p", mount / "fails/fresh"
     fill(p, e=1)
     os.mkdir(fresh)

@@ -36,7 +36,7 @@ def begin(program, *arguments):
     )
 
 
-def finish(processes, timeout=120):
+def finish(processes, timeout=400):
     """Their outputs. None outlives this."""
     try:
         outputs = [process.communicate(timeout=timeout) for process in processes]

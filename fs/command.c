@@ -10,17 +10,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#define COLUMNS 100 /* of a line of the help */
+
 static const struct verb verb_help, verb_version;
 
 static const struct verb *const verbs[] = {&verb_mount,  &verb_unmount, &verb_drop,    &verb_export,
                                            &verb_import, &verb_count,   &verb_diff,    &verb_sync,
                                            &verb_tables, &verb_check,   &verb_version, &verb_help};
-
-static const char exit_codes[] =
-    "Exit codes: 0 success, 1 wrong usage, 2 wrong configuration, 3 credentials refused, "
-    "4 network or TLS\n"
-    "failed, 5 not found, 7 the account's file is damaged, 32 another "
-    "failure.\n";
 
 /* `umount` is accepted, because the system's own command has this name. */
 static const struct verb *find_verb(const char *name)
@@ -85,6 +81,22 @@ static void print_options(void)
                      help.initial ? ")" : "");
 }
 
+/* All codes as a sentence. own: where this verb's meanings differ. */
+static void print_exit_codes(const struct exit_meaning own[EXIT_OWN_MEANINGS])
+{
+    char text[COLUMNS];
+    struct exit_meaning meaning;
+    int column = printf("Exit codes:");
+    for (size_t i = 0; exit_codes_get(i, own, &meaning); i++) {
+        int size = snprintf(text, sizeof(text), "%s%d %s", i > 0 ? ", " : " ", meaning.code,
+                            meaning.means);
+        bool fits = column + size < COLUMNS; /* and a comma */
+        (void)printf("%s%s", fits ? "" : ",\n", fits ? text : text + strlen(", "));
+        column = fits ? column + size : size;
+    }
+    (void)fputs(".\n", stdout);
+}
+
 /* Of one verb, or of all. */
 static int print_help(const struct verb *only)
 {
@@ -113,8 +125,7 @@ static int print_help(const struct verb *only)
             stdout);
     if (only && only->help[0])
         (void)fputc('\n', stdout);
-    if (!only || only->usage_code == 0) /* else the help has them */
-        (void)fputs(exit_codes, stdout);
+    print_exit_codes(only ? only->codes : verb_help.codes);
     return finish_output();
 }
 

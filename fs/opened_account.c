@@ -149,7 +149,7 @@ static int check_table(struct opened_account *opened, const struct use *use)
     if (code != 0)
         return code;
     code = use->creates ? 0 : mount_source_ask(opened->source, is_cancelled, opened);
-    return opened->is_interrupted ? OPENED_ACCOUNT_INTERRUPTED : code;
+    return opened->is_interrupted ? EXIT_INTERRUPTED : code;
 }
 
 static int open_source(struct opened_account *opened, const struct use *use)
@@ -189,7 +189,7 @@ static int create_table(struct opened_account *opened)
     int r = account_make_directory(opened->account, &caller, &path);
     if (r == 0 || r == -EEXIST)
         return 0;
-    return opened->is_interrupted ? OPENED_ACCOUNT_INTERRUPTED
+    return opened->is_interrupted ? EXIT_INTERRUPTED
                                   : opened_account_complain(opened, &caller.call.failure);
 }
 
@@ -285,7 +285,7 @@ int opened_account_find(struct opened_account *opened, const char *path, struct 
 int opened_account_complain(const struct opened_account *opened, const struct failure *failure)
 {
     if (opened->is_interrupted)
-        return OPENED_ACCOUNT_INTERRUPTED;
+        return EXIT_INTERRUPTED;
     return mount_source_complain(opened->source, failure);
 }
 

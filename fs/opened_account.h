@@ -15,8 +15,6 @@
 
 struct verb;
 
-#define OPENED_ACCOUNT_INTERRUPTED 130 /* exit code; as of a process that SIGINT has ended */
-
 struct opened_account {
     const struct verb *verb;
     struct log *log;

@@ -191,7 +191,7 @@ int table_pair_complain_of(struct table_pair *pair, enum compare_side side,
                            const struct failure *failure)
 {
     if (table_pair_is_interrupted(pair))
-        return OPENED_ACCOUNT_INTERRUPTED;
+        return EXIT_INTERRUPTED;
     return opened_account_complain(&pair->sides[side], failure);
 }
 

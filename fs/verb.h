@@ -15,6 +15,7 @@ struct verb { /* static text; the lines of `help` end in a newline, the others h
     bool has_help_apart; /* `tablefuse help` leaves its help out: `tablefuse help VERB` shows it */
     bool has_options;    /* its help alone is followed by a line for each -o option */
     int usage_code;      /* the exit code of wrong usage; 0: EXIT_USAGE */
+    struct exit_meaning codes[EXIT_OWN_MEANINGS]; /* what they mean of this verb alone */
     /* argv[0] is the verb. `-h` and `--help` were answered before. An exit code. */
     int (*run)(const struct verb *verb, int argc, char **argv, store_decorator *decorate);
 };

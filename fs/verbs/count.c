@@ -48,7 +48,7 @@ static int print_counts(struct count *count, int r, const struct failure *failur
 {
     progress_clear(&count->progress);
     if (opened_account_is_interrupted(&count->opened))
-        return OPENED_ACCOUNT_INTERRUPTED;
+        return EXIT_INTERRUPTED;
     if (r < 0)
         return opened_account_complain(&count->opened, failure);
     if (count->path[0] && count->counts.rows == 0) {
@@ -124,7 +124,7 @@ static int print_tables(struct opened_account *opened)
     while (r >= 0 && (r = listing_next(listing, &caller, entry.cookie, true, true, &entry)) > 0)
         say_to(stdout, "%.*s\n", (int)entry.key.size, entry.key.data);
     if (opened_account_is_interrupted(opened))
-        return OPENED_ACCOUNT_INTERRUPTED;
+        return EXIT_INTERRUPTED;
     if (r < 0)
         return opened_account_complain(opened, &caller.call.failure);
     return fflush(stdout) < 0 || ferror(stdout) ? complain_output() : 0;

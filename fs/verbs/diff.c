@@ -6,7 +6,7 @@
 
 #include <getopt.h>
 
-#define DIFFERENT 1 /* exit code, as of diff(1) */
+#define EXIT_DIFFERENT EXIT_USAGE /* as of diff(1) */
 
 struct diff {
     struct table_pair tables;
@@ -56,7 +56,7 @@ static int finish(struct diff *diff, int r)
         return difference_output_complain(&diff->differences, &diff->tables, r);
     if (diff->differences.counts[PAIR_UNREADABLE] > 0)
         return EXIT_ABANDONED;
-    return difference_output_found(&diff->differences) > 0 ? DIFFERENT : 0;
+    return difference_output_found(&diff->differences) > 0 ? EXIT_DIFFERENT : 0;
 }
 
 static int write_differences(struct diff *diff)
@@ -116,10 +116,10 @@ const struct verb verb_diff = {
         "                     credentials and auth, as of mount, for one of them\n"
         "The credential in the environment is for one of two accounts, if the other one has its "
         "own, or is\n"
-        "local:FILE or the emulator; else it is for those whose account it names.\n"
-        "Exit codes: 0 equal, 1 different, 2 wrong usage or configuration, 3 to 7 and 32 as of "
-        "mount (6: an\n"
-        "entity cannot be understood), 130 interrupted.\n",
+        "local:FILE or the emulator; else it is for those whose account it names.\n",
+    .codes = {{0, "equal"},
+              {EXIT_DIFFERENT, "different"},
+              {EXIT_CONFIGURATION, "wrong usage or configuration"}},
     .has_help_apart = true,
     .usage_code = EXIT_CONFIGURATION,
     .run = run_diff,

@@ -382,9 +382,8 @@ const struct verb verb_export = {
             "  --quiet            no progress and no counts on standard error\n"
             "  -o OPTION          table, auth, credentials, timeout, parallelism, ca_cert, "
             "allow_http as of "
-            "mount\n"
-            "Exit code 6: an entity cannot be understood or written, and was left out; 130: "
-            "interrupted.\n",
+            "mount\n",
+    .codes = {{EXIT_ABANDONED, "an entity was left out: not understood, or CSV cannot hold it"}},
     .has_help_apart = true,
     .run = run_export,
 };

@@ -234,7 +234,7 @@ static int explain(struct import_command *command, int r, const struct stream_ob
     int file_error = refused_close(&command->refused);
     int file_code = file_error < 0 ? complain_refused(command, file_error) : 0;
     if (is_interrupted(command))
-        return OPENED_ACCOUNT_INTERRUPTED;
+        return EXIT_INTERRUPTED;
     if (failure)
         return opened_account_complain(&command->opened, failure);
     if (file_code != 0)
@@ -428,7 +428,8 @@ const struct verb verb_import = {
         "                     are what they look like, else Strings\n"
         "  --quiet            no progress and no counts on standard error\n"
         "  -o OPTION          as of export\n"
-        "Exit code 6: an object was refused; 100 before one is stored end it. 130: interrupted.\n",
+        "It ends when 100 objects were refused before one was stored.\n",
+    .codes = {{EXIT_ABANDONED, "an object was refused"}},
     .has_help_apart = true,
     .run = run_import,
 };

@@ -124,7 +124,7 @@ static int complain(struct sync_command *command, int r)
     const struct difference_output *differences = &command->differences;
     if (differences->error < 0 || differences->comparison_error < 0)
         return difference_output_complain(differences, &command->tables, r);
-    return is_interrupted(command) ? OPENED_ACCOUNT_INTERRUPTED : complain_sync(command, r);
+    return is_interrupted(command) ? EXIT_INTERRUPTED : complain_sync(command, r);
 }
 
 static int make_equal(struct sync_command *command)
@@ -272,8 +272,7 @@ const struct verb verb_sync = {
         "must exist\n"
         "  --create           a table that is missing in TO is made\n"
         "  --quiet            no progress and no counts on standard error\n"
-        "  -o OPTION          as of diff, which also says what the credential is for\n"
-        "Exit code 6: an entity was refused or cannot be understood; 130: interrupted.\n",
+        "  -o OPTION          as of diff, which also says what the credential is for\n",
     .has_help_apart = true,
     .run = run_sync,
 };

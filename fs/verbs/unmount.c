@@ -226,8 +226,8 @@ const struct verb verb_unmount = {
     .usage = "[-z] [-t SECONDS] DIR",
     .purpose = "Unmounts the tablefuse mount at DIR and waits for the end of its process.",
     .help = "  -z                 unmount even if in use; the mount ends with its last user\n"
-            "  -t SECONDS         how long to wait for the process of the mount (90)\n"
-            "Exit code 6: a file or a queued change could not be stored; see lost+found. "
-            "32: it is not known.\n",
+            "  -t SECONDS         how long to wait for the process of the mount (90)\n",
+    .codes = {{EXIT_ABANDONED, "a file or a queued change was not stored: see lost+found"},
+              {EXIT_MOUNTING, "another failure, or how the mount ended is not known"}},
     .run = run_unmount,
 };

@@ -10,11 +10,11 @@ import threading
 
 import pytest
 
-import options
+import help_text
 from harness import ROOT, TABLEFUSE, LocalAccount, environment, run, wait_until
+from help_text import VERBS
 
 FILES = ROOT / "contrib/completion"
-VERBS = "mount unmount drop export import count diff sync tables check version help".split()
 OF_BOTH = "allow_http ca_cert= parallelism= timeout=".split()
 OF_TWO = [*OF_BOTH, *"from.auth= from.credentials= to.auth= to.credentials=".split()]
 OF_ONE = [*OF_BOTH, "auth=", "credentials=", "table="]
@@ -43,7 +43,7 @@ setopt no_beep no_always_last_prompt no_list_ambiguous
 
 @pytest.fixture(scope="module")
 def of_mount():
-    return sorted(name + ("=" if value else "") for name, (value, _) in options.of_mount().items())
+    return sorted(name + ("=" if value else "") for name, (value, _) in help_text.options().items())
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,9 @@ import re
 
 import pytest
 
-import options
+import help_text
 from harness import MOUNTING, NOT_FOUND, TABLEFUSE, USAGE, run
+from help_text import VERBS
 
 HIDDEN = "(not shown, because it may hold a secret)"
 NO_COMMAND = "do you mean `tablefuse mount SOURCE DIR`?"
@@ -15,7 +16,6 @@ IN_PS = "a SAS as an argument can be read in `ps`: put it into AZURE_STORAGE_SAS
 TTL = "expected seconds, at most 86400, for example 0.5"
 SIZE = "expected bytes, at most 64G, for example 64M"
 UMASK = "expected an octal number, for example 022"
-VERBS = ["mount", "unmount", "drop", "export", "import", "count", "diff", "sync", "tables", "check", "version", "help"]
 
 
 def refused(*arguments):
@@ -289,8 +289,7 @@ def test_unmount_waits_longer_than_a_mount_sends_its_queue():
 def test_help():
     text = helped("--help")
     assert helped("-h") == helped("help") == helped("help", "--help") == text
-    for verb in VERBS:
-        assert re.search(rf"^(usage:|      ) tablefuse {verb}\b", text, re.MULTILINE)
+    assert [line.split()[1] for line in help_text.usage()] == VERBS
     for word in ("emulator", "local:FILE", "AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGE_SAS_TOKEN", "-f", "-z", "-t"):
         assert word in text
     assert "tablefuse help mount" in text
@@ -298,7 +297,7 @@ def test_help():
 
 def test_help_of_mount_has_every_option():
     """A default is what the program takes without the option: it is parsed in the same way."""
-    found = options.of_mount()
+    found = help_text.options()
     assert len(found) >= 23 and found["ttl"] == ("SECONDS", "1") and found["ro"] == (None, None)
     for name, (value, _) in found.items():
         wrong = name if value else f"{name}=1"

@@ -7,21 +7,36 @@ const char call_advice_late[] =
     "check the network, and whether the service works; where answers take "
     "longer, give a longer -o timeout=SECONDS";
 
+__attribute__((format(printf, 4, 0))) static int
+fail(struct call *call, int error, const char *advice, const char *format, va_list list)
+{
+    call->failure = (struct failure){.error = error, .operation = -1, .advice = advice};
+    (void)vsnprintf(call->failure.message, sizeof(call->failure.message), format, list);
+    return error;
+}
+
 int call_fail(struct call *call, int error, const char *format, ...)
 {
-    call->failure = (struct failure){.error = error, .operation = -1};
     va_list list;
     va_start(list, format);
-    (void)vsnprintf(call->failure.message, sizeof(call->failure.message), format, list);
+    (void)fail(call, error, NULL, format, list);
+    va_end(list);
+    return error;
+}
+
+int call_fail_with(struct call *call, int error, const char *advice, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    (void)fail(call, error, advice, format, list);
     va_end(list);
     return error;
 }
 
 int call_fail_no_descriptor(struct call *call)
 {
-    (void)call_fail(call, -ENFILE, "the process has no file descriptor left");
-    call->failure.advice = "start it with a higher limit of open files";
-    return -ENFILE;
+    return call_fail_with(call, -ENFILE, "start it with a higher limit of open files",
+                          "the process has no file descriptor left");
 }
 
 void call_waits(const struct call *call)
@@ -46,7 +61,5 @@ int call_check(struct call *call, const struct clock *clock, const char *late)
         return call_fail(call, -EINTR, "interrupted");
     if (call_remaining_ms(call, clock) > 0)
         return 0;
-    (void)call_fail(call, -ETIMEDOUT, "%s", late);
-    call->failure.advice = call_advice_late;
-    return -ETIMEDOUT;
+    return call_fail_with(call, -ETIMEDOUT, call_advice_late, "%s", late);
 }

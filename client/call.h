@@ -46,6 +46,9 @@ struct call {
  * errno. */
 int call_fail(struct call *call, int error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* The same with advice for the user, which is static text. */
+int call_fail_with(struct call *call, int error, const char *advice, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 /* -ENFILE with its reason. EMFILE would be the limit of the caller itself. */
 int call_fail_no_descriptor(struct call *call);
 /* Tells the observers that the call waits, for the reason in call->failure. */

@@ -33,15 +33,17 @@ int credential_file_read(const char *what, const char *path, struct call *call,
     r = credential_lines_parse(text, call, ret);
     if (r < 0) {
         memcpy(reason, call->failure.message, sizeof(reason));
-        (void)call_fail(call, r, "%s: %.200s", what, reason);
+        (void)call_fail_with(call, r, call->failure.advice, "%s: %.200s", what, reason);
     }
     return r;
 }
 
-/* 0: *ret_path is NULL if the file is missing, cannot be read, or has no credential. */
+/* 0: *ret_path is NULL if the file is missing, cannot be read, which is told in call->failure, or
+ * has no credential. */
 static int read_in(const char *directory, const char *account, struct call *call, char **ret_path,
                    struct credential_lines *ret)
 {
+    const struct failure before = call->failure;
     _cleanup_(freep) char *path = NULL;
     if (asprintf(&path, "%s/%s", directory, account) < 0) {
         path = NULL;
@@ -52,6 +54,8 @@ static int read_in(const char *directory, const char *account, struct call *call
         *ret_path = TAKE_PTR(path);
     else
         credential_lines_finish(ret);
+    if (r == -ENOENT)
+        call->failure = before;
     return r == -EINVAL || r == -ENOMEM ? r : 0;
 }
 

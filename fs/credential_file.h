@@ -15,6 +15,7 @@ int credential_file_read(const char *what, const char *path, struct call *call,
                          struct credential_lines *ret);
 /* The file of an account in $CREDENTIALS_DIRECTORY, or else in /etc/tablefuse. *ret_path: on the
  * heap; NULL, where ret is empty: there is none with a key or a SAS that this process may read.
+ * Then call->failure tells why one that is there cannot be read; error 0: there is none.
  * -EINVAL: there is one that must not be used, the reason in call; -ENOMEM. */
 int credential_file_find(const char *account, struct call *call, char **ret_path,
                          struct credential_lines *ret);

@@ -43,6 +43,7 @@ static int complain_failure(const char *what, const struct failure *failure, enu
     return (int)code;
 }
 
+/* `reason` with the next step, after " -- " */
 static int complain(const char *what, const char *reason, enum command_exit code)
 {
     say("tablefuse: %s%s%s\n", what, what[0] ? ": " : "", reason);
@@ -57,12 +58,13 @@ static int set_table(struct mount_source *source, const char *table, struct call
         return 0;
     bool is_of_source = source->local_path || source->service.settings.connection.source_has_table;
     if (source->table[0] && strcasecmp(source->table, table) != 0)
-        return call_fail(call, -EINVAL, "%s names the table %s, but -o table= names another one",
-                         is_of_source ? "SOURCE" : "the SAS URL", source->table);
+        return call_fail_with(call, -EINVAL, "leave -o table= out",
+                              "%s names the table %s, but -o table= names another one",
+                              is_of_source ? "SOURCE" : "the SAS URL", source->table);
     if (!table_name_is_readable(bytes_of(table)))
-        return call_fail(call, -EINVAL,
-                         "-o table=: the name of a table has 3 to 63 letters and digits and "
-                         "starts with a letter");
+        return call_fail_with(call, -EINVAL, "`tablefuse tables SOURCE` shows the tables",
+                              "-o table=: the name of a table has 3 to 63 letters and digits and "
+                              "starts with a letter");
     memcpy(source->table, table, strlen(table) + 1);
     return 0;
 }
@@ -105,13 +107,20 @@ static int complain_hidden(const char *name)
                     EXIT_CONFIGURATION);
 }
 
+/* It is there, so it is no secret. */
+static int complain_file(const char *name)
+{
+    say("tablefuse: %s: an account in a file is written as local:FILE -- try local:%s\n", name,
+        name);
+    return EXIT_CONFIGURATION;
+}
+
 static int open_service(struct mount_source *source, const struct mount_source_options *options)
 {
     struct call call = {0};
     int r = connect_service(source, options, &call);
     if (r < 0 && options->name && access(options->name, F_OK) == 0)
-        return complain(options->name, "an account in a file is written as local:FILE",
-                        EXIT_CONFIGURATION);
+        return complain_file(options->name);
     if (r < 0)
         return complain_failure("", &call.failure, EXIT_CONFIGURATION);
     if (lacks_table(source, options))
@@ -124,6 +133,12 @@ static int open_service(struct mount_source *source, const struct mount_source_o
                                 &source->store);
 }
 
+static int complain_path(const char *name, int error)
+{
+    say("tablefuse: %s: %s -- `namei -l FILE` shows where its path ends\n", name, strerror(error));
+    return EXIT_CONFIGURATION;
+}
+
 /* Sets the path, and the table that follows it in FILE/TABLE. */
 static int resolve_local(struct mount_source *source, const struct mount_source_options *options)
 {
@@ -133,18 +148,20 @@ static int resolve_local(struct mount_source *source, const struct mount_source_
     int r = has_table ? local_path_resolve_new(given, &source->local_path, &table)
                       : local_path_resolve(given, &source->local_path, &table);
     if (r == -ENOTDIR)
-        return complain(name, "a file is followed by more than /TABLE", EXIT_CONFIGURATION);
+        return complain(name, "a file is followed by more than /TABLE -- write local:FILE/TABLE",
+                        EXIT_CONFIGURATION);
     if (r == -ENOENT)
         return complain(name,
                         "the directory of the file does not exist -- check the name, or create the "
-                        "directory first",
+                        "directory first: `mkdir -p DIRECTORY`",
                         EXIT_NOT_FOUND);
     if (r < 0)
-        return complain(name, strerror(-r), EXIT_CONFIGURATION);
+        return complain_path(name, -r);
     if (table[0] && !table_name_is_readable(bytes_of(table)))
         return complain(name,
                         "what follows the file is not the name of a table, which has 3 to 63 "
-                        "letters and digits, a letter first",
+                        "letters and digits, a letter first -- `tablefuse tables local:FILE` shows "
+                        "the tables",
                         EXIT_CONFIGURATION);
     memcpy(source->table, table, strlen(table) + 1);
     return 0;
@@ -319,7 +336,7 @@ int mount_source_open(const struct mount_source_options *options, store_decorato
 {
     _cleanup_(mount_source_closep) struct mount_source *source = calloc(1, sizeof(*source));
     if (!source)
-        return complain("", "out of memory", EXIT_MOUNTING);
+        return complain("", "out of memory -- free some memory and try again", EXIT_MOUNTING);
     source->log = options->log;
     source->timeout_ms = options->timeout_ms;
     int code = mount_source_is_local(options->name) ? open_local(source, options)
@@ -327,7 +344,7 @@ int mount_source_open(const struct mount_source_options *options, store_decorato
     if (code == 0)
         code = decorate_store(source, options, decorate);
     if (code == 0 && set_name(source, options->name) < 0)
-        code = complain("", "out of memory", EXIT_MOUNTING);
+        code = complain("", "out of memory -- free some memory and try again", EXIT_MOUNTING);
     if (code == 0)
         *ret = TAKE_PTR(source);
     return code;
@@ -407,10 +424,39 @@ static int complain_local(const struct mount_source *source, const struct failur
     bool is_no_table = failure->error == -ENOENT && source->table[0];
     say("tablefuse: %s%s%s%s%s%s%s\n", LOCAL_SOURCE, source->local_path,
         is_no_table ? " has no table " : ": ", is_no_table ? source->table : failure->message,
-        is_no_table ? " -- `tablefuse tables` shows those that it has" : "",
+        is_no_table ? " -- `tablefuse tables SOURCE` shows those that it has" : "",
         !is_no_table && failure->advice ? " -- " : "",
         !is_no_table && failure->advice ? failure->advice : "");
     return (int)exit_code_of_local(failure);
+}
+
+/* Tells what to do, with a command that shows more where there is one. */
+static void say_advice(const struct mount_source *source, const struct failure *failure)
+{
+    const struct service_settings *settings = &source->service.settings;
+    const struct endpoint *endpoint = &settings->connection.endpoint;
+    const char *host = strstr(endpoint->url, "://") + 3;
+    const char *meant = failure->is_unresolved ? service_settings_meant(settings->source) : NULL;
+    bool is_nothing = failure->http_status == 0; /* that came */
+    bool is_network = is_nothing && exit_code_of(failure) == EXIT_NETWORK;
+    if (meant)
+        say(" -- %s", meant);
+    else if (failure->error == -ECONNREFUSED && settings->connection.is_published &&
+             endpoint->is_loopback)
+        say(" -- start it: `azurite-table --skipApiVersionCheck`; where it has another port, name "
+            "it: http://127.0.0.1:PORT/%s",
+            endpoint->account);
+    else if (failure->advice && failure->is_unresolved)
+        say(" -- %s: `getent hosts %.*s`", failure->advice, (int)strcspn(host, ":/"), host);
+    else if (failure->advice)
+        say(" -- %s%s%s%s", failure->advice, is_network ? ": `curl -v " : "",
+            is_network ? endpoint->url : "", is_network ? "`" : "");
+    else if (failure->error == -ENOENT && strcmp(failure->code, "TableNotFound") == 0)
+        say(" -- check the table's name: `tablefuse tables SOURCE`");
+    else if (failure->error == -ENOENT && failure->code[0])
+        say(" -- check the account's name: `az storage account list --output table`");
+    else if (!is_nothing && !failure->code[0])
+        say(" -- check that this is the endpoint of a table service: `curl -v %s`", endpoint->url);
 }
 
 static int complain_service(const struct mount_source *source, const struct failure *failure)
@@ -425,13 +471,8 @@ static int complain_service(const struct mount_source *source, const struct fail
         say(" %s", failure->code);
     if (failure->message[0])
         say(": %s", failure->message);
-    const char *advice = failure->advice;
-    if (!advice && failure->error == -ENOENT && failure->code[0])
-        advice = strcmp(failure->code, "TableNotFound") == 0 ? "check the table's name"
-                                                             : "check the account's name";
-    else if (!advice && failure->http_status > 0 && !failure->code[0])
-        advice = "check that this is the endpoint of a table service";
-    say("%s%s\n", advice ? " -- " : "", advice ? advice : "");
+    say_advice(source, failure);
+    say("\n");
     return (int)exit_code_of(failure);
 }
 

@@ -17,8 +17,8 @@
 /* How long the file system of that file may take for its first answer. */
 #define LOCAL_SOURCE_MS 5000
 #define LOCAL_SOURCE_HANGS                                                                         \
-    "the file system that it lies in does not answer -- if that is a tablefuse mount, use "        \
-    "unmount -z there first"
+    "the file system that it lies in does not answer -- if that is a tablefuse mount, "            \
+    "`tablefuse unmount -z` there first"
 
 struct mount_source_options {
     const char *name;    /* SOURCE; NULL: the environment names the account */

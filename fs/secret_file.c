@@ -8,8 +8,12 @@
 
 static int fail_reading(struct call *call, const char *what, int error)
 {
-    return call_fail(call, error, "%s cannot be read: %s", what, strerrordesc_np(-error));
+    return call_fail_with(call, error,
+                          "`ls -lL FILE` shows whether it is there, and who may read it",
+                          "%s cannot be read: %s", what, strerrordesc_np(-error));
 }
+
+static const char advice_content[] = "write the secret into it, and nothing else";
 
 /* Up to size bytes. How many, or -errno. */
 static ssize_t read_all(int file, char *text, size_t size)
@@ -33,6 +37,9 @@ static bool is_blank(struct bytes text)
     return rest.size == 0 || bytes_equal(rest, BYTES_LITERAL("\xEF\xBB\xBF"));
 }
 
+static const char advice_whose[] =
+    "let the user who mounts own it, or root, and nobody else read it: `chmod 600 FILE`";
+
 /* Why the file must not be used; NULL: it may be. */
 static const char *find_fault(const struct stat *status, enum secret_file_rule rule)
 {
@@ -45,8 +52,7 @@ static const char *find_fault(const struct stat *status, enum secret_file_rule r
         return "belongs to another user";
     if (rule == SECRET_FILE_OF_SYSTEMD && status->st_uid == 0)
         others &= S_IRWXO;
-    return others ? "is not for its owner alone: take the permissions of others away (chmod 600)"
-                  : NULL;
+    return others ? "is not for its owner alone" : NULL;
 }
 
 /* text has room for one byte more than a secret may have, and a NUL. */
@@ -58,23 +64,23 @@ static int read_text(int file, const char *what, enum secret_file_rule rule, cha
         return fail_reading(call, what, -errno);
     const char *fault = find_fault(&status, rule);
     if (fault)
-        return call_fail(call, -EINVAL, "%s %s", what, fault);
+        return call_fail_with(call, -EINVAL, advice_whose, "%s %s", what, fault);
     ssize_t n = read_all(file, text, SECRET_FILE_MAX_BYTES + 1);
     if (n < 0)
         return fail_reading(call, what, (int)n);
     size_t size = (size_t)n;
     if (size > SECRET_FILE_MAX_BYTES)
-        return call_fail(call, -EINVAL, "%s is larger than 64 KiB", what);
+        return call_fail_with(call, -EINVAL, advice_content, "%s is larger than 64 KiB", what);
     if (size > 0 && text[size - 1] == '\n')
         size--;
     if (size > 0 && text[size - 1] == '\r')
         size--;
     text[size] = '\0';
     if (is_blank((struct bytes){text, size}))
-        return call_fail(call, -EINVAL, "%s is empty", what);
-    return strlen(text) == size
-               ? 0
-               : call_fail(call, -EINVAL, "%s has a NUL byte: it is no text", what);
+        return call_fail_with(call, -EINVAL, advice_content, "%s is empty", what);
+    return strlen(text) == size ? 0
+                                : call_fail_with(call, -EINVAL, advice_content,
+                                                 "%s has a NUL byte: it is no text", what);
 }
 
 int secret_file_read(const char *what, const char *path, enum secret_file_rule rule,

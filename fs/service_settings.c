@@ -2,7 +2,9 @@
 #include "fs/service_settings.h"
 #include "client/text/printable.h"
 #include "fs/credential_file.h"
+#include "fs/near_name.h"
 
+#include <ctype.h>
 #include <unistd.h>
 
 #define OPTION_FILE "the file that " CREDENTIAL_FILE_OPTION " names"
@@ -37,9 +39,7 @@ static struct connection_environment environment_of(const struct lookup *lookup)
 static int name_file(struct call *call, const char *what)
 {
     struct failure failure = call->failure;
-    (void)call_fail(call, failure.error, "%s: %.200s", what, failure.message);
-    call->failure.advice = failure.advice;
-    return failure.error;
+    return call_fail_with(call, failure.error, failure.advice, "%s: %.200s", what, failure.message);
 }
 
 /* The path is read again when the directory is another one. Links in it stay: Kubernetes replaces
@@ -54,6 +54,30 @@ static int make_absolute(const char *path, struct call *call, char **ret)
         return 0;
     *ret = NULL;
     return call_fail(call, -ENOMEM, "out of memory");
+}
+
+const char *service_settings_meant(const char *source)
+{
+    static const struct {
+        const char *word, *advice;
+    } words[] = {
+        {"emulator", "do you mean `emulator`?"},
+        {"azurite", "do you mean `emulator`?"},
+        {"local", "do you mean local:FILE?"},
+    };
+    char word[ENDPOINT_ACCOUNT_SIZE];
+    size_t size = source ? strcspn(source, ":/") : 0;
+    if (size == 0 || size >= sizeof(word) || strncmp(source + size, "://", 3) == 0)
+        return NULL;
+    for (size_t i = 0; i < size; i++)
+        word[i] = (char)tolower((unsigned char)source[i]);
+    for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+        struct near_name near = near_name_of((struct bytes){word, size});
+        near_name_try(&near, bytes_of(words[i].word));
+        if (near.distance * 4 <= near.nearest.size) /* a name of an account may be short */
+            return words[i].advice;
+    }
+    return NULL;
 }
 
 /* Is SOURCE given, and names no account? Then no file is the reason. */
@@ -78,6 +102,8 @@ static int connect_by_lines(const struct service_settings *settings,
     environment.allows_http = settings->allows_http;
     environment.uses_tokens = settings->auth;
     int r = connection_init(ret, settings->source, &environment, call);
+    if (r < 0 && !settings->auth && !credential_lines_has_credential(lines))
+        call->failure.advice = "write such a line into it, AZURE_STORAGE_KEY=... for example";
     return r < 0 && !is_source_wrong(settings->source)
                ? name_file(call, settings->is_of_option ? OPTION_FILE : settings->file)
                : r;
@@ -99,11 +125,25 @@ static int connect_by_found(struct service_settings *settings, const struct cred
     if (connect_by_lines(&unnamed, lines, account, &ignored, &own) == 0 &&
         endpoint_is_same_account(&own.endpoint, endpoint))
         return 0;
-    (void)call_fail(call, -EINVAL, "%s does not say that it is for %s", settings->file,
-                    endpoint->url);
-    call->failure.advice = "with two services write a connection string or a SAS URL into it, or "
-                           "name it by from.credentials= or to.credentials=";
-    return -EINVAL;
+    return call_fail_with(call, -EINVAL,
+                          "with two services write a connection string or a SAS URL into it, or "
+                          "name it by from.credentials= or to.credentials=",
+                          "%s does not say that it is for %s", settings->file, endpoint->url);
+}
+
+/* No credential was found for SOURCE, or it is no account. unread: of a file that would have one.
+ */
+static void explain_lacking(const char *source, const struct failure *unread, struct call *call)
+{
+    const char *meant = service_settings_meant(source);
+    struct failure failure = call->failure;
+    if (meant)
+        call->failure.advice = meant;
+    else if (unread->error < 0)
+        (void)call_fail_with(call, failure.error,
+                             "mount as a user who may read it, or name a file of your own: "
+                             "-o credentials=FILE",
+                             "%.170s; %.80s", failure.message, unread->message);
 }
 
 /* Of the environment, or, if it has nothing for the account, of a file that is found. */
@@ -130,9 +170,13 @@ static int connect_by_environment(struct service_settings *settings,
         return r;
     if (settings->file)
         return connect_by_found(settings, lines, account, environment.is_shared, call);
+    const struct failure unread = call->failure;
     r = connection_init(&settings->connection, options->source, &environment, call);
     if (r < 0 && !is_foreign)
         secret_variables_name_files(&call->failure);
+    bool is_wrong = is_source_wrong(options->source) && !connection_is_emulator(options->source);
+    if (r < 0 && (account[0] || is_wrong))
+        explain_lacking(options->source, &unread, call);
     return r;
 }
 

@@ -48,6 +48,8 @@ void service_settings_finish(struct service_settings *settings);
  * an error as above. There is a file. */
 int service_settings_read_again(const struct service_settings *settings, struct call *call,
                                 struct credential **ret);
+/* What a mistyped SOURCE means, as advice; NULL: it is near to no word that is one. */
+const char *service_settings_meant(const char *source);
 /* Appends the name of the variable, of the option or of the file that has the credential. */
 int service_settings_append_origin(const struct service_settings *settings, struct buffer *ret);
 

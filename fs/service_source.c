@@ -19,7 +19,8 @@ static int find_certificates(struct service_source *source, const char *option)
     source->ca_file = realpath(file, NULL);
     if (source->ca_file)
         return 0;
-    say("tablefuse: cannot use the certificates in %s: %s -- check -o ca_cert or SSL_CERT_FILE\n",
+    say("tablefuse: cannot use the certificates in %s: %s -- check -o ca_cert or SSL_CERT_FILE: "
+        "`ls -lL FILE`\n",
         file, strerror(errno));
     return EXIT_CONFIGURATION;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/session.h"
 #include "fs/channel.h"
+#include "fs/fuse_access.h"
 #include "fs/node_keeper.h"
 #include "fs/ops/attribute_ops.h"
 #include "fs/ops/change_ops.h"
@@ -99,6 +100,14 @@ static const char *explain_memory(const char *format)
            "memory by a cgroup";
 }
 
+/* What to do about a message of libfuse; it says nothing about that itself. */
+static const char *explain(const char *format)
+{
+    return strstr(format, "unsupported protocol version")
+               ? " -- the kernel is too old: `uname -r` shows which one it is"
+               : explain_memory(format);
+}
+
 /* libfuse's messages begin with "fuse: "; ours name the program. Its debug output comes in pieces,
  * and is always written at once. */
 __attribute__((format(printf, 2, 0))) static void write_message(enum fuse_log_level level,
@@ -115,10 +124,10 @@ __attribute__((format(printf, 2, 0))) static void write_message(enum fuse_log_le
     line[strcspn(line, "\n")] = '\0';
     bool has_prefix = strncmp(line, prefix, strlen(prefix)) == 0;
     if (log)
-        log_message(log, "%s%s", line, explain_memory(format));
+        log_message(log, "%s%s", line, explain(format));
     else
         say("%s%s%s\n", has_prefix ? "tablefuse: " : "", line + (has_prefix ? strlen(prefix) : 0),
-            explain_memory(format));
+            explain(format));
 }
 
 int session_create(struct file_system *fs, struct fuse_args *args)
@@ -221,8 +230,9 @@ static int mount_at(struct fuse_session *session, struct mountpoint *place, dev_
     int r = mountpoint_look(place);
     if (r == 0)
         r = mount_here(session, place->root);
-    if (r < 0 && r != -EIO)
-        say("tablefuse: cannot mount at %s: %s\n", place->path, strerror(-r));
+    if (r < 0)
+        say("tablefuse: cannot mount at %s%s%s -- %s\n", place->path, r == -EIO ? "" : ": ",
+            r == -EIO ? "" : strerror(-r), fuse_access_advice());
     if (r == 0)
         r = mountpoint_look(place);
     *ret_device = place->device;

@@ -17,6 +17,13 @@
 #define URL_MAX_BYTES          1024
 #define ACCOUNT_KEY_CHARACTERS 88 /* base64 of 64 bytes */
 
+static const char advice_emulator[] =
+    "`unset AZURE_STORAGE_CONNECTION_STRING`, and write `emulator` as SOURCE";
+static const char advice_key[] =
+    "`az storage account keys list --account-name ACCOUNT` shows it, and so does the portal";
+static const char advice_sas[] = "`az storage account generate-sas` makes one; write it in '...'";
+static const char advice_mismatch[] = "leave SOURCE out, or unset the variable";
+
 struct variables { /* the environment as views, and, in place of a SAS URL's variable, its name */
     struct bytes connection_string, account, key, sas_token, sas_url;
     const char *sas_url_name;
@@ -53,9 +60,8 @@ static int set_endpoint(struct connection *ret, const char *what, struct bytes u
     return endpoint_parse(&ret->endpoint, what, url, account, call);
 }
 
-/* Of a text that is no credential of the kind that is wanted: what it looks like, else `otherwise`.
- */
-static const char *look_at_credential(struct bytes text, const char *otherwise)
+/* What a text looks like that is no credential of the kind that is wanted. NULL: like none. */
+static const char *look_at_credential(struct bytes text)
 {
     if (bytes_find(text, BYTES_LITERAL("AccountKey=")) ||
         bytes_find(text, BYTES_LITERAL("SharedAccessSignature=")))
@@ -64,7 +70,15 @@ static const char *look_at_credential(struct bytes text, const char *otherwise)
         return "looks like a SAS token: put it into AZURE_STORAGE_SAS_TOKEN";
     if (text.size == ACCOUNT_KEY_CHARACTERS && bytes_end_with(text, BYTES_LITERAL("==")))
         return "looks like an account key: put it into AZURE_STORAGE_KEY";
-    return otherwise;
+    return NULL;
+}
+
+static int refuse_credential(struct call *call, const char *what, struct bytes text,
+                             const char *otherwise, const char *advice)
+{
+    const char *looks = look_at_credential(text);
+    return call_fail_with(call, -EINVAL, looks ? NULL : advice, "%s %s", what,
+                          looks ? looks : otherwise);
 }
 
 /* Sets the credential for the account of the endpoint. */
@@ -77,9 +91,8 @@ static int set_shared_key(struct connection *ret, const char *what, struct bytes
         strcmp(account, EMULATOR_ACCOUNT) == 0 && bytes_equal(key, BYTES_LITERAL(EMULATOR_KEY));
     int r = credential_create_shared_key(bytes_of(account), key, &ret->credential);
     if (r == -EINVAL)
-        return call_fail(
-            call, r, "%s %s", what,
-            look_at_credential(key, "is not the base64 of an account key: was it cut?"));
+        return refuse_credential(call, what, key,
+                                 "is not the base64 of an account key: was it cut?", advice_key);
     return r < 0 ? call_fail(call, r, "out of memory") : 0;
 }
 
@@ -88,10 +101,10 @@ static int set_sas(struct connection *ret, const char *what, struct bytes token,
     ret->credential_by = what;
     int r = credential_create_sas(token, &ret->credential);
     if (r == -EINVAL)
-        return call_fail(
-            call, r, "%s %s", what,
-            look_at_credential(token, "is not a percent-encoded SAS token with a signature: was "
-                                      "it cut, or not quoted?"));
+        return refuse_credential(call, what, token,
+                                 "is not a percent-encoded SAS token with a signature: was it cut, "
+                                 "or not quoted?",
+                                 advice_sas);
     return r < 0 ? call_fail(call, r, "out of memory") : 0;
 }
 
@@ -136,16 +149,19 @@ static int find_endpoint(struct connection *ret, const struct connection_string 
     struct bytes suffix =
         settings->suffix.size > 0 ? settings->suffix : BYTES_LITERAL(DEFAULT_SUFFIX);
     if (settings->account.size > 0 && !endpoint_is_account_name(settings->account))
-        return call_fail(call, -EINVAL, "AccountName is not 3 to 24 of the characters a-z and 0-9");
+        return call_fail_with(call, -EINVAL, endpoint_advice_accounts,
+                              "AccountName is not 3 to 24 of the characters a-z and 0-9");
     if (settings->endpoint.size > 0)
         return set_endpoint(ret, "TableEndpoint", settings->endpoint, settings->account, call);
     if (settings->secondary.size > 0)
-        return call_fail(call, -EINVAL, "TableSecondaryEndpoint is set without TableEndpoint");
+        return call_fail_with(call, -EINVAL, connection_string_advice,
+                              "TableSecondaryEndpoint is set without TableEndpoint");
     if (settings->account.size == 0)
-        return call_fail(call, -EINVAL,
-                         CONNECTION_STRING " names neither AccountName nor TableEndpoint");
+        return call_fail_with(call, -EINVAL, connection_string_advice,
+                              CONNECTION_STRING " names neither AccountName nor TableEndpoint");
     if (!equals_ignoring_case(protocol, "https") && !equals_ignoring_case(protocol, "http"))
-        return call_fail(call, -EINVAL, "DefaultEndpointsProtocol is neither https nor http");
+        return call_fail_with(call, -EINVAL, connection_string_advice,
+                              "DefaultEndpointsProtocol is neither https nor http");
     int r = compose_endpoint(ret, "the endpoint of " CONNECTION_STRING, protocol, settings->account,
                              suffix, call);
     ret->named_by = "DefaultEndpointsProtocol=http without TableEndpoint"; /* asked for with http */
@@ -162,10 +178,11 @@ static int connect_by_string(struct connection *ret, struct bytes text, struct c
         return r;
     if (settings.development.size > 0) {
         if (!equals_ignoring_case(settings.development, "true"))
-            return call_fail(call, -EINVAL, "UseDevelopmentStorage can only be true");
+            return call_fail_with(call, -EINVAL, advice_emulator,
+                                  "UseDevelopmentStorage can only be true");
         if (settings.account.size + settings.key.size + settings.sas.size + settings.endpoint.size)
-            return call_fail(
-                call, -EINVAL,
+            return call_fail_with(
+                call, -EINVAL, advice_emulator,
                 "UseDevelopmentStorage is set together with an account, key or endpoint");
         return connect_emulator(ret, settings.proxy, call);
     }
@@ -179,8 +196,8 @@ static int connect_by_string(struct connection *ret, struct bytes text, struct c
     else if (settings.sas.size > 0)
         r = set_sas(ret, "SharedAccessSignature", settings.sas, call);
     else
-        r = call_fail(call, -EINVAL,
-                      CONNECTION_STRING " holds neither AccountKey nor SharedAccessSignature");
+        r = call_fail_with(call, -EINVAL, connection_string_advice,
+                           CONNECTION_STRING " holds neither AccountKey nor SharedAccessSignature");
     ret->credential_by = CONNECTION_STRING;
     return r;
 }
@@ -205,8 +222,9 @@ static int take_table_of_token(struct connection *ret, const char *what, struct 
     if (ret->endpoint.table[0] == '\0')
         return endpoint_set_table(&ret->endpoint, name, call);
     if (!equals_ignoring_case(name, ret->endpoint.table))
-        return call_fail(call, -EINVAL, "the path of %s names table '%s', but its tn= another one",
-                         what, ret->endpoint.table);
+        return call_fail_with(call, -EINVAL, "leave the table out of the path",
+                              "the path of %s names table '%s', but its tn= another one", what,
+                              ret->endpoint.table);
     return 0;
 }
 
@@ -252,8 +270,8 @@ static int read_variables(const struct connection_environment *environment, stru
         credential = name;
     }
     if (ret->account.size > 0 && !endpoint_is_account_name(ret->account))
-        return call_fail(call, -EINVAL,
-                         "AZURE_STORAGE_ACCOUNT is not 3 to 24 of the characters a-z and 0-9");
+        return call_fail_with(call, -EINVAL, endpoint_advice_accounts,
+                              "AZURE_STORAGE_ACCOUNT is not 3 to 24 of the characters a-z and 0-9");
     if (endpoint_is_url(ret->sas_token)) {
         ret->sas_url = ret->sas_token;
         ret->sas_url_name = "AZURE_STORAGE_SAS_TOKEN";
@@ -266,9 +284,9 @@ static int check_tokens(const struct connection *connection, struct call *call)
 {
     if (connection->endpoint.is_https)
         return 0;
-    (void)call_fail(call, -EINVAL, "%s: -o auth= needs https://, so that nobody can take the token",
-                    connection->named_by);
-    return -EINVAL;
+    return call_fail_with(call, -EINVAL, "write https:// in place of http://",
+                          "%s: -o auth= needs https://, so that nobody can take the token",
+                          connection->named_by);
 }
 
 /* The endpoint is set; the credential comes from AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN. */
@@ -331,10 +349,11 @@ static int parse_source(struct connection *ret, struct bytes source, struct call
     struct bytes table = source;
     struct bytes account = bytes_take_until(&table, '/');
     if (!endpoint_is_account_name(account))
-        return call_fail(call, -EINVAL,
-                         "SOURCE is not a URL, local:FILE or an account name, which has 3 to 24 of "
-                         "the characters "
-                         "a-z and 0-9");
+        return call_fail_with(
+            call, -EINVAL, endpoint_advice_accounts,
+            "SOURCE is not a URL, local:FILE or an account name, which has 3 to 24 of "
+            "the characters "
+            "a-z and 0-9");
     int r = compose_endpoint(ret, "SOURCE", BYTES_LITERAL("https"), account,
                              BYTES_LITERAL(DEFAULT_SUFFIX), call);
     return r < 0 ? r : endpoint_set_table(&ret->endpoint, table, call);
@@ -347,16 +366,18 @@ static int match_source(struct connection *ret, const char *variable, struct byt
 {
     struct endpoint *endpoint = &ret->endpoint;
     if (strcmp(wanted->account, endpoint->account) != 0)
-        return call_fail(call, -EINVAL, "SOURCE names account '%s', but %s account '%s'",
-                         wanted->account, variable, endpoint->account);
+        return call_fail_with(call, -EINVAL, advice_mismatch,
+                              "SOURCE names account '%s', but %s account '%s'", wanted->account,
+                              variable, endpoint->account);
     if (is_url(source) && strcmp(wanted->url, endpoint->url) != 0)
         return call_fail(call, -EINVAL, "SOURCE is at %s, but %s at %s: unset one", wanted->url,
                          variable, endpoint->url);
     if (wanted->table[0] == '\0')
         return 0;
     if (endpoint->table[0] && strcasecmp(wanted->table, endpoint->table) != 0)
-        return call_fail(call, -EINVAL, "SOURCE names table '%s', but %s table '%s'", wanted->table,
-                         variable, endpoint->table);
+        return call_fail_with(call, -EINVAL, advice_mismatch,
+                              "SOURCE names table '%s', but %s table '%s'", wanted->table, variable,
+                              endpoint->table);
     memcpy(endpoint->table, wanted->table, sizeof(wanted->table));
     return 0;
 }
@@ -428,9 +449,9 @@ static int check_account(const struct connection *connection, const struct varia
                                                    : CONNECTION_STRING;
     if (account.size == 0 || bytes_equal(account, bytes_of(connection->endpoint.account)))
         return 0;
-    return call_fail(call, -EINVAL,
-                     "AZURE_STORAGE_ACCOUNT names account '%.*s', but %s account '%s'",
-                     (int)account.size, account.data, by, connection->endpoint.account);
+    return call_fail_with(call, -EINVAL, "`unset AZURE_STORAGE_ACCOUNT`, or name that account",
+                          "AZURE_STORAGE_ACCOUNT names account '%.*s', but %s account '%s'",
+                          (int)account.size, account.data, by, connection->endpoint.account);
 }
 
 /* http is for what stays on this machine or is public. */
@@ -440,12 +461,11 @@ static int check_encryption(const struct connection *connection, bool allows_htt
     const struct endpoint *endpoint = &connection->endpoint;
     if (endpoint->is_https || endpoint->is_loopback || connection->is_published || allows_http)
         return 0;
-    (void)call_fail(call, -EINVAL,
-                    "%s: over http:// others on the network can read and change the data%s",
-                    connection->named_by,
-                    credential_is_sas(connection->credential) ? ", and take the SAS token" : "");
-    call->failure.advice = "use https://, or accept that with -o allow_http";
-    return -EINVAL;
+    return call_fail_with(call, -EINVAL, "use https://, or accept that with -o allow_http",
+                          "%s: over http:// others on the network can read and change the data%s",
+                          connection->named_by,
+                          credential_is_sas(connection->credential) ? ", and take the SAS token"
+                                                                    : "");
 }
 
 /* Is it "emulator" or "emulator/TABLE"? */

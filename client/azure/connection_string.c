@@ -4,6 +4,9 @@
 
 #include <strings.h>
 
+const char connection_string_advice[] =
+    "`az storage account show-connection-string --name ACCOUNT` shows it";
+
 static const struct {
     const char *name;
     size_t offset; /* in struct connection_string */
@@ -28,7 +31,8 @@ static int put(struct connection_string *ret, struct bytes name, struct bytes va
             strncasecmp(name.data, names[i].name, name.size) != 0)
             continue;
         if (setting->size > 0)
-            return call_fail(call, -EINVAL, CONNECTION_STRING " names %s twice", names[i].name);
+            return call_fail_with(call, -EINVAL, connection_string_advice,
+                                  CONNECTION_STRING " names %s twice", names[i].name);
         return pasted_clean(names[i].name, value, call, setting);
     }
     return 0;
@@ -42,8 +46,8 @@ int connection_string_parse(struct bytes text, struct call *call, struct connect
         if (value.size == 0)
             continue;
         if (!memchr(value.data, '=', value.size))
-            return call_fail(call, -EINVAL, "part %d of " CONNECTION_STRING " is not NAME=VALUE",
-                             n);
+            return call_fail_with(call, -EINVAL, connection_string_advice,
+                                  "part %d of " CONNECTION_STRING " is not NAME=VALUE", n);
         struct bytes name = bytes_trim(bytes_take_until(&value, '='));
         int r = put(&settings, name, value, call);
         if (r < 0)

@@ -12,6 +12,8 @@ struct connection_string { /* views of the text; empty: not set */
     struct bytes protocol, account, key, suffix, endpoint, secondary, sas, development, proxy;
 };
 
+extern const char connection_string_advice[]; /* where to get one that is right */
+
 /* Names in any case; those that are not of tables are ignored, as in every SDK. -EINVAL, the reason
  * in call->failure: a part is not NAME=VALUE, a name that stands twice, a value in quotation marks.
  * Values are not checked otherwise. */

@@ -17,6 +17,9 @@ const char *const credential_lines_names[CREDENTIAL_LINES_NAMES] = {
     "AZURE_FEDERATED_TOKEN_FILE",
 };
 
+static const char advice_lines[] =
+    "write lines such as AZURE_STORAGE_KEY=..., without `export` and quotation marks";
+
 /* The index of the name; CREDENTIAL_LINES_NAMES: it is unknown. */
 static size_t find(struct bytes name)
 {
@@ -48,14 +51,15 @@ static int take_line(struct credential_lines *lines, char *line, int number, str
     bool has_value = memchr(rest.data, '=', rest.size);
     struct bytes name = bytes_trim(bytes_take_until(&rest, '='));
     if (!has_value || !is_name(name))
-        return call_fail(call, -EINVAL, "line %d is not NAME=value with the name of a variable",
-                         number);
+        return call_fail_with(call, -EINVAL, advice_lines,
+                              "line %d is not NAME=value with the name of a variable", number);
     size_t i = find(name);
     if (i == CREDENTIAL_LINES_NAMES)
-        return call_fail(call, -EINVAL, "line %d has the unknown name %.*s", number, (int)name.size,
-                         name.data);
+        return call_fail_with(call, -EINVAL, advice_lines, "line %d has the unknown name %.*s",
+                              number, (int)name.size, name.data);
     if (lines->values[i])
-        return call_fail(call, -EINVAL, "%s stands in it twice", credential_lines_names[i]);
+        return call_fail_with(call, -EINVAL, "remove one of the two lines", "%s stands in it twice",
+                              credential_lines_names[i]);
     lines->values[i] = rest.data; /* to the end of the line */
     return 0;
 }

@@ -13,6 +13,12 @@
 
 #define BAD_PATH "%s has a path that is not [/ACCOUNT][/TABLE]"
 
+const char endpoint_advice_accounts[] =
+    "`az storage account list --query '[].name' --output tsv` shows the accounts that you have";
+static const char advice_url[] =
+    "write https://ACCOUNT.table.core.windows.net[/TABLE], or http://HOST:PORT/ACCOUNT[/TABLE] of "
+    "an emulator";
+
 struct parts { /* views of `url`; the host is a copy in lower case, without brackets */
     struct url url;
     char host[HOST_MAX + 1];
@@ -109,20 +115,21 @@ static int refuse_url(CURLUcode code, const char *what, struct call *call)
     if (code == CURLUE_OUT_OF_MEMORY)
         return call_fail(call, -ENOMEM, "out of memory");
     if (code == CURLUE_USER_NOT_ALLOWED)
-        return call_fail(call, -EINVAL, "%s has user information, which is not supported", what);
+        return call_fail_with(call, -EINVAL, advice_url,
+                              "%s has user information, which is not supported", what);
     if (code == CURLUE_BAD_PORT_NUMBER)
-        return call_fail(call, -EINVAL, "%s has no valid port", what);
+        return call_fail_with(call, -EINVAL, advice_url, "%s has no valid port", what);
     if (code == CURLUE_BAD_PATH)
-        return call_fail(call, -EINVAL, BAD_PATH, what);
-    return call_fail(call, -EINVAL, "%s has no valid host", what);
+        return call_fail_with(call, -EINVAL, advice_url, BAD_PATH, what);
+    return call_fail_with(call, -EINVAL, advice_url, "%s has no valid host", what);
 }
 
 static int split_url(struct bytes url, const char *what, struct call *call, struct parts *parts)
 {
     uint64_t port;
     if (!endpoint_is_url(url))
-        return call_fail(call, -EINVAL, "%s is not a URL that begins with https:// or http://",
-                         what);
+        return call_fail_with(call, -EINVAL, advice_url,
+                              "%s is not a URL that begins with https:// or http://", what);
     if (memchr(url.data, '?', url.size) || memchr(url.data, '#', url.size))
         return call_fail(call, -EINVAL,
                          "%s has a query string: put a SAS URL into AZURE_STORAGE_SAS_URL", what);
@@ -131,12 +138,12 @@ static int split_url(struct bytes url, const char *what, struct call *call, stru
         return refuse_url(code, what, call);
     parts->is_https = strcasecmp(parts->url.scheme, "https") == 0;
     if (!set_host(bytes_of(parts->url.host), parts))
-        return call_fail(call, -EINVAL, "%s has no valid host", what);
+        return call_fail_with(call, -EINVAL, advice_url, "%s has no valid host", what);
     parts->port = parts->url.port ? bytes_of(parts->url.port) : (struct bytes){0};
     if (parts->port.size > 0 && !bytes_parse_unsigned(parts->port, UINT16_MAX, &port))
-        return call_fail(call, -EINVAL, "%s has no valid port", what);
+        return call_fail_with(call, -EINVAL, advice_url, "%s has no valid port", what);
     if (!split_path(bytes_of(parts->url.path), parts))
-        return call_fail(call, -EINVAL, BAD_PATH, what);
+        return call_fail_with(call, -EINVAL, advice_url, BAD_PATH, what);
     return 0;
 }
 
@@ -159,10 +166,10 @@ static int check_service(const struct parts *parts, const char *what, struct cal
 static int check_host(const struct parts *parts, const char *what, struct call *call)
 {
     if (strstr(parts->host, ".table.cosmos.") || strstr(parts->host, ".table.cosmosdb."))
-        return call_fail(call, -EINVAL,
-                         "%s is a Cosmos DB endpoint: it does not order its results by key, "
-                         "which tablefuse needs",
-                         what);
+        return call_fail_with(call, -EINVAL, "name an account of Azure Storage",
+                              "%s is a Cosmos DB endpoint: it does not order its results by key, "
+                              "which tablefuse needs",
+                              what);
     return check_service(parts, what, call);
 }
 
@@ -214,8 +221,9 @@ int endpoint_set_table(struct endpoint *endpoint, struct bytes table, struct cal
     if (table.size > 0 && table.data[table.size - 1] == '/')
         table.size--;
     if (table.size > 0 && !table_name_is_readable(table))
-        return call_fail(call, -EINVAL,
-                         "the table name is not a letter followed by 2 to 62 letters and digits");
+        return call_fail_with(
+            call, -EINVAL, "`tablefuse tables SOURCE` shows the tables",
+            "the table name is not a letter followed by 2 to 62 letters and digits");
     (void)snprintf(endpoint->table, sizeof(endpoint->table), "%.*s", (int)table.size, table.data);
     return 0;
 }
@@ -226,12 +234,14 @@ static int check_account(struct bytes account, struct bytes known, const char *w
     if (account.size == 0)
         return call_fail(call, -EINVAL, "%s names no account: append /ACCOUNT", what);
     if (!endpoint_is_account_name(account))
-        return call_fail(call, -EINVAL,
-                         "the account name in %s is not 3 to 24 of the characters a-z and 0-9",
-                         what);
+        return call_fail_with(call, -EINVAL, endpoint_advice_accounts,
+                              "the account name in %s is not 3 to 24 of the characters a-z and 0-9",
+                              what);
     if (known.size > 0 && !bytes_equal(account, known))
-        return call_fail(call, -EINVAL, "%s is of account '%.*s', but AccountName is '%.*s'", what,
-                         (int)account.size, account.data, (int)known.size, known.data);
+        return call_fail_with(call, -EINVAL,
+                              "leave AccountName out, or name the URL of that account",
+                              "%s is of account '%.*s', but AccountName is '%.*s'", what,
+                              (int)account.size, account.data, (int)known.size, known.data);
     return 0;
 }
 
@@ -249,7 +259,7 @@ static int set_endpoint(struct endpoint *ret, const char *what, const struct par
     if (r < 0)
         return r;
     if (is_host_style(parts) && segment.size > 0)
-        return call_fail(call, -EINVAL, "%s has a path that is not /TABLE", what);
+        return call_fail_with(call, -EINVAL, advice_url, "%s has a path that is not /TABLE", what);
     write_url(parts, segment, &endpoint);
     (void)snprintf(endpoint.account, sizeof(endpoint.account), "%.*s", (int)named.size, named.data);
     r = endpoint_set_table(&endpoint, table, call);
@@ -275,7 +285,7 @@ int endpoint_parse_at(struct endpoint *ret, const char *what, struct bytes url, 
     if (r < 0)
         return r;
     if (parts.segment_count > 0)
-        return call_fail(call, -EINVAL, "%s has a path", what);
+        return call_fail_with(call, -EINVAL, advice_url, "%s has a path", what);
     parts.port = bytes_of(port);
     parts.segments[parts.segment_count++] = bytes_of(account);
     return set_endpoint(ret, what, &parts, (struct bytes){0}, call);

@@ -18,6 +18,8 @@ struct endpoint {                /* a value */
     bool is_https, is_loopback;
 };
 
+extern const char endpoint_advice_accounts[]; /* for a name that is none */
+
 bool endpoint_is_account_name(struct bytes name); /* 3 to 24 of a-z and 0-9 */
 bool endpoint_is_url(struct bytes text);          /* does it begin with https:// or http://? */
 

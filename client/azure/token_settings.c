@@ -25,6 +25,9 @@ struct reader {
     struct call *call;
 };
 
+static const char advice_variable[] =
+    "set it in the environment, or in a line of the file of -o credentials=";
+
 static int fail_memory(struct call *call)
 {
     return call_fail(call, -ENOMEM, "out of memory");
@@ -41,8 +44,8 @@ static int require(const struct reader *reader, const char *name, struct bytes *
 {
     *ret = look_up(reader, name);
     return ret->size > 0 ? 0
-                         : call_fail(reader->call, -EINVAL, "-o auth=%s needs %s: it is not set",
-                                     reader->mode, name);
+                         : call_fail_with(reader->call, -EINVAL, advice_variable,
+                                          "-o auth=%s needs %s: it is not set", reader->mode, name);
 }
 
 /* Of a tenant or a client, which has a number or, as a tenant, a domain. */
@@ -52,7 +55,10 @@ static int check_id(const struct reader *reader, const char *name, struct bytes 
         char c = id.data[i];
         bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
         if (!is_letter && !(c >= '0' && c <= '9') && (i == 0 || (c != '-' && c != '.')))
-            return call_fail(reader->call, -EINVAL, "%s has characters that no id has", name);
+            return call_fail_with(reader->call, -EINVAL,
+                                  "`az account show` has the tenant's, `az ad sp list --show-mine` "
+                                  "those of applications",
+                                  "%s has characters that no id has", name);
     }
     return 0;
 }
@@ -77,8 +83,10 @@ static int append_url(const struct reader *reader, const char *name, const char 
     bool is_url = code == CURLUE_OK && (text.size == 0 || !memchr(text.data, '?', text.size));
     if (!is_url ||
         !(strcmp(url.scheme, "https") == 0 || (allows_http && strcmp(url.scheme, "http") == 0)))
-        return call_fail(reader->call, -EINVAL, "%s is not a URL that begins with %shttps://", name,
-                         allows_http ? "http:// or " : "");
+        return call_fail_with(reader->call, -EINVAL,
+                              "unset it, or write one such as https://login.microsoftonline.com",
+                              "%s is not a URL that begins with %shttps://", name,
+                              allows_http ? "http:// or " : "");
     if (!keeps_path && strcmp(url.path, "/") != 0)
         return call_fail(reader->call, -EINVAL, "%s has a path: leave it out", name);
     (void)snprintf(settings->name, sizeof(settings->name), "%s%s%s", url.host, url.port ? ":" : "",
@@ -136,7 +144,8 @@ static int read_workload(const struct reader *reader)
         return r;
     if (!bytes_start_with(
             file, BYTES_LITERAL("/"))) /* it is read again when the directory is another one */
-        return call_fail(reader->call, -EINVAL, FEDERATED " is not an absolute path");
+        return call_fail_with(reader->call, -EINVAL, advice_variable,
+                              FEDERATED " is not an absolute path");
     settings->mode = TOKEN_WORKLOAD;
     settings->file = strndup(file.data, file.size);
     return settings->file
@@ -153,11 +162,12 @@ static int read_endpoint(const struct reader *reader)
     struct bytes header = look_up(reader, ENDPOINT_HEADER);
     settings->mode = TOKEN_MSI_ENDPOINT;
     if (header.size == 0)
-        return call_fail(reader->call, -EINVAL,
-                         ENDPOINT " is set without " ENDPOINT_HEADER
-                                  ": this is Azure Arc, whose tokens cannot be used yet");
+        return call_fail_with(reader->call, -EINVAL, "use -o auth=spn or azcli",
+                              ENDPOINT " is set without " ENDPOINT_HEADER
+                                       ": this is Azure Arc, whose tokens cannot be used yet");
     if (!http_header_is_value(header))
-        return call_fail(reader->call, -EINVAL, ENDPOINT_HEADER " has a line end in it");
+        return call_fail_with(reader->call, -EINVAL, advice_variable,
+                              ENDPOINT_HEADER " has a line end in it");
     int r = append_url(reader, ENDPOINT, "", true, true);
     if (r < 0)
         return r;
@@ -217,7 +227,8 @@ int token_settings_init(struct token_settings *ret, const char *mode,
     while (i < ARRAY_SIZE(modes) && strcmp(modes[i].name, mode) != 0)
         i++;
     if (i == ARRAY_SIZE(modes))
-        return call_fail(call, -EINVAL, "-o auth=: expected msi, workload, spn or azcli");
+        return call_fail_with(call, -EINVAL, "`az login`, and -o auth=azcli, works for a user",
+                              "-o auth=: expected msi, workload, spn or azcli");
     buffer_init(&settings.url, TEXT_MAX_BYTES);
     buffer_init(&settings.form, TEXT_MAX_BYTES);
     buffer_init(&settings.headers, TEXT_MAX_BYTES);
@@ -227,7 +238,8 @@ int token_settings_init(struct token_settings *ret, const char *mode,
     if (r == 0)
         r = modes[i].read(&reader);
     if (r == -EFBIG)
-        r = call_fail(call, -EINVAL, "-o auth=%s: a variable is too long", mode);
+        r = call_fail_with(call, -EINVAL, advice_variable, "-o auth=%s: a variable is too long",
+                           mode);
     else if (r == -ENOMEM)
         r = fail_memory(call);
     if (r < 0)

@@ -332,7 +332,9 @@ static int refuse_database(const struct local_connection *connection, const char
                    file->pMethods->xRead(file, begin, sizeof(begin), 0) == SQLITE_OK;
     if ((is_read && memcmp(begin, zeros, sizeof(zeros)) == 0) || local_file_has_wal(path))
         return local_fail_damaged(call, NULL, (struct bytes){0}, "the file's beginning is lost");
-    return call_fail(call, -EINVAL, "not a SQLite database");
+    return call_fail_with(call, -EINVAL,
+                          "name another FILE; mount -o create makes one that is missing",
+                          "not a SQLite database");
 }
 
 int local_connection_open(const char *path, enum local_access access, const struct clock *clock,

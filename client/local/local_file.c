@@ -20,7 +20,13 @@ static const char advice_create[] =
 
 static int fail(struct call *call, int error)
 {
-    return call_fail(call, error, "%s", strerrordesc_np(-error));
+    return call_fail_with(
+        call, error,
+        error == -EACCES || error == -EPERM
+            ? "choose a FILE that this user may read and write; `namei -l FILE` shows "
+              "whose the directories are"
+            : NULL,
+        "%s", strerrordesc_np(-error));
 }
 
 /* With -o create a missing file is expected, and one that somebody else has put there would be
@@ -30,10 +36,9 @@ static int check_owner(const struct stat *status, struct call *call)
     bool is_own = status->st_uid == geteuid() || status->st_uid == 0;
     if (is_own && !(status->st_mode & S_IWOTH))
         return 0;
-    (void)call_fail(call, -EPERM,
-                    is_own ? "every user may write to the file" : "the file is another user's");
-    call->failure.advice = "if it is the right file, leave out the option that creates one";
-    return -EPERM;
+    return call_fail_with(
+        call, -EPERM, "if it is the right file, leave out the option that creates one", "%s",
+        is_own ? "every user may write to the file" : "the file is another user's");
 }
 
 int local_file_find(const char *path, bool may_create, struct call *call, char **ret_real_path,
@@ -47,13 +52,15 @@ int local_file_find(const char *path, bool may_create, struct call *call, char *
     _cleanup_(freep) char *real_path = realpath(path, NULL);
     if (!real_path || stat(real_path, &status) < 0) {
         int r = fail(call, -errno);
-        call->failure.advice = !may_create && r == -ENOENT ? advice_create : NULL;
+        if (!may_create && r == -ENOENT)
+            call->failure.advice = advice_create;
         return r;
     }
     if (S_ISDIR(status.st_mode))
-        return call_fail(call, -EISDIR, "a directory, where the account's file should be");
+        return call_fail_with(call, -EISDIR, "name a file in it",
+                              "a directory, where the account's file should be");
     if (!S_ISREG(status.st_mode))
-        return call_fail(call, -EINVAL, "not a regular file");
+        return call_fail_with(call, -EINVAL, "name another FILE", "not a regular file");
     int r = may_create ? check_owner(&status, call) : 0;
     if (r < 0)
         return r;

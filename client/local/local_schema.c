@@ -223,9 +223,8 @@ static int change_format(struct local_connection *connection, int format)
 
 static int refuse_empty(struct call *call)
 {
-    (void)call_fail(call, -EINVAL, "an empty file, not an account");
-    call->failure.advice = "mount -o create and import --create make it an account";
-    return -EINVAL;
+    return call_fail_with(call, -EINVAL, "mount -o create and import --create make it an account",
+                          "an empty file, not an account");
 }
 
 int local_schema_prepare(struct local_connection *connection, enum local_access access,

@@ -3,6 +3,7 @@
 #include "cache/account.h"
 #include "fs/background.h"
 #include "fs/exit_report.h"
+#include "fs/fuse_access.h"
 #include "fs/mount_end.h"
 #include "fs/mount_hint.h"
 #include "fs/mount_source.h"
@@ -400,24 +401,37 @@ static int mount_and_serve(struct mount_command *command, store_decorator *decor
 /* shown: a path that is there, or what verb_printable answers. */
 static int refuse_directory(const char *shown, const char *reason, const char *advice)
 {
-    say("tablefuse: cannot mount at %s: %s%s%s\n", shown, reason, advice ? " -- " : "",
-        advice ? advice : "");
+    say("tablefuse: cannot mount at %s: %s -- %s\n", shown, reason, advice);
     return EXIT_MOUNTING;
+}
+
+static const char *advice_of(int error)
+{
+    switch (error) {
+    case ENOENT:
+        return "create the directory first: `mkdir -p DIR`";
+    case EMFILE:
+    case ENFILE:
+        return "allow more open files: `ulimit -n 1024`";
+    case ENOMEM:
+        return "free some memory and try again";
+    default:
+        return "`namei -l DIR` shows the way to it, and whose each directory is";
+    }
 }
 
 /* What the directory could not be found for. */
 static int refuse_path(const char *directory, int error)
 {
     if (error == -ETIMEDOUT)
-        return refuse_directory(verb_printable(directory),
-                                "the file system that it lies in does not answer",
-                                "if that is a tablefuse mount, use unmount -z there first, or "
-                                "choose another directory");
+        return refuse_directory(
+            verb_printable(directory), "the file system that it lies in does not answer",
+            "if that is a tablefuse mount, `tablefuse unmount -z` there first, or "
+            "choose another directory");
     bool is_source = strncmp(directory, LOCAL_SOURCE, strlen(LOCAL_SOURCE)) == 0;
     return refuse_directory(verb_printable_path(directory), strerror(-error),
-                            error != -ENOENT ? NULL
-                            : is_source      ? "SOURCE stands before DIR"
-                                             : "create the directory first");
+                            error == -ENOENT && is_source ? "SOURCE stands before DIR"
+                                                          : advice_of(-error));
 }
 
 /* Refuses a directory that the kernel or fusermount3 would refuse, or whose content must not be
@@ -427,16 +441,17 @@ static int check_directory(const char *directory, const struct mountpoint *place
     struct stat status;
     if (strcmp(place->path, "/") == 0)
         return refuse_directory(directory, "the mount would hide the whole system",
-                                "choose another directory");
+                                "choose another directory: `mkdir -p ~/tables`");
     if (mountpoint_is_inside(place->path))
         return refuse_directory(directory, "it lies in a tablefuse mount",
-                                "choose a directory outside");
+                                "choose a directory outside: `mkdir -p ~/tables`");
     if (fstat(place->root, &status) < 0)
-        return refuse_directory(directory, strerror(errno), NULL);
+        return refuse_directory(directory, strerror(errno), advice_of(errno));
     if (!S_ISDIR(status.st_mode))
-        return refuse_directory(directory, "it is not a directory", NULL);
+        return refuse_directory(directory, "it is not a directory", "create one: `mkdir -p DIR`");
     if (faccessat(place->above, place->name, W_OK, 0) < 0 && errno != EROFS)
-        return refuse_directory(directory, strerror(errno), "choose a directory of your own");
+        return refuse_directory(directory, strerror(errno),
+                                "choose a directory of your own: `mkdir -p ~/tables`");
     if (!mountpoint_is_empty(place))
         say("tablefuse: warning: %s is not empty; the mount hides what is in it\n", directory);
     return 0;
@@ -451,15 +466,15 @@ static int remove_dead(struct mountpoint *place, const char *directory)
         return refuse_directory(directory,
                                 "a tablefuse mount is there already, and its process does not "
                                 "answer",
-                                "use unmount -z first, or choose another directory");
+                                "`tablefuse unmount -z DIR` first, or choose another directory");
     if (r == MOUNTPOINT_LIVE)
         return refuse_directory(directory, "a tablefuse mount is there already",
-                                "unmount it first, or choose another directory");
+                                "`tablefuse unmount DIR` first, or choose another directory");
     if (r == MOUNTPOINT_DEAD)
         r = mountpoint_unmount(place, true);
     if (r == 0)
         r = mountpoint_look(place);
-    return r < 0 ? refuse_directory(directory, strerror(-r), NULL) : 0;
+    return r < 0 ? refuse_directory(directory, strerror(-r), advice_of(-r)) : 0;
 }
 
 /* Opens the mount point, removes a dead tablefuse mount there, and checks what is under it. */
@@ -548,6 +563,8 @@ static int run(const struct verb *verb, int argc, char **argv, store_decorator *
                    : parse_mount(verb, argc, argv, &command, &directory);
     if (code == 0)
         code = prepare_mountpoint(&command, directory);
+    if (code == 0)
+        code = fuse_access_check(command.options.allow_other);
     if (code == 0 && !command.is_fake) /* before the fork, so that MOUNT_MS does not limit it */
         code = mount_source_prepare(command.source_name, command.options.is_read_only,
                                     &command.is_as_is);

@@ -115,6 +115,20 @@ def test_settings_that_are_wrong(service):
         assert done.stderr.startswith(f"tablefuse: {reason}") and "c2VjcmV0" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    "source, meant",
+    [
+        *((word, "do you mean `emulator`?") for word in ("emulater", "EMULATOR", "azurite/orders", "emulator2")),
+        *((word, "do you mean local:FILE?") for word in ("local", "Local:a.tf", "locall:a.tf", "lokal/orders")),
+        *((word, None) for word in ("vocals", "loc", "simulators1", "emulator/orders/1")),
+    ],
+)
+def test_a_word_that_is_near_to_a_source(source, meant):
+    done = check(source)
+    assert done.returncode == CONFIGURATION and len(done.stderr.splitlines()) == 1
+    assert done.stderr.endswith(f" -- {meant}\n") if meant else "do you mean" not in done.stderr
+
+
 @pytest.mark.parametrize("ahead", [-3600, 0, 3600])
 def test_clocks_that_differ(service, ahead):
     class Between(Handler):

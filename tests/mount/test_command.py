@@ -280,7 +280,7 @@ def test_an_account_that_is_not_there(mounts, service):
     env = {"AZURE_STORAGE_KEY": KEY}
     message = refusal(mounts, source=source, env=env, expected=NOT_FOUND)
     assert "account nosuchaccount at " in message
-    assert message.endswith(" -- check the account's name\n")
+    assert message.endswith(" -- check the account's name: `az storage account list --output table`\n")
 
 
 def test_a_host_that_is_not_there(mounts):
@@ -289,7 +289,8 @@ def test_a_host_that_is_not_there(mounts):
     message = refusal(mounts, source=source, env={"AZURE_STORAGE_KEY": KEY}, expected=NETWORK)
     assert f"account account at {source}: " in message
     assert message.endswith(
-        " -- no storage account has this name, or this machine cannot resolve names: check both\n"
+        " -- no storage account has this name, or this machine cannot resolve names: check both: "
+        "`getent hosts account.table.core.invalid`\n"
     )
 
 
@@ -314,14 +315,15 @@ def test_a_file_without_local(mounts, tmp_path):
         expected=CONFIGURATION,
     )
     assert message == (
-        f"tablefuse: {tmp_path}/account.tf: an account in a file is written as local:FILE\n"
+        f"tablefuse: {tmp_path}/account.tf: an account in a file is written as local:FILE -- "
+        f"try local:{tmp_path}/account.tf\n"
     )
 
 
 def test_a_table_that_is_not_there(mounts, service):
     env = {"AZURE_STORAGE_CONNECTION_STRING": service.connection_string()}
     message = refusal(mounts, "table=missing", env=env, expected=NOT_FOUND)
-    assert "table missing" in message and message.endswith(" -- check the table's name\n")
+    assert "table missing" in message and message.endswith(" -- check the table's name: `tablefuse tables SOURCE`\n")
 
 
 @pytest.mark.parametrize("table", ["", "a/b", "ab", "1st", "with space"])

@@ -10,12 +10,13 @@ import pytest
 from credentials import Certificate, account_sas
 from harness import ACCOUNT, CONFIGURATION, DETACH, EXIT_SEC, KEY, OTHER_KEY, REFUSED, TABLEFUSE, USAGE, Azurite, Sdk
 from harness import copying_mounts, environment, run, wait_until
+from messages import cause
 from servers import Handler, Server
 from tokens import SECRET, Issuer, variables
 from writing import write
 
 NAMED = "the file that -o credentials= names"
-OTHERS = "is not for its owner alone: take the permissions of others away (chmod 600)"
+OTHERS = "is not for its owner alone"
 
 pytestmark = pytest.mark.usefixtures("two_tables")
 
@@ -123,7 +124,7 @@ def test_a_file_that_is_refused(mounts, service, tmp_path, spoil, reason):
     spoil(path)
     failed = mounts.prepare().start(service.endpoint, f"credentials={path}", env={}, check=False)
     said = f"{NAMED}{reason}" if reason.startswith(":") else f"{NAMED} {reason}"
-    assert (failed.returncode, failed.stderr) == (CONFIGURATION, f"tablefuse: {said}\n")
+    assert (failed.returncode, cause(failed.stderr)) == (CONFIGURATION, said)
 
 
 def test_a_file_below_the_mount_point(mounts, service):
@@ -143,7 +144,7 @@ def test_a_file_of_another_user(service, tmp_path):
     file = make(tmp_path / "file", f"AZURE_STORAGE_KEY={KEY}\n")
     os.chown(file, 12345, 12345)
     failed = check("-o", f"credentials={file}", service.endpoint)
-    assert (failed.returncode, failed.stderr) == (CONFIGURATION, f"tablefuse: {NAMED} belongs to another user\n")
+    assert (failed.returncode, cause(failed.stderr)) == (CONFIGURATION, f"{NAMED} belongs to another user")
 
 
 def test_a_source_that_is_wrong(tmp_path):
@@ -159,6 +160,17 @@ def test_a_file_without_a_credential(tmp_path):
     failed = check("-o", f"credentials={file}", "myaccount")
     begin = f"tablefuse: {NAMED}: no credential for account 'myaccount': set AZURE_STORAGE_KEY, "
     assert failed.returncode == CONFIGURATION and failed.stderr.startswith(begin)
+    assert failed.stderr.endswith(" -- write such a line into it, AZURE_STORAGE_KEY=... for example\n")
+
+
+def test_a_file_that_is_found_and_cannot_be_read(tmp_path):
+    """Root can read every file but this one."""
+    file = tmp_path / "myaccount"
+    file.symlink_to(file)
+    failed = check("myaccount", CREDENTIALS_DIRECTORY=str(tmp_path))
+    said = "; " + f"{file} cannot be read: Too many levels of symbolic links"[:80]
+    assert failed.returncode == CONFIGURATION and cause(failed.stderr).endswith(said)
+    assert failed.stderr.endswith("or name a file of your own: -o credentials=FILE\n")
 
 
 def test_sources_that_take_none(mounts, tmp_path):
@@ -170,7 +182,7 @@ def test_sources_that_take_none(mounts, tmp_path):
         (account, "auth=msi", f"{account}: -o auth= is not for an account in a file: leave it out"),
     ):
         failed = mounts.prepare().start(source, option, "create", env={}, check=False)
-        assert (failed.returncode, failed.stderr) == (CONFIGURATION, f"tablefuse: {said}\n")
+        assert (failed.returncode, cause(failed.stderr)) == (CONFIGURATION, said)
     assert not (tmp_path / "account").exists()
     failed = check("-o", "credentials=", "myaccount")
     assert (failed.returncode, failed.stderr.splitlines()[0]) == (
@@ -207,7 +219,7 @@ def test_a_file_with_the_settings_of_tokens(mounts, scratch, tmp_path):
         make(file, text + f"AZURE_STORAGE_KEY={KEY}\n")
         failed = mounts.prepare().start(azurite.endpoint, *options, env=env, check=False)
         said = f"{NAMED}: -o auth= and AZURE_STORAGE_KEY are both set: unset one of them"
-        assert (failed.returncode, failed.stderr) == (CONFIGURATION, f"tablefuse: {said}\n")
+        assert (failed.returncode, cause(failed.stderr)) == (CONFIGURATION, said)
     finally:
         issuer.stop()
         azurite.stop()
@@ -267,11 +279,11 @@ def test_a_file_that_is_found_and_refused(service, with_etc):
     make(with_etc.file, f"AZURE_STORAGE_KEY={KEY}\n", 0o644)
     failed = with_etc(TABLEFUSE, "check", service.endpoint)
     said = f"/etc/tablefuse/{ACCOUNT} {OTHERS}"
-    assert (failed.returncode, failed.stderr) == (CONFIGURATION, f"tablefuse: {said}\n")
+    assert (failed.returncode, cause(failed.stderr)) == (CONFIGURATION, said)
     make(with_etc.file, "x\n")
     failed = with_etc(TABLEFUSE, "check", service.endpoint)
     said = f"/etc/tablefuse/{ACCOUNT}: line 1 is not NAME=value with the name of a variable"
-    assert (failed.returncode, failed.stderr) == (CONFIGURATION, f"tablefuse: {said}\n")
+    assert (failed.returncode, cause(failed.stderr)) == (CONFIGURATION, said)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can have a file of root")
@@ -282,7 +294,7 @@ def test_the_group_of_a_file_of_systemd(service, with_etc, tmp_path):
     command = [TABLEFUSE, "check", service.endpoint]
     assert origin(with_etc(*command, **env)) == f"AZURE_STORAGE_KEY in {file}"
     assert origin(with_etc(*command, "-o", f"credentials={file}", **env)) == f"AZURE_STORAGE_KEY in {file}"
-    assert check(*command[2:], "-o", f"credentials={file}").stderr == f"tablefuse: {NAMED} {OTHERS}\n"
+    assert cause(check(*command[2:], "-o", f"credentials={file}").stderr) == f"{NAMED} {OTHERS}"
 
 
 def test_the_account_of_the_environment(service, tmp_path):

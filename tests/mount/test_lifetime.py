@@ -267,7 +267,7 @@ def test_what_fails_in_fuses_init_is_no_mount(mounts, service):
     mount = mounts.prepare()
     failed = mount.start(env=env, check=False)
     assert failed.returncode == MOUNTING and not mount.is_mounted()
-    assert re.fullmatch(r"tablefuse: unsupported protocol version: 6\.\d+\n", failed.stderr)
+    assert re.fullmatch(r"tablefuse: unsupported protocol version: 6\.\d+ -- the kernel is too old: .*\n", failed.stderr)
 
 
 def test_a_dead_mount_whose_root_is_open_is_replaced(mounts, service):
@@ -359,7 +359,7 @@ def test_a_directory_in_a_stopped_mount(stopped, begin):
         assert (process.returncode, out) == (MOUNTING, "")
         assert err == (
             f"tablefuse: cannot mount at {path}: the file system that it lies in does not answer -- "
-            "if that is a tablefuse mount, use unmount -z there first, or choose another directory\n"
+            "if that is a tablefuse mount, `tablefuse unmount -z` there first, or choose another directory\n"
         )
     refused = run(TABLEFUSE, "unmount", "-t", "1", inside, check=False)
     assert refused.returncode == MOUNTING
@@ -381,7 +381,7 @@ def test_an_account_in_a_stopped_mount(stopped, begin):
         assert (process.returncode, out) == (code, "")
         assert err == (
             f"tablefuse: {file}: the file system that it lies in does not answer -- "
-            "if that is a tablefuse mount, use unmount -z there first\n"
+            "if that is a tablefuse mount, `tablefuse unmount -z` there first\n"
         )
 
 
@@ -389,7 +389,7 @@ def test_a_stopped_daemon_is_not_mounted_over(stopped, service):
     env = {"AZURE_STORAGE_CONNECTION_STRING": service.connection_string()}
     refused = run(TABLEFUSE, "mount", stopped.point, env=environment(**env), check=False)
     assert refused.returncode == MOUNTING and len(refused.stderr.splitlines()) == 1
-    assert "its process does not answer -- use unmount -z" in refused.stderr
+    assert "its process does not answer -- `tablefuse unmount -z DIR`" in refused.stderr
     stopped.send(signal.SIGCONT)
     assert_serves(stopped)
 
@@ -400,7 +400,8 @@ def test_a_daemon_that_cannot_be_asked(mount, verb):
     refused = run("sh", "-c", few, TABLEFUSE, verb, mount.point, check=False)
     assert refused.returncode == MOUNTING
     cannot = {"mount": "mount at", "unmount": "unmount"}[verb]
-    assert refused.stderr == f"tablefuse: cannot {cannot} {mount.point}: Too many open files\n"
+    step = {"mount": " -- allow more open files: `ulimit -n 1024`", "unmount": ""}[verb]
+    assert refused.stderr == f"tablefuse: cannot {cannot} {mount.point}: Too many open files{step}\n"
     assert_serves(mount)
 
 

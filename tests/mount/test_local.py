@@ -218,7 +218,7 @@ def test_no_such_directory(mounts, scratch):
         assert failed.returncode == NOT_FOUND
         assert failed.stderr == (
             f"tablefuse: local:{scratch}/none/account: the directory of the file does not exist -- "
-            "check the name, or create the directory first\n"
+            "check the name, or create the directory first: `mkdir -p DIRECTORY`\n"
         )
 
 

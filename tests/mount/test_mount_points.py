@@ -95,7 +95,7 @@ def test_the_user_may_name_the_mount(mounts):
 
 # --- FILE/TABLE
 
-NO_TABLE = "local:{file} has no table nosuch -- `tablefuse tables` shows those that it has"
+NO_TABLE = "local:{file} has no table nosuch -- `tablefuse tables SOURCE` shows those that it has"
 
 
 @pytest.mark.parametrize("slash", ["/", "//"])
@@ -117,15 +117,15 @@ def test_slashes_behind_a_file(mounts, service, slash):
         (
             *("/a b", None, CONFIGURATION),
             "local:{file}/a b: what follows the file is not the name of a table, which has 3 to 63 letters and digits, "
-            "a letter first",
+            "a letter first -- `tablefuse tables local:FILE` shows the tables",
         ),
         (
             *("/packages/zlib", None, CONFIGURATION),
-            "local:{file}/packages/zlib: a file is followed by more than /TABLE",
+            "local:{file}/packages/zlib: a file is followed by more than /TABLE -- write local:FILE/TABLE",
         ),
         (
             *("/packages", "table=orders", CONFIGURATION),
-            "SOURCE names the table packages, but -o table= names another one",
+            "SOURCE names the table packages, but -o table= names another one -- leave -o table= out",
         ),
     ],
 )
@@ -158,15 +158,15 @@ def test_directories_that_cannot_be(mounts, service):
     missing, file = mount / "missing", mount / "file"
     said = refused(mount, service.source, missing)
     assert said == (
-        f"cannot mount at {missing}: No such file or directory -- create the directory first"
+        f"cannot mount at {missing}: No such file or directory -- create the directory first: `mkdir -p DIR`"
     )
     said = refused(mount, mount.point, "local:account.tf")
     assert said == "cannot mount at local:account.tf: No such file or directory -- SOURCE stands before DIR"
     file.touch()
-    assert refused(mount, service.source, file) == f"cannot mount at {file}: it is not a directory"
+    assert refused(mount, service.source, file) == f"cannot mount at {file}: it is not a directory -- create one: `mkdir -p DIR`"
     said = refused(mount, service.source, "/")
     assert said == (
-        "cannot mount at /: the mount would hide the whole system -- choose another directory"
+        "cannot mount at /: the mount would hide the whole system -- choose another directory: `mkdir -p ~/tables`"
     )
 
 
@@ -189,12 +189,12 @@ def test_a_directory_in_a_mount(mounts, service):
         said = refused(other, service.source, mount / inside)
         assert said == (
             f"cannot mount at {mount / inside}: it lies in a tablefuse mount -- "
-            "choose a directory outside"
+            "choose a directory outside: `mkdir -p ~/tables`"
         )
     said = refused(other, service.source, mount.point)
     assert said == (
         f"cannot mount at {mount.point}: a tablefuse mount is there already -- "
-        "unmount it first, or choose another directory"
+        "`tablefuse unmount DIR` first, or choose another directory"
     )
 
 

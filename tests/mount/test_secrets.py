@@ -13,6 +13,7 @@ import pytest
 import tokens
 from credentials import Certificate, account_sas
 from harness import CONFIGURATION, EXIT_SEC, TABLEFUSE, USAGE, Azurite, Sdk, environment, run, wait_until
+from messages import cause
 from servers import Proxy
 from writing import lost_texts, write
 
@@ -339,7 +340,7 @@ def test_a_file_that_has_no_secret(mounts, service, make, reason, tmp_path):
         variable = f"AZURE_STORAGE_{name}_FILE"
         failed = mounts.prepare().start(service.endpoint, env={variable: str(path)}, check=False)
         assert failed.returncode == CONFIGURATION
-        assert failed.stderr == f"tablefuse: the file that {variable} names {reason}\n"
+        assert cause(failed.stderr) == f"the file that {variable} names {reason}"
 
 
 WRONG = {

@@ -6,6 +6,7 @@ import pytest
 
 from credentials import account_sas, table_sas
 from harness import ACCOUNT, CONFIGURATION, KEY, OTHER_KEY, Azurite, Sdk, assert_serves
+from messages import cause
 from servers import ForwardProxy, Proxy
 from test_command import mounted_source, refusal
 
@@ -111,15 +112,13 @@ def test_a_sas_url_that_contradicts(mounts, service):
         ),
     ]:
         env = {"AZURE_STORAGE_SAS_URL": url, **env}
-        assert refusal(mounts, env=env, expected=CONFIGURATION, **start) == f"tablefuse: {message}\n"
+        assert cause(refusal(mounts, env=env, expected=CONFIGURATION, **start)) == message
     url = f"{service.endpoint}/table?{table_sas(ACCOUNT, KEY, 'Mixed')}"
     message = refusal(mounts, env={"AZURE_STORAGE_SAS_URL": url}, expected=CONFIGURATION)
-    assert message == (
-        "tablefuse: the path of AZURE_STORAGE_SAS_URL names table 'table', but its tn= another one\n"
-    )
+    assert cause(message) == "the path of AZURE_STORAGE_SAS_URL names table 'table', but its tn= another one"
     env = {"AZURE_STORAGE_SAS_URL": f"{service.endpoint}/table?{SAS}"}
     message = refusal(mounts, "table=Mixed", env=env, expected=CONFIGURATION)
-    assert message == "tablefuse: the SAS URL names the table table, but -o table= names another one\n"
+    assert cause(message) == "the SAS URL names the table table, but -o table= names another one"
 
 
 # --- http:// to another host

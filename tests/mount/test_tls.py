@@ -118,5 +118,5 @@ def test_https_needs_the_certificates_that_are_named(mounts, service):
     assert failed.returncode == CONFIGURATION
     assert failed.stderr == (
         "tablefuse: cannot use the certificates in /nowhere: No such file or directory -- "
-        "check -o ca_cert or SSL_CERT_FILE\n"
+        "check -o ca_cert or SSL_CERT_FILE: `ls -lL FILE`\n"
     )

@@ -144,7 +144,7 @@ def test_an_account_whose_name_is_near_a_verb(options):
     failed = run(TABLEFUSE, "mounts", "/nowhere/d", "-o", options, check=False)
     assert (failed.returncode, failed.stdout) == (MOUNTING, "")
     assert failed.stderr == (
-        "tablefuse: cannot mount at /nowhere/d: No such file or directory -- create the directory first\n"
+        "tablefuse: cannot mount at /nowhere/d: No such file or directory -- create the directory first: `mkdir -p DIR`\n"
     )
 
 
@@ -154,12 +154,12 @@ def test_an_account_whose_name_is_near_a_verb(options):
         (
             ["mount", "emulator", "a=b;AccountKey=secret"],
             MOUNTING,
-            f"cannot mount at {HIDDEN}: No such file or directory -- create the directory first",
+            f"cannot mount at {HIDDEN}: No such file or directory -- create the directory first: `mkdir -p DIR`",
         ),
         (
             ["mount", "AccountName=a;AccountKey=c2VjcmV0"],
             MOUNTING,
-            f"cannot mount at {HIDDEN}: No such file or directory -- create the directory first",
+            f"cannot mount at {HIDDEN}: No such file or directory -- create the directory first: `mkdir -p DIR`",
         ),
         (
             ["unmount", "AccountName=a;AccountKey=c2VjcmV0"],
@@ -194,7 +194,7 @@ def test_a_directory_with_an_equals_sign(tmp_path):
         ("unmount", there / "x", NOT_FOUND, "{} is not a tablefuse mount: No such file or directory"),
         (
             *("mount", there / "x/y", MOUNTING),
-            "cannot mount at {}: No such file or directory -- create the directory first",
+            "cannot mount at {}: No such file or directory -- create the directory first: `mkdir -p DIR`",
         ),
     ]:
         failed = run(TABLEFUSE, verb, path, check=False)

@@ -203,6 +203,47 @@ def test_allow_other_needs_fuse_conf(script):
     assert "user_allow_other" in done.stderr
 
 
+def test_what_a_mount_needs_is_asked_before_a_file_is_made(script):
+    """The device, and the line in fuse.conf."""
+    done = script(
+        f"""
+        state=$(mktemp -d "$WORK/state/XXXXXX")
+        chown {USER} "$state"
+        try() {{ as {USER} env XDG_STATE_HOME="$state" "$WORK/tablefuse" mount -o "$1" "local:$state/a.tf" "$WORK/mnt" || :; }}
+        try create,allow_other
+        chmod 600 /dev/fuse
+        try create
+        umount /dev/fuse
+        mount --bind "$WORK/devices" /dev
+        rm "$WORK/devices/fuse"
+        mknod -m 666 /dev/null c 1 3
+        try create
+        ls "$state"
+    """
+    )
+    assert done.stdout == ""
+    assert done.stderr.splitlines() == [
+        "tablefuse: /etc/fuse.conf does not let users give the option allow_other -- `echo user_allow_other | "
+        "sudo tee -a /etc/fuse.conf`, or mount as root",
+        "tablefuse: cannot open /dev/fuse: Permission denied -- `sudo chmod 666 /dev/fuse`, as it is on most systems; "
+        "or mount as root",
+        "tablefuse: cannot open /dev/fuse: No such file or directory -- `sudo modprobe fuse`; in a container: "
+        "`docker run --device /dev/fuse --cap-add SYS_ADMIN`",
+    ]
+
+
+def test_fusermount_that_is_missing(script):
+    done = script(
+        f"""
+        touch "$WORK/empty"
+        mount --bind "$WORK/empty" "$(realpath "$(command -v fusermount3)")"
+        as {USER} "$WORK/tablefuse" mount "$WORK/mnt" || echo "exit $?"
+    """
+    )
+    assert done.stdout == "exit 32\n"
+    assert done.stderr.endswith("/mnt -- fusermount3 is missing: `sudo apt install fuse3`\n")
+
+
 def test_allow_other_gives_access_by_the_modes(script):
     done = script(
         f"""

@@ -526,6 +526,18 @@ static const struct {
     {NULL, {.account = "devstoreaccount1"}, EMULATORS},
 };
 
+/* The next step is advice, or stands in the message. */
+static void assert_has_step(const struct failure *failure)
+{
+    static const char *const steps[] = {": unset ", ": remove it", ": put ",  ": append ",
+                                        ": write ", "leave out ",  " write ", " set "};
+    bool is_found = failure->advice;
+    for (size_t i = 0; i < ARRAY_SIZE(steps); i++)
+        is_found |= strstr(failure->message, steps[i]) != NULL;
+    if (!is_found)
+        fail_msg("%s", failure->message);
+}
+
 static void other_sources_and_environments_are_refused(void **state)
 {
     (void)state;
@@ -535,6 +547,7 @@ static void other_sources_and_environments_are_refused(void **state)
         assert_int_equal(connection_init(&connection, bad[i].source, &bad[i].environment, &call),
                          -EINVAL);
         assert_string_equal(call.failure.message, bad[i].message);
+        assert_has_step(&call.failure);
         assert_null(strstr(call.failure.message, "SECRET"));
         assert_null(strstr(call.failure.message, "U0VD"));
         assert_null(strchr(call.failure.message, '\n'));
@@ -615,6 +628,7 @@ static void a_shared_environment_is_for_its_account(void **state)
         assert_int_equal(r, shared[i].message ? -EINVAL : 0);
         if (shared[i].message) {
             assert_string_equal(call.failure.message, shared[i].message);
+            assert_has_step(&call.failure);
             continue;
         }
         assert_int_equal(credential_append_description(connection.credential, &text), 0);

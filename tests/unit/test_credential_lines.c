@@ -125,6 +125,7 @@ static void others_are_refused(void **state)
         struct call call;
         assert_int_equal(parse(cases[i].text, &call, &lines), -EINVAL);
         assert_string_equal(call.failure.message, cases[i].message);
+        assert_non_null(call.failure.advice);
         assert_null(lines.text);
     }
 }
